@@ -126,10 +126,11 @@ std::string ContextImpl::queue_report() const {
 
 std::string ContextImpl::missing_report() const {
   std::string lines;
-  for (const vk::CapabilityLoss& loss : device_->losses())
-    lines += text("without ", loss.item, " (", loss.cause, "): ", loss.cost, "; remedy: ", loss.remedy, "\n");
-  for (const vk::UnusedBonus& bonus : vk::unused_bonuses())
-    lines += text("not used, declared or not: ", bonus.item, ": ", bonus.reason, "\n");
+  for (const vk::MissingFeature& missing : device_->missing_features())
+    lines += text("without ", missing.item, " (", missing.cause, "): ", missing.cost,
+                  "; remedy: ", missing.remedy, "\n");
+  for (const vk::UnusedFeature& unused : vk::unused_features())
+    lines += text("not used, declared or not: ", unused.item, ": ", unused.reason, "\n");
   return lines;
 }
 

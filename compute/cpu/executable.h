@@ -30,10 +30,12 @@ struct Bindings {
 // Not synchronised: use it on one thread at a time.
 class Executable {
  public:
-  // Keeps the graph's constants alive, nothing else of it. Error: unsupported for custom_rows, which is GLSL.
+  // Keeps the graph's constants alive, nothing else of it. memory_limit: most memory_bytes().
+  // Errors: unsupported (custom_rows, which is GLSL); out_of_device_memory (memory_limit).
   static Result<std::unique_ptr<Executable>> compile(const graph::Graph& graph,
                                                      const graph::FusionRequest& request,
-                                                     const graph::Schedule& schedule);
+                                                     const graph::Schedule& schedule,
+                                                     std::uint64_t memory_limit = UINT64_MAX);
 
   // Binds memory for the following runs. It must live until they are over.
   void bind(const Bindings& bindings);
@@ -45,6 +47,7 @@ class Executable {
 
   std::size_t step_count() const { return steps_.size(); }
   std::uint64_t arena_bytes() const { return arena_bytes_; }          // intermediates, with reuse
+  std::uint64_t memory_bytes() const { return memory_bytes_; }        // the arena and the kernels' workspace
   std::uint64_t unplanned_bytes() const { return unplanned_bytes_; }  // intermediates, without reuse
 
  private:
@@ -63,7 +66,7 @@ class Executable {
   std::vector<tensor::NodeRef> constants_;
   std::unique_ptr<std::byte[]> arena_;  // intermediates, then the workspace
   Memory memory_;
-  std::uint64_t arena_bytes_ = 0, unplanned_bytes_ = 0;
+  std::uint64_t arena_bytes_ = 0, memory_bytes_ = 0, unplanned_bytes_ = 0;
 };
 
 }  // namespace imprint::cpu

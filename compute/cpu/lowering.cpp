@@ -31,7 +31,7 @@ Lowering::Lowering(const Graph& graph, const FusionRequest& request, const Sched
       kernels_(kernels()),
       written_(graph.nodes.size(), 0) {}
 
-Status Lowering::run() {
+Status Lowering::run(std::uint64_t memory_limit) {
   for (const Task& task : schedule_.tasks) {
     const std::size_t begin = executable_.steps_.size();
     if (task.element_count > 0) IMPRINT_CHECK(lower(task));
@@ -39,8 +39,7 @@ Status Lowering::run() {
     for (const Store& store : task.stores)
       if (store.row_indices < 0) written_[at(store.node)] = 1;
   }
-  plan_arena();
-  return {};
+  return plan_arena(memory_limit);
 }
 
 // Values that are stored element by element share a chain. Inputs that must be in memory are computed before
@@ -273,19 +272,25 @@ void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buf
   executable_.steps_.push_back(std::move(step));
 }
 
-void Lowering::plan_arena() {
+Status Lowering::plan_arena(std::uint64_t memory_limit) {
   std::vector<Lifetime> lifetimes;
   for (const ArenaValue& value : arena_) lifetimes.push_back(value.lifetime);
   const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
   executable_.arena_bytes_ = plan.total_bytes;
   executable_.unplanned_bytes_ = plan.unplanned_bytes;
   const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word));
-  executable_.arena_ = std::make_unique<std::byte[]>(plan.total_bytes + workspace + kAlignment);
+  executable_.memory_bytes_ = plan.total_bytes + workspace + kAlignment;
+  if (executable_.memory_bytes_ > memory_limit)
+    return make_error(ErrorCode::out_of_device_memory,
+                      text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
+                           memory_limit, ", which the memory cap leaves"));
+  executable_.arena_ = std::make_unique<std::byte[]>(executable_.memory_bytes_);
   std::byte* begin = executable_.arena_.get();
   begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
   executable_.memory_.workspace = begin;
   for (std::size_t i = 0; i < arena_.size(); ++i)
     executable_.memory_.buffers[at(arena_[i].buffer)] = begin + workspace + plan.offsets[i];
+  return {};
 }
 
 }  // namespace imprint::cpu

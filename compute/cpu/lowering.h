@@ -18,7 +18,7 @@ class Lowering {
  public:
   Lowering(const graph::Graph& graph, const graph::FusionRequest& request, const graph::Schedule& schedule,
            Executable& into);
-  Status run();
+  Status run(std::uint64_t memory_limit);
 
  private:
   friend class ChainBuilder;
@@ -46,7 +46,7 @@ class Lowering {
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
-  void plan_arena();
+  Status plan_arena(std::uint64_t memory_limit);
 
   const graph::Graph& graph_;
   const graph::FusionRequest& request_;

@@ -374,114 +374,164 @@ double task_operations(const Graph& graph, const Schedule& schedule, const Task&
   return operations;
 }
 
+namespace {
+
+// Decides which values get memory: forward by the cost of one element of each node, then backward by how
+// often each is evaluated.
+class MemoryChoice {
+ public:
+  MemoryChoice(const Graph& graph, const std::vector<std::uint8_t>& forced,
+               const std::vector<std::int32_t>& region_of, const std::vector<std::int32_t>& row_group_of,
+               const FusionOptions& options)
+      : graph_(graph),
+        forced_(forced),
+        region_of_(region_of),
+        row_group_of_(row_group_of),
+        options_(options),
+        consumers_(graph.consumers()),
+        memory_(graph.nodes.size(), 0),
+        cost_(graph.nodes.size(), 0) {}
+
+  std::vector<std::uint8_t> run() {
+    if (!options_.fuse) return of_every_operation();
+    keep_values_of_row_groups();
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      if (row_group_of_[at(i)] >= 0)
+        cost_[at(i)] = 1;
+      else
+        decide_by_cost(i);
+    }
+    count_evaluations();
+    return std::move(memory_);
+  }
+
+ private:
+  std::vector<std::uint8_t> of_every_operation() {
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      const GraphNode& node = graph_[i];
+      memory_[at(i)] =
+          is_memory_leaf(node) || forced_[at(i)] || (node.kind() != OpKind::view && !is_literal(node));
+    }
+    return std::move(memory_);
+  }
+
+  // Values around folds over rows: those that others ask for, where they are computed and not at a view of
+  // them.
+  void keep_values_of_row_groups() {
+    std::vector<std::uint8_t> asked = forced_;
+    for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
+      if (row_group_of_[at(i)] < 0) continue;
+      if (std::ranges::any_of(consumers_[at(i)], [&](NodeIndex consumer) {
+            return row_group_of_[at(consumer)] != row_group_of_[at(i)];
+          }))
+        asked[at(i)] = 1;
+      if (graph_[i].kind() == OpKind::view && asked[at(i)]) asked[at(graph_[i].inputs[0])] = 1;
+      memory_[at(i)] = asked[at(i)] && graph_[i].kind() != OpKind::view;
+    }
+  }
+
+  // The lanes of a group share its fold.
+  double lanes_of(NodeIndex i) const {
+    if (wants_lanes(graph_, i)) return kShared;
+    return region_of_[at(i)] < 0 && wants_group(graph_, i, options_) ? 64.0 : 1.0;
+  }
+
+  // Sources whose share makes one invocation work too long get memory. Sets the cost of one element of the
+  // node without their work.
+  void limit_serial_work(NodeIndex i, double lanes) {
+    const GraphNode& node = graph_[i];
+    const bool in_region = region_of_[at(i)] >= 0;
+    cost_[at(i)] = cost_of(graph_, i, memory_, cost_) / lanes;
+    if (cost_[at(i)] > (in_region ? options_.region_serial_limit : options_.serial_limit))
+      for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+        const NodeIndex source = without_views(graph_, node.inputs[slot]);
+        const double share = evaluations_per_element(graph_, i, slot) / lanes * cost_[at(source)];
+        const double limit = in_region && region_of_[at(source)] == region_of_[at(i)]
+                                 ? options_.region_serial_limit
+                                 : options_.serial_limit;
+        if (!memory_[at(source)] && !is_literal(graph_[source]) && share > limit / 2 &&
+            cost_[at(source)] > 16) {
+          memory_[at(source)] = 1;
+          for (NodeIndex view = node.inputs[slot]; view != source; view = graph_[view].inputs[0])
+            cost_[at(view)] = 2;
+        }
+      }
+    cost_[at(i)] = cost_of(graph_, i, memory_, cost_) / lanes;
+  }
+
+  void decide_by_cost(NodeIndex i) {
+    const GraphNode& node = graph_[i];
+    const bool in_region = region_of_[at(i)] >= 0;
+    limit_serial_work(i, lanes_of(i));
+    if (memory_[at(i)]) return;  // a consumer of what it computes asked for it
+    if (wants_lanes(graph_, i) || joins_tails(graph_, consumers_, i)) return;
+    const bool own_kernel =
+        !in_region && (wants_group(graph_, i, options_) || wants_columns(graph_, i, options_) ||
+                       wants_tiles(graph_, i, options_));
+    memory_[at(i)] = is_memory_leaf(node) || forced_[at(i)] || node.kind() == OpKind::scan || own_kernel ||
+                     inline_size(graph_, i, memory_, options_.node_limit) > options_.node_limit;
+    if (memory_[at(i)] || is_literal(node) || node.kind() == OpKind::view) return;
+    const double again = std::max(0.0, evaluations_asked(graph_, consumers_, i, cost_[at(i)]) -
+                                           static_cast<double>(node.element_count()));
+    if (again * cost_[at(i)] <= recompute_limit(graph_, i, region_of_, options_) ||
+        is_cheap_scalar(node, cost_[at(i)], options_))
+      return;
+    // A cheap combination of folds (a clip factor from squared norms): better that the folds get memory,
+    // which they can beside each other, than that a kernel of its own combines them while everything waits.
+    AboveFolds folds(graph_, memory_);
+    const double above = folds.cost(i);
+    if (!in_region && !folds.folds().empty() &&
+        (again * above <= options_.recompute_limit || above <= options_.cheap_combination)) {
+      for (NodeIndex fold : folds.folds()) memory_[at(fold)] = 1;
+      cost_[at(i)] = above;
+    } else {
+      memory_[at(i)] = 1;
+    }
+  }
+
+  // Values that consumers of consumers evaluate too often get memory.
+  void count_evaluations() {
+    // Costs again, with the memory chosen so far.
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      cost_[at(i)] = row_group_of_[at(i)] >= 0
+                         ? 1
+                         : cost_of(graph_, i, memory_, cost_) / (wants_lanes(graph_, i) ? kShared : 1.0);
+
+    std::vector<double> evaluated(graph_.nodes.size(), 0);
+    for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
+      const GraphNode& node = graph_[i];
+      const double own = static_cast<double>(node.element_count());
+      if (row_group_of_[at(i)] >= 0) {
+        evaluated[at(i)] = own;
+        continue;
+      }
+      evaluated[at(i)] = evaluations_by(graph_, consumers_[at(i)], i, cost_[at(i)],
+                                        [&](NodeIndex consumer) { return evaluated[at(consumer)]; });
+      if (!memory_[at(i)] && !is_literal(node) && node.kind() != OpKind::view && !wants_lanes(graph_, i) &&
+          !joins_tails(graph_, consumers_, i) && !is_cheap_scalar(node, cost_[at(i)], options_))
+        memory_[at(i)] =
+            (evaluated[at(i)] - own) * cost_[at(i)] > recompute_limit(graph_, i, region_of_, options_);
+      if (memory_[at(i)]) evaluated[at(i)] = own;
+    }
+  }
+
+  const Graph& graph_;
+  const std::vector<std::uint8_t>& forced_;
+  const std::vector<std::int32_t>& region_of_;
+  const std::vector<std::int32_t>& row_group_of_;
+  const FusionOptions& options_;
+  const std::vector<std::vector<NodeIndex>> consumers_;
+  std::vector<std::uint8_t> memory_;
+  std::vector<double> cost_;  // of one element of each node
+};
+
+}  // namespace
+
 std::vector<std::uint8_t> choose_materialized(const Graph& graph, const std::vector<std::uint8_t>& forced,
                                               const std::vector<std::int32_t>& region_of,
                                               const std::vector<std::int32_t>& row_group_of,
                                               const FusionOptions& options) {
-  const std::size_t count = graph.nodes.size();
-  std::vector<std::uint8_t> memory(count, 0);
-  const auto consumers = graph.consumers();
-
-  if (!options.fuse) {
-    for (NodeIndex i = 0; i < graph.size(); ++i) {
-      const GraphNode& node = graph[i];
-      memory[at(i)] =
-          is_memory_leaf(node) || forced[at(i)] || (node.kind() != OpKind::view && !is_literal(node));
-    }
-    return memory;
-  }
-
-  // Of the values around folds over rows, those that others ask for, where they are computed and not at a
-  // view of them.
-  std::vector<std::uint8_t> asked = forced;
-  for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
-    if (row_group_of[at(i)] < 0) continue;
-    if (std::ranges::any_of(consumers[at(i)], [&](NodeIndex consumer) {
-          return row_group_of[at(consumer)] != row_group_of[at(i)];
-        }))
-      asked[at(i)] = 1;
-    if (graph[i].kind() == OpKind::view && asked[at(i)]) asked[at(graph[i].inputs[0])] = 1;
-    memory[at(i)] = asked[at(i)] && graph[i].kind() != OpKind::view;
-  }
-
-  // Forward: the cost of one element of each node, taking for granted memory where even the direct consumers
-  // ask for it.
-  std::vector<double> cost(count, 0);
-  for (NodeIndex i = 0; i < graph.size(); ++i) {
-    const GraphNode& node = graph[i];
-    if (row_group_of[at(i)] >= 0) {
-      cost[at(i)] = 1;
-      continue;
-    }
-    // The lanes of a group share the fold.
-    const bool in_region = region_of[at(i)] >= 0;
-    const double lanes = wants_lanes(graph, i)                          ? kShared
-                         : !in_region && wants_group(graph, i, options) ? 64.0
-                                                                        : 1.0;
-    cost[at(i)] = cost_of(graph, i, memory, cost) / lanes;
-    if (cost[at(i)] > (in_region ? options.region_serial_limit : options.serial_limit))
-      for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
-        const NodeIndex source = without_views(graph, node.inputs[slot]);
-        const double share = evaluations_per_element(graph, i, slot) / lanes * cost[at(source)];
-        const double limit = in_region && region_of[at(source)] == region_of[at(i)]
-                                 ? options.region_serial_limit
-                                 : options.serial_limit;
-        if (!memory[at(source)] && !is_literal(graph[source]) && share > limit / 2 && cost[at(source)] > 16) {
-          memory[at(source)] = 1;
-          for (NodeIndex view = node.inputs[slot]; view != source; view = graph[view].inputs[0])
-            cost[at(view)] = 2;
-        }
-      }
-    cost[at(i)] = cost_of(graph, i, memory, cost) / lanes;
-    if (memory[at(i)]) continue;  // a consumer of what it computes asked for it
-    if (wants_lanes(graph, i) || joins_tails(graph, consumers, i)) continue;
-    const bool own_kernel =
-        !in_region && (wants_group(graph, i, options) || wants_columns(graph, i, options) ||
-                       wants_tiles(graph, i, options));
-    memory[at(i)] = is_memory_leaf(node) || forced[at(i)] || node.kind() == OpKind::scan || own_kernel ||
-                    inline_size(graph, i, memory, options.node_limit) > options.node_limit;
-    if (memory[at(i)] || is_literal(node) || node.kind() == OpKind::view) continue;
-    const double again = std::max(
-        0.0, evaluations_asked(graph, consumers, i, cost[at(i)]) - static_cast<double>(node.element_count()));
-    if (again * cost[at(i)] <= recompute_limit(graph, i, region_of, options) ||
-        is_cheap_scalar(node, cost[at(i)], options))
-      continue;
-    // A cheap combination of folds (a clip factor from squared norms): better that the folds get memory,
-    // which they can beside each other, than that a kernel of its own combines them while everything waits.
-    AboveFolds folds(graph, memory);
-    const double above = folds.cost(i);
-    if (!in_region && !folds.folds().empty() &&
-        (again * above <= options.recompute_limit || above <= options.cheap_combination)) {
-      for (NodeIndex fold : folds.folds()) memory[at(fold)] = 1;
-      cost[at(i)] = above;
-    } else {
-      memory[at(i)] = 1;
-    }
-  }
-
-  // Costs again, now that it is known what has memory.
-  for (NodeIndex i = 0; i < graph.size(); ++i)
-    cost[at(i)] = row_group_of[at(i)] >= 0
-                      ? 1
-                      : cost_of(graph, i, memory, cost) / (wants_lanes(graph, i) ? kShared : 1.0);
-
-  // Backward: how often each node is really evaluated, consumers of consumers included.
-  std::vector<double> evaluated(count, 0);
-  for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
-    const GraphNode& node = graph[i];
-    const double own = static_cast<double>(node.element_count());
-    if (row_group_of[at(i)] >= 0) {
-      evaluated[at(i)] = own;
-      continue;
-    }
-    evaluated[at(i)] = evaluations_by(graph, consumers[at(i)], i, cost[at(i)],
-                                      [&](NodeIndex consumer) { return evaluated[at(consumer)]; });
-    if (!memory[at(i)] && !is_literal(node) && node.kind() != OpKind::view && !wants_lanes(graph, i) &&
-        !joins_tails(graph, consumers, i) && !is_cheap_scalar(node, cost[at(i)], options))
-      memory[at(i)] = (evaluated[at(i)] - own) * cost[at(i)] > recompute_limit(graph, i, region_of, options);
-    if (memory[at(i)]) evaluated[at(i)] = own;
-  }
-  return memory;
+  return MemoryChoice(graph, forced, region_of, row_group_of, options).run();
 }
 
 }  // namespace imprint::graph

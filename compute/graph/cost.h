@@ -4,10 +4,18 @@
 #include <cstdint>
 #include <vector>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/fusion_options.h"
 #include "compute/graph/graph.h"
+#include "compute/graph/schedule.h"
 
 namespace imprint::graph {
+
+// Number of elements folded into one output element by a reduction, contraction or scatter; 1 for other
+// operations.
+std::int64_t fold_length(const Graph& graph, NodeIndex index);
+
+// Operations that compute one element of the node from its inputs, roughly.
+double op_cost(const Graph& graph, NodeIndex index);
 
 // Elements of input `slot` evaluated for each evaluated element of the node.
 double evaluations_per_element(const Graph& graph, NodeIndex index, std::size_t slot);

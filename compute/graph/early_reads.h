@@ -2,7 +2,7 @@
 // What lets a program's kernels write the state it leaves behind at once, without waiting for everybody who
 // reads the old content: readers that come late read copies which were taken early.
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/fusion_request.h"
 #include "compute/graph/graph.h"
 
 namespace imprint::graph {

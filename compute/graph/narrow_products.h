@@ -14,7 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/fusion_options.h"
+#include "compute/graph/fusion_request.h"
 #include "compute/graph/graph.h"
 
 namespace imprint::graph {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/graph/cost.h"
 #include "compute/graph/strides.h"
 
 namespace imprint::graph {

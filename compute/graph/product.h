@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/fusion_options.h"
 #include "compute/graph/graph.h"
 #include "compute/graph/strides.h"
 

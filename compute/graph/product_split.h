@@ -3,7 +3,8 @@
 // gradients of a large batch, in two steps: partial products of equal stretches of the terms, side by side,
 // and their sum, always in the same order.
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/fusion_options.h"
+#include "compute/graph/fusion_request.h"
 #include "compute/graph/graph.h"
 #include "compute/graph/region.h"
 

@@ -11,7 +11,8 @@
 
 #include "compute/base/result.h"
 #include "compute/graph/axes.h"
-#include "compute/graph/fusion.h"
+#include "compute/graph/fusion_options.h"
+#include "compute/graph/fusion_request.h"
 #include "compute/graph/graph.h"
 #include "compute/graph/schedule.h"
 

@@ -1,4 +1,4 @@
-// Which nodes make a region, and the split of their folds over rows.
+#include "compute/graph/region_find.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,12 +6,9 @@
 #include <set>
 
 #include "compute/graph/cost.h"
-#include "compute/graph/region.h"
 
 namespace imprint::graph {
 namespace {
-
-enum class Role : std::uint8_t { outside, row, fold };
 
 constexpr std::int64_t kMostWeights =
     1 << 18;  // of a product, that every workgroup could go through from end to end; 512 x 512
@@ -26,7 +23,7 @@ class RegionFinder {
         limits_(limits),
         classes_(graph),
         consumers_(graph.consumers()) {
-    role.assign(graph.nodes.size(), Role::outside);
+    role.assign(graph.nodes.size(), RowRole::outside);
     row_class_.assign(graph.nodes.size(), -1);
     region_of.assign(graph.nodes.size(), -1);
     phase.assign(graph.nodes.size(), 0);
@@ -36,18 +33,18 @@ class RegionFinder {
     find_batches();
     for (const Batch& batch : batches_)
       for (NodeIndex i = 0; i < graph_.size(); ++i)
-        if (role[at(i)] == Role::outside) classify(batch, i);
+        if (role[at(i)] == RowRole::outside) classify(batch, i);
     number_phases();
     sink();
     make_regions();
   }
 
   int row_axis(NodeIndex i) const {
-    return role[at(i)] == Role::row ? classes_.axis_in(graph_, i, regions[at(region_of[at(i)])].row_class)
-                                    : -1;
+    return role[at(i)] == RowRole::row ? classes_.axis_in(graph_, i, regions[at(region_of[at(i)])].row_class)
+                                       : -1;
   }
   int group_axis(NodeIndex i) const {
-    if (role[at(i)] != Role::row) return -1;
+    if (role[at(i)] != RowRole::row) return -1;
     const RegionNodes& region = regions[at(region_of[at(i)])];
     return region.group_class < 0 ? -1 : classes_.axis_in(graph_, i, region.group_class);
   }
@@ -62,7 +59,7 @@ class RegionFinder {
   }
 
   std::vector<RegionNodes> regions;
-  std::vector<Role> role;
+  std::vector<RowRole> role;
   std::vector<std::int32_t> region_of, phase;
 
  private:
@@ -131,10 +128,10 @@ class RegionFinder {
                                 ? node.shape.rank() == 3 && classes_.of(index, 0) == batch.groups
                                 : node.shape.rank() == 2;
       if (node.op == Op::matmul && !is_plain) return;
-      role[at(index)] = Role::row;
+      role[at(index)] = RowRole::row;
     } else {
       if (!folds_rows(batch, index)) return;
-      role[at(index)] = Role::fold;
+      role[at(index)] = RowRole::fold;
     }
     row_class_[at(index)] = batch.rows;
   }
@@ -160,7 +157,7 @@ class RegionFinder {
   }
 
   bool is_row(NodeIndex index, AxisClass rows) const {
-    return role[at(index)] == Role::row && row_class_[at(index)] == rows;
+    return role[at(index)] == RowRole::row && row_class_[at(index)] == rows;
   }
 
   bool folds_rows(const Batch& batch, NodeIndex index) const {
@@ -263,9 +260,9 @@ class RegionFinder {
   void number_phases() {
     for (NodeIndex i = 0; i < graph_.size(); ++i)
       for (NodeIndex input : graph_[i].inputs) {
-        const Role from = role[at(input)];
+        const RowRole from = role[at(input)];
         const bool leaves =
-            from == Role::fold || (from == Role::row && row_class_[at(input)] != row_class_[at(i)]);
+            from == RowRole::fold || (from == RowRole::row && row_class_[at(input)] != row_class_[at(i)]);
         phase[at(i)] = std::max(phase[at(i)], phase[at(input)] + (leaves ? 1 : 0));
       }
   }
@@ -280,7 +277,7 @@ class RegionFinder {
       if (update.rows >= 0) asked[at(update.rows)] = 1;
     }
     for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
-      if (role[at(i)] != Role::row || asked[at(i)] || consumers_[at(i)].empty()) continue;
+      if (role[at(i)] != RowRole::row || asked[at(i)] || consumers_[at(i)].empty()) continue;
       std::int32_t first = INT32_MAX;
       for (NodeIndex consumer : consumers_[at(i)])
         first = std::min(first,
@@ -291,17 +288,17 @@ class RegionFinder {
 
   void make_regions() {
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      if (graph_[i].op != Op::matmul || role[at(i)] != Role::row) continue;
+      if (graph_[i].op != Op::matmul || role[at(i)] != RowRole::row) continue;
       const std::pair key{row_class_[at(i)], phase[at(i)]};
       if (std::ranges::find(regions, key, &RegionNodes::key) != regions.end()) continue;
       add_region(key, i);
     }
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      if (role[at(i)] == Role::outside) continue;
+      if (role[at(i)] == RowRole::outside) continue;
       const auto found =
           std::ranges::find(regions, std::pair{row_class_[at(i)], phase[at(i)]}, &RegionNodes::key);
       if (found == regions.end())
-        role[at(i)] = Role::outside;
+        role[at(i)] = RowRole::outside;
       else
         region_of[at(i)] = static_cast<std::int32_t>(found - regions.begin());
     }
@@ -318,7 +315,7 @@ class RegionFinder {
       region.groups = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->groups)];
     std::int64_t partial_elements = 0;
     for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (role[at(i)] == Role::fold && row_class_[at(i)] == key.first && phase[at(i)] == key.second)
+      if (role[at(i)] == RowRole::fold && row_class_[at(i)] == key.first && phase[at(i)] == key.second)
         partial_elements += graph_[i].element_count();
     const bool folds = partial_elements > 0;
 
@@ -365,7 +362,7 @@ class RegionFinder {
   bool chains_products(std::pair<AxisClass, std::int32_t> key) const {
     std::vector<std::uint8_t> follows(graph_.nodes.size(), 0);
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      if (role[at(i)] != Role::row || std::pair{row_class_[at(i)], phase[at(i)]} != key) continue;
+      if (role[at(i)] != RowRole::row || std::pair{row_class_[at(i)], phase[at(i)]} != key) continue;
       const bool is_product = graph_[i].op == Op::matmul;
       follows[at(i)] =
           std::ranges::any_of(graph_[i].inputs, [&](NodeIndex input) { return follows[at(input)] != 0; });
@@ -382,7 +379,7 @@ class RegionFinder {
   std::string kernel_of(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region) const {
     std::vector<NodeIndex> nodes;
     for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (role[at(i)] != Role::outside && std::pair{row_class_[at(i)], phase[at(i)]} == key)
+      if (role[at(i)] != RowRole::outside && std::pair{row_class_[at(i)], phase[at(i)]} == key)
         nodes.push_back(i);
     return "region " + std::to_string(region.rows) + " rows" +
            (region.groups > 1 ? " of " + std::to_string(region.groups) : std::string()) + " " +
@@ -416,7 +413,7 @@ class RegionFinder {
       return options_.region_invocations;
     std::int64_t most = 64;
     for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (role[at(i)] == Role::row && graph_[i].op == Op::matmul &&
+      if (role[at(i)] == RowRole::row && graph_[i].op == Op::matmul &&
           std::pair{row_class_[at(i)], phase[at(i)]} == key)
         most =
             std::max(most, graph_[i].element_count() / (region.rows * region.groups) * region.row_block / 16);
@@ -434,7 +431,8 @@ class RegionFinder {
     std::int64_t sums = 0;
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       const GraphNode& node = graph_[i];
-      if (role[at(i)] != Role::fold || std::pair{row_class_[at(i)], phase[at(i)]} != region.key()) continue;
+      if (role[at(i)] != RowRole::fold || std::pair{row_class_[at(i)], phase[at(i)]} != region.key())
+        continue;
       std::int64_t tiles = 0;
       if (node.op == Op::matmul) {
         const std::int64_t rows = node.shape[node.shape.rank() - 2],
@@ -496,110 +494,28 @@ class RegionFinder {
   std::vector<NodeIndex> large_;  // products that a region might have had
 };
 
-// Writes the graph again with each fold over rows as partial results and their sum.
-class Splitter {
- public:
-  Splitter(Graph& graph, FusionRequest& request, const RegionFinder& found)
-      : graph_(graph), request_(request), found_(found) {}
-
-  RegionSplit run() {
-    split_.regions = found_.regions;
-    split_.notes = found_.notes();
-    for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      GraphNode node = graph_[i];
-      for (NodeIndex& input : node.inputs) input = new_index_[at(input)];
-      if (found_.role[at(i)] == Role::fold)
-        new_index_.push_back(split_fold(i, std::move(node)));
-      else
-        new_index_.push_back(add(std::move(node), found_.region_of[at(i)], found_.row_axis(i),
-                                 found_.group_axis(i), found_.phase[at(i)]));
-    }
-    for (NodeIndex& root : graph_.roots) root = new_index_[at(root)];
-    request_.renumber(new_index_);
-    graph_.nodes = std::move(nodes_);
-    return std::move(split_);
-  }
-
- private:
-  NodeIndex add(GraphNode node, std::int32_t region, int row, int group, std::int32_t phase) {
-    nodes_.push_back(std::move(node));
-    split_.region_of.push_back(region);
-    split_.row_axis.push_back(row);
-    split_.group_axis.push_back(group);
-    split_.phase.push_back(phase);
-    return static_cast<NodeIndex>(nodes_.size()) - 1;
-  }
-
-  // node: the fold with its inputs renumbered.
-  NodeIndex split_fold(NodeIndex index, GraphNode node) {
-    const std::int32_t region_index = found_.region_of[at(index)];
-    const RegionNodes& region = found_.regions[at(region_index)];
-    const std::int32_t phase = found_.phase[at(index)];
-    const Shape whole = node.shape;
-    const Op combine = node.op == Op::matmul ? Op::reduce_sum : node.op;
-    std::vector<std::int64_t> last_axes{0};  // of the partial results, folded at the end
-    int group = -1;
-    if (node.op == Op::matmul) {
-      group = region.group_class >= 0 ? 0 : -1;
-    } else {
-      const NodeIndex input = graph_[index].inputs[0];
-      const int row = found_.row_axis(input), group_in = found_.group_axis(input);
-      const bool folds_groups = group_in >= 0 && std::ranges::find(node.ints, group_in) != node.ints.end();
-      group = group_in;
-      std::vector<std::int64_t> features;
-      for (std::int64_t axis : node.ints)
-        if (axis != row && axis != group_in) features.push_back(axis);
-      if (!features.empty()) {  // each row by itself first
-        GraphNode rows = node;
-        rows.ints = features;
-        rows.shape = nodes_[at(node.inputs[0])].shape;
-        for (std::int64_t axis : features) rows.shape[static_cast<int>(axis)] = 1;
-        node.inputs = {add(std::move(rows), region_index, row, group_in, phase)};
-      }
-      node.ints = {row};
-      node.shape = nodes_[at(node.inputs[0])].shape;
-      node.shape[row] = 1;
-      if (folds_groups) last_axes.push_back(group_in + 1);
-    }
-    Shape partial_shape{region.blocks};
-    for (std::int64_t extent : node.shape.extents()) partial_shape.append(extent);
-    const DType dtype = node.dtype;
-    const NodeRef source = node.source;
-    node.shape = partial_shape;
-    node.blocks = region.blocks;
-    NodeIndex result = add(std::move(node), region_index, -1, group >= 0 ? group + 1 : -1, phase);
-    if (region.blocks > 1 || last_axes.size() > 1) {
-      GraphNode sum{combine, dtype, partial_shape, {result}, last_axes, {}, source};
-      for (std::int64_t axis : last_axes) sum.shape[static_cast<int>(axis)] = 1;
-      result = add(std::move(sum), -1, -1, -1, phase + 1);
-    }
-    return add({Op::reshape, dtype, whole, {result}, {}, {}, source}, -1, -1, -1, phase + 1);
-  }
-
-  Graph& graph_;
-  FusionRequest& request_;
-  const RegionFinder& found_;
-  RegionSplit split_;
-  std::vector<GraphNode> nodes_;
-  std::vector<NodeIndex> new_index_;  // of each old node
-};
-
 }  // namespace
 
-RegionMembers find_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options) {
-  const RowBlockLimits limits;
+RowRegions find_row_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options,
+                            const RowBlockLimits& limits) {
   RegionFinder finder(graph, request, options, limits);
   finder.run();
-  RegionMembers members{finder.regions, finder.region_of, {}};
-  for (NodeIndex i = 0; i < graph.size(); ++i) members.row_axis.push_back(finder.row_axis(i));
-  return members;
+  RowRegions found;
+  for (NodeIndex i = 0; i < graph.size(); ++i) {
+    found.row_axis.push_back(finder.row_axis(i));
+    found.group_axis.push_back(finder.group_axis(i));
+  }
+  found.notes = finder.notes();
+  found.regions = std::move(finder.regions);
+  found.role = std::move(finder.role);
+  found.region_of = std::move(finder.region_of);
+  found.phase = std::move(finder.phase);
+  return found;
 }
 
-RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options,
-                          const RowBlockLimits& limits) {
-  RegionFinder finder(graph, request, options, limits);
-  finder.run();
-  return Splitter(graph, request, finder).run();
+RegionMembers find_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options) {
+  RowRegions found = find_row_regions(graph, request, options, {});
+  return {std::move(found.regions), std::move(found.region_of), std::move(found.row_axis)};
 }
 
 }  // namespace imprint::graph

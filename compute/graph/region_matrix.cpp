@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compute/graph/cost.h"
 #include "compute/graph/region.h"
 
 namespace imprint::graph {

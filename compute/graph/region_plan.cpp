@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "compute/graph/cost.h"
 #include "compute/graph/element_reads.h"
-#include "compute/graph/fusion.h"
 #include "compute/graph/memory_plan.h"
 #include "compute/graph/region.h"
 

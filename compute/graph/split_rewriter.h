@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/fusion_request.h"
 #include "compute/graph/graph.h"
 #include "compute/graph/region.h"
 

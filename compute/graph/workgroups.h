@@ -2,7 +2,7 @@
 // How many invocations work together where a kernel leaves that open: in folds that a workgroup or the lanes
 // of a row share, and in large maps.
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/fusion_options.h"
 #include "compute/graph/graph.h"
 #include "compute/graph/schedule.h"
 

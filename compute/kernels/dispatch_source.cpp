@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compute/base/text.h"
+#include "compute/graph/cost.h"
 #include "compute/graph/fusion.h"
 #include "compute/graph/product.h"
 #include "compute/kernels/custom_emitter.h"

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "compute/graph/cost.h"
 #include "compute/graph/fusion.h"
 #include "compute/kernels/elementwise_glsl.h"
 

@@ -10,6 +10,8 @@
 #include <new>
 #include <system_error>
 
+#include "compute/base/text.h"
+
 #if defined(_WIN32)
 #include <io.h>
 #include <process.h>
@@ -55,7 +57,7 @@ bool seek(std::FILE* file, std::uint64_t offset) {
 #endif
 }
 
-// Distinct among the files that this and other processes may be writing at the same time.
+// Unique among files that this and other processes write at the same time.
 std::string temporary_suffix() {
   static std::atomic<unsigned> count{0};
 #if defined(_WIN32)
@@ -74,8 +76,8 @@ Error system_error(const std::string& action, const std::string& path, int numbe
 
 constexpr int kMaxLinks = 40;  // as Linux follows
 
-// The file that a save replaces: through symbolic links, to what they name. What is there and no regular file
-// (a device, a pipe, a folder) stays: renaming over it would put a file in its place for everybody.
+// The file that a save replaces, at the end of symbolic links. Refuses anything but a regular file: renaming
+// over a device or pipe would replace it for every process.
 Result<fs::path> target_of(const std::string& path) {
   const auto refuse = [&](const std::string& why) {
     return make_error(ErrorCode::io, "cannot write '" + path + "': " + why);
@@ -105,7 +107,7 @@ Result<fs::path> target_of(const std::string& path) {
   return target;
 }
 
-// What becomes the target when it is complete.
+// Becomes the target when it is complete.
 struct Temporary {
   fs::path path;
   FileHandle file;
@@ -141,37 +143,43 @@ Result<std::uint64_t> file_size(const std::string& path) {
   return static_cast<std::uint64_t>(size);
 }
 
-Result<std::vector<std::byte>> read_file_part(const std::string& path, std::uint64_t offset,
-                                              std::uint64_t length) {
-  IMPRINT_ASSIGN(const std::uint64_t size, file_size(path));
-  if (offset > size || length > size - offset)
-    return make_error(ErrorCode::corrupt_file, "'" + path + "' has " + std::to_string(size) +
-                                                   " bytes: " + std::to_string(length) + " from " +
-                                                   std::to_string(offset) + " on were asked for");
+Result<FileReader> FileReader::open(const std::string& path) {
+  FileReader reader;
+  IMPRINT_ASSIGN(reader.size_, file_size(path));
+  errno = 0;
+  reader.file_.reset(imprint::open(path_of(path), false).release());
+  if (!reader.file_) return system_error("cannot read", path, errno);
+  reader.path_ = path;
+  return reader;
+}
+
+Result<std::vector<std::byte>> FileReader::read(std::uint64_t offset, std::uint64_t length) {
+  if (offset > size_ || length > size_ - offset)
+    return make_error(ErrorCode::corrupt_file, text("'", path_, "': found ", size_, " bytes, expected ",
+                                                    length, " from byte ", offset, " on"));
   std::vector<std::byte> bytes;
   try {
     bytes.resize(static_cast<std::size_t>(length));
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::out_of_host_memory,
-                      "cannot read '" + path + "': no memory for " + std::to_string(length) + " bytes");
+                      text("cannot read '", path_, "': no memory for ", length, " bytes"));
   }
+  if (bytes.empty()) return bytes;
   errno = 0;
-  const FileHandle file = open(path_of(path), false);
-  if (!file || !seek(file.get(), offset)) return system_error("cannot read", path, errno);
-  if (!bytes.empty() && std::fread(bytes.data(), 1, bytes.size(), file.get()) != bytes.size())
-    return std::ferror(file.get())
-               ? system_error("cannot read", path, errno)
-               : make_error(ErrorCode::corrupt_file, "'" + path + "' became shorter while it was read");
+  if (!seek(file_.get(), offset)) return system_error("cannot read", path_, errno);
+  if (std::fread(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size())
+    return std::ferror(file_.get())
+               ? system_error("cannot read", path_, errno)
+               : make_error(ErrorCode::corrupt_file, text("'", path_, "' became shorter while it was read"));
   return bytes;
 }
 
 Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t size_limit) {
-  IMPRINT_ASSIGN(const std::uint64_t size, file_size(path));
-  if (size > size_limit)
-    return make_error(ErrorCode::invalid_argument, "'" + path + "' has " + std::to_string(size) +
-                                                       " bytes: at most " + std::to_string(size_limit) +
-                                                       " are read");
-  return read_file_part(path, 0, size);
+  IMPRINT_ASSIGN(FileReader reader, FileReader::open(path));
+  if (reader.size() > size_limit)
+    return make_error(ErrorCode::invalid_argument,
+                      text("'", path, "': found ", reader.size(), " bytes, expected at most ", size_limit));
+  return reader.read(0, reader.size());
 }
 
 Status check_replaceable(const std::string& path) {
@@ -190,7 +198,7 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
   const bool written = (bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size()) &&
                        flush_to_disk(file);
   const int number = errno;
-  // Closing can be the moment in which a full disk is noticed.
+  // Some file systems report a full disk only on closing.
   const bool closed = std::fclose(temporary.file.release()) == 0;
   std::error_code ignored;
   if (!written || !closed) {

@@ -1,8 +1,11 @@
 #pragma once
-// Whole files in and out. Writing is atomic: a crash leaves the old file or the new one, never a mixture.
+// Files, read whole or in parts, and written whole. Writing is atomic: a crash leaves the old file or the new
+// one, never a mixture.
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,20 +19,36 @@ namespace imprint {
 Result<std::vector<std::byte>> read_file(const std::string& path,
                                          std::uint64_t size_limit = std::uint64_t{4} << 30);
 
-// `length` bytes from `offset`. Errors: as read_file; corrupt_file when the file ends before.
-Result<std::vector<std::byte>> read_file_part(const std::string& path, std::uint64_t offset,
-                                              std::uint64_t length);
+// A file open for reading parts of it.
+class FileReader {
+ public:
+  FileReader() = default;
+  // Errors: not_found, io (a folder or a device, for instance).
+  static Result<FileReader> open(const std::string& path);
 
-// Size in bytes. Errors: not_found, io (a folder, for one).
+  std::uint64_t size() const { return size_; }  // bytes, when it was opened
+  // `length` bytes from `offset`. Errors: io; corrupt_file (the file ends before); out_of_host_memory.
+  Result<std::vector<std::byte>> read(std::uint64_t offset, std::uint64_t length);
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::uint64_t size_ = 0;
+  std::unique_ptr<std::FILE, Closer> file_;
+};
+
+// Size in bytes. Errors: not_found, io (a folder, for instance).
 Result<std::uint64_t> file_size(const std::string& path);
 
-// Writes a temporary file beside `path`, flushes it to the disk and renames it; a symbolic link stays one,
-// and what it names is replaced. On failure nothing is left behind. Errors: io (with the system's reason; or
-// `path` is there and no regular file).
+// Writes a temporary file beside `path`, flushes it to the disk and renames it. A symbolic link stays one;
+// its target is replaced. On failure nothing is left behind. Errors: io (with the system's reason; or `path`
+// exists and is no regular file).
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
 
-// Whether write_file_atomic may replace what is at `path` and can make files beside it, for those who want to
-// know before they compute: it makes one and takes it away again. Errors: io.
+// Whether write_file_atomic can write `path`, to know before a long computation. Creates and removes a
+// temporary file. Errors: io.
 Status check_replaceable(const std::string& path);
 
 }  // namespace imprint

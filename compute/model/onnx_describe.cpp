@@ -1,5 +1,7 @@
 // Names and look-ups of onnx_proto.h's structs.
 
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
 #include "compute/model/onnx_proto.h"
 
 namespace imprint::onnx {
@@ -41,7 +43,7 @@ std::string element_type_name(ElementType type) {
     case ElementType::bfloat16:
       return "bfloat16";
   }
-  return "type " + std::to_string(static_cast<std::int32_t>(type));
+  return imprint::text("type ", static_cast<std::int32_t>(type));
 }
 
 std::size_t element_type_size(ElementType type) {
@@ -81,21 +83,22 @@ const Attribute* Node::find_attribute(std::string_view attribute_name) const {
 }
 
 std::string Node::text() const {
-  const std::string op = domain.empty() ? op_type : domain + "." + op_type;
-  if (!name.empty()) return op + " '" + name + "'";
-  return outputs.empty() ? op : op + " -> '" + outputs.front() + "'";
+  const std::string op = clipped(domain.empty() ? op_type : domain + "." + op_type);
+  if (!name.empty()) return op + " " + quote(name);
+  return outputs.empty() ? op : op + " -> " + quote(outputs.front());
 }
 
 std::string ValueInfo::shape_text() const {
   if (!shape) return "[...]";
-  std::string text = "[";
+  std::string out = "[";
   for (const Dimension& dimension : *shape) {
-    if (text.size() > 1) text += ", ";
-    text += dimension.value            ? std::to_string(*dimension.value)
-            : dimension.symbol.empty() ? "?"
-                                       : dimension.symbol;
+    if (out.size() > 1) out += ", ";
+    if (out.size() > 4 * kLongestQuote) return out + "...]";
+    out += dimension.value            ? imprint::text(*dimension.value)
+           : dimension.symbol.empty() ? std::string("?")
+                                      : clipped(dimension.symbol);
   }
-  return text + "]";
+  return out + "]";
 }
 
 std::int64_t Model::opset() const {

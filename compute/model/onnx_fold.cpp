@@ -1,11 +1,12 @@
-// Arithmetic on values that are known during import. Shapes are computed from shapes in int64, and now and
-// then through float32.
+// Arithmetic on values that are known during import: shapes computed from shapes, in int64 and sometimes in
+// float32. Handlers are called with a known first input. The others may be left out.
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
+#include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
 namespace imprint::onnx {
@@ -107,23 +108,40 @@ auto find(const Table& table, std::string_view name) -> const typename Table::va
   return nullptr;
 }
 
-// The position in `from` of each element of `out`, to which it broadcasts.
-std::vector<std::size_t> positions(const Shape& out, const Shape& from) {
-  const auto strides = row_major_strides(from);
-  const int added = out.rank() - from.rank();
-  const auto count = static_cast<std::size_t>(out.element_count());
-  std::vector<std::size_t> result(count, 0);
-  std::size_t block = 1;
-  for (int axis = out.rank() - 1; axis >= 0; --axis) {
-    const auto extent = static_cast<std::size_t>(out[axis]);
-    if (axis >= added && from[axis - added] != 1) {
-      const auto stride = static_cast<std::size_t>(strides[static_cast<std::size_t>(axis - added)]);
-      for (std::size_t i = 0; i < count; ++i) result[i] += (i / block) % extent * stride;
+// Walks the elements of an output shape, with the position of the element of each operand that broadcasts to
+// it: a few additions per element.
+template <std::size_t Operands>
+class BroadcastWalk {
+ public:
+  BroadcastWalk(const Shape& out, const std::array<const Shape*, Operands>& operands) : out_(out) {
+    for (std::size_t k = 0; k < Operands; ++k) {
+      const Shape& from = *operands[k];
+      const auto strides = row_major_strides(from);
+      const int added = out.rank() - from.rank();
+      for (int axis = 0; axis < from.rank(); ++axis)
+        if (from[axis] != 1)
+          strides_[k][static_cast<std::size_t>(axis + added)] = strides[static_cast<std::size_t>(axis)];
     }
-    block *= extent;
   }
-  return result;
-}
+  std::size_t operator[](std::size_t operand) const { return static_cast<std::size_t>(at_[operand]); }
+  void next() {
+    for (int axis = out_.rank() - 1; axis >= 0; --axis) {
+      const auto a = static_cast<std::size_t>(axis);
+      const bool more = ++index_[a] < out_[axis];
+      for (std::size_t k = 0; k < Operands; ++k)
+        at_[k] += more ? strides_[k][a] : -strides_[k][a] * (out_[axis] - 1);
+      if (more) return;
+      index_[a] = 0;
+    }
+  }
+
+ private:
+  using PerAxis = std::array<std::int64_t, Shape::kMaxRank>;
+  Shape out_;
+  std::array<PerAxis, Operands> strides_{};
+  PerAxis index_{};
+  std::array<std::int64_t, Operands> at_{};
+};
 
 HostArray empty_like(ElementType type, const Shape& shape) {
   HostArray out;
@@ -140,7 +158,7 @@ HostArray empty_like(ElementType type, const Shape& shape) {
 bool fold_unary(OpContext& context, const Unary& op) {
   const HostArray& a = *context.value(0).host();
   if (is_float(a.type) ? op.on_float == nullptr : op.on_int == nullptr) return false;
-  if (!context.mover().may_fold(a.shape.element_count())) return false;
+  if (!context.mover().may_fold(a.type, a.shape.element_count())) return false;
   HostArray out = a;
   for (F& value : out.floats) value = op.on_float(value);
   for (I& value : out.ints) value = wrap(out.type, op.on_int(value));
@@ -154,21 +172,23 @@ bool fold_binary(OpContext& context, const Binary& op, const HostArray& a, const
       (is_float(a.type) ? op.on_float == nullptr : op.on_int == nullptr))
     return false;
   const auto shape = broadcast(a.shape, b.shape);
-  if (!shape || !context.mover().may_fold(shape->element_count())) return false;
-  out = empty_like(op.compares ? ElementType::boolean : a.type, *shape);
-  const auto from_a = positions(*shape, a.shape), from_b = positions(*shape, b.shape);
-  for (std::size_t i = 0; i < from_a.size(); ++i) {
+  const ElementType type = op.compares ? ElementType::boolean : a.type;
+  if (!shape || !context.mover().may_fold(type, shape->element_count())) return false;
+  out = empty_like(type, *shape);
+  const auto count = static_cast<std::size_t>(shape->element_count());
+  BroadcastWalk<2> at(*shape, {&a.shape, &b.shape});
+  for (std::size_t i = 0; i < count; ++i, at.next()) {
     if (is_float(a.type)) {
-      const F value = op.on_float(a.floats[from_a[i]], b.floats[from_b[i]]);
+      const F value = op.on_float(a.floats[at[0]], b.floats[at[1]]);
       if (op.compares)
         out.ints[i] = value != 0;
       else
         out.floats[i] = value;
       continue;
     }
-    const I x = a.ints[from_a[i]], y = b.ints[from_b[i]];
+    const I x = a.ints[at[0]], y = b.ints[at[1]];
     if (op.divides && (y == 0 || (y == -1 && x == std::numeric_limits<I>::min()))) {
-      context.fail(ErrorCode::invalid_argument, "divides " + std::to_string(x) + " by " + std::to_string(y));
+      context.fail(ErrorCode::invalid_argument, text("divides ", x, " by ", y));
       return true;
     }
     out.ints[i] = wrap(out.type, op.on_int(x, y));
@@ -186,8 +206,9 @@ bool fold_elementwise(OpContext& context) {
   if (context.opset() < 7 && context.has_attribute("axis")) return false;
   const Binary mod{"Mod", nullptr, modulo, false, true};
   if (name == "Mod" && context.int_attribute("fmod", 0) == 0) op = &mod;
-  if (!op || context.input_count() < 2 || !context.has(0)) return false;
+  if (!op || context.input_count() < 2) return false;
   if (context.input_count() > 2 && name != "Min" && name != "Max") return false;
+  if (!context.mover().may_fold(context.value(0).type(), context.shape(0).element_count())) return false;
   HostArray sum = *context.value(0).host();
   for (int i = 1; i < context.input_count(); ++i) {
     HostArray out;
@@ -200,23 +221,23 @@ bool fold_elementwise(OpContext& context) {
 }
 
 bool fold_where(OpContext& context) {
-  if (context.input_count() != 3 || !context.has(0) || !context.has(1) || !context.has(2)) return false;
+  if (context.input_count() != 3 || !context.has(1) || !context.has(2)) return false;
   const HostArray &condition = *context.value(0).host(), &a = *context.value(1).host(),
                   &b = *context.value(2).host();
   const auto values = broadcast(a.shape, b.shape);
   const auto shape = values ? broadcast(*values, condition.shape) : std::nullopt;
   if (is_float(condition.type) || is_float(a.type) != is_float(b.type) || !shape ||
-      !context.mover().may_fold(shape->element_count()))
+      !context.mover().may_fold(a.type, shape->element_count()))
     return false;
   HostArray out = empty_like(a.type, *shape);
-  const auto at = positions(*shape, condition.shape), from_a = positions(*shape, a.shape),
-             from_b = positions(*shape, b.shape);
-  for (std::size_t i = 0; i < at.size(); ++i) {
-    const bool first = condition.ints[at[i]] != 0;
+  const auto count = static_cast<std::size_t>(shape->element_count());
+  BroadcastWalk<3> at(*shape, {&condition.shape, &a.shape, &b.shape});
+  for (std::size_t i = 0; i < count; ++i, at.next()) {
+    const bool first = condition.ints[at[0]] != 0;
     if (is_float(a.type))
-      out.floats[i] = first ? a.floats[from_a[i]] : b.floats[from_b[i]];
+      out.floats[i] = first ? a.floats[at[1]] : b.floats[at[2]];
     else
-      out.ints[i] = first ? a.ints[from_a[i]] : b.ints[from_b[i]];
+      out.ints[i] = first ? a.ints[at[1]] : b.ints[at[2]];
   }
   context.set(0, Value::known(std::move(out)));
   return true;
@@ -232,10 +253,9 @@ std::optional<ElementType> cast_target(OpContext& context, std::int64_t number) 
 }
 
 bool fold_cast(OpContext& context) {
-  if (!context.has(0)) return false;
   const auto to = cast_target(context, context.int_attribute("to", 0));
   const HostArray& from = *context.value(0).host();
-  if (!to || !context.mover().may_fold(from.shape.element_count())) return false;
+  if (!to || !context.mover().may_fold(*to, from.shape.element_count())) return false;
   HostArray out = empty_like(*to, from.shape);
   const auto count = static_cast<std::size_t>(from.shape.element_count());
   for (std::size_t i = 0; i < count; ++i) {
@@ -251,10 +271,12 @@ bool fold_cast(OpContext& context) {
 }
 
 bool fold_reduce(OpContext& context) {
-  // What shape computations need: everything of a short list folded into one number.
+  // As shape computations need it: a list reduced to one number.
   const Value& value = context.value(0);
   const HostArray& from = *value.host();
-  if (from.type != ElementType::int64 || from.shape.rank() != 1 || from.ints.empty()) return false;
+  if (from.type != ElementType::int64 || from.shape.rank() != 1 || from.ints.empty() ||
+      !context.mover().may_fold(from.type, from.shape.element_count()))
+    return false;
   std::vector<std::int64_t> axes = context.ints_attribute("axes");
   if (context.has(1)) axes = context.known_ints(1, "axes");
   if (axes.empty() && context.int_attribute("noop_with_empty_axes", 0) != 0) return false;

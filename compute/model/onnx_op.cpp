@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
+
 namespace imprint::onnx {
 
 OpContext::OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs,
@@ -10,7 +13,7 @@ OpContext::OpContext(const Node& node, std::int64_t opset, std::vector<std::opti
     : node_(node), opset_(opset), inputs_(std::move(inputs)), mover_(mover), outputs_(node.outputs.size()) {}
 
 void OpContext::fail(ErrorCode code, const std::string& reason) {
-  if (!failure_) failure_ = make_error(code, node_.text() + ": " + reason);
+  if (!failure_) failure_ = make_error(code, text(node_.text(), ": ", reason));
 }
 
 void OpContext::unsupported(const std::string& reason) { fail(ErrorCode::unsupported, reason); }
@@ -26,7 +29,7 @@ bool OpContext::has(int input) const {
 
 const Value& OpContext::value(int input) {
   if (has(input)) return *inputs_[static_cast<std::size_t>(input)];
-  fail(ErrorCode::corrupt_file, "input " + std::to_string(input) + " is missing");
+  fail(ErrorCode::corrupt_file, text("input ", input, " is missing"));
   return missing_;
 }
 
@@ -35,17 +38,18 @@ bool OpContext::all_foldable() const {
                      [](const auto& input) { return !input || input->foldable(); });
 }
 
-std::vector<std::int64_t> OpContext::known_ints(int input, const char* what) {
+std::vector<std::int64_t> OpContext::known_ints(int input, const char* what, std::size_t most) {
   const Value& from = value(input);
   if (!from.host())
-    unsupported(std::string(what) +
-                " is computed at run time: shapes have to follow from the input shapes alone");
+    unsupported(text(what, " is computed at run time: shapes must follow from the input shapes alone"));
   else if (is_float(from.type()))
     fail(ErrorCode::dtype_mismatch,
-         std::string(what) + " holds " + element_type_name(from.type()) + ": whole numbers were expected");
+         text(what, ": found ", element_type_name(from.type()), ", expected whole numbers"));
   else if (from.rank() > 1)
+    fail(ErrorCode::shape_mismatch, text(what, ": found shape ", from.shape().text(), ", expected a list"));
+  else if (from.host()->ints.size() > most)
     fail(ErrorCode::shape_mismatch,
-         std::string(what) + " has shape " + from.shape().text() + ": a list was expected");
+         text(what, ": found ", from.host()->ints.size(), " numbers, expected at most ", most));
   else
     return from.host()->ints;
   return {};
@@ -55,12 +59,12 @@ double OpContext::known_number(int input, const char* what) {
   const Value& from = value(input);
   const HostArray* host = from.host();
   if (!host) {
-    unsupported(std::string(what) + " is computed at run time: it has to be a constant");
+    unsupported(text(what, " is computed at run time: it must be a constant"));
     return 0;
   }
   if (host->shape.element_count() != 1) {
     fail(ErrorCode::shape_mismatch,
-         std::string(what) + " has shape " + from.shape().text() + ": one number was expected");
+         text(what, ": found shape ", from.shape().text(), ", expected one number"));
     return 0;
   }
   return is_float(host->type) ? static_cast<double>(host->floats[0]) : static_cast<double>(host->ints[0]);
@@ -69,7 +73,7 @@ double OpContext::known_number(int input, const char* what) {
 std::int64_t OpContext::known_int(int input, const char* what) {
   const double number = known_number(input, what);
   if (number > -0x1p53 && number < 0x1p53) return static_cast<std::int64_t>(number);
-  fail(ErrorCode::invalid_argument, std::string(what) + " is out of range");
+  fail(ErrorCode::invalid_argument, text(what, " is out of range"));
   return 0;
 }
 
@@ -77,7 +81,7 @@ const Attribute* OpContext::attribute(std::string_view name, AttributeKind kind)
   const Attribute* found = node_.find_attribute(name);
   if (found && found->kind != kind) {
     fail(ErrorCode::corrupt_file,
-         "attribute '" + std::string(name) + "' is of another kind than the operator takes");
+         text("attribute ", quote(name), " is of another kind than the operator takes"));
     return nullptr;
   }
   return found;
@@ -111,8 +115,7 @@ const TensorData* OpContext::tensor_attribute(std::string_view name) {
 
 int OpContext::axis(std::int64_t raw, int rank) {
   if (raw >= -rank && raw < rank) return static_cast<int>(raw < 0 ? raw + rank : raw);
-  fail(ErrorCode::shape_mismatch,
-       "axis " + std::to_string(raw) + " is outside a tensor of rank " + std::to_string(rank));
+  fail(ErrorCode::shape_mismatch, text("axis ", raw, " is outside a tensor of rank ", rank));
   return 0;
 }
 
@@ -122,7 +125,7 @@ std::vector<int> OpContext::axes(const std::vector<std::int64_t>& raw, int rank)
     const int normal = axis(one, rank);
     if (failure_) return {};
     if (std::find(out.begin(), out.end(), normal) != out.end()) {
-      fail(ErrorCode::shape_mismatch, "axis " + std::to_string(one) + " is given twice");
+      fail(ErrorCode::shape_mismatch, text("axis ", one, " is given twice"));
       return {};
     }
     out.push_back(normal);

@@ -1,5 +1,5 @@
 #pragma once
-// Inside the room: what the handler of an ONNX operator sees, and the table of handlers.
+// Private: what the handler of an ONNX operator sees, and the table of handlers.
 
 #include <cstdint>
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace imprint::onnx {
 
-// One node on its way into the graph. Failures stick: the first one is kept, later calls return harmless
-// defaults, and the importer looks at failure() when the handler is back, so handlers read straight through.
+// One node during import. The first failure is kept, and later calls return harmless defaults: handlers need
+// no checks in between, and the importer reads failure() when the handler returns.
 class OpContext {
  public:
   OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs, Mover& mover);
@@ -29,13 +29,13 @@ class OpContext {
   Tensor tensor(int input) { return value(input).tensor(); }
   const Shape& shape(int input) { return value(input).shape(); }
   bool all_foldable() const;  // every present input is
-  // The elements of an input that has to be known now. Fails when it is computed at run time, or is not of
-  // whole numbers / of one element.
-  std::vector<std::int64_t> known_ints(int input, const char* what);
+  // The elements of an input that must be known now: at most `most` whole numbers, or one number. Fails for
+  // anything else. `most` keeps the cost of a node apart from the size of its constants.
+  std::vector<std::int64_t> known_ints(int input, const char* what, std::size_t most = Shape::kMaxRank);
   double known_number(int input, const char* what);
-  std::int64_t known_int(int input, const char* what);  // below 2^53; a float is cut
+  std::int64_t known_int(int input, const char* what);  // below 2^53; a float is truncated
 
-  // ---- attributes; fail when the kind is another one ----
+  // ---- attributes; fail when the file has another kind ----
   bool has_attribute(std::string_view name) const { return node_.find_attribute(name) != nullptr; }
   std::int64_t int_attribute(std::string_view name, std::int64_t otherwise);
   double float_attribute(std::string_view name, double otherwise);
@@ -45,8 +45,8 @@ class OpContext {
 
   // ---- checks ----
   int axis(std::int64_t raw, int rank);  // normalised; 0 after a failure
-  bool require(bool condition,
-               std::string reason);  // fails with shape_mismatch when false; returns condition
+  // Fails with shape_mismatch when false; returns whether nothing has failed.
+  bool require(bool condition, std::string reason);
   // All distinct and normalised.
   std::vector<int> axes(const std::vector<std::int64_t>& raw, int rank);
   Shape checked(std::span<const std::int64_t> extents);
@@ -57,8 +57,8 @@ class OpContext {
   // ---- outputs ----
   bool wants(int output) const;  // the node names it
   void set(int output, Value value);
-  void set(int output,
-           Tensor tensor);  // type: the first input's of the same run-time dtype, else float32 / int64 / bool
+  // With the type of the first input of the same run-time dtype, else float32, int64 or bool.
+  void set(int output, Tensor tensor);
   void set(int output, Tensor tensor, ElementType type);
   const std::vector<Value>& outputs() const { return outputs_; }
 
@@ -70,22 +70,22 @@ class OpContext {
   std::vector<std::optional<Value>> inputs_;
   Mover& mover_;
   std::vector<Value> outputs_;
-  Value missing_ = Value::run_time(
-      Tensor(0.0f), ElementType::float32);  // what value() gives for an input that is not there
+  Value missing_ = Value::run_time(Tensor(0.0f), ElementType::float32);  // value() of an input left out
   std::optional<Error> failure_;
 };
 
 struct OpHandler {
   std::string_view name;
   void (*import)(OpContext&);
-  // Computes the outputs on the host when every input is known; false when it does not apply. May be null.
+  // Computes the outputs on the host when every input is known, and the first is not left out. False when it
+  // does not apply. May be null.
   bool (*fold)(OpContext&) = nullptr;
 };
 
 // Null for operators that Imprint does not have.
 const OpHandler* find_handler(std::string_view domain, std::string_view op_type);
 
-// Rows of the table, one file a family.
+// Rows of the table, one file per family.
 std::span<const OpHandler> elementwise_ops();  // onnx_ops_elementwise.cpp
 std::span<const OpHandler> activation_ops();   // onnx_ops_activation.cpp
 std::span<const OpHandler> reduce_ops();       // onnx_ops_reduce.cpp
@@ -95,13 +95,13 @@ std::span<const OpHandler> index_ops();        // onnx_ops_index.cpp
 std::span<const OpHandler> image_ops();        // onnx_ops_image.cpp
 std::span<const OpHandler> norm_ops();         // onnx_ops_norm.cpp
 
-// Host arithmetic for known inputs, as it occurs in shape computations (onnx_fold.cpp).
+// Host arithmetic for known inputs, as shape computations need it (onnx_fold.cpp).
 bool fold_elementwise(OpContext& context);
 bool fold_where(OpContext& context);
 bool fold_cast(OpContext& context);
 bool fold_reduce(OpContext& context);
 
-// The types that Cast and its like can go to. Fails with unsupported for others.
+// The type that Cast and its like produce. Fails with unsupported for types that Imprint lacks.
 std::optional<ElementType> cast_target(OpContext& context, std::int64_t number);
 
 // A known one-dimensional int64 value.

@@ -1,4 +1,4 @@
-// Activations, softmax and the operators that do nothing when a network is only run.
+// Activations, softmax, and operators that do nothing at inference.
 
 #include <array>
 
@@ -58,7 +58,7 @@ void prelu(OpContext& context) {
               context.value(0).type());
 }
 
-// Before opset 13 everything from `axis` on is one row; since then it is an axis like any other.
+// Before opset 13 everything from `axis` on is one row. Since then `axis` is one axis.
 template <Tensor (*function)(const Tensor&, int)>
 void softmax(OpContext& context) {
   const Tensor x = context.tensor(0);

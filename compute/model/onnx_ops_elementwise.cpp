@@ -1,4 +1,4 @@
-// One result element from the operands' elements at the same place: arithmetic, comparison, logic, Cast.
+// Each result element comes from the operands' elements at its position: arithmetic, comparison, logic, Cast.
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 namespace imprint::onnx {
 namespace {
 
-// What a type of 8 or 16 bits holds of a number computed in 32.
+// Wraps a 32-bit result to a type of 8 or 16 bits.
 Tensor wrapped(ElementType type, const Tensor& x) {
   const auto sign_extended = [&](int bits) { return shift_right(shift_left(x, bits), bits); };
   switch (type) {
@@ -25,7 +25,7 @@ Tensor wrapped(ElementType type, const Tensor& x) {
   }
 }
 
-// Of the first input's type, unless it is a bool.
+// Gives the result the first input's type, unless it is a bool.
 void set_wrapped(OpContext& context, const Tensor& result) {
   const ElementType type = context.value(0).type();
   context.set(0, result.ok() && result.dtype() == DType::int32 ? wrapped(type, result) : result);
@@ -70,7 +70,7 @@ void modulo(OpContext& context) {
 
 constexpr std::int64_t kLargestPower = 1024;
 
-// By squaring, and wrapping as products do: float32 has too few digits.
+// By squaring. Wraps as products do: float32 has too few digits.
 Tensor whole_power(Tensor base, std::int64_t exponent) {
   Tensor result = ones_like(base);
   for (;; base = mul(base, base)) {
@@ -80,8 +80,8 @@ Tensor whole_power(Tensor base, std::int64_t exponent) {
   }
 }
 
-// The same with exponents that are known at run time only. Below 0 only the powers of 1 and -1 are whole; the
-// rest is cut to 0.
+// The same for exponents of run time. Of negative powers only those of 1 and -1 are whole; the rest becomes
+// 0.
 Tensor whole_power(Tensor base, const Tensor& exponent) {
   const Tensor magnitude = abs(exponent), whole_base = base;
   Tensor result = add(mul(base, 0), add(mul(exponent, 0), 1));
@@ -102,6 +102,9 @@ void power(OpContext& context) {
   if (is_integer(base.type()) && is_integer(exponent.type()) && host && host->shape.element_count() == 1 &&
       exponent.rank() <= base.rank() && host->ints[0] >= 0 && host->ints[0] <= kLargestPower)
     return context.set(0, wrapped(base.type(), whole_power(base.tensor(), host->ints[0])), base.type());
+  constexpr std::int64_t kOperationsOfPower = 192;
+  if (is_integer(base.type()) && is_integer(exponent.type()) && !context.mover().may_make(kOperationsOfPower))
+    return context.unsupported("more powers of whole numbers than one model may have");
   if (is_integer(base.type()) && is_integer(exponent.type()))
     return context.set(0, wrapped(base.type(), whole_power(base.tensor(), exponent.tensor())), base.type());
   const Tensor result = pow(cast(base.tensor(), DType::float32), cast(exponent.tensor(), DType::float32));
@@ -146,8 +149,7 @@ void cast_to(OpContext& context) {
   const auto to = cast_target(context, context.int_attribute("to", 0));
   if (!to) return;
   const Value from = context.value(0);
-  // int32 and float32 stand for the wide types; narrow ones would have to wrap or round, which nothing here
-  // does.
+  // int32 and float32 represent the wide types. Narrow types would need to wrap or round.
   const bool wide = *to == ElementType::boolean || *to == ElementType::int32 || *to == ElementType::int64 ||
                     *to == ElementType::float32 || *to == ElementType::float64;
   if (!wide && *to != from.type())

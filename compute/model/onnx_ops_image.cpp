@@ -15,8 +15,8 @@ using Extents = std::vector<std::int64_t>;
 struct Slide {
   std::int64_t extent = 0;  // of the input
   std::int64_t size = 1, stride = 1, dilation = 1;
-  std::int64_t before = 0, after = 0;  // padding that the model asks for
-  std::int64_t overhang = 0;           // more behind it, for windows that ceil_mode lets stick out
+  std::int64_t before = 0, after = 0;  // padding of the model
+  std::int64_t overhang = 0;           // more after it, for ceil_mode's last window
   std::int64_t positions = 0;
   std::int64_t reach() const { return (size - 1) * dilation + 1; }
 };
@@ -74,7 +74,7 @@ std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents&
       return {};
     slide.positions = room / slide.stride + 1;
     if (ceil_mode && room >= 0 && room % slide.stride != 0) {
-      // One more window, unless it would begin in the padding behind the input.
+      // One more window, unless it begins in the padding after the input.
       if (slide.positions * slide.stride < slide.extent + slide.before) ++slide.positions;
       slide.overhang = std::max<std::int64_t>(0, (slide.positions - 1) * slide.stride + slide.reach() -
                                                      (slide.extent + slide.before + slide.after));
@@ -172,7 +172,7 @@ void conv(OpContext& context) {
   const bool uniform = spatial == 1 || (spatial == 2 && along[0].stride == along[1].stride &&
                                         along[0].dilation == along[1].dilation);
   if (uniform) {
-    // The two-dimensional form has kernels of its own; a line is an image of one row.
+    // The two-dimensional form has its own kernels. A line is an image of one row.
     const int last = spatial + 1;
     std::vector<std::pair<std::int64_t, std::int64_t>> pads(4);
     for (int i = 0; i < spatial; ++i)
@@ -192,7 +192,9 @@ void conv(OpContext& context) {
     const Tensor out = imprint::conv2d(image, weight, bias, options);
     return context.set(0, spatial == 1 && out.ok() ? imprint::squeeze(out, last) : out);
   }
-  if (groups > 256) return context.unsupported(std::to_string(groups) + " groups with this stride");
+  constexpr std::int64_t kOperationsPerGroup = 16;
+  if (groups > 256 || !context.mover().may_make(groups * kOperationsPerGroup))
+    return context.unsupported(std::to_string(groups) + " groups with this stride");
   const Tensor out = convolve_groups(x, weight, along, groups);
   Shape column{weight.extent(0)};
   for (int i = 0; i < spatial; ++i) column.append(1);
@@ -242,7 +244,8 @@ void average_pool(OpContext& context) {
   if (context.failure()) return;
   std::int64_t positions = 0;
   for (const Slide& slide : along) positions += slide.positions;
-  if (!context.mover().may_fold(positions)) return context.unsupported("pooling of this size");
+  if (!context.mover().may_fold(ElementType::float32, positions))
+    return context.unsupported("pooling of this size");
   Tensor result = imprint::sum(windows_of(x, along, 0), window_axes(along.size()));
   double whole = 1;
   for (std::size_t i = 0; i < along.size(); ++i) {

@@ -5,16 +5,29 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
 namespace imprint::onnx {
 namespace {
 
+// A tensor attribute's elements, which the import's limits count.
+std::optional<HostArray> elements_of(OpContext& context, const TensorData& data) {
+  if (!context.mover().may_hold(data.type, stored_elements(data))) {
+    context.fail(ErrorCode::out_of_host_memory, "found constants beyond the limit of the import");
+    return std::nullopt;
+  }
+  auto array = host_array(data);
+  if (array) return std::move(*array);
+  context.fail(array.error().code, array.error().message);
+  return std::nullopt;
+}
+
 void constant(OpContext& context) {
   if (const TensorData* data = context.tensor_attribute("value")) {
-    auto array = host_array(*data);
-    if (!array) return context.fail(array.error().code, array.error().message);
-    return context.set(0, Value::known(std::move(*array)));
+    auto array = elements_of(context, *data);
+    if (array) context.set(0, Value::known(std::move(*array)));
+    return;
   }
   HostArray out;
   if (context.has_attribute("value_float")) {
@@ -39,11 +52,11 @@ void constant_of_shape(OpContext& context) {
   HostArray element;
   element.floats.push_back(0);
   if (const TensorData* data = context.tensor_attribute("value")) {
-    auto array = host_array(*data);
-    if (!array) return context.fail(array.error().code, array.error().message);
-    if (!context.require(array->shape.element_count() == 1,
-                         "the value has shape " + array->shape.text() + ": one element was expected"))
+    if (!context.require(data->element_count() == 1,
+                         text("value: found ", data->element_count(), " elements, expected one")))
       return;
+    auto array = elements_of(context, *data);
+    if (!array) return;
     element = std::move(*array);
     element.shape = {};
   }
@@ -64,9 +77,9 @@ void range(OpContext& context) {
   HostArray out;
   out.type = context.value(0).type();
   out.shape = {static_cast<std::int64_t>(count)};
-  if (!context.mover().may_fold(out.shape[0])) return context.unsupported("constants of this size");
+  if (!context.mover().may_fold(out.type, out.shape[0])) return context.unsupported("constants of this size");
   for (std::int64_t i = 0; i < out.shape[0]; ++i) {
-    // Below the limit, so below 2^53 as well: exact for whole numbers.
+    // Below the limit, so below 2^53: exact for whole numbers.
     const double value = start + static_cast<double>(i) * step;
     if (floating)
       out.floats.push_back(static_cast<float>(value));
@@ -76,29 +89,33 @@ void range(OpContext& context) {
   context.set(0, Value::known(std::move(out)));
 }
 
-// Indices that count from the end made to count from the start: on the host where they are known, with a
-// check; else by the graph.
+// Indices that count from the start, made from indices that may count from the end: on the host where they
+// are known, with a check, else by the graph. The host reads each index once per node, so the budget counts
+// them.
 std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t extent) {
   const Value indices = context.value(input);
   if (!is_integer(indices.type())) {
     context.fail(ErrorCode::dtype_mismatch, "indices are " + element_type_name(indices.type()));
     return std::nullopt;
   }
-  if (!indices.foldable()) {
+  if (!indices.foldable() || !context.mover().may_fold(indices.type(), indices.shape().element_count())) {
     const Tensor raw = indices.tensor();
     return Value::run_time(
         imprint::where(imprint::less(raw, 0), imprint::add(raw, Tensor(static_cast<int>(extent))), raw),
         indices.type());
   }
-  HostArray out = *indices.host();
-  for (std::int64_t& index : out.ints) {
+  bool from_end = false;
+  for (const std::int64_t index : indices.host()->ints) {
     if (index < -extent || index >= extent) {
-      context.fail(ErrorCode::invalid_argument,
-                   "index " + std::to_string(index) + " is outside an axis of " + std::to_string(extent));
+      context.fail(ErrorCode::invalid_argument, text("index ", index, " is outside an axis of ", extent));
       return std::nullopt;
     }
-    if (index < 0) index += extent;
+    from_end = from_end || index < 0;
   }
+  if (!from_end) return indices;
+  HostArray out = *indices.host();
+  for (std::int64_t& index : out.ints)
+    if (index < 0) index += extent;
   return Value::known(std::move(out));
 }
 
@@ -138,7 +155,7 @@ void gather_elements(OpContext& context) {
   context.set(0, imprint::gather(data.tensor(), axis, indices->tensor()), data.type());
 }
 
-// The source index of each place of a padded axis, for the modes that repeat what is there.
+// The source index of each position of a padded axis, for the modes that repeat elements.
 std::vector<std::int64_t> padded_indices(const std::string& mode, std::int64_t extent, std::int64_t before,
                                          std::int64_t after) {
   std::vector<std::int64_t> out;
@@ -158,7 +175,7 @@ void pad(OpContext& context) {
   Value value = context.value(0);
   const bool by_input = context.opset() >= 11;
   const std::vector<std::int64_t> pads =
-      by_input ? context.known_ints(1, "pads")
+      by_input ? context.known_ints(1, "pads", 2 * Shape::kMaxRank)
                : context.ints_attribute(context.opset() < 2 ? "paddings" : "pads");
   const double fill = by_input ? (context.has(2) ? context.known_number(2, "the padding value") : 0)
                                : context.float_attribute("value", 0);
@@ -171,7 +188,7 @@ void pad(OpContext& context) {
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
     return context.unsupported("mode '" + mode + "'");
   if (!context.require(pads.size() == 2 * axes.size(),
-                       "two pads for each axis are needed, there are " + std::to_string(pads.size())))
+                       text("pads: found ", pads.size(), ", expected two for each axis")))
     return;
 
   std::vector<std::pair<std::int64_t, std::int64_t>> added(static_cast<std::size_t>(value.rank()));
@@ -186,8 +203,7 @@ void pad(OpContext& context) {
     const std::int64_t cut_before = std::max<std::int64_t>(0, -before),
                        cut_after = std::max<std::int64_t>(0, -after);
     if (!context.require(cut_before + cut_after <= extent,
-                         "pads " + std::to_string(before) + " and " + std::to_string(after) +
-                             " do not fit an axis of " + std::to_string(extent)))
+                         text("pads ", before, " and ", after, " do not fit an axis of ", extent)))
       return;
     if (cut_before + cut_after > 0)
       value = context.mover().slice(value, axes[i], cut_before, extent - cut_before - cut_after, 1);
@@ -203,7 +219,7 @@ void pad(OpContext& context) {
     if (before == 0 && after == 0) continue;
     const std::int64_t extent = value.shape()[axis];
     if (!context.require(extent > 0, "an empty axis has nothing to repeat")) return;
-    if (!context.mover().may_fold(extent + before + after))
+    if (!context.mover().may_fold(ElementType::int64, extent + before + after))
       return context.unsupported("padding of this size");
     value = context.mover().take(value, axis, known_vector(padded_indices(mode, extent, before, after)));
   }
@@ -213,7 +229,7 @@ void pad(OpContext& context) {
 void one_hot(OpContext& context) {
   const Value raw = context.value(0);
   const std::int64_t depth = context.known_int(1, "depth");
-  if (!context.require(depth > 0 && depth <= kMaxElements, "a depth of " + std::to_string(depth))) return;
+  if (!context.require(depth > 0 && depth <= kMaxElements, text("depth: found ", depth))) return;
   const Tensor values = context.tensor(2);
   if (!context.require(values.rank() == 1 && values.extent(0) == 2,
                        "the values have shape " + values.shape().text() + ": off and on were expected"))

@@ -1,4 +1,4 @@
-// Normalisation, as a trained network uses it.
+// Normalisation at inference.
 
 #include <array>
 #include <cmath>
@@ -47,8 +47,10 @@ void batch_norm(OpContext& context) {
   bool known = true;
   for (int input = 1; input < 5; ++input)
     known = known && context.value(input).foldable() && is_float(context.value(input).type());
+  known = known && context.mover().may_fold(ElementType::float32, channels) &&
+          context.mover().may_fold(ElementType::float32, channels);
   if (known) {
-    // One factor and one offset a channel, computed once and in double.
+    // One factor and one offset per channel, computed once, in double.
     const auto number = [&](int input, std::size_t i) {
       return static_cast<double>(context.value(input).host()->floats[i]);
     };
@@ -102,7 +104,7 @@ void group_norm(OpContext& context) {
           x.rank() >= 3 && groups >= 1 && channels % groups == 0,
           "input " + x.shape().text() + " does not divide into " + std::to_string(groups) + " groups"))
     return;
-  // Up to opset 20 scale and bias are per group, since then per channel; exporters were early.
+  // Scale and bias are per group up to opset 20, then per channel. Some exporters changed earlier.
   const std::int64_t parameters =
       context.opset() < 21 && context.shape(1) == Shape{groups} ? groups : channels;
   if (!is_channel_list(context, 1, parameters) || !is_channel_list(context, 2, parameters)) return;

@@ -1,4 +1,4 @@
-// Operators that fold axes, and CumSum.
+// Reductions and CumSum.
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 namespace imprint::onnx {
 namespace {
 
-// The axes to fold: an attribute at first, an input later (ReduceSum since opset 13, the others since 18).
-// Nothing: the operator does nothing.
+// The axes to reduce: an attribute, later an input (ReduceSum since opset 13, others since 18). Empty: the
+// operator does nothing.
 std::optional<Axes> reduced_axes(OpContext& context, int rank) {
   std::vector<std::int64_t> raw = context.ints_attribute("axes");
   if (context.has(1)) raw = context.known_ints(1, "axes");
@@ -77,7 +77,7 @@ void arg_reduce(OpContext& context) {
   const bool keep = context.int_attribute("keepdims", 1) != 0;
   if (context.int_attribute("select_last_index", 0) == 0)
     return context.set(0, function(x, {axis}, keep), ElementType::int64);
-  // The last of equals is the first of them seen from the other end.
+  // The last of equal elements is the first one of the flipped axis.
   const auto last = static_cast<int>(x.extent(axis) - 1);
   context.set(0, imprint::sub(Tensor(last), function(imprint::flip(x, axis), {axis}, keep)),
               ElementType::int64);

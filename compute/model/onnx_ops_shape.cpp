@@ -85,7 +85,7 @@ void flatten(OpContext& context) {
   context.set(0, context.mover().reshape(from, {rows, columns}));
 }
 
-// The axes of Squeeze and Unsqueeze: an attribute, since opset 13 an input.
+// The axes of Squeeze and Unsqueeze: an attribute before opset 13, then an input.
 Extents listed_axes(OpContext& context) {
   return context.has(1) ? context.known_ints(1, "axes") : context.ints_attribute("axes");
 }
@@ -163,10 +163,11 @@ void split(OpContext& context) {
   if (!context.require(from.rank() > 0, "a scalar cannot be split")) return;
   const int axis = context.axis(context.int_attribute("axis", 0), from.rank());
   const std::int64_t extent = from.shape()[axis];
-  Extents sizes = context.has(1) ? context.known_ints(1, "split") : context.ints_attribute("split");
+  Extents sizes = context.has(1) ? context.known_ints(1, "split", context.node().outputs.size())
+                                 : context.ints_attribute("split");
   const auto count = static_cast<std::int64_t>(context.node().outputs.size());
   if (sizes.empty()) {
-    // Equal parts; the last one is smaller when it does not come out even.
+    // Equal parts; the last one may be smaller.
     const std::int64_t size = (extent + count - 1) / std::max<std::int64_t>(count, 1);
     for (std::int64_t i = 0; i < count; ++i)
       sizes.push_back(std::clamp<std::int64_t>(extent - i * size, 0, size));
@@ -220,7 +221,7 @@ void slice(OpContext& context) {
     const std::int64_t end = std::clamp(from_end(ends[i]), low, std::max(low, high));
     const std::int64_t distance = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
     const std::int64_t count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
-    // With one element the step does not matter; a huge one would overflow later.
+    // The step of one element does not matter. A huge one would overflow later.
     if (count != extent || step != 1)
       value = context.mover().slice(value, axes[i], start, count, count > 1 ? step : 1);
   }
@@ -260,11 +261,13 @@ void tile(OpContext& context) {
   context.set(0, value);
 }
 
+constexpr std::int64_t kMostBlock = 1 << 16;  // its square keeps products of extents in 64 bits
+
 // Moves blocks of size x size between channels and space.
 void depth_to_space(OpContext& context) {
   const Tensor x = context.tensor(0);
   const std::int64_t block = context.int_attribute("blocksize", 0);
-  if (!context.require(x.rank() == 4 && block > 0 && block < 65536 && x.extent(1) % (block * block) == 0,
+  if (!context.require(x.rank() == 4 && block > 0 && block < kMostBlock && x.extent(1) % (block * block) == 0,
                        "shape " + x.shape().text() + " does not fit blocks of " + std::to_string(block)))
     return;
   const std::int64_t n = x.extent(0), c = x.extent(1) / (block * block), h = x.extent(2), w = x.extent(3);
@@ -278,7 +281,8 @@ void depth_to_space(OpContext& context) {
 void space_to_depth(OpContext& context) {
   const Tensor x = context.tensor(0);
   const std::int64_t block = context.int_attribute("blocksize", 0);
-  if (!context.require(x.rank() == 4 && block > 0 && x.extent(2) % block == 0 && x.extent(3) % block == 0,
+  if (!context.require(x.rank() == 4 && block > 0 && block < kMostBlock && x.extent(2) % block == 0 &&
+                           x.extent(3) % block == 0,
                        "shape " + x.shape().text() + " does not fit blocks of " + std::to_string(block)))
     return;
   const std::int64_t n = x.extent(0), c = x.extent(1), h = x.extent(2) / block, w = x.extent(3) / block;

@@ -1,10 +1,14 @@
 #include "compute/model/onnx_proto.h"
 
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <limits>
 #include <new>
 #include <protozero/pbf_reader.hpp>
 
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
 #include "compute/model/onnx_tensor_data.h"
 
 namespace imprint::onnx {
@@ -22,13 +26,12 @@ struct Refused {
 
 [[noreturn]] void damaged(const std::string& reason) { throw Refused{ErrorCode::corrupt_file, reason}; }
 
-// A field of another wire type than its number promises would be read as garbage (and trips protozero's
-// asserts in a debug build).
+// protozero reads a field of an unexpected wire type as garbage, and asserts in debug builds.
 void expect(const pbf_reader& message, pbf_wire_type type, const char* field) {
-  if (!message.has_wire_type(type)) damaged(std::string("field ") + field + " has the wrong wire type");
+  if (!message.has_wire_type(type)) damaged(imprint::text("field ", field, " has the wrong wire type"));
 }
 
-std::string text(pbf_reader& message, const char* field) {
+std::string words(pbf_reader& message, const char* field) {
   expect(message, pbf_wire_type::length_delimited, field);
   return message.get_string();
 }
@@ -41,39 +44,30 @@ pbf_reader submessage(pbf_reader& message, const char* field) {
   return message.get_message();
 }
 
-// Repeated whole numbers, packed or one by one.
+// Room for `count` more, growing geometrically: a list may come in many short runs.
 template <class T>
-void append_integers(pbf_reader& message, std::vector<T>& out, const char* field) {
-  if (message.has_wire_type(pbf_wire_type::varint)) {
-    out.push_back(static_cast<T>(message.get_int64()));
-    return;
-  }
-  expect(message, pbf_wire_type::length_delimited, field);
-  for (const std::int64_t value : message.get_packed_int64()) out.push_back(static_cast<T>(value));
+void grow(std::vector<T>& out, std::size_t count) {
+  const std::size_t needed = out.size() + count;
+  if (needed > out.capacity()) out.reserve(std::max(needed, 2 * out.capacity()));
 }
 
-void append_floats(pbf_reader& message, std::vector<float>& out, const char* field) {
-  if (message.has_wire_type(pbf_wire_type::fixed32)) {
-    out.push_back(message.get_float());
-    return;
+// How often each field below 32 occurs in a message, so that lists of structs are made once, at their size.
+using FieldCounts = std::array<std::size_t, 32>;
+FieldCounts count_fields(pbf_reader message) {
+  FieldCounts counts{};
+  while (message.next()) {
+    if (message.tag() < counts.size()) ++counts[message.tag()];
+    message.skip();
   }
-  expect(message, pbf_wire_type::length_delimited, field);
-  for (const float value : message.get_packed_float()) out.push_back(value);
-}
-
-void append_doubles(pbf_reader& message, std::vector<double>& out, const char* field) {
-  if (message.has_wire_type(pbf_wire_type::fixed64)) {
-    out.push_back(message.get_double());
-    return;
-  }
-  expect(message, pbf_wire_type::length_delimited, field);
-  for (const double value : message.get_packed_double()) out.push_back(value);
+  return counts;
 }
 
 std::string normal_domain(std::string domain) { return domain == "ai.onnx" ? std::string() : domain; }
 
 class Parser {
  public:
+  explicit Parser(std::size_t file_bytes) : bytes_left_(kModelBytesPerByte * file_bytes + kModelBytes) {}
+
   Model model(pbf_reader message) {
     Model model;
     bool has_graph = false;
@@ -84,12 +78,13 @@ class Parser {
           model.ir_version = integer(message, "ir_version");
           break;
         case 2:
-          model.producer = text(message, "producer_name");
+          model.producer = words(message, "producer_name");
           break;
         case 3:
-          producer_version = text(message, "producer_version");
+          producer_version = words(message, "producer_version");
           break;
         case 7:
+          if (has_graph) damaged("a second graph");
           graph(submessage(message, "graph"), model.graph, 0);
           has_graph = true;
           break;
@@ -98,6 +93,7 @@ class Parser {
           break;
         case 14: {
           auto [key, value] = string_pair(submessage(message, "metadata_props"));
+          charge(kMapEntryBytes);
           model.metadata[key] = value;
           break;
         }
@@ -109,19 +105,82 @@ class Parser {
           message.skip();
       }
     }
-    if (!has_graph) damaged("not an ONNX file, or truncated: there is no graph in it");
+    if (!has_graph) damaged("not an ONNX file, or truncated: it has no graph");
     if (model.opsets.empty()) damaged("no operator set is declared: truncated?");
     if (!producer_version.empty()) model.producer += " " + producer_version;
     return model;
   }
 
  private:
-  // Every message costs a struct of ours many times its two bytes in the file: the count bounds what a
-  // hostile file can make us allocate.
+  static constexpr std::size_t kAllocation = 16;  // the allocator's own part
+  static constexpr std::size_t kMapEntryBytes = 2 * sizeof(std::string) + 4 * sizeof(void*) + kAllocation;
+
+  // A message of two bytes becomes a struct of two hundred: the count bounds what a hostile file can make us
+  // allocate.
+  void charge(std::size_t bytes) {
+    if (bytes > bytes_left_)
+      throw Refused{ErrorCode::unsupported,
+                    imprint::text("more than ", kModelBytesPerByte, " bytes of memory per byte of the file")};
+    bytes_left_ -= bytes;
+  }
   void count() {
     if (++parts_ > kMaxParts)
       throw Refused{ErrorCode::unsupported,
-                    "more than " + std::to_string(kMaxParts) + " nodes, attributes and tensors"};
+                    imprint::text("more than ", kMaxParts, " nodes, attributes, tensors and names")};
+  }
+
+  template <class T>
+  void room(std::vector<T>& out, std::size_t count) {
+    if (count == 0) return;
+    charge(count * sizeof(T) + kAllocation);
+    out.reserve(out.size() + count);
+  }
+
+  std::string name(pbf_reader& message, const char* field) {
+    std::string out = words(message, field);
+    if (out.size() >= sizeof(std::string) / 2) charge(out.size() + 1 + kAllocation);
+    return out;
+  }
+
+  // Repeated numbers, packed or one by one. Growing lists take up to three times their size.
+  template <class T>
+  void append_integers(pbf_reader& message, std::vector<T>& out, const char* field) {
+    if (message.has_wire_type(pbf_wire_type::varint)) {
+      charge(2 * sizeof(T));
+      out.push_back(static_cast<T>(message.get_int64()));
+      return;
+    }
+    expect(message, pbf_wire_type::length_delimited, field);
+    const auto values = message.get_packed_int64();
+    const auto length = static_cast<std::size_t>(values.size());
+    charge(2 * sizeof(T) * length);
+    grow(out, length);
+    for (const std::int64_t value : values) out.push_back(static_cast<T>(value));
+  }
+  template <class T, class Get, class GetPacked>
+  void append_reals(pbf_reader& message, std::vector<T>& out, const char* field, pbf_wire_type single,
+                    Get get, GetPacked get_packed) {
+    if (message.has_wire_type(single)) {
+      charge(2 * sizeof(T));
+      out.push_back(get());
+      return;
+    }
+    expect(message, pbf_wire_type::length_delimited, field);
+    const auto values = get_packed();
+    const auto length = static_cast<std::size_t>(values.size());
+    charge(2 * sizeof(T) * length);
+    grow(out, length);
+    for (const T value : values) out.push_back(value);
+  }
+  void append_floats(pbf_reader& message, std::vector<float>& out, const char* field) {
+    append_reals(
+        message, out, field, pbf_wire_type::fixed32, [&] { return message.get_float(); },
+        [&] { return message.get_packed_float(); });
+  }
+  void append_doubles(pbf_reader& message, std::vector<double>& out, const char* field) {
+    append_reals(
+        message, out, field, pbf_wire_type::fixed64, [&] { return message.get_double(); },
+        [&] { return message.get_packed_double(); });
   }
 
   std::pair<std::string, std::string> string_pair(pbf_reader message) {
@@ -130,10 +189,10 @@ class Parser {
     while (message.next()) {
       switch (message.tag()) {
         case 1:
-          pair.first = text(message, "key");
+          pair.first = name(message, "key");
           break;
         case 2:
-          pair.second = text(message, "value");
+          pair.second = name(message, "value");
           break;
         default:
           message.skip();
@@ -149,7 +208,7 @@ class Parser {
     while (message.next()) {
       switch (message.tag()) {
         case 1:
-          domain = text(message, "domain");
+          domain = name(message, "domain");
           break;
         case 2:
           version = integer(message, "version");
@@ -158,20 +217,28 @@ class Parser {
           message.skip();
       }
     }
+    charge(kMapEntryBytes);
     model.opsets[normal_domain(domain)] = version;
   }
 
   void graph(pbf_reader message, Graph& graph, int depth) {
     count();
     if (depth > kMaxDepth)
-      throw Refused{ErrorCode::unsupported, "subgraphs are nested deeper than " + std::to_string(kMaxDepth)};
+      throw Refused{ErrorCode::unsupported,
+                    imprint::text("found subgraphs nested deeper than ", kMaxDepth, " levels")};
+    const FieldCounts counts = count_fields(message);
+    room(graph.nodes, counts[1]);
+    room(graph.initializers, counts[5]);
+    room(graph.inputs, counts[11]);
+    room(graph.outputs, counts[12]);
+    room(graph.values, counts[13]);
     while (message.next()) {
       switch (message.tag()) {
         case 1:
           graph.nodes.push_back(node(submessage(message, "node"), depth));
           break;
         case 2:
-          graph.name = text(message, "graph name");
+          graph.name = name(message, "graph name");
           break;
         case 5:
           graph.initializers.push_back(tensor(submessage(message, "initializer")));
@@ -198,6 +265,10 @@ class Parser {
   Node node(pbf_reader message, int depth) {
     count();
     Node node;
+    const FieldCounts counts = count_fields(message);
+    room(node.inputs, counts[1]);
+    room(node.outputs, counts[2]);
+    room(node.attributes, counts[5]);
     while (message.next()) {
       switch (message.tag()) {
         case 1:
@@ -207,38 +278,42 @@ class Parser {
           name_list(message, node.outputs, "node output");
           break;
         case 3:
-          node.name = text(message, "node name");
+          node.name = name(message, "node name");
           break;
         case 4:
-          node.op_type = text(message, "op_type");
+          node.op_type = name(message, "op_type");
           break;
         case 5:
           node.attributes.push_back(attribute(submessage(message, "attribute"), depth));
           break;
         case 7:
-          node.domain = normal_domain(text(message, "domain"));
+          node.domain = normal_domain(name(message, "domain"));
           break;
         default:
           message.skip();
       }
     }
-    if (node.op_type.empty()) damaged("a node has no op_type");
+    if (node.op_type.empty()) damaged(imprint::text("node ", quote(node.name), " has no op_type"));
     return node;
   }
 
   void name_list(pbf_reader& message, std::vector<std::string>& out, const char* field) {
     count();
-    out.push_back(text(message, field));
+    out.push_back(name(message, field));
   }
 
   Attribute attribute(pbf_reader message, int depth) {
     count();
     Attribute out;
     AttributeKind seen = AttributeKind::undefined;
+    const FieldCounts counts = count_fields(message);
+    room(out.strings, counts[9]);
+    room(out.tensors, counts[10]);
+    room(out.graphs, counts[11]);
     while (message.next()) {
       switch (message.tag()) {
         case 1:
-          out.name = text(message, "attribute name");
+          out.name = name(message, "attribute name");
           break;
         case 2:
           expect(message, pbf_wire_type::fixed32, "f");
@@ -250,14 +325,16 @@ class Parser {
           seen = AttributeKind::int_value;
           break;
         case 4:
-          out.strings.assign(1, text(message, "s"));
+          out.strings.assign(1, name(message, "s"));
           seen = AttributeKind::string_value;
           break;
         case 5:
+          charge(sizeof(TensorData));
           out.tensors.assign(1, tensor(submessage(message, "t")));
           seen = AttributeKind::tensor;
           break;
         case 6:
+          charge(sizeof(Graph));
           out.graphs.assign(1, {});
           graph(submessage(message, "g"), out.graphs[0], depth + 1);
           seen = AttributeKind::graph;
@@ -290,7 +367,7 @@ class Parser {
           message.skip();
       }
     }
-    // Files from before the type field say it by which field is there.
+    // Older files have no type field; the field that is present tells the type.
     if (out.kind == AttributeKind::undefined) out.kind = seen;
     // A proto3 writer leaves out a value that is zero or empty.
     if (out.kind == AttributeKind::float_value && out.floats.empty()) out.floats.push_back(0);
@@ -298,7 +375,7 @@ class Parser {
     if (out.kind == AttributeKind::string_value && out.strings.empty()) out.strings.emplace_back();
     const bool hollow = (out.kind == AttributeKind::tensor && out.tensors.empty()) ||
                         (out.kind == AttributeKind::graph && out.graphs.empty());
-    if (hollow) damaged("attribute '" + out.name + "' has a type but no value");
+    if (hollow) damaged(imprint::text("attribute ", quote(out.name), " has a type but no value"));
     return out;
   }
 
@@ -308,7 +385,7 @@ class Parser {
     while (message.next()) {
       switch (message.tag()) {
         case 1:
-          info.name = text(message, "value name");
+          info.name = name(message, "value name");
           break;
         case 2: {
           pbf_reader type = submessage(message, "type");
@@ -338,6 +415,7 @@ class Parser {
         case 2: {
           pbf_reader shape = submessage(message, "shape");
           info.shape.emplace();
+          room(*info.shape, count_fields(shape)[1]);
           while (shape.next()) {
             if (shape.tag() == 1)
               info.shape->push_back(dimension(submessage(shape, "dim")));
@@ -363,7 +441,7 @@ class Parser {
           if (*out.value < 0) out.value.reset();
           break;
         case 2:
-          out.symbol = text(message, "dim_param");
+          out.symbol = name(message, "dim_param");
           break;
         default:
           message.skip();
@@ -399,11 +477,12 @@ class Parser {
           append_integers(message, fields.ints64, "int64_data");
           break;
         case 8:
-          out.name = text(message, "tensor name");
+          out.name = name(message, "tensor name");
           break;
         case 9: {
           expect(message, pbf_wire_type::length_delimited, "raw_data");
           const protozero::data_view view = message.get_view();
+          charge(view.size());
           const auto* begin = reinterpret_cast<const std::byte*>(view.data());
           fields.raw.emplace(begin, begin + view.size());
           break;
@@ -424,8 +503,10 @@ class Parser {
           message.skip();
       }
     }
-    if (external && !out.external) damaged("tensor '" + out.name + "' is external and says not where");
+    if (external && !out.external)
+      damaged(imprint::text("tensor ", quote(out.name), " is external and does not say where"));
     if (!external) out.external.reset();
+    if (!fields.raw) charge(fields.bytes(out.type));
     if (auto status = fill_bytes(out, std::move(fields)); !status)
       throw Refused{status.error().code, status.error().message};
     return out;
@@ -437,8 +518,8 @@ class Parser {
       std::uint64_t value = 0;
       for (const char digit : entry.second) {
         if (digit < '0' || digit > '9' || value > (std::numeric_limits<std::uint64_t>::max() - 9) / 10)
-          damaged("tensor '" + out.name + "': external " + entry.first + " '" + entry.second +
-                  "' is not a number of bytes");
+          damaged(imprint::text("tensor ", quote(out.name), ": external ", entry.first, ": found ",
+                                quote(entry.second), ", expected a number of bytes"));
         value = value * 10 + static_cast<std::uint64_t>(digit - '0');
       }
       return value;
@@ -448,6 +529,7 @@ class Parser {
     if (entry.first == "length") out.external->length = number();
   }
 
+  std::size_t bytes_left_;
   std::size_t parts_ = 0;
 };
 
@@ -459,16 +541,15 @@ Result<Model> parse(std::span<const std::byte> bytes) {
   };
   if (bytes.empty()) return damaged_error("the file is empty");
   try {
-    return Parser().model(pbf_reader(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    return Parser(bytes.size()).model(pbf_reader(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   } catch (const Refused& refused) {
     return make_error(refused.code, "onnx: " + refused.reason);
   } catch (const std::bad_alloc&) {
     return make_error(ErrorCode::out_of_host_memory, "onnx: out of memory");
   } catch (const protozero::end_of_buffer_exception&) {
-    return damaged_error("not an ONNX file, or truncated: it ends in the middle of a field");
+    return damaged_error("not an ONNX file, or truncated: it ends inside a field");
   } catch (const std::exception&) {
-    return damaged_error(
-        "not an ONNX file, or damaged: its bytes are not a protobuf message, which every ONNX file is");
+    return damaged_error("not an ONNX file, or damaged: found bytes that are no protobuf message");
   }
 }
 

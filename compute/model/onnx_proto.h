@@ -1,6 +1,6 @@
 #pragma once
-// ONNX files as plain structs: what the bytes say, checked for consistency, before any meaning is given to it
-// (onnx_import.h does that). Format: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
+// ONNX files as plain structs, checked for consistency. onnx_import.h gives them meaning.
+// Format: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace imprint::onnx {
 
-// TensorProto.DataType. A file may hold other numbers; they are kept as they are and named "type <n>".
+// TensorProto.DataType. Other numbers in a file are kept and named "type <n>".
 enum class ElementType : std::int32_t {
   undefined = 0,
   float32 = 1,
@@ -39,20 +39,21 @@ enum class ElementType : std::int32_t {
 std::string element_type_name(ElementType type);
 std::size_t element_type_size(ElementType type);  // bytes; 0 for strings and types that Imprint does not know
 
+// Where the bytes of an external tensor are.
+struct ExternalData {
+  std::string location;  // relative to the model's folder
+  std::uint64_t offset = 0;
+  std::optional<std::uint64_t> length;
+};
+
 // TensorProto: an initializer or a tensor attribute.
 struct TensorData {
-  struct External {
-    std::string location;  // relative to the model's folder
-    std::uint64_t offset = 0;
-    std::optional<std::uint64_t> length;
-  };
-
   std::string name;
   ElementType type = ElementType::undefined;
   std::vector<std::int64_t> extents;  // >= 0, their product is a number of elements
   std::vector<std::byte> bytes;  // row-major, little-endian, packed: element count * element_type_size; empty
                                  // for types of size 0
-  std::optional<External> external;  // set: the bytes are in another file and `bytes` is empty
+  std::optional<ExternalData> external;  // set: the bytes are in another file and `bytes` is empty
 
   std::int64_t element_count() const;
 };
@@ -137,17 +138,22 @@ struct Model {
   std::int64_t opset() const;  // of ONNX's own domain; 0 when not declared
 };
 
-// Never throws, whatever the bytes. Memory is bounded by a small multiple of the file's size.
-// Errors: corrupt_file with the reason (not protobuf, truncated, a tensor whose bytes do not fit its shape,
-// no graph, no operator set); unsupported (more than kMaxParts messages, subgraphs nested deeper than
-// kMaxDepth).
+// Never throws, whatever the bytes.
+// Bounds for a file of n bytes, held by counting: linear time, memory kModelBytesPerByte * n + kModelBytes,
+// at most kMaxParts messages and names. Errors: corrupt_file (not protobuf, truncated, a tensor whose bytes
+// do not fit its shape, no graph or two, no operator set); unsupported (more parts or memory than the bounds,
+// subgraphs nested deeper than kMaxDepth).
+inline constexpr std::size_t kModelBytesPerByte = 32;
+inline constexpr std::size_t kModelBytes = 1 << 20;
 inline constexpr std::size_t kMaxParts = 4'000'000;
 inline constexpr int kMaxDepth = 16;
 Result<Model> parse(std::span<const std::byte> bytes);
 
-// Reads a file and, from the same folder or below, the files that hold its external tensors.
-// Errors: those of parse; not_found, io; corrupt_file (an external path that is absolute or leads out of the
-// folder, a part that is not there).
+// Reads a file, and the files that hold its external tensors, from the same folder or below.
+// Bounds: those of parse, and of each external file at most kExternalReads times its bytes.
+// Errors: those of parse; not_found, io; corrupt_file (an external path that is absolute, too long or leads
+// out of the folder, a part that is not there, tensors that overlap too much). They name the file.
+inline constexpr std::uint64_t kExternalReads = 2;
 Result<Model> load(const std::string& path);
 
 }  // namespace imprint::onnx

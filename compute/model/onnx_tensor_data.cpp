@@ -2,9 +2,13 @@
 
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <limits>
+#include <map>
 #include <span>
 
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
 #include "compute/model/file.h"
 
 namespace imprint::onnx {
@@ -12,8 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kLongestLocation = 4096;  // bytes
+
 Error damaged(const TensorData& tensor, const std::string& reason) {
-  return make_error(ErrorCode::corrupt_file, "tensor '" + tensor.name + "': " + reason);
+  return make_error(ErrorCode::corrupt_file, text("tensor ", quote(tensor.name), ": ", reason));
 }
 
 // Stores each value in the low bytes of its little-endian form.
@@ -55,68 +61,112 @@ std::vector<std::byte> from_typed_field(ElementType type, const TypedFields& fie
   }
 }
 
-// The file beside (or below) the model's folder that `location` names; nothing when it points elsewhere.
-std::optional<fs::path> external_path(const fs::path& folder, const std::string& location) {
-  const fs::path relative(std::u8string(location.begin(), location.end()));
-  if (location.empty() || relative.is_absolute() || relative.has_root_name() ||
-      location.find('\0') != std::string::npos)
-    return std::nullopt;
-  std::error_code code;
-  const fs::path base = fs::canonical(folder.empty() ? fs::path(".") : folder, code);
-  if (code) return std::nullopt;
-  // Canonical, so that neither ".." nor a symbolic link leads out of the folder.
-  const fs::path target = fs::weakly_canonical(base / relative, code);
-  if (code) return std::nullopt;
-  const auto inside = target.lexically_relative(base);
-  if (inside.empty() || *inside.begin() == ".." || *inside.begin() == ".") return std::nullopt;
-  return target;
-}
+// The files that hold a model's external tensors. Each is opened once per run of tensors that use it.
+class ExternalFiles {
+ public:
+  explicit ExternalFiles(const fs::path& folder) {
+    std::error_code code;
+    base_ = fs::canonical(folder.empty() ? fs::path(".") : folder, code);
+  }
 
-Status load_external(const fs::path& folder, TensorData& tensor) {
-  if (!tensor.external) return {};
-  const auto path = external_path(folder, tensor.external->location);
-  if (!path)
-    return damaged(
-        tensor, "external location '" + tensor.external->location + "' does not lie in the model's folder");
-  const std::u8string utf8 = path->u8string();
-  const std::string name(utf8.begin(), utf8.end());
-  const std::uint64_t wanted =
-      static_cast<std::uint64_t>(tensor.element_count()) * element_type_size(tensor.type);
-  if (tensor.external->length && *tensor.external->length != wanted)
-    return damaged(tensor, "its shape needs " + std::to_string(wanted) + " bytes, the external part has " +
-                               std::to_string(*tensor.external->length));
-  IMPRINT_ASSIGN(tensor.bytes, read_file_part(name, tensor.external->offset, wanted));
-  tensor.external.reset();
-  return {};
-}
+  Status read_into(TensorData& tensor) {
+    if (!tensor.external) return {};
+    const ExternalData& external = *tensor.external;
+    IMPRINT_ASSIGN(const fs::path* path, find(tensor));
+    if (path != open_path_) {
+      const std::u8string utf8 = path->u8string();
+      IMPRINT_ASSIGN(open_, FileReader::open({utf8.begin(), utf8.end()}));
+      open_path_ = path;
+    }
+    const std::uint64_t wanted =
+        static_cast<std::uint64_t>(tensor.element_count()) * element_type_size(tensor.type);
+    if (external.length && *external.length != wanted)
+      return damaged(tensor, text("external part: found ", *external.length, " bytes, expected ", wanted));
+    // Tensors that share bytes are rare. Many that share all of a file are an attack.
+    std::uint64_t& read = read_[*path];
+    if (wanted <= open_.size() && read + wanted > kExternalReads * open_.size())
+      return damaged(tensor, text("found tensors of more than ", kExternalReads, " times the bytes of ",
+                                  quote(external.location), ", which has ", open_.size()));
+    read += wanted;
+    IMPRINT_ASSIGN(tensor.bytes, open_.read(external.offset, wanted));
+    tensor.external.reset();
+    return {};
+  }
 
-Status load_external(const fs::path& folder, Graph& graph) {
-  for (TensorData& tensor : graph.initializers) IMPRINT_CHECK(load_external(folder, tensor));
+ private:
+  // In the model's folder or below.
+  Result<const fs::path*> find(const TensorData& tensor) {
+    const std::string& location = tensor.external->location;
+    if (const auto known = paths_.find(location); known != paths_.end()) return &known->second;
+    const auto outside = [&] {
+      return damaged(tensor,
+                     text("external location ", quote(location), " does not lie in the model's folder"));
+    };
+    if (location.size() > kLongestLocation)
+      return damaged(tensor, text("external location: found ", location.size(), " bytes, expected at most ",
+                                  kLongestLocation));
+    const fs::path relative(std::u8string(location.begin(), location.end()));
+    if (base_.empty() || location.empty() || relative.is_absolute() || relative.has_root_name() ||
+        location.find('\0') != std::string::npos)
+      return outside();
+    std::error_code code;
+    // Canonical, so that neither ".." nor a symbolic link leads out of the folder.
+    const fs::path target = fs::weakly_canonical(base_ / relative, code);
+    if (code) return outside();
+    const auto inside = target.lexically_relative(base_);
+    if (inside.empty() || *inside.begin() == ".." || *inside.begin() == ".") return outside();
+    return &paths_.emplace(location, target).first->second;
+  }
+
+  fs::path base_;
+  std::map<std::string, fs::path, std::less<>> paths_;  // by location; never erased, so pointers stay
+  std::map<fs::path, std::uint64_t> read_;              // bytes
+  FileReader open_;
+  const fs::path* open_path_ = nullptr;
+};
+
+Status load_external(ExternalFiles& files, Graph& graph) {
+  for (TensorData& tensor : graph.initializers) IMPRINT_CHECK(files.read_into(tensor));
   for (Node& node : graph.nodes)
     for (Attribute& attribute : node.attributes) {
-      for (TensorData& tensor : attribute.tensors) IMPRINT_CHECK(load_external(folder, tensor));
-      for (Graph& subgraph : attribute.graphs) IMPRINT_CHECK(load_external(folder, subgraph));
+      for (TensorData& tensor : attribute.tensors) IMPRINT_CHECK(files.read_into(tensor));
+      for (Graph& subgraph : attribute.graphs) IMPRINT_CHECK(load_external(files, subgraph));
     }
   return {};
 }
 
 }  // namespace
 
+std::size_t TypedFields::bytes(ElementType type) const {
+  switch (type) {
+    case ElementType::float32:
+      return 4 * floats.size();
+    case ElementType::float64:
+      return 8 * doubles.size();
+    case ElementType::int64:
+      return 8 * ints64.size();
+    case ElementType::uint32:
+    case ElementType::uint64:
+      return element_type_size(type) * uints64.size();
+    default:
+      return element_type_size(type) * ints32.size();
+  }
+}
+
 Status fill_bytes(TensorData& tensor, TypedFields fields) {
   const std::size_t size = element_type_size(tensor.type);
   std::uint64_t bytes = size == 0 ? 1 : size;
   for (const std::int64_t extent : tensor.extents) {
-    if (extent < 0) return damaged(tensor, "an extent is " + std::to_string(extent));
+    if (extent < 0) return damaged(tensor, text("extent: found ", extent, ", expected at least 0"));
     if (extent != 0 && bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() / extent))
-      return damaged(tensor, "its extents multiply to more than can be counted");
+      return damaged(tensor, "found extents whose product is beyond 2^63");
     bytes *= static_cast<std::uint64_t>(extent);
   }
   if (tensor.external || size == 0) return {};
   tensor.bytes = fields.raw ? std::move(*fields.raw) : from_typed_field(tensor.type, fields);
   if (tensor.bytes.size() != bytes)
-    return damaged(tensor, "its shape needs " + std::to_string(bytes) + " bytes of " +
-                               element_type_name(tensor.type) + ", the file has " +
-                               std::to_string(tensor.bytes.size()));
+    return damaged(tensor, text("found ", tensor.bytes.size(), " bytes, expected ", bytes, " of ",
+                                element_type_name(tensor.type), " for its shape"));
   return {};
 }
 
@@ -124,11 +174,12 @@ Result<Model> load(const std::string& path) {
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   auto model = parse(bytes);
   const auto in_file = [&](const Error& error) {
-    return make_error(error.code, "'" + path + "': " + error.message);
+    return make_error(error.code, text("'", path, "': ", error.message));
   };
   if (!model) return in_file(model.error());
   const fs::path folder = fs::path(std::u8string(path.begin(), path.end())).parent_path();
-  if (auto status = load_external(folder, model->graph); !status) return in_file(status.error());
+  ExternalFiles files(folder);
+  if (auto status = load_external(files, model->graph); !status) return in_file(status.error());
   return model;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Inside the room: the several ways in which ONNX stores the elements of a tensor, brought to one.
+// Private: ONNX stores the elements of a tensor in one of several fields. This makes them one list of bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,9 +18,12 @@ struct TypedFields {
   std::vector<std::uint64_t> uints64;  // uint32, uint64
   std::size_t string_count = 0;
   std::optional<std::vector<std::byte>> raw;
+
+  std::size_t bytes(ElementType type) const;  // that the typed field of `type` fills; 0 for unknown types
 };
 
-// Checks type, extents and counts of `tensor`, and fills its bytes from the field that its type uses.
+// Checks type, extents and counts of `tensor`, and fills its bytes from the field that its type uses. Errors:
+// corrupt_file.
 Status fill_bytes(TensorData& tensor, TypedFields fields);
 
 }  // namespace imprint::onnx

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "compute/base/number_format.h"
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
 
 namespace imprint::onnx {
 namespace {
@@ -33,6 +35,22 @@ void for_each_offset(const Shape& shape, std::span<const std::int64_t> strides, 
       index[a] = 0;
     }
   }
+}
+
+Tensor constant_of(const HostArray& array) {
+  if (is_float(array.type)) return Tensor::from(array.floats, array.shape);
+  std::vector<std::int32_t> narrow(array.ints.size());
+  for (std::size_t i = 0; i < narrow.size(); ++i) {
+    if (!std::in_range<std::int32_t>(array.ints[i]))
+      return Tensor(make_error(ErrorCode::unsupported,
+                               text("a constant holds ", array.ints[i],
+                                    ", which does not fit the int32 that int64 is computed as")));
+    narrow[i] = static_cast<std::int32_t>(array.ints[i]);
+  }
+  if (array.type != ElementType::boolean) return Tensor::from_ints(narrow, array.shape);
+  const auto flags = std::make_unique<bool[]>(narrow.size());
+  for (std::size_t i = 0; i < narrow.size(); ++i) flags[i] = narrow[i] != 0;
+  return Tensor::from_bools(std::span<const bool>(flags.get(), narrow.size()), array.shape);
 }
 
 }  // namespace
@@ -64,17 +82,17 @@ DType run_time_dtype(ElementType type) {
 
 Result<Shape> checked_shape(std::span<const std::int64_t> extents) {
   if (extents.size() > static_cast<std::size_t>(Shape::kMaxRank))
-    return make_error(ErrorCode::unsupported, "rank " + std::to_string(extents.size()) + ": at most " +
-                                                  std::to_string(Shape::kMaxRank) + " axes are supported");
+    return make_error(ErrorCode::unsupported,
+                      text("rank: found ", extents.size(), ", expected at most ", Shape::kMaxRank));
   std::int64_t count = 1;
   for (const std::int64_t extent : extents) {
     if (extent < 0)
-      return make_error(ErrorCode::invalid_argument, "a negative extent, " + std::to_string(extent));
+      return make_error(ErrorCode::invalid_argument, text("extent: found ", extent, ", expected at least 0"));
     // Counted as if no extent were zero, so that the others stay harmless too.
     const std::int64_t factor = extent == 0 ? 1 : extent;
     if (factor > kMaxElements / count)
       return make_error(ErrorCode::unsupported,
-                        "a tensor of more than " + std::to_string(kMaxElements) + " elements");
+                        text("found a tensor of more than ", kMaxElements, " elements"));
     count *= factor;
   }
   return Shape(extents);
@@ -82,12 +100,12 @@ Result<Shape> checked_shape(std::span<const std::int64_t> extents) {
 
 Result<HostArray> host_array(const TensorData& tensor) {
   const auto fail = [&](const std::string& reason) {
-    return make_error(ErrorCode::unsupported, "tensor '" + tensor.name + "': " + reason);
+    return make_error(ErrorCode::unsupported, text("tensor ", quote(tensor.name), ": ", reason));
   };
   if (tensor.external)
-    return make_error(ErrorCode::corrupt_file, "tensor '" + tensor.name + "' lies in another file, '" +
-                                                   tensor.external->location +
-                                                   "': load the model by its path, not from bytes");
+    return make_error(ErrorCode::corrupt_file,
+                      text("tensor ", quote(tensor.name), " is in another file, ",
+                           quote(tensor.external->location), ": load the model by its path, not from bytes"));
   if (!is_float(tensor.type) && !is_integer(tensor.type) && tensor.type != ElementType::boolean)
     return fail("elements of type " + element_type_name(tensor.type));
   auto shape = checked_shape(tensor.extents);
@@ -160,38 +178,52 @@ Value Value::run_time(Tensor tensor, ElementType type) {
   value.shape_ = tensor.shape();
   value.slot_ = std::make_shared<Slot>();
   value.slot_->tensor = std::move(tensor);
+  value.slot_->has_tensor = true;
   return value;
 }
 
 Value Value::parameter(HostArray array, Tensor variable) {
   Value value = known(std::move(array));
   value.slot_->tensor = std::move(variable);
+  value.slot_->has_tensor = true;
   value.slot_->fold = false;
   return value;
 }
 
 Tensor Value::tensor() const {
   if (!slot_) return Tensor();
-  if (!slot_->array || slot_->tensor.ok()) return slot_->tensor;
-  const HostArray& array = *slot_->array;
-  if (is_float(type_)) return slot_->tensor = Tensor::from(array.floats, shape_);
-  std::vector<std::int32_t> narrow(array.ints.size());
-  for (std::size_t i = 0; i < narrow.size(); ++i) {
-    if (!std::in_range<std::int32_t>(array.ints[i]))
-      return Tensor(make_error(ErrorCode::unsupported,
-                               "a constant holds " + std::to_string(array.ints[i]) +
-                                   ": int64 is computed as int32 at run time, where it does not fit"));
-    narrow[i] = static_cast<std::int32_t>(array.ints[i]);
-  }
-  if (type_ != ElementType::boolean) return slot_->tensor = Tensor::from_ints(narrow, shape_);
-  const auto flags = std::make_unique<bool[]>(narrow.size());
-  for (std::size_t i = 0; i < narrow.size(); ++i) flags[i] = narrow[i] != 0;
-  return slot_->tensor = Tensor::from_bools(std::span<const bool>(flags.get(), narrow.size()), shape_);
+  if (!slot_->has_tensor) slot_->tensor = constant_of(*slot_->array);
+  slot_->has_tensor = true;
+  return slot_->tensor;
 }
 
-bool Mover::may_fold(std::int64_t elements) {
-  if (elements > kMaxFoldedElements || elements > budget_) return false;
-  budget_ -= elements;
+std::int64_t stored_elements(const TensorData& tensor) {
+  const std::size_t size = element_type_size(tensor.type);
+  return size == 0 ? 0 : static_cast<std::int64_t>(tensor.bytes.size() / size);
+}
+
+std::uint64_t held_bytes(ElementType type, std::int64_t elements) {
+  return static_cast<std::uint64_t>(elements) * ((is_float(type) ? sizeof(float) : sizeof(std::int64_t)) + 4);
+}
+
+bool Mover::may_hold(ElementType type, std::int64_t elements) {
+  const std::uint64_t bytes = held_bytes(type, elements);
+  if (bytes > budget_.constant_bytes) return false;
+  budget_.constant_bytes -= bytes;
+  return true;
+}
+
+bool Mover::may_fold(ElementType type, std::int64_t elements) {
+  const std::uint64_t bytes = held_bytes(type, elements);
+  if (elements > kMaxFoldedElements || bytes > budget_.folded_bytes || !may_hold(type, elements))
+    return false;
+  budget_.folded_bytes -= bytes;
+  return true;
+}
+
+bool Mover::may_make(std::int64_t operations) {
+  if (operations > budget_.operations) return false;
+  budget_.operations -= operations;
   return true;
 }
 
@@ -212,7 +244,7 @@ Value Mover::strided(const Value& value, const Shape& shape, std::span<const std
 }
 
 Value Mover::reshape(const Value& value, const Shape& shape) {
-  if (!value.foldable() || !may_fold(shape.element_count()))
+  if (!value.foldable() || !may_fold(value.type(), shape.element_count()))
     return Value::run_time(imprint::reshape(value.tensor(), shape), value.type());
   HostArray out = *value.host();
   out.shape = shape;
@@ -220,7 +252,7 @@ Value Mover::reshape(const Value& value, const Shape& shape) {
 }
 
 Value Mover::permute(const Value& value, const std::vector<int>& axes) {
-  if (!value.foldable() || !may_fold(value.shape().element_count()))
+  if (!value.foldable() || !may_fold(value.type(), value.shape().element_count()))
     return Value::run_time(imprint::permute(value.tensor(), axes), value.type());
   const auto source = row_major_strides(value.shape());
   std::array<std::int64_t, Shape::kMaxRank> strides{};
@@ -237,7 +269,7 @@ Value Mover::slice(const Value& value, int axis, std::int64_t start, std::int64_
   Shape shape = value.shape();
   const std::int64_t extent = shape[axis];
   shape[axis] = count;
-  if (!value.foldable() || !may_fold(shape.element_count())) {
+  if (!value.foldable() || !may_fold(value.type(), shape.element_count())) {
     if (count == 0) return Value::run_time(imprint::slice(value.tensor(), axis, 0, 0), value.type());
     // One past the last element; a downward slice that reaches element 0 stops before the beginning, which
     // Python writes as -(extent + 1).
@@ -252,7 +284,7 @@ Value Mover::slice(const Value& value, int axis, std::int64_t start, std::int64_
 }
 
 Value Mover::expand(const Value& value, const Shape& shape) {
-  if (!value.foldable() || !may_fold(shape.element_count()))
+  if (!value.foldable() || !may_fold(value.type(), shape.element_count()))
     return Value::run_time(imprint::expand(value.tensor(), shape), value.type());
   const auto source = row_major_strides(value.shape());
   std::array<std::int64_t, Shape::kMaxRank> strides{};
@@ -265,12 +297,30 @@ Value Mover::expand(const Value& value, const Shape& shape) {
 
 Value Mover::repeat(const Value& value, int axis, std::int64_t times) {
   if (times == 1) return value;
-  if (value.foldable() && times > 0 && times <= kMaxFoldedElements &&
-      value.shape().element_count() <= kMaxFoldedElements / times) {
-    const std::vector<Value> copies(static_cast<std::size_t>(times), value);
-    return concat(copies, axis);
-  }
-  return Value::run_time(imprint::repeat(value.tensor(), axis, times), value.type());
+  Shape shape = value.shape();
+  shape[axis] *= times;
+  if (!value.foldable() || !may_fold(value.type(), shape.element_count()))
+    return Value::run_time(imprint::repeat(value.tensor(), axis, times), value.type());
+  const HostArray& source = *value.host();
+  HostArray out;
+  out.type = source.type;
+  out.shape = shape;
+  if (shape.element_count() == 0) return Value::known(std::move(out));
+  // None of the loops' counts is zero, so they take no more steps than there are elements.
+  std::int64_t outer = 1, length = 1;
+  for (int i = 0; i < axis; ++i) outer *= shape[i];
+  for (int i = axis; i < shape.rank(); ++i) length *= value.shape()[i];
+  const auto copy = [&](const auto& from, auto& to) {
+    to.reserve(static_cast<std::size_t>(shape.element_count()));
+    for (std::int64_t row = 0; row < outer; ++row)
+      for (std::int64_t i = 0; i < times; ++i)
+        to.insert(to.end(), from.begin() + row * length, from.begin() + (row + 1) * length);
+  };
+  if (is_float(out.type))
+    copy(source.floats, out.floats);
+  else
+    copy(source.ints, out.ints);
+  return Value::known(std::move(out));
 }
 
 Value Mover::concat(std::span<const Value> values, int axis) {
@@ -281,7 +331,7 @@ Value Mover::concat(std::span<const Value> values, int axis) {
     shape[axis] += value.shape()[axis];
     foldable = foldable && value.foldable();
   }
-  if (!foldable || !may_fold(shape.element_count())) {
+  if (!foldable || !may_fold(values.front().type(), shape.element_count())) {
     std::vector<Tensor> tensors;
     for (const Value& value : values) tensors.push_back(value.tensor());
     return Value::run_time(imprint::concat(tensors, axis), values.front().type());
@@ -316,7 +366,7 @@ Value Mover::take(const Value& value, int axis, const Value& indices) {
   for (int i = 0; i < axis; ++i) shape.append(value.shape()[i]);
   for (const std::int64_t extent : indices.shape().extents()) shape.append(extent);
   for (int i = axis + 1; i < value.rank(); ++i) shape.append(value.shape()[i]);
-  if (!value.foldable() || !indices.foldable() || !may_fold(shape.element_count()))
+  if (!value.foldable() || !indices.foldable() || !may_fold(value.type(), shape.element_count()))
     return Value::run_time(imprint::take(value.tensor(), axis, indices.tensor()), value.type());
   std::int64_t outer = 1, inner = 1;
   for (int i = 0; i < axis; ++i) outer *= value.shape()[i];

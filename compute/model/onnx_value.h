@@ -1,7 +1,7 @@
 #pragma once
-// Inside the room: a value of an ONNX graph during import. It is known now, on the host (weights, shapes
-// computed from shapes), or at run time, as a Tensor. Operations that only move elements work on either; what
-// is known stays known, so shape arithmetic costs nothing at run time.
+// Private: a value of an ONNX graph during import. Either the host knows it now (weights, shapes computed
+// from shapes), or the graph computes it at run time as a Tensor. Operations that only move elements work on
+// either. A result of known operands stays known, so shape arithmetic costs nothing at run time.
 
 #include <cstdint>
 #include <memory>
@@ -13,8 +13,7 @@
 
 namespace imprint::onnx {
 
-// Elements on the host. float types are held as float32 and whole-number types as int64, whatever the file's
-// width; bool as 0 or 1.
+// Elements on the host: float types as float32, whole-number types as int64, bool as 0 or 1.
 struct HostArray {
   ElementType type = ElementType::float32;  // as the file says
   Shape shape;
@@ -23,14 +22,21 @@ struct HostArray {
 };
 
 bool is_float(ElementType type);         // float16, bfloat16, float32, float64
-bool is_integer(ElementType type);       // whole numbers of at most 64 bits, without bool
+bool is_integer(ElementType type);       // at most 64 bits, without bool
 DType run_time_dtype(ElementType type);  // float32, int32 or boolean
+
+// Elements whose bytes the tensor has: 0 for types that Imprint lacks and for external data that was not
+// loaded.
+std::int64_t stored_elements(const TensorData& tensor);
+
+// Memory of `elements` on the host and as a constant of the graph, in bytes.
+std::uint64_t held_bytes(ElementType type, std::int64_t elements);
 
 // Errors: unsupported (strings, complex numbers, rank or size beyond Tensor's), corrupt_file (external data
 // that was not loaded).
 Result<HostArray> host_array(const TensorData& tensor);
 
-// The most elements of one tensor; keeps every product of extents far from overflow.
+// The most elements of one tensor. Keeps every product of extents far from overflow.
 inline constexpr std::int64_t kMaxElements = (std::int64_t{1} << 31) - 1;
 
 // Extents as a Shape. Errors: unsupported (more than Shape::kMaxRank axes, more than kMaxElements),
@@ -43,25 +49,24 @@ class Value {
   Value() = default;
   static Value known(HostArray array);
   static Value run_time(Tensor tensor, ElementType type);
-  static Value parameter(
-      HostArray array,
-      Tensor variable);  // the graph uses the variable; its present elements may be looked at, not folded
+  // The graph uses the variable. Its present elements can be looked at, but not folded.
+  static Value parameter(HostArray array, Tensor variable);
 
   ElementType type() const { return type_; }
   const Shape& shape() const { return shape_; }
   int rank() const { return shape_.rank(); }
-  const HostArray* host() const {
-    return slot_ ? slot_->array.get() : nullptr;
-  }  // null when only known at run time
+  // Null for values of run time.
+  const HostArray* host() const { return slot_ ? slot_->array.get() : nullptr; }
   bool foldable() const { return slot_ && slot_->array && slot_->fold; }
-  // Made from the host's elements at the first call. Carries an error when an int64 element does not fit the
-  // int32 of run time.
+  // Made from the host's elements at the first call. Carries an error when an int64 element does not fit
+  // int32.
   Tensor tensor() const;
 
  private:
   struct Slot {
     std::shared_ptr<const HostArray> array;
     Tensor tensor;
+    bool has_tensor = false;
     bool fold = true;
   };
   ElementType type_ = ElementType::undefined;
@@ -69,31 +74,41 @@ class Value {
   std::shared_ptr<Slot> slot_;
 };
 
-// Operations that move elements without looking at them. Axes are normalised, extents agree and results are
-// below kMaxElements: callers check. A result is known when its operands are and it is small enough; `budget`
-// bounds what all results of an import may take together.
+// What one import may make.
+struct ImportBudget {
+  std::uint64_t folded_bytes = 0;    // of constants that the import computes
+  std::uint64_t constant_bytes = 0;  // of all constants: the limit that the host sets
+  std::int64_t operations = 0;       // beyond a few per node
+};
+
+// Operations that move elements without looking at them. Callers check that axes are normalised, extents
+// agree and results are below kMaxElements. A result is known when its operands are, and it is small and
+// within the budget.
 class Mover {
  public:
-  explicit Mover(std::int64_t budget) : budget_(budget) {}
+  explicit Mover(const ImportBudget& budget) : budget_(budget) {}
 
   Value reshape(const Value& value, const Shape& shape);
   Value permute(const Value& value, const std::vector<int>& axes);
-  Value slice(const Value& value, int axis, std::int64_t start, std::int64_t count,
-              std::int64_t step);  // start + i * step, all inside
+  // Elements start + i * step, all inside.
+  Value slice(const Value& value, int axis, std::int64_t start, std::int64_t count, std::int64_t step);
   Value expand(const Value& value, const Shape& shape);
   Value repeat(const Value& value, int axis, std::int64_t times);
   Value concat(std::span<const Value> values, int axis);
-  Value take(const Value& value, int axis,
-             const Value& indices);  // indices foldable (each inside) or at run time (>= 0)
+  // indices: foldable and each inside the axis, or at run time and >= 0.
+  Value take(const Value& value, int axis, const Value& indices);
 
-  // Whether `elements` more may be computed on the host; counts them when so.
-  bool may_fold(std::int64_t elements);
+  // Whether the host may compute `elements` more; counts them if so.
+  bool may_fold(ElementType type, std::int64_t elements);
+  // The same for constants that the file holds, and for operations of the graph.
+  bool may_hold(ElementType type, std::int64_t elements);
+  bool may_make(std::int64_t operations);
 
  private:
   Value strided(const Value& value, const Shape& shape, std::span<const std::int64_t> strides,
                 std::int64_t offset) const;
 
-  std::int64_t budget_;
+  ImportBudget budget_;
 };
 
 }  // namespace imprint::onnx

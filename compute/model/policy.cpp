@@ -1,5 +1,8 @@
 #include "compute/model/policy.h"
 
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
+
 namespace imprint {
 namespace {
 
@@ -11,7 +14,7 @@ Result<std::map<std::string, Shape>> batch_shapes(const std::vector<onnx::ValueI
                                                   std::int64_t batch) {
   std::map<std::string, Shape> shapes;
   for (const onnx::ValueInfo& input : inputs) {
-    const std::string what = "input '" + input.name + "' " + input.shape_text();
+    const std::string what = text("input ", quote(input.name), " ", input.shape_text());
     if (!input.is_tensor || !input.shape || input.shape->empty())
       return no_policy(what + " has no batch axis in front");
     Shape shape{batch};
@@ -19,8 +22,8 @@ Result<std::map<std::string, Shape>> batch_shapes(const std::vector<onnx::ValueI
       return no_policy(what + " has too many axes");
     const onnx::Dimension& first = input.shape->front();
     if (first.value && *first.value != batch)
-      return no_policy(what + " is fixed to a batch of " + std::to_string(*first.value) + ", asked for " +
-                       std::to_string(batch) + ": export it with a free batch axis");
+      return no_policy(text(what, " is fixed to a batch of ", *first.value, ", expected ", batch,
+                            ": export it with a free batch axis"));
     for (std::size_t axis = 1; axis < input.shape->size(); ++axis) {
       const onnx::Dimension& dimension = (*input.shape)[axis];
       if (!dimension.value) return no_policy(what + " has a free dimension beside the batch");
@@ -42,7 +45,7 @@ Shape without_batch(const Shape& shape) {
 Result<Policy> import_policy(const onnx::Model& model, std::int64_t batch, const ImportOptions& options) {
   if (batch < 1)
     return make_error(ErrorCode::invalid_argument,
-                      "onnx policy: a batch of " + std::to_string(batch) + ": at least 1 is needed");
+                      text("onnx policy: batch: found ", batch, ", expected at least 1"));
   const std::vector<onnx::ValueInfo> inputs = model_inputs(model);
   if (inputs.empty()) return no_policy("the model has no input to observe with");
   IMPRINT_ASSIGN(const auto shapes, batch_shapes(inputs, batch));
@@ -52,15 +55,16 @@ Result<Policy> import_policy(const onnx::Model& model, std::int64_t batch, const
   const std::vector<ImportedValue>& from = policy.model.inputs;
   const std::vector<ImportedValue>& to = policy.model.outputs;
   if (to.size() != from.size())
-    return no_policy(std::to_string(from.size()) + " inputs and " + std::to_string(to.size()) +
-                     " outputs: one action, and for each state input its next value, are expected");
+    return no_policy(text("found ", from.size(), " inputs and ", to.size(),
+                          " outputs, expected one action, and for each state input its next value"));
   for (const ImportedValue& value : from)
     if (value.tensor.dtype() != DType::float32)
-      return no_policy("input '" + value.name + "' is " + element_type_name(value.type) +
-                       ": float32 is expected");
+      return no_policy(
+          text("input ", quote(value.name), ": found ", element_type_name(value.type), ", expected float32"));
   const Shape& action = to[0].tensor.shape();
   if (to[0].tensor.dtype() != DType::float32 || action.rank() < 1 || action[0] != batch)
-    return no_policy("output '" + to[0].name + "' " + action.text() + " is not one row of float32 an agent");
+    return no_policy(text("output ", quote(to[0].name), ": found ", action.text(),
+                          ", expected a row of float32 per agent"));
   PolicyDescription& description = policy.description;
   description.observation = from[0].name;
   description.action = to[0].name;
@@ -70,9 +74,9 @@ Result<Policy> import_policy(const onnx::Model& model, std::int64_t batch, const
   for (std::size_t i = 1; i < from.size(); ++i) {
     const Tensor &state = from[i].tensor, &next = to[i].tensor;
     if (state.shape() != next.shape() || next.dtype() != DType::float32)
-      return no_policy("state input '" + from[i].name + "' " + state.shape().text() + " and output '" +
-                       to[i].name + "' " + next.shape().text() +
-                       " differ: the output at the place of a state input has to be its next value");
+      return no_policy(text("state input ", quote(from[i].name), " ", state.shape().text(), " and output ",
+                            quote(to[i].name), " ", next.shape().text(),
+                            " differ: the output at a state input's position must be its next value"));
     const Shape shape = without_batch(state.shape());
     description.states.push_back({from[i].name, to[i].name, shape, shape.element_count()});
   }

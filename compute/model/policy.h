@@ -1,6 +1,6 @@
 #pragma once
-// Trained policies as game frameworks export them: observations and state in, actions and the next state out,
-// each with the batch of agents in front.
+// Trained policies as game frameworks export them: observations and state in, actions and the next state out.
+// The first axis of each is the batch of agents.
 
 #include <cstdint>
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace imprint {
 
-// What the file promises. The first input is the observation. A further input i is state: zero at the start
-// of an episode, then output i of the run before. Output 0 is the action.
+// The first input is the observation. Each further input i is state: zero at the start of an episode, then
+// output i of the previous run. Output 0 is the action.
 struct PolicyDescription {
   struct State {
     std::string input, output;
@@ -30,9 +30,9 @@ struct Policy {
   ImportedModel model;  // inputs: observation, states...; outputs: action, next states... in the same order
 };
 
-// Imports a policy for `batch` agents at once and checks that it has this form. Every input's first axis is
-// the batch; inputs that the file fixes to another batch are refused, as are free dimensions other than the
-// first. Errors: those of import_onnx; unsupported, with what does not fit the form.
+// Imports a policy for `batch` agents and checks its form. Refuses inputs that the file fixes to another
+// batch, and free dimensions other than the first. Bounds: those of import_onnx. Errors: those of
+// import_onnx; unsupported, with what does not fit the form.
 Result<Policy> import_policy(const onnx::Model& model, std::int64_t batch, const ImportOptions& options = {});
 
 }  // namespace imprint

@@ -8,10 +8,12 @@
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <utility>
 
+#include "compute/base/json.h"
 #include "compute/base/number_format.h"
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
 #include "compute/model/file.h"
 
 namespace imprint::safetensors {
@@ -70,44 +72,8 @@ struct Entry {
   std::uint64_t end = 0;
 };
 
-// Refuses what the library's parser would let pass in silence (a key twice: the last one wins) and what no
-// valid header needs (deep nesting).
-class HeaderGuard {
- public:
-  bool operator()(int depth, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
-      if (depth > 3) too_deep_ = true;
-      if (static_cast<std::size_t>(depth) >= keys_.size()) return false;
-      if (event == Json::parse_event_t::object_start) keys_[static_cast<std::size_t>(depth)].clear();
-    }
-    if (event == Json::parse_event_t::key && static_cast<std::size_t>(depth) <= keys_.size() && depth > 0) {
-      const std::string& key = value.get_ref<const std::string&>();
-      if (!keys_[static_cast<std::size_t>(depth) - 1].insert(key).second && !repeated_) repeated_ = key;
-    }
-    return true;
-  }
-  bool too_deep_ = false;
-  std::optional<std::string> repeated_;
-
- private:
-  std::array<std::set<std::string>, 4> keys_;
-};
-
-Result<Json> parse_header(std::span<const std::byte> text) {
-  HeaderGuard guard;
-  const char* begin = reinterpret_cast<const char*>(text.data());
-  Json header = Json::parse(
-      begin, begin + text.size(),
-      [&guard](int depth, Json::parse_event_t event, Json& value) { return guard(depth, event, value); },
-      false);
-  if (guard.too_deep_) return damaged("the header is nested deeper than the format allows");
-  if (guard.repeated_) return damaged("the header names '" + *guard.repeated_ + "' twice");
-  if (!header.is_object()) return damaged("the header is not a JSON object");
-  return header;
-}
-
 Result<Entry> parse_entry(const std::string& name, const Json& json) {
-  const auto bad = [&](const std::string& what) { return damaged("tensor '" + name + "': " + what); };
+  const auto bad = [&](const std::string& what) { return damaged(text("tensor ", quote(name), ": ", what)); };
   if (!json.is_object()) return bad("its header entry is not an object");
   const auto dtype = json.find("dtype"), shape = json.find("shape"), offsets = json.find("data_offsets");
   if (dtype == json.end() || shape == json.end() || offsets == json.end() || json.size() != 3)
@@ -116,13 +82,12 @@ Result<Entry> parse_entry(const std::string& name, const Json& json) {
   entry.name = name;
   if (!dtype->is_string()) return bad("dtype is not a string");
   const auto type = find_type(dtype->get_ref<const std::string&>());
-  if (!type) return bad("unknown dtype '" + dtype->get_ref<const std::string&>() + "'");
+  if (!type) return bad("unknown dtype " + quote(dtype->get_ref<const std::string&>()));
   entry.type = *type;
   if (!shape->is_array()) return bad("shape is not a list");
   if (shape->size() > static_cast<std::size_t>(Shape::kMaxRank))
-    return make_error(ErrorCode::unsupported, "safetensors: tensor '" + name + "' has rank " +
-                                                  std::to_string(shape->size()) + ": at most " +
-                                                  std::to_string(Shape::kMaxRank) + " axes are supported");
+    return make_error(ErrorCode::unsupported, text("safetensors: tensor ", quote(name), ": found rank ",
+                                                   shape->size(), ", expected at most ", Shape::kMaxRank));
   for (const Json& extent : *shape) {
     if (!extent.is_number_unsigned() ||
         extent.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
@@ -136,32 +101,34 @@ Result<Entry> parse_entry(const std::string& name, const Json& json) {
   entry.end = (*offsets)[1].get<std::uint64_t>();
   const auto bytes = byte_count(entry.shape, entry.type);
   if (entry.begin > entry.end || !bytes || entry.end - entry.begin != *bytes)
-    return bad("shape " + entry.shape.text() + " of " + std::string(type_name(entry.type)) +
-               " does not fit the bytes from " + std::to_string(entry.begin) + " to " +
-               std::to_string(entry.end));
+    return bad(text("shape ", entry.shape.text(), " of ", type_name(entry.type),
+                    " does not fit the bytes from ", entry.begin, " to ", entry.end));
   return entry;
 }
 
 Result<File> parse_unguarded(std::span<const std::byte> bytes) {
   if (bytes.size() < kLengthBytes)
-    return damaged("the file has " + std::to_string(bytes.size()) + " bytes: too short for a header length");
+    return damaged(text("found ", bytes.size(), " bytes, expected a header length of ", kLengthBytes));
   const auto header_length = load_element<std::uint64_t>(bytes.data(), 0);
   if (header_length > kMaxHeaderBytes || header_length > bytes.size() - kLengthBytes)
-    return damaged("the header length " + std::to_string(header_length) + " does not fit a file of " +
-                   std::to_string(bytes.size()) + " bytes: truncated, or not a safetensors file");
+    return damaged(text("the header length ", header_length, " does not fit a file of ", bytes.size(),
+                        " bytes: truncated, or not a safetensors file"));
   const auto header_text = bytes.subspan(kLengthBytes, static_cast<std::size_t>(header_length));
   const auto data = bytes.subspan(kLengthBytes + static_cast<std::size_t>(header_length));
   if (header_text.empty() || header_text[0] != std::byte{'{'})
     return damaged("the header does not begin with '{'");
-  IMPRINT_ASSIGN(const Json header, parse_header(header_text));
+  auto header = parse_json({reinterpret_cast<const char*>(header_text.data()), header_text.size()});
+  if (!header) return damaged("the header: " + header.error().message);
+  if (!header->is_object()) return damaged("the header is not a JSON object");
 
   File file;
   std::vector<Entry> entries;
-  for (const auto& [name, json] : header.items()) {
+  entries.reserve(header->size());
+  for (const auto& [name, json] : header->items()) {
     if (name == "__metadata__") {
       if (!json.is_object()) return damaged("__metadata__ is not an object");
       for (const auto& [key, value] : json.items()) {
-        if (!value.is_string()) return damaged("__metadata__ '" + key + "' is not a string");
+        if (!value.is_string()) return damaged(text("__metadata__ ", quote(key), " is not a string"));
         file.metadata[key] = value.get<std::string>();
       }
       continue;
@@ -175,13 +142,13 @@ Result<File> parse_unguarded(std::span<const std::byte> bytes) {
   std::uint64_t position = 0;
   for (const Entry& entry : entries) {
     if (entry.begin != position)
-      return damaged("tensor '" + entry.name + "' begins at byte " + std::to_string(entry.begin) +
-                     " where the one before ends at " + std::to_string(position));
+      return damaged(text("tensor ", quote(entry.name), " begins at byte ", entry.begin,
+                          " where the one before ends at ", position));
     position = entry.end;
   }
   if (position != data.size())
-    return damaged("tensors end at byte " + std::to_string(position) + " of " + std::to_string(data.size()) +
-                   ": truncated, or trailing bytes");
+    return damaged(
+        text("tensors end at byte ", position, " of ", data.size(), ": truncated, or trailing bytes"));
   for (Entry& entry : entries) {
     const auto part = data.subspan(static_cast<std::size_t>(entry.begin),
                                    static_cast<std::size_t>(entry.end - entry.begin));
@@ -207,27 +174,27 @@ Result<std::vector<std::byte>> serialize_unguarded(const File& file) {
     const auto& [name, array] = *entry;
     const auto bytes = byte_count(array.shape, array.type);
     if (name == "__metadata__")
-      return make_error(ErrorCode::invalid_argument,
-                        "safetensors: '__metadata__' cannot be the name of a tensor");
+      return make_error(
+          ErrorCode::invalid_argument,
+          "safetensors: '__metadata__' is the name of the metadata. Give the tensor another name.");
     if (!bytes || *bytes != array.bytes.size())
-      return make_error(ErrorCode::invalid_argument, "safetensors: '" + name + "' has " +
-                                                         std::to_string(array.bytes.size()) +
-                                                         " bytes for shape " + array.shape.text() + " of " +
-                                                         std::string(type_name(array.type)));
+      return make_error(ErrorCode::invalid_argument,
+                        text("safetensors: ", quote(name), ": found ", array.bytes.size(),
+                             " bytes, expected shape ", array.shape.text(), " of ", type_name(array.type)));
     const auto extents = array.shape.extents();
     header[name] = {{"dtype", type_name(array.type)},
                     {"shape", std::vector<std::int64_t>(extents.begin(), extents.end())},
                     {"data_offsets", {position, position + *bytes}}};
     position += *bytes;
   }
-  std::string text = header.dump();
-  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');
+  std::string written = header.dump();
+  written.append((kLengthBytes - written.size() % kLengthBytes) % kLengthBytes, ' ');
 
-  std::vector<std::byte> bytes(kLengthBytes + text.size() + static_cast<std::size_t>(position));
-  const std::uint64_t length = text.size();
+  std::vector<std::byte> bytes(kLengthBytes + written.size() + static_cast<std::size_t>(position));
+  const std::uint64_t length = written.size();
   std::memcpy(bytes.data(), &length, sizeof(length));
-  std::memcpy(bytes.data() + kLengthBytes, text.data(), text.size());
-  std::byte* target = bytes.data() + kLengthBytes + text.size();
+  std::memcpy(bytes.data() + kLengthBytes, written.data(), written.size());
+  std::byte* target = bytes.data() + kLengthBytes + written.size();
   for (const auto* entry : order)
     target = std::copy(entry->second.bytes.begin(), entry->second.bytes.end(), target);
   return bytes;
@@ -256,9 +223,9 @@ Status convert_whole(const Array& array, std::vector<Wanted>& out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Stored value = load_element<Stored>(array.bytes.data(), i);
     if (!std::in_range<Wanted>(value))
-      return make_error(ErrorCode::invalid_argument, "element " + std::to_string(i) + " is " +
-                                                         std::to_string(value) + ": too large for " +
-                                                         std::to_string(8 * sizeof(Wanted)) + " bits");
+      return make_error(
+          ErrorCode::invalid_argument,
+          text("element ", i, ": found ", value, ", expected a number of ", 8 * sizeof(Wanted), " bits"));
     out[i] = static_cast<Wanted>(value);
   }
   return {};
@@ -302,7 +269,7 @@ Result<std::vector<Wanted>> whole_numbers(const Array& array) {
       break;
   }
   return make_error(ErrorCode::dtype_mismatch,
-                    "whole numbers were asked for: the tensor holds " + std::string(type_name(array.type)));
+                    text("found elements of ", type_name(array.type), ", expected whole numbers"));
 }
 
 }  // namespace
@@ -387,10 +354,10 @@ Result<const Array*> File::find(std::string_view name) const {
       known += ", ...";
       break;
     }
-    known += (known.empty() ? "'" : ", '") + entry.first + "'";
+    known += (known.empty() ? "" : ", ") + quote(entry.first);
   }
-  return make_error(ErrorCode::not_found, "no tensor '" + std::string(name) + "' in the file; there are: " +
-                                              (known.empty() ? "none" : known));
+  return make_error(ErrorCode::not_found, text("no tensor ", quote(name),
+                                               " in the file; there are: ", known.empty() ? "none" : known));
 }
 
 Result<File> parse(std::span<const std::byte> bytes) {

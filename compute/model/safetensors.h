@@ -1,6 +1,6 @@
 #pragma once
-// safetensors: named tensors behind a JSON header (https://github.com/huggingface/safetensors). Reading is
-// strict: every byte is accounted for.
+// safetensors: named tensors after a JSON header (https://github.com/huggingface/safetensors). Reading is
+// strict: a file with a byte that no tensor owns is refused.
 
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +49,7 @@ struct Array {
   // Converted from any type; 64-bit values round to the nearest float.
   std::vector<float> floats() const;
   // Converted from whole-number types and bool. Errors: dtype_mismatch (a float type), invalid_argument (a
-  // value that 32 / 64 bits cannot hold).
+  // value that does not fit 32 or 64 bits).
   Result<std::vector<std::int32_t>> ints() const;
   Result<std::vector<std::int64_t>> long_ints() const;
 };
@@ -58,17 +58,19 @@ struct File {
   std::map<std::string, Array> arrays;
   std::map<std::string, std::string> metadata;
 
-  // Errors: not_found; the message lists what there is.
+  // Errors: not_found; the message lists the first names.
   Result<const Array*> find(std::string_view name) const;
 };
 
-// Errors: corrupt_file with the reason (header length or JSON, unknown type, shape against size, overlapping
-// or stray bytes, a name twice); unsupported (a rank above Shape::kMaxRank).
+// Bounds for a file of n bytes whose header has h: h <= 100 MB; time O(n + h log h); memory n + 64 h + 64 KiB
+// (compute/base/json.h).
+// Errors: corrupt_file (header length or JSON, unknown type, shape against size, overlapping or stray bytes,
+// a name twice, a header that needs more memory than that); unsupported (a rank above Shape::kMaxRank).
 Result<File> parse(std::span<const std::byte> bytes);
 Result<File> load(const std::string& path);
 
-// The bytes of a file; equal contents give equal bytes. Errors: invalid_argument (bytes that do not fit the
-// shape, a name that is not UTF-8).
+// Equal contents give equal bytes. Errors: invalid_argument (bytes that do not fit the shape, a name that is
+// not UTF-8).
 Result<std::vector<std::byte>> serialize(const File& file);
 // Atomic (file.h).
 Status save(const File& file, const std::string& path);

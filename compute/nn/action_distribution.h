@@ -10,8 +10,8 @@ namespace imprint::nn {
 
 // Discrete branches, each an independent choice, and continuous numbers. Either may be missing.
 struct ActionSpace {
-  std::vector<std::int64_t> branches;  // choices per branch
-  std::int64_t continuous = 0;         // numbers
+  std::vector<std::int64_t> branches = {};  // choices per branch
+  std::int64_t continuous = 0;              // numbers
 
   std::int64_t choices() const;  // of all branches together: the number of logits
   std::int64_t outputs() const { return choices() + continuous; }

@@ -22,11 +22,11 @@ namespace imprint::nn {
 //
 // Names that begin with imp_ or world_ are reserved. Vulkan devices only: the CPU device does not run GLSL.
 struct Environment {
-  std::string name;
-  std::string glsl;
+  std::string name = {};
+  std::string glsl = {};
   std::int64_t state = 0;         // floats
   std::int64_t observations = 0;  // floats
-  ActionSpace action;
+  ActionSpace action = {};
   std::int64_t step_limit = 0;  // steps after which an episode is truncated; 0: never
 };
 

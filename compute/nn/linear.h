@@ -11,8 +11,8 @@ namespace imprint::nn {
 
 struct LinearOptions {
   bool bias = true;
-  Initialisation weight_values;  // the default is PyTorch's, for weights and biases
-  Initialisation bias_values;
+  Initialisation weight_values = {};  // the default is PyTorch's, for weights and biases
+  Initialisation bias_values = {};
   std::int64_t groups = 0;  // number of networks in a kennel; 0: one plain network (parameter.h)
   std::uint64_t seed = 0;
 };

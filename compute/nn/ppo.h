@@ -34,7 +34,7 @@ struct PpoOptions {
   std::string name = "ppo";
   std::int64_t agents = 1;
   std::int64_t observations = 1;  // numbers per observation
-  ActionSpace action;
+  ActionSpace action = {};
   bool masked = false;                          // observations come with a mask of the allowed choices
   std::vector<std::int64_t> hidden = {64, 64};  // of the policy network and of the value network
   Activation activation = Activation::tanh;

@@ -42,9 +42,9 @@ class Sequential {
 struct MlpOptions {
   Activation activation = Activation::relu;  // between linear layers, not after the last
   bool layer_norm = false;                   // between a hidden linear layer and its activation
-  Initialisation hidden_values;              // weights of all layers but the last
-  Initialisation output_values;              // weights of the last; policies: orthogonal with gain 0.01
-  Initialisation bias_values;
+  Initialisation hidden_values = {};         // weights of all layers but the last
+  Initialisation output_values = {};         // weights of the last; policies: orthogonal with gain 0.01
+  Initialisation bias_values = {};
   std::int64_t groups = 0;
   std::uint64_t seed = 0;
 };

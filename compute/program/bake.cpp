@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "compute/base/hash.h"
+#include "compute/base/text.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
 #include "compute/vk/glsl_compiler.h"
+#include "compute/vk/kernel_archive.h"
 
 namespace imprint {
 
@@ -91,7 +95,7 @@ class Writer {
       options.variants = fuse ? variants_ : nullptr;
       Scheduled fresh{source_.graph, {}};
       FusionRequest request = source_.request;
-      IMPRINT_ASSIGN(fresh.schedule, imprint::fuse(fresh.graph, request, options));
+      IMPRINT_ASSIGN(fresh.schedule, graph::fuse(fresh.graph, request, options));
       made = std::move(fresh);
     }
     const auto buffer = [&](const Place& place) { return buffer_of(made->schedule, place); };
@@ -127,18 +131,31 @@ Status each_kernel(const ProgramGraph& source, const Parts& parts, const vk::Cap
       return 1 + block_of(parts.of_variable[static_cast<std::size_t>(position)]);
     });
     if (!kernels)
-      return make_error(kernels.error().code, "profile '" + profile.name + "': " + kernels.error().message);
+      return make_error(kernels.error().code,
+                        text("profile '", profile.name, "': ", kernels.error().message));
     for (vk::KernelSource& kernel : *kernels) use(kernel);
     return {};
   });
 }
 
+struct Source {
+  std::string name, glsl;
+};
+
 }  // namespace
 
+struct Baker::Kernels : std::map<Hash128, Source> {};  // by source_key
+
 Baker::Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTable> tables)
-    : profiles_(std::move(profiles)), tables_(std::move(tables)) {
+    : profiles_(std::move(profiles)), tables_(std::move(tables)), kernels_(std::make_unique<Kernels>()) {
   for (vk::CapabilityProfile& profile : profiles_) profile = profile.as_compiled_here();
 }
+
+Baker::Baker(Baker&&) noexcept = default;
+Baker& Baker::operator=(Baker&&) noexcept = default;
+Baker::~Baker() = default;
+
+std::size_t Baker::kernel_count() const { return kernels_->size(); }
 
 Status Baker::add(const ProgramDescription& program, Groups groups, std::span<const Variable> apart) {
   IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(program));
@@ -157,15 +174,15 @@ Status Baker::add(const ProgramSequence& sequence, Groups groups, std::span<cons
 Status Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Variable> apart) {
   if (groups.size() > kMaxGroups)
     return make_error(ErrorCode::invalid_argument,
-                      "bake '" + source.name + "': " + std::to_string(groups.size()) + " groups; at most " +
-                          std::to_string(kMaxGroups) + ", since every way to share memory is baked");
+                      text("bake '", source.name, "': groups: found ", groups.size(), ", expected at most ",
+                           kMaxGroups, ". Every way to share memory is baked."));
   const Parts parts = parts_of(source, groups, apart);
   for (const vk::CapabilityProfile& profile : profiles_) {
     if (!profile.storage_16bit)
       IMPRINT_CHECK(check_narrow_floats(source.graph, source.name,
-                                        "profile '" + profile.name + "' has no storage_16bit"));
+                                        text("profile '", profile.name, "' has no storage_16bit")));
     const auto keep = [&](vk::KernelSource& kernel) {
-      sources_.try_emplace(vk::source_key(kernel.glsl), Source{kernel.name, kernel.glsl});
+      kernels_->try_emplace(vk::source_key(kernel.glsl), Source{kernel.name, kernel.glsl});
     };
     IMPRINT_CHECK(each_kernel(source, parts, profile, nullptr, keep));
     for (const VariantTable& table : tables_)
@@ -178,7 +195,7 @@ Result<std::vector<std::byte>> Baker::compile(const std::function<void(std::size
   const vk::GlslCompiler compiler;
   std::vector<vk::ArchivedKernel> kernels;
   std::vector<const Source*> sources;
-  for (const auto& [key, source] : sources_) {
+  for (const auto& [key, source] : *kernels_) {
     kernels.push_back({key, source.name, {}});
     sources.push_back(&source);
   }

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +15,6 @@
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
 #include "compute/vk/capability_profile.h"
-#include "compute/vk/kernel_archive.h"
 
 namespace imprint {
 
@@ -31,6 +30,9 @@ class Baker {
   // measured variants (tuning_table.h), whose kernels are baked beside those that the cost model takes, for
   // games that ship the tables too (Runtime::set_variants).
   explicit Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTable> tables = {});
+  Baker(Baker&&) noexcept;
+  Baker& operator=(Baker&&) noexcept;
+  ~Baker();
 
   // What Program::compile would ask for, on a device of each profile. A kernel is written for what lies in
   // one block of memory and what does not. Each group's variables are placed together
@@ -44,21 +46,19 @@ class Baker {
   Status add(const ProgramDescription& program, Groups groups = {}, std::span<const Variable> apart = {});
   Status add(const ProgramSequence& sequence, Groups groups = {}, std::span<const Variable> apart = {});
 
-  std::size_t kernel_count() const { return sources_.size(); }
+  std::size_t kernel_count() const;
 
   // The archive's bytes. Compiles, on as many threads as there are cores; progress is called on this one,
   // after each kernel. Errors: compile_failed, unsupported (a library without a compiler).
   Result<std::vector<std::byte>> compile(const std::function<void(std::size_t done)>& progress = {}) const;
 
  private:
-  struct Source {
-    std::string name, glsl;
-  };
+  struct Kernels;
   Status add_graph(program::ProgramGraph source, Groups groups, std::span<const Variable> apart);
 
   std::vector<vk::CapabilityProfile> profiles_;
   std::vector<VariantTable> tables_;
-  std::map<Hash128, Source> sources_;
+  std::unique_ptr<Kernels> kernels_;
 };
 
 }  // namespace imprint

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "compute/program/task_work.h"
+
 namespace imprint {
 
 using namespace graph;
@@ -24,7 +26,7 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   program->source.outputs = source.outputs;
   program->source.keep = source.keep;
   IMPRINT_CHECK(program->add_part(std::move(source), 1));
-  program->make_slots();
+  IMPRINT_CHECK(program->make_slots());
   return std::unique_ptr<Program::Body>(std::move(program));
 }
 
@@ -52,7 +54,7 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
       program->source.outputs.push_back(port);
     }
   }
-  program->make_slots();
+  IMPRINT_CHECK(program->make_slots());
   return std::unique_ptr<Program::Body>(std::move(program));
 }
 
@@ -66,15 +68,18 @@ Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   part.repeat = repeat;
   IMPRINT_CHECK(check_narrow_floats(part_source.graph, part_source.name,
                                     "the processor computes with four bytes an element"));
-  IMPRINT_ASSIGN(part.schedule, imprint::fuse(part_source.graph, part_source.request,
-                                              cpu::fusion_options(part_source.fuse)));
+  IMPRINT_ASSIGN(part.schedule,
+                 graph::fuse(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
   for (const auto& variable : part.schedule.variables) {
-    IMPRINT_CHECK(CpuRuntime::place(*variable));
+    IMPRINT_CHECK(runtime_.place(*variable));
     part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
   }
-  auto made = cpu::Executable::compile(part_source.graph, part_source.request, part.schedule);
+  auto made = cpu::Executable::compile(part_source.graph, part_source.request, part.schedule,
+                                       runtime_.memory()->free_bytes());
   if (!made) return make_error(made.error().code, "program '" + part.name + "': " + made.error().message);
   part.executable = std::move(*made);
+  IMPRINT_ASSIGN(part.intermediates, CpuReservation::make(runtime_.memory(), part.executable->memory_bytes(),
+                                                          "program '" + part.name + "'"));
   part.graph = std::move(part_source.graph);
   part.inputs = std::move(part_source.inputs);
   part.outputs = std::move(part_source.outputs);
@@ -93,12 +98,16 @@ Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   return {};
 }
 
-void CpuProgram::make_slots() {
+Status CpuProgram::make_slots() {
   input_bytes_ = end_of(source.inputs);
   output_bytes_ = end_of(source.outputs);
+  IMPRINT_ASSIGN(slot_reservation_,
+                 CpuReservation::make(runtime_.memory(), (input_bytes_ + output_bytes_) * source.slots,
+                                      "program '" + source.name + "': inputs and outputs"));
   for (std::uint32_t slot = 0; slot < source.slots; ++slot)
     slots_.push_back(std::make_unique<std::byte[]>(input_bytes_ + output_bytes_));
   stats.io_bytes = (input_bytes_ + output_bytes_) * source.slots;
+  return {};
 }
 
 void CpuProgram::bind(Part& part, std::uint32_t slot) {
@@ -126,11 +135,11 @@ Status CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint
   return {};
 }
 
-std::uint32_t CpuProgram::first_write(std::span<const Variable> but) const {
+std::uint32_t CpuProgram::first_write(std::span<const Variable> except) const {
   std::uint32_t before = 0;
   for (const Part& part : parts_) {
     for (std::uint32_t k = 0; k < part.kernel_count() && part.repeat > 0; ++k)
-      if (writes_state(part.schedule, part.schedule.tasks[k], but)) return before + k;
+      if (writes_state(part.schedule, part.schedule.tasks[k], except)) return before + k;
     before += part.kernel_count() * part.repeat;
   }
   return stats.dispatches + 1;

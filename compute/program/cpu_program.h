@@ -26,7 +26,7 @@ class CpuProgram : public Program::Body {
   const std::byte* output_memory(std::uint32_t slot) const override {
     return slots_[slot].get() + input_bytes_;
   }
-  std::uint32_t first_write(std::span<const Variable> but) const override;
+  std::uint32_t first_write(std::span<const Variable> except) const override;
   std::span<const VkCommandBuffer> pieces(std::uint32_t, VkCommandBufferLevel) const override { return {}; }
   VkCommandBuffer head(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
   VkCommandBuffer tail(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
@@ -40,6 +40,7 @@ class CpuProgram : public Program::Body {
     graph::Graph graph;
     graph::Schedule schedule;
     std::unique_ptr<cpu::Executable> executable;
+    CpuReservation intermediates;
     std::uint32_t repeat = 1;
     std::vector<Port> inputs, outputs;  // offsets in the slot's inputs and outputs
     std::vector<std::byte*> input_memory, output_memory, variable_memory;
@@ -47,13 +48,14 @@ class CpuProgram : public Program::Body {
   };
 
   Status add_part(ProgramGraph source, std::uint32_t repeat);
-  void make_slots();
+  Status make_slots();
   void bind(Part& part, std::uint32_t slot);
 
   const CpuRuntime& runtime_;
   std::vector<Part> parts_;
   std::uint64_t input_bytes_ = 0, output_bytes_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> slots_;  // inputs, then outputs
+  CpuReservation slot_reservation_;
 };
 
 }  // namespace imprint::program

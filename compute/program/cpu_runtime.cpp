@@ -16,7 +16,8 @@ std::byte* memory_of(const VariableState& variable) {
 
 class CpuReadback : public StateReadback, CpuWork {
  public:
-  explicit CpuReadback(std::span<const Variable> variables) : variables_(variables.begin(), variables.end()) {
+  CpuReadback(std::span<const Variable> variables, CpuReservation reservation)
+      : variables_(variables.begin(), variables.end()), reservation_(std::move(reservation)) {
     commands_.work = this;
     for (const Variable& variable : variables_) copies_.emplace_back(variable.bytes());
   }
@@ -30,13 +31,16 @@ class CpuReadback : public StateReadback, CpuWork {
 
  private:
   std::vector<Variable> variables_;
+  CpuReservation reservation_;
   std::vector<std::vector<std::byte>> copies_;
   Commands commands_;
 };
 
 }  // namespace
 
-std::unique_ptr<Runtime> Runtime::create_on_cpu(LogSink log) { return std::make_unique<CpuRuntime>(log); }
+std::unique_ptr<Runtime> Runtime::create_on_cpu(LogSink log, std::uint64_t memory_cap) {
+  return std::make_unique<CpuRuntime>(log, memory_cap);
+}
 
 Status CpuRuntime::displace(const Variable& variable) {
   return make_error(ErrorCode::unsupported,
@@ -54,7 +58,7 @@ Status CpuRuntime::place_together(std::span<const Variable> variables) {
   return {};
 }
 
-Status CpuRuntime::place(VariableState& variable) {
+Status CpuRuntime::place(VariableState& variable) const {
   if (variable.storage) {
     if (dynamic_cast<const CpuVariable*>(variable.storage.get())) return {};
     return make_error(ErrorCode::invalid_argument,
@@ -64,7 +68,9 @@ Status CpuRuntime::place(VariableState& variable) {
     return make_error(ErrorCode::unsupported, "variable '" + variable.name +
                                                   "' is external: it belongs in a buffer of a Vulkan device");
   const std::size_t size = variable.bytes();
-  auto storage = std::make_shared<CpuVariable>(size == 0 ? 4 : size);
+  IMPRINT_ASSIGN(CpuReservation reservation,
+                 CpuReservation::make(memory_, size, "variable '" + variable.name + "'"));
+  auto storage = std::make_shared<CpuVariable>(size == 0 ? 4 : size, std::move(reservation));
   if (size > 0) std::memcpy(storage->bytes(), variable.initial.data(), size);
   variable.storage = std::move(storage);
   variable.initial = {};
@@ -95,8 +101,13 @@ Status CpuRuntime::write_zeros(const Variable& variable) {
 }
 
 Result<std::unique_ptr<StateReadback>> CpuRuntime::read(std::span<const Variable> variables, bool) {
-  for (const Variable& variable : variables) IMPRINT_CHECK(place(variable, false));
-  return std::unique_ptr<StateReadback>(std::make_unique<CpuReadback>(variables));
+  std::uint64_t bytes = 0;
+  for (const Variable& variable : variables) {
+    IMPRINT_CHECK(place(variable, false));
+    bytes += variable.bytes();
+  }
+  IMPRINT_ASSIGN(CpuReservation reservation, CpuReservation::make(memory_, bytes, "read"));
+  return std::unique_ptr<StateReadback>(std::make_unique<CpuReadback>(variables, std::move(reservation)));
 }
 
 }  // namespace imprint

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "compute/program/cpu_memory.h"
 #include "compute/program/runtime.h"
 
 namespace imprint::program {
@@ -11,16 +12,19 @@ namespace imprint::program {
 // A variable's memory. Programs keep it by the variable's state.
 class CpuVariable : public tensor::VariableStorage {
  public:
-  explicit CpuVariable(std::size_t bytes) : bytes_(std::make_unique<std::byte[]>(bytes)) {}
+  CpuVariable(std::size_t bytes, CpuReservation reservation)
+      : bytes_(std::make_unique<std::byte[]>(bytes)), reservation_(std::move(reservation)) {}
   std::byte* bytes() const { return bytes_.get(); }
 
  private:
   std::unique_ptr<std::byte[]> bytes_;
+  CpuReservation reservation_;
 };
 
 class CpuRuntime : public Runtime {
  public:
-  explicit CpuRuntime(LogSink log) : log_(log) {}
+  CpuRuntime(LogSink log, std::uint64_t memory_cap)
+      : log_(log), memory_(std::make_shared<CpuMemory>(memory_cap)) {}
 
   bool on_cpu() const override { return true; }
   const Commands& barrier() const override { return nothing_; }
@@ -36,14 +40,17 @@ class CpuRuntime : public Runtime {
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;
   void set_variants(std::shared_ptr<const VariantTable> table) override { variants_ = std::move(table); }
   std::shared_ptr<const VariantTable> variants() const override { return variants_; }
-  void set_tuner(std::shared_ptr<Tuner>) override {}
+  void set_tuner(std::shared_ptr<VariantTuner>) override {}
+  void set_cpu_memory_cap(std::uint64_t bytes) override { memory_->set_cap(bytes); }
 
   // ---- for programs ----
-  static Status place(tensor::VariableState& variable);
+  Status place(tensor::VariableState& variable) const;
+  const std::shared_ptr<CpuMemory>& memory() const { return memory_; }
   const LogSink& log() const { return log_; }
 
  private:
   LogSink log_;
+  std::shared_ptr<CpuMemory> memory_;
   Commands nothing_;
   std::shared_ptr<const VariantTable> variants_;
 };

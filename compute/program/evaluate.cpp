@@ -64,9 +64,8 @@ Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::s
         std::unique(source.request.variables.begin(), source.request.variables.end()),
         source.request.variables.end());
     if (evaluated.size() >= kMaxCached) evaluated.clear();
-    IMPRINT_ASSIGN(std::unique_ptr<Program::Body> compiled,
-                   Program::Body::compile(runtime, std::move(source)));
-    found = evaluated.emplace(key, Program::Body::wrap(std::move(compiled))).first;
+    IMPRINT_ASSIGN(Program compiled, compile_graph(runtime, std::move(source)));
+    found = evaluated.emplace(key, std::move(compiled)).first;
   }
   return session.run(found->second, values);
 }

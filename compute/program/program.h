@@ -40,12 +40,12 @@ struct Update {
 enum class Precision : std::uint8_t { float32, mixed16 };
 
 struct ProgramDescription {
-  std::string name;
-  std::vector<Tensor> inputs;  // tensors made by input(); each is fed at every run, used or not
-  std::vector<Tensor> outputs;
-  std::vector<Update> updates;  // at most one whole assignment a variable
-  std::uint32_t slots = 3;      // runs whose inputs and outputs may be in flight at once; >= 1
-  bool fuse = true;             // false: one kernel an operation, for comparison and debugging
+  std::string name = {};
+  std::vector<Tensor> inputs = {};  // tensors made by input(); each is fed at every run, used or not
+  std::vector<Tensor> outputs = {};
+  std::vector<Update> updates = {};  // at most one whole assignment a variable
+  std::uint32_t slots = 3;           // runs whose inputs and outputs may be in flight at once; >= 1
+  bool fuse = true;                  // false: one kernel an operation, for comparison and debugging
   Precision precision = Precision::float32;
   bool yields = false;  // its intermediates lie where destroying the program really gives them back
 };

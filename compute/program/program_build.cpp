@@ -1,12 +1,11 @@
 #include <algorithm>
 #include <cstring>
-#include <unordered_map>
 
 #include "compute/graph/memory_plan.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
-#include "compute/tensor/build.h"
-#include "compute/tuning/tuner.h"
+#include "compute/program/task_work.h"
+#include "compute/program/variant_tuner.h"
 #include "compute/vk/access_tracker.h"
 #include "compute/vk/glsl_compiler.h"
 
@@ -16,85 +15,6 @@ using namespace graph;
 using namespace kernels;
 using namespace program;
 using namespace tensor;
-
-namespace {
-
-std::uint64_t tensor_bytes(const Shape& shape, DType dtype) {
-  return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
-}
-
-std::uint64_t add_port(std::vector<Port>& ports, std::uint64_t offset, std::string name, DType dtype,
-                       const Shape& shape) {
-  const std::uint64_t bytes = tensor_bytes(shape, dtype);
-  ports.push_back({std::move(name), dtype, shape, offset, bytes});
-  return offset + aligned(bytes);
-}
-
-Error bad_update(const Update& update, ErrorCode code, const std::string& text) {
-  return make_error(code, "update of variable '" + update.target.name() + "' " +
-                              update.target.shape().text() + ": " + text);
-}
-
-Status check_update(const Update& update) {
-  if (!update.target.ok())
-    return make_error(ErrorCode::invalid_argument,
-                      "update: the target variable is empty or was made from bad values");
-  if (!update.value.ok()) return update.value.error();
-  if (update.value.dtype() != update.target.dtype())
-    return bad_update(update, ErrorCode::dtype_mismatch,
-                      "the value is " + std::string(dtype_name(update.value.dtype())) + ", the variable " +
-                          std::string(dtype_name(update.target.dtype())));
-  if (!update.by_rows) {
-    if (!(update.value.shape() == update.target.shape()))
-      return bad_update(update, ErrorCode::shape_mismatch,
-                        "the value has shape " + update.value.shape().text());
-    return {};
-  }
-  if (!update.rows.ok()) return update.rows.error();
-  const Shape& rows = update.rows.shape();
-  const Shape& value = update.value.shape();
-  const Shape& target = update.target.shape();
-  if (update.rows.dtype() != DType::int32 || rows.rank() != 1)
-    return bad_update(update, ErrorCode::shape_mismatch,
-                      "rows must be int32 of rank 1, they are " +
-                          std::string(dtype_name(update.rows.dtype())) + rows.text());
-  bool fits = target.rank() >= 1 && value.rank() == target.rank() && value[0] == rows[0];
-  for (int axis = 1; fits && axis < target.rank(); ++axis) fits = value[axis] == target[axis];
-  if (!fits)
-    return bad_update(
-        update, ErrorCode::shape_mismatch,
-        "rows " + rows.text() + " need values [rows, ...rest of the variable], they are " + value.text());
-  return {};
-}
-
-// Input ports; one that the graph does not read is a port all the same, of node -1.
-Status add_inputs(const ProgramDescription& description, ProgramGraph& result) {
-  std::uint64_t offset = 0;
-  for (std::size_t i = 0; i < description.inputs.size(); ++i) {
-    const Node& node = *description.inputs[i].node();
-    if (node.op != Op::input)
-      return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " +
-                                                         std::to_string(i) + " was not made by input()");
-    for (const Port& port : result.inputs)
-      if (port.name == node.label)
-        return make_error(ErrorCode::invalid_argument,
-                          "program '" + description.name + "': input '" + node.label + "' is listed twice");
-    offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
-    NodeIndex found = -1;
-    for (NodeIndex n = 0; n < result.graph.size(); ++n)
-      if (result.graph[n].op == Op::input && result.graph[n].source->label == node.label) {
-        if (!(result.graph[n].shape == node.shape) || result.graph[n].dtype != node.dtype)
-          return make_error(ErrorCode::shape_mismatch, "program '" + description.name +
-                                                           "': two inputs named '" + node.label +
-                                                           "' with different shapes or types");
-        found = n;
-      }
-    result.request.inputs.push_back(found);
-  }
-  return {};
-}
-
-}  // namespace
 
 FusionOptions program::fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile) {
   FusionOptions options = fusion_options(profile);
@@ -115,84 +35,6 @@ std::vector<vk::KernelSource> program::kernel_sources(const std::string& program
     sources.push_back(std::move(kernel));
   }
   return sources;
-}
-
-Result<ProgramGraph> program::build_program_graph(const ProgramDescription& description) {
-  ProgramGraph result;
-  result.name = description.name;
-  result.slots = std::max(1u, description.slots);
-  result.fuse = description.fuse;
-  result.precision = description.precision;
-  result.yields = description.yields;
-
-  for (const Tensor& tensor : description.inputs)
-    if (!tensor.ok()) return tensor.error();
-  for (const Tensor& tensor : description.outputs)
-    if (!tensor.ok()) return tensor.error();
-  std::vector<const VariableState*> assigned, scattered;
-  for (const Update& update : description.updates) {
-    IMPRINT_CHECK(check_update(update));
-    (update.by_rows ? scattered : assigned).push_back(update.target.state().get());
-    const auto count =
-        std::ranges::count(assigned, update.target.state().get()) +
-        std::min<std::ptrdiff_t>(1, std::ranges::count(scattered, update.target.state().get()));
-    if (count > 1)
-      return bad_update(update, ErrorCode::invalid_argument,
-                        "a program may assign a variable once, or update rows of it, not both");
-  }
-
-  std::vector<Tensor> roots;
-  for (const Tensor& output : description.outputs) roots.push_back(output);
-  // The content of a variable that this program overwrites is copied as a value of its own where it goes
-  // elsewhere, so that swaps work.
-  const auto kept = [&](const Tensor& tensor) {
-    const Node* node = tensor.node().get();
-    while (node->op == Op::reshape || node->op == Op::stop_gradient) node = node->inputs[0].get();
-    const bool overwritten =
-        node->op == Op::variable && (std::ranges::find(assigned, node->variable.get()) != assigned.end() ||
-                                     std::ranges::find(scattered, node->variable.get()) != scattered.end());
-    return overwritten ? make(Op::cast, {tensor}, {.dtype = tensor.dtype()}) : tensor;
-  };
-  for (const Update& update : description.updates) {
-    roots.push_back(kept(update.value));
-    if (update.by_rows) roots.push_back(kept(update.rows));
-  }
-  IMPRINT_ASSIGN(result.graph, build_graph(roots));
-
-  std::unordered_map<const VariableState*, std::int32_t> variable_index;
-  const auto add_variable = [&](const std::shared_ptr<VariableState>& state) {
-    const auto [found, fresh] =
-        variable_index.try_emplace(state.get(), static_cast<std::int32_t>(result.request.variables.size()));
-    if (fresh) result.request.variables.push_back(state);
-    return found->second;
-  };
-  for (const GraphNode& node : result.graph.nodes)
-    if (node.op == Op::variable) add_variable(node.source->variable);
-
-  std::size_t root = 0;
-  std::uint64_t offset = 0;
-  for (const Tensor& output : description.outputs) {
-    result.request.outputs.push_back({result.graph.roots[root++]});
-    offset = add_port(result.outputs, offset, output.node()->label, output.dtype(), output.shape());
-  }
-  for (const Update& update : description.updates) {
-    GraphUpdate entry{add_variable(update.target.state()), result.graph.roots[root++], -1};
-    if (update.by_rows) entry.rows = result.graph.roots[root++];
-    result.request.updates.push_back(entry);
-    result.keep.push_back(update.target);
-  }
-
-  IMPRINT_CHECK(add_inputs(description, result));
-  return result;
-}
-
-Status program::check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason) {
-  for (NodeIndex n = 0; n < graph.size(); ++n)
-    if (dtype_is_narrow_float(graph[n].dtype))
-      return make_error(ErrorCode::unsupported, "program '" + program + "': " + node_text(graph, n) +
-                                                    " cannot be held: " + std::string(reason) +
-                                                    "; cast to float32");
-  return {};
 }
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
@@ -217,7 +59,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     // model takes.
     std::shared_ptr<const VariantTable> variants;
     if (&profile == &profiles.back()) {
-      if (const std::shared_ptr<Tuner> tuner = runtime.tuner(); tuner && source.fuse)
+      if (const std::shared_ptr<VariantTuner> tuner = runtime.tuner(); tuner && source.fuse)
         tuner->tune(runtime, source);
       variants = runtime.variants();
     }
@@ -256,7 +98,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
 Status Program::Impl::build(const VariantTable* variants, const vk::CapabilityProfile& profile) {
   FusionOptions options = fusion_options(source, profile);
   options.variants = variants;
-  IMPRINT_ASSIGN(schedule, imprint::fuse(source.graph, source.request, options));
+  IMPRINT_ASSIGN(schedule, graph::fuse(source.graph, source.request, options));
   for (const std::string& note : schedule.notes)
     runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
   IMPRINT_CHECK(place_variables());

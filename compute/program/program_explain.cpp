@@ -1,36 +1,13 @@
 #include <cstdio>
 
-#include "compute/graph/cost.h"
 #include "compute/program/program_impl.h"
+#include "compute/program/task_work.h"
 
 namespace imprint {
 
 using namespace graph;
 using namespace kernels;
 using namespace program;
-
-std::string program::explain_task(const Graph& graph, const Schedule& schedule, const Task& task) {
-  const auto operations = static_cast<std::uint64_t>(task_operations(graph, schedule, task));
-  return "  level " + std::to_string(task.level) + ", " + std::to_string(operations) + " operations, " +
-         task_text(graph, task) + "\n";
-}
-
-KernelFigures program::kernel_figures(const Graph& graph, const Schedule& schedule, const Task& task,
-                                      bool on_matrix_units) {
-  const auto bytes = [&](NodeIndex node) {
-    return static_cast<std::uint64_t>(graph[node].element_count()) * dtype_size(graph[node].dtype);
-  };
-  KernelFigures figures{.kind = std::string(task_kind_name(task.kind)), .text = store_text(graph, task)};
-  if (!figures.text.empty()) figures.text.erase(0, 1);
-  figures.choices = task.choices;
-  for (const Read& read : task.reads) figures.bytes_read += bytes(read.node);
-  for (const Store& store : task.stores) figures.bytes_written += bytes(store.node);
-  figures.operations = static_cast<std::uint64_t>(task_operations(graph, schedule, task));
-  if (task.region >= 0)
-    for (const RegionStage& stage : schedule.regions[static_cast<std::size_t>(task.region)].stages)
-      figures.stages.push_back(stage_text(graph, stage, on_matrix_units));
-  return figures;
-}
 
 std::vector<ScheduleFigures> Program::Impl::schedule_figures() const {
   std::vector<ScheduleFigures> figures;

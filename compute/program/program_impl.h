@@ -32,7 +32,7 @@ struct Program::Impl : Program::Body {
   std::byte* input_memory(std::uint32_t slot) override;
   const std::byte* output_memory(std::uint32_t slot) const override;
   // The first dispatch that writes a variable other than those listed.
-  std::uint32_t first_write(std::span<const Variable> but) const override;
+  std::uint32_t first_write(std::span<const Variable> except) const override;
   std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const override;
   VkCommandBuffer head(std::uint32_t slot, VkCommandBufferLevel level) const override;
   VkCommandBuffer tail(std::uint32_t slot, VkCommandBufferLevel level) const override;

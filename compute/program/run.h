@@ -11,6 +11,10 @@
 
 namespace imprint {
 
+namespace vk {
+class Queue;
+}
+
 // Elements on the host, row-major. int32 and bool (0 or 1) are held in `ints`, floats of any width in
 // `floats`.
 struct HostTensor {

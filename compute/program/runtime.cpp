@@ -357,12 +357,12 @@ std::shared_ptr<const VariantTable> RuntimeImpl::variants() const {
   return variants_;
 }
 
-void RuntimeImpl::set_tuner(std::shared_ptr<Tuner> tuner) {
+void RuntimeImpl::set_tuner(std::shared_ptr<VariantTuner> tuner) {
   const std::lock_guard lock(variants_mutex_);
   tuner_ = std::move(tuner);
 }
 
-std::shared_ptr<Tuner> RuntimeImpl::tuner() const {
+std::shared_ptr<VariantTuner> RuntimeImpl::tuner() const {
   const std::lock_guard lock(variants_mutex_);
   return tuner_;
 }

@@ -7,6 +7,8 @@
 // at once, and programs run on the thread that asks for it (Program::run_pieces). No Vulkan function is
 // called, and no library of it need be there.
 
+#include <vulkan/vulkan_core.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,12 +19,18 @@
 #include "compute/base/result.h"
 #include "compute/graph/variants.h"
 #include "compute/tensor/tensor.h"
-#include "compute/vk/device.h"
 
 namespace imprint {
 
 class Program;
-class Tuner;  // tuner.h
+
+namespace program {
+class VariantTuner;  // compute/tuning/tuner.h is one
+}
+namespace vk {
+class Device;
+struct Capabilities;
+}  // namespace vk
 
 // What the calling thread does in place of commands, as often as it is asked to.
 class CpuWork {
@@ -71,7 +79,9 @@ class Runtime {
   static Result<std::unique_ptr<Runtime>> create(vk::Device& device);
   // The processor's, for hosts without compute and for a brain too small to be worth a submission. Its
   // variables may be shared between runtimes of the CPU, if never used by two threads at once.
-  static std::unique_ptr<Runtime> create_on_cpu(LogSink log = {});
+  // memory_cap: bytes of variables, intermediates, inputs and outputs together, beyond which place, read and
+  // Program::compile return out_of_device_memory; 0 = no cap.
+  static std::unique_ptr<Runtime> create_on_cpu(LogSink log = {}, std::uint64_t memory_cap = 0);
   virtual ~Runtime() = default;
 
   virtual bool on_cpu() const = 0;
@@ -127,7 +137,10 @@ class Runtime {
   virtual std::shared_ptr<const VariantTable> variants() const = 0;
   // Measures the variants of programs before they are compiled, and sets the table by that; null, as at
   // first: nobody does.
-  virtual void set_tuner(std::shared_ptr<Tuner> tuner) = 0;
+  virtual void set_tuner(std::shared_ptr<program::VariantTuner> tuner) = 0;
+
+  // Changes the cap of create_on_cpu. No effect on a device, whose memory pool has its own cap.
+  virtual void set_cpu_memory_cap(std::uint64_t) {}
 };
 
 }  // namespace imprint

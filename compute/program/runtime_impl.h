@@ -10,6 +10,7 @@
 
 #include "compute/program/runtime.h"
 #include "compute/vk/barrier.h"
+#include "compute/vk/device.h"
 #include "compute/vk/handle.h"
 
 namespace imprint::program {
@@ -65,10 +66,10 @@ class RuntimeImpl : public Runtime {
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;
   void set_variants(std::shared_ptr<const VariantTable> table) override;
   std::shared_ptr<const VariantTable> variants() const override;
-  void set_tuner(std::shared_ptr<Tuner> tuner) override;
+  void set_tuner(std::shared_ptr<VariantTuner> tuner) override;
 
   // ---- for programs ----
-  std::shared_ptr<Tuner> tuner() const;
+  std::shared_ptr<VariantTuner> tuner() const;
   Status place(tensor::VariableState& variable, bool yields = false);
   Status settle(tensor::VariableState& variable,
                 std::shared_ptr<DeviceVariable> storage);  // with its initial content
@@ -107,7 +108,7 @@ class RuntimeImpl : public Runtime {
   Commands barrier_;
   mutable std::mutex variants_mutex_;
   std::shared_ptr<const VariantTable> variants_;
-  std::shared_ptr<Tuner> tuner_;
+  std::shared_ptr<VariantTuner> tuner_;
 };
 
 }  // namespace imprint::program

@@ -13,15 +13,15 @@
 #include "compute/base/result.h"
 #include "compute/graph/variants.h"
 #include "compute/program/runtime.h"
-#include "compute/vk/queue.h"
+#include "compute/program/variant_tuner.h"
 
 namespace imprint {
 
-namespace program {
-struct ProgramGraph;
-}
 namespace tuning {
 class TuningTimer;
+}
+namespace vk {
+class Queue;
 }
 
 // One variant of one kernel, told before it is built and when it has been timed.
@@ -53,20 +53,19 @@ struct TuningStats {
 
 // Give it to Runtime::set_tuner and compile. Kernels that its table knows are not measured again. One thread
 // at a time but for stop and stats.
-class Tuner {
+class Tuner final : public program::VariantTuner {
  public:
   // queue: of the runtime's device; both outlive the tuner. known: as the table starts. Errors: unsupported
   // (the processor's runtime; a queue without timestamps; a library without a compiler), out_of_*_memory.
   static Result<std::shared_ptr<Tuner>> create(Runtime& runtime, vk::Queue& queue, VariantTable known,
                                                TuningOptions options);
-  ~Tuner();
+  ~Tuner() override;
 
   void stop() { stopped_ = true; }  // any thread: programs from now on are compiled by what is known
   const VariantTable& table() const { return table_; }  // what was known and what was measured
   TuningStats stats() const;                            // any thread
 
-  // What compiling calls. A failure is logged, and the program is compiled by what is known.
-  void tune(Runtime& runtime, const program::ProgramGraph& source);
+  void tune(Runtime& runtime, const program::ProgramGraph& source) override;
 
  private:
   class Subject;

@@ -1,27 +1,29 @@
 #include "compute/tuning/tuning_table.h"
 
-#include <nlohmann/json.hpp>
-
-#include "compute/base/shallow_json.h"
+#include "compute/base/json.h"
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
 
 namespace imprint {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;  // members as they are written
 
 constexpr int kVersion = 1;
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostNamed = 16;  // devices in an error
 
 Error damaged(const std::string& how) { return make_error(ErrorCode::corrupt_file, "tuning table: " + how); }
 
 std::string hex(std::span<const std::uint8_t> bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (std::uint8_t byte : bytes) text += {kDigits[byte / 16], kDigits[byte % 16]};
-  return text;
+  std::string digits;
+  for (std::uint8_t byte : bytes) digits += {kDigits[byte / 16], kDigits[byte % 16]};
+  return digits;
 }
 
-Json identity(const vk::Capabilities& device) {
+OrderedJson identity(const vk::Capabilities& device) {
   return {{"name", device.device_name},
           {"driver", device.driver_name},
           {"vendor", device.vendor_id},
@@ -32,9 +34,9 @@ Json identity(const vk::Capabilities& device) {
 
 // Names are for people.
 bool is_of(const Json& given, const vk::Capabilities& device) {
-  const Json own = identity(device);
+  const OrderedJson own = identity(device);
   for (const char* key : {"vendor", "device", "driver_version", "pipeline_cache_uuid"})
-    if (given[key] != own[key]) return false;
+    if (given[key] != Json(own[key])) return false;
   return true;
 }
 
@@ -51,25 +53,35 @@ Status check_table(const Json& table) {
       return damaged(std::string("a table's device has no ") + key);
   if (!table["kernels"].is_object()) return damaged("a table's kernels are no object");
   for (const auto& [kernel, variant] : table["kernels"].items())
-    if (!variant.is_string()) return damaged("the variant of kernel '" + kernel + "' is no text");
+    if (!variant.is_string()) return damaged(text("the variant of kernel ", quote(kernel), " is no text"));
   return {};
 }
 
-Result<Json> parse(std::string_view text) {
-  if (text.size() > kMostBytes)
-    return damaged("it has " + std::to_string(text.size()) + " bytes; no table is that long");
-  Json json = parse_shallow_json<Json>(text);
-  if (json.is_discarded() || !json.is_object() || !json.contains("imprint_tuning"))
-    return damaged("it is no table, or damaged or truncated: give a file that imprint tune wrote");
+Result<Json> parse(std::string_view content) {
+  if (content.size() > kMostBytes)
+    return damaged(text("found ", content.size(), " bytes, expected at most ", kMostBytes));
+  auto parsed = parse_json(content);
+  if (!parsed) return damaged(parsed.error().message + ". Give a file that imprint tune wrote.");
+  Json& json = *parsed;
+  if (!json.is_object() || !json.contains("imprint_tuning"))
+    return damaged("it is no table: give a file that imprint tune wrote");
   const Json& version = json["imprint_tuning"];
   if (!version.is_number_unsigned()) return damaged("its version is no number");
   if (version != kVersion)
-    return make_error(ErrorCode::unsupported, "tuning table: it has version " + version.dump() +
-                                                  ", this library reads version " + std::to_string(kVersion) +
-                                                  ": make a new one");
+    return make_error(ErrorCode::unsupported,
+                      text("tuning table: it has version ", version.dump(), ", this library reads version ",
+                           kVersion, ": make a new one"));
   if (!json.contains("tables") || !json["tables"].is_array()) return damaged("it has no list of tables");
   for (const Json& table : json["tables"]) IMPRINT_CHECK(check_table(table));
-  return json;
+  return std::move(json);
+}
+
+// In the order in which this library writes.
+OrderedJson ordered(const Json& table) {
+  OrderedJson device;
+  for (const char* key : {"name", "driver", "vendor", "device", "driver_version", "pipeline_cache_uuid"})
+    device[key] = table["device"][key];
+  return {{"device", std::move(device)}, {"kernels", OrderedJson(table["kernels"])}};
 }
 
 VariantTable kernels_of(const Json& table) {
@@ -81,37 +93,40 @@ VariantTable kernels_of(const Json& table) {
 
 }  // namespace
 
-Result<std::vector<VariantTable>> read_tuning_tables(std::string_view text) {
-  IMPRINT_ASSIGN(const Json json, parse(text));
+Result<std::vector<VariantTable>> read_tuning_tables(std::string_view content) {
+  IMPRINT_ASSIGN(const Json json, parse(content));
   std::vector<VariantTable> tables;
   for (const Json& table : json["tables"]) tables.push_back(kernels_of(table));
   return tables;
 }
 
-Result<VariantTable> read_tuning_tables(std::string_view text, const vk::Capabilities& device) {
-  IMPRINT_ASSIGN(const Json json, parse(text));
+Result<VariantTable> read_tuning_tables(std::string_view content, const vk::Capabilities& device) {
+  IMPRINT_ASSIGN(const Json json, parse(content));
   std::string others;
+  std::size_t other_count = 0;
   for (const Json& table : json["tables"]) {
     if (is_of(table["device"], device)) return kernels_of(table);
-    others += (others.empty() ? "" : "; ") + table["device"]["name"].get<std::string>() + ", " +
-              table["device"]["driver"].get<std::string>();
+    if (++other_count > kMostNamed) continue;
+    others += text(others.empty() ? "" : "; ", quote(table["device"]["name"].get_ref<const std::string&>()),
+                   ", ", quote(table["device"]["driver"].get_ref<const std::string&>()));
   }
   return make_error(ErrorCode::unsupported, "tuning table: it has nothing for " + device.device_name + ", " +
                                                 device.driver_name + ", but for " +
                                                 (others.empty() ? "nothing" : others) +
+                                                (other_count > kMostNamed ? " and more" : "") +
                                                 ": measure on this device and driver");
 }
 
 Result<std::string> write_tuning_tables(const VariantTable& table, const vk::Capabilities& device,
                                         std::string_view beside) {
-  Json json{{"imprint_tuning", kVersion}, {"tables", Json::array()}};
+  OrderedJson json{{"imprint_tuning", kVersion}, {"tables", OrderedJson::array()}};
   if (!beside.empty()) {
     IMPRINT_ASSIGN(const Json before, parse(beside));
     for (const Json& other : before["tables"])
-      if (!is_of(other["device"], device)) json["tables"].push_back(other);
+      if (!is_of(other["device"], device)) json["tables"].push_back(ordered(other));
   }
-  json["tables"].push_back({{"device", identity(device)}, {"kernels", Json(table)}});
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  json["tables"].push_back({{"device", identity(device)}, {"kernels", OrderedJson(table)}});
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace imprint

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "compute/vk/device.h"
+#include "compute/base/text.h"
+#include "compute/vk/capabilities.h"
 #include "compute/vk/glsl_compiler.h"
 
 namespace imprint::vk {
@@ -84,20 +85,17 @@ bool CapabilityProfile::equals(const CapabilityProfile& other) const {
 std::string CapabilityProfile::lack(const CapabilityProfile& device) const {
   for (const ProfileField& field : kFields) {
     if (suffices(field, *this, device)) continue;
-    return std::string("needs ") + field.name +
-           (field.flag
-                ? ""
-                : " " + std::to_string(field.get(*this)) + ", it has " + std::to_string(field.get(device)));
+    return field.flag ? text("needs ", field.name)
+                      : text("needs ", field.name, " ", field.get(*this), ", it has ", field.get(device));
   }
   return {};
 }
 
 std::string CapabilityProfile::below_vulkan() const {
-  const CapabilityProfile least;  // as members begin
+  const CapabilityProfile least;  // the members' initial values
   for (const ProfileField& field : kFields)
     if (field.number && field.get(*this) < field.get(least))
-      return std::string(field.name) + " is " + std::to_string(field.get(*this)) +
-             "; every device has at least " + std::to_string(field.get(least));
+      return text(field.name, " is ", field.get(*this), "; every device has at least ", field.get(least));
   return {};
 }
 

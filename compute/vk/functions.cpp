@@ -3,13 +3,13 @@
 #include <string>
 #include <string_view>
 
-#include "compute/vk/device.h"
+#include "compute/base/text.h"
+#include "compute/vk/capabilities.h"
 
 namespace imprint::vk {
 namespace {
 
-// Both lookups fall back on the name that a promoted function had as an extension, which a device of a lower
-// version has instead.
+// Falls back on the KHR and EXT names, which devices of lower versions have instead.
 template <class Lookup>
 PFN_vkVoidFunction find(const Lookup& lookup, const char* name) {
   if (const auto function = lookup(name)) return function;
@@ -19,9 +19,9 @@ PFN_vkVoidFunction find(const Lookup& lookup, const char* name) {
 
 Error missing(const char* name, const char* whose) {
   return make_error(ErrorCode::invalid_argument,
-                    std::string("get_instance_proc_addr gives no ") + name + ", which every " + whose +
-                        " of vulkan 1.1 has: pass the function that the instance was created through, and "
-                        "the instance and device themselves");
+                    text("get_instance_proc_addr: found no ", name, ", which every ", whose,
+                         " of vulkan 1.1 has. Pass the function that created the instance, and the instance "
+                         "and device themselves."));
 }
 
 }  // namespace
@@ -29,9 +29,9 @@ Error missing(const char* name, const char* whose) {
 Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
                                  VkDevice device) {
   if (!get_instance_proc_addr)
-    return make_error(ErrorCode::invalid_argument, "get_instance_proc_addr is null: pass the host's own");
-  if (!instance) return make_error(ErrorCode::invalid_argument, "instance is null");
-  if (!device) return make_error(ErrorCode::invalid_argument, "device is null");
+    return make_error(ErrorCode::invalid_argument, "get_instance_proc_addr: found null, expected the host's");
+  if (!instance) return make_error(ErrorCode::invalid_argument, "instance: found null, expected the host's");
+  if (!device) return make_error(ErrorCode::invalid_argument, "device: found null, expected the host's");
 
   Functions functions;
   const auto of_instance = [&](const char* name) { return get_instance_proc_addr(instance, name); };

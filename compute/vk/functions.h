@@ -76,7 +76,7 @@
   X(vkCreateSemaphore)                 \
   X(vkDestroySemaphore)                \
   X(vkQueueSubmit)
-// Null unless Capabilities says so too (Device::adopt): whoever finds one may call it.
+// Null unless Capabilities has the feature (Device::adopt), so a non-null function may be called.
 #define IMPRINT_VK_OPTIONAL_DEVICE_FUNCTIONS(X) \
   X(vkGetSemaphoreCounterValue)                 \
   X(vkWaitSemaphores)                           \
@@ -108,8 +108,7 @@ struct Functions {
 Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
                                  VkDevice device);
 
-// Takes out what a loader hands out although its feature was not declared, as many do for whatever belongs to
-// the core version.
+// Clears functions whose feature was not declared: many loaders return every function of the core version.
 void drop_undeclared(Functions& functions, const Capabilities& capabilities);
 
 }  // namespace imprint::vk

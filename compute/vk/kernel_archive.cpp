@@ -4,6 +4,8 @@
 #include <concepts>
 #include <cstring>
 
+#include "compute/base/quote.h"
+
 namespace imprint::vk {
 namespace {
 
@@ -11,6 +13,7 @@ constexpr std::string_view kArchiveMagic = "imp-kern";
 constexpr std::string_view kMaker = IMPRINT_VERSION;
 constexpr std::uint32_t kLayout = 1;
 constexpr std::size_t kHead = 16, kArchiveEnvelope = kHead + 16;
+constexpr std::uint32_t kMostProfiles = 256;
 
 template <std::unsigned_integral T>
 void put(std::vector<std::byte>& bytes, T value) {
@@ -84,12 +87,12 @@ Result<CapabilityProfile> read_profile(Reader& reader) {
     const auto value = reader.number<std::uint32_t>();
     const ProfileField* field = find_profile_field(name);
     if (!field)
-      return refuse(ErrorCode::unsupported, "profile '" + profile.name + "' speaks of " + name +
+      return refuse(ErrorCode::unsupported, "profile " + quote(profile.name) + " speaks of " + quote(name) +
                                                 ", which this library does not know: bake it again");
     field->set(profile, value);
   }
   if (const std::string below = profile.below_vulkan(); reader.ok() && !below.empty())
-    return damaged("profile '" + profile.name + "': " + below);
+    return damaged("profile " + quote(profile.name) + ": " + below);
   return profile;
 }
 
@@ -163,10 +166,14 @@ Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<cons
   auto archive = std::make_shared<KernelArchive>();
   Reader table(head.rest().first(table_bytes)), words(head.rest().subspan(table_bytes));
   if (const std::string maker = table.text(); maker != kMaker)
-    return refuse(ErrorCode::unsupported, "it was made by version " + maker + ", this library has version " +
-                                              std::string(kMaker) + ": bake it again");
+    return refuse(ErrorCode::unsupported, "it was made by version " + clipped(maker) +
+                                              ", this library has version " + std::string(kMaker) +
+                                              ": bake it again");
   archive->compiler_ = table.text();
   const auto profile_count = table.number<std::uint32_t>();
+  if (profile_count > kMostProfiles)
+    return damaged("profiles: found " + std::to_string(profile_count) + ", expected at most " +
+                   std::to_string(kMostProfiles));
   for (std::uint32_t i = 0; i < profile_count && table.ok(); ++i) {
     IMPRINT_ASSIGN(CapabilityProfile profile, read_profile(table));
     archive->profiles_.push_back(std::move(profile));
@@ -178,9 +185,10 @@ Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<cons
     kernel.name = table.text();
     const auto code = words.take(std::size_t{table.number<std::uint32_t>()} * sizeof(std::uint32_t));
     Reader reader(code);
+    kernel.spirv.reserve(code.size() / sizeof(std::uint32_t));
     while (!reader.rest().empty()) kernel.spirv.push_back(reader.number<std::uint32_t>());
     if (kernel.spirv.empty() || kernel.spirv.front() != kSpirvMagic)
-      return damaged("kernel '" + kernel.name + "' is no SPIR-V");
+      return damaged("kernel " + quote(kernel.name) + " is no SPIR-V");
     if (!archive->kernels_.empty() && kernel.key <= archive->kernels_.back().key)
       return damaged("its kernels are not in order");
     archive->kernels_.push_back(std::move(kernel));

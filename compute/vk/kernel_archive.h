@@ -12,6 +12,8 @@
 //
 // Numbers are little-endian and strings carry their length. A member of profiles that a file lacks has its
 // default; one that the library does not know is refused, since kernels may depend on it.
+//
+// The hash finds damage; it is no signature. Whoever can write the file hands SPIR-V to the driver.
 
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +49,7 @@ std::vector<std::byte> write_kernel_archive(std::span<const CapabilityProfile> p
 // Never changes once made, so any thread may read it.
 class KernelArchive {
  public:
+  // Bounds for n bytes: linear time, memory 16 n + 1 MiB.
   // Errors: corrupt_file (none of ours, damaged or cut short), unsupported (of another version of the layout,
   // or made by another version of Imprint, whose kernels are written differently: bake again).
   static Result<std::shared_ptr<const KernelArchive>> parse(std::span<const std::byte> bytes);

@@ -1,11 +1,9 @@
 #pragma once
-// The pooled allocator: large blocks of device memory, each covered by one VkBuffer, sub-allocated with
-// alignment.
+// Device memory by ranges: large blocks, each covered by one VkBuffer, sub-allocated with alignment.
 
 #include <vulkan/vulkan_core.h>
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,8 +12,6 @@
 
 namespace imprint::vk {
 
-class Device;
-
 // Which heap and mapping a block has.
 enum class MemoryUse : std::uint8_t {
   device,   // fastest for the GPU; not mapped
@@ -23,8 +19,7 @@ enum class MemoryUse : std::uint8_t {
   readback  // GPU writes, host reads: mapped, coherent, host-cached where there is such a type
 };
 
-// The host's own device memory, in the place of vkAllocateMemory and vkFreeMemory. Any thread; no lock of
-// ours is held.
+// The host's replacement for vkAllocateMemory and vkFreeMemory. Any thread; Imprint holds no lock.
 struct DeviceMemoryCalls {
   VkResult (*allocate)(void* user, const VkMemoryAllocateInfo& info, VkDeviceMemory* memory) = nullptr;
   void (*free)(void* user, VkDeviceMemory memory) = nullptr;
@@ -32,37 +27,33 @@ struct DeviceMemoryCalls {
 };
 
 struct MemoryPoolOptions {
-  std::uint64_t block_bytes =
-      32ull
-      << 20;  // clamped to maxStorageBufferRange; a larger request gets a block of its own up to that range
-  std::uint64_t cap_bytes =
-      0;  // hard limit on reserved bytes; 0 = none. Passing it is out_of_device_memory, never growth.
-  DeviceMemoryCalls calls;  // both null: the driver's
+  // Clamped to maxStorageBufferRange. A larger request gets a block of its own, up to that range.
+  std::uint64_t block_bytes = 32ull << 20;
+  std::uint64_t cap_bytes = 0;  // hard limit on reserved bytes, passing it is out_of_device_memory; 0: none
+  DeviceMemoryCalls calls;      // both null: the driver's
 };
 
-// A range of a block's buffer. A value: freeing is explicit, through the pool.
+// A range of a block's buffer. A value: the pool frees it only when asked.
 struct Allocation {
   VkBuffer buffer = VK_NULL_HANDLE;
-  std::uint64_t offset = 0;        // bytes from the start of `buffer`, multiple of the requested alignment
-  std::uint64_t size = 0;          // bytes, as requested
-  std::uint64_t bound_offset = 0;  // what descriptors bind: of a block all of its buffer, of a buffer of
-                                   // somebody else's the range that is ours
-  std::uint64_t bound_size = 0;
+  std::uint64_t offset = 0;  // bytes from the start of `buffer`, a multiple of the requested alignment
+  std::uint64_t size = 0;    // bytes, as requested
+  // What descriptors bind: all of a block's buffer, or the borrowed range of another owner's.
+  std::uint64_t bound_offset = 0, bound_size = 0;
   void* mapped = nullptr;   // host address of `offset`, for upload and readback
   std::uint32_t block = 0;  // the pool's name for the block
   explicit operator bool() const { return buffer != VK_NULL_HANDLE; }
 };
 
-// A buffer that others use too, in memory of its own.
+// A buffer in memory of its own, for sharing with others.
 struct DedicatedBuffer {
-  std::uint64_t size = 0;                   // bytes, >= 1
-  VkBufferUsageFlags usage = 0;             // beside that of every block
-  std::span<const std::uint32_t> families;  // two or more: VK_SHARING_MODE_CONCURRENT among them
-  VkExternalMemoryHandleTypeFlags exported =
-      0;  // another device may import the memory by a handle of these types; the extension is enabled
+  std::uint64_t size = 0;                        // bytes, >= 1
+  VkBufferUsageFlags usage = 0;                  // added to that of every block
+  std::span<const std::uint32_t> families;       // two or more: VK_SHARING_MODE_CONCURRENT among them
+  VkExternalMemoryHandleTypeFlags exported = 0;  // for import by another device; the extension is enabled
 };
 
-// What a block's memory was taken with, for whoever imports it elsewhere.
+// How a block's memory was allocated, for an importer.
 struct BlockMemoryInfo {
   VkDeviceMemory memory = VK_NULL_HANDLE;
   std::uint64_t bytes = 0;
@@ -73,60 +64,53 @@ struct MemoryStats {
   std::uint64_t bytes_in_use = 0;    // sum of live allocations
   std::uint64_t bytes_reserved = 0;  // sum of blocks
   std::uint64_t bytes_peak = 0;      // highest bytes_in_use
-  std::uint64_t largest_free = 0;    // largest single free range inside reserved blocks
+  std::uint64_t largest_free = 0;    // largest free range inside reserved blocks
   std::uint32_t block_count = 0;
   std::uint64_t allocation_count = 0;    // live
   std::uint64_t device_allocations = 0;  // vkAllocateMemory calls ever made
 };
 
-// Whether more is reserved than there may be.
+// Whether more is reserved than the cap or the driver's budget of some heap allows.
 struct MemoryPressure {
-  bool over =
-      false;  // the cap, or the driver's budget of some heap; or there is no room for what was asked about
+  bool over = false;
   std::string numbers;  // in words, when over
 };
 
-// Thread-safe. Buffers carry STORAGE | UNIFORM | TRANSFER_SRC | TRANSFER_DST usage. A block stays reserved
-// when its last allocation goes, until trim() or until the cap asks for its bytes. With VK_EXT_memory_budget
-// a block that the driver's budget has no room for is not taken. Blocks are counted against
-// maxMemoryAllocationCount, of which the host needs its part too: no more are taken than the device allows in
-// all.
+// Thread-safe. Buffers have STORAGE | UNIFORM | TRANSFER_SRC | TRANSFER_DST usage. An empty block stays
+// reserved until trim(), or until the cap needs its bytes. With VK_EXT_memory_budget the pool takes no block
+// that exceeds the driver's budget. It never holds more VkDeviceMemory than maxMemoryAllocationCount; the
+// host needs its share too.
 class MemoryPool {
  public:
-  // The device outlives its pool, and creates it: rooms use Device::memory().
-  static std::unique_ptr<MemoryPool> create(Device& device, const MemoryPoolOptions& options);
   virtual ~MemoryPool() = default;
 
-  // size >= 1 bytes; alignment a power of two (raised to minStorageBufferOffsetAlignment and
-  // minUniformBufferOffsetAlignment). Errors: out_of_device_memory (cap, device or number of allocations:
+  // size >= 1 bytes; alignment a power of two, raised to minStorageBufferOffsetAlignment and
+  // minUniformBufferOffsetAlignment. yields: the range may be freed for a while, so it lies in a small block
+  // that then becomes empty. Errors: out_of_device_memory (the cap, the device or the number of allocations;
   // says what was asked, what is in use, the limit), invalid_argument (size 0, alignment not a power of two),
-  // unsupported (longer than maxStorageBufferRange), device_lost. yields: what can be given back for a while
-  // lies in small blocks of its own, so that memory really comes free with it.
+  // unsupported (longer than maxStorageBufferRange), device_lost.
   virtual Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use,
                                       bool yields = false) = 0;
 
-  // Several ranges of one block. Each is freed by itself. Errors: as above, unsupported when together they
-  // are longer than maxStorageBufferRange.
+  // Several ranges of one block, freed one by one. Errors: as allocate; unsupported when their sum exceeds
+  // maxStorageBufferRange.
   virtual Result<std::vector<Allocation>> allocate_together(std::span<const std::uint64_t> sizes,
                                                             std::uint64_t alignment, MemoryUse use) = 0;
 
-  // Device memory. Errors: as above.
+  // MemoryUse::device. Errors: as allocate.
   virtual Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) = 0;
-  // The memory that a live allocation lies in.
-  virtual BlockMemoryInfo memory_of(const Allocation& allocation) const = 0;
+  virtual BlockMemoryInfo memory_of(const Allocation& allocation) const = 0;  // of a live allocation
 
-  // Gives a range back at once. Call only when the GPU is done with it: otherwise retire it through
-  // Device::retire.
+  // At once: call when the GPU is done with it. Device::retire waits for that.
   virtual void free(const Allocation& allocation) = 0;
 
-  // Frees every block without live allocations; returns the bytes given back to the driver.
+  // Frees every block without live allocations; returns their bytes.
   virtual std::uint64_t trim() = 0;
 
-  // 0 = none. What is reserved beyond it stays; see pressure().
+  // 0: none. Blocks beyond a lower cap stay; see pressure().
   virtual void set_cap(std::uint64_t bytes) = 0;
-  // Asks the driver, where VK_EXT_memory_budget is declared. `more`: bytes of device memory that somebody
-  // would like; then over already when they leave less than a twentieth of the budget, so that what was given
-  // back is not taken again and again.
+  // Asks the driver, where VK_EXT_memory_budget is declared. more: bytes of device memory that the caller
+  // wants. Then pressure begins at 95 % of the budget, so that evicted memory does not return at once.
   virtual MemoryPressure pressure(std::uint64_t more = 0) const = 0;
 
   virtual MemoryStats stats() const = 0;

@@ -12,6 +12,13 @@ namespace {
 constexpr std::array<char, 8> kBlobMagic = {'i', 'm', 'p', '-', 'p', 'l', 'c', '1'};
 constexpr std::size_t kBlobEnvelope = kBlobMagic.size() + 16;
 
+// VkPipelineCacheHeaderVersionOne with a number for its enum: foreign bytes may hold any.
+struct DriverHeader {
+  std::uint32_t size, version, vendor_id, device_id;
+  std::uint8_t uuid[VK_UUID_SIZE];
+};
+static_assert(sizeof(DriverHeader) == sizeof(VkPipelineCacheHeaderVersionOne));
+
 std::array<std::byte, 16> hash_of(std::span<const std::byte> data) {
   const Hash128 hash = Hasher().bytes(data).digest();
   std::array<std::byte, 16> bytes;
@@ -43,14 +50,14 @@ Result<std::span<const std::byte>> unwrap_pipeline_cache(std::span<const std::by
   if (!std::ranges::equal(blob.subspan(kBlobMagic.size(), 16), hash_of(data)))
     return damaged("damaged or truncated: make a new one");
 
-  VkPipelineCacheHeaderVersionOne header;
+  DriverHeader header;
   if (data.size() < sizeof header) return damaged("the driver's part is too short");
   std::memcpy(&header, data.data(), sizeof header);
-  if (header.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE || header.headerSize < sizeof header ||
-      header.headerSize > data.size())
+  if (header.version != std::uint32_t{VK_PIPELINE_CACHE_HEADER_VERSION_ONE} || header.size < sizeof header ||
+      header.size > data.size())
     return damaged("the driver's part has a header of an unknown kind");
-  if (header.vendorID != device.vendor_id || header.deviceID != device.device_id ||
-      !std::ranges::equal(header.pipelineCacheUUID, device.pipeline_cache_uuid)) {
+  if (header.vendor_id != device.vendor_id || header.device_id != device.device_id ||
+      !std::ranges::equal(header.uuid, device.pipeline_cache_uuid)) {
     return make_error(ErrorCode::unsupported, "pipeline cache: it is of another GPU or driver than " +
                                                   device.device_name + ", " + device.driver_name +
                                                   ": start without it and make a new one");

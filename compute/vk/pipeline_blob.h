@@ -6,13 +6,16 @@
 //   0   8   "imp-plc1"
 //   8  16   hash of what follows
 //  24   ..  what vkGetPipelineCacheData gave, which begins with a VkPipelineCacheHeaderVersionOne
+//
+// The hash finds damage; it is no signature. Whoever can write the file hands SPIR-V and machine code to the
+// driver. Bounds of reading: linear time, no memory.
 
 #include <cstddef>
 #include <span>
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/vk/device.h"
+#include "compute/vk/capabilities.h"
 
 namespace imprint::vk {
 

@@ -1,13 +1,13 @@
 #pragma once
-// Ticks of a queue's timestamps as time.
+// Timestamp ticks as time.
 
 #include <cstdint>
 
-#include "compute/vk/device.h"
+#include "compute/vk/capabilities.h"
 
 namespace imprint::vk {
 
-// Microseconds from one timestamp to a later one, which may have wrapped round.
+// Microseconds from one timestamp to a later one, which may have wrapped around.
 inline double elapsed_us(const Capabilities& capabilities, std::uint64_t begin, std::uint64_t end) {
   const std::uint32_t bits = capabilities.timestamp_valid_bits;
   const std::uint64_t mask = bits >= 64 ? ~0ull : (1ull << bits) - 1;

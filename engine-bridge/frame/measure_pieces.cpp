@@ -13,7 +13,7 @@
 namespace imprint::bridge {
 namespace {
 
-constexpr int kMeasuredRuns = 3;  // the first one fills caches and may run the driver's compiler
+constexpr int kTimedRuns = 3;  // the first one fills caches and may run the driver's compiler
 constexpr std::uint64_t kTimeoutNs = 60ull * 1000 * 1000 * 1000;
 
 }  // namespace
@@ -54,7 +54,7 @@ Result<std::vector<float>> measure_pieces(vk::Device& device, vk::Queue& queue, 
   }
 
   std::vector<std::uint64_t> times(query_count);
-  for (int run = 0; run < kMeasuredRuns; ++run) {
+  for (int run = 0; run < kTimedRuns; ++run) {
     if (f.vkResetQueryPool) f.vkResetQueryPool(device.handle(), queries.get(), 0, query_count);
     IMPRINT_ASSIGN(const vk::Ticket ticket, queue.submit(list));
     if (Status waited = queue.wait(ticket, kTimeoutNs); !waited.ok()) {

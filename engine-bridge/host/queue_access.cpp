@@ -8,7 +8,7 @@ namespace imprint::bridge {
 namespace {
 
 template <class... Parts>
-Error refuse(const Parts&... parts) {
+Error wrong_access(const Parts&... parts) {
   return make_error(ErrorCode::invalid_argument, text("queue access: ", parts...));
 }
 
@@ -32,16 +32,17 @@ Status check_queue_access(const QueueAccess& access) {
   way(access.exclusive && !access.lock && !access.unlock, "exclusive");
   if (!access.queue) {
     if (ways == 0) return {};
-    return refuse("queue: found null with ", found, ", expected a VkQueue. Set it, or clear the rest to ",
-                  "record only.");
+    return wrong_access("queue: found null with ", found,
+                        ", expected a VkQueue. Set it, or clear the rest to ", "record only.");
   }
   if (!access.lock != !access.unlock)
-    return refuse(access.lock ? "unlock" : "lock", ": found null, expected both lock and unlock. Set it.");
-  if (ways == 0) return refuse("found a queue without a way to share it. Set one of: ", kWays, ".");
+    return wrong_access(access.lock ? "unlock" : "lock",
+                        ": found null, expected both lock and unlock. Set it.");
+  if (ways == 0) return wrong_access("found a queue without a way to share it. Set one of: ", kWays, ".");
   if (ways > 1)
-    return refuse("found ", found, ", expected exactly one way to share the queue. Keep one of them.");
+    return wrong_access("found ", found, ", expected exactly one way to share the queue. Keep one of them.");
   if (access.submit_without_fence && !access.submit)
-    return refuse("submit_without_fence: found with ", found, ", expected with submit. Clear it.");
+    return wrong_access("submit_without_fence: found with ", found, ", expected with submit. Clear it.");
   return {};
 }
 

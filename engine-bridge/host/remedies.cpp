@@ -5,18 +5,18 @@
 namespace imprint::bridge {
 namespace {
 
-using vk::CapabilityLoss;
+using vk::MissingFeature;
 using vk::RemedyKind;
 using vk::version_text;
 
 // "timelineSemaphore (with VK_KHR_timeline_semaphore below vulkan 1.2)".
-std::string what(const CapabilityLoss& loss) {
+std::string what(const MissingFeature& loss) {
   if (loss.feature.empty()) return loss.extension;
   return loss.feature + " (with " + loss.extension +
          (loss.core_since ? " below vulkan " + version_text(loss.core_since) : "") + ")";
 }
 
-std::string in_unity(const CapabilityLoss& loss) {
+std::string in_unity(const MissingFeature& loss) {
   const std::string wrap =
       "in a native plugin that is preloaded, IUnityGraphicsVulkanV2::AddInterceptInitialization with a "
       "wrapper of ";
@@ -27,7 +27,7 @@ std::string in_unity(const CapabilityLoss& loss) {
   return wrap + "vkCreateDevice that enables " + what(loss) + "; declare the same";
 }
 
-std::string in_unreal(const CapabilityLoss& loss) {
+std::string in_unreal(const MissingFeature& loss) {
   const std::string before =
       "in a module that is loaded before the RHI (PostConfigInit), IVulkanDynamicRHI::";
   if (loss.kind == RemedyKind::raise_version)
@@ -40,7 +40,7 @@ std::string in_unreal(const CapabilityLoss& loss) {
          loss.extension + " that chains " + loss.feature + "; declare its struct in features";
 }
 
-std::string in_godot(const CapabilityLoss& loss) {
+std::string in_godot(const MissingFeature& loss) {
   if (loss.kind == RemedyKind::raise_version) return "declare the version that Godot made its instance with";
   if (loss.kind == RemedyKind::enable_instance_extension)
     return "start Godot with --verbose, which enables it; declare it then";
@@ -48,7 +48,7 @@ std::string in_godot(const CapabilityLoss& loss) {
          what(loss) + " in RenderingDeviceDriverVulkan::_initialize_device_extensions";
 }
 
-std::string in_vulkan_scene_graph(const CapabilityLoss& loss) {
+std::string in_vulkan_scene_graph(const MissingFeature& loss) {
   if (loss.kind == RemedyKind::raise_version)
     return "WindowTraits::vulkanVersion = " + version_text(loss.core_since) + " or above";
   if (loss.kind == RemedyKind::enable_instance_extension)
@@ -62,7 +62,7 @@ std::string in_vulkan_scene_graph(const CapabilityLoss& loss) {
 
 }  // namespace
 
-std::array<std::string, kEngineCount> engine_remedies(const CapabilityLoss& loss) {
+std::array<std::string, kEngineCount> engine_remedies(const MissingFeature& loss) {
   switch (loss.kind) {
     case RemedyKind::none:
     case RemedyKind::declare_less:

@@ -14,7 +14,7 @@ namespace imprint::bridge {
 enum class Engine : std::size_t { unity, unreal, godot, vulkan_scene_graph };
 inline constexpr std::size_t kEngineCount = 4;
 
-// Indexed by Engine. CapabilityLoss::remedy where the engine does not matter.
-std::array<std::string, kEngineCount> engine_remedies(const vk::CapabilityLoss& loss);
+// Indexed by Engine. MissingFeature::remedy where the engine does not matter.
+std::array<std::string, kEngineCount> engine_remedies(const vk::MissingFeature& loss);
 
 }  // namespace imprint::bridge

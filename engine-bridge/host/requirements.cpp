@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
-#include "compute/vk/capabilities.h"
+#include "compute/vk/read_capabilities.h"
 
 namespace imprint::bridge {
 namespace {

@@ -13,32 +13,32 @@ constexpr VkMemoryPropertyFlags kUnusable =
     VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT;
 
 template <class... Parts>
-Error refuse(const std::string& name, const Parts&... parts) {
+Error wrong_buffer(const std::string& name, const Parts&... parts) {
   return make_error(ErrorCode::invalid_argument, text("shared buffer '", name, "': ", parts...));
 }
 
 template <class... Parts>
-Error unsupported(const std::string& name, const Parts&... parts) {
+Error unsupported_buffer(const std::string& name, const Parts&... parts) {
   return make_error(ErrorCode::unsupported, text("shared buffer '", name, "': ", parts...));
 }
 
 Status check_size(const std::string& name, std::uint64_t size) {
   if (size > 0 && size % 4 == 0) return {};
-  return refuse(name, "size: found ", size, ", expected a multiple of 4 bytes above 0.");
+  return wrong_buffer(name, "size: found ", size, ", expected a multiple of 4 bytes above 0.");
 }
 
 Status check_range(vk::Device& device, const HostBuffer& host) {
   IMPRINT_CHECK(check_size(host.name, host.size));
   const std::uint64_t step = buffer_range_alignment(device.capabilities());
   if (host.offset % step != 0)
-    return refuse(host.name, "offset: found ", host.offset, ", expected a multiple of ", step,
-                  " (minStorageBufferOffsetAlignment, at least 16).");
+    return wrong_buffer(host.name, "offset: found ", host.offset, ", expected a multiple of ", step,
+                        " (minStorageBufferOffsetAlignment, at least 16).");
   // Vulkan tells nothing of a buffer's length but the memory it needs, which is no less.
   VkMemoryRequirements requirements{};
   device.functions().vkGetBufferMemoryRequirements(device.handle(), host.buffer, &requirements);
   if (host.offset > requirements.size || host.size > requirements.size - host.offset)
-    return refuse(host.name, "offset and size: found ", host.offset, " and ", host.size,
-                  ", expected a range within the buffer's ", requirements.size, " bytes.");
+    return wrong_buffer(host.name, "offset and size: found ", host.offset, " and ", host.size,
+                        ", expected a range within the buffer's ", requirements.size, " bytes.");
   return {};
 }
 
@@ -47,25 +47,27 @@ Status check_families(const vk::Device& device, const std::string& name, VkShari
   std::uint32_t known = 0;
   device.functions().vkGetPhysicalDeviceQueueFamilyProperties(device.physical_device(), &known, nullptr);
   for (const std::uint32_t family : families)
-    if (family >= known) return refuse(name, "families: found ", family, ", expected 0 .. ", known - 1, ".");
+    if (family >= known)
+      return wrong_buffer(name, "families: found ", family, ", expected 0 .. ", known - 1, ".");
   if (sharing == VK_SHARING_MODE_EXCLUSIVE) {
     if (families.size() <= 1) return {};
-    return refuse(name, "families: found ", families.size(), " entries, expected at most 1 with ",
-                  "VK_SHARING_MODE_EXCLUSIVE. Name the family that the host uses it in.");
+    return wrong_buffer(name, "families: found ", families.size(), " entries, expected at most 1 with ",
+                        "VK_SHARING_MODE_EXCLUSIVE. Name the family that the host uses it in.");
   }
   if (sharing != VK_SHARING_MODE_CONCURRENT)
-    return refuse(name, "sharing: found ", static_cast<std::uint32_t>(sharing),
-                  ", expected VK_SHARING_MODE_EXCLUSIVE or VK_SHARING_MODE_CONCURRENT.");
+    return wrong_buffer(name, "sharing: found ", static_cast<std::uint32_t>(sharing),
+                        ", expected VK_SHARING_MODE_EXCLUSIVE or VK_SHARING_MODE_CONCURRENT.");
   if (families.size() < 2)
-    return refuse(name, "families: found ", families.size(),
-                  " entries, expected 2 or more with VK_SHARING_MODE_CONCURRENT.");
+    return wrong_buffer(name, "families: found ", families.size(),
+                        " entries, expected 2 or more with VK_SHARING_MODE_CONCURRENT.");
   for (std::size_t i = 0; i < families.size(); ++i)
     if (std::find(families.begin(), families.begin() + static_cast<std::ptrdiff_t>(i), families[i]) !=
         families.begin() + static_cast<std::ptrdiff_t>(i))
-      return refuse(name, "families: found ", families[i], " twice, expected each family once.");
+      return wrong_buffer(name, "families: found ", families[i], " twice, expected each family once.");
   if (std::ranges::find(families, device.queue_family()) == families.end())
-    return refuse(name, "families: found no ", device.queue_family(), ", the family of Imprint's work. ",
-                  "Create the buffer with it, or share it exclusively.");
+    return wrong_buffer(name, "families: found no ", device.queue_family(),
+                        ", the family of Imprint's work. ",
+                        "Create the buffer with it, or share it exclusively.");
   return {};
 }
 
@@ -73,35 +75,37 @@ Status check_families(const vk::Device& device, const std::string& name, VkShari
 // feature that newer usages need.
 Status check_usage(const SharedBufferRequest& request) {
   if (request.usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT)
-    return unsupported(request.name, "usage: found VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, which only a ",
-                       "host's buffer can have. Import one.");
+    return unsupported_buffer(request.name,
+                              "usage: found VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, which only a ",
+                              "host's buffer can have. Import one.");
   constexpr VkBufferUsageFlags kVulkan10 = (VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT << 1) - 1;
   if (request.exported && (request.usage & ~kVulkan10) != 0)
-    return unsupported(request.name, "usage: found bits newer than Vulkan 1.0, which two devices cannot ",
-                       "share. Clear them.");
+    return unsupported_buffer(request.name,
+                              "usage: found bits newer than Vulkan 1.0, which two devices cannot ",
+                              "share. Clear them.");
   return {};
 }
 
 Status check_use(const std::string& name, VkPipelineStageFlags stages, VkAccessFlags access) {
   if (access == 0 || stages != 0) return {};
-  return refuse(name, "stages: found 0 with access set, expected the stages of the host's accesses.");
+  return wrong_buffer(name, "stages: found 0 with access set, expected the stages of the host's accesses.");
 }
 
 }  // namespace
 
 Result<std::shared_ptr<SharedBuffer>> SharedBuffer::import(vk::Device& device, const HostBuffer& host) {
-  if (!host.buffer) return refuse(host.name, "buffer: found null, expected a VkBuffer.");
+  if (!host.buffer) return wrong_buffer(host.name, "buffer: found null, expected a VkBuffer.");
   if (!(host.usage & VK_BUFFER_USAGE_STORAGE_BUFFER_BIT))
-    return refuse(host.name,
-                  "usage: found no VK_BUFFER_USAGE_STORAGE_BUFFER_BIT. Create the buffer with it.");
+    return wrong_buffer(host.name,
+                        "usage: found no VK_BUFFER_USAGE_STORAGE_BUFFER_BIT. Create the buffer with it.");
   IMPRINT_CHECK(check_range(device, host));
   IMPRINT_CHECK(check_families(device, host.name, host.sharing, host.families));
   if (host.memory_flags & kUnusable)
-    return unsupported(host.name, "memory_flags: found VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT or ",
-                       "_PROTECTED_BIT, which compute cannot use. Bind the buffer to other memory.");
+    return unsupported_buffer(host.name, "memory_flags: found VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT or ",
+                              "_PROTECTED_BIT, which compute cannot use. Bind the buffer to other memory.");
   if (host.device_address != 0 && !(host.usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT))
-    return refuse(host.name, "device_address: found one, expected 0 without ",
-                  "VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT in usage.");
+    return wrong_buffer(host.name, "device_address: found one, expected 0 without ",
+                        "VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT in usage.");
   IMPRINT_CHECK(check_use(host.name, host.stages, host.access));
 
   std::shared_ptr<SharedBuffer> shared(new SharedBuffer(device));
@@ -122,8 +126,8 @@ Result<std::shared_ptr<SharedBuffer>> SharedBuffer::create(vk::Device& device,
   IMPRINT_CHECK(check_size(request.name, request.size));
   IMPRINT_CHECK(check_usage(request));
   if (request.exported && request.sharing != VK_SHARING_MODE_EXCLUSIVE)
-    return refuse(request.name, "sharing: found VK_SHARING_MODE_CONCURRENT, expected ",
-                  "VK_SHARING_MODE_EXCLUSIVE between two devices.");
+    return wrong_buffer(request.name, "sharing: found VK_SHARING_MODE_CONCURRENT, expected ",
+                        "VK_SHARING_MODE_EXCLUSIVE between two devices.");
   IMPRINT_CHECK(check_families(device, request.name, request.sharing, request.families));
   IMPRINT_CHECK(check_use(request.name, request.stages, request.access));
   std::shared_ptr<SharedBuffer> shared(new SharedBuffer(device));

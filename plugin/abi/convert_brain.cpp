@@ -190,6 +190,7 @@ Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc) {
   spec.file = {static_cast<const std::byte*>(given.data), given.size};
   spec.agent_capacity = given.agent_capacity;
   spec.action_latency_frames = given.action_latency_frames;
+  spec.constant_limit_bytes = given.constant_limit_bytes;
   return spec;
 }
 

@@ -16,7 +16,7 @@ static_assert(first<imp_host>(88));
 static_assert(first<imp_limits>(64));
 static_assert(first<imp_frame_info>(48));
 static_assert(first<imp_brain_desc>(128));
-static_assert(first<imp_policy_desc>(64));
+static_assert(first<imp_policy_desc>(72));
 static_assert(first<imp_brain_info>(56));
 static_assert(first<imp_action>(592));
 static_assert(first<imp_feedback>(40));

@@ -18,14 +18,14 @@ static_assert(static_cast<int>(bridge::Engine::unity) == 0 &&
               static_cast<int>(bridge::Engine::vulkan_scene_graph) ==
                   IMP_ENGINE_VULKAN_SCENE_GRAPH - IMP_ENGINE_UNITY);
 
-std::span<const vk::CapabilityLoss> missing_features(ContextEntry& entry) {
+std::span<const vk::MissingFeature> missing_features(ContextEntry& entry) {
   vk::Device* device = entry.world->context().vulkan();
-  return device ? std::span<const vk::CapabilityLoss>(device->losses())
-                : std::span<const vk::CapabilityLoss>();
+  return device ? std::span<const vk::MissingFeature>(device->missing_features())
+                : std::span<const vk::MissingFeature>();
 }
 
-Result<const vk::CapabilityLoss*> find_missing(const char* call, ContextEntry& entry, std::uint32_t index) {
-  const std::span<const vk::CapabilityLoss> missing = missing_features(entry);
+Result<const vk::MissingFeature*> find_missing(const char* call, ContextEntry& entry, std::uint32_t index) {
+  const std::span<const vk::MissingFeature> missing = missing_features(entry);
   if (index < missing.size()) return &missing[index];
   return make_error(ErrorCode::not_found, text(call, ": index: found ", index, ", expected less than ",
                                                missing.size(), ", the missing_feature_count"));
@@ -73,7 +73,8 @@ imp_result IMP_CALL context_get_report(imp_context context, imp_report* report) 
           filled.tensor_sharing = entry.world->link() ? IMP_TENSORS_ACROSS_DEVICES
                                   : filled.own_device ? IMP_TENSORS_NOT_SHARED
                                                       : IMP_TENSORS_ON_ONE_DEVICE;
-          filled.missing_feature_count = static_cast<std::uint32_t>(bridge.device().losses().size());
+          filled.missing_feature_count =
+              static_cast<std::uint32_t>(bridge.device().missing_features().size());
         });
         return {};
       },
@@ -87,7 +88,7 @@ imp_result IMP_CALL context_get_missing_feature(imp_context context, uint32_t in
       context, Tag::create, call,
       [&](ContextEntry& entry) -> Status {
         IMPRINT_CHECK(check_filled_struct(call, "feature", feature));
-        IMPRINT_ASSIGN(const vk::CapabilityLoss* found, find_missing(call, entry, index));
+        IMPRINT_ASSIGN(const vk::MissingFeature* found, find_missing(call, entry, index));
         fill_struct(feature, [&](imp_missing_feature& filled) {
           filled.item = found->item.c_str();
           filled.cause = found->cause.c_str();
@@ -106,13 +107,13 @@ imp_result IMP_CALL missing_feature_remedy(imp_context context, uint32_t index, 
       [&](ContextEntry& entry) -> Status {
         IMPRINT_CHECK(check_pointer(call, "text", text));
         IMPRINT_CHECK(check_enum(call, "engine", engine, IMP_ENGINE_VULKAN_SCENE_GRAPH));
-        IMPRINT_ASSIGN(const vk::CapabilityLoss* found, find_missing(call, entry, index));
+        IMPRINT_ASSIGN(const vk::MissingFeature* found, find_missing(call, entry, index));
         if (engine == IMP_ENGINE_OWN) {
           *text = found->remedy.c_str();
           return {};
         }
         if (entry.remedies.empty())
-          for (const vk::CapabilityLoss& one : missing_features(entry))
+          for (const vk::MissingFeature& one : missing_features(entry))
             entry.remedies.push_back(bridge::engine_remedies(one));
         *text = entry.remedies[index][number_of(engine) - IMP_ENGINE_UNITY].c_str();
         return {};

@@ -51,6 +51,7 @@ Result<std::unique_ptr<AgentSystem>> AgentSystem::open_on_cpu(const vk::DeviceOp
   IMPRINT_ASSIGN(std::unique_ptr<AgentSystem> world, create(own, budget));
   world->adopted_ = bridge::Context::on_cpu(own.log, budget);
   world->context_ = world->adopted_.get();
+  world->set_memory_cap(own.memory.cap_bytes);
   world->tuning_ = std::make_unique<Tuning>(*world->context_, world->log_);
   return world;
 }
@@ -237,7 +238,7 @@ void AgentSystem::stop_device_work() {
 }
 
 void AgentSystem::set_memory_cap(std::uint64_t bytes) {
-  if (!context_->vulkan()) return;
+  if (!context_->vulkan()) return context_->runtime().set_cpu_memory_cap(bytes);
   context_->device().memory().set_cap(bytes);
   next_memory_check_ = 0;
 }

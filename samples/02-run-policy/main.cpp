@@ -1,6 +1,6 @@
-// Two policies that somebody else trained, as agents in this game's frames, on this game's device. Imprint
-// records its work into the frame's own command buffer; nothing here waits for it. Usage: 02-run-policy
-// [DEVICE]. Exit status 1 when an answer differs from the stored one.
+// Runs two ONNX policies as agents of a game, on the game's device. Imprint records its work into the frame's
+// command buffer; nothing waits for it. Usage: 02-run-policy [DEVICE]. Exit status 1 when an answer differs
+// from the stored one.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::uint64_t kFrames = 60;
 constexpr float kTolerance = 1e-5f;
 
-// The observations that each agent makes, and what its policy is known to answer.
+// Observations of each agent, and the known answers of its policy.
 struct Scene {
   std::vector<std::vector<float>> observations, answers;
 };
@@ -78,8 +78,7 @@ bool load(game::Context& context, Creature& creature) {
   return true;
 }
 
-// What a game does with its agents each frame: take the answer to an earlier observation, act on it, and
-// observe again.
+// One frame of a game's agents: take the answer to an earlier observation, then observe again.
 bool think(Creature& creature) {
   for (std::size_t i = 0; i < creature.agents.size(); ++i) {
     if (creature.agents[i]) {
@@ -115,7 +114,7 @@ int main(int argc, char** argv) {
   creatures[1].name = "MultiAgentSimple_player";
   for (Creature& creature : creatures)
     if (!load(*context, creature)) return 1;
-  if (failed("warmup", context->warmup())) return 1;  // compiles here, so that no frame has to
+  if (failed("warmup", context->warmup())) return 1;  // compiles everything before the first frame
   std::printf("%s: two policies, %zu agents\n", host.device_name(),
               creatures[0].agents.size() + creatures[1].agents.size());
 
@@ -134,7 +133,7 @@ int main(int argc, char** argv) {
                   static_cast<unsigned long long>(creatures[0].decisions + creatures[1].decisions));
   }
 
-  // The GPU is done with everything: say so, then Imprint can go.
+  // The GPU has finished all frames. A last frame tells Imprint, which can then be destroyed.
   host.wait_for_all();
   if (failed("frame_begin",
              context->frame_begin(kFrames + 1, static_cast<double>(kFrames + 1) / 60, host.safe_frame())))

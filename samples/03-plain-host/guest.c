@@ -18,7 +18,7 @@ const char* guest_open(const imp_vk_device_info* device, uint32_t floats, uint32
   return api->context_warmup(context, NULL, NULL) < 0 ? "warmup" : NULL;
 }
 
-/* What happens between frame_begin and frame_end, which is called whatever fails here. */
+/* The calls between frame_begin and frame_end. The caller ends the frame even if one fails. */
 static const char* creature_turn(VkCommandBuffer commands, const float* seen, float reward, uint32_t* action,
                                  uint64_t* decision) {
   imp_record_info info = imp_record_info_init();

@@ -1,6 +1,5 @@
-// A plain Vulkan game (its host is that of 02-run-policy) whose creature learns to walk to the light from
-// nothing but whether it came nearer. All of Imprint is in guest.c. Usage: 03-plain-host [DEVICE]. Exit
-// status 1 when it has not learned.
+// A plain Vulkan game whose creature learns to walk to a light. Its reward says whether a step led nearer.
+// Only guest.c knows Imprint. Usage: 03-plain-host [DEVICE]. Exit status 1 when the creature has not learned.
 
 #include <cmath>
 #include <cstdio>
@@ -11,11 +10,11 @@
 namespace {
 
 constexpr std::uint64_t kFrames = 1800;
-constexpr std::uint64_t kJudged = 100;  // decisions at the beginning and at the end that are compared
+constexpr std::uint64_t kJudged = 100;  // number of first and last decisions that are compared
 constexpr float kStep = 0.05f;
 
-// A light and a creature on a square; the creature knows in which direction the light lies, and walks east,
-// west, north or south.
+// A light and a creature on a square. The creature knows the direction of the light and walks east, west,
+// north or south.
 struct Meadow {
   float light[2] = {0.5f, -0.5f}, creature[2] = {0, 0};
   std::uint32_t random = 1;
@@ -64,9 +63,7 @@ int main(int argc, char** argv) {
     meadow.look(seen);
     std::uint32_t action = 0;
     std::uint64_t decision = decided;
-    const bool asks =
-        number % 3 ==
-        1;  // the answer comes two frames later, and what it led to is known one frame after that
+    const bool asks = number % 3 == 1;  // the answer comes two frames later, its reward one frame after that
     if (const char* what = guest_frame(&frame, commands, asks ? seen : nullptr, reward, &action, &decision))
       return fail(what, guest_error());
     reward = 0;

@@ -1,6 +1,6 @@
-// A creature that learns to walk to the light from what it sees: a picture that the game draws each frame and
-// copies into a buffer, which is all that the agent is given. No pixel passes over the processor, in play or
-// in learning. Usage: 04-see-pictures [DEVICE]. Exit status 1 when it has not learned.
+// A creature that learns to walk to a light from a picture alone. The game draws the picture each frame and
+// copies it into a buffer that Imprint reads. No pixel passes through the CPU, in play or in learning. Usage:
+// 04-see-pictures [DEVICE]. Exit status 1 when the creature has not learned.
 
 #include <algorithm>
 #include <cstdio>
@@ -16,11 +16,11 @@ namespace {
 using namespace imprint::game;
 
 constexpr std::uint64_t kFrames = 2400;
-constexpr std::uint64_t kJudged = 100;  // decisions at the beginning and at the end that are compared
+constexpr std::uint64_t kJudged = 100;  // number of first and last decisions that are compared
 constexpr std::int32_t kFields = View::kReach + 1;
 
-// A light and a creature on a board of five fields by five; it walks east, west, south or north, and walls
-// hold it.
+// A light and a creature on a board of 5 x 5 fields. The creature walks east, west, south or north; walls
+// stop it.
 struct Meadow {
   std::int32_t light[2] = {4, 0}, creature[2] = {2, 2};
   std::uint32_t random = 1;
@@ -46,7 +46,7 @@ int fail(const char* what, const char* why) {
   return std::fprintf(stderr, "04-see-pictures: %s: %s\n", what, why), 1;
 }
 
-// The buffer as the host made it, and where it writes it.
+// Declares the buffer as it was created, and the stage that writes it.
 imp_vk_buffer declare(VkBuffer buffer) {
   imp_vk_buffer declared = imp_vk_buffer_init();
   std::memcpy(&declared.buffer, &buffer, sizeof buffer);
@@ -95,8 +95,8 @@ int live(Host& host, const View& view) {
       if (decided <= kJudged) first += reward > 0;
       if (decided > kFrames / 3 - kJudged) last += reward > 0;
     }
-    // In every third frame: the answer comes two frames later, and the picture shows what it led to one frame
-    // after that.
+    // Every third frame: the answer comes two frames later, and the picture shows its effect one frame after
+    // that.
     if (number % 3 == 1)
       if (const Outcome looked = creature->observe_in_place(0); !looked)
         return fail("observe", looked.message());

@@ -2,8 +2,8 @@
 
 namespace {
 
-constexpr VkFormat kFormat =
-    VK_FORMAT_R32_SFLOAT;  // every device draws into it, and what is copied out of it is what a network takes
+// Every device can draw into it, and its copy is already the network's float input.
+constexpr VkFormat kFormat = VK_FORMAT_R32_SFLOAT;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ bool View::make_target() {
   subpass.pipelineBindPoint = VK_PIPELINE_BIND_POINT_GRAPHICS;
   subpass.colorAttachmentCount = 1;
   subpass.pColorAttachments = &reference;
-  // The last frame's copy before this frame's picture, and that before its own copy.
+  // Order: the last frame's copy, this frame's picture, its copy.
   const VkPipelineStageFlags draws = VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT,
                              copies = VK_PIPELINE_STAGE_TRANSFER_BIT;
   const VkSubpassDependency dependencies[] = {

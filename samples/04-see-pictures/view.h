@@ -1,6 +1,5 @@
 #pragma once
-// What a creature's eye sees: a small picture that the host draws, and the buffer that it copies it into.
-// Knows nothing of Imprint.
+// The creature's view: a small picture that the host draws and copies into a buffer. No Imprint here.
 
 #include <volk.h>
 
@@ -8,18 +7,17 @@
 
 class View {
  public:
-  static constexpr std::int32_t kReach = 4,
-                                kLight =
-                                    3;  // fields that it sees in each direction; pixels of a light's side
-  static constexpr std::uint32_t kSide = 2 * kReach + kLight;  // pixels; a float each
+  static constexpr std::int32_t kReach = 4;                    // fields that it sees in each direction
+  static constexpr std::int32_t kLight = 3;                    // side of a light, pixels
+  static constexpr std::uint32_t kSide = 2 * kReach + kLight;  // pixels, one float each
   static constexpr VkDeviceSize kBytes = kSide * kSide * sizeof(float);
 
   // False when Vulkan refused something.
   bool make(VkPhysicalDevice physical_device, VkDevice device);
-  void destroy();  // the GPU is done
+  void destroy();  // after the GPU has finished
 
-  // Draws a light x fields to the right and y down (-kReach .. kReach), and copies the picture into buffer(),
-  // row by row.
+  // Draws a light x fields to the right and y down (-kReach .. kReach), then copies the picture into buffer()
+  // by rows.
   void draw(VkCommandBuffer commands, std::int32_t x, std::int32_t y) const;
   VkBuffer buffer() const { return buffer_; }
 

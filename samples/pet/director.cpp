@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "samples/pet/yard/lessons.h"
@@ -46,11 +46,14 @@ const char* words(TeacherKind teacher) {
 
 }  // namespace
 
-Director::Director(const Options& options) : options_(options), stage_(stage_options(options)) {
-  if (options.frames.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(options.frames, error);
-  if (error) throw std::runtime_error("cannot make the folder " + options.frames + ": " + error.message());
+Result<std::unique_ptr<Director>> Director::create(const Options& options) {
+  PET_ASSIGN(auto stage, Stage::create(stage_options(options)));
+  if (!options.frames.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.frames, error);
+    if (error) return Error{"--frames: cannot make the folder " + options.frames + ": " + error.message()};
+  }
+  return std::unique_ptr<Director>(new Director(options, std::move(stage)));
 }
 
 std::string Director::notice(const Game& game) {
@@ -78,73 +81,85 @@ std::string Director::notice(const Game& game) {
   if (success && before.cue == Cue::spin && once(Event::spin))
     return at(now.time_s) + "\"spin\", all by itself";
   if (success && before.cue == Cue::bed && now.time_s > 20.0 && once(Event::bed))
-    return at(now.time_s) + "\"bed\", without a word more";
+    return at(now.time_s) + "\"bed\", without any help";
   if (own && now.cue == Cue::fetch && now.pet.pose == Pose::give && now.time_s > 30.0 && once(Event::gave)) {
     return at(now.time_s) + "\"fetch\": there, run, take, back, give";
   }
   return {};
 }
 
-void Director::frame(Run& run) {
+Status Director::draw(const Game& game, bool film) {
+  Show show;
+  for (std::size_t pet = 0; pet < game.pet_count(); ++pet) show.yards.push_back(&game.yard(pet));
+  show.ghost = film ? game.ghost() : nullptr;
+  show.panels = film;
+  OverlayState overlay = game.overlay();
+  overlay.device = host().properties().deviceName;
+  return stage_->draw(show, overlay);
+}
+
+Status Director::write_frame(const Picture& picture) {
+  next_frame_s_ += kFrameSeconds;
+  char file[32];
+  std::snprintf(file, sizeof file, "frame-%05u.png", pictures_++);
+  const std::string path = (std::filesystem::path(options_.frames) / file).string();
+  if (!write_png(picture, path)) return Error{"cannot write " + path};
+  return {};
+}
+
+Status Director::frame(Run& run) {
   Game& game = run.game();
-  const FrameStart start = stage_.begin_frame();
-  run.begin(start);
+  PET_ASSIGN(const FrameStart start, stage_->begin_frame());
+  PET_CHECK(run.begin(start));
   std::string moment = notice(game);
   if (moments_.empty() && moment.empty() && !options_.picture.empty() && game.time_s() > 0.5)
     moment = at(0.0) + "it knows nothing yet";
   const bool last = game.finished() && !options_.picture.empty();
   if (last) moment = at(game.time_s()) + "what it has become";
   const bool film = !options_.frames.empty() && game.time_s() >= next_frame_s_ && !game.finished();
-  const bool draw = film || !moment.empty();
-  if (draw) {
-    Show show;
-    for (std::size_t pet = 0; pet < game.pet_count(); ++pet) show.yards.push_back(&game.yard(pet));
-    show.ghost = film ? game.ghost() : nullptr;
-    show.panels = film;
-    OverlayState overlay = game.overlay();
-    overlay.device = host().properties().deviceName;
-    stage_.draw(show, overlay);
-  }
-  stage_.end_frame();
-  run.end();
-  if (!draw) return;
-  Picture picture = stage_.capture();
-  if (film) {
-    next_frame_s_ += kFrameSeconds;
-    char file[32];
-    std::snprintf(file, sizeof file, "frame-%05u.png", pictures_++);
-    const std::string path = (std::filesystem::path(options_.frames) / file).string();
-    if (!write_png(picture, path)) throw std::runtime_error("cannot write " + path);
-  }
+  const bool drawn = film || !moment.empty();
+  if (drawn) PET_CHECK(draw(game, film));
+  PET_CHECK(stage_->end_frame());
+  PET_CHECK(run.end());
+  if (!drawn) return {};
+  PET_ASSIGN(Picture picture, stage_->capture());
+  if (film) PET_CHECK(write_frame(picture));
   if (!moment.empty()) moments_.push_back({std::move(picture), std::move(moment)});
+  return {};
 }
 
-void Director::write(const Game& game, const Report& report) {
-  if (options_.picture.empty()) return;
+Status Director::write(const Game& game, const Report& report) {
+  if (options_.picture.empty()) return {};
+  if (!write_png(draw_sheet(sheet(game, report)), options_.picture))
+    return Error{"cannot write " + options_.picture};
+  return {};
+}
+
+SheetData Director::sheet(const Game& game, const Report& report) const {
   const OverlayState& overlay = game.overlay();
-  SheetData sheet;
+  SheetData made;
   const std::string who = report.pets > 1 ? std::to_string(report.pets) + " pets" : overlay.pet_name;
   const std::string share = percent(report.final_success) + " of the commands",
                     seconds = std::to_string(static_cast<int>(report.simulated_seconds));
   const char* follow = report.pets > 1 ? " follow " : " follows ";
   if (report.teacher == TeacherKind::off)
-    sheet.title = who + ", with learning off," + follow + share;
+    made.title = who + ", with learning off," + follow + share;
   else if (learned(report) == true)
-    sheet.title = who + " learned to follow " + share + " in " + seconds + " seconds";
+    made.title = who + " learned to follow " + share + " in " + seconds + " seconds";
   else
-    sheet.title = who + follow + share + " after " + seconds + " seconds";
-  sheet.subtitle = std::string(words(report.teacher)) + "; learner " + name(report.learner) + "; seed " +
-                   std::to_string(report.seed) + "; " + report.device;
-  sheet.moments = moments_;
-  sheet.curve = overlay.curve;
-  sheet.ghost_curve = overlay.ghost_curve;
-  sheet.ticks = overlay.ticks;
+    made.title = who + follow + share + " after " + seconds + " seconds";
+  made.subtitle = std::string(words(report.teacher)) + "; learner " + name(report.learner) + "; seed " +
+                  std::to_string(report.seed) + "; " + report.device;
+  made.moments = moments_;
+  made.curve = overlay.curve;
+  made.ghost_curve = overlay.ghost_curve;
+  made.ticks = overlay.ticks;
   for (std::size_t i = 0; i < kTrickCount && !report.checks.empty(); ++i) {
-    sheet.tricks.push_back({overlay.names.of(kTricks[i]), report.checks.front().per_trick[i],
-                            report.checks.back().per_trick[i]});
+    made.tricks.push_back({overlay.names.of(kTricks[i]), report.checks.front().per_trick[i],
+                           report.checks.back().per_trick[i]});
   }
   char line[160];
-  const auto fact = [&] { sheet.facts.emplace_back(line); };
+  const auto fact = [&] { made.facts.emplace_back(line); };
   std::snprintf(line, sizeof line, "%llu signals; %llu actions shown in lessons",
                 static_cast<unsigned long long>(report.feedbacks),
                 static_cast<unsigned long long>(report.demonstrations));
@@ -160,8 +175,7 @@ void Director::write(const Game& game, const Report& report) {
   std::snprintf(line, sizeof line, "99 %% of frames within %.0f us; budget %u us", report.gpu_us.p99,
                 report.budget_us);
   fact();
-  if (!write_png(draw_sheet(sheet), options_.picture))
-    throw std::runtime_error("cannot write " + options_.picture);
+  return made;
 }
 
 }  // namespace pet

@@ -1,9 +1,11 @@
 #pragma once
-// Draws a headless game off screen: decides which moments are worth a picture, and puts the sheet together.
+// Draws a headless game off screen: chooses moments for pictures and composes the sheet.
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "samples/pet/game.h"
@@ -15,22 +17,27 @@ namespace pet {
 
 class Director {
  public:
-  explicit Director(const Options& options);  // throws VulkanError
+  static Result<std::unique_ptr<Director>> create(const Options& options);
 
-  VulkanHost& host() { return stage_.host(); }
+  VulkanHost& host() { return stage_->host(); }
   // One frame, drawn when a picture is due.
-  void frame(Run& run);
-  // The sheet, when one was asked for. Throws when it cannot be written.
-  void write(const Game& game, const Report& report);
+  Status frame(Run& run);
+  // Writes the sheet, if the options ask for one.
+  Status write(const Game& game, const Report& report);
 
  private:
-  // A moment worth remembering, by what just happened in the yard; empty when nothing did.
+  Director(const Options& options, std::unique_ptr<Stage> stage)
+      : options_(options), stage_(std::move(stage)) {}
+  // Words for a moment worth a picture; empty if nothing special just happened.
   std::string notice(const Game& game);
+  Status draw(const Game& game, bool film);
+  Status write_frame(const Picture& picture);
+  SheetData sheet(const Game& game, const Report& report) const;
 
   enum class Event : std::uint8_t { shown, scolded, praised, spin, bed, gave, count };
 
   Options options_;
-  Stage stage_;
+  std::unique_ptr<Stage> stage_;
   std::vector<Moment> moments_;
   WorldView before_;
   std::array<bool, static_cast<std::size_t>(Event::count)> seen_{};

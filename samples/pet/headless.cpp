@@ -1,14 +1,12 @@
 #include "samples/pet/headless.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
-#include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "samples/pet/director.h"
 #include "samples/pet/run.h"
@@ -40,7 +38,7 @@ void print_check(const Check& check) {
   std::fflush(stdout);
 }
 
-// A median of a handful of frames is no more than that: it is said of how many.
+// Says how many frames the median is of: few frames mean little.
 std::string cost(const char* what, const Spread& us) {
   char text[96];
   if (us.frames == 0)
@@ -53,17 +51,18 @@ std::string cost(const char* what, const Spread& us) {
 
 void print_end(const Report& report) {
   const char* whom = report.pets > 1 ? "The pets" : "The pet";
-  std::printf("\n%s %s %d %% of the commands after %.0f simulated seconds (%.1f s on the clock)", whom,
+  std::printf("\n%s %s %d %% of the commands after %.0f simulated seconds (%.1f s of real time)", whom,
               report.pets > 1 ? "follow" : "follows", whole_percent(report.final_success),
               report.simulated_seconds, report.wall_seconds);
-  if (report.held_90_at_s) std::printf("; above 90 %% for good measure since %.0f s", *report.held_90_at_s);
+  if (report.held_90_at_s) std::printf("; 90 %% or more since %.0f s", *report.held_90_at_s);
   std::printf(".\n%llu decisions, %llu signals, %llu demonstrations, %llu minibatches.\n",
               static_cast<unsigned long long>(report.decisions),
               static_cast<unsigned long long>(report.feedbacks),
               static_cast<unsigned long long>(report.demonstrations),
               static_cast<unsigned long long>(report.minibatches));
   std::printf(
-      "%s a frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. Calls of the frame %.0f us "
+      "%s per frame: %s; %s; both together %.0f us in 99 %% of %zu measured frames. CPU time of the calls: "
+      "%.0f us "
       "(median).\n",
       report.access == Access::cpu ? "CPU" : "GPU", cost("infer", report.infer_gpu_us).c_str(),
       cost("learn", report.learn_gpu_us).c_str(), report.gpu_us.p99, report.gpu_us.frames,
@@ -81,73 +80,86 @@ void print_end(const Report& report) {
                 report.pets > 1 ? "they learn" : "it learns", *needed);
 }
 
-void write_text(const std::string& path, const std::string& text) {
+Status write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
   file.close();
-  if (!file) throw std::runtime_error("cannot write " + path);
+  if (!file) return Error{"cannot write " + path};
+  return {};
+}
+
+std::string full_path(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(file, error);
+  return error ? file : path.lexically_normal().string();
+}
+
+// Joins the problems of a game. A file that cannot be written must not stop the others.
+class Problems {
+ public:
+  void add(const std::string& problem) {
+    if (!problem.empty()) all_ += (all_.empty() ? "" : "; ") + problem;
+  }
+  void write(const char* what, const std::string& file, const Status& written) {
+    if (!written) return add(written.error().message);
+    if (!file.empty()) std::printf("%s: %s\n", what, full_path(file).c_str());
+  }
+  const std::string& all() const { return all_; }
+
+ private:
+  std::string all_;
+};
+
+// Plays until the game is finished. The value: seconds of real time.
+Result<double> play(Run& run, Director* director) {
+  const auto start = std::chrono::steady_clock::now();
+  std::size_t printed = 0;
+  while (!run.game().finished()) {
+    PET_CHECK(director ? director->frame(run) : run.frame());
+    for (; printed < run.game().checks().size(); ++printed) print_check(run.game().checks()[printed]);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
 
-int run_headless(const Options& options) {
-  const std::unique_ptr<Director> director =
-      options.picture.empty() && options.frames.empty() ? nullptr : std::make_unique<Director>(options);
+Result<int> run_headless(const Options& options) {
+  std::unique_ptr<Director> director;
   std::unique_ptr<VulkanHost> own_host;
-  if (!director && options.access != Access::cpu) {
+  if (!options.picture.empty() || !options.frames.empty()) {
+    PET_ASSIGN(director, Director::create(options));
+  } else if (options.access != Access::cpu) {
     VulkanOptions vulkan;
     vulkan.device = options.device;
     vulkan.validation = options.validation;
-    own_host = std::make_unique<VulkanHost>(vulkan);
+    PET_ASSIGN(own_host, VulkanHost::create(vulkan));
   }
-  VulkanHost* host =
-      director ? &director->host() : own_host.get();  // none where nothing is drawn and the CPU learns
+  VulkanHost* host = director ? &director->host() : own_host.get();  // null: nothing is drawn, the CPU learns
 
-  Run run(host, options,
-          [](const std::string& message) { std::fprintf(stderr, "imprint: %s\n", message.c_str()); });
+  PET_ASSIGN(const auto run, Run::create(host, options, [](const std::string& message) {
+               std::fprintf(stderr, "imprint: %s\n", message.c_str());
+             }));
   std::printf("%s, seed %llu, teacher %s, learner %s, %u %s, %s\n\n",
               host ? host->properties().deviceName : "no GPU", static_cast<unsigned long long>(options.seed),
               name(options.teacher), name(options.learner), options.kennel,
               options.kennel == 1 ? "pet" : "pets", name(options.access));
-  print_head(run.game().ghost() != nullptr);
+  print_head(run->game().ghost() != nullptr);
 
-  const auto start = std::chrono::steady_clock::now();
-  std::size_t printed = 0;
-  while (!run.game().finished()) {
-    if (director) {
-      director->frame(run);
-    } else {
-      run.frame();
-    }
-    for (; printed < run.game().checks().size(); ++printed) print_check(run.game().checks()[printed]);
-  }
-  const double wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  Report report = run.finish();
+  PET_ASSIGN(const double wall_seconds, play(*run, director.get()));
+  PET_ASSIGN(Report report, run->finish());
   report.wall_seconds = wall_seconds;
   print_end(report);
-  // Each of these on its own: what cannot be written must not take the others with it.
-  std::string problem = report.save_problem;
-  if (!report.log_problem.empty()) problem += (problem.empty() ? "" : "; ") + report.log_problem;
-  const auto attempt = [&](const char* what, const std::string& file, const std::function<void()>& write) {
-    try {
-      write();
-      if (!file.empty())
-        std::printf("%s: %s\n", what, std::filesystem::absolute(file).lexically_normal().string().c_str());
-    } catch (const std::exception& error) {
-      problem += (problem.empty() ? "" : "; ") + std::string(error.what());
-    }
-  };
+  Problems problems;
+  problems.add(report.save_problem);
+  problems.add(report.log_problem);
   if (!options.report.empty())
-    attempt("figures", options.report, [&] { write_text(options.report, to_json(report)); });
-  if (director) attempt("picture", options.picture, [&] { director->write(run.game(), report); });
-  if (!options.frames.empty())
-    std::printf("frames: %s\n",
-                std::filesystem::absolute(options.frames).lexically_normal().string().c_str());
-  if (!problem.empty()) throw std::runtime_error(problem);
-  if (host && host->validation_messages() > 0) {
-    throw std::runtime_error(std::to_string(host->validation_messages()) +
-                             " messages of the validation layer");
-  }
+    problems.write("figures", options.report, write_text(options.report, to_json(report)));
+  if (director) problems.write("picture", options.picture, director->write(run->game(), report));
+  if (!options.frames.empty()) std::printf("frames: %s\n", full_path(options.frames).c_str());
+  if (!problems.all().empty()) return Error{problems.all()};
+  if (host && host->validation_messages() > 0)
+    return Error{"validation layer: found " + std::to_string(host->validation_messages()) +
+                 " messages, expected 0"};
   return learned(report) == false ? 1 : 0;
 }
 

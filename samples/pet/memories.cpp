@@ -58,13 +58,12 @@ std::string Memories::step(std::uint64_t frame, OverlayState& overlay) {
   if (wanted && *wanted < memories_.size()) {
     const Memory& memory = memories_[*wanted];
     if (!keeper_->done(*memory.wish)) return {};
-    try {
-      if (!keeper_->problem(*memory.wish).empty()) throw LoadError(keeper_->problem(*memory.wish));
-      ghost_->load(memory.file);
+    const std::string& problem = keeper_->problem(*memory.wish);
+    const Status loaded = problem.empty() ? ghost_->load(memory.file) : Status(Error{problem});
+    if (loaded)
       overlay.then = wanted;
-    } catch (const LoadError& error) {
-      word = std::string("That memory cannot be shown: ") + error.what();
-    }
+    else
+      word = "That memory cannot be shown: " + loaded.error().message;
   } else if (overlay.then) {
     ghost_->restore(untaught_);
     overlay.then.reset();

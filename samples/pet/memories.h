@@ -1,6 +1,7 @@
 #pragma once
-// Snapshots of the pet, on the timeline of the overlay: to go back to, and to be seen beside the pet of now.
-// A snapshot is the brain's own, so the ghost, which shows what the pet was, reads a file.
+// Snapshots of the pet, on the timeline of the overlay. The player can go back to one, or see it beside the
+// pet of now. A snapshot belongs to its brain, so the ghost, which shows the pet as it was, loads a file
+// instead.
 
 #include <cstdint>
 #include <optional>
@@ -15,26 +16,27 @@ namespace pet {
 
 class Memories {
  public:
-  // ghost: may be null; folder: for files, empty = nothing can be seen beside.
+  // ghost may be null. folder is for files; empty: no memory can be shown.
   Memories(PetBrain& brain, PetBrain* ghost, Keeper& keeper, const std::string& folder);
-  // Once everything is compiled.
+  // Call once everything is compiled.
   void begin();
 
-  // success: of the newest examination, if there was one.
+  // success: the newest examination's, if there was one.
   void keep(double now_s, std::optional<float> success, OverlayState& overlay);
-  // number counts from 1 through the snapshots that are kept, oldest first, 0 is the newest: a brain's names
-  // for them differ from run to run. Gives a word for the player.
+  // number counts the kept snapshots from 1, oldest first; 0 is the newest. (A brain's own numbers differ
+  // from run to run.) Returns a line for the player.
   std::string restore(std::uint64_t number, const OverlayState& overlay);
 
-  // The ghost is to become the pet of a memory, or nothing: itself.
+  // Asks for a memory in the ghost's place; nothing: the ghost itself again.
   void show(std::optional<std::size_t> memory) { wanted_ = memory; }
-  // Once a frame, not within it. Gives a word for the player when a memory cannot be shown.
+  // Once per frame, outside frame_begin and frame_end. Returns a line for the player if a memory cannot be
+  // shown.
   std::string step(std::uint64_t frame, OverlayState& overlay);
 
  private:
   struct Memory {
     std::uint64_t snapshot;
-    std::optional<std::size_t> wish;  // of the keeper, where there is a file
+    std::optional<std::size_t> wish;  // the keeper's save, where there is a file
     std::string file;
   };
   void forget_oldest(OverlayState& overlay);
@@ -47,7 +49,7 @@ class Memories {
   std::uint64_t made_ = 0;
   std::uint64_t untaught_ = 0;  // the ghost's snapshot of itself
   std::optional<std::optional<std::size_t>> wanted_;
-  std::uint64_t rests_until_ = 0;  // frame: what was asked of the ghost's brain is on its way
+  std::uint64_t rests_until_ = 0;  // frame; until then the ghost's brain still changes
 };
 
 }  // namespace pet

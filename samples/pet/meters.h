@@ -1,5 +1,5 @@
 #pragma once
-// What Imprint costs a frame, gathered for the overlay and the report.
+// The cost of Imprint per frame, for the overlay and the report.
 
 #include <cstdint>
 #include <deque>
@@ -34,7 +34,7 @@ class Meters {
   std::uint64_t measured_frame_ = 0;
   imp_context_stats context_{};
   imp_brain_stats brain_{};
-  std::deque<Count> counts_;  // of the last seconds, for a rate
+  std::deque<Count> counts_;  // the last seconds, for a rate
 };
 
 }  // namespace pet

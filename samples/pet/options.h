@@ -1,5 +1,5 @@
 #pragma once
-// The command line, and nothing else: what was asked for, with defaults filled in.
+// The command line, with defaults filled in.
 
 #include <cstdint>
 #include <optional>
@@ -18,14 +18,14 @@ struct Options {
   double seconds = 180.0;  // simulated; 0 = until the window is closed
   TeacherKind teacher = TeacherKind::none;
   Learner learner = Learner::feedback;
-  std::uint32_t kennel = 1;  // pets, each with its own brain
-  std::string device;        // index or part of a name; empty = the best. What draws, where the CPU learns
-  std::uint32_t budget_us = 500;  // GPU time a frame for learning
+  std::uint32_t kennel = 1;       // number of pets, each with its own brain
+  std::string device;             // index or part of a name; empty = the best. With Access::cpu it only draws
+  std::uint32_t budget_us = 500;  // GPU time per frame
   std::uint32_t slice_us = 1000;  // longest submission; 0 = no limit
   Access access = Access::record;
   bool validation = false;
-  bool ghost = true;            // a pet that does not learn, beside the other
-  bool fresh = false;           // the window's pet starts anew
+  bool ghost = true;            // a second pet that does not learn
+  bool fresh = false;           // the window starts with a new pet
   std::vector<PlanStage> plan;  // empty = all tricks all the time
   std::string save;
   std::string load;
@@ -34,12 +34,10 @@ struct Options {
   std::string frames;
   std::string log;       // write the events here
   std::string replay;    // play the events of this log instead of a teacher
-  std::string memories;  // folder for what the pet was at each snapshot, so that it can be seen beside what
-                         // it is; empty = off. Not an option
+  std::string memories;  // folder for the pet at each snapshot; empty = off. Not on the command line
 };
 
-// Parses; nothing = the program is done (help or a wrong option, already printed) and should exit with
-// *status.
+// Nothing: the program should exit with *status. Help or the error is already printed.
 std::optional<Options> parse_options(int argc, const char* const* argv, int* status);
 
 }  // namespace pet

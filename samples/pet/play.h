@@ -1,10 +1,12 @@
 #pragma once
-// The game in its window, at the pace of the clock on the wall.
+// The game in its window, in real time.
 
+#include "samples/pet/base/result.h"
 #include "samples/pet/options.h"
 
 namespace pet {
 
-int run_window(const Options& options);
+// The exit status.
+Result<int> run_window(const Options& options);
 
 }  // namespace pet

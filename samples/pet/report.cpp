@@ -8,7 +8,7 @@
 namespace pet {
 namespace {
 
-// Shares as people write them: 0.93, not 0.930000007152557.
+// Rounds a share: 0.93, not 0.930000007152557.
 double rounded(float share) { return std::round(static_cast<double>(share) * 1e4) / 1e4; }
 
 nlohmann::ordered_json to_json(const Spread& spread) {
@@ -52,8 +52,8 @@ std::optional<float> success_at(const std::vector<Check>& checks, double seconds
   return found;
 }
 
-// Bars: well above the 10 % or so of a pet that knows nothing, and below what every seed reached. The exact
-// ones are means over ten seeds (tests/learning), as are the times.
+// Bars far above the 10 % of an untaught pet, and below what every seed reached. tests/learning holds
+// stricter bars over ten seeds.
 namespace {
 
 struct Lesson {
@@ -87,7 +87,7 @@ std::optional<bool> learned(const Report& report) {
   const std::optional<Lesson> taught = lesson(report.teacher);
   if (!taught || report.learner != Learner::feedback) return std::nullopt;
   if (report.minibatches == 0 && report.feedbacks + report.demonstrations > 0)
-    return false;  // taught, and nothing was made of it
+    return false;  // taught, but not one minibatch ran
   if (report.minibatches > 0 && report.final_success >= taught->bar) return true;
   return report.simulated_seconds < taught->seconds ? std::nullopt : std::optional(false);
 }

@@ -2,16 +2,18 @@
 
 #include <filesystem>
 #include <random>
-#include <utility>
+#include <system_error>
+
+#include "samples/pet/kept/folders.h"
 
 namespace pet {
 namespace {
 
-// A file that goes when its owner goes.
+// The name of a temporary file; the destructor removes the file.
 class TemporaryFile {
  public:
   TemporaryFile()
-      : path_(std::filesystem::temp_directory_path() /
+      : path_(temporary_directory() /
               ("imprint-pet-" + std::to_string(std::random_device()()) + ".imprint")) {}
   ~TemporaryFile() {
     std::error_code ignored;
@@ -31,72 +33,80 @@ QueueAccess queue_access(Access access) {
   return access == Access::record ? QueueAccess::record : QueueAccess::submit;
 }
 
-Run::Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log,
-         const std::function<void(float)>& progress)
-    : host_(host),
-      options_(options),
-      game_(std::make_unique<Game>(
-          options, host ? host->device_info(queue_access(options.access)) : imp_vk_device_info_init(),
-          std::move(log), progress)) {}
+Result<std::unique_ptr<Run>> Run::create(VulkanHost* host, const Options& options,
+                                         const std::function<void(const std::string&)>& log,
+                                         const std::function<void(float)>& progress) {
+  std::unique_ptr<Run> made(new Run(host, options));
+  const imp_vk_device_info device =
+      host ? host->device_info(queue_access(options.access)) : imp_vk_device_info_init();
+  PET_ASSIGN(made->game_, Game::create(options, device, log, progress));
+  return made;
+}
 
 Run::~Run() {
-  wait_idle();
-  game_->close();
+  (void)wait_idle();
+  if (game_) game_->close();
 }
 
-void Run::wait_idle() {
-  if (host_) host_->wait_idle();
+Status Run::wait_idle() {
+  if (!host_) return {};
+  return host_->wait_idle();
 }
 
-void Run::begin(const FrameStart& start) {
-  game_->begin_frame(start.frame, start.safe_frame, game_->replay_steps());
-  game_->send_work(start.commands);
+Status Run::begin(const FrameStart& start) {
+  PET_CHECK(game_->begin_frame(start.frame, start.safe_frame, game_->replay_steps()));
+  return game_->send_work(start.commands);
 }
 
-void Run::end() { game_->end_frame(); }
+Status Run::end() { return game_->end_frame(); }
 
-void Run::frame() {
-  if (!host_) {
-    ++frame_;
-    begin({VK_NULL_HANDLE, frame_, frame_ - 1, 0});
+Status Run::frame() {
+  if (host_) {
+    PET_ASSIGN(const FrameStart start, host_->begin_frame());
+    PET_CHECK(begin(start));
+    PET_CHECK(host_->end_frame());
   } else {
-    begin(host_->begin_frame());
-    host_->end_frame();
+    ++frame_;
+    PET_CHECK(begin({VK_NULL_HANDLE, frame_, frame_ - 1, 0}));
   }
-  end();
+  return end();
 }
 
-std::string Run::save(const std::string& path) { return wait_saved(game_->save(path)); }
+Result<std::string> Run::save(const std::string& path) { return wait_saved(game_->save(path)); }
 
-std::string Run::wait_saved(std::size_t wish) {
-  while (!game_->saved(wish)) frame();
+Result<std::string> Run::wait_saved(std::size_t wish) {
+  while (!game_->saved(wish)) PET_CHECK(frame());
   return game_->save_problem(wish);
 }
 
-Report Run::finish() {
+Result<Report> Run::finish() {
   std::string problem;
-  if (!options_.save.empty()) problem = save(options_.save);
+  if (!options_.save.empty()) {
+    PET_ASSIGN(problem, save(options_.save));
+  }
   const TemporaryFile file;
-  // Where the game submits, Imprint never does so itself and cannot wait for the GPU: the hash is taken of
-  // what was saved.
+  // With record, Imprint never submits and cannot wait for the GPU, so the hash is computed from a saved
+  // file.
   std::string saved_file = options_.save;
   bool readable = true;
   if (options_.access == Access::record && (saved_file.empty() || !problem.empty())) {
     saved_file = file.path();
-    const std::string unread = wait_saved(game_->save_brain(saved_file));
+    PET_ASSIGN(const std::string unread, wait_saved(game_->save_brain(saved_file)));
     readable = unread.empty();
     if (problem.empty()) problem = unread;
   }
-  wait_idle();
+  PET_CHECK(wait_idle());
   game_->close();
   Report report = game_->report();
   report.device = host_ ? host_->properties().deviceName : "CPU";
   if (host_) report.driver = host_->driver_name();
   report.save_problem = problem;
   report.log_problem = game_->log_problem();
-  if (readable)
-    report.weights_hash = game_->weights_hash(
-        host_ ? host_->device_info(QueueAccess::submit) : imp_vk_device_info_init(), saved_file);
+  if (readable) {
+    PET_ASSIGN(report.weights_hash,
+               game_->weights_hash(
+                   host_ ? host_->device_info(QueueAccess::submit) : imp_vk_device_info_init(), saved_file));
+  }
   return report;
 }
 

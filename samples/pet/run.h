@@ -1,8 +1,9 @@
 #pragma once
-// One game on one device, or on the CPU, from start to end, without a screen: what the headless program and
-// the learning tests share.
+// One game on one device, or on the CPU, from start to end, without a screen. The headless program and the
+// learning tests share it.
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "samples/pet/game.h"
@@ -12,30 +13,33 @@ namespace pet {
 
 class Run {
  public:
-  // log gets Imprint's warnings and errors. The host must outlive the run; null where nothing is drawn and
-  // the CPU learns (Access::cpu).
-  Run(VulkanHost* host, const Options& options, std::function<void(const std::string&)> log,
-      const std::function<void(float)>& progress = {});
+  // The host must outlive the run; null with Access::cpu if nothing is drawn. log gets Imprint's warnings and
+  // errors.
+  static Result<std::unique_ptr<Run>> create(VulkanHost* host, const Options& options,
+                                             const std::function<void(const std::string&)>& log,
+                                             const std::function<void(float)>& progress = {});
   ~Run();
 
   Game& game() { return *game_; }
-  // Between begin_frame and end_frame of the host, if it draws; else leave it to frame().
-  void begin(const FrameStart& start);
-  void end();
+  // A frame that draws: begin and end lie between begin_frame and end_frame of the host.
+  Status begin(const FrameStart& start);
+  Status end();
   // One frame without drawing.
-  void frame();
-  // Saves, with as many frames as it takes; gives why that failed, or nothing.
-  std::string save(const std::string& path);
-  // Saves where the options say so, ends the game and says what it came to: Report::save_problem too. No
+  Status frame();
+  // Saves, in as many frames as it takes. Fails if a frame fails; the value says why a file is not on disk,
+  // or is "".
+  Result<std::string> save(const std::string& path);
+  // Saves where the options say so, ends the game and returns its figures, with Report::save_problem. No
   // frames after this.
-  Report finish();
+  Result<Report> finish();
 
  private:
-  void wait_idle();
-  std::string wait_saved(std::size_t wish);
+  Run(VulkanHost* host, const Options& options) : host_(host), options_(options) {}
+  Status wait_idle();
+  Result<std::string> wait_saved(std::size_t wish);
 
   VulkanHost* host_;
-  std::uint64_t frame_ = 0;  // without a host
+  std::uint64_t frame_ = 0;  // counts frames without a host
   Options options_;
   std::unique_ptr<Game> game_;
 };

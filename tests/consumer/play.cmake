@@ -1,4 +1,4 @@
-# tools/play refuses an option that the game does not have before it builds anything, and knows all that it has:
+# tools/play refuses an unknown option before it builds anything, and knows every option of the game:
 # cmake -D SOURCE= -D PET=program -P play.cmake
 execute_process(COMMAND ${SOURCE}/tools/play --headless --frobnicate=1 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE errors)
 if(NOT status EQUAL 2 OR NOT errors MATCHES "no option '--frobnicate'" OR output MATCHES "building")
@@ -18,6 +18,6 @@ foreach(line ${lines})
 endforeach()
 
 execute_process(COMMAND ${PET} --check --headless --seconds never RESULT_VARIABLE status ERROR_VARIABLE errors)
-if(NOT status EQUAL 2 OR NOT errors MATCHES "--seconds: 'never'")
+if(NOT status EQUAL 2 OR NOT errors MATCHES "--seconds: found 'never'")
   message(FATAL_ERROR "expected status 2 and the value that is wrong, found ${status}: ${errors}")
 endif()

@@ -91,20 +91,22 @@ TEST_F(CommandLine, ExplainsAProgram) {
   EXPECT_THAT(json, HasSubstr("\"bytes\": 27328,"));
   const Finished unknown = run("explain none --launch-us 2 --gb-per-s 1 --tflop-per-s 1");
   EXPECT_EQ(unknown.status, 1);
-  EXPECT_THAT(unknown.text, HasSubstr("'none' is neither an ONNX file (MODEL.onnx) nor one of the programs, "
-                                      "the rows of suites policy, learn, pet, kennel, ops, worlds,"));
+  EXPECT_THAT(unknown.text,
+              HasSubstr("program: found 'none', expected an ONNX file (MODEL.onnx) or a program of "
+                        "suites policy, learn, pet, kennel, ops, worlds."));
 }
 
-// Rows of bench --list that are no programs, or none of the processor's.
+// Rows of bench --list that are no programs, or that the CPU cannot run.
 TEST_F(CommandLine, SaysWhatCannotBeExplained) {
   for (const char* row : {"floor/empty", "floor", "frame/pet/tick", "frame"})
     for (const char* command : {"explain ", "tune --table none.json --workload "}) {
       const Finished finished = run(command + std::string(row));
       EXPECT_EQ(finished.status, 1) << row;
-      EXPECT_THAT(finished.text, HasSubstr("'" + std::string(row) + "' has no program of its own"))
+      EXPECT_THAT(finished.text,
+                  HasSubstr("found '" + std::string(row) + "', a benchmark without a program of its own"))
           << command;
       EXPECT_THAT(finished.text,
-                  HasSubstr("programs are the rows of suites policy, learn, pet, kennel, ops, worlds,"))
+                  HasSubstr("expected a program of suites policy, learn, pet, kennel, ops, worlds."))
           << command;
       EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << finished.text;
     }
@@ -112,9 +114,9 @@ TEST_F(CommandLine, SaysWhatCannotBeExplained) {
     const Finished finished = run("explain --device cpu " + std::string(row));
     EXPECT_EQ(finished.status, 1) << row;
     EXPECT_THAT(finished.text,
-                HasSubstr("'" + std::string(row) +
-                          "' needs a Vulkan device, and --device cpu is none; programs of the processor are "
-                          "the rows of suites policy, learn, pet, kennel,"));
+                HasSubstr("found '" + std::string(row) +
+                          "', which needs a Vulkan device, expected a program of suites policy, learn, pet, "
+                          "kennel."));
   }
 }
 
@@ -169,7 +171,7 @@ TEST_F(CommandLine, TunesAndSaysWhy) {
   EXPECT_THAT(damaged.text, HasSubstr("damaged or truncated"));
   EXPECT_EQ(run("tune --workload policy/b64 --table " + table).status, 1)
       << "what others measured is not overwritten";
-  EXPECT_THAT(run("tune --table " + path("other.json")).text, HasSubstr("nothing to measure"));
+  EXPECT_THAT(run("tune --table " + path("other.json")).text, HasSubstr("found nothing to measure"));
 }
 
 TEST_F(CommandLine, SaysWhatIsWrong) {
@@ -208,15 +210,15 @@ TEST_F(CommandLine, UsageErrorsHaveAStatusOfTheirOwn) {
     const char* arguments;
     const char* complaint;
   } wrong[] = {
-      {"", "imprint: what to do is missing: the commands are run, inspect, devices"},
-      {"frobnicate", "imprint: there is no command 'frobnicate': the commands are run, inspect, devices"},
-      {"frobnicate inspect a.onnx", "imprint: there is no command 'frobnicate'"},
-      {"--bad", "imprint: there is no option '--bad': see imprint --help"},
-      {"inspect", "imprint inspect: model is required: see imprint inspect --help"},
+      {"", "imprint: command: found none, expected one of run, inspect, devices"},
+      {"frobnicate", "imprint: command: found 'frobnicate', expected one of run, inspect, devices"},
+      {"frobnicate inspect a.onnx", "imprint: command: found 'frobnicate'"},
+      {"--bad", "imprint: there is no option '--bad'. See imprint --help."},
+      {"inspect", "imprint inspect: model is required. See imprint inspect --help."},
       {"inspect --bad", "imprint inspect: there is no option '--bad'"},
       {"inspect a.onnx --bad=3", "imprint inspect: there is no option '--bad=3'"},
-      {"inspect a.onnx b.onnx", "imprint inspect: 'b.onnx' is one argument too many"},
-      {"devices 0", "imprint devices: '0' is one argument too many"},
+      {"inspect a.onnx b.onnx", "imprint inspect: found 'b.onnx', expected no further argument"},
+      {"devices 0", "imprint devices: found '0', expected no further argument"},
       {"devices -x", "imprint devices: there is no option '-x'"},
       {"run", "imprint run: model is required"},
       {"run a.onnx --input", "imprint run: --input"},
@@ -304,19 +306,20 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
   const struct {
     std::string arguments, complaint;
   } wrong[] = {
-      {"bake" + output, "nothing to bake: name what the game loads with --model and --agent"},
-      {good + " --profile phone", "profile 'phone' is none of desktop, software, baseline, and no file"},
+      {"bake" + output, "found nothing to bake. Name what the game loads, with --model and --agent."},
+      {good + " --profile phone",
+       "profile: found 'phone', expected one of desktop, software, baseline or a file"},
       {good + " --profile " + path("profile.json"), "there is no field 'max_shared_memory'"},
       {good + " --profile " + path("negative.json"),
-       "max_shared_memory_bytes is -3; expected a whole number of 32 bits"},
+       "max_shared_memory_bytes: found -3, expected a whole number of 32 bits"},
       {good + " --profile " + path("brain.json"), "there is no field 'observation_count'"},
       {good + " --profile " + path("nothing.json"),
        "max_workgroup_invocations is 0; every device has at least 128"},
-      {good + " --profile " + path("deep.json"), "this is no JSON object"},
-      {"bake --agent " + path("deep.json") + output, "this is no JSON object"},
+      {good + " --profile " + path("deep.json"), "found JSON nested deeper than 8 levels"},
+      {"bake --agent " + path("deep.json") + output, "found JSON nested deeper than 8 levels"},
       {good + " --tuning " + path("brain.json"), "brain.json': tuning table: "},
       {good + " --tuning none.json", "cannot read 'none.json'"},
-      {good + " --device cpu", "device 'cpu' has no kernels of Vulkan's"},
+      {good + " --device cpu", "device: found 'cpu', expected a Vulkan device"},
       {"bake --model none.onnx" + output, "cannot read 'none.onnx'"},
       {"bake --model " + path("profile.json") + output, "profile.json': onnx: "},
       {"bake --model " + test::model_path("godot/BallChase.onnx") + " --batch 1,1073741824" + output,
@@ -334,13 +337,13 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
   const struct {
     const char *text, *complaint;
   } brains[] = {
-      {"{", "this is no JSON object"},
+      {"{", "found no JSON at byte 2"},
       {"[3]", "this is no JSON object"},
       {"[]", "the list has no brain"},
       {R"({"observations_count": 3})", "imp_brain_desc has no field 'observations_count'"},
-      {R"({"observation_count": -3})", "observation_count is -3; expected a whole number of 32 bits"},
+      {R"({"observation_count": -3})", "observation_count: found -3, expected a whole number of 32 bits"},
       {R"({"observation_count": 4294967296})", "expected a whole number of 32 bits"},
-      {R"({"learner": "magic"})", "learner is \"magic\"; expected one of none, feedback, cloning"},
+      {R"({"learner": "magic"})", "learner: found \"magic\", expected one of none, feedback, cloning"},
       {R"({"branch_sizes": [4, "b"]})", "expected a list of which each is a whole number"},
       {R"({"margin": 1})", "imp_brain_desc has no field 'margin'"},
       {R"({"learner": "feedback", "feedback": {"margin": "wide"}})",
@@ -353,6 +356,8 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
       {R"({"observations": [65536, 65536]})", "and at most 2147483647 elements"},
       {R"({"actions": 1})", "expected true or false"},
       {R"({"observation_count": 3})", "branch_count: found 0"},
+      {R"({"observation_count": 3, "branch_sizes": [4], "hidden_sizes": [32768, 32768]})",
+       "hidden_sizes: found 4296146960 bytes of weights, expected at most 1073741824"},
   };
   for (const auto& [text, complaint] : brains) {
     const Finished finished = run(brain(text));

@@ -53,12 +53,10 @@ class PetStage : public testing::Test {
   }
 
   static std::unique_ptr<Stage> open() {
-    try {
-      return std::make_unique<Stage>(options());
-    } catch (const VulkanError& error) {
-      reason() = error.what();
-      return nullptr;
-    }
+    Result<std::unique_ptr<Stage>> stage = Stage::create(options());
+    if (stage) return std::move(*stage);
+    reason() = stage.error().message;
+    return nullptr;
   }
 
   static std::string& reason() {
@@ -67,10 +65,12 @@ class PetStage : public testing::Test {
   }
 
   static Picture drawn(Stage& stage, const Show& show, const OverlayState& overlay) {
-    stage.begin_frame();
-    stage.draw(show, overlay);
-    stage.end_frame();
-    return stage.capture();
+    EXPECT_TRUE(stage.begin_frame());
+    EXPECT_TRUE(stage.draw(show, overlay));
+    EXPECT_TRUE(stage.end_frame());
+    const Result<Picture> picture = stage.capture();
+    EXPECT_TRUE(picture);
+    return picture ? *picture : Picture();
   }
 };
 
@@ -121,10 +121,12 @@ TEST_F(PetStage, AKennelIsDrawnAndFramesMayBeLeftEmpty) {
   overlay.kennel.assign(20, 0.5f);
   EXPECT_FALSE(drawn(*stage, show, overlay).empty());
   for (int i = 0; i < 5; ++i) {
-    const FrameStart frame = stage->begin_frame();
+    const Result<FrameStart> begun = stage->begin_frame();
+    ASSERT_TRUE(begun);
+    const FrameStart frame = *begun;
     EXPECT_LT(frame.safe_frame, frame.frame);
     EXPECT_GE(frame.safe_frame + VulkanHost::kFramesInFlight, frame.frame);
-    stage->end_frame();
+    ASSERT_TRUE(stage->end_frame());
   }
   EXPECT_EQ(stage->host().validation_messages(), 0u);
 }
@@ -152,19 +154,21 @@ TEST_F(PetStage, DeclaresItsDeviceToImprint) {
   EXPECT_NE(record.features, nullptr);
 }
 
-// What StageInput and Overlay make of a hand and of keys, without a window.
+// StageInput and Overlay with a hand and keys, without a window.
 class PetInput : public PetStage {
  protected:
   void SetUp() override {
     VulkanOptions vulkan;
     vulkan.validation = true;
-    try {
-      host_ = std::make_unique<VulkanHost>(vulkan);
-    } catch (const VulkanError& error) {
-      FAIL() << error.what();
-    }
-    renderer_ = std::make_unique<Renderer>(*host_, kExtent, true);
-    overlay_ = std::make_unique<Overlay>(*host_, renderer_->overlay_pass(), nullptr);
+    Result<std::unique_ptr<VulkanHost>> host = VulkanHost::create(vulkan);
+    ASSERT_TRUE(host) << host.error().message;
+    host_ = std::move(*host);
+    Result<std::unique_ptr<Renderer>> renderer = Renderer::create(*host_, kExtent, true);
+    ASSERT_TRUE(renderer) << renderer.error().message;
+    renderer_ = std::move(*renderer);
+    Result<std::unique_ptr<Overlay>> overlay = Overlay::create(*host_, renderer_->overlay_pass(), nullptr);
+    ASSERT_TRUE(overlay) << overlay.error().message;
+    overlay_ = std::move(*overlay);
     input_.attach(camera_, *overlay_);
     events_ = input_.events();
     aim();
@@ -173,7 +177,7 @@ class PetInput : public PetStage {
   void TearDown() override {
     if (!host_) return;
     EXPECT_EQ(host_->validation_messages(), 0u);
-    host_->wait_idle();
+    EXPECT_TRUE(host_->wait_idle());
     overlay_.reset();
     renderer_.reset();
   }
@@ -208,7 +212,7 @@ class PetInput : public PetStage {
       hand_ = next;
     }
   }
-  // One frame of the overlay. What it asks for is in input_.
+  // One frame of the overlay. Its input goes to input_.
   void build() {
     Anchors anchors;
     anchors.camera = &camera_;
@@ -393,12 +397,9 @@ TEST_F(PetInput, AWordIsSaidByTypingItAndACommandIsNamed) {
 TEST(PetHost, AnUnknownDeviceIsRefusedWithTheKnownOnes) {
   VulkanOptions options;
   options.device = "no such device";
-  try {
-    const VulkanHost host(options);
-    FAIL() << "a device that does not exist was found";
-  } catch (const VulkanError& error) {
-    EXPECT_NE(std::strstr(error.what(), "no such device"), nullptr) << error.what();
-  }
+  const Result<std::unique_ptr<VulkanHost>> host = VulkanHost::create(options);
+  ASSERT_FALSE(host) << "a device that does not exist was found";
+  EXPECT_NE(host.error().message.find("no such device"), std::string::npos) << host.error().message;
 }
 
 }  // namespace

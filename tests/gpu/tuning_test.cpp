@@ -268,7 +268,7 @@ TEST_F(TuningTest, WhatCannotBeMeasuredIsCompiledAndSaid) {
       {.name = "large", .updates = {Update::assign(state, state.value() + 1.0f)}, .slots = 1});
   EXPECT_TRUE(program.ok()) << program.error().message;
   EXPECT_EQ((*made)->stats().failed, 1u);
-  EXPECT_THAT((*made)->stats().failure, ::testing::HasSubstr("would pass the cap"));
+  EXPECT_THAT((*made)->stats().failure, ::testing::HasSubstr("the cap has no room"));
   session.runtime().set_tuner(nullptr);
 }
 

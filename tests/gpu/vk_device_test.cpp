@@ -32,7 +32,7 @@ T take(Result<T> result) {
 }
 
 bool has_loss(const Device& device, const std::string& item) {
-  for (const auto& loss : device.losses()) {
+  for (const auto& loss : device.missing_features()) {
     if (loss.item == item) return true;
   }
   return false;
@@ -85,7 +85,7 @@ TEST(VkDevice, AdoptsABareDeviceOf11ByExtensionsAlone) {
     ASSERT_TRUE(device);
     EXPECT_EQ(device->capabilities().api_version, VK_API_VERSION_1_1);
     EXPECT_FALSE(device->capabilities().timeline_semaphore);
-    EXPECT_GE(device->losses().size(), 8u);
+    EXPECT_GE(device->missing_features().size(), 8u);
     EXPECT_TRUE(extended_host.second->capabilities().timeline_semaphore);
     EXPECT_TRUE(extended_host.second->functions().vkGetSemaphoreCounterValue) << "found under its KHR name";
   }
@@ -117,19 +117,21 @@ TEST(VkDevice, NamesTheFieldThatIsMissing) {
     return device.error().message;
   };
   EXPECT_THAT(refusal([](DeviceDescription& d) { d.get_instance_proc_addr = nullptr; }),
-              HasSubstr("no get_instance_proc_addr"));
-  EXPECT_THAT(refusal([](DeviceDescription& d) { d.instance = VK_NULL_HANDLE; }), HasSubstr("no instance"));
+              HasSubstr("get_instance_proc_addr: found null"));
+  EXPECT_THAT(refusal([](DeviceDescription& d) { d.instance = VK_NULL_HANDLE; }),
+              HasSubstr("instance: found null"));
   EXPECT_THAT(refusal([](DeviceDescription& d) { d.physical_device = VK_NULL_HANDLE; }),
-              HasSubstr("no physical_device"));
-  EXPECT_THAT(refusal([](DeviceDescription& d) { d.device = VK_NULL_HANDLE; }), HasSubstr("no device"));
+              HasSubstr("physical_device: found null"));
+  EXPECT_THAT(refusal([](DeviceDescription& d) { d.device = VK_NULL_HANDLE; }),
+              HasSubstr("device: found null"));
   EXPECT_THAT(refusal([](DeviceDescription& d) { d.queue_family = 77; }),
-              HasSubstr("queue family 77 does not exist"));
+              HasSubstr("queue_family: found 77"));
   EXPECT_THAT(refusal([](DeviceDescription& d) {
                 d.get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction {
                   return nullptr;
                 };
               }),
-              HasSubstr("gives no vkGetDeviceProcAddr"));
+              HasSubstr("found no vkGetDeviceProcAddr"));
 }
 
 TEST(VkDevice, LivesTwiceInOneProcess) {

@@ -1,5 +1,5 @@
-// T1, T2, T6 through the table: what a host in C asks before its device, what it is told after adoption, a
-// device of our own when the host's does not serve, and two contexts on one queue.
+// T1, T2, T6 through the C ABI: requirements before the device, the report after adoption, Imprint's own
+// device when the host's does not serve, and two contexts on one queue.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -161,8 +161,7 @@ TEST_F(T1Table, BadPlansAreRefused) {
   table()->vulkan->merged_free(&merged);
 }
 
-// The way of an engine programmer who reads the header: merge, make the device, declare what was merged, and
-// nothing that was wished for is lost.
+// As the header advises: merge, create the device, declare what was merged. Then no wish is missing.
 TEST_F(T1Table, AMergedDeviceHasWhatWasWishedFor) {
   const float priority = 1;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
@@ -286,8 +285,8 @@ game::BrainDesc small_brain() {
   return desc;
 }
 
-// Frames of a life that learns, each after the GPU is done with the one before; the number of decisions.
-// Failures are returned, since this may run on any thread.
+// Learns for some frames, each after the GPU has finished the one before. Returns the number of decisions, or
+// the failure, since it may run on any thread.
 int live(game::Context& context, std::uint32_t frames, std::string& problem) {
   const auto fails = [&](const game::Outcome& status, const char* what) {
     if (!status && problem.empty()) problem = std::string(what) + ": " + status.message();

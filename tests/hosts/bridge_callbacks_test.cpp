@@ -1,5 +1,5 @@
-// T7. Nothing of ours is held while the host is called: from within each of its callbacks another thread of
-// the host's calls what any thread may call at any time, and has its answer before the callback returns.
+// T7. Imprint holds no lock while it calls the host. Inside each callback, another host thread calls every
+// [any] function and gets its answer before the callback returns.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 
 #define ASSERT_OK(call) ASSERT_EQ(call, IMP_OK) << api->last_error()
 
-// A thread that asks while a callback waits for it.
+// A thread that calls Imprint while a callback waits for it.
 class Asker {
  public:
   Asker() : thread_([this] { work(); }) {}
@@ -35,13 +35,13 @@ class Asker {
     thread_.join();
   }
 
-  // In a callback. Those that come often are taken by samples.
+  // Called in a callback. Frequent callbacks are sampled.
   void ask(const char* callback) {
     constexpr std::uint64_t kAll = 40, kEvery = 16;
     std::unique_lock lock(mutex_);
     const std::uint64_t count = ++counts_[callback];
     if (count > kAll && count % kEvery != 0) return;
-    if (!held_.empty()) return;  // the answer is known, and the thread may still be stuck
+    if (!held_.empty()) return;  // the test has failed already, and the thread may still be stuck
     const std::uint64_t mine = ++asked_;
     changed_.notify_all();
     if (!changed_.wait_for(lock, std::chrono::seconds(10), [&] { return answered_ >= mine; }))
@@ -64,7 +64,7 @@ class Asker {
   }
 
  private:
-  // A context that is still being made has no handle: the registry is asked all the same.
+  // A context in creation has no handle yet, but the registry can be called.
   void call_everything() const {
     const imp_api* api = table();
     const imp_context context{context_};
@@ -104,7 +104,7 @@ class Asker {
 
 enum class Lent { lock, submit, run_on_queue, exclusive };
 
-// A host that lends everything that can be lent.
+// A host that provides every callback.
 struct Lender {
   explicit Lender(bool timeline)
       : host({"lending", timeline ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, timeline}),
@@ -184,7 +184,7 @@ struct Lender {
     lent.user = this;
     lent.log = [](void* user, imp_log_level, const char*) { static_cast<Lender*>(user)->asker.ask("log"); };
     lent.device_lost = [](void* user, const char*) { static_cast<Lender*>(user)->asker.ask("device_lost"); };
-    if (way == Lent::submit) {  // else the threads are ours
+    if (way == Lent::submit) {  // else the threads are Imprint's
       lent.job_submit = [](void* user, void (*run)(void* data), void* data) {
         static_cast<Lender*>(user)->asker.ask("job_submit");
         run(data);
@@ -254,13 +254,13 @@ TEST_P(T7Callbacks, FindNothingOfOursHeld) {
   };
   std::uint64_t number = 0;
   while (number < 30) ASSERT_NO_FATAL_FAILURE(frame(++number));
-  limits.memory_cap_bytes = 1;  // learning leaves the device, which the log tells
+  limits.memory_cap_bytes = 1;  // learning leaves the device, and logs it
   ASSERT_OK(api->context_set_limits(context, &limits));
   for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(frame(++number));
   limits.memory_cap_bytes = 0;
   ASSERT_OK(api->context_set_limits(context, &limits));
   for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(frame(++number));
-  // A tensor whose memory goes at once.
+  // A tensor whose memory is freed at once.
   imp_tensor other{};
   ASSERT_OK(api->vulkan->tensor_create_vk(context, &observations, &wish, &other));
   ASSERT_OK(api->context_drain(context, 60'000));

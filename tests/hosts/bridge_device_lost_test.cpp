@@ -1,6 +1,5 @@
-// T12. What a game sees of a lost device, and what it keeps: one word, destruction without waiting, and the
-// brain as its newest shadow has it, which takes the same next step on a new device. That every call may be
-// the one that meets the loss: bridge_faults.cpp.
+// T12. A game on a lost device: it is told once, destruction does not wait, and the newest host copy of the
+// brain takes the same next step on a new device. bridge_faults_test.cpp fails every call.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +22,7 @@ struct Hash {
 #define ASSERT_WORKS(call) ASSERT_EQ(call, IMP_OK) << api->last_error()
 #define EXPECT_LOST(call) EXPECT_EQ(call, IMP_ERROR_DEVICE_LOST) << api->last_error()
 
-// A host with a device, and a game on it that shows its creature something in every frame.
+// A host and a game that shows its creature something every frame.
 struct Game {
   explicit Game(std::uint32_t period, bool timeline = true)
       : host({"losing", timeline ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, timeline, true}),
@@ -65,13 +64,13 @@ struct Game {
     info.time_s = static_cast<double>(frame) / 60;
     return api->frame_begin(context, &info);
   }
-  // A frame in which the creature is shown something, or one in which it was already.
+  // A frame that shows the creature something, or one after that.
   void live(std::uint64_t frame, bool shows = true) {
     ASSERT_WORKS(begin(frame));
     if (shows) show(frame);
     ASSERT_WORKS(api->frame_submit(context, UINT32_MAX));
     ASSERT_WORKS(api->frame_end(context));
-    ASSERT_WORKS(api->context_quiesce(context, 60000));  // as long as a frame may take on a slow device
+    ASSERT_WORKS(api->context_quiesce(context, 60000));  // longer than a frame on a slow device
     ASSERT_WORKS(api->context_resume(context));
   }
   void show(std::uint64_t frame) {
@@ -81,8 +80,7 @@ struct Game {
     shown.observation_count = 4;
     shown.branches[0] = static_cast<std::uint32_t>(frame % 3);
     ASSERT_WORKS(api->agent_demonstrate(agent, &shown));
-    ASSERT_WORKS(
-        api->agent_observe(agent, seen, 4));  // asks, so that there is something to submit in every frame
+    ASSERT_WORKS(api->agent_observe(agent, seen, 4));  // so that every frame has something to submit
   }
   Hash hash() {
     Hash found;
@@ -95,7 +93,7 @@ struct Game {
     EXPECT_EQ(api->tools->brain_get_stats(brain, &found), IMP_OK);
     return found;
   }
-  // Until a copy of a later frame than `after` is there; the frame it is of.
+  // Plays until a copy of a frame later than `after` exists. Returns that frame.
   std::uint64_t wait_for_shadow(std::uint64_t after) {
     for (int i = 0; i < 2000 && stats().shadow_frame <= after; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -110,7 +108,7 @@ struct Game {
   imp_context context{};
   imp_brain brain{};
   imp_agent agent{};
-  std::vector<std::string> words;  // that the device is lost
+  std::vector<std::string> words;  // device-lost messages
 };
 
 TEST(T12DeviceLost, IsToldOnceAndTheDeviceLeftAlone) {
@@ -141,7 +139,7 @@ TEST(T12DeviceLost, IsToldOnceAndTheDeviceLeftAlone) {
   EXPECT_EQ(game.shim.touches_after_loss(), 0u) << game.shim.first_touch();
 }
 
-// The last who looks whether the GPU is done is context_destroy.
+// context_destroy is the last function that looks whether the GPU has finished.
 TEST(T12DeviceLost, IsToldAtTheEndToo) {
   Game game(0);
   ASSERT_NO_FATAL_FAILURE(game.open());
@@ -156,7 +154,7 @@ TEST(T12DeviceLost, IsToldAtTheEndToo) {
   EXPECT_EQ(game.words.size(), 1u);
 }
 
-// What nobody's thread writes is written by whoever runs jobs, on a lost device as ever.
+// Without worker threads, context_run_jobs writes files, on a lost device too.
 TEST(T12DeviceLost, AShadowIsSavedWithoutThreads) {
   const std::string path = testing::TempDir() + "imprint-threadless.brain";
   Game game(1);
@@ -191,8 +189,8 @@ TEST(T12DeviceLost, TheHostMayTellItself) {
   EXPECT_TRUE(game.words.empty()) << "the host knows already";
 }
 
-// One life without end, and one whose device is lost in frame after frame: what its shadow holds takes the
-// same next steps on a new device.
+// One game without a loss, and one whose device is lost in each frame in turn: its host copy takes the same
+// next steps on a new device.
 TEST(T12DeviceLost, WhatWasLearnedGoesOnOnANewDevice) {
   constexpr std::uint64_t kFrames = 40;
   const std::string path = testing::TempDir() + "imprint-shadow.brain";
@@ -233,14 +231,14 @@ TEST(T12DeviceLost, WhatWasLearnedGoesOnOnANewDevice) {
     ASSERT_NO_FATAL_FAILURE(game.open());
     const imp_api* api = game.api;
     ASSERT_WORKS(api->brain_load(game.brain, path.c_str()));
-    // What was shown in the shadow's own frame waits in it, for the step that begins there.
+    // What was shown in the copy's own frame waits in it for the step that begins there.
     for (std::uint64_t frame = shadow; frame <= kFrames; ++frame)
       ASSERT_NO_FATAL_FAILURE(game.live(frame, frame > shadow));
     EXPECT_TRUE(game.hash() == end) << "went another way from frame " << shadow;
   }
 }
 
-// Copies in host memory change nothing of the life that they are taken of.
+// Taking host copies changes nothing.
 TEST(T12DeviceLost, AShadowLeavesNoTrace) {
   Hash hashes[2];
   for (const std::uint32_t period : {0u, 1u}) {

@@ -110,12 +110,11 @@ PFN_vkVoidFunction VKAPI_CALL instance_function(VkInstance instance, const char*
   return real;
 }
 
-// What a call makes or destroys: "Buffer" of vkCreateBuffer and vkDestroyBuffer. Empty: nothing that is
-// counted.
+// The kind that a call creates or destroys: "Buffer" for vkCreateBuffer. Empty: not counted.
 std::string kind_of(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix)) return {};
   name.remove_prefix(prefix.size());
-  if (name == "CommandBuffers" || name == "DescriptorSets") return {};  // go with their pools
+  if (name == "CommandBuffers" || name == "DescriptorSets") return {};  // freed with their pools
   return name == "ComputePipelines" ? "Pipeline" : std::string(name);
 }
 std::string made_by(const char* name) {
@@ -126,7 +125,7 @@ std::string destroyed_by(const char* name) {
   const std::string destroyed = kind_of(name, "vkDestroy");
   return destroyed.empty() ? kind_of(name, "vkFree") : destroyed;
 }
-// By the specification these cannot tell of a lost device.
+// By the specification these cannot return a lost device.
 bool cannot_lose(std::string_view name) {
   return name == "vkSetDebugUtilsObjectNameEXT" || name == "vkEnumerateDeviceExtensionProperties";
 }
@@ -202,7 +201,7 @@ bool FaultShim::before(const char* name, bool returns_result, VkResult& fault) {
     failed_call_ = name;
     lost_ = fault_ == VK_ERROR_DEVICE_LOST;
     if (lost_) {
-      no_use_.wait(lock, [&] { return uses_ == 0; });  // waiting for the device must not meet them
+      no_use_.wait(lock, [&] { return uses_ == 0; });  // must not overlap a wait for the device
       wait_idle_(device_);
     }
     if (lost_) knows_.insert(self);

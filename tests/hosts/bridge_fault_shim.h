@@ -1,6 +1,6 @@
 #pragma once
-// What stands between Imprint and the driver, and makes one call of many fail: a vkGetInstanceProcAddr as a
-// layer has one. Counts too what is made and destroyed through it.
+// A shim between Imprint and the driver, like a layer: it makes one chosen call fail, and counts what is
+// created and destroyed.
 
 #include <vulkan/vulkan_core.h>
 
@@ -17,8 +17,8 @@
 
 namespace imprint::bridge {
 
-// Compute pipelines by their shader, kept over many lives on one device, so that a slow compiler runs once
-// for each. They outlive the layouts that they were made with, as they may.
+// Compute pipelines by shader, kept over many games on one device, so that a slow compiler runs once for
+// each. Pipelines may outlive their layouts.
 class KeptPipelines {
  public:
   explicit KeptPipelines(const vk::DeviceDescription& real);
@@ -27,7 +27,7 @@ class KeptPipelines {
   KeptPipelines& operator=(const KeptPipelines&) = delete;
 
   void made(VkShaderModule module, const VkShaderModuleCreateInfo& info);
-  VkPipeline find(VkShaderModule module) const;  // null: not made yet
+  VkPipeline find(VkShaderModule module) const;  // null: not created yet
   void keep(VkShaderModule module, VkPipeline pipeline);
 
  private:
@@ -38,41 +38,40 @@ class KeptPipelines {
   std::map<std::string, VkPipeline> pipelines_;
 };
 
-// Vulkan's functions carry no user pointer, so there is one at a time: the newest that lives.
+// Only the newest is active: Vulkan's functions have no user pointer.
 class FaultShim {
  public:
   static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
-  // The device as `real` describes it, but reached through the shim.
+  // The device of `real`, reached through the shim.
   FaultShim(const vk::DeviceDescription& real, KeptPipelines& pipelines);
   ~FaultShim();
   FaultShim(const FaultShim&) = delete;
   FaultShim& operator=(const FaultShim&) = delete;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr() const;
 
-  // The number-th call from now on that may fail this way gives `fault` instead of reaching the driver; one
-  // of VK_ERROR_DEVICE_LOST does for good, and lets the device stand still first, as one that is really lost
-  // does.
+  // From now on, the number-th call that may fail this way returns `fault` and does not reach the driver.
+  // After VK_ERROR_DEVICE_LOST all later calls fail too, and the device is idle first, as a lost one is.
   void fail(std::uint64_t number, VkResult fault);
   void lose() { fail(1, VK_ERROR_DEVICE_LOST); }
 
-  std::uint64_t calls() const;  // that may fail this way, all in all
-  bool failed() const;          // the chosen call was made
+  std::uint64_t calls() const;  // that may fail this way, in total
+  bool failed() const;          // the chosen call has failed
   std::string failed_call() const;
-  // Calls, but those that only destroy, on a thread that knows of the loss: it was answered with it, or told
-  // by us. Told: what the thread that calls it was just given by a function of ours.
+  // Calls that do more than destroy, on a thread that knows of the loss: a call returned it, or Imprint told
+  // it.
   std::uint64_t touches_after_loss() const;
   void told();
   std::string first_touch() const;
-  // The first such call of each other thread since the game was told. Only one whose thread looked, found the
-  // device well, and slept for longer than we wait for it before we tell.
+  // The first such call of each other thread after the game was told. Possible only where a thread checked
+  // the device before the loss and then slept longer than Imprint waits for it.
   std::uint64_t late_calls() const;
-  std::map<std::string, std::int64_t> alive() const;  // what was made and not destroyed, by kind
-  std::string alive_text() const;                     // "" when nothing is
+  std::map<std::string, std::int64_t> alive() const;  // created and not destroyed, by kind
+  std::string alive_text() const;                     // empty: nothing
 
-  // ---- for the functions in between ----
+  // ---- for the intercepted functions ----
   bool before(const char* name, bool returns_result, VkResult& fault);
-  void after(const char* name, VkResult result, bool passed = true);  // passed: what `before` said
+  void after(const char* name, VkResult result, bool passed = true);  // passed: the result of `before`
   KeptPipelines& pipelines() { return pipelines_; }
   PFN_vkVoidFunction real_instance_function(VkInstance instance, const char* name) const {
     return real_(instance, name);
@@ -90,7 +89,7 @@ class FaultShim {
   mutable std::mutex mutex_;
   std::condition_variable no_use_;
   std::uint64_t calls_ = 0, fail_at_ = kNever, touches_ = 0, late_ = 0,
-                uses_ = 0;  // uses_: of the queue, under way
+                uses_ = 0;  // uses_: queue calls that are running
   VkResult fault_ = VK_SUCCESS;
   bool failed_ = false, lost_ = false, told_ = false;
   std::set<std::thread::id> knows_;

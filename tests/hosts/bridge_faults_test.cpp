@@ -1,9 +1,8 @@
-// T12. A whole life through the table (context, tensors, brain, learning, snapshot, save, load) in which one
-// Vulkan call fails, for call after call. Out of memory: the function that met it says so, works when asked
-// again, and the life ends with the bits of one in which nothing failed. Device lost: told everywhere, never
-// a hang or a crash, and nothing of ours touches the device afterwards but to destroy. Either way no object
-// stays behind. With a queue of its own it is the submitting thread that may meet it, and the frame thread
-// that is told.
+// T12. A whole game through the C ABI (context, tensors, brain, learning, snapshot, save, load) in which one
+// Vulkan call fails, for each call in turn. Out of memory: the function reports it, works when called again,
+// and the game ends with the bits of one without a failure. Device lost: every function reports it, nothing
+// hangs or crashes, and Imprint only destroys afterwards. No object stays behind. With an exclusive queue the
+// submit thread may meet the loss, and the frame thread reports it.
 
 #include <gtest/gtest.h>
 
@@ -32,12 +31,12 @@ struct Hash {
   friend bool operator==(const Hash&, const Hash&) = default;
 };
 
-// What a life came to.
+// How a game ended.
 struct End {
-  std::optional<Hash> hash;   // when it reached its end
+  std::optional<Hash> hash;   // when it reached the end
   imp_result first = IMP_OK;  // failure
   std::string message;        // of it
-  std::string call;           // the function of ours that met it
+  std::string call;           // Imprint's function that met it
   bool failed = false;        // the chosen call was made
 };
 
@@ -58,8 +57,7 @@ class Life {
   }
 
  private:
-  // One call of ours. What failed for want of memory is asked again, once; nothing is asked of a lost device
-  // but what says so.
+  // One call. Out of memory is tried again once; a lost device is not called again.
   bool ask(const char* call, const std::function<imp_result()>& function) {
     const bool failed_before = shim_.failed();
     imp_result result = function();
@@ -74,7 +72,7 @@ class Life {
       EXPECT_EQ(result, IMP_ERROR_DEVICE_LOST) << call << ": " << message;
       return false;
     }
-    // The thread that submits tries again by itself, and whoever asks meanwhile is told.
+    // The submit thread tries again by itself, and calls meanwhile report it.
     EXPECT_TRUE(exclusive_ || !failed_before)
         << call << " failed although memory is there again: " << message;
     EXPECT_EQ(result, fault_ == VK_ERROR_OUT_OF_HOST_MEMORY ? IMP_ERROR_OUT_OF_HOST_MEMORY
@@ -114,7 +112,7 @@ class Life {
     return api_->brain_create(context_, c_form(desc), &brain_);
   }
 
-  // A frame whose submission failed is a frame: what it was to carry goes with the next.
+  // A frame whose submission failed still counts: its work goes with the next one.
   bool frame(std::uint64_t number) {
     imp_frame_info info = imp_frame_info_init();
     info.frame = number;
@@ -126,7 +124,7 @@ class Life {
     shown.observation = seen;
     shown.observation_count = 4;
     shown.branches[0] = static_cast<std::uint32_t>(number % 3);
-    // They meet no fault themselves, but another thread may have met the loss.
+    // They meet no fault, but another thread may have met the loss.
     const auto give = [&](imp_result given) {
       if (given == IMP_ERROR_DEVICE_LOST) shim_.told();
       EXPECT_TRUE(given == IMP_OK || (given == IMP_ERROR_DEVICE_LOST && shim_.failed()))
@@ -157,7 +155,7 @@ class Life {
     const std::string path = testing::TempDir() + "imprint-fault.brain";
     if (!ask("context_create", [&] { return create_context(); })) return false;
     if (end_.call == "context_create")
-      return false;  // asked again it gave a context like any other, whose life is known
+      return false;  // the second call gave a context like any other, which other runs test
     if (!ask("tensor_create_vk", [&] { return create_tensor({8}, observations_); })) return false;
     if (!ask("tensor_create_vk", [&] { return create_tensor({1, 1 + 3}, actions_); })) return false;
     if (!ask("brain_create", [&] { return create_brain(); })) return false;
@@ -207,7 +205,7 @@ struct Way {
 
 class T12Faults : public testing::TestWithParam<Way> {
  protected:
-  // What the validation layer remembers of a device grows with the lives on it, and makes them slow.
+  // The validation layer keeps state per device, which grows with each game and makes it slow.
   static constexpr std::uint64_t kLivesOfAHost = 48;
 
   struct Place {
@@ -218,7 +216,7 @@ class T12Faults : public testing::TestWithParam<Way> {
 
   End live(std::uint64_t fail_at, std::uint64_t* calls = nullptr) {
     if (lives_++ % kLivesOfAHost == 0) {
-      place_.reset();  // the host says what validation found
+      place_.reset();  // the host reports validation messages
       place_ = std::make_unique<Place>();
     }
     FaultShim shim(place_->host.describe(), place_->pipelines);
@@ -239,9 +237,9 @@ class T12Faults : public testing::TestWithParam<Way> {
   std::uint64_t lives_ = 0, lives_with_late_calls_ = 0;
 };
 
-// Every one of the first calls, and some of those behind; with fences, and on a queue of its own, some of
-// all, as what differs from the first way is a few calls of each frame: unless the environment variable
-// IMPRINT_FAULTS_EVERY_CALL asks for every one in these too.
+// Fails every one of the first calls, and some later ones. With fences, or an exclusive queue, only some
+// calls, since few calls per frame differ. The environment variable IMPRINT_FAULTS_EVERY_CALL fails every
+// call in these too.
 TEST_P(T12Faults, AnyCallMayFail) {
   std::uint64_t calls = 0;
   const End whole = live(FaultShim::kNever, &calls);
@@ -251,7 +249,7 @@ TEST_P(T12Faults, AnyCallMayFail) {
   for (std::uint64_t number = 1; number <= calls; number += step(number)) {
     SCOPED_TRACE("call " + std::to_string(number));
     const End end = live(number);
-    if (!end.failed) continue;  // the device was quicker this time, and asked less often
+    if (!end.failed) continue;  // the device was faster this time, and fewer calls asked it
     if (GetParam().fault == VK_ERROR_DEVICE_LOST) {
       EXPECT_EQ(end.first, IMP_ERROR_DEVICE_LOST) << end.call << ": " << end.message;
     } else if (end.call != "context_create") {
@@ -260,7 +258,7 @@ TEST_P(T12Faults, AnyCallMayFail) {
     }
     ASSERT_FALSE(HasFailure());
   }
-  // Calls that were on their way are waited for before anybody is told, though not for ever.
+  // Running calls are waited for before the host is told, for a limited time.
   EXPECT_LE(lives_with_late_calls_, 1u)
       << "of " << lives_ << " lives: a thread does not look whether the device is lost, or is not waited for";
 }

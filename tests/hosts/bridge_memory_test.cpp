@@ -1,6 +1,5 @@
-// T11. Memory that is the host's to count: its allocation callbacks and its device memory come and go in
-// balance, the cap is an error that says so and harms nothing, and trim gives back what is empty. Under
-// pressure: bridge_pressure.cpp.
+// T11. Memory: the host's allocation callbacks and device memory balance, reaching the cap is an error that
+// harms nothing, and trim gives empty blocks back. bridge_pressure_test.cpp tests pressure.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +18,7 @@ namespace {
 
 #define ASSERT_WORKS(call) ASSERT_EQ(call, IMP_OK) << api->last_error()
 
-// Host memory as the driver asks for it through us.
+// Host memory that the driver asks for.
 struct HostMemory {
   std::atomic<std::int64_t> alive{0}, ever{0};
 
@@ -204,8 +203,8 @@ TEST(T11Memory, HalfOfThePairIsRefused) {
       << api->last_error();
 }
 
-// Brains come and go at random until the cap stands: it is never passed, says what it is, and the brain that
-// was there learns on.
+// Creates and destroys brains at random up to the cap: it is never passed, the error names it, and the first
+// brain keeps learning.
 TEST(T11Memory, TheCapHoldsUnderFragmentation) {
   const imp_api* api = table();
   constexpr std::uint64_t kCap = 24u << 20;

@@ -1,6 +1,5 @@
-// Learning beside a host's pictures: how long a frame is without learning, with learning on the queue that
-// draws, and with learning on a queue of its own. Prints a table; what it asserts are counts.
-// IMPRINT_OVERLAP_FRAMES sets the frames a row.
+// Learning beside rendering: frame times without learning, with learning on the queue that draws, and on its
+// own queue. Prints a table, and asserts only counts. IMPRINT_OVERLAP_FRAMES sets the frames per row.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +42,7 @@ class Overlap : public testing::Test {
  protected:
   void SetUp() override {
     HostProfile profile{"overlap", VK_API_VERSION_1_3, true};
-    profile.validation = false;  // it would be measured
+    profile.validation = false;  // its time would be measured too
     profile.second_queue = true;
     host_ = std::make_unique<PlainHost>(profile);
     ASSERT_TRUE(host_->ok());
@@ -86,7 +85,7 @@ class Overlap : public testing::Test {
       info.queue.family = host_->second_family();
     }
     imp_limits limits = imp_limits_init();
-    limits.gpu_us_per_frame = UINT32_MAX;  // all of a step in its frame: what is compared is where it runs
+    limits.gpu_us_per_frame = UINT32_MAX;  // each step runs whole in its frame: only the queue differs
     limits.memory_cap_bytes = 0;
     imp_context context{};
     EXPECT_EQ(api_->context_create(&info, nullptr, &limits, &context), IMP_OK) << api_->last_error();
@@ -161,7 +160,7 @@ class Overlap : public testing::Test {
       EXPECT_EQ(api_->tools->context_get_stats(context, &now), IMP_OK);
       if (now.measured_frame > seen_frame && now.learn_gpu_us > 0) learns.push_back(now.learn_gpu_us);
       seen_frame = now.measured_frame;
-      if (frame_ % 8 == 0) {  // of the frame that the host's own fence has just told of
+      if (frame_ % 8 == 0) {  // the frame that the host's fence has just completed
         pictures.push_back(load_->gpu_us(frame_ - 2));
       }
     }

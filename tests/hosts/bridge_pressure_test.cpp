@@ -1,6 +1,6 @@
-// T11. Memory pressure, by the driver's budget or by the cap: learning pauses and leaves the device, says so,
-// and comes back by itself with the bits that it would have had. Meanwhile agents act and brains are saved,
-// and no frame allocates, compiles or waits.
+// T11. Memory pressure, by the driver's budget or the cap: learning logs it, pauses and leaves the device,
+// and returns by itself with the same bits. Meanwhile agents act and brains are saved; frames allocate,
+// compile and wait for nothing.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 #define ASSERT_WORKS(call) ASSERT_EQ(call, IMP_OK) << api->last_error()
 
-// A driver whose memory budget the test decides. Vulkan's functions carry no user pointer, so there is one.
+// A driver whose memory budget the test sets. One at a time: Vulkan's functions have no user pointer.
 struct Budgeted {
   PFN_vkGetInstanceProcAddr real = nullptr;
   PFN_vkGetPhysicalDeviceMemoryProperties2 properties = nullptr;
@@ -77,7 +77,7 @@ constexpr std::uint32_t kReplay = 300'000;  // samples of 9 numbers
 constexpr std::uint64_t kReplayBytes = std::uint64_t{kReplay} * 9 * 4;
 constexpr VkDeviceSize kAmple = 100u << 20, kTooMuch = Budgeted::kBudget + 1;
 
-// A game with one brain on a device whose budget the test decides.
+// A game with one brain, on a device whose budget the test sets.
 struct Game {
   explicit Game(std::uint32_t shadow_period = 0) : host({"squeezed", VK_API_VERSION_1_3, true}) {
     budgeted.used = kAmple;
@@ -131,7 +131,7 @@ struct Game {
     ASSERT_WORKS(api->context_warmup(context, nullptr, nullptr));
   }
 
-  // A frame in which the creature is shown something, or one in which it only acts.
+  // A frame that shows the creature something, or one in which it only acts.
   void live(bool shows) {
     imp_frame_info info = imp_frame_info_init();
     info.frame = ++number;
@@ -155,7 +155,7 @@ struct Game {
     ASSERT_WORKS(api->context_quiesce(context, 60000));
     ASSERT_WORKS(api->context_resume(context));
   }
-  // Frames that show nothing, until it is so.
+  // Plays frames that show nothing until the condition holds.
   void live_until(const std::function<bool()>& so) {
     for (int i = 0; i < 4000 && !so() && !testing::Test::HasFatalFailure(); ++i) {
       live(false);
@@ -223,7 +223,7 @@ struct Game {
 
 constexpr std::uint64_t kMinibatches = 30;
 
-// A life that nothing disturbs.
+// A game without pressure.
 Hash undisturbed() {
   Game game;
   for (int i = 0; i < 20; ++i) game.live(true);
@@ -247,8 +247,7 @@ TEST(T11Pressure, LearningLeavesTheDeviceAndComesBackWithTheSameBits) {
     EXPECT_EQ(game.said("learning pauses and gives its memory back"), 1u);
     EXPECT_EQ(game.said("its learning has left the device, its replay memory is in host memory"), 1u);
     EXPECT_GT(game.stats().bytes_away, kReplayBytes);
-    // The memory goes back to the driver, and not only into the pool: the replay, and its ways back to the
-    // host.
+    // The memory goes back to the driver, not only to the pool: the replay and its readbacks.
     ASSERT_NO_FATAL_FAILURE(game.live_until(
         [&] { return game.stats().bytes_reserved + 3 * kReplayBytes <= before.bytes_reserved; }));
     const std::uint64_t paused = game.brain_stats().minibatches;
@@ -264,7 +263,7 @@ TEST(T11Pressure, LearningLeavesTheDeviceAndComesBackWithTheSameBits) {
     for (int i = 0; i < 40; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
     EXPECT_EQ(game.stats().memory_pressure, 1u) << "just enough is no room";
 
-    ASSERT_WORKS(api->brain_set_learning(game.brain, 0));  // to look before its next step
+    ASSERT_WORKS(api->brain_set_learning(game.brain, 0));  // so that the hash comes before its next step
     budgeted.used = Budgeted::kBudget / 2;
     ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().bytes_away == 0; }));
     EXPECT_EQ(game.said("learning goes on"), 1u);
@@ -303,7 +302,7 @@ TEST(T11Pressure, TheCapIsTheGamesOwnWayToAsk) {
   game.expect_quiet_frames();
 }
 
-// What the game asks of its snapshots meanwhile is done when they can be.
+// Restoring a snapshot meanwhile happens when it can.
 TEST(T11Pressure, SnapshotsAndRestoresWait) {
   Game game;
   const imp_api* api = game.api;
@@ -327,7 +326,7 @@ TEST(T11Pressure, SnapshotsAndRestoresWait) {
   EXPECT_TRUE(game.hash() == kept) << "the restore was forgotten";
 }
 
-// A brain and its context may go at any moment of either way.
+// A brain and its context may be destroyed at any moment of leaving and returning.
 TEST(T11Pressure, DestroyedOnTheWay) {
   for (int frames = 0; frames < 12; ++frames) {
     SCOPED_TRACE("destroyed " + std::to_string(frames) + " frames later");
@@ -347,7 +346,7 @@ TEST(T11Pressure, DestroyedOnTheWay) {
   }
 }
 
-// Whatever is called between frames finds a brain that is here or away, and never one on its way.
+// Calls between frames find a brain on the device or away, never in between.
 TEST(T11Pressure, CallsBetweenFramesMeetEveryPhase) {
   const std::string path = testing::TempDir() + "imprint-pressure-phase.brain";
   Game game;

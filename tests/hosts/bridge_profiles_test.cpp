@@ -100,7 +100,7 @@ TEST_P(T2Profiles, LearnTheSameBitsAndReportTheLosses) {
   auto context = adopt(host, Mode::lock, {});
   ASSERT_TRUE(context) << context.error().message;
   std::set<std::string> lost;
-  for (const vk::CapabilityLoss& loss : (*context)->device().losses()) lost.insert(loss.item);
+  for (const vk::MissingFeature& loss : (*context)->device().missing_features()) lost.insert(loss.item);
   const std::string report = (*context)->report();
   for (const std::string& item : GetParam().lost) {
     EXPECT_THAT(lost, Contains(item));
@@ -108,7 +108,7 @@ TEST_P(T2Profiles, LearnTheSameBitsAndReportTheLosses) {
   }
   for (const std::string& item : GetParam().has)
     if (host.enabled(item.c_str())) EXPECT_THAT(lost, Not(Contains(item)));
-  for (const vk::UnusedBonus& bonus : vk::unused_bonuses())
+  for (const vk::UnusedFeature& bonus : vk::unused_features())
     EXPECT_THAT(report, HasSubstr(std::string("not used, declared or not: ") + bonus.item));
 }
 

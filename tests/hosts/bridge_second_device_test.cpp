@@ -1,7 +1,7 @@
-// T2, R5. A device of Imprint's own beside a host's that does not serve, and the memory that both have:
-// agents observe what a shader on the host's device wrote, and act where another one reads, to the same bits
-// as with numbers that pass through host memory; ordered by fences. Where there is no such memory, or the
-// host's device does not take it, that is said, and numbers do.
+// T2, R5. Imprint's own device beside a host's that does not serve, and memory that both share. Agents
+// observe what a shader on the host's device wrote, and act where another shader reads, to the same bits as
+// through host memory; fences order it. Without such memory Imprint says so, and numbers pass through host
+// memory.
 
 #include <dirent.h>
 #include <gmock/gmock.h>
@@ -33,8 +33,8 @@ constexpr VkPipelineStageFlags kShader = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
 #define ASSERT_WORKS(call) ASSERT_EQ(call, IMP_OK) << api_->last_error()
 #define EXPECT_WORKS(call) EXPECT_EQ(call, IMP_OK) << api_->last_error()
 
-// Functions of the host's device that fail, and a GPU that says to be another. Vulkan's functions carry no
-// user pointer, so there is one of it.
+// Makes functions of the host's device fail, or the GPU name itself another. One at a time: Vulkan's
+// functions have no user pointer.
 struct Trouble {
   std::string fails;  // name of a function of the host's device
   VkResult with = VK_SUCCESS;
@@ -42,7 +42,7 @@ struct Trouble {
   PFN_vkGetInstanceProcAddr real = nullptr;
   PFN_vkGetDeviceProcAddr real_device = nullptr;
   PFN_vkGetPhysicalDeviceProperties2 real_properties = nullptr;
-  PFN_vkVoidFunction real_function = nullptr;  // of what fails
+  PFN_vkVoidFunction real_function = nullptr;  // of the function that fails
 } trouble;
 
 // The function that `trouble` names: it fails as long as it is to.
@@ -102,7 +102,7 @@ std::size_t open_files() {
   return count;
 }
 
-// A queue of the host's with one command buffer, in the order of the processor.
+// A host queue with one command buffer; the CPU orders it.
 class HostQueue {
  public:
   explicit HostQueue(PlainHost& host) : host_(host), vk_(host.vk()) {
@@ -171,8 +171,8 @@ struct Learned {
   bool operator==(const Learned&) const = default;
 };
 
-// A layer that is older than the driver takes the features and limits of newer extensions for errors. Who
-// validates by the environment may have one of any age.
+// A layer older than the driver reports features and limits of newer extensions as errors. The environment
+// may name a layer of any age.
 std::string without_unknown_structures(const std::string& said) {
   std::string kept;
   std::istringstream lines(said);
@@ -205,7 +205,7 @@ class T2SecondDevice : public testing::Test {
     unsetenv("VK_LAYER_ENABLES");
   }
 
-  // A host of Vulkan 1.0, as far as it tells; then what is part of 1.1 is from extensions.
+  // A host that declares Vulkan 1.0; what 1.1 made core then comes from extensions.
   void open(const std::vector<const char*>& enabled, bool declares_what_is_core = true) {
     HostProfile profile{"old", VK_API_VERSION_1_1};
     profile.bonuses = enabled;
@@ -233,7 +233,7 @@ class T2SecondDevice : public testing::Test {
     lent.log = [](void* user, imp_log_level, const char* message) {
       static_cast<T2SecondDevice*>(user)->log_ += std::string(message) + "\n";
     };
-    // Of the host's device: never for the second one.
+    // The host's memory callbacks: never used for the second device.
     info.allocate_device_memory = [](void*, const void*, std::uint64_t*) -> std::int32_t {
       return VK_ERROR_OUT_OF_DEVICE_MEMORY;
     };
@@ -292,8 +292,7 @@ class T2SecondDevice : public testing::Test {
     EXPECT_WORKS(api_->frame_begin(context_, &info));
   }
 
-  // What is submitted is complete when it returns. (drain would end minibatches before their time, and both
-  // lives alike.)
+  // Returns when the submitted work is complete. (drain would end minibatches early, in both games alike.)
   void end() {
     EXPECT_WORKS(api_->frame_submit(context_, UINT32_MAX));
     EXPECT_WORKS(api_->frame_end(context_));
@@ -308,7 +307,7 @@ class T2SecondDevice : public testing::Test {
     return values;
   }
 
-  // Turns of a life that learns, each a frame of the host's and one of Imprint's.
+  // Turns of a game that learns, each a host frame and an Imprint frame.
   Learned live(bool in_place) {
     Learned learned;
     game::BrainDesc desc = small_brain(2, 0, 7, 128);
@@ -331,7 +330,7 @@ class T2SecondDevice : public testing::Test {
     EXPECT_WORKS(api_->context_warmup(context_, nullptr, nullptr));
 
     std::uint64_t frame = 1;
-    begin(frame);  // all is Imprint's at first
+    begin(frame);  // Imprint owns everything at first
     if (in_place) EXPECT_WORKS(api_->vulkan->tensor_release(desc.observations));
     if (in_place) EXPECT_WORKS(api_->vulkan->tensor_release(desc.actions));
     end();
@@ -419,7 +418,7 @@ class T2SecondDevice : public testing::Test {
 
 TEST_F(T2SecondDevice, HasTheHostsMemoryInTheOrderOfFences) { expect_equal_lives(); }
 
-// What a context says that shares nothing, and what it refuses.
+// What a context without shared memory reports and refuses.
 TEST_F(T2SecondDevice, SaysWhereNumbersHaveToPassThroughHostMemory) {
   struct Case {
     std::vector<const char*> enabled;
@@ -481,8 +480,7 @@ TEST_F(T2SecondDevice, ImportsNoBufferOfTheHosts) {
   EXPECT_THAT(api_->last_error(), HasSubstr("a device of its own"));
 }
 
-// Whatever of the host's device fails, there is no tensor then, and nothing is left of it; and the next
-// attempt works.
+// Any failure on the host's device gives no tensor and leaves nothing behind, and the next attempt works.
 TEST_F(T2SecondDevice, GivesAllBackWhenTheHostsDeviceDoesNotTakeIt) {
   const std::size_t files_at_first = open_files();
   for (const char* fails : {"vkCreateBuffer", "vkAllocateMemory", "vkBindBufferMemory"}) {
@@ -540,7 +538,7 @@ TEST_F(T2SecondDevice, RefusesWhatTwoDevicesCannotShare) {
   EXPECT_WORKS(create({4}, &tensor, wish));
 }
 
-// The zeros that it begins with, and a change of owner, were never submitted when it goes.
+// Destroyed before its initial zeros and its change of owner were submitted.
 TEST_F(T2SecondDevice, ATensorMayGoBeforeAnyOfItsWorkWasSubmitted) {
   open(kMemory);
   if (HasFatalFailure()) return;
@@ -555,7 +553,7 @@ TEST_F(T2SecondDevice, ATensorMayGoBeforeAnyOfItsWorkWasSubmitted) {
   end();
 }
 
-// That nothing is heard of the second device's layer says something only where it would be heard.
+// Silence of the second device's layer proves something only if its messages arrive.
 TEST_F(T2SecondDevice, WhatItsLayerFindsIsHeard) {
   const VkApplicationInfo application{
       VK_STRUCTURE_TYPE_APPLICATION_INFO, nullptr, "test", 1, nullptr, 0, VK_API_VERSION_1_1};

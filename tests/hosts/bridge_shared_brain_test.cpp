@@ -130,7 +130,7 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   close();
 }
 
-// Its zeros were not written yet: they go to no memory that is somebody else's by now.
+// Its zeros are not written yet, and must not go to memory that has a new owner.
 TEST_F(T10SharedBrainMisuse, ATensorMayGoBeforeItWasEverUsed) {
   open(kEverything, true);
   for (std::uint64_t number = 1; number <= 3; ++number) {
@@ -145,7 +145,7 @@ TEST_F(T10SharedBrainMisuse, ATensorMayGoBeforeItWasEverUsed) {
   close();
 }
 
-// Numbers that are not finite reach no weight, though nobody on the processor could see them.
+// Numbers that are not finite reach no weight, although the CPU never sees them.
 TEST_F(T10SharedBrainMisuse, NumbersThatAreNotFiniteCountAsZero) {
   open(kEverything, true);
   rows_ = shaders_->make_buffer(kAgents * kStride * sizeof(float),

@@ -31,7 +31,7 @@ class T10SharedObservations : public SharedBrain {
     rows_.access = VK_ACCESS_TRANSFER_WRITE_BIT;
   }
 
-  // The host writes, then each agent is asked by its look; their answers.
+  // The host writes, each agent looks by `look`, and their answers are returned.
   std::vector<std::vector<float>> ask(std::span<const imp_agent> agents,
                                       const std::function<void(VkCommandBuffer)>& write,
                                       const std::function<void(std::size_t)>& look) {
@@ -69,8 +69,8 @@ class T10SharedObservations : public SharedBrain {
   std::uint64_t number_ = 0;
 };
 
-// 160 MiB, where a binding of some devices reaches 128: at both ends, on either side of where one part ends,
-// and across it.
+// 160 MiB, where one binding of some devices reaches 128: at both ends, on both sides of a part's border, and
+// across it.
 TEST_F(T10SharedObservations, LieBeyondTheReachOfOneBinding) {
   open(kEverything, true);
   constexpr std::uint64_t kElements = (std::uint64_t{160} << 20) / sizeof(float);
@@ -121,7 +121,7 @@ TEST_F(T10SharedObservations, LieBeyondTheReachOfOneBinding) {
   close();
 }
 
-// A policy from a file sees what the host wrote and answers where the host reads, with memory that belongs to
+// A policy from a file observes what the host wrote and answers where the host reads. Its memory belongs to
 // the agent.
 TEST_F(T10SharedObservations, AreThoseOfPoliciesFromFilesToo) {
   open(kBaseline, true);

@@ -1,7 +1,6 @@
-// T7. Ten thousand frames in which the host draws, keeps its queue busy from another thread, waits for its
-// device to be idle as on a resize, and destroys brains and tensors that the GPU is still at, while a pet
-// goes on learning. Validation with thread-safety checks is silent, memory stays what it was, and the pet has
-// learned.
+// T7. Ten thousand frames: the host draws, uses its queue from another thread, waits for an idle device as on
+// a resize, and destroys brains and tensors in use, while a pet learns. Validation with thread-safety checks
+// stays silent, memory does not grow, and the pet has learned.
 
 #include <gtest/gtest.h>
 
@@ -32,8 +31,8 @@ game::BrainDesc pet(std::uint32_t observations) {
   return desc;
 }
 
-// One that comes, sees and acts through tensors of its own, begins to learn, and goes with them in the same
-// frame in which the GPU was given its work.
+// A brain that observes and acts through its own tensors, begins to learn, and is destroyed with them in the
+// frame that submitted its work.
 struct Visitor {
   game::Tensor observations, actions;
   game::Brain brain;
@@ -76,7 +75,7 @@ struct Visitor {
       ASSERT_EQ(api->vulkan->tensor_destroy(tensor->release()), IMP_OK) << api->last_error();
   }
 
-  static constexpr std::uint64_t kSeen = 64 << 10;  // 256 KiB each: what stays behind is seen
+  static constexpr std::uint64_t kSeen = 64 << 10;  // 256 KiB each, so that a leak shows
 };
 
 enum class Way { timeline, fences, exclusive };
@@ -122,7 +121,7 @@ TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
       if (frame > kFrames * 9 / 10) ++late, right += act->branches[0] == kWanted;
       ASSERT_WORKS(
           agent->feedback(act->branches[0] == kWanted ? 1.0f : -1.0f, time_s, game::Credit::current));
-      ASSERT_WORKS(agent->set_goal(0));  // a new question: what was scolded is open again
+      ASSERT_WORKS(agent->set_goal(0));  // a new goal: scolded actions are allowed again
     }
     if (visitor.agent) ASSERT_NO_FATAL_FAILURE(visitor.live(frame, std::span(seen, 3)));
     ASSERT_WORKS(context->submit());
@@ -132,7 +131,7 @@ TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
     if (frame % kGuest == 0) ASSERT_NO_FATAL_FAILURE(visitor.come(*context));
     if (frame % kResize == 0) {
       ASSERT_WORKS(context->quiesce(60'000));
-      host.stop_busy_thread();  // the host's own threads are the host's to park
+      host.stop_busy_thread();  // the host stops its own threads
       host.wait_idle();
       host.start_busy_thread();
       ASSERT_WORKS(context->resume());
@@ -143,7 +142,7 @@ TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
   const game::Made<imp_context_stats> stats = context->stats();
   EXPECT_EQ(stats.value.bytes_reserved, reserved) << "memory grew";
   EXPECT_EQ(stats.value.frame_compiles + stats.value.frame_allocations + stats.value.frame_waits, 0u);
-  EXPECT_GT(late, 50u);  // how many answers a thousand frames see is the machine's affair
+  EXPECT_GT(late, 50u);  // how many answers come in a thousand frames depends on the machine
   EXPECT_GE(right * 10, late * 6) << right << " of " << late << ": explores one action in a few";
   EXPECT_GT(brain->stats()->minibatches, kFrames / 12);
   if (visitor.agent) ASSERT_NO_FATAL_FAILURE(visitor.go());

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 
 #include "samples/pet/brain/pet_brain.h"
 #include "samples/pet/yard/checkup.h"
@@ -31,6 +33,16 @@ pet::PetBrain::Setup brain_setup(const PupilOptions& options) {
   return {"pet", options.seed, 1, pet::kTrialsPerTrick, pet::kUsualReaction};
 }
 
+template <class T>
+T expect(pet::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+
+void expect(const pet::Status& status) {
+  if (!status) throw std::runtime_error(status.error().message);
+}
+
 std::vector<std::vector<pet::Mind*>> probes(pet::PetBrain& brain) {
   std::vector<std::vector<pet::Mind*>> minds(1);
   for (std::uint32_t i = 0; i < brain.setup().probes; ++i) minds[0].push_back(&brain.probe(0, i));
@@ -42,14 +54,14 @@ std::vector<std::vector<pet::Mind*>> probes(pet::PetBrain& brain) {
 struct Pupil::Inside {
   Inside(const imp_vk_device_info& device, const PupilOptions& wanted)
       : options(wanted),
-        context(device, context_setup(options, warnings)),
-        brain(context, brain_setup(options)),
-        life(brain.pet(0), options.seed, {}),
+        context(expect(pet::BrainContext::create(device, context_setup(options, warnings)))),
+        brain(expect(pet::PetBrain::create(*context, brain_setup(options)))),
+        life(brain->pet(0), options.seed, {}),
         teacher(pet::teacher_style(pet::TeacherKind::demo), {}, options.seed, 0),
-        checkup(probes(brain)) {
+        checkup(probes(*brain)) {
     life.on_onset = [this](double now_s, pet::Action, bool right) { teacher.see_onset(now_s, right); };
-    brain.set_learning(options.learning);
-    context.warmup({});
+    brain->set_learning(options.learning);
+    expect(context->warmup({}));
   }
 
   double time_s() const { return life.world().time_s(); }
@@ -65,8 +77,8 @@ struct Pupil::Inside {
 
   std::vector<std::string> warnings;
   PupilOptions options;
-  pet::BrainContext context;
-  pet::PetBrain brain;
+  std::unique_ptr<pet::BrainContext> context;
+  std::unique_ptr<pet::PetBrain> brain;
   pet::Life life;
   pet::Teacher teacher;
   pet::Checkup checkup;
@@ -84,10 +96,10 @@ Pupil::~Pupil() = default;
 void Pupil::begin(std::uint64_t frame, std::uint64_t safe_frame) {
   Inside& in = *inside_;
   in.frame = frame;
-  in.context.begin_frame(frame, safe_frame, in.time_s());
+  expect(in.context->begin_frame(frame, safe_frame, in.time_s()));
   if (!in.lessons_over && in.options.seconds > 0 && in.time_s() >= in.options.seconds) {
     in.lessons_over = frame;
-    in.brain.set_learning(false);
+    in.brain->set_learning(false);
   }
   if (!in.lessons_over) {
     in.play(frame);
@@ -97,11 +109,11 @@ void Pupil::begin(std::uint64_t frame, std::uint64_t safe_frame) {
   }
 }
 
-void Pupil::send(VkCommandBuffer commands) { inside_->context.send_work(commands); }
+void Pupil::send(VkCommandBuffer commands) { expect(inside_->context->send_work(commands)); }
 
 void Pupil::end() {
   Inside& in = *inside_;
-  in.context.end_frame();
+  expect(in.context->end_frame());
   if (!in.examined || !in.decisions.empty()) return;
   for (const auto& trial : in.checkup.decisions())
     for (const pet::Action action : trial) in.decisions.push_back(static_cast<std::uint32_t>(action));
@@ -109,7 +121,7 @@ void Pupil::end() {
 
 bool Pupil::finished() const { return inside_->examined; }
 
-void Pupil::close() { inside_->context.close(inside_->frame, inside_->time_s()); }
+void Pupil::close() { inside_->context->close(inside_->frame, inside_->time_s()); }
 
 Place Pupil::place() const {
   const pet::Vec2 position = inside_->life.world().view().pet.position;
@@ -120,11 +132,11 @@ float Pupil::success() const { return pet::mean_success(inside_->checkup.marks()
 
 const std::vector<std::uint32_t>& Pupil::decisions() const { return inside_->decisions; }
 
-void Pupil::set_learning(bool on) { inside_->brain.set_learning(on); }
+void Pupil::set_learning(bool on) { inside_->brain->set_learning(on); }
 
-imp_context_stats Pupil::context_stats() const { return inside_->context.stats(); }
+imp_context_stats Pupil::context_stats() const { return inside_->context->stats(); }
 
-imp_brain_stats Pupil::brain_stats() const { return inside_->brain.stats(); }
+imp_brain_stats Pupil::brain_stats() const { return inside_->brain->stats(); }
 
 const std::vector<std::string>& Pupil::warnings() const { return inside_->warnings; }
 

@@ -1,4 +1,4 @@
-// The worlds that learners are tested in are Gymnasium's: trajectories run through its own classes.
+// The test worlds equal Gymnasium's: trajectories from its own classes.
 
 #include "tools/trials/environments.h"
 

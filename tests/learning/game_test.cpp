@@ -1,5 +1,4 @@
-// Whole games on the processor, a second long: what they leave on disk of the names of commands and of their
-// lives, and in their logs.
+// Whole games on the CPU, a second long: the files of names and unease that they leave, and their logs.
 
 #include <gtest/gtest.h>
 
@@ -55,11 +54,21 @@ class PetGame : public testing::Test {
 
   Report play(const Options& options, const std::function<void(Game&)>& first = {}) {
     complaint_.clear();
-    pet::Run run(nullptr, options, [this](const std::string& message) { complaint_ += message; });
-    if (first) first(run.game());
-    while (!run.game().finished()) run.frame();
-    names_ = run.game().overlay().names;
-    return run.finish();
+    const auto run =
+        pet::Run::create(nullptr, options, [this](const std::string& message) { complaint_ += message; });
+    EXPECT_TRUE(run) << run.error().message;
+    if (!run) return {};
+    Game& game = (*run)->game();
+    if (first) first(game);
+    while (!game.finished())
+      if (const Status done = (*run)->frame(); !done) {
+        ADD_FAILURE() << done.error().message;
+        return {};
+      }
+    names_ = game.overlay().names;
+    Result<Report> report = (*run)->finish();
+    EXPECT_TRUE(report) << report.error().message;
+    return report ? *report : Report();
   }
 
   const std::string folder_ = testing::TempDir() + "pet-game";
@@ -74,7 +83,7 @@ TEST_F(PetGame, NamesOutliveAGameThatEndsBeforeItsFirstFrame) {
   options.load = options.save = pet_;
   EXPECT_EQ(play(options, [](Game& game) { game.finish(); }).save_problem, "");
   EXPECT_STREQ(names_.of(Cue::bed), "home");
-  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::bed), "home");
+  EXPECT_STREQ(read_names(names_file(pet_))->of(Cue::bed), "home");
 }
 
 TEST_F(PetGame, NamesOutliveAReplay) {
@@ -90,7 +99,7 @@ TEST_F(PetGame, NamesOutliveAReplay) {
   again.load = again.save = pet_;
   EXPECT_EQ(play(again).save_problem, "");
   EXPECT_STREQ(names_.of(Cue::bed), "home");
-  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::bed), "home");
+  EXPECT_STREQ(read_names(names_file(pet_))->of(Cue::bed), "home");
 }
 
 TEST_F(PetGame, LoadedNamesAreInTheLog) {
@@ -106,7 +115,7 @@ TEST_F(PetGame, LoadedNamesAreInTheLog) {
   again.replay = log_;
   again.save = folder_ + "/replayed.imprint";
   play(again);
-  EXPECT_STREQ(read_names(names_file(again.save)).of(Cue::bed), "home");
+  EXPECT_STREQ(read_names(names_file(again.save))->of(Cue::bed), "home");
 }
 
 TEST_F(PetGame, ANewPetTakesNoNamesAway) {
@@ -114,7 +123,7 @@ TEST_F(PetGame, ANewPetTakesNoNamesAway) {
   Options options = short_game();
   options.save = pet_;
   EXPECT_EQ(play(options).save_problem, "");
-  EXPECT_STREQ(read_names(names_file(pet_)).of(Cue::bed), "home");
+  EXPECT_STREQ(read_names(names_file(pet_))->of(Cue::bed), "home");
 }
 
 TEST_F(PetGame, NamesThatAreGivenBackAreNotKept) {
@@ -140,11 +149,11 @@ TEST_F(PetGame, NamesThatCannotBeReadStayAndArePutAsideOnlyForOthers) {
   EXPECT_EQ(text_of(names), nonsense) << "and nobody named anything";
 
   EXPECT_EQ(play(options, [](Game& game) { game.input(name_cue(Cue::sit, "Platz")); }).save_problem, "");
-  EXPECT_STREQ(read_names(names).of(Cue::sit), "Platz");
+  EXPECT_STREQ(read_names(names)->of(Cue::sit), "Platz");
   EXPECT_EQ(text_of(names + ".unread"), nonsense);
 }
 
-// A link to itself is there and cannot be opened, by whomever.
+// A link to itself exists, and nobody can open it.
 TEST_F(PetGame, NamesThatCannotBeOpenedAreNotTakenAway) {
   const std::string names = names_file(pet_);
   std::filesystem::create_symlink(names, names);
@@ -155,7 +164,7 @@ TEST_F(PetGame, NamesThatCannotBeOpenedAreNotTakenAway) {
   EXPECT_TRUE(std::filesystem::is_symlink(names));
 }
 
-// Locked while the game started, and there again when it ends.
+// Unreadable while the game starts, readable when it ends.
 TEST_F(PetGame, WhatCouldNotBeReadAtFirstIsNotOverwrittenLater) {
   const std::string names = names_file(pet_), life = life_file(pet_);
   for (const std::string& file : {names, life}) std::filesystem::create_symlink(file, file);
@@ -168,9 +177,9 @@ TEST_F(PetGame, WhatCouldNotBeReadAtFirstIsNotOverwrittenLater) {
     game.input(name_cue(Cue::sit, "Platz"));
   };
   EXPECT_EQ(play(options, unlock).save_problem, "");
-  EXPECT_STREQ(read_names(names).of(Cue::sit), "Platz");
-  EXPECT_STREQ(read_names(names + ".unread").of(Cue::bed), "home");
-  EXPECT_EQ(read_life(life), std::vector{0.5f});
+  EXPECT_STREQ(read_names(names)->of(Cue::sit), "Platz");
+  EXPECT_STREQ(read_names(names + ".unread")->of(Cue::bed), "home");
+  EXPECT_EQ(*read_life(life), std::vector{0.5f});
 }
 
 TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
@@ -181,10 +190,10 @@ TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
   options.save = folder_ + "/later.imprint";
   options.seconds = 9.0;
   EXPECT_EQ(play(options).save_problem, "");
-  const std::vector<float> later = read_life(life_file(options.save));
+  const std::vector<float> later = *read_life(life_file(options.save));
   ASSERT_EQ(later.size(), 1u);
   EXPECT_NEAR(later[0], 0.5 * std::exp(-9.0 / kUneaseSeconds), 1e-4);
-  EXPECT_EQ(read_life(life_file(pet_)), std::vector{0.5f}) << "a pet that is loaded stays as it is";
+  EXPECT_EQ(*read_life(life_file(pet_)), std::vector{0.5f}) << "a pet that is loaded stays as it is";
 
   std::ofstream(life_file(pet_)) << "nonsense\n";
   EXPECT_EQ(play(options).save_problem, "");
@@ -198,17 +207,19 @@ TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
 TEST_F(PetGame, EachSaveHasItsOwnProblem) {
   const std::string bad = folder_ + "/bad.imprint", good = folder_ + "/good.imprint";
   std::filesystem::create_directory(names_file(bad) + ".new");  // names cannot be written there
-  pet::Run run(nullptr, short_game(), [](const std::string&) {});
+  const auto made = pet::Run::create(nullptr, short_game(), [](const std::string&) {});
+  ASSERT_TRUE(made) << made.error().message;
+  pet::Run& run = **made;
   run.game().input(name_cue(Cue::sit, "Platz"));
-  run.frame();
+  ASSERT_TRUE(run.frame());
   const std::size_t first = run.game().save(bad);
   const std::size_t second = run.game().save(good);
-  while (!run.game().saved(second)) run.frame();
+  while (!run.game().saved(second)) ASSERT_TRUE(run.frame());
   EXPECT_NE(run.game().save_problem(first).find(names_file(bad)), std::string::npos)
       << run.game().save_problem(first);
   EXPECT_EQ(run.game().save_problem(second), "");
   EXPECT_TRUE(std::filesystem::exists(bad)) << "the pet itself is kept";
-  EXPECT_STREQ(read_names(names_file(good)).of(Cue::sit), "Platz");
+  EXPECT_STREQ(read_names(names_file(good))->of(Cue::sit), "Platz");
 }
 
 TEST_F(PetGame, AReplayOfAnOlderLogIsLoggedAsWhatItWas) {
@@ -220,7 +231,7 @@ TEST_F(PetGame, AReplayOfAnOlderLogIsLoggedAsWhatItWas) {
   options.log = folder_ + "/again";
   const std::string hash = play(options).weights_hash;
   ASSERT_NE(hash, "");
-  EXPECT_EQ(SessionLogReader(options.log).header().version, 2u);
+  EXPECT_EQ(SessionLogReader::open(options.log)->header().version, 2u);
   options.replay = options.log;
   options.log.clear();
   EXPECT_EQ(play(options).weights_hash, hash);

@@ -1,4 +1,4 @@
-// The player's hand: the pet is led to something, and so is shown what is right.
+// The player's hand leads the pet to something, which is a demonstration.
 
 #include <gtest/gtest.h>
 

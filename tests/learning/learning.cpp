@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <unistd.h>
 
@@ -56,17 +58,30 @@ std::string temporary(const char* what) {
       .string();
 }
 
-std::unique_ptr<pet::VulkanHost> open_host(const Plan& plan) {
-  if (plan.device == "cpu") return nullptr;
-  pet::VulkanOptions options;
-  options.device = plan.device;
-  options.validation = plan.validation;
-  return std::make_unique<pet::VulkanHost>(options);
+// The experiments have no result to give without a game.
+template <class T>
+T expect(pet::Result<T> result) {
+  if (result) return std::move(*result);
+  std::fprintf(stderr, "learning: %s\n", result.error().message.c_str());
+  std::exit(2);
+}
+
+void expect(const pet::Status& status) {
+  if (status) return;
+  std::fprintf(stderr, "learning: %s\n", status.error().message.c_str());
+  std::exit(2);
 }
 
 }  // namespace
 
-Table::Table(const Plan& plan) : plan_(plan), host_(open_host(plan)) {}
+pet::Result<Table> Table::create(const Plan& plan) {
+  if (plan.device == "cpu") return Table(plan, nullptr);
+  pet::VulkanOptions options;
+  options.device = plan.device;
+  options.validation = plan.validation;
+  PET_ASSIGN(std::unique_ptr<pet::VulkanHost> host, pet::VulkanHost::create(options));
+  return Table(plan, std::move(host));
+}
 
 pet::Options Table::options(std::uint64_t seed, TeacherKind teacher, double seconds) const {
   pet::Options options;
@@ -80,14 +95,15 @@ pet::Options Table::options(std::uint64_t seed, TeacherKind teacher, double seco
 }
 
 Table::Played Table::play(pet::Options options, const Between& between) {
-  pet::Run run(host_.get(), options, [this](const std::string& message) { complaints_.push_back(message); });
-  while (!run.game().finished()) {
-    run.frame();
-    if (between) between(run.game());
+  const auto run = expect(pet::Run::create(
+      host_.get(), options, [this](const std::string& message) { complaints_.push_back(message); }));
+  while (!run->game().finished()) {
+    expect(run->frame());
+    if (between) between(run->game());
   }
   Played played;
-  played.exam = run.game().exam_decisions();
-  played.report = run.finish();
+  played.exam = run->game().exam_decisions();
+  played.report = expect(run->finish());
   return played;
 }
 
@@ -125,8 +141,7 @@ void Table::at_least(const std::string& experiment, double value, double bar) {
 }
 
 void Table::learning_off() {
-  // The control: the same commands and the same praise as a pet that is taught, for as long as the longest
-  // lesson.
+  // The control: the same commands and the same praise, for as long as the longest lesson.
   const double seconds = plan_.fast ? 30.0 : 300.0;
   const std::vector<Report> reports = play_seeds(TeacherKind::off, seconds);
   float most = 0.0f;
@@ -220,8 +235,8 @@ void Table::save_and_load() {
 }
 
 void Table::undo() {
-  // A good minute, a snapshot, a minute with a teacher who praises what is wrong and scolds what is right,
-  // and back. Learning rests during each examination, so that success is that of the moment.
+  // A good minute, a snapshot, a minute with a teacher whose feedback has the wrong sign, then undo. Learning
+  // pauses during each examination, so that the brain does not change meanwhile.
   double before = 0.0;
   double spoiled = 0.0;
   double worst = 0.0;
@@ -258,8 +273,7 @@ void Table::undo() {
 }
 
 void Table::then() {
-  // The pet that never learns becomes the pet of a memory, and itself again: what each of them makes of the
-  // commands given meanwhile.
+  // The ghost shows a memory of the pet, then the untaught pet again. Counts the commands that each follows.
   const std::string folder = temporary("memories");
   std::filesystem::create_directory(folder);
   pet::Options wanted = options(1, TeacherKind::demo, 90.0);
@@ -307,7 +321,7 @@ void Table::same_hash() {
   std::vector<Way> ways = {{pet::Access::record, 1000, 500},  {pet::Access::record, 100, 100},
                            {pet::Access::record, 0, 1000000}, {pet::Access::submit, 1000, 500},
                            {pet::Access::submit, 100, 100},   {pet::Access::submit, 0, 1000000}};
-  // The processor knows budgets alone; the small one is less than a minibatch takes.
+  // The CPU has budgets only. The small one is less than a minibatch takes.
   if (!host_) ways = {{pet::Access::cpu, 0, 500}, {pet::Access::cpu, 0, 40}, {pet::Access::cpu, 0, 1000000}};
   for (std::uint64_t seed = plan_.first_seed;
        seed < plan_.first_seed + (plan_.fast ? 1u : std::min<std::uint64_t>(plan_.seeds, 3)); ++seed) {
@@ -332,7 +346,7 @@ void Table::same_hash() {
           std::to_string(slices[1]) + ", " + std::to_string(slices[2]), "more", slices[1] > slices[2]);
       continue;
     }
-    // Else the row above would say nothing: the work was really cut, in both ways of reaching the queue.
+    // Checks that the work was really cut in both modes, without which the row above proves nothing.
     row(of_seed + "slices of 100 us and unlimited, record; submit",
         std::to_string(slices[1]) + ", " + std::to_string(slices[2]) + "; " + std::to_string(slices[4]) +
             ", " + std::to_string(slices[5]),
@@ -360,7 +374,7 @@ void Table::kennel() {
   at_least("kennel of 8, each taught by its own teacher: " +
                std::to_string(static_cast<int>(wanted.seconds)) + " s",
            static_cast<double>(report.final_success), 0.85);
-  // The first pet of a kennel is the pet of a game of its own.
+  // The first pet of a kennel learns as a pet alone does.
   wanted.kennel = 1;
   wanted.ghost = false;
   const Report alone = play(wanted).report;
@@ -370,8 +384,7 @@ void Table::kennel() {
       difference <= 0.05 + 1e-9);
 }
 
-// Others than the one that the game is made for: how well they do is a figure to compare with, but they do
-// learn.
+// The other learners. Their success is for comparison only, but they must learn something.
 void Table::learners() {
   const double seconds = plan_.fast ? 60.0 : 300.0;
   for (const pet::Learner learner : {pet::Learner::dqn, pet::Learner::coach, pet::Learner::ppo}) {
@@ -387,7 +400,7 @@ void Table::learners() {
   }
 }
 
-// The mind is changed for another one that knows nothing yet, and changed back, in the middle of play.
+// Changes to an untaught brain of another learner and back, during play.
 void Table::switched() {
   pet::Options wanted = options(1, TeacherKind::demo, 60.0);
   wanted.headless = false;  // with all minds, as in the window

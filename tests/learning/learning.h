@@ -1,9 +1,10 @@
 #pragma once
-// What the learning table is made of: experiments with the pet game, each a row of figures against bars.
+// The learning table: experiments with the pet game. Each gives rows of figures against bars.
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "samples/pet/run.h"
@@ -22,21 +23,22 @@ struct Plan {
   bool fast = false;
   bool validation = false;
   std::uint64_t first_seed = 1;
-  std::uint64_t seeds = 10;  // so many, one after the other
+  std::uint64_t seeds = 10;  // number of consecutive seeds
   std::uint64_t last_seed() const { return first_seed + seeds - 1; }
   std::vector<std::string> only;  // names of experiments; empty = all
 };
 
 class Table {
  public:
-  explicit Table(const Plan& plan);
+  static pet::Result<Table> create(const Plan& plan);
 
-  // Runs what the plan asks for; rows are printed as they come. True when all passed.
+  // Runs the plan's experiments and prints rows as they come. True when all rows passed.
   bool run();
   const std::vector<Row>& rows() const { return rows_; }
 
  private:
-  // One game from start to end, as the options say. between is called after every frame.
+  Table(const Plan& plan, std::unique_ptr<pet::VulkanHost> host) : plan_(plan), host_(std::move(host)) {}
+  // One game from start to end. between is called after every frame. An error ends the program.
   struct Played {
     pet::Report report;
     std::vector<std::vector<pet::Action>> exam;
@@ -67,7 +69,7 @@ class Table {
   void at_least(const std::string& experiment, double value, double bar);
 
   Plan plan_;
-  std::unique_ptr<pet::VulkanHost> host_;  // null on the processor
+  std::unique_ptr<pet::VulkanHost> host_;  // null with --device cpu
   std::vector<Row> rows_;
   std::vector<std::string> complaints_;
 };

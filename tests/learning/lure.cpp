@@ -1,4 +1,4 @@
-// Led by hand and never told a word: what the pet makes of that, and that a log of it plays again.
+// A pet that is only led by hand: what it learns, and that a log of it replays.
 
 #include <algorithm>
 #include <array>
@@ -18,10 +18,10 @@ namespace {
 using pet::Cue;
 using pet::SignalKind;
 
-constexpr std::array kLed = {Cue::come, Cue::fetch, Cue::bed};  // there is nowhere to lead it for the others
+constexpr std::array kLed = {Cue::come, Cue::fetch, Cue::bed};  // the other tricks have no place to lead to
 
-// Gives a command, drags the pet to each thing that it takes, and lets go there; then another, in another
-// yard.
+// Gives a command, drags the pet to each thing that it needs and lets go there; then the next command in a
+// new yard.
 class LeadingHand {
  public:
   explicit LeadingHand(std::uint64_t seed) : random_(seed, 99) {}

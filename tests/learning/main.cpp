@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -54,22 +53,22 @@ int main(int argc, char** argv) {
   app.add_option("--markdown", markdown_file, "write the table as Markdown");
   app.add_option("experiments", plan.only,
                  "off demo praise careless retention save undo then hash replay kennel sofa lure learners "
-                 "switch; all when none is named");
+                 "switch; default: all");
   CLI11_PARSE(app, argc, argv);
   plan.seeds = seeds > 0 ? seeds : plan.fast ? 2 : 10;
-  try {
-    learning::Table table(plan);
-    const bool passed = table.run();
-    for (const auto& [path, written] :
-         {std::pair(json_file, json_file.empty() || write_json(json_file, table.rows())),
-          std::pair(markdown_file, markdown_file.empty() || write_markdown(markdown_file, table.rows()))}) {
-      if (written) continue;
-      std::fprintf(stderr, "learning: cannot write %s\n", path.c_str());
-      return 2;
-    }
-    return passed ? 0 : 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "learning: %s\n", error.what());
+  pet::Result<learning::Table> made = learning::Table::create(plan);
+  if (!made) {
+    std::fprintf(stderr, "learning: %s\n", made.error().message.c_str());
     return 2;
   }
+  learning::Table& table = *made;
+  const bool passed = table.run();
+  for (const auto& [path, written] :
+       {std::pair(json_file, json_file.empty() || write_json(json_file, table.rows())),
+        std::pair(markdown_file, markdown_file.empty() || write_markdown(markdown_file, table.rows()))}) {
+    if (written) continue;
+    std::fprintf(stderr, "learning: cannot write %s\n", path.c_str());
+    return 2;
+  }
+  return passed ? 0 : 1;
 }

@@ -1,4 +1,4 @@
-// What the person at the window has: a pet that nothing overwrites, and a reaction time of their own.
+// The player's own files: a pet that nothing else overwrites, and a reaction time.
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "samples/pet/keeping.h"
 #include "samples/pet/kept/kept_beside.h"
 #include "samples/pet/kept/names_file.h"
-#include "samples/pet/yard/reaction_test.h"
+#include "samples/pet/yard/reaction_meter.h"
 
 namespace pet {
 namespace {
@@ -64,14 +64,14 @@ TEST(Keeping, AnUnreadablePetIsKeptAsideWithItsNames) {
     ASSERT_EQ(write_names(names_file(own), names), "");
     EXPECT_EQ(keep_aside(own), own + place);
     EXPECT_FALSE(std::filesystem::exists(own) || std::filesystem::exists(names_file(own)));
-    EXPECT_STREQ(read_names(names_file(own + place)).of(Cue::bed), "home");
+    EXPECT_STREQ(read_names(names_file(own + place))->of(Cue::bed), "home");
     std::string text;
     std::getline(std::ifstream(own + place), text);
     EXPECT_EQ(text, std::string("no pet") + place);
   }
   ASSERT_EQ(write_names(names_file(own), names), "");
   EXPECT_FALSE(keep_aside(own)) << "names without a pet";
-  EXPECT_STREQ(read_names(names_file(own)).of(Cue::bed), "home") << "are where they were";
+  EXPECT_STREQ(read_names(names_file(own))->of(Cue::bed), "home") << "are where they were";
   std::filesystem::remove_all(folder);
 }
 
@@ -91,9 +91,9 @@ TEST(Keeping, RemembersHowQuickThePlayerIs) {
   EXPECT_FALSE(write_reaction("", 1.0));
 }
 
-// Presses so many seconds after each onset; with the wrong word every third time.
+// Presses reaction_s seconds after each onset; errs: with the wrong word every third time.
 double measured(double reaction_s, bool errs, std::uint32_t* presses = nullptr) {
-  ReactionTest test(3);
+  ReactionMeter test(3);
   double onset = -1.0;
   bool pressed = false, acted = false;
   std::uint32_t seen = 0;
@@ -113,19 +113,19 @@ double measured(double reaction_s, bool errs, std::uint32_t* presses = nullptr) 
   return test.seconds();
 }
 
-TEST(ReactionTest, MeasuresFromTheOnset) {
+TEST(ReactionMeter, MeasuresFromTheOnset) {
   for (const double reaction : {0.3, 0.6, 0.9, 1.5, 2.5})
     EXPECT_NEAR(measured(reaction, false), reaction, 1.0 / 60.0 + 1e-6);
 }
 
-TEST(ReactionTest, WrongWordsDoNotCount) {
+TEST(ReactionMeter, WrongWordsDoNotCount) {
   std::uint32_t presses = 0;
   EXPECT_NEAR(measured(0.8, true, &presses), 0.8, 1.0 / 60.0 + 1e-6);
-  EXPECT_GT(presses, ReactionTest::kPresses);
+  EXPECT_GT(presses, ReactionMeter::kPresses);
 }
 
-TEST(ReactionTest, GuessesDoNotCount) {
-  ReactionTest test(1);
+TEST(ReactionMeter, GuessesDoNotCount) {
+  ReactionMeter test(1);
   for (int i = 0; i < 600; ++i) {
     test.press(i % 2 == 0);  // hammers both keys: each onset is met within a step or two
     test.step();
@@ -134,7 +134,7 @@ TEST(ReactionTest, GuessesDoNotCount) {
   if (test.presses() > 0) {
     EXPECT_GE(test.seconds(), 0.15);
   }
-  ReactionTest silent(1);
+  ReactionMeter silent(1);
   for (int i = 0; i < 600; ++i) silent.step();
   EXPECT_EQ(silent.presses(), 0u);
 }

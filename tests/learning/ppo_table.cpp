@@ -1,5 +1,5 @@
-// The PPO table: known settings of known problems, every seed held to a bar. Prints figures as they come; the
-// exit status is 1 when a bar is missed.
+// The PPO table: published settings of known problems, with bars for every seed. Exit status 1 when a bar is
+// missed, 2 after an error.
 
 #include <CLI/CLI.hpp>
 
@@ -32,7 +32,7 @@ T must(imprint::Result<T> result) {
 struct Bar {
   std::string what;
   std::function<bool(const Curve&)> meets;
-  double share = 0.9;  // of the seeds that must
+  double share = 0.9;  // share of seeds that must meet it
 };
 
 struct Row {
@@ -85,7 +85,7 @@ std::vector<Row> rows() {
 bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, std::uint64_t seeds,
          bool curve_too) {
   std::printf("%s, world on the %s: %lld steps, %lld agents\n", row.setting.name.c_str(),
-              row.resident() ? "device" : "processor", static_cast<long long>(row.setting.total_steps),
+              row.resident() ? "device" : "CPU", static_cast<long long>(row.setting.total_steps),
               static_cast<long long>(row.setting.options.agents));
   Curves curves;
   double mean = 0, seconds = 0, updating = 0;
@@ -117,9 +117,9 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, st
   if (row.mean_at_end > -1e8)
     line("mean greedy >= " + std::to_string(static_cast<int>(row.mean_at_end)) + " at the end",
          std::to_string(mean), mean >= row.mean_at_end);
-  std::printf("  %.2f s a seed", seconds);
+  std::printf("  %.2f s per seed", seconds);
   if (updating > 0) std::printf(", %.2f s of them updates", updating);
-  std::printf("; dispatches: %u a step, %u a minibatch, %u an update\n", curves[0].step_dispatches,
+  std::printf("; dispatches: %u per step, %u per minibatch, %u per update\n", curves[0].step_dispatches,
               curves[0].minibatch_dispatches, curves[0].update_dispatches);
   return passed;
 }
@@ -132,25 +132,27 @@ int main(int argc, char** argv) {
   bool validation = false, curve = false;
   std::vector<std::string> only;
   CLI::App app{"Trains PPO on the classic control problems and prints figures against bars."};
-  app.add_option("--seeds", seeds, "how many seeds")->check(CLI::Range(1, 1000))->capture_default_str();
-  app.add_option("--first-seed", first_seed, "the first of them")->capture_default_str();
+  app.add_option("--seeds", seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--first-seed", first_seed, "the first seed")->capture_default_str();
   app.add_option(
       "--device", device,
-      "GPU by index or part of its name, or cpu, which leaves out the problems whose world is on the device");
-  app.add_flag("--curve", curve, "every check: steps, greedy, training");
-  app.add_flag("--validation", validation, "with the Vulkan validation layer; any message fails");
+      "GPU by index or part of its name; cpu leaves out the problems whose world is on the device");
+  app.add_flag("--curve", curve, "print every check: steps, greedy, training");
+  app.add_flag("--validation", validation, "use the Vulkan validation layer; any message fails");
   const std::vector<Row> all = rows();
   std::string keys;
   for (const Row& row : all) keys += row.key + " ";
-  app.add_option("problems", only, keys + "(resident: world on the device); all when none is named");
+  app.add_option("problems", only, keys + "(resident: world on the device); default: all");
   CLI11_PARSE(app, argc, argv);
   try {
     const bool on_cpu = imprint::bridge::names_cpu(device);
     for (const std::string& key : only) {
       const auto row = std::ranges::find(all, key, &Row::key);
-      if (row == all.end()) throw std::runtime_error("no problem is called '" + key + "'; --help lists them");
+      if (row == all.end())
+        throw std::runtime_error("problems: found '" + key + "'. See --help for their names.");
       if (on_cpu && row->resident())
-        throw std::runtime_error("the world of '" + key + "' is on the device, and cpu is none");
+        throw std::runtime_error("problems: the world of '" + key +
+                                 "' needs a GPU. Choose another --device.");
     }
     const auto runs = [&](const Row& row) {
       return only.empty() ? !(on_cpu && row.resident()) : std::ranges::find(only, row.key) != only.end();

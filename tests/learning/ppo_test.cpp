@@ -1,5 +1,5 @@
-// PPO learns: a few seeds of the settings that everybody knows, short enough for every build. The whole table
-// is ppo_table's.
+// PPO learns: a few seeds of published settings, short enough for every build. ppo_table runs the whole
+// table.
 
 #include <gtest/gtest.h>
 

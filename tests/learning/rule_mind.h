@@ -1,5 +1,5 @@
 #pragma once
-// A mind of a few lines, for yards without a brain from Imprint.
+// A mind by a rule, for tests without a brain of Imprint.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 namespace pet {
 
-// Decides by a rule over what it sees, and keeps count of what it is told.
+// Decides by a rule, and counts feedback.
 class RuleMind : public Mind {
  public:
   using Rule = std::function<Action(const Observation&, const Mask&)>;

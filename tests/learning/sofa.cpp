@@ -1,5 +1,4 @@
-// The rule that nobody asks for: what the pet does when it is left to itself, and that it stays off the sofa
-// once it was scolded for it.
+// The sofa: what an idle pet does, and that it stays off the sofa after scoldings.
 
 #include <algorithm>
 #include <array>
@@ -15,13 +14,13 @@ namespace {
 using pet::Action;
 using pet::Idle;
 
-// Simulated seconds. The tricks first; then the pet is left to itself and finds the sofa; the player forbids
-// it; it is left to itself again.
+// Ends of the stages in simulated seconds: tricks; idle, when it finds the sofa; the player forbids the sofa;
+// settled; idle again.
 constexpr double kLessons = 40.0, kHabit = 140.0, kForbidden = 240.0, kSettled = 440.0, kAlone = 540.0,
                  kEnd = 640.0;
 constexpr double kHabitBar = 0.15, kVisitsBar = 0.03, kEntropyBar = 0.8;
 
-// What the pet did unasked, within some time.
+// Idle actions within a time.
 class Idleness {
  public:
   Idleness(const std::vector<pet::IdleDecision>& decisions, double from_s, double until_s) {
@@ -33,7 +32,7 @@ class Idleness {
   double visits() const {
     return all_ > 0 ? static_cast<double>(on_sofa()) / static_cast<double>(all_) : 0.0;
   }
-  // Of all that did not lead to the sofa, in nats.
+  // Of actions that did not lead to the sofa, in nats.
   double entropy() const {
     double sum = 0.0;
     for (std::size_t i = 0; i < counts_.size(); ++i) {
@@ -120,7 +119,7 @@ void Table::sofa() {
       one_digit("%.1f %% (%.1f %%)", alone, highest_alone), "<= 3.0 % in each", highest_alone <= kVisitsBar);
   at_least("the same: its tricks at the end", success, 0.92);
 
-  // Else it might only have grown tired of it.
+  // The control: the pet must not lose interest by itself.
   double unforbidden = 1.0;
   const std::uint64_t last_control = std::min(plan_.last_seed(), plan_.first_seed + 2);
   for (std::uint64_t seed = plan_.first_seed; seed <= last_control; ++seed)

@@ -102,7 +102,7 @@ class PlayedDevice final : public vk::Device {
   const VkAllocationCallbacks* allocation_callbacks() const override { return nullptr; }
   std::uint32_t queue_family() const override { return 0; }
   const vk::Capabilities& capabilities() const override { return capabilities_; }
-  const std::vector<vk::CapabilityLoss>& losses() const override { return losses_; }
+  const std::vector<vk::MissingFeature>& missing_features() const override { return missing_features_; }
   const vk::DeviceOptions& options() const override { return options_; }
   vk::MemoryPool& memory() override { throw std::logic_error("not played"); }
   vk::PipelineStore& pipelines() override { throw std::logic_error("not played"); }
@@ -120,7 +120,7 @@ class PlayedDevice final : public vk::Device {
  private:
   vk::Functions functions_;
   vk::Capabilities capabilities_;
-  std::vector<vk::CapabilityLoss> losses_;
+  std::vector<vk::MissingFeature> missing_features_;
   vk::DeviceOptions options_;
   vk::Counters counters_;
   vk::Completion completion_;

@@ -10,19 +10,19 @@ namespace imprint::bridge {
 namespace {
 
 using testing::HasSubstr;
-using vk::CapabilityLoss;
+using vk::MissingFeature;
 using vk::RemedyKind;
 
-std::string in(Engine engine, const CapabilityLoss& loss) {
+std::string in(Engine engine, const MissingFeature& loss) {
   return engine_remedies(loss)[static_cast<std::size_t>(engine)];
 }
 
-CapabilityLoss loss(RemedyKind kind, const char* feature, const char* extension, std::uint32_t core_since) {
+MissingFeature loss(RemedyKind kind, const char* feature, const char* extension, std::uint32_t core_since) {
   return {"item", "cause", "cost", "the general remedy", kind, feature, extension, core_since};
 }
 
 TEST(EngineRemedies, NameTheEnginesOwnWayToEnableAFeature) {
-  const CapabilityLoss timeline =
+  const MissingFeature timeline =
       loss(RemedyKind::enable_feature, "timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2);
   EXPECT_THAT(in(Engine::unity, timeline), HasSubstr("AddInterceptInitialization"));
   EXPECT_THAT(in(Engine::unreal, timeline), HasSubstr("AddEnabledDeviceExtensionsAndLayers"));
@@ -36,7 +36,7 @@ TEST(EngineRemedies, NameTheEnginesOwnWayToEnableAFeature) {
 }
 
 TEST(EngineRemedies, AreFourDifferentOnesForWhateverAnEngineDecides) {
-  for (const CapabilityLoss& one :
+  for (const MissingFeature& one :
        {loss(RemedyKind::enable_extension, "", "VK_EXT_memory_budget", 0),
         loss(RemedyKind::enable_feature, "cooperativeMatrix", "VK_NV_cooperative_matrix", 0),
         loss(RemedyKind::raise_version, "timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2),

@@ -40,22 +40,24 @@ constexpr std::string_view kLibrarySamples[] = {"samples/01-train-network/"};
 // all of the game.
 struct PetFolder {
   std::string_view path;
-  std::array<std::string_view, 4> before;
+  std::array<std::string_view, 5> before;
   bool imprint, vulkan;  // may include their headers
 };
 
-constexpr std::string_view kYard = "samples/pet/yard/", kModels = "samples/pet/view/models/",
-                           kRender = "samples/pet/view/render/", kInput = "samples/pet/view/input/";
+constexpr std::string_view kBase = "samples/pet/base/", kYard = "samples/pet/yard/",
+                           kModels = "samples/pet/view/models/", kRender = "samples/pet/view/render/",
+                           kInput = "samples/pet/view/input/";
 // Of folders within one another, the inner ones first.
 constexpr PetFolder kPetFolders[] = {
-    {kYard, {}, false, false},
-    {"samples/pet/kept/", {kYard}, false, false},
-    {"samples/pet/brain/", {kYard}, true, false},
-    {kModels, {kYard}, false, false},
-    {kRender, {kYard, kModels}, true, true},
-    {kInput, {kYard, kRender}, false, true},
-    {"samples/pet/view/overlay/", {kYard, kModels, kRender, kInput}, false, true},
-    {"samples/pet/view/", {kYard}, false, true},
+    {kBase, {}, false, false},
+    {kYard, {kBase}, false, false},
+    {"samples/pet/kept/", {kBase, kYard}, false, false},
+    {"samples/pet/brain/", {kBase, kYard}, true, false},
+    {kModels, {kBase, kYard}, false, false},
+    {kRender, {kBase, kYard, kModels}, true, true},
+    {kInput, {kBase, kYard, kRender}, false, true},
+    {"samples/pet/view/overlay/", {kBase, kYard, kModels, kRender, kInput}, false, true},
+    {"samples/pet/view/", {kBase, kYard}, false, true},
 };
 
 bool starts_with_any(std::string_view text, auto&& prefixes) {

@@ -1,4 +1,4 @@
-// The pet game's gamepad: what every button and stick comes to.
+// The pet game's gamepad: the effect of every button and stick.
 
 #include <gtest/gtest.h>
 

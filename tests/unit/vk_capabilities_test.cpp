@@ -1,6 +1,6 @@
 // What is adopted of a device, against a driver of our own making: no GPU, no loader.
 
-#include "compute/vk/capabilities.h"
+#include "compute/vk/read_capabilities.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,8 +154,8 @@ class CapabilitiesTest : public ::testing::Test {
     features.pNext = features_.pNext;
     features_.pNext = &features;
   }
-  static const CapabilityLoss* loss(const CapabilityReport& report, const std::string& item) {
-    for (const auto& loss : report.losses) {
+  static const MissingFeature* loss(const CapabilityReport& report, const std::string& item) {
+    for (const auto& loss : report.missing_features) {
       if (loss.item == item) return &loss;
     }
     return nullptr;
@@ -316,7 +316,7 @@ TEST_F(CapabilitiesTest, TakesMatricesOnlyInTheShapesThatKernelsAreWrittenFor) {
   driver_.matrices.back().scope = VK_SCOPE_WORKGROUP_KHR;
   EXPECT_FALSE(has()) << "not of a subgroup";
   const auto report = read();
-  const CapabilityLoss* told = loss(*report, "cooperativeMatrix (VK_KHR_cooperative_matrix)");
+  const MissingFeature* told = loss(*report, "cooperativeMatrix (VK_KHR_cooperative_matrix)");
   ASSERT_TRUE(told);
   EXPECT_THAT(told->cause, HasSubstr("other shapes")) << "the host has declared nothing wrong";
   EXPECT_EQ(told->kind, RemedyKind::none);
@@ -409,14 +409,14 @@ TEST_F(CapabilitiesTest, RefusesVersionsBelow11NamingTheField) {
     const auto report = read();
     ASSERT_FALSE(report.ok());
     EXPECT_EQ(report.error().code, ErrorCode::unsupported);
-    EXPECT_THAT(report.error().message, HasSubstr("api_version is vulkan 1.0"));
+    EXPECT_THAT(report.error().message, HasSubstr("api_version: found vulkan 1.0"));
     EXPECT_THAT(report.error().message, HasSubstr("VkApplicationInfo::apiVersion"));
   }
   description_.api_version = VK_API_VERSION_1_1;
   driver_.version = VK_API_VERSION_1_0;
   const auto report = read();
   ASSERT_FALSE(report.ok());
-  EXPECT_THAT(report.error().message, HasSubstr("the physical device is vulkan 1.0"));
+  EXPECT_THAT(report.error().message, HasSubstr("physical device: found vulkan 1.0"));
 }
 
 TEST_F(CapabilitiesTest, RefusesQueueFamiliesThatAreMissingOrDoNotCompute) {
@@ -426,14 +426,14 @@ TEST_F(CapabilitiesTest, RefusesQueueFamiliesThatAreMissingOrDoNotCompute) {
   const auto report = read();
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(report.error().message, HasSubstr("queue family 1 has no compute"));
+  EXPECT_THAT(report.error().message, HasSubstr("queue_family: found 1, which has no compute"));
 }
 
 TEST_F(CapabilitiesTest, RefusesBrokenDescriptions) {
   extensions_ = {"VK_EXT_memory_budget", nullptr};
   const auto null_name = read();
   ASSERT_FALSE(null_name.ok());
-  EXPECT_THAT(null_name.error().message, HasSubstr("device_extensions[1] is null"));
+  EXPECT_THAT(null_name.error().message, HasSubstr("device_extensions[1]: found null"));
   extensions_.clear();
   declare(timeline_);
   features_.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
@@ -451,9 +451,9 @@ TEST_F(CapabilitiesTest, ReportsAFamilyWithoutTimestamps) {
 TEST_F(CapabilitiesTest, GivesEveryLossACauseACostAndARemedy) {
   const auto report = read();
   ASSERT_TRUE(report.ok());
-  EXPECT_GE(report->losses.size(), 10u);
+  EXPECT_GE(report->missing_features.size(), 10u);
   std::set<std::string> items;
-  for (const auto& loss : report->losses) {
+  for (const auto& loss : report->missing_features) {
     EXPECT_TRUE(items.insert(loss.item).second) << loss.item << " twice";
     EXPECT_THAT(loss.cause, Not(IsEmpty())) << loss.item;
     EXPECT_THAT(loss.cost, Not(IsEmpty())) << loss.item;
@@ -465,8 +465,8 @@ TEST_F(CapabilitiesTest, GivesEveryLossACauseACostAndARemedy) {
 TEST_F(CapabilitiesTest, NamesWhatItDoesWithoutAndWhy) {
   const auto report = read();
   ASSERT_TRUE(report.ok());
-  EXPECT_GE(unused_bonuses().size(), 3u);
-  for (const UnusedBonus& bonus : unused_bonuses()) {
+  EXPECT_GE(unused_features().size(), 3u);
+  for (const UnusedFeature& bonus : unused_features()) {
     EXPECT_THAT(std::string(bonus.reason), Not(IsEmpty())) << bonus.item;
     EXPECT_FALSE(loss(*report, bonus.item)) << bonus.item;
   }

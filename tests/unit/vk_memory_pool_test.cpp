@@ -1,7 +1,7 @@
 // What the pool asks of a driver: against drivers of our own making, with heaps that the machine at hand does
 // not have.
 
-#include "compute/vk/memory_pool.h"
+#include "compute/vk/block_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -121,7 +121,7 @@ class FakeDevice final : public Device {
   const VkAllocationCallbacks* allocation_callbacks() const override { return nullptr; }
   std::uint32_t queue_family() const override { return 0; }
   const Capabilities& capabilities() const override { return capabilities_; }
-  const std::vector<CapabilityLoss>& losses() const override { return losses_; }
+  const std::vector<MissingFeature>& missing_features() const override { return missing_features_; }
   const DeviceOptions& options() const override { return options_; }
   MemoryPool& memory() override { return *pool_; }
   PipelineStore& pipelines() override { return *pipelines_; }
@@ -138,7 +138,7 @@ class FakeDevice final : public Device {
   FakeMemoryDriver& driver_;
   Functions functions_ = pool_functions();
   Capabilities capabilities_;
-  std::vector<CapabilityLoss> losses_;
+  std::vector<MissingFeature> missing_features_;
   DeviceOptions options_;
   Counters counters_;
   Completion completion_;
@@ -165,7 +165,7 @@ class MemoryPoolTest : public ::testing::Test {
     driver_.type_of(0, kLocal | VK_MEMORY_PROPERTY_PROTECTED_BIT);  // 4
   }
   MemoryPool& pool(std::uint64_t cap = 0) {
-    pool_ = MemoryPool::create(device_, {kBlock, cap});
+    pool_ = create_block_pool(device_, {kBlock, cap});
     return *pool_;
   }
   // The memory type that a first allocation of the use ends in.
@@ -216,7 +216,7 @@ TEST_F(MemoryPoolTest, NeverPutsDeviceBlocksIntoHostMemorySilently) {
   const auto allocation = pool().allocate(16, 16, MemoryUse::device);
   ASSERT_FALSE(allocation.ok());
   EXPECT_EQ(allocation.error().code, ErrorCode::out_of_device_memory);
-  EXPECT_THAT(allocation.error().message, HasSubstr("the device has no room for"));
+  EXPECT_THAT(allocation.error().message, HasSubstr("the device has no room"));
   EXPECT_THAT(std::set(driver_.tried_types.begin(), driver_.tried_types.end()), ElementsAre(0, 2));
   EXPECT_EQ(pool_->stats().bytes_reserved, 0u) << "given back";
 }
@@ -263,11 +263,11 @@ TEST_F(MemoryPoolTest, RefusesMemoryThatTheHostSaysItGaveAndDidNot) {
   MemoryPoolOptions options{kBlock, 0};
   options.calls.allocate = [](void*, const VkMemoryAllocateInfo&, VkDeviceMemory*) { return VK_SUCCESS; };
   options.calls.free = [](void*, VkDeviceMemory) { ADD_FAILURE() << "freed what never was"; };
-  pool_ = MemoryPool::create(device_, options);
+  pool_ = create_block_pool(device_, options);
   const auto refused = pool_->allocate(16, 16, MemoryUse::device);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
-  EXPECT_THAT(refused.error().message, HasSubstr("allocate_device_memory returned VK_SUCCESS and no memory"));
+  EXPECT_THAT(refused.error().message, HasSubstr("allocate_device_memory: found VK_SUCCESS without memory"));
 }
 
 TEST_F(MemoryPoolTest, KeepsToTheDriversBudgetOnlyWhenItIsDeclared) {

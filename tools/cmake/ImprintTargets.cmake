@@ -1,4 +1,4 @@
-# imprint_defaults(target): what every target of ours has in common.
+# imprint_defaults(target): properties of every target.
 function(imprint_defaults target)
   # Only the static libraries show C++20 in their headers; the plugin's header is C, and its users may have no C++ at all.
   get_target_property(type ${target} TYPE)

@@ -1,4 +1,4 @@
-// imprint bake: all kernels that models and brains need, compiled into one file.
+// imprint bake: compiles all kernels that models and brains need into one file.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -6,6 +6,8 @@
 #include <iterator>
 #include <memory>
 
+#include "compute/base/hash.h"
+#include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/program/bake.h"
 #include "compute/tuning/tuning_table.h"
@@ -51,7 +53,7 @@ void tell(const std::string& what, std::size_t kernels) {
   std::printf("%s: %zu kernel%s\n", what.c_str(), kernels, kernels == 1 ? "" : "s");
 }
 
-// As imprint run and programs of the library compile it.
+// The program that imprint run and the library compile.
 Status add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch,
                  Precision precision) {
   IMPRINT_ASSIGN(const ImportedModel imported, import_batch(model, name, batch));
@@ -65,7 +67,7 @@ Status add_models(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.models) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
     const auto in_file = [&](const Error& error) {
-      return make_error(error.code, "'" + file + "': " + error.message);
+      return make_error(error.code, text("'", file, "': ", error.message));
     };
     const auto model = onnx::parse(bytes);
     if (!model) return in_file(model.error());
@@ -85,10 +87,24 @@ Status add_models(Baker& baker, const BakeOptions& options) {
   return {};
 }
 
+// Before the weights are made: describing a brain makes its first ones, though an archive has none.
+Status check_weights(const std::string& file, const agent::BrainSpec& spec) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // four times the default memory cap of a game
+  const std::vector<std::uint32_t> sizes = spec.layer_sizes();
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i)
+    bytes += (std::uint64_t{sizes[i]} + 1) * sizes[i + 1] * spec.brain_count * sizeof(float);
+  if (bytes <= kMostBytes) return {};
+  return make_error(ErrorCode::invalid_argument,
+                    text("'", file, "': brain '", spec.name, "': hidden_sizes: found ", bytes,
+                         " bytes of weights, expected at most ", kMostBytes));
+}
+
 Status add_brains(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.brains) {
     IMPRINT_ASSIGN(const std::vector<BrainFile> brains, load_brains(file));
     for (const BrainFile& brain : brains) {
+      IMPRINT_CHECK(check_weights(file, brain.spec));
       const std::size_t before = baker.kernel_count();
       std::vector<Variable> observations, actions;
       if (brain.observations) observations.push_back(Variable::external("observations", *brain.observations));
@@ -105,14 +121,14 @@ Status add_brains(Baker& baker, const BakeOptions& options) {
 Status bake(const BakeOptions& options) {
   if (options.models.empty() && options.brains.empty())
     return make_error(ErrorCode::invalid_argument,
-                      "nothing to bake: name what the game loads with --model and --agent");
+                      "found nothing to bake. Name what the game loads, with --model and --agent.");
   IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const std::vector<vk::CapabilityProfile> profiles, profiles_of(options));
   std::vector<VariantTable> tables;
   for (const std::string& file : options.tunings) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
     auto read = read_tuning_tables({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-    if (!read) return make_error(read.error().code, "'" + file + "': " + read.error().message);
+    if (!read) return make_error(read.error().code, text("'", file, "': ", read.error().message));
     std::ranges::move(*read, std::back_inserter(tables));
   }
   Baker baker(profiles, std::move(tables));
@@ -129,8 +145,8 @@ Status bake(const BakeOptions& options) {
   IMPRINT_CHECK(write_file_atomic(options.output, archive));
   std::string names;
   for (const vk::CapabilityProfile& profile : profiles) names += (names.empty() ? "" : ", ") + profile.name;
-  std::printf("%s: %zu kernels, %zu bytes, for %s\n", options.output.c_str(), baker.kernel_count(),
-              archive.size(), names.c_str());
+  std::printf("%s: %zu kernels, %zu bytes, for %s, hash %s\n", options.output.c_str(), baker.kernel_count(),
+              archive.size(), names.c_str(), Hasher().bytes(archive).digest().hex().c_str());
   return {};
 }
 
@@ -142,43 +158,45 @@ void add_bake(CLI::App& app) {
   auto options = std::make_shared<BakeOptions>();
   command
       ->add_option("--model", options->models,
-                   "an ONNX file, as imprint run and as a policy of the plugin; may be repeated")
+                   "an ONNX file, for imprint run and for policies of the plugin; may be repeated")
       ->type_name("MODEL.onnx");
   command
-      ->add_option("--batch", options->batches,
-                   "rows of a model's open extents, and agents of a policy (imp_policy_desc::agent_capacity)")
+      ->add_option(
+          "--batch", options->batches,
+          "size of a model's open dimensions, and agents of a policy (imp_policy_desc::agent_capacity)")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 30))
       ->option_text("N,...=1");
   command
       ->add_option_function<std::string>(
           "--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
-          "of models as imprint run takes them: float32, or mixed")
+          "of models, as in imprint run: float32, or mixed")
       ->check(CLI::IsMember({"float32", "mixed"}))
       ->option_text("TYPE=float32");
   command
-      ->add_option("--agent", options->brains,
-                   "brains as the game makes them: the fields of imp_brain_desc, and those of its learner's "
-                   "options under the learner's name, as JSON, an object or a "
-                   "list; may be repeated")
+      ->add_option(
+          "--agent", options->brains,
+          "brains as the game creates them, as JSON: the fields of imp_brain_desc, and its learner's options "
+          "under the learner's name; one object or a "
+          "list; may be repeated")
       ->type_name("DESC.json");
   command
-      ->add_option("--profile", options->profiles,
-                   "what to write kernels for: " + profile_names() +
-                       ", or a file of imprint devices --profile; may be "
-                       "repeated, the best first, since a device takes the first that it can run. Default: "
-                       "desktop and baseline")
+      ->add_option(
+          "--profile", options->profiles,
+          "the kind of device: " + profile_names() +
+              ", or a file of imprint devices --profile; may be repeated, the best first: a device uses "
+              "the first that it can run. Default: desktop and baseline")
       ->type_name("PROFILE");
   command
       ->add_option(
           "--device", options->devices,
-          "a device here as profile, in front of the others; may be repeated. Without it no Vulkan is needed")
+          "also the profile of a device of this computer, before the others; may be repeated. Without it no "
+          "Vulkan is needed")
       ->type_name("DEVICE");
   command
       ->add_option("--tuning", options->tunings,
-                   "tables of imprint tune, of any devices: kernels in the variants that they name are baked "
-                   "too, for a "
-                   "game that gives them to imp_tools_api::tuning_set; may be repeated")
+                   "tables of imprint tune, of any device: the variants that they name are baked too, for a "
+                   "game that calls tuning_set; may be repeated")
       ->type_name("FILE");
   command
       ->add_option("--output", options->output,

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "compute/base/text.h"
 #include "compute/vk/barrier.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/workloads.h"
@@ -19,46 +21,46 @@ namespace {
 
 struct BenchOptions {
   std::string suite = "all", device, json, markdown, only, tuning;
+  std::string command;  // as it was given
   bool list = false;
   Repeats repeats;
   std::uint32_t in_a_row = kChainedRuns;
 };
 
-// What the columns are, for --help, in lines of kHelpWidth.
+// The columns, for --help, in lines of kHelpWidth.
 constexpr const char* kColumns =
-    R"(Columns; medians, in microseconds, with the 95th percentile in brackets. What does not apply is
-left empty.
-  gpu        one run encoded between timestamps, with its copies where it has any
-  replayed   the same as the command buffer that was recorded for it
-  pieces     its dispatches as the separately recorded pieces that slicing executes
-  chained    a run in a row of --in-a-row in one command buffer, as a sequence of programs has its
-             turns
-  wall       submit to the end of the wait
-  cpu        the submitting thread's
+    R"(Columns: medians in microseconds, with the 95th percentile in brackets. A figure that does not
+apply is empty.
+  gpu        one run between timestamps, with copies of its inputs and outputs
+  replayed   the same, as the recorded command buffer that frames run
+  pieces     the same, as the separately recorded pieces that slicing runs
+  chained    one of --in-a-row runs in one command buffer
+  wall       from submit to the end of the wait
+  cpu        CPU time of the submitting thread
   disp., barr., alloc.
-             dispatches, barriers and allocations of a run; a measured run that allocates fails, as
-             does a frame that waits
-  kB, kFLOP  of a run, by its schedule; GB/s and TFLOP/s (suite ops) go by gpu and count operands
+             dispatches, barriers and allocations per run; a measured run that allocates fails, and
+             so does a frame that waits
+  kB, kFLOP  per run, from its schedule; GB/s and TFLOP/s (suite ops) use gpu and count operands
              and results once
 
-Suite frame: frames that inferred (learning-off), ran a slice of learning (learning-on) or did both,
-one after the other on a thread kept busy (tick); or every frame with work in a game that learns
-(every), with the 99th percentile, the dearest, and how often the frame thread waited. There cpu is
-the frame thread's CPU time in all of Imprint's calls of a frame together, wall is the same on the
-clock, and a second line says which calls it went to.
+Suite frame: frames that inferred (learning-off), ran a slice of learning (learning-on), or did both
+on a busy thread (tick); or every frame with work in a game that learns (every), with the 99th
+percentile, the longest frame, and the waits of the frame thread. There cpu is the frame thread's CPU
+time in all of Imprint's calls of a frame, wall is the same by the clock, and a second line lists the
+calls.
 
-Suite worlds ends with million steps a second of all agents together, by chained, or by wall where a
-learner goes from its first step to its last (to-the-end; cpu: its world is on the processor). On a
-device in software the operands of suite ops are smaller, as its rows name them.
+Suite worlds ends with million steps per second of all agents, by chained; by wall for a learner from
+its first step to its last (to-the-end; cpu: its world is on the CPU). On a software device the
+operands of suite ops are smaller; the names of its rows say so.
 
-On the processor (--device cpu) suites policy, learn, pet, kennel and frame run, and the calling
-thread does the work: wall and chained are of it, and so is gpu of suite frame.)";
+On the CPU (--device cpu) suites policy, learn, pet, kennel and frame run on the calling thread: wall
+and chained, and gpu of suite frame, are its time.)";
 
 struct Suite {
   const char* name;
   std::vector<BenchCase> (*cases)();
   bool on_cpu;    // runs without a Vulkan device too
-  bool programs;  // each case is a program of its own, which may be looked at
+  bool programs;  // each benchmark is a program that explain and tune can take
 };
 constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", policy_cases, true, true},
                              {"learn", learn_cases, true, true},    {"pet", pet_cases, true, true},
@@ -74,7 +76,7 @@ std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
       if (one.name.find(options.only) != std::string::npos) cases.push_back(std::move(one));
     }
   }
-  // A whole name is of one, though others begin with it.
+  // A whole name means that benchmark alone, though others begin with it.
   if (std::ranges::find(cases, options.only, &BenchCase::name) != cases.end())
     std::erase_if(cases, [&](const BenchCase& one) { return one.name != options.only; });
   return cases;
@@ -84,13 +86,13 @@ Error nothing_to_run(const BenchOptions& options) {
   const bool on_cpu = bridge::names_cpu(options.device);
   for (const Suite& suite : kSuites)
     if (on_cpu && options.suite == suite.name && !suite.on_cpu)
-      return make_error(ErrorCode::unsupported,
-                        "suite " + options.suite + " measures a Vulkan device, and --device cpu is none");
-  return make_error(ErrorCode::not_found,
-                    "no benchmark " +
-                        (options.suite == "all" ? std::string() : "of suite " + options.suite + " ") +
-                        "matches '" + options.only + "'" + (on_cpu ? " on the processor" : "") +
-                        ": see imprint bench --list");
+      return make_error(ErrorCode::unsupported, text("suite ", options.suite,
+                                                     " measures a Vulkan device, and --device cpu is none. "
+                                                     "Choose another device."));
+  return make_error(
+      ErrorCode::not_found,
+      text("no benchmark ", options.suite == "all" ? "" : "of suite " + options.suite + " ", "matches '",
+           options.only, "'", on_cpu ? " on the CPU" : "", ". See imprint bench --list."));
 }
 
 nlohmann::ordered_json to_json(const Spread& spread) {
@@ -170,23 +172,45 @@ void print_row(const BenchResult& r) {
   std::fflush(stdout);
 }
 
-Status write_file(const std::string& path, const std::string& text) {
+Status write_file(const std::string& path, const std::string& content) {
   std::ofstream file(path);
-  file << text;
+  file << content;
   file.close();
-  if (!file) return make_error(ErrorCode::io, "cannot write " + path);
+  if (!file) return make_error(ErrorCode::io, text("cannot write '", path, "'"));
   return {};
 }
 
-std::string json_text(const Computer& computer, const std::vector<BenchResult>& results) {
+// The options that were given, as a command line that repeats them.
+std::string as_given(const CLI::App& command) {
+  std::string line = "imprint " + command.get_name();
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0) continue;
+    line += " " + option->get_name();
+    if (option->get_expected_max() > 0)
+      for (const std::string& value : option->results()) line += " " + value;
+  }
+  return line;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char date[16] = "";
+  std::strftime(date, sizeof date, "%Y-%m-%d", std::gmtime(&now));
+  return date;
+}
+
+std::string json_text(const BenchOptions& options, const Computer& computer,
+                      const std::vector<BenchResult>& results) {
   nlohmann::ordered_json json{{"device", computer.name()},
                               {"driver", computer.driver()},
+                              {"date", today()},
+                              {"command", options.command},
                               {"results", nlohmann::ordered_json::array()}};
   for (const BenchResult& result : results) json["results"].push_back(to_json(result));
   return json.dump(2) + "\n";
 }
 
-// The table of README.md: medians only.
+// Medians only.
 std::string markdown_text(const Computer& computer, const std::vector<BenchResult>& results) {
   std::string text =
       computer.name() + ", " + computer.driver() + "\n\n" +
@@ -211,7 +235,7 @@ Status run_bench(const BenchOptions& options) {
   const std::vector<BenchCase> cases = chosen_cases(options);
   if (cases.empty()) return nothing_to_run(options);
   if (options.list) {
-    // The names are the same on all Vulkan devices; only one that is not there is worth a word.
+    // The names are the same on all Vulkan devices, so the device is opened only to check that it exists.
     if (!options.device.empty()) IMPRINT_CHECK(Computer::open(options.device));
     for (const BenchCase& one : cases) std::puts(one.name.c_str());
     return {};
@@ -245,22 +269,22 @@ Status run_bench(const BenchOptions& options) {
       }
       results.push_back(std::move(*result));
     } else {
-      // The others may still say something about this device.
+      // Go on: the others may still be measured.
       std::printf("%-34s failed: %s\n", one.name.c_str(), result.error().message.c_str());
       ++failed;
     }
   }
-  if (!options.json.empty()) IMPRINT_CHECK(write_file(options.json, json_text(device.computer, results)));
+  if (!options.json.empty())
+    IMPRINT_CHECK(write_file(options.json, json_text(options, device.computer, results)));
   if (!options.markdown.empty())
     IMPRINT_CHECK(write_file(options.markdown, markdown_text(device.computer, results)));
   if (failed > 0)
-    return make_error(ErrorCode::internal, std::to_string(failed) + " of " + std::to_string(cases.size()) +
-                                               " benchmarks failed: see above");
+    return make_error(ErrorCode::internal,
+                      text(failed, " of ", cases.size(), " benchmarks failed, see above"));
   return {};
 }
 
-// Brings state that is still on the host and every slot's inputs to the device: neither is part of a measured
-// run.
+// Uploads state and every slot's inputs, which are no part of a measured run.
 Status run_each_slot_once(bridge::Context& context, const Program& program) {
   constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
   IMPRINT_ASSIGN(const Commands uploads, context.runtime().take_uploads());
@@ -277,7 +301,7 @@ Status run_each_slot_once(bridge::Context& context, const Program& program) {
 Spread spread(std::vector<double> samples) {
   if (samples.empty()) return {};
   std::ranges::sort(samples);
-  // The smallest sample that at least the given share of all samples does not exceed.
+  // The smallest sample that is at least as large as the given share of all samples.
   const auto quantile = [&](double share) {
     const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(samples.size())));
     return samples[std::clamp<std::size_t>(rank, 1, samples.size()) - 1];
@@ -287,7 +311,7 @@ Spread spread(std::vector<double> samples) {
 
 namespace {
 
-// The thread that asks is the one that computes: its time is the wall's.
+// The calling thread computes, so its time is the wall time.
 Result<BenchResult> measure_on_cpu(const Repeats& repeats, std::uint32_t in_a_row, Program& program,
                                    const std::string& name) {
   std::vector<double> wall_us, chained_us;
@@ -344,7 +368,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   const auto execute = [&](VkCommandBuffer into, std::span<const VkCommandBuffer> commands) {
     f.vkCmdExecuteCommands(into, static_cast<std::uint32_t>(commands.size()), commands.data());
   };
-  // All of a slot's pieces but the upload in front and the download at the end.
+  // A slot's pieces without the upload at its start and the download at its end.
   const auto kernels = [&](std::uint32_t slot) {
     return program.pieces(slot, kSecondary).subspan(1, program.piece_count() - 2);
   };
@@ -365,7 +389,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
     execute(into, kernels(0));
   }));
   IMPRINT_ASSIGN(const Timing chained, device.timer->time(device.repeats, [&](VkCommandBuffer into) {
-    for (std::uint32_t i = 0; i < device.in_a_row; ++i) {  // as a ProgramSequence records its turns
+    for (std::uint32_t i = 0; i < device.in_a_row; ++i) {  // as a ProgramSequence records them
       vk::memory_barrier(f, into, vk::our_writes(vk::kWorkStages), vk::our_accesses(vk::kWorkStages));
       program.encode(into, i % program.slot_count());
     }
@@ -409,7 +433,7 @@ std::string program_suites(bool on_cpu) {
 
 void add_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "measure what runs cost on a device");
+  CLI::App* command = app.add_subcommand("bench", "measure the time of programs and frames on a device");
   command->footer(kColumns);
   std::vector<std::string> names{"all"};
   std::string list = "all";
@@ -422,34 +446,38 @@ void add_bench(CLI::App& app) {
   command->add_option("--json", options->json, "write the results to this file")->type_name("FILE");
   command->add_option("--markdown", options->markdown, "write the medians as a table to this file")
       ->type_name("FILE");
-  command->add_option("--tuning", options->tuning, "a table of imprint tune, for all suites but frame")
+  command->add_option("--tuning", options->tuning, "a table of imprint tune, for all suites except frame")
       ->type_name("FILE");
   command
       ->add_option("--only", options->only,
-                   "only benchmarks whose name contains this, or the one that has it for its name")
+                   "only benchmarks whose name contains this; a whole name means that one alone")
       ->type_name("TEXT");
-  command
-      ->add_option("--warmup", options->repeats.warmup, "runs before measuring, for no longer than --seconds")
+  command->add_option("--warmup", options->repeats.warmup, "runs before measuring, for at most --seconds")
       ->option_text("N=20");
   command->add_option("--repeats", options->repeats.measured, "measured runs, at most 100000")
       ->check(CLI::Range(1u, 100000u))
       ->option_text("N=200");
   command
       ->add_option("--seconds", options->repeats.seconds,
-                   "time for the measured runs of a benchmark, 0.001 to 3600")
-      ->check([](const std::string& text) {
+                   "time for a benchmark's measured runs, 0.001 to 3600")
+      ->check([](const std::string& given) {
         double seconds = 0;
-        return CLI::detail::lexical_cast(text, seconds) && seconds >= 1e-3 && seconds <= 3600
+        return CLI::detail::lexical_cast(given, seconds) && seconds >= 1e-3 && seconds <= 3600
                    ? std::string()
-                   : "'" + text + "' is not within 0.001 to 3600";
+                   : "found '" + given + "', expected 0.001 to 3600";
       })
       ->capture_default_str();
-  command->add_option("--in-a-row", options->in_a_row, "runs that the column chained is of, at most 1000")
+  command
+      ->add_option("--in-a-row", options->in_a_row,
+                   "runs in one command buffer for column chained, at most 1000")
       ->check(CLI::Range(1u, 1000u))
       ->option_text("N=" + std::to_string(kChainedRuns));
   command->add_flag("--list", options->list,
-                    "print the names of what would run, with --device cpu of what would run there, and stop");
-  set_work(*command, [options] { return run_bench(*options); });
+                    "print the names of the benchmarks that would run (on --device), and stop");
+  set_work(*command, [options, command] {
+    options->command = as_given(*command);
+    return run_bench(*options);
+  });
 }
 
 }  // namespace imprint::tools

@@ -1,5 +1,5 @@
-// The floor of a device: what nothing costs, and what dispatches cost that wait for each other, by
-// hand-written Vulkan under no graph at all.
+// The floor of a device: an empty submission, and chains of dependent dispatches, in hand-written Vulkan
+// without any graph.
 
 #include <array>
 #include <string>
@@ -9,8 +9,8 @@
 namespace imprint::tools {
 namespace {
 
-// Each dispatch adds one to the same 64 numbers, so each has to wait for the one before, and the sum proves
-// that all ran.
+// Each dispatch adds one to the same 64 numbers: each must wait for the one before, and the sum proves that
+// all ran.
 constexpr const char* kAddOne = R"(#version 450
 layout(local_size_x = 64) in;
 layout(set = 0, binding = 0) buffer Numbers { uint numbers[]; };
@@ -18,7 +18,7 @@ void main() { numbers[gl_GlobalInvocationID.x] += 1u; }
 )";
 constexpr std::uint64_t kBytes = 64 * sizeof(std::uint32_t);
 
-// The descriptor set that the kernel interface asks for, over one small mapped buffer.
+// The descriptor set of the kernel interface, for one small buffer.
 class AddOne {
  public:
   explicit AddOne(vk::Device& device) : device_(device), f_(device.functions()) {}
@@ -92,7 +92,7 @@ class AddOne {
     }
   }
 
-  // The first number, by a copy and a wait.
+  // Reads the first number: copies it and waits.
   Result<std::uint32_t> read(GpuTimer& timer) {
     IMPRINT_CHECK(timer.time({.warmup = 1, .measured = 1}, [&](VkCommandBuffer commands) {
       VkMemoryBarrier barrier{VK_STRUCTURE_TYPE_MEMORY_BARRIER};

@@ -1,5 +1,5 @@
-// What a game's frame pays for a pet, and for a kennel, that learns or does not: through the plugin's C ABI
-// as a game uses it, at 60 frames a second.
+// What a game's frame pays for a pet or a kennel, with learning on and off: through the plugin's C interface
+// as a game uses it, at 60 frames per second.
 
 #include <imprint/imprint_tools.h>
 
@@ -21,17 +21,15 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint32_t kPetObservations = 28, kCues = 6, kPetActions = 10;  // the pet of samples/pet
 constexpr std::uint32_t kWarmupFrames = 120, kLatencyFrames = 2;
 
-// What a game's frames are like.
+// How the game plays.
 struct Play {
   std::uint32_t pets = 1;
   bool learning = true;
   std::uint32_t frames_per_second = 60, frames = 600;
-  std::uint32_t decision_frames =
-      60;  // between two decisions of a pet, which are a second of the game's time apart
-  std::uint32_t learn_frames = 6;  // between two minibatches
-  bool every = false;  // all frames with work of ours count, not only those with what the row names
-  bool busy = false;   // the thread computes until the next frame rather than sleep: its caches and the
-                       // driver's stay warm
+  std::uint32_t decision_frames = 60;  // between two decisions of a pet: one second of the game's time
+  std::uint32_t learn_frames = 6;      // between two minibatches
+  bool every = false;  // all frames with work of Imprint's count, not only those that the row names
+  bool busy = false;   // the thread computes until the next frame instead of sleeping, so caches stay warm
 };
 
 constexpr const char* kCalls[] = {"frame_begin", "agents", "submit",
@@ -47,7 +45,7 @@ Error abi_error(const imp_api& api, const char* call, imp_result result) {
                     std::string(call) + ": " + api.result_name(result) + ": " + api.last_error());
 }
 
-// Owns the context; a game's worth of calls.
+// Owns the context and makes a game's calls.
 class Yard {
  public:
   Yard(const imp_api& api, const Play& play) : api_(api), play_(play), agents_(play.pets) {}
@@ -91,13 +89,13 @@ class Yard {
     return check("context_warmup", api_.context_warmup(context_, nullptr, nullptr));
   }
 
-  // One frame of the game: every pet decides in turns, at its own moment, and is praised or scolded for it.
-  // When its calls were over: kCalls and the moment before.
+  // One frame of the game: each pet decides at its own moment and is praised or scolded for it. Stores the
+  // times before the calls and after each of kCalls.
   Result<Moments> frame() {
     imp_frame_info info = imp_frame_info_init();
     info.frame = ++frame_;
     info.time_s = static_cast<double>(frame_) / play_.decision_frames;
-    for (float& value : observation_) value = noise_.next();  // what the game knows before it calls
+    for (float& value : observation_) value = noise_.next();  // the game has it before it calls
     Moments moments;
     moments[0] = Clock::now();
     IMPRINT_CHECK(check("frame_begin", api_.frame_begin(context_, &info)));
@@ -131,7 +129,7 @@ class Yard {
   }
 
   Status live(imp_agent agent, std::uint64_t moment, double time_s) {
-    // From when the answer is due, for some frames.
+    // For some frames, from the frame in which the answer is due.
     if ((moment + play_.decision_frames - kLatencyFrames) % play_.decision_frames <= 6) {
       imp_action action = imp_action_init();
       IMPRINT_CHECK(ask(agent, action));
@@ -148,7 +146,7 @@ class Yard {
     return {};
   }
 
-  // Nothing was asked before the pet's first moment.
+  // not_found: the pet has not asked yet.
   Status ask(imp_agent agent, imp_action& action) {
     const imp_result result = api_.agent_act(agent, &action);
     return result == IMP_ERROR_NOT_FOUND ? Status{} : check("agent_act", result);
@@ -177,7 +175,7 @@ Result<BenchResult> run_frames(BenchDevice& device, const std::string& name, con
   Yard yard(*api, play);
   IMPRINT_CHECK(yard.open(device.name));
 
-  // Of frames that did what the row names. A frame's GPU time becomes known some frames later.
+  // Costs of the frames that the row names. A frame's GPU time becomes known some frames later.
   std::vector<double> gpu, wall, cpu;
   std::array<std::vector<double>, std::size(kCalls)> calls;
   struct Cost {
@@ -247,7 +245,7 @@ std::vector<BenchCase> frame_cases() {
                        }});
     }
   }
-  // What a game must be able to rely on: of all frames, dear and cheap.
+  // What a game can rely on: all frames count, cheap and expensive ones.
   for (const std::uint32_t pets : {1u, 64u}) {
     const std::string name =
         "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + "/every";
@@ -255,8 +253,8 @@ std::vector<BenchCase> frame_cases() {
                        return run_frames(device, name, {.pets = pets, .frames = 1800, .every = true});
                      }});
   }
-  // Where caches are what a game leaves of them, and where little but ticks runs, as with the submissions of
-  // suite floor.
+  // With caches as a game leaves them (1,000 frames per second), and with ticks in a row, like the
+  // submissions of suite floor.
   for (const std::uint32_t per_second : {1000u, 4000u}) {
     const Play tick{.frames_per_second = per_second,
                     .frames = 4000,

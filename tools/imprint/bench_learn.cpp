@@ -1,5 +1,5 @@
-// One minibatch step of proximal policy optimisation, forward to Adam, on data that lies on the device: 32
-// observations, two hidden layers that the policy and the value share, 8 actions.
+// One minibatch of proximal policy optimisation, from forward to Adam, with its data on the device: 32
+// observations, two hidden layers shared by policy and value, 8 actions.
 
 #include <string>
 

@@ -1,6 +1,5 @@
 #pragma once
-// Numbers to feed benchmarks with. What they are does not matter to the cost, only that they differ and are
-// the same in every run.
+// Numbers for benchmarks. Their values do not matter for the cost; they differ, and are equal in every run.
 
 #include <cstddef>
 #include <cstdint>

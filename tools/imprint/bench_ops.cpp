@@ -1,5 +1,5 @@
-// Single operations on tensors that lie on the device, each a program of its own: how near the generated
-// kernels come to what the memory gives.
+// Single operations on tensors on the device, each a program of its own: how close the generated kernels come
+// to the hardware's limits.
 
 #include <functional>
 #include <string>
@@ -12,8 +12,8 @@
 namespace imprint::tools {
 namespace {
 
-// An operation of one large operand. `small`: the operand on a device that computes in software, where the
-// large one would take minutes.
+// An operation on one large operand. `small`: the operand on a software device, where the large one would
+// take minutes.
 struct Operation {
   const char* name;
   Shape large, small;
@@ -58,17 +58,17 @@ Result<BenchResult> run_operation(BenchDevice& device, const Operation& operatio
   const Tensor result = operation.apply(x.value());
   if (!result.ok()) return result.error();
   const Variable y = Variable::zeros("y", result.shape());
-  IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), {.name = operation.name,
-                                                                       .updates = {Update::assign(y, result)},
-                                                                       .slots = kChainedRuns}));
+  // A variable of its own, since GCC 13 crashes on this initialiser inside the macro.
+  const ProgramDescription description{
+      .name = operation.name, .updates = {Update::assign(y, result)}, .slots = kChainedRuns};
+  IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), description));
   IMPRINT_ASSIGN(BenchResult measured, measure_program(device, program, name_of(operation, shape)));
   measured.gb_per_s = static_cast<double>(4 * (shape.element_count() + result.shape().element_count())) /
                       measured.gpu_us.median * 1e-3;
   return measured;
 }
 
-// A product of two matrices of n x n, or a convolution of 3 x 3 and its two gradients: what counts is the
-// arithmetic.
+// A product of two n x n matrices, or a 3 x 3 convolution and its two gradients: limited by arithmetic.
 struct Product {
   std::string name;
   Shape left, right;
@@ -86,7 +86,7 @@ Product matmul_of(std::int64_t n) {
           [](const Tensor& left, const Tensor& right) -> Result<Tensor> { return matmul(left, right); }};
 }
 
-// The same of matrices that memory holds as float16, sums in float32.
+// The same with operands stored as float16 and sums in float32.
 Product half_matmul_of(std::int64_t n) {
   Product product = matmul_of(n);
   product.name = "ops/matmul/f16/" + std::to_string(n);
@@ -94,7 +94,7 @@ Product half_matmul_of(std::int64_t n) {
   return product;
 }
 
-// With what follows it in a layer, in the product's own kernel.
+// With the layer's bias and GELU in the product's own kernel.
 Product half_layer_of(std::int64_t n) {
   Product product = half_matmul_of(n);
   product.name = "ops/matmul_bias_gelu/f16/" + std::to_string(n);
@@ -113,7 +113,7 @@ std::vector<Product> convolutions_of(std::int64_t size, std::int64_t batch) {
   const auto convolved = [](const Tensor& x, const Tensor& w) {
     return conv2d(x, w, Tensor(), {.padding = 1});
   };
-  // The gradient of a sum weighted by `g` is what a layer behind would hand back.
+  // The gradient of a sum weighted by `g` is what a following layer would return.
   const auto gradient = [=](const Tensor& x, const Tensor& w, const Tensor& g,
                             const Tensor& target) -> Result<Tensor> {
     IMPRINT_ASSIGN(const std::vector<Tensor> found,

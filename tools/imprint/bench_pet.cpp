@@ -1,6 +1,6 @@
-// One minibatch of the pet's learner (samples, draw, forward, loss, backward, clip, Adam), for one pet and
-// for kennels, of the plugin's own learner. New samples and losses lie on the device, as in suites policy and
-// learn; rows of pet-copied and kennel-copied are the plugin's programs, with both copied.
+// One minibatch of the plugin's feedback learner (samples, draw, forward, loss, backward, clip, Adam), for
+// one pet and for kennels. New samples and losses are on the device, as in suites policy and learn. Rows of
+// pet-copied and kennel-copied are the plugin's programs, which copy both.
 
 #include <algorithm>
 #include <string>
@@ -36,7 +36,7 @@ agent::BrainSpec pet_spec(std::uint32_t pets, std::uint32_t batch) {
   return spec;
 }
 
-// As many new samples as a step takes in, as if the players had been busy.
+// As many new samples as one minibatch takes in: busy players.
 void take_new_samples(const agent::BrainSpec& spec, agent::ReplayState& replay, Noise& noise,
                       std::span<float> values, std::span<std::int32_t> rows) {
   const agent::SampleLayout layout = agent::learner_of(spec).layout(spec);
@@ -54,7 +54,7 @@ void take_new_samples(const agent::BrainSpec& spec, agent::ReplayState& replay, 
   agent::take_samples(spec, replay, {values, rows, {}, {}});
 }
 
-// Every slot brings samples of its own.
+// Each slot has samples of its own.
 Result<BenchResult> run_copied(BenchDevice& device, const std::string& name, const agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const agent::Network network, agent::Network::create(spec));
   IMPRINT_ASSIGN(agent::LearnGraph graph, agent::describe_learning(spec, network));

@@ -1,6 +1,6 @@
 // Inference of a policy of the usual size, built as a user of the library would: 32 observations, two hidden
-// layers of 64, 8 actions. Observations and actions lie on the device, as where a game shares its buffers or
-// a world runs there; rows of policy-copied have them as inputs and outputs.
+// layers of 64, 8 actions. Observations and actions are on the device, as when a game shares its buffers or a
+// world runs there. Rows of policy-copied have them as inputs and outputs.
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
-// Learning in copies of a world that lie on the device: a run is a rollout and its whole update, in one
-// submit. Rows below a row are its parts alone; the last two are all of a learner's life, with the world on
-// the device and on the processor.
+// Learning in copies of a world on the device: a run is a rollout and its whole update, in one submit. Rows
+// below a row are its parts. The last two are a learner's whole life, with the world on the device and on the
+// CPU.
 
 #include <memory>
 #include <string>
@@ -21,13 +21,13 @@ const World kWorlds[] = {{"worlds/cartpole/n8", trials::zoo_cart_pole},
                          {"worlds/pendulum/n4096", trials::large_crowd_pendulum}};
 
 void set_rates(const ProgramSequence& sequence, Program& program) {
-  if (program.input_bytes(0, 0).empty()) return;  // no part of it learns
+  if (program.input_bytes(0, 0).empty()) return;  // no part learns
   for (std::uint32_t slot = 0; slot < sequence.slots; ++slot)
     for (const auto& [index, rate] : {std::pair{0u, 1e-3f}, std::pair{1u, 0.2f}})
       *reinterpret_cast<float*>(program.input_bytes(slot, index).data()) = rate;
 }
 
-// part: of the rollout and the update's parts; -1: all.
+// part: index among the rollout and the update's parts; -1: all.
 Result<BenchResult> run_world(BenchDevice& device, const trials::Setting& setting, const std::string& name,
                               int part) {
   const nn::PpoOptions options = trials::resident_options(setting, 1);
@@ -60,8 +60,8 @@ Result<BenchResult> run_world(BenchDevice& device, const trials::Setting& settin
   return result;
 }
 
-// Wall time of learning from the first step to the last, compiling left out, with rl-zoo's settings. A sample
-// is all of it, with a seed of its own; tools/learning ppo shows what is learned.
+// Wall time of learning from the first step to the last, without compiling, with rl-zoo's settings. A sample
+// is one whole run with a seed of its own. tools/learning ppo shows what is learned.
 Result<BenchResult> run_to_the_end(BenchDevice& device, decltype(&trials::make_trial) make,
                                    const std::string& name) {
   trials::Setting setting = trials::zoo_cart_pole();

@@ -3,10 +3,11 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "compute/base/shallow_json.h"
+#include "compute/base/json.h"
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "plugin/agent/validate.h"
 #include "plugin/include/imprint/imprint.h"
@@ -14,7 +15,9 @@
 namespace imprint::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kMostBytes = 4 << 20;  // a list of brains with every scale has far fewer
 
 // What was expected where a value does not fit; empty when it was taken.
 using Taker = std::function<std::string(const Json& value)>;
@@ -196,9 +199,9 @@ Result<BrainFile> parse_brain(const std::string& file, const Json& json) {
   for (const auto& [key, value] : json.items()) {
     if (is_learner(key)) continue;
     const auto field = fields.find(key);
-    if (field == fields.end()) return refuse("imp_brain_desc has no field '" + key + "'");
+    if (field == fields.end()) return refuse("imp_brain_desc has no field " + quote(key));
     if (const std::string expected = field->second(value); !expected.empty())
-      return refuse(key + " is " + value.dump() + "; expected " + expected);
+      return refuse(text(key, ": found ", clipped(value.dump()), ", expected ", expected));
   }
   const std::string learner = agent::learner_name(brain.spec.learner);
   const Takers options = options_of(brain.spec.learner, brain.spec);
@@ -221,8 +224,14 @@ Result<BrainFile> parse_brain(const std::string& file, const Json& json) {
 }  // namespace
 
 Result<std::vector<BrainFile>> load_brains(const std::string& file) {
-  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file, 64 << 20));
-  const Json json = parse_shallow_json<Json>({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file, kMostBytes));
+  return parse_brains(file, bytes);
+}
+
+Result<std::vector<BrainFile>> parse_brains(const std::string& file, std::span<const std::byte> bytes) {
+  const auto parsed = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!parsed) return make_error(parsed.error().code, text("'", file, "': ", parsed.error().message));
+  const Json& json = *parsed;
   std::vector<BrainFile> brains;
   if (!json.is_array()) {
     IMPRINT_ASSIGN(BrainFile brain, parse_brain(file, json));

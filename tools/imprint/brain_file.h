@@ -10,7 +10,9 @@
 //    "observations": [64, 28],      the shape of the tensor that agents observe in place, if they do
 //    "actions": true}               whether answers are written to a tensor
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,8 +28,12 @@ struct BrainFile {
   bool actions = false;
 };
 
-// Errors: not_found, io; corrupt_file (no JSON, an unknown field, a value of the wrong kind), with the file,
-// the brain and the field; and those of agent::validate.
+// Bounds for n bytes: n <= 4 MiB; time O(n log n); memory 64 n + 1 MiB (compute/base/json.h).
+// Errors: not_found, io; corrupt_file (no JSON, an unknown field, a value of the wrong kind), with the file
+// and the field; and those of agent::validate.
 Result<std::vector<BrainFile>> load_brains(const std::string& file);
+
+// The same for bytes. file: for messages.
+Result<std::vector<BrainFile>> parse_brains(const std::string& file, std::span<const std::byte> bytes);
 
 }  // namespace imprint::tools

@@ -6,6 +6,10 @@
 
 namespace imprint::tools {
 
+namespace {
+constexpr std::uint64_t kCpuMemoryCap = std::uint64_t{4} << 30;  // against files that ask for all there is
+}  // namespace
+
 Result<Computer> Computer::open(const std::string& device, const std::string& kernels) {
   Computer computer;
   vk::DeviceOptions options;
@@ -16,7 +20,7 @@ Result<Computer> Computer::open(const std::string& device, const std::string& ke
     options.kernels = std::move(*archive);
   }
   if (bridge::names_cpu(device)) {
-    computer.runtime_ = Runtime::create_on_cpu();
+    computer.runtime_ = Runtime::create_on_cpu({}, kCpuMemoryCap);
     computer.session_ = std::make_unique<Session>(*computer.runtime_);
     return computer;
   }
@@ -33,8 +37,9 @@ std::string Computer::driver() const {
 
 Result<vk::CapabilityProfile> device_profile(const std::string& device) {
   if (bridge::names_cpu(device))
-    return make_error(ErrorCode::unsupported,
-                      "device 'cpu' has no kernels of Vulkan's: its own are part of the library");
+    return make_error(
+        ErrorCode::unsupported,
+        "device: found 'cpu', expected a Vulkan device. The CPU's kernels are part of the library.");
   IMPRINT_ASSIGN(Computer computer, Computer::open(device));
   return vk::CapabilityProfile::of(computer.standalone().context().device().capabilities(), false);
 }

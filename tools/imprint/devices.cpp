@@ -1,4 +1,4 @@
-// imprint devices: what is there, and what Imprint would use of it.
+// imprint devices: lists devices, and what Imprint would use of each.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -58,7 +58,7 @@ constexpr Feature kFeatures[] = {
     {"debug_utils", &vk::Capabilities::debug_utils},
     {"pipeline_creation_cache_control", &vk::Capabilities::pipeline_creation_cache_control}};
 
-// What products of float16 run on here.
+// Which matrix units serve products of float16 here.
 std::string matrix_units_text(const vk::Capabilities& has) {
   const vk::CapabilityProfile profile = vk::CapabilityProfile::of(has, false).as_compiled_here();
   const FusionOptions options = fusion_options(profile);
@@ -118,7 +118,7 @@ void print(const bridge::PhysicalDeviceSummary& device) {
   std::printf("   matrix units: %s\n", matrix_units_text(has).c_str());
 }
 
-// What there always is, listed behind the Vulkan devices, of which there may be none.
+// Vulkan devices, of which there may be none, and then the CPU, which is always there.
 Status list(bool as_json) {
   auto found = bridge::list_devices();
   if (!found && found.error().code != ErrorCode::not_found) return found.error();
@@ -128,13 +128,12 @@ Status list(bool as_json) {
   if (as_json) {
     Json all = Json::array();
     for (const auto& device : devices) all.push_back(to_json(device));
-    all.push_back(
-        {{"index", "cpu"}, {"name", "CPU"}, {"driver", cpu::kernels().name}, {"kind", "processor"}});
+    all.push_back({{"index", "cpu"}, {"name", "CPU"}, {"driver", cpu::kernels().name}, {"kind", "CPU"}});
     std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return {};
   }
   for (const auto& device : devices) print(device);
-  std::printf("cpu  the processor without Vulkan, %s kernels on the calling thread\n", cpu::kernels().name);
+  std::printf("cpu  the CPU without Vulkan: %s kernels on the calling thread\n", cpu::kernels().name);
   return {};
 }
 
@@ -142,8 +141,7 @@ struct Profile {
   std::string file, device;
 };
 
-// With everything enabled that Imprint would use: a game that enables less takes the fields out that it
-// lacks.
+// The profile has every feature that Imprint would use. A game that enables fewer removes those fields.
 Status write_profile(const Profile& wanted) {
   IMPRINT_CHECK(check_replaceable(wanted.file));
   IMPRINT_ASSIGN(const vk::CapabilityProfile profile, device_profile(wanted.device));
@@ -156,14 +154,13 @@ Status write_profile(const Profile& wanted) {
 }  // namespace
 
 void add_devices(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "devices", "list Vulkan devices and what Imprint would use of each, and the processor");
+  CLI::App* command =
+      app.add_subcommand("devices", "list Vulkan devices and what Imprint would use of each, and the CPU");
   auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "print a JSON list");
   auto profile = std::make_shared<Profile>();
-  CLI::Option* file =
-      command->add_option("--profile", profile->file,
-                          "write what kernels are written for on one of them, for imprint bake, instead");
+  CLI::Option* file = command->add_option(
+      "--profile", profile->file, "write the profile of one device to this file instead, for imprint bake");
   file->type_name("FILE.json");
   command->add_option("--device", profile->device, kDeviceHelp)->type_name("DEVICE")->needs(file);
   set_work(*command, [as_json, profile, file] {

@@ -1,4 +1,4 @@
-// imprint explain: the schedule of a program, and what each of its dispatches costs at the least.
+// imprint explain: a program's schedule, and a lower bound of each dispatch's time.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "compute/base/text.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/explain_floors.h"
 #include "tools/imprint/workloads.h"
@@ -34,8 +35,8 @@ Result<BenchCase> find_program(const std::string& asked, bool on_cpu) {
   if (!found && found.error().code == ErrorCode::not_found)
     return make_error(
         ErrorCode::not_found,
-        "'" + asked + "' is neither an ONNX file (MODEL.onnx) nor one of the programs, the rows of suites " +
-            program_suites(on_cpu) + ", see imprint bench --list");
+        text("program: found '", asked, "', expected an ONNX file (MODEL.onnx) or a program of suites ",
+             program_suites(on_cpu), ". See imprint bench --list."));
   if (!found) return found.error();
   if (found->size() > 1)
     std::printf("%zu programs have '%s' in their names; this is the first\n", found->size(), asked.c_str());
@@ -66,7 +67,7 @@ std::string short_number(double number) {
   return text;
 }
 
-// Which variant was taken and why, and what else there was.
+// The chosen variant, the reason, and the other variants.
 void print_choice(const VariantChoice& choice) {
   std::string others;
   for (const std::string& variant : choice.variants)
@@ -128,9 +129,10 @@ void print_table(const Explained& explained, const BenchDevice& device, const Ex
       short_number(static_cast<double>(stats.unplanned_bytes)).c_str());
   if (figures.launch_us > 0)
     std::printf(
-        "The floor of a dispatch is its launch, and what takes longer of its bytes and its arithmetic: %.2f "
-        "us, %.0f GB/s, %.2f TFLOP/s here.\n"
-        "What a cache holds takes less than its bytes say.\n",
+        "The floor of a dispatch is its launch plus the longer of bytes and arithmetic. This device: %.2f "
+        "us, "
+        "%.0f GB/s, %.2f TFLOP/s.\n"
+        "Bytes in a cache take less time.\n",
         figures.launch_us, figures.gb_per_s, figures.tflop_per_s);
   double total = 0;
   for (const ScheduleFigures& part : explained.parts) {
@@ -198,7 +200,7 @@ Status write_json(const Explained& explained, const BenchDevice& device, const E
   std::ofstream file(options.json);
   file << json.dump(2) << "\n";
   file.close();
-  return file ? Status() : make_error(ErrorCode::io, "cannot write " + options.json);
+  return file ? Status() : make_error(ErrorCode::io, text("cannot write '", options.json, "'"));
 }
 
 Result<Explained> compile(BenchDevice& device, const ExplainOptions& options) {
@@ -225,29 +227,29 @@ Status explain(ExplainOptions& options) {
 
 void add_explain(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "explain", "show what a program becomes on a device, and what that costs at the least");
+      "explain", "show a program's kernels and barriers on a device, and a lower bound of their time");
   auto options = std::make_shared<ExplainOptions>();
   command->add_option("program", options->program, std::string("an ONNX file, or ") + kWorkloadHelp)
       ->required()
       ->type_name("PROGRAM");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option("--batch", options->batch, "rows of a model's open extents")
+  command->add_option("--batch", options->batch, "size of a model's open dimensions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
       ->option_text("N=1");
   command->add_option("--tuning", options->tuning, "a table of imprint tune")->type_name("FILE");
-  command->add_flag("--glsl", options->glsl, "the generated text of each dispatch too");
-  command->add_option("--json", options->json, "write the figures to this file too")->type_name("FILE");
+  command->add_flag("--glsl", options->glsl, "also print the GLSL of each dispatch");
+  command->add_option("--json", options->json, "also write the figures to this file")->type_name("FILE");
   command
       ->add_option("--launch-us", options->figures.launch_us,
-                   "of a dispatch that waits for the one before; measured unless given")
+                   "launch time of a dependent dispatch; measured by default")
       ->check(CLI::Range(1e-6, 1e9))
       ->option_text("NUMBER");
-  command->add_option("--gb-per-s", options->figures.gb_per_s, "of memory; measured unless given")
+  command->add_option("--gb-per-s", options->figures.gb_per_s, "memory bandwidth; measured by default")
       ->check(CLI::Range(1e-6, 1e9))
       ->option_text("NUMBER");
   command
       ->add_option("--tflop-per-s", options->figures.tflop_per_s,
-                   "of float32 multiply-adds; measured unless given")
+                   "float32 multiply-adds; measured by default")
       ->check(CLI::Range(1e-6, 1e9))
       ->option_text("NUMBER");
   set_work(*command, [options] { return explain(*options); });

@@ -7,14 +7,14 @@
 namespace imprint::tools {
 namespace {
 
-// Of one run of the function on a vector of zeros, by its dispatches alone.
+// GPU time of one run of the function on a vector of zeros.
 Result<double> run_us(BenchDevice& device, std::int64_t count,
                       const std::function<Tensor(const Tensor&)>& function) {
   const Variable x = Variable::zeros("x", {count}), y = Variable::zeros("y", {count});
-  IMPRINT_ASSIGN(
-      Program program,
-      Program::compile(device.runtime(),
-                       {.name = "floor", .updates = {Update::assign(y, function(x.value()))}, .slots = 1}));
+  // A variable of its own, since GCC 13 crashes on this initialiser inside the macro.
+  const ProgramDescription description{
+      .name = "floor", .updates = {Update::assign(y, function(x.value()))}, .slots = 1};
+  IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
   IMPRINT_ASSIGN(const BenchResult result, measure_program(device, program, "floor"));
   return result.gpu_us.median;
 }

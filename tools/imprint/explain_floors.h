@@ -1,6 +1,5 @@
 #pragma once
-// What a device needs for a dispatch, for bytes and for arithmetic at the least, and what a schedule
-// therefore cannot beat.
+// Launch cost, bandwidth and arithmetic of a device, and the lower bound that they give a schedule.
 
 #include "compute/base/result.h"
 #include "compute/program/schedule_figures.h"
@@ -9,16 +8,15 @@
 namespace imprint::tools {
 
 struct DeviceFigures {
-  double launch_us = 0;    // from one dispatch to the next that waits for it
-  double gb_per_s = 0;     // of memory, read and written side by side
+  double launch_us = 0;    // of a dependent dispatch
+  double gb_per_s = 0;     // of memory, reads and writes together
   double tflop_per_s = 0;  // of float32 multiply-adds
 };
 
-// Measures what is left at 0: the launch by suite floor, the rest by generated kernels that do nothing else.
-// Not on the processor.
+// Measures the fields that are 0: the launch by suite floor, the others by generated kernels. Not on the CPU.
 Status measure_figures(BenchDevice& device, DeviceFigures& figures);
 
-// Microseconds. A dispatch can take no less than its launch and the longer of the other two.
+// Microseconds. A dispatch takes at least its launch plus the longer of the other two.
 struct Floor {
   double launch_us = 0, bytes_us = 0, arithmetic_us = 0;
   double total_us() const { return launch_us + (bytes_us > arithmetic_us ? bytes_us : arithmetic_us); }

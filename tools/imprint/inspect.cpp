@@ -1,4 +1,4 @@
-// imprint inspect: what a model takes, gives and is made of, and everything in it that Imprint cannot run.
+// imprint inspect: a model's inputs, outputs and operators, and what in it Imprint cannot run.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -30,8 +30,8 @@ Parameters parameters_of(const onnx::Model& model) {
   return out;
 }
 
-// Some things show only when shapes are known, so the model is imported once with every free dimension at 1.
-// Empty when it runs.
+// Why the model cannot run; empty when it can. Some faults show only with known shapes, so the model is
+// imported once with every free dimension at 1.
 std::string problem_of(const onnx::Model& model) {
   const auto shapes = shapes_with_free_dimensions(model, 1);
   if (!shapes) return shapes.error().message;
@@ -132,7 +132,7 @@ Status inspect(const std::string& path, bool as_json) {
 
 void add_inspect(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "inspect", "print a model's inputs, outputs, operators and parameters, and all that is not supported");
+      "inspect", "print a model's inputs, outputs, operators and parameters, and what is not supported");
   auto path = std::make_shared<std::string>();
   auto as_json = std::make_shared<bool>(false);
   command->add_option("model", *path, "an ONNX file")->required()->type_name("MODEL.onnx");

@@ -1,10 +1,12 @@
-// The command line: runs and looks into models, lists devices, bakes kernels, measures.
+// The command line: runs and inspects models, lists devices, bakes kernels, measures.
 // Exit status: 0 done; 1 the work failed; 2 the command line is wrong.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <new>
 
+#include "compute/base/text.h"
 #include "imprint/version.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/commands.h"
@@ -26,10 +28,10 @@ Status check_writable(const std::string& file) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   std::error_code error;
   if (!folder.empty() && !std::filesystem::is_directory(folder, error))
-    return make_error(ErrorCode::not_found,
-                      "cannot write '" + file + "': there is no folder '" + folder.string() + "'");
+    return make_error(ErrorCode::not_found, text("cannot write '", file, "': there is no folder '",
+                                                 folder.string(), "'. Create it."));
   if (std::filesystem::is_directory(file, error))
-    return make_error(ErrorCode::io, "cannot write '" + file + "': it is a folder");
+    return make_error(ErrorCode::io, text("cannot write '", file, "': it is a folder. Name a file."));
   return {};
 }
 
@@ -42,20 +44,20 @@ std::string commands_of(const CLI::App& app) {
   return names;
 }
 
-// One line that names what is wrong. CLI11 misses what is required before it looks at what it did not expect,
-// and the latter is often why.
+// One line that names the fault. CLI11 reports a missing argument before an unknown one, which is often the
+// cause.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> before = app.remaining(), all = app.remaining(true);
   const bool in_command = before.empty() && !app.get_subcommands().empty();
   const std::string name = in_command ? "imprint " + app.get_subcommands().front()->get_name() : "imprint";
-  const std::string help = ": see " + name + " --help";
+  const std::string help = text(". See ", name, " --help.");
   if (!all.empty() && all.front().starts_with("-"))
-    return name + ": there is no option '" + all.front() + "'" + help;
+    return text(name, ": there is no option '", all.front(), "'", help);
   if (!before.empty())
-    return name + ": there is no command '" + before.front() + "': the commands are " + commands_of(app);
-  if (!in_command) return name + ": what to do is missing: the commands are " + commands_of(app) + help;
-  if (!all.empty()) return name + ": '" + all.front() + "' is one argument too many" + help;
-  return name + ": " + error.what() + help;
+    return text(name, ": command: found '", before.front(), "', expected one of ", commands_of(app), ".");
+  if (!in_command) return text(name, ": command: found none, expected one of ", commands_of(app), help);
+  if (!all.empty()) return text(name, ": found '", all.front(), "', expected no further argument", help);
+  return text(name, ": ", error.what(), help);
 }
 
 }  // namespace
@@ -74,8 +76,8 @@ int main(int argc, char** argv) {
   imprint::tools::add_bench(app);
   imprint::tools::add_explain(app);
   imprint::tools::add_tune(app);
-  app.footer(  // last, as commands would take it over
-      "Each command explains itself: imprint COMMAND --help. Exit status: 0 done, 1 the work failed, 2 the "
+  app.footer(  // last, or the commands would inherit it
+      "Help for a command: imprint COMMAND --help. Exit status: 0 = done, 1 = the work failed, 2 = the "
       "command line is wrong.");
   try {
     app.parse(argc, argv);
@@ -85,6 +87,9 @@ int main(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // help and version
     std::fprintf(stderr, "%s\n", imprint::tools::complaint(app, error).c_str());
     return 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "imprint: out of memory. Close other programs, or give smaller files or sizes.\n");
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "imprint: %s\n", error.what());
     return 1;

@@ -1,9 +1,10 @@
-// imprint run: a model's outputs for given inputs, computed on a device.
+// imprint run: computes a model's outputs for given inputs on a device.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
+#include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/file.h"
 #include "compute/model/onnx_import.h"
@@ -22,7 +23,7 @@ struct RunOptions {
   bool explain = false, mixed = false;
 };
 
-// Under the input's name, or as reference files spell it, "in.NAME".
+// Looks for the input's name, and for "in.NAME" as reference files spell it.
 const safetensors::Array* find_input(const safetensors::File& file, const std::string& name) {
   for (const std::string& key : {name, "in." + name})
     if (const auto found = file.arrays.find(key); found != file.arrays.end()) return &found->second;
@@ -36,11 +37,11 @@ Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedVa
   const DType dtype = input.tensor.dtype();
   if (given_float != (dtype == DType::float32))
     return make_error(ErrorCode::dtype_mismatch,
-                      "input '" + input.name + "' is " + onnx::element_type_name(input.type) +
-                          ", the given tensor is " + std::string(safetensors::type_name(array.type)));
+                      text("input '", input.name, "': found ", safetensors::type_name(array.type),
+                           ", expected ", onnx::element_type_name(input.type)));
   if (dtype == DType::float32) return HostTensor::from(array.floats(), array.shape);
   auto ints = array.ints();
-  if (!ints) return make_error(ints.error().code, "input '" + input.name + "': " + ints.error().message);
+  if (!ints) return make_error(ints.error().code, text("input '", input.name, "': ", ints.error().message));
   HostTensor tensor = HostTensor::from_ints(std::move(*ints), array.shape);
   if (dtype == DType::boolean) {
     tensor.dtype = DType::boolean;
@@ -49,8 +50,7 @@ Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedVa
   return tensor;
 }
 
-// As it was computed: float32, bool, and int32 where the model declares that; all other whole numbers as
-// int64, which holds them.
+// float32 and bool as computed; int32 if the model declares it; other whole numbers as int64.
 safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   if (tensor.dtype == DType::float32) return safetensors::Array::of(tensor.floats, tensor.shape);
   if (tensor.dtype == DType::boolean) return safetensors::Array::of_bools(tensor.ints, tensor.shape);
@@ -69,16 +69,16 @@ Status run(const RunOptions& options) {
       shapes.emplace(input.name, array->shape);
   for (const onnx::ValueInfo& input : model_inputs(model)) {
     if (shapes.contains(input.name)) continue;
-    return make_error(ErrorCode::not_found, "'" + options.input + "' lacks input '" + input.name + "' " +
-                                                input.shape_text() + ": " +
-                                                given.find(input.name).error().message);
+    return make_error(ErrorCode::not_found,
+                      text("'", options.input, "' lacks input '", input.name, "' ", input.shape_text(), ": ",
+                           given.find(input.name).error().message));
   }
   IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(model, shapes));
   for (const ImportedValue& output : imported.outputs)
     if (!is_utf8(output.name))
-      return make_error(ErrorCode::unsupported,
-                        "the model's output '" + output.name +
-                            "' has a name that is not UTF-8, which a safetensors file cannot hold");
+      return make_error(ErrorCode::unsupported, text("output '", output.name,
+                                                     "': found a name that is not UTF-8, expected UTF-8, "
+                                                     "which a safetensors file needs"));
   for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   std::vector<HostTensor> inputs;
   for (const ImportedValue& input : imported.inputs) {
@@ -115,10 +115,10 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "run a model on a device");
   auto options = std::make_shared<RunOptions>();
   command->add_option("model", options->model, "an ONNX file")->required()->type_name("MODEL.onnx");
-  command->add_option("--input", options->input, "tensors under the names of the model's inputs")
+  command->add_option("--input", options->input, "a file of tensors with the names of the model's inputs")
       ->required()
       ->type_name("IN.safetensors");
-  command->add_option("--output", options->output, "where the outputs go, under their names")
+  command->add_option("--output", options->output, "the file for the outputs, with their names")
       ->required()
       ->type_name("OUT.safetensors");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
@@ -130,8 +130,8 @@ void add_run(CLI::App& app) {
       ->option_text("TYPE=float32");
   command
       ->add_option("--kernels", options->kernels,
-                   "compiled kernels that imprint bake wrote; what is not among them is compiled, where "
-                   "there is a compiler")
+                   "an archive of imprint bake; kernels that it lacks are compiled, if this build has a "
+                   "compiler")
       ->type_name("FILE");
   command->add_flag("--explain", options->explain,
                     "print the schedule: dispatches, kernels, shapes, barriers");

@@ -1,4 +1,4 @@
-// imprint tune: measures which variants of kernels are the fastest on a device, and writes them into a table.
+// imprint tune: measures which kernel variants are fastest on a device, and writes them into a table.
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/tuning/tuner.h"
 #include "compute/tuning/tuning_table.h"
@@ -25,7 +26,7 @@ struct TuneOptions {
   bool again = false;
 };
 
-// A line a variant, under a line a kernel; the last one that is faster than the cost model's will be in the
+// One line per variant, under one line per kernel. The fastest that beats the cost model's goes into the
 // table.
 bool print_step(const TuningStep& step, std::string& kernel) {
   if (step.us == 0) return true;
@@ -42,7 +43,7 @@ bool print_step(const TuningStep& step, std::string& kernel) {
   return true;
 }
 
-// What the file has of other devices, and of this one.
+// Reads the file's tables: its text, and what it knows of this device.
 Status read_table(const TuneOptions& options, const vk::Capabilities& device, std::string& text,
                   VariantTable& known) {
   if (!std::filesystem::exists(options.table)) return {};
@@ -57,7 +58,7 @@ Status read_table(const TuneOptions& options, const vk::Capabilities& device, st
 Status tune(const TuneOptions& options) {
   if (options.models.empty() && options.workloads.empty())
     return make_error(ErrorCode::invalid_argument,
-                      "nothing to measure: name models, or programs with --workload");
+                      "found nothing to measure. Name models, or programs with --workload.");
   IMPRINT_CHECK(check_writable(options.table));
   std::vector<BenchCase> cases;
   for (const std::string& asked : options.workloads) {
@@ -67,7 +68,8 @@ Status tune(const TuneOptions& options) {
   BenchDevice device{.name = options.device};
   IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
   if (device.computer.on_cpu())
-    return make_error(ErrorCode::unsupported, "the processor's kernels have no variants");
+    return make_error(ErrorCode::unsupported,
+                      "device: found 'cpu', whose kernels have no variants, expected a Vulkan device.");
   const vk::Capabilities& capabilities = device.context().device().capabilities();
   std::string before, kernel;
   VariantTable known;
@@ -81,7 +83,7 @@ Status tune(const TuneOptions& options) {
 
   std::printf("%s, %s; microseconds of a run of the whole program\n", device.computer.name().c_str(),
               device.computer.driver().c_str());
-  // After each program, so that who has had enough loses one.
+  // After each program: a user who stops loses one.
   const auto save = [&]() -> Status {
     IMPRINT_ASSIGN(const std::string text, write_tuning_tables(tuner->table(), capabilities, before));
     return write_file_atomic(options.table, std::as_bytes(std::span(text)));
@@ -121,8 +123,7 @@ Status tune(const TuneOptions& options) {
   std::printf("\n%u programs, %u kernels measured in %u variants, %llu runs; %zu kernels new in the table\n",
               stats.programs, stats.kernels, stats.variants, static_cast<unsigned long long>(stats.runs),
               changed);
-  if (failed > 0)
-    return make_error(ErrorCode::internal, std::to_string(failed) + " programs failed: see above");
+  if (failed > 0) return make_error(ErrorCode::internal, text(failed, " programs failed, see above"));
   return {};
 }
 
@@ -130,36 +131,37 @@ Status tune(const TuneOptions& options) {
 
 void add_tune(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
-      "tune", "measure which variants of kernels are the fastest on a device, and write them into a table");
+      "tune", "measure which kernel variants are fastest on a device, and write them into a table");
   command->footer(
-      "Each program is run in every variant that the cost model thinks worth a try, on zeros; what saves "
-      "less than 2 % stays as the cost model has it.\n"
-      "The table is written after each program: to stop is to lose the one under way. It holds each device "
-      "and driver that it was "
-      "written on: run this on each, with one file. imprint bench and explain take it with --tuning, a game "
-      "with imp_tools_api::tuning_set.");
+      "Runs each program on zeros, in every variant that the cost model finds promising. A variant that "
+      "saves "
+      "less than 2 % is not used.\n"
+      "The table is written after each program, so stopping loses one program at most. One file holds the "
+      "tables "
+      "of many devices and drivers: run this on each. Use it with imprint bench and explain --tuning, or in "
+      "a game "
+      "with tuning_set.");
   auto options = std::make_shared<TuneOptions>();
   command->add_option("models", options->models, "ONNX files")->type_name("MODEL.onnx");
   command->add_option("--workload", options->workloads, kWorkloadHelp)->type_name("NAME");
   command
       ->add_option("--table", options->table,
-                   "the file; kernels that it knows on this device are not measured again")
+                   "the file; kernels that it has for this device are not measured again")
       ->type_name("FILE")
       ->required();
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option("--batch", options->batch, "rows of a model's open extents")
+  command->add_option("--batch", options->batch, "size of a model's open dimensions")
       ->check(CLI::Range(1, 1 << 30))
       ->option_text("N=1");
   command
-      ->add_option(
-          "--seconds", options->seconds,
-          "of measuring, compiling included, after which what is not measured is left to the cost model")
+      ->add_option("--seconds", options->seconds,
+                   "time for measuring and compiling; then the cost model decides the rest")
       ->check(CLI::Range(0.1, 1e5))
       ->option_text("S=300");
-  command->add_option("--runs", options->runs, "of each variant, of which the fastest counts")
+  command->add_option("--runs", options->runs, "runs of each variant; the fastest counts")
       ->check(CLI::Range(1u, 1000u))
       ->option_text("N=5");
-  command->add_flag("--again", options->again, "measure what the table knows too");
+  command->add_flag("--again", options->again, "also measure what the table has");
   set_work(*command, [options] { return tune(*options); });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/tuning/tuning_table.h"
 
@@ -38,18 +39,16 @@ Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_
   std::vector<BenchCase> cases = program_cases(on_cpu);
   std::erase_if(cases, [&](const BenchCase& one) { return !is_meant(asked, one.name); });
   if (!cases.empty()) return cases;
-  const std::string known = "the rows of suites " + program_suites(on_cpu) + ", see imprint bench --list";
+  const std::string known =
+      text("a program of suites ", program_suites(on_cpu), ". See imprint bench --list.");
   if (on_cpu && are_meant(asked, program_cases()))
-    return make_error(
-        ErrorCode::unsupported,
-        "'" + asked + "' needs a Vulkan device, and --device cpu is none; programs of the processor are " +
-            known);
+    return make_error(ErrorCode::unsupported,
+                      text("program: found '", asked, "', which needs a Vulkan device, expected ", known));
   if (are_meant(asked, cases_without_program()))
     return make_error(
         ErrorCode::unsupported,
-        "'" + asked + "' has no program of its own, as no row of suites floor and frame has; programs are " +
-            known);
-  return make_error(ErrorCode::not_found, "'" + asked + "' is none of the programs, " + known);
+        text("program: found '", asked, "', a benchmark without a program of its own, expected ", known));
+  return make_error(ErrorCode::not_found, text("program: found '", asked, "', expected ", known));
 }
 
 Status look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look) {
@@ -67,7 +66,7 @@ Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& 
   for (const onnx::ValueInfo& input : model_inputs(model)) {
     if (!input.shape)
       return make_error(ErrorCode::unsupported,
-                        "'" + name + "': input '" + input.name + "' has no shape to make a program for");
+                        text("'", name, "': input '", input.name, "': found no shape, expected one."));
     Shape shape;
     for (const onnx::Dimension& dimension : *input.shape) shape.append(dimension.value.value_or(batch));
     shapes.emplace(input.name, shape);
@@ -85,12 +84,13 @@ Result<Program> compile_model(Runtime& runtime, const std::string& file, std::in
 
 Status use_tuning_file(Computer& computer, const std::string& file) {
   if (computer.on_cpu())
-    return make_error(ErrorCode::unsupported,
-                      "the processor's kernels have no variants: leave '" + file + "' away");
+    return make_error(
+        ErrorCode::unsupported,
+        text("tuning: found '", file, "' on the CPU, whose kernels have no variants. Remove it."));
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  auto table = read_tuning_tables(text, computer.standalone().context().device().capabilities());
-  if (!table) return make_error(table.error().code, "'" + file + "': " + table.error().message);
+  const std::string_view json(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  auto table = read_tuning_tables(json, computer.standalone().context().device().capabilities());
+  if (!table) return make_error(table.error().code, text("'", file, "': ", table.error().message));
   computer.runtime().set_variants(std::make_shared<const VariantTable>(std::move(*table)));
   return {};
 }

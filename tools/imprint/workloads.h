@@ -1,5 +1,5 @@
 #pragma once
-// What a command line names to be compiled: programs of the benchmarks, and ONNX files.
+// What a command line can name for compiling: programs of the benchmarks, and ONNX files.
 
 #include <cstdint>
 #include <string>
@@ -13,24 +13,24 @@
 namespace imprint::tools {
 
 inline constexpr const char* kWorkloadHelp =
-    "a program of imprint bench --list (no row of floor or frame is one) by some of its name: policy, "
+    "a program of imprint bench --list (except suites floor and frame), by part of its name: policy, "
     "ppo/h64/b256, pet/b32";
 
-// Those whose names have all pieces of the asked one, in order: ppo/h64/b256 is learn/ppo/h64/f32/b256.
-// on_cpu: those that the processor runs. Errors: unsupported (such rows have no program of their own, or need
-// a Vulkan device), not_found.
+// Programs whose names have all pieces of `asked`, in order: ppo/h64/b256 matches learn/ppo/h64/f32/b256.
+// on_cpu: only those that run on the CPU. Errors: unsupported (a benchmark without a program of its own, or
+// one that needs a Vulkan device), not_found.
 Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_cpu = false);
 
-// Compiles the case's program, looks at it and runs nothing.
+// Compiles the benchmark's program and hands it to `look`; runs nothing.
 Status look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look);
 
-// batch: what the model's open extents become. name: of the model in errors: unsupported (an input without a
-// shape), and those of import_onnx.
+// batch: size of the model's open dimensions. name: of the model, for errors. Errors: unsupported (an input
+// without a shape), those of import_onnx.
 Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& name, std::int64_t batch);
 Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch);
 
-// Takes the tables of this device from a file, for what is compiled from now on. Errors: not_found, and those
-// of read_tuning_tables.
+// Uses this device's table from a file for everything compiled from now on. Errors: not_found, those of
+// read_tuning_tables.
 Status use_tuning_file(Computer& computer, const std::string& file);
 
 }  // namespace imprint::tools

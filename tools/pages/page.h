@@ -32,6 +32,7 @@ struct Page {
 
 std::string read(const std::filesystem::path& file);
 std::vector<std::string> lines_of(std::string_view text);
+std::string_view trimmed(std::string_view text);  // without spaces and tabs around it
 
 // All .md files of the tree but those of build folders, in the order of their paths.
 std::vector<Page> read_pages(const std::filesystem::path& root);

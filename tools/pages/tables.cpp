@@ -48,12 +48,6 @@ struct Wanted {
   std::vector<std::string> rows, columns;
 };
 
-std::string_view trimmed(std::string_view part) {
-  const auto first = part.find_first_not_of(' ');
-  if (first == part.npos) return {};
-  return part.substr(first, part.find_last_not_of(' ') - first + 1);
-}
-
 Wanted wanted_by(std::string_view marker) {
   Wanted wanted;
   marker.remove_prefix(kTable.size());

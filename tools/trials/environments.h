@@ -1,6 +1,5 @@
 #pragma once
-// The classic control problems, in double precision as Gymnasium has them, for programs that learn from a
-// world on the processor.
+// The classic control problems in double precision, as in Gymnasium. These environments run on the CPU.
 
 #include <cstdint>
 #include <memory>
@@ -10,7 +9,7 @@
 
 namespace imprint::trials {
 
-// Draws from Philox by counting: the same on every machine.
+// Counted Philox draws, the same on every machine.
 class Draws {
  public:
   Draws(std::uint64_t seed, std::uint32_t stream)
@@ -27,8 +26,8 @@ class Draws {
 
 struct Outcome {
   double reward = 0;
-  bool terminated = false;  // the world ended it
-  bool truncated = false;   // the time limit did
+  bool terminated = false;  // the environment ended the episode
+  bool truncated = false;   // the time limit ended it
 };
 
 class Environment {
@@ -42,7 +41,7 @@ class Environment {
     start(draws);
     steps_ = 0;
   }
-  // action: the choice's number, or the continuous action, which is clipped to what the world takes.
+  // action: the choice's number, or the continuous action, clipped to the environment's range.
   Outcome step(double action) {
     Outcome outcome = advance(action);
     outcome.truncated = ++steps_ >= step_limit() && !outcome.terminated;

@@ -18,7 +18,7 @@ HostTensor zeros_for(const Tensor& input) {
   return zeros;
 }
 
-// A program with its inputs by name, to be filled in place.
+// A program whose inputs are filled in place, by name.
 class Call {
  public:
   static Result<Call> create(Session& session, const Result<ProgramDescription>& description) {
@@ -65,12 +65,12 @@ class Call {
   std::uint64_t runs_ = 0;
 };
 
-// Number i of actions that a program gave: the choice, or the continuous number.
+// Action i of a program's output: the choice, or the continuous number.
 double action_of(const std::vector<HostTensor>& outputs, std::size_t i) {
   return outputs[0].dtype == DType::int32 ? outputs[0].ints[i] : static_cast<double>(outputs[0].floats[i]);
 }
 
-// Agents in worlds of their own, and what a learner has to be told about them.
+// Agents in separate environments, and the learner's inputs from them.
 class Crowd {
  public:
   Crowd(const Setting& setting, std::uint64_t seed, std::uint32_t first_stream, std::int64_t agents) {
@@ -185,7 +185,7 @@ struct Calls {
   Call observe, observe_truncated;  // at the end of a rollout
   Call act;                         // after an update
   Call update;
-  std::optional<Call> greedy;  // where anything is checked
+  std::optional<Call> greedy;  // only if there are checks
 };
 
 class TrialOnProcessor final : public Trial {
@@ -198,7 +198,7 @@ class TrialOnProcessor final : public Trial {
     curve_.step_dispatches = calls_.step.program().stats().dispatches;
     curve_.update_dispatches = calls_.update.program().stats().dispatches;
     curve_.minibatch_dispatches =
-        curve_.update_dispatches / minibatches;  // those round the minibatches are few
+        curve_.update_dispatches / minibatches;  // few others run around the minibatches
   }
 
   Result<Curve> learn() override {
@@ -209,7 +209,7 @@ class TrialOnProcessor final : public Trial {
     for (std::int64_t u = 0; u < updates; ++u) {
       IMPRINT_CHECK(roll_out(u == 0));
       curve_.steps = (u + 1) * per_update;
-      // As stable-baselines3 counts: what is left when the rollout is in.
+      // As stable-baselines3: the share left after this rollout.
       const double progress =
           std::min(1.0, static_cast<double>(curve_.steps) / static_cast<double>(setting_.total_steps));
       calls_.update.find("learning_rate")->floats[0] =

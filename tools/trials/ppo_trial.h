@@ -1,6 +1,6 @@
 #pragma once
-// One learner, one seed, one world on the processor or on the device: how long learning takes, and how well
-// it does as it learns.
+// One learner, one seed, one environment on the CPU or on the device: the time of learning, and the success
+// over time.
 
 #include <cstdint>
 #include <functional>
@@ -15,11 +15,11 @@
 
 namespace imprint::trials {
 
-inline constexpr std::int64_t kEpisodes = 100;  // of an evaluation
+inline constexpr std::int64_t kEpisodes = 100;  // per evaluation
 inline constexpr std::int64_t kAtTheEnd = 0;    // Setting::check_every
 inline constexpr std::int64_t kNeverChecked = -1;
 
-// A rate that stays, or falls to 0 in a line.
+// A constant rate, or one that falls linearly to 0.
 struct Rate {
   double start = 0;
   bool falls = false;
@@ -29,12 +29,12 @@ struct Rate {
 struct Setting {
   std::string name;
   std::function<std::unique_ptr<Environment>()> world;
-  nn::PpoOptions options;  // agents, steps, ...; observations and action come from the world
+  nn::PpoOptions options;  // agents, steps, ...; observations and actions come from the environment
   Rate learning_rate, clip_range;
   std::int64_t total_steps = 0;             // of all agents
   std::int64_t check_every = kAtTheEnd;     // steps between greedy evaluations, at ends of rollouts
-  double enough = 1e9;                      // a greedy mean at which it stops
-  nn::Environment (*resident)() = nullptr;  // the same world for the device, where there is one
+  double enough = 1e9;                      // stops at this greedy mean
+  nn::Environment (*resident)() = nullptr;  // the same environment on the device; may be null
 };
 
 struct Check {
@@ -47,33 +47,33 @@ struct Curve {
   std::vector<Check> checks;  // the last one at the end
   std::int64_t steps = 0;     // of all agents
   double seconds = 0;         // learning alone
-  double updating = 0;  // seconds of those; acting, and the world's own steps, are the rest. 0 where the
-                        // world is on the device
+  double updating = 0;  // part of `seconds`; the rest is acting and the environment. 0 for an environment on
+                        // the device
   std::uint32_t step_dispatches = 0, minibatch_dispatches = 0, update_dispatches = 0;
-  std::uint64_t dispatches = 0, barriers = 0;  // of all of learning
+  std::uint64_t dispatches = 0, barriers = 0;  // of all learning
   std::vector<float> metrics;                  // of the last update
 
   // Steps when the greedy mean first reached this; -1: never.
   std::int64_t reached(double greedy) const;
-  double best() const;  // of checks, of which there is one at least
+  double best() const;  // the best check; there is at least one
 };
 
-// Of a learner of setting.resident's world.
+// A learner in setting.resident's environment.
 nn::PpoOptions resident_options(const Setting& setting, std::uint64_t seed);
 
-// All compiled, nothing learned yet. The session must outlive it.
+// Compiled, untrained. The session must outlive it.
 class Trial {
  public:
   virtual ~Trial() = default;
-  // From the first step to the last. Call once.
+  // Learns from the first step to the last. Call once.
   virtual Result<Curve> learn() = 0;
-  // The program that most of the work is in.
+  // The program with most of the work.
   virtual Program& update() = 0;
 };
 
-// The world on the processor: a submit for every step, and one for an update.
+// The environment on the CPU: one submit per step and one per update.
 Result<std::unique_ptr<Trial>> make_trial(Session& session, const Setting& setting, std::uint64_t seed);
-// setting.resident on the device: one submit for a rollout and its update. Vulkan devices only.
+// setting.resident on the device: one submit per rollout and update. Vulkan devices only.
 Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setting& setting,
                                                    std::uint64_t seed);
 

@@ -1,4 +1,4 @@
-// Trials of learners whose world is on the device.
+// Trials of learners whose environment is on the device.
 
 #include <algorithm>
 #include <chrono>

@@ -28,3 +28,5 @@
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"
 #include "compute/tensor/tensor.h"
+#include "compute/tuning/tuner.h"
+#include "compute/tuning/tuning_table.h"

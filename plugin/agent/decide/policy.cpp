@@ -65,7 +65,8 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   IMPRINT_CHECK(check_range(call, "agent_capacity", spec.agent_capacity, 1, 1u << 20));
   IMPRINT_CHECK(check_range(call, "action_latency_frames", spec.action_latency_frames, 1, 64));
   IMPRINT_ASSIGN(const onnx::Model file, onnx::parse(spec.file));
-  IMPRINT_ASSIGN(const Policy policy, import_policy(file, spec.agent_capacity));
+  IMPRINT_ASSIGN(const Policy policy, import_policy(file, spec.agent_capacity,
+                                                    {.constant_limit_bytes = spec.constant_limit_bytes}));
   const PolicyDescription& found = policy.description;
 
   auto model = std::make_unique<PolicyModel>();

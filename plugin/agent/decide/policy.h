@@ -21,6 +21,7 @@ struct PolicySpec {
   std::span<const std::byte> file;    // borrowed for the call
   std::uint32_t agent_capacity = 64;  // agents per batch
   std::uint32_t action_latency_frames = 2;
+  std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;  // ImportOptions
 };
 
 // The network over the whole batch, ready to compile. Recurrent state is in device variables, one row per

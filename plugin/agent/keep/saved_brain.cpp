@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "compute/base/hash.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/safetensors.h"
 #include "plugin/agent/keep/schema.h"
@@ -127,9 +128,10 @@ std::string metadata_of(const safetensors::File& file, const char* name, const c
 }
 
 Error other_schema(const safetensors::File& file, const BrainSpec& spec, const char* hint) {
-  return make_error(ErrorCode::shape_mismatch,
-                    text("saved brain: schema: found ", metadata_of(file, "schema", "another schema"),
-                         ", expected ", schema_text(spec), hint));
+  return make_error(
+      ErrorCode::shape_mismatch,
+      text("saved brain: schema: found ", clipped(metadata_of(file, "schema", "another schema"), 1024),
+           ", expected ", schema_text(spec), hint));
 }
 
 Status check_content(const std::string& name, std::span<const std::byte> bytes, const StateVariable& entry) {

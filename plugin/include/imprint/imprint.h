@@ -99,7 +99,7 @@ typedef enum imp_preference {
 /* Defaults that are not named are 0. */
 typedef struct imp_limits {
   imp_header header;
-  uint64_t memory_cap_bytes;     /* device memory, in all; 0 = no cap. Default 256 MiB */
+  uint64_t memory_cap_bytes;     /* of the device, GPU or CPU; 0 = no cap. Default 256 MiB */
   uint32_t gpu_us_per_frame;     /* GPU time per frame, us; 0 = no learning. Default 500 */
   uint32_t max_slice_us;         /* longest submission of learning, us; 0 = any. Default 1000 */
   uint32_t cpu_us_per_frame;     /* CPU time of a frame's calls, us; 0 = any */
@@ -150,13 +150,13 @@ typedef struct imp_brain_desc {
 /* A trained network from an ONNX file. It does not learn. Further inputs are its state. */
 typedef struct imp_policy_desc {
   imp_header header;
-  const char* name;               /* null = "policy" */
-  const void* data;               /* the file's bytes */
-  size_t size;                    /* of data, bytes */
-  uint32_t agent_capacity;        /* most agents. Default 64 */
-  uint32_t action_latency_frames; /* 1 .. 64. Default 2 */
-  imp_tensor observations;        /* imprint_vulkan.h; 0 = none */
-  imp_tensor actions;
+  const char* name;                 /* null = "policy" */
+  const void* data;                 /* the file's bytes */
+  size_t size;                      /* of data, bytes */
+  uint32_t agent_capacity;          /* most agents. Default 64 */
+  uint32_t action_latency_frames;   /* 1 .. 64. Default 2 */
+  imp_tensor observations, actions; /* imprint_vulkan.h; 0 = none */
+  uint64_t constant_limit_bytes;    /* host memory for the file's constants. Default 1 GiB */
 } imp_policy_desc;
 
 typedef struct imp_brain_info {

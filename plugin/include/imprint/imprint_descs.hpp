@@ -51,7 +51,7 @@ struct PpoOptions : imp_ppo_options {
 };
 struct NoLearner {};
 
-// A Vulkan struct of the host's, or none. It must live until the call that uses it has returned.
+// A Vulkan struct that the host owns, or none. It must live until the call that uses it has returned.
 template <class T>
 class Borrowed {
  public:
@@ -311,6 +311,7 @@ struct PolicyDesc {
   std::uint32_t action_latency_frames = 2;
   imp_tensor observations{};
   imp_tensor actions{};
+  std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;
 
   operator imp_policy_desc() const {
     imp_policy_desc desc = imp_policy_desc_init();
@@ -321,6 +322,7 @@ struct PolicyDesc {
     desc.action_latency_frames = action_latency_frames;
     desc.observations = observations;
     desc.actions = actions;
+    desc.constant_limit_bytes = constant_limit_bytes;
     return desc;
   }
 };

@@ -33,6 +33,7 @@ static inline imp_policy_desc imp_policy_desc_init(void) {
   IMP_INIT(imp_policy_desc, s, IMP_STRUCT_POLICY_DESC);
   s.agent_capacity = 64;
   s.action_latency_frames = 2;
+  s.constant_limit_bytes = (uint64_t)1 << 30;
   return s;
 }
 static inline imp_brain_info imp_brain_info_init(void) {

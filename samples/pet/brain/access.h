@@ -1,5 +1,5 @@
 #pragma once
-// How Imprint reaches the queue; or that it does without.
+// How Imprint reaches the GPU, or that it computes on the CPU.
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,5 @@
 #include "samples/pet/brain/keeper.h"
 
-#include <stdexcept>
-
 namespace pet {
 
 std::size_t Keeper::save(const std::string& path, PetBrain::Which which) {
@@ -20,16 +18,16 @@ void Keeper::end(const std::string& problem) {
 
 void Keeper::step() {
   while (!waiting_.empty()) {
-    try {
-      if (!writing_) {
-        brain_->save(waiting_.front().path, waiting_.front().which);
-        writing_ = true;
+    if (!writing_) {
+      if (const Status begun = brain_->save(waiting_.front().path, waiting_.front().which); !begun) {
+        end(begun.error().message);
+        continue;
       }
-      if (!brain_->saved()) return;
-      end({});
-    } catch (const std::runtime_error& error) {
-      end(error.what());
+      writing_ = true;
     }
+    const Result<bool> saved = brain_->saved();
+    if (saved && !*saved) return;
+    end(saved ? std::string() : saved.error().message);
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-// Files that a brain is to be kept in: a brain writes one at a time, over the frames that come, so wishes
-// wait in a row.
+// The queue of a brain's saves: a brain writes one file at a time, over several frames.
 
 #include <cstdint>
 #include <deque>
@@ -15,14 +14,14 @@ class Keeper {
  public:
   explicit Keeper(PetBrain& brain) : brain_(&brain) {}
 
-  // Names the wish; it begins at once unless an earlier one is still being written.
+  // Returns the number of the save. It begins at once unless an earlier one is still being written.
   std::size_t save(const std::string& path, PetBrain::Which which);
-  // Once a frame, not within it.
+  // Once per frame, outside frame_begin and frame_end.
   void step();
 
   bool idle() const { return waiting_.empty(); }
   bool done(std::size_t wish) const { return outcomes_[wish].done; }
-  // Why it is not on disk; empty while it goes on and when it went well.
+  // Why the file is not on disk. Empty while the save continues, and after success.
   const std::string& problem(std::size_t wish) const { return outcomes_[wish].problem; }
 
  private:
@@ -39,7 +38,7 @@ class Keeper {
 
   PetBrain* brain_;
   std::vector<Outcome> outcomes_;
-  std::deque<Wish> waiting_;  // the first is being written when writing_
+  std::deque<Wish> waiting_;  // oldest first; writing_: the first is being written
   bool writing_ = false;
 };
 

@@ -27,13 +27,18 @@ using imprint::game::Outcome;
 using imprint::game::PpoOptions;
 using imprint::game::StandaloneDesc;
 
-void expect(const Outcome& status, const char* what) {
-  if (!status) throw std::runtime_error(std::string(what) + ": " + status.name() + ": " + status.message());
+Error error_of(const Outcome& status, const char* what) {
+  return {std::string(what) + ": " + status.name() + ": " + status.message()};
+}
+
+Status status_of(const Outcome& status, const char* what) {
+  if (!status) return error_of(status, what);
+  return {};
 }
 
 template <class T>
-T expect(Made<T> made, const char* what) {
-  expect(made.outcome, what);
+Result<T> result_of(Made<T> made, const char* what) {
+  if (!made.outcome) return error_of(made.outcome, what);
   return std::move(made.value);
 }
 
@@ -41,49 +46,50 @@ T expect(Made<T> made, const char* what) {
 
 class AgentMind : public Mind {
  public:
-  AgentMind(Brain& brain, std::uint32_t index, Mode mode, Learner learner)
-      : agent_(expect(brain.create_agent(index), "create_agent")), learner_(learner) {
-    expect(agent_.set_mode(mode), "set_mode");
+  AgentMind(BrainContext& context, Agent agent, Learner learner)
+      : context_(&context), agent_(std::move(agent)), learner_(learner) {}
+
+  void set_goal(Cue cue) override {
+    context_->good(agent_.set_goal(static_cast<std::uint32_t>(cue)), "set_goal");
   }
 
-  void set_goal(Cue cue) override { expect(agent_.set_goal(static_cast<std::uint32_t>(cue)), "set_goal"); }
-
   void ask(const Observation& observation, const Mask& mask) override {
-    expect(agent_.set_mask(mask), "set_mask");
-    expect(agent_.observe(observation), "observe");
+    context_->good(agent_.set_mask(mask), "set_mask");
+    context_->good(agent_.observe(observation), "observe");
   }
 
   std::optional<Answer> answer() override {
     const Made<imprint::game::Action> made = agent_.act();
-    expect(made.outcome, "act");
-    if (!made.outcome.ready()) return std::nullopt;
+    if (!context_->good(made.outcome, "act") || !made.outcome.ready()) return std::nullopt;
     Answer answer;
     answer.action = static_cast<Action>(made.value.branches[0]);
-    // Logits on the scale of the others' values, so that what is shown of them is how likely it acts.
+    // Scales logits to the other learners' values, so that the screen shows how likely each action is.
     const float scale = learner_ == Learner::coach || learner_ == Learner::ppo ? 0.2f : 1.0f;
     for (std::size_t i = 0; i < kActionCount; ++i) answer.expected[i] = scale * made.value.values[i];
     return answer;
   }
 
   void feedback(float value, float weight, bool exact, double time_s) override {
-    expect(agent_.feedback(value, time_s, exact ? Credit::current : Credit::by_onset, weight), "feedback");
+    context_->good(agent_.feedback(value, time_s, exact ? Credit::current : Credit::by_onset, weight),
+                   "feedback");
   }
 
-  void reward(float value) override { expect(agent_.reward(value), "reward"); }
+  void reward(float value) override { context_->good(agent_.reward(value), "reward"); }
 
   void demonstrate(const Observation& observation, Cue cue, Action action) override {
-    if (learner_ != Learner::feedback) return;  // it is led through the trick, and makes nothing of it
+    if (learner_ != Learner::feedback) return;  // the other learners ignore demonstrations
     Demonstration demonstration;
     demonstration.observation = observation;
     demonstration.goal = static_cast<std::uint32_t>(cue);
     demonstration.branches = {static_cast<std::uint32_t>(action)};
-    expect(agent_.demonstrate(demonstration), "demonstrate");
+    context_->good(agent_.demonstrate(demonstration), "demonstrate");
   }
 
-  // Whatever was rewarded, nothing of it comes after the command that it was for.
-  void end_episode() override { expect(agent_.end_episode(EpisodeEnd::terminated), "end_episode"); }
+  // A reward belongs to its command: nothing after it counts.
+  void end_episode() override { context_->good(agent_.end_episode(EpisodeEnd::terminated), "end_episode"); }
 
  private:
+  BrainContext* context_;
   Agent agent_;
   Learner learner_;
 };
@@ -92,7 +98,7 @@ namespace {
 
 std::uint32_t snapshots_of(std::uint32_t pets) { return pets <= 16 ? 8 : 2; }
 
-// What each learner needs to be good at this, with the reaction time and the memory of this game.
+// Options of each learner for this game: its reaction time, its memory, and rates that suit it.
 template <class Options>
 Options tuned(const PetBrain::Setup& setup) {
   Options options;
@@ -138,7 +144,7 @@ void tune(BrainDesc& desc, const PetBrain::Setup& setup, Learner learner) {
   }
 }
 
-Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner) {
+Result<Brain> make_brain(Context& context, const PetBrain::Setup& setup, Learner learner) {
   BrainDesc desc;
   desc.name = setup.name.c_str();
   desc.observation_count = kObservationCount;
@@ -150,92 +156,102 @@ Brain make_brain(Context& context, const PetBrain::Setup& setup, Learner learner
   desc.seed = setup.seed;
   tune(desc, setup, learner);
   desc.snapshot_count = snapshots_of(setup.pets);
-  // The rest as it comes: two hidden layers of 64, answers after 2 frames.
-  return expect(context.create_brain(desc), "create_brain");
+  // Defaults for the rest: two hidden layers of 64, answers after 2 frames.
+  return result_of(context.create_brain(desc), "create_brain");
 }
 
 }  // namespace
 
-// ---- context
-// -------------------------------------------------------------------------------------------------------------------------------
-
-BrainContext::BrainContext(const imp_vk_device_info& device, const Setup& setup) : setup_(setup) {
-  HostDesc host(*this);
-  host.shader_cache_directory = setup_.shader_cache.empty() ? nullptr : setup_.shader_cache.c_str();
+Result<std::unique_ptr<BrainContext>> BrainContext::create(const imp_vk_device_info& device,
+                                                           const Setup& setup) {
+  std::unique_ptr<BrainContext> made(new BrainContext(setup));
+  HostDesc host(*made);
+  host.shader_cache_directory =
+      made->setup_.shader_cache.empty() ? nullptr : made->setup_.shader_cache.c_str();
   Limits limits;
-  limits.gpu_us_per_frame = setup_.budget_us;
-  limits.max_slice_us = setup_.slice_us;
+  limits.gpu_us_per_frame = setup.budget_us;
+  limits.max_slice_us = setup.slice_us;
   limits.memory_cap_bytes = std::uint64_t{1} << 30;
   const Library library(imp_get_api);
-  if (setup_.access == Access::cpu) {
+  if (setup.access == Access::cpu) {
     StandaloneDesc none;
     none.device = "cpu";
-    context_ = expect(Context::create_standalone(library, none, host, limits), "imprint");
+    PET_ASSIGN(made->context_, result_of(Context::create_standalone(library, none, host, limits), "imprint"));
   } else {
-    context_ = expect(Context::create(library, device, host, limits), "imprint");
+    PET_ASSIGN(made->context_, result_of(Context::create(library, device, host, limits), "imprint"));
   }
-  driver_ = expect(context_.report(), "report").driver;
+  PET_ASSIGN(const auto report, result_of(made->context_.report(), "report"));
+  made->driver_ = report.driver;
+  return made;
+}
+
+bool BrainContext::good(const Outcome& status, const char* what) {
+  if (!status && failure_) failure_ = error_of(status, what);
+  return static_cast<bool>(status);
 }
 
 void BrainContext::log(LogLevel level, const char* message) {
   if (level >= LogLevel::warning && setup_.log) setup_.log(message);
 }
 
-void BrainContext::warmup(const std::function<void(float)>& progress) {
+Status BrainContext::warmup(const std::function<void(float)>& progress) {
   const auto tell = [&](float fraction) {
     if (progress) progress(fraction);
   };
-  expect(context_.warmup(tell), "warmup");
+  return status_of(context_.warmup(tell), "warmup");
 }
 
-void BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s) {
-  expect(context_.frame_begin(frame, time_s, safe_frame), "frame_begin");
+Status BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s) {
+  return status_of(context_.frame_begin(frame, time_s, safe_frame), "frame_begin");
 }
 
-void BrainContext::send_work(VkCommandBuffer commands) {
-  if (setup_.access == Access::record) {
-    expect(context_.record(commands).outcome, "record");
-  } else {
-    expect(context_.submit(), "submit");
-  }
+Status BrainContext::send_work(VkCommandBuffer commands) {
+  if (setup_.access == Access::record) return status_of(context_.record(commands).outcome, "record");
+  return status_of(context_.submit(), "submit");
 }
 
-void BrainContext::end_frame() { expect(context_.frame_end(), "frame_end"); }
+Status BrainContext::end_frame() {
+  PET_CHECK(status_of(context_.frame_end(), "frame_end"));
+  return failure_;
+}
 
 void BrainContext::close(std::uint64_t last_frame, double time_s) {
   if (setup_.access != Access::record) return;  // Imprint waits for its own submits
-  // With record, frame numbers are all that it goes by. A frame that cannot begin leaves the context as it
-  // is.
+  // With record, Imprint learns only from frame numbers what the GPU has finished.
   if (context_.frame_begin(last_frame + 1, time_s, last_frame)) (void)context_.frame_end();
 }
 
-imp_context_stats BrainContext::stats() const { return expect(context_.stats(), "stats"); }
-
-// ---- brain
-// -----------------------------------------------------------------------------------------------------------------------------------
+imp_context_stats BrainContext::stats() const { return context_.stats().value; }
 
 // A brain with its agents.
-struct PetBrain::Self {
-  Self(Context& context, const Setup& setup, Learner learns)
-      : learner(learns), brain(make_brain(context, setup, learns)) {
+struct PetBrain::LearnerBrain {
+  static Result<std::unique_ptr<LearnerBrain>> create(BrainContext& context, const Setup& setup,
+                                                      Learner learner) {
+    auto made = std::make_unique<LearnerBrain>();
+    made->learner = learner;
+    PET_ASSIGN(made->brain, make_brain(context.context(), setup, learner));
+    const auto add = [&](std::uint32_t pet, Mode mode) -> Status {
+      PET_ASSIGN(Agent agent, result_of(made->brain.create_agent(pet), "create_agent"));
+      PET_CHECK(status_of(agent.set_mode(mode), "set_mode"));
+      made->agents.push_back(std::make_unique<AgentMind>(context, std::move(agent), learner));
+      return {};
+    };
+    for (std::uint32_t pet = 0; pet < setup.pets; ++pet) PET_CHECK(add(pet, Mode::learning));
     for (std::uint32_t pet = 0; pet < setup.pets; ++pet)
-      agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::learning, learner));
-    for (std::uint32_t pet = 0; pet < setup.pets; ++pet) {
-      for (std::uint32_t i = 0; i < setup.probes; ++i)
-        agents.push_back(std::make_unique<AgentMind>(brain, pet, Mode::inference, learner));
-    }
+      for (std::uint32_t i = 0; i < setup.probes; ++i) PET_CHECK(add(pet, Mode::inference));
+    return made;
   }
 
-  Learner learner;
+  Learner learner = Learner::feedback;
   Brain brain;
   std::vector<std::unique_ptr<AgentMind>> agents;  // pets, then probes
 };
 
-// One body's mind in whichever brain is in use. A brain that comes into use in the middle of a command hears
-// it, and the question under way.
-class PetBrain::Body : public Mind {
+// One body's mind, in whichever brain is in use. A brain that comes into use gets the command in force and
+// the open question.
+class PetBrain::BodyMind : public Mind {
  public:
-  Body(PetBrain& brain, std::size_t index) : brain_(&brain), index_(index) {}
+  BodyMind(PetBrain& brain, std::size_t index) : brain_(&brain), index_(index) {}
 
   void set_goal(Cue cue) override { agent().set_goal(cue_ = cue); }
   void ask(const Observation& observation, const Mask& mask) override {
@@ -271,7 +287,7 @@ class PetBrain::Body : public Mind {
     Mask mask;
   };
 
-  AgentMind& agent() { return *brain_->self().agents[index_]; }
+  AgentMind& agent() { return *brain_->used().agents[index_]; }
 
   PetBrain* brain_;
   std::size_t index_;
@@ -279,12 +295,19 @@ class PetBrain::Body : public Mind {
   std::optional<Question> question_;
 };
 
-PetBrain::PetBrain(BrainContext& context, const Setup& setup) : setup_(setup) {
-  for (const Learner learner : setup_.learners)
-    selves_.push_back(std::make_unique<Self>(context.context(), setup_, learner));
-  for (std::size_t i = 0; i < self().agents.size(); ++i) bodies_.push_back(std::make_unique<Body>(*this, i));
-  for (std::size_t i = 1; i < selves_.size(); ++i)
-    expect(selves_[i]->brain.set_learning(false), "set_learning");
+PetBrain::PetBrain(BrainContext& context, const Setup& setup) : context_(&context), setup_(setup) {}
+
+Result<std::unique_ptr<PetBrain>> PetBrain::create(BrainContext& context, const Setup& setup) {
+  std::unique_ptr<PetBrain> made(new PetBrain(context, setup));
+  for (const Learner learner : setup.learners) {
+    PET_ASSIGN(auto brain, LearnerBrain::create(context, setup, learner));
+    made->brains_.push_back(std::move(brain));
+  }
+  for (std::size_t i = 0; i < made->used().agents.size(); ++i)
+    made->bodies_.push_back(std::make_unique<BodyMind>(*made, i));
+  for (std::size_t i = 1; i < made->brains_.size(); ++i)
+    PET_CHECK(status_of(made->brains_[i]->brain.set_learning(false), "set_learning"));
+  return made;
 }
 
 PetBrain::~PetBrain() = default;
@@ -295,71 +318,74 @@ Mind& PetBrain::probe(std::size_t pet, std::size_t index) {
   return *bodies_[setup_.pets + pet * setup_.probes + index];
 }
 
-Learner PetBrain::learner() const { return self().learner; }
+Learner PetBrain::learner() const { return used().learner; }
 
 bool PetBrain::use(Learner learner) {
-  const auto found = std::find_if(selves_.begin(), selves_.end(), [&](const std::unique_ptr<Self>& each) {
-    return each->learner == learner;
-  });
-  if (found == selves_.end()) return false;
-  const auto wanted = static_cast<std::size_t>(found - selves_.begin());
+  const auto found = std::find_if(brains_.begin(), brains_.end(),
+                                  [&](const auto& each) { return each->learner == learner; });
+  if (found == brains_.end()) return false;
+  const auto wanted = static_cast<std::size_t>(found - brains_.begin());
   if (wanted == used_) return true;
   for (const auto& body : bodies_) body->leave();
-  expect(self().brain.set_learning(false), "set_learning");
+  context_->good(used().brain.set_learning(false), "set_learning");
   used_ = wanted;
-  expect(self().brain.set_learning(learning_), "set_learning");
+  context_->good(used().brain.set_learning(learning_), "set_learning");
   for (const auto& body : bodies_) body->arrive();
   return true;
 }
 
 void PetBrain::set_learning(bool on) {
-  expect(self().brain.set_learning(on), "set_learning");
+  context_->good(used().brain.set_learning(on), "set_learning");
   learning_ = on;
 }
 
-void PetBrain::save(const std::string& path, Which which) {
+Status PetBrain::save(const std::string& path, Which which) {
   const std::size_t index = which == Which::first ? 0 : used_;
-  expect(selves_[index]->brain.save(path.c_str()), "save");
+  PET_CHECK(status_of(brains_[index]->brain.save(path.c_str()), "save"));
   saving_ = index;
+  return {};
 }
 
-bool PetBrain::saved() const {
-  const Outcome status = selves_[saving_]->brain.save_status();
-  expect(status, "save");
+Result<bool> PetBrain::saved() const {
+  const Outcome status = brains_[saving_]->brain.save_status();
+  if (!status) return error_of(status, "save");
   return status.ready();
 }
 
-void PetBrain::load(const std::string& path) {
-  const Outcome status = selves_[0]->brain.load(path.c_str());
-  if (!status) throw LoadError(path + ": " + status.name() + ": " + status.message());
+Status PetBrain::load(const std::string& path) {
+  const Outcome status = brains_[0]->brain.load(path.c_str());
+  if (!status) return Error{path + ": " + status.name() + ": " + status.message(), true};
+  return {};
 }
 
 std::size_t PetBrain::snapshots_kept() const { return snapshots_of(setup_.pets); }
 
-// A brain counts its own from 1: which brain it is goes into what is left over.
+// Each brain counts its snapshots from 1. The remainder of the number says which brain it is.
 std::uint64_t PetBrain::snapshot() {
-  return expect(self().brain.snapshot(), "snapshot") * selves_.size() + used_;
+  const auto made = used().brain.snapshot();
+  context_->good(made.outcome, "snapshot");
+  return made.value * brains_.size() + used_;
 }
 
 void PetBrain::restore(std::uint64_t snapshot) {
-  const std::size_t index = snapshot % selves_.size();
-  use(selves_[index]->learner);
-  expect(self().brain.restore(snapshot / selves_.size()), "restore");
+  const std::size_t index = snapshot % brains_.size();
+  use(brains_[index]->learner);
+  context_->good(used().brain.restore(snapshot / brains_.size()), "restore");
 }
 
-std::string PetBrain::hash() const {
-  const imprint::game::BrainHash hash = expect(selves_[0]->brain.hash(), "hash");
+Result<std::string> PetBrain::hash() const {
+  PET_ASSIGN(const imprint::game::BrainHash hash, result_of(brains_[0]->brain.hash(), "hash"));
   char text[33];
   std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high),
                 static_cast<unsigned long long>(hash.low));
-  return text;
+  return std::string(text);
 }
 
 imp_brain_stats PetBrain::stats() const {
-  imp_brain_stats stats = expect(self().brain.stats(), "stats");
-  for (std::size_t i = 0; i < selves_.size(); ++i) {
+  imp_brain_stats stats = used().brain.stats().value;
+  for (std::size_t i = 0; i < brains_.size(); ++i) {
     if (i == used_) continue;
-    const imp_brain_stats other = expect(selves_[i]->brain.stats(), "stats");
+    const imp_brain_stats other = brains_[i]->brain.stats().value;
     stats.decisions += other.decisions;
     stats.feedbacks += other.feedbacks;
     stats.demonstrations += other.demonstrations;
@@ -369,21 +395,19 @@ imp_brain_stats PetBrain::stats() const {
   return stats;
 }
 
-std::uint64_t PetBrain::parameter_count() const {
-  return expect(self().brain.info(), "info").parameter_count;
-}
+std::uint64_t PetBrain::parameter_count() const { return used().brain.info().value.parameter_count; }
 
-std::string hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup,
-                          const std::string& path) {
+Result<std::string> hash_of_saved(const imp_vk_device_info& submit_device, const PetBrain::Setup& setup,
+                                  const std::string& path) {
   BrainContext::Setup quiet;
   quiet.access = Access::submit;
-  BrainContext context(submit_device, quiet);
+  PET_ASSIGN(const auto context, BrainContext::create(submit_device, quiet));
   PetBrain::Setup first = setup;
   first.learners.resize(1);
-  PetBrain brain(context, first);
-  context.warmup({});
-  brain.load(path);
-  return brain.hash();
+  PET_ASSIGN(const auto brain, PetBrain::create(*context, first));
+  PET_CHECK(context->warmup({}));
+  PET_CHECK(brain->load(path));
+  return brain->hash();
 }
 
 }  // namespace pet

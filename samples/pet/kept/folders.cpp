@@ -27,6 +27,12 @@ std::string person_directory(const char* variable, const char* home_part, const 
 }  // namespace
 
 std::string data_directory() { return person_directory("XDG_DATA_HOME", ".local/share", "APPDATA"); }
+std::filesystem::path temporary_directory() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::temp_directory_path(error);
+  return error ? std::filesystem::path(".") : path;
+}
+
 std::string cache_directory() { return person_directory("XDG_CACHE_HOME", ".cache", "LOCALAPPDATA"); }
 
 }  // namespace pet

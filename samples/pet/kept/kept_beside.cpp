@@ -8,7 +8,7 @@ namespace pet {
 namespace {
 
 bool is_free(const std::string& file) {
-  // A place that cannot be looked at is no reason to look further: moving something there says why not.
+  // A name that cannot be examined counts as free: moving a file there reports the reason.
   std::error_code error;
   const std::filesystem::file_type type = std::filesystem::symlink_status(file, error).type();
   return type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::none;
@@ -27,24 +27,24 @@ std::string free_name(const std::string& file) {
   return found;
 }
 
-void read_lines(const std::string& file, const std::string& heading,
-                const std::function<std::string(const std::string&)>& take) {
+Status read_lines(const std::string& file, const std::string& heading,
+                  const std::function<std::string(const std::string&)>& take) {
   std::ifstream lines(file);
   if (!lines) {
-    // Only what is not there is nothing: what cannot be opened now, for want of a right or of a handle, has
-    // something to say all the same.
+    // Only a missing file counts as empty. One that cannot be opened now (rights, handles) still has content.
     std::error_code error;
-    if (!std::filesystem::exists(file, error) && !error) return;
-    throw std::runtime_error("cannot open " + file + (error ? ": " + error.message() : std::string()));
+    if (!std::filesystem::exists(file, error) && !error) return {};
+    return Error{"cannot open " + file + (error ? ": " + error.message() : std::string())};
   }
   std::string line;
   if (!std::getline(lines, line) || line != heading)
-    throw std::runtime_error(file + ", line 1: expected \"" + heading + "\"");
+    return Error{file + ", line 1: found \"" + line + "\", expected \"" + heading + "\""};
   for (std::size_t number = 2; std::getline(lines, line); ++number) {
     if (const std::string why = take(line); !why.empty())
-      throw std::runtime_error(file + ", line " + std::to_string(number) + ": " + why);
+      return Error{file + ", line " + std::to_string(number) + ": " + why};
   }
-  if (lines.bad()) throw std::runtime_error("cannot read " + file);
+  if (lines.bad()) return Error{"cannot read " + file};
+  return {};
 }
 
 std::string replace_lines(const std::string& file, const std::string& heading,

@@ -1,39 +1,28 @@
 #pragma once
-// Small files of lines that are kept beside a pet's own file, below a heading that says what they are. A
-// person may write in them.
+// Small text files beside a pet's own file: a heading, then lines. A person may edit them.
 
 #include <functional>
 #include <span>
-#include <stdexcept>
 #include <string>
+
+#include "samples/pet/base/result.h"
 
 namespace pet {
 
-std::string names_file(const std::string& pet_file);  // CueNames: .names at its end
-std::string life_file(const std::string& pet_file);   // Life::unease: .life at its end
-// The first of file, file-2, file-3 ... that neither a pet nor what is kept beside it has.
+std::string names_file(const std::string& pet_file);  // CueNames, in pet_file.names
+std::string life_file(const std::string& pet_file);   // Life::unease, in pet_file.life
+// The first of file, file-2, file-3 ... that is free for a pet and for the files beside it.
 std::string free_name(const std::string& file);
 
-// Hands every line below the heading to take, which says what is wrong with it; empty: nothing. Nothing to
-// hand over without such a file. Throws std::runtime_error with the line that is wrong, or when the file is
-// there and cannot be opened.
-void read_lines(const std::string& file, const std::string& heading,
-                const std::function<std::string(const std::string&)>& take);
+// Gives each line below the heading to `take`, which returns what is wrong with it, or "". A missing file has
+// no lines. Fails with the wrong line, or when the file exists and cannot be opened.
+Status read_lines(const std::string& file, const std::string& heading,
+                  const std::function<std::string(const std::string&)>& take);
 
-// Whether read, which is a use of read_lines, takes the file.
-template <typename Read>
-bool takes(const Read& read, const std::string& file) {
-  try {
-    (void)read(file);
-    return true;
-  } catch (const std::runtime_error&) {
-    return false;
-  }
-}
-
-// Puts heading and lines where the file is: to another name first, then renamed. Without lines the file is
-// taken away. keep_old: the file that was there is moved to free_name(file + ".unread") first. Why it is not
-// on disk; empty: it is.
+// Writes heading and lines to another name, then renames that to `file`. Without lines it removes the file.
+// keep_old: first moves the existing file to free_name(file + ".unread"). Returns why the lines are not on
+// disk, or
+// "".
 std::string replace_lines(const std::string& file, const std::string& heading,
                           std::span<const std::string> lines, bool keep_old);
 

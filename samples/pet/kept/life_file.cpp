@@ -13,18 +13,18 @@ constexpr const char* kLifeHeading = "imprint-pet-life 1";
 
 }  // namespace
 
-std::vector<float> read_life(const std::string& file) {
+Result<std::vector<float>> read_life(const std::string& file) {
   std::vector<float> unease;
-  read_lines(file, kLifeHeading, [&](const std::string& line) -> std::string {
+  PET_CHECK(read_lines(file, kLifeHeading, [&](const std::string& line) -> std::string {
     std::istringstream words(line);
     std::string word, rest;
     float value = -1.0f;
     if (!(words >> word >> value) || word != "unease" || !(value >= 0.0f && value <= 1.0f) || words >> rest) {
-      return "expected \"unease\" and a number from 0 to 1";
+      return "found \"" + line + "\", expected \"unease\" and a number from 0 to 1";
     }
     unease.push_back(value);
     return {};
-  });
+  }));
   return unease;
 }
 
@@ -37,7 +37,7 @@ std::string write_life(const std::string& file, std::span<const float> unease, b
       lines.emplace_back(line);
     }
   }
-  return replace_lines(file, kLifeHeading, lines, unread || !takes(read_life, file));
+  return replace_lines(file, kLifeHeading, lines, unread || !read_life(file));
 }
 
 }  // namespace pet

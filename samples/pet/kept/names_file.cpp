@@ -11,16 +11,16 @@ constexpr const char* kNamesHeading = "imprint-pet-names 1";
 
 }  // namespace
 
-CueNames read_names(const std::string& file) {
+Result<CueNames> read_names(const std::string& file) {
   CueNames names;
   const CueNames own;
-  read_lines(file, kNamesHeading, [&](const std::string& line) -> std::string {
+  PET_CHECK(read_lines(file, kNamesHeading, [&](const std::string& line) -> std::string {
     if (line.find_first_not_of(" \t\r\n") == std::string::npos) return {};
     const std::size_t blank = line.find(' ');
     const std::optional<Cue> cue = own.find(line.substr(0, blank));
-    if (!cue || blank == std::string::npos) return "expected a command and its name";
+    if (!cue || blank == std::string::npos) return "found \"" + line + "\", expected a command and its name";
     return names.set(*cue, line.substr(blank));
-  });
+  }));
   return names;
 }
 
@@ -29,7 +29,7 @@ std::string write_names(const std::string& file, const CueNames& names, bool unr
   if (names.changed()) {
     for (const Cue cue : kTricks) lines.push_back(std::string(name(cue)) + " " + names.of(cue));
   }
-  return replace_lines(file, kNamesHeading, lines, unread || !takes(read_names, file));
+  return replace_lines(file, kNamesHeading, lines, unread || !read_names(file));
 }
 
 }  // namespace pet

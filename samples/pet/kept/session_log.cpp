@@ -1,11 +1,12 @@
 #include "samples/pet/kept/session_log.h"
 
 #include <array>
+#include <charconv>
 #include <cinttypes>
 #include <fstream>
 #include <optional>
 #include <sstream>
-#include <stdexcept>
+#include <utility>
 
 namespace pet {
 namespace {
@@ -98,17 +99,17 @@ bool read_signal(std::istringstream& line, const std::string& word, Signal& sign
 
 }  // namespace
 
-SessionLogWriter::SessionLogWriter(const std::string& path, const LogHeader& header)
-    : path_(path), file_(std::fopen(path.c_str(), "w")) {
-  if (!file_) throw std::runtime_error("cannot write the log " + path);
-  std::fprintf(file_, "%s %u\nseed %" PRIu64 " pets %u idle %d teacher %s learner %s\n", kFirstWord,
+Result<std::unique_ptr<SessionLogWriter>> SessionLogWriter::create(const std::string& path,
+                                                                   const LogHeader& header) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (!file) return Error{"cannot write the log " + path};
+  std::unique_ptr<SessionLogWriter> made(new SessionLogWriter(path, file));
+  std::fprintf(file, "%s %u\nseed %" PRIu64 " pets %u idle %d teacher %s learner %s\n", kFirstWord,
                header.version, header.seed, header.pets, header.idle ? 1 : 0, name(header.teacher),
                name(header.learner));
-  // A full disk or device is known now rather than after the game.
-  if (const std::string why = problem(); !why.empty()) {
-    std::fclose(file_);
-    throw std::runtime_error(why);
-  }
+  // A full disk shows now rather than after the game.
+  if (std::string why = made->problem(); !why.empty()) return Error{std::move(why)};
+  return made;
 }
 
 SessionLogWriter::~SessionLogWriter() { std::fclose(file_); }
@@ -155,72 +156,83 @@ void SessionLogWriter::write_steps(std::uint64_t frame, std::uint32_t steps) {
 
 void SessionLogWriter::write_end(std::uint64_t frame) { std::fprintf(file_, "%" PRIu64 " end\n", frame); }
 
-SessionLogReader::SessionLogReader(const std::string& path) {
+Result<SessionLogReader> SessionLogReader::open(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot read the log " + path);
-  std::string text;
+  if (!file) return Error{"cannot read the log " + path};
+  SessionLogReader log;
+  std::string line;
   std::size_t number = 0;
-  const auto refuse = [&](const char* expected) -> std::runtime_error {
-    return std::runtime_error(path + ", line " + std::to_string(number) + ": expected " + expected +
-                              ", found \"" + text + "\"");
+  const auto wrong = [&](const char* expected) {
+    return Error{path + ", line " + std::to_string(number) + ": found \"" + line + "\", expected " +
+                 expected};
   };
-  const auto next = [&] { return ++number, static_cast<bool>(std::getline(file, text)); };
-  const std::optional<std::uint32_t> version = next() ? version_of(text) : std::nullopt;
-  if (!version) throw refuse("\"imprint-pet-log 3\", or 1 or 2");
-  header_.version = *version;
-  if (!next()) throw refuse("seed, pets and idle");
-  std::istringstream head(text);
+  const auto next = [&] { return ++number, static_cast<bool>(std::getline(file, line)); };
+  const std::optional<std::uint32_t> version = next() ? version_of(line) : std::nullopt;
+  if (!version) return wrong("\"imprint-pet-log 3\", or 1 or 2");
+  log.header_.version = *version;
+  if (!next()) return wrong("seed, pets and idle");
+  if (const char* expected = log.read_header(line)) return wrong(expected);
+  log.events_.resize(log.header_.pets);
+  while (!log.ended_ && next()) {
+    if (line.empty()) continue;
+    if (const char* expected = log.read_event(line)) return wrong(expected);
+  }
+  return log;
+}
+
+const char* SessionLogReader::read_header(const std::string& line) {
+  std::istringstream head(line);
   std::array<std::string, 3> words;
   int idle = 0;
   if (!(head >> words[0] >> header_.seed >> words[1] >> header_.pets >> words[2] >> idle) ||
       words[0] != "seed" || words[1] != "pets" || words[2] != "idle" || header_.pets == 0 ||
-      header_.pets > 1024) {
-    throw refuse("\"seed N pets N idle 0|1\"");
-  }
+      header_.pets > 1024)
+    return "\"seed N pets N idle 0|1\"";
   header_.idle = idle != 0;
   if (header_.version == 1 && header_.idle)
-    throw refuse("idle 0: what a pet does unasked is not what it was when this log was written");
+    return "idle 0: idle pets of version 1 played by other rules, so this log cannot be replayed";
   if (std::string word, who; head >> word) {
     const std::optional<TeacherKind> teacher = head >> who ? teacher_of(who) : std::nullopt;
-    if (word != "teacher" || !teacher) throw refuse("\"teacher person|demo|praise|careless|off\" after idle");
+    if (word != "teacher" || !teacher) return "\"teacher person|demo|praise|careless|off\" after idle";
     header_.teacher = *teacher;
   }
   if (std::string word, which; head >> word) {
     const std::optional<Learner> learner = head >> which ? learner_of(which) : std::nullopt;
-    if (word != "learner" || !learner) throw refuse("\"learner feedback|dqn|coach|ppo\" after teacher");
+    if (word != "learner" || !learner) return "\"learner feedback|dqn|coach|ppo\" after teacher";
     header_.learner = *learner;
   }
-  events_.resize(header_.pets);
-  std::uint64_t last = 0;
-  while (next()) {
-    if (text.empty()) continue;
-    std::istringstream line(text);
-    std::uint64_t frame = 0;
-    std::string where;
-    if (!(line >> frame >> where) || frame < last)
-      throw refuse("a frame that is not before the last one, and a pet");
-    last = frame;
-    end_frame_ = frame + 1;
-    if (where == "end") {
-      end_frame_ = frame;
-      break;
-    }
-    if (where == "steps") {
-      std::uint32_t steps = 0;
-      if (!(line >> steps) || steps > 64) throw refuse("a number of steps up to 64");
-      steps_.push_back({frame, steps});
-      continue;
-    }
-    std::string word;
-    Signal signal;
-    const std::size_t pet = where.find_first_not_of("0123456789") == std::string::npos && where.size() < 5
-                                ? std::stoul(where)
-                                : header_.pets;
-    if (pet >= header_.pets || !(line >> word) || !read_signal(line, word, signal))
-      throw refuse("a pet of this log and an event");
-    changes_learner_ = changes_learner_ || signal.kind == SignalKind::learner;
-    events_[pet].push_back({frame, signal});
+  return nullptr;
+}
+
+const char* SessionLogReader::read_event(const std::string& text) {
+  std::istringstream line(text);
+  std::uint64_t frame = 0;
+  std::string where;
+  if (!(line >> frame >> where) || frame < last_frame_)
+    return "a frame that is not before the last one, and a pet";
+  last_frame_ = frame;
+  end_frame_ = frame + 1;
+  if (where == "end") {
+    end_frame_ = frame;
+    ended_ = true;
+    return nullptr;
   }
+  if (where == "steps") {
+    std::uint32_t steps = 0;
+    if (!(line >> steps) || steps > 64) return "a number of steps up to 64";
+    steps_.push_back({frame, steps});
+    return nullptr;
+  }
+  std::string word;
+  Signal signal;
+  std::size_t pet = header_.pets;
+  std::from_chars(where.data(), where.data() + where.size(), pet);
+  if (where.find_first_not_of("0123456789") != std::string::npos || pet >= header_.pets || !(line >> word) ||
+      !read_signal(line, word, signal))
+    return "a pet of this log and an event";
+  changes_learner_ = changes_learner_ || signal.kind == SignalKind::learner;
+  events_[pet].push_back({frame, signal});
+  return nullptr;
 }
 
 void SessionLogReader::read(std::uint64_t frame, std::size_t pet, std::vector<Signal>& signals) {

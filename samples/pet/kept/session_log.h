@@ -1,6 +1,6 @@
 #pragma once
-// Every event that reached the pets, by frame, as lines of text. Played again with the same options it makes
-// the same pets, bit for bit.
+// A text file of every event that reached the pets, by frame. A replay with the same options makes the same
+// pets, bit for bit.
 //
 //   imprint-pet-log 3
 //   seed 1 pets 1 idle 0 teacher demo learner feedback
@@ -17,31 +17,33 @@
 #include <cstdint>
 #include <cstdio>
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "samples/pet/base/result.h"
 #include "samples/pet/yard/learner.h"
 #include "samples/pet/yard/signal.h"
 #include "samples/pet/yard/teacher.h"
 
 namespace pet {
 
-// What is written today. Pets that were left to themselves knew no sofa in version 1, and in version 2 no
-// unease: without idleness all play the same.
+// The version that is written. Idle pets have no sofa in version 1 and no unease in version 2. Without idle
+// pets all versions play the same.
 inline constexpr std::uint32_t kLogVersion = 3;
 
 struct LogHeader {
   std::uint64_t seed = 0;
   std::uint32_t pets = 1;
   bool idle = false;
-  TeacherKind teacher = TeacherKind::none;  // who sent the events; older logs do not say
+  TeacherKind teacher = TeacherKind::none;  // the sender of the events; older logs do not say
   Learner learner = Learner::feedback;      // at the start; older logs do not say
-  std::uint32_t version = kLogVersion;      // by whose rules it plays: of what was read, and of a log of that
+  std::uint32_t version = kLogVersion;      // the rules that it plays by; a log of a replay keeps them
 };
 
 class SessionLogWriter {
  public:
-  SessionLogWriter(const std::string& path, const LogHeader& header);  // throws std::runtime_error
+  static Result<std::unique_ptr<SessionLogWriter>> create(const std::string& path, const LogHeader& header);
   ~SessionLogWriter();
   SessionLogWriter(const SessionLogWriter&) = delete;
   SessionLogWriter& operator=(const SessionLogWriter&) = delete;
@@ -49,24 +51,26 @@ class SessionLogWriter {
   void write(std::uint64_t frame, std::size_t pet, const Signal& signal);
   void write_steps(std::uint64_t frame, std::uint32_t steps);
   void write_end(std::uint64_t frame);
-  // Why what was written so far is not all in the file; empty when it is.
+  // Why the file lacks a part of what was written; empty when it is complete.
   std::string problem();
 
  private:
+  SessionLogWriter(const std::string& path, std::FILE* file) : path_(path), file_(file) {}
+
   std::string path_;
   std::FILE* file_;
 };
 
 class SessionLogReader {
  public:
-  explicit SessionLogReader(
-      const std::string& path);  // throws std::runtime_error with the line that is wrong
+  // Fails with the wrong line.
+  static Result<SessionLogReader> open(const std::string& path);
 
   const LogHeader& header() const { return header_; }
-  // The events of a frame; frames must be asked for in rising order.
+  // Adds the events of a frame. Frames must be asked for in rising order.
   void read(std::uint64_t frame, std::size_t pet, std::vector<Signal>& signals);
   std::uint32_t steps(std::uint64_t frame);
-  // Learning ended before this frame; of a log that was cut off, after its last event.
+  // Learning ended before this frame. A log that was cut off ends after its last event.
   std::uint64_t end_frame() const { return end_frame_; }
   bool changes_learner() const { return changes_learner_; }
 
@@ -80,10 +84,16 @@ class SessionLogReader {
     std::uint32_t steps;
   };
 
+  SessionLogReader() = default;
+  // Each returns what was expected instead, or null.
+  const char* read_header(const std::string& line);
+  const char* read_event(const std::string& line);
+
   LogHeader header_;
-  std::vector<std::deque<Event>> events_;  // of each pet
+  std::vector<std::deque<Event>> events_;  // per pet
   std::deque<Steps> steps_;
-  std::uint64_t end_frame_ = 0;
+  std::uint64_t end_frame_ = 0, last_frame_ = 0;
+  bool ended_ = false;
   bool changes_learner_ = false;
 };
 

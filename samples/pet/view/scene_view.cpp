@@ -65,7 +65,7 @@ Vec3 arc(Vec3 from, Vec3 to, float lift, float t) {
   return mix(from, to, t) + Vec3{0.0f, 0.0f, lift * 4.0f * t * (1.0f - t)};
 }
 
-// What stands upright and looks at the camera: its +x to the picture's right, -y towards the eye.
+// An upright frame that faces the camera: +x to the picture's right, -y towards the eye.
 Affine billboard_to(const Camera& camera) {
   const Vec3 away = camera.backward() * -1.0f;
   return {camera.right(), away, cross(camera.right(), away), {}};
@@ -252,7 +252,7 @@ void SceneView::draw_signs(const WorldView& world, const Affine& at, const Camer
     if (age > kLife) continue;
     const Vec3 color = sign_color(marker.kind);
     const float leave = 1.0f - smooth(kLife - 0.35f, kLife, age);
-    // Above its back: over its head hangs its thought.
+    // Above its back: its thought is over its head.
     const float back =
         std::cos(world.pet.heading) * camera.right().x + std::sin(world.pet.heading) * camera.right().y > 0.0f
             ? -0.75f

@@ -1,6 +1,5 @@
 #pragma once
-// From worlds to draw lists: bodies, things, signs of praise and scolding, and which past action they were
-// credited to.
+// Turns worlds into draw lists: bodies, things, signs of feedback and the past action that they credit.
 
 #include <cstdint>
 #include <vector>
@@ -16,27 +15,27 @@ class SceneView {
   // More than 16 would be too small to see.
   explicit SceneView(std::size_t most_yards = 16) : most_yards_(most_yards) {}
 
-  // `seconds`: real time since the last call, for what moves by itself.
+  // `seconds`: real time since the last call, for animation.
   void update(const std::vector<const WorldView*>& yards, const WorldView* ghost, float seconds);
-  // Signs younger than `youngest_sign` seconds are drawn as if they were that old: a still picture taken at
-  // their instant shows them grown. same_pet: one pet in all yards, so one coat.
+  // Draws signs younger than `youngest_sign` seconds as if they were that old, so that a still picture shows
+  // them grown. same_pet: all yards show one pet, so one coat.
   void draw(const std::vector<const WorldView*>& yards, const WorldView* ghost, const Camera& camera,
             float youngest_sign, bool same_pet, DrawList& list) const;
 
   // The ground that all yards cover.
   Vec2 center() const;
   Vec2 half() const;
-  // What matters at the moment in the first yard: the pet, its player and what it is sent to.
+  // The ground to frame in the first yard: the pet, its player and the pet's goal.
   struct Frame {
     Vec2 center, half;
   };
   Frame close_frame(const WorldView& world) const;
   Vec2 offset(std::size_t yard) const;
 
-  // 0 where the ghost stands in the pet, and is not drawn, to 1 where it stands beside it.
+  // 0: the ghost stands in the pet and is not drawn; 1: it stands beside it.
   static float ghost_apart(const WorldView& world, const WorldView& ghost);
 
-  // Where the overlay hangs its bubbles, in the first yard.
+  // Places of bubbles, in the first yard.
   Vec3 pet_top(const WorldView& world) const {
     return pets_.empty() ? Vec3{} : pets_[0].body.head_top(world.pet);
   }
@@ -49,8 +48,8 @@ class SceneView {
   struct Yard {
     PetBody body;
     std::uint64_t scene = 0;
-    float since_scene = 10.0f;  // seconds since everything was placed anew
-    Vec2 player;                // where the player was seen last
+    float since_scene = 10.0f;  // seconds since the last new layout
+    Vec2 player;                // the player's last drawn place
     float stride = 0.0f, pace = 0.0f;
   };
   void draw_yard(const WorldView& world, const Yard& yard, const Affine& at, std::size_t index, bool detailed,

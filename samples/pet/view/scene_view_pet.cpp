@@ -3,7 +3,7 @@
 namespace pet {
 namespace {
 
-constexpr float kSize = 1.25f;         // a large dog: it is what one looks at
+constexpr float kSize = 1.25f;         // a large dog, because the player looks at it
 constexpr float kHipsBehind = 0.235f;  // of the hips behind the pet's middle
 
 std::array<Vec3, 4> standing_feet() {
@@ -23,21 +23,9 @@ void step(Posture& p, float cycle, float stride, float lift) {
 // Two barks in one action.
 float bark_opening(float progress) { return std::max(0.0f, std::sin(4.0f * kPi * progress)); }
 
-Posture wanted_posture(const PetView& view) {
-  Posture p;
-  p.feet = standing_feet();
-  p.ears = view.expected;
-  p.tail = 0.25f + 0.75f * view.expected;
-  p.head_turn = view.head_turn;
-  const float t = view.pose_progress;
+// Poses on the ground.
+void set_resting(Posture& p, const PetView& view) {
   switch (view.pose) {
-    case Pose::stand:
-      break;
-    case Pose::walk:
-      step(p, t, 0.17f, 0.10f);
-      p.head_pitch = 0.06f * std::sin(4.0f * kPi * t);
-      p.lean = 0.03f * std::sin(4.0f * kPi * t + 0.6f);
-      break;
     case Pose::sit:
       p.hips = 0.215f;
       p.lean = 0.62f;
@@ -62,6 +50,20 @@ Posture wanted_posture(const PetView& view) {
       p.head_turn = 0.55f + 0.4f * view.head_turn;
       p.eyes = view.acting || std::abs(view.head_turn) < 0.05f ? 0.0f : 1.0f;
       p.tail = -0.35f;
+      break;
+    default:
+      break;
+  }
+}
+
+// Poses of the whole body.
+void set_moving(Posture& p, const PetView& view) {
+  const float t = view.pose_progress;
+  switch (view.pose) {
+    case Pose::walk:
+      step(p, t, 0.17f, 0.10f);
+      p.head_pitch = 0.06f * std::sin(4.0f * kPi * t);
+      p.lean = 0.03f * std::sin(4.0f * kPi * t + 0.6f);
       break;
     case Pose::spin:
       p.forward = -0.04f;
@@ -94,6 +96,15 @@ Posture wanted_posture(const PetView& view) {
       p.ears = 0.8f;
       break;
     }
+    default:
+      break;
+  }
+}
+
+// Poses of the head: picking up, giving, eating, and gestures.
+void set_head_pose(Posture& p, const PetView& view) {
+  const float t = view.pose_progress;
+  switch (view.pose) {
     case Pose::pick:
     case Pose::give: {
       const float down = smooth(0.0f, 0.4f, t) * (1.0f - smooth(0.75f, 1.0f, t));
@@ -132,7 +143,20 @@ Posture wanted_posture(const PetView& view) {
       p.ears = 1.0f;
       p.jaw = 0.35f;
       break;
+    default:
+      break;
   }
+}
+
+Posture wanted_posture(const PetView& view) {
+  Posture p;
+  p.feet = standing_feet();
+  p.ears = view.expected;
+  p.tail = 0.25f + 0.75f * view.expected;
+  p.head_turn = view.head_turn;
+  set_resting(p, view);
+  set_moving(p, view);
+  set_head_pose(p, view);
   if (view.holding) p.jaw = std::max(p.jaw, 0.62f);
   return p;
 }
@@ -168,7 +192,7 @@ void PetBody::update(const PetView& view, float seconds, bool jump_cut) {
   wag_phase_ = std::fmod(wag_phase_ + seconds * mix(4.0f, 26.0f, joy), 2.0f * kPi);
   const bool quick = view.pose == Pose::walk || view.pose == Pose::jump || view.pose == Pose::bark ||
                      view.pose == Pose::spin || view.pose == Pose::eat;
-  // Poses melt into each other in about a tenth of a second; what cycles follows at once.
+  // Poses blend in about a tenth of a second; cyclic movement follows at once.
   const float share = jump_cut ? 1.0f : 1.0f - std::exp(-seconds * (quick ? 28.0f : 13.0f));
   approach(now_.hips, wanted.hips, share);
   approach(now_.lean, wanted.lean, share);

@@ -1,5 +1,5 @@
 #pragma once
-// The pet's body: poses, and the way from one to the next.
+// The pet's body: poses, and the blend between them.
 
 #include <array>
 
@@ -8,8 +8,8 @@
 
 namespace pet {
 
-// Everything that bends. Feet are where the soles stand, in the pet's own frame (+x forward, origin on the
-// ground below its middle).
+// All joints. Feet are the places of the soles in the pet's frame (+x forward, origin on the ground below its
+// middle).
 struct Posture {
   float hips = joint::kStandHeight;  // metres above the ground
   float lean = 0.0f;                 // of the back, nose up

@@ -89,7 +89,7 @@ void draw_learning(ImDrawList& list, const Fonts& fonts, const SheetData& data, 
   draw_curve(list, fonts, {area.left + 18.0f, area.top + 50.0f}, {area.right - 12.0f, area.bottom - 42.0f},
              plot);
 
-  // What the signs under the curve mean.
+  // The legend of the signs under the curve.
   const struct {
     FeedbackKind kind;
     const char* text;
@@ -148,7 +148,7 @@ Picture draw_sheet(const SheetData& data) {
             fitted(fonts.body, data.subtitle, kWidth - 2 * kSheetMargin));
   std::vector<Area> areas;
   for (std::size_t i = 0; i < count; ++i) {
-    // A last row that is not full stands in the middle.
+    // Centres a last row that is not full.
     const std::size_t in_row = std::min(columns, count - i / columns * columns);
     const float indent = 0.5f * static_cast<float>(columns - in_row) * (cell + kSheetGap);
     const float left = kSheetMargin + indent + static_cast<float>(i % columns) * (cell + kSheetGap),

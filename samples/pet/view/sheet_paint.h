@@ -1,5 +1,5 @@
 #pragma once
-// Dear ImGui's triangles on paper: a small software rasteriser, so that a sheet needs no device.
+// A small software rasteriser of Dear ImGui's triangles, so that a sheet needs no device.
 
 #include <imgui.h>
 
@@ -7,7 +7,7 @@
 
 namespace pet {
 
-// The atlas as coverage. Marks it as built, so that frames may be drawn with it.
+// The atlas as coverage values. Marks the atlas as built, so that frames can use it.
 struct FontTexture {
   explicit FontTexture(ImFontAtlas& atlas);
   const unsigned char* coverage = nullptr;
@@ -16,7 +16,7 @@ struct FontTexture {
 
 Picture blank_page(std::uint32_t width, std::uint32_t height);  // with a soft background
 void paint(Picture& page, const ImDrawData& data, const FontTexture& texture);
-// Scales to fill the rectangle, cutting what is too long, with rounded corners.
+// Scales and crops to fill the rectangle, with rounded corners.
 void paint_picture(Picture& page, const Picture& picture, float left, float top, float right, float bottom,
                    float rounding);
 

@@ -18,7 +18,7 @@ constexpr std::size_t kPicturedYards = 4;
 }  // namespace
 
 struct Stage::Parts {
-  // In this order: each needs those before it to the end of its life.
+  // The order matters: each member needs those before it until it is destroyed.
   std::unique_ptr<Window> window;
   std::unique_ptr<VulkanHost> host;
   std::unique_ptr<Renderer> renderer;
@@ -31,38 +31,42 @@ struct Stage::Parts {
   FrameStart frame;
   bool acquired = false;
   std::chrono::steady_clock::time_point polled = std::chrono::steady_clock::now();
-  double last_seconds = -1.0;  // of the last drawn frame: on the wall with a window, in the yard without
+  double last_seconds = -1.0;  // time of the last drawn frame: real with a window, simulated without
 
   ~Parts() {
-    if (host) host->wait_idle();
+    if (host) (void)host->wait_idle();
     overlay.reset();
     renderer.reset();
     if (window) window->detach();
   }
 };
 
-Stage::Stage(const StageOptions& options) : parts_(std::make_unique<Parts>()) {
-  Parts& p = *parts_;
+Stage::Stage(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Result<std::unique_ptr<Stage>> Stage::create(const StageOptions& options) {
+  auto parts = std::make_unique<Parts>();
+  Parts& p = *parts;
   VulkanOptions vulkan;
   vulkan.device = options.device;
   vulkan.validation = options.validation;
   VkExtent2D extent{options.width, options.height};
   if (options.window) {
-    p.window = std::make_unique<Window>(options.width, options.height, options.title);
+    PET_ASSIGN(p.window, Window::create(options.width, options.height, options.title));
     p.window->fill(vulkan);
   }
-  p.host = std::make_unique<VulkanHost>(vulkan);
+  PET_ASSIGN(p.host, VulkanHost::create(vulkan));
   if (p.window) {
-    p.window->attach(*p.host);
+    PET_CHECK(p.window->attach(*p.host));
     p.window->set_events(p.input.events());
     extent = p.window->size();
   }
   const bool quick = p.window && p.host->properties().deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (quick) p.scene = SceneView(4);
-  p.renderer = std::make_unique<Renderer>(*p.host, extent, quick);
-  p.overlay =
-      std::make_unique<Overlay>(*p.host, p.renderer->overlay_pass(), p.window ? p.window->handle() : nullptr);
+  PET_ASSIGN(p.renderer, Renderer::create(*p.host, extent, quick));
+  PET_ASSIGN(p.overlay,
+             Overlay::create(*p.host, p.renderer->overlay_pass(), p.window ? p.window->handle() : nullptr));
   p.input.attach(p.camera, *p.overlay);
+  return std::unique_ptr<Stage>(new Stage(std::move(parts)));
 }
 
 Stage::~Stage() = default;
@@ -83,27 +87,29 @@ PlayerInput Stage::poll() {
   return p.input.take();
 }
 
-FrameStart Stage::begin_frame() {
+Result<FrameStart> Stage::begin_frame() {
   Parts& p = *parts_;
-  // What waits for the GPU comes before the frame is opened.
+  // Resizing waits for the GPU, so it comes before the frame opens.
   if (p.window && !p.window->hidden()) {
     const VkExtent2D now = p.window->size(), was = p.renderer->extent();
-    if (now.width != was.width || now.height != was.height) p.renderer->resize(now);
+    if (now.width != was.width || now.height != was.height) PET_CHECK(p.renderer->resize(now));
   }
-  p.overlay->apply_scale(p.renderer->extent());
+  PET_CHECK(p.overlay->apply_scale(p.renderer->extent()));
   p.acquired = false;
-  p.frame = p.host->begin_frame();
+  PET_ASSIGN(p.frame, p.host->begin_frame());
   return p.frame;
 }
 
-void Stage::draw(const Show& show, const OverlayState& overlay) {
+Status Stage::draw(const Show& show, const OverlayState& overlay) {
   Parts& p = *parts_;
-  if (show.yards.empty()) return;
-  // A picture of a kennel is seen small: a few yards of it are enough.
+  if (show.yards.empty()) return {};
+  // A picture of a kennel is seen small: it shows a few yards only.
   std::vector<const WorldView*> yards = show.yards;
   if (!show.panels && yards.size() > kPicturedYards) yards.resize(kPicturedYards);
-  if (p.window && !p.window->acquire(p.frame.slot)) return;
-  p.acquired = p.window != nullptr;
+  if (p.window) {
+    PET_ASSIGN(p.acquired, p.window->acquire(p.frame.slot));
+    if (!p.acquired) return {};
+  }
 
   const WorldView& first = *yards[0];
   const double now =
@@ -123,8 +129,8 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   const float youngest_sign = close && !p.window ? 0.5f : 0.0f;
   p.scene.draw(yards, show.ghost, p.camera, youngest_sign, show.then, p.list);
   const Vec2 half = p.scene.half();
-  p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)),
-                   p.scene.center(), std::hypot(half.x, half.y) + 0.3f);
+  PET_CHECK(p.renderer->draw(p.frame, p.camera, p.list, static_cast<float>(std::fmod(first.time_s, 3600.0)),
+                             p.scene.center(), std::hypot(half.x, half.y) + 0.3f));
 
   Anchors anchors;
   anchors.youngest_sign = youngest_sign;
@@ -140,22 +146,20 @@ void Stage::draw(const Show& show, const OverlayState& overlay) {
   if (anchors.ghost) anchors.ghost_pet = p.scene.ghost_top(*show.ghost) + offset;
   p.overlay->build(extent, seconds, overlay, anchors, show.panels, p.input.pending());
   p.renderer->begin_overlay(p.frame.commands);
-  p.overlay->record(p.frame.commands);
+  PET_CHECK(p.overlay->record(p.frame.commands));
   p.renderer->end_overlay(p.frame.commands);
   if (p.window) p.window->show(p.frame.commands, p.renderer->image(), extent);
   p.input.see(first, anchors);
+  return {};
 }
 
-void Stage::end_frame() {
+Status Stage::end_frame() {
   Parts& p = *parts_;
-  if (!p.acquired) {
-    p.host->end_frame();
-    return;
-  }
-  p.host->end_frame(p.window->acquired(), p.window->finished());
-  p.window->present();
+  if (!p.acquired) return p.host->end_frame();
+  PET_CHECK(p.host->end_frame(p.window->acquired(), p.window->finished()));
+  return p.window->present();
 }
 
-Picture Stage::capture() { return parts_->renderer->capture(); }
+Result<Picture> Stage::capture() { return parts_->renderer->capture(); }
 
 }  // namespace pet

@@ -1,12 +1,12 @@
 #pragma once
-// What the game shows itself on: a window with an overlay, or pictures off screen. One frame of the game is
+// Where the game is shown: a window with an overlay, or pictures off screen. One frame:
 //
-//   PlayerInput input = stage.poll();           // window only; sleeps a moment while minimised
-//   FrameStart frame = stage.begin_frame();     // frame.commands is recording, outside a render pass: the
-//   place for imprint's record() stage.draw(show, overlay);                  // may be left out: nothing is
-//   drawn then stage.end_frame();                          // submits, presents
+//   stage.poll()         window only; sleeps a moment while minimised
+//   stage.begin_frame()  opens the command buffer, outside a render pass: the place for Imprint's record()
+//   stage.draw(...)      optional; without it nothing is drawn
+//   stage.end_frame()    submits and presents
 //
-// All of it, and Imprint, runs on stage.host()'s one device.
+// The game and Imprint share the device of stage.host().
 
 #include <functional>
 #include <memory>
@@ -22,7 +22,7 @@
 namespace pet {
 
 struct StageOptions {
-  std::string device;  // as VulkanOptions::device
+  std::string device;  // see VulkanOptions::device
   bool validation = false;
   bool window = true;  // false: off screen
   std::uint32_t width = 1280;
@@ -30,33 +30,34 @@ struct StageOptions {
   std::string title = "Imprint pet";
 };
 
-// What to draw. Pointers are read during draw() only.
+// What to draw. draw() reads the pointers and does not keep them.
 struct Show {
-  std::vector<const WorldView*> yards;  // one, or a kennel's: the first 16 are drawn as a grid (4 on a
-                                        // software device with a window, and in pictures)
-  const WorldView* ghost = nullptr;     // the pet that does not learn, drawn translucent in the first yard
-  bool then = false;                    // the second yard is the same pet's, as it was
-  bool panels = true;  // false: no cards, only bubbles, and one yard is seen from near, as for pictures
+  // One yard, or a kennel's. The first 16 are drawn as a grid; 4 in pictures and on a software device.
+  std::vector<const WorldView*> yards;
+  const WorldView* ghost = nullptr;  // the pet that does not learn, drawn translucent in the first yard
+  bool then = false;                 // the second yard shows the same pet as it was
+  bool panels = true;                // false: no cards, only bubbles, and a single yard from near
 };
 
 class Stage {
  public:
-  explicit Stage(const StageOptions& options);  // throws VulkanError
+  static Result<std::unique_ptr<Stage>> create(const StageOptions& options);
   ~Stage();
 
   VulkanHost& host();
 
-  // Input since the last call. Off screen: nothing, ever.
+  // Input since the last call. Always empty off screen.
   PlayerInput poll();
-  FrameStart begin_frame();
-  void draw(const Show& show, const OverlayState& overlay);
-  void end_frame();
+  Result<FrameStart> begin_frame();
+  Status draw(const Show& show, const OverlayState& overlay);
+  Status end_frame();
 
-  // The picture that draw() made in the last ended frame; waits for the GPU.
-  Picture capture();
+  // What draw() drew in the last ended frame. Waits for the GPU.
+  Result<Picture> capture();
 
  private:
   struct Parts;
+  explicit Stage(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };
 

@@ -10,14 +10,13 @@
 namespace pet {
 namespace {
 
-// A hand on the pet, in metres there.
-constexpr float kBody = 0.65f;   // within this of its middle it is touched
-constexpr float kLeaves = 1.1f;  // beyond this the hand leads it away
-constexpr float kLeastDrag =
-    0.4f;  // less is a tap by a hand that shakes, or the pet has walked away from under it
-constexpr float kStroke = 1.4f;     // so much to and fro, or round and round, is a stroke
-constexpr float kHeldAgain = 0.8f;  // seconds between two words of praise while it is held: about an action
-constexpr float kStraight = 0.6f;   // what goes further away than this share of its way is not to and fro
+// A hand on the pet, in metres at the pet.
+constexpr float kBody = 0.65f;      // within this of its middle it is touched
+constexpr float kLeaves = 1.1f;     // beyond this the hand leads it away
+constexpr float kLeastDrag = 0.4f;  // less is a tap: the hand shakes, or the pet walks away
+constexpr float kStroke = 1.4f;     // this much movement on the pet is a stroke
+constexpr float kHeldAgain = 0.8f;  // seconds between praises while P is held: about one action
+constexpr float kStraight = 0.6f;   // a stroke stays within this share of its length from its start
 
 }  // namespace
 
@@ -60,6 +59,10 @@ void StageInput::key(int key, int modifiers) {
     if (key == GLFW_KEY_1 + n || key == GLFW_KEY_KP_1 + n)
       (modifiers & GLFW_MOD_SHIFT ? pending_.chain : pending_.cue) = kTricks[i];
   }
+  if (!teaching_key(key) && !game_key(key, modifiers)) view_key(key);
+}
+
+bool StageInput::teaching_key(int key) {
   switch (key) {
     case GLFW_KEY_P:
       ++pending_.praise;
@@ -79,6 +82,14 @@ void StageInput::key(int key, int modifiers) {
     case GLFW_KEY_N:
       pending_.interrupt = true;
       break;
+    default:
+      return false;
+  }
+  return true;
+}
+
+bool StageInput::game_key(int key, int modifiers) {
+  switch (key) {
     case GLFW_KEY_SPACE:
       pending_.toggle_pause = true;
       break;
@@ -110,13 +121,6 @@ void StageInput::key(int key, int modifiers) {
     case GLFW_KEY_Y:
       pending_.then = true;
       break;
-    case GLFW_KEY_ENTER:
-    case GLFW_KEY_KP_ENTER:
-      overlay_->ask_word();
-      break;
-    case GLFW_KEY_F3:
-      overlay_->ask_name();
-      break;
     case GLFW_KEY_F2:
       pending_.measure = true;
       break;
@@ -125,6 +129,21 @@ void StageInput::key(int key, int modifiers) {
       break;
     case GLFW_KEY_Z:
       pending_.undo = pending_.undo || (modifiers & GLFW_MOD_CONTROL);
+      break;
+    default:
+      return false;
+  }
+  return true;
+}
+
+void StageInput::view_key(int key) {
+  switch (key) {
+    case GLFW_KEY_ENTER:
+    case GLFW_KEY_KP_ENTER:
+      overlay_->ask_word();
+      break;
+    case GLFW_KEY_F3:
+      overlay_->ask_name();
       break;
     case GLFW_KEY_F1:
       overlay_->toggle_help();
@@ -224,8 +243,7 @@ void StageInput::mouse(int button, bool pressed, Vec2 at) {
     ++pending_.scold;
     return;
   }
-  if (drag_ != Drag::none)
-    return;  // the hand is full: a pet that is led is let go by the button that took it
+  if (drag_ != Drag::none) return;  // only the button that began a drag ends it
   drag_button_ = button;
   if (button == GLFW_MOUSE_BUTTON_LEFT) {
     if (on_ball(at)) {
@@ -244,7 +262,7 @@ void StageInput::mouse(int button, bool pressed, Vec2 at) {
   }
 }
 
-// Stroked where it is, or led away.
+// A hand on the pet: a stroke in place, or a lead away.
 void StageInput::handle_pet(Vec2 at, Vec2 by) {
   const auto pet = camera_->project(pet_);
   const float metre = pixels_per_metre(pet_);
@@ -261,7 +279,7 @@ void StageInput::handle_pet(Vec2 at, Vec2 by) {
   if (off || stroked_ < kStroke || std::hypot(at.x - took_.x, at.y - took_.y) / metre > kStraight * handled_)
     return;
   strokes_ = true;
-  stroked_ = -kStroke;  // to go on, it takes more than to begin
+  stroked_ = -kStroke;  // the next praise takes a longer stroke
   ++pending_.praise;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Keys, mouse and gamepad to what the player means.
+// Turns keys, mouse and gamepad into PlayerInput.
 
 #include "samples/pet/view/input/pad.h"
 #include "samples/pet/view/input/player_input.h"
@@ -12,14 +12,13 @@ class StageInput {
  public:
   WindowEvents events();
   void attach(Camera& camera, Overlay& overlay);
-  // What was drawn last: clicks are aimed at it.
+  // The newest drawn world: clicks are aimed at it.
   void see(const WorldView& world, const Anchors& anchors);
 
-  // The gamepad as it is now; nothing without one. seconds: since the last call.
+  // The gamepad's state; nothing without one. seconds: since the last call.
   void pad(const std::optional<PadState>& state, float seconds);
 
-  // The key, or the gamepad's button, of praise is down. Only of account once H was pressed. seconds: since
-  // the last call.
+  // The key or gamepad button of praise is down. Counts only after H. seconds: since the last call.
   void hold(bool praising, float seconds);
   static int praise_key();
 
@@ -29,6 +28,11 @@ class StageInput {
  private:
   enum class Drag : std::uint8_t { none, walk, ball, pet, view };
   void key(int key, int modifiers);
+  // The keys of teaching and of the game; false for other keys.
+  bool teaching_key(int key);
+  bool game_key(int key, int modifiers);
+  // The keys of overlay, help and camera.
+  void view_key(int key);
   void mouse(int button, bool pressed, Vec2 at);
   void moved(Vec2 at, Vec2 by);
   void handle_pet(Vec2 at, Vec2 by);
@@ -41,9 +45,9 @@ class StageInput {
   Overlay* overlay_ = nullptr;
   PlayerInput pending_;
   Drag drag_ = Drag::none;
-  int drag_button_ = 0;  // that began it, and alone ends it
-  // With the button down on the pet, in metres there: how far the hand has moved, and how far since it last
-  // praised; where it began, in pixels.
+  int drag_button_ = 0;  // the button that began the drag, and alone ends it
+  // While the button is down on the pet: metres that the hand has moved, metres since its last praise, and
+  // its start in pixels.
   float handled_ = 0.0f, stroked_ = 0.0f;
   Vec2 took_;
   bool strokes_ = false, lures_ = false;

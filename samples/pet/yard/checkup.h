@@ -1,7 +1,6 @@
 #pragma once
-// An examination, out of sight and while play goes on: twenty greedy trials of every trick, each in a yard
-// drawn for it, with the pet's own brain. Its worlds run ahead of the clock, so it is over within a second;
-// it changes nothing in the brain.
+// An examination during play: twenty greedy trials of every trick with the pet's own brain, each in a yard of
+// its own. Its worlds run ahead of the clock, so it takes less than a second. It does not change the brain.
 
 #include <array>
 #include <cstdint>
@@ -23,19 +22,19 @@ using Marks = std::array<std::uint32_t, kTrickCount>;
 
 class Checkup {
  public:
-  // probes[p] are the minds that sit for pet p.
+  // probes[p]: the minds that take the examination for pet p.
   explicit Checkup(std::vector<std::vector<Mind*>> probes);
 
   // The yards depend on the seed only.
   void begin(std::uint64_t seed);
   bool running() const { return left_ > 0; }
-  // Once a frame between its begin and its end. True in the frame in which the examination ended.
+  // Once per frame, between frame_begin and frame_end. True in the frame in which the examination ends.
   bool step(std::uint64_t frame);
 
   const std::vector<Marks>& marks() const {
     return marks_;
   }  // of the newest examination, complete once it ended
-  // What every trial's decisions were, in order of pet and trial: for comparing two brains exactly.
+  // The decisions of every trial, by pet and trial: compares two brains exactly.
   const std::vector<std::vector<Action>>& decisions() const { return decisions_; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// What the player calls the commands. The pet hears which command it is, not the word: a new name needs no
-// new lesson.
+// The player's names of the commands. The pet gets the command, not the word, so a new name needs no new
+// lesson.
 
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace pet {
 
-// Of a name, in bytes, with the zero at its end.
+// Size of a name in bytes, with the final zero.
 inline constexpr std::size_t kCueNameBytes = 32;
 using CueNameText = std::array<char, kCueNameBytes>;
 
@@ -22,15 +22,15 @@ class CueNames {
 
   const char* of(Cue cue) const { return text(cue).data(); }
   const CueNameText& text(Cue cue) const { return texts_[static_cast<std::size_t>(cue)]; }
-  // By its name, or by the word that it came with: no other command can take that. Without regard to case, of
-  // ASCII letters, and to blanks around it.
+  // Finds a command by its name, or by its original word, which no other command can take. Ignores the case
+  // of ASCII letters and surrounding blanks.
   std::optional<Cue> find(std::string_view text) const;
 
-  // Gives a command another name; nothing but blanks gives it back its own. UTF-8 of printable Latin letters
-  // (up to U+00FF, which is what the fonts have), at most kCueNameBytes - 1 bytes, no word for another
-  // command. Else it stays as it was, and the answer says why; empty: done.
+  // Renames a command; blanks restore its original word. A name has printable Latin letters in UTF-8 (up to
+  // U+00FF, as the fonts), at most kCueNameBytes - 1 bytes, and names no other command. Returns why a name is
+  // refused, or "".
   std::string set(Cue cue, std::string_view text);
-  bool changed() const;  // any of them
+  bool changed() const;  // any name differs from its original
 
  private:
   std::array<CueNameText, kCueCount> texts_;

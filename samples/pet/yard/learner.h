@@ -1,6 +1,5 @@
 #pragma once
-// The ways in which the pet's brain can learn: the one that the game is made for, and others to be compared
-// with it in the same yard.
+// The pet's learners. The game is made for `feedback`; the others are for comparison.
 
 #include <array>
 #include <cstdint>
@@ -10,8 +9,8 @@ namespace pet {
 enum class Learner : std::uint8_t {
   feedback,  // predicts how each action will be received; also learns from what it is shown
   dqn,       // praise and scolding are rewards
-  coach,     // praise and scolding say whether an action was better than what it is likely to do
-  ppo,       // praise and scolding are rewards, of which it gathers many before it learns from them at once
+  coach,     // praise and scolding are advantages: better or worse than its usual action
+  ppo,       // praise and scolding are rewards; it gathers many, then learns from all
 };
 inline constexpr std::array kLearners = {Learner::feedback, Learner::dqn, Learner::coach, Learner::ppo};
 

@@ -1,6 +1,6 @@
 #pragma once
-// What was practised in play and what comes next: sit, come, bed, spin, fetch, then the rule that nobody asks
-// for, off the sofa, then two commands at once; a lesson is over with 4 successes in the last 5 tries.
+// The curriculum: sit, come, bed, spin, fetch, then staying off the sofa, then two commands at once. A lesson
+// is learned with 4 successes in the last 5 tries.
 
 #include <array>
 #include <cstdint>
@@ -27,8 +27,8 @@ class Lessons {
   // A command has ended. True when its trick has just been learned.
   bool record(const Trial& trial);
   const std::array<TrickScore, kTrickCount>& scores() const { return scores_; }
-  // It has begun something that nobody asked for. From when it first found the sofa, so many of them are a
-  // try, good when none led there. True when the rule has just been learned.
+  // The pet has begun an idle action. After its first visit to the sofa, kIdleTry of them are one try, good
+  // if none led there. True when the rule has just been learned.
   static constexpr std::uint32_t kIdleTry = 5;
   bool record_idle(bool sofa);
   const TrickScore& rule() const { return rule_.score; }
@@ -41,16 +41,15 @@ class Lessons {
   std::optional<Cue> next() const;
   // One line for the player.
   std::string advice(const CueNames& names) const;
-  // What a game that gives the commands by itself asks for now: mostly the lesson, sometimes what was
-  // learned.
+  // The next command of a game that gives the commands: mostly the lesson, sometimes a learned trick.
   Cue choose(std::uint32_t dice) const;
 
  private:
   struct Rule {
     TrickScore score;
     std::uint8_t last_five = 0;
-    bool tempted = false;     // it has been there
-    std::uint32_t begun = 0;  // of the try under way
+    bool tempted = false;     // the pet has been there
+    std::uint32_t begun = 0;  // actions in the current try
     bool good = true;
   };
 

@@ -10,9 +10,9 @@ namespace {
 constexpr std::size_t kOnsetsKept = 4;
 constexpr std::size_t kMarkersKept = 8;
 constexpr double kCreditWidth =
-    0.6;  // as the brain spreads credit (imp_brain_desc::credit_width_s): the ribbon shows the same
+    0.6;  // seconds; as the brain spreads credit, so that the ribbon shows the same
 constexpr float kUndecided = 0.08f;  // the two best are this close
-constexpr float kSurprise = 0.25f;   // what differs by more from what was expected is remembered
+constexpr float kSurprise = 0.25f;   // a larger difference to the expectation is a surprise
 
 bool is_walk(Action action) {
   return action == Action::go_player || action == Action::go_ball || action == Action::go_bed ||
@@ -102,7 +102,7 @@ void Life::apply(const Signal& signal) {
     case SignalKind::learning:
     case SignalKind::learner:
     case SignalKind::name:
-      break;  // the brain's and the player's, not the body's
+      break;  // for the brain or the screen, not for the body
   }
 }
 
@@ -111,7 +111,7 @@ void Life::end_chain(bool success) {
   if (std::exchange(chained_, false) && on_chain_end) on_chain_end(success && chain_good_);
 }
 
-// A new word takes the place of all that was asked before.
+// A new command replaces everything that was asked before.
 void Life::command(Cue cue) {
   chained_ = false;
   world_.edit_view().then.clear();
@@ -132,10 +132,10 @@ void Life::begin_command(Cue cue) {
     trial_.begin(cue);
   }
   was_acting_ = false;
-  if (world_.view().lure.active) take_hand();  // what is shown is for this command then
+  if (world_.view().lure.active) take_hand();  // the demonstration is then for this command
 }
 
-// From here on it is led: it decides nothing, and this is where it would have had to decide.
+// The demonstration is for this situation. While led, the pet decides nothing.
 void Life::take_hand() {
   asked_frame_.reset();
   was_acting_ = false;
@@ -159,7 +159,7 @@ void Life::let_go() {
 }
 
 void Life::feedback(FeedbackKind kind, bool exact) {
-  // What lasts can be praised and scolded for as long as it lasts.
+  // Lying on the sofa lasts, so feedback for it may come at any time.
   const bool on_sofa = world_.lies_on_sofa(), to_sofa = world_.acting() && world_.sofa_bound();
   exact = exact || on_sofa || (options_.uneasy && to_sofa);
   if (options_.taught && (on_sofa || to_sofa)) set_unease(kind == FeedbackKind::scold ? 1.0f : 0.0f);
@@ -173,15 +173,14 @@ void Life::feedback(FeedbackKind kind, bool exact) {
     const float value = kind == FeedbackKind::scold ? -1.0f : 1.0f;
     const bool caught = options_.uneasy && kind == FeedbackKind::scold && (on_sofa || to_sofa);
     const float weight = kind == FeedbackKind::treat ? 2.0f : caught ? kCaughtWeight : 1.0f;
-    // The mind reckons with one reaction time for everybody: what a slower player says is dated back by the
-    // difference.
+    // The mind assumes one reaction time. Feedback of a slower player is dated back by the difference.
     const double late_s = exact ? 0.0 : reaction_s_ - options_.brain_reaction_s;
     mind_->feedback(value, weight, exact, said_s - late_s);
   }
   if (kind != FeedbackKind::scold) return;
   if (world_.acting() && !showing_ && (is_walk(world_.view().pet.action) || world_.sofa_bound()))
     world_.interrupt();
-  idle_until_s_ = std::min(idle_until_s_, world_.time_s());  // and thinks of something else
+  idle_until_s_ = std::min(idle_until_s_, world_.time_s());  // a scolded pet soon does something else
 }
 
 void Life::refuse() {
@@ -231,7 +230,7 @@ void Life::add_marker(const FeedbackMarker& marker) {
 void Life::act(std::uint64_t frame) {
   if (!asked_frame_ || frame < *asked_frame_ + kAnswerFrames) return;
   const std::optional<Answer> answer = mind_->answer();
-  if (!answer) return;  // the GPU is late: the pet hesitates
+  if (!answer) return;  // the GPU is late: the pet waits
   asked_frame_.reset();
   think(*answer);
   expected_ = answer->expected[static_cast<std::size_t>(answer->action)];
@@ -301,8 +300,8 @@ void Life::step() {
     pet.pose = Pose::puzzled;
 }
 
-// What it did of its own accord brings what it brings, and a surprise is remembered as any word is. What it
-// knows already would teach nothing new, and after an hour of it would outweigh all that anybody says.
+// Rewards a completed idle action, but only a surprise. Rewards that the pet already expects would teach
+// nothing, and would outweigh the player's feedback within an hour.
 void Life::feel() {
   const bool sofa = world_.sofa_bound();
   const float felt = sofa ? kComfort + unease() * (kDread - kComfort) : kEffort + unease() * kRelief;

@@ -1,5 +1,5 @@
 #pragma once
-// A pet's life: its yard, the command in force, and the traffic between its body, its mind and the player.
+// One pet in its yard: the command in force, and what passes between body, mind and player.
 
 #include <array>
 #include <cstdint>
@@ -14,67 +14,64 @@
 
 namespace pet {
 
-inline constexpr std::uint32_t kAnswerFrames =
-    2;  // from question to answer, whatever the GPU needs: play does not depend on its speed
+// From question to answer, however fast the GPU is: play must not depend on its speed.
+inline constexpr std::uint32_t kAnswerFrames = 2;
 
-// How quickly the quickest player reacts to what the pet begins, for the brain; slower ones have their
-// feedback dated back.
+// Seconds from the onset of an action to feedback. The brain assumes the quickest player; the feedback of
+// slower ones is dated back.
 inline constexpr double kQuickestReaction = 0.6;
-// Of a player who was not measured.
+// A player who was not measured.
 inline constexpr double kUsualReaction = 0.8;
 inline constexpr double kSlowestReaction = 3.0;
 
-// A treat takes its time: it may come so long after the action that nothing else is credited for, as after a
-// click.
+// A treat may come this late, in seconds after the onset of the last action.
 inline constexpr double kSlowestTreat = 4.0;
 
-// More is not waited for.
+// Longest chain of commands.
 inline constexpr std::size_t kLongestChain = 4;
 
-// What the pet finds by itself in what nobody asked for, on the scale of praise (1) and scolding (-1): the
-// sofa is soft, all else is a little effort.
+// The reward of idle actions, on the scale of praise (1) and scolding (-1): the sofa is soft, all else costs
+// a little.
 inline constexpr float kComfort = 0.25f;
 inline constexpr float kEffort = -0.05f;
 
-// Caught on the sofa, or on its way there: nothing else can be meant, and a scolding counts as much as a
-// treat.
+// Weight of a scolding on the sofa or on the way there: the reason is clear, so it counts as much as a treat.
 inline constexpr float kCaughtWeight = 2.0f;
 
-// From then on it is uneasy about the sofa, until it is praised there; time heals it too. Wholly uneasy, it
-// feels kDread there instead of kComfort when nobody says a word, as if it were scolded, and relief at
-// whatever else it does: so what it learned in a few places of the yard is learned for the others. O. H.
-// Mowrer, On the dual nature of learning, 1947: fear of a place is learned first, then what avoids it is
-// rewarded by relief.
+// After a scolding the pet is uneasy about the sofa, until praise there or time heals that. At full unease
+// the sofa brings kDread instead of kComfort, and other idle actions bring kRelief. This carries a lesson
+// from a few places in the yard to all. Source: O. H. Mowrer, On the dual nature of learning, 1947 (fear of a
+// place, then relief).
 inline constexpr float kDread = -1.0f;
 inline constexpr float kRelief = 0.25f;
 inline constexpr double kUneaseSeconds = 900.0;  // until a third of it is left
 
 struct LifeOptions {
-  bool idle = false;             // without a command it does what it likes, now and then; else it waits
-  float shortest_idle_s = 0.8f;  // between two such ideas
+  bool idle = false;             // without a command the pet acts now and then; false: it waits
+  float shortest_idle_s = 0.8f;  // between idle actions
   float longest_idle_s = 3.0f;
-  bool uneasy = true;  // remembers where it was scolded, as all do but the pets of older logs
-  bool taught = true;  // feedback and demonstrations reach the mind
-  double brain_reaction_s = kUsualReaction;  // what the mind takes for the player's reaction time
+  bool uneasy = true;                        // remembers where it was scolded; false in replays of older logs
+  bool taught = true;                        // feedback and demonstrations reach the mind
+  double brain_reaction_s = kUsualReaction;  // the reaction time that the mind assumes
 };
 
 class Life {
  public:
   Life(Mind& mind, std::uint64_t seed, const LifeOptions& options);
 
-  // Called when an action of its own begins under a command, with the judgement of that.
+  // Called when the pet begins an action under a command; right: the judgement.
   std::function<void(double now_s, Action action, bool right)> on_onset;
-  // Called when an action of its own begins that nobody asked for; sofa: it is off to the forbidden place.
+  // Called when the pet begins an idle action; sofa: it goes to the sofa.
   std::function<void(double now_s, Action action, bool sofa)> on_idle;
-  // Called when the player has led the pet to something by hand, which shows what is right now.
+  // Called when the player has led the pet to something by hand: a demonstration.
   std::function<void(Action action)> on_led;
-  // Called when a command ends; shown = the player led it through, or to a part of it.
+  // Called when a command ends; shown: the player demonstrated it, or a part of it.
   std::function<void(const Trial& trial, bool shown)> on_trial_end;
-  // Called when a chain of commands, given at once, was followed to its end or broke off; success: all of it
-  // without a mistake.
+  // Called when a chain of commands ends; success: no mistake in any of them.
   std::function<void(bool success)> on_chain_end;
 
-  // A frame, in this order: the player's signals; the answer to an earlier question; time; the next question.
+  // A frame calls these in this order: the player's signals, an earlier question's answer, time, the next
+  // question.
   void apply(const Signal& signal);
   void act(std::uint64_t frame);
   void step();
@@ -83,8 +80,8 @@ class Life {
   const World& world() const { return world_; }
   const Trial& trial() const { return trial_; }
 
-  // About the sofa, 0 .. 1, now; 0 where it is no part of this life (LifeOptions::uneasy). It is kept with
-  // the pet: no time passes while the game is closed.
+  // Unease about the sofa now, 0 .. 1; 0 without LifeOptions::uneasy. Saved with the pet; no time passes
+  // while the game is closed.
   float unease() const;
   void set_unease(float unease);
 
@@ -95,7 +92,7 @@ class Life {
     Vec2 position;
     bool unasked;
   };
-  // What there was to see when the player's hand took the pet, and what was right then.
+  // The situation when the player's hand took the pet, and the right action then.
   struct Led {
     Observation seen{};
     Cue cue = Cue::none;
@@ -132,13 +129,13 @@ class Life {
   bool was_acting_ = false;
   double reaction_s_ = kUsualReaction;  // of the player
   std::optional<std::uint64_t> asked_frame_;
-  float expected_ = 0.0f;  // of the action under way, as it began
-  float unease_ = 0.0f;    // 0 .. 1, about the sofa, as it was then:
+  float expected_ = 0.0f;  // of the current action, when it began
+  float unease_ = 0.0f;    // 0 .. 1, about the sofa, at time unease_s_
   double unease_s_ = 0.0;
-  Random random_;  // of idle moments
+  Random random_;  // for idle pauses
   double idle_until_s_ = 0.0;
   std::array<bool, kCueCount> succeeded_{};
-  std::deque<Onset> onsets_;  // of late, oldest first
+  std::deque<Onset> onsets_;  // the newest few, oldest first
 };
 
 }  // namespace pet

@@ -1,5 +1,5 @@
 #pragma once
-// What a body in the yard asks of its brain.
+// What a body in the yard needs from a brain.
 
 #include <array>
 #include <optional>
@@ -10,7 +10,7 @@ namespace pet {
 
 struct Answer {
   Action action = Action::sit;
-  std::array<float, kActionCount> expected{};  // how each action is believed to be received
+  std::array<float, kActionCount> expected{};  // the expected feedback of each action
 };
 
 class Mind {
@@ -18,15 +18,15 @@ class Mind {
   virtual ~Mind() = default;
 
   virtual void set_goal(Cue cue) = 0;
-  // What the pet sees now, and that it wants to decide.
+  // Asks for a decision in this situation.
   virtual void ask(const Observation& observation, const Mask& mask) = 0;
-  // The answer to the newest question, once it is there. Taking it begins the action.
+  // The answer to the newest question, if it is there. Taking it begins the action.
   virtual std::optional<Answer> answer() = 0;
   virtual void feedback(float value, float weight, bool exact, double time_s) = 0;
-  // What the action under way brought it, without anybody's word.
+  // A reward of the game itself for the current action.
   virtual void reward(float value) = 0;
   virtual void demonstrate(const Observation& observation, Cue cue, Action action) = 0;
-  // Nothing before now has to do with what comes.
+  // What comes next does not depend on anything before.
   virtual void end_episode() = 0;
 };
 

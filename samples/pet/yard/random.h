@@ -1,6 +1,5 @@
 #pragma once
-// A small generator whose numbers are the same with every compiler and library (std distributions are not).
-// SplitMix64.
+// SplitMix64. Its numbers are the same with every compiler and library; those of std distributions are not.
 
 #include <cstdint>
 

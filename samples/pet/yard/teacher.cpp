@@ -78,7 +78,7 @@ void Teacher::step(const World& world, const Trial& trial, std::vector<Signal>& 
   const double now = world.time_s();
   while (!reactions_.empty() && reactions_.front().at_s <= now) {
     const bool idle = plan_[stage_].idle != Idle::never, praise = reactions_.front().praise;
-    // Who has given up scolding has nothing to get wrong either.
+    // After the last scolding the teacher is silent, so it makes no mistakes either.
     if (!idle || scolds_ < kMostScolds)
       signals.push_back(signal(praise ? SignalKind::praise : SignalKind::scold));
     scolds_ += idle && !praise ? 1 : 0;

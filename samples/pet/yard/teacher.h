@@ -1,7 +1,6 @@
 #pragma once
-// A scripted player, as good and as bad as people are: it reacts late, misses some actions and is wrong about
-// others. It sees what a person sees (the yard, and when an action begins) and does what a person can do
-// (send signals).
+// A scripted player with human faults: it reacts late, misses some actions and misjudges others. It sees what
+// a person sees (the yard, the onset of an action) and does what a person can do (send signals).
 
 #include <cstdint>
 #include <deque>
@@ -19,25 +18,25 @@ enum class TeacherKind : std::uint8_t {
   none,      // a person at the window
   demo,      // shows every trick once, then praises and scolds
   praise,    // praises and scolds only
-  careless,  // shows every trick twice, then reacts half of the time and wrongly one time in seven
+  careless,  // shows every trick twice, then misses half and errs one time in seven
   off,       // praises and scolds a pet that does not learn
 };
 
 const char* name(TeacherKind kind);
 
-// What the scripted teacher makes of a pet that nobody asked for anything.
+// How the scripted teacher treats idle time, without commands.
 enum class Idle : std::uint8_t {
-  never,      // it is always asked for something
-  free,       // leaves it to itself
-  forbidden,  // leaves it to itself, and scolds when it is off to the sofa, ten times at most
+  never,      // gives commands all the time
+  free,       // leaves the pet alone
+  forbidden,  // leaves it alone, but scolds it for the sofa, kMostScolds times at most
 };
 
-// Which tricks the scripted teacher asks for until when.
+// The tricks that the scripted teacher asks for until a time.
 struct PlanStage {
   std::vector<Cue> tricks;
   double until_s = 0.0;
-  std::optional<float> wrong;  // share of feedback with the wrong sign, instead of the teacher's
-  Idle idle = Idle::never;     // else there are no tricks in this stage
+  std::optional<float> wrong;  // share of feedback with the wrong sign; replaces the teacher's
+  Idle idle = Idle::never;     // other values: no tricks in this stage
 };
 
 struct TeacherStyle {
@@ -49,21 +48,21 @@ struct TeacherStyle {
   double pause_s = 1.0;  // between commands
 };
 
-// A teacher who forbids the sofa gives up after so many scoldings.
+// After this many scoldings the teacher gives up forbidding the sofa.
 inline constexpr std::uint32_t kMostScolds = 10;
 
 TeacherStyle teacher_style(TeacherKind kind);
 
 class Teacher {
  public:
-  // plan: which tricks until when; empty = all. Demonstrations are of the tricks of the stage under way.
+  // plan: stages in order; empty = all tricks. Each stage begins with demonstrations of its tricks.
   Teacher(const TeacherStyle& style, std::vector<PlanStage> plan, std::uint64_t seed, std::uint64_t stream);
 
-  // An action of the pet's own has just begun.
+  // The pet has begun an action by its own decision.
   void see_onset(double now_s, bool right);
-  // An action has begun that nobody asked for; sofa: it is off to the forbidden place.
+  // The idle pet has begun an action; sofa: it goes to the sofa.
   void see_idle(double now_s, bool sofa);
-  // What it does in this frame, in order.
+  // Adds the signals of this frame, in order.
   void step(const World& world, const Trial& trial, std::vector<Signal>& signals);
 
  private:
@@ -78,7 +77,7 @@ class Teacher {
   std::vector<PlanStage> plan_;
   std::size_t stage_ = 0;
   Random random_;  // commands and reactions
-  Random yards_;   // where things are: the same yards whatever the pet does
+  Random yards_;   // layouts of yards, the same whatever the pet does
   std::deque<Reaction> reactions_;
   std::vector<Cue> to_show_;
   double next_command_s_ = 0.0;

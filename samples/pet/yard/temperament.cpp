@@ -9,7 +9,7 @@ namespace pet {
 namespace {
 
 constexpr std::size_t kOfLate = 40, kAFew = 8;
-constexpr float kFavourite = 0.3f;  // share of what it did
+constexpr float kFavourite = 0.3f;  // share of its idle actions
 constexpr float kLively = 0.85f, kCalm = 1.2f;
 constexpr std::uint64_t kPaceStream = 1u << 21;
 

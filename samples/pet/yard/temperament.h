@@ -1,7 +1,6 @@
 #pragma once
-// What tells a pet of one seed from that of another: how long it rests between two ideas, and what it likes
-// to do when nobody asks for anything. The latter is nowhere set: it comes from the weights that it is born
-// with, and from what becomes of them.
+// What distinguishes pets of different seeds: the pauses between idle actions, and their favourite ones.
+// Nothing sets the favourites: they come from the weights.
 
 #include <cstdint>
 #include <string>
@@ -16,10 +15,10 @@ struct IdleDecision {
   Action action = Action::sit;
 };
 
-// Factor for the pauses between two ideas, 0.6 .. 1.5.
+// Factor for the pauses between idle actions, 0.6 .. 1.5.
 float pace_of(std::uint64_t seed);
 
-// In a few words, from what it did of late: "lively, likes to bark". Empty while nothing stands out.
+// A few words from recent idle actions: "lively, likes to bark". Empty while nothing stands out.
 std::string temperament(const std::vector<IdleDecision>& idle, float pace);
 
 }  // namespace pet

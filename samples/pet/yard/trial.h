@@ -1,6 +1,5 @@
 #pragma once
-// One command, from its first decision to success or giving up. A success is strict: every decision was right
-// until the goal.
+// One command, from its first decision to success or failure. Success is strict: every decision was right.
 
 #include <cstdint>
 
@@ -17,15 +16,15 @@ class Trial {
     success,
     clumsy,
     failure
-  };  // clumsy: reached the goal, but not straight
+  };  // clumsy: reached the goal after a wrong decision
 
-  // The world must already be told the cue.
+  // World::set_cue must come first.
   void begin(Cue cue);
   // Judges a decision as it begins; true when it was right.
   bool decide(const World& before, Action action);
-  // The same where right or wrong is known: the yard has changed since.
+  // The same with a known judgement, when the yard has changed since.
   bool decide(bool right, Action action);
-  // After an action has ended, completed or not.
+  // Call after an action has ended, completed or not.
   State after(const World& world);
 
   Cue cue() const { return cue_; }

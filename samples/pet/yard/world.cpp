@@ -10,25 +10,23 @@ constexpr float kPi = 3.14159265f;
 constexpr float kStep = static_cast<float>(kStepSeconds);
 constexpr float kWalkSpeed = 7.0f;  // m/s: it runs, so that a decision takes about a second
 constexpr float kTurnSpeed = 9.0f;  // rad/s
-constexpr float kNear =
-    1.1f;  // metres; less than half of kApart, so two things are never near at once by chance
+constexpr float kNear = 1.1f;       // metres
 constexpr float kApart = 1.7f;
-constexpr double kGlanceSeconds =
-    0.5;  // the look at the player after an action, which also parts one action's feedback from the next
+// The look at the player after an action. It also separates the feedback of two actions.
+constexpr double kGlanceSeconds = 0.5;
 constexpr float kReachPlayer = 0.9f;
 constexpr float kReachBall = 0.4f;
 constexpr float kReachBed = 0.05f;
 constexpr float kReachBowl = 0.5f;
 constexpr float kReachSofa = 0.05f;
 constexpr float kReachHand = 0.3f;
-constexpr float kMeant = 0.9f;  // the hand is as close as this to what it leads to; about half of kApart
-constexpr float kSofaFront =
-    3.5f;  // y: beyond it lies nothing but the sofa, and its arms leave this one way to it
+constexpr float kMeant = 0.9f;      // the hand leads to a thing this close, metres; about half of kApart
+constexpr float kSofaFront = 3.5f;  // y: only the sofa lies beyond; its arms leave this one way to it
 constexpr float kSofaAisle = 0.3f;
-constexpr float kSofaEdge = 4.0f;    // y: from here on it is up
+constexpr float kSofaEdge = 4.0f;    // y: beyond it the pet is up
 constexpr float kClimbSpeed = 2.5f;  // m/s
 
-// Seconds of an action in place, or of what a walk ends with.
+// Seconds of an action in place, or of the phase after a walk.
 constexpr double duration(Action action) {
   switch (action) {
     case Action::sit:
@@ -69,7 +67,7 @@ Vec2 ahead(Vec2 from, float heading, float distance) {
 float clamp01(float value) { return std::clamp(value, 0.0f, 1.0f); }
 Vec2 seat_of(Vec2 sofa) { return {sofa.x, sofa.y - 0.1f}; }  // before its back
 
-// Everything stands clear of the fence, and of the sofa's side so that no straight walk crosses it.
+// Keeps clear of the fence and of the sofa, so that no straight walk crosses the sofa.
 Vec2 clamp_to_yard(Vec2 p) { return {std::clamp(p.x, -4.2f, 4.2f), std::clamp(p.y, -4.2f, 3.4f)}; }
 
 }  // namespace
@@ -231,7 +229,7 @@ void World::let_go() {
   if (view_.pet.pose == Pose::walk && !view_.pet.acting) view_.pet.pose = Pose::stand;
 }
 
-// The nearest of what the hand is at.
+// The action of the nearest thing at the hand.
 std::optional<Action> World::led_to(Vec2 hand) const {
   std::optional<Action> action;
   float nearest = kMeant;
@@ -250,13 +248,13 @@ void World::end_action(bool completed) {
   PetView& pet = view_.pet;
   pet.acting = false;
   stand_on_ground(0.0f);
-  // Sitting, lying and resting last until the next action: that is what a person wants to see.
+  // Sitting, lying and resting last until the next action, as a person expects.
   if (pet.pose != Pose::sit && pet.pose != Pose::lie && pet.pose != Pose::rest) pet.pose = Pose::stand;
   completed_ = completed;
   look_at_player();
 }
 
-// Onto the sofa, and down from it, by its open side.
+// The next point on the way. Sofa and yard connect only at the open side.
 Vec2 World::way_to(Vec2 goal) const {
   const Vec2 from = view_.pet.position;
   const bool up = from.y > kSofaFront;
@@ -291,14 +289,15 @@ bool World::walk_to(Vec2 goal, float stop_distance) {
 
 void World::step() {
   PetView& pet = view_.pet;
-  view_.time_s = static_cast<double>(++steps_) * kStepSeconds;  // counted, so that hours do not drift
+  view_.time_s = static_cast<double>(++steps_) * kStepSeconds;  // counts steps, so that hours do not drift
   step_drives();
   if (pet.acting) {
     step_action();
   } else if (view_.lure.active) {
     step_led();
   } else {
-    if (pet.position.y > kSofaFront && pet.position.y < kSofaEdge) {  // called off half way up: down again
+    if (pet.position.y > kSofaFront &&
+        pet.position.y < kSofaEdge) {  // interrupted on the way up: it comes down
       pet.position.y -= kClimbSpeed * kStep;
       stand_on_ground(0.0f);
     }
@@ -387,7 +386,7 @@ void World::leave_outcome() {
 
 void World::step_led() {
   PetView& pet = view_.pet;
-  // Where the player stands there is no room for it.
+  // It stops beside the player.
   const bool to_player =
       view_.lure.leads && (view_.lure.action == Action::go_player || view_.lure.action == Action::give);
   if (walk_to(to_player ? view_.player.position : view_.lure.at, to_player ? kReachPlayer : kReachHand)) {
@@ -429,7 +428,7 @@ Vec2 standing_place(const WorldView& yard, Vec2 wanted) {
     const float distance = length(place - thing);
     if (distance >= radius + kFoot) return;
     const Vec2 out = ahead(thing, towards(thing, distance > 1e-3f ? place : kMiddle), radius + kFoot);
-    // Where the fence is in the way, on the side of the yard.
+    // Where the fence is in the way, on the yard's side.
     place = length(clamp_to_yard(out) - out) == 0.0f ? out
                                                      : ahead(thing, towards(thing, kMiddle), radius + kFoot);
   };

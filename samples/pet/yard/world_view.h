@@ -1,6 +1,5 @@
 #pragma once
-// What there is to see: plain values, copied out of the game once a frame. Drawing needs nothing else and
-// changes nothing.
+// Everything visible, as plain values. Drawing needs nothing else and changes nothing.
 //
 // Yard: x and y in [-5, 5] metres, y away from the camera. Angles in radians, 0 along +x, counter-clockwise.
 // Times in simulated seconds.
@@ -30,11 +29,11 @@ inline constexpr std::size_t kActionCount = 10;
 
 const char* name(Cue cue);        // "none", "sit", "spin", "come", "fetch", "bed"
 const char* name(Action action);  // "sit", "lie down", ..., "go to you", "get the ball", ...
-// Unasked, lying down is done where it is softest: on the sofa, which is not allowed.
+// An idle pet lies down on the sofa, which is not allowed.
 inline constexpr Action kSofaAction = Action::lie;
 const char* name(Action action, bool unasked);  // "lie on the sofa"
 
-// What the body does now; pose_progress runs 0..1 through it (walk and stand: a cycle of steps or breath).
+// The body's pose. pose_progress runs 0..1 through it (walk, stand: a cycle of steps or breath).
 enum class Pose : std::uint8_t {
   stand,
   walk,
@@ -47,22 +46,22 @@ enum class Pose : std::uint8_t {
   give,      // head down, ball let go
   eat,       // at the bowl
   rest,      // curled up in bed
-  puzzled,   // tilts its head: it does not know what is wanted
+  puzzled,   // tilts its head: undecided
   play_bow,  // after the first success of a trick
 };
 
 enum class FeedbackKind : std::uint8_t { praise, scold, treat, click, demonstration };
 
-// One signal of the player, and which past action gets most of the credit for it.
+// One signal of the player, and the past action that gets most of its credit.
 struct FeedbackMarker {
   FeedbackKind kind = FeedbackKind::praise;
   double time_s = 0.0;          // when it was given
   bool credited = false;        // false: no action was recent enough
-  Action action = Action::sit;  // the action that it is credited to
-  double onset_s = 0.0;         // when that action began
+  Action action = Action::sit;  // the credited action
+  double onset_s = 0.0;         // when the credited action began
   Vec2 onset_position;          // where the pet was then
   Vec2 position;                // where the pet was when it was given
-  bool unasked = false;         // the action was the pet's own idea: no command was in force
+  bool unasked = false;         // an idle action, without a command
 };
 
 struct Drives {  // 0 .. 1
@@ -72,13 +71,12 @@ struct Drives {  // 0 .. 1
 };
 
 struct Thought {
-  bool valid = false;                 // false before the first answer
-  std::array<Action, 2> actions{};    // the two best, best first
-  std::array<float, 2> confidence{};  // shares of a softmax over the allowed actions, 0..1
-  std::array<float, kActionCount>
-      expected{};          // how the pet believes that each action will be received, -1..1 or so
-  bool undecided = false;  // the two are close: it tilts its head
-  bool unasked = false;    // no command was in force
+  bool valid = false;                          // false before the first answer
+  std::array<Action, 2> actions{};             // the two best, best first
+  std::array<float, 2> confidence{};           // shares of a softmax over the allowed actions, 0..1
+  std::array<float, kActionCount> expected{};  // expected feedback of each action, about -1..1
+  bool undecided = false;                      // the two best are close: it tilts its head
+  bool unasked = false;                        // no command was in force
 };
 
 struct PetView {
@@ -97,11 +95,11 @@ struct PetView {
   Thought thought;
 };
 
-// The player's hand leads the pet.
+// The player's hand, when it leads the pet.
 struct Lure {
   bool active = false;
   Vec2 at;             // the hand
-  bool leads = false;  // let go here, the pet does `action`
+  bool leads = false;  // letting go here means `action`
   Action action = Action::go_player;
 };
 
@@ -117,19 +115,19 @@ struct PlayerView {
 // One yard with one pet.
 struct WorldView {
   double time_s = 0.0;
-  std::uint64_t scene = 0;  // rises when everything was placed anew: do not interpolate across it
+  std::uint64_t scene = 0;  // rises with each new layout: do not interpolate across it
   PetView pet;
   PlayerView player;
   Vec2 ball;  // in the pet's mouth when pet.holding
   float ball_height = 0.0f;
   Vec2 bowl;
   Vec2 bed;
-  Vec2 sofa;              // by the fence, out of the way of every other walk; half extents kSofaHalf
+  Vec2 sofa;              // by the fence, out of the way of other walks; half extents kSofaHalf
   Cue cue = Cue::none;    // the command in force
   std::vector<Cue> then;  // the rest of a chain, next first
   double cue_since_s = -1e9;
   bool demonstrating = false;           // the player leads the pet through the action
-  Lure lure;                            // the player leads it by hand
+  Lure lure;                            // the player's hand leads it
   bool trial_over = false;              // between two commands
   bool trial_success = false;           // of the last command
   std::vector<FeedbackMarker> markers;  // the newest few, oldest first

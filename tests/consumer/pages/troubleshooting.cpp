@@ -2,6 +2,7 @@
 // them instead.
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +17,8 @@
 #include "host.h"
 
 namespace {
+
+constexpr std::size_t kCompared = 48;  // characters of a message: what a reader would search for
 
 const imp_api* api = nullptr;
 std::vector<std::string> texts;
@@ -162,7 +165,7 @@ int main(int argc, char** argv) {
   for (const std::string& text : texts) {
     if (argc > 1 && std::strcmp(argv[1], "--print") == 0)
       std::printf("%s\n", text.c_str());
-    else if (page.find(without_numbers(text)) == page.npos)
+    else if (page.find(without_numbers(text).substr(0, kCompared)) == page.npos)
       ++missing, std::fprintf(stderr, "troubleshooting.md does not have: %s\n", text.c_str());
   }
   return missing > 0;

@@ -18,7 +18,7 @@ float past_dead(float value) {
 
 Pad::Look Pad::read(const std::optional<PadState>& state, float seconds, Vec2 player, Vec2 right,
                     PlayerInput& input) {
-  // What is held down while a pad is plugged in was not pressed.
+  // A button that is down when the pad is plugged in was not pressed.
   const std::optional<PadState> before = before_ ? before_ : state;
   before_ = state;
   if (!state) return {};

@@ -1,5 +1,5 @@
 #pragma once
-// A gamepad to what the player means. Every signal is on one button; sticks walk and look.
+// Turns a gamepad into PlayerInput. Every signal has one button; sticks walk and look.
 
 #include <array>
 #include <cstddef>
@@ -39,13 +39,13 @@ struct PadState {
 
 class Pad {
  public:
-  // What the sticks ask of the camera, radians.
+  // Camera movement by the right stick, radians.
   struct Look {
     float yaw = 0.0f, pitch = 0.0f;
     bool reset = false;
   };
-  // Adds what was pressed since the last look to `input`. state: nothing while no pad is there. player: where
-  // they stand; right: the ground direction to the right of the picture.
+  // Adds new presses to `input`. state: nothing without a pad. player: their place; right: the ground
+  // direction to the right of the picture.
   Look read(const std::optional<PadState>& state, float seconds, Vec2 player, Vec2 right, PlayerInput& input);
 
  private:

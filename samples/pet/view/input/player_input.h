@@ -1,6 +1,5 @@
 #pragma once
-// What the player did since the last frame. Keys, mouse, gamepad and overlay buttons end here; the game asks
-// nothing else of the window.
+// The player's input since the last frame, from keys, mouse, gamepad and overlay buttons.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,39 +21,35 @@ struct PlayerInput {
   std::uint32_t treat = 0;   // T
   std::uint32_t click = 0;   // C
   bool demonstrate = false;  // D: show the trick of the command in force
-  bool interrupt = false;    // N: "no!", which ends what it does and blames exactly that
+  bool interrupt = false;    // N: "no!", ends the current action and scolds exactly that
 
   struct Name {
     Cue cue;
     CueNameText text;
   };
-  std::optional<Name> name;  // F3, or a middle click on a command button: what it is called from now on
+  std::optional<Name> name;  // F3, or a middle click on a command button: its new name
 
   // The yard.
   std::optional<Vec2> walk_to;  // click on the ground
   std::optional<Vec2> ball_to;  // the ball is dragged here
   std::optional<Vec2> lure_to;  // the pet is dragged here
-  bool let_go = false;          // and let go
+  bool let_go = false;          // the pet is let go
 
   // The game.
-  bool toggle_pause = false;     // space
-  bool toggle_slow = false;      // L
-  bool toggle_ghost = false;     // G
-  bool toggle_learning = false;  // O
-  bool next_mind = false;        // M: the mind of the next learner, then learning off, then the first again
-  bool toggle_auto_cue =
-      false;  // A: one-switch play, commands come by themselves and the player only praises
-  std::optional<bool> hold_praise;  // H: from now on holding P praises again and again, or no more
-  bool save = false;                // F5
-  bool snapshot = false;            // F6
-  bool undo = false;                // U or Ctrl+Z: back to the newest snapshot
-  std::optional<std::size_t>
-      restore;        // click on a snapshot of the timeline: its index in OverlayState::snapshots
-  bool then = false;  // Y: beside the pet of now the one of the newest snapshot, then an older one each time,
-                      // then no more
-  std::optional<std::size_t>
-      then_at;           // right click on a snapshot: beside the pet of now the one of that snapshot
-  bool measure = false;  // F2: how quick the player is; again: stop
+  bool toggle_pause = false;           // space
+  bool toggle_slow = false;            // L
+  bool toggle_ghost = false;           // G
+  bool toggle_learning = false;        // O
+  bool next_mind = false;              // M: the next learner, then learning off, then the first again
+  bool toggle_auto_cue = false;        // A: the game gives the commands, the player only praises
+  std::optional<bool> hold_praise;     // H: whether holding P praises again and again
+  bool save = false;                   // F5
+  bool snapshot = false;               // F6
+  bool undo = false;                   // U or Ctrl+Z: back to the newest snapshot
+  std::optional<std::size_t> restore;  // click on a snapshot: its index in OverlayState::snapshots
+  bool then = false;  // Y: show the pet as it was at the newest snapshot, then at an older one, then no more
+  std::optional<std::size_t> then_at;  // right click on a snapshot: show the pet as it was then
+  bool measure = false;                // F2: measure the reaction time; again: stop
 };
 
 }  // namespace pet

@@ -14,24 +14,26 @@ Window& window_of(GLFWwindow* handle) { return *static_cast<Window*>(glfwGetWind
 
 }  // namespace
 
-Window::Window(std::uint32_t width, std::uint32_t height, const std::string& title) {
+Result<std::unique_ptr<Window>> Window::create(std::uint32_t width, std::uint32_t height,
+                                               const std::string& title) {
   if (!glfwInit()) {
     const char* reason = nullptr;
     glfwGetError(&reason);
-    throw VulkanError(std::string("no window: ") + (reason ? reason : "GLFW did not start") +
-                      "; use --headless without a display");
+    return Error{std::string("window: ") + (reason ? reason : "GLFW did not start") +
+                 ". Use --headless without a display."};
   }
-  if (!glfwVulkanSupported()) {
-    glfwTerminate();
-    throw VulkanError("no window: no Vulkan driver that can show pictures on this display; use --headless");
-  }
+  std::unique_ptr<Window> made(new Window());
+  if (!glfwVulkanSupported())
+    return Error{"window: found no Vulkan driver that can show pictures on this display. Use --headless."};
   glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
-  window_ =
+  made->window_ =
       glfwCreateWindow(static_cast<int>(width), static_cast<int>(height), title.c_str(), nullptr, nullptr);
-  if (!window_) {
-    glfwTerminate();
-    throw VulkanError("no window: GLFW could not open one");
-  }
+  if (!made->window_) return Error{"window: GLFW could not open one. Use --headless."};
+  made->set_callbacks();
+  return made;
+}
+
+void Window::set_callbacks() {
   glfwSetWindowSizeLimits(window_, 640, 360, GLFW_DONT_CARE, GLFW_DONT_CARE);
   glfwSetWindowUserPointer(window_, this);
   glfwSetKeyCallback(window_, [](GLFWwindow* w, int key, int, int action, int modifiers) {
@@ -42,7 +44,7 @@ Window::Window(std::uint32_t width, std::uint32_t height, const std::string& tit
       window_of(w).events_.mouse(button, action == GLFW_PRESS, window_of(w).mouse_);
   });
   glfwSetCursorPosCallback(window_, [](GLFWwindow* w, double x, double y) {
-    // The cursor counts in screen units, the picture in pixels.
+    // From screen units to pixels.
     int units_wide = 1, units_high = 1, pixels_wide = 1, pixels_high = 1;
     glfwGetWindowSize(w, &units_wide, &units_high);
     glfwGetFramebufferSize(w, &pixels_wide, &pixels_high);
@@ -61,7 +63,7 @@ Window::Window(std::uint32_t width, std::uint32_t height, const std::string& tit
 
 Window::~Window() {
   detach();
-  glfwDestroyWindow(window_);
+  if (window_) glfwDestroyWindow(window_);
   glfwTerminate();
 }
 
@@ -69,19 +71,20 @@ void Window::fill(VulkanOptions& options) const {
   std::uint32_t count = 0;
   const char** names = glfwGetRequiredInstanceExtensions(&count);
   options.instance_extensions.assign(names, names + count);
-  options.create_surface = [window = window_](VkInstance instance) {
+  options.create_surface = [window = window_](VkInstance instance) -> Result<VkSurfaceKHR> {
     VkSurfaceKHR surface = VK_NULL_HANDLE;
-    check(glfwCreateWindowSurface(instance, window, nullptr, &surface), "glfwCreateWindowSurface");
+    PET_CHECK(check(glfwCreateWindowSurface(instance, window, nullptr, &surface), "glfwCreateWindowSurface"));
     return surface;
   };
 }
 
-void Window::attach(VulkanHost& host) {
+Status Window::attach(VulkanHost& host) {
   host_ = &host;
   acquired_.resize(VulkanHost::kFramesInFlight);
   const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
   for (VkSemaphore& semaphore : acquired_)
-    check(vkCreateSemaphore(host.device(), &info, nullptr, &semaphore), "vkCreateSemaphore");
+    PET_CHECK(check(vkCreateSemaphore(host.device(), &info, nullptr, &semaphore), "vkCreateSemaphore"));
+  return {};
 }
 
 void Window::detach() {
@@ -98,7 +101,7 @@ void Window::detach() {
 
 void Window::poll() {
   if (hidden())
-    glfwWaitEventsTimeout(0.05);  // nobody looks: no need to hurry
+    glfwWaitEventsTimeout(0.05);  // minimised: no need to hurry
   else
     glfwPollEvents();
 }
@@ -134,43 +137,62 @@ bool Window::hidden() const {
   return now.width == 0 || now.height == 0 || glfwGetWindowAttrib(window_, GLFW_ICONIFIED);
 }
 
-void Window::create_swapchain() {
-  const VkPhysicalDevice physical = host_->physical_device();
+Result<VkSurfaceFormatKHR> Window::choose_format() const {
+  std::uint32_t count = 0;
+  PET_CHECK(
+      check(vkGetPhysicalDeviceSurfaceFormatsKHR(host_->physical_device(), host_->surface(), &count, nullptr),
+            "vkGetPhysicalDeviceSurfaceFormatsKHR"));
+  std::vector<VkSurfaceFormatKHR> formats(count);
+  PET_CHECK(check(vkGetPhysicalDeviceSurfaceFormatsKHR(host_->physical_device(), host_->surface(), &count,
+                                                       formats.data()),
+                  "vkGetPhysicalDeviceSurfaceFormatsKHR"));
+  if (formats.empty()) return Error{"window: found no picture format"};
+  // The renderer has encoded its colours for the screen: the copy must not change them.
+  for (const VkSurfaceFormatKHR& format : formats)
+    if (format.format == VK_FORMAT_B8G8R8A8_UNORM || format.format == VK_FORMAT_R8G8B8A8_UNORM) return format;
+  return formats[0];
+}
+
+Status Window::create_swapchain() {
   const VkDevice device = host_->device();
   {
-    // Pictures of the old swapchain may still be on their way to the screen, and Vulkan 1.1 has no other way
-    // to know when they are.
+    // The screen may still read pictures of the old swapchain. Vulkan 1.1 has no other way to wait for that.
     const std::lock_guard lock(host_->queue_mutex());
-    check(vkDeviceWaitIdle(device), "vkDeviceWaitIdle");
+    PET_CHECK(check(vkDeviceWaitIdle(device), "vkDeviceWaitIdle"));
   }
   VkSurfaceCapabilitiesKHR can;
-  check(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(physical, host_->surface(), &can),
-        "vkGetPhysicalDeviceSurfaceCapabilitiesKHR");
+  PET_CHECK(check(vkGetPhysicalDeviceSurfaceCapabilitiesKHR(host_->physical_device(), host_->surface(), &can),
+                  "vkGetPhysicalDeviceSurfaceCapabilitiesKHR"));
   VkExtent2D extent = can.currentExtent;
   if (extent.width == UINT32_MAX) {
     extent = size();
     extent.width = std::clamp(extent.width, can.minImageExtent.width, can.maxImageExtent.width);
     extent.height = std::clamp(extent.height, can.minImageExtent.height, can.maxImageExtent.height);
   }
-  if (extent.width == 0 || extent.height == 0) return;  // minimised between two looks
+  if (extent.width == 0 || extent.height == 0) return {};  // minimised meanwhile
   if (!(can.supportedUsageFlags & VK_IMAGE_USAGE_TRANSFER_DST_BIT))
-    throw VulkanError("the window's pictures cannot be copied to on this device");
+    return Error{"window: its pictures take no copies on this device. Use --headless."};
+
+  PET_ASSIGN(const VkSwapchainKHR made, make_swapchain(can, extent));
+  destroy_swapchain();
+  swapchain_ = made;
+  extent_ = extent;
 
   std::uint32_t count = 0;
-  check(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, host_->surface(), &count, nullptr),
-        "vkGetPhysicalDeviceSurfaceFormatsKHR");
-  std::vector<VkSurfaceFormatKHR> formats(count);
-  check(vkGetPhysicalDeviceSurfaceFormatsKHR(physical, host_->surface(), &count, formats.data()),
-        "vkGetPhysicalDeviceSurfaceFormatsKHR");
-  if (formats.empty()) throw VulkanError("the window has no picture format");
-  // The renderer has encoded its colours for the screen: they must be copied as they are.
-  VkSurfaceFormatKHR format = formats[0];
-  for (const VkSurfaceFormatKHR& f : formats)
-    if (f.format == VK_FORMAT_B8G8R8A8_UNORM || f.format == VK_FORMAT_R8G8B8A8_UNORM) {
-      format = f;
-      break;
-    }
+  PET_CHECK(check(vkGetSwapchainImagesKHR(device, swapchain_, &count, nullptr), "vkGetSwapchainImagesKHR"));
+  images_.resize(count);
+  PET_CHECK(
+      check(vkGetSwapchainImagesKHR(device, swapchain_, &count, images_.data()), "vkGetSwapchainImagesKHR"));
+  finished_.resize(count);
+  const VkSemaphoreCreateInfo semaphore{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
+  for (VkSemaphore& s : finished_)
+    PET_CHECK(check(vkCreateSemaphore(device, &semaphore, nullptr, &s), "vkCreateSemaphore"));
+  stale_ = false;
+  return {};
+}
 
+Result<VkSwapchainKHR> Window::make_swapchain(const VkSurfaceCapabilitiesKHR& can, VkExtent2D extent) {
+  PET_ASSIGN(const VkSurfaceFormatKHR format, choose_format());
   VkSwapchainCreateInfoKHR info{VK_STRUCTURE_TYPE_SWAPCHAIN_CREATE_INFO_KHR};
   info.surface = host_->surface();
   info.minImageCount =
@@ -189,19 +211,8 @@ void Window::create_swapchain() {
   info.clipped = VK_TRUE;
   info.oldSwapchain = swapchain_;
   VkSwapchainKHR made = VK_NULL_HANDLE;
-  check(vkCreateSwapchainKHR(device, &info, nullptr, &made), "vkCreateSwapchainKHR");
-  destroy_swapchain();
-  swapchain_ = made;
-  extent_ = extent;
-
-  check(vkGetSwapchainImagesKHR(device, swapchain_, &count, nullptr), "vkGetSwapchainImagesKHR");
-  images_.resize(count);
-  check(vkGetSwapchainImagesKHR(device, swapchain_, &count, images_.data()), "vkGetSwapchainImagesKHR");
-  finished_.resize(count);
-  const VkSemaphoreCreateInfo semaphore{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
-  for (VkSemaphore& s : finished_)
-    check(vkCreateSemaphore(device, &semaphore, nullptr, &s), "vkCreateSemaphore");
-  stale_ = false;
+  PET_CHECK(check(vkCreateSwapchainKHR(host_->device(), &info, nullptr, &made), "vkCreateSwapchainKHR"));
+  return made;
 }
 
 void Window::destroy_swapchain() {
@@ -212,11 +223,11 @@ void Window::destroy_swapchain() {
   swapchain_ = VK_NULL_HANDLE;
 }
 
-bool Window::acquire(std::uint32_t slot) {
+Result<bool> Window::acquire(std::uint32_t slot) {
   slot_ = slot;
   for (int attempt = 0; attempt < 3; ++attempt) {
     if (hidden()) return false;
-    if (stale_ || !swapchain_) create_swapchain();
+    if (stale_ || !swapchain_) PET_CHECK(create_swapchain());
     if (!swapchain_ || stale_) return false;
     const VkResult result = vkAcquireNextImageKHR(host_->device(), swapchain_, UINT64_MAX, acquired_[slot_],
                                                   VK_NULL_HANDLE, &picture_);
@@ -224,9 +235,8 @@ bool Window::acquire(std::uint32_t slot) {
       stale_ = true;
       continue;
     }
-    check(result, "vkAcquireNextImageKHR");
-    if (result == VK_SUBOPTIMAL_KHR)
-      stale_ = true;  // this picture can be shown; the next comes from a new swapchain
+    PET_CHECK(check(result, "vkAcquireNextImageKHR"));
+    if (result == VK_SUBOPTIMAL_KHR) stale_ = true;  // this picture can be shown; then a new swapchain
     return true;
   }
   return false;
@@ -259,7 +269,7 @@ void Window::show(VkCommandBuffer commands, VkImage image, VkExtent2D extent) {
                        nullptr, 0, nullptr, 1, &barrier);
 }
 
-void Window::present() {
+Status Window::present() {
   VkPresentInfoKHR info{VK_STRUCTURE_TYPE_PRESENT_INFO_KHR};
   info.waitSemaphoreCount = 1;
   info.pWaitSemaphores = &finished_[picture_];
@@ -273,9 +283,9 @@ void Window::present() {
   }
   if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_SUBOPTIMAL_KHR) {
     stale_ = true;
-    return;
+    return {};
   }
-  check(result, "vkQueuePresentKHR");
+  return check(result, "vkQueuePresentKHR");
 }
 
 }  // namespace pet

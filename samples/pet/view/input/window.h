@@ -4,6 +4,7 @@
 #include <vulkan/vulkan.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ struct GLFWwindow;
 
 namespace pet {
 
-// Mouse and keys as they come; the stage gives them a meaning.
+// Raw mouse and key events. StageInput gives them a meaning.
 struct WindowEvents {
   std::function<void(int key, int modifiers)> key;  // pressed
   std::function<void(int button, bool pressed, Vec2 at)> mouse;
@@ -26,16 +27,17 @@ struct WindowEvents {
 
 class Window {
  public:
-  // Throws VulkanError when there is no display.
-  Window(std::uint32_t width, std::uint32_t height, const std::string& title);
+  // Fails without a display.
+  static Result<std::unique_ptr<Window>> create(std::uint32_t width, std::uint32_t height,
+                                                const std::string& title);
   ~Window();
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  // What a VulkanHost needs to show itself here.
+  // Sets what a VulkanHost needs to show pictures here.
   void fill(VulkanOptions& options) const;
-  // Call once the host exists, and before it is destroyed.
-  void attach(VulkanHost& host);
+  // Call attach once the host exists, and detach before the host is destroyed.
+  Status attach(VulkanHost& host);
   void detach();
 
   void set_events(WindowEvents events) { events_ = std::move(events); }
@@ -44,23 +46,27 @@ class Window {
   bool pressed(int key) const;  // now
   // The first gamepad, if one is plugged in.
   std::optional<PadState> pad() const;
-  // Minimised: there is nothing to draw on.
+  // Minimised: nothing to draw on.
   bool hidden() const;
   GLFWwindow* handle() const { return window_; }
   VkExtent2D size() const;  // pixels
 
-  // A frame: acquire, show, then submit with the semaphores and present. `slot`: of the frame in flight,
-  // whose last frame is complete. False while there is nothing to draw on; it may have made the swapchain
-  // anew, and then waited for the GPU.
-  bool acquire(std::uint32_t slot);
+  // A frame: acquire, show, submit with the semaphores, present. `slot` is the frame in flight, whose last
+  // frame is complete. False while there is nothing to draw on. Waits for the GPU when it replaces the
+  // swapchain.
+  Result<bool> acquire(std::uint32_t slot);
   // Records a copy of `image` (TRANSFER_SRC_OPTIMAL) into the acquired picture.
   void show(VkCommandBuffer commands, VkImage image, VkExtent2D extent);
   VkSemaphore acquired() const { return acquired_[slot_]; }
   VkSemaphore finished() const { return finished_[picture_]; }
-  void present();
+  Status present();
 
  private:
-  void create_swapchain();
+  Window() = default;
+  void set_callbacks();
+  Status create_swapchain();
+  Result<VkSwapchainKHR> make_swapchain(const VkSurfaceCapabilitiesKHR& can, VkExtent2D extent);
+  Result<VkSurfaceFormatKHR> choose_format() const;
   void destroy_swapchain();
 
   GLFWwindow* window_ = nullptr;
@@ -70,9 +76,9 @@ class Window {
   VkSwapchainKHR swapchain_ = VK_NULL_HANDLE;
   VkExtent2D extent_{};
   std::vector<VkImage> images_;
-  std::vector<VkSemaphore>
-      finished_;  // one a picture: the presentation engine may hold it until the picture comes back
-  std::vector<VkSemaphore> acquired_;  // one a frame in flight
+  // One per picture: the presentation engine may hold it until the picture comes back.
+  std::vector<VkSemaphore> finished_;
+  std::vector<VkSemaphore> acquired_;  // one per frame in flight
   std::uint32_t picture_ = 0, slot_ = 0;
   bool stale_ = true;
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Meshes, made of nothing but numbers. Most are sculpted: soft shapes that melt into each other (a signed
-// distance field), turned into triangles once while loading.
+// Procedural meshes. Most are sculpted: soft shapes of a signed distance field, turned into triangles while
+// loading.
 
 #include <cstdint>
 #include <vector>
@@ -44,16 +44,16 @@ struct Mesh {
 struct Blob {
   enum class Kind : std::uint8_t { ellipsoid, capsule, box, torus };
   enum class Mode : std::uint8_t {
-    add,    // melts into what is there
-    carve,  // is taken away from what is there
-    stain,  // changes only the colour of what it covers
+    add,    // blends into the shape so far
+    carve,  // cuts from the shape so far
+    stain,  // only changes the colour
   };
   Kind kind = Kind::ellipsoid;
   Mode mode = Mode::add;
   Vec3 size{0.1f, 0.1f, 0.1f};  // ellipsoid: radii; capsule: radius at the start, radius at the end, length
                                 // along z; box: half extents; torus: radius, thickness
   float round = 0.0f;           // box: radius of its edges
-  float blend = 0.03f;          // how softly it melts, or how softly its colour ends
+  float blend = 0.03f;          // width of the blend, metres
   Affine at;                    // rigid
   Paint color;
 };
@@ -75,7 +75,7 @@ Mesh sculpt(const std::vector<Blob>& blobs, float cell);
 Mesh disc(int sides, const Paint& color,
           float edge_openness);  // radius 1 in the plane z = 0, facing up; openness falls to its edge
 Mesh ring(float inner, int sides, const Paint& color);          // outer radius 1
-Mesh bevelled_box(Vec3 half, float bevel, const Paint& color);  // 44 triangles, for what there is much of
+Mesh bevelled_box(Vec3 half, float bevel, const Paint& color);  // 44 triangles, for objects that occur often
 // A closed outline in the x, z plane, thickened along y with puffed faces: hearts, crosses, stars, bones.
 Mesh puffed(const std::vector<Vec3>& outline, float thickness, const Paint& color);
 

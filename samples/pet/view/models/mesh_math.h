@@ -62,7 +62,7 @@ inline Affine rotation_z(float a) {
   const float c = std::cos(a), s = std::sin(a);
   return {{c, s, 0}, {-s, c, 0}, {0, 0, 1}, {}};
 }
-// Turns +z to `direction`, by the shortest way that keeps y sideways.
+// Turns +z to `direction` and keeps y sideways.
 inline Affine pointing(Vec3 direction) {
   const Vec3 z = normalize(direction);
   const Vec3 x = normalize(std::abs(z.y) < 0.99f ? cross({0, 1, 0}, z) : Vec3{1, 0, 0});

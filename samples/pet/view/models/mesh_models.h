@@ -1,5 +1,5 @@
 #pragma once
-// Everything that stands in the yard, by name. Sizes in metres, z up, +x forward.
+// All models by name. Sizes in metres, z up, +x forward.
 
 #include <array>
 #include <cstddef>
@@ -53,7 +53,7 @@ inline constexpr std::size_t kMeshCount = static_cast<std::size_t>(MeshId::count
 
 std::array<Mesh, kMeshCount> make_meshes();
 
-// What make_meshes collects.
+// The parts of make_meshes.
 Mesh make_island();
 Mesh make_scenery();
 Mesh make_meadow();
@@ -79,7 +79,7 @@ Mesh make_player_leg();
 Mesh make_clicker();
 Mesh make_bone();
 
-// ---- where the pet's parts are joined ----
+// ---- the pet's joints ----
 // The body's frame has its origin between the hips. The head's is at the neck.
 namespace joint {
 inline constexpr Vec3 kNeck{0.55f, 0.0f, 0.24f};

@@ -1,5 +1,4 @@
-// The overlay's frame and its Vulkan; the cards are in overlay_cards.cpp, what hangs in the scene in
-// overlay_bubbles.cpp.
+// The overlay's frame and its Vulkan. Cards are in overlay_cards.cpp, bubbles in overlay_bubbles.cpp.
 
 #include "samples/pet/view/overlay/overlay.h"
 
@@ -18,6 +17,13 @@ constexpr float kBodyPixels = 14.0f;
 constexpr float kEnlarged = 1.75f;
 constexpr float kColumn = 288.0f, kBar = 74.0f,
                 kMargin = 10.0f;  // sizes at scale 1: right column, bar at the bottom
+
+// Dear ImGui tells failures only to a callback without user data: the newest one is kept here.
+VkResult backend_result = VK_SUCCESS;
+
+Status backend_status() {
+  return check(std::exchange(backend_result, VK_SUCCESS), "Dear ImGui's Vulkan back end");
+}
 
 void set_style(float scale) {
   ImGuiStyle style;
@@ -40,24 +46,30 @@ Overlay::Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window)
   ImGui::CreateContext();
   ImGui::GetIO().IniFilename = nullptr;  // nothing is kept in files
   if (window_) ImGui_ImplGlfw_InitForVulkan(window_, true);
-  start_backend();
+}
+
+Result<std::unique_ptr<Overlay>> Overlay::create(VulkanHost& host, VkRenderPass pass, GLFWwindow* window) {
+  std::unique_ptr<Overlay> made(new Overlay(host, pass, window));
+  PET_CHECK(made->start_backend());
+  return made;
 }
 
 Overlay::~Overlay() {
-  host_.wait_idle();
+  (void)host_.wait_idle();  // after a device loss there is nothing to wait for
   stop_backend();
   if (window_) ImGui_ImplGlfw_Shutdown();
   ImGui::DestroyContext();
 }
 
-void Overlay::start_backend() {
+Status Overlay::start_backend() {
   const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 4};
   VkDescriptorPoolCreateInfo pool{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   pool.flags = VK_DESCRIPTOR_POOL_CREATE_FREE_DESCRIPTOR_SET_BIT;
   pool.maxSets = 4;
   pool.poolSizeCount = 1;
   pool.pPoolSizes = &size;
-  check(vkCreateDescriptorPool(host_.device(), &pool, nullptr, &descriptors_), "vkCreateDescriptorPool");
+  PET_CHECK(
+      check(vkCreateDescriptorPool(host_.device(), &pool, nullptr, &descriptors_), "vkCreateDescriptorPool"));
 
   ImGui_ImplVulkan_InitInfo info{};
   info.Instance = host_.instance();
@@ -69,7 +81,9 @@ void Overlay::start_backend() {
   info.MinImageCount = VulkanHost::kFramesInFlight;
   info.ImageCount = VulkanHost::kFramesInFlight;
   info.MSAASamples = VK_SAMPLE_COUNT_1_BIT;
-  info.CheckVkResultFn = [](VkResult result) { check(result, "Dear ImGui's Vulkan back end"); };
+  info.CheckVkResultFn = [](VkResult result) {
+    if (result < 0) backend_result = result;
+  };
   ImGui_ImplVulkan_Init(&info, pass_);
 
   ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
@@ -77,30 +91,33 @@ void Overlay::start_backend() {
   fonts_ = add_fonts(atlas, kBodyPixels * scale_);
   if (!window_) picture_fonts_ = add_fonts(atlas, kBodyPixels * scale_ * kEnlarged);
   set_style(scale_);
-  host_.run_once([](VkCommandBuffer commands) { ImGui_ImplVulkan_CreateFontsTexture(commands); });
+  PET_CHECK(host_.run_once([](VkCommandBuffer commands) { ImGui_ImplVulkan_CreateFontsTexture(commands); }));
   ImGui_ImplVulkan_DestroyFontUploadObjects();
+  return backend_status();
 }
 
 void Overlay::stop_backend() {
+  if (descriptors_ == VK_NULL_HANDLE) return;
   ImGui_ImplVulkan_Shutdown();
   vkDestroyDescriptorPool(host_.device(), descriptors_, nullptr);
+  descriptors_ = VK_NULL_HANDLE;
 }
 
 void Overlay::scale_text(float factor) { text_scale_ = std::clamp(text_scale_ * factor, 0.7f, 2.0f); }
 
-void Overlay::apply_scale(VkExtent2D size) {
-  // Shrinks with a small window so that everything stays in it, grows more slowly with a large one; in steps,
-  // so that dragging an edge is smooth.
+Status Overlay::apply_scale(VkExtent2D size) {
+  // Shrinks with a small window so that everything fits; grows more slowly with a large one. Steps of 1/16
+  // keep the dragging of an edge smooth.
   const float fit =
       std::min(static_cast<float>(size.width) / 1280.0f, static_cast<float>(size.height) / 700.0f);
   const float wanted =
       std::round((fit < 1.0f ? std::max(fit, 0.5f) : 1.0f + 0.7f * (fit - 1.0f)) * text_scale_ * 16.0f) /
       16.0f;
-  if (wanted == scale_) return;
+  if (wanted == scale_) return {};
   scale_ = wanted;
-  host_.wait_idle();
+  PET_CHECK(host_.wait_idle());
   stop_backend();
-  start_backend();
+  return start_backend();
 }
 
 bool Overlay::wants_mouse() const { return ImGui::GetIO().WantCaptureMouse; }
@@ -152,8 +169,9 @@ void Overlay::enlarge(bool large) {
   scale_ *= large ? kEnlarged : 1.0f / kEnlarged;
 }
 
-void Overlay::record(VkCommandBuffer commands) {
+Status Overlay::record(VkCommandBuffer commands) {
   ImGui_ImplVulkan_RenderDrawData(ImGui::GetDrawData(), commands);
+  return backend_status();
 }
 
 }  // namespace pet

@@ -1,7 +1,8 @@
 #pragma once
-// What lies over the yard: cards with bars and curves, buttons, bubbles. Dear ImGui does the work; without a
+// The overlay over the yard: cards with bars and curves, buttons, bubbles. Dear ImGui draws it, without a
 // window too.
 
+#include <memory>
 #include <vector>
 
 #include "samples/pet/view/input/player_input.h"
@@ -15,53 +16,54 @@ struct GLFWwindow;
 
 namespace pet {
 
-// Where bubbles hang, in the world.
+// Places of bubbles, in world coordinates.
 struct Anchors {
   const Camera* camera = nullptr;
   const WorldView* world = nullptr;  // the first yard
-  Vec2 offset;                       // of that yard
+  Vec2 offset;                       // the first yard's
   Vec3 pet, player;
   bool ghost = false;
   Vec3 ghost_pet;
-  bool then = false;           // the second yard shows what the pet was
-  Vec2 then_offset;            // of that yard
+  bool then = false;           // the second yard shows the pet as it was
+  Vec2 then_offset;            // the second yard's
   float youngest_sign = 0.0f;  // seconds; see SceneView::draw
 };
 
 class Overlay {
  public:
   // `window` is null off screen.
-  Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window);
+  static Result<std::unique_ptr<Overlay>> create(VulkanHost& host, VkRenderPass pass, GLFWwindow* window);
   ~Overlay();
   Overlay(const Overlay&) = delete;
   Overlay& operator=(const Overlay&) = delete;
 
-  // Makes the overlay of one frame. What its buttons ask for is added to `input`.
+  // Builds the overlay of one frame. Adds what its buttons ask for to `input`.
   void build(VkExtent2D size, float seconds, const OverlayState& state, const Anchors& anchors, bool panels,
              PlayerInput& input);
-  // Records it; inside the render pass given above.
-  void record(VkCommandBuffer commands);
+  // Records the overlay inside the render pass given above.
+  Status record(VkCommandBuffer commands);
 
-  // The part of the picture that panels leave free.
+  // The part of the picture without panels.
   Region free_region(VkExtent2D size, bool panels, bool kennel) const;
 
   bool wants_mouse() const;
-  // A field for a word is open: keys are letters.
+  // The text field is open: keys are letters.
   bool typing() const { return text_ != Text::none; }
-  // Asks for one with the next frame: to say a command, or to give the one last given another name.
+  // Open the text field in the next frame: to say a command, or to rename the last one.
   void ask_word() { wanted_text_ = Text::say; }
   void ask_name() { wanted_text_ = Text::name; }
-  // While it is open: take the word, or leave it. Told here, since a key that is down for less than a slow
-  // frame goes past Dear ImGui.
+  // While the field is open: take the word, or leave it. Dear ImGui misses a key that is down for less than a
+  // slow frame, so these calls tell it.
   void take_word() { word_taken_ = true; }
   void leave_word() { text_ = Text::none; }
   void toggle_help() { help_ = !help_; }
   void scale_text(float factor);  // takes effect with the next apply_scale()
-  // Fits all sizes to the picture and the wanted text size. Between frames: new fonts wait for the GPU.
-  void apply_scale(VkExtent2D size);
+  // Fits all sizes to the picture and the wanted text size. Call between frames: new fonts wait for the GPU.
+  Status apply_scale(VkExtent2D size);
 
  private:
-  void start_backend();
+  Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window);
+  Status start_backend();
   void stop_backend();
 
   void pet_card(const OverlayState& state, const Anchors& anchors);
@@ -82,11 +84,10 @@ class Overlay {
   enum class Text : std::uint8_t { none, say, name };
   void begin_text(Text text, Cue cue, const OverlayState& state);
 
-  // A card of the right column, below the last one: a window without decoration whose inside starts at the
-  // returned corner.
+  // Opens a card in the right column, below the last one. Returns the corner where its inside starts.
   ImVec2 begin_card(const char* name, float height);
   void end_card();
-  // Off screen: a picture without cards will be seen small, so its bubbles are drawn large.
+  // Off screen, pictures without cards are seen small, so their bubbles are drawn large.
   void enlarge(bool large);
   float px(float at_scale_one) const { return std::round(at_scale_one * scale_); }
   bool button(const char* id, ImVec2 low, ImVec2 high, const char* label, const char* key, ImU32 accent,
@@ -101,11 +102,11 @@ class Overlay {
   bool help_ = false;
   Text text_ = Text::none, wanted_text_ = Text::none;
   Cue named_ = Cue::none, last_cue_ = Cue::none;
-  std::array<char, 128> typed_{};  // longer than a name may be: a name that is cut would be another
+  std::array<char, 128> typed_{};  // longer than a name may be, so that no name is cut
   std::string text_problem_;
-  int opened_ = 0;  // so often
+  int opened_ = 0;  // how often the text field was opened
   bool text_opened_ = false, word_taken_ = false;
-  float column_left_ = 0.0f, column_top_ = 0.0f;  // where the next card of the right column begins
+  float column_left_ = 0.0f, column_top_ = 0.0f;  // where the next card of the right column begins, pixels
 };
 
 }  // namespace pet

@@ -1,4 +1,4 @@
-// What hangs in the scene: the pet's thought, the player's word, names at credited actions, captions.
+// Bubbles in the scene: the pet's thought, the player's word, names of credited actions, captions.
 
 #include <algorithm>
 #include <cmath>
@@ -116,7 +116,7 @@ class Bubbles {
   }
 
  private:
-  // What the thought keeps clear of, and how far: the newest credit and the player's word.
+  // The thought keeps clear of the newest credit and the player's word.
   struct Kept {
     Box box;
     float gap;

@@ -1,6 +1,5 @@
 #pragma once
-// The overlay's hand: colours, fonts, signs, bars and curves. The window and the printed sheet are drawn with
-// the same strokes.
+// Drawing tools of the overlay and the sheet: colours, fonts, signs, bars and curves.
 
 #include <imgui.h>
 
@@ -33,8 +32,8 @@ inline constexpr ImU32 kGhost = rgb(0x8fa8c8);
 ImU32 faded(ImU32 color, float opacity);
 ImU32 color_of(FeedbackKind kind);
 
-// A system sans serif where there is one, else Dear ImGui's own pixel font, which is sharp at multiples of 13
-// pixels only.
+// A system sans serif if there is one, else Dear ImGui's pixel font, which is sharp only at multiples of 13
+// pixels.
 struct Fonts {
   ImFont* small = nullptr;
   ImFont* body = nullptr;
@@ -43,7 +42,7 @@ struct Fonts {
 };
 Fonts add_fonts(ImFontAtlas& atlas, float pixels);  // of body text
 
-// Signs: one shape each, so that no meaning hangs on colour.
+// Signs have different shapes, so that nobody needs to tell colours apart.
 void draw_sign(ImDrawList& list, FeedbackKind kind, ImVec2 center, float radius, ImU32 color);
 void draw_star(ImDrawList& list, ImVec2 center, float radius, ImU32 color);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Everything that the overlay shows beside the worlds themselves: plain values, filled by the game.
+// Everything that the overlay shows except the worlds: plain values, filled by the game.
 
 #include <array>
 #include <cstdint>
@@ -27,7 +27,7 @@ struct FeedbackTick {
 struct SnapshotEntry {
   float seconds = 0.0f;
   float success = 0.0f;  // at that time, 0..1
-  bool examined = true;  // false: not yet, success means nothing
+  bool examined = true;  // false: success has no meaning yet
 };
 
 struct OverlayState {
@@ -45,9 +45,9 @@ struct OverlayState {
   std::vector<FeedbackTick> ticks;
   std::vector<SnapshotEntry> snapshots;  // oldest first
   std::optional<std::size_t>
-      then;  // the ghost is the pet as it was at this snapshot; nothing: it is the one that never learned
+      then;  // the ghost is the pet at this snapshot; nothing: the pet that never learned
 
-  // What learning costs.
+  // Cost of learning.
   float infer_gpu_us = 0.0f;  // per frame, smoothed
   float learn_gpu_us = 0.0f;
   float budget_us = 0.0f;

@@ -1,5 +1,5 @@
 #pragma once
-// A camera that circles a ground point and frames what it is told to, within a part of the picture.
+// A camera that circles a ground point and frames an area within a part of the picture.
 
 #include <optional>
 
@@ -20,8 +20,8 @@ class Camera {
   void zoom(float factor);  // > 1: nearer
   void reset();
 
-  // Frames a box of ground, `half` metres each way from `center` and `tall` metres high (and a little of the
-  // earth below), within `region` of a picture of that size.
+  // Frames a box of ground, `half` metres each way from `center`, `tall` metres high and a little deep,
+  // within `region` of a picture of that size.
   void frame(float width, float height, const Region& region, Vec2 center, Vec2 half, float tall);
 
   const Mat4& view_projection() const { return view_projection_; }

@@ -1,4 +1,4 @@
-// A frame of the renderer; what it is made of is in renderer_setup.cpp.
+// A frame of the renderer. renderer_setup.cpp and renderer_pipelines.cpp create it.
 
 #include "samples/pet/view/render/renderer.h"
 
@@ -58,17 +58,19 @@ void DrawList::add(MeshId mesh, const Affine& at, const Look& look, Layer layer)
   layers_[static_cast<std::size_t>(layer)].push_back({mesh, instance});
 }
 
-// Neighbours of one mesh become one draw. Marks keep their order, for it is the order of their colours; the
-// other layers are gathered by mesh.
-std::vector<Renderer::Batch> Renderer::write_instances(FrameBuffers& buffers, const DrawList& list,
-                                                       std::array<std::size_t, kLayerCount + 1>& layers) {
+// Neighbours of one mesh become one draw. Marks keep their order, because they blend; the other layers are
+// gathered by mesh.
+Result<std::vector<Renderer::Batch>> Renderer::write_instances(
+    FrameBuffers& buffers, const DrawList& list, std::array<std::size_t, kLayerCount + 1>& layers) {
   std::size_t count = 0;
   for (std::size_t layer = 0; layer < kLayerCount; ++layer)
     count += list.items(static_cast<Layer>(layer)).size();
   const VkDeviceSize needed = std::max<VkDeviceSize>(count, 1) * sizeof(DrawList::Instance);
-  // The slot's last frame is complete, so its buffer may be replaced by a larger one.
-  if (buffers.instances.size() < needed)
-    buffers.instances = GpuBuffer(host_, needed * 2, VK_BUFFER_USAGE_VERTEX_BUFFER_BIT, true);
+  // The slot's last frame is complete, so a larger buffer may replace its buffer.
+  if (buffers.instances.size() < needed) {
+    PET_ASSIGN(buffers.instances,
+               GpuBuffer::create(host_, needed * 2, VK_BUFFER_USAGE_VERTEX_BUFFER_BIT, true));
+  }
 
   std::vector<Batch> batches;
   auto* out = static_cast<DrawList::Instance*>(buffers.instances.data());
@@ -103,11 +105,30 @@ void Renderer::draw_batches(VkCommandBuffer commands, const std::vector<Batch>& 
   }
 }
 
-void Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s,
-                    Vec2 center, float reach) {
+void Renderer::draw_shadows(VkCommandBuffer commands, const std::vector<Batch>& batches,
+                            std::size_t count) const {
+  VkClearValue clear{};
+  clear.depthStencil = {1.0f, 0};
+  VkRenderPassBeginInfo begin{VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO};
+  begin.renderPass = shadow_pass_;
+  begin.framebuffer = shadow_frame_;
+  begin.renderArea = {{0, 0}, {shadow_size_, shadow_size_}};
+  begin.clearValueCount = 1;
+  begin.pClearValues = &clear;
+  vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
+  set_viewport(commands, {shadow_size_, shadow_size_});
+  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, shadow_);
+  for (std::size_t i = 0; i < count; ++i)
+    if (batches[i].mesh != MeshId::island && batches[i].mesh != MeshId::meadow)
+      draw_batches(commands, batches, i, i + 1);  // these two lie below everything else
+  vkCmdEndRenderPass(commands);
+}
+
+Status Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s,
+                      Vec2 center, float reach) {
   FrameBuffers& buffers = frames_[frame.slot];
   std::array<std::size_t, kLayerCount + 1> layers{};
-  const std::vector<Batch> batches = write_instances(buffers, list, layers);
+  PET_ASSIGN(const std::vector<Batch> batches, write_instances(buffers, list, layers));
 
   const Vec3 sun = normalize(kSunDirection);
   SceneUniforms scene{};
@@ -130,28 +151,16 @@ void Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawLis
   vkCmdBindIndexBuffer(commands, indices_.buffer(), 0, VK_INDEX_TYPE_UINT32);
   vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, layout_, 0, 1, &buffers.set, 0, nullptr);
 
-  VkClearValue clears[3]{};
-  clears[0].depthStencil = {1.0f, 0};
-  VkRenderPassBeginInfo begin{VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO};
-  begin.renderPass = shadow_pass_;
-  begin.framebuffer = shadow_frame_;
-  begin.renderArea = {{0, 0}, {shadow_size_, shadow_size_}};
-  begin.clearValueCount = 1;
-  begin.pClearValues = clears;
-  vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
-  set_viewport(commands, {shadow_size_, shadow_size_});
-  vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, shadow_);
-  for (std::size_t i = 0; i < from(Layer::sign); ++i)
-    if (batches[i].mesh != MeshId::island && batches[i].mesh != MeshId::meadow)
-      draw_batches(commands, batches, i, i + 1);  // these lie below all else
-  vkCmdEndRenderPass(commands);
+  draw_shadows(commands, batches, from(Layer::sign));
 
-  clears[0] = {};
+  VkClearValue clears[2]{};
   clears[1].depthStencil = {1.0f, 0};
+  VkRenderPassBeginInfo begin{VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO};
   begin.renderPass = scene_pass_;
   begin.framebuffer = scene_frame_;
   begin.renderArea = {{0, 0}, extent_};
   begin.clearValueCount = 2;
+  begin.pClearValues = clears;
   vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
   set_viewport(commands, extent_);
   draw_layer(solid_, Layer::solid);
@@ -159,10 +168,11 @@ void Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawLis
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, sky_);
   vkCmdDraw(commands, 3, 1, 0, 0);
   draw_layer(mark_, Layer::mark);
-  // The ghost first leaves its depth, then only its outermost surface gets colour.
+  // Depth first, so that only the ghost's outermost surface gets colour.
   draw_layer(ghost_depth_, Layer::ghost);
   draw_layer(ghost_color_, Layer::ghost);
   vkCmdEndRenderPass(commands);
+  return {};
 }
 
 void Renderer::begin_overlay(VkCommandBuffer commands) {
@@ -175,12 +185,12 @@ void Renderer::begin_overlay(VkCommandBuffer commands) {
 
 void Renderer::end_overlay(VkCommandBuffer commands) { vkCmdEndRenderPass(commands); }
 
-Picture Renderer::capture() {
-  host_.wait_idle();
+Result<Picture> Renderer::capture() {
+  PET_CHECK(host_.wait_idle());
   Picture picture{extent_.width, extent_.height, {}};
   const std::size_t size = static_cast<std::size_t>(extent_.width) * extent_.height * 4;
-  const GpuBuffer pixels(host_, size, VK_BUFFER_USAGE_TRANSFER_DST_BIT, true);
-  host_.run_once([&](VkCommandBuffer commands) {
+  PET_ASSIGN(const GpuBuffer pixels, GpuBuffer::create(host_, size, VK_BUFFER_USAGE_TRANSFER_DST_BIT, true));
+  const Status copied = host_.run_once([&](VkCommandBuffer commands) {
     VkBufferImageCopy whole{};
     whole.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
     whole.imageExtent = {extent_.width, extent_.height, 1};
@@ -192,6 +202,7 @@ Picture Renderer::capture() {
     vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier,
                          0, nullptr, 0, nullptr);
   });
+  if (!copied) return copied.error();
   const auto* bytes = static_cast<const std::uint8_t*>(pixels.data());
   picture.rgba.assign(bytes, bytes + size);
   return picture;

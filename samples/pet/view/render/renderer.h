@@ -1,9 +1,10 @@
 #pragma once
 // A small renderer: sun with soft shadows, sky light, marks on the ground, one translucent layer. It draws
-// into an image of its own, which a window then shows or a picture is read from.
+// into its own image; a window shows that image, or a picture is read from it.
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "samples/pet/view/models/mesh_models.h"
@@ -16,24 +17,24 @@ namespace pet {
 
 enum class Layer : std::uint8_t {
   solid,  // lit, casts shadows
-  sign,   // lit, casts none: what is not really there
+  sign,   // lit, casts no shadow: signs of what the player said
   mark,   // unlit, translucent, on the ground or in the air; drawn in the order given
-  ghost,  // lit, translucent as a whole: one sees the yard through it, not its own inside
+  ghost,  // lit, translucent as a whole: the yard shows through it, its own inside does not
 };
 inline constexpr std::size_t kLayerCount = 4;
 
 enum class Surface : std::uint8_t { plain, ground, swaying };
 
 struct Look {
-  Vec3 tint{1.0f, 1.0f, 1.0f};  // sRGB; replaces a mesh's colour as far as its mask says, or all of a mark's
+  Vec3 tint{1.0f, 1.0f, 1.0f};  // sRGB; replaces a mesh's colour by its mask, or all of a mark's colour
   float opacity = 1.0f;
   Surface surface = Surface::plain;
   float gloss = 0.0f;  // 0..1
-  float glow = 0.0f;   // of its own light, 0..1
-  float whole = 0.0f;  // how far the tint also colours what the mask leaves out
+  float glow = 0.0f;   // its own light, 0..1
+  float whole = 0.0f;  // how far the tint also colours the rest of the mesh, 0..1
 };
 
-// What one frame shows.
+// The meshes that one frame shows.
 class DrawList {
  public:
   struct Instance {  // as the vertex shader reads it
@@ -56,29 +57,29 @@ class DrawList {
 
 class Renderer {
  public:
-  // `quick`: fewer samples and coarser shadows, for a software device that has to keep up with a window.
-  Renderer(VulkanHost& host, VkExtent2D extent, bool quick);
+  // `quick`: fewer samples and coarser shadows, for a software device with a window.
+  static Result<std::unique_ptr<Renderer>> create(VulkanHost& host, VkExtent2D extent, bool quick);
   ~Renderer();
   Renderer(const Renderer&) = delete;
   Renderer& operator=(const Renderer&) = delete;
 
   // Waits for the GPU.
-  void resize(VkExtent2D extent);
+  Status resize(VkExtent2D extent);
   VkExtent2D extent() const { return extent_; }
 
-  // Records the scene. `center` and `reach`: the ground that the sun's shadows cover, metres.
-  void draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s, Vec2 center,
-            float reach);
-  // Between these, an overlay may be drawn with pipelines made for overlay_pass(). Both are called in every
-  // frame that draws.
+  // Records the scene. `center` and `reach`: the ground that shadows cover, metres.
+  Status draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s, Vec2 center,
+              float reach);
+  // An overlay may be drawn between these two calls, with pipelines made for overlay_pass(). Every frame that
+  // draws makes both calls.
   void begin_overlay(VkCommandBuffer commands);
   void end_overlay(VkCommandBuffer commands);
   VkRenderPass overlay_pass() const { return overlay_pass_; }
 
   // After end_overlay: in TRANSFER_SRC_OPTIMAL layout, ready for transfers.
   VkImage image() const { return color_.image(); }
-  // What was drawn last; waits for the GPU.
-  Picture capture();
+  // The newest drawn image. Waits for the GPU.
+  Result<Picture> capture();
 
  private:
   struct MeshRange {
@@ -95,17 +96,23 @@ class Renderer {
     std::uint32_t first = 0, count = 0;
   };
 
-  void upload_meshes();
-  void create_passes();
-  void create_shadow();
-  void create_layout();
-  void create_pipelines();
-  void create_targets();
+  Renderer(VulkanHost& host, VkExtent2D extent, bool quick);
+  Status upload_meshes();
+  Status create_shadow_pass();
+  Status create_scene_passes();
+  Status create_shadow();
+  Status create_layout();
+  Status create_descriptors();
+  Status create_pipelines();
+  Status create_targets();
   void destroy_targets();
-  VkPipeline create_pipeline(const PipelineRecipe& recipe);
+  Result<VkPipeline> create_pipeline(const PipelineRecipe& recipe);
+  Result<VkPipeline> create_pipeline(const PipelineRecipe& recipe, VkShaderModule vertex,
+                                     VkShaderModule fragment);
+  void draw_shadows(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t count) const;
   // Batches of layer l are those from layers[l] to layers[l + 1].
-  std::vector<Batch> write_instances(FrameBuffers& buffers, const DrawList& list,
-                                     std::array<std::size_t, kLayerCount + 1>& layers);
+  Result<std::vector<Batch>> write_instances(FrameBuffers& buffers, const DrawList& list,
+                                             std::array<std::size_t, kLayerCount + 1>& layers);
   void draw_batches(VkCommandBuffer commands, const std::vector<Batch>& batches, std::size_t from,
                     std::size_t to) const;
 

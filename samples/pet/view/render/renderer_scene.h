@@ -1,5 +1,5 @@
 #pragma once
-// What the renderer's two files share.
+// Shared by the renderer's files.
 
 #include <cstdint>
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 namespace pet {
 namespace {
@@ -11,11 +12,11 @@ namespace {
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 
 template <class T, class Function, class... Arguments>
-std::vector<T> enumerate(const char* name, Function function, Arguments... arguments) {
+Result<std::vector<T>> enumerate(const char* name, Function function, Arguments... arguments) {
   std::uint32_t count = 0;
-  check(function(arguments..., &count, nullptr), name);
+  PET_CHECK(check(function(arguments..., &count, nullptr), name));
   std::vector<T> items(count);
-  check(function(arguments..., &count, items.data()), name);
+  PET_CHECK(check(function(arguments..., &count, items.data()), name));
   items.resize(count);
   return items;
 }
@@ -70,12 +71,13 @@ std::string result_name(VkResult result) {
   }
 }
 
-void check(VkResult result, const char* call) {
-  if (result < 0) throw VulkanError(std::string(call) + ": " + result_name(result));
+Status check(VkResult result, const char* call) {
+  if (result < 0) return Error{std::string(call) + ": found " + result_name(result)};
+  return {};
 }
 
-// The features that the device is created with: one chain, kept alive because Imprint reads the same chain.
-// The per-extension structs are valid on every version that has them, in core or as an extension.
+// The features that the device is created with, as one chain. It stays alive because Imprint reads it too.
+// The structs per extension are valid on every version that has them, in core or as an extension.
 struct VulkanHost::EnabledFeatures {
   VkPhysicalDeviceFeatures2 core{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
@@ -89,7 +91,7 @@ struct VulkanHost::EnabledFeatures {
   VkPhysicalDevicePipelineCreationCacheControlFeatures cache_control{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES};
 
-  // The chain above, with what `supports` accepts; the rest is left out.
+  // Links the structs whose version or extension `supports` accepts.
   template <class Supports>
   void link(Supports supports) {
     void** tail = &core.pNext;
@@ -106,49 +108,27 @@ struct VulkanHost::EnabledFeatures {
   }
 };
 
-VulkanHost::VulkanHost(const VulkanOptions& options) {
-  try {
-    create_instance(options);
-    if (options.create_surface) surface_ = options.create_surface(instance_);
-    choose_physical_device(options.device);
-    create_device();
-    create_frames();
-  } catch (...) {
-    destroy();
-    throw;
+Result<std::unique_ptr<VulkanHost>> VulkanHost::create(const VulkanOptions& options) {
+  std::unique_ptr<VulkanHost> host(new VulkanHost());
+  PET_CHECK(host->create_instance(options));
+  if (options.create_surface) {
+    PET_ASSIGN(host->surface_, options.create_surface(host->instance_));
   }
+  PET_CHECK(host->choose_physical_device(options.device));
+  PET_CHECK(host->create_device());
+  PET_CHECK(host->create_frames());
+  return host;
 }
 
-VulkanHost::~VulkanHost() { destroy(); }
-
-void VulkanHost::create_instance(const VulkanOptions& options) {
+Status VulkanHost::create_instance(const VulkanOptions& options) {
   std::uint32_t loader_version = VK_API_VERSION_1_0;
-  check(vkEnumerateInstanceVersion(&loader_version), "vkEnumerateInstanceVersion");
+  PET_CHECK(check(vkEnumerateInstanceVersion(&loader_version), "vkEnumerateInstanceVersion"));
   if (loader_version < VK_API_VERSION_1_1)
-    throw VulkanError("the Vulkan loader is version 1.0; version 1.1 or newer is needed");
+    return Error{"Vulkan loader: found version 1.0, expected 1.1 or newer. Update libvulkan1."};
   api_version_ = std::min<std::uint32_t>(loader_version, VK_API_VERSION_1_3);
 
-  const auto available = enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
-                                                          vkEnumerateInstanceExtensionProperties, nullptr);
-  window_extensions_ = options.instance_extensions;
-  for (const std::string& name : window_extensions_) instance_extensions_.push_back(name.c_str());
-
   std::vector<const char*> layers;
-  if (options.validation) {
-    const auto found = enumerate<VkLayerProperties>("vkEnumerateInstanceLayerProperties",
-                                                    vkEnumerateInstanceLayerProperties);
-    if (std::none_of(found.begin(), found.end(), [](const VkLayerProperties& l) {
-          return std::strcmp(l.layerName, kValidationLayer) == 0;
-        }))
-      throw VulkanError(
-          "validation was asked for, but VK_LAYER_KHRONOS_validation is not installed (Debian: "
-          "vulkan-validationlayers)");
-    layers.push_back(kValidationLayer);
-    instance_extensions_.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
-    instance_extensions_.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
-  } else if (contains(available, VK_EXT_DEBUG_UTILS_EXTENSION_NAME)) {
-    instance_extensions_.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
-  }
+  PET_CHECK(choose_extensions(options, layers));
 
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = "Imprint pet";
@@ -160,14 +140,6 @@ void VulkanHost::create_instance(const VulkanOptions& options) {
   validation.enabledValidationFeatureCount = 1;
   validation.pEnabledValidationFeatures = &synchronisation;
 
-  VkDebugUtilsMessengerCreateInfoEXT messenger{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
-  messenger.messageSeverity =
-      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-  messenger.messageType =
-      VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
-  messenger.pfnUserCallback = on_validation;
-  messenger.pUserData = this;
-
   VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   if (options.validation) info.pNext = &validation;
   info.pApplicationInfo = &application;
@@ -177,18 +149,51 @@ void VulkanHost::create_instance(const VulkanOptions& options) {
   info.ppEnabledExtensionNames = instance_extensions_.data();
   const VkResult result = vkCreateInstance(&info, nullptr, &instance_);
   if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
-    throw VulkanError("no Vulkan driver found: install one (Debian: mesa-vulkan-drivers)");
-  check(result, "vkCreateInstance");
-
-  if (options.validation) {
-    const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
-        vkGetInstanceProcAddr(instance_, "vkCreateDebugUtilsMessengerEXT"));
-    check(create(instance_, &messenger, nullptr, &messenger_), "vkCreateDebugUtilsMessengerEXT");
-  }
+    return Error{"Vulkan driver: found none. Install one (Debian: mesa-vulkan-drivers)."};
+  PET_CHECK(check(result, "vkCreateInstance"));
+  if (!options.validation) return {};
+  return create_messenger();
 }
 
-// The first family that can do graphics and compute, and present where there is a window; UINT32_MAX when
-// there is none.
+Status VulkanHost::choose_extensions(const VulkanOptions& options, std::vector<const char*>& layers) {
+  PET_ASSIGN(const auto available,
+             enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
+                                              vkEnumerateInstanceExtensionProperties, nullptr));
+  window_extensions_ = options.instance_extensions;
+  for (const std::string& name : window_extensions_) instance_extensions_.push_back(name.c_str());
+  if (!options.validation) {
+    if (contains(available, VK_EXT_DEBUG_UTILS_EXTENSION_NAME))
+      instance_extensions_.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+    return {};
+  }
+  PET_ASSIGN(const auto found, enumerate<VkLayerProperties>("vkEnumerateInstanceLayerProperties",
+                                                            vkEnumerateInstanceLayerProperties));
+  const auto validates = [](const VkLayerProperties& layer) {
+    return std::strcmp(layer.layerName, kValidationLayer) == 0;
+  };
+  if (std::none_of(found.begin(), found.end(), validates))
+    return Error{
+        "--validation: found no VK_LAYER_KHRONOS_validation. Install it (Debian: vulkan-validationlayers)."};
+  layers.push_back(kValidationLayer);
+  instance_extensions_.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+  instance_extensions_.push_back(VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME);
+  return {};
+}
+
+Status VulkanHost::create_messenger() {
+  VkDebugUtilsMessengerCreateInfoEXT messenger{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
+  messenger.messageSeverity =
+      VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  messenger.messageType =
+      VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+  messenger.pfnUserCallback = on_validation;
+  messenger.pUserData = this;
+  const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+      vkGetInstanceProcAddr(instance_, "vkCreateDebugUtilsMessengerEXT"));
+  return check(create(instance_, &messenger, nullptr, &messenger_), "vkCreateDebugUtilsMessengerEXT");
+}
+
+// The first family with graphics and compute that, if there is a window, can present. UINT32_MAX: none.
 std::uint32_t VulkanHost::find_queue_family(VkPhysicalDevice candidate) const {
   std::uint32_t count = 0;
   vkGetPhysicalDeviceQueueFamilyProperties(candidate, &count, nullptr);
@@ -197,19 +202,19 @@ std::uint32_t VulkanHost::find_queue_family(VkPhysicalDevice candidate) const {
   constexpr VkQueueFlags kNeeded = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
   for (std::uint32_t family = 0; family < count; ++family) {
     VkBool32 presents = surface_ == VK_NULL_HANDLE;
-    if (surface_ != VK_NULL_HANDLE)
-      check(vkGetPhysicalDeviceSurfaceSupportKHR(candidate, family, surface_, &presents),
-            "vkGetPhysicalDeviceSurfaceSupportKHR");
+    if (surface_ != VK_NULL_HANDLE &&
+        vkGetPhysicalDeviceSurfaceSupportKHR(candidate, family, surface_, &presents) != VK_SUCCESS)
+      continue;
     if ((families[family].queueFlags & kNeeded) == kNeeded && presents) return family;
   }
   return UINT32_MAX;
 }
 
-void VulkanHost::choose_physical_device(const std::string& wanted) {
-  const auto devices =
-      enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices", vkEnumeratePhysicalDevices, instance_);
+Status VulkanHost::choose_physical_device(const std::string& wanted) {
+  PET_ASSIGN(const auto devices, enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices",
+                                                             vkEnumeratePhysicalDevices, instance_));
   if (devices.empty())
-    throw VulkanError("no Vulkan device found: install a driver (Debian: mesa-vulkan-drivers)");
+    return Error{"Vulkan device: found none. Install a driver (Debian: mesa-vulkan-drivers)."};
   const bool by_index = !wanted.empty() && std::all_of(wanted.begin(), wanted.end(),
                                                        [](unsigned char c) { return std::isdigit(c); });
 
@@ -231,12 +236,15 @@ void VulkanHost::choose_physical_device(const std::string& wanted) {
       physical_device_ = devices[i];
     }
   }
-  if (!physical_device_) {
-    throw VulkanError("no device " + (wanted.empty() ? std::string() : "'" + wanted + "' ") +
-                      "with Vulkan 1.1 and a graphics and compute queue" +
-                      (surface_ ? " that can present" : "") + "; found: " + known);
-  }
+  if (!physical_device_)
+    return Error{"--device" + (wanted.empty() ? std::string() : " '" + wanted + "'") + ": found " + known +
+                 ", expected a device with Vulkan 1.1 and a queue for graphics and compute" +
+                 (surface_ ? " that can present" : "")};
+  describe_physical_device();
+  return {};
+}
 
+void VulkanHost::describe_physical_device() {
   queue_family_ = find_queue_family(physical_device_);
   vkGetPhysicalDeviceMemoryProperties(physical_device_, &memory_);
   vkGetPhysicalDeviceProperties(physical_device_, &properties_);
@@ -249,10 +257,10 @@ void VulkanHost::choose_physical_device(const std::string& wanted) {
   }
 }
 
-void VulkanHost::create_device() {
-  const auto available =
-      enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties",
-                                       vkEnumerateDeviceExtensionProperties, physical_device_, nullptr);
+Status VulkanHost::create_device() {
+  PET_ASSIGN(const auto available, enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties",
+                                                                    vkEnumerateDeviceExtensionProperties,
+                                                                    physical_device_, nullptr));
   const std::uint32_t version = std::min(api_version_, properties_.apiVersion);
   const auto in_core_or_enabled = [&](std::uint32_t core_version, const char* extension) {
     if (version >= core_version) return true;
@@ -264,7 +272,7 @@ void VulkanHost::create_device() {
   features_ = std::make_unique<EnabledFeatures>();
   features_->link(in_core_or_enabled);
   vkGetPhysicalDeviceFeatures2(physical_device_, &features_->core);
-  // What was just asked for stays on where supported; of the 1.0 features the game needs none.
+  // The query left the supported ones on. The game needs none of the 1.0 features.
   features_->core.features = {};
 
   if (surface_) device_extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
@@ -284,31 +292,33 @@ void VulkanHost::create_device() {
   info.pQueueCreateInfos = &queue;
   info.enabledExtensionCount = static_cast<std::uint32_t>(device_extensions_.size());
   info.ppEnabledExtensionNames = device_extensions_.data();
-  check(vkCreateDevice(physical_device_, &info, nullptr, &device_), "vkCreateDevice");
+  PET_CHECK(check(vkCreateDevice(physical_device_, &info, nullptr, &device_), "vkCreateDevice"));
   vkGetDeviceQueue(device_, queue_family_, 0, &queue_);
+  return {};
 }
 
-void VulkanHost::create_frames() {
+Status VulkanHost::create_frames() {
   for (FrameSlot& slot : slots_) {
     VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
     pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
     pool.queueFamilyIndex = queue_family_;
-    check(vkCreateCommandPool(device_, &pool, nullptr, &slot.pool), "vkCreateCommandPool");
+    PET_CHECK(check(vkCreateCommandPool(device_, &pool, nullptr, &slot.pool), "vkCreateCommandPool"));
 
     VkCommandBufferAllocateInfo commands{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
     commands.commandPool = slot.pool;
     commands.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
     commands.commandBufferCount = 1;
-    check(vkAllocateCommandBuffers(device_, &commands, &slot.commands), "vkAllocateCommandBuffers");
+    PET_CHECK(
+        check(vkAllocateCommandBuffers(device_, &commands, &slot.commands), "vkAllocateCommandBuffers"));
 
     VkFenceCreateInfo fence{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     fence.flags = VK_FENCE_CREATE_SIGNALED_BIT;
-    check(vkCreateFence(device_, &fence, nullptr, &slot.done), "vkCreateFence");
+    PET_CHECK(check(vkCreateFence(device_, &fence, nullptr, &slot.done), "vkCreateFence"));
   }
+  return {};
 }
 
-// Everything that was enabled above, said once more: Imprint asks the device for nothing that is not declared
-// here.
+// Declares everything that was enabled above. Imprint uses nothing that is not declared.
 imp_vk_device_info VulkanHost::device_info(QueueAccess access) const {
   imp_vk_device_info info = imp_vk_device_info_init();
   info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(vkGetInstanceProcAddr);
@@ -332,24 +342,24 @@ imp_vk_device_info VulkanHost::device_info(QueueAccess access) const {
   return info;
 }
 
-FrameStart VulkanHost::begin_frame() {
+Result<FrameStart> VulkanHost::begin_frame() {
   const std::uint64_t frame = ++frame_;
   FrameSlot& slot = slots_[frame % kFramesInFlight];
-  check(vkWaitForFences(device_, 1, &slot.done, VK_TRUE, UINT64_MAX), "vkWaitForFences");
+  PET_CHECK(check(vkWaitForFences(device_, 1, &slot.done, VK_TRUE, UINT64_MAX), "vkWaitForFences"));
   safe_frame_ = std::max(safe_frame_, slot.frame);
-  check(vkResetFences(device_, 1, &slot.done), "vkResetFences");
-  check(vkResetCommandPool(device_, slot.pool, 0), "vkResetCommandPool");
+  PET_CHECK(check(vkResetFences(device_, 1, &slot.done), "vkResetFences"));
+  PET_CHECK(check(vkResetCommandPool(device_, slot.pool, 0), "vkResetCommandPool"));
 
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  check(vkBeginCommandBuffer(slot.commands, &begin), "vkBeginCommandBuffer");
+  PET_CHECK(check(vkBeginCommandBuffer(slot.commands, &begin), "vkBeginCommandBuffer"));
   slot.frame = frame;
-  return {slot.commands, frame, safe_frame_, static_cast<std::uint32_t>(frame % kFramesInFlight)};
+  return FrameStart{slot.commands, frame, safe_frame_, static_cast<std::uint32_t>(frame % kFramesInFlight)};
 }
 
-void VulkanHost::end_frame(VkSemaphore wait, VkSemaphore signal) {
+Status VulkanHost::end_frame(VkSemaphore wait, VkSemaphore signal) {
   FrameSlot& slot = slots_[frame_ % kFramesInFlight];
-  check(vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer");
+  PET_CHECK(check(vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer"));
   const VkPipelineStageFlags wait_stages =
       VK_PIPELINE_STAGE_COLOR_ATTACHMENT_OUTPUT_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
   VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
@@ -361,27 +371,28 @@ void VulkanHost::end_frame(VkSemaphore wait, VkSemaphore signal) {
   submit.signalSemaphoreCount = signal ? 1 : 0;
   submit.pSignalSemaphores = &signal;
   const std::lock_guard lock(queue_mutex_);
-  check(vkQueueSubmit(queue_, 1, &submit, slot.done), "vkQueueSubmit");
+  return check(vkQueueSubmit(queue_, 1, &submit, slot.done), "vkQueueSubmit");
 }
 
-void VulkanHost::wait_idle() {
+Status VulkanHost::wait_idle() {
   for (const FrameSlot& slot : slots_)
-    check(vkWaitForFences(device_, 1, &slot.done, VK_TRUE, UINT64_MAX), "vkWaitForFences");
+    PET_CHECK(check(vkWaitForFences(device_, 1, &slot.done, VK_TRUE, UINT64_MAX), "vkWaitForFences"));
   for (const FrameSlot& slot : slots_) safe_frame_ = std::max(safe_frame_, slot.frame);
+  return {};
 }
 
-void VulkanHost::run_once(const std::function<void(VkCommandBuffer)>& record) {
-  FrameSlot& slot = slots_[begin_frame().slot];
-  record(slot.commands);
-  end_frame();
-  wait_idle();
+Status VulkanHost::run_once(const std::function<void(VkCommandBuffer)>& record) {
+  PET_ASSIGN(const FrameStart start, begin_frame());
+  record(start.commands);
+  PET_CHECK(end_frame());
+  return wait_idle();
 }
 
-std::uint32_t VulkanHost::memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags flags) const {
+Result<std::uint32_t> VulkanHost::memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags flags) const {
   for (std::uint32_t i = 0; i < memory_.memoryTypeCount; ++i)
     if ((type_bits >> i & 1) && (memory_.memoryTypes[i].propertyFlags & flags) == flags) return i;
-  throw VulkanError("no memory type with flags " + std::to_string(flags) + " among " +
-                    std::to_string(type_bits));
+  return Error{"memory type: found none with flags " + std::to_string(flags) + " among " +
+               std::to_string(type_bits)};
 }
 
 VkBool32 VulkanHost::on_validation(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
@@ -391,7 +402,7 @@ VkBool32 VulkanHost::on_validation(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDeb
   return VK_FALSE;
 }
 
-void VulkanHost::destroy() {
+VulkanHost::~VulkanHost() {
   if (device_) {
     {
       const std::lock_guard lock(queue_mutex_);

@@ -1,9 +1,6 @@
 #pragma once
-// The game's own Vulkan: instance, device, one graphics and compute queue, two frames in flight. This is what
-// an engine already has; nothing in it is there for Imprint but device_info(), which declares to Imprint what
-// this file created.
-//
-// Failures throw VulkanError; main() catches it and prints one line.
+// The game's own Vulkan: instance, device, one graphics and compute queue, two frames in flight. An engine
+// has all of this already. Only device_info() is for Imprint: it declares what this file created.
 
 #include <imprint/imprint_vulkan.h>
 #include <vulkan/vulkan.h>
@@ -14,67 +11,64 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "samples/pet/base/result.h"
+
 namespace pet {
 
-struct VulkanError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// Throws VulkanError("vkCreateDevice: VK_ERROR_...") unless the result is a success code.
-void check(VkResult result, const char* call);
+// An error "vkCreateDevice: found VK_ERROR_..." unless the result is a success code.
+Status check(VkResult result, const char* call);
 std::string result_name(VkResult result);
 
 struct VulkanOptions {
-  std::string
-      device;  // index ("0") or part of a name ("nvidia"); empty = discrete, else integrated, else any
-  bool validation = false;                       // VK_LAYER_KHRONOS_validation with synchronisation checks
-  std::vector<std::string> instance_extensions;  // what the window system needs; empty without a window
-  std::function<VkSurfaceKHR(VkInstance)> create_surface;  // empty without a window
+  // Index ("0") or part of a name ("nvidia"). Empty: a discrete GPU, else an integrated one, else any.
+  std::string device;
+  bool validation = false;  // VK_LAYER_KHRONOS_validation with synchronisation checks
+  // For the window system; both are empty without a window.
+  std::vector<std::string> instance_extensions;
+  std::function<Result<VkSurfaceKHR>(VkInstance)> create_surface;
 };
 
 // How Imprint reaches the GPU in this game.
-enum class QueueAccess {
-  record,  // it records into the frame's command buffer, and never sees our queue
-  submit,  // it submits on our queue, under our lock
+enum class QueueAccess : std::uint8_t {
+  record,  // records into the frame's command buffer; never sees the game's queue
+  submit,  // submits on the game's queue, under the game's lock
 };
 
-// What begin_frame hands out.
 struct FrameStart {
   VkCommandBuffer commands = VK_NULL_HANDLE;  // recording, outside a render pass
   std::uint64_t frame = 0;                    // counts from 1
-  std::uint64_t safe_frame = 0;               // the GPU is done with every frame up to and including this one
-  std::uint32_t slot = 0;  // frame % kFramesInFlight: which copy of per-frame buffers may be written now
+  std::uint64_t safe_frame = 0;               // the GPU has finished this frame and all before it
+  std::uint32_t slot = 0;  // frame % kFramesInFlight: the copy of per-frame buffers that may be written now
 };
 
 class VulkanHost {
  public:
   static constexpr std::uint32_t kFramesInFlight = 2;
 
-  explicit VulkanHost(const VulkanOptions& options);
+  static Result<std::unique_ptr<VulkanHost>> create(const VulkanOptions& options);
   ~VulkanHost();
   VulkanHost(const VulkanHost&) = delete;
   VulkanHost& operator=(const VulkanHost&) = delete;
 
-  // The declaration for imp_context_create. It points into this object, which must outlive the context.
+  // The declaration for context_create. It points into this object, which must outlive the context.
   imp_vk_device_info device_info(QueueAccess access) const;
 
   // ---- a frame: begin_frame, record, end_frame ----
-  // Waits until the GPU is done with the frame before the last one.
-  FrameStart begin_frame();
-  // Submits. The semaphores are for a window's images and null without one; `wait` is waited for before
-  // colour output and transfers.
-  void end_frame(VkSemaphore wait = VK_NULL_HANDLE, VkSemaphore signal = VK_NULL_HANDLE);
-  // Waits for all submitted frames; not while one is open. Before shutting down, and before resources of the
-  // last frames are replaced (a resize).
-  void wait_idle();
+  // Waits until the GPU has finished the frame before the last one.
+  Result<FrameStart> begin_frame();
+  // Submits. The semaphores are for a window's images, null without a window. Colour output and transfers
+  // wait for `wait`.
+  Status end_frame(VkSemaphore wait = VK_NULL_HANDLE, VkSemaphore signal = VK_NULL_HANDLE);
+  // Waits for all submitted frames; not while one is open. For shutting down and for replacing resources of
+  // the last frames (a resize).
+  Status wait_idle();
   std::uint64_t safe_frame() const { return safe_frame_; }
 
   // Records and runs commands at once, and waits: for uploads while loading.
-  void run_once(const std::function<void(VkCommandBuffer)>& record);
+  Status run_once(const std::function<void(VkCommandBuffer)>& record);
 
   VkInstance instance() const { return instance_; }
   VkPhysicalDevice physical_device() const { return physical_device_; }
@@ -82,15 +76,14 @@ class VulkanHost {
   VkQueue queue() const { return queue_; }
   std::uint32_t queue_family() const { return queue_family_; }
   VkSurfaceKHR surface() const { return surface_; }
-  std::mutex& queue_mutex() const {
-    return queue_mutex_;
-  }  // a VkQueue may be used by one thread at a time: held for submit and present
+  // Held for submit and present: one thread at a time may use a VkQueue.
+  std::mutex& queue_mutex() const { return queue_mutex_; }
   const VkPhysicalDeviceProperties& properties() const { return properties_; }
   const std::string& driver_name() const { return driver_name_; }  // "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"
   std::uint64_t validation_messages() const { return validation_messages_; }
 
-  // A memory type with all of `flags`, among those in `type_bits`; throws when there is none.
-  std::uint32_t memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags flags) const;
+  // A memory type with all of `flags`, among those in `type_bits`.
+  Result<std::uint32_t> memory_type(std::uint32_t type_bits, VkMemoryPropertyFlags flags) const;
 
  private:
   struct FrameSlot {
@@ -101,12 +94,15 @@ class VulkanHost {
   };
   struct EnabledFeatures;
 
-  void create_instance(const VulkanOptions& options);
-  void choose_physical_device(const std::string& wanted);
+  VulkanHost() = default;
+  Status create_instance(const VulkanOptions& options);
+  Status choose_extensions(const VulkanOptions& options, std::vector<const char*>& layers);
+  Status create_messenger();
+  Status choose_physical_device(const std::string& wanted);
+  void describe_physical_device();
   std::uint32_t find_queue_family(VkPhysicalDevice candidate) const;
-  void create_device();
-  void create_frames();
-  void destroy();
+  Status create_device();
+  Status create_frames();
 
   static VKAPI_ATTR VkBool32 VKAPI_CALL on_validation(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                       VkDebugUtilsMessageTypeFlagsEXT types,
@@ -114,7 +110,7 @@ class VulkanHost {
                                                       void* user);
 
   std::uint32_t api_version_ = VK_API_VERSION_1_1;
-  std::vector<const char*> instance_extensions_;  // as enabled: Imprint is told the same lists
+  std::vector<const char*> instance_extensions_;  // as enabled; Imprint gets the same lists
   std::vector<const char*> device_extensions_;
   std::vector<std::string> window_extensions_;
   std::unique_ptr<EnabledFeatures> features_;

@@ -1,5 +1,5 @@
 #pragma once
-// Buffers and images that own their memory. A handful of allocations, so each has its own.
+// Buffers and images that own their memory: one allocation each, since there are few.
 
 #include <vulkan/vulkan.h>
 
@@ -11,12 +11,13 @@
 
 namespace pet {
 
-// Destroying does not wait: the GPU must be done with it.
+// Destroying does not wait: the GPU must have finished with it.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
-  // Host-visible memory is mapped for life; device memory is filled with upload().
-  GpuBuffer(const VulkanHost& host, VkDeviceSize size, VkBufferUsageFlags usage, bool host_visible);
+  // Host-visible memory stays mapped. Device memory is filled with upload().
+  static Result<GpuBuffer> create(const VulkanHost& host, VkDeviceSize size, VkBufferUsageFlags usage,
+                                  bool host_visible);
   ~GpuBuffer();
   GpuBuffer(GpuBuffer&& other) noexcept { swap(other); }
   GpuBuffer& operator=(GpuBuffer&& other) noexcept {
@@ -40,8 +41,9 @@ class GpuBuffer {
 class GpuImage {
  public:
   GpuImage() = default;
-  GpuImage(const VulkanHost& host, VkExtent2D extent, VkFormat format, VkImageUsageFlags usage,
-           VkImageAspectFlags aspect, VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT);
+  static Result<GpuImage> create(const VulkanHost& host, VkExtent2D extent, VkFormat format,
+                                 VkImageUsageFlags usage, VkImageAspectFlags aspect,
+                                 VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT);
   ~GpuImage();
   GpuImage(GpuImage&& other) noexcept { swap(other); }
   GpuImage& operator=(GpuImage&& other) noexcept {
@@ -61,6 +63,6 @@ class GpuImage {
 };
 
 // Copies bytes into a new device-local buffer, and waits.
-GpuBuffer upload(VulkanHost& host, const void* data, std::size_t size, VkBufferUsageFlags usage);
+Result<GpuBuffer> upload(VulkanHost& host, const void* data, std::size_t size, VkBufferUsageFlags usage);
 
 }  // namespace pet

@@ -1,4 +1,4 @@
-// What all shaders of the scene share.
+// Shared by all shaders of the scene.
 layout(set = 0, binding = 0) uniform Scene {
   mat4 view_projection;
   mat4 to_shadow;  // world to the shadow map's 0..1

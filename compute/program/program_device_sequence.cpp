@@ -1,0 +1,150 @@
+// A device's sequence: parts that run in turns, under the sequence's inputs, outputs and commands.
+
+#include <algorithm>
+
+#include "compute/program/program_impl.h"
+
+namespace imprint {
+
+using namespace program;
+
+Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime,
+                                                              const ProgramSequence& sequence) {
+  auto impl = std::make_unique<Impl>(runtime);
+  impl->source.name = sequence.name;
+  impl->source.slots = std::max(1u, sequence.slots);
+  std::uint64_t turns = 0;
+  for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
+    const ProgramPart& part = sequence.parts[i];
+    IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
+    auto made = compile(runtime, std::move(source));
+    if (!made) return in_sequence(sequence, i, std::move(made).error());
+    if (Status added = add_turns(part, (*made)->stats.dispatches, turns); !added)
+      return in_sequence(sequence, i, std::move(added).error());
+    if (Status opened = (*made)->open_with_barrier(); !opened)
+      return in_sequence(sequence, i, std::move(opened).error());
+    impl->parts.push_back({std::move(*made), part.repeat});
+  }
+  impl->own = sequence.own;
+  for (std::size_t i = 0; i < impl->parts.size(); ++i)
+    if (Status placed = impl->place_ports(*impl->parts[i].impl); !placed)
+      return in_sequence(sequence, i, std::move(placed).error());
+  impl->add_up_parts();
+  IMPRINT_CHECK(impl->make_slots());
+  IMPRINT_CHECK(impl->record_sequence());
+  return impl;
+}
+
+// A part's first dispatch waits for whatever ran before it: the part before, or its own last turn.
+Status Program::Impl::open_with_barrier() {
+  if (dispatches.empty() || barrier_before[0]) return {};
+  barrier_before[0] = 1;
+  ++stats.barriers;
+  runtime.retire(dispatch_commands[0]);
+  dispatch_commands[0] = {};
+  IMPRINT_ASSIGN(dispatch_commands[0],
+                 runtime.record([&](VkCommandBuffer buffer) { record_dispatch(buffer, 0); }));
+  return {};
+}
+
+Status Program::Impl::place_ports(const Impl& part) {
+  for (const Port& port : part.source.inputs) {
+    IMPRINT_ASSIGN(const std::uint64_t from, input_offset(source.inputs, port, input_bytes));
+    if (port.bytes > 0)
+      upload_copies.push_back({part.arena.buffer, {from, part.arena.offset + port.offset, port.bytes}});
+  }
+  for (const Port& port : part.source.outputs) {
+    source.outputs.push_back(port);
+    source.outputs.back().offset = output_bytes;
+    if (port.bytes > 0)
+      download_copies.push_back(
+          {part.arena.buffer,
+           {part.arena.offset + part.input_bytes + port.offset, output_bytes, port.bytes}});
+    output_bytes += aligned(port.bytes);
+  }
+  return {};
+}
+
+void Program::Impl::add_up_parts() {
+  for (const Part& part : parts) {
+    const ProgramStats& one = part.impl->stats;
+    // A part's own transfers do not happen.
+    const std::uint32_t transfers = part.impl->output_bytes > 0 ? part.impl->download_barrier + 1u : 0u;
+    stats.dispatches += one.dispatches * part.repeat;
+    stats.kernels += one.kernels * part.repeat;
+    stats.barriers += (one.barriers - transfers) * part.repeat;
+    stats.bytes_moved += one.bytes_moved * part.repeat;
+    stats.flops += one.flops * part.repeat;
+    stats.arena_bytes += one.arena_bytes;
+    stats.unplanned_bytes += one.unplanned_bytes;
+    stats.io_bytes += one.io_bytes;
+  }
+  if (output_bytes > 0) stats.barriers += 2;
+  stats.io_bytes += (input_bytes + output_bytes) * source.slots;
+}
+
+void Program::Impl::record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const {
+  for (const Copy& copy : upload_copies) {
+    const VkBufferCopy region{upload_slots[slot].offset + copy.region.srcOffset, copy.region.dstOffset,
+                              copy.region.size};
+    runtime.device().functions().vkCmdCopyBuffer(commands, upload_slots[slot].buffer, copy.buffer, 1,
+                                                 &region);
+  }
+}
+
+void Program::Impl::record_copies_out(VkCommandBuffer commands, std::uint32_t slot) const {
+  if (download_copies.empty()) return;
+  const vk::Functions& functions = runtime.device().functions();
+  global_barrier(functions, commands, kWorkStages, kWorkStages);
+  for (const Copy& copy : download_copies) {
+    const VkBufferCopy region{copy.region.srcOffset, readback_slots[slot].offset + copy.region.dstOffset,
+                              copy.region.size};
+    functions.vkCmdCopyBuffer(commands, copy.buffer, readback_slots[slot].buffer, 1, &region);
+  }
+  global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
+}
+
+void Program::Impl::encode_sequence(VkCommandBuffer commands, std::uint32_t slot) const {
+  record_copies_in(commands, slot);
+  for (const Part& part : parts)
+    for (std::uint32_t turn = 0; turn < part.repeat; ++turn)
+      for (std::size_t i = 0; i < part.impl->dispatches.size(); ++i) part.impl->record_dispatch(commands, i);
+  record_copies_out(commands, slot);
+}
+
+Status Program::Impl::record_sequence() {
+  std::vector<VkCommandBuffer> primary, secondary;  // of all turns
+  for (const Part& part : parts)
+    for (std::uint32_t turn = 0; turn < part.repeat; ++turn)
+      for (const Commands& commands : part.impl->dispatch_commands) {
+        primary.push_back(commands.primary);
+        secondary.push_back(commands.secondary);
+      }
+  for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
+    IMPRINT_ASSIGN(const Commands upload,
+                   runtime.record([&](VkCommandBuffer buffer) { record_copies_in(buffer, slot); }));
+    upload_commands.push_back(upload);
+    IMPRINT_ASSIGN(const Commands download,
+                   runtime.record([&](VkCommandBuffer buffer) { record_copies_out(buffer, slot); }));
+    download_commands.push_back(download);
+    IMPRINT_ASSIGN(const Commands whole, runtime.record([&](VkCommandBuffer buffer) {
+      const vk::CommandLabel label(runtime.device().functions(), buffer, source.name.c_str());
+      global_barrier(runtime.device().functions(), buffer, kWorkStages, kWorkStages);
+      encode_sequence(buffer, slot);
+    }));
+    whole_commands.push_back(whole);
+
+    const auto framed = [](const std::vector<VkCommandBuffer>& turns, VkCommandBuffer first,
+                           VkCommandBuffer last) {
+      std::vector<VkCommandBuffer> pieces{first};
+      pieces.insert(pieces.end(), turns.begin(), turns.end());
+      pieces.push_back(last);
+      return pieces;
+    };
+    primary_pieces.push_back(framed(primary, upload.primary, download.primary));
+    secondary_pieces.push_back(framed(secondary, upload.secondary, download.secondary));
+  }
+  return {};
+}
+
+}  // namespace imprint

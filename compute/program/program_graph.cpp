@@ -1,0 +1,211 @@
+#include "compute/program/program_graph.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "compute/base/text.h"
+#include "compute/tensor/build.h"
+
+namespace imprint::program {
+
+using namespace graph;
+using namespace tensor;
+
+namespace {
+
+std::uint64_t add_port(std::vector<Port>& ports, std::uint64_t offset, std::string name, DType dtype,
+                       const Shape& shape) {
+  const std::uint64_t bytes = tensor_bytes(shape, dtype);
+  ports.push_back({std::move(name), dtype, shape, offset, bytes});
+  return offset + aligned(bytes);
+}
+
+Error bad_update(const Update& update, ErrorCode code, const std::string& text) {
+  return make_error(code, "update of variable '" + update.target.name() + "' " +
+                              update.target.shape().text() + ": " + text);
+}
+
+Status check_update(const Update& update) {
+  if (!update.target.ok())
+    return make_error(ErrorCode::invalid_argument,
+                      "update: the target variable is empty or was made from bad values");
+  if (!update.value.ok()) return update.value.error();
+  if (update.value.dtype() != update.target.dtype())
+    return bad_update(update, ErrorCode::dtype_mismatch,
+                      "the value is " + std::string(dtype_name(update.value.dtype())) + ", the variable " +
+                          std::string(dtype_name(update.target.dtype())));
+  if (!update.by_rows) {
+    if (!(update.value.shape() == update.target.shape()))
+      return bad_update(update, ErrorCode::shape_mismatch,
+                        "the value has shape " + update.value.shape().text());
+    return {};
+  }
+  if (!update.rows.ok()) return update.rows.error();
+  const Shape& rows = update.rows.shape();
+  const Shape& value = update.value.shape();
+  const Shape& target = update.target.shape();
+  if (update.rows.dtype() != DType::int32 || rows.rank() != 1)
+    return bad_update(update, ErrorCode::shape_mismatch,
+                      "rows must be int32 of rank 1, they are " +
+                          std::string(dtype_name(update.rows.dtype())) + rows.text());
+  bool fits = target.rank() >= 1 && value.rank() == target.rank() && value[0] == rows[0];
+  for (int axis = 1; fits && axis < target.rank(); ++axis) fits = value[axis] == target[axis];
+  if (!fits)
+    return bad_update(
+        update, ErrorCode::shape_mismatch,
+        "rows " + rows.text() + " need values [rows, ...rest of the variable], they are " + value.text());
+  return {};
+}
+
+// The variables that the program writes.
+Result<std::set<const VariableState*>> check_updates(const ProgramDescription& description) {
+  std::set<const VariableState*> assigned, scattered;
+  for (const Update& update : description.updates) {
+    IMPRINT_CHECK(check_update(update));
+    const VariableState* target = update.target.state().get();
+    const bool is_first = !assigned.contains(target) && (update.by_rows || !scattered.contains(target));
+    (update.by_rows ? scattered : assigned).insert(target);
+    if (!is_first)
+      return bad_update(update, ErrorCode::invalid_argument,
+                        "found a second update, expected one assignment or updates of rows");
+  }
+  assigned.merge(scattered);
+  return assigned;
+}
+
+// A copy of the content of a variable that the program overwrites, so that swaps work.
+Tensor kept(const Tensor& tensor, const std::set<const VariableState*>& targets) {
+  const Node* node = tensor.node().get();
+  while (node->op == Op::reshape || node->op == Op::stop_gradient) node = node->inputs[0].get();
+  const bool overwritten = node->op == Op::variable && targets.contains(node->variable.get());
+  return overwritten ? make(Op::cast, {tensor}, {.dtype = tensor.dtype()}) : tensor;
+}
+
+// Input ports. One that the graph does not read has node -1.
+Status add_inputs(const ProgramDescription& description, ProgramGraph& result) {
+  std::uint64_t offset = 0;
+  for (std::size_t i = 0; i < description.inputs.size(); ++i) {
+    const Node& node = *description.inputs[i].node();
+    if (node.op != Op::input)
+      return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " +
+                                                         std::to_string(i) + " was not made by input()");
+    for (const Port& port : result.inputs)
+      if (port.name == node.label)
+        return make_error(ErrorCode::invalid_argument,
+                          "program '" + description.name + "': input '" + node.label + "' is listed twice");
+    offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
+    NodeIndex found = -1;
+    for (NodeIndex n = 0; n < result.graph.size(); ++n)
+      if (result.graph[n].op == Op::input && result.graph[n].source->label == node.label) {
+        if (!(result.graph[n].shape == node.shape) || result.graph[n].dtype != node.dtype)
+          return make_error(ErrorCode::shape_mismatch, "program '" + description.name +
+                                                           "': two inputs named '" + node.label +
+                                                           "' with different shapes or types");
+        found = n;
+      }
+    result.request.inputs.push_back(found);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ProgramGraph> build_program_graph(const ProgramDescription& description) {
+  ProgramGraph result;
+  result.name = description.name;
+  result.slots = std::max(1u, description.slots);
+  result.fuse = description.fuse;
+  result.precision = description.precision;
+  result.yields = description.yields;
+
+  for (const std::vector<Tensor>* tensors : {&description.inputs, &description.outputs})
+    for (const Tensor& tensor : *tensors)
+      if (!tensor.ok()) return tensor.error();
+  IMPRINT_ASSIGN(const std::set<const VariableState*> targets, check_updates(description));
+
+  std::vector<Tensor> roots = description.outputs;
+  for (const Update& update : description.updates) {
+    roots.push_back(kept(update.value, targets));
+    if (update.by_rows) roots.push_back(kept(update.rows, targets));
+  }
+  IMPRINT_ASSIGN(result.graph, build_graph(roots));
+
+  std::unordered_map<const VariableState*, std::int32_t> variable_index;
+  const auto add_variable = [&](const std::shared_ptr<VariableState>& state) {
+    const auto [found, fresh] =
+        variable_index.try_emplace(state.get(), static_cast<std::int32_t>(result.request.variables.size()));
+    if (fresh) result.request.variables.push_back(state);
+    return found->second;
+  };
+  for (const GraphNode& node : result.graph.nodes)
+    if (node.op == Op::variable) add_variable(node.source->variable);
+
+  std::size_t root = 0;
+  std::uint64_t offset = 0;
+  for (const Tensor& output : description.outputs) {
+    result.request.outputs.push_back({result.graph.roots[root++]});
+    offset = add_port(result.outputs, offset, output.node()->label, output.dtype(), output.shape());
+  }
+  for (const Update& update : description.updates) {
+    GraphUpdate entry{add_variable(update.target.state()), result.graph.roots[root++], -1};
+    if (update.by_rows) entry.rows = result.graph.roots[root++];
+    result.request.updates.push_back(entry);
+    result.keep.push_back(update.target);
+  }
+
+  IMPRINT_CHECK(add_inputs(description, result));
+  return result;
+}
+
+Status check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason) {
+  for (NodeIndex n = 0; n < graph.size(); ++n)
+    if (dtype_is_narrow_float(graph[n].dtype))
+      return make_error(ErrorCode::unsupported, "program '" + program + "': " + node_text(graph, n) +
+                                                    " cannot be held: " + std::string(reason) +
+                                                    "; cast to float32");
+  return {};
+}
+
+Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error) {
+  error.message = "sequence '" + sequence.name + "', part " + std::to_string(part) + " '" +
+                  sequence.parts[part].description.name + "': " + error.message;
+  return error;
+}
+
+Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted, std::uint64_t& end) {
+  for (const Port& port : ports) {
+    if (port.name != wanted.name) continue;
+    if (!(port.shape == wanted.shape) || port.dtype != wanted.dtype)
+      return make_error(ErrorCode::shape_mismatch,
+                        "input '" + wanted.name + "' is " + std::string(dtype_name(wanted.dtype)) +
+                            wanted.shape.text() + " here and " + std::string(dtype_name(port.dtype)) +
+                            port.shape.text() + " in an earlier part");
+    return port.offset;
+  }
+  ports.push_back(wanted);
+  ports.back().offset = end;
+  end += aligned(wanted.bytes);
+  return ports.back().offset;
+}
+
+Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches) {
+  dispatches += std::uint64_t{part.repeat} * std::max(1u, dispatches_per_turn);
+  if (dispatches <= kMaxSequenceDispatches) return {};
+  return make_error(ErrorCode::invalid_argument,
+                    "with " + std::to_string(part.repeat) + " turns of " +
+                        std::to_string(dispatches_per_turn) + " dispatches the sequence comes to " +
+                        std::to_string(dispatches) + "; it may have " +
+                        std::to_string(kMaxSequenceDispatches) + ": repeat less, and run it more often");
+}
+
+Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part) {
+  const ProgramDescription& description = sequence.parts[part].description;
+  auto graph = build_program_graph(description);
+  if (!graph) return in_sequence(sequence, part, std::move(graph).error());
+  graph->name = sequence.name + "." + (description.name.empty() ? std::to_string(part) : description.name);
+  graph->slots = 0;
+  return graph;
+}
+
+}  // namespace imprint::program

@@ -1,0 +1,67 @@
+#pragma once
+// A program's function as a graph, before fusion, with the layout of its inputs and outputs.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/graph/fusion.h"
+#include "compute/graph/graph.h"
+#include "compute/program/program.h"
+#include "compute/program/program_sequence.h"
+
+namespace imprint::program {
+
+// Bytes: alignment of what a program keeps side by side in one allocation.
+inline constexpr std::uint64_t kAlignment = 256;
+inline std::uint64_t aligned(std::uint64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+inline std::uint64_t tensor_bytes(const Shape& shape, DType dtype) {
+  return static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
+}
+
+// An input or output of a program.
+struct Port {
+  std::string name;
+  DType dtype = DType::float32;
+  Shape shape;
+  std::uint64_t offset = 0;  // bytes from the first input or output
+  std::uint64_t bytes = 0;
+};
+
+struct ProgramGraph {
+  std::string name;
+  graph::Graph graph;
+  graph::FusionRequest request;
+  std::vector<Port> inputs, outputs;
+  std::vector<Variable> keep;  // handles of all variables
+  std::uint32_t slots = 3;
+  bool fuse = true;
+  Precision precision = Precision::float32;
+  bool yields = false;
+};
+
+// Errors: those of the description (Program::compile).
+Result<ProgramGraph> build_program_graph(const ProgramDescription& description);
+
+// Where float16 and bfloat16 are not available. Errors: unsupported, with the reason, when the graph has
+// some.
+Status check_narrow_floats(const graph::Graph& graph, const std::string& program, std::string_view reason);
+
+// ---- parts of a sequence ----
+
+// Without slots, which the sequence has.
+Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part);
+// The offset of the sequence's input with this port's name; a new input lies at `end`. Errors:
+// shape_mismatch.
+Result<std::uint64_t> input_offset(std::vector<Port>& inputs, const Port& port, std::uint64_t& end);
+// Adds the turns of a compiled part to `dispatches`. Errors: invalid_argument beyond kMaxSequenceDispatches.
+Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches);
+// The error with the names of the sequence and the part.
+Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error);
+
+}  // namespace imprint::program

@@ -1,0 +1,23 @@
+#pragma once
+// What a task of a schedule does, in figures and in words.
+
+#include <span>
+#include <string>
+
+#include "compute/graph/graph.h"
+#include "compute/graph/schedule.h"
+#include "compute/program/program.h"
+
+namespace imprint::program {
+
+// Whether the task writes a variable that `except` does not list.
+bool writes_state(const graph::Schedule& schedule, const graph::Task& task, std::span<const Variable> except);
+// Adds a kernel with its bytes and operations.
+void add_work(const graph::Graph& graph, const graph::Schedule& schedule, const graph::Task& task,
+              ProgramStats& stats);
+// One line.
+std::string explain_task(const graph::Graph& graph, const graph::Schedule& schedule, const graph::Task& task);
+KernelFigures kernel_figures(const graph::Graph& graph, const graph::Schedule& schedule,
+                             const graph::Task& task, bool on_matrix_units = false);
+
+}  // namespace imprint::program

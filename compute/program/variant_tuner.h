@@ -1,0 +1,21 @@
+#pragma once
+// How a runtime asks for measured variants, without knowing who measures them (compute/tuning).
+
+namespace imprint {
+
+class Runtime;
+
+namespace program {
+
+struct ProgramGraph;
+
+class VariantTuner {
+ public:
+  virtual ~VariantTuner() = default;
+  // Called before a program is compiled for `runtime`, on the compiling thread. Measures the variants of its
+  // kernels and gives the runtime their table. Reports failures to the log only.
+  virtual void tune(Runtime& runtime, const ProgramGraph& source) = 0;
+};
+
+}  // namespace program
+}  // namespace imprint

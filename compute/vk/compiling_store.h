@@ -1,0 +1,17 @@
+#pragma once
+// The pipeline store of a device.
+
+#include <memory>
+
+#include "compute/base/result.h"
+#include "compute/vk/pipeline_store.h"
+
+namespace imprint::vk {
+
+class Device;
+
+// Takes the device's own options; the device must outlive its store. host_cache: null for a cache of its own.
+// Errors: out_of_host_memory (no threads, no memory), device_lost.
+Result<std::unique_ptr<PipelineStore>> create_compiling_store(Device& device, VkPipelineCache host_cache);
+
+}  // namespace imprint::vk

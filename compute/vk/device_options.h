@@ -1,0 +1,51 @@
+#pragma once
+// What a host says when Imprint adopts its device: the device, and how Imprint shall behave on it.
+
+#include <vulkan/vulkan_core.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "compute/base/log.h"
+#include "compute/vk/memory_pool.h"
+
+namespace imprint {
+class JobQueue;
+}
+
+namespace imprint::vk {
+
+class KernelArchive;  // kernel_archive.h
+
+// The host's declaration (R1). Absent means "not enabled". Device::adopt reads it and keeps only the handles.
+struct DeviceDescription {
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;  // required; the only source of functions
+  VkInstance instance = VK_NULL_HANDLE;
+  VkPhysicalDevice physical_device = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  std::uint32_t api_version = 0;  // VkApplicationInfo::apiVersion; at least VK_API_VERSION_1_1
+  std::span<const char* const> instance_extensions;     // enabled
+  std::span<const char* const> device_extensions;       // enabled
+  const VkPhysicalDeviceFeatures2* features = nullptr;  // enabled; core 1.1-1.3 and extension structs chained
+  const VkAllocationCallbacks* allocation_callbacks = nullptr;  // copied; for every create and destroy
+  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;  // internally synchronised; null: Imprint creates its own
+  std::uint32_t queue_family = 0;                   // of Imprint's command buffers
+};
+
+struct DeviceOptions {
+  MemoryPoolOptions memory;
+  // Precompiled kernels, asked first. A library without a compiler has no others. May be null.
+  std::shared_ptr<const KernelArchive> kernels;
+  std::string shader_cache_directory;  // SPIR-V by content hash; empty: off. Needs a compiler.
+  std::string shader_dump_directory;   // generated GLSL for reading; empty: off
+  // Threads of the device's own that run glslang and create pipelines; 0: the thread that asks for a kernel.
+  std::uint32_t compile_threads = 1;
+  std::shared_ptr<JobQueue> jobs;  // compiles instead of those threads; may be null
+  // Treats a software device as a GPU, which is slower: for tests of GPU schedules without a GPU.
+  bool schedule_as_gpu = false;
+  LogSink log;
+};
+
+}  // namespace imprint::vk

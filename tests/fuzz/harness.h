@@ -1,0 +1,39 @@
+#pragma once
+// One function per reader of foreign bytes: it takes any bytes, and stops the process where a promise is
+// broken. libFuzzer calls it (libfuzzer_main.cpp), or corpus_main.cpp with the corpus and its mutations.
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+
+namespace imprint::fuzz {
+
+using Bytes = std::span<const std::byte>;
+
+void onnx(Bytes bytes);            // parse, import, compile and run on the CPU: equal bits twice
+void safetensors(Bytes bytes);     // what is read is written and read again
+void saved_brain(Bytes bytes);     // a whole file, and a body with a valid envelope
+void kernel_archive(Bytes bytes);  // a whole file, and content with a valid envelope
+void pipeline_cache(Bytes bytes);
+void tuning_table(Bytes bytes);
+void profile(Bytes bytes);
+void brain_file(Bytes bytes);
+void abi(Bytes bytes);  // bytes as calls of the C ABI
+
+// A broken promise.
+inline void require(bool holds, const char* promise) {
+  if (holds) return;
+  std::fprintf(stderr, "broken: %s\n", promise);
+  std::abort();
+}
+
+// Errors have texts, and short ones: no file can flood a log.
+template <class Result>
+void check_error(const Result& result) {
+  if (result.ok()) return;
+  require(!result.error().message.empty(), "an error has a text");
+  require(result.error().message.size() < 16'384, "an error's text is short");
+}
+
+}  // namespace imprint::fuzz

@@ -1,0 +1,69 @@
+#include <cstring>
+
+#include "compute/model/onnx_import.h"
+#include "compute/model/policy.h"
+#include "compute/program/run.h"
+#include "tests/fuzz/harness.h"
+
+namespace imprint::fuzz {
+namespace {
+
+constexpr std::uint64_t kMemoryCap = 64 << 20;
+constexpr std::uint64_t kMostWork = 1 << 24;  // operations and bytes of a run; what has more is only compiled
+
+bool equal_bits(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].ints != b[i].ints || a[i].floats.size() != b[i].floats.size()) return false;
+    if (!a[i].floats.empty() &&
+        std::memcmp(a[i].floats.data(), b[i].floats.data(), a[i].floats.size() * sizeof(float)) != 0)
+      return false;
+  }
+  return true;
+}
+
+HostTensor fed(const Tensor& tensor) {
+  const auto count = static_cast<std::size_t>(tensor.shape().element_count());
+  if (tensor.dtype() != DType::float32)
+    return HostTensor::from_ints(std::vector<std::int32_t>(count, 1), tensor.shape());
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = 0.25f * static_cast<float>(i % 7) - 0.5f;
+  return HostTensor::from(std::move(values), tensor.shape());
+}
+
+void compile_and_run(const ImportedModel& model) {
+  std::int64_t elements = 0;
+  for (const ImportedValue& input : model.inputs) elements += input.tensor.shape().element_count();
+  if (elements > (1 << 20)) return;
+  const std::unique_ptr<Runtime> runtime = Runtime::create_on_cpu({}, kMemoryCap);
+  Session session(*runtime);
+  auto program = Program::compile(
+      *runtime,
+      {.name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slots = 1});
+  check_error(program);
+  if (!program || program->stats().flops + program->stats().bytes_moved > kMostWork) return;
+  std::vector<HostTensor> inputs;
+  for (const ImportedValue& input : model.inputs) {
+    inputs.push_back(fed(input.tensor));
+    inputs.back().dtype = input.tensor.dtype();
+  }
+  const auto first = session.run(*program, inputs), second = session.run(*program, inputs);
+  check_error(first);
+  require(first.ok() == second.ok() && (!first || equal_bits(*first, *second)), "two runs give equal bits");
+}
+
+}  // namespace
+
+void onnx(Bytes bytes) {
+  const auto model = imprint::onnx::parse(bytes);
+  check_error(model);
+  if (!model) return;
+  operators_of(*model);
+  const auto shapes = shapes_with_free_dimensions(*model, 3);
+  const auto imported = import_onnx(*model, shapes ? *shapes : std::map<std::string, Shape>());
+  check_error(imported);
+  check_error(import_policy(*model, 2));
+  if (imported) compile_and_run(*imported);
+}
+
+}  // namespace imprint::fuzz

@@ -1,0 +1,20 @@
+#pragma once
+// The brain that the saved files of the corpus hold: small, and with replay memory.
+
+#include "plugin/agent/keep/saved_brain.h"
+
+namespace imprint::fuzz {
+
+inline agent::BrainSpec seed_brain() {
+  agent::BrainSpec spec;
+  spec.name = "seed";
+  spec.observation.count = 2;
+  spec.action.branch_sizes = {2};
+  spec.hidden_sizes = {2};
+  spec.learner = agent::LearnerKind::feedback;
+  spec.batch_size = 2;
+  spec.replay_capacity = 4;
+  return spec;
+}
+
+}  // namespace imprint::fuzz

@@ -1,0 +1,66 @@
+// The memory cap of the CPU's runtime: variables, intermediates, inputs and outputs count, and come free.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compute/program/program.h"
+#include "compute/program/run.h"
+#include "compute/program/runtime.h"
+
+namespace imprint {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kCap = 1 << 20;
+
+// A running sum over `elements`, which has to be in memory.
+ProgramDescription with_intermediates(std::int64_t elements) {
+  const Tensor x = input("x", {16});
+  const Tensor wide = cumsum(expand(reshape(x, {16, 1}), {16, elements / 16}), 1);
+  return {.name = "wide", .inputs = {x}, .outputs = {sum(cumsum(wide, 0))}, .slots = 1};
+}
+
+TEST(CpuMemory, IntermediatesAreCapped) {
+  const auto runtime = Runtime::create_on_cpu({}, kCap);
+  EXPECT_TRUE(Program::compile(*runtime, with_intermediates(1 << 12)).ok());
+  const auto program = Program::compile(*runtime, with_intermediates(std::int64_t{1} << 30));
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.error().code, ErrorCode::out_of_device_memory);
+  EXPECT_THAT(program.error().message, AllOf(HasSubstr("'wide'"), HasSubstr("expected at most")));
+}
+
+TEST(CpuMemory, InputsAndOutputsOfAllSlotsAreCapped) {
+  const auto runtime = Runtime::create_on_cpu({}, kCap);
+  const Tensor x = input("x", {1 << 16});
+  const ProgramDescription one{.name = "copy", .inputs = {x}, .outputs = {x * 2}, .slots = 1};
+  ProgramDescription many = one;
+  many.slots = 64;
+  EXPECT_TRUE(Program::compile(*runtime, one).ok());
+  EXPECT_EQ(Program::compile(*runtime, many).error().code, ErrorCode::out_of_device_memory);
+}
+
+TEST(CpuMemory, VariablesAreCappedAndComeFree) {
+  const auto runtime = Runtime::create_on_cpu({}, kCap);
+  for (int turn = 0; turn < 3; ++turn) {
+    const Variable most = Variable::zeros("most", {kCap / 4});
+    EXPECT_TRUE(runtime->place(most).ok());
+    EXPECT_TRUE(runtime->place(most).ok()) << "counted once";
+    const Status more = runtime->place(Variable::zeros("more", {1}));
+    ASSERT_FALSE(more.ok());
+    EXPECT_EQ(more.error().code, ErrorCode::out_of_device_memory);
+    EXPECT_THAT(more.error().message, HasSubstr("variable 'more': found 4 bytes, expected at most 0"));
+    runtime->set_cpu_memory_cap(2 * kCap);
+    EXPECT_TRUE(runtime->place(Variable::zeros("more", {1})).ok());
+    runtime->set_cpu_memory_cap(kCap);
+  }
+}
+
+TEST(CpuMemory, WithoutACapNothingIsRefused) {
+  const auto runtime = Runtime::create_on_cpu();
+  EXPECT_TRUE(runtime->place(Variable::zeros("large", {1 << 22})).ok());
+}
+
+}  // namespace
+}  // namespace imprint

@@ -1,0 +1,268 @@
+// Small files made to take a reader's time or memory: each is refused or done at a bounded cost.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <random>
+
+#include "compute/base/json.h"
+#include "compute/model/file.h"
+#include "compute/model/onnx_import.h"
+#include "compute/model/safetensors.h"
+#include "tests/unit/model_heap.h"
+#include "tests/unit/model_onnx_builder.h"
+
+namespace imprint {
+namespace {
+
+using test::OnnxBuilder;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::size_t kMebibyte = 1 << 20;
+
+// The wall clock of a shared machine: ten times what a bomb may take.
+class Cost {
+ public:
+  ~Cost() {
+    EXPECT_LT(std::chrono::steady_clock::now() - start_, std::chrono::seconds(2));
+    EXPECT_LE(heap_.peak_bytes(), 64 * kMebibyte);
+  }
+
+ private:
+  test::HeapWatch heap_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+// Parses and imports, with free dimensions of 1. The error, or nothing.
+std::optional<Error> taken(std::span<const std::byte> bytes) {
+  const auto model = onnx::parse(bytes);
+  if (!model) return model.error();
+  const auto shapes = shapes_with_free_dimensions(*model, 1);
+  const auto imported = import_onnx(*model, shapes ? *shapes : std::map<std::string, Shape>());
+  if (imported) return std::nullopt;
+  return imported.error();
+}
+
+std::string name(int i) { return "v" + std::to_string(i); }
+
+test::Extents ramp(std::int64_t count) {
+  test::Extents values(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = i;
+  return values;
+}
+
+// A field of `tag` with `content`, in protobuf's wire format.
+std::string field(std::uint32_t tag, const std::string& content) {
+  std::string out;
+  protozero::pbf_writer(out).add_message(tag, content);
+  return out;
+}
+
+// ---- what crashed ----
+
+TEST(OnnxBombs, AFirstInputThatIsLeftOut) {
+  const unsigned char smallest[] = {0x08, 0x07, 0x3a, 0x11, 0x0a, 0x0a, 0x0a, 0x00, 0x12,
+                                    0x01, 0x79, 0x22, 0x03, 0x41, 0x62, 0x73, 0x62, 0x03,
+                                    0x0a, 0x01, 0x79, 0x42, 0x02, 0x10, 0x0d};
+  EXPECT_EQ(taken(std::as_bytes(std::span(smallest)))->code, ErrorCode::corrupt_file);
+  for (const char* op :
+       {"Abs", "Neg", "Sign", "Ceil", "Floor", "Round", "Sqrt", "Reciprocal", "Not", "ReduceSum",
+        "ReduceProd", "ReduceMax", "ReduceMin", "Add", "Where", "Cast", "Tile", "Gather"})
+    for (const std::size_t count : {1u, 2u, 3u}) {
+      const OnnxBuilder builder = OnnxBuilder().node(op, std::vector<std::string>(count), {"y"}).output("y");
+      const auto error = taken(builder.bytes());
+      ASSERT_TRUE(error) << op;
+      EXPECT_FALSE(error->message.empty());
+    }
+}
+
+TEST(OnnxBombs, BlockSizesBeyondSixtyFourBits) {
+  for (const std::int64_t block : {std::int64_t{1} << 62, std::int64_t{1} << 32, std::int64_t{1} << 31})
+    for (const char* op : {"SpaceToDepth", "DepthToSpace"}) {
+      const auto error = taken(OnnxBuilder()
+                                   .input("x", {"1", "4", "0", "0"})
+                                   .node(op, {"x"}, {"y"}, {OnnxBuilder::number("blocksize", block)})
+                                   .output("y")
+                                   .bytes());
+      ASSERT_TRUE(error);
+      EXPECT_THAT(error->message, HasSubstr("does not fit blocks of"));
+    }
+}
+
+// ---- time ----
+
+TEST(OnnxBombs, TilesOfNothing) {
+  OnnxBuilder builder;
+  builder.longs("w", {0}, {}).longs("r", {1}, {1 << 20});
+  std::vector<std::string> names;
+  for (int i = 0; i < 400; ++i) builder.node("Tile", {"w", "r"}, {names.emplace_back(name(i))});
+  const auto bytes =
+      builder.node("Concat", names, {"y"}, {OnnxBuilder::number("axis", 0)}).output("y").bytes();
+  const Cost cost;
+  taken(bytes);
+}
+
+TEST(OnnxBombs, LongConstantsAsShortLists) {
+  constexpr std::int64_t kLong = 1 << 17;
+  for (const char* op : {"Slice", "Reshape", "Expand", "Pad", "Squeeze", "ReduceSum"}) {
+    OnnxBuilder builder;
+    builder.input("x", {"4"}).longs("long", {kLong}, ramp(kLong));
+    std::vector<std::string> names;
+    for (int i = 0; i < 2000; ++i) builder.node(op, {"x", "long", "long"}, {names.emplace_back(name(i))});
+    const auto bytes = builder.node("Sum", names, {"y"}).output("y").bytes();
+    const Cost cost;
+    const auto error = taken(bytes);
+    ASSERT_TRUE(error) << op;
+    EXPECT_THAT(error->message, HasSubstr("expected at most ")) << op;
+  }
+}
+
+TEST(OnnxBombs, ManyFoldsOfOneConstant) {
+  constexpr std::int64_t kLong = 1 << 17;
+  for (const char* op : {"Neg", "Gather", "Add", "Cast", "Transpose", "ReduceSum"}) {
+    OnnxBuilder builder;
+    builder.longs("long", {kLong}, ramp(kLong));
+    std::vector<std::string> names;
+    for (int i = 0; i < 400; ++i) {
+      std::vector<std::string> inputs{"long"};
+      if (op == std::string("Gather") || op == std::string("Add")) inputs.push_back("long");
+      builder.node(op, inputs, {names.emplace_back(name(i))},
+                   op == std::string("Cast") ? std::vector{OnnxBuilder::number("to", 6)}
+                                             : std::vector<OnnxBuilder::Attribute>());
+    }
+    const auto bytes =
+        builder.node("Concat", names, {"y"}, {OnnxBuilder::number("axis", 0)}).output("y").bytes();
+    const Cost cost;
+    taken(bytes);
+  }
+}
+
+// ---- memory ----
+
+TEST(OnnxBombs, ManyEmptyMessages) {
+  // Initializers, inputs, values and nodes of two bytes each.
+  for (const std::uint32_t tag : {5u, 11u, 12u, 13u}) {
+    std::string graph;
+    for (int i = 0; i < 500'000; ++i) graph += field(tag, {});
+    const std::string file = field(7, graph);
+    const Cost cost;
+    const auto model = onnx::parse(bytes_of(file));
+    ASSERT_FALSE(model.ok());
+    EXPECT_EQ(model.error().code, ErrorCode::unsupported);
+    EXPECT_THAT(model.error().message, HasSubstr("32 bytes of memory per byte"));
+  }
+  std::string node;
+  for (int i = 0; i < 500'000; ++i) node += field(1, {});
+  const std::string file = field(7, field(1, node + field(4, "Sum")));
+  const Cost cost;
+  EXPECT_LE(onnx::parse(bytes_of(file)).ok(), true) << "either way, at this cost";
+}
+
+TEST(OnnxBombs, ManyGraphs) {
+  std::string file;
+  for (int i = 0; i < 2000; ++i) file += field(7, field(1, field(4, "Neg")));
+  EXPECT_THAT(taken(bytes_of(file))->message, HasSubstr("a second graph"));
+}
+
+TEST(OnnxBombs, OneExternalFileForManyTensors) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("imprint-bombs-" + std::to_string(std::random_device{}()));
+  std::filesystem::create_directories(folder);
+  const std::vector<std::byte> weights(kMebibyte);
+  ASSERT_TRUE(write_file_atomic((folder / "w.bin").string(), weights).ok());
+  OnnxBuilder builder;
+  for (int i = 0; i < 100; ++i)
+    builder.graph_field(5, [&](protozero::pbf_writer& tensor) {
+      tensor.add_int64(1, kMebibyte / 4);
+      tensor.add_int32(2, 1);
+      tensor.add_string(8, name(i));
+      // Other spellings of the same path do not help.
+      const std::pair<const char*, std::string> location{"location", i % 2 ? "w.bin" : "./w.bin"};
+      protozero::pbf_writer entry(tensor, 13);
+      entry.add_string(1, location.first);
+      entry.add_string(2, location.second);
+      entry.commit();
+      tensor.add_int32(14, 1);
+    });
+  const std::string path = (folder / "m.onnx").string();
+  ASSERT_TRUE(write_file_atomic(path, builder.node("Neg", {name(0)}, {"y"}).output("y").bytes()).ok());
+  {
+    const Cost cost;
+    const auto model = onnx::load(path);
+    ASSERT_FALSE(model.ok());
+    EXPECT_THAT(model.error().message, HasSubstr("more than 2 times the bytes of"));
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(OnnxBombs, TheHostLimitsConstants) {
+  OnnxBuilder builder;
+  builder.floats("w", {1000}, std::vector<float>(1000, 1)).node("Neg", {"w"}, {"y"}).output("y");
+  const auto model = onnx::parse(builder.bytes());
+  ASSERT_TRUE(model.ok());
+  EXPECT_TRUE(import_onnx(*model, {}, {.constant_limit_bytes = 100'000}).ok());
+  const auto imported = import_onnx(*model, {}, {.constant_limit_bytes = 1000});
+  ASSERT_FALSE(imported.ok());
+  EXPECT_EQ(imported.error().code, ErrorCode::out_of_host_memory);
+  EXPECT_THAT(imported.error().message, AllOf(HasSubstr("'w'"), HasSubstr("more than 1000 bytes")));
+}
+
+// ---- long names ----
+
+TEST(OnnxBombs, NamesInMessagesAreShort) {
+  const std::string longest(kMebibyte, 'n');
+  const auto error = taken(OnnxBuilder().node("Neg", {longest}, {"y"}, {}, longest).output("y").bytes());
+  ASSERT_TRUE(error);
+  EXPECT_LT(error->message.size(), 1000u);
+}
+
+// ---- JSON ----
+
+std::vector<std::byte> safetensors_of(const std::string& header) {
+  std::vector<std::byte> out(8 + header.size());
+  const std::uint64_t length = header.size();
+  std::memcpy(out.data(), &length, 8);
+  std::memcpy(out.data() + 8, header.data(), header.size());
+  return out;
+}
+
+TEST(JsonBombs, ManyTensors) {
+  std::string header = "{";
+  for (int i = 0; i < 40'000; ++i)
+    header += (i ? ",\"" : "\"") + name(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  const auto bytes = safetensors_of(header + "}");
+  const Cost cost;
+  const auto file = safetensors::parse(bytes);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_EQ(file->arrays.size(), 40'000u);
+}
+
+TEST(JsonBombs, DenseLists) {
+  std::string lists = "[";
+  for (int i = 0; i < 300'000; ++i) lists += "{},";
+  lists += "{}]";
+  const Cost cost;
+  EXPECT_THAT(parse_json(lists).error().message, HasSubstr("32 bytes of memory per byte"));
+}
+
+TEST(JsonBombs, NestingAndNames) {
+  const Cost cost;
+  EXPECT_THAT(parse_json(std::string(kMebibyte, '[')).error().message, HasSubstr("nested deeper than 8"));
+  EXPECT_THAT(parse_json(R"({"a":1,"b":{"a":1},"a":2})").error().message, HasSubstr("found 'a' twice"));
+  EXPECT_THAT(parse_json("{\"a\":1").error().message, HasSubstr("no JSON at byte"));
+  EXPECT_THAT(parse_json("\"" + std::string(kMebibyte, 'x')).error().message.size(), testing::Lt(200u));
+  EXPECT_TRUE(parse_json(R"({"a":[[[[[[[1]]]]]]]})").ok());
+  std::string many = "{\"n\":0";
+  for (int i = 0; i < 80'000; ++i) many += ",\"" + name(i) + "\":0";
+  EXPECT_EQ(parse_json(many + "}")->size(), 80'001u);
+}
+
+}  // namespace
+}  // namespace imprint
