@@ -92,7 +92,7 @@ constexpr imp_api kApi = {
 
 extern "C" IMP_EXPORT imp_result IMP_CALL imp_get_api(uint32_t abi_version, const imp_api** api) {
   using namespace imprint::abi;
-  if (!api) return fail(IMP_ERROR_INVALID_ARGUMENT, "imp_get_api: api is null");
+  if (!api) return fail(IMP_ERROR_INVALID_ARGUMENT, "imp_get_api: api: found null, expected a pointer");
   if (abi_version != IMP_ABI_VERSION)
     return fail(
         IMP_ERROR_UNSUPPORTED,

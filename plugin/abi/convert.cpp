@@ -99,7 +99,7 @@ bridge::QueueAccess to_queue(imp_vk_queue& queue) {
 }  // namespace
 
 Status check_pointer(const char* call, const char* name, const void* pointer) {
-  return pointer ? Status{} : Status{refuse(call, text(name, " is null"))};
+  return pointer ? Status{} : Status{refuse(call, text(name, ": found null, expected a pointer"))};
 }
 
 Status check_array(const char* call, const char* name, const void* pointer, std::size_t count,

@@ -115,7 +115,7 @@ TEST_F(T1Table, BadPlansAreRefused) {
     EXPECT_THAT(failure(), HasSubstr(text));
     EXPECT_EQ(merged.owner, nullptr);
   };
-  refused(nullptr, IMP_ERROR_INVALID_ARGUMENT, "plan is null");
+  refused(nullptr, IMP_ERROR_INVALID_ARGUMENT, "plan: found null");
   imp_vk_plan bad = plan_;
   bad.header.type = IMP_STRUCT_LIMITS;
   refused(&bad, IMP_ERROR_INVALID_ARGUMENT, "struct type");

@@ -61,9 +61,9 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   imp_vk_buffer declared = declare(rows_);
   imp_tensor_desc desc = game::TensorDesc{.name = "rows", .shape = {kAgents, kStride}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, nullptr, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "buffer is null");
+          "buffer: found null");
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, nullptr), IMP_ERROR_INVALID_ARGUMENT,
-          "tensor is null");
+          "tensor: found null");
   desc.rank = 9;
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "desc.rank: found 9");
