@@ -1,6 +1,5 @@
 #pragma once
-// Synchronous use of programs: for tools, tests and libraries that own a queue and may wait for it. Never on
-// a frame thread.
+// Synchronous use of programs, for callers that own a queue and may wait for it. Never on a frame thread.
 
 #include <memory>
 #include <span>
@@ -15,8 +14,7 @@ namespace vk {
 class Queue;
 }
 
-// Elements on the host, row-major. int32 and bool (0 or 1) are held in `ints`, floats of any width in
-// `floats`.
+// Elements on the host, row-major. int32 and bool (0 or 1) are in `ints`, floats of any width in `floats`.
 struct HostTensor {
   DType dtype = DType::float32;
   Shape shape;
@@ -27,7 +25,7 @@ struct HostTensor {
   static HostTensor from_ints(std::vector<std::int32_t> values, Shape shape);
 };
 
-// A runtime with a queue to submit to, or the CPU's, which needs none. One thread at a time.
+// A runtime with its queue; the CPU's needs none. One thread at a time.
 class Session {
  public:
   Session(Runtime& runtime, vk::Queue& queue);
@@ -38,12 +36,12 @@ class Session {
 
   Runtime& runtime();
 
-  // Runs once and waits. Inputs in the order of the description; counts, shapes and dtypes are checked. What
-  // was written to variables before a submission that fails is not lost: the next one carries it.
+  // Runs once and waits. Inputs are in the order of the description; counts, shapes and dtypes are checked.
+  // Pending writes to variables survive a failed submit: the next one carries them.
   Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs = {});
 
-  // Computes tensors that depend on no input, through a program from a cache keyed by graph structure:
-  // evaluating the same structure again compiles nothing.
+  // Computes tensors that depend on no input. Caches programs by graph structure: evaluating the same
+  // structure again compiles nothing.
   Result<std::vector<HostTensor>> evaluate(std::span<const Tensor> tensors);
   Result<HostTensor> evaluate(const Tensor& tensor);
 

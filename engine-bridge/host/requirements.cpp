@@ -4,9 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "compute/base/text.h"
+#include "compute/vk/optional_features.h"
 #include "compute/vk/read_capabilities.h"
 
 namespace imprint::bridge {
@@ -21,47 +23,43 @@ struct Feature {
   std::size_t own_offset;
   VkStructureType version_type;
   std::size_t version_offset;
-  const char* cost;
 };
 constexpr Feature kFeatures[] = {
     {"timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES,
      offsetof(VkPhysicalDeviceTimelineSemaphoreFeatures, timelineSemaphore),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-     offsetof(VkPhysicalDeviceVulkan12Features, timelineSemaphore),
-     "a fence per submission, or frame numbers, tell what is complete"},
+     offsetof(VkPhysicalDeviceVulkan12Features, timelineSemaphore)},
     {"synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES,
      offsetof(VkPhysicalDeviceSynchronization2Features, synchronization2),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
-     offsetof(VkPhysicalDeviceVulkan13Features, synchronization2),
-     "barriers wait for all shader accesses and transfers instead of storage accesses and copies"},
+     offsetof(VkPhysicalDeviceVulkan13Features, synchronization2)},
     {"hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES,
      offsetof(VkPhysicalDeviceHostQueryResetFeatures, hostQueryReset),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
-     offsetof(VkPhysicalDeviceVulkan12Features, hostQueryReset),
-     "a command resets timestamp queries before each use"},
+     offsetof(VkPhysicalDeviceVulkan12Features, hostQueryReset)},
     {"subgroupSizeControl", "VK_EXT_subgroup_size_control", VK_API_VERSION_1_3,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES,
      offsetof(VkPhysicalDeviceSubgroupSizeControlFeatures, subgroupSizeControl),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
-     offsetof(VkPhysicalDeviceVulkan13Features, subgroupSizeControl),
-     "float16 products use matrix units only where all subgroups have size 32"},
+     offsetof(VkPhysicalDeviceVulkan13Features, subgroupSizeControl)},
     {"pipelineCreationCacheControl", "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3,
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES,
      offsetof(VkPhysicalDevicePipelineCreationCacheControlFeatures, pipelineCreationCacheControl),
      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES,
-     offsetof(VkPhysicalDeviceVulkan13Features, pipelineCreationCacheControl),
-     "a kernel that is missing in a frame is compiled there instead of refused"},
+     offsetof(VkPhysicalDeviceVulkan13Features, pipelineCreationCacheControl)},
 };
-struct Extension {
-  const char* name;
-  const char* cost;
-};
-constexpr Extension kExtensions[] = {
-    {"VK_EXT_memory_budget", "only the cap limits memory, not what the driver has left"},
-};
+constexpr const char* kExtensions[] = {"VK_EXT_memory_budget"};
+
+// The same text as in the adoption report.
+const char* cost_of(std::string_view extension) {
+  const auto known = vk::optional_features();
+  const auto found = std::ranges::find_if(
+      known, [&](const vk::OptionalFeature& one) { return one.extension && extension == one.extension; });
+  return found == known.end() ? "" : found->cost;
+}
 
 // Sizes of the structs that may come before one that changes, for copying.
 struct Known {
@@ -292,9 +290,8 @@ Status Merged::build(const Found& found, const VkDeviceCreateInfo& host) {
     IMPRINT_CHECK(set(kFeatures[i]));
     if (!found.core(kFeatures[i])) enable(kFeatures[i].extension);
   }
-  for (const Extension& extension : kExtensions) {
-    if (found.has(extension.name)) enable(extension.name);
-  }
+  for (const char* extension : kExtensions)
+    if (found.has(extension)) enable(extension);
   info_.enabledExtensionCount = static_cast<std::uint32_t>(names_.size());
   info_.ppEnabledExtensionNames = names_.data();
   features_.pNext = const_cast<void*>(info_.pNext);
@@ -311,11 +308,10 @@ Result<Requirements> query_requirements(const DevicePlan& plan) {
     const Feature& feature = kFeatures[i];
     if (found.offers(i))
       requirements.wishes.push_back(
-          {feature.name, found.core(feature) ? "" : feature.extension, feature.cost});
+          {feature.name, found.core(feature) ? "" : feature.extension, cost_of(feature.extension)});
   }
-  for (const Extension& extension : kExtensions) {
-    if (found.has(extension.name)) requirements.wishes.push_back({"", extension.name, extension.cost});
-  }
+  for (const char* extension : kExtensions)
+    if (found.has(extension)) requirements.wishes.push_back({"", extension, cost_of(extension)});
   for (std::uint32_t i = 0; i < found.families.size(); ++i) {
     const VkQueueFlags flags = found.families[i].queueFlags;
     if ((flags & VK_QUEUE_COMPUTE_BIT) && !(flags & VK_QUEUE_GRAPHICS_BIT))

@@ -34,7 +34,7 @@ class GatePass {
       device.stood_still = true;
     }
     if (lost && !device.told_lost.exchange(true) && device.lost)
-      device.lost(device.user, "the device was lost; make a new context on a new device");
+      device.lost(device.user, "the device was lost. Make a new context on a new device.");
     gate_.leave(tag_, done_);
   }
   GatePass(const GatePass&) = delete;
@@ -85,7 +85,7 @@ imp_result in_context(Handle handle, const char* kind, Tag tag, const char* call
     if (after == AfterLoss::refuses && entry.world->context().lost())
       return pass.finish(
           make_error(ErrorCode::device_lost,
-                     std::string(call) + ": the device was lost; make a new context on a new device"));
+                     std::string(call) + ": the device was lost. Make a new context on a new device."));
     return body(pass, entry);
   });
 }

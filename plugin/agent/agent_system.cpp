@@ -147,7 +147,7 @@ Status AgentSystem::warm_brains(const std::function<void(float)>& progress) {
 Status AgentSystem::warmup(const std::function<void(float)>& progress) {
   if (context_->lost())
     return make_error(ErrorCode::device_lost,
-                      "context_warmup: the device was lost. Create a new context on a new device");
+                      "context_warmup: the device was lost. Make a new context on a new device.");
   files_.flush();
   progress(0.0f);
   const Status warm = warm_brains(progress);

@@ -32,9 +32,9 @@ Result<std::uint32_t> Agents::add(std::uint32_t brain_index) {
     return agent;
   }
   return make_error(ErrorCode::unsupported,
-                    text("agent_create: brain ", brain_index, " of '", spec_.name, "': found ",
-                         spec_.agents_per_brain, " agents, expected a free one of ", spec_.agents_per_brain,
-                         ". Create the brain with a larger capacity"));
+                    text("agent_create: brain ", brain_index, " of '", spec_.name, "': agents: found all ",
+                         spec_.agents_per_brain,
+                         " taken, expected a free one. Create the brain with a larger agents_per_brain."));
 }
 
 void Agents::remove(std::uint32_t agent) {
@@ -74,7 +74,7 @@ Status Agents::check_compiled(const char* call) const {
   if (decisions_.compiled()) return {};
   return make_error(ErrorCode::wrong_state,
                     text(call, ": brain '", spec_.name,
-                         "': found no compiled programs; call context_warmup before the first frame"));
+                         "': found no compiled programs. Call context_warmup before the first frame."));
 }
 
 Status Agents::observe(std::uint32_t agent, std::span<const float> observation) {

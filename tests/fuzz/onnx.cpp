@@ -37,9 +37,9 @@ void compile_and_run(const ImportedModel& model) {
   if (elements > (1 << 20)) return;
   const std::unique_ptr<Runtime> runtime = Runtime::create_on_cpu({}, kMemoryCap);
   Session session(*runtime);
-  auto program = Program::compile(
-      *runtime,
-      {.name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slots = 1});
+  const ProgramDescription description{
+      .name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slots = 1};
+  auto program = Program::compile(*runtime, description);
   check_error(program);
   if (!program || program->stats().flops + program->stats().bytes_moved > kMostWork) return;
   std::vector<HostTensor> inputs;

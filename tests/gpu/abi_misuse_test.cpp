@@ -382,8 +382,8 @@ TEST_F(Misuse, NamesWithoutEndLeaveTheRestOfTheMessage) {
   EXPECT_WORKS(api()->agent_create(made, 0, &cold));
   begin();
   const float seen[4] = {};
-  EXPECT_FAILS(api()->agent_observe(cold, seen, 4), IMP_ERROR_WRONG_STATE, "agent_observe: 'nnn");
-  EXPECT_THAT(api()->last_error(), HasSubstr("call context_warmup before the first frame"));
+  EXPECT_FAILS(api()->agent_observe(cold, seen, 4), IMP_ERROR_WRONG_STATE, "agent_observe: brain 'nnn");
+  EXPECT_THAT(api()->last_error(), HasSubstr("Call context_warmup before the first frame"));
   end();
   EXPECT_WORKS(api()->brain_destroy(made));
   EXPECT_FAILS(api()->brain_load(brain, name.c_str()), IMP_ERROR_IO, "cannot read 'nnn");
@@ -438,7 +438,7 @@ TEST_F(Misuse, Brains) {
          [&](imp_brain_desc& d) { d.observation_scale = scale; });
   expect(IMP_ERROR_INVALID_ARGUMENT, "branch_sizes", [](imp_brain_desc& d) { d.branch_sizes = nullptr; });
   expect(IMP_ERROR_INVALID_ARGUMENT, "branch_count", [](imp_brain_desc& d) { d.branch_count = 9; });
-  expect(IMP_ERROR_INVALID_ARGUMENT, "branch size",
+  expect(IMP_ERROR_INVALID_ARGUMENT, "branch_sizes[1]: found 1, expected 2 to",
          [&](imp_brain_desc& d) { d.branch_count = 2, d.branch_sizes = sizes; });
   expect(IMP_ERROR_UNSUPPORTED, "exactly one branch",
          [&](imp_brain_desc& d) { d.branch_count = 0, d.continuous_count = 2; });
@@ -472,7 +472,7 @@ TEST_F(Misuse, Brains) {
   imp_brain made{};
   imp_policy_desc policy = imp_policy_desc_init();
   EXPECT_FAILS(api()->brain_create_from_onnx(context, &policy, &made), IMP_ERROR_INVALID_ARGUMENT,
-               "no bytes");
+               "size: found 0 bytes, expected an ONNX file");
   const char text[] = "this is not a model";
   policy.data = text;
   policy.size = sizeof text;
@@ -489,12 +489,14 @@ TEST_F(Misuse, Agents) {
   EXPECT_FAILS(api()->agent_create(brain, 0, nullptr), IMP_ERROR_INVALID_ARGUMENT, "null");
   EXPECT_WORKS(api()->agent_create(brain, 0, &made));
   imp_agent third{};
-  EXPECT_FAILS(api()->agent_create(brain, 0, &third), IMP_ERROR_UNSUPPORTED, "serves 2 agents");
+  EXPECT_FAILS(api()->agent_create(brain, 0, &third), IMP_ERROR_UNSUPPORTED,
+               "found all 2 taken, expected a free one");
   EXPECT_FAILS(api()->agent_set_mode(made, static_cast<imp_mode>(9)), IMP_ERROR_INVALID_ARGUMENT, "mode");
-  EXPECT_FAILS(api()->agent_set_goal(made, 2), IMP_ERROR_INVALID_ARGUMENT, "2 goals");
+  EXPECT_FAILS(api()->agent_set_goal(made, 2), IMP_ERROR_INVALID_ARGUMENT, "goal: found 2, expected 0 to 1");
   const std::uint8_t none[] = {0, 0, 0};
   EXPECT_FAILS(api()->agent_set_mask(made, none, 3), IMP_ERROR_INVALID_ARGUMENT, "at least one");
-  EXPECT_FAILS(api()->agent_set_mask(made, none, 2), IMP_ERROR_INVALID_ARGUMENT, "3 choices");
+  EXPECT_FAILS(api()->agent_set_mask(made, none, 2), IMP_ERROR_INVALID_ARGUMENT,
+               "count: found 2, expected 3");
   EXPECT_FAILS(api()->agent_set_mask(made, none, 0), IMP_ERROR_INVALID_ARGUMENT, "null");
   EXPECT_WORKS(api()->agent_set_mask(made, nullptr, 0));
   EXPECT_WORKS(api()->agent_destroy(made));
@@ -537,14 +539,18 @@ TEST_F(Misuse, WrongOrder) {
   EXPECT_FAILS(api()->agent_observe(agent, seen, 4), IMP_ERROR_WRONG_STATE, "already");
   end();
   info.frame = frame;
-  EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT, "rise");
+  const std::string last = std::to_string(frame);
+  EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT,
+               ("frame: found " + last + ", expected above the last frame, " + last).c_str());
   for (const std::uint64_t beyond : {std::uint64_t{1} << 63, std::numeric_limits<std::uint64_t>::max()}) {
     info.frame = beyond;
-    EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT, "above the last one");
+    EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT,
+                 "expected at most 9223372036854775807");
   }
   info.frame = frame + 1;
   info.time_s = 0;
-  EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT, "never falls");
+  EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT,
+               "time_s: found 0, expected at least the last frame's");
   info.time_s = std::numeric_limits<double>::infinity();
   EXPECT_FAILS(api()->frame_begin(context, &info), IMP_ERROR_INVALID_ARGUMENT, "finite");
   begin();
@@ -634,7 +640,8 @@ TEST_F(Misuse, NumbersThatAreNone) {
     EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT, "observation[2]");
   }
   const float seen[5] = {};
-  EXPECT_FAILS(api()->agent_observe(agent, seen, 5), IMP_ERROR_INVALID_ARGUMENT, "expects 4");
+  EXPECT_FAILS(api()->agent_observe(agent, seen, 5), IMP_ERROR_INVALID_ARGUMENT,
+               "count: found 5, expected 4");
   EXPECT_FAILS(api()->agent_observe(agent, nullptr, 4), IMP_ERROR_INVALID_ARGUMENT, "null");
   imp_feedback feedback = imp_feedback_init();
   feedback.value = 1.5f;
@@ -649,7 +656,8 @@ TEST_F(Misuse, NumbersThatAreNone) {
   shown.observation = seen;
   shown.observation_count = 4;
   shown.branches[0] = 3;
-  EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT, "3 choices");
+  EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT,
+               "branches[0]: found 3, expected 0 to 2");
   shown.branches[0] = 0;
   shown.goal = 2;
   EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT, "goal");

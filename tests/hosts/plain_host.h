@@ -23,9 +23,9 @@ struct HostProfile {
   std::uint32_t api_version = VK_API_VERSION_1_1;
   bool everything = false;  // the features and extensions that a new engine enables
   bool validation = true;
-  bool second_queue = false;  // for Imprint alone: in a family without graphics if there is one, else a
-                              // second one in the host's family
-  const char* without = nullptr;          // leaves this one out of everything
+  bool second_queue = false;      // for Imprint alone: in a family without graphics if there is one, else a
+                                  // second one in the host's family
+  const char* without = nullptr;  // leaves this one out of everything
   std::vector<const char*> bonuses = {};  // enables these alone where the device has them: names of
                                           // features, or of extensions without a feature
   bool declares = true;                   // false: describe() leaves out what is enabled

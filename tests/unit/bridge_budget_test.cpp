@@ -1,5 +1,6 @@
 // T9. Ten thousand frames on a simulated clock: in 99 of 100 frames, learning adds at most the budget and one
-// slice. Pieces take different times that vary from run to run, sometimes by much, and the first guess is wrong.
+// slice. Pieces take different times that vary from run to run, sometimes by much, and the first guess is
+// wrong.
 
 #include <gtest/gtest.h>
 

@@ -51,13 +51,13 @@ TEST(Errors, NameOpOperandsAndShapes) {
 
 TEST(Errors, NameDtypes) {
   expect_error(kX + cast(kX, DType::int32), ErrorCode::dtype_mismatch,
-               {"add", "x [3, 5] is float32", "int32", "cast"});
+               {"add: found float32 x [3, 5] and int32 cast [3, 5]", "expected one dtype. Cast one"});
   expect_error(tanh(kInts), ErrorCode::dtype_mismatch, {"tanh", "indices [3] is int32", "expected float32"});
   expect_error(where(kX, kX, kX), ErrorCode::dtype_mismatch, {"where", "bool condition"});
   expect_error(take(kX, 0, kX), ErrorCode::dtype_mismatch, {"take", "int32 indices"});
   expect_error(sum(kX > 0), ErrorCode::dtype_mismatch, {"sum", "bool"});
   expect_error(matmul(kInts, kInts), ErrorCode::dtype_mismatch, {"matmul", "float32"});
-  expect_error(mean(kInts), ErrorCode::dtype_mismatch, {"mean", "cast"});
+  expect_error(mean(kInts), ErrorCode::dtype_mismatch, {"mean", "Cast it first"});
   expect_error(input("d", {2}, DType::float64), ErrorCode::dtype_mismatch, {"input 'd'", "float64"});
   expect_error(cast(kX, DType::int64), ErrorCode::dtype_mismatch, {"cast", "int64"});
 }

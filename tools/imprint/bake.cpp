@@ -57,10 +57,12 @@ void tell(const std::string& what, std::size_t kernels) {
 Status add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch,
                  Precision precision) {
   IMPRINT_ASSIGN(const ImportedModel imported, import_batch(model, name, batch));
-  return baker.add({.name = name,
-                    .inputs = imported.input_tensors(),
-                    .outputs = imported.output_tensors(),
-                    .precision = precision});
+  // A variable, since GCC 13 crashes on this initialiser as an argument.
+  const ProgramDescription description{.name = name,
+                                       .inputs = imported.input_tensors(),
+                                       .outputs = imported.output_tensors(),
+                                       .precision = precision};
+  return baker.add(description);
 }
 
 Status add_models(Baker& baker, const BakeOptions& options) {

@@ -58,7 +58,7 @@ Result<BenchResult> run_operation(BenchDevice& device, const Operation& operatio
   const Tensor result = operation.apply(x.value());
   if (!result.ok()) return result.error();
   const Variable y = Variable::zeros("y", result.shape());
-  // A variable of its own, since GCC 13 crashes on this initialiser inside the macro.
+  // A variable, since GCC 13 crashes on this initialiser as an argument.
   const ProgramDescription description{
       .name = operation.name, .updates = {Update::assign(y, result)}, .slots = kChainedRuns};
   IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), description));
@@ -146,11 +146,9 @@ std::vector<Product> products(bool software) {
 Result<Variable> converted(BenchDevice& device, const Variable& from, DType dtype) {
   const Variable to = Variable::zeros(from.name(), from.shape(), dtype);
   Session& session = device.computer.session();
-  IMPRINT_ASSIGN(
-      Program program,
-      Program::compile(
-          session.runtime(),
-          {.name = "convert", .updates = {Update::assign(to, cast(from.value(), dtype))}, .slots = 1}));
+  const ProgramDescription description{
+      .name = "convert", .updates = {Update::assign(to, cast(from.value(), dtype))}, .slots = 1};
+  IMPRINT_ASSIGN(Program program, Program::compile(session.runtime(), description));
   IMPRINT_CHECK(session.run(program));
   return to;
 }
@@ -167,9 +165,9 @@ Result<BenchResult> run_product(BenchDevice& device, std::size_t position) {
   IMPRINT_ASSIGN(const Tensor result, product.apply(left.value(), right.value()));
   if (!result.ok()) return result.error();
   const Variable y = Variable::zeros("y", result.shape());
-  IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), {.name = "product",
-                                                                       .updates = {Update::assign(y, result)},
-                                                                       .slots = kChainedRuns}));
+  const ProgramDescription description{
+      .name = "product", .updates = {Update::assign(y, result)}, .slots = kChainedRuns};
+  IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), description));
   IMPRINT_ASSIGN(BenchResult measured, measure_program(device, program, product.name));
   measured.tflop_per_s = product.operations / measured.gpu_us.median * 1e-6;
   return measured;

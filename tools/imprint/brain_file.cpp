@@ -15,16 +15,14 @@
 namespace imprint::tools {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::uint64_t kMostBytes = 4 << 20;  // a list of brains with every scale has far fewer
 
 // What was expected where a value does not fit; empty when it was taken.
-using Taker = std::function<std::string(const Json& value)>;
+using Taker = std::function<std::string(const nlohmann::json& value)>;
 
 template <class T>
 Taker number(T& into) {
-  return [&into](const Json& value) -> std::string {
+  return [&into](const nlohmann::json& value) -> std::string {
     if constexpr (std::is_floating_point_v<T>) {
       if (!value.is_number()) return "a number";
     } else if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<T>::max()) {
@@ -36,17 +34,17 @@ Taker number(T& into) {
 }
 
 Taker flag(bool& into) {
-  return [&into](const Json& value) -> std::string {
+  return [&into](const nlohmann::json& value) -> std::string {
     return value.is_boolean() ? (into = value.get<bool>(), "") : "true or false";
   };
 }
 
 template <class T>
 Taker list(std::vector<T>& into) {
-  return [&into](const Json& value) -> std::string {
+  return [&into](const nlohmann::json& value) -> std::string {
     if (!value.is_array()) return "a list";
     into.clear();
-    for (const Json& one : value) {
+    for (const nlohmann::json& one : value) {
       T element{};
       if (std::string expected = number(element)(one); !expected.empty())
         return "a list of which each is " + expected;
@@ -58,7 +56,7 @@ Taker list(std::vector<T>& into) {
 
 template <class Enum>
 Taker word(Enum& into, Enum last, const char* (*name)(Enum)) {
-  return [&into, last, name](const Json& value) -> std::string {
+  return [&into, last, name](const nlohmann::json& value) -> std::string {
     std::string words;
     for (int i = 0; i <= static_cast<int>(last); ++i) {
       const auto one = static_cast<Enum>(i);
@@ -141,7 +139,7 @@ Takers fields_of(BrainFile& brain) {
   agent::BrainSpec& s = brain.spec;
   return {
       {"name",
-       [&s](const Json& value) -> std::string {
+       [&s](const nlohmann::json& value) -> std::string {
          return value.is_string() ? (s.name = value.get<std::string>(), "") : "a text";
        }},
       {"observation_count", number(s.observation.count)},
@@ -159,7 +157,7 @@ Takers fields_of(BrainFile& brain) {
       {"learner", word(s.learner, agent::kLastLearner, agent::learner_name)},
       {"snapshot_count", number(s.snapshot_count)},
       {"observations",
-       [&brain](const Json& value) -> std::string {
+       [&brain](const nlohmann::json& value) -> std::string {
          std::vector<std::uint32_t> extents;
          if (std::string expected = list(extents)(value); !expected.empty()) return expected;
          constexpr std::uint64_t kMostElements =
@@ -188,7 +186,7 @@ bool is_learner(const std::string& key) {
   return false;
 }
 
-Result<BrainFile> parse_brain(const std::string& file, const Json& json) {
+Result<BrainFile> parse_brain(const std::string& file, const nlohmann::json& json) {
   const auto refuse = [&](const std::string& what) {
     return make_error(ErrorCode::corrupt_file, "'" + file + "': " + what);
   };
@@ -231,7 +229,7 @@ Result<std::vector<BrainFile>> load_brains(const std::string& file) {
 Result<std::vector<BrainFile>> parse_brains(const std::string& file, std::span<const std::byte> bytes) {
   const auto parsed = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!parsed) return make_error(parsed.error().code, text("'", file, "': ", parsed.error().message));
-  const Json& json = *parsed;
+  const nlohmann::json& json = *parsed;
   std::vector<BrainFile> brains;
   if (!json.is_array()) {
     IMPRINT_ASSIGN(BrainFile brain, parse_brain(file, json));
@@ -239,7 +237,7 @@ Result<std::vector<BrainFile>> parse_brains(const std::string& file, std::span<c
     return brains;
   }
   if (json.empty()) return make_error(ErrorCode::corrupt_file, "'" + file + "': the list has no brain");
-  for (const Json& one : json) {
+  for (const nlohmann::json& one : json) {
     IMPRINT_ASSIGN(BrainFile brain, parse_brain(file, one));
     brains.push_back(std::move(brain));
   }

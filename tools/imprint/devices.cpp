@@ -22,8 +22,6 @@ using namespace program;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const char* kind_name(VkPhysicalDeviceType type) {
   switch (type) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
@@ -77,9 +75,9 @@ std::string full_version(std::uint32_t version) {
   return vk::version_text(version) + "." + std::to_string(VK_API_VERSION_PATCH(version));
 }
 
-Json to_json(const bridge::PhysicalDeviceSummary& device) {
+nlohmann::ordered_json to_json(const bridge::PhysicalDeviceSummary& device) {
   const vk::Capabilities& has = device.capabilities;
-  Json features = Json::object();
+  nlohmann::ordered_json features = nlohmann::ordered_json::object();
   for (const Feature& feature : kFeatures) features[feature.name] = has.*feature.member;
   return {{"index", device.index},
           {"name", device.name},
@@ -126,10 +124,10 @@ Status list(bool as_json) {
       found ? std::move(*found) : std::vector<bridge::PhysicalDeviceSummary>();
   if (!found) std::fprintf(stderr, "note: %s\n", found.error().message.c_str());
   if (as_json) {
-    Json all = Json::array();
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const auto& device : devices) all.push_back(to_json(device));
     all.push_back({{"index", "cpu"}, {"name", "CPU"}, {"driver", cpu::kernels().name}, {"kind", "CPU"}});
-    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    std::printf("%s\n", all.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
     return {};
   }
   for (const auto& device : devices) print(device);

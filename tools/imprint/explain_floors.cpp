@@ -11,7 +11,7 @@ namespace {
 Result<double> run_us(BenchDevice& device, std::int64_t count,
                       const std::function<Tensor(const Tensor&)>& function) {
   const Variable x = Variable::zeros("x", {count}), y = Variable::zeros("y", {count});
-  // A variable of its own, since GCC 13 crashes on this initialiser inside the macro.
+  // A variable, since GCC 13 crashes on this initialiser as an argument.
   const ProgramDescription description{
       .name = "floor", .updates = {Update::assign(y, function(x.value()))}, .slots = 1};
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));

@@ -11,8 +11,6 @@
 namespace imprint::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Parameters {
   std::uint64_t count = 0, bytes = 0, tensors = 0;
 };
@@ -39,10 +37,10 @@ std::string problem_of(const onnx::Model& model) {
   return imported ? std::string() : imported.error().message;
 }
 
-Json to_json(const onnx::ValueInfo& value) {
-  Json shape = nullptr;
+nlohmann::ordered_json to_json(const onnx::ValueInfo& value) {
+  nlohmann::ordered_json shape = nullptr;
   if (value.shape) {
-    shape = Json::array();
+    shape = nlohmann::ordered_json::array();
     for (const onnx::Dimension& dimension : *value.shape) {
       if (dimension.value)
         shape.push_back(*dimension.value);
@@ -55,8 +53,8 @@ Json to_json(const onnx::ValueInfo& value) {
           {"shape", std::move(shape)}};
 }
 
-Json to_json(const std::vector<onnx::ValueInfo>& values) {
-  Json out = Json::array();
+nlohmann::ordered_json to_json(const std::vector<onnx::ValueInfo>& values) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const onnx::ValueInfo& value : values) out.push_back(to_json(value));
   return out;
 }
@@ -64,27 +62,29 @@ Json to_json(const std::vector<onnx::ValueInfo>& values) {
 void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operators,
                 const std::string& problem) {
   const Parameters parameters = parameters_of(model);
-  Json opsets = Json::object(), uses = Json::array(), metadata = Json::object();
+  nlohmann::ordered_json opsets = nlohmann::ordered_json::object(), uses = nlohmann::ordered_json::array(),
+                         metadata = nlohmann::ordered_json::object();
   for (const auto& [domain, version] : model.opsets) opsets[domain.empty() ? "ai.onnx" : domain] = version;
   for (const OperatorUse& use : operators)
     uses.push_back({{"name", use.name}, {"count", use.count}, {"supported", use.supported}});
   for (const auto& [key, value] : model.metadata) metadata[key] = value;
-  const Json out{{"producer", model.producer},
-                 {"ir_version", model.ir_version},
-                 {"opsets", std::move(opsets)},
-                 {"graph", model.graph.name},
-                 {"inputs", to_json(model_inputs(model))},
-                 {"outputs", to_json(model.graph.outputs)},
-                 {"nodes", model.graph.nodes.size()},
-                 {"operators", std::move(uses)},
-                 {"initializers", parameters.tensors},
-                 {"parameters", parameters.count},
-                 {"initializer_bytes", parameters.bytes},
-                 {"metadata", std::move(metadata)},
-                 {"supported", problem.empty()},
-                 {"problem", problem.empty() ? Json(nullptr) : Json(problem)}};
+  const nlohmann::ordered_json out{
+      {"producer", model.producer},
+      {"ir_version", model.ir_version},
+      {"opsets", std::move(opsets)},
+      {"graph", model.graph.name},
+      {"inputs", to_json(model_inputs(model))},
+      {"outputs", to_json(model.graph.outputs)},
+      {"nodes", model.graph.nodes.size()},
+      {"operators", std::move(uses)},
+      {"initializers", parameters.tensors},
+      {"parameters", parameters.count},
+      {"initializer_bytes", parameters.bytes},
+      {"metadata", std::move(metadata)},
+      {"supported", problem.empty()},
+      {"problem", problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(problem)}};
   // Names in a file need not be UTF-8.
-  std::printf("%s\n", out.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
 
 void print_values(const char* title, const std::vector<onnx::ValueInfo>& values) {

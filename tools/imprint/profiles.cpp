@@ -11,9 +11,7 @@
 namespace imprint::tools {
 namespace {
 
-using Json = nlohmann::json;
-
-Result<vk::CapabilityProfile> profile_of(const std::string& file, const Json& json) {
+Result<vk::CapabilityProfile> profile_of(const std::string& file, const nlohmann::json& json) {
   const auto refuse = [&](const std::string& what) {
     return make_error(ErrorCode::corrupt_file, text("profile '", file, "': ", what));
   };

@@ -77,9 +77,10 @@ Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& 
 Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch) {
   IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
   IMPRINT_ASSIGN(const ImportedModel imported, import_batch(loaded, file, batch));
-  return Program::compile(
-      runtime,
-      {.name = file, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .slots = 1});
+  // A variable, since GCC 13 crashes on this initialiser as an argument.
+  const ProgramDescription description{
+      .name = file, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .slots = 1};
+  return Program::compile(runtime, description);
 }
 
 Status use_tuning_file(Computer& computer, const std::string& file) {
