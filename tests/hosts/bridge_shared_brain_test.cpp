@@ -92,7 +92,7 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   bad.observations = rows;
   bad.observation_count = 31;
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH,
-          "at least one observation of 31 numbers");
+          "expected at least 31 numbers, one observation");
   bad = describe(IMP_LEARNER_FEEDBACK);
   bad.actions = actions;
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH, "expected [6, 3]");
@@ -111,8 +111,9 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   info.frame = 1;
   ASSERT_WORKS(api_->frame_begin(context_, &info));
   refused(api_->vulkan->agent_observe_in_place(agent, kAgents * kStride - kSenses + 1),
-          IMP_ERROR_INVALID_ARGUMENT, "place is 27");
-  refused(api_->vulkan->agent_observe_in_place(other, 0), IMP_ERROR_UNSUPPORTED, "shares no observations");
+          IMP_ERROR_INVALID_ARGUMENT, "first: found 27, expected at most 26");
+  refused(api_->vulkan->agent_observe_in_place(other, 0), IMP_ERROR_UNSUPPORTED,
+          "found no tensor for observations");
   EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agent, kAgents * kStride - kSenses));
   EXPECT_WORKS(api_->vulkan->tensor_acquire(rows));  // of one family: nothing to do
   EXPECT_WORKS(api_->vulkan->tensor_release(rows));
