@@ -61,21 +61,21 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   imp_vk_buffer declared = declare(rows_);
   imp_tensor_desc desc = game::TensorDesc{.name = "rows", .shape = {kAgents, kStride}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, nullptr, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "buffer is null");
+          "buffer: found null");
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, nullptr), IMP_ERROR_INVALID_ARGUMENT,
-          "tensor is null");
+          "tensor: found null");
   desc.rank = 9;
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.rank is 9");
+          "desc.rank: found 9");
   desc = game::TensorDesc{.name = "rows", .shape = {kAgents, 0}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.shape[1] is 0");
+          "desc.shape[1]: found 0");
   desc = game::TensorDesc{.name = "rows", .shape = {1u << 20, 1u << 20}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.shape[1] is 1048576");
+          "desc.shape[1]: found 1048576");
   desc = game::TensorDesc{.name = "rows", .shape = {kAgents, kStride + 1}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "'rows' [6, 6] needs 144 bytes, the range has 120");
+          "buffer.size: found 120, expected at least 144 bytes for tensor 'rows' [6, 6]");
   declared.family_count = 2;
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "buffer.families: found null");
@@ -88,7 +88,7 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   game::BrainDesc bad = describe(IMP_LEARNER_CLONING);
   bad.observations = {12345};
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.observations is no tensor");
+          "desc.observations: found a destroyed or foreign handle");
   bad.observations = rows;
   bad.observation_count = 31;
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH,
