@@ -13,16 +13,16 @@ using namespace tensor;
 
 namespace {
 
-// What the walk knows of a node that the loss is computed from.
+// State of the walk per node that the loss depends on.
 struct Visit {
   NodeRef node;
-  bool leads_to_target = false;  // a gradient that arrives here is asked for by someone
+  bool leads_to_target = false;  // a requested target depends on gradients here
   Tensor gradient;               // empty until one arrives
 };
 
 using Visits = std::unordered_map<const Node*, Visit>;
 
-// All nodes behind `loss`, inputs before users.
+// All nodes that `loss` depends on, inputs before users.
 std::vector<NodeRef> ancestors_in_order(const NodeRef& loss, Visits& visits) {
   std::vector<NodeRef> order;
   std::vector<NodeRef> pending{loss};
@@ -37,7 +37,7 @@ std::vector<NodeRef> ancestors_in_order(const NodeRef& loss, Visits& visits) {
   return order;
 }
 
-// For each input of the node: whether a gradient passes to it and is wanted there.
+// Per input of the node: whether a gradient passes to it and a target needs it.
 std::vector<bool> needed_inputs(const Node& node, const Visits& visits) {
   std::vector<bool> needed(node.inputs.size(), false);
   if (!dtype_is_float(node.dtype) || !is_differentiable(node.op)) return needed;

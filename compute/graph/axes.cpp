@@ -63,7 +63,7 @@ class Joiner {
         return;
       case Op::slice:
       case Op::pad:
-        // Where an axis is taken whole or gets nothing added, attributes are {0, 1} and {0, 0}.
+        // For a whole axis the attributes are {0, 1}; for an axis without padding they are {0, 0}.
         for (int axis = 0; axis < node.shape.rank(); ++axis) {
           const auto a = static_cast<std::size_t>(axis);
           if (node.shape[axis] == graph_[node.inputs[0]].shape[axis] && node.ints[2 * a] == 0 &&
@@ -105,7 +105,7 @@ class Joiner {
                   first_[at(b)] + static_cast<std::size_t>(axis_b));
   }
 
-  // All axes but one, where the extents agree.
+  // All axes except `but`, where the extents agree.
   void same(NodeIndex a, NodeIndex b, int but) {
     for (int axis = 0; axis < graph_[a].shape.rank(); ++axis)
       if (axis != but && graph_[a].shape[axis] == graph_[b].shape[axis]) join(a, axis, b, axis);
@@ -135,9 +135,9 @@ class Joiner {
       if (i != axis) join(index, i < axis ? i : i + inserted - 1, node.inputs[0], i);
   }
 
-  // Axes that are neither split nor merged: found by walking both shapes up to equal products. Extents of 1
-  // in front of an axis are passed by, and where a group of equal product has one axis beside some of extent
-  // 1, that axis goes on.
+  // Keeps axes that the reshape neither splits nor merges: walks both shapes up to equal products. Skips
+  // extents of 1 in front of an axis. If a group of equal product has one axis and otherwise extents of 1,
+  // that axis keeps its class.
   void reshaped(NodeIndex index, const GraphNode& node) {
     const Shape& from = graph_[node.inputs[0]].shape;
     const Shape& to = node.shape;

@@ -7,11 +7,11 @@
 namespace imprint::graph {
 namespace {
 
-// Operations of an invocation that are worth a barrier: in a region that is what a value kept costs.
+// Operations per invocation that equal a barrier: the cost of keeping a value in a region.
 constexpr double kRegionRecompute = 24;
 
-// Folds pull all that they read into every kernel that evaluates them, so they are evaluated again less
-// readily.
+// A fold pulls everything that it reads into each kernel that evaluates it, so the limit for evaluating folds
+// again is lower.
 double recompute_limit(const Graph& graph, NodeIndex index, const std::vector<std::int32_t>& region_of,
                        const FusionOptions& options) {
   if (region_of[at(index)] >= 0)
@@ -21,26 +21,27 @@ double recompute_limit(const Graph& graph, NodeIndex index, const std::vector<st
 
 bool is_literal(const GraphNode& node) { return node.op == Op::full || node.op == Op::iota; }
 
-// A value is given memory at the op that computes it, not at the views behind it.
+// Memory goes to the op that computes a value, not to the views of it.
 NodeIndex without_views(const Graph& graph, NodeIndex index) {
   while (graph[index].kind() == OpKind::view) index = graph[index].inputs[0];
   return index;
 }
 
-constexpr double kShared = 256;  // lanes that fold, and keep, what all of them need
-constexpr double kDear = 96;     // operations of one element, past which an evaluation too many is not risked
+constexpr double kShared = 256;  // lanes that fold and keep a value that all of them need
+// operations per element above which a wrong estimate of evaluations is too expensive
+constexpr double kDear = 96;
 
 bool is_cheap_scalar(const GraphNode& node, double cost, const FusionOptions& options) {
   return node.element_count() == 1 && cost <= options.cheap_combination;
 }
 
-// Partial results side by side, for a workgroup's fold of all of them.
+// Partial results next to each other, which one workgroup folds together.
 bool joins_tails(const Graph& graph, const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index) {
   return graph[index].op == Op::concat && !consumers[at(index)].empty() &&
          wants_lanes(graph, consumers[at(index)][0]);
 }
 
-// Operations for one element: its own, and those of the inputs that have no memory. x * x evaluates x once.
+// Operations for one element: its own, and those of inputs without memory. x * x evaluates x once.
 double cost_of(const Graph& graph, NodeIndex index, const std::vector<std::uint8_t>& memory,
                const std::vector<double>& cost) {
   const GraphNode& node = graph[index];
@@ -53,14 +54,14 @@ double cost_of(const Graph& graph, NodeIndex index, const std::vector<std::uint8
   return sum;
 }
 
-// How often the elements of a node are evaluated by consumers that evaluate theirs `evaluated(consumer)`
-// times. Elementwise consumers of one size are taken to share a kernel, which evaluates what they share once;
-// not so where a value is too dear to be wrong about it.
+// How often consumers evaluate the elements of a node, given evaluated(consumer), how often each consumer
+// evaluates its own. Elementwise consumers of one size are assumed to share a kernel, which evaluates shared
+// values once. This does not apply to values so expensive that a wrong assumption would hurt.
 template <class Evaluated>
 double evaluations_by(const Graph& graph, const std::vector<NodeIndex>& consumers, NodeIndex index,
                       double cost, const Evaluated& evaluated) {
   double sum = 0;
-  std::vector<std::pair<std::int64_t, double>> sharing;  // element count, most
+  std::vector<std::pair<std::int64_t, double>> sharing;  // element count, most evaluations
   NodeIndex last = -1;
   for (NodeIndex consumer : consumers) {
     if (consumer == std::exchange(last, consumer)) continue;  // x * x evaluates x once
@@ -84,7 +85,7 @@ double evaluations_by(const Graph& graph, const std::vector<NodeIndex>& consumer
   return sum;
 }
 
-// The same as the direct consumers ask for it, behind views, each of them evaluated once.
+// The same count as the direct consumers request it, behind views, each evaluated once.
 double evaluations_asked(const Graph& graph, const std::vector<std::vector<NodeIndex>>& consumers,
                          NodeIndex index, double cost) {
   return evaluations_by(graph, consumers[at(index)], index, cost, [&](NodeIndex consumer) {
@@ -93,9 +94,8 @@ double evaluations_asked(const Graph& graph, const std::vector<std::vector<NodeI
   });
 }
 
-// The cost of one element if the longer folds that it is made of had memory, and those folds; the node itself
-// is not one of them. Remembers nodes: in a chain of y * y + y there are as many ways to a node as two to the
-// power of its depth.
+// The cost of one element if the longer folds inside it had memory, and a list of those folds without the
+// node itself. Remembers visited nodes: a chain of y * y + y has 2^depth paths to a node.
 class AboveFolds {
  public:
   AboveFolds(const Graph& graph, const std::vector<std::uint8_t>& memory) : graph_(graph), memory_(memory) {}
@@ -216,7 +216,7 @@ double op_cost(const Graph& graph, NodeIndex index) {
     case Op::fmod:
       return 16;
     case Op::reshape:
-      return 3;  // divisions of the index
+      return 3;  // index divisions
     case Op::permute:
     case Op::expand:
     case Op::slice:
@@ -268,7 +268,7 @@ bool wants_group(const Graph& graph, NodeIndex index, const FusionOptions& optio
   const std::int64_t length = fold_length(graph, index);
   const std::int64_t outputs = node.element_count();
   if (node.blocks > 0 || wants_lanes(graph, index) || length < options.group_fold_length) return false;
-  // Innermost axes are read side by side by the lanes of a few outputs, however many outputs there are.
+  // Lanes read innermost axes contiguously for a few outputs, however many outputs there are.
   return outputs <= options.group_fold_outputs ||
          (folds_innermost(graph, index) && outputs * length >= options.row_fold_elements);
 }
@@ -307,7 +307,7 @@ bool wants_columns(const Graph& graph, NodeIndex index, const FusionOptions& opt
                           outputs > options.group_fold_outputs * 16))
     return false;
   if (wants_lanes(graph, index)) return false;
-  // Outermost axes alone, and not all of them.
+  // Only outermost axes, and not all axes.
   return static_cast<std::size_t>(node.ints.back()) + 1 == node.ints.size() &&
          static_cast<int>(node.ints.size()) < node.shape.rank();
 }
@@ -322,7 +322,7 @@ bool wants_tiles(const Graph& graph, NodeIndex index, const FusionOptions& optio
 
 double operations_per_element(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                               NodeIndex index) {
-  // Each value once an evaluation: a kernel keeps what it has computed.
+  // Counts each value once per evaluation: a kernel keeps what it has computed.
   std::vector<std::pair<NodeIndex, double>> stack{{index, 1.0}};
   std::vector<NodeIndex> seen;
   double operations = 0;
@@ -354,7 +354,7 @@ double task_operations(const Graph& graph, const Schedule& schedule, const Task&
                     operations_per_element(graph, schedule.materialized, member);
     return operations;
   }
-  // Every value once, whatever asks for it.
+  // Counts every value once, however many consumers it has.
   std::vector<NodeIndex> stack(task.members.begin(), task.members.end()), seen;
   while (!stack.empty()) {
     const NodeIndex node = stack.back();
@@ -376,8 +376,8 @@ double task_operations(const Graph& graph, const Schedule& schedule, const Task&
 
 namespace {
 
-// Decides which values get memory: forward by the cost of one element of each node, then backward by how
-// often each is evaluated.
+// Decides which values get memory: first forward by the cost of one element of each node, then backward by
+// how often each is evaluated.
 class MemoryChoice {
  public:
   MemoryChoice(const Graph& graph, const std::vector<std::uint8_t>& forced,
@@ -415,8 +415,8 @@ class MemoryChoice {
     return std::move(memory_);
   }
 
-  // Values around folds over rows: those that others ask for, where they are computed and not at a view of
-  // them.
+  // Values around folds over rows that outside consumers read get memory: at the op that computes them, not
+  // at a view.
   void keep_values_of_row_groups() {
     std::vector<std::uint8_t> asked = forced_;
     for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
@@ -463,7 +463,7 @@ class MemoryChoice {
     const GraphNode& node = graph_[i];
     const bool in_region = region_of_[at(i)] >= 0;
     limit_serial_work(i, lanes_of(i));
-    if (memory_[at(i)]) return;  // a consumer of what it computes asked for it
+    if (memory_[at(i)]) return;  // a consumer already requested memory for it
     if (wants_lanes(graph_, i) || joins_tails(graph_, consumers_, i)) return;
     const bool own_kernel =
         !in_region && (wants_group(graph_, i, options_) || wants_columns(graph_, i, options_) ||
@@ -476,8 +476,8 @@ class MemoryChoice {
     if (again * cost_[at(i)] <= recompute_limit(graph_, i, region_of_, options_) ||
         is_cheap_scalar(node, cost_[at(i)], options_))
       return;
-    // A cheap combination of folds (a clip factor from squared norms): better that the folds get memory,
-    // which they can beside each other, than that a kernel of its own combines them while everything waits.
+    // A cheap combination of folds, such as a clip factor from squared norms. The folds get memory because
+    // they can run in parallel. Otherwise a separate kernel would combine them while everything waits.
     AboveFolds folds(graph_, memory_);
     const double above = folds.cost(i);
     if (!in_region && !folds.folds().empty() &&
@@ -491,7 +491,7 @@ class MemoryChoice {
 
   // Values that consumers of consumers evaluate too often get memory.
   void count_evaluations() {
-    // Costs again, with the memory chosen so far.
+    // Recomputes costs with the memory chosen so far.
     for (NodeIndex i = 0; i < graph_.size(); ++i)
       cost_[at(i)] = row_group_of_[at(i)] >= 0
                          ? 1
@@ -522,7 +522,7 @@ class MemoryChoice {
   const FusionOptions& options_;
   const std::vector<std::vector<NodeIndex>> consumers_;
   std::vector<std::uint8_t> memory_;
-  std::vector<double> cost_;  // of one element of each node
+  std::vector<double> cost_;  // per node: of one element
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ void differentiate(Adjoint& adjoint) {
 
 namespace {
 
-// d output / d input of the unary ops, times g; x is the input, y the output.
+// d output / d input of the unary ops, times g. x: the input, y: the output.
 Tensor unary(Op op, const Tensor& g, const Tensor& x, const Tensor& y) {
   switch (op) {
     case Op::abs:
@@ -86,7 +86,7 @@ Tensor unary(Op op, const Tensor& g, const Tensor& x, const Tensor& y) {
 
 void multiply(Adjoint& adjoint, const Tensor& g, const Tensor& a, const Tensor& b) {
   if (a.node() == b.node()) {
-    // Both inputs are one node and each of them is asked: the halves of 2 x.
+    // Both inputs are one node: input 0 gets the whole gradient, 2 x times g, and input 1 gets zeros.
     adjoint.give(0, g * (a + a));
     adjoint.give(1, zeros_like(b));
     return;
@@ -95,7 +95,7 @@ void multiply(Adjoint& adjoint, const Tensor& g, const Tensor& a, const Tensor& 
   if (adjoint.needs(1)) adjoint.give(1, g * a);
 }
 
-// At a zero base or exponent the formula would read 0 * inf; the limits are those of PyTorch.
+// At a zero base or exponent the formula would evaluate 0 * inf. The limits match PyTorch's.
 void power(Adjoint& adjoint, const Tensor& g, const Tensor& base, const Tensor& exponent) {
   if (adjoint.needs(0))
     adjoint.give(0, where(equal(exponent, 0.0f), 0.0f, g * (exponent * pow(base, exponent - 1.0f))));
@@ -105,7 +105,7 @@ void power(Adjoint& adjoint, const Tensor& g, const Tensor& base, const Tensor& 
   }
 }
 
-// minimum and maximum: to the operand that won; ties share equally.
+// minimum and maximum: the gradient goes to the winning operand; ties share it equally.
 void extremum(Adjoint& adjoint, const Tensor& g, const Tensor& a, const Tensor& b, bool largest) {
   const Tensor tie = equal(a, b);
   const Tensor half = g * 0.5f;

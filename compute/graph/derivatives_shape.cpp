@@ -31,7 +31,7 @@ Tensor unexpand(const Tensor& g, const Shape& source) {
   return sum(g, repeated, true);
 }
 
-// Puts `step - 1` zeros behind each element of the axis.
+// Inserts `step - 1` zeros after each element of the axis.
 Tensor spread_axis(const Tensor& g, int axis, std::int64_t step) {
   Shape spread = g.shape();
   spread[axis] *= step;
@@ -42,7 +42,7 @@ Tensor spread_axis(const Tensor& g, int axis, std::int64_t step) {
   return reshape(pad_axis(reshape(g, {outer, 1, inner}), 1, 0, step - 1), spread);
 }
 
-// The gradient of a slice lies where the slice was read, with zeros elsewhere.
+// The gradient of a slice is placed at the slice's position, with zeros elsewhere.
 Tensor unslice(const Tensor& gradient, const Node& node) {
   const Shape& source = node.inputs[0]->shape;
   if (node.shape.element_count() == 0) return zeros(source);
@@ -81,8 +81,8 @@ void split_concat(Adjoint& adjoint) {
   }
 }
 
-// take reads whole slabs of the axis: its indices, flattened to one axis, name where each slab of the
-// gradient goes.
+// take reads whole slabs of the axis. Its indices, flattened to one axis, say where each slab of the gradient
+// goes.
 Tensor untake(const Adjoint& adjoint) {
   const Shape& data = adjoint.node().inputs[0]->shape;
   Shape flat = data;
@@ -95,7 +95,7 @@ Tensor untake(const Adjoint& adjoint) {
 
 // ---- reductions ----
 
-// Equal parts to all elements that attain the extreme.
+// Equal parts go to all elements that attain the extreme.
 Tensor unreduce_extreme(const Adjoint& adjoint) {
   const Tensor x = adjoint.input(0);
   const Tensor attained = equal(x, expand(adjoint.output(), x.shape()));
@@ -104,15 +104,15 @@ Tensor unreduce_extreme(const Adjoint& adjoint) {
   return where(attained, expand(share, x.shape()), 0.0f);
 }
 
-// Elements of the last axis moved by `distance` towards its end (or its start), ones where nothing came from.
+// Shifts elements of the last axis by `distance` towards its end (or start), and fills the gap with ones.
 Tensor shifted(const Tensor& rows, std::int64_t distance, bool to_end) {
   const std::int64_t kept = rows.extent(1) - distance;
   return to_end ? pad_axis(narrow(rows, 1, 0, kept), 1, distance, 0, 1)
                 : pad_axis(narrow(rows, 1, distance, kept), 1, 0, distance, 1);
 }
 
-// The product of all elements before (or behind) each element of a row: a scan by doubling distances (Hillis,
-// Steele, Data Parallel Algorithms, 1986).
+// The product of all elements before (or after) each element of a row. A scan by doubling distances; source:
+// Hillis, Steele, Data Parallel Algorithms, 1986.
 Tensor product_of_others(const Tensor& rows, bool before) {
   const std::int64_t count = rows.extent(1);
   Tensor product = shifted(rows, 1, before);
@@ -121,7 +121,7 @@ Tensor product_of_others(const Tensor& rows, bool before) {
   return product;
 }
 
-// The product of the other elements, without dividing by this one, which may be zero.
+// The product of the other elements, without dividing by this element, which may be zero.
 Tensor unreduce_prod(const Adjoint& adjoint) {
   const Tensor x = adjoint.input(0);
   if (x.shape().element_count() == 0) return zeros(x.shape());
@@ -144,7 +144,7 @@ Tensor unreduce_prod(const Adjoint& adjoint) {
   return expand(adjoint.gradient(), x.shape()) * permute(reshape(others, moved), inverse);
 }
 
-// The gradient runs through the same recurrence the other way, by the factor of the step behind; a factor
+// The gradient runs through the same recurrence backwards, with the factor of the following step: a factor
 // scales what came before it.
 void unrecur(Adjoint& adjoint) {
   const int axis = adjoint.axis();
@@ -154,7 +154,7 @@ void unrecur(Adjoint& adjoint) {
     adjoint.give(0, adjoint.gradient());
     return adjoint.give(1, adjoint.gradient());
   }
-  const auto shifted = [&](const Tensor& x, bool forward) {  // by one along the axis, a zero moving in
+  const auto shifted = [&](const Tensor& x, bool forward) {  // by one along the axis; a zero enters
     std::vector<std::pair<std::int64_t, std::int64_t>> sides(static_cast<std::size_t>(x.rank()));
     sides[static_cast<std::size_t>(axis)] =
         forward ? std::pair<std::int64_t, std::int64_t>{1, 0} : std::pair<std::int64_t, std::int64_t>{0, 1};
@@ -167,7 +167,7 @@ void unrecur(Adjoint& adjoint) {
 }
 
 void contract(Adjoint& adjoint) {
-  // As wide as the operands; gradients themselves are float32.
+  // Gradients are float32; the contraction uses the operands' width.
   const Tensor g = cast(adjoint.gradient(), adjoint.input(0).dtype());
   if (adjoint.needs(0)) adjoint.give(0, matmul(g, transpose(adjoint.input(1))));
   if (adjoint.needs(1)) adjoint.give(1, matmul(transpose(adjoint.input(0)), g));

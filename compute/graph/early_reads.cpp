@@ -17,7 +17,7 @@ bool is_overwritten(const FusionRequest& request, const GraphNode& variable) {
   });
 }
 
-// Puts a snapshot behind each marked node, a variable, and lets all that read it read that. marked: per node.
+// Adds a snapshot of each marked variable and redirects all its readers to it. marked: per node.
 void take_snapshots(Graph& graph, FusionRequest& request, const std::vector<std::uint8_t>& marked) {
   std::vector<GraphNode> nodes;
   std::vector<NodeIndex> index;
@@ -50,8 +50,8 @@ void snapshot_for_custom_kernels(Graph& graph, FusionRequest& request) {
   if (std::ranges::find(marked, 1) != marked.end()) take_snapshots(graph, request, marked);
 }
 
-// Operations to compute the node from memory that is there from the start; more than kFewOperations where
-// that cannot be done element by element.
+// Operations to compute the node from memory that exists before the run. More than kFewOperations if it
+// cannot be computed element by element.
 int operations_from_leaves(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
   if (is_memory_leaf(node) || node.op == Op::full) return 0;
@@ -68,14 +68,14 @@ int operations_from_leaves(const Graph& graph, NodeIndex index) {
 void repeat_row_numbers(Graph& graph, FusionRequest& request) {
   for (GraphUpdate& update : request.updates) {
     if (update.rows < 0 || operations_from_leaves(graph, update.rows) > kFewOperations) continue;
-    if (is_memory_leaf(graph[update.rows])) continue;  // read as it is
+    if (is_memory_leaf(graph[update.rows])) continue;  // kernels read it directly
     GraphNode own = graph[update.rows];
     graph.nodes.push_back(std::move(own));
     update.own_rows = graph.size() - 1;
   }
 }
 
-// Whether the value takes more than its own elements of memory to compute.
+// Whether computing the value needs more than its own elements of memory.
 bool waits_for_others(const Graph& graph, NodeIndex index) {
   const GraphNode& node = graph[index];
   if (is_memory_leaf(node)) return false;
@@ -84,10 +84,9 @@ bool waits_for_others(const Graph& graph, NodeIndex index) {
   return std::ranges::any_of(node.inputs, [&](NodeIndex input) { return waits_for_others(graph, input); });
 }
 
-// A counter of steps that were not skipped, say: everything reads it, it is updated by what is known only at
-// the end, and whoever reads the updated value would have to wait for the kernel that stores it. Readers
-// compute it instead, from a copy of the old content that is taken early, so that the store can run beside
-// them.
+// Handles variables such as a counter of steps that were not skipped. Everything reads the counter, and its
+// update depends on values known only at the end. Readers of the updated value would wait for the kernel that
+// stores it. Instead they compute it from an early copy of the old content, so the store can run in parallel.
 void free_small_updates(Graph& graph, FusionRequest& request) {
   const auto consumers = graph.consumers();
   std::vector<std::uint8_t> snapshot(graph.nodes.size(), 0);

@@ -8,12 +8,12 @@
 namespace imprint::graph {
 namespace {
 
-constexpr std::int64_t kLeastTerms =
-    1 << 16;  // of all outputs together, for which a second kernel is worth its dispatch
-constexpr std::int64_t kLeastRun = 4096;   // of terms beside each other, which a workgroup folds
+// Terms of all outputs together that make a second kernel worth its dispatch.
+constexpr std::int64_t kLeastTerms = 1 << 16;
+constexpr std::int64_t kLeastRun = 4096;   // of contiguous terms, which a workgroup folds
 constexpr std::int64_t kLeastColumn = 32;  // of terms of a column, which one invocation folds
 
-// The folded axes as one between two others: elements in front, terms, elements behind.
+// Views the shape as three axes: elements in front, folded terms, elements after.
 struct Extents {
   std::int64_t before = 1, terms = 1, behind = 1;
 };
@@ -43,7 +43,7 @@ class FoldSplitter {
     return extents;
   }
 
-  // Terms of one partial result; 0: the node stays as it is.
+  // Terms per partial result; 0: the node stays as it is.
   std::int64_t stretch_length(NodeIndex index) const {
     const GraphNode& node = graph_[index];
     if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min &&
@@ -54,11 +54,11 @@ class FoldSplitter {
       return 0;
     if (node.dtype == DType::boolean || graph_[node.inputs[0]].dtype != node.dtype) return 0;
     if (node.ints.back() - node.ints.front() + 1 != static_cast<std::int64_t>(node.ints.size()))
-      return 0;  // not beside each other
+      return 0;  // not contiguous
     const auto [before, terms, behind] = extents_of(graph_[node.inputs[0]].shape, node);
     const std::int64_t outputs = before * behind;
     if (outputs * terms < kLeastTerms) return 0;
-    // Columns are folded by one invocation each, what lies beside each other by a workgroup.
+    // One invocation folds a column; a workgroup folds contiguous terms.
     const std::int64_t wanted = behind >= kFoldColumns ? options_.fill_invocations : options_.fill_groups;
     const std::int64_t least = behind >= kFoldColumns ? kLeastColumn : kLeastRun;
     const std::int64_t stretches = wanted / std::max<std::int64_t>(1, outputs);
@@ -66,8 +66,8 @@ class FoldSplitter {
     return std::max(least, (terms / stretches + 3) / 4 * 4);
   }
 
-  // node: the fold with its inputs renumbered. What is left behind the last whole stretch is folded beside
-  // the stretches.
+  // node: the fold with renumbered inputs. A separate fold handles the terms after the last whole stretch, in
+  // parallel with the stretches.
   NodeIndex add_split(NodeIndex old, const GraphNode& node) {
     const DType source = graph_[graph_[old].inputs[0]].dtype;
     const auto made = [&](Op op, DType dtype, Shape shape, std::vector<NodeIndex> inputs,
@@ -83,7 +83,7 @@ class FoldSplitter {
                  ? flat
                  : made(Op::slice, source, {before, count, behind}, {flat}, {0, 1, start, 1, 0, 1});
     };
-    // Without an axis in front of it where there is nothing: what is folded is then outermost.
+    // If there are no elements in front, there is no axis for them: the folded axes are then outermost.
     const int axis = before == 1 ? 0 : 1;
     const Shape stretched =
         before == 1 ? Shape{stretches, length, behind} : Shape{before, stretches, length, behind};

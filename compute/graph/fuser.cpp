@@ -15,8 +15,8 @@
 namespace imprint::graph {
 namespace {
 
-constexpr std::size_t kMaxMembers = 12;    // values in one kernel
-constexpr double kMaxEpilogueCost = 400;   // operations that the one writing lane of a group fold may add
+constexpr std::size_t kMaxMembers = 12;    // values per kernel
+constexpr double kMaxEpilogueCost = 400;   // operations that the single writing lane of a group fold may add
 constexpr std::int64_t kMaxRowWidth = 16;  // elements of a row that an invocation keeps in registers
 
 }  // namespace
@@ -76,8 +76,8 @@ std::vector<std::uint8_t> Fuser::forced_nodes() const {
       forced[at(without_reshape(update.value))] = 1;
     } else if (reads_updated_variable(update.value) || reads_updated_variable(update.rows) ||
                split_.region_of[at(without_reshape(update.value))] >= 0) {
-      // Rows computed from what this program overwrites are finished, values and row numbers, before any is
-      // overwritten.
+      // If rows depend on content that this program overwrites, both values and row numbers must be complete
+      // before any overwrite.
       forced[at(without_reshape(update.value))] = 1;
       forced[at(without_reshape(update.rows))] = 1;
     }
@@ -248,7 +248,7 @@ void Fuser::plan_regions() {
 }
 
 bool Fuser::wants_turns(const Region& region, const RegionNodes& nodes) const {
-  constexpr std::int32_t kLeastRows = 16;  // of a turn, fewer of which are too few for tiles
+  constexpr std::int32_t kLeastRows = 16;  // per turn; fewer rows are too few for tiles
   return nodes.may_turn && region.row_block / 2 >= kLeastRows &&
          region.blocks * region.groups > options_.region_groups &&
          4 * (region.shared_floats + region.shared_ints) > options_.region_resident_bytes;
@@ -269,7 +269,7 @@ std::vector<Read> Fuser::reads_of(NodeIndex index) const {
 void Fuser::add_node(NodeIndex index) {
   const std::vector<Read> reads = reads_of(index);
   const GraphNode& node = graph_[index];
-  if (node.blocks > 0) {  // of the elements of the one sum that it reads
+  if (node.blocks > 0) {  // partial results over the elements of the one sum that it reads
     const std::int32_t t = reads.empty() ? -1 : task_of_[at(reads.front().node)];
     const bool is_there =
         t >= 0 && schedule_.tasks[static_cast<std::size_t>(t)].kind == TaskKind::column_fold &&

@@ -1,4 +1,4 @@
-// What a program leaves behind: outputs, updates of variables, and values between kernels.
+// Stores: outputs, updates of variables, and values between kernels.
 
 #include <algorithm>
 #include <optional>
@@ -69,7 +69,7 @@ bool Fuser::depends(std::int32_t task, std::int32_t on) const {
 
 bool Fuser::can_write_in_place(std::int32_t writer, std::int32_t variable, bool by_rows) const {
   if (const Read* own = reads_variable(writer, variable); own && (by_rows || !own->aligned)) return false;
-  for (std::size_t t = 0; by_rows && t < schedule_.tasks.size(); ++t)  // its other rows come before these
+  for (std::size_t t = 0; by_rows && t < schedule_.tasks.size(); ++t)  // updates of its other rows come first
     if (std::ranges::find(schedule_.tasks[t].stores, Place{PlaceKind::variable, variable}, &Store::place) !=
             schedule_.tasks[t].stores.end() &&
         (static_cast<std::int32_t>(t) == writer || depends(static_cast<std::int32_t>(t), writer)))
@@ -93,7 +93,7 @@ bool Fuser::delays_others(std::int32_t writer, const GraphUpdate& update) const 
 void Fuser::write_variable(std::int32_t writer, NodeIndex node, std::int32_t variable, NodeIndex rows) {
   for (std::int32_t reader : readers_of_variable(variable))
     if (reader != writer) add_order(reader, writer);
-  // Several row updates of one variable happen in their order.
+  // Several row updates of one variable run in order.
   for (std::size_t t = 0; t < schedule_.tasks.size(); ++t)
     for (const Store& store : schedule_.tasks[t].stores)
       if (store.place == Place{PlaceKind::variable, variable} && static_cast<std::int32_t>(t) != writer)
@@ -172,7 +172,7 @@ void Fuser::store_temporaries() {
 }
 
 void Fuser::share_tiles() {
-  if (options_.product_turn_operations > 0) return;  // a few cores have enough with either
+  if (options_.product_turn_operations > 0) return;  // a few cores are full with either
   for (std::int32_t level = 0; level < schedule_.level_count; ++level) {
     std::vector<Task*> tasks;
     for (Task& task : schedule_.tasks)

@@ -7,7 +7,7 @@
 namespace imprint::graph {
 namespace {
 
-// Everything that makes two nodes compute the same value, given merged inputs.
+// Everything that determines the value of a node, given merged inputs.
 Hash128 node_key(const GraphNode& node, std::int64_t lifted_position) {
   Hasher hasher;
   hasher.number(node.op).number(node.dtype).number(node.shape.rank());
@@ -38,14 +38,13 @@ std::vector<const NodeRef*> reachable_in_order(std::span<const Tensor> roots) {
     found.push_back(node);
     for (const NodeRef& input : (*node)->inputs) stack.push_back(&input);
   }
-  // Creation order is a topological order: a node is made after its inputs.
+  // Creation order is a topological order: inputs exist before their users.
   std::ranges::sort(found, {}, [](const NodeRef* node) { return (*node)->id; });
   return found;
 }
 
-// relu is where(x <= 0, 0, x), and its derivative asks x <= 0 again. relu(x) <= 0 says the same, of
-// not-a-number too, and then nothing but relu needs x, which a kernel would otherwise keep beside it until
-// the derivative is due.
+// relu is where(x <= 0, 0, x), and its derivative tests x <= 0 again. relu(x) <= 0 gives the same answer, for
+// NaN too. Then only relu needs x. Otherwise a kernel would keep x until the derivative.
 class ReluConditions {
  public:
   void look_at(const Graph& graph, NodeIndex index) {
@@ -57,7 +56,7 @@ class ReluConditions {
       relu_of_.try_emplace(node.inputs[0], index);
   }
 
-  // The relu whose output can be asked in the place of this condition, or -1.
+  // The relu whose output can replace x in this condition, or -1.
   NodeIndex relu_of(NodeIndex condition) const {
     const auto found = relu_of_.find(condition);
     return found == relu_of_.end() ? -1 : found->second;
@@ -93,7 +92,7 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
   for (const NodeRef* reference : reachable_in_order(roots)) {
     const Node& node = **reference;
     GraphNode entry{node.op, node.dtype, node.shape, {}, node.ints, node.floats, *reference};
-    if (node.op == Op::stop_gradient) {  // has done its work in autodiff
+    if (node.op == Op::stop_gradient) {  // only autodiff needs it
       index_of.emplace(&node, index_of.at(node.inputs[0].get()));
       continue;
     }
@@ -142,7 +141,7 @@ std::string node_text(const Graph& graph, NodeIndex index) {
   std::string text = node.source && !node.source->label.empty()
                          ? node.source->label
                          : std::string(op_info(node.op).name) + "#" + std::to_string(index);
-  // Names come from files and games, and kernels have them in comments, which end with the line.
+  // Names come from files and games. Kernels contain them in comments, which end with the line.
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   return text + " " + std::string(dtype_name(node.dtype)) + node.shape.text();

@@ -19,7 +19,7 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignm
     std::uint64_t begin, end;
     std::size_t index;
   };
-  std::vector<Placed> placed;  // by begin
+  std::vector<Placed> placed;  // sorted by begin
   for (std::size_t index : by_size) {
     const Lifetime& life = lifetimes[index];
     const std::uint64_t bytes = aligned(life.bytes);

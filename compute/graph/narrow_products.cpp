@@ -34,14 +34,14 @@ class Narrower {
     return static_cast<NodeIndex>(nodes_.size()) - 1;
   }
 
-  // A view that shows no fewer elements than it is of, and can be rounded behind as well as before.
+  // A view with no fewer elements than its source, so rounding can happen before or after it.
   bool is_as_small_behind(const GraphNode& node) const {
     const bool rearranges = node.kind() == OpKind::view || (node.op == Op::pad && node.floats[0] == 0);
     return rearranges && nodes_[at(node.inputs[0])].element_count() <= node.element_count();
   }
 
-  // The value as float16, rounded where fewest elements are: each product that reads it by views of its own
-  // then reads one copy.
+  // The value as float16, rounded where it has the fewest elements. Products that read it through different
+  // views then share one copy.
   NodeIndex narrowed(NodeIndex index) {
     if (const auto known = narrowed_.find(index); known != narrowed_.end()) return known->second;
     GraphNode node = nodes_[at(index)];
@@ -62,7 +62,7 @@ class Narrower {
   Graph& graph_;
   FusionRequest& request_;
   std::vector<GraphNode> nodes_;
-  std::unordered_map<NodeIndex, NodeIndex> narrowed_;  // of the new nodes
+  std::unordered_map<NodeIndex, NodeIndex> narrowed_;  // by index of the new nodes
 };
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace imprint::graph {
 namespace {
 
-// What was measured of a tile on an NVIDIA H200 (driver 580): of the device's arithmetic, with many of them
-// on a unit at a time, on products of 4096; and how many a unit has room for.
+// Measurements of a tile on an NVIDIA H200 (driver 580): its speed relative to the device's arithmetic, on
+// products of 4096 with many tiles per unit, and how many tiles fit on a unit.
 struct Measured {
   ProductTile tile;
   double efficiency;
@@ -22,16 +22,16 @@ constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 2}, Measured{{
                             Measured{{64, 64, 16, 8, 8}, 0.65, 6}, Measured{{64, 64, 16, 4, 8}, 0.54, 4},
                             Measured{{32, 64, 16, 4, 4}, 0.46, 6}};
 
-// Cycles of a turn of a workgroup that has a unit for itself: the way to memory and two barriers, and the
-// multiply-adds of an invocation, whose latencies one workgroup's few invocations do not hide.
+// Cycles per turn of a workgroup alone on a unit: memory latency and two barriers, plus an invocation's
+// multiply-adds. One workgroup has too few invocations to hide their latency.
 constexpr double kTurnCycles = 700, kCyclesPerOperation = 1.25;
-constexpr double kLanes = 128;  // multiply-adds of a unit in a cycle
+constexpr double kLanes = 128;  // multiply-adds per unit and cycle
 
 double cycles(const ProductShape& shape, const Measured& measured, const FusionOptions& options) {
   const ProductTile& tile = measured.tile;
   const double units = static_cast<double>(options.region_groups),
                steps = std::ceil(static_cast<double>(shape.depth) / tile.depth);
-  const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / units);  // of a unit
+  const double workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / units);  // per unit
   const double alone =
       kTurnCycles + kCyclesPerOperation * tile.thread_rows * tile.thread_columns * tile.depth;
   const double operations =
@@ -40,7 +40,7 @@ double cycles(const ProductShape& shape, const Measured& measured, const FusionO
   return steps * std::max(std::ceil(workgroups / measured.resident) * alone, workgroups * together);
 }
 
-// Of several in one dispatch, whose workgroups fill the units together.
+// Cycles of several products in one dispatch, whose workgroups fill the units together.
 double cycles_together(const std::vector<ProductShape>& shapes, const Measured& measured,
                        const FusionOptions& options) {
   const ProductTile& tile = measured.tile;
@@ -50,8 +50,8 @@ double cycles_together(const std::vector<ProductShape>& shapes, const Measured& 
   for (const ProductShape& shape : shapes) {
     turns += static_cast<double>(tile_count(shape, tile)) *
              std::ceil(static_cast<double>(shape.depth) / tile.depth);
-    most = std::max(
-        most, cycles({1, tile.rows, tile.columns, shape.depth}, measured, options));  // of one workgroup
+    most = std::max(most,
+                    cycles({1, tile.rows, tile.columns, shape.depth}, measured, options));  // per workgroup
   }
   return std::max(
       most, turns / static_cast<double>(options.region_groups) * operations / (kLanes * measured.efficiency));
@@ -59,14 +59,14 @@ double cycles_together(const std::vector<ProductShape>& shapes, const Measured& 
 
 constexpr Measured kOnMatrixUnits{kMatrixUnitTile, 3.0, 2};
 
-// Of a kernel that waits for another, and of the bytes that one of the units has between itself and what they
-// share.
+// Launch cost of a dependent kernel, in cycles. Bytes per cycle between one unit and the memory that all
+// units share.
 constexpr double kLaunchCycles = 5000, kBytesPerCycle = 16;
 constexpr std::int64_t kLeastDepth = 1024, kLeastStretch = 64, kStretchStep = 32;  // terms
 
-// Tiles on matrix units, through GL_KHR_cooperative_matrix and GL_NV_cooperative_matrix2; of the device's
-// arithmetic without them. `ragged`: where the tiles of a workgroup's matrix are not whole and its loads are
-// clamped.
+// Tiles on matrix units, through GL_KHR_cooperative_matrix and GL_NV_cooperative_matrix2. Figures are
+// relative to the device's arithmetic without matrix units. `ragged`: for partial tiles of a workgroup's
+// matrix, whose loads are clamped.
 struct OnUnits {
   ProductTile tile;
   double efficiency, ragged;
@@ -80,8 +80,8 @@ constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::
                                      OnUnits{{128, 128, 32, 8, 16, MatrixUnits::workgroup}, 3.0, 2.7},
                                      OnUnits{{64, 128, 32, 8, 8, MatrixUnits::workgroup}, 2.8, 2.4},
                                      OnUnits{{64, 64, 64, 4, 8, MatrixUnits::workgroup}, 2.3, 1.8}};
-constexpr double kUnitTurnCycles =
-    300;  // of 32 terms, beside their arithmetic, however many workgroups there are
+// Per turn of 32 terms, in addition to the arithmetic, whatever the number of workgroups.
+constexpr double kUnitTurnCycles = 300;
 
 double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const FusionOptions& options) {
   const ProductTile& tile = measured.tile;
@@ -94,7 +94,7 @@ double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const
                                         (kLanes * (whole ? measured.efficiency : measured.ragged)));
 }
 
-// Four rows or columns to an element, and one element between terms against bank conflicts.
+// Four rows or columns per element, and one extra element between terms against bank conflicts.
 std::int64_t shared_bytes(const ProductTile& tile) {
   if (tile.units == MatrixUnits::subgroup) return 16 * (unit_elements(tile, 0) + unit_elements(tile, 1));
   return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
@@ -119,7 +119,7 @@ ProductShape product_shape(const Graph& graph, NodeIndex matmul) {
 
 namespace {
 
-// Whether neighbours along the axis are neighbours in memory, wherever the views on the way put them.
+// Whether neighbours along the axis are neighbours in memory, through all views on the way.
 bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
                    int axis) {
   const GraphNode& node = graph[index];
@@ -164,8 +164,7 @@ OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>
   const int rank = shape.rank(), terms = slot == 0 ? rank - 1 : rank - 2,
             lines = slot == 0 ? rank - 2 : rank - 1;
   const auto contiguous = [&](int axis) { return is_contiguous(graph, materialized, operand, axis); };
-  // Where neither has neighbours in memory, it is the left operand's terms that are nearer to each other:
-  // weights of a convolution.
+  // If neither axis is contiguous, the left operand's terms are closer together: weights of a convolution.
   OperandLayout layout{.along_terms = !contiguous(lines) && (slot == 0 || contiguous(terms))};
   const std::optional<Strides> strides = strides_of(graph, materialized, operand);
   if (!strides || !dtype_is_float(graph[strides->memory].dtype)) return layout;
@@ -245,14 +244,14 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   if (has_workgroups)
     for (const OnUnits& measured : kWorkgroupTiles)
       add(measured.tile, cycles_on_units(shape, measured, options));
-  constexpr double kBesideUnits = 1000;  // no product of float16 has been seen to be faster without
+  constexpr double kBesideUnits = 1000;  // no float16 product was measured faster without matrix units
   for (const Measured& measured : kTiles) {
-    // Many loads at once beside many sums are too many registers.
+    // Many simultaneous loads plus many sums need too many registers.
     constexpr std::int32_t kSumsBesideLoads = 32;
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 &&
                         measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
-    if (shared_bytes(measured.tile) <= options.region_shared_bytes)  // the smaller ones fit everywhere
+    if (shared_bytes(measured.tile) <= options.region_shared_bytes)  // smaller tiles fit everywhere
       add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) *
                              (has_units || has_workgroups ? kBesideUnits : 1));
   }
@@ -273,11 +272,11 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
     if (own == kTiles.end()) return std::nullopt;
     apart += cycles(shapes.back(), *own, options) + kLaunchCycles;
   }
-  // The smallest of theirs: it leaves the shortest tail of workgroups that run alone (two gradients of a
-  // layer of 256: 127 us, with the larger one 147).
+  // Takes the smallest of their tiles: it leaves the shortest tail of workgroups that run alone. Two
+  // gradients of a layer of 256: 127 us, with the larger tile 147 us.
   const Measured* smallest = nullptr;
   for (const Measured& measured : kTiles)
-    if (std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;  // they are in order
+    if (std::ranges::find(tiles, measured.tile) != tiles.end()) smallest = &measured;  // tiles are in order
   if (cycles_together(shapes, *smallest, options) + kLaunchCycles >= apart) return std::nullopt;
   return smallest->tile;
 }
@@ -299,7 +298,7 @@ double least_cycles(const ProductShape& shape, const FusionOptions& options) {
 
 }  // namespace
 
-// Partial sums cost their way to memory and back, and a launch.
+// Partial sums cost a round trip to memory and a launch.
 std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options,
                                bool on_matrix_units) {
   if (shape.depth < kLeastDepth) return 1;
@@ -318,7 +317,7 @@ std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& o
     return products + sum;
   };
   std::int64_t best = 1;
-  double least = 0.9 * estimate(1);  // where little is won it stays one kernel
+  double least = 0.9 * estimate(1);  // for a small gain, keep one kernel
   for (std::int64_t stretches = 2;
        stretches <= options.fill_groups && shape.depth / stretches >= kLeastStretch; stretches *= 2)
     if (const double cost = estimate(stretches); cost < least) {

@@ -32,8 +32,8 @@ class ProductSplitter {
     return product_stretches(product_shape(graph_, index), options_, options_.matrix_units && halves);
   }
 
-  // node: the product with its inputs renumbered. Stretches become an outermost axis; what is left behind the
-  // last whole one is a product of its own.
+  // node: the product with renumbered inputs. Stretches become an outermost axis. A separate product handles
+  // the terms after the last whole stretch.
   NodeIndex add_split(NodeIndex old, const GraphNode& node) {
     const auto made = [&](Op op, DType dtype, Shape shape, std::vector<NodeIndex> inputs,
                           std::vector<std::int64_t> ints) {
@@ -58,7 +58,7 @@ class ProductSplitter {
       const GraphNode& operand = graph_[graph_[old].inputs[slot]];
       const int along = slot == 0 ? rank - 1 : rank - 2;
       Shape cut, moved{count};
-      std::vector<std::int64_t> axes{along};  // the stretches to the front
+      std::vector<std::int64_t> axes{along};  // moves the stretches to the front
       for (int axis = 0; axis < rank; ++axis) {
         if (axis == along) cut.append(count);
         cut.append(axis == along ? length : operand.shape[axis]);
@@ -87,7 +87,7 @@ class ProductSplitter {
   const RegionSplit& split_;
   const FusionOptions& options_;
   SplitRewriter rewriter_;
-  std::vector<std::int64_t> stretches_;  // per old node; 1: it stays as it is
+  std::vector<std::int64_t> stretches_;  // per old node; 1: no split
 };
 
 }  // namespace

@@ -10,8 +10,8 @@
 namespace imprint::graph {
 namespace {
 
-constexpr std::int64_t kMostWeights =
-    1 << 18;  // of a product, that every workgroup could go through from end to end; 512 x 512
+// Weights of a product that every workgroup could read from end to end: 512 x 512.
+constexpr std::int64_t kMostWeights = 1 << 18;
 
 class RegionFinder {
  public:
@@ -65,21 +65,21 @@ class RegionFinder {
  private:
   struct Batch {
     AxisClass rows, groups;
-  };  // groups: the axis of networks beside each other; -1: none
+  };  // groups: the axis of parallel networks; -1: none
   static constexpr AxisClass kDisagree = -2;
 
   // ---- batches ----
 
-  // The weights of a contraction: memory of the program's own, behind views.
+  // The weights of a contraction: the program's own memory, behind views.
   bool is_weight(NodeIndex index) const {
     while (graph_[index].kind() == OpKind::view || graph_[index].op == Op::cast)
       index = graph_[index].inputs[0];
     return graph_[index].op == Op::variable || graph_[index].op == Op::constant;
   }
 
-  // A batch runs through contractions with weights and is never an axis of one. Weights on the right come
-  // first, as layers have them: once it is known that way what a batch is, data of the program's own (a data
-  // set) is not taken for weights on the left of a weight gradient.
+  // A batch runs through contractions with weights and is never an axis of the weights. Weights on the right
+  // are found first, as in layers: this tells what a batch is. Then the program's own data (a data set) is
+  // not mistaken for left-hand weights in a weight gradient.
   void find_batches() {
     std::set<AxisClass> features;
     for (const bool right : {true, false})
@@ -123,7 +123,7 @@ class RegionFinder {
     }
     if (row >= 0) {
       if (!keeps_axis(index, row, batch.rows)) return;
-      // Products of one matrix a network: what has further leading axes goes by itself.
+      // Accepts products of one matrix per network; products with more leading axes get their own kernels.
       const bool is_plain = batch.groups >= 0
                                 ? node.shape.rank() == 3 && classes_.of(index, 0) == batch.groups
                                 : node.shape.rank() == 2;
@@ -136,7 +136,7 @@ class RegionFinder {
     row_class_[at(index)] = batch.rows;
   }
 
-  // Whether the product is left to kernels that share it out by tiles.
+  // Whether the product is left to tiled kernels.
   bool is_left_out(NodeIndex index, int row) {
     const std::int64_t weights = weight_count(index, row),
                        operations = graph_[index].element_count() * fold_length(graph_, index);
@@ -148,8 +148,8 @@ class RegionFinder {
     return true;
   }
 
-  // Elements of the one matrix that a product whose rows are along the axis takes, or -1: that a sum over all
-  // rows gives.
+  // Elements of the single matrix that a product with rows along this axis reads, or that a sum over all rows
+  // gives; -1: neither.
   std::int64_t weight_count(NodeIndex index, int row) const {
     const Shape& shape = graph_[index].shape;
     const std::int64_t rows = shape[shape.rank() - 2], columns = shape[shape.rank() - 1];
@@ -176,8 +176,8 @@ class RegionFinder {
     return std::ranges::find(node.ints, classes_.axis_in(graph_, input, batch.rows)) != node.ints.end();
   }
 
-  // Whether the element at one position along the axis depends only on what the inputs have there, as far as
-  // they have the axis.
+  // Whether the element at one position along the axis depends only on the inputs' elements at that position,
+  // for inputs that have the axis.
   bool keeps_axis(NodeIndex index, int axis, AxisClass axis_class) const {
     const GraphNode& node = graph_[index];
     const auto a = static_cast<std::size_t>(axis);
@@ -267,8 +267,8 @@ class RegionFinder {
       }
   }
 
-  // What only later phases ask for belongs to the first of them: so a forward pass is not cut off from its
-  // backward pass by a fold between.
+  // A node that only later phases need moves to the first of them. A fold between forward and backward pass
+  // then does not separate the two.
   void sink() {
     std::vector<std::uint8_t> asked(graph_.nodes.size(), 0);
     for (const GraphOutput& output : request_.outputs) asked[at(output.node)] = 1;
@@ -319,8 +319,8 @@ class RegionFinder {
         partial_elements += graph_[i].element_count();
     const bool folds = partial_elements > 0;
 
-    // Enough workgroups to fill the device first; then more rows each, so that weights are read, and partial
-    // results left, less often.
+    // First enough workgroups to fill the device. Then more rows each, so that weights are read and partial
+    // results stored less often.
     const auto power = [](std::int64_t n) {
       return static_cast<std::int64_t>(
           std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, n))));
@@ -335,7 +335,7 @@ class RegionFinder {
     std::int64_t wanted = rows_for(options_.region_groups);
     const bool few_leave_results = folds && region.groups == 1 && rows_for(options_.region_fold_groups) >= 8;
     if (few_leave_results) wanted = rows_for(options_.region_fold_groups);
-    // A layer alone keeps no row from product to product: what hides the way to memory is more workgroups.
+    // A single layer keeps no rows between products: more workgroups hide memory latency.
     const std::int64_t most = folds || chains_products(key) ? options_.region_rows : options_.region_rows / 2;
     std::int64_t block = std::clamp<std::int64_t>(wanted, fewest, most);
     block = std::min(block, power(region.rows));
@@ -358,7 +358,7 @@ class RegionFinder {
     regions.push_back(region);
   }
 
-  // Whether a product of the region is made of another one's results.
+  // Whether a product of the region uses results of another product.
   bool chains_products(std::pair<AxisClass, std::int32_t> key) const {
     std::vector<std::uint8_t> follows(graph_.nodes.size(), 0);
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
@@ -402,8 +402,8 @@ class RegionFinder {
     return numbers[choose_variant(options_.variants, region.kernel + " rows", variants, region.choices)];
   }
 
-  // Where nothing but products takes long and workgroups wait for each other, no more than have a tile of 4 x
-  // 4 of the largest. On matrix units every subgroup takes rows of its own.
+  // If only products take long and workgroups wait for each other, uses no more invocations than the largest
+  // product has 4 x 4 tiles. On matrix units every subgroup takes its own rows.
   std::int32_t usual_invocations(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region,
                                  bool folds) const {
     const bool on_units =
@@ -421,12 +421,10 @@ class RegionFinder {
         std::min<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(most)), options_.region_invocations));
   }
 
-  // Whether the sums over its rows can stay in the registers of a workgroup from one block of rows to the
-  // next.
+  // Whether a workgroup's registers can keep the sums over its rows from one block of rows to the next.
   bool sums_fit(const RegionNodes& region) const {
-    constexpr std::int64_t kMostTile = 32, kMostColumn = 16,
-                           kMostSums =
-                               56;  // sums of a tile of four columns, of one column, and of an invocation
+    // Sums of a tile of four columns, of one column, and of an invocation.
+    constexpr std::int64_t kMostTile = 32, kMostColumn = 16, kMostSums = 56;
     if (!options_.region_vectors) return false;
     std::int64_t sums = 0;
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
@@ -453,7 +451,7 @@ class RegionFinder {
     return sums <= kMostSums * region.invocations;
   }
 
-  // Blocks of rows that a workgroup takes in turns.
+  // Blocks of rows that a workgroup processes in sequence.
   std::int32_t choose_turns(std::int32_t usual, RegionNodes& region) const {
     std::vector<Variant> variants;
     std::vector<std::int32_t> numbers;
@@ -491,7 +489,7 @@ class RegionFinder {
   std::vector<std::vector<NodeIndex>> consumers_;
   std::vector<Batch> batches_;
   std::vector<AxisClass> row_class_;
-  std::vector<NodeIndex> large_;  // products that a region might have had
+  std::vector<NodeIndex> large_;  // products that were candidates for a region
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Which regions a kernel takes through matrix units.
+// Decides which regions run on matrix units.
 
 #include <algorithm>
 
@@ -8,9 +8,10 @@
 namespace imprint::graph {
 namespace {
 
-constexpr std::int64_t kMostColumns =
-    128;  // of a product: one subgroup keeps a block of rows of its sums in registers
-constexpr std::int64_t kMostWeightBytes = 24576;  // in a workgroup's memory, as float16; the rest is for rows
+// Columns of a product: one subgroup keeps a block of rows of its sums in registers.
+constexpr std::int64_t kMostColumns = 128;
+// Weights in a workgroup's memory, as float16; the remaining memory is for rows.
+constexpr std::int64_t kMostWeightBytes = 24576;
 
 std::int64_t padded(std::int64_t extent) {
   return (extent + kMatrixExtent - 1) / kMatrixExtent * kMatrixExtent;

@@ -1,5 +1,5 @@
-// From the values of a region to stages of a workgroup: what is computed together, how it is spread over
-// invocations, where it lies.
+// Turns the values of a region into stages of a workgroup: which values are computed together, how
+// invocations share them, where they lie.
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@ struct Range {
   bool is_float;
 };
 
-constexpr std::int32_t kAllStages = INT32_MAX;  // the last moment of a lifetime
+constexpr std::int32_t kAllStages = INT32_MAX;  // end of a lifetime that lasts through all stages
 
 struct StageRead {
   NodeIndex node;
@@ -48,7 +48,7 @@ class Planner {
   }
 
  private:
-  // Whether both count a row's features in one order, so that the same invocation can compute them.
+  // Whether both have a row's features in the same order, so the same invocation can compute them.
   bool same_layout(NodeIndex a, NodeIndex b) const {
     if (graph_[a].element_count() != graph_[b].element_count() || split_.row_axis[at(a)] < 0 ||
         split_.row_axis[at(b)] < 0)
@@ -63,7 +63,7 @@ class Planner {
            (region_.groups == 1 || (split_.group_axis[at(a)] >= 0) == (split_.group_axis[at(b)] >= 0));
   }
 
-  // Which members, and which memory, a member's evaluation reads, and whether only at its own index.
+  // Which members and which memory a member's evaluation reads, and whether only at its own index.
   std::vector<Read> reads_of(NodeIndex index) const {
     const auto keeps = [&](NodeIndex node) {
       return graph_[node].kind() == OpKind::elementwise ||
@@ -81,9 +81,10 @@ class Planner {
     return node.op == Op::matmul ? RegionStage::Kind::product : RegionStage::Kind::spread;
   }
 
-  // In order, but folds over the rows as soon as what they read is there: it needs a place for less long.
+  // Places members in order, except folds over the rows: they come as soon as their inputs exist, so that the
+  // inputs occupy memory for less time.
   void place_members() {
-    std::vector<NodeIndex> folds;  // products first, beside which sums then find a place
+    std::vector<NodeIndex> folds;  // products first; sums can then join them
     for (NodeIndex member : task_.members)
       if (graph_[member].blocks > 0) folds.push_back(member);
     if (region_.vectors)
@@ -137,8 +138,8 @@ class Planner {
         stage_reads_[static_cast<std::size_t>(stage)].push_back({read.node, read.aligned, index});
   }
 
-  // The weight gradient whose invocations hold the columns that this sum over the rows adds up, as a layer's
-  // bias goes with its weights; -1: none.
+  // The weight gradient whose invocations already hold the columns that this sum over the rows adds; -1:
+  // none. Example: a layer's bias joins its weights.
   std::int32_t product_beside(NodeIndex fold) const {
     const GraphNode& node = graph_[fold];
     const NodeIndex source = node.inputs[0];
@@ -154,8 +155,8 @@ class Planner {
     return -1;
   }
 
-  // The last stage in which this value can be computed beside what is there: all that it reads is there at
-  // its own index, or done before.
+  // The last stage that can also compute this value: everything it reads is available at its own index or was
+  // computed in an earlier stage.
   std::int32_t stage_for(NodeIndex index, const std::vector<Read>& reads) const {
     for (auto s = static_cast<std::int32_t>(region_.stages.size()) - 1; s >= 0; --s) {
       const RegionStage& stage = region_.stages[static_cast<std::size_t>(s)];
@@ -172,8 +173,8 @@ class Planner {
     return -1;
   }
 
-  // The side of a product that has no rows, as it lies in memory, and whether its terms lie beside each other
-  // there rather than its columns.
+  // The side of a product without rows, as it lies in memory, and whether its terms rather than its columns
+  // are contiguous.
   struct Weights {
     NodeIndex node;
     bool across;
@@ -202,12 +203,13 @@ class Planner {
       columns = node.shape[split_.row_axis[at(stage.anchor)] == rank - 2 ? rank - 1 : rank - 2];
     }
     const std::int64_t outputs = rows * columns;
-    if (outer && region_.turns > 1) {  // a tile lasts through all turns: each invocation has one
-                                       // (region_find.cpp sees to it that they are enough)
+    // Each invocation keeps one tile through all turns; region_find.cpp ensures that there are enough
+    // invocations.
+    if (outer && region_.turns > 1) {
       if (columns % 4 == 0) stage.tile_columns = 4;
       stage.columns_beside = stage.tile_columns == 4;
-      // Of both sides, what lies beside each other then loads as one; unless most invocations would be left
-      // without a tile.
+      // Contiguous elements of both sides load as one vector, unless that leaves most invocations without a
+      // tile.
       if (stage.columns_beside && rows % 4 == 0 && rows * columns >= 4 * region_.invocations)
         stage.tile_rows = 4;
       while ((rows + stage.tile_rows - 1) / stage.tile_rows * (columns / stage.tile_columns) >
@@ -225,14 +227,14 @@ class Planner {
     const auto full = [&] {
       return outputs / (stage.tile_rows * stage.tile_columns) >= 2 * region_.invocations;
     };
-    if (region_.vectors && outer) {  // what lies beside each other loads and stores as one
+    if (region_.vectors && outer) {  // contiguous elements load and store as one
       if (columns % 4 == 0 && outputs / 4 >= region_.invocations) stage.tile_columns = 4;
       stage.columns_beside = stage.tile_columns == 4;
       if (rows % 4 == 0 && outputs / (4 * stage.tile_columns) >= region_.invocations / 2) stage.tile_rows = 4;
       while (full() && stage.tile_rows < 8 && rows % (2 * stage.tile_rows) == 0) stage.tile_rows *= 2;
       if (stage.columns_beside) return;
     }
-    // Rows first: what an invocation loads of the weights then serves several rows.
+    // Rows first: weights that an invocation loads then serve several rows.
     while (full() && stage.tile_rows * stage.tile_columns < 16) {
       if (stage.tile_rows <= stage.tile_columns && stage.tile_rows * 2 <= rows && stage.tile_rows < 4)
         stage.tile_rows *= 2;
@@ -245,19 +247,19 @@ class Planner {
 
   std::int64_t terms_of(const RegionStage& stage) const { return fold_length(graph_, stage.anchor); }
 
-  // The tile, and the number of invocations that share its terms, of the least cost: about the clocks of a
-  // multiprocessor with four schedulers, where a warp's load of vectors from shared memory takes three, its
-  // load of floats and a scheduler's multiply-add of a warp one, and weights that are not copied to shared
-  // memory keep every turn of eight terms waiting. What follows on a product is a chain of operations for
-  // each output of an invocation.
+  // Chooses the cheapest tile and number of invocations that share its terms. The cost approximates the
+  // clocks of a multiprocessor with four schedulers:
+  // - a warp's vector load from shared memory takes three clocks;
+  // - a warp's float load, and a scheduler's multiply-add for a warp, take one;
+  // - weights outside shared memory stall every turn of eight terms.
+  // Operations that follow a product form a chain for each output of an invocation.
   void choose_vector_tiles(RegionStage& stage, std::int64_t rows, std::int64_t columns) {
     const std::int64_t terms = terms_of(stage), invocations = region_.invocations;
     const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
-    // Floats. Little where workgroups wait for each other: shared memory decides how many of them run at a
-    // time.
+    // Floats. Small if workgroups wait for each other: shared memory decides how many of them run at a time.
     const bool wait = region_.blocks * region_.turns * region_.groups > 2 * options_.region_groups;
     const std::int64_t most_scratch = options_.region_shared_bytes / (wait ? 80 : is_far ? 12 : 16);
-    constexpr std::int64_t kMostParts = 8;  // longer sums of parts cost a cold start more code than they save
+    constexpr std::int64_t kMostParts = 8;  // longer sums add more code to a cold start than they save
     constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300, kChain = 5;
     double chain = 0;
     for (NodeIndex member : stage.members)
@@ -300,14 +302,14 @@ class Planner {
 
   // ---- shared memory ----
 
-  // Floats: a sum of each part of each output.
+  // Floats: one sum per part and output.
   std::int64_t scratch_of(const RegionStage& stage) const {
     return stage.parts * region_.row_block * region_.find(stage.anchor)->width;
   }
 
   static bool is_float(DType dtype) { return dtype_is_float(dtype); }
 
-  // Lifetimes count two moments a stage: its reads, and the writes of a product that keeps all of its sums in
+  // Lifetimes count two moments per stage: its reads, and the late writes of a product that keeps all sums in
   // registers until every invocation has read.
   bool writes_late(std::int32_t stage) const {
     const RegionStage& entry = region_.stages[static_cast<std::size_t>(stage)];
@@ -330,8 +332,8 @@ class Planner {
   // Weights that the next turn reads again.
   bool lasts(const RegionValue& value) const { return region_.turns > 1 && value.row_axis < 0; }
 
-  // A value that its stage reads for the last time, and only at the element that the new one takes: the new
-  // one can lie there.
+  // A value that this stage reads for the last time, and only at the element that the new value is computed
+  // for: the new value can take its place.
   NodeIndex makes_room_for(const RegionValue& fresh) const {
     const std::int32_t s = stage_of_[at(fresh.node)];
     const RegionStage& stage = region_.stages[static_cast<std::size_t>(s)];
@@ -356,7 +358,7 @@ class Planner {
       std::vector<Lifetime> lifetimes;
       std::vector<std::int64_t*> targets;
       std::vector<NodeIndex> owners;
-      std::vector<std::pair<RegionValue*, std::size_t>> in_place;  // and the lifetime that it prolongs
+      std::vector<std::pair<RegionValue*, std::size_t>> in_place;  // and the lifetime that it extends
       std::vector<RegionValue*> values;
       for (RegionValue& value : region_.values) values.push_back(&value);
       std::ranges::stable_sort(values, {},
@@ -366,7 +368,7 @@ class Planner {
         if (is_float(graph_[value.node].dtype) != floats) continue;
         value.offset = -1;
         if (last_reader_[at(value.node)] < 0) continue;
-        // Odd, in vectors where there are some: neighbouring rows lie in different banks.
+        // Odd, counted in vectors if there are any: neighbouring rows then lie in different banks.
         value.stride = value.width == 1  ? 1
                        : region_.vectors ? ((value.width + 3) / 4 | 1) * 4
                                          : value.width | 1;
@@ -403,7 +405,8 @@ class Planner {
     return 4 * (region_.shared_floats + region_.shared_ints) <= options_.region_shared_bytes;
   }
 
-  // Whether all that reads the weights of networks beside each other reads, for one network, that network's.
+  // Whether every reader of the weights of parallel networks reads, for one network, only that network's
+  // weights.
   bool reads_own_network(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index) const {
     return std::ranges::all_of(consumers[at(index)], [&](NodeIndex consumer) {
       const GraphNode& node = graph_[consumer];
@@ -415,9 +418,9 @@ class Planner {
     });
   }
 
-  // Weights of products, those first that are read across their rows, as long as there is room: read once, in
-  // one go, and then in any direction. Not where more than one workgroup should have room on a
-  // multiprocessor.
+  // Loads weights of products into shared memory while there is room, first those that are read across their
+  // rows. They are then read from memory once, and in any direction from there. Skipped if more than one
+  // workgroup should fit on a multiprocessor.
   void load_weights() {
     if (region_.row_block > options_.region_load_rows ||
         region_.blocks * region_.groups > options_.region_groups)
@@ -459,7 +462,8 @@ class Planner {
     return {value.offset, value.offset + value.stride * value.height, is_float(graph_[value.node].dtype)};
   }
 
-  // A barrier where a stage reads what others wrote since the last one, or writes where others read or wrote.
+  // Adds a barrier if a stage reads what others wrote since the last barrier, or writes where others read or
+  // wrote.
   void place_barriers() {
     std::vector<Range> read, written;
     const auto meets = [](const std::vector<Range>& ranges, const Range& range) {
@@ -472,7 +476,7 @@ class Planner {
     };
     for (std::size_t s = 0; s < region_.stages.size(); ++s) {
       RegionStage& stage = region_.stages[s];
-      std::vector<Range> summed, reads, writes;  // summed: what goes into a product's sums
+      std::vector<Range> summed, reads, writes;  // summed: inputs of a product's sums
       for (const StageRead& entry : stage_reads_[s])
         if (const RegionValue* value = region_.find(entry.node); value && value->offset >= 0)
           (entry.by == stage.anchor ? summed : reads).push_back(range_of(*value));
@@ -504,7 +508,7 @@ class Planner {
   Task& task_;
   Region& region_;
   std::vector<std::int32_t> stage_of_, last_reader_;  // per node
-  std::set<NodeIndex> makes_room_;                    // values whose place a later one takes
+  std::set<NodeIndex> makes_room_;                    // values whose place a later value takes
   std::vector<std::vector<StageRead>> stage_reads_;   // per stage, of earlier stages
 };
 

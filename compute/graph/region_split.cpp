@@ -1,4 +1,4 @@
-// The split of a region's folds over rows.
+// Splits a region's folds over rows.
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace imprint::graph {
 namespace {
 
-// Writes the graph again with each fold over rows as partial results and their sum.
+// Rewrites the graph, with each fold over rows as partial results and their sum.
 class Splitter {
  public:
   Splitter(Graph& graph, FusionRequest& request, const RowRegions& found)
@@ -41,14 +41,14 @@ class Splitter {
     return static_cast<NodeIndex>(nodes_.size()) - 1;
   }
 
-  // node: the fold with its inputs renumbered.
+  // node: the fold with renumbered inputs.
   NodeIndex split_fold(NodeIndex index, GraphNode node) {
     const std::int32_t region_index = found_.region_of[at(index)];
     const RegionNodes& region = found_.regions[at(region_index)];
     const std::int32_t phase = found_.phase[at(index)];
     const Shape whole = node.shape;
     const Op combine = node.op == Op::matmul ? Op::reduce_sum : node.op;
-    std::vector<std::int64_t> last_axes{0};  // of the partial results, folded at the end
+    std::vector<std::int64_t> last_axes{0};  // of the partial results, folded last
     int group = -1;
     if (node.op == Op::matmul) {
       group = region.group_class >= 0 ? 0 : -1;
@@ -60,7 +60,7 @@ class Splitter {
       std::vector<std::int64_t> features;
       for (std::int64_t axis : node.ints)
         if (axis != row && axis != group_in) features.push_back(axis);
-      if (!features.empty()) {  // each row by itself first
+      if (!features.empty()) {  // folds each row by itself first
         GraphNode rows = node;
         rows.ints = features;
         rows.shape = nodes_[at(node.inputs[0])].shape;
@@ -92,7 +92,7 @@ class Splitter {
   const RowRegions& found_;
   RegionSplit split_;
   std::vector<GraphNode> nodes_;
-  std::vector<NodeIndex> new_index_;  // of each old node
+  std::vector<NodeIndex> new_index_;  // per old node
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Sums over values that are themselves sums of partial results or products, such as the squared norm of all
-// gradients: the workgroup that adds the partial results of some elements also leaves what those elements
-// contribute, and the sum of a whole chain of such sums is one short fold.
+// Handles sums over values that are themselves sums of partial results or products, such as the squared norm
+// of all gradients. The workgroup that adds the partial results of some elements also stores the contribution
+// of those elements. The sum of a whole chain of such sums is then one short fold.
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@
 namespace imprint::graph {
 namespace {
 
-constexpr std::size_t kMostTerms = 256;  // of one sum; the same term may come again
+constexpr std::size_t kMostTerms = 256;  // per sum; the same term may repeat
 
 class TailSplitter {
  public:
@@ -33,7 +33,7 @@ class TailSplitter {
   }
 
  private:
-  // For each node that is computed from one sum of partial results element by element, that sum.
+  // For each node computed element by element from one sum of partial results: that sum.
   void find_sources() {
     source_.assign(graph_.nodes.size(), -1);
     std::vector<std::uint8_t> wildcard(graph_.nodes.size(), 0);
@@ -138,7 +138,7 @@ class TailSplitter {
     request_.renumber(index);
   }
 
-  // What only the old sums asked for.
+  // Removes nodes that only the old sums used.
   void remove_dead() {
     std::vector<std::uint8_t> live(graph_.nodes.size(), 0);
     const auto mark = [&](NodeIndex node) {

@@ -31,13 +31,13 @@ class RowFinder {
   }
 
  private:
-  // A group while it grows. `waits_for`: the groups whose values reach it through values outside of them, and
-  // those that these wait for.
+  // A group while it grows. `waits_for`: the groups whose values reach it through values outside groups, and
+  // the groups that those wait for.
   struct Growing {
     RowGroup group;
     std::int32_t merged_into = -1;
     std::set<std::int32_t> waits_for;
-    bool is_used = false;  // a value as long as the rows depends on one of its folds
+    bool is_used = false;  // a value of the rows' length depends on one of its folds
   };
 
   std::int32_t find(std::int32_t group) const {
@@ -48,7 +48,7 @@ class RowFinder {
   Growing& growing(std::int32_t group) { return growing_[static_cast<std::size_t>(group)]; }
   const RowGroup& group(std::int32_t index) const { return growing_[static_cast<std::size_t>(index)].group; }
 
-  // The groups of the inputs, and those that reach the node through values outside of them.
+  // The groups of the inputs, and the groups that reach the node through values outside them.
   void visit(NodeIndex index) {
     std::set<std::int32_t> direct, behind;
     for (NodeIndex input : graph_[index].inputs) {
@@ -63,7 +63,7 @@ class RowFinder {
     behind_[at(index)].assign(behind.begin(), behind.end());
   }
 
-  // The group that the node becomes part of, of which those that its inputs are of become one; -1: none.
+  // Merges the groups of the node's inputs and returns the merged group, which the node joins; -1: none.
   std::int32_t join(NodeIndex index, const std::set<std::int32_t>& direct,
                     const std::set<std::int32_t>& behind) {
     if (split_.region_of[at(index)] >= 0 || graph_[index].blocks > 0 || graph_[index].is_snapshot) return -1;
@@ -124,7 +124,7 @@ class RowFinder {
     return shape;
   }
 
-  // ---- who waits for whom ----
+  // ---- dependencies between groups ----
 
   bool reaches(std::int32_t from, std::int32_t to) const {
     return std::ranges::any_of(growing_[static_cast<std::size_t>(from)].waits_for,
@@ -156,15 +156,16 @@ class RowFinder {
         growing_[i].waits_for.insert(growing(into).waits_for.begin(), growing(into).waits_for.end());
   }
 
-  // ---- what belongs to a group beside that ----
+  // ---- further members ----
 
-  // Folds that nothing as long as the rows waits for are no worse off by themselves.
+  // Drops groups without a value of the rows' length that depends on a fold: such folds do as well on their
+  // own.
   void drop_plain_folds() {
     for (std::int32_t& group : group_of_)
       if (group >= 0 && !growing(find(group)).is_used) group = -1;
   }
 
-  // What only the group asks for, element by element, is computed in it, once.
+  // A value that only the group reads, element by element, is computed in the group, once.
   void take_in_prologues() {
     for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
       if (group_of_[at(i)] >= 0 || graph_[i].kind() != OpKind::elementwise || split_.region_of[at(i)] >= 0 ||
@@ -200,9 +201,9 @@ class RowFinder {
   const RegionSplit& split_;
   const FusionOptions& options_;
   std::vector<std::vector<NodeIndex>> consumers_;
-  std::vector<std::int32_t> group_of_;  // as joined; find() gives the group of today
+  std::vector<std::int32_t> group_of_;  // at the time of joining; find() gives the current group
   std::vector<std::vector<std::int32_t>>
-      behind_;  // per node: groups that reach it through values outside of them
+      behind_;  // per node: groups that reach it through values outside them
   std::vector<Growing> growing_;
 };
 

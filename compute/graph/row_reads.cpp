@@ -16,7 +16,7 @@ std::int64_t elements_behind(const Shape& shape, int axis) {
   return count;
 }
 
-// Where the rows of a node lie in its input; kNone when a row needs more than one row there.
+// The axis of the input that holds the node's rows; kNone if a row needs more than one row there.
 int row_axis_of_input(const Graph& graph, NodeIndex index, std::size_t slot, int axis) {
   const GraphNode& node = graph[index];
   const Shape& from = graph[node.inputs[slot]].shape;

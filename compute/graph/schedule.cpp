@@ -47,8 +47,8 @@ std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_mat
   std::string values;
   for (NodeIndex member : stage.members) values += (values.empty() ? ": " : ", ") + node_text(graph, member);
   if (stage.members.empty() && stage.anchor >= 0) values = ": " + node_text(graph, stage.anchor);
-  return (stage.barrier_before && !on_matrix_units ? "barrier, " : "") + text +
-         values;  // there each subgroup has rows of its own
+  // No barrier text on matrix units: each subgroup has its own rows.
+  return (stage.barrier_before && !on_matrix_units ? "barrier, " : "") + text + values;
 }
 
 }  // namespace imprint::graph

@@ -3,9 +3,9 @@
 namespace imprint::graph {
 namespace {
 
-// The strides of `to`, whose elements are those of `from` in row-major order. Both shapes fall into runs of
-// axes with equal products; a run keeps its place in memory where its axes of `from` lie in one row, each as
-// long as the ones behind it reach.
+// Computes the strides of `to`, which has the elements of `from` in row-major order. Both shapes split into
+// runs of axes with equal products. A run keeps its place in memory if its axes of `from` are contiguous with
+// each other: each stride is the reach of the axes after it.
 bool reshape_strides(const Shape& from, const Shape& to, Strides& strides) {
   std::array<std::int64_t, Shape::kMaxRank> result{};
   int f = 0, t = 0;
@@ -20,8 +20,8 @@ bool reshape_strides(const Shape& from, const Shape& to, Strides& strides) {
       else
         return false;
     }
-    std::int64_t stride = 0,
-                 reach = 1;  // of the run's innermost axis, and from it to the next one that must follow
+    // stride: of the run's innermost axis. reach: from it to the next axis that must follow, in strides.
+    std::int64_t stride = 0, reach = 1;
     for (int axis = f_end - 1; axis >= f; --axis) {
       if (from[axis] == 1) continue;
       const std::int64_t own = strides.axis[static_cast<std::size_t>(axis)];

@@ -7,7 +7,7 @@
 namespace imprint::graph {
 namespace {
 
-// Those that leave nothing: row numbers that every writer has on the spot.
+// Drops tasks that store nothing: row numbers that every writer computes itself.
 void drop_idle_tasks(std::vector<Task>& tasks) {
   std::vector<std::int32_t> position(tasks.size(), -1);
   std::vector<Task> kept;
@@ -24,8 +24,8 @@ void drop_idle_tasks(std::vector<Task>& tasks) {
   tasks = std::move(kept);
 }
 
-// A region's dispatch has room for small maps alone: what else runs beside one and is not waited for yet runs
-// later, beside something else.
+// A region's dispatch has room only for small maps. Other tasks at its level that nothing waits for yet move
+// to a later level.
 void leave_regions_alone(std::vector<Task>& tasks) {
   std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
   for (const Task& task : tasks)

@@ -49,7 +49,7 @@ std::string signature(const Graph& graph, std::span<const NodeIndex> nodes) {
     const GraphNode& node = graph[index];
     hasher.number(node.op).number(node.blocks);
     add_type(node);
-    if (node.kind() != OpKind::generate)  // whose numbers tell streams apart
+    if (node.kind() != OpKind::generate)  // generators' ints only distinguish random streams
       for (std::int64_t number : node.ints) hasher.number(number);
     for (NodeIndex input : node.inputs) {
       const auto inside = std::ranges::lower_bound(nodes, input);

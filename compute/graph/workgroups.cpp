@@ -23,8 +23,8 @@ class Chooser {
                                       options_.map_invocations, 32, options_.most_invocations);
   }
 
-  // At least one. Folds of one level share a dispatch if as many invocations share each: that is one choice,
-  // in which the first of them is named for all.
+  // `folds` is not empty. Folds of one level share a dispatch if they use equal numbers of invocations. That
+  // is one choice, named after the first fold.
   void choose_folds(const std::vector<Task*>& folds) const {
     for (Task* task : folds) {
       task->invocations = options_.fold_invocations;
@@ -70,7 +70,7 @@ class Chooser {
            signature_down_to_memory(graph_, materialized_, nodes);
   }
 
-  // The usual number, or a neighbour of it.
+  // Chooses the usual number, or one up to four times smaller or larger.
   std::int32_t choose_power(Task& task, const std::string& kernel, const std::string& unit,
                             std::int32_t usual, std::int32_t least, std::int32_t most) const {
     std::vector<Variant> variants;
@@ -95,7 +95,7 @@ class Chooser {
 
 void choose_workgroups(const Graph& graph, const FusionOptions& options, Schedule& schedule) {
   const Chooser chooser(graph, options, schedule.materialized);
-  std::vector<Task*> folds;  // of one level, as tasks are in order of level
+  std::vector<Task*> folds;  // of one level; tasks are in order of level
   for (Task& task : schedule.tasks) {
     if (!folds.empty() && folds[0]->level != task.level) chooser.choose_folds(std::exchange(folds, {}));
     if (shares_folds(task.kind))

@@ -155,7 +155,7 @@ TEST_F(T1Table, BadPlansAreRefused) {
   const void* const first = merged.owner;
   EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged),
             IMP_ERROR_INVALID_ARGUMENT);
-  EXPECT_THAT(failure(), HasSubstr("filled already"));
+  EXPECT_THAT(failure(), HasSubstr("merged: found a filled one, expected an empty one"));
   EXPECT_EQ(merged.owner, first);
   table()->vulkan->merged_free(nullptr);
   table()->vulkan->merged_free(&merged);

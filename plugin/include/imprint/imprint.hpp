@@ -148,6 +148,15 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
   Outcome demonstrate(const imp_demonstration& demonstration) {
     return call(&imp_api::agent_demonstrate, &demonstration);
   }
+  Outcome demonstrate(const Demonstration& demonstration) {
+    if (demonstration.branches.size() > IMP_MAX_BRANCHES ||
+        demonstration.continuous.size() > IMP_MAX_CONTINUOUS)
+      return {
+          api_, IMP_ERROR_INVALID_ARGUMENT,
+          "agent_demonstrate: branches, continuous: found more than an action can have, expected "
+          "one for each branch and continuous action of the brain"};
+    return demonstrate(static_cast<imp_demonstration>(demonstration));
+  }
   Outcome reward(float reward) { return call(&imp_api::agent_reward, reward); }
   Outcome end_episode(EpisodeEnd end) {
     return call(&imp_api::agent_end_episode, static_cast<imp_episode_end>(end));

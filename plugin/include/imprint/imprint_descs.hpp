@@ -51,7 +51,7 @@ struct PpoOptions : imp_ppo_options {
 };
 struct NoLearner {};
 
-// A Vulkan struct that the host owns, or none. It must live until the call that uses it has returned.
+// A Vulkan struct of the host, or none. It must live until the call that uses it has returned.
 template <class T>
 class Borrowed {
  public:
