@@ -19,7 +19,8 @@ struct Hash128 {
   std::string hex() const;  // 32 lower-case digits
 };
 
-// Feeds bytes in order; equal sequences of feeds give equal digests whatever the machine's padding.
+// Hashes values in the order of their feeds. Equal sequences of feeds give equal digests, whatever the
+// machine's padding.
 class Hasher {
  public:
   Hasher& bytes(std::span<const std::byte> data);

@@ -1,5 +1,5 @@
 #pragma once
-// The border where a want of memory becomes an error: no exception crosses a public face.
+// Turns memory exceptions into errors. No exception crosses a public interface.
 
 #include <new>
 #include <stdexcept>
@@ -10,8 +10,8 @@
 
 namespace imprint {
 
-// What `work`, which returns a Result or a Status, returns; out_of_host_memory when it ran out of memory or
-// asked for more than there can be.
+// Returns the result of `work`, a function that returns a Result or a Status. Returns out_of_host_memory when
+// memory runs out or when `work` requests more than can exist.
 template <class Work>
 auto within_host_memory(const std::string& what, Work&& work) -> decltype(work()) {
   try {

@@ -51,10 +51,10 @@ void JobQueue::add(const void* owner, std::function<void()> job) {
     jobs_.push_back({owner, std::move(job)});
   }
   added_.notify_one();
-  finished_.notify_all();  // who waits may do it
+  finished_.notify_all();  // a waiting thread may run it
   if (!host_.submit) return;
-  // The host may come late, when the job was done by somebody else and everything is gone: what it is given
-  // lives until then.
+  // The host may call run after another thread ran the job and every owner is gone. The ticket keeps the
+  // queue alive until then.
   auto* ticket = new std::shared_ptr<JobQueue>(shared_from_this());
   host_.submit(
       host_.user,
@@ -79,7 +79,7 @@ void JobQueue::run_next(std::unique_lock<std::mutex>& lock) {
   running_.push_back({job.owner, number});
   lock.unlock();
   job.run();
-  job.run = nullptr;  // and what it holds, before its owner may go
+  job.run = nullptr;  // destroys its captures while the owner still exists
   lock.lock();
   running_.erase(std::ranges::find(running_, number, &Running::number));
   finished_.notify_all();
@@ -90,7 +90,7 @@ bool JobQueue::wait(const std::function<bool()>& done, std::uint64_t timeout_ns)
   const bool forever = timeout_ns == kForever;
   const Clock::time_point end =
       Clock::now() + std::chrono::nanoseconds(std::min<std::uint64_t>(timeout_ns, 1ull << 60));
-  // A job that waits for others keeps its thread at work: it may be the only one.
+  // A waiting job runs other jobs on its thread, which may be the queue's only one.
   const auto is_this = [](const std::thread& thread) {
     return thread.get_id() == std::this_thread::get_id();
   };

@@ -1,6 +1,6 @@
 #pragma once
-// Work that is no frame's, such as compiling and writing files. Whose threads do it is for the host to say:
-// ours, its own, or those that wait for it.
+// Runs work outside frames, such as compiling and writing files. The host chooses the threads: Imprint's, its
+// own, or the threads that wait for the work.
 
 #include <chrono>
 #include <condition_variable>
@@ -18,39 +18,39 @@
 
 namespace imprint {
 
-// The host's job system: submit hands run(data) over, which is to be called exactly once, on any thread, at
-// once or later. Called with no lock of ours held.
+// The host's job system. submit must arrange exactly one call of run(data), on any thread, during submit or
+// later. Imprint holds no lock while it calls submit.
 struct HostJobs {
   void (*submit)(void* user, void (*run)(void* data), void* data) = nullptr;
   void* user = nullptr;
 };
 
-// Thread-safe. Jobs begin in the order in which they were added, and throw nothing. With threads of its own
-// those do the work; without, the host's do, where it lends some, and whoever waits does what nobody has
-// begun: so nothing waits for a host whose workers are all busy, or wait themselves. A job that waits does
-// the same anywhere.
+// Thread-safe. Jobs start in the order of add() and throw nothing. The queue's own threads run them, if it
+// has any. Otherwise the host's threads run them, if it lends any, and a waiting thread runs jobs that have
+// not started. So nothing waits for a host whose workers are all busy or waiting themselves. A job that waits
+// runs other jobs in either case.
 class JobQueue : public std::enable_shared_from_this<JobQueue> {
  public:
   struct Options {
-    std::uint32_t threads = 1;  // ours; none with the host's
+    std::uint32_t threads = 1;  // Imprint's; none when the host runs jobs
     HostJobs host;
-    LogSink log;  // of the call
+    LogSink log;  // used only by create()
   };
   static constexpr std::uint64_t kForever = UINT64_MAX;
 
-  // Errors: out_of_host_memory (threads were asked for, and there are none to be had).
+  // Errors: out_of_host_memory (threads were requested and none could start).
   static Result<std::shared_ptr<JobQueue>> create(const Options& options);
-  ~JobQueue();  // nothing of anybody's waits or runs any more
+  ~JobQueue();  // no job may wait or run any more
   JobQueue(const JobQueue&) = delete;
   JobQueue& operator=(const JobQueue&) = delete;
 
   void add(const void* owner, std::function<void()> job);
-  bool run_one();  // on the calling thread; false when none waits
-  // Returns when done() is true, asked after each job and under the queue's lock, or when the time is over,
-  // but for a job begun on this thread. True: done.
+  bool run_one();  // on the calling thread; false when no job waits
+  // Returns true once done() is true, or false when the time is over. Calls done() under the queue's lock, at
+  // first and after each job. A job that started on this thread delays the timeout.
   bool wait(const std::function<bool()>& done, std::uint64_t timeout_ns = kForever);
-  void withdraw(const void* owner);  // forgets its jobs that nobody has begun, and waits for those that run
-  // Until the jobs that run now are done, whatever begins meanwhile, or the time is over.
+  void withdraw(const void* owner);  // removes the owner's waiting jobs, then waits for its running ones
+  // Waits for the jobs that run now, or until the time is over. Jobs that start meanwhile do not count.
   void stand_still(std::chrono::milliseconds timeout);
   std::size_t waiting() const;
 
@@ -62,7 +62,7 @@ class JobQueue : public std::enable_shared_from_this<JobQueue> {
 
   struct Running {
     const void* owner;
-    std::uint64_t number;  // of all that were begun
+    std::uint64_t number;  // among all jobs ever started, from 1
   };
 
   explicit JobQueue(const HostJobs& host) : host_(host) {}

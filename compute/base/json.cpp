@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Memory of the parts of a nlohmann::json, with the allocator's own part. While a vector grows, the old and
-// the new storage exist at once: three times its content.
+// Memory of the parts of a nlohmann::json, including the allocator's overhead. A growing vector holds its old
+// and new storage at once: three times its content.
 constexpr std::size_t kAllocation = 16;
 constexpr std::size_t kElementBytes = 3 * sizeof(Json);
 constexpr std::size_t kListBytes = sizeof(Json::array_t) + kAllocation;
@@ -26,7 +26,7 @@ std::size_t heap_bytes(const std::string& text) {
   return text.size() < sizeof(std::string) / 2 ? 0 : text.size() + 1 + kAllocation;
 }
 
-// Checks a text before a value is made of it. Each event returns whether to go on.
+// Checks a text before it becomes a value. Each event returns whether to continue.
 class Guard {
  public:
   explicit Guard(std::size_t text_bytes) : bytes_left_(kJsonBytesPerByte * text_bytes + kJsonBytes) {}
@@ -68,7 +68,7 @@ class Guard {
  private:
   struct Level {
     bool is_object;
-    std::size_t first_name;  // of the object, in names_
+    std::size_t first_name;  // index in names_ of the object's first name
   };
 
   bool refuse(std::string problem) {
@@ -81,7 +81,7 @@ class Guard {
     bytes_left_ -= bytes;
     return true;
   }
-  // An object's members are counted with their names.
+  // key() has already counted an object's members.
   bool value(std::size_t own_bytes) {
     return take(own_bytes + (levels_.empty() || levels_.back().is_object ? 0 : kElementBytes));
   }
@@ -94,7 +94,7 @@ class Guard {
 
   std::size_t bytes_left_;
   std::vector<Level> levels_;
-  std::vector<std::string> names_;  // of the open objects, innermost last
+  std::vector<std::string> names_;  // names in the open objects, innermost last
   std::string problem_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where Imprint's messages go: a function of the host's, or nowhere. Nothing is ever printed.
+// Imprint's messages go to a function of the host, or nowhere. Imprint prints nothing.
 
 #include <string_view>
 
@@ -7,7 +7,7 @@ namespace imprint {
 
 enum class LogLevel { debug = 0, info = 1, warning = 2, error = 3 };
 
-// A borrowed callback with its user pointer. Called from any thread, never while a lock of ours is held.
+// A borrowed callback with its user pointer. Called from any thread. Imprint holds no lock during the call.
 struct LogSink {
   void (*function)(void* user, LogLevel level, std::string_view message) = nullptr;
   void* user = nullptr;

@@ -18,7 +18,7 @@ T load_element(const std::byte* bytes, std::size_t index) {
   return value;
 }
 
-// IEEE 754 binary16, subnormals, infinities and NaN included.
+// IEEE 754 binary16, including subnormals, infinities and NaN.
 inline float float_from_half(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
   const std::uint32_t exponent = (bits >> 10) & 0x1Fu;
@@ -31,12 +31,12 @@ inline float float_from_half(std::uint16_t bits) {
   return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
 }
 
-// The upper half of a float32.
+// A bfloat16 is the upper half of a float32.
 inline float float_from_bfloat16(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-// To the nearest, of two as near the even one; what is too large is an infinity.
+// Rounds to nearest, ties to even. Values that are too large become infinity.
 inline std::uint16_t half_from_float(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000u);
@@ -44,7 +44,7 @@ inline std::uint16_t half_from_float(float value) {
   if (magnitude > 0x7F800000u) return sign | 0x7E00u;
   if (magnitude >= 0x477FF000u) return sign | 0x7C00u;            // 65520 and above
   if (magnitude < 0x38800000u) {                                  // below 2^-14: a multiple of 2^-24
-    const float scaled = std::bit_cast<float>(magnitude) + 0.5f;  // whose last bit is 2^-24
+    const float scaled = std::bit_cast<float>(magnitude) + 0.5f;  // the sum's last bit is 2^-24
     return sign | static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(scaled) - 0x3F000000u);
   }
   const std::uint32_t rounded = magnitude + 0xFFFu + ((magnitude >> 13) & 1u);

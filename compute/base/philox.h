@@ -1,7 +1,7 @@
 #pragma once
-// Philox4x32-10, the counter-based generator behind every random number: Salmon, Moraes, Dror, Shaw, Parallel
-// Random Numbers: As Easy as 1, 2, 3, SC 2011. Equal counter and key give equal words on every machine; there
-// is no state.
+// Philox4x32-10, the counter-based generator of every random number. It has no state: equal counter and key
+// give equal words on every machine. Source: Salmon, Moraes, Dror, Shaw, Parallel Random Numbers: As Easy as
+// 1, 2, 3, SC 2011.
 
 #include <array>
 #include <cstdint>
@@ -25,20 +25,21 @@ constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
   return counter;
 }
 
-// The upper 24 bits of a word as a multiple of 2^-24 in [0, 1): every such number is a float32.
+// The upper 24 bits of a word as a multiple of 2^-24 in [0, 1). float32 holds every such number exactly.
 constexpr double uniform_of(std::uint32_t word) { return static_cast<double>(word >> 8) * 0x1p-24; }
 
-// Element `index` of random_uniform with a stream and the generator {seed_low, seed_high, step, 0}: the
-// definition that kernels, host and tests share.
+// Element `index` of random_uniform for a stream and the generator {seed_low, seed_high, step, 0}. Kernels,
+// host and tests share this definition.
 constexpr double philox_uniform(std::uint32_t index, std::uint32_t stream, std::uint32_t step,
                                 std::uint32_t seed_low, std::uint32_t seed_high) {
   return uniform_of(philox({index, stream, step, 0}, {seed_low, seed_high})[0]);
 }
 
-// Where a random permutation of 0 .. count - 1 sends `position`: element `position` of line `line` of
-// random_permutation. Swap-or-not: Hoang, Morris, Rogaway, An Enciphering Scheme Based on a Card Shuffle,
-// 2012. In every round the positions are paired by a drawn sum, modulo count, and each pair is swapped or not
-// by a drawn bit, so it is a permutation for any count and each position is computed alone.
+// Maps `position` through a random permutation of 0 .. count - 1: element `position` of line `line` of
+// random_permutation.
+// Swap-or-not: each round pairs the positions by a drawn sum, modulo count, and swaps a pair if a drawn bit
+// is set. So it permutes any count and computes each position alone.
+// Source: Hoang, Morris, Rogaway, An Enciphering Scheme Based on a Card Shuffle, 2012.
 inline constexpr std::uint32_t kPermutationRounds = 24;
 
 constexpr std::uint32_t philox_permuted(std::uint32_t position, std::uint32_t count, std::uint32_t line,

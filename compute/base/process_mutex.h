@@ -1,7 +1,6 @@
 #pragma once
-// A mutex for the few objects that a process has one of: nothing to construct when a library is loaded and
-// nothing to destroy when it goes, with every compiler (std::mutex is not so everywhere). Held for moments
-// only.
+// A mutex for objects that exist once per process. Loading a library constructs nothing and unloading it
+// destroys nothing, with every compiler. std::mutex does not guarantee that. Hold it only for moments.
 
 #include <atomic>
 

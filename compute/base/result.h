@@ -1,5 +1,6 @@
 #pragma once
-// Values or errors. Every fallible function of Imprint returns a Result; nothing throws, aborts or prints.
+// A value or an error. Every fallible function of Imprint returns a Result. No function throws, aborts or
+// prints.
 
 #include <cassert>
 #include <cstdint>
@@ -10,24 +11,24 @@
 
 namespace imprint {
 
-// What went wrong, as a host can act on it. The plugin's imp_result codes map one to one onto these.
+// Error classes that a host can act on. The plugin's imp_result codes map one to one to these.
 enum class ErrorCode : std::int32_t {
   invalid_argument =
       1,               // a value outside its documented range, a null pointer, NaN where numbers are required
-  shape_mismatch = 2,  // operand shapes that do not fit together
-  dtype_mismatch = 3,  // operand element types that do not fit together
-  unsupported = 4,     // asked for something this build or device cannot do
+  shape_mismatch = 2,  // operand shapes do not fit together
+  dtype_mismatch = 3,  // operand element types do not fit together
+  unsupported = 4,     // this build or device cannot do it
   out_of_device_memory = 5,  // the memory cap or the device is exhausted
   out_of_host_memory = 6,
   device_lost = 7,
   not_ready = 8,        // the answer is still being computed; ask again later
   io = 9,               // the operating system refused a file
-  corrupt_file = 10,    // bytes that are damaged, truncated or of a foreign format
-  compile_failed = 11,  // a shader did not compile, and the text carries the log: a defect of ours, or of
-                        // GLSL that a game has given (nn::Environment)
+  corrupt_file = 10,    // bytes are damaged, truncated or in a foreign format
+  compile_failed = 11,  // a shader did not compile; the message carries the log. A defect of Imprint, or of
+                        // GLSL that a game supplied (nn::Environment)
   wrong_state = 12,     // calls in the wrong order
   not_found = 13,
-  internal = 14,  // a broken invariant of ours
+  internal = 14,  // a broken invariant of Imprint
 };
 
 // The snake_case name of a code, for messages.
@@ -116,7 +117,7 @@ inline Error make_error(ErrorCode code, std::string message) { return Error{code
     if (auto imprint_status = (expression); !imprint_status.ok()) return std::move(imprint_status).error(); \
   } while (false)
 
-// Evaluates a Result<T>; returns its error to the caller, or assigns the value to `target` (a declaration or
+// Evaluates a Result<T>. Returns its error to the caller, or assigns the value to `target` (a declaration or
 // an lvalue).
 #define IMPRINT_ASSIGN(target, expression) \
   IMPRINT_ASSIGN_INNER(IMPRINT_CONCAT(imprint_result_, __LINE__), target, expression)

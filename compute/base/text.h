@@ -1,5 +1,5 @@
 #pragma once
-// One string from its parts: text("batch: found ", found, ", expected 1 .. ", limit).
+// Joins parts into one string: text("batch: found ", found, ", expected 1 .. ", limit).
 
 #include <charconv>
 #include <concepts>
@@ -16,8 +16,8 @@ inline void append_text(std::string& out, char part) { out += part; }
 // A template, so that a pointer does not become a bool.
 void append_text(std::string& out, std::same_as<bool> auto part) { out += part ? "true" : "false"; }
 
-// Integers, and floating-point numbers in the fewest digits that read back as the same number. Independent of
-// the process's locale, which is the host's.
+// Writes floating-point numbers with the fewest digits that read back as the same number. Ignores the
+// process's locale, which belongs to the host.
 template <class Number>
 requires(std::is_arithmetic_v<Number> && !std::same_as<Number, char> &&
          !std::same_as<Number, bool>) void append_text(std::string& out, Number part) {
@@ -28,7 +28,7 @@ requires(std::is_arithmetic_v<Number> && !std::same_as<Number, char> &&
 
 }  // namespace detail
 
-// Strings, characters, booleans and numbers, one after the other.
+// Joins strings, characters, booleans and numbers in order.
 template <class... Parts>
 std::string text(const Parts&... parts) {
   std::string out;

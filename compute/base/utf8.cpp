@@ -6,7 +6,7 @@
 namespace imprint {
 namespace {
 
-// Bytes of the sequence that begins with these, or 0 for none.
+// Length of the first sequence, in bytes; 0 if it is malformed.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<std::uint8_t>(text[i]) : std::uint8_t{0};

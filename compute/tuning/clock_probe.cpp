@@ -16,14 +16,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kChain = 256;           // operations one after the other: some microseconds
-constexpr std::uint32_t kTimes = 32;  // so that a submission is more than its launch
-// Times differ by a tenth with the multiprocessor that a workgroup comes to, and the steps of a clock by a
-// half.
-constexpr double kRises = 0.85;   // of the first time of a step
-constexpr double kAsHigh = 1.25;  // of its least
+constexpr int kChain = 256;           // operations in sequence: a few microseconds
+constexpr std::uint32_t kTimes = 32;  // so that a submission takes longer than its launch
+// Times vary by a tenth between a GPU's multiprocessors, and by a half between the steps of a clock.
+constexpr double kRises = 0.85;   // relative to a step's first time: below this, the clock rose
+constexpr double kAsHigh = 1.25;  // relative to a step's least time: up to this, the clock is as high
 constexpr std::chrono::duration<double> kStep{
-    1.0};  // longer than a clock was seen to stand on one step (0.9 s, NVIDIA's driver 580)
+    1.0};  // longer than a clock was seen to stay on one step (0.9 s, NVIDIA driver 580)
 
 }  // namespace
 
@@ -33,7 +32,7 @@ Result<ClockProbe> ClockProbe::create(Runtime& runtime) {
   const vk::Device& device = static_cast<RuntimeImpl&>(runtime).device();
   if (vk::CapabilityProfile::of(device.capabilities(), device.options().schedule_as_gpu).processor)
     return probe;
-  // Of nothing that would have to be uploaded first.
+  // Starts from iota, so that nothing must be uploaded first.
   Tensor x = cast(iota({64}, 0), DType::float32) * (1.0 / 64);
   for (int i = 0; i < kChain; ++i) x = sin(x * 1.5 + 0.25);
   IMPRINT_ASSIGN(
@@ -51,7 +50,7 @@ void ClockWatch::resume(Time now) {
     if (*stand && asked_) (*stand)->since += now - *asked_;
 }
 
-// From the first time of a stand on: a clock that rises a little at a time has risen all the same.
+// Compares with the first time of a step: a clock that rises in small amounts also counts as rising.
 bool ClockWatch::rises(std::optional<Stand>& stand, double us, Time now) {
   if (!stand || us < stand->first_us * kRises) stand = Stand{us, us, now};
   stand->least_us = std::min(stand->least_us, us);
@@ -65,8 +64,8 @@ bool ClockWatch::is_up(double us, Time now) {
     return !rises(highest_, us, now);
   }
   if (rises(lower_, us, now)) return false;
-  highest_ = std::exchange(lower_, std::nullopt);  // it is held down: by its heat, by a limit of power, or by
-                                                   // others that compute there too
+  highest_ = std::exchange(lower_, std::nullopt);  // something holds the clock down: heat, a power limit or
+                                                   // other programs that compute there
   return true;
 }
 

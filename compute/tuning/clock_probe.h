@@ -1,8 +1,9 @@
 #pragma once
-// Whether a GPU's clock is up. It falls while little is to be done, as when kernels are compiled, and rises
-// in steps a good part of a second apart: what is measured on the way takes several times as long as in a
-// game that keeps the GPU busy. No Vulkan call tells the clock, but arithmetic of which each operation waits
-// for the one before takes a number of its cycles.
+// Lets a GPU's clock rise before measurements. The clock falls while the GPU has little work, as during
+// kernel compilation. It rises in steps, a good part of a second apart. On the way, kernels take several
+// times as long as in a game that keeps the GPU busy.
+// No Vulkan call reports the clock. The probe therefore times a chain of arithmetic. Each operation waits for
+// the one before, so the chain takes a fixed number of cycles.
 
 #include <chrono>
 #include <cstdint>
@@ -15,45 +16,45 @@
 
 namespace imprint::tuning {
 
-// What times of the same arithmetic tell: whether the clock stands as high as it has stood, or, where it
-// comes no higher any more, as high as it gets.
+// Judges the clock by times of the same arithmetic. The clock is up when it is as high as it ever was. If it
+// no longer gets there, it is up when it stops rising.
 class ClockWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  // Before the first time of several: what went by since the last one raised nothing.
+  // Call before each series of times. The pause since the last one does not count as time without a rise.
   void resume(Time now);
   bool is_up(double us, Time now);
 
  private:
-  // Where the clock stands, by the times of one step of it.
+  // One step of the clock, by the times measured on it.
   struct Stand {
     double first_us, least_us;
     Time since;
   };
   static bool rises(std::optional<Stand>& stand, double us, Time now);
 
-  std::optional<Stand> highest_, lower_;  // lower_: since it fell from there
-  std::optional<Time> asked_;             // last
+  std::optional<Stand> highest_, lower_;  // after a fall from highest_
+  std::optional<Time> asked_;             // the last is_up() call
 };
 
 class ClockProbe {
  public:
-  // Runs secondary command buffers one after the other, all of them so often in one submission, waits, and
-  // gives the microseconds of one time.
+  // Runs secondary command buffers in order, `times` times in one submission, and waits. Returns the
+  // microseconds of one repetition.
   using Run = std::function<Result<double>(std::span<const VkCommandBuffer> commands, std::uint32_t times)>;
 
-  // Compiles a small program. For a device that computes on a processor, whose clock is another matter, and
-  // in a library without a compiler there is none, and raise() does nothing.
+  // Compiles a small program. The probe is empty, and raise() does nothing, in two cases: the device computes
+  // on a CPU, whose clock behaves differently, or the library has no compiler.
   static Result<ClockProbe> create(Runtime& runtime);
 
-  // Returns when the clock is as high as it ever was in these calls, or rises no more, or `most` has passed.
-  // Keeps the GPU busy meanwhile. The first call stays for a while to see how high that is.
+  // Returns when the clock is as high as in any earlier call, stops rising, or `most` has passed. Keeps the
+  // GPU busy meanwhile. The first call takes longer, to find how high the clock rises.
   Status raise(const Run& run, std::chrono::duration<double> most);
 
  private:
   std::optional<Program> chain_;
   std::vector<VkCommandBuffer>
-      commands_;  // its kernel, behind a barrier; not the copy of its result, which goes at a pace of its own
+      commands_;  // the chain's kernel after a barrier; no copy of its result: its speed is another
   ClockWatch watch_;
 };
 

@@ -46,8 +46,8 @@ NodeRef on_variable(const Node& node, const std::shared_ptr<VariableState>& vari
   return copy;
 }
 
-// The same program beside the game's state: what it writes, and what the host holds, is replaced by zeros of
-// its own.
+// A copy of the program that leaves the game's state alone. Zeros replace the variables that it writes or
+// that the host holds.
 ProgramGraph beside_state(const ProgramGraph& source) {
   ProgramGraph scratch = source;
   scratch.slots = 1;
@@ -67,7 +67,7 @@ ProgramGraph beside_state(const ProgramGraph& source) {
 
 }  // namespace
 
-// A program that is being measured.
+// Measures one program.
 class Tuner::Subject {
  public:
   Subject(Tuner& tuner, RuntimeImpl& runtime, const ProgramGraph& source)
@@ -84,7 +84,7 @@ class Tuner::Subject {
       IMPRINT_CHECK(decide(decided, usual, is_changed));
       if (tuner_.is_over()) return {};
       if (!is_changed) continue;
-      usual = {};  // its memory goes first
+      usual = {};  // frees its memory before the next build
       IMPRINT_ASSIGN(usual, build(tuner_.table_));
     }
     return {};
@@ -111,7 +111,7 @@ class Tuner::Subject {
     return built;
   }
 
-  // The first that nobody has measured.
+  // The first choice without a measurement; null if there is none.
   const VariantChoice* next(const std::vector<VariantChoice>& choices) {
     const auto is_open = [&](const VariantChoice& choice) { return !tuner_.table_.contains(choice.kernel); };
     open_variants_ = 0;
@@ -123,8 +123,8 @@ class Tuner::Subject {
     return found == choices.end() ? nullptr : &*found;
   }
 
-  // Measures the variants of one kernel beside the one that the cost model takes, and writes the fastest into
-  // the table, unless time is over before all have been.
+  // Measures the variants of one kernel against the cost model's. Writes the fastest into the table, unless
+  // time runs out before all are measured.
   Status decide(const VariantChoice& choice, const Built& usual, bool& is_changed) {
     std::string fastest = choice.taken;
     double least = usual.us * (1 - tuner_.options_.least_gain);
@@ -147,7 +147,8 @@ class Tuner::Subject {
     return {};
   }
 
-  // Microseconds; what seems to take less than `worth` has to do so twice. Below 0: it cannot be made here.
+  // Microseconds; below 0: the variant cannot be built or run here. A time below `worth` must repeat in a
+  // second measurement.
   double try_variant(const std::string& kernel, const std::string& variant, const Built& usual,
                      double worth) {
     VariantTable trial = tuner_.table_;
@@ -168,7 +169,7 @@ class Tuner::Subject {
     return us;
   }
 
-  // False when the time is over, or whoever is told has had enough.
+  // False when time is over or the progress function asked to stop.
   bool tell(const VariantChoice& choice, const std::string& variant, double us, double usual_us) {
     if (us == 0 && tuner_.is_over()) return false;
     if (!tuner_.options_.progress) return true;

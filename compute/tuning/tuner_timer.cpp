@@ -17,12 +17,12 @@ using namespace tuning;
 namespace {
 
 constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
-constexpr double kWorthTimingUs = 200;  // shorter runs are timed several in a row
+constexpr double kWorthTimingUs = 200;  // shorter runs repeat within a submission
 constexpr double kMostInARow = 32;
-constexpr double kOnceIsEnoughUs = 200e3;                     // of a run
-constexpr double kMostRiseSeconds = 3;                        // of the clock
-constexpr double kShareOfFirst = 0.2, kShareOfOthers = 0.02;  // of all seconds: before the first time of a
-                                                              // program is taken, and before each variant's
+constexpr double kOnceIsEnoughUs = 200e3;                     // a run this long is timed only once
+constexpr double kMostRiseSeconds = 3;                        // per wait for the clock
+constexpr double kShareOfFirst = 0.2, kShareOfOthers = 0.02;  // of all seconds, for raising the clock: before
+                                                              // a program's first time, and each variant's
 
 std::uint32_t in_a_row(double us) {
   return static_cast<std::uint32_t>(
@@ -61,8 +61,8 @@ Result<std::unique_ptr<TuningTimer>> TuningTimer::create(RuntimeImpl& runtime, v
   return timer;
 }
 
-// What was submitted may still run, behind a recorded frame that the host has not called safe, say: what it
-// uses goes when it is done.
+// Submitted work may still run, for example after a recorded frame that the host has not yet called safe. Its
+// objects are destroyed when it completes.
 TuningTimer::~TuningTimer() {
   auto used = std::make_shared<std::pair<vk::Handle<VkCommandPool>, vk::Handle<VkQueryPool>>>(
       std::move(pool_), std::move(queries_));
@@ -86,7 +86,7 @@ Status TuningTimer::raise_clock(double share) {
 
 Result<double> TuningTimer::time(VkCommandBuffer usual, std::uint32_t runs) {
   IMPRINT_CHECK(upload());
-  IMPRINT_CHECK(run(usual, 1));  // pays for caches, and on a software device for the driver's own compiler
+  IMPRINT_CHECK(run(usual, 1));  // warms caches; on a software device, runs the driver's compiler
   IMPRINT_CHECK(raise_clock(kShareOfFirst));
   IMPRINT_ASSIGN(const double about, run(usual, 1));
   double best = std::numeric_limits<double>::max();
@@ -101,7 +101,7 @@ Result<double> TuningTimer::time(VkCommandBuffer usual, std::uint32_t runs) {
 Result<TuningTimer::Times> TuningTimer::compare(VkCommandBuffer usual, VkCommandBuffer other,
                                                 std::uint32_t runs) {
   IMPRINT_CHECK(upload());
-  IMPRINT_CHECK(run(other, 1));  // as above
+  IMPRINT_CHECK(run(other, 1));  // as in time()
   IMPRINT_CHECK(raise_clock(kShareOfOthers));
   IMPRINT_ASSIGN(const double others_about, run(other, 1));
   IMPRINT_ASSIGN(const double usual_about, run(usual, 1));

@@ -1,5 +1,5 @@
 #pragma once
-// GPU time of one run of a program, between timestamps.
+// Measures the GPU time of one run of a program with timestamps.
 
 #include <memory>
 #include <span>
@@ -14,28 +14,29 @@ namespace imprint::tuning {
 
 class TuningTimer {
  public:
-  // seconds: of measuring, all in all, of which it may take a share to let the clock rise. Errors:
-  // unsupported (no timestamps), out_of_*_memory.
+  // seconds: total measuring time, of which a share may go to raising the clock. Errors: unsupported (no
+  // timestamps), out_of_*_memory.
   static Result<std::unique_ptr<TuningTimer>> create(program::RuntimeImpl& runtime, vk::Queue& queue,
                                                      double seconds);
   ~TuningTimer();
 
-  // Microseconds of a run of secondary commands: the least of `runs` submissions, of several in a row each
-  // where one is short. Waits. The clock of a GPU falls while variants are compiled: it is let rise
-  // (clock_probe.h), and since it may not rise to the end, only what runs in turns is compared.
+  // Microseconds of one run of secondary commands: the least of `runs` submissions. A short run repeats
+  // several times per submission. Blocks.
+  // A GPU's clock falls while variants are compiled, so each call first lets it rise (clock_probe.h). It may
+  // not rise fully: compare only times of runs that alternate, from compare().
   struct Times {
     double usual = 0, other = 0;
   };
   Result<double> time(VkCommandBuffer usual, std::uint32_t runs);
   Result<Times> compare(VkCommandBuffer usual, VkCommandBuffer other, std::uint32_t runs);
-  std::uint64_t runs() const { return runs_; }  // submissions, without those that let the clock rise
+  std::uint64_t runs() const { return runs_; }  // submissions, except those that raise the clock
 
  private:
   TuningTimer(program::RuntimeImpl& runtime, vk::Queue& queue, ClockProbe probe, double seconds)
       : runtime_(runtime), queue_(queue), probe_(std::move(probe)), seconds_(seconds) {}
   Status upload();
-  Status raise_clock(double share);                                   // of all seconds, at most
-  Result<double> run(VkCommandBuffer commands, std::uint32_t times);  // microseconds of one time
+  Status raise_clock(double share);  // share: the most to spend, of all seconds
+  Result<double> run(VkCommandBuffer commands, std::uint32_t times);  // microseconds of one repetition
   Result<double> submit(std::span<const VkCommandBuffer> commands, std::uint32_t times);
 
   program::RuntimeImpl& runtime_;

@@ -8,11 +8,11 @@ namespace imprint {
 namespace {
 
 using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;  // members as they are written
+using OrderedJson = nlohmann::ordered_json;  // keeps members in writing order
 
 constexpr int kVersion = 1;
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
-constexpr std::size_t kMostNamed = 16;  // devices in an error
+constexpr std::size_t kMostNamed = 16;  // devices listed in an error
 
 Error damaged(const std::string& how) { return make_error(ErrorCode::corrupt_file, "tuning table: " + how); }
 
@@ -32,7 +32,7 @@ OrderedJson identity(const vk::Capabilities& device) {
           {"pipeline_cache_uuid", hex(device.pipeline_cache_uuid)}};
 }
 
-// Names are for people.
+// Ignores names, which are for people.
 bool is_of(const Json& given, const vk::Capabilities& device) {
   const OrderedJson own = identity(device);
   for (const char* key : {"vendor", "device", "driver_version", "pipeline_cache_uuid"})
@@ -76,7 +76,7 @@ Result<Json> parse(std::string_view content) {
   return std::move(json);
 }
 
-// In the order in which this library writes.
+// The table in the order in which this library writes members.
 OrderedJson ordered(const Json& table) {
   OrderedJson device;
   for (const char* key : {"name", "driver", "vendor", "device", "driver_version", "pipeline_cache_uuid"})
