@@ -24,11 +24,11 @@ using namespace tensor;
 
 namespace {
 
-// Which block each part of a program's memory lies in. Part 0 is the constants, then come the groups, the
-// other variables, and each that lies alone.
+// The block of each part of a program's memory. Order of parts: the constants (0), the groups, the other
+// variables, then each variable that lies alone.
 struct Parts {
   std::vector<std::int32_t> of_variable;  // by position in FusionRequest::variables
-  std::vector<std::int32_t> movable;      // parts that there are and that may share a block
+  std::vector<std::int32_t> movable;      // number of parts; parts that may share a block
   std::int32_t count = 0;
 };
 
@@ -52,7 +52,7 @@ Parts parts_of(const ProgramGraph& source, Baker::Groups groups, std::span<const
   return parts;
 }
 
-// Calls use(block of each movable part) for every way to share blocks: the partitions of the parts, as
+// Calls use(block of each movable part) for every way to share blocks: all partitions of the parts, as
 // restricted growth strings.
 Status each_partition(std::size_t count, std::vector<std::int32_t>& block,
                       const std::function<Status(const std::vector<std::int32_t>&)>& use) {
@@ -66,7 +66,7 @@ Status each_partition(std::size_t count, std::vector<std::int32_t>& block,
   return {};
 }
 
-// As Program::Impl::build, with places that are said instead of found.
+// Like Program::Impl::build, with given places instead of real ones.
 class Writer {
  public:
   Writer(const ProgramGraph& source, const vk::CapabilityProfile& profile, const VariantTable* variants)
@@ -110,7 +110,7 @@ class Writer {
   std::optional<Scheduled> fused_, plain_;
 };
 
-// In every way to share memory. variants: null for the cost model's.
+// For every way to share memory. variants: null for the cost model's.
 Status each_kernel(const ProgramGraph& source, const Parts& parts, const vk::CapabilityProfile& profile,
                    const VariantTable* variants, const std::function<void(vk::KernelSource&)>& use) {
   Writer writer(source, profile, variants);
@@ -121,7 +121,7 @@ Status each_kernel(const ProgramGraph& source, const Parts& parts, const vk::Cap
       return found == parts.movable.end() ? parts.count + part
                                           : shared[static_cast<std::size_t>(found - parts.movable.begin())];
     };
-    // The arena's is 0 in every program.
+    // The arena's buffer is 0 in every program.
     auto kernels = writer.kernels([&](const Schedule& schedule, const Place& place) {
       if (place.kind == PlaceKind::constant) return 1 + block_of(0);
       if (place.kind != PlaceKind::variable) return 0;

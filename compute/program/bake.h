@@ -35,10 +35,10 @@ class Baker {
 
   // Adds the kernels that Program::compile needs on a device of each profile. Kernels depend on which
   // variables share a block of memory. groups: variables placed together (Runtime::place_together); all
-  // others count as one group; external ones have buffers of their own. Whether groups and constants share
-  // blocks depends on the device, so every way is baked. apart: variables that yield (Runtime::place), each
-  // in a block of its own. At most kMaxGroups groups. Errors: those of Program::compile that do not depend on
-  // memory, with the profile's name.
+  // others count as one group; external ones have their own buffers. Whether groups and constants share
+  // blocks depends on the device, so Imprint bakes every combination. apart: variables that yield
+  // (Runtime::place), each in its own block. At most kMaxGroups groups. Errors: those of Program::compile
+  // that do not depend on memory, with the profile's name.
   using Groups = std::span<const std::vector<Variable>>;
   static constexpr std::size_t kMaxGroups = 4;
   Status add(const ProgramDescription& program, Groups groups = {}, std::span<const Variable> apart = {});

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes that the variables and programs of one CPU runtime hold, against a cap.
+// Counts the bytes that the variables and programs of one CPU runtime hold, up to a cap.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +18,7 @@ class CpuMemory {
  public:
   explicit CpuMemory(std::uint64_t cap_bytes) : cap_(cap_bytes) {}
 
-  // 0: no cap. What is held already stays, also beyond a lower cap.
+  // 0: no cap. A lower cap frees nothing that is already held.
   void set_cap(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     cap_ = bytes;
@@ -36,7 +36,7 @@ class CpuMemory {
   std::uint64_t cap_, held_ = 0;
 };
 
-// A share of a CpuMemory, given back on destruction.
+// A reservation of CpuMemory bytes; the destructor returns them.
 class CpuReservation {
  public:
   CpuReservation() = default;

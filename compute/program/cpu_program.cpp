@@ -119,7 +119,7 @@ void CpuProgram::bind(Part& part, std::uint32_t slot) {
 }
 
 Status CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) {
-  // Kernels of all turns, without the pieces in front and at the end.
+  // Kernels of all turns, without the first piece and the last.
   const std::uint32_t begin = first == 0 ? 0 : first - 1;
   const std::uint32_t end = std::min(first + count == 0 ? 0 : first + count - 1, stats.dispatches);
   std::uint32_t before = 0;

@@ -1,6 +1,6 @@
 #pragma once
-// A Program of the CPU: the kernels of one schedule, or of the parts of a sequence in turns, over the slots'
-// memory.
+// A Program on the CPU: runs the kernels of one schedule, or of a sequence's parts turn by turn, on the
+// slots' memory.
 
 #include <memory>
 #include <vector>
@@ -42,7 +42,7 @@ class CpuProgram : public Program::Body {
     std::unique_ptr<cpu::Executable> executable;
     CpuReservation intermediates;
     std::uint32_t repeat = 1;
-    std::vector<Port> inputs, outputs;  // offsets in the slot's inputs and outputs
+    std::vector<Port> inputs, outputs;  // offsets within the slot's inputs and outputs
     std::vector<std::byte*> input_memory, output_memory, variable_memory;
     std::uint32_t kernel_count() const { return static_cast<std::uint32_t>(executable->kernel_count()); }
   };

@@ -1,5 +1,5 @@
 #pragma once
-// The inside of the CPU's Runtime: variables in the process's memory.
+// Implementation of the CPU's Runtime. Variables lie in the process's memory.
 
 #include <cstddef>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace imprint::program {
 
-// A variable's memory. Programs keep it by the variable's state.
+// A variable's memory. A program holds the variable's state, which keeps this alive.
 class CpuVariable : public tensor::VariableStorage {
  public:
   CpuVariable(std::size_t bytes, CpuReservation reservation)

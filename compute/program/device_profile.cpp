@@ -30,19 +30,18 @@ FusionOptions program::fusion_options(const vk::CapabilityProfile& capabilities)
   options.region_shared_bytes = std::min(49152u, capabilities.max_shared_memory_bytes);
   options.most_invocations =
       static_cast<std::int32_t>(std::min(1024u, capabilities.max_workgroup_invocations));
-  options.fold_invocations =
-      capabilities.max_workgroup_invocations < 256 ? 64 : 256;  // more terms under way at once
+  options.fold_invocations = capabilities.max_workgroup_invocations < 256 ? 64 : 256;  // more terms in flight
   options.map_invocations = static_cast<std::int32_t>(std::min(128u, capabilities.max_workgroup_invocations));
   options.matrix_units = (capabilities.cooperative_matrix_nv || capabilities.cooperative_matrix_khr) &&
                          capabilities.vulkan_memory_model && capabilities.shader_float16 &&
                          capabilities.storage_16bit && capabilities.subgroup_size == 32 &&
                          capabilities.max_workgroup_invocations >= 256;
   options.matrix_tiles = options.matrix_units && capabilities.cooperative_matrix_khr;
-  options.matrix_workgroups =
-      options.matrix_tiles && capabilities.cooperative_matrix2_nv;  // written on top of the other's matrices
+  // These kernels also use the matrices of GL_KHR_cooperative_matrix.
+  options.matrix_workgroups = options.matrix_tiles && capabilities.cooperative_matrix2_nv;
   if (capabilities.processor) {
-    // Few cores, a cache where a GPU has shared memory, and every invocation of a workgroup saves its state
-    // at every barrier.
+    // A CPU device has few cores, and a cache where a GPU has shared memory. Every invocation of a workgroup
+    // saves its state at every barrier.
     options.group_fold_length = 192;
     options.column_fold_length = 4096;
     options.cheap_combination = 64;

@@ -1,6 +1,6 @@
 #pragma once
-// What the kind of a device decides: how fusion weighs its choices, and how kernels spread their work. Of a
-// profile alone, so that kernels can be written where the device is not.
+// Settings that depend on the kind of device: how fusion weighs its choices, and how kernels spread their
+// work. They use only a profile, so kernels can be generated without the device.
 
 #include <vector>
 
@@ -11,10 +11,10 @@
 
 namespace imprint::program {
 
-// What the programs of a device are written for: the device, as far as the compiler knows its extensions;
-// without a compiler, the profile of the kernel archive that it runs. Where a newer compiler made an archive
-// with extensions that the library's own does not know, the archive's profile goes first, and the other one
-// stands behind it for programs that were not baked.
+// Profiles to generate the device's programs for, best first. With a compiler: the device, limited to
+// extensions that the compiler knows. Without a compiler: the profile of the kernel archive in use. If a
+// newer compiler made the archive with extensions unknown to this compiler, the archive's profile comes
+// first. The device's profile follows for programs that were not baked.
 std::vector<vk::CapabilityProfile> profiles_of(const vk::Device& device);
 inline vk::CapabilityProfile profile_of(const vk::Device& device) { return profiles_of(device).front(); }
 

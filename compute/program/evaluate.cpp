@@ -12,7 +12,7 @@ using namespace tensor;
 
 namespace {
 
-constexpr std::size_t kMaxCached = 256;  // evaluated structures kept; past that the cache starts again
+constexpr std::size_t kMaxCached = 256;  // most cached structures; beyond that the cache starts empty
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Result<std::vector<HostTensor>> Session::evaluate(std::span<const Tensor> tensor
 }
 
 Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::span<const Tensor> tensors) {
-  // Constants become inputs, so that the key is the structure and new numbers run the old program.
+  // Constants become inputs: the key is then the structure alone, and new numbers run the cached program.
   ProgramGraph source;
   source.name = "evaluate";
   source.slots = 1;

@@ -17,7 +17,7 @@
 
 namespace imprint {
 
-// What a run writes to a variable, in place. All reads in the run see the content from before it.
+// A write that a run makes to a variable, in place. All reads in the run see the content from before it.
 struct Update {
   Variable target;
   Tensor value;
@@ -27,14 +27,14 @@ struct Update {
   // target = value; equal shape and dtype.
   static Update assign(Variable target, Tensor value);
   // target[rows[i], ...] = value[i, ...] for 0 <= rows[i] < target extent 0; other indices are skipped. rows:
-  // int32 [n]; value: [n, rest of target's shape]. Of equal rows any one wins.
+  // int32 [n]; value: [n, rest of target's shape]. If rows repeat, any one of them wins.
   static Update scatter_rows(Variable target, Tensor rows, Tensor value);
 };
 
-// mixed16: products read float16 where that is faster, and sum in float32. All else stays float32, weights
-// and gradients too (compute/graph/narrow_products.h). Products lose gradients below 6e-8, float16's
-// smallest, unless the loss is scaled (nn::LossScaler). The CPU and devices without 16-bit storage compute in
-// float32; the log says so.
+// mixed16: products read float16 where that is faster, and sum in float32. Everything else stays float32,
+// including weights and gradients (compute/graph/narrow_products.h). Products lose gradients below 6e-8,
+// float16's smallest, unless the loss is scaled (nn::LossScaler). The CPU and devices without 16-bit storage
+// compute in float32; the log says so.
 enum class Precision : std::uint8_t { float32, mixed16 };
 
 struct ProgramDescription {
@@ -87,7 +87,7 @@ class Program {
 
   const std::string& name() const;
   const ProgramStats& stats() const;
-  // The schedule in words: dispatches, kernels, shapes, bytes, operations, barriers.
+  // Describes the schedule in text: dispatches, kernels, shapes, bytes, operations, barriers.
   std::string explain() const;
   std::vector<ScheduleFigures> schedule() const;  // the same in figures; for a sequence, its parts in order
   std::vector<std::string> glsl() const;          // the generated source of each dispatch
@@ -110,7 +110,8 @@ class Program {
   std::uint32_t piece_count() const;
   // The first piece that writes a variable; piece_count() when none does.
   std::uint32_t first_state_write() const;
-  // The same, without the variables that a sequence owns. Pieces before it may run early: nobody sees them.
+  // The same, without the variables that a sequence owns. Pieces before it may run early: they have no
+  // visible effect.
   std::uint32_t first_shared_write() const;
   // The first piece whose effect is visible: first_shared_write(), or the last piece, which gives the outputs
   // to the host.

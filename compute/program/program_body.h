@@ -1,6 +1,6 @@
 #pragma once
-// What a Program forwards to: recorded commands for a device (program_impl.h), or kernels for the CPU
-// (cpu_program.h).
+// The implementation behind a Program: recorded commands for a device (program_impl.h), or kernels for the
+// CPU (cpu_program.h).
 
 #include <memory>
 #include <span>
@@ -28,10 +28,10 @@ class Program::Body {
   virtual std::string explain() const = 0;
   virtual std::vector<ScheduleFigures> schedule_figures() const = 0;
   virtual std::vector<std::string> glsl() const = 0;
-  // The memory of an existing slot's ports; null where it has none.
+  // The memory of an existing slot's ports; null if it has none.
   virtual std::byte* input_memory(std::uint32_t slot) = 0;
   virtual const std::byte* output_memory(std::uint32_t slot) const = 0;
-  // The first dispatch that writes a variable which `except` does not list; past the end without one.
+  // The first dispatch that writes a variable that `except` does not list; past the end if there is none.
   virtual std::uint32_t first_write(std::span<const Variable> except) const = 0;
   virtual std::span<const VkCommandBuffer> pieces(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual VkCommandBuffer head(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
@@ -40,9 +40,9 @@ class Program::Body {
   virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
   virtual Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
 
-  program::ProgramGraph source;  // of a sequence only its ports
+  program::ProgramGraph source;  // for a sequence: only its ports
   ProgramStats stats;
-  std::vector<Variable> own;  // of a sequence
+  std::vector<Variable> own;  // for a sequence
 };
 
 }  // namespace imprint

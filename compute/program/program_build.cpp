@@ -50,13 +50,13 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   std::unique_ptr<Impl> impl;
   const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
     impl = std::make_unique<Impl>(runtime);
-    impl->source = source;  // fusion renumbers the nodes of its own
+    impl->source = source;  // fusion renumbers its own copy
     built = impl->build(variants, profile);
     return built.ok();
   };
   for (const vk::CapabilityProfile& profile : profiles) {
-    // An archive beside a compiler that does not know all of its kernels was written for those that the cost
-    // model takes.
+    // An archive's profile that comes before the compiler's own has kernels for the cost model's variants
+    // only.
     std::shared_ptr<const VariantTable> variants;
     if (&profile == &profiles.back()) {
       if (const std::shared_ptr<VariantTuner> tuner = runtime.tuner(); tuner && source.fuse)
@@ -76,14 +76,13 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
         return impl;
       }
     }
-    // Of an archive's kernels, which may not have all; a text that the compiler does not know is an error of
-    // the compiler.
+    // An archive may lack kernels (not_found). Source that the compiler does not know gives compile_failed.
     if (built.error().code != ErrorCode::not_found && built.error().code != ErrorCode::compile_failed) break;
   }
   if (built.error().code != ErrorCode::unsupported || !source.fuse) return built.error();
 
-  // Joined work reads more memory blocks, or more tensors, than one kernel of this device can. Fusion does
-  // not know where things lie; taken one by one the operations fit, since none of them reads many.
+  // Fused work may read more memory blocks or tensors than one kernel of this device can. Fusion does not
+  // know where tensors lie. Unfused operations fit, because none reads many.
   auto plain = std::make_unique<Impl>(runtime);
   plain->source = std::move(source);
   plain->source.fuse = false;
@@ -144,7 +143,7 @@ Status Program::Impl::place_constants() {
     constant_offset[static_cast<std::size_t>(n)] = bytes.size();
     const std::vector<std::byte>& data = node.source->constant->bytes;
     bytes.insert(bytes.end(), data.begin(), data.end());
-    bytes.resize(aligned(bytes.size() + (data.empty() ? 1 : 0)));  // an empty constant still names a buffer
+    bytes.resize(aligned(bytes.size() + (data.empty() ? 1 : 0)));  // an empty constant still needs a buffer
   }
   if (bytes.empty()) return {};
   IMPRINT_ASSIGN(constants,
@@ -197,8 +196,8 @@ vk::Allocation Program::Impl::allocation_of(const Place& place) const {
   }
 }
 
-// Buffers are told apart by what they are for and not only by handle: so the text of a kernel does not depend
-// on where the pool put things.
+// Buffers are distinguished by purpose, not only by handle. A kernel's text then does not depend on where the
+// pool placed memory.
 std::int32_t Program::Impl::buffer_of(const Place& place) {
   const vk::Allocation allocation = allocation_of(place);
   const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
@@ -297,7 +296,7 @@ Status Program::Impl::make_tables() {
   }
   if (dispatches.empty()) return {};
   bytes.resize(*std::ranges::max_element(table_offset) +
-               vk::kTableBytes);  // the descriptor's range reaches this far from the last table too
+               vk::kTableBytes);  // the descriptor's range must fit after the last table too
   IMPRINT_ASSIGN(tables, runtime.device().memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::device));
   return runtime.upload(tables, bytes);
 }
@@ -308,9 +307,9 @@ void Program::Impl::count() {
   stats.dispatches = static_cast<std::uint32_t>(dispatches.size());
   vk::AccessTracker tracker;
   std::unordered_map<VkBuffer, std::uint32_t> name_of;
-  // Declared per whole binding: a dispatch binds whole blocks, and that is what a validation layer can check.
-  // Nothing is lost by it, since kernels that are independent share a dispatch; only when a level outgrows
-  // one do its dispatches wait for each other.
+  // Declares whole bindings: a dispatch binds whole blocks, and a validation layer checks those. This costs
+  // nothing, because independent kernels share a dispatch. Only if a level outgrows one dispatch do its
+  // dispatches wait for each other.
   const auto access = [&](const Place& place, bool write) {
     const vk::Allocation allocation = allocation_of(place);
     const std::uint32_t name =

@@ -1,4 +1,4 @@
-// A device's program as its Body: pieces, memory and commands.
+// A device's program as a Program::Body: pieces, memory and commands.
 
 #include "compute/base/text.h"
 #include "compute/program/program_impl.h"

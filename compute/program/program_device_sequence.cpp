@@ -1,4 +1,4 @@
-// A device's sequence: parts that run in turns, under the sequence's inputs, outputs and commands.
+// A device's sequence: parts run in turns; inputs, outputs and commands belong to the sequence.
 
 #include <algorithm>
 
@@ -35,7 +35,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   return impl;
 }
 
-// A part's first dispatch waits for whatever ran before it: the part before, or its own last turn.
+// A part's first dispatch waits for all earlier work: the previous part, or the part's own previous turn.
 Status Program::Impl::open_with_barrier() {
   if (dispatches.empty() || barrier_before[0]) return {};
   barrier_before[0] = 1;
@@ -68,7 +68,7 @@ Status Program::Impl::place_ports(const Impl& part) {
 void Program::Impl::add_up_parts() {
   for (const Part& part : parts) {
     const ProgramStats& one = part.impl->stats;
-    // A part's own transfers do not happen.
+    // A part makes no transfers of its own.
     const std::uint32_t transfers = part.impl->output_bytes > 0 ? part.impl->download_barrier + 1u : 0u;
     stats.dispatches += one.dispatches * part.repeat;
     stats.kernels += one.kernels * part.repeat;

@@ -58,7 +58,7 @@ Status check_update(const Update& update) {
   return {};
 }
 
-// The variables that the program writes.
+// Returns the variables that the program writes.
 Result<std::set<const VariableState*>> check_updates(const ProgramDescription& description) {
   std::set<const VariableState*> assigned, scattered;
   for (const Update& update : description.updates) {
@@ -74,7 +74,7 @@ Result<std::set<const VariableState*>> check_updates(const ProgramDescription& d
   return assigned;
 }
 
-// A copy of the content of a variable that the program overwrites, so that swaps work.
+// Copies the content of a variable that the program overwrites, so that swaps work.
 Tensor kept(const Tensor& tensor, const std::set<const VariableState*>& targets) {
   const Node* node = tensor.node().get();
   while (node->op == Op::reshape || node->op == Op::stop_gradient) node = node->inputs[0].get();
@@ -82,7 +82,7 @@ Tensor kept(const Tensor& tensor, const std::set<const VariableState*>& targets)
   return overwritten ? make(Op::cast, {tensor}, {.dtype = tensor.dtype()}) : tensor;
 }
 
-// Input ports. One that the graph does not read has node -1.
+// Adds input ports. An input that the graph does not read has node -1.
 Status add_inputs(const ProgramDescription& description, ProgramGraph& result) {
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < description.inputs.size(); ++i) {

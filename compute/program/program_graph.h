@@ -14,7 +14,7 @@
 
 namespace imprint::program {
 
-// Bytes: alignment of what a program keeps side by side in one allocation.
+// Alignment of the parts of one allocation, in bytes.
 inline constexpr std::uint64_t kAlignment = 256;
 inline std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -48,20 +48,20 @@ struct ProgramGraph {
 // Errors: those of the description (Program::compile).
 Result<ProgramGraph> build_program_graph(const ProgramDescription& description);
 
-// Where float16 and bfloat16 are not available. Errors: unsupported, with the reason, when the graph has
-// some.
+// For devices without float16 and bfloat16. Errors: unsupported, with the reason, if the graph has some.
 Status check_narrow_floats(const graph::Graph& graph, const std::string& program, std::string_view reason);
 
 // ---- parts of a sequence ----
 
-// Without slots, which the sequence has.
+// Without slots: the sequence has them.
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part);
 // The offset of the sequence's input with this port's name; a new input lies at `end`. Errors:
 // shape_mismatch.
 Result<std::uint64_t> input_offset(std::vector<Port>& inputs, const Port& port, std::uint64_t& end);
-// Adds the turns of a compiled part to `dispatches`. Errors: invalid_argument beyond kMaxSequenceDispatches.
+// Adds a compiled part's dispatches of all turns to `dispatches`. Errors: invalid_argument beyond
+// kMaxSequenceDispatches.
 Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches);
-// The error with the names of the sequence and the part.
+// Adds the names of the sequence and the part to the error.
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error);
 
 }  // namespace imprint::program

@@ -1,5 +1,5 @@
 #pragma once
-// The inside of a device's Program. build makes everything but commands, record makes the commands.
+// Implementation of a device's Program. build makes everything except commands; record makes the commands.
 
 #include <string>
 #include <vector>
@@ -11,9 +11,9 @@
 
 namespace imprint::program {
 
-// How the program is fused for a device of this profile.
+// Fusion options of the program for a device of this profile.
 graph::FusionOptions fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile);
-// What the program asks the pipeline store for, in the order of its dispatches.
+// The kernels to request from the pipeline store, in dispatch order.
 std::vector<vk::KernelSource> kernel_sources(const std::string& program,
                                              std::span<const kernels::DispatchSource> dispatches);
 
@@ -45,7 +45,7 @@ struct Program::Impl : Program::Body {
                                                const ProgramSequence& sequence);
 
   // ---- building ----
-  // variants: null for those of the cost model. profile: what kernels are written for.
+  // variants: null for the cost model's choices. profile: the device to generate kernels for.
   Status build(const VariantTable* variants, const vk::CapabilityProfile& profile);
   Status place_variables();
   Status place_constants();
@@ -60,14 +60,14 @@ struct Program::Impl : Program::Body {
   // ---- recording ----
   Status make_descriptor_sets();
   Status make_io();     // the arena and the slots
-  Status make_slots();  // what the host writes inputs into and reads outputs from
+  Status make_slots();  // memory where the host writes inputs and reads outputs
   Status record();
   void record_upload(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const;
   void record_download(VkCommandBuffer commands, std::uint32_t slot) const;
 
-  // ---- sequences: parts that run in turns, under inputs, outputs and commands of the sequence ----
-  Status open_with_barrier();  // of a part
+  // ---- sequences: parts run in turns; inputs, outputs and commands belong to the sequence ----
+  Status open_with_barrier();  // for a part
   Status place_ports(const Impl& part);
   void add_up_parts();
   Status record_sequence();
@@ -89,22 +89,22 @@ struct Program::Impl : Program::Body {
   std::vector<std::uint64_t> temporary_offset;    // per node, in the arena
   std::vector<std::uint64_t> constant_offset;     // per node, in `constants`
   std::vector<std::uint32_t> table_offset;        // per dispatch, bytes in `tables`
-  std::vector<std::vector<std::int32_t>> pushed;  // per dispatch, its table where that is push constants
+  std::vector<std::vector<std::int32_t>> pushed;  // per dispatch: its table, if it is push constants
   struct Buffer {
     VkBuffer buffer;
     std::uint64_t offset, size;
-  };                            // what descriptors bind
+  };                            // ranges that descriptors bind
   std::vector<Buffer> buffers;  // 0 is the arena's
 
   VkDescriptorPool descriptor_pool = VK_NULL_HANDLE;
-  std::vector<VkDescriptorSet> sets;  // per dispatch, shared where the buffers are the same
+  std::vector<VkDescriptorSet> sets;  // per dispatch; dispatches with equal buffers share one
 
   std::vector<Commands> upload_commands, download_commands, whole_commands;  // per slot
   std::vector<Commands> head_commands, tail_commands;                        // per slot, or none
   std::vector<Commands> dispatch_commands;
   std::vector<std::vector<VkCommandBuffer>> primary_pieces, secondary_pieces;  // per slot
 
-  // Of a sequence alone, which has no dispatches of its own.
+  // Only for a sequence, which has no dispatches of its own.
   struct Part {
     std::unique_ptr<Impl> impl;
     std::uint32_t repeat;

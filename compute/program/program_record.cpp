@@ -8,7 +8,7 @@ namespace imprint {
 using namespace kernels;
 using namespace program;
 
-// One set for each distinct list of buffers: offsets are in the table, so most dispatches share.
+// Makes one set per distinct list of buffers. Offsets are in the table, so most dispatches share a set.
 Status Program::Impl::make_descriptor_sets() {
   if (dispatches.empty()) return {};
   vk::Device& device = runtime.device();
@@ -75,8 +75,8 @@ void Program::Impl::record_upload(VkCommandBuffer commands, std::uint32_t slot) 
 void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const {
   const vk::Functions& functions = runtime.device().functions();
   if (barrier_before[dispatch]) {
-    // The first barrier waits for the upload as well, and the last one lets the download go on where it has
-    // none of its own; between them there is nothing but kernels.
+    // The first barrier also waits for the upload. The last one also lets the download start if it has no
+    // barrier of its own. Between them there are only kernels.
     constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
     const auto here = barrier_before.begin() + static_cast<std::ptrdiff_t>(dispatch);
     const bool first = std::find(barrier_before.begin(), here, 1) == here;
@@ -120,8 +120,8 @@ Status Program::Impl::record() {
     }));
     dispatch_commands.push_back(commands);
   }
-  // What runs in two frames: until it would show, and from there on. Each command buffer of a submission
-  // costs both processors.
+  // Commands of a run that takes two frames: before its first visible write, and from there on. Each command
+  // buffer of a submission costs both CPU and GPU time.
   const std::size_t commit = std::min<std::size_t>(first_write(own), dispatches.size());
   const auto record_some = [&](std::uint32_t slot, bool from_start, std::size_t begin, std::size_t end) {
     return runtime.record([&](VkCommandBuffer buffer) {

@@ -1,6 +1,6 @@
 #pragma once
 // Many steps in one submit: functions of tensors that run in order, each N times, as one program. Each step
-// reads the variables as the step before left them. A step that needs its number keeps a variable and
+// reads the variables as the previous step left them. A step that needs its number keeps a variable and
 // advances it, such as a counter that selects the minibatch. Nothing returns to the host before the end.
 //
 // A sequence is a Program like any other: inputs are uploaded once, the pieces are the dispatches of all
@@ -14,13 +14,13 @@
 
 namespace imprint {
 
-// Most dispatches (on the CPU: kernels) of all turns; a turn without any counts as one. A device records
-// each, several times per slot. Split seconds of work into several runs.
+// Maximum number of dispatches of all turns (on the CPU: kernels). A turn without any counts as one. A device
+// records each, several times per slot. Split seconds of work into several runs.
 inline constexpr std::uint32_t kMaxSequenceDispatches = 1u << 20;
 
 struct ProgramPart {
   ProgramDescription description;  // its name is for dumps; its slots are ignored
-  std::uint32_t repeat = 1;        // 0: left out
+  std::uint32_t repeat = 1;        // 0: the part does not run
 };
 
 struct ProgramSequence {

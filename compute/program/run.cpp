@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kTimeout = 120'000'000'000;  // nanoseconds; software devices are slow
 
-// What device memory holds of float values.
+// The device's representation of float values.
 std::vector<std::byte> float_bytes(std::span<const float> values, DType dtype) {
   std::vector<std::byte> bytes(values.size() * dtype_size(dtype));
   for (std::size_t i = 0; i < values.size(); ++i) {

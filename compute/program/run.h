@@ -29,7 +29,7 @@ struct HostTensor {
 class Session {
  public:
   Session(Runtime& runtime, vk::Queue& queue);
-  explicit Session(Runtime& cpu);  // of Runtime::create_on_cpu
+  explicit Session(Runtime& cpu);  // cpu: from Runtime::create_on_cpu
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -70,7 +70,8 @@ DeviceVariable::~DeviceVariable() {
   }
   link_->runtime->forget_uploads(allocation_);
   vk::Device& device = link_->runtime->device();
-  // Ours goes after the lock: with the last of them goes a buffer, and its memory to the host.
+  // Releases Imprint's handle after the lock: the last handle may destroy the buffer, and give its memory to
+  // the host.
   device.retire(device.last_ticket(), [keep = borrowed_->keep] {});
 }
 
@@ -100,7 +101,7 @@ RuntimeImpl::~RuntimeImpl() {
   }
   for (const Upload& upload : uploads_)
     if (upload.staging) device_.memory().free(upload.staging);
-  // What was retired frees into the pool, so the pool goes last of all, behind everything issued.
+  // Retired commands return to the command pool, so the pool is retired last, after everything issued.
   if (command_pool_ != VK_NULL_HANDLE)
     device_.retire(device_.last_ticket(), [&device = device_, pool = command_pool_] {
       device.functions().vkDestroyCommandPool(device.handle(), pool, device.allocation_callbacks());
@@ -150,7 +151,7 @@ Status RuntimeImpl::place_together(std::span<const Variable> variables) {
   }
   if (homeless.size() > 1) {
     const auto together = device_.memory().allocate_together(sizes, kTensorAlignment, vk::MemoryUse::device);
-    // Without so long a range each finds a place of its own, or says what it lacks.
+    // If no range is that long, each variable gets its own place, or an error that says what is missing.
     std::vector<std::shared_ptr<DeviceVariable>> homes;
     if (together)
       for (const vk::Allocation& allocation : *together)
@@ -163,7 +164,7 @@ Status RuntimeImpl::place_together(std::span<const Variable> variables) {
 
 Status RuntimeImpl::settle(VariableState& variable, std::shared_ptr<DeviceVariable> storage) {
   vk::Allocation whole = storage->allocation();
-  whole.size = (whole.size + 3) / 4 * 4;  // the pool hands out whole multiples of 16 bytes
+  whole.size = (whole.size + 3) / 4 * 4;  // the pool allocates whole multiples of 16 bytes
   if (variable.shape.element_count() > 0) IMPRINT_CHECK(upload(whole, variable.initial));
   variable.storage = std::move(storage);
   variable.initial = {};
@@ -231,8 +232,8 @@ Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::by
   if (bytes.size() > target.size)
     return make_error(ErrorCode::internal, "upload: " + std::to_string(bytes.size()) +
                                                " bytes for a place of " + std::to_string(target.size));
-  // Replay memories and moments start as zeros, many megabytes of them in a kennel: the device fills those by
-  // itself. (It fills whole words.)
+  // Replay memories and moments start as zeros: many megabytes for many agents. The device fills zeros by
+  // itself, in whole words.
   if (target.size % 4 == 0 && std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; }))
     return queue({}, target);
   IMPRINT_ASSIGN(const vk::Allocation staging,

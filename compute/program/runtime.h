@@ -1,6 +1,6 @@
 #pragma once
-// What the programs of one device share: storage of variables and constants, transfers between host and
-// state, and command pools. A Runtime never submits: it returns command buffers, and the owner of the queue
+// State that the programs of one device share: storage of variables and constants, transfers between host and
+// state, and command pools. A Runtime never submits. It returns command buffers, and the owner of the queue
 // (the engine bridge, or run.h) submits them in order.
 //
 // On the CPU, state lies in the process's memory, writes take effect at once, and programs run on the calling
@@ -24,7 +24,7 @@ namespace imprint {
 class Program;
 
 namespace program {
-class VariantTuner;  // compute/tuning/tuner.h is one
+class VariantTuner;  // compute/tuning/tuner.h implements it
 }
 namespace vk {
 class Device;
@@ -66,7 +66,7 @@ class StateReadback {
  public:
   virtual ~StateReadback() = default;  // only when its commands are complete or never ran
   virtual const Commands& commands() const = 0;
-  // Of the index-th variable; valid while this lives.
+  // Bytes of the index-th variable; valid while this lives.
   virtual std::span<const std::byte> bytes(std::size_t index) const = 0;
 };
 
@@ -92,14 +92,15 @@ class Runtime {
   // does this too. yields: displacing the variable frees its memory (vk::MemoryPool).
   virtual Status place(const Variable& variable, bool yields = false) = 0;
   // Puts several variables into one block of memory, if one block can hold them; none yields. Kernels depend
-  // on what shares a block: with a kernel archive, place together what was baked together.
+  // on which variables share a block. With a kernel archive, place together the variables that were baked
+  // together.
   virtual Status place_together(std::span<const Variable> variables) = 0;
   // Frees its memory and content after the newest ticket. Destroy its programs and readbacks first; compile
   // them again after placing and writing it. Errors: unsupported (external; on the CPU).
   virtual Status displace(const Variable& variable) = 0;
-  // Lets a variable of Variable::external live in the range, which its owner keeps. Writes that are pending
-  // when the last handle to the variable goes are dropped. Errors: invalid_argument (a variable that is not
-  // external or already has a place; a range that is null, misaligned, too long, or shorter than the
+  // Places a variable made by Variable::external in the range, which stays its owner's memory. If the last
+  // handle to the variable goes, its pending writes are dropped. Errors: invalid_argument (the variable is
+  // not external or already has a place; the range is null, misaligned, too long, or shorter than the
   // variable), unsupported (on the CPU).
   virtual Status place_in(const Variable& variable, const BufferRange& range) = 0;
   // Queues new content; bytes.size() must equal the variable's. Takes effect in call order when the pending
@@ -121,7 +122,7 @@ class Runtime {
                                                       bool yields = false) = 0;
 
   // ---- variants of kernels ----
-  // The variants that programs compiled from now on use; null, the initial value: the cost model's. No effect
+  // Sets the variants for programs compiled from now on; null, the initial value: the cost model's. No effect
   // on the CPU.
   virtual void set_variants(std::shared_ptr<const VariantTable> table) = 0;
   virtual std::shared_ptr<const VariantTable> variants() const = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// The inside of Runtime, for programs: staging uploads, command buffers, storage of variables.
+// Implementation of Runtime, for programs: staging uploads, command buffers, storage of variables.
 
 #include <atomic>
 #include <functional>
@@ -17,13 +17,13 @@ namespace imprint::program {
 
 class RuntimeImpl;
 
-// What outlives the runtime for the sake of variables that do: null once the runtime is gone.
+// Outlives the runtime, for variables that outlive it: `runtime` is null once the runtime is gone.
 struct RuntimeLink {
   std::mutex mutex;
   RuntimeImpl* runtime = nullptr;
 };
 
-// A variable's memory. Retired behind the newest ticket when the last handle to the variable goes.
+// A variable's memory. When the last handle to the variable goes, it is retired after the newest ticket.
 class DeviceVariable : public tensor::VariableStorage {
  public:
   DeviceVariable(std::shared_ptr<RuntimeLink> link, vk::Allocation allocation)
@@ -32,7 +32,7 @@ class DeviceVariable : public tensor::VariableStorage {
   ~DeviceVariable() override;
   const vk::Allocation& allocation() const { return allocation_; }
   const RuntimeLink* link() const { return link_.get(); }
-  const std::optional<BufferRange>& borrowed() const { return borrowed_; }  // none: the memory is ours
+  const std::optional<BufferRange>& borrowed() const { return borrowed_; }  // none: Imprint owns the memory
 
  private:
   std::shared_ptr<RuntimeLink> link_;
@@ -73,14 +73,14 @@ class RuntimeImpl : public Runtime {
   Status place(tensor::VariableState& variable, bool yields = false);
   Status settle(tensor::VariableState& variable,
                 std::shared_ptr<DeviceVariable> storage);  // with its initial content
-  // Queues bytes for a range of device memory; copied at once.
+  // Queues bytes for a range of device memory; copies them at once.
   Status upload(const vk::Allocation& target, std::span<const std::byte> bytes);
-  // Records the same commands at both levels, resubmittable while pending. `release` them when the GPU is
-  // done.
+  // Records the same commands at both levels; they may be resubmitted while pending. Call `release` when the
+  // GPU is done with them.
   Result<Commands> record(const std::function<void(VkCommandBuffer)>& body);
-  void release(const Commands& commands);  // at once
-  void retire(const Commands& commands);   // behind the newest ticket
-  // Frees memory behind the newest ticket; what was still to be uploaded there is forgotten.
+  void release(const Commands& commands);  // frees at once
+  void retire(const Commands& commands);   // frees after the newest ticket
+  // Frees memory after the newest ticket; drops uploads that were queued for it.
   void retire(const vk::Allocation& allocation);
   void forget_uploads(const vk::Allocation& target);
 
@@ -88,15 +88,16 @@ class RuntimeImpl : public Runtime {
   struct Upload {
     vk::Allocation staging, target;
   };  // without staging: zeros
-  // What one take_uploads gave. Owned by what frees it once the GPU is done.
+  // The result of one take_uploads. Its owner frees it once the GPU is done.
   struct Batch {
     std::vector<Upload> uploads;
     Commands commands;
-    std::atomic<bool> put_back{false};  // nothing to free here: it waits again
+    std::atomic<bool> put_back{false};  // nothing to free here: the uploads are queued again
   };
 
   Status queue(const vk::Allocation& staging, const vk::Allocation& target);
-  Result<vk::Allocation> write_target(const Variable& variable);  // placed; of as many bytes as it has
+  // the placed variable's range, with the variable's size
+  Result<vk::Allocation> write_target(const Variable& variable);
 
   vk::Device& device_;
   std::shared_ptr<RuntimeLink> link_ = std::make_shared<RuntimeLink>();

@@ -1,5 +1,5 @@
 #pragma once
-// The inside of Session.
+// Implementation of Session.
 
 #include <unordered_map>
 
@@ -26,8 +26,8 @@ struct Session::Impl {
 
   Runtime& runtime;
   vk::Queue* queue;  // null on the CPU
-  std::unordered_map<Hash128, Program, Hash128Hasher>
-      evaluated;  // by structure; constants are inputs of these programs
+  // By structure; constants are inputs of these programs.
+  std::unordered_map<Hash128, Program, Hash128Hasher> evaluated;
 };
 
 }  // namespace imprint

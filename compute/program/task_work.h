@@ -1,5 +1,5 @@
 #pragma once
-// What a task of a schedule does, in figures and in words.
+// Describes the work of a schedule's task, in figures and in text.
 
 #include <span>
 #include <string>

@@ -1,5 +1,5 @@
 #pragma once
-// How a runtime asks for measured variants, without knowing who measures them (compute/tuning).
+// How a runtime requests measured variants, without depending on compute/tuning, which measures them.
 
 namespace imprint {
 
