@@ -9,6 +9,7 @@
 
 #include "compute/graph/fusion_options.h"
 #include "compute/graph/graph.h"
+#include "compute/graph/schedule.h"
 #include "compute/graph/strides.h"
 
 namespace imprint::graph {

@@ -110,11 +110,11 @@ Result<VariantTable> read_tuning_tables(std::string_view content, const vk::Capa
     others += text(others.empty() ? "" : "; ", quote(table["device"]["name"].get_ref<const std::string&>()),
                    ", ", quote(table["device"]["driver"].get_ref<const std::string&>()));
   }
-  return make_error(ErrorCode::unsupported, "tuning table: it has nothing for " + device.device_name + ", " +
-                                                device.driver_name + ", but for " +
-                                                (others.empty() ? "nothing" : others) +
-                                                (other_count > kMostNamed ? " and more" : "") +
-                                                ": measure on this device and driver");
+  return make_error(
+      ErrorCode::unsupported,
+      text("tuning table: found tables for ", others.empty() ? "no device" : others,
+           other_count > kMostNamed ? " and more" : "", ", expected one for ", quote(device.device_name),
+           ", ", quote(device.driver_name), ". Measure on this device and driver with imprint tune."));
 }
 
 Result<std::string> write_tuning_tables(const VariantTable& table, const vk::Capabilities& device,

@@ -19,7 +19,7 @@ std::uint32_t copy_some(const From& from, To (&to)[count]) {
   return static_cast<std::uint32_t>(copied);
 }
 
-// Of agent_heuristic.
+// A list that agent_heuristic was given.
 Status check_list(const char* name, const void* list, std::uint32_t count, std::uint32_t expected) {
   if (count != expected)
     return refuse("agent_heuristic", text(name, ": found a count of ", count, ", expected ", expected));
@@ -37,9 +37,9 @@ imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agen
                       const auto [place, placed] = entry.agents.insert({found, seat});
                       if (!placed) {
                         found->agents().remove(seat);
-                        return make_error(ErrorCode::unsupported, "agent_create: this context has " +
-                                                                      std::to_string(kSlots) +
-                                                                      " agents, the most there can be");
+                        return make_error(ErrorCode::unsupported,
+                                          "agent_create: this context has " + std::to_string(kSlots) +
+                                              " agents, the most possible. Destroy one first.");
                       }
                       *agent = {pack_handle(
                           {HandleKind::agent, entry.slot, entry.generation, place.slot, place.generation})};
@@ -77,8 +77,9 @@ imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint
   return with_agent(agent, Tag::frame_or_create, "agent_set_mask",
                     [&](agent::Brain& brain, std::uint32_t seat) -> Status {
                       if (allowed && count == 0)
-                        return make_error(ErrorCode::invalid_argument,
-                                          "agent_set_mask: count is 0; pass null to allow all");
+                        return refuse("agent_set_mask",
+                                      "count: found 0, expected one flag for each option of all branches. "
+                                      "Pass null to allow all.");
                       return brain.agents().set_mask(seat, span_of(allowed, count));
                     });
 }

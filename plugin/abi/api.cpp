@@ -92,10 +92,12 @@ constexpr imp_api kApi = {
 
 extern "C" IMP_EXPORT imp_result IMP_CALL imp_get_api(uint32_t abi_version, const imp_api** api) {
   using namespace imprint::abi;
-  if (!api) return fail(IMP_ERROR_INVALID_ARGUMENT, "imp_get_api: api is null");
+  if (!api) return fail(IMP_ERROR_INVALID_ARGUMENT, "imp_get_api: api: found null, expected a pointer");
   if (abi_version != IMP_ABI_VERSION)
-    return fail(IMP_ERROR_UNSUPPORTED,
-                "imp_get_api: this library serves ABI version 1 only; use the header that came with it");
+    return fail(
+        IMP_ERROR_UNSUPPORTED,
+        "imp_get_api: abi_version: found another ABI version than this library's. Use the header that came "
+        "with the library.");
   *api = &kApi;
   return IMP_OK;
 }

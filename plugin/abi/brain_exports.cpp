@@ -13,7 +13,7 @@ Status publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, im
   if (!placed) {
     entry.world->remove_brain(made);
     return make_error(ErrorCode::unsupported, "brain_create: this context has " + std::to_string(kSlots) +
-                                                  " brains, the most there can be");
+                                                  " brains, the most possible. Destroy one first.");
   }
   *brain = {pack_handle({HandleKind::brain, entry.slot, entry.generation, place.slot, place.generation})};
   return {};
@@ -24,13 +24,14 @@ Status take_tensor(ContextEntry& entry, const char* call, const char* field, imp
   if (tensor.id == 0) return {};
   const agent::SharedTensor* found = find_context_of(tensor) == &entry ? find_tensor(entry, tensor) : nullptr;
   if (!found)
-    return make_error(ErrorCode::invalid_argument, std::string(call) + ": desc." + field +
-                                                       " is no tensor of this context, or a destroyed one");
+    return refuse(call, text("desc.", field,
+                             ": found a destroyed or foreign handle, expected a tensor of this "
+                             "context, or zero"));
   into = *found;
   return {};
 }
 
-// Of an imp_brain_desc or an imp_policy_desc.
+// Desc: imp_brain_desc or imp_policy_desc.
 template <class Desc>
 Result<agent::SharedTensors> take_tensors(ContextEntry& entry, const char* call, const Desc& given) {
   agent::SharedTensors shared;
@@ -127,7 +128,8 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
 
 imp_result IMP_CALL brain_set_learning(imp_brain brain, uint32_t enabled) {
   return with_brain(brain, Tag::frame_or_create, "brain_set_learning",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) {
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                      IMPRINT_CHECK(check_flag("brain_set_learning", "enabled", enabled));
                       return found->set_learning(enabled != 0);
                     });
 }

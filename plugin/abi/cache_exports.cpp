@@ -1,5 +1,5 @@
-// What a start knows from earlier ones: the driver's pipelines, and which variants of kernels are the
-// fastest.
+// Results of earlier runs that speed up the next start: the driver's pipelines and the fastest kernel
+// variants.
 
 #include <cstring>
 #include <span>
@@ -16,15 +16,13 @@ namespace {
 Status check_vulkan(const char* call, ContextEntry& entry) {
   if (entry.world->context().vulkan()) return {};
   return make_error(ErrorCode::unsupported,
-                    std::string(call) + ": the context is the processor's, which has no pipelines");
+                    text(call, ": found a context on the CPU, which has no pipelines. Skip this call."));
 }
 
-// The second of two calls, or with data null the first.
+// data null: gives the size. Else copies.
 Status hand_out(const char* call, std::span<const std::byte> found, void* data, size_t* size) {
   if (data && *size < found.size())
-    return make_error(ErrorCode::invalid_argument, std::string(call) + ": the buffer has " +
-                                                       std::to_string(*size) + " bytes; needed are " +
-                                                       std::to_string(found.size()));
+    return refuse(call, text("size: found ", *size, ", expected at least ", found.size(), " bytes"));
   *size = found.size();
   if (data) std::memcpy(data, found.data(), found.size());
   return {};

@@ -1,5 +1,5 @@
 #pragma once
-// What every export does first: find the handle, check the tag, hold off other calls, and stop exceptions.
+// What every export does first: finds the handle, checks the tag, keeps other calls out, stops exceptions.
 
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ inline imp_result stale(const char* call, const char* kind) {
               (std::string(call) + ": the " + kind + " handle is zero, destroyed or foreign").c_str());
 }
 
-// A call behind the gate: counted as the frame's when it is, and out again whatever happens in between.
+// A call that passed the gate, until its end. Its time counts as the frame's if it belongs to a frame.
 class GatePass {
  public:
   GatePass(ContextEntry& entry, Tag tag)
@@ -29,7 +29,7 @@ class GatePass {
     if (frame_) frame_->leave_frame_call();
     HostDevice& device = entry_.device;
     const bool lost = entry_.world->context().lost();
-    if (lost && !device.stood_still) {  // before anybody is told
+    if (lost && !device.stood_still) {  // before the host is told
       entry_.world->stop_device_work();
       device.stood_still = true;
     }
@@ -42,7 +42,7 @@ class GatePass {
 
   imp_result finish(const Status& status) {
     done_ = status.ok();
-    // A frame must end also when its submission failed for good; what the caller can mend may be tried again.
+    // After an error that the caller can correct, it may call again in this frame; after others it may not.
     if (tag_ == Tag::frame_submit && !done_)
       done_ =
           status.error().code != ErrorCode::invalid_argument && status.error().code != ErrorCode::unsupported;
@@ -58,20 +58,19 @@ class GatePass {
   bool done_ = false;
 };
 
-// Enters the context of `hold`, for a call by a handle of this kind: IMP_OK, or why it is not let in.
+// Enters the context of `hold`, for a handle of this kind. Returns IMP_OK, or the code of the refusal.
 inline imp_result enter(const ContextHold& hold, Tag tag, const char* call, const char* kind) {
   if (hold.busy())
-    return fail(
-        IMP_ERROR_WRONG_STATE,
-        (std::string(call) +
-         ": another call for this context is under way, on another thread or in a callback; calls of one "
-         "context must not overlap")
-            .c_str());
+    return fail(IMP_ERROR_WRONG_STATE,
+                (std::string(call) + ": another call of this context is under way, on another thread or "
+                                     "around this callback. Calls of one "
+                                     "context must not overlap.")
+                    .c_str());
   if (!hold.entry()) return stale(call, kind);
   return translate(hold.entry()->gate.enter(tag, call));
 }
 
-// What a function does once the device is lost.
+// Whether a function still works after a device loss.
 enum class AfterLoss : std::uint8_t { refuses, serves };
 
 // body: imp_result(GatePass&, ContextEntry&)
@@ -99,8 +98,7 @@ imp_result with_context(imp_context context, Tag tag, const char* call, Body&& b
                     [&](GatePass& pass, ContextEntry& entry) { return pass.finish(body(entry)); });
 }
 
-// find(entry, handle): what the handle names in its context, null when it is stale. body:
-// Status(ContextEntry&, what was found)
+// find(entry, handle): a pointer to the object, null for a stale handle. body: Status(ContextEntry&, object&)
 template <class Handle, class Find, class Body>
 imp_result with_found(Handle handle, const char* kind, Tag tag, const char* call, AfterLoss after,
                       const Find& find, Body&& body) noexcept {
@@ -138,8 +136,8 @@ imp_result with_tensor(imp_tensor tensor, Tag tag, const char* call, Body&& body
   return with_found(tensor, "tensor", tag, call, after, find_tensor, body);
 }
 
-// For [any] calls, which may meet anything else on another thread. body: Status(ContextEntry&), with the
-// registry held; short.
+// For [any] calls, which may overlap all others. Holds the registry, so body must be short.
+// body: Status(ContextEntry&)
 template <class Body>
 imp_result with_context_any(imp_context context, const char* call, Body&& body) noexcept {
   return guarded([&]() -> imp_result {

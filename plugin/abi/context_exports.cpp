@@ -16,11 +16,11 @@ namespace imprint::abi {
 namespace {
 
 Result<std::shared_ptr<const vk::KernelArchive>> to_kernels(const char* call, const imp_host& host) {
+  IMPRINT_CHECK(
+      check_array(call, "host.kernel_archive", host.kernel_archive, host.kernel_archive_size, SIZE_MAX));
   if (!host.kernel_archive && !host.kernel_archive_path) return std::shared_ptr<const vk::KernelArchive>();
   if (host.kernel_archive && host.kernel_archive_path)
-    return make_error(
-        ErrorCode::invalid_argument,
-        std::string(call) + ": host.kernel_archive and kernel_archive_path are both given; one is enough");
+    return refuse(call, "host.kernel_archive, kernel_archive_path: both given, expected one or none");
   if (host.kernel_archive)
     return vk::KernelArchive::parse(
         {static_cast<const std::byte*>(host.kernel_archive), host.kernel_archive_size});
@@ -56,7 +56,7 @@ Status take_memory(const char* call, const imp_vk_device_info& device, ContextEn
   return {};
 }
 
-// Not a fault: a context takes what lives on it along. But who counts wants to know.
+// A context destroys what lives on it, which is legal. The log tells a host that counts its objects.
 void name_what_is_left(ContextEntry& entry) {
   struct Kind {
     std::size_t count = 0;
@@ -76,8 +76,8 @@ void name_what_is_left(ContextEntry& entry) {
                                        " agents");
 }
 
-// In the place of the host's: on the same GPU where it serves, on any, or on the processor. Device memory of
-// the host's is of its own device.
+// A device instead of the host's: on the same GPU if that serves, else on any GPU, else the CPU. The host's
+// memory callbacks serve only the host's device.
 Result<std::unique_ptr<agent::AgentSystem>> open_own_device(const bridge::ContextDescription& description) {
   bridge::StandaloneOptions own;
   own.beside = &description.device;
@@ -87,7 +87,7 @@ Result<std::unique_ptr<agent::AgentSystem>> open_own_device(const bridge::Contex
   auto world = agent::AgentSystem::open(own);
   if (world) return world;
   own.options.log(LogLevel::warning,
-                  "no device of Imprint's own either, so the processor computes: " + world.error().message);
+                  "no device of Imprint's own either, so the CPU computes: " + world.error().message);
   return agent::AgentSystem::open_on_cpu(own.options, own.budget);
 }
 
@@ -109,31 +109,35 @@ Status check_record_state(std::uint32_t state) {
   };
   constexpr Refusal kRefusals[] = {
       {IMP_RECORD_IN_RENDER_PASS, ErrorCode::invalid_argument,
-       "is inside a render pass or dynamic rendering, where there is no compute: end it first"},
-      {IMP_RECORD_SECONDARY, ErrorCode::unsupported, "is secondary: give the primary one that it goes into"},
-      {IMP_RECORD_PROTECTED, ErrorCode::unsupported, "is protected: give one that is not"},
+       "found one inside a render pass or dynamic rendering, where compute is not allowed. End it first."},
+      {IMP_RECORD_SECONDARY, ErrorCode::unsupported,
+       "found a secondary one. Give the primary one that executes it."},
+      {IMP_RECORD_PROTECTED, ErrorCode::unsupported, "found a protected one. Give one that is not."},
       {IMP_RECORD_REUSED, ErrorCode::unsupported,
-       "would be submitted more than once, but each frame's work is another: record every frame anew"},
+       "found one that is submitted more than once, but each frame's work differs. Record again in every "
+       "frame."},
       {IMP_RECORD_OTHER_FAMILY, ErrorCode::unsupported,
-       "is of another queue family than the context was made for (imp_vk_queue::family)"},
+       "found one of another queue family, expected imp_vk_queue::family. Take it from a pool of that "
+       "family."},
   };
   std::uint32_t known = 0;
   for (const Refusal& refusal : kRefusals) {
     if (state & refusal.bit)
-      return make_error(refusal.code, std::string("frame_record: info.command_buffer ") + refusal.text);
+      return make_error(refusal.code, text("frame_record: info.command_buffer: ", refusal.text));
     known |= refusal.bit;
   }
   if ((state & ~known) == 0) return {};
-  return make_error(ErrorCode::invalid_argument, "frame_record: info.state is " + std::to_string(state) +
-                                                     ", which has bits that this library does not know");
+  return refuse("frame_record", text("info.state: found ", state, ", expected bits of imp_record_state"));
 }
 
 Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint32_t count,
                      std::vector<bridge::HostSemaphore>& semaphores) {
   constexpr std::uint32_t kMost = 1024;
   semaphores.clear();
-  IMPRINT_CHECK(check_array("frame_submit_with", name, given, count, kMost));
+  constexpr const char* call = "frame_submit_with";
+  IMPRINT_CHECK(check_array(call, name, given, count, kMost));
   for (std::uint32_t i = 0; i < count; ++i) {
+    IMPRINT_CHECK(check_flag(call, text(name, "[", i, "].timeline").c_str(), given[i].timeline));
     bridge::HostSemaphore semaphore;
     std::memcpy(&semaphore.semaphore, &given[i].semaphore, sizeof semaphore.semaphore);
     semaphore.timeline = given[i].timeline != 0;
@@ -196,13 +200,12 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
 imp_result IMP_CALL context_destroy(imp_context context) {
   return guarded([&]() -> imp_result {
     constexpr const char* call = "context_destroy";
-    const ContextHold hold(context);  // to the end: nothing may enter in between
+    const ContextHold hold(context);  // to the end: no other call may enter in between
     if (const imp_result refused = enter(hold, Tag::create, call, "context"); refused != IMP_OK)
       return refused;
     {
-      GatePass pass(
-          *hold.entry(),
-          Tag::create);  // the device may be found lost here, and the host is told while there is a context
+      // Closing may find the device lost. The pass tells the host while the context still exists.
+      GatePass pass(*hold.entry(), Tag::create);
       if (const imp_result closed = pass.finish(hold.entry()->world->close()); closed != IMP_OK)
         return closed;
     }
@@ -280,8 +283,8 @@ imp_result IMP_CALL context_notify_device_lost(imp_context context) {
   return with_context_any(context, "context_notify_device_lost", [&](ContextEntry& entry) -> Status {
     entry.device.told_lost = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
-    entry.world->context().stop_submitting();  // jobs are waited for by the first call that says it: not
-                                               // here, where other contexts wait for us
+    // This call holds the registry, so it does not wait for jobs. The next call that reports the loss does.
+    entry.world->context().stop_submitting();
     return {};
   });
 }
@@ -318,7 +321,7 @@ imp_result IMP_CALL frame_submit(imp_context context, uint32_t budget_us) {
 
 imp_result IMP_CALL frame_estimate(imp_context context, imp_estimate* estimate) {
   return with_context(context, Tag::frame_before, "frame_estimate", [&](ContextEntry& entry) -> Status {
-    IMPRINT_CHECK(check_filled_struct("frame_estimate", "frame_estimate", estimate));
+    IMPRINT_CHECK(check_filled_struct("frame_estimate", "estimate", estimate));
     IMPRINT_ASSIGN(const bridge::FrameEstimate found, entry.world->estimate());
     const auto whole_us = [](float us) { return static_cast<uint32_t>(std::min(std::ceil(us), 4e9f)); };
     fill_struct(estimate, [&](imp_estimate& filled) {

@@ -11,7 +11,7 @@ namespace {
 struct Registration {
   std::atomic<ContextEntry*> entry{nullptr};
   std::atomic<std::uint32_t> generation{0};
-  std::atomic<bool> held{false};  // here and not in the context, which who asks may find gone
+  std::atomic<bool> held{false};  // not in the context, which may be gone when a caller asks
 };
 
 struct Registry {
@@ -19,7 +19,7 @@ struct Registry {
   std::array<Registration, kContextSlots> slots;
 };
 
-// Nothing to construct when the library is loaded, nothing to destroy when it goes (R31).
+// Loading the library constructs nothing; unloading destroys nothing (R31).
 constinit Registry registry;
 static_assert(std::is_trivially_destructible_v<Registry>);
 
@@ -77,7 +77,7 @@ Result<imp_context> publish(std::unique_ptr<ContextEntry> entry) {
       ++spent;
       continue;
     }
-    // Held without an entry: one is being destroyed.
+    // Held without an entry: a context is being destroyed.
     if (slot.held.exchange(true, std::memory_order_acquire)) continue;
     entry->slot = i;
     entry->generation = generation + 1;
@@ -88,12 +88,12 @@ Result<imp_context> publish(std::unique_ptr<ContextEntry> entry) {
     return context;
   }
   if (spent == kContextSlots)
-    return make_error(ErrorCode::unsupported, "context_create: this process has had " +
-                                                  std::to_string(kContextSlots * kContextGenerations) +
-                                                  " contexts, the most there can be; keep one for longer");
+    return make_error(ErrorCode::unsupported,
+                      text("context_create: this process has created ", kContextSlots * kContextGenerations,
+                           " contexts, the most possible. Keep one for longer."));
   return make_error(ErrorCode::unsupported,
-                    "context_create: " + std::to_string(kContextSlots - spent) +
-                        " contexts are alive, the most there can be; destroy one first");
+                    text("context_create: ", kContextSlots - spent,
+                         " contexts are alive, the most possible. Destroy one first."));
 }
 
 std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry) {
@@ -121,7 +121,7 @@ ContextHold::ContextHold(const HandleParts& parts, HandleKind kind) : slot_(part
   if (parts.kind != kind || (kind == HandleKind::context && !names_context(parts)) || !find(parts)) return;
   Registration& slot = registry.slots[slot_];
   const bool mine = !slot.held.exchange(true, std::memory_order_acquire);
-  // Asked again: it may have gone in between, and another may have come in its place.
+  // Looked up again: the context may have been destroyed, and another may have taken the slot.
   ContextEntry* found = find(parts);
   if (mine)
     entry_ = found;

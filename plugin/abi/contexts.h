@@ -1,6 +1,5 @@
 #pragma once
-// The contexts of this process, by handle: the one process-wide object of the library. Constant-initialised,
-// trivially destroyed.
+// The contexts of this process, by handle. The registry is constant-initialised and trivially destroyed.
 
 #include <array>
 #include <atomic>
@@ -27,7 +26,7 @@ struct HostLog {
   LogSink sink();  // borrows this
 };
 
-// The host's functions round the device, reached from below.
+// Callbacks of the host about its device, for the rooms below.
 struct HostDevice {
   void (*lost)(void* user, const char* message) = nullptr;
   int32_t (*allocate)(void* user, const void* info, uint64_t* memory) = nullptr;
@@ -35,7 +34,7 @@ struct HostDevice {
   void* user = nullptr;         // of `lost`
   void* memory_user = nullptr;  // of `allocate` and `free`
   std::atomic<bool> told_lost{false};
-  std::atomic<bool> stood_still{false};  // since the loss: what had begun on the device has ended
+  std::atomic<bool> stood_still{false};  // after a loss: all work on the device has ended
 
   vk::DeviceMemoryCalls memory();  // borrows this
 };
@@ -47,42 +46,38 @@ struct AgentPlace {
 
 using EngineRemedies = std::array<std::string, bridge::kEngineCount>;
 
-// A context as the interface sees it.
+// A context with its handles.
 struct ContextEntry {
-  HostLog log;  // these before the world, which uses them to the end
+  HostLog log;  // up to `device`: before the world, which uses them until it is destroyed
   imp_vk_queue queue{};
   QueueClaim claim;
   HostDevice device;
-  std::vector<bridge::HostSemaphore> waits,
-      signals;  // of the submission being asked for; kept for their memory
+  std::vector<bridge::HostSemaphore> waits, signals;  // of frame_submit_with; kept to reuse their memory
   std::unique_ptr<agent::AgentSystem> world;
   Gate gate;
   HandleTable<std::shared_ptr<agent::Brain>> brains;
   HandleTable<AgentPlace> agents;
-  std::vector<EngineRemedies> remedies;  // [missing features], made when the first is read
+  std::vector<EngineRemedies> remedies;  // [missing features], made at the first query
   HandleTable<agent::SharedTensor> tensors;
   std::uint32_t slot = 0, generation = 0;  // filled by publish
 };
 
-// Guards the registry and every table of brains and agents against [any] calls: held while they are changed,
-// and for the whole of an [any] call.
+// Guards the registry and the handle tables: held during each change, and for the whole of an [any] call.
 ProcessMutex& registry_mutex();
 
-// Takes a slot. Errors: unsupported when kContextSlots contexts are alive, fewer where slots have had all
-// their kContextGenerations.
+// Takes a slot. Errors: unsupported when all kContextSlots are taken or spent.
 Result<imp_context> publish(std::unique_ptr<ContextEntry> entry);
-// Takes the entry out again, for who holds it; its handles are stale from here on.
+// Takes the entry out; its handles are stale from then on. The caller holds it.
 std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry);
 
-// Null for a stale or foreign handle. With the mutex held, or only to be compared: else it may be destroyed
-// meanwhile.
+// Null for a stale or foreign handle. Hold the mutex, or only compare the pointer: the entry may be destroyed
+// at any time.
 ContextEntry* find_context(imp_context context);
 ContextEntry* find_context_of(imp_brain brain);
 ContextEntry* find_context_of(imp_tensor tensor);
 
-// A call's hold on the context that a handle is of, or is of something in. While it lasts, no other call of
-// that context gets in, and none destroys it: a host that lets calls overlap, be it with the end of the
-// context, is told so.
+// A call's hold on the context of a handle. Meanwhile no other call enters that context or destroys it; an
+// overlapping call is refused.
 class ContextHold {
  public:
   explicit ContextHold(imp_context context);
@@ -93,10 +88,9 @@ class ContextHold {
   ContextHold(const ContextHold&) = delete;
   ContextHold& operator=(const ContextHold&) = delete;
 
-  ContextEntry* entry() const {
-    return entry_;
-  }  // null: the handle is stale or foreign, or another call holds its context
-  bool busy() const { return busy_; }  // the latter
+  // Null: the handle is stale or foreign, or the context is busy.
+  ContextEntry* entry() const { return entry_; }
+  bool busy() const { return busy_; }  // another call holds the context
 
  private:
   ContextHold(const HandleParts& parts, HandleKind kind);

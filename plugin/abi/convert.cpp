@@ -99,7 +99,7 @@ bridge::QueueAccess to_queue(imp_vk_queue& queue) {
 }  // namespace
 
 Status check_pointer(const char* call, const char* name, const void* pointer) {
-  return pointer ? Status{} : Status{refuse(call, text(name, " is null"))};
+  return pointer ? Status{} : Status{refuse(call, text(name, ": found null, expected a pointer"))};
 }
 
 Status check_array(const char* call, const char* name, const void* pointer, std::size_t count,
@@ -153,10 +153,11 @@ Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_dev
   IMPRINT_CHECK(check_array(call, "device.device_extensions", given.device_extensions,
                             given.device_extension_count, kMostExtensions));
   for (std::uint32_t i = 0; i < given.instance_extension_count; ++i)
-    IMPRINT_CHECK(
-        check_pointer(call, "an element of device.instance_extensions", given.instance_extensions[i]));
+    IMPRINT_CHECK(check_pointer(call, text("device.instance_extensions[", i, "]").c_str(),
+                                given.instance_extensions[i]));
   for (std::uint32_t i = 0; i < given.device_extension_count; ++i)
-    IMPRINT_CHECK(check_pointer(call, "an element of device.device_extensions", given.device_extensions[i]));
+    IMPRINT_CHECK(
+        check_pointer(call, text("device.device_extensions[", i, "]").c_str(), given.device_extensions[i]));
 
   bridge::ContextDescription description;
   vk::DeviceDescription& vulkan = description.device;

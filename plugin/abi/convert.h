@@ -1,6 +1,5 @@
 #pragma once
-// The interface's structs into ours. Everything that a host hands in is checked here or in the rooms below
-// before it is used.
+// Structs of the interface as those of the rooms below. Here or there, each input is checked before use.
 
 #include <cstring>
 #include <span>
@@ -16,12 +15,12 @@
 namespace imprint::abi {
 
 Status check_pointer(const char* call, const char* name, const void* pointer);
-// Of an array whose end nothing tells: that it is there, and no longer than anything that is meant.
+// Errors: invalid_argument for more than `most` elements, and for null with any. A wild count stops here.
 Status check_array(const char* call, const char* name, const void* pointer, std::size_t count,
                    std::size_t most);
 
-// The number behind an enumeration of the host's, which may be none of its values: reading it as such would
-// be undefined.
+// The number behind an enumeration from the host. It may be none of the enumerators, so reading it as one
+// would be undefined.
 template <class Enum>
 std::uint32_t number_of(const Enum& value) {
   static_assert(sizeof(Enum) == sizeof(std::uint32_t));
@@ -30,20 +29,20 @@ std::uint32_t number_of(const Enum& value) {
   return number;
 }
 
-// Errors: invalid_argument when the number lies above `last`.
+// Errors: invalid_argument for a number above `last`.
 template <class Enum>
 Status check_enum(const char* call, const char* name, const Enum& value, Enum last) {
   if (number_of(value) <= number_of(last)) return {};
   return refuse(call, text(name, ": found ", number_of(value), ", expected 0 to ", number_of(last)));
 }
 
-// Errors: invalid_argument for anything else than 0 and 1.
+// Errors: invalid_argument for a value above 1.
 Status check_flag(const char* call, const char* name, std::uint32_t value);
 
-// Limits as our options; null = defaults.
+// imp_limits in the terms of the rooms below. Null: defaults.
 struct Limits {
   bridge::Budget budget;
-  std::uint32_t worker_threads = 1;  // 0: no thread of ours at all
+  std::uint32_t worker_threads = 1;  // 0: Imprint starts no thread
   std::uint64_t memory_cap_bytes = 0;
   std::uint32_t shadow_period_frames = 0;
   std::uint32_t tuning_ms = 0;
@@ -51,10 +50,11 @@ struct Limits {
 };
 Result<Limits> to_limits(const char* call, const imp_limits* limits);
 
-// What the host lends; null = nothing.
+// Services of the host. Null: none.
 Result<imp_host> to_host(const char* call, const imp_host* host);
 
-// `given` was read. Its lists are borrowed; `queue` is filled, borrowed, and must outlive the context.
+// `given` came from read_struct. The result borrows its lists, and `queue`, which is filled here and must
+// outlive the context.
 Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_device_info& given,
                                               const imp_host& host, const Limits& limits,
                                               imp_vk_queue& queue);

@@ -5,7 +5,7 @@
 namespace imprint::abi {
 namespace {
 
-// Plain bytes: nothing runs when a thread ends, so that the library can be unloaded at any time.
+// Plain bytes: no code runs when a thread ends, so the library can be unloaded at any time.
 constinit thread_local char error_text[1024] = "";
 
 imp_result code_of(ErrorCode code) {
@@ -49,8 +49,7 @@ imp_result fail(imp_result code, const char* text) noexcept {
   return code;
 }
 
-// What was asked stands at the beginning, and what to do at the end: a name or path without end goes in
-// between.
+// The call stands at the beginning and the remedy at the end; an overlong name or path is in between.
 void shorten(const char* text, char* into, std::size_t room) noexcept {
   constexpr char kCut[] = " ... ";
   constexpr std::size_t kCutLength = sizeof kCut - 1;
@@ -59,9 +58,8 @@ void shorten(const char* text, char* into, std::size_t room) noexcept {
     std::memcpy(into, text, length + 1);
     return;
   }
-  const auto inside = [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
-  };  // of a character in UTF-8, behind its first byte
+  // A byte of a UTF-8 character after its first.
+  const auto inside = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; };
   std::size_t head = (room - 1 - kCutLength) / 2;
   std::size_t tail = length - (room - 1 - kCutLength - head);
   while (head > 0 && inside(text[head])) --head;

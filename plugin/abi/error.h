@@ -1,5 +1,5 @@
 #pragma once
-// The wall between C++ and C: results become codes and a text for the calling thread, exceptions stop here.
+// The border between C++ and C: results become codes and a text of the calling thread. Exceptions stop here.
 
 #include <cstddef>
 #include <exception>
@@ -11,10 +11,10 @@
 
 namespace imprint::abi {
 
-// Keeps the text of a failure for last_error on this thread, and gives its code.
+// Keeps the text for last_error on this thread and returns the code.
 imp_result fail(imp_result code, const char* text) noexcept;
 imp_result fail(const Error& error) noexcept;
-// `text` in at most `room` bytes, its end included: what is longer loses its middle. UTF-8 stays UTF-8.
+// Copies `text` into `room` bytes, NUL included. A longer text loses its middle; UTF-8 stays valid.
 void shorten(const char* text, char* into, std::size_t room) noexcept;
 inline imp_result translate(const Status& status) noexcept {
   return status.ok() ? static_cast<imp_result>(IMP_OK) : fail(status.error());

@@ -1,5 +1,5 @@
 #pragma once
-// The functions behind the tables, one file for each noun. Contracts: the headers in plugin/include/imprint.
+// The functions in the tables. Contracts: the headers in plugin/include/imprint.
 
 #include "plugin/include/imprint/imprint_tools.h"
 #include "plugin/include/imprint/imprint_vulkan.h"

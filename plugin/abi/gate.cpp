@@ -17,16 +17,16 @@ Status Gate::enter(Tag tag, const char* call) const {
   const char* fault = nullptr;
   if (tag == Tag::create || tag == Tag::frame_begin) {
     if (state != State::closed)
-      fault = tag == Tag::frame_begin ? "a frame is open; call frame_end first"
-                                      : "a frame is open; call it before frame_begin or after frame_end";
+      fault = tag == Tag::frame_begin ? "a frame is open. Call frame_end first."
+                                      : "a frame is open. Call it before frame_begin or after frame_end.";
   } else if (state == State::closed) {
-    if (tag != Tag::frame_or_create) fault = "no frame is open; call frame_begin first";
+    if (tag != Tag::frame_or_create) fault = "no frame is open. Call frame_begin first.";
   } else if (!own_thread) {
-    fault = "the open frame belongs to another thread; call it on the thread that called frame_begin";
+    fault = "the open frame belongs to another thread. Call it on the thread that called frame_begin.";
   } else if (state == State::submitted && (tag == Tag::frame_before || tag == Tag::frame_submit)) {
     fault =
-        "this frame's work is already submitted or recorded, which is done once a frame; call it in the next "
-        "frame, before that";
+        "this frame's work is already submitted or recorded. Call it in the next frame, before submit or "
+        "record.";
   }
   if (!fault) return {};
   return wrong(call, fault);

@@ -1,5 +1,5 @@
 #pragma once
-// Who may call what, when: the thread and state tags of imprint.h, checked at run time.
+// The thread and state tags of imprint.h, checked at run time.
 
 #include <cstdint>
 #include <thread>
@@ -10,7 +10,7 @@ namespace imprint::abi {
 
 enum class Tag : std::uint8_t {
   create,           // no frame is open
-  frame_or_create,  // no frame is open, or on the frame's thread
+  frame_or_create,  // no frame is open, or the frame's thread calls
   frame_begin,      // no frame is open; opens one
   frame,            // a frame is open, on its thread
   frame_before,     // the same, before submit / record
@@ -18,14 +18,14 @@ enum class Tag : std::uint8_t {
   frame_end         // a frame is open, on its thread; closes it
 };
 
-// One per context, whose calls come one at a time: ContextHold sees to that.
+// One per context. ContextHold lets only one call of a context in at a time.
 class Gate {
  public:
-  // Errors: wrong_state, naming the call, what was found and what to do. Without one, leave() is to follow.
+  // After success, call leave(). Errors: wrong_state, with the call, the state found and what to do.
   Status enter(Tag tag, const char* call) const;
-  // `done`: the call succeeded, so that the state that its tag leads to is reached.
+  // done: the call succeeded, and the gate moves to the state that `tag` leads to.
   void leave(Tag tag, bool done);
-  // Of the call that entered: whether it is the frame's.
+  // Whether the call that entered belongs to a frame.
   bool in_frame(Tag tag) const { return tag == Tag::frame_begin || state_ != State::closed; }
 
  private:

@@ -1,12 +1,12 @@
 #pragma once
-// Handles are values: kind, slot and generation, so that a stale or foreign one is recognised without
-// touching memory that it no longer names.
+// Handles are values of kind, slot and generation. A stale or foreign one is recognised without touching
+// freed memory.
 //
 //   bits 60-63 kind | 54-59 context slot | 40-53 context generation | 20-39 slot in the context | 0-19
 //   generation of that slot
 //
-// Generations begin at 1: a handle of zero is never valid. They never wrap: a slot that has had its last one
-// is not taken again, so that no stale handle, however old, names what came later.
+// Generations begin at 1, so a handle of zero is never valid. They never wrap: a slot with a spent generation
+// is not used again, so a stale handle never names a later object.
 
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ constexpr HandleParts unpack_handle(std::uint64_t id) {
           static_cast<std::uint32_t>(id & 0xFFFFF)};
 }
 
-// Values in slots that keep their place. Not synchronised.
+// Values in slots that keep their index. Not synchronised.
 template <class T>
 class HandleTable {
  public:
@@ -50,7 +50,7 @@ class HandleTable {
     std::uint32_t slot = 0, generation = 0;
   };
 
-  // False in .second when all kSlots are taken or have had all their generations.
+  // .second is false when all kSlots are taken or spent.
   std::pair<Place, bool> insert(T value) {
     std::uint32_t slot;
     if (!free_.empty()) {
@@ -74,7 +74,7 @@ class HandleTable {
     return &slots_[slot].value;
   }
 
-  // What was there, to go where the caller wants it to.
+  // Empties a live slot and returns its value.
   T take(std::uint32_t slot) {
     slots_[slot].live = false;
     if (slots_[slot].generation < kGenerations) free_.push_back(slot);

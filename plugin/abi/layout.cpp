@@ -1,4 +1,4 @@
-// Sizes and offsets of what crosses the interface. A change breaks shipped games, so it must be a decision.
+// Sizes and offsets of the interface's structs. A change breaks shipped games, so it must be a decision.
 
 #include <cstddef>
 

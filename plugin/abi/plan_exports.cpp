@@ -1,4 +1,4 @@
-// What a host asks before it makes its device.
+// Questions of a host before it makes its device.
 
 #include <algorithm>
 #include <cstring>
@@ -27,7 +27,7 @@ void put(char (&field)[size], const std::string& text) {
   field[length] = '\0';
 }
 
-// How many of the plan's requirements of one kind there are, and where there is a place for them, those.
+// Gives the count of the plan's requirements of one kind. Fills `list` with them unless it is null.
 // put_one(into, one)
 template <class Into, class One, class PutOne>
 imp_result list_of_plan(const char* call, const imp_vk_plan* plan, uint32_t* count, Into* list,
@@ -40,9 +40,7 @@ imp_result list_of_plan(const char* call, const imp_vk_plan* plan, uint32_t* cou
       IMPRINT_ASSIGN(const bridge::Requirements found, bridge::query_requirements(checked));
       const std::vector<One>& there = found.*kind;
       if (list && *count < there.size())
-        return make_error(ErrorCode::invalid_argument, std::string(call) + ": there is room for " +
-                                                           std::to_string(*count) + " " + what +
-                                                           "; there are " + std::to_string(there.size()));
+        return refuse(call, text("count: found ", *count, ", expected room for ", there.size(), " ", what));
       for (std::size_t i = 0; list && i < there.size(); ++i) put_one(list[i], there[i]);
       *count = static_cast<std::uint32_t>(there.size());
       return {};
@@ -77,14 +75,15 @@ imp_result IMP_CALL plan_merge_device_create_info(const imp_vk_plan* plan, const
       IMPRINT_CHECK(check_pointer(call, "create_info", create_info));
       IMPRINT_CHECK(check_filled_struct(call, "merged", merged));
       if (merged->owner)
-        return refuse(call,
-                      "merged is filled already: give it to merged_free first, or make another with "
-                      "imp_vk_merged_init");
+        return refuse(
+            call,
+            "merged: found a filled one, expected an empty one. Pass it to merged_free first, or make "
+            "another with imp_vk_merged_init.");
       IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
       const auto& host = *static_cast<const VkDeviceCreateInfo*>(create_info);
       if (host.sType != VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO)
-        return make_error(ErrorCode::invalid_argument,
-                          std::string(call) + ": create_info is not a VkDeviceCreateInfo: set its sType");
+        return refuse(call, text("create_info.sType: found ", static_cast<std::int32_t>(host.sType),
+                                 ", expected VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO"));
       IMPRINT_ASSIGN(std::unique_ptr<bridge::MergedDevice> made, bridge::MergedDevice::make(checked, host));
       fill_struct(merged, [&](imp_vk_merged& filled) {
         filled.create_info = &made->create_info();
@@ -93,7 +92,7 @@ imp_result IMP_CALL plan_merge_device_create_info(const imp_vk_plan* plan, const
         filled.device_extensions = made->extensions().data();
         filled.owner = made.get();
       });
-      (void)made.release();  // merged_free's
+      (void)made.release();  // merged_free deletes it
       return {};
     }());
   });

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "compute/base/process_mutex.h"
+#include "compute/base/text.h"
 #include "plugin/abi/handles.h"
 
 namespace imprint::abi {
@@ -20,8 +21,7 @@ struct ClaimedQueue {
 
 namespace {
 
-// Like the registry of contexts: nothing to construct when the library is loaded, nothing to destroy when it
-// goes (R31).
+// Like the registry of contexts: loading the library constructs nothing, unloading destroys nothing (R31).
 struct Claims {
   ProcessMutex mutex;
   std::array<ClaimedQueue, kContextSlots> queues;
@@ -30,11 +30,11 @@ constinit Claims claims;
 static_assert(std::is_trivially_destructible_v<Claims>);
 
 const char* way_of(const bridge::QueueAccess& access) {
-  if (access.exclusive) return "exclusive";
-  if (access.lock) return "lock and unlock";
-  if (access.submit) return "submit";
-  if (access.run) return "run_on_queue";
-  return access.internally_synchronized ? "internally_synchronized" : "single_thread";
+  if (access.exclusive) return "IMP_QUEUE_EXCLUSIVE";
+  if (access.lock) return "IMP_QUEUE_LOCK";
+  if (access.submit) return "IMP_QUEUE_SUBMIT_CALLBACK";
+  if (access.run) return "IMP_QUEUE_RUN_ON_QUEUE";
+  return access.internally_synchronized ? "IMP_QUEUE_INTERNALLY_SYNCHRONIZED" : "IMP_QUEUE_SINGLE_THREAD";
 }
 
 }  // namespace
@@ -53,12 +53,13 @@ Result<QueueClaim> QueueClaim::take(bridge::QueueAccess& access) {
       claims.queues, [&](const ClaimedQueue& one) { return one.contexts > 0 && one.queue == access.queue; });
   if (found == claims.queues.end()) found = std::ranges::find(claims.queues, 0u, &ClaimedQueue::contexts);
   if (found == claims.queues.end())
-    return make_error(ErrorCode::unsupported, "queue access: too many queues are in use");
+    return make_error(ErrorCode::unsupported,
+                      text("context_create: device.queue.queue: found ", kContextSlots,
+                           " queues in use, the most of a process. Destroy a context first."));
   if (found->contexts > 0 && found->way != std::string_view(way)) {
-    return make_error(ErrorCode::invalid_argument,
-                      std::string("queue access: another context submits to this queue by ") + found->way +
-                          ", this one would by " + way +
-                          ": give both the same way, for neither can keep the other out");
+    return make_error(ErrorCode::invalid_argument, text("context_create: device.queue.access: found ", way,
+                                                        ", but another context shares this queue by ",
+                                                        found->way, ". Give both the same access."));
   }
   if (found->contexts++ == 0) {
     found->queue = access.queue;

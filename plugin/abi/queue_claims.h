@@ -1,7 +1,6 @@
 #pragma once
-// Which queues the contexts of this process submit to. Two that name the same VkQueue share it, whatever each
-// of them was told: where the host gives no lock of its own to hold round a submission, they take one of
-// ours.
+// Queues that the contexts of this process submit to. Contexts with the same VkQueue share it. If the host
+// gives no lock, they hold one of Imprint's around each submission.
 
 #include <utility>
 
@@ -12,7 +11,7 @@ namespace imprint::abi {
 
 struct ClaimedQueue;
 
-// A share of a queue, for as long as it lives.
+// A share of a queue, until it is destroyed.
 class QueueClaim {
  public:
   QueueClaim() = default;
@@ -23,10 +22,10 @@ class QueueClaim {
   }
   ~QueueClaim();
 
-  // Claims the queue of `access`, which passed bridge::check_queue_access; nothing without one. Turns
-  // single_thread into the lock that contexts on this queue share, and gives it to exclusive ones: the claim
-  // must outlive its use. Errors: invalid_argument when another context submits to the queue in another way
-  // (names both), unsupported when there are too many queues.
+  // Claims the queue of `access`, if it has one. `access` passed bridge::check_queue_access. Replaces
+  // single_thread by the shared lock, and adds that lock to exclusive: the claim must outlive its use.
+  // Errors: invalid_argument (another context uses the queue by another access), unsupported (too many
+  // queues).
   static Result<QueueClaim> take(bridge::QueueAccess& access);
 
  private:

@@ -40,9 +40,8 @@ imp_result IMP_CALL context_get_report_text(imp_context context, char* buffer, s
         IMPRINT_CHECK(check_pointer("context_get_report_text", "size", size));
         const std::string report = entry.world->report();
         if (buffer && *size < report.size() + 1)
-          return make_error(ErrorCode::invalid_argument,
-                            "context_get_report_text: the buffer has " + std::to_string(*size) +
-                                " bytes; the text needs " + std::to_string(report.size() + 1));
+          return refuse("context_get_report_text",
+                        text("size: found ", *size, ", expected at least ", report.size() + 1, " bytes"));
         *size = report.size() + 1;
         if (buffer) std::memcpy(buffer, report.c_str(), report.size() + 1);
         return {};

@@ -12,7 +12,7 @@ imp_header read_header(const void* given) {
 
 Status check_filled_struct(const char* call, const char* name, const void* given, const StructKind& kind,
                            Next next) {
-  if (!given) return refuse(call, text(name, " is null"));
+  if (!given) return refuse(call, text(name, ": found null, expected an ", kind.name));
   const imp_header header = read_header(given);
   if (header.type != kind.type)
     return refuse(call, text(name, ": found struct type ", header.type, ", expected ", kind.type,

@@ -1,11 +1,11 @@
 #pragma once
-// The interface's structs across versions. A host may be built with an older or a newer header than this
-// library:
-//   given, shorter   the missing fields have the defaults of the struct's init function
-//   given, longer    accepted while the fields that this library does not know are zero
-//   filled, shorter  filled up to its end
-//   filled, longer   the rest stays as it is
-// No struct is shorter than in version 1. Fields are added at the end, never into the padding of an older
+// Structs of the interface across versions. A host's header may be older or newer than this library. A struct
+// of an older header is shorter, of a newer one longer:
+//   input, shorter   missing fields have the defaults of the struct's init function
+//   input, longer    accepted while the fields that this library does not know are zero
+//   output, shorter  filled up to its end
+//   output, longer   the rest stays as it is
+// No struct is shorter than in version 1. New fields go to the end, never into the padding of an older
 // version.
 
 #include <cstddef>
@@ -25,10 +25,10 @@ struct StructKind {
   const char* name = "";
   std::uint32_t type = 0;
   std::size_t first_size = 0;  // in version 1
-  std::size_t size = 0;        // as this library knows it
+  std::size_t size = 0;        // in this library
 };
 
-// A larger size means that the struct was never initialised.
+// bytes; a larger size means that the struct was never initialised.
 inline constexpr std::size_t kLongestStruct = 16384;
 
 inline Error refuse(const char* call, const std::string& what) {
@@ -38,15 +38,15 @@ inline Error refuse(const char* call, const std::string& what) {
 // Whether a struct may have a chain of others on header.next.
 enum class Next : std::uint8_t { none, chain };
 
-// Copies a given struct over the first bytes of `copy`, which holds kind.size bytes: the defaults.
-// Errors: invalid_argument for a null pointer, another type, a chain where there is none, a size that no
-// version had, an unknown field that is set.
+// Copies an input over the first bytes of `copy`, which holds the defaults: kind.size bytes.
+// Errors: invalid_argument (null, another type, an unexpected chain, a size that no version has, an unknown
+// field that is set).
 Status read_struct(const char* call, const char* name, const void* given, const StructKind& kind, void* copy,
                    Next next = Next::none);
-// Checks a struct that the library fills. Errors: the same, except for unknown fields.
+// Checks an output. Errors: as read_struct, except for unknown fields.
 Status check_filled_struct(const char* call, const char* name, const void* given, const StructKind& kind,
                            Next next = Next::none);
-// Copies `filled`, without its header, to `out`, which was checked, as far as that reaches.
+// Copies `filled` to `out`, up to the shorter end and without the header. `out` was checked.
 void write_struct(const void* filled, const StructKind& kind, void* out);
 
 imp_header read_header(const void* given);
@@ -91,7 +91,7 @@ IMPRINT_STRUCT(imp_brain_stats, IMP_STRUCT_BRAIN_STATS)
 IMPRINT_STRUCT(imp_context_stats, IMP_STRUCT_CONTEXT_STATS)
 #undef IMPRINT_STRUCT
 
-// A given struct, whole and in this library's form.
+// An input with all fields of this library.
 template <class T>
 Result<T> read_struct(const char* call, const char* name, const T* given, Next next = Next::none) {
   T copy = defaults_of(std::type_identity<T>());

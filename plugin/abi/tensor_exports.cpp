@@ -6,26 +6,24 @@
 namespace imprint::abi {
 namespace {
 
-// All but the buffer and the parts in it.
+// Leaves buffer and parts empty.
 Result<agent::SharedTensor> to_tensor(const char* call, const imp_tensor_desc* desc) {
   IMPRINT_ASSIGN(const imp_tensor_desc given, read_struct(call, "desc", desc));
   IMPRINT_CHECK(check_enum(call, "desc.dtype", given.dtype, IMP_DTYPE_INT32));
   if (given.rank == 0 || given.rank > IMP_MAX_RANK)
-    return refuse(call, "desc.rank is " + std::to_string(given.rank) + "; expected 1 to " +
-                            std::to_string(IMP_MAX_RANK));
+    return refuse(call, text("desc.rank: found ", given.rank, ", expected 1 to ", IMP_MAX_RANK));
   agent::SharedTensor tensor;
   std::uint64_t elements = 1;
   for (std::uint32_t i = 0; i < given.rank; ++i) {
     const std::uint64_t extent = given.shape[i];
     if (extent == 0 || extent > INT32_MAX || elements > INT32_MAX / extent)
-      return refuse(call, "desc.shape[" + std::to_string(i) + "] is " + std::to_string(extent) +
-                              "; expected 1 or more, and at most " + std::to_string(INT32_MAX) +
-                              " elements in all");
+      return refuse(call, text("desc.shape[", i, "]: found ", extent, ", expected 1 or more, and at most ",
+                               INT32_MAX, " elements in all"));
     elements *= extent;
     tensor.shape.append(static_cast<std::int64_t>(extent));
   }
   tensor.name = given.name ? given.name : "tensor";
-  if (!is_utf8(tensor.name)) return refuse(call, "desc.name is not UTF-8");
+  if (!is_utf8(tensor.name)) return refuse(call, "desc.name: found bytes that are not UTF-8, expected UTF-8");
   if (given.dtype == IMP_DTYPE_INT32) tensor.dtype = DType::int32;
   return tensor;
 }
@@ -58,9 +56,9 @@ Result<bridge::HostBuffer> to_buffer(const char* call, const char* name, const i
 Status place_parts(bridge::Context& context, agent::SharedTensor& tensor) {
   const bridge::HostBuffer& host = tensor.buffer->description();
   if (host.size < bytes_of(tensor))
-    return make_error(ErrorCode::invalid_argument, "tensor '" + tensor.name + "' " + tensor.shape.text() +
-                                                       " needs " + std::to_string(bytes_of(tensor)) +
-                                                       " bytes, the range has " + std::to_string(host.size));
+    return make_error(ErrorCode::invalid_argument,
+                      text("buffer.size: found ", host.size, ", expected at least ", bytes_of(tensor),
+                           " bytes for tensor '", tensor.name, "' ", tensor.shape.text()));
   const vk::Capabilities& device = context.device().capabilities();
   IMPRINT_ASSIGN(tensor.parts, agent::split(tensor.name, tensor.shape, tensor.dtype,
                                             device.max_storage_buffer_range, buffer_range_alignment(device)));
@@ -77,8 +75,8 @@ Status publish_tensor(ContextEntry& entry, agent::SharedTensor made, imp_tensor*
   const std::lock_guard lock(registry_mutex());
   const auto [place, placed] = entry.tensors.insert(std::move(made));
   if (!placed)
-    return make_error(ErrorCode::unsupported,
-                      "this context has " + std::to_string(kSlots) + " tensors, the most there can be");
+    return make_error(ErrorCode::unsupported, "this context has " + std::to_string(kSlots) +
+                                                  " tensors, the most possible. Destroy one first.");
   *tensor = {pack_handle({HandleKind::tensor, entry.slot, entry.generation, place.slot, place.generation})};
   return {};
 }
@@ -105,9 +103,11 @@ imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc*
     IMPRINT_CHECK(check_pointer(call, "tensor", tensor));
     IMPRINT_ASSIGN(agent::SharedTensor made, to_tensor(call, desc));
     IMPRINT_ASSIGN(const bridge::HostBuffer host, to_buffer(call, "wish", wish, made));
-    if (host.buffer || host.offset || wish->size || host.memory_flags || host.device_address)
-      return refuse(call,
-                    "wish.buffer, offset, size, memory_flags and device_address are for import; expected 0");
+    if (host.buffer || host.offset || wish->size || host.memory_flags || host.device_address || wish->memory)
+      return refuse(
+          call,
+          "wish.buffer, offset, size, memory_flags, device_address, memory: found a value, expected 0. "
+          "Use tensor_import_vk for a buffer that exists.");
     IMPRINT_ASSIGN(made.buffer, entry.world->create_buffer({host.name, host.size, host.usage, host.sharing,
                                                             host.families, host.stages, host.access}));
     IMPRINT_CHECK(place_parts(entry.world->context(), made));
@@ -152,7 +152,7 @@ imp_result IMP_CALL tensor_destroy(imp_tensor tensor) {
           return make_error(ErrorCode::wrong_state, "tensor_destroy: brain '" + user + "' uses '" +
                                                         found.name + "'; destroy it first");
         entry.world->context().forget(found.buffer);
-        agent::SharedTensor last;  // goes without the lock: its memory may be the host's to take back
+        agent::SharedTensor last;  // freed after the lock: freeing may call the host's memory callbacks
         const std::lock_guard lock(registry_mutex());
         last = entry.tensors.take(unpack_handle(tensor.id).slot);
         return {};

@@ -170,8 +170,8 @@ class LearnersTest : public ::testing::Test {
     for (bool ready = false; !ready;)
       pass([&] {
         Made<Action> made = agent.act();
-        EXPECT_TRUE(made) << made.outcome.message();
-        ready = made.outcome.ready() || !made;
+        EXPECT_TRUE(made.outcome) << made.outcome.message();
+        ready = made || !made.outcome;
         action = made.value;
       });
     return action;
@@ -207,7 +207,7 @@ class BanditTest : public LearnersTest {
         Body& body = bodies[i];
         if (body.asked) {
           const Made<Action> made = agents[i].act();
-          EXPECT_TRUE(made) << made.outcome.message();
+          EXPECT_TRUE(made.outcome) << made.outcome.message();
           if (!made.outcome.ready()) continue;
           judge(agents[i], made.value.branches[0] == right(i, body.thing));
           EXPECT_TRUE(agents[i].end_episode(EpisodeEnd::terminated));
@@ -322,7 +322,7 @@ class CorridorTest : public LearnersTest {
       const bool acts = asked;
       if (asked) {
         const Made<Action> made = agent.act();
-        EXPECT_TRUE(made) << made.outcome.message();
+        EXPECT_TRUE(made.outcome) << made.outcome.message();
         if (!made.outcome.ready()) return 0;
         ++steps;
         if (made.value.branches[0] == 0) place -= place > 0 ? 1 : 0;
@@ -397,7 +397,7 @@ class EndsTest : public LearnersTest {
       const bool acts = asked;
       if (asked) {
         const Made<Action> made = agents[0].act();
-        EXPECT_TRUE(made) << made.outcome.message();
+        EXPECT_TRUE(made.outcome) << made.outcome.message();
         if (!made.outcome.ready()) return 0;
         EXPECT_TRUE(agents[0].reward(0.2f));
         if (++steps % 3 == 0) {
@@ -526,7 +526,7 @@ TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
 TEST_F(LearnersTest, MissingOptionsAreTheLearnersDefaults) {
   const auto hash_after = [&](const imp_brain_desc& desc) {
     Made<Brain> made = context.create_brain(desc);
-    EXPECT_TRUE(made) << made.outcome.message();
+    EXPECT_TRUE(made.outcome) << made.outcome.message();
     Made<Agent> agent = made->create_agent();
     EXPECT_TRUE(context.warmup());
     std::uint64_t steps = 0;

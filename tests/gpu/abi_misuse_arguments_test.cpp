@@ -20,7 +20,7 @@ using namespace imprint::game::test;
 
 TEST_F(Misuse, TheTable) {
   const imp_api* table = nullptr;
-  EXPECT_FAILS(imp_get_api(IMP_ABI_VERSION, nullptr), IMP_ERROR_INVALID_ARGUMENT, "api is null");
+  EXPECT_FAILS(imp_get_api(IMP_ABI_VERSION, nullptr), IMP_ERROR_INVALID_ARGUMENT, "api: found null");
   EXPECT_FAILS(imp_get_api(99, &table), IMP_ERROR_UNSUPPORTED, "ABI version");
   EXPECT_EQ(table, nullptr);
   EXPECT_EQ(api()->size, sizeof(imp_api));
@@ -65,8 +65,8 @@ TEST_F(Misuse, WhatWasDestroyedStaysDestroyed) {
 TEST_F(Misuse, Structs) {
   imp_brain_desc desc = small_desc();
   imp_brain made{};
-  EXPECT_FAILS(api()->brain_create(context, nullptr, &made), IMP_ERROR_INVALID_ARGUMENT, "desc is null");
-  EXPECT_FAILS(api()->brain_create(context, &desc, nullptr), IMP_ERROR_INVALID_ARGUMENT, "brain is null");
+  EXPECT_FAILS(api()->brain_create(context, nullptr, &made), IMP_ERROR_INVALID_ARGUMENT, "desc: found null");
+  EXPECT_FAILS(api()->brain_create(context, &desc, nullptr), IMP_ERROR_INVALID_ARGUMENT, "brain: found null");
   desc.header.size = offsetof(imp_brain_desc, snapshot_count);  // shorter than it ever was
   EXPECT_FAILS(api()->brain_create(context, &desc, &made), IMP_ERROR_INVALID_ARGUMENT, "size");
   desc = small_desc();
@@ -99,10 +99,10 @@ TEST_F(Misuse, Structs) {
 TEST_F(Misuse, Devices) {
   imp_context made{};
   EXPECT_FAILS(api()->context_create(nullptr, nullptr, nullptr, &made), IMP_ERROR_INVALID_ARGUMENT,
-               "device is null");
+               "device: found null");
   imp_vk_device_info info = imp_vk_device_info_init();
   EXPECT_FAILS(api()->context_create(&info, nullptr, nullptr, nullptr), IMP_ERROR_INVALID_ARGUMENT,
-               "context is null");
+               "context: found null");
   EXPECT_FAILS(api()->context_create(&info, nullptr, nullptr, &made), IMP_ERROR_INVALID_ARGUMENT,
                "get_instance_proc_addr");
   info.device_extension_count = 3;
@@ -176,7 +176,7 @@ TEST_F(Misuse, CountsThatNothingHas) {
                "wish.families: found a count of 4294967295, expected at most");
   shape.name = "gar\xE7on";
   EXPECT_FAILS(api()->vulkan->tensor_create_vk(context, &shape, &wish, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-               "desc.name is not UTF-8");
+               "desc.name: found bytes that are not UTF-8");
 }
 
 // A flag is 0 or 1: what else it holds was never initialised.

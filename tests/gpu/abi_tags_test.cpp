@@ -279,7 +279,7 @@ TEST_F(T7Tags, CallsThatOverlapAreRefused) {
     std::function<void()> call;
     int told = 0;
   } overlap{[this] {
-    expect_refused({"create", "frame", "either"}, "another call for this context is under way");
+    expect_refused({"create", "frame", "either"}, "another call of this context is under way");
     expect_any_pass();
   }};
   Made<Brain> cold = context_.create_brain([] {

@@ -287,7 +287,7 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
   EXPECT_THAT(error({.name = "p", .inputs = {x}, .outputs = {x + input("z", {3})}}),
               testing::HasSubstr("[3]"));
   EXPECT_THAT(error({.name = "p", .inputs = {x}, .updates = {Update::assign(a, x), Update::assign(a, x)}}),
-              testing::HasSubstr("once"));
+              testing::HasSubstr("found a second update"));
   EXPECT_THAT(error({.name = "p", .updates = {Update::assign(a, Tensor(1.0f))}}),
               testing::HasSubstr("shape"));
   Program good = compile({.name = "p", .inputs = {x}, .outputs = {x * 2.0f}});

@@ -172,6 +172,32 @@ DeviceDescription HostDevice::description() const {
   return description;
 }
 
+namespace {
+
+// Binds the buffers from 0 on, and the table of uniforms.
+void write_set(Device& device, VkDescriptorSet set, std::span<const Allocation> buffers,
+               const Allocation& uniforms) {
+  std::vector<VkDescriptorBufferInfo> infos;
+  for (const Allocation& buffer : buffers) infos.push_back({buffer.buffer, 0, buffer.bound_size});
+  infos.push_back({uniforms.buffer, 0, kTableBytes});
+  std::vector<VkWriteDescriptorSet> writes;
+  for (std::uint32_t i = 0; i < infos.size(); ++i) {
+    const bool last = i + 1 == infos.size();
+    VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+    write.dstSet = set;
+    write.dstBinding = last ? kTableBinding : i;
+    write.descriptorCount = 1;
+    write.descriptorType =
+        last ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    write.pBufferInfo = &infos[i];
+    writes.push_back(write);
+  }
+  device.functions().vkUpdateDescriptorSets(device.handle(), static_cast<std::uint32_t>(writes.size()),
+                                            writes.data(), 0, nullptr);
+}
+
+}  // namespace
+
 Status run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const Allocation> buffers,
            std::span<const std::uint32_t> table, std::uint32_t groups) {
   const Functions& f = device.functions();
@@ -195,23 +221,7 @@ Status run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const 
   if (const VkResult r = f.vkAllocateDescriptorSets(device.handle(), &set_info, &set))
     return vulkan_error(device, "vkAllocateDescriptorSets", r);
 
-  std::vector<VkDescriptorBufferInfo> infos;
-  for (const Allocation& buffer : buffers) infos.push_back({buffer.buffer, 0, buffer.bound_size});
-  infos.push_back({uniforms.buffer, 0, kTableBytes});
-  std::vector<VkWriteDescriptorSet> writes;
-  for (std::uint32_t i = 0; i < infos.size(); ++i) {
-    const bool last = i + 1 == infos.size();
-    VkWriteDescriptorSet write{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
-    write.dstSet = set;
-    write.dstBinding = last ? kTableBinding : i;
-    write.descriptorCount = 1;
-    write.descriptorType =
-        last ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    write.pBufferInfo = &infos[i];
-    writes.push_back(write);
-  }
-  f.vkUpdateDescriptorSets(device.handle(), static_cast<std::uint32_t>(writes.size()), writes.data(), 0,
-                           nullptr);
+  write_set(device, set, buffers, uniforms);
 
   VkCommandPoolCreateInfo commands_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   commands_info.queueFamilyIndex = device.queue_family();

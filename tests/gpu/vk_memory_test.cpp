@@ -229,7 +229,7 @@ TEST_F(VkMemory, NamesWhatWasNeverFreed) {
   ASSERT_TRUE(pool(1 << 16).allocate(300, 16, MemoryUse::device).ok());
   device_.reset();
   ASSERT_EQ(log_.size(), 1u);
-  EXPECT_THAT(log_[0], HasSubstr("1 allocations (300 bytes)"));
+  EXPECT_THAT(log_[0], HasSubstr("found 1 live allocations (300 bytes)"));
 }
 
 TEST_F(VkMemory, CountsAllocationsAndThoseOfAFrame) {

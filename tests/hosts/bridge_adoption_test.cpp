@@ -115,7 +115,7 @@ TEST_F(T1Table, BadPlansAreRefused) {
     EXPECT_THAT(failure(), HasSubstr(text));
     EXPECT_EQ(merged.owner, nullptr);
   };
-  refused(nullptr, IMP_ERROR_INVALID_ARGUMENT, "plan is null");
+  refused(nullptr, IMP_ERROR_INVALID_ARGUMENT, "plan: found null");
   imp_vk_plan bad = plan_;
   bad.header.type = IMP_STRUCT_LIMITS;
   refused(&bad, IMP_ERROR_INVALID_ARGUMENT, "struct type");
@@ -155,7 +155,7 @@ TEST_F(T1Table, BadPlansAreRefused) {
   const void* const first = merged.owner;
   EXPECT_EQ(table()->vulkan->plan_merge_device_create_info(&plan_, &info, &merged),
             IMP_ERROR_INVALID_ARGUMENT);
-  EXPECT_THAT(failure(), HasSubstr("filled already"));
+  EXPECT_THAT(failure(), HasSubstr("merged: found a filled one, expected an empty one"));
   EXPECT_EQ(merged.owner, first);
   table()->vulkan->merged_free(nullptr);
   table()->vulkan->merged_free(&merged);
@@ -389,7 +389,9 @@ TEST(T6SharedQueue, IsSubmittedToInOneWay) {
     ASSERT_TRUE(first) << first.outcome.message();
     EXPECT_EQ(game::Context::create(game::Library(imp_get_api), locked).outcome.code(),
               game::Code::invalid_argument);
-    EXPECT_THAT(failure(), HasSubstr("single_thread, this one would by lock and unlock"));
+    EXPECT_THAT(
+        failure(),
+        HasSubstr("found IMP_QUEUE_LOCK, but another context shares this queue by IMP_QUEUE_SINGLE_THREAD"));
     EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), recording))
         << "records, and touches no queue";
     EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), alone));

@@ -79,7 +79,7 @@ TEST(T6ExclusiveQueue, IsOurs) {
   ASSERT_TRUE(adopted) << adopted.error().message;
   Context& context = **adopted;
   EXPECT_TRUE(context.exclusive());
-  EXPECT_NE(context.report().find("queue: of its own"), std::string::npos);
+  EXPECT_NE(context.report().find("queue: Imprint's own"), std::string::npos);
   const VkCommandBuffer commands = host.begin_frame(1);
   ASSERT_TRUE(context.frame_begin({1, 0}));
   EXPECT_EQ(context.record(commands, 0).error().code, ErrorCode::unsupported);

@@ -307,6 +307,16 @@ class T2SecondDevice : public testing::Test {
     return values;
   }
 
+  void expect_counts(imp_brain brain) {
+    imp_brain_stats stats = imp_brain_stats_init();
+    EXPECT_WORKS(api_->tools->brain_get_stats(brain, &stats));
+    EXPECT_GT(stats.minibatches, 20u);
+    EXPECT_EQ(stats.late_actions, 0u);
+    imp_context_stats counted = imp_context_stats_init();
+    EXPECT_WORKS(api_->tools->context_get_stats(context_, &counted));
+    EXPECT_EQ(counted.frame_allocations + counted.frame_compiles + counted.frame_waits, 0u);
+  }
+
   // Turns of a game that learns, each a host frame and an Imprint frame.
   Learned live(bool in_place) {
     Learned learned;
@@ -374,13 +384,7 @@ class T2SecondDevice : public testing::Test {
     EXPECT_GT(learned.choices.size(), kAgents * (kTurns - 4));
     EXPECT_WORKS(api_->context_drain(context_, 60'000));
     EXPECT_WORKS(api_->tools->brain_hash(brain, &learned.low, &learned.high));
-    imp_brain_stats stats = imp_brain_stats_init();
-    EXPECT_WORKS(api_->tools->brain_get_stats(brain, &stats));
-    EXPECT_GT(stats.minibatches, 20u);
-    EXPECT_EQ(stats.late_actions, 0u);
-    imp_context_stats counted = imp_context_stats_init();
-    EXPECT_WORKS(api_->tools->context_get_stats(context_, &counted));
-    EXPECT_EQ(counted.frame_allocations + counted.frame_compiles + counted.frame_waits, 0u);
+    expect_counts(brain);
     EXPECT_WORKS(api_->brain_destroy(brain));
     if (in_place) {
       queue_.reset();
@@ -477,7 +481,7 @@ TEST_F(T2SecondDevice, ImportsNoBufferOfTheHosts) {
   buffer.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
   imp_tensor tensor{};
   EXPECT_EQ(api_->vulkan->tensor_import_vk(context_, &desc, &buffer, &tensor), IMP_ERROR_UNSUPPORTED);
-  EXPECT_THAT(api_->last_error(), HasSubstr("a device of its own"));
+  EXPECT_THAT(api_->last_error(), HasSubstr("a context with its own device"));
 }
 
 // Any failure on the host's device gives no tensor and leaves nothing behind, and the next attempt works.

@@ -61,24 +61,24 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   imp_vk_buffer declared = declare(rows_);
   imp_tensor_desc desc = game::TensorDesc{.name = "rows", .shape = {kAgents, kStride}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, nullptr, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "buffer is null");
+          "buffer: found null");
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, nullptr), IMP_ERROR_INVALID_ARGUMENT,
-          "tensor is null");
+          "tensor: found null");
   desc.rank = 9;
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.rank is 9");
+          "desc.rank: found 9");
   desc = game::TensorDesc{.name = "rows", .shape = {kAgents, 0}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.shape[1] is 0");
+          "desc.shape[1]: found 0");
   desc = game::TensorDesc{.name = "rows", .shape = {1u << 20, 1u << 20}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.shape[1] is 1048576");
+          "desc.shape[1]: found 1048576");
   desc = game::TensorDesc{.name = "rows", .shape = {kAgents, kStride + 1}};
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "'rows' [6, 6] needs 144 bytes, the range has 120");
+          "buffer.size: found 120, expected at least 144 bytes for tensor 'rows' [6, 6]");
   declared.family_count = 2;
   refused(api_->vulkan->tensor_import_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
-          "buffer.families is null");
+          "buffer.families: found null");
   declared.family_count = 0;
   refused(api_->vulkan->tensor_create_vk(context_, &desc, &declared, &tensor), IMP_ERROR_INVALID_ARGUMENT,
           "wish.buffer, offset, size");
@@ -88,11 +88,11 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   game::BrainDesc bad = describe(IMP_LEARNER_CLONING);
   bad.observations = {12345};
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_INVALID_ARGUMENT,
-          "desc.observations is no tensor");
+          "desc.observations: found a destroyed or foreign handle");
   bad.observations = rows;
   bad.observation_count = 31;
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH,
-          "at least one observation of 31 numbers");
+          "expected at least 31 numbers, one observation");
   bad = describe(IMP_LEARNER_FEEDBACK);
   bad.actions = actions;
   refused(api_->brain_create(context_, c_form(bad), &brain), IMP_ERROR_SHAPE_MISMATCH, "expected [6, 3]");
@@ -111,15 +111,16 @@ TEST_F(T10SharedBrainMisuse, IsRefusedByItsField) {
   info.frame = 1;
   ASSERT_WORKS(api_->frame_begin(context_, &info));
   refused(api_->vulkan->agent_observe_in_place(agent, kAgents * kStride - kSenses + 1),
-          IMP_ERROR_INVALID_ARGUMENT, "place is 27");
-  refused(api_->vulkan->agent_observe_in_place(other, 0), IMP_ERROR_UNSUPPORTED, "shares no observations");
+          IMP_ERROR_INVALID_ARGUMENT, "first: found 27, expected at most 26");
+  refused(api_->vulkan->agent_observe_in_place(other, 0), IMP_ERROR_UNSUPPORTED,
+          "found no tensor for observations");
   EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agent, kAgents * kStride - kSenses));
   EXPECT_WORKS(api_->vulkan->tensor_acquire(rows));  // of one family: nothing to do
   EXPECT_WORKS(api_->vulkan->tensor_release(rows));
   imp_submit_info submit = imp_submit_info_init();
   submit.wait_count = 1;
   refused(api_->vulkan->frame_submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT,
-          "info.waits is null");
+          "info.waits: found null");
   const imp_vk_semaphore none{};
   submit.waits = &none;
   refused(api_->vulkan->frame_submit_with(context_, &submit), IMP_ERROR_INVALID_ARGUMENT,

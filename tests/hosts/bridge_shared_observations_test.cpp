@@ -140,7 +140,8 @@ TEST_F(T10SharedObservations, AreThoseOfPoliciesFromFilesToo) {
   imp_brain brain{};
   desc.observations = {12345};
   EXPECT_EQ(api_->brain_create_from_onnx(context_, &desc, &brain), IMP_ERROR_INVALID_ARGUMENT);
-  EXPECT_THAT(api_->last_error(), HasSubstr("brain_create_from_onnx: desc.observations is no tensor"));
+  EXPECT_THAT(api_->last_error(),
+              HasSubstr("brain_create_from_onnx: desc.observations: found a destroyed or foreign handle"));
   desc.observations = import(rows_, {64});
   desc.actions = make({2, 4});
   EXPECT_EQ(api_->brain_create_from_onnx(context_, &desc, &brain), IMP_ERROR_SHAPE_MISMATCH);

@@ -137,7 +137,10 @@ std::vector<LongFunction> long_functions_of(const std::string& code) {
   return found;
 }
 
-std::string without_extension(const std::string& file) { return file.substr(0, file.rfind('.')); }
+// A .hpp is a header of its own beside the C header of the same name.
+std::string without_extension(const std::string& file) {
+  return file.ends_with(".hpp") ? file : file.substr(0, file.rfind('.'));
+}
 
 using Graph = std::map<std::string, std::set<std::string>>;
 

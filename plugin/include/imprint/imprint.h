@@ -57,7 +57,7 @@ enum {
   IMP_ERROR_CORRUPT_FILE = -9,         /* damaged, truncated or of another kind */
   IMP_ERROR_COMPILE_FAILED = -10,      /* the compiler or the driver refused a kernel */
   IMP_ERROR_WRONG_STATE = -11,         /* wrong order of calls, or wrong thread */
-  IMP_ERROR_NOT_FOUND = -12,           /* no such device, snapshot, kernel or request */
+  IMP_ERROR_NOT_FOUND = -12,           /* no such device, file, snapshot, kernel or request */
   IMP_ERROR_INTERNAL = -13,            /* a bug in Imprint */
   IMP_ERROR_INVALID_HANDLE = -14       /* zero, destroyed or foreign */
 };
@@ -172,8 +172,8 @@ typedef struct imp_action {
   uint64_t decision;        /* of this agent, counted from 1 */
   uint64_t requested_frame; /* when the agent observed */
   uint32_t goal;
-  uint32_t branch_count, continuous_count, value_count;
-  uint32_t branches[IMP_MAX_BRANCHES]; /* chosen option of each branch */
+  uint32_t branch_count, continuous_count, value_count; /* further values are cut */
+  uint32_t branches[IMP_MAX_BRANCHES];                  /* chosen option of each branch */
   float continuous[IMP_MAX_CONTINUOUS];
   float values[IMP_MAX_VALUES]; /* raw outputs for the goal: predicted feedback, return or logits */
 } imp_action;
@@ -247,15 +247,15 @@ typedef struct imp_api {
                                                imp_brain* brain);
   imp_result(IMP_CALL* brain_destroy)(imp_brain brain); /* [create] With its agents. */
   imp_result(IMP_CALL* brain_get_info)(imp_brain brain, imp_brain_info* info); /* [any] */
-  /* [either] Default 1. At 0 feedback and demonstrations are forgotten. UNSUPPORTED: no learner. */
+  /* [either] Default 1. At 0 no feedback or demonstration is stored. UNSUPPORTED: no learner. */
   imp_result(IMP_CALL* brain_set_learning)(imp_brain brain, uint32_t enabled);
   /* [either] Starts a save of weights, optimiser and replay; replaces the file when complete.
    * WRONG_STATE: a save is under way, or context_warmup found no memory for it. */
   imp_result(IMP_CALL* brain_save)(imp_brain brain, const char* path);
   /* [either] NOT_READY until the file is on disk, then the outcome. NOT_FOUND: never saved. */
   imp_result(IMP_CALL* brain_save_status)(imp_brain brain);
-  /* [create] Replaces weights, optimiser, replay, counters and seed. IO, CORRUPT_FILE.
-   * SHAPE_MISMATCH: network, counts, learner or replay differ. WRONG_STATE: a save is under way. */
+  /* [create] Replaces weights, optimiser, replay, counters and seed. NOT_FOUND, IO, CORRUPT_FILE.
+   * UNSUPPORTED: version. SHAPE_MISMATCH: network, counts, learner, replay. WRONG_STATE: saving. */
   imp_result(IMP_CALL* brain_load)(imp_brain brain, const char* path);
   /* [create] The weights alone: learner, agents_per_brain and replay may differ. Else as above. */
   imp_result(IMP_CALL* brain_load_weights)(imp_brain brain, const char* path);
@@ -273,8 +273,8 @@ typedef struct imp_api {
   imp_result(IMP_CALL* agent_set_mask)(imp_agent agent, const uint8_t* allowed, uint32_t count);
   /* [frame] Before submit or record: what the agent sees; asks for a decision. */
   imp_result(IMP_CALL* agent_observe)(imp_agent agent, const float* observation, uint32_t count);
-  /* [frame] The newest decision; its first return is the onset of the action. NOT_READY: before its
-   * frame. NOT_FOUND: never asked. */
+  /* [frame] The newest decision that is due; its first return is the onset of the action.
+   * NOT_READY: none is due yet. NOT_FOUND: never asked. */
   imp_result(IMP_CALL* agent_act)(imp_agent agent, imp_action* action);
   /* [frame] Heuristic and record modes: what the game chose after agent_observe. */
   imp_result(IMP_CALL* agent_heuristic)(imp_agent agent, const uint32_t* branches,

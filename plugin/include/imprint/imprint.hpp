@@ -16,7 +16,8 @@
 //   Made<Agent> agent = brain->create_agent();
 //
 // Every call returns an Outcome or a Made<T>. Owners destroy what they hold: declare them in the
-// order context, tensor, brain, agent. Parameters of a C struct take its C++ form.
+// order context, tensor, brain, agent. Let none end in an open frame, where nothing is destroyed:
+// its object then stays until the context is destroyed. Parameters of a C struct take its C++ form.
 
 #include "imprint_descs.hpp"
 #include "imprint_types.hpp"
@@ -109,10 +110,13 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
     return call(&imp_api::agent_set_mode, static_cast<imp_mode>(mode));
   }
   Outcome set_goal(std::uint32_t goal) { return call(&imp_api::agent_set_goal, goal); }
+  // An empty mask is refused: allow_all() allows all.
   Outcome set_mask(std::span<const std::uint8_t> allowed) {
-    return call(&imp_api::agent_set_mask, allowed.data(), detail::count_of(allowed.size()));
+    constexpr std::uint8_t kNothing = 0;
+    return call(&imp_api::agent_set_mask, allowed.empty() ? &kNothing : allowed.data(),
+                detail::count_of(allowed.size()));
   }
-  Outcome allow_all() { return call(&imp_api::agent_set_mask, nullptr, 0); }
+  Outcome allow_all() { return call(&imp_api::agent_set_mask, nullptr, 0u); }
 
   Outcome observe(std::span<const float> observation) {
     return call(&imp_api::agent_observe, observation.data(), detail::count_of(observation.size()));
@@ -120,7 +124,7 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
   Outcome observe_in_place(std::uint64_t first) {
     return call(&imp_vulkan_api::agent_observe_in_place, first);
   }
-  // outcome.ready() tells an answer from one that is not due yet.
+  // False also while the answer is not due: outcome.code() is then Code::not_ready.
   Made<Action> act() {
     Made<Action> made;
     made.outcome = call(&imp_api::agent_act, &made.value);
@@ -143,6 +147,15 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
   }
   Outcome demonstrate(const imp_demonstration& demonstration) {
     return call(&imp_api::agent_demonstrate, &demonstration);
+  }
+  Outcome demonstrate(const Demonstration& demonstration) {
+    if (demonstration.branches.size() > IMP_MAX_BRANCHES ||
+        demonstration.continuous.size() > IMP_MAX_CONTINUOUS)
+      return {
+          api_, IMP_ERROR_INVALID_ARGUMENT,
+          "agent_demonstrate: branches, continuous: found more than an action can have, expected "
+          "one for each branch and continuous action of the brain"};
+    return demonstrate(static_cast<imp_demonstration>(demonstration));
   }
   Outcome reward(float reward) { return call(&imp_api::agent_reward, reward); }
   Outcome end_episode(EpisodeEnd end) {
@@ -261,8 +274,7 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
   Outcome warmup(Progress&& progress) {
     using Called = std::remove_reference_t<Progress>;
     const auto tell = [](void* user, float fraction) { (*static_cast<Called*>(user))(fraction); };
-    void* user = const_cast<void*>(static_cast<const void*>(&progress));
-    return call(&imp_api::context_warmup, +tell, user);
+    return call(&imp_api::context_warmup, +tell, detail::user_of(progress));
   }
   Outcome set_limits(const imp_limits& limits) {
     return call(&imp_api::context_set_limits, &limits);

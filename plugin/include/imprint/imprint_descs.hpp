@@ -18,6 +18,17 @@ struct VkPhysicalDeviceFeatures2;
 struct VkSubmitInfo;
 
 namespace imprint::game {
+namespace detail {
+
+// T, looked up when the template with Parameter is used: by then Vulkan's header has completed it.
+template <class Parameter, class T>
+struct DependsOn {
+  using Type = T;
+};
+template <class Parameter, class T>
+using Depends = typename DependsOn<Parameter, T>::Type;
+
+}  // namespace detail
 
 // imp_limits and the option structs with their defaults: set the fields of the C struct.
 struct Limits : imp_limits {
@@ -40,7 +51,7 @@ struct PpoOptions : imp_ppo_options {
 };
 struct NoLearner {};
 
-// A Vulkan struct that the host owns, or none. It must live until the call that uses it has returned.
+// A Vulkan struct of the host, or none. It must live until the call that uses it has returned.
 template <class T>
 class Borrowed {
  public:
@@ -66,19 +77,24 @@ struct Job {
 //   void device_lost(const char* message);
 //   void submit_job(Job job);
 struct HostDesc {
-  std::span<const std::byte> kernel_archive;  // of imprint bake: bytes or path
+  std::span<const std::byte> kernel_archive{};  // of imprint bake: bytes or path
   const char* kernel_archive_path = nullptr;
   const char* shader_cache_directory = nullptr;
   const char* shader_dump_directory = nullptr;
 
   HostDesc() = default;
   template <class Services>
-  explicit HostDesc(Services& services) {
-    constexpr bool logs = requires { &Services::log; };
-    constexpr bool hears_loss = requires { &Services::device_lost; };
-    constexpr bool runs_jobs = requires { &Services::submit_job; };
+  requires(!std::is_same_v<std::remove_const_t<Services>, HostDesc>) explicit HostDesc(
+      Services& services) {
+    // The first form also finds overloads; the second makes a wrong parameter an error below.
+    constexpr bool logs = requires(const char* message) { services.log(LogLevel::info, message); }
+    || requires { &Services::log; };
+    constexpr bool hears_loss = requires(const char* message) { services.device_lost(message); }
+    || requires { &Services::device_lost; };
+    constexpr bool runs_jobs = requires(Job job) { services.submit_job(job); }
+    || requires { &Services::submit_job; };
     static_assert(logs || hears_loss || runs_jobs, "no public log, device_lost or submit_job");
-    calls_.user = &services;
+    calls_.user = detail::user_of(services);
     if constexpr (logs)
       calls_.log = [](void* user, imp_log_level level, const char* message) {
         static_cast<Services*>(user)->log(static_cast<LogLevel>(level), message);
@@ -95,7 +111,7 @@ struct HostDesc {
 
   operator imp_host() const {
     imp_host host = calls_;
-    host.kernel_archive = kernel_archive.data();
+    host.kernel_archive = kernel_archive.empty() ? nullptr : kernel_archive.data();
     host.kernel_archive_size = kernel_archive.size();
     host.kernel_archive_path = kernel_archive_path;
     host.shader_cache_directory = shader_cache_directory;
@@ -127,7 +143,7 @@ class QueueDesc : public imp_vk_queue {
   template <class Mutex>
   static QueueDesc locked(VkQueue queue, std::uint32_t family, Mutex& mutex) {
     QueueDesc made(IMP_QUEUE_LOCK, family, queue);
-    made.user = &mutex;
+    made.user = detail::user_of(mutex);
     made.lock = [](void* user, VkQueue) { static_cast<Mutex*>(user)->lock(); };
     made.unlock = [](void* user, VkQueue) { static_cast<Mutex*>(user)->unlock(); };
     return made;
@@ -137,10 +153,11 @@ class QueueDesc : public imp_vk_queue {
   static QueueDesc submitted_by(VkQueue queue, std::uint32_t family, Submit& submit,
                                 bool without_fence = false) {
     QueueDesc made(IMP_QUEUE_SUBMIT_CALLBACK, family, queue);
-    made.user = &submit;
+    made.user = detail::user_of(submit);
     made.submit = [](void* user, VkQueue to, std::uint32_t count, const void* submits,
                      std::uint64_t fence) {
-      const std::span infos(static_cast<const VkSubmitInfo*>(submits), count);
+      using Info = detail::Depends<Submit, VkSubmitInfo>;
+      const std::span<const Info> infos(static_cast<const Info*>(submits), count);
       return static_cast<std::int32_t>((*static_cast<Submit*>(user))(to, infos, fence));
     };
     made.submit_without_fence = without_fence ? 1 : 0;
@@ -150,7 +167,7 @@ class QueueDesc : public imp_vk_queue {
   template <class Run>
   static QueueDesc run_by(VkQueue queue, std::uint32_t family, Run& run) {
     QueueDesc made(IMP_QUEUE_RUN_ON_QUEUE, family, queue);
-    made.user = &run;
+    made.user = detail::user_of(run);
     made.run_on_queue = [](void* user, void (*work)(void* data, VkQueue queue), void* data) {
       (*static_cast<Run*>(user))([work, data](VkQueue on) { work(data, on); });
     };
@@ -174,11 +191,11 @@ struct DeviceDesc {
   VkPhysicalDevice physical_device = nullptr;
   VkDevice device = nullptr;
   std::uint32_t api_version = 0;
-  std::span<const char* const> instance_extensions;
-  std::span<const char* const> device_extensions;
-  Borrowed<VkPhysicalDeviceFeatures2> features;
-  QueueDesc queue;
-  Borrowed<VkAllocationCallbacks> allocation_callbacks;  // until the context is destroyed
+  std::span<const char* const> instance_extensions{};
+  std::span<const char* const> device_extensions{};
+  Borrowed<VkPhysicalDeviceFeatures2> features{};
+  QueueDesc queue{};
+  Borrowed<VkAllocationCallbacks> allocation_callbacks{};  // pUserData: as the queue's objects
   std::uint64_t pipeline_cache = 0;
   bool allow_own_device = false;
 
@@ -187,7 +204,7 @@ struct DeviceDesc {
   //   void release(std::uint64_t memory);
   template <class Memory>
   void set_memory(Memory& memory) {
-    memory_.memory_user = &memory;
+    memory_.memory_user = detail::user_of(memory);
     memory_.allocate_device_memory = [](void* user, const void* info, std::uint64_t* made) {
       return static_cast<std::int32_t>(static_cast<Memory*>(user)->allocate(
           *static_cast<const VkMemoryAllocateInfo*>(info), *made));
@@ -236,9 +253,9 @@ inline imp_learner learner_of(const PpoOptions&) { return IMP_LEARNER_PPO; }
 struct BrainDesc {
   const char* name = "brain";
   std::uint32_t observation_count = 0;
-  std::span<const float> observation_scale;
+  std::span<const float> observation_scale{};
   std::uint32_t goal_count = 1;
-  List<std::uint32_t, IMP_MAX_BRANCHES> branch_sizes;
+  List<std::uint32_t, IMP_MAX_BRANCHES> branch_sizes{};
   std::uint32_t continuous_count = 0;
   List<std::uint32_t, 16> hidden_sizes{64, 64};
   Activation activation = Activation::relu;
@@ -249,11 +266,13 @@ struct BrainDesc {
   std::uint32_t decision_period_frames = 1;
   std::uint32_t snapshot_count = 4;
   std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions, PpoOptions>
-      learner;
+      learner{};
   imp_tensor observations{};
   imp_tensor actions{};
 
-  operator imp_brain_desc() const {
+  // It points into this object, which must therefore have a name.
+  operator imp_brain_desc() const&& = delete;
+  operator imp_brain_desc() const& {
     imp_brain_desc desc = imp_brain_desc_init();
     desc.name = name;
     desc.observation_count = observation_count;
@@ -287,7 +306,7 @@ struct BrainDesc {
 // imp_policy_desc: a trained network from the bytes of an ONNX file.
 struct PolicyDesc {
   const char* name = "policy";
-  std::span<const std::byte> file;
+  std::span<const std::byte> file{};
   std::uint32_t agent_capacity = 64;
   std::uint32_t action_latency_frames = 2;
   imp_tensor observations{};
@@ -310,10 +329,10 @@ struct PolicyDesc {
 
 // imp_demonstration.
 struct Demonstration {
-  std::span<const float> observation;
+  std::span<const float> observation{};
   std::uint32_t goal = 0;
-  List<std::uint32_t, IMP_MAX_BRANCHES> branches;
-  List<float, IMP_MAX_CONTINUOUS> continuous;
+  List<std::uint32_t, IMP_MAX_BRANCHES> branches{};
+  List<float, IMP_MAX_CONTINUOUS> continuous{};
   float weight = 2;
 
   operator imp_demonstration() const {
@@ -332,7 +351,7 @@ struct Demonstration {
 struct TensorDesc {
   const char* name = "tensor";
   Element element = Element::float32;
-  List<std::uint64_t, IMP_MAX_RANK> shape;
+  List<std::uint64_t, IMP_MAX_RANK> shape{};
 
   operator imp_tensor_desc() const {
     imp_tensor_desc desc = imp_tensor_desc_init();
@@ -351,7 +370,7 @@ struct BufferDesc {
   std::uint64_t size = 0;
   std::uint32_t usage = 0;
   std::uint32_t sharing = 0;
-  std::span<const std::uint32_t> families;
+  std::span<const std::uint32_t> families{};
   std::uint32_t memory_flags = 0;
   std::uint64_t device_address = 0;
   std::uint32_t stages = 0;

@@ -59,7 +59,7 @@ typedef enum imp_episode_end {
  *   exploration          standard deviation of noise on the values of choices; >= 0
  *   discount             value of the next step's return, 0 .. 1
  *   credit_delay_s       reaction time, seconds from the onset of an action; >= 0
- *   credit_width_s       half-width of the triangle of credit around it, seconds; > 0
+ *   credit_width_s       half-width of the triangle of credit around it, seconds; >= 1e-6
  * DQN, COACH and PPO learn from a step once no feedback can reach it: credit_delay_s +
  * credit_width_s after its onset. With rewards only, set a delay of 0 and a small width. */
 
@@ -100,10 +100,10 @@ typedef struct imp_dqn_options {
   float exploration;            /* beside epsilon's random choices. Default 0 */
   float discount;               /* Default 0.99 */
   uint32_t target_period;       /* minibatches per step of the target network, >= 1. Default 50 */
-  float target_rate;            /* share of the way that it goes, 1e-6 .. 1. Default 1: a copy */
+  float target_rate;            /* share of the way in a step, 1e-6 .. 1. Default 1: a copy */
   uint32_t double_estimate;     /* 1: double DQN (van Hasselt et al., 2016). Default 0 */
   float epsilon;                /* final share of random choices, 0 .. 1. Default 0.05 */
-  uint32_t epsilon_decisions;   /* decisions per agent from a share of 1 to it. Default 10000 */
+  uint32_t epsilon_decisions;   /* decisions per agent until that share. Default 10000 */
   float credit_delay_s;         /* Default 0.8 */
   float credit_width_s;         /* Default 0.6 */
 } imp_dqn_options;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "imprint.h"
@@ -101,15 +102,18 @@ class [[nodiscard]] Outcome {
   imp_result result_ = IMP_ERROR_WRONG_STATE;
 };
 
-// A value, or why there is none.
+// A value, or why there is none. True if there is one: Code::not_ready has none either.
 template <class T>
 struct [[nodiscard]] Made {
   T value{};
   Outcome outcome{};
 
-  explicit operator bool() const { return outcome.ok(); }
-  T& operator*() { return value; }
+  explicit operator bool() const { return outcome.ready(); }
+  T& operator*() & { return value; }
+  const T& operator*() const& { return value; }
+  T&& operator*() && { return std::move(value); }
   T* operator->() { return &value; }
+  const T* operator->() const { return &value; }
 };
 
 // The loaded library. False when it cannot serve this header.
@@ -139,8 +143,12 @@ class List {
  public:
   List() = default;
   List(std::initializer_list<T> values) : List(std::span<const T>(values.begin(), values.size())) {}
-  List(std::span<const T> values) : size_(values.size()) {
-    std::copy_n(values.begin(), std::min(size_, capacity), values_.begin());
+  // A span, an array or a vector of T.
+  template <class Values>
+  requires std::is_convertible_v<const Values&, std::span<const T>> List(const Values& values) {
+    const std::span<const T> given(values);
+    size_ = given.size();
+    std::copy_n(given.begin(), size_ < capacity ? size_ : capacity, values_.begin());
   }
 
   std::size_t size() const { return size_; }
@@ -153,6 +161,12 @@ class List {
 };
 
 namespace detail {
+
+// The user pointer of a callback that calls `object`, which may be const.
+template <class T>
+void* user_of(T& object) {
+  return const_cast<void*>(static_cast<const void*>(&object));
+}
 
 inline std::uint32_t count_of(std::size_t size) {
   return size > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(size);

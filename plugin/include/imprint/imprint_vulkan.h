@@ -28,7 +28,7 @@ typedef imp_void_function (*imp_get_instance_proc_addr)(VkInstance instance, con
 
 /* How Imprint may use the host's queue. Contexts that share a queue must use the same access. */
 typedef enum imp_queue_access {
-  IMP_QUEUE_RECORD_ONLY = 0,     /* never: use frame_record. No queue, family is required */
+  IMP_QUEUE_RECORD_ONLY = 0,     /* never: use frame_record. queue must be null */
   IMP_QUEUE_LOCK = 1,            /* submits between lock and unlock */
   IMP_QUEUE_SUBMIT_CALLBACK = 2, /* the host submits, in `submit` */
   IMP_QUEUE_RUN_ON_QUEUE = 3,    /* submits inside `run_on_queue`, on the host's thread */
@@ -260,7 +260,7 @@ typedef struct imp_vulkan_api {
   imp_result(IMP_CALL* tensor_acquire)(imp_tensor tensor);
   imp_result(IMP_CALL* tensor_release)(imp_tensor tensor);
   /* [frame] As agent_observe, from imp_brain_desc::observations, beginning at element `first`. The
-   * GPU reads it when this frame's work runs. */
+   * GPU reads it when this frame's work runs. UNSUPPORTED: the brain has none. */
   imp_result(IMP_CALL* agent_observe_in_place)(imp_agent agent, uint64_t first);
 
   /* [any] What Imprint would use of the device. All of it is optional. Two calls: wishes null gives
