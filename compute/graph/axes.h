@@ -1,7 +1,7 @@
 #pragma once
-// Which axes of a graph's values are the same axis: the batch that runs through a network keeps its identity
-// through every operation that does not mix it, whatever its position and however many other axes have the
-// same extent. Pure arithmetic.
+// Finds which axes of a graph's values are the same axis. A network's batch axis keeps its class through
+// every operation that does not mix it. Position and equal extents of other axes do not matter. Pure
+// arithmetic.
 
 #include <cstdint>
 #include <vector>
@@ -23,12 +23,12 @@ class AxisClasses {
   // The node's only axis of the class; -1 when it has none, -2 when it has several.
   int axis_in(const Graph& graph, NodeIndex node, AxisClass axis_class) const;
 
-  // A value that no memory goes into, such as a constant spread over a shape: its axes are whatever a
-  // consumer takes them for.
+  // A value without memory behind it, such as a constant spread over a shape. Each consumer may choose its
+  // axes' classes.
   bool is_wildcard(NodeIndex node) const { return wildcard_[static_cast<std::size_t>(node)] != 0; }
 
  private:
-  std::vector<std::size_t> first_;  // per node: where its axes start
+  std::vector<std::size_t> first_;  // per node: position of its first axis in classes_
   std::vector<AxisClass> classes_;
   std::vector<std::uint8_t> wildcard_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// One derivative rule a primitive op, each written as tensor operations, so that derivatives fuse and
+// One derivative rule per primitive op. Each rule consists of tensor operations, so derivatives fuse and
 // differentiate again.
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace imprint::graph {
 
-// One node of the backward walk: what it computed, the gradient of the loss by its output, and a place for
-// the gradients by its inputs.
+// One node of the backward walk: its output, the loss's gradient with respect to that output, and slots for
+// the gradients with respect to its inputs.
 class Adjoint {
  public:
   Adjoint(tensor::NodeRef node, Tensor gradient, std::vector<bool> needed)
@@ -26,7 +26,7 @@ class Adjoint {
   std::size_t input_count() const { return node_->inputs.size(); }
   int axis() const { return static_cast<int>(node_->ints[0]); }
 
-  bool needs(std::size_t i) const { return needed_[i]; }  // whether anyone asked for what lies behind input i
+  bool needs(std::size_t i) const { return needed_[i]; }  // whether input i leads to a requested target
   void give(std::size_t i, Tensor gradient) { given_[i] = std::move(gradient); }
   const Tensor& given(std::size_t i) const { return given_[i]; }
 
@@ -38,11 +38,11 @@ class Adjoint {
   std::vector<Tensor> given_;
 };
 
-// Whether a float32 input of this op influences the output smoothly: false for rounding, sign and
+// Whether the output depends smoothly on a float32 input of this op: false for rounding, sign and
 // stop_gradient.
 bool is_differentiable(tensor::Op op);
 
-// Gives a gradient for every needed input.
+// Each gives a gradient for every needed input.
 void differentiate(Adjoint& adjoint);              // any op
 void differentiate_elementwise(Adjoint& adjoint);  // derivatives.cpp
 void differentiate_arrangement(

@@ -1,5 +1,5 @@
 #pragma once
-// What the evaluation of one element of a value reads.
+// Which memory the evaluation of one element of a value reads.
 
 #include <algorithm>
 #include <utility>
@@ -10,9 +10,10 @@
 
 namespace imprint::graph {
 
-// From the inputs of `index` back to the nodes that ends(node) says are read rather than evaluated on the
-// way. keeps(node): whether an element of the node reads its inputs only at its own linear index; a read is
-// aligned where every node on every way to it does. Each node once, in no order of theirs.
+// Walks from the inputs of `index` back to the nodes for which ends(node) is true: those are read, all others
+// are evaluated. keeps(node): whether an element of the node reads its inputs only at its own linear index. A
+// read is aligned if every node on every path to it keeps the index. Returns each node once, in unspecified
+// order.
 template <class Keeps, class Ends>
 std::vector<Read> reads_by_element(const Graph& graph, NodeIndex index, const Keeps& keeps,
                                    const Ends& ends) {

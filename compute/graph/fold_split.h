@@ -1,6 +1,6 @@
 #pragma once
-// Reductions with too few outputs for the device and very many terms each, in two steps: partial results of
-// equal stretches of the terms, and the fold of those, always in the same order.
+// Splits reductions that have many terms but too few outputs to fill the device. Step one folds equal
+// stretches of the terms into partial results; step two folds those. The order is always the same.
 
 #include "compute/graph/fusion_options.h"
 #include "compute/graph/fusion_request.h"
@@ -9,7 +9,7 @@
 
 namespace imprint::graph {
 
-// Behind split_regions and split_tails, whose folds it leaves alone. Renumbers the nodes.
+// Call after split_regions and split_tails; leaves their folds alone. Renumbers the nodes.
 void split_long_folds(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options);
 
 }  // namespace imprint::graph

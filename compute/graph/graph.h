@@ -1,6 +1,6 @@
 #pragma once
-// The nodes that a program needs, as a table in topological order: equal subexpressions merged, dead ones
-// gone. No memory, no Vulkan.
+// The nodes that a program needs, as a table in topological order. Equal subexpressions are merged and dead
+// ones dropped. No memory, no Vulkan.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace imprint::graph {
 
-// The operations of tensors, which nodes are made of.
+// Nodes use the operations of tensors.
 using tensor::Node;
 using tensor::NodeRef;
 using tensor::Op;
@@ -27,7 +27,7 @@ using tensor::VariableState;
 
 using NodeIndex = std::int32_t;
 
-// A Node with its inputs named by table index. Inputs always have smaller indices.
+// A Node that names its inputs by table index. Inputs always have smaller indices.
 struct GraphNode {
   Op op = Op::constant;
   DType dtype = DType::float32;
@@ -36,12 +36,12 @@ struct GraphNode {
   std::vector<std::int64_t> ints;
   std::vector<double> floats;
   NodeRef source;  // keeps constants, variables and labels alive
-  // > 0: the value is kept as this many partial results, along an outermost axis that the op itself does not
-  // have: its fold ends at the borders of the blocks of rows that a region's workgroups take, or of the
-  // elements of a column fold's. Made by region.h alone, computed by those alone.
+  // > 0: number of partial results in which the value is kept, along an extra outermost axis that the op does
+  // not have. Each covers the rows of one workgroup's block in a region, or the elements of one workgroup in
+  // a column fold. Only region.h makes such nodes; only regions and column folds compute them.
   std::int64_t blocks = 0;
-  bool is_snapshot = false;  // a copy of a variable's content from before the run, taken early
-  bool has_tails = false;    // a sum whose workgroups leave partial results of another sum
+  bool is_snapshot = false;  // an early copy of a variable's content from before the run
+  bool has_tails = false;    // a sum whose workgroups also leave partial results of another sum
 
   OpKind kind() const { return op_info(op).kind; }
   std::int64_t element_count() const { return shape.element_count(); }
@@ -55,17 +55,17 @@ struct Graph {
   NodeIndex size() const { return static_cast<NodeIndex>(nodes.size()); }
   std::vector<std::vector<NodeIndex>> consumers() const;
 
-  // Of the structure: ops, shapes, attributes, edges and which node each root is; constants count by content,
-  // inputs by name, variables by identity.
+  // Hash of the structure: ops, shapes, attributes, edges, and which node each root is. Constants count by
+  // content, inputs by name, variables by identity.
   Hash128 hash() const;
 };
 
-// lifted: where given, constants become inputs (op `input`, source->constant set) and are listed here in the
-// order of their nodes; their content then counts neither for merging nor for the hash. Errors: the first
-// error that any of the tensors carries.
+// lifted: if not null, constants become inputs (op `input`, source->constant set) and are listed here in node
+// order. Their content then counts neither for merging nor for the hash. Errors: the first error that any of
+// the tensors carries.
 Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* lifted = nullptr);
 
-// The element's name in messages and dumps: its label, or "op#index"; on one line.
+// The node's name in messages and dumps, on one line: its label, or "op#index".
 std::string node_text(const Graph& graph, NodeIndex index);
 
 }  // namespace imprint::graph

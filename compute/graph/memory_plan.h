@@ -1,7 +1,7 @@
 #pragma once
-// Lifetimes to offsets: pure arithmetic, after Pisarchyk and Lee, Efficient Memory Management for Deep Neural
-// Net Inference, 2020 (greedy by size: the largest value first, each at the lowest offset that no overlapping
-// lifetime occupies).
+// Assigns memory offsets to lifetimes, by pure arithmetic. Greedy by size: places the largest value first, at
+// the lowest offset that no overlapping lifetime occupies. Source: Pisarchyk and Lee, Efficient Memory
+// Management for Deep Neural Net Inference, 2020.
 
 #include <cstdint>
 #include <span>
@@ -21,7 +21,7 @@ struct MemoryPlan {
   std::uint64_t unplanned_bytes = 0;   // sum of all, without reuse
 };
 
-// Two lifetimes overlap when their level ranges share a level. alignment: a power of two.
+// Two lifetimes overlap if their level ranges share a level. alignment: a power of two.
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignment);
 
 }  // namespace imprint::graph

@@ -1,15 +1,17 @@
 #pragma once
-// Mixed precision, after Micikevicius et al., Mixed Precision Training, 2018: products read float16 where
-// that serves them and sum in float32; everything else stays as it is.
+// Mixed precision, after Micikevicius et al., Mixed Precision Training, 2018. Products read float16 where
+// that is faster and sum in float32. Everything else stays float32.
 //
-// Narrowed are both float32 operands of a contraction (matmul, and what is made of one: linear layers,
-// convolutions, the products of their gradients)
-//   - outside row-local regions, where it is large enough for tiles (FusionOptions::product_operations);
-//   - within one, where the region runs on matrix units (region.h, suits_matrix_units).
-// Not narrowed: sums of products, whatever is elementwise, folds, softmax, norms, losses, and variables:
-// weights, gradients and an optimiser's state are float32, and what a product reads of a weight is a copy
-// rounded in each run. Nor the products of other regions, which would pay for the rounding with more
-// arithmetic and gain nothing.
+// Both float32 operands of a contraction are narrowed (matmul and what uses it: linear layers, convolutions,
+// the products of their gradients):
+// - outside row-local regions, if it is large enough for tiles (FusionOptions::product_operations);
+// - inside a region, if the region runs on matrix units (region.h, suits_matrix_units).
+//
+// Not narrowed:
+// - sums of products, elementwise operations, folds, softmax, norms and losses;
+// - variables: weights, gradients and optimiser state are float32. A product reads a copy of a weight,
+//   rounded in each run;
+// - products of other regions: rounding would cost more arithmetic and gain nothing.
 
 #include <string>
 #include <vector>
@@ -20,7 +22,7 @@
 
 namespace imprint::graph {
 
-// Renumbers the nodes. Gives a line of what it did, for the log.
+// Renumbers the nodes. Returns one line for the log that says what was narrowed.
 std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOptions& options);
 
 }  // namespace imprint::graph

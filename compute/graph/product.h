@@ -1,6 +1,6 @@
 #pragma once
-// Large contractions: which tile a workgroup takes, chosen from the shape by what each tile was measured to
-// reach. Pure arithmetic.
+// Chooses the tile of a workgroup for large contractions, from the shape and the measured speed of each tile.
+// Pure arithmetic.
 
 #include <cstdint>
 #include <optional>
@@ -14,13 +14,13 @@
 
 namespace imprint::graph {
 
-// Of a product on matrix units: subgroups of 32 take 8 thread_rows x 4 thread_columns outputs each, here 64
-// x 32.
+// The tile of a product on matrix units. Each subgroup of 32 computes 8 thread_rows x 4 thread_columns
+// outputs: 64 x 32 here.
 inline constexpr ProductTile kMatrixUnitTile{128, 128, 32, 8, 8, MatrixUnits::subgroup};
 
-// Of such a tile: what shared memory holds of the left (slot 0) or right operand, in elements of sixteen
-// bytes. Lines of terms or the other way round, one element more to each against bank conflicts; the left
-// one's serve for sums afterwards.
+// Size of the shared memory for the left (slot 0) or right operand of such a tile, in elements of 16 bytes.
+// Lines run along the terms or across them. Each line has one extra element against bank conflicts. The left
+// operand's memory is reused for sums afterwards.
 std::int64_t unit_elements(const ProductTile& tile, std::size_t slot);
 
 // `batch` products of rows x depth by depth x columns.
@@ -40,28 +40,29 @@ inline std::int64_t tile_count(const ProductShape& shape, const ProductTile& til
   return shape.batch * row_tiles(shape, tile) * column_tiles(shape, tile);
 }
 
-// Adds the choice to `made`, if there was one.
+// Adds the choice to `made` if there was more than one variant.
 ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
                         const FusionOptions& options, std::vector<VariantChoice>& made);
 
 // "64 x 128 x 16 by 8 x 8"
 std::string product_tile_text(const ProductTile& tile);
 
-// The tile with which products that could run in one dispatch are done the soonest, if that is before each is
-// with its own, one dispatch after the other. matmuls: their nodes, by `tiles`; none on matrix units.
+// Returns the tile with which all these products, in one dispatch, finish soonest. Returns nothing if
+// separate dispatches with their own tiles finish sooner. matmuls: their nodes, parallel to `tiles`; none on
+// matrix units.
 std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls,
                                               const std::vector<ProductTile>& tiles,
                                               const FusionOptions& options);
 
-// Equal stretches of the terms that should be multiplied side by side and summed by another kernel; 1: none.
+// Number of equal stretches of the terms to multiply in parallel, for another kernel to sum; 1: no split.
 // on_matrix_units: with kMatrixUnitTile.
 std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, bool on_matrix_units);
-// Terms of a stretch, by which operands that lie in vectors still do; as many stretches leave fewer than that
+// Terms per stretch. The length keeps vector-aligned operands aligned. Fewer terms than one stretch are left
 // over.
 std::int64_t stretch_length(std::int64_t terms, std::int64_t stretches);
 
-// Along which of its last two axes, and how many at once, a product's operand can be loaded from memory: 8
-// float16, 4 of anything, or one by one.
+// Along which of its last two axes a product's operand loads from memory, and how many elements at once: 8
+// float16, 4 of any type, or 1.
 struct OperandLayout {
   bool along_terms = false;
   std::int32_t width = 1;
@@ -69,18 +70,18 @@ struct OperandLayout {
 OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                              NodeIndex matmul, std::size_t slot, std::int32_t most_width);
 
-// A product's operand as a matrix of a workgroup loads it: float16 in memory, lines of neighbours along the
-// terms or the other way round. Nothing where it lies otherwise.
+// A product's operand as a workgroup matrix loads it: float16 in memory, in contiguous lines along the terms
+// or across them. Nothing for any other layout.
 struct MatrixOperand {
   Strides strides;
   bool along_terms = false;
-  std::int64_t stride = 1;  // elements from line to line
+  std::int64_t stride = 1;  // elements between starts of lines
   bool in_eights = false;   // every line starts at a multiple of eight elements
 };
 std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                             NodeIndex matmul, std::size_t slot);
 
-// Whether both operands are float16 in memory, by eight.
+// Whether both operands are float16 in memory and load eight at a time.
 bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul);
 
 }  // namespace imprint::graph

@@ -1,7 +1,7 @@
 #pragma once
-// Products with too few tiles of outputs for the device and very many terms each, such as the weight
-// gradients of a large batch, in two steps: partial products of equal stretches of the terms, side by side,
-// and their sum, always in the same order.
+// Splits products that have many terms but too few output tiles to fill the device, such as weight gradients
+// of a large batch. Step one computes partial products of equal stretches of the terms in parallel; step two
+// sums them. The order is always the same.
 
 #include "compute/graph/fusion_options.h"
 #include "compute/graph/fusion_request.h"
@@ -10,7 +10,7 @@
 
 namespace imprint::graph {
 
-// Behind split_regions, whose products it leaves alone, and in front of split_tails. Renumbers the nodes.
+// Call after split_regions, whose products it leaves alone, and before split_tails. Renumbers the nodes.
 void split_deep_products(Graph& graph, FusionRequest& request, RegionSplit& split,
                          const FusionOptions& options);
 

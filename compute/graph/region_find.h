@@ -1,5 +1,5 @@
 #pragma once
-// The nodes of row-local regions, before the folds over their rows are split.
+// Finds the nodes of row-local regions, before the folds over their rows are split.
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace imprint::graph {
 
-// What a node is to its region: computed per row, or a fold over the rows.
+// A node's role in its region: computed per row, or a fold over the rows.
 enum class RowRole : std::uint8_t { outside, row, fold };
 
 struct RowRegions {
@@ -18,7 +18,7 @@ struct RowRegions {
   std::vector<RowRole> role;
   std::vector<std::int32_t> region_of, phase;
   std::vector<std::int32_t> row_axis, group_axis;  // -1: none
-  std::vector<std::string> notes;                  // what stays outside of regions, and why
+  std::vector<std::string> notes;                  // what stays outside regions, and why
 };
 
 RowRegions find_row_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options,

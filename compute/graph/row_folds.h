@@ -1,8 +1,8 @@
 #pragma once
-// Groups of values around folds over rows: a softmax, a layer norm, their derivatives. The rows are what lies
-// in front of the folded innermost axes; the values are as long as the rows or one number a row, and each
-// row's depend on that row alone. One kernel reads a row once and keeps it in registers through all of its
-// folds. Smaller than regions (region.h), which have contractions, and looked for in what those leave.
+// Groups of values around folds over rows: a softmax, a layer norm, their derivatives. The axes before the
+// folded innermost axes are the rows. Each value has the rows' length or one number per row, and each row
+// depends on that row alone. One kernel reads a row once and keeps it in registers through all its folds.
+// Groups are smaller than regions (region.h), have no contractions, and use only what regions leave.
 
 #include <cstdint>
 #include <vector>
@@ -14,7 +14,7 @@
 namespace imprint::graph {
 
 struct RowGroup {
-  Shape shape;           // of the values as long as the rows
+  Shape shape;           // of the values that have the rows' length
   int first_folded = 0;  // axes from here on are folded
   std::int32_t phase = 0;
 };
@@ -24,7 +24,7 @@ struct RowGroups {
   std::vector<RowGroup> groups;
 };
 
-// No value outside a group both waits for it and is waited for by it, nor do groups wait for each other in a
+// No outside value both waits for a group and is waited for by it. Groups never wait for each other in a
 // circle.
 RowGroups find_row_groups(const Graph& graph, const RegionSplit& split, const FusionOptions& options);
 

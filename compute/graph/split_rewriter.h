@@ -1,6 +1,6 @@
 #pragma once
-// Writes a graph again whose folds are split behind split_regions: what becomes of one node keeps its region,
-// its axes and its phase.
+// Rewrites a graph whose folds are split after split_regions. The nodes that replace an old node keep its
+// region, axes and phase.
 
 #include <utility>
 #include <vector>
@@ -16,8 +16,8 @@ class SplitRewriter {
   SplitRewriter(Graph& graph, FusionRequest& request, RegionSplit& split)
       : graph_(graph), request_(request), split_(split) {}
 
-  // rewrite(old, node): gives the new index of an old node, whose inputs `node` has renumbered; by add() as
-  // it is, or in several steps.
+  // rewrite(old, node) returns the new index of an old node; `node` is the old node with renumbered inputs.
+  // It calls add() once to keep the node, or several times to split it.
   template <class Rewrite>
   void run(const Rewrite& rewrite) {
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
@@ -52,7 +52,7 @@ class SplitRewriter {
   RegionSplit& split_;
   RegionSplit result_;
   std::vector<GraphNode> nodes_;
-  std::vector<NodeIndex> new_index_;  // of each old node
+  std::vector<NodeIndex> new_index_;  // per old node
 };
 
 }  // namespace imprint::graph

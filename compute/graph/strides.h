@@ -1,5 +1,5 @@
 #pragma once
-// Where the elements of a value lie, as far as that is a start and a stride an axis: memory behind views that
+// Where the elements of a value lie, if a start and one stride per axis describe it: memory behind views that
 // move no element. Pure arithmetic.
 
 #include <array>
@@ -12,14 +12,14 @@
 namespace imprint::graph {
 
 struct Strides {
-  NodeIndex memory = -1;   // the node whose elements these are
+  NodeIndex memory = -1;   // the node that owns the elements
   std::int64_t start = 0;  // element of memory at position 0, 0, ...
-  std::array<std::int64_t, Shape::kMaxRank>
-      axis{};  // elements of memory from one position to the next; 0 along an expanded axis
+  // Elements of memory between neighbouring positions; 0 along an expanded axis.
+  std::array<std::int64_t, Shape::kMaxRank> axis{};
 };
 
-// Nothing when a view on the way moves elements in another manner (windows, pads, reshapes that join strided
-// axes) or computes.
+// Returns nothing if a view on the way computes, or moves elements otherwise (windows, pads, reshapes that
+// join strided axes).
 std::optional<Strides> strides_of(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                   NodeIndex index);
 

@@ -1,6 +1,6 @@
 #pragma once
-// How many invocations work together where a kernel leaves that open: in folds that a workgroup or the lanes
-// of a row share, and in large maps.
+// Chooses how many invocations work together where a kernel leaves that open: in folds that a workgroup or
+// the lanes of a row share, and in large maps.
 
 #include "compute/graph/fusion_options.h"
 #include "compute/graph/graph.h"
@@ -8,7 +8,7 @@
 
 namespace imprint::graph {
 
-// Sets Task::invocations and Task::row_lanes, of tasks whose members are known.
+// Sets Task::invocations and Task::row_lanes of tasks whose members are known.
 void choose_workgroups(const Graph& graph, const FusionOptions& options, Schedule& schedule);
 
 }  // namespace imprint::graph
