@@ -1,0 +1,189 @@
+// T6, T8. Brains, contexts and hosts that go early, while submitted work may still run.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <imprint/imprint.hpp>
+
+#include "tests/gpu/abi_modes.h"
+#include "tests/hosts/assert_works.h"
+
+namespace {
+
+using namespace imprint::game;
+using namespace imprint::game::test;
+
+// A brain may go while its save waits for a submission that the host refused.
+TEST(T6Modes, ARefusedSaveGoesWithItsBrain) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  Side side{host};
+  const imprint::vk::DeviceDescription device = host.describe();
+  imp_host lent = imp_host_init();
+  lent.user = &side;
+  lent.log = [](void* user, imp_log_level level, const char* text) {
+    if (level >= IMP_LOG_WARNING) static_cast<Side*>(user)->log.emplace_back(text);
+  };
+  {
+    Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::submit), lent);
+    ASSERT_TRUE(context) << context.outcome.message();
+    const std::uint32_t branch = 3;
+    BrainDesc desc;
+    desc.observation_count = 2;
+    desc.branch_sizes = {branch};
+    Made<Brain> brain = context->create_brain(desc);
+    ASSERT_TRUE(brain) << brain.outcome.message();
+    ASSERT_WORKS(context->warmup());
+    const std::string path = ::testing::TempDir() + "imprint-refused.brain";
+    (void)std::remove(path.c_str());
+    ASSERT_WORKS(context->frame_begin(1, 0));
+    ASSERT_WORKS(brain->save(path.c_str()));
+    side.refuse = true;
+    EXPECT_EQ(context->submit().code(), Code::out_of_host_memory);
+    side.refuse = false;
+    ASSERT_WORKS(context->frame_end());
+    EXPECT_EQ(brain->save_status().code(), Code::not_ready);
+    brain->reset();
+    ASSERT_EQ(side.log.size(), 1u);
+    EXPECT_NE(side.log[0].find("destroyed before"), std::string::npos) << side.log[0];
+    for (std::uint64_t frame = 2; frame <= 4; ++frame) {
+      ASSERT_WORKS(context->frame_begin(frame, 0));
+      ASSERT_WORKS(context->submit());
+      ASSERT_WORKS(context->frame_end());
+    }
+    ASSERT_WORKS(context->drain(10000));
+    EXPECT_TRUE(contents(path).empty());
+    ASSERT_WORKS(context->destroy());
+  }
+  EXPECT_EQ(host.messages(), 0u) << host.first_message();
+}
+
+// Recorded work that may still run keeps the context alive, and says what it waits for.
+TEST(T8Modes, DestroyingTooEarlyIsRefused) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  Side side{host};
+  const imprint::vk::DeviceDescription device = host.describe();
+  Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::record));
+  ASSERT_TRUE(context) << context.outcome.message();
+  for (std::uint64_t frame = 1; frame <= 3; ++frame) {
+    const VkCommandBuffer commands = host.begin_frame(frame);
+    ASSERT_WORKS(context->frame_begin(frame, 0, host.safe_frame()));
+    ASSERT_WORKS(context->record(commands).outcome);
+    ASSERT_WORKS(context->frame_end());
+    host.end_frame();
+  }
+  const Outcome refused = context->destroy();
+  EXPECT_EQ(refused.code(), Code::wrong_state);
+  EXPECT_NE(std::string(refused.message()).find("safe_frame"), std::string::npos);
+  EXPECT_EQ(context->drain(10).code(), Code::unsupported);
+  host.finish_frames();
+  const Outcome too_much = context->frame_begin(4, 0, 4);  // of a frame that is yet to be recorded
+  EXPECT_EQ(too_much.code(), Code::invalid_argument);
+  EXPECT_NE(std::string(too_much.message()).find("safe_frame is 4 in frame 4"), std::string::npos)
+      << too_much.message();
+  ASSERT_WORKS(context->frame_begin(4, 0, 3));
+  ASSERT_WORKS(context->frame_end());
+  EXPECT_TRUE(context->destroy());
+}
+
+// A player closes the window: the game calls exit in the middle of a frame, destroys nothing, and what is
+// loaded goes as it may.
+[[noreturn]] void exit_in_a_frame(Way way) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true, false, way == Way::exclusive});
+  Side side{host};
+  const imprint::vk::DeviceDescription device = host.describe();
+  Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, way));
+  const std::uint32_t branch = 3;
+  BrainDesc desc;
+  desc.observation_count = 2;
+  desc.branch_sizes = {branch};
+  FeedbackOptions options;
+  options.learn_period_frames = 2;
+  desc.learner = options;
+  Made<Brain> brain = context->create_brain(desc);
+  Made<Agent> agent = brain->create_agent();
+  bool good = context->warmup().ok();
+  const float seen[] = {1, 2};
+  imp_demonstration shown = imp_demonstration_init();
+  shown.observation = seen;
+  shown.observation_count = 2;
+  const std::string path = ::testing::TempDir() + "imprint-exit.brain";
+  for (std::uint64_t frame = 1; frame <= 20; ++frame) {
+    const VkCommandBuffer commands = host.begin_frame(frame);
+    good = good && context->frame_begin(frame, 0, host.safe_frame()) && agent->observe(seen) &&
+           agent->demonstrate(shown);
+    if (frame == 20) good = good && brain->save(path.c_str());
+    good = good && (way == Way::record ? context->record(commands).outcome : context->submit());
+    if (frame == 20) break;
+    good = good && context->frame_end();
+    host.end_frame();
+  }
+  std::exit(good ? 0 : 1);
+}
+
+TEST(T8Modes, AHostMayExitInTheMiddle) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const Way way : {Way::record, Way::lock, Way::exclusive})
+    EXPECT_EXIT(exit_in_a_frame(way), ::testing::ExitedWithCode(0), "");
+}
+
+// What goes with its context is counted and named, for a game that believes it has destroyed everything; and
+// nothing is said when it has.
+TEST(T8Modes, WhatIsLeftIsCountedAndNamed) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  const imprint::vk::DeviceDescription device = host.describe();
+  for (const bool leaves : {true, false}) {
+    Side side{host};
+    imp_host lent = imp_host_init();
+    lent.user = &side;
+    lent.log = [](void* user, imp_log_level, const char* text) {
+      static_cast<Side*>(user)->log.emplace_back(text);
+    };
+    Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::lock), lent);
+    ASSERT_TRUE(context) << context.outcome.message();
+    const std::uint32_t branch = 3;
+    BrainDesc desc;
+    desc.observation_count = 2;
+    desc.branch_sizes = {branch};
+    desc.agents_per_brain = 2;
+    Made<Brain> brains[2];
+    for (std::size_t i = 0; i < 2; ++i) {
+      desc.name = i == 0 ? "cat" : "dog";
+      brains[i] = context->create_brain(desc);
+      ASSERT_TRUE(brains[i]) << brains[i].outcome.message();
+    }
+    Made<Agent> agents[] = {brains[0]->create_agent(), brains[0]->create_agent(), brains[1]->create_agent()};
+    Made<Tensor> tensor =
+        context->create_tensor(TensorDesc{.name = "view", .shape = {4}}, imp_vk_buffer_init());
+    ASSERT_TRUE(tensor) << tensor.outcome.message();
+    side.log.clear();
+    if (leaves) {
+      for (Made<Agent>& agent : agents) agent->release();
+      for (Made<Brain>& brain : brains) brain->release();
+      tensor->release();
+    } else {
+      for (Made<Agent>& agent : agents) agent->reset();
+      for (Made<Brain>& brain : brains) brain->reset();
+      tensor->reset();
+    }
+    ASSERT_WORKS(context->destroy());
+    std::string said;
+    for (const std::string& line : side.log)
+      if (line.find("destroyed with it") != line.npos) said += line;
+    EXPECT_EQ(
+        said,
+        leaves
+            ? "context_destroy: destroyed with it: 2 brains ('cat', 'dog'), 1 tensors ('view') and 3 agents"
+            : "");
+  }
+  EXPECT_EQ(host.messages(), 0u) << host.first_message();
+}
+
+}  // namespace
