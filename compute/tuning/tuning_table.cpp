@@ -113,8 +113,9 @@ Result<VariantTable> read_tuning_tables(std::string_view content, const vk::Capa
   return make_error(
       ErrorCode::unsupported,
       text("tuning table: found tables for ", others.empty() ? "no device" : others,
-           other_count > kMostNamed ? " and more" : "", ", expected one for ", quote(device.device_name),
-           ", ", quote(device.driver_name), ". Measure on this device and driver with imprint tune."));
+           other_count > kMostNamed ? " and more" : "", ", expected one for this driver build of ",
+           quote(device.device_name), ", ", quote(device.driver_name),
+           ". Measure on this device and driver with imprint tune."));
 }
 
 Result<std::string> write_tuning_tables(const VariantTable& table, const vk::Capabilities& device,

@@ -172,7 +172,7 @@ TEST(Tuning, AShippedTableCountsEvenWithDeterminism) {
   table.insert(table.find(driver) + driver.size(), "1");
   const Outcome foreign = shipped.context.set_tuning(table);
   EXPECT_EQ(foreign.code(), Code::unsupported);
-  EXPECT_THAT(foreign.message(), HasSubstr("measure on this device"));
+  EXPECT_THAT(foreign.message(), HasSubstr("Measure on this device and driver"));
 }
 
 TEST(Tuning, EqualTablesGiveEqualBrains) {

@@ -42,7 +42,7 @@ TEST(TuningTable, AnotherDeviceOrDriverIsRefusedByName) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
     EXPECT_THAT(refused.error().message,
-                HasSubstr("found tables for 'own', 'a driver 1.2', expected one for "));
+                HasSubstr("found tables for 'own', 'a driver 1.2', expected one for this driver build of "));
   }
 }
 
