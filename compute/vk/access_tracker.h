@@ -1,6 +1,6 @@
 #pragma once
-// Which dispatches need a barrier between them, from the ranges they declare to read and write. Pure
-// arithmetic.
+// Finds the dispatches that need a barrier before them, from the ranges that they declare to read and write.
+// Pure arithmetic.
 
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace imprint::vk {
 
-// A half-open range of elements or bytes of one buffer (any unit, as long as one buffer keeps to one).
+// A half-open range of one buffer, in elements or bytes. All accesses of a buffer use the same unit.
 struct Access {
   std::uint32_t buffer = 0;
   std::uint64_t begin = 0;
@@ -16,12 +16,12 @@ struct Access {
   bool write = false;
 };
 
-// Keeps the accesses since the last barrier. One barrier orders everything before it against everything after
-// it (a global memory barrier), so a hazard with any of them asks for one and clears the list.
+// Keeps the accesses since the last barrier. One global memory barrier orders everything before it against
+// everything after it. So any hazard needs one barrier, which clears the list.
 class AccessTracker {
  public:
-  // Notes a dispatch's accesses. True when a barrier has to stand before it: a read of something written
-  // since the last barrier, or a write of something read or written since.
+  // Records a dispatch's accesses. True when it needs a barrier first: it reads something written since the
+  // last barrier, or writes something read or written since.
   bool dispatch(std::span<const Access> accesses);
 
   void barrier() { since_barrier_.clear(); }

@@ -1,4 +1,4 @@
-// Device::adopt: checks the description, reads the capabilities and creates what Imprint keeps on the device.
+// Device::adopt checks the description, reads the capabilities and creates Imprint's objects on the device.
 
 #include <atomic>
 #include <optional>

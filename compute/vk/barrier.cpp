@@ -3,7 +3,7 @@
 namespace imprint::vk {
 namespace {
 
-// Ours are no more than these; the numbers of the classic bits are the same in both forms.
+// Imprint's own scopes have only these stages. The classic bits have the same numbers in both forms.
 VkPipelineStageFlags2 exact_stages(const Scope& scope) {
   VkPipelineStageFlags2 stages = scope.stages;
   if (scope.ours && (stages & VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT)) {
@@ -42,8 +42,8 @@ void fill_handover(Barrier& barrier, const Handover& handover) {
 
 }  // namespace
 
-// No wider than the stages: some devices flush more than compute's caches for an access that compute does not
-// make.
+// No wider than the stages need. For an access that compute does not make, some devices flush more than
+// compute's caches.
 Scope our_writes(VkPipelineStageFlags stages) {
   Scope scope{stages, 0};
   if (stages & VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) scope.access |= VK_ACCESS_SHADER_WRITE_BIT;

@@ -1,7 +1,7 @@
 #pragma once
-// Memory barriers, in the form that the device allows. The classic one has one pair of stage masks for
-// everything and knows accesses only in bulk; with synchronization2 what we do ourselves is named exactly:
-// storage buffers, copies and fills, each with its own stage.
+// Memory barriers, in the form that the device supports. The classic form has one pair of stage masks for
+// everything and only coarse accesses. synchronization2 names Imprint's own accesses exactly: storage
+// buffers, copies and fills, each with its own stage.
 
 #include <vulkan/vulkan_core.h>
 
@@ -13,10 +13,10 @@ namespace imprint::vk {
 struct Scope {
   VkPipelineStageFlags stages = 0;
   VkAccessFlags access = 0;
-  bool ours = true;  // nothing but kernels, copies and fills; false: whatever a host has declared
+  bool ours = true;  // only kernels, copies and fills; false: whatever a host declared
 };
 
-// What kernels and transfers of ours write, and all that they do.
+// The writes of Imprint's kernels and transfers, and all their accesses.
 Scope our_writes(VkPipelineStageFlags stages);
 Scope our_accesses(VkPipelineStageFlags stages);
 inline constexpr VkPipelineStageFlags kWorkStages =
@@ -25,7 +25,7 @@ inline constexpr VkPipelineStageFlags kWorkStages =
 void memory_barrier(const Functions& functions, VkCommandBuffer commands, const Scope& before,
                     const Scope& after);
 
-// A range of a buffer passes from one queue family to another.
+// Moves a range of a buffer from one queue family to another.
 struct Handover {
   VkBuffer buffer = VK_NULL_HANDLE;
   VkDeviceSize offset = 0, size = 0;

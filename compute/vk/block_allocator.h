@@ -1,6 +1,6 @@
 #pragma once
-// Sub-allocation of one block: offsets and sizes only, no memory and no Vulkan. Best fit; the same calls give
-// the same offsets everywhere.
+// Sub-allocates one block by offsets and sizes, without memory or Vulkan. Best fit. Equal calls give equal
+// offsets everywhere.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,12 @@ class BlockAllocator {
  public:
   explicit BlockAllocator(std::uint64_t capacity);
 
-  // The offset of a range of `size` >= 1, a multiple of `alignment` (a power of two), from the smallest free
-  // range that holds it, the lowest of equals. Nothing when no free range does.
+  // Returns the offset of a range of `size` >= 1, a multiple of `alignment` (a power of two). Takes the
+  // smallest free range that fits, the lowest among equals. Returns nothing when none fits.
   std::optional<std::uint64_t> allocate(std::uint64_t size, std::uint64_t alignment);
 
-  // Gives back the range that starts at `offset` and joins it with its free neighbours. The size it had; 0
-  // when none starts there.
+  // Frees the range that starts at `offset` and joins it with its free neighbours. Returns its size; 0 when
+  // no range starts there.
   std::uint64_t free(std::uint64_t offset);
 
   std::uint64_t capacity() const { return capacity_; }

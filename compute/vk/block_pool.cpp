@@ -16,7 +16,7 @@
 namespace imprint::vk {
 namespace {
 
-constexpr std::uint64_t kSmallBlocks = 16;  // per full one
+constexpr std::uint64_t kSmallBlocks = 16;  // per full block
 constexpr double kRoomAgain = 0.95;         // share of the driver's budget
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
@@ -112,7 +112,7 @@ Result<Allocation> BlockPool::allocate(std::uint64_t size, std::uint64_t alignme
 
   const BlockKind kind{use, yields, false};
 
-  // Whole multiples of the granularity leave no sliver that nothing fits into.
+  // Whole multiples of the granularity leave no unusable remainder.
   const std::uint64_t bytes = round_up(size, granularity_);
   alignment = std::max(alignment, granularity_);
   std::uint64_t cap = 0;
@@ -122,11 +122,12 @@ Result<Allocation> BlockPool::allocate(std::uint64_t size, std::uint64_t alignme
     cap = cap_ > 0 ? cap_ : UINT64_MAX;
   }
 
-  // First a full block; where cap or device lack the room, a small one; then a small one after empty blocks
-  // were freed. Blocks are never as small as a small request: at the cap there would be hundreds, and
-  // maxMemoryAllocationCount limits their number. Two threads may each create a block here, which costs
-  // memory only. Yielding allocations take small blocks, so that more of them become empty. A small cap makes
-  // blocks smaller, so that the first use leaves room for the others.
+  // Tries a full block, then a small one if the cap or the device lacks room, then a small one after freeing
+  // empty blocks. Blocks have a minimum size: at the cap, tiny ones would number hundreds, and
+  // maxMemoryAllocationCount limits them.
+  // Two threads may each create a block here, which costs only memory. Yielding allocations use small blocks,
+  // so that more of them become empty. A small cap makes blocks smaller, so that the first use leaves room
+  // for the others.
   const std::uint64_t full =
       yields ? 0 : std::max(std::min(block_bytes_, round_up(cap / 8, granularity_)), bytes);
   const std::uint64_t least =
@@ -150,7 +151,8 @@ Result<std::vector<Allocation>> BlockPool::allocate_together(std::span<const std
     IMPRINT_CHECK(check_size(size));
     total += round_up(size, step);
   }
-  // Allocates one range for all, then frees it and allocates its parts under one lock: they fit in turn.
+  // Allocates one range for all, then frees it and allocates its parts under one lock, so that they fit in
+  // turn.
   IMPRINT_ASSIGN(const Allocation whole, allocate(total, alignment, use, false));
   const std::lock_guard lock(mutex_);
   MemoryBlock& block = *blocks_[whole.block];

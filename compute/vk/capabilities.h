@@ -1,5 +1,5 @@
 #pragma once
-// What Imprint may use of a device: features that the host declared and the physical device supports.
+// Device features that Imprint may use: the host declared them and the physical device supports them.
 
 #include <vulkan/vulkan_core.h>
 
@@ -20,7 +20,7 @@ struct Capabilities {
   bool host_query_reset = false;
   bool memory_budget = false;
   bool vulkan_memory_model = false;
-  // Subgroup matrices of 16 x 16 x 16 float16, summed in float32; KHR: summed in float16 too.
+  // Subgroup matrices of 16 x 16 x 16 float16, summed in float32. KHR also sums in float16.
   bool cooperative_matrix_nv = false;
   bool cooperative_matrix_khr = false;
   // Workgroup matrices of float16, summed in float32, by 128 or 256 invocations. Their extents are multiples
@@ -51,7 +51,7 @@ struct Capabilities {
   std::uint32_t timestamp_valid_bits = 0;  // of the queue family; 0: no timestamps
   double timestamp_period_ns = 0;
 
-  // Whether kernels for subgroups of this size run: they can require it, or the device has no other size.
+  // Whether kernels can run in subgroups of this size: they can require it, or the device has no other size.
   bool runs_subgroups_of(std::uint32_t size) const {
     return max_subgroup_size > 0 ? min_subgroup_size <= size && size <= max_subgroup_size
                                  : subgroup_size == size;

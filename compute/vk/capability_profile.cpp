@@ -65,7 +65,7 @@ CapabilityProfile CapabilityProfile::of(const Capabilities& device, bool schedul
   profile.cooperative_matrix_nv = device.cooperative_matrix_nv;
   profile.cooperative_matrix_khr = device.cooperative_matrix_khr;
   profile.cooperative_matrix2_nv = device.cooperative_matrix2_nv &&
-                                   device.api_version >= VK_API_VERSION_1_3;  // whose kernels are SPIR-V 1.6
+                                   device.api_version >= VK_API_VERSION_1_3;  // its kernels are SPIR-V 1.6
   profile.processor = device.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !schedule_as_gpu;
   return profile;
 }
@@ -92,7 +92,7 @@ std::string CapabilityProfile::lack(const CapabilityProfile& device) const {
 }
 
 std::string CapabilityProfile::below_vulkan() const {
-  const CapabilityProfile least;  // the members' initial values
+  const CapabilityProfile least;  // the members' defaults, Vulkan 1.1's minimum
   for (const ProfileField& field : kFields)
     if (field.number && field.get(*this) < field.get(least))
       return text(field.name, " is ", field.get(*this), "; every device has at least ", field.get(least));

@@ -1,6 +1,6 @@
 #pragma once
-// What of a device decides how kernels are written, by itself, so that they can be written where the device
-// is not.
+// A profile is the set of device properties that kernels depend on. It allows writing kernels without the
+// device.
 
 #include <cstdint>
 #include <optional>
@@ -12,10 +12,10 @@ namespace imprint::vk {
 
 struct Capabilities;
 
-// Members mean what those of Capabilities do. Whoever lets kernels depend on more adds it here, and to the
-// table in the .cpp.
+// Members mean the same as in Capabilities. When kernels depend on more, add it here and to the table in the
+// .cpp.
 struct CapabilityProfile {
-  std::string name;  // for messages; no part of what is compared
+  std::string name;  // for messages; not compared
   std::uint32_t max_storage_buffers_per_stage = 4;
   std::uint32_t max_push_constant_bytes = 128;
   std::uint32_t max_workgroup_count_x = 65535;
@@ -27,25 +27,25 @@ struct CapabilityProfile {
   bool shader_float16 = false;
   bool vulkan_memory_model = false;
   bool cooperative_matrix_nv = false;
-  bool cooperative_matrix_khr = false;  // before the one above
-  bool cooperative_matrix2_nv = false;  // before both
-  bool processor = false;               // written for a processor's few cores and caches; runs anywhere
+  bool cooperative_matrix_khr = false;  // preferred to the one above
+  bool cooperative_matrix2_nv = false;  // preferred to both
+  bool processor = false;               // written for a CPU's few cores and caches; runs anywhere
 
   static CapabilityProfile of(const Capabilities& device, bool schedule_as_gpu);
 
-  // Less what this library's compiler cannot translate; a library without one can translate nothing, and
-  // takes what an archive has.
+  // Without the features that this library's compiler cannot translate. A library without a compiler
+  // translates nothing and uses what an archive has.
   CapabilityProfile as_compiled_here() const;
 
   bool equals(const CapabilityProfile& other) const;
-  // Why the device cannot run what was written for this profile: "needs max_shared_memory_bytes 49152, it has
-  // 32768"; empty when it can.
+  // Why the device cannot run kernels written for this profile: "needs max_shared_memory_bytes 49152, it has
+  // 32768". Empty when it can.
   std::string lack(const CapabilityProfile& device) const;
-  // Why no device is so: Vulkan 1.1 promises more. Empty where it does not.
+  // Why no device can have this profile: Vulkan 1.1 guarantees more. Empty when a device can.
   std::string below_vulkan() const;
 };
 
-// One of the members, for files. Exactly one pointer is set.
+// A member of the profile, for files. Exactly one pointer is set.
 struct ProfileField {
   const char* name = "";
   std::uint32_t CapabilityProfile::*number = nullptr;
@@ -56,11 +56,12 @@ struct ProfileField {
   void set(CapabilityProfile& profile, std::uint32_t value) const;
 };
 std::span<const ProfileField> profile_fields();
-const ProfileField* find_profile_field(std::string_view name);  // null: none of that name
+const ProfileField* find_profile_field(std::string_view name);  // null: no such name
 
-// Profiles that many devices can run: "desktop" (what GPUs of desktops and laptops have had for years),
-// "software" (llvmpipe and the like), "baseline" (the least that Vulkan 1.1 promises: every device). In that
-// order.
+// Profiles that many devices can run, in this order:
+//   "desktop"   what GPUs of desktops and laptops have had for years
+//   "software"  llvmpipe and similar devices
+//   "baseline"  the minimum that Vulkan 1.1 guarantees: every device
 std::span<const CapabilityProfile> named_profiles();
 
 }  // namespace imprint::vk

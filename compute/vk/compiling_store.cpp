@@ -27,8 +27,8 @@ struct Layouts {
   Handle<VkPipelineLayout> pipeline;
 };
 
-// A kernel that is compiled or ready. The compiling job writes pipeline and error; others read them after
-// `done`.
+// A kernel in compilation or ready. The compiling job writes pipeline and error. Other threads read them
+// after `done`.
 struct Entry {
   KernelSource source;
   Hash128 key;
@@ -110,7 +110,7 @@ Status CompilingStore::start(VkPipelineCache host_cache) {
   return {};
 }
 
-// For libraries without a compiler, which cannot write kernels for exactly this device.
+// For libraries without a compiler, which cannot write kernels exactly for this device.
 void CompilingStore::log_profile() const {
   const DeviceOptions& options = device_.options();
   if (!options.kernels) return;
@@ -165,7 +165,7 @@ std::shared_ptr<Entry> CompilingStore::entry_for(const KernelSource& source, VkP
     entry = made;
   }
   jobs_->add(this, [this, made] { finish(*made); });
-  // Counted on the asking thread: a worker compiles for a frame only when the frame asked.
+  // Counted on the asking thread: a worker compiles for a frame only if the frame asked.
   Counters& counters = device_.counters();
   counters.compiles.fetch_add(1, std::memory_order_relaxed);
   if (made->in_frame) counters.frame_compiles.fetch_add(1, std::memory_order_relaxed);
@@ -193,7 +193,7 @@ Status CompilingStore::compile(Entry& entry) {
   const Functions& f = device_.functions();
   if (device_.lost()) return lost_error();
   IMPRINT_ASSIGN(const Spirv spirv, spirv_of(entry.source));
-  if (device_.lost()) return lost_error();  // meanwhile
+  if (device_.lost()) return lost_error();  // lost during the compile
 
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = spirv.size() * sizeof(std::uint32_t);

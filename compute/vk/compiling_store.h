@@ -10,8 +10,8 @@ namespace imprint::vk {
 
 class Device;
 
-// Takes the device's own options; the device must outlive its store. host_cache: null for a cache of its own.
-// Errors: out_of_host_memory (no threads, no memory), device_lost.
+// Uses the device's options. The device must outlive its store. host_cache: null creates a cache for the
+// store. Errors: out_of_host_memory (no threads, no memory), device_lost.
 Result<std::unique_ptr<PipelineStore>> create_compiling_store(Device& device, VkPipelineCache host_cache);
 
 }  // namespace imprint::vk

@@ -64,7 +64,7 @@ std::size_t Completion::retired() const {
   return retired_.size();
 }
 
-// One at a time, since a deleter may retire something further which then belongs in the order too.
+// Runs one deleter at a time: a deleter may retire another object, which must also run in order.
 std::size_t Completion::run_through(std::uint64_t value) {
   std::size_t count = 0;
   for (;;) {

@@ -1,12 +1,13 @@
 #pragma once
-// The order in which the work of one device completes, and what is to be destroyed when it does. Knows no
-// Vulkan object: whoever owns the submissions (the engine bridge) tells it how far the GPU has come, in one
-// of three ways:
-//   a timeline semaphore   set_poll([=] { return Ticket{counter value}; }), the value signalled being the
-//   ticket's a ring of fences       set_poll with a walk over the ring in the order of submission, stopping
-//   at the first unsignalled fence host frame numbers     no poll; completed(newest ticket issued in a frame
-//   <= safe_frame) at the start of a frame
-// They may be mixed; the newest answer counts.
+// Tracks the order in which a device's work completes, and destroys objects when their work is complete. Uses
+// no Vulkan object. The owner of the submissions (the engine bridge) reports the GPU's progress in one of
+// three ways:
+//   timeline semaphore   set_poll([=] { return Ticket{counter value}; }). The signalled value is the
+//   ticket's. ring of fences       set_poll with a walk over the ring in submission order, up to the first
+//   unsignalled
+//                        fence.
+//   host frame numbers   no poll; completed(newest ticket issued in a frame <= safe_frame) at frame start.
+// The ways may be mixed; the newest answer counts.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,33 +19,33 @@
 
 namespace imprint::vk {
 
-// Thread-safe. No lock is held while a deleter runs, so a deleter may call anything here.
+// Thread-safe. Deleters run without a lock, so a deleter may call anything here.
 class Completion {
  public:
   Completion() = default;
-  ~Completion();  // runs every deleter that is left, in order: the caller has seen to it that the GPU is done
+  ~Completion();  // runs every remaining deleter, in order; the GPU must be done, which the caller ensures
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
 
-  // Hands out the next ticket. Call it when the submission has succeeded; one that failed must not leave a
-  // ticket which nothing completes. A value needed before (to be signalled by a timeline semaphore) is
-  // upcoming(): one submitting thread, so nobody takes it in between.
+  // Issues the next ticket. Call it after a submission succeeded: a failed one must not leave a ticket that
+  // nothing completes. upcoming() gives the value earlier, for a timeline semaphore to signal. Only one
+  // thread submits, so no other thread takes it in between.
   Ticket next();
-  Ticket last() const;      // the newest handed out; {0} before the first
+  Ticket last() const;      // the newest issued; {0} before the first
   Ticket upcoming() const;  // what next() will return
 
-  // Everything up to and including `upto` is complete. Lower than what is known: ignored.
+  // Marks everything up to and including `upto` as complete. Ignored when lower than the known value.
   void completed(Ticket upto);
   Ticket completed_through() const;  // as known, without asking the GPU
 
-  // How to ask for the newest completed ticket without blocking. Calls are serialised, so the function needs
-  // no lock of its own; it may call completed(), but neither poll() nor set_poll(). Returns only when no poll
-  // is under way: set_poll({}) before what it uses goes.
+  // Sets the function that finds the newest completed ticket without blocking. Calls are serialised, so it
+  // needs no lock of its own. It may call completed(), but neither poll() nor set_poll(). set_poll returns
+  // only when no poll runs: call set_poll({}) before destroying what the function uses.
   void set_poll(std::function<Ticket()> newest_completed);
   Ticket poll();  // asks, and returns completed_through()
 
-  // Runs `destroy` once `ticket` is complete; at once, here, if it is known to be. The ticket may be one not
-  // handed out yet.
+  // Runs `destroy` once `ticket` is complete; immediately, on this thread, if that is known. The ticket may
+  // be one that is not issued yet.
   void retire(Ticket ticket, std::function<void()> destroy);
   std::size_t collect();  // runs what is due by completed_through(), in order of tickets; returns how many
                           // ran. Does not poll.

@@ -40,7 +40,7 @@ bool has_matrices_nv(VkPhysicalDevice physical_device, const Functions& function
   return has_subgroup_matrices(list, &VkCooperativeMatrixPropertiesNV::DType, VK_COMPONENT_TYPE_FLOAT32_KHR);
 }
 
-// KHR lists rounded sums as a type of their own.
+// KHR lists sums in float16 as a separate type.
 bool has_matrices_khr(VkPhysicalDevice physical_device, const Functions& functions) {
   const auto list = enumerate(physical_device, functions.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR,
                               VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR);

@@ -7,7 +7,7 @@
 
 namespace imprint::vk {
 
-// Any thread. The frame_* counters count the calls that the frame thread makes inside a frame.
+// Any thread. The frame_* counters count the frame thread's calls inside a frame.
 struct Counters {
   std::atomic<std::uint64_t> compiles{0};     // pipelines created
   std::atomic<std::uint64_t> allocations{0};  // vkAllocateMemory
@@ -22,7 +22,7 @@ struct Counters {
   bool on_frame() const { return frame_thread.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
 
  private:
-  std::atomic<std::thread::id> frame_thread;  // while a frame call runs; one frame thread per device
+  std::atomic<std::thread::id> frame_thread;  // set while a frame call runs; one frame thread per device
 };
 
 }  // namespace imprint::vk

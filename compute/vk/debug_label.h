@@ -1,5 +1,5 @@
 #pragma once
-// Names of objects and commands in validation messages and captures; nothing without VK_EXT_debug_utils.
+// Names objects and commands in validation messages and captures. Does nothing without VK_EXT_debug_utils.
 
 #include <vulkan/vulkan_core.h>
 
@@ -18,7 +18,7 @@ void set_debug_name(const Device& device, VkObjectType type, H* handle, const st
   set_debug_name(device, type, reinterpret_cast<std::uint64_t>(handle), name);
 }
 
-// Names the commands that are recorded while it lives. Allocates nothing, so frames may use it.
+// Labels the commands that are recorded during its lifetime. Allocates nothing, so frames may use it.
 class CommandLabel {
  public:
   CommandLabel(const Functions& functions, VkCommandBuffer commands, const char* name);

@@ -1,6 +1,6 @@
 #pragma once
-// A host's VkDevice, with what the host declared about it. Imprint never destroys, waits for or guesses
-// anything of the host's.
+// A host's VkDevice, with the host's declaration of it. Imprint never destroys, waits for or guesses anything
+// that belongs to the host.
 
 #include <vulkan/vulkan_core.h>
 
@@ -48,14 +48,14 @@ class Device {
 
   // ---- order of completion ----
   virtual Completion& completion() = 0;         // for the engine bridge, which feeds it
-  virtual Ticket last_ticket() const = 0;       // the newest handed out
+  virtual Ticket last_ticket() const = 0;       // the newest issued
   virtual bool is_complete(Ticket ticket) = 0;  // polls, never blocks
-  // Runs `destroy` once everything up to `ticket` is complete; at once if it is. Else collect() or the
-  // destructor runs it.
+  // Runs `destroy` once everything up to `ticket` is complete; immediately if it already is. Otherwise
+  // collect() or the destructor runs it.
   virtual void retire(Ticket ticket, std::function<void()> destroy) = 0;
   virtual void collect() = 0;  // runs what is due; the bridge calls it each frame
 
-  // After any call returned VK_ERROR_DEVICE_LOST. From then on Imprint only destroys.
+  // Call after any call returned VK_ERROR_DEVICE_LOST. From then on Imprint only destroys.
   virtual void mark_lost() = 0;
   virtual bool lost() const = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What a host says when Imprint adopts its device: the device, and how Imprint shall behave on it.
+// What a host provides when Imprint adopts its device: the device, and options for Imprint's behaviour.
 
 #include <vulkan/vulkan_core.h>
 
@@ -36,14 +36,15 @@ struct DeviceDescription {
 
 struct DeviceOptions {
   MemoryPoolOptions memory;
-  // Precompiled kernels, asked first. A library without a compiler has no others. May be null.
+  // Precompiled kernels, looked up first. A library without a compiler has no others. May be null.
   std::shared_ptr<const KernelArchive> kernels;
   std::string shader_cache_directory;  // SPIR-V by content hash; empty: off. Needs a compiler.
   std::string shader_dump_directory;   // generated GLSL for reading; empty: off
-  // Threads of the device's own that run glslang and create pipelines; 0: the thread that asks for a kernel.
+  // Number of threads that the device creates to run glslang and create pipelines. 0: the thread that asks
+  // for a kernel does it.
   std::uint32_t compile_threads = 1;
   std::shared_ptr<JobQueue> jobs;  // compiles instead of those threads; may be null
-  // Treats a software device as a GPU, which is slower: for tests of GPU schedules without a GPU.
+  // Treats a software device as a GPU, which is slower. Tests use it to cover GPU schedules without a GPU.
   bool schedule_as_gpu = false;
   LogSink log;
 };

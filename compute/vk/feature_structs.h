@@ -1,6 +1,6 @@
 #pragma once
-// The structs of single features that Imprint asks a device about, and enables on a device of its own.
-// Whoever takes them chains what the device knows.
+// Vulkan's structs of single features. Imprint queries a device with them, and enables them on a device that
+// it creates. The caller chains the structs that the device knows.
 
 #include <vulkan/vulkan_core.h>
 

@@ -9,7 +9,7 @@
 namespace imprint::vk {
 namespace {
 
-// Falls back on the KHR and EXT names, which devices of lower versions have instead.
+// Falls back to the KHR and EXT names, which devices of lower versions have instead.
 template <class Lookup>
 PFN_vkVoidFunction find(const Lookup& lookup, const char* name) {
   if (const auto function = lookup(name)) return function;

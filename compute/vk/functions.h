@@ -7,7 +7,7 @@
 #include "compute/base/result.h"
 #include "compute/vk/newer_vulkan.h"
 
-// Required of every instance and device of Vulkan 1.1.
+// Every instance and device of Vulkan 1.1 must have these.
 #define IMPRINT_VK_INSTANCE_FUNCTIONS(X)      \
   X(vkGetDeviceProcAddr)                      \
   X(vkGetPhysicalDeviceProperties2)           \
@@ -16,7 +16,7 @@
   X(vkGetPhysicalDeviceMemoryProperties2)     \
   X(vkGetPhysicalDeviceQueueFamilyProperties) \
   X(vkEnumerateDeviceExtensionProperties)
-// Null where no driver knows the extension; for reading capabilities only.
+// Null when no driver knows the extension. Used only to read capabilities.
 #define IMPRINT_VK_OPTIONAL_INSTANCE_FUNCTIONS(X)      \
   X(vkGetPhysicalDeviceCooperativeMatrixPropertiesNV)  \
   X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) \

@@ -20,8 +20,7 @@ namespace {
 constexpr int kGlslVersion = 450;
 constexpr auto kMessages = static_cast<EShMessages>(EShMsgSpvRules | EShMsgVulkanRules);
 
-// glslang's set-up is one a process and not safe against itself. Neither variable has a constructor or
-// destructor that runs.
+// glslang's set-up is process-wide and not thread-safe. Neither variable runs a constructor or destructor.
 constinit ProcessMutex process_mutex;
 constinit int process_users = 0;
 
@@ -56,7 +55,7 @@ Error compile_error(std::string_view name, std::string_view glsl, std::string_vi
   return make_error(ErrorCode::compile_failed, std::move(message));
 }
 
-// glslang has this extension only for the newest SPIR-V.
+// glslang supports this extension only for the newest SPIR-V.
 bool wants_newest_spirv(std::string_view glsl) {
   return glsl.find("#extension GL_NV_cooperative_matrix2 ") != std::string_view::npos;
 }
@@ -80,7 +79,7 @@ Result<Spirv> translate(std::string_view name, std::string_view glsl) {
 
   spv::SpvBuildLogger logger;
   glslang::SpvOptions options;
-  options.disableOptimizer = true;  // drivers optimise what they load; ours would only take longer
+  options.disableOptimizer = true;  // drivers optimise what they load; optimising here only takes time
   Spirv spirv;
   glslang::GlslangToSpv(*program.getIntermediate(EShLangCompute), spirv, &logger, &options);
   if (spirv.empty()) return compile_error(name, glsl, logger.getAllMessages());
@@ -119,7 +118,7 @@ bool GlslCompiler::knows(std::string_view extension) {
   };
   const auto known = std::ranges::find(asked, extension, &Asked::extension);
   if (known == std::end(asked)) return ask();
-  if (known->answer < 0) known->answer = ask();  // twice by two threads at once, which does no harm
+  if (known->answer < 0) known->answer = ask();  // two threads may both ask, which is harmless
   return known->answer > 0;
 }
 

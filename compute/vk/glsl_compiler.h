@@ -1,6 +1,6 @@
 #pragma once
-// GLSL compute shaders to SPIR-V 1.3 for Vulkan 1.1 (1.6 for 1.3 where a text asks for
-// GL_NV_cooperative_matrix2), through glslang. Nothing of glslang shows outside the .cpp.
+// Compiles GLSL compute shaders to SPIR-V with glslang: SPIR-V 1.3 for Vulkan 1.1, or 1.6 for Vulkan 1.3 when
+// the text asks for GL_NV_cooperative_matrix2. Only the .cpp uses glslang's headers.
 
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@
 
 namespace imprint::vk {
 
-// Keeps glslang's process-wide tables alive; the first owner builds them, the last takes them down. Any
+// Keeps glslang's process-wide tables alive. The first owner creates them, the last destroys them. Any
 // thread.
 class GlslCompiler {
  public:
@@ -25,12 +25,12 @@ class GlslCompiler {
   identity();  // what SPIR-V depends on beside the text: the compiler's version and the target
   static bool knows(std::string_view extension);  // of GLSL; glslang is asked once for each. Any thread
 
-  // Any thread, several at once. Errors: compile_failed with the kernel's name, the log and the line that it
-  // points at; unsupported when there is no compiler.
+  // Any thread, several at once. Errors: compile_failed, with the kernel's name, the log and the source line
+  // that the log names; unsupported when there is no compiler.
   Result<Spirv> compile(std::string_view name, std::string_view glsl) const;
 };
 
-// Of what this compiler makes of a text, for caches.
+// Cache key of the SPIR-V that this compiler produces from a text.
 inline Hash128 spirv_key(std::string_view glsl) {
   const Hash128 key = source_key(glsl);
   return Hasher().number(key.low).number(key.high).text(GlslCompiler::identity()).digest();

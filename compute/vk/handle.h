@@ -1,6 +1,6 @@
 #pragma once
-// The one owner of a Vulkan object of ours: move-only, null after a move, destroyed on the device and with
-// the callbacks it was made with.
+// Owns one Vulkan object of Imprint's. Move-only; null after a move. Destroys the object on the device, and
+// with the callbacks, that created it.
 
 #include <vulkan/vulkan_core.h>
 
@@ -42,7 +42,7 @@ class Handle {
   H get() const { return handle_; }
   explicit operator bool() const { return handle_ != VK_NULL_HANDLE; }
 
-  // Gives the object away: the caller destroys it.
+  // Gives up ownership: the caller destroys the object.
   H release() { return std::exchange(handle_, H{VK_NULL_HANDLE}); }
   void reset() {
     if (handle_ != VK_NULL_HANDLE) destroy_(device_, release(), callbacks_);
@@ -55,14 +55,14 @@ class Handle {
   Destroy destroy_ = nullptr;
 };
 
-// Creates and owns, or says which call failed and how.
+// Creates an object and owns it. The error names the call and its result.
 //   make_handle<VkFence>(device, "vkCreateFence", f.vkCreateFence, f.vkDestroyFence, info)
 template <class H, class Info>
 Result<Handle<H>> make_handle(Device& device, const char* call,
                               VkResult(VKAPI_PTR* create)(VkDevice, const Info*, const VkAllocationCallbacks*,
                                                           H*),
                               typename Handle<H>::Destroy destroy, const Info& info) {
-  // Another thread may have met the loss since the caller looked.
+  // Another thread may have seen the device loss since the caller looked.
   if (device.lost()) return vulkan_error(device, call, VK_ERROR_DEVICE_LOST);
   H handle = VK_NULL_HANDLE;
   const VkResult result = create(device.handle(), &info, device.allocation_callbacks(), &handle);

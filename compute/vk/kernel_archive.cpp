@@ -39,7 +39,7 @@ void put(std::vector<std::byte>& bytes, const CapabilityProfile& profile) {
   }
 }
 
-// Takes numbers and strings from the front; past the end everything is zero and empty, and ok() says so.
+// Reads numbers and strings from the front. Past the end, values are zero and empty, and ok() is false.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -98,8 +98,8 @@ Result<CapabilityProfile> read_profile(Reader& reader) {
 
 }  // namespace
 
-// Comments name variables and programs, of which many do the same. A comment of the other kind may have
-// anything in it: with one, all counts.
+// Drops // comments: they name variables and programs, so equal kernels differ in them. A /* comment may
+// contain anything, so a text that has one counts whole.
 Hash128 source_key(std::string_view glsl) {
   Hasher hasher;
   const bool strip = glsl.find("/*") == std::string_view::npos;

@@ -1,19 +1,19 @@
 #pragma once
-// Compiled kernels in one piece of memory, for games that ship without a compiler: SPIR-V by the hash of the
-// GLSL that it was made from, with a manifest of who made it and for which capabilities.
+// Compiled kernels in one piece of memory, for games that ship without a compiler. Holds SPIR-V by the hash
+// of its GLSL, with a manifest: the maker, and the capabilities that the kernels are made for.
 //
 //   0   8   "imp-kern"
 //   8   4   version of this layout
 //  12   4   bytes from here to the kernels' words, a multiple of 4
-//  16  16   hash of what follows
-//  32  ..   the maker's version; its compiler; profiles: each its name and its fields, by name; kernels in
-//  the order of their keys: key, name, words.
+//  16  16   hash of everything after it
+//  32  ..   the maker's version; its compiler; profiles, each with its name and its fields, by name;
+//           kernels in key order: key, name, words.
 //           Then the words of all kernels in that order.
 //
-// Numbers are little-endian and strings carry their length. A member of profiles that a file lacks has its
-// default; one that the library does not know is refused, since kernels may depend on it.
+// Numbers are little-endian; strings carry their length. A profile member that a file lacks has its default.
+// A member that the library does not know is refused, since kernels may depend on it.
 //
-// The hash finds damage; it is no signature. Whoever can write the file hands SPIR-V to the driver.
+// The hash finds damage; it is not a signature. Anyone who can write the file hands SPIR-V to the driver.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ namespace imprint::vk {
 using Spirv = std::vector<std::uint32_t>;
 inline constexpr std::uint32_t kSpirvMagic = 0x07230203u;  // its first word
 
-// What a kernel is found by: whoever made it, and whatever its comments say, equal text gives equal keys.
+// The key of a kernel. Equal text gives equal keys, whatever program made it and whatever its comments say.
 Hash128 source_key(std::string_view glsl);
 
 struct ArchivedKernel {
@@ -42,16 +42,16 @@ struct ArchivedKernel {
   Spirv spirv;
 };
 
-// The bytes of an archive. Of equal keys the first counts. compiler: in words, for people.
+// Returns the bytes of an archive. The first of several equal keys counts. compiler: a description for
+// people.
 std::vector<std::byte> write_kernel_archive(std::span<const CapabilityProfile> profiles,
                                             std::string_view compiler, std::vector<ArchivedKernel> kernels);
 
-// Never changes once made, so any thread may read it.
+// Immutable, so any thread may read it.
 class KernelArchive {
  public:
-  // Bounds for n bytes: linear time, memory 16 n + 1 MiB.
-  // Errors: corrupt_file (none of ours, damaged or cut short), unsupported (of another version of the layout,
-  // or made by another version of Imprint, whose kernels are written differently: bake again).
+  // Bounds for n bytes: linear time, memory 16 n + 1 MiB. Errors: corrupt_file (not an archive, damaged or
+  // cut short), unsupported (another version of the layout, or of Imprint, whose kernels differ: bake again).
   static Result<std::shared_ptr<const KernelArchive>> parse(std::span<const std::byte> bytes);
 
   std::optional<Spirv> find(const Hash128& key) const;
@@ -59,8 +59,8 @@ class KernelArchive {
   std::span<const CapabilityProfile> profiles() const { return profiles_; }
   const std::string& compiler() const { return compiler_; }
 
-  // What a device without a compiler writes its kernels for, so that they are found: its own profile where
-  // the archive has that, else the first that the device can run; null when there is none.
+  // The profile to write kernels for on a device without a compiler, so that the archive has them. Prefers
+  // the device's own profile, then the first that the device can run; null when there is none.
   const CapabilityProfile* profile_for(const CapabilityProfile& device) const;
   std::string profile_names() const;  // "desktop, baseline"
 
@@ -70,8 +70,8 @@ class KernelArchive {
   std::vector<ArchivedKernel> kernels_;  // in the order of their keys
 };
 
-// not_found: that there is no such kernel, in an archive (null: there is none) and a library without a
-// compiler, and what to do.
+// not_found: a library without a compiler has no such kernel in its archive (null: no archive). Says what to
+// do.
 Error missing_kernel(const std::string& name, const Hash128& key, const KernelArchive* archive);
 
 }  // namespace imprint::vk

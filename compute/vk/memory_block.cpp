@@ -30,7 +30,7 @@ std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& 
       !is_mapped(use)              ? VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT}
       : use == MemoryUse::readback ? VkMemoryPropertyFlags{VK_MEMORY_PROPERTY_HOST_CACHED_BIT}
                                    : 0;
-  // The mappable part of the device's own heap is often small and belongs to the host.
+  // The mappable part of the device's own heap is often small, and it belongs to the host.
   const VkMemoryPropertyFlags unwanted = is_mapped(use) ? VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT : 0;
 
   std::vector<std::uint32_t> types;
@@ -43,7 +43,7 @@ std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& 
     return 2 * ((flags & wanted) != wanted) + ((flags & unwanted) != 0);
   };
   std::ranges::stable_sort(types, {}, rank);
-  // Device blocks never fall back to slow host memory silently, except without any device-local type.
+  // Device blocks never fall back silently to slow host memory, unless there is no device-local type.
   if (!is_mapped(use) && !types.empty() && rank(types.front()) == 0) {
     std::erase_if(types, [&](std::uint32_t i) { return rank(i) != 0; });
   }

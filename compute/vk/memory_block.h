@@ -18,7 +18,7 @@ namespace imprint::vk {
 const char* use_name(MemoryUse use);
 bool is_mapped(MemoryUse use);
 
-// A block's device memory, freed by the host's calls or the driver.
+// A block's device memory. The host's calls or the driver free it.
 class BlockMemory {
  public:
   BlockMemory() = default;
@@ -76,8 +76,8 @@ std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& 
 Result<Handle<VkBuffer>> create_block_buffer(Device& device, std::uint64_t size,
                                              const DedicatedBuffer* dedicated);
 
-// Tries to allocate the block's memory from one type. The VkResult of the allocation; on success the block
-// owns the memory. exported: handle types; 0 for none.
+// Tries to allocate the block's memory from one type. Returns the VkResult of the allocation. On success the
+// block owns the memory. exported: handle types; 0 for none.
 VkResult allocate_block_memory(MemoryBlock& block, const Device& device, const DeviceMemoryCalls& calls,
                                std::uint64_t bytes, std::uint32_t type,
                                VkExternalMemoryHandleTypeFlags exported);

@@ -1,5 +1,5 @@
 #pragma once
-// Optional features that a device lacks: what that costs, and how the host can enable them.
+// Optional features that a device lacks: their cost, and how the host can enable them.
 
 #include <cstdint>
 #include <span>

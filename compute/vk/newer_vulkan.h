@@ -1,7 +1,7 @@
 #pragma once
-// Extensions that are newer than the oldest Vulkan headers we build with (1.3.239): their structs, where the
-// headers have none. A device that has them may run kernels that were compiled elsewhere, so this does not
-// wait for newer headers. Layouts: the Vulkan registry.
+// Structs of extensions newer than the oldest Vulkan headers that Imprint supports (1.3.239). Defined only
+// where the headers lack them. A device with the extensions may run kernels that were compiled elsewhere, so
+// Imprint does not wait for newer headers. Layouts: the Vulkan registry.
 
 #include <vulkan/vulkan_core.h>
 

@@ -11,8 +11,8 @@ namespace imprint::vk {
 namespace {
 
 // A feature bit in a chained struct, or several bits that count only together. A bit counts from the version
-// that includes the struct, or with the extension; a driver ignores it elsewhere. The structs of whole
-// versions have no extension; VkPhysicalDeviceVulkan11Features came with 1.2.
+// that includes the struct, or with the extension. Elsewhere a driver ignores it. The structs of whole
+// versions have no extension. VkPhysicalDeviceVulkan11Features came with 1.2.
 struct FeatureBit {
   VkStructureType type;
   std::size_t offset;
@@ -152,8 +152,8 @@ Capabilities supported_features(VkPhysicalDevice physical_device, const Function
                                 const FeatureSource& device) {
   FeatureStructs structs;
 
-  // The structs of single features, because every version with the extension knows them. Only known structs
-  // are chained.
+  // Uses the structs of single features: every version with the extension knows them. Chains only structs
+  // that the device knows.
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   const auto ask = [&](auto& link) {
     const bool known = std::ranges::any_of(kFeatureBits, [&](const FeatureBit& bit) {

@@ -1,5 +1,5 @@
 #pragma once
-// The optional features that Imprint uses: where Vulkan declares each, and what is lost without it.
+// The optional features that Imprint uses: where Vulkan declares each, and the cost of not having it.
 
 #include <cstdint>
 #include <span>
@@ -29,7 +29,7 @@ struct OptionalFeature {
   const char* feature;  // null: enabling the extension is enough
   const char* extension;
   std::uint32_t core_since;
-  const char* cost;  // of doing without
+  const char* cost;  // of not having it
 };
 std::span<const OptionalFeature> optional_features();
 

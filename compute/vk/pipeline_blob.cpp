@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<char, 8> kBlobMagic = {'i', 'm', 'p', '-', 'p', 'l', 'c', '1'};
 constexpr std::size_t kBlobEnvelope = kBlobMagic.size() + 16;
 
-// VkPipelineCacheHeaderVersionOne with a number for its enum: foreign bytes may hold any.
+// VkPipelineCacheHeaderVersionOne with a number instead of its enum: foreign bytes may hold any value.
 struct DriverHeader {
   std::uint32_t size, version, vendor_id, device_id;
   std::uint8_t uuid[VK_UUID_SIZE];

@@ -1,5 +1,5 @@
 #pragma once
-// GLSL in, compute pipelines out; each distinct shader once per device.
+// Makes compute pipelines from GLSL. Each distinct shader is compiled once per device.
 
 #include <vulkan/vulkan_core.h>
 

@@ -1,6 +1,6 @@
 #pragma once
-// A place to submit to, and the order in which submitted work completes. Whose queue it is, and how it is
-// locked, is known only to the engine bridge, which implements this interface.
+// A queue to submit to, and the order in which submitted work completes. Only the engine bridge, which
+// implements this interface, knows the queue's owner and its locking.
 
 #include <vulkan/vulkan_core.h>
 

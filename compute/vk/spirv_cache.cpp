@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The head of a file, in the machine's own byte order: a foreign one fails at the magic.
+// File header in the machine's own byte order. A file of the other byte order fails at the magic.
 struct FileHead {
   std::uint64_t magic;
   std::uint64_t word_count;
@@ -34,7 +34,7 @@ Hash128 checksum(const Hash128& key, std::span<const std::uint32_t> words) {
   return Hasher().number(key.low).number(key.high).bytes(std::as_bytes(words)).digest();
 }
 
-// A name that no other thread or process takes: only the rename makes it count.
+// A name that no other thread or process takes. The file counts only after the rename.
 fs::path temporary_beside(const fs::path& file) {
   static constinit std::atomic<std::uint64_t> counter{0};
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
@@ -48,7 +48,7 @@ fs::path temporary_beside(const fs::path& file) {
   return path;
 }
 
-// Whole or not at all.
+// Writes the whole file or nothing.
 void write_file(const fs::path& file, std::span<const std::span<const std::byte>> parts, const LogSink& log) {
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
@@ -121,7 +121,7 @@ void dump_glsl(std::string_view directory, std::string_view name, const Hash128&
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '_' || c == '-' || c == '.';
     file += plain ? c : '_';
-    if (file.size() == 96) break;  // names of fused kernels can be longer than a file's may be
+    if (file.size() == 96) break;  // names of fused kernels can exceed the limit for file names
   }
   file.append("-").append(key.hex(), 0, 12).append(".comp");
   const std::array<std::span<const std::byte>, 1> bytes = {std::as_bytes(std::span(glsl))};

@@ -1,6 +1,6 @@
 #pragma once
-// SPIR-V in a directory, a file for each content hash. A cache: whatever is wrong with it costs a compile and
-// a warning, never an error.
+// Stores SPIR-V in a directory, one file per content hash. A defect in the cache costs a compile and a
+// warning, never an error.
 
 #include <filesystem>
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace imprint::vk {
 
-// Any thread, and any number of processes on one directory: a file appears whole, under its name, or not at
-// all.
+// Any thread, and any number of processes on one directory: a file appears under its name either whole or not
+// at all.
 class SpirvCache {
  public:
   // An empty directory switches the cache off. Paths are UTF-8; the directory is made when the first file is

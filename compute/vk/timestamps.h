@@ -1,5 +1,5 @@
 #pragma once
-// Timestamp ticks as time.
+// Converts timestamp ticks to time.
 
 #include <cstdint>
 

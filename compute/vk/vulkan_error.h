@@ -1,5 +1,5 @@
 #pragma once
-// VkResults as Errors: "vkQueueSubmit: VK_ERROR_DEVICE_LOST".
+// Turns VkResults into Errors: "vkQueueSubmit: VK_ERROR_DEVICE_LOST".
 
 #include <vulkan/vulkan_core.h>
 
@@ -11,9 +11,9 @@ class Device;
 
 // Marks the device lost when the result says so.
 Error vulkan_error(Device& device, const char* call, VkResult result);
-// Before there is a device to mark.
+// For calls made before there is a device to mark.
 Error result_error(const char* call, VkResult result);
-// A call that was not made, because the device was lost before it.
+// For a call that was not made because the device was already lost.
 Error lost_error();
 
 }  // namespace imprint::vk
