@@ -2,9 +2,9 @@
 // Turns a graph into kernels, by pure arithmetic:
 // 0. Nodes form row-local regions (region.h) and groups around folds over rows (row_folds.h), one kernel
 //    each. Large products and folds are split into stretches (product_split.h, fold_split.h).
-// 1. A value gets memory if evaluating it again inside its consumers costs more than a dispatch, or makes one
-//    invocation work longer than a dispatch takes (cost.cpp). The kernels that use other values compute them
-//    inline; views become index arithmetic.
+// 1. A value gets memory if evaluating it again inside its consumers costs more than a dispatch. It also gets
+//    memory if one invocation would work longer than a dispatch takes (cost.cpp). The kernels that use other
+//    values compute them inline; views become index arithmetic.
 // 2. Values share a kernel if they have equal element counts, are computed at the same linear index and wait
 //    for nothing later.
 // 3. A kernel's level is one above the highest level that it waits for. In-place updates wait for all other

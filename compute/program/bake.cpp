@@ -28,7 +28,7 @@ namespace {
 // variables, then each variable that lies alone.
 struct Parts {
   std::vector<std::int32_t> of_variable;  // by position in FusionRequest::variables
-  std::vector<std::int32_t> movable;      // number of parts; parts that may share a block
+  std::vector<std::int32_t> movable;      // existing parts that may share a block
   std::int32_t count = 0;
 };
 

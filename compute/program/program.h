@@ -104,9 +104,9 @@ class Program {
   // ---- recorded pieces ----
   // A run is the pieces [0, piece_count()) in order: the first uploads the slot's inputs, the last downloads
   // its outputs, each other piece is one dispatch with the barrier it needs. A run may be cut between any two
-  // pieces, with other programs' work in between, if Runtime::barrier() precedes each slice and runs of one
-  // program do not overlap. The result is the same to the last bit. On the CPU, run_pieces runs a piece as
-  // one kernel, the first and last as nothing; there are no command buffers.
+  // pieces, and other programs' work may run in between. Runtime::barrier() must precede each slice, and runs
+  // of one program must not overlap. The result is the same to the last bit. On the CPU, run_pieces runs each
+  // piece as one kernel, and nothing for the first and last; there are no command buffers.
   std::uint32_t piece_count() const;
   // The first piece that writes a variable; piece_count() when none does.
   std::uint32_t first_state_write() const;
