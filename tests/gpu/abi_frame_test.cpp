@@ -176,7 +176,7 @@ TEST_F(FrameTest, WithoutADeviceTheProcessorComputes) {
   if (!name || std::string(name) != "cpu") return;
   EXPECT_STREQ(report.device, "CPU");
   EXPECT_EQ(report.completion, IMP_COMPLETED_BY_CALLS);
-  EXPECT_THAT(log, testing::Contains(HasSubstr("the processor computes")));
+  EXPECT_THAT(log, testing::Contains(HasSubstr("the CPU computes")));
   add(4, 64);
   for (int i = 0; i < 3; ++i) {
     begin();
