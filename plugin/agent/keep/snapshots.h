@@ -2,6 +2,7 @@
 // Copies of a brain's whole state on the device, for undo. A ring: a new one replaces the oldest.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
