@@ -79,7 +79,8 @@ Status order_tasks(Schedule& schedule) {
   std::size_t rounds = 0;
   for (bool changed = true; changed;) {
     if (rounds++ > tasks.size())
-      return make_error(ErrorCode::internal, "the schedule has a cycle: two updates wait for each other");
+      return make_error(ErrorCode::internal,
+                        "schedule: found a cycle, expected updates that do not wait for each other");
     changed = false;
     for (Task& task : tasks)
       for (std::int32_t before : task.after)

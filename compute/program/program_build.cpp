@@ -40,11 +40,11 @@ std::vector<vk::KernelSource> program::kernel_sources(const std::string& program
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
   const std::vector<vk::CapabilityProfile> profiles = profiles_of(runtime.device());
   if (!profiles.front().storage_16bit) {
-    const std::string reason = "the device has no storageBuffer16BitAccess, or it was not declared";
+    const std::string reason = "a device without storageBuffer16BitAccess, or one that does not declare it";
     IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, reason));
     if (source.precision == Precision::mixed16)
       runtime.device().options().log(LogLevel::warning,
-                                     "program '" + source.name + "' stays in float32: " + reason);
+                                     "program '" + source.name + "' stays in float32: found " + reason);
   }
   Status built;
   std::unique_ptr<Impl> impl;
@@ -70,8 +70,8 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
         runtime.device().options().log(
             LogLevel::warning,
             "program '" + source.name +
-                "' is as the cost model has it, not as the tuning table: what that asks for was not baked "
-                "(imprint bake --tuning): " +
+                "' uses the cost model's kernels: those of the tuning table were not baked (imprint bake "
+                "--tuning): " +
                 missing);
         return impl;
       }
@@ -90,7 +90,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   if (!plain->build(nullptr, profiles.back())) return built.error();
   runtime.device().options().log(
       LogLevel::warning,
-      "program '" + plain->source.name + "' is not fused and slower for it: " + built.error().message);
+      "program '" + plain->source.name + "' is not fused, which is slower: " + built.error().message);
   return plain;
 }
 

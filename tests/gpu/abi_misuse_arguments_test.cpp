@@ -133,7 +133,8 @@ TEST_F(Misuse, KernelArchives) {
   const std::vector<std::byte> bytes(100, std::byte{42});
   host.kernel_archive = bytes.data();
   host.kernel_archive_size = bytes.size();
-  EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE, "kernel archive: it does not begin as one");
+  EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE,
+               "kernel archive: found other bytes, expected an archive");
   host.kernel_archive_size = 0;
   EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE, "kernel archive: ");
   host.kernel_archive_path = "archive";

@@ -62,8 +62,9 @@ TEST_F(ProgramDeviceTest, StateIsOfTheDeviceOrOfTheProcessor) {
   const Variable here = Variable::zeros("here", {2}), there = Variable::zeros("there", {2});
   ASSERT_TRUE(runtime().place(here).ok());
   ASSERT_TRUE(cpu->place(there).ok());
-  EXPECT_THAT(cpu->place(here).error().message, testing::HasSubstr("'here' lives on a Vulkan device"));
-  EXPECT_THAT(runtime().place(there).error().message, testing::HasSubstr("'there' lives on another device"));
+  EXPECT_THAT(cpu->place(here).error().message, testing::HasSubstr("'here': found it on a Vulkan device"));
+  EXPECT_THAT(runtime().place(there).error().message,
+              testing::HasSubstr("'there': found it on another device"));
   Program program = compile({.name = "ours", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
   EXPECT_EQ(program.run_pieces(0, 0, 1).error().code, ErrorCode::unsupported);
   EXPECT_EQ(program.run_pieces(0, program.piece_count(), 1).error().code, ErrorCode::invalid_argument);

@@ -130,8 +130,9 @@ TEST_F(ProgramSequenceTest, NamesThePartThatIsWrong) {
                                  .parts = {{{.name = "a", .inputs = {narrow}, .outputs = {narrow * 2.0f}}},
                                            {{.name = "b", .inputs = {wide}, .outputs = {wide * 2.0f}}}}});
   ASSERT_FALSE(two.ok());
-  EXPECT_THAT(two.error().message,
-              HasSubstr("part 1 'b': input 'x' is float32[3] here and float32[2] in an earlier part"));
+  EXPECT_THAT(
+      two.error().message,
+      HasSubstr("part 1 'b': input 'x': found float32[3], expected float32[2] as in an earlier part"));
   const auto bad = Program::compile(
       runtime(), ProgramSequence{.name = "odd", .parts = {{{.name = "a", .outputs = {narrow + wide}}}}});
   ASSERT_FALSE(bad.ok());
@@ -166,7 +167,7 @@ TEST_F(ProgramSequenceTest, RefusesMoreTurnsThanCanBeRecorded) {
   constexpr std::uint32_t kMost = kMaxSequenceDispatches, kAll = 0xffffffff;
   EXPECT_THAT(refused({part(counter, kAll)}),
               HasSubstr("sequence 'long', part 0 'counter': with 4294967295 turns of "));
-  EXPECT_THAT(refused({part(counter, kAll)}), HasSubstr("it may have 1048576: repeat less"));
+  EXPECT_THAT(refused({part(counter, kAll)}), HasSubstr("expected at most 1048576. Repeat less"));
   EXPECT_THAT(refused({part(counter, kMost + 1)}), HasSubstr("part 0 'counter'"));
   EXPECT_THAT(refused({part(counter, 1u << 31), part(other, 1u << 31)}), HasSubstr("part 0 'counter'"));
   EXPECT_THAT(refused({part(counter, 2), part(other, kMost - 1)}), HasSubstr("part 1 'other'"));

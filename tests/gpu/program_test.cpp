@@ -281,9 +281,9 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
     return program.ok() ? std::string("no error") : program.error().message;
   };
   EXPECT_THAT(error({.name = "p", .inputs = {x}, .outputs = {x + y}}),
-              testing::HasSubstr("'y' is used but not listed"));
-  EXPECT_THAT(error({.name = "p", .inputs = {x, x}, .outputs = {x}}), testing::HasSubstr("listed twice"));
-  EXPECT_THAT(error({.name = "p", .inputs = {x + x}}), testing::HasSubstr("not made by input()"));
+              testing::HasSubstr("inputs: found no 'y'"));
+  EXPECT_THAT(error({.name = "p", .inputs = {x, x}, .outputs = {x}}), testing::HasSubstr("'x' twice"));
+  EXPECT_THAT(error({.name = "p", .inputs = {x + x}}), testing::HasSubstr("expected one of input()"));
   EXPECT_THAT(error({.name = "p", .inputs = {x}, .outputs = {x + input("z", {3})}}),
               testing::HasSubstr("[3]"));
   EXPECT_THAT(error({.name = "p", .inputs = {x}, .updates = {Update::assign(a, x), Update::assign(a, x)}}),
@@ -294,7 +294,7 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
   const HostTensor wrong = HostTensor::from({1, 2, 3}, {3});
   const auto run = session().run(good, std::span(&wrong, 1));
   ASSERT_FALSE(run.ok());
-  EXPECT_THAT(run.error().message, testing::HasSubstr("'x' needs float32[2]"));
+  EXPECT_THAT(run.error().message, testing::HasSubstr("'x': found shape"));
 }
 
 TEST_F(ProgramTest, WhatDoesNotExistIsEmpty) {

@@ -104,7 +104,7 @@ TEST(TuningTable, WhatItHasToHold) {
             ErrorCode::unsupported);
   std::string text = write_tuning_tables(kTable, kOwn).value();
   text.replace(text.find("\"8 rows\""), 8, "8");
-  EXPECT_THAT(read_tuning_tables(text, kOwn).error().message, HasSubstr("is no text"));
+  EXPECT_THAT(read_tuning_tables(text, kOwn).error().message, HasSubstr("found no text"));
 }
 
 TEST(TuningTable, NoDepthOfNestingTakesTheStack) {

@@ -98,7 +98,7 @@ TEST_F(SpirvCacheTest, IgnoresEveryFlippedBitAndIsMendedByStoringAgain) {
     write(file, damaged);
     EXPECT_FALSE(cache.load(key_)) << "bit " << bit;
   }
-  EXPECT_THAT(warnings_.front(), HasSubstr("damaged or foreign: compiled anew"));
+  EXPECT_THAT(warnings_.front(), HasSubstr("found a damaged or foreign file"));
   cache.store(key_, spirv_);
   EXPECT_EQ(cache.load(key_), spirv_);
 }

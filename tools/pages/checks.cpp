@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kReadmeLines = 150;
 
-// Where the snippets' other halves are, and where comments are prose that a user reads.
+// Folders: the programs that include snippets.
 constexpr const char* kHarnesses = "tests/consumer/pages";
 constexpr const char* kPublicHeaders[] = {"plugin/include", "compute/include"};
 

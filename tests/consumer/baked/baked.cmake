@@ -85,7 +85,7 @@ run("without a compiler, with a table of another library" 0 ${HOST} ${without} $
 expect("the tuning table has 'no such'")
 
 run("a kernel that was not baked" 3 ${HOST} ${without} ${OUT}/results/policy.kernels ${model} ${OUT}/results/none)
-expect("warmup.*IMP_ERROR_NOT_FOUND: kernel 'pet infer.0' \\([0-9a-f]+\\) is not in the kernel archive.*bake again")
+expect("warmup.*IMP_ERROR_NOT_FOUND: kernel 'pet infer.0' \\([0-9a-f]+\\): found it neither in the kernel archive.*Bake again")
 run("no archive" 3 ${HOST} ${without} none ${model} ${OUT}/results/none)
 expect("IMP_ERROR_NOT_FOUND: kernel 'policy infer.0' .*was given no kernel archive.*imprint bake")
 file(WRITE ${OUT}/results/damaged "imp-kern, but not really: it is too short to be one")
