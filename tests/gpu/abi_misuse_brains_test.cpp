@@ -16,7 +16,7 @@ namespace {
 using namespace imprint::game;
 using namespace imprint::game::test;
 
-// However long a name is, what was asked and what to do about it are told.
+// The text names the call and the remedy, however long the brain's name is.
 TEST_F(Misuse, NamesWithoutEndLeaveTheRestOfTheMessage) {
   const std::string name(1 << 16, 'n');
   imp_brain_desc desc = small_desc();

@@ -57,11 +57,11 @@ std::vector<std::byte> policy_file() {
 class BakeBrains : public AgentSystemTest {
  protected:
   void SetUp() override {
-    if (device_options().device == "cpu") GTEST_SKIP() << "the processor's kernels are part of the library";
+    if (device_options().device == "cpu") GTEST_SKIP() << "the CPU's kernels are part of the library";
     AgentSystemTest::SetUp();
   }
 
-  // The same device again, which now looks into the archive first.
+  // The same device again, which now searches the archive first.
   void reopen(const std::vector<std::byte>& archive, std::uint64_t block_bytes) {
     bridge::StandaloneOptions options = device_options();
     options.options.log = messages.sink();

@@ -1,4 +1,4 @@
-// The program `imprint` as a user runs it: what it writes, what it says, and its exit status.
+// The program `imprint` as a user runs it: files, messages and exit status.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST_F(CommandLine, RunsAModel) {
   }
 }
 
-// 6,792 weights, 32 observations and 8 logits: 27,328 bytes at 1 TB/s behind a launch of 2 us.
+// 6,792 weights, 32 observations and 8 logits: 27,328 bytes at 1 TB/s after a launch of 2 us.
 TEST_F(CommandLine, ExplainsAProgram) {
   const Finished finished =
       run("explain policy/b1 --launch-us 2 --gb-per-s 1000 --tflop-per-s 10 --glsl --json " +
@@ -304,7 +304,7 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
   std::ofstream(path("negative.json")) << R"({"max_shared_memory_bytes": -3})";
   std::ofstream(path("nothing.json")) << R"({"max_workgroup_invocations": 0})";
   const std::string deep =
-      std::string(400'000, '[') + std::string(400'000, ']');  // as deep as the stack would not be
+      std::string(400'000, '[') + std::string(400'000, ']');  // deeper than the stack allows
   std::ofstream(path("deep.json")) << R"({"observation_count": )" << deep << "}";
   const std::string good = brain(R"({"observation_count": 3, "branch_sizes": [4]})");
   const struct {
@@ -371,7 +371,7 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
   EXPECT_FALSE(std::filesystem::exists(path("kernels")));
 }
 
-// One line, no compiling before it, and no file that is half there.
+// One line, before anything is compiled, and no partial file.
 TEST_F(CommandLine, SaysWhatCannotBeReadOrWritten) {
   const std::string model = test::model_path("godot/BallChase.onnx"),
                     input = test::model_path("godot/BallChase.ref.safetensors");

@@ -1,4 +1,4 @@
-// What programs ask of a Vulkan device: its memory, its queue, what it binds.
+// Programs and the Vulkan device: memory, queue, bindings.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -113,14 +113,14 @@ TEST_F(ProgramDeviceTest, WritesSurviveARefusedSubmission) {
   EXPECT_EQ(mine.run(program).error().code, ErrorCode::out_of_host_memory);
   ASSERT_TRUE(mine.write(a, HostTensor::from({4, 5, 6}, {3})).ok());
   EXPECT_FALSE(mine.run(program).ok());
-  // Work of somebody else's in between takes the ticket that the refused one would have had.
+  // Other work between them takes the ticket of the refused submission.
   ASSERT_TRUE(session().evaluate(Tensor(1.0f) + Tensor(2.0f)).ok());
   ASSERT_TRUE(mine.run(program).ok());
   EXPECT_EQ(floats(a), (std::vector<float>{8, 10, 12}));
   EXPECT_EQ(floats(zeros), (std::vector<float>{1, 1}));
 }
 
-// Variables in more memory blocks than a kernel can bind: fused they would all be read by one.
+// Variables in more memory blocks than a kernel can bind. One fused kernel would read them all.
 TEST_F(ProgramDeviceTest, MoreBlocksThanAKernelBindsAreTakenOneByOne) {
   bridge::StandaloneOptions options;
   if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;

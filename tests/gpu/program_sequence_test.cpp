@@ -1,4 +1,4 @@
-// Many steps in one submit: turns follow each other as runs do, wherever the sequence is cut.
+// Many steps in one submit: turns follow each other like separate runs, for any slicing.
 
 #include "compute/program/program_sequence.h"
 
@@ -50,8 +50,7 @@ TEST_F(ProgramSequenceTest, TurnsSeeWhatTheTurnBeforeLeft) {
   EXPECT_THAT(program.explain(), HasSubstr("5 x program turns.add"));
 }
 
-// Stochastic descent on a minibatch that a device-side counter takes from a device-side shuffle, epochs and
-// all.
+// Stochastic descent on minibatches from a shuffle and a counter on the device, over several epochs.
 struct SequenceTrainer {
   static constexpr std::int64_t kRows = 96, kBatch = 32, kEpochs = 4;
   Variable data, weights, generator, order, turn, loss;
@@ -101,7 +100,7 @@ TEST_F(ProgramSequenceTest, IsTheSameToTheBitHoweverItIsCut) {
     EXPECT_EQ(floats(cut.loss), loss) << length;
   }
 
-  // And as runs of programs of their own.
+  // The same as separate program runs.
   SequenceTrainer single;
   Program shuffle = compile(single.sequence.parts[0].description),
           step = compile(single.sequence.parts[1].description);
@@ -150,7 +149,7 @@ TEST_F(ProgramSequenceTest, NoTurnsAreNoWork) {
   EXPECT_THAT(ints(counter), ElementsAre(0));
 }
 
-// A part that does nothing is counted too: its turns are walked through.
+// A part without dispatches counts too, because its turns are still visited.
 TEST_F(ProgramSequenceTest, RefusesMoreTurnsThanCanBeRecorded) {
   const Variable counter = Variable::zeros("counter", {1}, DType::int32),
                  other = Variable::zeros("other", {1}, DType::int32);

@@ -151,7 +151,8 @@ TEST_F(VkMemory, HoldsTheCap) {
   std::vector<Allocation> held;
   for (int i = 0; i < 3; ++i) held.push_back(*memory.allocate(kBlock, 16, MemoryUse::device));
   const auto half = memory.allocate(kBlock / 4, 16, MemoryUse::device);
-  ASSERT_TRUE(half.ok()) << "no room for a full block, but for one of this size: " << half.error().message;
+  ASSERT_TRUE(half.ok()) << "room for one block of this size, but not for a full one: "
+                         << half.error().message;
   const auto beyond = memory.allocate(kBlock, 16, MemoryUse::device);
   ASSERT_FALSE(beyond.ok());
   EXPECT_EQ(beyond.error().code, ErrorCode::out_of_device_memory);
@@ -163,10 +164,10 @@ TEST_F(VkMemory, HoldsTheCap) {
   EXPECT_LE(memory.stats().bytes_reserved, 3 * kBlock + kBlock / 2);
 
   memory.free(held.back());
-  EXPECT_TRUE(memory.allocate(kBlock, 16, MemoryUse::device).ok()) << "what was freed is there again";
+  EXPECT_TRUE(memory.allocate(kBlock, 16, MemoryUse::device).ok()) << "freed memory is available again";
 }
 
-// A first block of 32 MiB would be all of it.
+// A first block of 32 MiB would take all of it.
 TEST_F(VkMemory, LeavesRoomForEveryUseUnderASmallCap) {
   for (const std::uint64_t cap : {8ull << 20, 32ull << 20, 64ull << 20}) {
     auto& memory = pool(32 << 20, cap);
@@ -240,7 +241,7 @@ TEST_F(VkMemory, CountsAllocationsAndThoseOfAFrame) {
   EXPECT_EQ(counters.frame_allocations, 0u);
   counters.enter_frame();
   ASSERT_TRUE(memory.allocate(16, 16, MemoryUse::device).ok());
-  EXPECT_EQ(counters.frame_allocations, 0u) << "out of a block that is there";
+  EXPECT_EQ(counters.frame_allocations, 0u) << "from an existing block";
   ASSERT_TRUE(memory.allocate(16, 16, MemoryUse::upload).ok());
   EXPECT_EQ(counters.frame_allocations, 1u);
   EXPECT_EQ(counters.allocations, 2u);

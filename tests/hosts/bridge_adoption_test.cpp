@@ -393,7 +393,7 @@ TEST(T6SharedQueue, IsSubmittedToInOneWay) {
         failure(),
         HasSubstr("found IMP_QUEUE_LOCK, but another context shares this queue by IMP_QUEUE_SINGLE_THREAD"));
     EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), recording))
-        << "records, and touches no queue";
+        << "records without touching a queue";
     EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), alone));
   }
   auto later = game::Context::create(game::Library(imp_get_api), locked);

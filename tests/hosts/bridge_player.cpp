@@ -117,7 +117,7 @@ std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& bud
       EXPECT_EQ(context.device().counters().submits, 0u);
     } else if (budget.max_slice_us == 0 && mode != Mode::exclusive) {
       EXPECT_EQ(context.device().counters().submits - submits, kFrames - kWarmUp + 1)
-          << "one submission a frame";
+          << "one submission per frame";
     }
     host.finish_frames();
     if (context.queue()) {

@@ -80,7 +80,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const 
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_function(VkInstance instance, const char* name) {
-  // The instance is of 1.1, and has under the core's name alone what one of 1.0 has under the extension's.
+  // The instance is of 1.1 and has only the core names of functions that 1.0 has as extensions.
   if (std::string(name) == "vkGetPhysicalDeviceProperties2KHR") name = "vkGetPhysicalDeviceProperties2";
   const PFN_vkVoidFunction real = trouble.real(instance, name);
   if (real && std::string("vkGetDeviceProcAddr") == name) {
@@ -188,8 +188,8 @@ std::string without_unknown_structures(const std::string& said) {
 
 class T2SecondDevice : public testing::Test {
  protected:
-  // The second device has an instance of its own, which is told by the environment to be validated, and says
-  // what is found to the standard output.
+  // The second device has its own instance. The environment turns its validation on; its messages go to the
+  // standard output.
   void SetUp() override {
     setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
     setenv("VK_LAYER_ENABLES", "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT", 1);

@@ -293,7 +293,7 @@ TEST_F(T4QtHost, DoesNotLinkTheVulkanLoader) {
 }
 
 TEST_F(T8QtHost, FramesTake) {
-  std::string line = "Qt 6, record, microseconds a frame, mean, median and 95th percentile:";
+  std::string line = "Qt 6, record, microseconds per frame, mean, median and 95th percentile:";
   for (const char* what : {"without Imprint", "it infers", "it learns"}) {
     Play play;
     play.teach = what[0] == 'i';

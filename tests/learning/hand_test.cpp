@@ -13,7 +13,7 @@
 namespace pet {
 namespace {
 
-// A pet that would only bark, and a hand.
+// A pet that would only bark, and the player's hand.
 struct Led {
   explicit Led(const LifeOptions& options = {})
       : mind([](const Observation&, const Mask&) { return Action::bark; }), life(mind, 3, options) {
@@ -59,7 +59,7 @@ TEST(Lure, LeadsToAThingAndShowsWhatIsRightFromWhereItBegan) {
     EXPECT_EQ(pet.view().lure.action, action);
     EXPECT_LT(apart(pet.view().pet.position, thing), cue == Cue::come ? 1.0f : 0.4f);
     EXPECT_FALSE(pet.life.world().acting()) << "following a hand is no action";
-    EXPECT_EQ(pet.mind.asked, 0) << "who is led decides nothing";
+    EXPECT_EQ(pet.mind.asked, 0) << "a led pet decides nothing";
     EXPECT_TRUE(pet.mind.shown.empty());
     pet.lead_and_let_go(thing);
     ASSERT_EQ(pet.mind.shown.size(), 1u);
@@ -117,7 +117,7 @@ TEST(Lure, ToTheWrongThingIsShownAllTheSame) {
   pet.lead_and_let_go(pet.view().bowl);
   ASSERT_EQ(pet.mind.shown.size(), 1u);
   EXPECT_EQ(pet.mind.shown[0].second, Action::go_bowl);
-  EXPECT_FALSE(pet.life.trial().over()) << "that was not what was asked";
+  EXPECT_FALSE(pet.life.trial().over()) << "that was not the command";
 }
 
 TEST(Lure, WithoutACommandItShowsWhatToDoUnasked) {
@@ -128,7 +128,7 @@ TEST(Lure, WithoutACommandItShowsWhatToDoUnasked) {
   ASSERT_EQ(pet.mind.shown.size(), 1u);
   EXPECT_EQ(pet.mind.shown[0].first, Cue::none);
   EXPECT_EQ(pet.mind.shown[0].second, Action::go_bed);
-  EXPECT_TRUE(pet.mind.rewards.empty()) << "it was not its idea";
+  EXPECT_TRUE(pet.mind.rewards.empty()) << "it did not choose this itself";
 }
 
 TEST(Lure, ACommandGivenOnTheWayIsWhatIsShown) {
@@ -197,7 +197,7 @@ TEST(Temperament, IsOfTheSeedAndOfWhatItDoes) {
   idle.push_back({0.0, Action::bark});
   EXPECT_EQ(temperament(idle, 1.0f), "likes to spin");
   for (int i = 0; i < 40; ++i) idle.push_back({0.0, static_cast<Action>(i % 4)});
-  EXPECT_EQ(temperament(idle, 1.4f), "calm") << "of late it did a bit of everything";
+  EXPECT_EQ(temperament(idle, 1.4f), "calm") << "recently it did a bit of everything";
   idle.insert(idle.end(), 30, {0.0, kSofaAction});
   EXPECT_EQ(temperament(idle, 1.0f), "likes to lie on the sofa");
 }

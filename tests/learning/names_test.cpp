@@ -1,4 +1,4 @@
-// The player's own words for the commands, and where they are kept.
+// The player's own words for the commands, and their file.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(CueNames, AreFoundByAnyCaseAndByTheirOwnWord) {
   EXPECT_STREQ(names.of(Cue::sit), "Platz, mein Guter");
   EXPECT_TRUE(names.changed());
   EXPECT_EQ(names.find(" platz, MEIN guter"), Cue::sit);
-  EXPECT_EQ(names.find("sit"), Cue::sit) << "nobody else can be called that";
+  EXPECT_EQ(names.find("sit"), Cue::sit) << "no other command can have this name";
   EXPECT_EQ(names.find("none"), std::nullopt);
   EXPECT_EQ(names.find(""), std::nullopt);
   EXPECT_EQ(names.set(Cue::sit, " "), "");
@@ -54,7 +54,7 @@ TEST(CueNames, RefusesWhatCannotBeShownOrToldApart) {
 TEST(CueNames, AreKeptBesideThePet) {
   const std::string file = names_file(temporary("kept"));
   CueNames names;
-  EXPECT_FALSE(read_names(file)->changed()) << "no file: as they come";
+  EXPECT_FALSE(read_names(file)->changed()) << "no file: default names";
   ASSERT_EQ(names.set(Cue::fetch, "bring it back"), "");
   ASSERT_EQ(write_names(file, names), "");
   EXPECT_EQ(read_names(file)->find("Bring it back"), Cue::fetch);
@@ -70,7 +70,7 @@ TEST(CueNames, AreKeptBesideThePet) {
   std::filesystem::remove(file);
 }
 
-// No handle is left for one more file, then there are some again.
+// No file handle is left; later some are.
 TEST(CueNames, WhatIsThereAndCannotBeOpenedIsNotNothing) {
   const std::string file = names_file(temporary("closed"));
   CueNames names;

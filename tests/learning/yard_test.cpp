@@ -1,4 +1,4 @@
-// The yard, the pet and its teachers, without a brain of Imprint. The minds here are a few lines each.
+// The yard, the pet and its teachers, without a brain of Imprint. Each mind here is a few lines long.
 
 #include <gtest/gtest.h>
 
@@ -169,7 +169,7 @@ TEST(Reaction, FeedbackOfASlowPlayerIsDatedBackAndAClickIsNot) {
   EXPECT_NEAR(pet.mind.last_feedback_s, now - 0.8, 1e-9);
   pet.life.apply(signal(SignalKind::click));
   EXPECT_EQ(pet.mind.last_feedback_s, now);
-  // The quickest that the brain reckons with, and the slowest.
+  // The quickest and the slowest player that the brain supports.
   pet.life.apply(signal(SignalKind::reaction, 100));
   pet.life.apply(signal(SignalKind::scold));
   EXPECT_EQ(pet.mind.last_feedback_s, now);
@@ -254,7 +254,7 @@ TEST(Lesson, ATeacherShowsEachTrickOnceAndPraisesWhatIsRight) {
   const Evening evening(mind, TeacherKind::demo, 300.0);
   EXPECT_EQ(evening.demonstrations, 5);
   EXPECT_EQ(mind.shown.size(), 7u);  // fetching takes three actions
-  // A command that was carried out at once can still be wrongly scolded and broken off, but never fail.
+  // A command that was followed at once can still be wrongly scolded and broken off, but it cannot fail.
   EXPECT_EQ(evening.bad, 0);
   EXPECT_GT(evening.good, 80);
   const double heard = mind.praised + mind.scolded;

@@ -69,7 +69,7 @@ TEST(Schema, RefusesWhatCannotBe) {
   for (const char* name : {"\xE9", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82"})
     EXPECT_EQ(code_of([=](BrainSpec& s) { s.name = name; }), "invalid_argument");
   EXPECT_EQ(code_of([](BrainSpec& s) { s.batch_size = 0, s.learner = LearnerKind::none; }), "ok")
-      << "nobody learns by it";
+      << "no learner uses it";
 }
 
 TEST(Schema, HashCoversWhatASavedBrainMustShare) {

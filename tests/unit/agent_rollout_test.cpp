@@ -1,4 +1,4 @@
-// Updates from rollouts against plain loops in double precision: rows taken, advantages, weights afterwards.
+// Updates from rollouts against plain loops in double precision: rows, advantages, weights afterwards.
 
 #include <gtest/gtest.h>
 
@@ -266,8 +266,8 @@ TEST(TakeRollouts, AreWholeAndAgentByAgent) {
   };
   EXPECT_EQ(column(layout.reward), (std::vector<float>{20, 21, 10, 11}));
   EXPECT_EQ(column(layout.begins), (std::vector<float>{1, 0, 1, 0}));
-  EXPECT_EQ(replay.waiting.size(0), 3u) << "goes on to be gathered";
-  EXPECT_EQ(replay.waiting.size(1), 0u) << "what is left over was done by weights that are gone";
+  EXPECT_EQ(replay.waiting.size(0), 3u) << "collection continues";
+  EXPECT_EQ(replay.waiting.size(1), 0u) << "leftover samples are of older weights";
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ TEST(Autodiff, KinksAsPyTorch) {
   EXPECT_EQ(gradient_at(silu, {0}), Values{0.5});
 }
 
-// The second and third derivatives of every activation, away from its kinks, and at 0 where the function is
+// The second and third derivatives of every activation, away from its kinks, and at 0 if the function is
 // smooth there but written in two halves.
 TEST(Autodiff, ActivationsAreSmoothInHigherOrders) {
   struct Activation {

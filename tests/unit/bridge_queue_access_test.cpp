@@ -152,7 +152,7 @@ TEST_P(QueueTest, ARefusedSubmissionMayBeTriedAgain) {
   EXPECT_EQ(queue.submit(commands_).error().code, ErrorCode::out_of_device_memory);
   driver_.submit_result = VK_SUCCESS;
   ASSERT_TRUE(queue.submit(commands_));
-  EXPECT_LE(driver_.fences, 1) << "the fence of the refused one is used again";
+  EXPECT_LE(driver_.fences, 1) << "the fence of the refused submission is used again";
 }
 
 TEST_P(QueueTest, LocksRoundTheSubmission) {
@@ -263,7 +263,7 @@ TEST(QueueAccessCheck, NamesWhatIsMissingOrTooMuch) {
   access.internally_synchronized = false;
   EXPECT_EQ(refusal(access), "");
   access.lock = access.unlock = [](void*, VkQueue) {};
-  EXPECT_EQ(refusal(access), "") << "a lock may be held besides";
+  EXPECT_EQ(refusal(access), "") << "a lock may be added";
   access.submit_without_fence = true;
   EXPECT_THAT(refusal(access), HasSubstr("submit_without_fence: found with lock and unlock"));
   access.queue = VK_NULL_HANDLE;

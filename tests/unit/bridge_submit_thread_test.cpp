@@ -74,7 +74,7 @@ class SubmitThreadTest : public testing::TestWithParam<bool> {  // with timeline
   std::unique_ptr<SubmitThread> thread_;
 };
 
-// When the host is told of a lost device, no thread submits any more.
+// When the host learns of a lost device, no thread submits any more.
 TEST_P(SubmitThreadTest, StopsOnceTheDeviceIsLost) {
   start();
   set(VK_SUCCESS, false);
@@ -87,10 +87,10 @@ TEST_P(SubmitThreadTest, StopsOnceTheDeviceIsLost) {
     set(VK_SUCCESS);
   });
   thread_->stop_submitting();
-  EXPECT_EQ(tries_, 1) << "what was on its way has come back";
+  EXPECT_EQ(tries_, 1) << "running submissions have returned";
   opens.join();
   thread_->wait_until_submitted();
-  EXPECT_EQ(tries_, 1) << "and nothing followed";
+  EXPECT_EQ(tries_, 1) << "and no submission followed";
 }
 
 TEST_P(SubmitThreadTest, SubmitsInTheOrderOfPosting) {

@@ -1,4 +1,4 @@
-// Measured variants as text: what is read back, and what is refused.
+// Measured variants as text: reading back, and refused texts.
 
 #include "compute/tuning/tuning_table.h"
 
@@ -123,7 +123,7 @@ TEST(TuningTable, AnyByteMayBeWrong) {
       std::string damaged = text;
       damaged[i] = static_cast<char>(damaged[i] ^ flip);
       const auto read =
-          read_tuning_tables(damaged, kOwn);  // a name may have become another: what is read is a table still
+          read_tuning_tables(damaged, kOwn);  // a name may differ, but the result is still a table
       if (!read.ok()) EXPECT_FALSE(read.error().message.empty());
     }
 }

@@ -93,7 +93,7 @@ TEST(Completion, WaitsForATicketNotHandedOutYet) {
 }
 
 TEST(Completion, LetsADeleterRetireMore) {
-  std::vector<int> order;  // outlives the completion, whose end runs what is left
+  std::vector<int> order;  // outlives the completion, whose destructor runs the rest
   Completion completion;
   completion.retire(Ticket{1}, [&] {
     order.push_back(1);

@@ -1,4 +1,4 @@
-// The file that a game ships its kernels in, and what of it is refused.
+// The kernel archive that a game ships, and archives that are refused.
 
 #include "compute/vk/kernel_archive.h"
 
@@ -91,8 +91,7 @@ TEST_F(KernelArchiveTest, RefusesEveryFlippedBit) {
   }
 }
 
-// With the sum made right again, as a tool with a fault would write it: nothing may be read past the end or
-// taken for what it is not.
+// With a valid checksum, as a faulty tool would write it: reads stay in bounds and contents are checked.
 TEST_F(KernelArchiveTest, SurvivesEveryByteThatItsSumAgreesWith) {
   const std::vector<std::byte> whole = bytes();
   const auto sealed = [](std::vector<std::byte> file) {
@@ -140,7 +139,7 @@ TEST_F(KernelArchiveTest, SaysWhoShouldBakeAgain) {
   std::memcpy(other.data() + 24, &sum.high, 8);
   const Error error = refusal(other);
   EXPECT_EQ(error.code, ErrorCode::unsupported);
-  EXPECT_THAT(error.message, HasSubstr("made by version 9."));
+  EXPECT_THAT(error.message, HasSubstr("version: found 9."));
   EXPECT_THAT(error.message, HasSubstr("Bake it again"));
   EXPECT_THAT(refusal(std::as_bytes(std::span("a text file that is long enough to be looked at"))).message,
               HasSubstr("imprint bake"));
@@ -180,7 +179,7 @@ TEST(CapabilityProfile, IsRunByDevicesThatHaveAsMuch) {
   EXPECT_THAT(wanted.lack(device), HasSubstr("subgroup_size 32, it has 64"));
 }
 
-// What the compiler does not know is no part of what kernels are written for here, and of nothing else.
+// An archive's profile excludes features that the compiler does not support, and only those.
 TEST(CapabilityProfile, IsLessWhatTheCompilerDoesNotKnow) {
   CapabilityProfile device;
   device.cooperative_matrix_nv = device.cooperative_matrix_khr = device.cooperative_matrix2_nv =
@@ -220,8 +219,8 @@ TEST(MissingKernel, IsNamedWithWhatToDo) {
   const auto archive = KernelArchive::parse(write_kernel_archive(std::vector{profile("small")}, "", {}));
   const Error with = missing_kernel("pet learn.2", Hash128{1, 2}, archive->get());
   EXPECT_EQ(with.code, ErrorCode::not_found);
-  EXPECT_THAT(with.message, HasSubstr("has 0 for small"));
-  EXPECT_THAT(with.message, HasSubstr("bake again"));
+  EXPECT_THAT(with.message, HasSubstr("(0 kernels for small)"));
+  EXPECT_THAT(with.message, HasSubstr("Bake again"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The adapters for engines compile against their interfaces as far as these are declared here, and fill in
-// what they should. The engines themselves are not there.
+// The adapters compile against declarations of the engines' interfaces and fill in the right values. The
+// engines themselves do not run here.
 
 #include "samples/adapters/godot.h"
 #include "samples/adapters/unity.h"
