@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kPushBytes = 256;
 inline constexpr std::uint32_t kTableBinding = 16;
 inline constexpr std::uint32_t kTableBytes = 4096;  // longest table, and range of its descriptor
 
-// What identifies a kernel, except its name.
+// Identifies a kernel, except for its name.
 struct KernelSource {
   std::string name;  // for messages, debug names and dumps
   std::string glsl;  // complete compute shader, #version 450

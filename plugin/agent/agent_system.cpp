@@ -213,7 +213,7 @@ Status AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) co
   // Nothing of this frame is recorded yet, so the GPU cannot have completed it.
   if (any_record_ && info.safe_frame >= info.frame)
     return make_error(ErrorCode::invalid_argument,
-                      text(call, ": safe_frame is ", info.safe_frame, " in frame ", info.frame,
+                      text(call, ": safe_frame: found ", info.safe_frame, " in frame ", info.frame,
                            ", expected the newest frame that the GPU has completed"));
   return {};
 }

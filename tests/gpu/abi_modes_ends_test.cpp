@@ -85,7 +85,7 @@ TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   host.finish_frames();
   const Outcome too_much = context->frame_begin(4, 0, 4);  // of a frame that the host has not recorded
   EXPECT_EQ(too_much.code(), Code::invalid_argument);
-  EXPECT_NE(std::string(too_much.message()).find("safe_frame is 4 in frame 4"), std::string::npos)
+  EXPECT_NE(std::string(too_much.message()).find("safe_frame: found 4 in frame 4"), std::string::npos)
       << too_much.message();
   ASSERT_WORKS(context->frame_begin(4, 0, 3));
   ASSERT_WORKS(context->frame_end());

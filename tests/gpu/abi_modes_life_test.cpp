@@ -188,7 +188,7 @@ void live(const Course& course, Lived& outcome) {
 
 TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
   const HostProfile bare{"bare", VK_API_VERSION_1_1, false}, rich{"rich", VK_API_VERSION_1_3, true};
-  // Compares the first asking frame, those around a snapshot, a restore and the save, and some between.
+  // The first asking frame, those around a snapshot, a restore and the save, and some between.
   const std::set<std::uint64_t> refused = {3, 60, 61, 90, 117, 120, 134, 160, 199, 200, 201};
   const Course courses[] = {{rich, Way::lock, 500, 1000},
                             {rich, Way::record, 500, 0},

@@ -231,7 +231,7 @@ TEST(T12DeviceLost, WhatWasLearnedGoesOnOnANewDevice) {
     ASSERT_NO_FATAL_FAILURE(game.open());
     const imp_api* api = game.api;
     ASSERT_WORKS(api->brain_load(game.brain, path.c_str()));
-    // What was shown in the copy's own frame waits in it for the step that begins there.
+    // The observation of the copy's own frame waits in it for the step that begins there.
     for (std::uint64_t frame = shadow; frame <= kFrames; ++frame)
       ASSERT_NO_FATAL_FAILURE(game.live(frame, frame > shadow));
     EXPECT_TRUE(game.hash() == end) << "went another way from frame " << shadow;

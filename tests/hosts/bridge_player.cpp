@@ -62,8 +62,7 @@ Result<std::unique_ptr<Context>> adopt(PlainHost& host, Mode mode, const Budget&
   if (alone) {
     description.queue.queue = host.second_queue();
     description.queue.family = host.second_family();
-  } else if (mode == Mode::lock ||
-             mode == Mode::exclusive) {  // with one queue too: the thread runs all the same
+  } else if (mode == Mode::lock || mode == Mode::exclusive) {  // with one queue too: the thread still runs
     description.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
     description.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
   } else if (mode == Mode::submit) {

@@ -422,7 +422,7 @@ class T2SecondDevice : public testing::Test {
 
 TEST_F(T2SecondDevice, HasTheHostsMemoryInTheOrderOfFences) { expect_equal_lives(); }
 
-// What a context without shared memory reports and refuses.
+// Reports and errors of a context without shared memory.
 TEST_F(T2SecondDevice, SaysWhereNumbersHaveToPassThroughHostMemory) {
   struct Case {
     std::vector<const char*> enabled;

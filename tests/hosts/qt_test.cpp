@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostFrames = 10000;
 constexpr std::uint64_t kGrabEvery = 25;
 constexpr std::uint64_t kUntimedFrames = 60;
 
-// What the window's frames should do, and their results.
+// Instructions for the window's frames, and their results.
 struct Play {
   bool teach = false;
   PupilOptions pupil;

@@ -48,7 +48,7 @@ struct PetFolder {
 constexpr std::string_view kBase = "samples/pet/base/", kYard = "samples/pet/yard/",
                            kModels = "samples/pet/view/models/", kRender = "samples/pet/view/render/",
                            kInput = "samples/pet/view/input/";
-// Of nested folders, the inner ones first.
+// Inner folders come before the outer one.
 constexpr PetFolder kPetFolders[] = {
     {kBase, {}, false, false},
     {kYard, {kBase}, false, false},

@@ -1,4 +1,4 @@
-// What a game's frame pays for a pet or a kennel, with learning on and off: through the plugin's C interface
+// The cost of a pet or a kennel in a game's frame, with learning on and off: through the plugin's C interface
 // as a game uses it, at 60 frames per second.
 
 #include <imprint/imprint_tools.h>
