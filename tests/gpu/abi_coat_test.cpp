@@ -18,7 +18,7 @@ using namespace imprint::game;
 using namespace imprint::game::test;
 
 // Every value set in a descriptor of the C++ API reaches the library.
-TEST(Coat, DescriptorsSayWhatTheirCFormsSay) {
+TEST(Coat, DescriptorsEqualTheirCForms) {
   const std::string name = device_name();
   StandaloneDesc device;
   device.device = name.empty() ? nullptr : name.c_str();

@@ -81,7 +81,7 @@ class FrameTest : public ::testing::Test {
   std::uint64_t frame = 0;
 };
 
-TEST_F(FrameTest, CpuTimeIsThatOfAllItsCalls) {
+TEST_F(FrameTest, CpuTimeIsTheSumOfItsCalls) {
   open();
   add(4096, 64);
   const std::vector<float> seen(4096, 0.5f);
@@ -152,7 +152,7 @@ TEST_F(FrameTest, ALargeSaveInAFrameAllocatesNothing) {
 }
 
 // A host whose device cannot serve, on a machine without another. gpu_abi_on_cpu hides the others.
-TEST_F(FrameTest, WithoutADeviceTheProcessorComputes) {
+TEST_F(FrameTest, WithoutADeviceTheCpuComputes) {
   imp_vk_device_info device = imp_vk_device_info_init();
   device.get_instance_proc_addr = [](VkInstance, const char*) -> imp_void_function { return nullptr; };
   device.instance = reinterpret_cast<VkInstance>(std::uintptr_t{8});

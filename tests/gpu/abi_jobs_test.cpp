@@ -157,7 +157,7 @@ class R28Jobs : public ::testing::Test {
   std::uint64_t frame_ = 0;
 };
 
-TEST_F(R28Jobs, WorkersOfOursAreAsManyAsAskedAndNamed) {
+TEST_F(R28Jobs, OwnWorkersHaveTheRequestedNumberAndNames) {
   ASSERT_WORKS(open(3));
   EXPECT_EQ(threads_of_ours(), (std::multiset<std::string>{"imprint-jobs", "imprint-jobs", "imprint-jobs"}));
   ASSERT_NO_FATAL_FAILURE(add_pet());
@@ -167,7 +167,7 @@ TEST_F(R28Jobs, WorkersOfOursAreAsManyAsAskedAndNamed) {
   agent_.release(), brain_.release();
 }
 
-TEST_F(R28Jobs, WithNoneAskedThereIsNoThreadOfOurs) {
+TEST_F(R28Jobs, WithoutWorkersThereIsNoOwnThread) {
   const std::size_t before = threads_of_all();
   ASSERT_WORKS(open(0));
   ASSERT_NO_FATAL_FAILURE(add_pet());

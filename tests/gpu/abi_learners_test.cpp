@@ -354,7 +354,7 @@ class CorridorTest : public LearnersTest {
   }
 };
 
-TEST_F(CorridorTest, DqnFindsTheWayAndWhatItIsWorth) {
+TEST_F(CorridorTest, DqnFindsTheWayAndItsValue) {
   add(describe(IMP_LEARNER_DQN, kPlaces, kWays));
   walk(1200, 12);
   expect_solved(0.12);
@@ -414,14 +414,14 @@ class EndsTest : public LearnersTest {
   }
 };
 
-TEST_F(EndsTest, WhatWasTruncatedWouldHaveGoneOn) {
+TEST_F(EndsTest, ATruncatedEpisodeKeepsItsFutureValue) {
   EXPECT_NEAR(worth(EpisodeEnd::truncated, true), 1, 0.15);
 }
-TEST_F(EndsTest, ATruncatedEndThatNobodySawIsNotLearnedFrom) {
+TEST_F(EndsTest, ATruncatedEndWithoutObservationIsNotLearned) {
   EXPECT_NEAR(worth(EpisodeEnd::truncated, false), 1, 0.15);
 }
 // A third of the steps is the last one, at random: v = 0.2 + 0.8 * 2/3 v.
-TEST_F(EndsTest, WhatWasTerminatedIsOver) {
+TEST_F(EndsTest, ATerminatedEpisodeHasNoFutureValue) {
   EXPECT_NEAR(worth(EpisodeEnd::terminated, true), 0.2 / (1 - 0.8 * 2 / 3), 0.15);
 }
 
@@ -443,7 +443,7 @@ TEST_P(EveryLearner, KeepsToTheMaskHoweverItExplores) {
   EXPECT_GT(chosen[3], 5);
 }
 
-TEST_P(EveryLearner, RefusesWhatItCannotLearnFrom) {
+TEST_P(EveryLearner, RefusesSignalsThatItDoesNotLearnFrom) {
   add(describe(GetParam(), kThings, kOptions));
   const auto seen = one_hot<kThings>(0);
   imp_demonstration shown = imp_demonstration_init();

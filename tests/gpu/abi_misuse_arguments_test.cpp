@@ -46,7 +46,7 @@ TEST_F(Misuse, HandlesThatNameNothing) {
   EXPECT_FAILS(api()->agent_set_goal(imp_agent{brain.id}, 0), IMP_ERROR_INVALID_HANDLE, "agent");
 }
 
-TEST_F(Misuse, WhatWasDestroyedStaysDestroyed) {
+TEST_F(Misuse, DestroyedHandlesStayRefused) {
   const imp_brain_desc desc = small_desc();
   imp_brain short_lived{};
   imp_agent first{}, second{};

@@ -17,7 +17,7 @@ using namespace imprint::game;
 using namespace imprint::game::test;
 
 // The text names the call and the remedy, however long the brain's name is.
-TEST_F(Misuse, NamesWithoutEndLeaveTheRestOfTheMessage) {
+TEST_F(Misuse, LongNamesKeepTheRestOfTheMessage) {
   const std::string name(1 << 16, 'n');
   imp_brain_desc desc = small_desc();
   desc.name = name.c_str();

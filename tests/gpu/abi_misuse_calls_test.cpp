@@ -20,7 +20,7 @@ using namespace imprint::game;
 using namespace imprint::game::test;
 
 // Threads that keep calling a context while it is destroyed get an error and do no harm.
-TEST_F(Misuse, ADestroyedContextMayBeAskedMeanwhile) {
+TEST_F(Misuse, OtherThreadsMayCallAContextDuringDestroy) {
   std::atomic<std::uint64_t> newest{0};
   std::atomic<bool> over{false};
   std::vector<std::thread> askers;

@@ -30,7 +30,7 @@ TEST_F(Misuse, Estimates) {
   EXPECT_FAILS(api()->tools->frame_estimate(context, &estimate), IMP_ERROR_WRONG_STATE, "already submitted");
 }
 
-TEST_F(Misuse, ThePipelineCacheComesInTwoCallsAndOnlyWhole) {
+TEST_F(Misuse, ThePipelineCacheTakesTwoCallsAndComesWhole) {
   std::size_t size = 0;
   if (device_name() == "cpu") {
     EXPECT_FAILS(api()->tools->pipeline_cache_get(context, nullptr, &size), IMP_ERROR_UNSUPPORTED,

@@ -135,7 +135,7 @@ TEST(T8Modes, AHostMayExitInTheMiddle) {
 
 // Objects destroyed with their context are counted and named in the log. Nothing is logged if the game
 // destroyed them all.
-TEST(T8Modes, WhatIsLeftIsCountedAndNamed) {
+TEST(T8Modes, LeftoverObjectsAreCountedAndNamed) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});
   ASSERT_TRUE(host.ok());
   const imprint::vk::DeviceDescription device = host.describe();

@@ -18,7 +18,7 @@ namespace {
 using namespace imprint::game;
 using namespace imprint::game::test;
 
-TEST(T6Modes, AThreadThatSubmitsIsOneOfOurs) {
+TEST(T6Modes, TheSubmitThreadBelongsToImprint) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true, true, true});
   ASSERT_TRUE(host.ok());
   Side side{host};

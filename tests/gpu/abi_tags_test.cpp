@@ -203,7 +203,7 @@ TEST_F(T7Tags, LeaveNoFunctionOut) {
   EXPECT_EQ(tags_.at("brain_restore"), "either");
 }
 
-TEST_F(T7Tags, BetweenFramesWhatBelongsInOneIsRefused) {
+TEST_F(T7Tags, FrameCallsAreRefusedBetweenFrames) {
   for (const auto& [name, call] : calls()) {
     if (tags_.at(name) != "frame" || name == "frame_begin") continue;
     EXPECT_EQ(call(), IMP_ERROR_WRONG_STATE) << name;
@@ -212,7 +212,7 @@ TEST_F(T7Tags, BetweenFramesWhatBelongsInOneIsRefused) {
   expect_any_pass();
 }
 
-TEST_F(T7Tags, InAFrameWhatBelongsBetweenIsRefused) {
+TEST_F(T7Tags, CreateCallsAreRefusedInAFrame) {
   ASSERT_WORKS(context_.frame_begin(1, 0));
   expect_refused({"create"}, "a frame is open");
   EXPECT_EQ(calls().at("frame_begin")(), IMP_ERROR_WRONG_STATE);

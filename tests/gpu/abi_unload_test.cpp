@@ -113,7 +113,7 @@ void live_with(const char* name, const std::string& file, bool goes_on, Hash& ha
   ASSERT_FALSE(mapped());
 }
 
-TEST(T5Unload, AHundredTimesNothingOfItStaysBehindAndTheBrainGoesOn) {
+TEST(T5Unload, AHundredUnloadsLeaveNothingAndTheBrainContinues) {
   Hash hash;
   for (int round = 0; round < 100; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
@@ -124,7 +124,7 @@ TEST(T5Unload, AHundredTimesNothingOfItStaysBehindAndTheBrainGoesOn) {
 
 // A patch of the game brings another build: a brain saved by one continues in the other with the same steps,
 // in both directions.
-TEST(T5Unload, ABrainGoesOnInANewerBuildOfTheLibrary) {
+TEST(T5Unload, ABrainContinuesInANewerBuildOfTheLibrary) {
   const std::string file = ::testing::TempDir() + "imprint-patch.brain";
   const auto lives = [&](const char* first, const char* second, const char* third) {
     Hash hash;

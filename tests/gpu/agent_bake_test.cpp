@@ -75,7 +75,7 @@ class BakeBrains : public AgentSystemTest {
   Baker baker() { return Baker({profile_of(system->context().device())}); }
 };
 
-TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
+TEST_F(BakeBrains, BakedKernelsAreNotCompiled) {
   Baker all = baker();
   ASSERT_OK(bake_brain(all, pet()));
   ASSERT_OK(bake_brain(all, copycats()));
@@ -117,7 +117,7 @@ TEST_F(BakeBrains, ObservationsInPlaceAndSharedActionsAreBakedToo) {
   EXPECT_NE(in_place.compile().value(), numbers.compile().value());
 }
 
-TEST_F(BakeBrains, WhatIsNoBrainIsRefused) {
+TEST_F(BakeBrains, InvalidBrainsAreRefused) {
   BrainSpec spec = pet();
   spec.observation.count = 0;
   Baker none = baker();

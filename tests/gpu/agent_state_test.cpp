@@ -118,7 +118,7 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
   std::uint32_t moment_ = 0;
 };
 
-TEST_P(StateTest, TheSameLifeLeavesTheSameBitsWhateverTheBudget) {
+TEST_P(StateTest, EqualGamesGiveEqualBitsWithAnyBudget) {
   const bridge::Budget budgets[] = {{500, 1000}, {1, 100}, {100, 100}, {1000000, 0}};
   std::vector<std::uint32_t> first_actions;
   Hash128 first;
@@ -148,7 +148,7 @@ TEST_P(StateTest, AnotherSeedIsAnotherBrain) {
   EXPECT_NE(hash(*brain), one);
 }
 
-TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
+TEST_P(StateTest, ALoadedBrainContinuesBitEqual) {
   start(small_spec());
   live(*brain, 100);
   // Quitting loses open requests and credit. They end here, so that both runs continue from the same point.
@@ -281,7 +281,7 @@ TEST_P(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
   EXPECT_EQ(brain->state().load(path("whole.brain")).error().code, ErrorCode::shape_mismatch);
 }
 
-TEST_P(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
+TEST_P(StateTest, SavesDuringPlayAndNamesFailures) {
   start(small_spec());
   EXPECT_EQ(brain->state().save_status().error().code, ErrorCode::not_found);
   pass([&] { EXPECT_OK(brain->state().save("/nowhere/at/all.brain")); });

@@ -213,7 +213,7 @@ TEST_F(ContextTest, SlicesAreSubmissions) {
   EXPECT_EQ(context().stats().slices, context().stats().submits - before);
 }
 
-TEST_F(ContextTest, EstimatesWhatAFrameWillDo) {
+TEST_F(ContextTest, EstimatesTheWorkOfAFrame) {
   EXPECT_FALSE(context().estimate()) << "no frame is open";
   ASSERT_TRUE(context().measure(*model_->train));
   ASSERT_TRUE(context().measure(*model_->infer));

@@ -192,7 +192,7 @@ TEST_F(MixedPrecision, AStepThatOverflowsIsSkippedToTheBitAndHalvesTheScale) {
   EXPECT_NE(content(), before);
 }
 
-TEST_F(MixedPrecision, TheScaleGrowsAndTheGradientsStayWhatTheyAre) {
+TEST_F(MixedPrecision, TheScaleGrowsAndTheGradientsStayUnchanged) {
   Lesson growing(Precision::mixed16, {.initial = 1024, .growth_interval = 2}),
       constant(Precision::mixed16, {.initial = 1024, .growth_interval = 0});
   Program a = compile(growing.description), b = compile(constant.description);

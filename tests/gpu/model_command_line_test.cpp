@@ -97,7 +97,7 @@ TEST_F(CommandLine, ExplainsAProgram) {
 }
 
 // Rows of bench --list that are no programs, or that the CPU cannot run.
-TEST_F(CommandLine, SaysWhatCannotBeExplained) {
+TEST_F(CommandLine, RefusesProgramsThatItCannotExplain) {
   for (const char* row : {"floor/empty", "floor", "frame/pet/tick", "frame"})
     for (const char* command : {"explain ", "tune --table none.json --workload "}) {
       const Finished finished = run(command + std::string(row));
@@ -120,7 +120,7 @@ TEST_F(CommandLine, SaysWhatCannotBeExplained) {
   }
 }
 
-TEST_F(CommandLine, ListsWhatWouldRun) {
+TEST_F(CommandLine, ListsTheBenchmarksThatWouldRun) {
   const std::string all = run("bench --list").text, processor = run("bench --list --device cpu").text;
   for (const char* everywhere : {"policy/32-64-64-8/f32/b1\n", "learn/ppo/h64/f32/b256\n", "pet/b32\n",
                                  "kennel/pet/n64/b32\n", "frame/pet/learning-on\n"}) {
@@ -174,7 +174,7 @@ TEST_F(CommandLine, TunesAndSaysWhy) {
   EXPECT_THAT(run("tune --table " + path("other.json")).text, HasSubstr("found nothing to measure"));
 }
 
-TEST_F(CommandLine, SaysWhatIsWrong) {
+TEST_F(CommandLine, NamesTheFault) {
   const std::string model = test::model_path("godot/BallChase.onnx"),
                     other = test::model_path("small/sine.ref.safetensors");
   const Finished missing = run("run none.onnx --input " + other + " --output " + path("o"));
@@ -294,7 +294,7 @@ TEST_F(CommandLine, BakesForTheProfileOfADeviceElsewhere) {
   EXPECT_THAT(baked.text, HasSubstr(", software"));
 }
 
-TEST_F(CommandLine, SaysWhatCannotBeBaked) {
+TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
   const std::string output = " --output " + path("kernels");
   const auto brain = [&](const std::string& text) {
     std::ofstream(path("brain.json")) << text;
@@ -372,7 +372,7 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
 }
 
 // One line, before anything is compiled, and no partial file.
-TEST_F(CommandLine, SaysWhatCannotBeReadOrWritten) {
+TEST_F(CommandLine, NamesUnreadableAndUnwritableFiles) {
   const std::string model = test::model_path("godot/BallChase.onnx"),
                     input = test::model_path("godot/BallChase.ref.safetensors");
   const auto cut = [&](const std::string& file, const std::string& name) {

@@ -153,7 +153,7 @@ float advance(inout float state[1], in int choice[1], out bool terminated) {
   }
 }
 
-TEST_F(EnvironmentTest, SaysWhatAnEnvironmentLacks) {
+TEST_F(EnvironmentTest, NamesFaultsOfEnvironments) {
   Environment blind = cart_pole();
   blind.observations = 0;
   EXPECT_THAT(Environments(blind, 2, 1).start().state.error().message,

@@ -137,7 +137,7 @@ TEST_F(PpoProgramTest, LearnsAsTheOracleDoes) {
 }
 
 // One agent's observation and reward are NaN in one step: the next rollout is not affected.
-TEST_F(PpoProgramTest, WhatIsNotFiniteIsForgotten) {
+TEST_F(PpoProgramTest, NumbersThatAreNotFiniteAreDropped) {
   Learner learner(rich());
   std::vector<Program> programs;
   for (const ProgramDescription& step : learner.steps) programs.push_back(compile(step));
@@ -220,7 +220,7 @@ TEST_F(PpoProgramTest, AMinibatchIsAHandfulOfDispatches) {
 }
 
 // A million draws of three branches with most choices masked.
-TEST_F(PpoProgramTest, NeverDrawsWhatIsMasked) {
+TEST_F(PpoProgramTest, NeverDrawsMaskedChoices) {
   constexpr std::int64_t kRows = 20'000;
   constexpr int kRuns = 50;
   const ActionSpace space{{5, 2, 17}, 0};

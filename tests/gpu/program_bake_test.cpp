@@ -164,7 +164,7 @@ TEST_F(BakeTest, EveryNamedProfileIsWrittenFor) {
   EXPECT_LE(all.kernel_count(), count);
 }
 
-TEST_F(BakeTest, WhatAProfileCannotHoldIsRefusedByItsName) {
+TEST_F(BakeTest, AProgramBeyondAProfileIsRefusedByName) {
   Baker baker({vk::named_profiles().back()});
   const Variable narrow = Variable::zeros("narrow", {2}, DType::float16);
   const Status refused =

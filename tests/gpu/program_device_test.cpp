@@ -57,7 +57,7 @@ TEST_F(ProgramDeviceTest, GivesMemoryBack) {
   EXPECT_EQ(test::gpu()->context().device().memory().stats().bytes_in_use, before);
 }
 
-TEST_F(ProgramDeviceTest, StateIsOfTheDeviceOrOfTheProcessor) {
+TEST_F(ProgramDeviceTest, StateBelongsToTheDeviceOrToTheCpu) {
   const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
   const Variable here = Variable::zeros("here", {2}), there = Variable::zeros("there", {2});
   ASSERT_TRUE(runtime().place(here).ok());
@@ -65,7 +65,7 @@ TEST_F(ProgramDeviceTest, StateIsOfTheDeviceOrOfTheProcessor) {
   EXPECT_THAT(cpu->place(here).error().message, testing::HasSubstr("'here': found it on a Vulkan device"));
   EXPECT_THAT(runtime().place(there).error().message,
               testing::HasSubstr("'there': found it on another device"));
-  Program program = compile({.name = "ours", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
+  Program program = compile({.name = "refused", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
   EXPECT_EQ(program.run_pieces(0, 0, 1).error().code, ErrorCode::unsupported);
   EXPECT_EQ(program.run_pieces(0, program.piece_count(), 1).error().code, ErrorCode::invalid_argument);
 }
@@ -75,11 +75,11 @@ TEST_F(ProgramDeviceTest, AnotherDevicesProgramIsRefused) {
   if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;
   auto other = bridge::Standalone::open(options);
   ASSERT_TRUE(other.ok()) << other.error().message;
-  Program program = compile({.name = "ours", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
+  Program program = compile({.name = "refused", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
   const auto run = (*other)->session().run(program);
   ASSERT_FALSE(run.ok());
   EXPECT_EQ(run.error().code, ErrorCode::invalid_argument);
-  EXPECT_THAT(run.error().message, testing::HasSubstr("another device"));
+  EXPECT_THAT(run.error().message, testing::HasSubstr("another runtime"));
 }
 
 // A queue that refuses the next submissions.

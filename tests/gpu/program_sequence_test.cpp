@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 class ProgramSequenceTest : public test::SessionTest {};
 
-TEST_F(ProgramSequenceTest, TurnsSeeWhatTheTurnBeforeLeft) {
+TEST_F(ProgramSequenceTest, TurnsSeeTheStateOfThePreviousTurn) {
   const Variable counter = Variable::zeros("counter", {1}, DType::int32), sum = Variable::zeros("sum", {1}),
                  product("product", {1}, std::vector<float>{1});
   const Tensor scale = input("scale", {1});

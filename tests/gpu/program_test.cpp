@@ -95,7 +95,7 @@ TEST_F(ProgramTest, RowUpdatesThatReadEachOtherSeeTheStateFromBefore) {
 }
 
 // A log of state that the same kernel overwrites, at the row of a running counter.
-TEST_F(ProgramTest, RowsAreKeptOfWhatIsOverwritten) {
+TEST_F(ProgramTest, RowsOfOverwrittenStateAreKept) {
   const Variable state("state", {4}, std::vector<float>{1, 2, 3, 4}),
       clock = Variable::zeros("clock", {1}, DType::int32);
   const Variable after = Variable::zeros("after", {3, 4}), doubled = Variable::zeros("doubled", {3, 4});
@@ -143,7 +143,7 @@ TEST_F(ProgramTest, StateIsWrittenAsLateAsItCan) {
       << program.explain();
 }
 
-TEST_F(ProgramTest, ForgetsUploadsOfWhatIsGone) {
+TEST_F(ProgramTest, DropsUploadsOfDestroyedVariables) {
   for (int i = 0; i < 20; ++i) {
     const Variable gone("gone", {4096}, std::vector<float>(4096, 7.0f));
     ASSERT_TRUE(runtime().place(gone).ok());
@@ -273,7 +273,7 @@ TEST_F(ProgramTest, ReadsAndWritesVariables) {
   EXPECT_EQ(wrong.error().code, ErrorCode::shape_mismatch);
 }
 
-TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
+TEST_F(ProgramTest, NamesFaultsOfDescriptions) {
   const Tensor x = input("x", {2}), y = input("y", {2});
   const Variable a = Variable::zeros("a", {2});
   const auto error = [&](const ProgramDescription& description) {
@@ -297,7 +297,7 @@ TEST_F(ProgramTest, SaysWhatIsWrongWithADescription) {
   EXPECT_THAT(run.error().message, testing::HasSubstr("'x': found shape"));
 }
 
-TEST_F(ProgramTest, WhatDoesNotExistIsEmpty) {
+TEST_F(ProgramTest, ResultsWithoutContentAreEmpty) {
   const Tensor x = input("x", {2});
   Program program = compile({.name = "small", .inputs = {x}, .outputs = {x + 1.0f}, .slots = 2});
   EXPECT_EQ(program.input_bytes(1, 0).size(), 8u);
@@ -353,7 +353,7 @@ TEST_F(ProgramTest, NamesMayHoldAnything) {
 
 // Kernels number elements with 32 bits. A sum over a table of all pairs that is never stored may have more
 // elements. A new stored shape may not.
-TEST_F(ProgramTest, WhatKernelsCannotCountIsRefused) {
+TEST_F(ProgramTest, TooManyElementsAreRefused) {
   const Variable rows("rows", {50000, 1}, std::vector<float>(50000, 1)),
       columns("columns", {1, 50000}, std::vector<float>(50000, 2));
   const Tensor pairs = rows.value() * columns.value();

@@ -157,7 +157,7 @@ TEST_F(RegionTest, NormsOfGradientsThatAreUsedElsewhereAreTheSameFusedAndNot) {
 }
 
 // A network too wide for a workgroup's memory runs in separate kernels, with the same results.
-TEST_F(RegionTest, WhatDoesNotFitIsStillRight) {
+TEST_F(RegionTest, NetworksThatDoNotFitAreStillRight) {
   const auto description = [&](bool fuse) {
     const nn::Sequential network =
         nn::mlp("wide", {4, 9000, 9000 / 45, 2}, {.activation = nn::Activation::tanh, .seed = 2});

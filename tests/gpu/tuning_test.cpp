@@ -177,7 +177,7 @@ TEST_F(TuningTest, OneTableGivesOneResultToTheBit) {
   EXPECT_EQ(difference(session().run(first).value(), session().run(second).value()), 0);
 }
 
-TEST_F(TuningTest, MeasuresWhatAProgramCouldBe) {
+TEST_F(TuningTest, MeasuresTheVariantsOfAProgram) {
   std::size_t told = 0, timed = 0;
   const auto measuring = tuner({.seconds = 600, .runs = 1, .progress = [&](const TuningStep& step) {
                                   EXPECT_LE(step.position, step.count);
@@ -209,7 +209,7 @@ TEST_F(TuningTest, MeasuresWhatAProgramCouldBe) {
 }
 
 // Submissions of the tuner's own raise a GPU's clock between them.
-TEST_F(TuningTest, OfWhatIsSubmittedTheRunsOfVariantsAreCounted) {
+TEST_F(TuningTest, CountsTheRunsOfVariants) {
   const std::atomic<std::uint64_t>& submits = test::gpu()->context().device().counters().submits;
   std::uint64_t timed = 0;
   const auto measuring = tuner({.seconds = 4, .runs = 1, .progress = [&](const TuningStep& step) {
@@ -251,7 +251,7 @@ TEST_F(TuningTest, ARuntimeMayGoWithItsTuner) {
 }
 
 // Its state fits into the memory once, but not twice.
-TEST_F(TuningTest, WhatCannotBeMeasuredIsCompiledAndSaid) {
+TEST_F(TuningTest, UnmeasurableProgramsAreCompiledAndReported) {
   bridge::StandaloneOptions options{.device = test::gpu()->context().device().capabilities().device_name,
                                     .validation = true};
   options.options.memory.cap_bytes = 48 << 20;
@@ -272,7 +272,7 @@ TEST_F(TuningTest, WhatCannotBeMeasuredIsCompiledAndSaid) {
   session.runtime().set_tuner(nullptr);
 }
 
-TEST_F(TuningTest, WhatAProgramWritesIsNotTouched) {
+TEST_F(TuningTest, MeasuringLeavesTheProgramsStateUnchanged) {
   Trainer usual;
   Program reference = compile(usual.description);
   const std::uint64_t in_use = test::gpu()->context().device().memory().stats().bytes_in_use;

@@ -38,7 +38,7 @@ bool has_loss(const Device& device, const std::string& item) {
   return false;
 }
 
-TEST(VkDevice, AdoptsWhatWasDeclared) {
+TEST(VkDevice, AdoptsTheDeclaredFeatures) {
   const auto instance = take(Instance::create());
   ASSERT_TRUE(instance);
   VkPhysicalDeviceVulkan12Features features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
@@ -286,7 +286,7 @@ TEST(VkDevice, TurnsResultsIntoCodes) {
   EXPECT_FALSE(device->lost());
 }
 
-TEST(VkFixture, HearsWhatIsWrong) {
+TEST(VkFixture, ReportsValidationErrors) {
   const auto instance = take(Instance::create());
   ASSERT_TRUE(instance);
   if (!instance->validated()) GTEST_SKIP() << "VK_LAYER_KHRONOS_validation is not installed";

@@ -76,7 +76,7 @@ TEST_F(VkMemory, SuballocatesOneBlock) {
   EXPECT_EQ(memory.stats().largest_free, 1u << 20);
 }
 
-TEST_F(VkMemory, KeepsUsesInBlocksOfTheirOwnAndMapsWhatTheHostTouches) {
+TEST_F(VkMemory, KeepsUsesInSeparateBlocksAndMapsHostMemory) {
   auto& memory = pool(1 << 16);
   std::set<std::uint32_t> blocks;
   for (const MemoryUse use : {MemoryUse::device, MemoryUse::upload, MemoryUse::readback}) {
@@ -120,7 +120,7 @@ TEST_F(VkMemory, GivesALargeRequestItsOwnBlock) {
   EXPECT_NE(small->block, large->block);
 }
 
-TEST_F(VkMemory, RefusesWhatNoDescriptorReaches) {
+TEST_F(VkMemory, RefusesSizesBeyondADescriptor) {
   auto& memory = pool(1 << 16);
   const auto allocation =
       memory.allocate(device_->capabilities().max_storage_buffer_range + 1, 16, MemoryUse::device);
@@ -130,7 +130,7 @@ TEST_F(VkMemory, RefusesWhatNoDescriptorReaches) {
   EXPECT_EQ(memory.allocate(~0ull, 16, MemoryUse::device).error().code, ErrorCode::unsupported);
 }
 
-TEST_F(VkMemory, ClampsBlocksToWhatADescriptorReaches) {
+TEST_F(VkMemory, ClampsBlocksToTheRangeOfADescriptor) {
   auto& memory = pool(1ull << 50);
   const auto allocation = memory.allocate(16, 16, MemoryUse::device);
   if (allocation.ok()) {
@@ -226,7 +226,7 @@ TEST_F(VkMemory, IgnoresASecondFreeAndSaysSo) {
   EXPECT_EQ(memory.stats().allocation_count, 0u);
 }
 
-TEST_F(VkMemory, NamesWhatWasNeverFreed) {
+TEST_F(VkMemory, NamesLeakedAllocations) {
   ASSERT_TRUE(pool(1 << 16).allocate(300, 16, MemoryUse::device).ok());
   device_.reset();
   ASSERT_EQ(log_.size(), 1u);

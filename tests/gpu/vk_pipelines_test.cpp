@@ -76,7 +76,7 @@ class VkPipelines : public ::testing::Test {
   std::unique_ptr<HostDevice> host_;
 };
 
-TEST_F(VkPipelines, RunWhatWasWritten) {
+TEST_F(VkPipelines, RunTheGivenShader) {
   const auto device = adopt();
   const auto kernels = get(*device, {ramp(3)});
   ASSERT_TRUE(kernels.ok()) << kernels.error().message;
@@ -275,7 +275,7 @@ TEST_F(VkPipelines, UseTheHostsCacheAndLeaveItAlone) {
   f.vkDestroyPipelineCache(host.device, cache, nullptr);
 }
 
-TEST_F(VkPipelines, TakeOverWhatTheDriverMadeBefore) {
+TEST_F(VkPipelines, TakeOverTheDriversCache) {
   std::vector<std::byte> kept;
   {
     const auto device = adopt();

@@ -162,7 +162,7 @@ TEST_F(T1Table, BadPlansAreRefused) {
 }
 
 // As the header advises: merge, create the device, declare what was merged. Then no wish is missing.
-TEST_F(T1Table, AMergedDeviceHasWhatWasWishedFor) {
+TEST_F(T1Table, AMergedDeviceHasTheWishes) {
   const float priority = 1;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queue.queueFamilyIndex = candidate_.queue_family;

@@ -191,7 +191,7 @@ TEST(T12DeviceLost, TheHostMayTellItself) {
 
 // One game without a loss, and one whose device is lost in each frame in turn: its host copy takes the same
 // next steps on a new device.
-TEST(T12DeviceLost, WhatWasLearnedGoesOnOnANewDevice) {
+TEST(T12DeviceLost, LearningContinuesOnANewDevice) {
   constexpr std::uint64_t kFrames = 40;
   const std::string path = testing::TempDir() + "imprint-shadow.brain";
   Hash end;

@@ -160,7 +160,7 @@ void start(std::vector<char>& cache, double& ms) {
   cache.resize(filled.value);
 }
 
-TEST(T9Start, WithThePipelineCacheOfTheOneBefore) {
+TEST(T9Start, WithThePipelineCacheOfThePreviousStart) {
   std::vector<char> cache;
   double first_ms = 0, second_ms = 0;
   ASSERT_NO_FATAL_FAILURE(start(cache, first_ms));

@@ -467,7 +467,7 @@ TEST_F(T2SecondDevice, SaysWhereNumbersHaveToPassThroughHostMemory) {
   }
 }
 
-TEST_F(T2SecondDevice, ImportsNoBufferOfTheHosts) {
+TEST_F(T2SecondDevice, ImportsNoHostBuffer) {
   open(kMemory);
   if (HasFatalFailure()) return;
   const imp_tensor_desc desc = [] {
@@ -517,7 +517,7 @@ TEST_F(T2SecondDevice, GivesAllBackWhenTheHostsDeviceDoesNotTakeIt) {
   EXPECT_EQ(open_files(), files_at_first);
 }
 
-TEST_F(T2SecondDevice, RefusesWhatTwoDevicesCannotShare) {
+TEST_F(T2SecondDevice, RefusesObjectsThatTwoDevicesCannotShare) {
   open(kMemory);
   if (HasFatalFailure()) return;
   if (!host_->enabled("VK_KHR_external_memory_fd")) GTEST_SKIP() << "this device exports no memory";
@@ -543,7 +543,7 @@ TEST_F(T2SecondDevice, RefusesWhatTwoDevicesCannotShare) {
 }
 
 // Destroyed before its initial zeros and its change of owner were submitted.
-TEST_F(T2SecondDevice, ATensorMayGoBeforeAnyOfItsWorkWasSubmitted) {
+TEST_F(T2SecondDevice, ATensorMayBeDestroyedBeforeItsWorkIsSubmitted) {
   open(kMemory);
   if (HasFatalFailure()) return;
   if (!host_->enabled("VK_KHR_external_memory_fd")) GTEST_SKIP() << "this device exports no memory";
@@ -558,7 +558,7 @@ TEST_F(T2SecondDevice, ATensorMayGoBeforeAnyOfItsWorkWasSubmitted) {
 }
 
 // Silence of the second device's layer proves something only if its messages arrive.
-TEST_F(T2SecondDevice, WhatItsLayerFindsIsHeard) {
+TEST_F(T2SecondDevice, ReportsMessagesOfItsValidationLayer) {
   const VkApplicationInfo application{
       VK_STRUCTURE_TYPE_APPLICATION_INFO, nullptr, "test", 1, nullptr, 0, VK_API_VERSION_1_1};
   VkInstanceCreateInfo make{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};

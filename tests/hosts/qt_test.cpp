@@ -285,7 +285,7 @@ void expect_same(bool submit) {
 
 TEST_F(T8QtHost, ThePetLearnsAndThePictureIsTheSame) { expect_same(false); }
 
-TEST_F(T8QtHost, ThePetLearnsBySubmitsOfItsOwn) { expect_same(true); }
+TEST_F(T8QtHost, ThePetLearnsWithOwnSubmits) { expect_same(true); }
 
 TEST_F(T4QtHost, DoesNotLinkTheVulkanLoader) {
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr);

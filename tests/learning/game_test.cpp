@@ -165,7 +165,7 @@ TEST_F(PetGame, NamesThatCannotBeOpenedAreNotTakenAway) {
 }
 
 // Unreadable while the game starts, readable when it ends.
-TEST_F(PetGame, WhatCouldNotBeReadAtFirstIsNotOverwrittenLater) {
+TEST_F(PetGame, FilesUnreadableAtFirstAreNotOverwrittenLater) {
   const std::string names = names_file(pet_), life = life_file(pet_);
   for (const std::string& file : {names, life}) std::filesystem::create_symlink(file, file);
   Options options = short_game();
@@ -182,7 +182,7 @@ TEST_F(PetGame, WhatCouldNotBeReadAtFirstIsNotOverwrittenLater) {
   EXPECT_EQ(*read_life(life), std::vector{0.5f});
 }
 
-TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
+TEST_F(PetGame, UneaseContinuesAfterLoading) {
   EXPECT_FALSE(std::filesystem::exists(life_file(pet_))) << "at ease";
   ASSERT_EQ(write_life(life_file(pet_), std::array{0.5f}), "");
   Options options = short_game();
@@ -222,7 +222,7 @@ TEST_F(PetGame, EachSaveHasItsOwnProblem) {
   EXPECT_STREQ(read_names(names_file(good))->of(Cue::sit), "Platz");
 }
 
-TEST_F(PetGame, AReplayOfAnOlderLogIsLoggedAsWhatItWas) {
+TEST_F(PetGame, AReplayOfAnOlderLogKeepsItsVersion) {
   std::ofstream(log_)
       << "imprint-pet-log 2\nseed 7 pets 1 idle 1 teacher person\n1 0 redraw 5\n400 0 praise\n480 end\n";
   Options options = short_game();

@@ -48,7 +48,7 @@ struct Led {
 
 float apart(Vec2 a, Vec2 b) { return std::hypot(a.x - b.x, a.y - b.y); }
 
-TEST(Lure, LeadsToAThingAndShowsWhatIsRightFromWhereItBegan) {
+TEST(Lure, LeadsToAThingAndDemonstratesFromTheStart) {
   for (const auto& [cue, action] : {std::pair{Cue::come, Action::go_player}, {Cue::bed, Action::go_bed}}) {
     Led pet;
     pet.life.apply(give_cue(cue));
@@ -91,7 +91,7 @@ TEST(Lure, FetchIsThreeWays) {
   EXPECT_EQ(pet.ends[0].state, Trial::State::success);
 }
 
-TEST(Lure, LetGoWhereNothingIsItGoesOnByItself) {
+TEST(Lure, LetGoAwayFromThingsItContinuesByItself) {
   Led pet;
   pet.life.apply(give_cue(Cue::sit));
   Vec2 nowhere{-4.0f, -4.0f};
@@ -120,7 +120,7 @@ TEST(Lure, ToTheWrongThingIsShownAllTheSame) {
   EXPECT_FALSE(pet.life.trial().over()) << "that was not the command";
 }
 
-TEST(Lure, WithoutACommandItShowsWhatToDoUnasked) {
+TEST(Lure, WithoutACommandItDemonstratesIdleActions) {
   LifeOptions idle;
   idle.idle = true;
   Led pet(idle);
@@ -131,7 +131,7 @@ TEST(Lure, WithoutACommandItShowsWhatToDoUnasked) {
   EXPECT_TRUE(pet.mind.rewards.empty()) << "it did not choose this itself";
 }
 
-TEST(Lure, ACommandGivenOnTheWayIsWhatIsShown) {
+TEST(Lure, ACommandGivenOnTheWayIsDemonstrated) {
   Led pet;
   pet.life.apply(give_cue(Cue::sit));
   const Vec2 bed = pet.view().bed;
@@ -144,7 +144,7 @@ TEST(Lure, ACommandGivenOnTheWayIsWhatIsShown) {
   EXPECT_EQ(pet.ends[0].state, Trial::State::success);
 }
 
-TEST(Lure, EndsWhenTheYardIsMadeAnewAndDoesNotReachWhoIsNotTaught) {
+TEST(Lure, EndsWithANewYardAndReachesOnlyTaughtPets) {
   Led pet;
   pet.life.apply(give_cue(Cue::bed));
   pet.lead(pet.view().bed);
@@ -181,7 +181,7 @@ TEST(Lure, TakesItOffTheSofa) {
   EXPECT_TRUE(world.view().lure.active == false && !world.acting());
 }
 
-TEST(Temperament, IsOfTheSeedAndOfWhatItDoes) {
+TEST(Temperament, DependsOnTheSeedAndOnActions) {
   float shortest = 2.0f, longest = 0.0f;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const float pace = pace_of(seed);

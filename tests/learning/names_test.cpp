@@ -36,7 +36,7 @@ TEST(CueNames, AreFoundByAnyCaseAndByTheirOwnWord) {
   EXPECT_FALSE(names.changed());
 }
 
-TEST(CueNames, RefusesWhatCannotBeShownOrToldApart) {
+TEST(CueNames, RefusesUnprintableAndEqualNames) {
   CueNames names;
   ASSERT_EQ(names.set(Cue::bed, "K\u00f6rbchen"), "");
   ASSERT_EQ(names.set(Cue::bed, std::string(kCueNameBytes - 1, 'a')), "");
@@ -71,7 +71,7 @@ TEST(CueNames, AreKeptBesideThePet) {
 }
 
 // No file handle is left; later some are.
-TEST(CueNames, WhatIsThereAndCannotBeOpenedIsNotNothing) {
+TEST(CueNames, AnUnreadableFileDiffersFromNone) {
   const std::string file = names_file(temporary("closed"));
   CueNames names;
   ASSERT_EQ(names.set(Cue::bed, "home"), "");
@@ -88,7 +88,7 @@ TEST(CueNames, WhatIsThereAndCannotBeOpenedIsNotNothing) {
   std::filesystem::remove(file);
 }
 
-TEST(CueNames, WhatCannotBeReadIsKeptAsideWhereOthersTakeItsPlace) {
+TEST(CueNames, AnUnreadableFileIsKeptAsideWhenReplaced) {
   const std::string file = names_file(temporary("aside"));
   CueNames names;
   ASSERT_EQ(names.set(Cue::bed, "home"), "");
@@ -107,7 +107,7 @@ TEST(CueNames, WhatCannotBeReadIsKeptAsideWhereOthersTakeItsPlace) {
     EXPECT_TRUE(std::filesystem::remove(file + place)) << place;
 }
 
-TEST(CueNames, OlderLogsAreReadAsWhatTheyWere) {
+TEST(CueNames, OlderLogsAreReadWithTheirVersion) {
   const std::string file = temporary("log");
   std::ofstream(file) << "imprint-pet-log 2\nseed 1 pets 1 idle 1 teacher person\n1 0 cue sit\n";
   EXPECT_EQ(SessionLogReader::open(file)->header().version, 2u);

@@ -104,7 +104,7 @@ struct Alone {
   int ideas = 0, visits = 0;
 };
 
-TEST(Sofa, WhatItFeelsIsRememberedWhenItIsASurprise) {
+TEST(Sofa, SurprisingRewardsAreRemembered) {
   Alone new_to_it(kSofaAction, 0.0f - kComfort), knows(kSofaAction, kComfort);
   new_to_it.until_it_lies();
   knows.until_it_lies();
@@ -170,7 +170,7 @@ TEST(Sofa, WhereItWasScoldedItIsUneasyUntilItIsPraisedThereOrTimeHasHealedIt) {
   EXPECT_EQ(felt(careless), kComfort) << "as it was when that log was written";
 }
 
-TEST(Sofa, WhatItIsUneasyAboutIsKeptBesideThePet) {
+TEST(Sofa, UneaseIsKeptBesideThePet) {
   const std::string file = life_file(
       (std::filesystem::temp_directory_path() / ("imprint-life-" + std::to_string(getpid()))).string());
   EXPECT_TRUE(read_life(file)->empty()) << "as beside the pets of older games";
@@ -208,7 +208,7 @@ TEST(Sofa, WhatItIsUneasyAboutIsKeptBesideThePet) {
   std::filesystem::remove(file);
 }
 
-TEST(Sofa, UneasyAboutItItIsRelievedByWhateverElseItDoes) {
+TEST(Sofa, UnderUneaseOtherActionsBringRelief) {
   Action action = kSofaAction;
   LifeOptions options = Alone::idle();
   RuleMind mind([&](const Observation&, const Mask&) { return action; }, -3.0f);

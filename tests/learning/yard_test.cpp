@@ -124,7 +124,7 @@ struct Doing {
   Life life;
 };
 
-TEST(No, StopsWhatItDoesAndBlamesExactlyThat) {
+TEST(No, StopsTheActionAndBlamesExactlyIt) {
   for (const Action action : {Action::sit, Action::spin, Action::jump, Action::go_bed}) {
     Doing pet(action);
     ASSERT_TRUE(pet.life.world().acting());
@@ -205,7 +205,7 @@ TEST(Reaction, AScriptedTeacherIsTakenAtItsTime) {
   EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
 }
 
-TEST(Examination, GivesFullMarksToTheOneWhoKnowsAndOneTrickToTheOneWhoOnlySits) {
+TEST(Examination, GivesFullMarksForKnowledgeAndOneTrickForSitting) {
   RuleMind wise(know);
   RuleMind lazy([](const Observation&, const Mask&) { return Action::sit; });
   for (RuleMind* mind : {&wise, &lazy}) {
@@ -249,7 +249,7 @@ struct Evening {
   int onsets = 0, good = 0, bad = 0, demonstrations = 0;
 };
 
-TEST(Lesson, ATeacherShowsEachTrickOnceAndPraisesWhatIsRight) {
+TEST(Lesson, ATeacherShowsEachTrickOnceAndPraisesRightActions) {
   RuleMind mind(know);
   const Evening evening(mind, TeacherKind::demo, 300.0);
   EXPECT_EQ(evening.demonstrations, 5);
@@ -308,7 +308,7 @@ TEST(Lesson, IsLearnedWithFourOfFive) {
 }
 
 // Commands given at once, to a pet that knows all tricks and to one that only sits.
-TEST(Chain, IsFollowedCommandByCommandAndGoodWhenAllOfItIs) {
+TEST(Chain, IsFollowedCommandByCommandAndGoodIfAllAre) {
   struct Outcome {
     std::vector<Cue> ended;
     std::vector<bool> chains;

@@ -80,7 +80,7 @@ TEST(Handles, ASlotIsNotTakenAgainAfterItsLastGeneration) {
   EXPECT_EQ(*table.find(next.slot, next.generation), 2);
 }
 
-TEST(Handles, EraseIfFreesWhatItTakes) {
+TEST(Handles, EraseIfFreesTheErasedHandles) {
   HandleTable<std::shared_ptr<int>> table;
   const auto value = std::make_shared<int>(1);
   for (int i = 0; i < 4; ++i) table.insert(value);
@@ -167,7 +167,7 @@ TEST(ContextHolds, ComeOneAtATime) {
 }
 
 // The thread that destroys a context has it to itself, and its slot stays taken until it is destroyed.
-TEST(ContextHolds, KeepWhatIsDestroyedFromEverybody) {
+TEST(ContextHolds, KeepOtherThreadsFromDestroyedContexts) {
   const imp_context context = *publish(std::make_unique<ContextEntry>());
   imp_context next{};
   {
@@ -204,7 +204,7 @@ TEST(ContextHolds, APlaceIsNotTakenAgainAfterItsLastGeneration) {
   withdraw(*find_context(next));
 }
 
-TEST(ErrorText, LosesItsMiddleAndNoPartOfACharacter) {
+TEST(ErrorText, LosesItsMiddleButCutsNoCharacter) {
   char room[32];
   shorten("short", room, sizeof room);
   EXPECT_STREQ(room, "short");

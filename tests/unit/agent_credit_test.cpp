@@ -30,7 +30,7 @@ TEST(Credit, IsATriangleAroundTheReactionTime) {
   EXPECT_EQ(most_credited(credits, onsets), 3);
 }
 
-TEST(Credit, LeavesOutWhatIsNoiseAndWhatHadNotBegun) {
+TEST(Credit, LeavesOutNoiseAndLaterActions) {
   std::vector<Credit> credits;
   credit_by_onset(std::vector<double>{0.0}, 1.38, kShape, credits);  // 1 - 0.58 / 0.6 = 0.033
   EXPECT_TRUE(credits.empty());
@@ -59,7 +59,7 @@ TEST(Credit, TiesGoToTheNewest) {
   EXPECT_EQ(most_credited(same_onset, onsets), 2);
 }
 
-TEST(Noise, DependsOnWhoseDecisionItIsAndOnNothingElse) {
+TEST(Noise, DependsOnlyOnTheDecision) {
   std::vector<float> a(10), b(10), single(10), part(3);
   fill_noise(a, 0.2f, {7, 3, 41});
   fill_noise(b, 0.2f, {7, 3, 41});
@@ -230,7 +230,7 @@ TEST_F(AgentSlotTest, TheLastAllowedChoiceCannotBeForbidden) {
   EXPECT_THAT(mask(), ElementsAre(1, 0, 0, 0)) << "scolding forbids no action if that would leave none";
 }
 
-TEST_F(AgentSlotTest, EpisodesEndWhatCanBeCredited) {
+TEST_F(AgentSlotTest, EpisodesLimitCredit) {
   answer(ask(0), 2);
   agent.act(2, 0.1);
   agent.scold(2, agent.past(0).command);

@@ -109,7 +109,7 @@ TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
   }
 }
 
-TEST(InferGraph, BranchesAndContinuousActionsLieBehindEachOther) {
+TEST(InferGraph, BranchesAndContinuousActionsFollowEachOther) {
   BrainSpec spec = pet_spec(1);
   spec.learner = LearnerKind::cloning;
   spec.goal_count = 1;
@@ -371,7 +371,7 @@ class LearnGraphTest : public ::testing::Test {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sample> stored;
 };
 
-TEST_F(LearnGraphTest, AFeedbackStepIsWhatItsHeaderSays) {
+TEST_F(LearnGraphTest, AFeedbackStepMatchesItsHeader) {
   build(pet_spec(2));
   for (std::uint32_t i = 0; i < 9; ++i) remember(0, i, feedback_sample(i));
   for (std::uint32_t i = 0; i < 4; ++i) remember(1, i, feedback_sample(i + 20));
@@ -381,7 +381,7 @@ TEST_F(LearnGraphTest, AFeedbackStepIsWhatItsHeaderSays) {
   EXPECT_EQ(results.at("generator"), (Numbers{21, 0, 1, 0}));
 }
 
-TEST_F(LearnGraphTest, ACloningStepIsWhatItsHeaderSays) {
+TEST_F(LearnGraphTest, ACloningStepMatchesItsHeader) {
   BrainSpec wanted = pet_spec(2);
   wanted.learner = LearnerKind::cloning;
   wanted.action = {{4, 3}, 2};
@@ -433,7 +433,7 @@ class DqnGraphTest : public LearnGraphTest {
   Weights targets[2];
 };
 
-TEST_F(DqnGraphTest, AStepIsWhatItsHeaderSays) {
+TEST_F(DqnGraphTest, AStepMatchesItsHeader) {
   build_dqn([](BrainSpec& wanted) { wanted.target_period = 2; });
   const auto results = run();
   for (std::uint32_t brain = 0; brain < 2; ++brain) expect_step(brain, results, dqn_loss(targets[brain]));

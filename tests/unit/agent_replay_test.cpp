@@ -37,7 +37,7 @@ BrainSpec small_spec() {
   return spec;
 }
 
-TEST(Schema, RefusesWhatCannotBe) {
+TEST(Schema, RefusesInvalidBrains) {
   const auto code_of = [](auto change) {
     BrainSpec spec = small_spec();
     change(spec);
@@ -72,7 +72,7 @@ TEST(Schema, RefusesWhatCannotBe) {
       << "no learner uses it";
 }
 
-TEST(Schema, HashCoversWhatASavedBrainMustShare) {
+TEST(Schema, HashCoversThePropertiesOfASavedBrain) {
   const Hash128 base = schema_hash(small_spec());
   const auto changed = [&](auto change) {
     BrainSpec spec = small_spec();
@@ -175,7 +175,7 @@ TEST_F(SavedBrainTest, ComesBackAsItWas) {
   EXPECT_EQ(encode(), encode()) << "equal brains make equal files";
 }
 
-TEST_F(SavedBrainTest, WhatCouldNotBeLoadedIsNotWritten) {
+TEST_F(SavedBrainTest, UnloadableBrainsAreNotWritten) {
   for (std::size_t i = 0; i < variables.size(); ++i) {
     if (variables[i].variable.dtype() != DType::float32) continue;
     std::vector<std::vector<std::byte>> damaged = state;

@@ -145,7 +145,7 @@ TEST_F(RolloutTest, AdvantagesAndProbabilitiesAreThoseOfTheWeightsThatActed) {
 }
 
 // One epoch of one minibatch, so that the order does not matter.
-TEST_F(RolloutTest, AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays) {
+TEST_F(RolloutTest, AKennelEqualsSingleBrainsAndBrainsWithoutRolloutStay) {
   build(ppo_spec(3));
   give(0, 0);
   give(2, 20);

@@ -186,7 +186,7 @@ class TraceTest : public ::testing::Test {
   std::map<std::uint32_t, std::vector<Deed>> given;
 };
 
-TEST_F(TraceTest, ARunOfStepsIsWhatItsHeaderSays) {
+TEST_F(TraceTest, ARunOfStepsMatchesItsHeader) {
   build(coach_spec());
   // Feedback for some steps, an episode that begins in the middle, a full intake, and an empty one.
   give(0, {deed(0, 0, false), deed(1, 1, false), deed(2, -0.5, true), deed(3, 0, false), deed(4, 2, false)});

@@ -21,7 +21,7 @@ Choice choice(std::uint64_t action, float seen) {
 
 constexpr double kReach = 1.4;
 
-TEST(Trajectory, AStepIsWholeWhenTheNextActionBeginsAndPraiseCannotReachItAnyMore) {
+TEST(Trajectory, AStepIsCompleteWhenTheNextActionBeginsOutOfReachOfPraise) {
   Trajectory trajectory;
   trajectory.act(choice(1, 10), 0);
   EXPECT_FALSE(trajectory.settled(100, kReach)) << "its result is not known yet";

@@ -139,7 +139,7 @@ TEST(Autodiff, BranchNotTakenStaysQuiet) {
             (std::vector<double>{1, 0}));
 }
 
-TEST(Autodiff, WhatPassesNone) {
+TEST(Autodiff, OpsThatPassNoGradient) {
   const Tensor x = input("x", {3});
   const Bindings bindings{{"x", {0.5, 1.5, -2.5}}};
   const std::vector<double> none{0, 0, 0};

@@ -67,7 +67,7 @@ TEST(JobQueue, OwnThreadsDoItAndHaveAName) {
   EXPECT_EQ(queue->waiting(), 0u);
 }
 
-TEST(JobQueue, WithoutThreadsWhoWaitsDoesIt) {
+TEST(JobQueue, WithoutThreadsTheWaitingThreadRunsJobs) {
   const auto queue = make(0);
   std::vector<int> order;
   std::set<std::thread::id> threads;
@@ -103,7 +103,7 @@ TEST(JobQueue, AHostRunsEachInItsOwnTime) {
 }
 
 // The host's workers are all busy, or the waiting thread is the only one.
-TEST(JobQueue, WhoWaitsNeedsNoHost) {
+TEST(JobQueue, AWaitingThreadNeedsNoHost) {
   HostQueue host;
   auto queue = make(0, host.jobs());
   int done = 0;
@@ -160,7 +160,7 @@ TEST(JobQueue, WithdrawnJobsNeverBegin) {
 }
 
 // cancel waits for the running job, not for queued ones, and not forever.
-TEST(JobQueue, StandsStillWhenWhatRanIsDone) {
+TEST(JobQueue, IsIdleAfterTheRunningJob) {
   const auto none = make(0);
   none->add(nullptr, [] { ADD_FAILURE() << "a cancelled job ran"; });
   none->stand_still(std::chrono::minutes(1));  // at once

@@ -42,7 +42,7 @@ struct Learner {
 // budget; factor by which the guess is too long.
 class T9Budget : public testing::TestWithParam<std::tuple<float, float>> {};
 
-TEST_P(T9Budget, IsKeptButForASlice) {
+TEST_P(T9Budget, IsKeptExceptForASlice) {
   const auto [budget_us, guessed] = GetParam();
   const float slice_limit_us = std::max(100.0f, budget_us / 4);
   std::vector<Learner> learners;

@@ -35,7 +35,7 @@ TEST(EngineRemedies, NameTheEnginesOwnWayToEnableAFeature) {
   }
 }
 
-TEST(EngineRemedies, AreFourDifferentOnesForWhateverAnEngineDecides) {
+TEST(EngineRemedies, AreFourDifferentOnesForEachFeature) {
   for (const MissingFeature& one :
        {loss(RemedyKind::enable_extension, "", "VK_EXT_memory_budget", 0),
         loss(RemedyKind::enable_feature, "cooperativeMatrix", "VK_NV_cooperative_matrix", 0),

@@ -97,7 +97,7 @@ TEST(FrameSchedule, LearningWaitsForTimeOfTheFrameThread) {
   EXPECT_FALSE(plan.held_back);
 }
 
-TEST(FrameSchedule, WhatIsDueRunsWhateverTheBudget) {
+TEST(FrameSchedule, DueWorkRunsWithAnyBudget) {
   const ProgramCost cost = equal_pieces(4, 100), other = equal_pieces(4, 100);
   FrameSchedule schedule;
   FramePlan plan;
@@ -229,7 +229,7 @@ TEST(FrameSchedule, ImmediateWorkAloneIsOneEmptySlice) {
   EXPECT_EQ(plan.slices[0].step_count, 0u);
 }
 
-TEST(FrameSchedule, APieceLongerThanASliceIsASliceOfItsOwn) {
+TEST(FrameSchedule, APieceLongerThanASliceIsASeparateSlice) {
   const ProgramCost cost = equal_pieces(3, 500);
   FrameSchedule schedule;
   FramePlan plan;

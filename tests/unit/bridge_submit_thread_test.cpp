@@ -106,7 +106,7 @@ TEST_P(SubmitThreadTest, SubmitsInTheOrderOfPosting) {
   EXPECT_FALSE(threads_.contains(std::this_thread::get_id()));
 }
 
-TEST_P(SubmitThreadTest, TriesAgainWhatIsRefusedAndAcceptsNothingElse) {
+TEST_P(SubmitThreadTest, RetriesRefusedWorkAndAcceptsNoOther) {
   start();
   set(VK_ERROR_OUT_OF_HOST_MEMORY);
   post(1);
@@ -123,7 +123,7 @@ TEST_P(SubmitThreadTest, TriesAgainWhatIsRefusedAndAcceptsNothingElse) {
   EXPECT_EQ(order_, (std::vector{handle<VkCommandBuffer>(1), handle<VkCommandBuffer>(2)}));
 }
 
-TEST_P(SubmitThreadTest, WhatIsNotSubmittedIsNotWaitedForOnTheDevice) {
+TEST_P(SubmitThreadTest, UnsubmittedWorkIsNotWaitedForOnTheDevice) {
   start();
   set(VK_SUCCESS, false);
   const vk::Ticket ticket = post(1);
@@ -137,7 +137,7 @@ TEST_P(SubmitThreadTest, WhatIsNotSubmittedIsNotWaitedForOnTheDevice) {
   EXPECT_EQ(driver_.waits, 1);
 }
 
-TEST_P(SubmitThreadTest, ALostDeviceEndsItAndWakesWhoWaits) {
+TEST_P(SubmitThreadTest, ALostDeviceEndsItAndWakesWaitingThreads) {
   start();
   set(VK_ERROR_DEVICE_LOST, false);
   const vk::Ticket ticket = post(1);

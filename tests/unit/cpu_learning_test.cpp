@@ -140,7 +140,7 @@ TEST_F(CpuLearningTest, EqualRowsGiveEqualBits) {
 }
 
 // Requesting more memory than exists gives an error, in the public interface too.
-TEST_F(CpuLearningTest, WantOfMemoryIsAnError) {
+TEST_F(CpuLearningTest, TooLittleMemoryIsAnError) {
   const auto vast = session().evaluate(full({std::int64_t{1} << 47, 2}, 1.0));
   ASSERT_FALSE(vast.ok());
   EXPECT_EQ(vast.error().code, ErrorCode::out_of_host_memory) << vast.error().message;
@@ -168,7 +168,7 @@ TEST_F(CpuLearningTest, InputsAreOfTheirOwnType) {
   }
 }
 
-TEST_F(CpuLearningTest, SaysWhatItCannotRun) {
+TEST_F(CpuLearningTest, RefusesGpuKernels) {
   const Tensor state = input("state", {4, 2});
   const auto program = Program::compile(
       runtime(), {.name = "world",

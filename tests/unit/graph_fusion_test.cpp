@@ -182,7 +182,7 @@ TEST(Fusion, ProductsStayInRegionsUntilTheyAreLarge) {
   }
 }
 
-TEST(Fusion, LargeProductsAreKernelsOfTheirOwnAndSaidToBe) {
+TEST(Fusion, LargeProductsAreSeparateKernelsAndReported) {
   const Fused large = fuse_layer(16384, 256);
   EXPECT_EQ(count_of(large, TaskKind::product), 2);  // the layer and its weights' gradient
   EXPECT_EQ(large.schedule.notes.size(), 1u);
@@ -429,7 +429,7 @@ TEST(Fusion, RandomProgramsThatKeepRowsAreOrdered) {
 
 // Row-by-row work after a caller's kernel joins that kernel, and so does writing the result to rows of a
 // memory.
-TEST(Fusion, ACallersKernelWritesWhatFollowsFromIt) {
+TEST(Fusion, ACallersKernelWritesItsConsumers) {
   const Variable clock = Variable::zeros("clock", {1}, DType::int32),
                  state = Variable::zeros("state", {24, 4}), sums = Variable::zeros("sums", {24});
   const Variable log = Variable::zeros("log", {9, 24}),

@@ -23,7 +23,7 @@ void expect_disjoint(std::span<const Lifetime> lifetimes, const MemoryPlan& plan
   }
 }
 
-TEST(MemoryPlan, ReusesWhatIsOver) {
+TEST(MemoryPlan, ReusesMemoryAfterTheLastUse) {
   const Lifetime chain[] = {{1000, 0, 1}, {1000, 1, 2}, {1000, 2, 3}, {1000, 3, 4}};
   const MemoryPlan plan = plan_memory(chain, 256);
   EXPECT_EQ(plan.total_bytes, 2048u);

@@ -38,7 +38,7 @@ TEST(Variants, TheTableGoesBeforeTheCostModel) {
   EXPECT_FALSE(made[1].from_table);
 }
 
-TEST(Variants, WhatCannotBeMadeFallsBack) {
+TEST(Variants, ImpossibleVariantsFallBack) {
   const VariantTable table{{"k", "z"}};
   std::vector<VariantChoice> made;
   EXPECT_EQ(choose_variant(&table, "k", kThree, made), 1u);

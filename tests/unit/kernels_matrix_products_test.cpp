@@ -140,7 +140,7 @@ TEST(MatrixProducts, CompileInEveryTileWholeAndRagged) {
     }
 }
 
-TEST(MatrixProducts, OfAWorkgroupLoadWhatDoesNotLieInEights) {
+TEST(MatrixProducts, OfAWorkgroupLoadUnalignedRows) {
   const Tensor product = matmul(half("x", {1023, 1021}), half("y", {1021, 1019}));
   EXPECT_EQ(build_product(product, Units::khr).task().tile.units, MatrixUnits::none);
   const BuiltProduct built = build_product(product, Units::workgroups);

@@ -316,7 +316,7 @@ TEST(OnnxOperators, ConvWithStridesThatDiffer) {
 
 // ---- refusals ----
 
-TEST(OnnxRefusals, EverythingUnsupportedIsToldAtOnce) {
+TEST(OnnxRefusals, AllUnsupportedNodesAreReportedAtOnce) {
   OnnxBuilder builder;
   builder.input("x", {"4"})
       .node("LSTM", {"x"}, {"a"}, {}, "memory")
@@ -341,7 +341,7 @@ TEST(OnnxRefusals, EverythingUnsupportedIsToldAtOnce) {
   EXPECT_FALSE(uses[5].supported);
 }
 
-TEST(OnnxRefusals, WhatNoOutputNeedsIsLeftOut) {
+TEST(OnnxRefusals, NodesThatNoOutputNeedsAreLeftOut) {
   OnnxBuilder builder;
   builder.input("x", {"1"}).node("LSTM", {"x"}, {"unused"}).node("Neg", {"x"}, {"y"}).output("y");
   EXPECT_THAT(run(builder, {}, {{"x", {3}}}), ElementsAre(-3));

@@ -154,7 +154,7 @@ TEST(Safetensors, AcceptsNothing) {
   EXPECT_THAT(file->find("x").error().message, HasSubstr("there are: none"));
 }
 
-TEST(Safetensors, WriterRefusesWhatReaderWould) {
+TEST(Safetensors, WriterRefusesTheReadersFaults) {
   File file;
   file.arrays["a"] = Array{Type::float32, {3}, std::vector<std::byte>(8)};
   EXPECT_EQ(serialize(file).error().code, ErrorCode::invalid_argument);

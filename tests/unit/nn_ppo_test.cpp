@@ -104,7 +104,7 @@ struct Mixed {
                     {"continuous", {0.7, 0.1}}};
 };
 
-TEST(ActionDistribution, AddsWhatItsPartsSay) {
+TEST(ActionDistribution, AddsItsParts) {
   const Mixed mixed;
   const double z = (0.7 - 0.3) / std::exp(-0.5);
   const double first = -0.4 - std::log(std::exp(0.1) + std::exp(-0.4)),
@@ -180,7 +180,7 @@ TEST(PpoLoss, ByLogitsIsTheSame) {
               evaluate(ppo_loss(logits, values, batch, options).total, bindings)[0], 1e-9);
 }
 
-TEST(Ppo, SaysWhatMakesNoSense) {
+TEST(Ppo, RefusesInconsistentOptions) {
   const auto message = [](auto&& change) {
     PpoOptions options;
     options.agents = 2;

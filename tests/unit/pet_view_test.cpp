@@ -42,7 +42,7 @@ TEST(PetMesh, SculptedBallIsClosedRoundAndFacesOutwards) {
   }
 }
 
-TEST(PetMesh, CarvingAndStainingChangeWhatTheyCover) {
+TEST(PetMesh, CarvingAndStainingChangeTheCoveredPart) {
   const Mesh whole = sculpt({ball({}, 0.5f, paint(0xffffff))}, 0.05f);
   const Mesh carved_mesh = sculpt(
       {ball({}, 0.5f, paint(0xffffff)), carved(box({0, 0, 0.5f}, {1, 1, 0.4f}, 0.0f, paint(0xffffff)))},

@@ -40,7 +40,7 @@ TEST_F(ClockWatchTest, StaysAtFirstToSeeWhetherTheClockRises) {
   EXPECT_TRUE(asks(1.0));
 }
 
-TEST_F(ClockWatchTest, SeesAFallAndTheRiseBehindIt) {
+TEST_F(ClockWatchTest, SeesAFallAndTheRiseAfterIt) {
   ASSERT_GT(asks_until_up(1.0), 0);
   pauses(milliseconds(3000));
   EXPECT_FALSE(asks(0.2));
@@ -59,7 +59,7 @@ TEST_F(ClockWatchTest, AClockThatRisesALittleAtATimeRises) {
   EXPECT_GT(asks_until_up(1.0), 0);
 }
 
-TEST_F(ClockWatchTest, WhatRisesAboveTheHighestIsWaitedForAgain) {
+TEST_F(ClockWatchTest, WaitsAgainForAClockAboveTheHighest) {
   ASSERT_GT(asks_until_up(0.5), 0);  // at a level where another limit held it
   EXPECT_FALSE(asks(0.65));
   EXPECT_FALSE(asks(1.0));
@@ -93,7 +93,7 @@ TEST_F(ClockWatchTest, TimesThatTakeLongAreNoPauses) {
   EXPECT_TRUE(is_up);
 }
 
-TEST_F(ClockWatchTest, ALowClockIsNotTakenForTheHighestBecauseNobodyAsked) {
+TEST_F(ClockWatchTest, APauseInPollingDoesNotMakeALowClockTheHighest) {
   EXPECT_FALSE(asks(0.2));
   pauses(milliseconds(5000));
   EXPECT_FALSE(asks(0.2));

@@ -87,7 +87,7 @@ TEST(TuningTable, EveryTruncationIsRefused) {
   }
 }
 
-TEST(TuningTable, WhatItHasToHold) {
+TEST(TuningTable, RequiredContents) {
   const char* wrong[] = {"[]",
                          "1",
                          "{}",

@@ -27,7 +27,7 @@ TEST(AccessTracker, OrdersEveryKindOfHazard) {
   }
 }
 
-TEST(AccessTracker, LetsApartWhatIsApart) {
+TEST(AccessTracker, NeedsNoBarrierBetweenSeparateRanges) {
   AccessTracker tracker;
   EXPECT_FALSE(dispatch(tracker, {write(0, 0, 8)}));
   EXPECT_FALSE(dispatch(tracker, {write(0, 8, 16)})) << "ranges that only touch";

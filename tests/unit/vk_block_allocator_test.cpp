@@ -27,7 +27,7 @@ TEST(BlockAllocator, GivesTheWholeBlockOnce) {
   EXPECT_EQ(block.allocate(1024, 1), 0u);
 }
 
-TEST(BlockAllocator, RefusesWhatCannotBe) {
+TEST(BlockAllocator, RefusesImpossibleRequests) {
   BlockAllocator block(1024), none(0);
   EXPECT_FALSE(block.allocate(0, 1));
   EXPECT_FALSE(block.allocate(1025, 1));

@@ -199,7 +199,7 @@ TEST_F(CapabilitiesTest, CountsNothingThatIsNotDeclared) {
   EXPECT_TRUE(loss(*report, "VK_EXT_memory_budget"));
 }
 
-TEST_F(CapabilitiesTest, CountsWhatIsDeclaredAndSupported) {
+TEST_F(CapabilitiesTest, CountsDeclaredAndSupportedFeatures) {
   driver_.supported = {kTimeline, kSync2};
   driver_.extensions = {"VK_EXT_memory_budget"};
   extensions_ = {"VK_EXT_memory_budget"};
@@ -221,7 +221,7 @@ TEST_F(CapabilitiesTest, CountsWhatIsDeclaredAndSupported) {
   }
 }
 
-TEST_F(CapabilitiesTest, ReportsWhatIsDeclaredButNotThere) {
+TEST_F(CapabilitiesTest, ReportsFeaturesDeclaredButMissing) {
   extensions_ = {"VK_EXT_memory_budget"};
   timeline_.timelineSemaphore = VK_TRUE;
   declare(timeline_);
@@ -462,7 +462,7 @@ TEST_F(CapabilitiesTest, GivesEveryLossACauseACostAndARemedy) {
 }
 
 // A feature without benefit is reported as such, and does not count as missing.
-TEST_F(CapabilitiesTest, NamesWhatItDoesWithoutAndWhy) {
+TEST_F(CapabilitiesTest, NamesMissingFeaturesAndWhy) {
   const auto report = read();
   ASSERT_TRUE(report.ok());
   EXPECT_GE(unused_features().size(), 3u);
@@ -473,7 +473,7 @@ TEST_F(CapabilitiesTest, NamesWhatItDoesWithoutAndWhy) {
 }
 
 // A loader returns every function of the core version. Only effective ones are called.
-TEST(Functions, KeepOnlyWhatIsDeclared) {
+TEST(Functions, KeepOnlyDeclaredFunctions) {
   Functions f;
   f.vkCmdPipelineBarrier2 = [](VkCommandBuffer, const VkDependencyInfo*) {};
   f.vkResetQueryPool = [](VkDevice, VkQueryPool, std::uint32_t, std::uint32_t) {};

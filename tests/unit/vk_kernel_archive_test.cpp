@@ -43,7 +43,7 @@ class KernelArchiveTest : public ::testing::Test {
   CapabilityProfile large_ = profile("large", 49152), small_ = profile("small");
 };
 
-TEST_F(KernelArchiveTest, GivesBackWhatWasPutIn) {
+TEST_F(KernelArchiveTest, GivesBackItsKernels) {
   const auto archive = KernelArchive::parse(bytes());
   ASSERT_TRUE(archive.ok()) << archive.error().message;
   EXPECT_EQ((*archive)->find(Hash128{1, 2}), Spirv{kMagic});
@@ -126,7 +126,7 @@ TEST_F(KernelArchiveTest, RefusesAProfileThatNoDeviceHas) {
               HasSubstr("profile 'less': max_workgroup_invocations: found 0, expected at least 128"));
 }
 
-TEST_F(KernelArchiveTest, SaysWhoShouldBakeAgain) {
+TEST_F(KernelArchiveTest, SaysThatItMustBeBakedAgain) {
   std::vector<std::byte> other = bytes();
   const auto version = std::search(other.begin(), other.end(), reinterpret_cast<const std::byte*>("0."),
                                    reinterpret_cast<const std::byte*>("0.") + 2);
@@ -180,7 +180,7 @@ TEST(CapabilityProfile, IsRunByDevicesThatHaveAsMuch) {
 }
 
 // An archive's profile excludes features that the compiler does not support, and only those.
-TEST(CapabilityProfile, IsLessWhatTheCompilerDoesNotKnow) {
+TEST(CapabilityProfile, ExcludesFeaturesUnknownToTheCompiler) {
   CapabilityProfile device;
   device.cooperative_matrix_nv = device.cooperative_matrix_khr = device.cooperative_matrix2_nv =
       device.storage_16bit = true;
@@ -201,7 +201,7 @@ TEST(CapabilityProfile, EveryDeviceRunsTheBaseline) {
     EXPECT_THAT(named.back().lack(profile), IsEmpty()) << profile.name;
 }
 
-TEST(SourceKey, IsOfWhatTheCompilerSees) {
+TEST(SourceKey, CoversTheCompiledText) {
   const std::string text = "#version 450\n// copies a into b\nvoid main() {\n  int a = 1;  // of a\n}\n";
   EXPECT_EQ(source_key(text),
             source_key("#version 450\nvoid main() {\n  int a = 1;\n  // of the other\n}\n"));
@@ -211,7 +211,7 @@ TEST(SourceKey, IsOfWhatTheCompilerSees) {
       << "no comment ends the other kind";
 }
 
-TEST(MissingKernel, IsNamedWithWhatToDo) {
+TEST(MissingKernel, IsNamedWithARemedy) {
   const Error without = missing_kernel("pet learn.2", Hash128{1, 2}, nullptr);
   EXPECT_EQ(without.code, ErrorCode::not_found);
   EXPECT_THAT(without.message, HasSubstr("kernel 'pet learn.2' (00000000000000020000000000000001)"));

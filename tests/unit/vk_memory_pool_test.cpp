@@ -232,7 +232,7 @@ TEST_F(MemoryPoolTest, GoesOnToTheNextTypeWhenOneIsFull) {
   EXPECT_EQ(type_for(MemoryUse::upload), 3u);
 }
 
-TEST_F(MemoryPoolTest, LeavesNothingBehindWhenMappingFails) {
+TEST_F(MemoryPoolTest, LeavesNoMemoryWhenMappingFails) {
   discrete();
   driver_.map_result = VK_ERROR_MEMORY_MAP_FAILED;
   const auto allocation = pool().allocate(16, 16, MemoryUse::upload);
@@ -283,7 +283,7 @@ TEST_F(MemoryPoolTest, KeepsToTheDriversBudgetOnlyWhenItIsDeclared) {
   EXPECT_EQ(type_for(MemoryUse::upload), 1u) << "a heap without a budget";
 }
 
-TEST_F(MemoryPoolTest, CountsWhatTheDriverTakesNotWhatTheBufferNeeds) {
+TEST_F(MemoryPoolTest, CountsTheDriversSizeNotTheBuffers) {
   discrete();
   driver_.size_overhead = 4096;
   EXPECT_FALSE(pool(kBlock).allocate(16, 16, MemoryUse::device).ok()) << "the driver takes more than the cap";
@@ -296,7 +296,7 @@ TEST_F(MemoryPoolTest, CountsWhatTheDriverTakesNotWhatTheBufferNeeds) {
   EXPECT_EQ(memory.trim(), kBlock + 4096);
 }
 
-TEST_F(MemoryPoolTest, CountsItsAllocationsAgainstWhatTheDeviceAllows) {
+TEST_F(MemoryPoolTest, CountsItsAllocationsAgainstTheDevicesLimit) {
   discrete();
   device_.edit().max_memory_allocation_count = 2;
   auto& memory = pool();
@@ -317,7 +317,7 @@ TEST_F(MemoryPoolTest, CountsItsAllocationsAgainstWhatTheDeviceAllows) {
   memory.free(*again);
 }
 
-TEST_F(MemoryPoolTest, SaysWhoseAllocationsAreTooMany) {
+TEST_F(MemoryPoolTest, NamesTheOwnerOfTooManyAllocations) {
   discrete();
   driver_.failing_types = {{0, VK_ERROR_TOO_MANY_OBJECTS}, {2, VK_ERROR_TOO_MANY_OBJECTS}};
   const auto refused = pool().allocate(16, 16, MemoryUse::device);
@@ -326,7 +326,7 @@ TEST_F(MemoryPoolTest, SaysWhoseAllocationsAreTooMany) {
   EXPECT_THAT(refused.error().message, HasSubstr("Imprint and the host"));
 }
 
-TEST_F(MemoryPoolTest, KeepsWhatYieldsInSmallBlocksOfItsOwn) {
+TEST_F(MemoryPoolTest, KeepsYieldingMemoryInSeparateSmallBlocks) {
   discrete();
   auto& memory = pool();
   const auto stays = memory.allocate(64, 16, MemoryUse::device),
@@ -371,7 +371,7 @@ TEST_F(MemoryPoolTest, TellsOfPressureByCapAndByBudget) {
   memory.free(*held);
 }
 
-TEST_F(MemoryPoolTest, KeepsTogetherWhatBelongsTogether) {
+TEST_F(MemoryPoolTest, KeepsRelatedAllocationsTogether) {
   discrete();
   MemoryPool& memory = pool();
   // A block with enough free memory, but in two pieces.

@@ -54,7 +54,7 @@ class SpirvCacheTest : public ::testing::Test {
   const Spirv spirv_{0x07230203u, 0x00010300u, 3, 4, 5, 6, 7};
 };
 
-TEST_F(SpirvCacheTest, GivesBackWhatWasStored) {
+TEST_F(SpirvCacheTest, GivesBackStoredShaders) {
   const SpirvCache cache(directory_.string(), log());
   EXPECT_FALSE(cache.load(key_));
   cache.store(key_, spirv_);

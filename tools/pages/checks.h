@@ -18,9 +18,6 @@ std::vector<std::string> wrong_blocks(const std::filesystem::path& root, const s
 // README.md is at most 150 lines.
 std::vector<std::string> long_readme(const std::vector<Page>& pages);
 
-// Prose of pages, and comments of the public headers, without words that a reader has to translate.
-std::vector<std::string> inverted_words(const std::filesystem::path& root, const std::vector<Page>& pages);
-
 // Writes each program as NAME.cpp or NAME.c, each snippet as NAME.inc, and their list as list.cmake.
 bool extract(const std::vector<Page>& pages, const std::filesystem::path& out);
 

@@ -8,6 +8,7 @@
 #include "tools/pages/checks.h"
 #include "tools/pages/loop.h"
 #include "tools/pages/tables.h"
+#include "tools/pages/words.h"
 
 namespace {
 

@@ -263,8 +263,8 @@ typedef struct imp_vulkan_api {
    * GPU reads it when this frame's work runs. UNSUPPORTED: the brain has none. */
   imp_result(IMP_CALL* agent_observe_in_place)(imp_agent agent, uint64_t first);
 
-  /* [any] The device features that Imprint would use. All are optional. Two calls: wishes null gives
-   * *count. */
+  /* [any] The device features that Imprint would use. All are optional. Two calls: wishes null
+   * gives *count. */
   imp_result(IMP_CALL* plan_query_requirements)(const imp_vk_plan* plan, uint32_t* count,
                                                 imp_vk_wish* wishes);
   /* [any] The families in which one more queue helps. Two calls: queues null gives *count. */

@@ -28,7 +28,7 @@ void expect_handles(const imp_vk_device_info& info, std::uintptr_t instance, std
   EXPECT_EQ(info.device, handle<VkDevice>(device));
 }
 
-TEST(AdapterUnity, FillsInWhatUnityTells) {
+TEST(AdapterUnity, FillsInUnitysDevice) {
   IUnityGraphicsVulkan vulkan{[] {
     UnityVulkanInstance unity{};
     unity.pipelineCache = handle<VkPipelineCache>(5);
@@ -87,7 +87,7 @@ class FakeRhi : public IVulkanDynamicRHI {
   VkAllocationCallbacks allocation{};
 };
 
-TEST(AdapterUnreal, FillsInWhatTheRhiTells) {
+TEST(AdapterUnreal, FillsInTheRhisDevice) {
   FakeRhi rhi;
   const UnrealDevice made = describe_unreal(rhi);
   expect_handles(made.info, 1, 2, 3);
