@@ -24,8 +24,8 @@ void drop_idle_tasks(std::vector<Task>& tasks) {
   tasks = std::move(kept);
 }
 
-// A region's dispatch has room only for small maps. Other tasks at its level that nothing waits for yet move
-// to a later level.
+// A region's dispatch has room only for small maps. Other tasks at its level move to a later level that has
+// tasks and no region, if that is still before their consumers.
 void leave_regions_alone(std::vector<Task>& tasks) {
   std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
   for (const Task& task : tasks)

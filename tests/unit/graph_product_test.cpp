@@ -90,15 +90,15 @@ TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
   FusionOptions options;
   const ProductShape gradient{1, 256, 256, 16384};
   const std::int64_t stretches = product_stretches(gradient, options, false);
-  EXPECT_GE(stretches * 256 * 256, options.region_groups * 64 * 64);  // the device has other work
+  EXPECT_GE(stretches * 256 * 256, options.region_groups * 64 * 64);  // enough tiles to fill the device
   EXPECT_GT(product_stretches(gradient, options, true), 1);
-  EXPECT_EQ(product_stretches({1, 4096, 4096, 4096}, options, false), 1);  // fills the device without
+  EXPECT_EQ(product_stretches({1, 4096, 4096, 4096}, options, false), 1);  // one already fills the device
   EXPECT_EQ(product_stretches({1, 256, 256, 100}, options, false), 1);     // nothing to gain
   options.fill_groups = 1;
   EXPECT_EQ(product_stretches(gradient, options, false), 1);
 }
 
-TEST(Product, StretchesAreOfWholeVectorsAndLeaveLessThanTheyTake) {
+TEST(Product, StretchesAreWholeVectorsAndLeaveFewTerms) {
   for (const std::int64_t terms : {4096, 4099, 1030, 16384, 130})
     for (std::int64_t stretches = 2; terms / stretches >= 64; stretches *= 2) {
       const std::int64_t length = stretch_length(terms, stretches), rest = terms - stretches * length;
