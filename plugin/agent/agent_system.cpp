@@ -214,7 +214,7 @@ Status AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) co
   if (any_record_ && info.safe_frame >= info.frame)
     return make_error(ErrorCode::invalid_argument,
                       text(call, ": safe_frame: found ", info.safe_frame, " in frame ", info.frame,
-                           ", expected the newest frame that the GPU has completed"));
+                           ", expected an earlier frame. Pass the newest one that the GPU has completed."));
   return {};
 }
 

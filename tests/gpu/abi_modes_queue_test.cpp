@@ -194,7 +194,9 @@ TEST(T6Modes, WithoutFenceAndTimelineOnlyFramesTell) {
   ASSERT_WORKS(context->frame_end());
   host.end_frame();
   EXPECT_EQ(context->drain(10).code(), Code::unsupported);
-  EXPECT_EQ(brain->hash().outcome.code(), Code::unsupported);
+  const Outcome unhashed = brain->hash().outcome;
+  EXPECT_EQ(unhashed.code(), Code::unsupported);
+  EXPECT_EQ(std::string(unhashed.message()).find("brain_hash: "), 0u) << unhashed.message();
   EXPECT_EQ(context->destroy().code(), Code::wrong_state) << "what was submitted may still run";
   host.finish_frames();
   ASSERT_WORKS(context->frame_begin(2, 0, 1));

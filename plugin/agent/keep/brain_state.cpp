@@ -1,6 +1,7 @@
 #include "plugin/agent/keep/brain_state.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "compute/base/text.h"
 #include "compute/model/file.h"
@@ -102,6 +103,20 @@ Status BrainState::prepare_saving() {
                       "it can be saved between frames only, once there is room");
 }
 
+namespace {
+
+// Work that a call waits for. An error of Context::run_now then names the call that the game made.
+Status run_for(std::string_view call, bridge::Context& context, const Commands& commands) {
+  Status ran = context.run_now(commands);
+  if (ran.ok()) return {};
+  Error error = std::move(ran).error();
+  constexpr std::string_view kInner = "run_now";
+  if (error.message.starts_with(kInner)) error.message.replace(0, kInner.size(), call);
+  return error;
+}
+
+}  // namespace
+
 Result<Hash128> BrainState::hash() {
   IMPRINT_CHECK(check_changes("brain_hash"));
   settle_eviction();
@@ -109,7 +124,8 @@ Result<Hash128> BrainState::hash() {
   if (eviction_ && eviction_->replay()) reader.replay_left(eviction_->replay());
   IMPRINT_CHECK(reader.prepare(services_.context.runtime()));
   IMPRINT_CHECK(services_.context.check_running("brain_hash"));
-  for (const Commands& commands : reader.commands()) IMPRINT_CHECK(services_.context.run_now(commands));
+  for (const Commands& commands : reader.commands())
+    IMPRINT_CHECK(run_for("brain_hash", services_.context, commands));
   Hasher hasher;
   for (std::size_t i = 0; i < variables_.size(); ++i) hasher.text(variables_[i].name).bytes(reader.bytes(i));
   if (learning_) {
