@@ -100,7 +100,7 @@ Status Agents::observe_in_place(std::uint32_t agent, std::uint64_t offset) {
   if (!observations.buffer)
     return make_error(ErrorCode::unsupported,
                       text(call, ": brain '", spec_.name,
-                           "': found no tensor for observations. Create the brain with one"));
+                           "': found no tensor for observations. Create the brain with one."));
   const std::uint64_t count = observations.element_count();
   if (offset > count - spec_.observation.count)
     return bad_field(call, "first", text(offset),
@@ -128,7 +128,7 @@ Result<const Answer*> Agents::act(std::uint32_t agent) {
     case AgentSlot::Outcome::nothing:
       break;
   }
-  return make_error(ErrorCode::not_found, "agent_act: found no request. Call agent_observe first");
+  return make_error(ErrorCode::not_found, "agent_act: found no request. Call agent_observe first.");
 }
 
 Status Agents::check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
@@ -151,11 +151,11 @@ Status Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint32
   if (slot.asks_brain())
     return make_error(ErrorCode::wrong_state,
                       text(call, ": mode: found ", slot.mode() == Mode::learning ? "learning" : "inference",
-                           ", expected heuristic or record. Call agent_set_mode first"));
+                           ", expected heuristic or record. Call agent_set_mode first."));
   IMPRINT_CHECK(check_action(call, slot.goal(), branches, continuous));
   if (!slot.act_by_heuristic(services_.clock.time_s, branches, continuous))
     return make_error(ErrorCode::wrong_state,
-                      text(call, ": found no observation since the last action. Call agent_observe first"));
+                      text(call, ": found no observation since the last action. Call agent_observe first."));
   acted(agent);
   if (slot.mode() == Mode::record && takes_demonstrations()) {
     ++counts_.demonstrations;
@@ -171,7 +171,7 @@ Status Agents::check_learns_from(const char* call, const char* signal, bool take
                                                    signal, "; its learner is ", learner_name(spec_.learner)));
   if (decisions_.agent(agent).mode() == Mode::inference)
     return make_error(ErrorCode::wrong_state,
-                      text(call, ": mode: found inference, expected another. Set it to learning first"));
+                      text(call, ": mode: found inference, expected another. Set it to learning first."));
   return {};
 }
 
