@@ -93,8 +93,9 @@ std::string frames() {
     svg += stretch(x + 210, 60, kLearn, "slice");
     svg += words(x + 135, 508, "class=\"note\"", text("frame ", frame + 1));
   }
-  svg += words(30, 540, "class=\"left\"",
-               "A slice is part of one minibatch. The rest runs at the deadline, over the budget.");
+  svg += words(
+      30, 540, "class=\"left\"",
+      "A slice is part of one minibatch. What is left at the deadline runs in that frame, over the budget.");
   return svg;
 }
 
