@@ -164,14 +164,14 @@ TEST_F(ProgramSequenceTest, RefusesMoreTurnsThanCanBeRecorded) {
     return made.error().message;
   };
   constexpr std::uint32_t kMost = kMaxSequenceDispatches, kAll = 0xffffffff;
-  EXPECT_THAT(refused({part(counter, kAll)}),
-              HasSubstr("sequence 'long', part 0 'counter': with 4294967295 turns of "));
+  EXPECT_THAT(refused({part(counter, kAll)}), HasSubstr("sequence 'long', part 0 'counter': repeat: found "
+                                                        "4294967295 dispatches with 4294967295 turns of "));
   EXPECT_THAT(refused({part(counter, kAll)}), HasSubstr("expected at most 1048576. Repeat less"));
   EXPECT_THAT(refused({part(counter, kMost + 1)}), HasSubstr("part 0 'counter'"));
   EXPECT_THAT(refused({part(counter, 1u << 31), part(other, 1u << 31)}), HasSubstr("part 0 'counter'"));
   EXPECT_THAT(refused({part(counter, 2), part(other, kMost - 1)}), HasSubstr("part 1 'other'"));
   EXPECT_THAT(refused({ProgramPart{{.name = "nothing"}, kAll}}),
-              HasSubstr("part 0 'nothing': with 4294967295 turns of 0 dispatches"));
+              HasSubstr("with 4294967295 turns of 0, expected at most 1048576"));
   Program program =
       compile(ProgramSequence{.name = "many", .parts = {part(counter, 1000), part(other, 0)}, .slots = 1});
   ASSERT_TRUE(session().run(program).ok());

@@ -152,7 +152,7 @@ TEST_F(RolloutTest, AKennelEqualsSingleBrainsAndBrainsWithoutRolloutStay) {
   const Numbers before = reference::initial_values(network->parameters()[0].variable);
   for (std::size_t part = 0; part < 3; ++part) run(part);
   for (const std::uint32_t p : {0u, 2u}) {
-    RolloutTest_AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays_Test single;
+    RolloutTest_AKennelEqualsSingleBrainsAndBrainsWithoutRolloutStay_Test single;
     BrainSpec alone = ppo_spec(1);
     alone.seed += p;
     single.build(alone);

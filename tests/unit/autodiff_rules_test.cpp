@@ -225,7 +225,7 @@ TEST(Autodiff, Refusals) {
     return found ? std::string("no error") : found.error().message;
   };
   EXPECT_THAT(message(x, x), HasSubstr("x [3, 2]"));
-  EXPECT_THAT(message(x, x), HasSubstr("sum or average"));
+  EXPECT_THAT(message(x, x), HasSubstr("Sum or average"));
   EXPECT_THAT(message(ints, x), HasSubstr("int32"));
   EXPECT_THAT(message(sum(x), ints), HasSubstr("ints [1]"));
   EXPECT_THAT(message(sum(x + input("y", {7})), x), HasSubstr("expected shapes that broadcast"));

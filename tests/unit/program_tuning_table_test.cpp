@@ -73,7 +73,7 @@ TEST(TuningTable, AnotherVersionIsRefused) {
   const auto refused = read_tuning_tables(text, kOwn);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(refused.error().message, HasSubstr("version 2"));
+  EXPECT_THAT(refused.error().message, HasSubstr("version: found 2, expected 1"));
 }
 
 TEST(TuningTable, EveryTruncationIsRefused) {
