@@ -60,9 +60,8 @@ Status Fuser::place_leaves() {
     } else if (node.op == Op::input) {
       const auto found = inputs.find(i);
       if (found == inputs.end())
-        return make_error(
-            ErrorCode::invalid_argument,
-            "input '" + node.source->label + "' is used but not listed in the program's inputs");
+        return make_error(ErrorCode::invalid_argument, "inputs: found no '" + node.source->label +
+                                                           "', expected every input that the program uses");
       place = {PlaceKind::input, found->second};
     } else if (node.op == Op::variable) {
       place = {PlaceKind::variable, variables.at(node.source->variable.get())};

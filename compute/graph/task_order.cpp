@@ -24,8 +24,8 @@ void drop_idle_tasks(std::vector<Task>& tasks) {
   tasks = std::move(kept);
 }
 
-// A region's dispatch has room only for small maps. Other tasks at its level that nothing waits for yet move
-// to a later level.
+// A region's dispatch has room only for small maps. Other tasks at its level move to a later level that has
+// tasks and no region, if that is still before their consumers.
 void leave_regions_alone(std::vector<Task>& tasks) {
   std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
   for (const Task& task : tasks)
@@ -103,7 +103,8 @@ Status order_tasks(Schedule& schedule, const FusionOptions& options) {
   drop_idle_tasks(tasks);
   for (const Task& task : tasks) count_steps(options, 1 + static_cast<std::int64_t>(task.after.size()));
   if (!number_levels(tasks))
-    return make_error(ErrorCode::internal, "the schedule has a cycle: two updates wait for each other");
+    return make_error(ErrorCode::internal,
+                      "schedule: found a cycle, expected updates that do not wait for each other");
   std::vector<std::uint8_t> waited_for(tasks.size(), 0);
   std::int32_t last = 0;
   for (const Task& task : tasks) {
