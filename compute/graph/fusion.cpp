@@ -55,6 +55,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
                             ", which cannot be made here: '" + choice.taken + "' by the cost model");
       schedule.notes = std::move(notes);
       std::ranges::move(split.notes, std::back_inserter(schedule.notes));
+      std::ranges::move(rows.notes, std::back_inserter(schedule.notes));
       schedule.planning_steps = steps;
       if (given.steps) *given.steps += steps;
       graph = std::move(split_graph);

@@ -55,12 +55,14 @@ class RegionFinder {
   }
 
   std::vector<std::string> notes() const {
-    if (large_.size() == 0) return {};
-    return {std::to_string(large_.size()) +
-            " products stay outside of row-local regions, each of more than " +
-            std::to_string(options_.region_weights) + " weights and at least " +
-            std::to_string(options_.region_operations) +
-            " multiply-adds, which kernels of their own compute faster, in more dispatches"};
+    std::vector<std::string> notes = notes_;
+    if (large_.size() > 0)
+      notes.push_back(std::to_string(large_.size()) +
+                      " products stay outside of row-local regions, each of more than " +
+                      std::to_string(options_.region_weights) + " weights and at least " +
+                      std::to_string(options_.region_operations) +
+                      " multiply-adds, which kernels of their own compute faster, in more dispatches");
+    return notes;
   }
 
   std::vector<RegionNodes> regions;
@@ -400,7 +402,13 @@ class RegionFinder {
           choose_turns(static_cast<std::int32_t>(std::max<std::int64_t>(1, wanted_block / block)), region);
       region.blocks = (region.rows + block * region.turns - 1) / (block * region.turns);
     }
-    if (!partials_fit(partial_elements, region.blocks)) return false;
+    if (!partials_fit(partial_elements, region.blocks)) {
+      notes_.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs " +
+                       std::to_string(4 * partial_elements * region.blocks) +
+                       " bytes for partial results, expected at most " +
+                       std::to_string(options_.region_partial_bytes) + "; it becomes separate kernels");
+      return false;
+    }
     regions.push_back(region);
     return true;
   }
@@ -529,6 +537,7 @@ class RegionFinder {
   std::vector<std::vector<NodeIndex>> consumers_;
   std::vector<Batch> batches_;
   std::vector<AxisClass> row_class_;
+  std::vector<std::string> notes_;                       // regions that were not made, and why
   NumberSet large_;                                      // products that were candidates for a region
   std::unordered_map<AxisClass, std::size_t> batch_at_;  // by rows: position in batches_
   std::map<Key, std::vector<NodeIndex>> nodes_;          // ascending

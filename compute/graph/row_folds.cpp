@@ -195,6 +195,7 @@ class RowFinder {
       if (visits > kMostVisits) break;
     }
     count_steps(options_, visits);
+    given_up_ += visits > kMostVisits;
     return visits > kMostVisits;
   }
 
@@ -262,6 +263,10 @@ class RowFinder {
 
   RowGroups number() {
     RowGroups result;
+    if (given_up_ > 0)
+      result.notes.push_back(std::to_string(given_up_) +
+                             " values may stay outside of row kernels: a search of " +
+                             std::to_string(kMostVisits) + " nodes did not show whether they wait for them");
     std::vector<std::int32_t> numbers(growing_.size(), -1);
     for (std::int32_t group_index : group_of_) {
       if (group_index >= 0) {
@@ -284,7 +289,8 @@ class RowFinder {
   std::vector<std::int32_t> group_of_;  // at the time of joining; find() gives the current group
   std::vector<std::int32_t> depth_;     // of values outside groups
   std::vector<Growing> growing_;
-  NodeIndex visited_ = 0;  // being visited
+  NodeIndex visited_ = 0;      // being visited
+  std::int64_t given_up_ = 0;  // searches
 };
 
 }  // namespace
