@@ -23,6 +23,11 @@ class NumberSet {
   }
   bool contains(std::int64_t number) const { return count_ > 0 && table_[slot_of(number)] == number; }
   std::size_t size() const { return count_; }
+  template <class Use>
+  void each(const Use& use) const {  // in no order
+    for (std::int64_t number : table_)
+      if (number >= 0) use(number);
+  }
 
  private:
   std::size_t slot_of(std::int64_t number) const {

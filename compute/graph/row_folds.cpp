@@ -47,6 +47,7 @@ class RowFinder {
     std::vector<NodeIndex> members;
     std::int32_t depth = 1;
     std::int32_t folds = 0;
+    NumberSet waiting;     // that wait for it, as far as known: nodes outside groups, first members of groups
     bool is_used = false;  // a value of the rows' length depends on one of its folds
   };
 
@@ -159,44 +160,52 @@ class RowFinder {
 
   // Whether an input outside both groups is, or waits for, the candidate.
   bool input_waits_for(NodeIndex index, std::int32_t candidate, std::int32_t joined) {
-    std::vector<NodeIndex> outside;
-    for (NodeIndex input : graph_[index].inputs) {
+    return std::ranges::any_of(graph_[index].inputs, [&](NodeIndex input) {
       const std::int32_t group = find(group_of_[at(input)]);
-      if (group < 0 || (group != candidate && group != joined)) outside.push_back(input);
-    }
-    return reaches(std::move(outside), candidate);
+      return (group < 0 || (group != candidate && group != joined)) && reaches(input, candidate);
+    });
   }
 
   bool waits_for(std::int32_t group, std::int32_t other) {
-    return growing(group).depth > growing(other).depth && reaches(growing(group).members, other);
+    return growing(group).depth > growing(other).depth && reaches(growing(group).members.front(), other);
   }
 
-  // Whether one of the nodes, or the group of one of them, waits for the group. Stops at what is not deep
-  // enough to wait for it.
-  bool reaches(std::vector<NodeIndex> stack, std::int32_t group) {
-    NumberSet nodes, groups;
+  // Whether the node, or its group, waits for the group. Goes back from it, nearest first, through what is
+  // deep enough to wait for the group, up to something that is known to wait: in a chain of steps that all
+  // ask for one group, each finds the step before it.
+  bool reaches(NodeIndex start, std::int32_t group) {
+    NumberSet seen;  // nodes outside groups, and the first member of each group
+    std::vector<NodeIndex> queue;
     std::int64_t visits = 0;
     const std::int32_t depth = growing(group).depth;
-    while (!stack.empty()) {
-      const NodeIndex node = stack.back();
-      stack.pop_back();
+    const NumberSet& waiting = growing(group).waiting;
+    const auto first_of = [&](NodeIndex node) {
       const std::int32_t own = find(group_of_[at(node)]);
-      if (own == group) return true;
-      if (own >= 0 ? growing(own).depth <= depth || !groups.insert(own)
-                   : depth_[at(node)] < depth || !nodes.insert(node))
-        continue;
+      return own < 0 ? node : growing(own).members.front();
+    };
+    const auto add = [&](NodeIndex node) {
+      const std::int32_t own = find(group_of_[at(node)]);
+      if (own >= 0 ? own != group && growing(own).depth <= depth : depth_[at(node)] < depth) return;
+      if (seen.insert(first_of(node))) queue.push_back(node);
+    };
+    add(start);
+    bool found = false;
+    for (std::size_t next = 0; next < queue.size() && !found && visits <= kMostVisits; ++next) {
+      const NodeIndex node = queue[next];
+      const std::int32_t own = find(group_of_[at(node)]);
+      found = own == group || waiting.contains(first_of(node));
       const std::span<const NodeIndex> members =
           own >= 0 ? std::span<const NodeIndex>(growing(own).members) : std::span(&node, 1);
-      for (NodeIndex member : members) {
+      for (NodeIndex member : found ? std::span<const NodeIndex>() : members) {
         visits += 1 + static_cast<std::int64_t>(graph_[member].inputs.size());
-        for (NodeIndex input : graph_[member].inputs)
-          if (own < 0 || find(group_of_[at(input)]) != own) stack.push_back(input);
+        for (NodeIndex input : graph_[member].inputs) add(input);
       }
-      if (visits > kMostVisits) break;
     }
     count_steps(options_, visits);
-    given_up_ += visits > kMostVisits;
-    return visits > kMostVisits;
+    given_up_ += !found && visits > kMostVisits;
+    found = found || visits > kMostVisits;
+    if (found) growing(group).waiting.insert(first_of(start));
+    return found;
   }
 
   // Whatever waits for the group deepens with it: consumers that were visited already.
@@ -231,6 +240,8 @@ class RowFinder {
     target.folds += source.folds;
     target.members.insert(target.members.end(), source.members.begin(), source.members.end());
     source.members = {};
+    source.waiting.each([&](std::int64_t node) { target.waiting.insert(node); });
+    source.waiting = {};
     if (target.depth != source.depth) deepen(into, std::max(target.depth, source.depth));
   }
 

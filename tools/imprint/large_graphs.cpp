@@ -51,6 +51,36 @@ Made small_softmax_chain(std::int64_t nodes) {
   return of(x, y);
 }
 
+// Chains side by side, in step. Each step reads the first of its chain and one of its neighbour.
+Made crossing_chains(std::int64_t nodes) {
+  constexpr std::size_t kChains = 16;
+  const Tensor x = input("x", {512, 64});
+  std::vector<Tensor> first, chains;
+  for (std::size_t c = 0; c < kChains; ++c) first.push_back(softmax(x * static_cast<float>(c + 1)));
+  chains = first;
+  for (std::int64_t i = 0; i < turns(nodes, 10 * kChains); ++i) {
+    const std::vector<Tensor> before = chains;
+    for (std::size_t c = 0; c < kChains; ++c)
+      chains[c] = softmax(before[c] + before[(c + 1) % kChains]) * first[c] + x;
+  }
+  return of(x, concat(chains, 0));
+}
+
+// Joins of many values, each read by many.
+Made wide_joins(std::int64_t nodes) {
+  const Tensor x = input("x", {4, 8});
+  Tensor joined = x;
+  const std::int64_t width = turns(nodes, 16);
+  for (int layer = 0; layer < 4; ++layer) {
+    std::vector<Tensor> parts;
+    for (std::int64_t i = 0; i < width; ++i)
+      parts.push_back(exp(slice(joined, 0, i % joined.extent(0), i % joined.extent(0) + 1)) *
+                      static_cast<float>(i));
+    joined = concat(parts, 0);
+  }
+  return of(x, joined);
+}
+
 // Many branches of one value, joined at the end.
 Made fan_out_and_in(std::int64_t nodes) {
   const Tensor x = input("x", {32, 8});
@@ -196,6 +226,8 @@ Made counters(std::int64_t nodes) {
 constexpr std::array kGraphs{LargeGraph{"elementwise-chain", elementwise_chain},
                              LargeGraph{"softmax-chain", softmax_chain},
                              LargeGraph{"small-softmax-chain", small_softmax_chain},
+                             LargeGraph{"crossing-chains", crossing_chains},
+                             LargeGraph{"wide-joins", wide_joins},
                              LargeGraph{"fan-out-and-in", fan_out_and_in},
                              LargeGraph{"one-value-read-by-all", one_value_read_by_all},
                              LargeGraph{"diamond-ladder", diamond_ladder},
