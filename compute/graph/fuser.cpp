@@ -45,7 +45,7 @@ Result<Schedule> Fuser::run() {
 
 // ---- leaves and roots ----
 
-Status Fuser::place_leaves() {
+Result<> Fuser::place_leaves() {
   std::unordered_map<NodeIndex, std::int32_t> inputs;
   std::unordered_map<const VariableState*, std::int32_t> variables;
   for (std::size_t i = 0; i < request_.inputs.size(); ++i)

@@ -98,7 +98,7 @@ void sort_by_level(Schedule& schedule) {
 
 }  // namespace
 
-Status order_tasks(Schedule& schedule, const FusionOptions& options) {
+Result<> order_tasks(Schedule& schedule, const FusionOptions& options) {
   std::vector<Task>& tasks = schedule.tasks;
   drop_idle_tasks(tasks);
   for (const Task& task : tasks) count_steps(options, 1 + static_cast<std::int64_t>(task.after.size()));

@@ -14,6 +14,6 @@ namespace imprint::graph {
 // - A task beside a region moves to a later level without one, if its consumers allow that.
 // Errors: internal (tasks wait for each other in a circle). Linear in tasks and what they wait for, apart
 // from the sort.
-Status order_tasks(Schedule& schedule, const FusionOptions& options);
+Result<> order_tasks(Schedule& schedule, const FusionOptions& options);
 
 }  // namespace imprint::graph

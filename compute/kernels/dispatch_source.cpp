@@ -319,7 +319,7 @@ void put_deepest_first(const Graph& graph, const Schedule& schedule, std::vector
 }
 
 // Kernels count in 32 bits. More elements are possible only where they are numbered axis by axis.
-Status check_counts(const Graph& graph, const Schedule& schedule) {
+Result<> check_counts(const Graph& graph, const Schedule& schedule) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto refuse = [&](NodeIndex n, std::int64_t count, const std::string& of) {
     return make_error(ErrorCode::unsupported, text(node_text(graph, n), ": found ", count, " ", of,
@@ -350,9 +350,9 @@ std::set<std::int32_t> buffers_of(const Schedule& schedule, const Task& task, co
 }
 
 // The error of the first task that binds too much. too_wide: receives all such tasks.
-Status check_bindings(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
-                      const BufferOf& buffer_of, std::vector<std::int32_t>& too_wide) {
-  Status first;
+Result<> check_bindings(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
+                        const BufferOf& buffer_of, std::vector<std::int32_t>& too_wide) {
+  Result<> first;
   for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
     const Task& task = schedule.tasks[t];
     if (Emitter::group_count(graph, task, kWorkgroupSize) == 0) continue;
@@ -361,14 +361,15 @@ Status check_bindings(const Graph& graph, const Schedule& schedule, const Dispat
     if (buffers <= limits.storage_buffers && tensors <= limits.table_entries) continue;
     too_wide.push_back(static_cast<std::int32_t>(t));
     if (!first.ok()) continue;
-    first = make_error(
-        ErrorCode::unsupported,
-        buffers > limits.storage_buffers
-            ? text(task_text(graph, task), ": found ", buffers,
-                   " memory blocks in one kernel, expected at most ", limits.storage_buffers,
-                   ". Raise the memory pool's block size.")
-            : text(task_text(graph, task), ": found ", tensors, " tensors in one kernel, expected at most ",
-                   limits.table_entries, ". Join them in steps."));
+    const std::string what = text(task_kind_name(task.kind), " of ", task.element_count, " for ",
+                                  node_text(graph, task.stores.front().node));
+    first =
+        make_error(ErrorCode::unsupported,
+                   buffers > limits.storage_buffers
+                       ? text(what, ": found ", buffers, " memory blocks in one kernel, expected at most ",
+                              limits.storage_buffers, ". Raise the memory pool's block size.")
+                       : text(what, ": found ", tensors, " tensors in one kernel, expected at most ",
+                              limits.table_entries, ". Join them in steps."));
   }
   return first;
 }
