@@ -307,7 +307,7 @@ void AgentSystem::watch_memory() {
 Status AgentSystem::enqueue_brains(FrameScope scope) {
   watch_memory();
   std::uint64_t away = 0;
-  const bool may_learn = may_learn_ && !memory_pressure_ && scope != FrameScope::everything;
+  const bool may_learn = may_learn_ && !memory_pressure_ && scope == FrameScope::work;
   for (const auto& brain : brains_) {
     if (scope == FrameScope::warmup) IMPRINT_CHECK(brain->run_once(true, ran_));
     IMPRINT_CHECK(brain->enqueue_frame(may_learn));

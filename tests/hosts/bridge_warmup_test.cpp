@@ -308,8 +308,9 @@ struct Times {
     std::printf("  %s: %zu frames, median %.2f ms, slowest %.2f ms (%.1f times), first %.2f ms\n", kind,
                 ms.size(), median, slowest, slowest / median, first);
     if (only_tell) return;
-    // The machine may be busy; a compile takes longer.
-    EXPECT_LE(slowest, exact ? 3 * median : 20 * median + 250) << kind;
+    // Exact: half a millisecond more for caches that are cold. Else the machine may be busy; a compile takes
+    // longer.
+    EXPECT_LE(slowest, exact ? std::max(3 * median, median + 0.5) : 20 * median + 250) << kind;
   }
 };
 
