@@ -318,7 +318,7 @@ Status AgentSystem::enqueue_brains(FrameScope scope) {
   return {};
 }
 
-// Of a frame that carries everything out: what waits for a boundary, stage by stage.
+// In a frame that carries everything out: the work that waits for a boundary, stage by stage.
 bridge::EnqueueMore AgentSystem::rest_of(FrameScope scope) {
   if (scope != FrameScope::everything) return {};
   return [this]() -> Result<bool> {
@@ -414,7 +414,7 @@ Result<std::uint32_t> AgentSystem::record(VkCommandBuffer command_buffer, std::u
   return left;
 }
 
-// Of a host that opens frames and has agents observe, but never has the work carried out.
+// Warns a host that opens frames and has agents observe, but never has the work carried out.
 void AgentSystem::watch_silence() {
   if (frames_since_issue_ != kSilentFrames) return;
   const auto asks = [](const auto& brain) { return brain->asks(); };

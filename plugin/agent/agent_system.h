@@ -32,7 +32,7 @@ struct AgentSystemStats {
   std::uint64_t frame_compiles = 0, frame_allocations = 0, frame_waits = 0;  // since warmup returned
 };
 
-// What a frame's submit or record carries out.
+// The work that a frame's submit or record carries out.
 enum class FrameScope : std::uint8_t {
   work,       // within the budget
   warmup,     // besides, every program once that has not run

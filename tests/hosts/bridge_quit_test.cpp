@@ -91,7 +91,7 @@ class Game {
     for (std::size_t i = 0; i < brains.size(); ++i) EXPECT_OUTCOME(brains[i].save(paths[i].c_str()));
   }
   bool frames_complete() const { return way_ == Way::record || way_ == Way::submit_without_fence; }
-  // What a game does at its end, where it cannot drain: one last frame.
+  // The end of a game that cannot drain: one last frame.
   void last_frame() {
     if (!frames_complete()) return;
     frame(FrameScope::everything);

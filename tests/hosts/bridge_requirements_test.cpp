@@ -185,7 +185,7 @@ TEST(T1Requirements, AreAskedWithoutADevice) {
   EXPECT_EQ(query_requirements(bad).error().code, ErrorCode::invalid_argument);
 }
 
-// A physical device without a device of ours on it.
+// A physical device, on which no device is made.
 class T1Chains : public testing::Test {
  protected:
   void SetUp() override {

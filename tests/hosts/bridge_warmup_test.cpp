@@ -287,8 +287,8 @@ TEST_P(T9Warmup, ChangesNothingOfABrain) {
   EXPECT_TRUE(contents(again) == contents(trained));
 }
 
-// Of a kind of frame, in milliseconds until the GPU is done. On a device that is a CPU, the time that the
-// process computes, which other programs do not lengthen.
+// Times of one kind of frame, in milliseconds until the GPU is done. On a device that is a CPU, the time that
+// the process computes, which other programs do not lengthen.
 struct Clock {
   bool computes;
   double ms() const {

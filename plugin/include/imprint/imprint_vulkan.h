@@ -103,7 +103,7 @@ typedef enum imp_record_state {
   IMP_RECORD_OTHER_FAMILY = 16 /* its pool is not of imp_vk_queue::family */
 } imp_record_state;
 
-/* What a frame's work is. A frame with another scope than the first may take long. */
+/* The work of a frame. A frame with another scope than the first may take long. */
 typedef enum imp_frame_scope {
   IMP_SCOPE_FRAME = 0,  /* what the budget allows */
   IMP_SCOPE_WARMUP = 1, /* besides, each program once that has not run, beside the brains: for the
