@@ -204,7 +204,8 @@ TEST(T11Memory, HalfOfThePairIsRefused) {
       << api->last_error();
 }
 
-// The memory reserved follows the memory used, from a first small brain on. IMPRINT_MEMORY_BRAINS: other counts.
+// The memory reserved follows the memory used, from a first small brain on. IMPRINT_MEMORY_BRAINS: other
+// counts.
 TEST(T11Memory, ReservesAsMuchAsIsUsed) {
   const imp_api* api = table();
   PlainHost plain({"modest", VK_API_VERSION_1_3, true});
