@@ -143,8 +143,8 @@ ChainFeatures read_chain(const void* chain, const FeatureSource& source) {
   return found;
 }
 
-Status check_chain(const void* chain, const VkPhysicalDeviceFeatures* enabled_features,
-                   const ChainFields& fields) {
+Result<> check_chain(const void* chain, const VkPhysicalDeviceFeatures* enabled_features,
+                     const ChainFields& fields) {
   constexpr std::size_t kMost = 1024;  // Vulkan has fewer structs for this chain
   const auto is_read = [](VkStructureType type) {
     return type == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 ||

@@ -46,8 +46,8 @@ struct ChainFields {
   const char* chain;
   const char* enabled_features;
 };
-Status check_chain(const void* chain, const VkPhysicalDeviceFeatures* enabled_features,
-                   const ChainFields& fields);
+Result<> check_chain(const void* chain, const VkPhysicalDeviceFeatures* enabled_features,
+                     const ChainFields& fields);
 // Sets the features that are extensions alone.
 void read_extensions(const FeatureSource& source, Capabilities& found);
 // The features that the physical device, with these versions and extensions, supports.

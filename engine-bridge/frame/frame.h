@@ -23,8 +23,8 @@ enum class FrameState : std::uint8_t {
   recorded    // open; its work is in the host's command buffer
 };
 // Errors: wrong_state, naming the call, what was found and what to do.
-Status check_frame_closed(FrameState state, const char* call);
-Status check_frame_open(FrameState state, const char* call);  // and its work is not issued yet
+Result<> check_frame_closed(FrameState state, const char* call);
+Result<> check_frame_open(FrameState state, const char* call);  // and its work is not issued yet
 
 struct Budget {
   // Learning that is not due fills this up; immediate jobs count too. 0 = only what is due.
@@ -55,7 +55,8 @@ using EnqueueMore = std::function<Result<bool>()>;
 // Semaphores of one submit, beside the frame's work. With semaphores even an empty frame is submitted.
 struct SubmitInfo {
   std::uint32_t budget_us = kFromBudget;
-  std::span<const HostSemaphore> waits, signals;  // before the frame's first and after its last submission
+  std::span<const HostSemaphore> waits,
+      completions;        // before the frame's first and after its last submission
   EnqueueMore more = {};  // set: issues everything, due or not, then what this enqueues, until it says false
 };
 

@@ -221,7 +221,7 @@ Result<Found> query_device(const DevicePlan& plan) {
   return found;
 }
 
-Status check_names(const VkDeviceCreateInfo& host) {
+Result<> check_names(const VkDeviceCreateInfo& host) {
   const auto refuse = [](const auto&... parts) {
     return make_error(ErrorCode::invalid_argument, text("device create info: ", parts...));
   };
@@ -238,7 +238,7 @@ Status check_names(const VkDeviceCreateInfo& host) {
 
 class Merged final : public MergedDevice {
  public:
-  Status build(const Found& found, const VkDeviceCreateInfo& host);
+  Result<> build(const Found& found, const VkDeviceCreateInfo& host);
   const VkDeviceCreateInfo& create_info() const override { return info_; }
   std::span<const char* const> extensions() const override { return names_; }
   const std::string& left_off() const override { return left_off_; }
@@ -334,7 +334,7 @@ bool Merged::set(const Feature& feature) {
   return true;
 }
 
-Status Merged::build(const Found& found, const VkDeviceCreateInfo& host) {
+Result<> Merged::build(const Found& found, const VkDeviceCreateInfo& host) {
   IMPRINT_CHECK(check_names(host));
   IMPRINT_CHECK(vk::check_chain(host.pNext, host.pEnabledFeatures,
                                 {"device create info: pNext", "device create info: pEnabledFeatures"}));

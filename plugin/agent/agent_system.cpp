@@ -128,7 +128,7 @@ void AgentSystem::remove_brain(const std::shared_ptr<Brain>& brain) {
 }
 
 // Reports progress between 0 and 1, rising. A program that is measured counts by the measured share.
-Status AgentSystem::warm_brains(const std::function<void(float)>& progress) {
+Result<> AgentSystem::warm_brains(const std::function<void(float)>& progress) {
   std::size_t total = 0, done = 0;
   float newest = 0;
   for (const auto& brain : brains_) total += brain->programs_to_compile();
@@ -146,13 +146,13 @@ Status AgentSystem::warm_brains(const std::function<void(float)>& progress) {
   return {};
 }
 
-Status AgentSystem::warmup(const std::function<void(float)>& progress) {
+Result<> AgentSystem::warmup(const std::function<void(float)>& progress) {
   if (context_->lost())
     return make_error(ErrorCode::device_lost,
                       "context_warmup: the device was lost. Make a new context on a new device.");
   files_.flush();
   progress(0.0f);
-  const Status warm = warm_brains(progress);
+  const Result<> warm = warm_brains(progress);
   tuning_->finish();
   IMPRINT_CHECK(warm);
   // Last, and optional: saving in a frame must not take memory that the brains need.
@@ -164,7 +164,7 @@ Status AgentSystem::warmup(const std::function<void(float)>& progress) {
 }
 
 // Where Imprint cannot wait for the GPU, a frame with FrameScope::warmup does this.
-Status AgentSystem::run_programs_once() {
+Result<> AgentSystem::run_programs_once() {
   const bool can_wait = context_->submits() && context_->completed_by() != bridge::CompletedBy::frames;
   if (!context_->vulkan() || !can_wait || record_runs()) return {};
   for (const auto& brain : brains_) IMPRINT_CHECK(brain->run_once(false, ran_));
@@ -191,7 +191,7 @@ std::uint64_t AgentSystem::trim() {
   return context_->device().memory().trim();
 }
 
-Status AgentSystem::drain(std::uint32_t timeout_ms) {
+Result<> AgentSystem::drain(std::uint32_t timeout_ms) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(timeout_ms);
   const auto left_ns = [&]() -> std::uint64_t {
@@ -206,14 +206,14 @@ Status AgentSystem::drain(std::uint32_t timeout_ms) {
   return {};
 }
 
-Status AgentSystem::device_idle() {
+Result<> AgentSystem::device_idle() {
   IMPRINT_CHECK(context_->device_idle());
   idle_since_record_ = true;
   records_since_safe_ = 0;
   return {};
 }
 
-Status AgentSystem::close() {
+Result<> AgentSystem::close() {
   if (record_runs() && !context_->lost())
     return make_error(ErrorCode::wrong_state,
                       text("context_destroy: safe_frame: found ", safe_frame_, ", expected ",
@@ -226,12 +226,12 @@ Status AgentSystem::close() {
 }
 
 // A save that was not read back is completed here where Imprint can wait for the GPU.
-Status AgentSystem::close_saves() {
+Result<> AgentSystem::close_saves() {
   const auto waits_for_gpu = [](const auto& brain) { return brain->state().save_waits_for_gpu(); };
   const bool can_wait =
       context_->submits() && context_->completed_by() != bridge::CompletedBy::frames && !context_->lost();
   if (can_wait && std::ranges::any_of(brains_, waits_for_gpu)) {
-    const Status drained = drain(kLastDrainMs);
+    const Result<> drained = drain(kLastDrainMs);
     if (!drained)
       log_(LogLevel::warning, text("context_destroy: saves wait for the GPU: ", drained.error().message));
   }
@@ -240,7 +240,7 @@ Status AgentSystem::close_saves() {
   return {};
 }
 
-Status AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) const {
+Result<> AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) const {
   constexpr const char* call = "frame_begin";
   if (!std::isfinite(time_s)) return bad_field(call, "time_s", text(time_s), "a finite number");
   if (info.frame > kLastFrame)
@@ -257,11 +257,11 @@ Status AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) co
   return {};
 }
 
-Status AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
+Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
   IMPRINT_CHECK(check_frame(info, time_s));
   const FrameClock before = clock_;
   clock_ = {info.frame, time_s, true};  // completions of earlier frames arrive in the call below and read it
-  if (Status begun = context_->frame_begin(info); !begun.ok()) {
+  if (Result<> begun = context_->frame_begin(info); !begun.ok()) {
     clock_ = before;
     return begun;
   }
@@ -304,7 +304,7 @@ void AgentSystem::watch_memory() {
   for (const auto& brain : brains_) brain->state().request_eviction(memory_pressure_);
 }
 
-Status AgentSystem::enqueue_brains(FrameScope scope) {
+Result<> AgentSystem::enqueue_brains(FrameScope scope) {
   watch_memory();
   std::uint64_t away = 0;
   const bool may_learn = may_learn_ && !memory_pressure_ && scope == FrameScope::work;
@@ -373,13 +373,13 @@ Result<bridge::HostSemaphore> AgentSystem::semaphore() {
                     "queues cannot wait for");
 }
 
-Status AgentSystem::submit(const bridge::SubmitInfo& info, FrameScope scope) {
+Result<> AgentSystem::submit(const bridge::SubmitInfo& info, FrameScope scope) {
   // Before anything is enqueued, so that the frame can still be recorded.
   if (!context_->submits())
     return make_error(
         ErrorCode::unsupported,
         "frame_submit: found a context without a queue, for recording only. Call frame_record.");
-  if (owns_device() && !(info.waits.empty() && info.signals.empty()))
+  if (owns_device() && !(info.waits.empty() && info.completions.empty()))
     return make_error(
         ErrorCode::unsupported,
         "frame_submit: found semaphores of the host, but the context has its own device, which can "
@@ -387,7 +387,7 @@ Status AgentSystem::submit(const bridge::SubmitInfo& info, FrameScope scope) {
   IMPRINT_CHECK(enqueue_brains(scope));
   frames_since_issue_ = 0;
   if (context_->completed_by() == bridge::CompletedBy::frames) recorded();
-  return context_->submit({info.budget_us, info.waits, info.signals, rest_of(scope)});
+  return context_->submit({info.budget_us, info.waits, info.completions, rest_of(scope)});
 }
 
 Result<bridge::FrameEstimate> AgentSystem::estimate() {
@@ -424,7 +424,7 @@ void AgentSystem::watch_silence() {
                                "expected one of them in each frame. Call it before frame_end"));
 }
 
-Status AgentSystem::frame_end() {
+Result<> AgentSystem::frame_end() {
   clock_.open = false;
   watch_silence();
   return context_->frame_end();

@@ -19,7 +19,7 @@ ProgramDescription describe_copy(const std::string& name, std::span<const Variab
                                  std::span<const Variable> to) {
   ProgramDescription description;
   description.name = name;
-  description.slots = 1;
+  description.slot_count = 1;
   for (std::size_t i = 0; i < from.size(); ++i)
     description.updates.push_back(Update::assign(to[i], from[i].value()));
   return description;
@@ -79,7 +79,7 @@ Result<Snapshots::Found> Snapshots::find(std::uint64_t id) {
                                                ", expected one of: ", known.empty() ? "none" : known));
 }
 
-Status Snapshots::run_once(RunOnce& runs) {
+Result<> Snapshots::run_once(RunOnce& runs) {
   if (std::exchange(ran_, true)) return {};
   for (const Programs& programs : programs_) {
     if (!runs.wants(*programs.keep) && !runs.wants(*programs.restore)) continue;

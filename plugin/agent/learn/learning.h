@@ -22,12 +22,12 @@ class Learning : public std::enable_shared_from_this<Learning> {
   Training& training() { return training_; }
   Experience& experience() { return experience_; }
 
-  Status compile();  // and installs
-  void cancel();     // the step in flight, before this is destroyed
+  Result<> compile();  // and installs
+  void cancel();       // the step in flight, before this is destroyed
   // A step without samples, if none began since the program was installed. It still changes state: the caller
   // puts that back.
   bool may_run_once() const { return training_.compiled() && !training_.used(); }
-  Status run_once(RunOnce& runs);
+  Result<> run_once(RunOnce& runs);
   // Ends the step in flight without effect: the state that it would have changed is being replaced.
   void drop_step();
   // Begins a step when there is work, learning is on, and no step is in flight. Returns whether one began.

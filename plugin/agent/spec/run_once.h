@@ -28,7 +28,7 @@ class RunOnce {
   }
 
   // done: called when the run is complete.
-  Status run(const Commands& commands, std::function<void()> done = {}) {
+  Result<> run(const Commands& commands, std::function<void()> done = {}) {
     if (in_frame_) {
       waiting_.push_back(commands);
       return context_.enqueue(
@@ -42,7 +42,7 @@ class RunOnce {
     return {};
   }
   // Its slot 0. As commands, so that a driver's compiler does not count as the program's time.
-  Status run(const Program& program, std::function<void()> done = {}) {
+  Result<> run(const Program& program, std::function<void()> done = {}) {
     for (const VkPipeline pipeline : program.pipelines()) ran_.insert(pipeline);
     return run(Commands{program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY),
                         program.whole(0, VK_COMMAND_BUFFER_LEVEL_SECONDARY)},
