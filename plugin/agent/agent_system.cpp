@@ -228,6 +228,7 @@ Status AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
   }
   any_frame_ = true;
   safe_frame_ = std::max(safe_frame_, info.safe_frame);
+  for (const auto& brain : brains_) brain->choose_latency();
   return {};
 }
 

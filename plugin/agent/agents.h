@@ -56,7 +56,7 @@ class Agents {
                           std::span<const float> continuous);
   Status feedback(std::uint32_t agent, const Feedback& feedback);
   Status demonstrate(std::uint32_t agent, const Demonstration& demonstration);
-  // No effect for a learner that takes no feedback: games report rewards whatever the brain learns from.
+  // No effect for a learner that takes no feedback, which the log says once.
   Status reward(std::uint32_t agent, float reward);
   Status end_episode(std::uint32_t agent, EpisodeEnd end);
 
