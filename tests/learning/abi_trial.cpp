@@ -1,15 +1,21 @@
 #include "tests/learning/abi_trial.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <imprint/imprint.hpp>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "tools/trials/environments.h"
 
