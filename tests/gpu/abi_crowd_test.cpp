@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using namespace imprint::game;
 
-constexpr std::uint32_t kWays = 8;
+constexpr std::uint32_t kDirections = 8;
 constexpr double kTurn = 6.283185307179586;
 
 // Bodies that share one brain and ask in every frame. Each sees a direction; the reward is the cosine of the
@@ -45,7 +45,7 @@ class CrowdTest : public ::testing::Test {
   void add(const Options& options, std::uint32_t bodies) {
     BrainDesc desc;
     desc.observation_count = 2;
-    desc.branch_sizes = {kWays};
+    desc.branch_sizes = {kDirections};
     desc.hidden_sizes = {16};
     desc.agents_per_brain = bodies;
     desc.learner = options;
@@ -73,14 +73,14 @@ class CrowdTest : public ::testing::Test {
   double now() const { return static_cast<double>(frame) / 60; }
 
   double direction(std::size_t body) const {
-    return kTurn * static_cast<double>((frame * 5 + body * 3) % kWays) / kWays;
+    return kTurn * static_cast<double>((frame * 5 + body * 3) % kDirections) / kDirections;
   }
 
   // Whether an action began.
   bool turn(std::size_t body) {
     const Made<Action> action = agents[body].act();
     if (action.outcome.ready()) {
-      const double way = kTurn * action.value.branches[0] / kWays;
+      const double way = kTurn * action.value.branches[0] / kDirections;
       EXPECT_TRUE(agents[body].reward(static_cast<float>(std::cos(way - direction(body)))));
     }
     const float seen[] = {static_cast<float>(std::cos(direction(body))),
@@ -182,7 +182,7 @@ TEST_F(CrowdTest, ValuesThatDivergeAreSaidOnce) {
 TEST_F(CrowdTest, ARewardThatNobodyLearnsFromIsSaidOnce) {
   BrainDesc desc;
   desc.observation_count = 2;
-  desc.branch_sizes = {kWays};
+  desc.branch_sizes = {kDirections};
   ASSERT_NO_FATAL_FAILURE(add(desc));
   live(20);
   EXPECT_EQ(brain.stats().value.alarms, std::uint64_t{IMP_ALARM_UNUSED_REWARD});

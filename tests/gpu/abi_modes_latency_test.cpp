@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using namespace imprint::game;
 using namespace imprint::game::test;
 
-constexpr std::uint64_t kFrames = 120;
+constexpr std::uint64_t kLatencyFrames = 120;
 
 class LatencyTest : public ::testing::Test {
  protected:
@@ -44,7 +44,7 @@ class LatencyTest : public ::testing::Test {
     Made<Agent> agent = brain->create_agent();
     ASSERT_TRUE(agent) << agent.outcome.message();
     ASSERT_WORKS(context.warmup());
-    for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
+    for (std::uint64_t frame = 1; frame <= kLatencyFrames; ++frame) {
       const VkCommandBuffer commands = host.begin_frame(frame);
       const std::uint64_t safe = frame > behind ? frame - behind : 0;
       ASSERT_LE(safe, host.safe_frame()) << "the host knows better";
@@ -59,7 +59,7 @@ class LatencyTest : public ::testing::Test {
     }
     late = brain->stats().value.late_actions;
     host.finish_frames();
-    ASSERT_WORKS(context.frame_begin(kFrames + 1, 10.0, host.safe_frame()));
+    ASSERT_WORKS(context.frame_begin(kLatencyFrames + 1, 10.0, host.safe_frame()));
     ASSERT_WORKS(context.frame_end());
     ASSERT_WORKS(context.destroy());
     agent->release();
@@ -76,7 +76,7 @@ TEST_F(LatencyTest, FollowsFromTheHostsFramesInFlightIfNotSet) {
     fresh = newest = 0;
     ASSERT_NO_FATAL_FAILURE(live(0, behind));
     EXPECT_EQ(late, 0u) << behind;
-    EXPECT_GE(fresh, kFrames - 8) << behind;
+    EXPECT_GE(fresh, kLatencyFrames - 8) << behind;
   }
   EXPECT_TRUE(log.empty()) << log.front();
 }
