@@ -5,11 +5,8 @@
 #include "compute/graph/autodiff.h"
 #include "compute/nn/advantage.h"
 #include "compute/nn/ppo_loss.h"
-#include "compute/tensor/build.h"
 
 namespace imprint::nn {
-
-using namespace tensor;
 
 namespace {
 
@@ -141,11 +138,14 @@ std::uint32_t RolloutPpo::minibatches() const {
   return static_cast<std::uint32_t>(options_.epochs * (options_.steps / options_.minibatch));
 }
 
-Result<ProgramSequence> RolloutPpo::update(const Rollout& rollout) const {
+Result<ProgramSequence> RolloutPpo::update(const Tensor& samples, const Tensor& filled,
+                                           const RolloutView& view) const {
+  const Tensor active = greater(filled, 0);
   ProgramSequence sequence;
   sequence.name = "ppo";
-  IMPRINT_ASSIGN(ProgramDescription step, minibatch_step(rollout));
-  sequence.parts = {{prepare(rollout), 1}, {std::move(step), minibatches()}, {publish(rollout), 1}};
+  IMPRINT_ASSIGN(ProgramDescription step, minibatch_step(samples, active, view));
+  sequence.parts = {
+      {prepare(view(samples), active), 1}, {std::move(step), minibatches()}, {publish(active), 1}};
   sequence.own = work_;
   for (const Parameters* own : {&state_, &critic_.parameters})
     for (const Parameter& parameter : *own) sequence.own.push_back(parameter.variable);
@@ -168,7 +168,7 @@ Tensor RolloutPpo::values(const Tensor& observation, const Tensor& goal) const {
   return squeeze(critic_.outputs(observation, goal), 2);
 }
 
-Tensor RolloutPpo::scaled_rewards(const Rollout& rollout, const Tensor& active,
+Tensor RolloutPpo::scaled_rewards(const RolloutRows& rollout, const Tensor& active,
                                   std::vector<Update>& updates) const {
   if (!options_.normalise_rewards) return rollout.reward;
   const Tensor returned =
@@ -179,10 +179,9 @@ Tensor RolloutPpo::scaled_rewards(const Rollout& rollout, const Tensor& active,
   return clamp(rollout.reward / sqrt(squeeze(moments.variance, 2) + Tensor(1e-8)), -10, 10);
 }
 
-ProgramDescription RolloutPpo::prepare(const Rollout& rollout) const {
+ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor& active) const {
   const std::int64_t brains = options_.brains, steps = options_.steps, epochs = options_.epochs;
   ProgramDescription program{.name = "prepare"};
-  const Tensor active = greater(rollout.filled, 0);
   const Tensor value = values(rollout.observation, rollout.goal);
   const Tensor next = values(rollout.next_observation, rollout.next_goal) * rollout.continues;
   Trajectories trajectories;
@@ -220,36 +219,28 @@ ProgramDescription RolloutPpo::prepare(const Rollout& rollout) const {
   return program;
 }
 
-Result<ProgramDescription> RolloutPpo::minibatch_step(const Rollout& rollout) const {
+Result<ProgramDescription> RolloutPpo::minibatch_step(const Tensor& samples, const Tensor& has_rollout,
+                                                      const RolloutView& view) const {
   const std::int64_t brains = options_.brains, steps = options_.steps, count = options_.minibatch,
                      rows = brains * count;
   const Shape by_brain{brains, count};
   const Tensor places = turn_.value() * static_cast<int>(count) + arange(count);
   const Tensor chosen =
       reshape(take(order_.value(), 1, places) + iota(by_brain, 0) * static_cast<int>(steps), {rows});
-  const auto of_rows = [&](const Tensor& tensor, const Shape& shape) {
-    Shape flat{brains * steps};
-    for (int axis = 2; axis < tensor.rank(); ++axis) flat.append(tensor.extent(axis));
-    return reshape(take(reshape(tensor, flat), 0, chosen), shape);
-  };
+  const RolloutRows batch = view(take(samples, 0, chosen));
   const auto of_chosen = [&](const Variable& variable) { return take(variable.value(), 0, chosen); };
 
-  const auto taken = [&](const Tensor& tensor) {
-    return is_empty(tensor) ? tensor : take(tensor, 0, chosen);
-  };
-
-  Tensor observation = of_rows(rollout.observation, {brains, count, options_.observations});
+  Tensor observation = batch.observation;
   if (options_.normalise_observations)
     observation = (observation - observation_moments_.mean.value()) / deviation();
-  const Tensor goal = of_rows(rollout.goal, by_brain);
-  const ActionDistribution distribution = policy(learned_, observation, goal, taken(rollout.mask));
-  const Tensor value = values(observation, goal);
+  const ActionDistribution distribution = policy(learned_, observation, batch.goal, batch.mask);
+  const Tensor value = values(observation, batch.goal);
   PpoEvaluation now;
-  now.log_probability = distribution.log_probability({taken(rollout.discrete), taken(rollout.continuous)});
+  now.log_probability = distribution.log_probability({batch.discrete, batch.continuous});
   now.entropy = distribution.entropy();
   now.value = reshape(value, {rows});
   PpoBatch before;
-  before.log_probability = of_rows(rollout.log_probability, {rows});
+  before.log_probability = reshape(batch.log_probability, {rows});
   before.advantage = reshape(standardised(reshape(of_chosen(advantage_), by_brain)), {rows});
   before.value_target = of_chosen(value_target_);
   if (options_.clip_values) before.value = of_chosen(value_);
@@ -266,7 +257,7 @@ Result<ProgramDescription> RolloutPpo::minibatch_step(const Rollout& rollout) co
   IMPRINT_ASSIGN(const ClippedGradients clipped,
                  clip_by_global_norm(raw, options_.max_gradient_norm, brains));
   const Tensor finite = is_finite(clipped.norm);
-  Tensor active = logical_and(greater(rollout.filled, 0), finite);
+  Tensor active = logical_and(has_rollout, finite);
   ProgramDescription program{.name = "minibatch"};
   if (options_.max_divergence > 0) {
     const Tensor log_ratio = now.log_probability - before.log_probability;
@@ -285,11 +276,10 @@ Result<ProgramDescription> RolloutPpo::minibatch_step(const Rollout& rollout) co
   return program;
 }
 
-ProgramDescription RolloutPpo::publish(const Rollout& rollout) const {
+ProgramDescription RolloutPpo::publish(const Tensor& active) const {
   ProgramDescription program{.name = "publish"};
   std::size_t first = 0;
   if (options_.normalise_observations) {
-    const Tensor active = greater(rollout.filled, 0);
     fold(learned_, actor_, active, program.updates);
     fold(critic_, critic_, active, program.updates);
     program.updates.push_back(

@@ -48,28 +48,31 @@ struct RolloutNetwork {
   Variable log_deviation = {};  // [P, 1, continuous] of the policy, if it draws continuous numbers
 };
 
-// Samples, one row each, sorted by brain and trajectory.
-struct Rollout {
-  Tensor observation, next_observation;  // float32 [P, R, D]
-  Tensor goal, next_goal;                // int32 [P, R]
-  Tensor discrete;                       // int32 [P * R, branches]; empty without branches
-  Tensor continuous;                     // float32 [P * R, continuous] as drawn; empty without them
-  Tensor mask;                           // bool [P * R, choices]: allowed; empty without branches
-  Tensor log_probability;                // float32 [P, R] of the action, by the weights that chose it
-  Tensor reward;                         // float32 [P, R]
-  Tensor begins;                         // float32 [P, R]: 1 = no row of the same trajectory lies before
-  Tensor continues;                      // float32 [P, R]: 0 = the episode terminated
-  Tensor filled;                         // int32 [P]: 0 = this brain has no rollout
+// n samples of each brain. A whole rollout is sorted by trajectory.
+struct RolloutRows {
+  Tensor observation, next_observation;  // float32 [P, n, D]
+  Tensor goal, next_goal;                // int32 [P, n]
+  Tensor discrete;                       // int32 [P * n, branches]; empty without branches
+  Tensor continuous;                     // float32 [P * n, continuous] as drawn; empty without them
+  Tensor mask;                           // bool [P * n, choices]: allowed; empty without branches
+  Tensor log_probability;                // float32 [P, n] of the action, by the weights that chose it
+  Tensor reward;                         // float32 [P, n]
+  Tensor begins;                         // float32 [P, n]: 1 = no row of the same trajectory lies before
+  Tensor continues;                      // float32 [P, n]: 0 = the episode terminated
 };
+
+// The columns of samples float32 [P * n, width], one per row, sorted by brain.
+using RolloutView = std::function<RolloutRows(const Tensor& samples)>;
 
 class RolloutPpo {
  public:
   // actor: acts. learned: the actor's copy that an update changes; its initial values are not used.
   RolloutPpo(RolloutPpoOptions options, RolloutNetwork actor, RolloutNetwork learned, RolloutNetwork critic);
 
+  // samples: float32 [P * R, width], the rollout. filled: int32 [P], 0 = this brain has none.
   // Output of the last part: float32 [P], mean squared error of the critic over the minibatches; not finite
   // where a gradient was not.
-  Result<ProgramSequence> update(const Rollout& rollout) const;
+  Result<ProgramSequence> update(const Tensor& samples, const Tensor& filled, const RolloutView& view) const;
   std::uint32_t minibatches() const;
 
   // "adam....", "generator" and, where they are used, "moments....", "returns....", "fresh". For saving, with
@@ -101,10 +104,11 @@ class RolloutPpo {
                             const Tensor& mask) const;
   Tensor values(const Tensor& observation, const Tensor& goal) const;
 
-  ProgramDescription prepare(const Rollout& rollout) const;
-  Result<ProgramDescription> minibatch_step(const Rollout& rollout) const;
-  ProgramDescription publish(const Rollout& rollout) const;
-  Tensor scaled_rewards(const Rollout& rollout, const Tensor& active, std::vector<Update>& updates) const;
+  ProgramDescription prepare(const RolloutRows& rollout, const Tensor& active) const;
+  Result<ProgramDescription> minibatch_step(const Tensor& samples, const Tensor& has_rollout,
+                                            const RolloutView& view) const;
+  ProgramDescription publish(const Tensor& active) const;
+  Tensor scaled_rewards(const RolloutRows& rollout, const Tensor& active, std::vector<Update>& updates) const;
   void unfold(const RolloutNetwork& from, const RolloutNetwork& to, const MomentValues& moments,
               const Tensor& active, std::vector<Update>& updates) const;
   void fold(const RolloutNetwork& from, const RolloutNetwork& to, const Tensor& active,

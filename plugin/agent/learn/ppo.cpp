@@ -45,35 +45,34 @@ nn::RolloutNetwork adapted(const Network& network) {
           network.parameters(), network.log_deviation()};
 }
 
-// The columns of samples [P * R, W].
-nn::Rollout rollout_of(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
-                       const LearnInputs& intake) {
-  const std::int64_t brains = spec.brain_count, steps = spec.rollout_steps;
+// The columns of samples [P * n, W].
+nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
+                        const Tensor& samples) {
+  const std::int64_t brains = spec.brain_count, rows = samples.extent(0) / brains;
   const auto columns = [&](std::uint32_t first, std::size_t count) {
-    return narrow(intake.samples, 1, first, static_cast<std::int64_t>(count));
+    return narrow(samples, 1, first, static_cast<std::int64_t>(count));
   };
-  const auto column = [&](std::uint32_t first) { return reshape(columns(first, 1), {brains, steps}); };
+  const auto column = [&](std::uint32_t first) { return reshape(columns(first, 1), {brains, rows}); };
   const auto seen = [&](std::uint32_t first) {
     return network.scaled(
-        reshape(columns(first, spec.observation.count), {brains, steps, spec.observation.count}));
+        reshape(columns(first, spec.observation.count), {brains, rows, spec.observation.count}));
   };
-  nn::Rollout rollout;
-  rollout.observation = seen(layout.observation);
-  rollout.next_observation = seen(layout.next_observation);
-  rollout.goal = cast(column(layout.goal), DType::int32);
-  rollout.next_goal = cast(column(layout.next_goal), DType::int32);
+  nn::RolloutRows found;
+  found.observation = seen(layout.observation);
+  found.next_observation = seen(layout.next_observation);
+  found.goal = cast(column(layout.goal), DType::int32);
+  found.next_goal = cast(column(layout.next_goal), DType::int32);
   if (!spec.action.branch_sizes.empty()) {
-    rollout.discrete = cast(columns(layout.branches, spec.action.branch_sizes.size()), DType::int32);
-    rollout.mask = greater(columns(layout.allowed, spec.action.choice_count()), 0.5f);
+    found.discrete = cast(columns(layout.branches, spec.action.branch_sizes.size()), DType::int32);
+    found.mask = greater(columns(layout.allowed, spec.action.choice_count()), 0.5f);
   }
   if (spec.action.continuous_count > 0)
-    rollout.continuous = columns(layout.continuous, spec.action.continuous_count);
-  rollout.log_probability = column(layout.log_probability);
-  rollout.reward = column(layout.reward);
-  rollout.begins = column(layout.begins);
-  rollout.continues = column(layout.continues);
-  rollout.filled = intake.filled;
-  return rollout;
+    found.continuous = columns(layout.continuous, spec.action.continuous_count);
+  found.log_probability = column(layout.log_probability);
+  found.reward = column(layout.reward);
+  found.begins = column(layout.begins);
+  found.continues = column(layout.continues);
+  return found;
 }
 
 Status describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
@@ -81,7 +80,9 @@ Status describe_update(const BrainSpec& spec, const SampleLayout& layout, const 
   IMPRINT_ASSIGN(const Network learned, Network::create(spec, "learned"));
   IMPRINT_ASSIGN(const Network critic, make_critic(spec));
   const nn::RolloutPpo ppo(options_of(spec), adapted(network), adapted(learned), adapted(critic));
-  IMPRINT_ASSIGN(graph.sequence, ppo.update(rollout_of(spec, layout, network, intake)));
+  IMPRINT_ASSIGN(graph.sequence, ppo.update(intake.samples, intake.filled, [&](const Tensor& samples) {
+    return rows_of(spec, layout, network, samples);
+  }));
   for (ProgramPart& part : graph.sequence.parts) part.description.yields = true;
   graph.minibatches = ppo.minibatches();
   add_state(graph.state, "critic", critic.parameters());
