@@ -179,6 +179,15 @@ Tensor RolloutPpo::scaled_rewards(const RolloutRows& rollout, const Tensor& acti
   return clamp(rollout.reward / sqrt(squeeze(moments.variance, 2) + Tensor(1e-8)), -10, 10);
 }
 
+// Advantages of one deviation. Where rewards are normalised, advantages that hardly differ are noise: they
+// stay small, so that a policy does not drift before there is anything to learn.
+Tensor RolloutPpo::standard(const Tensor& advantage) const {
+  constexpr double kLeastSpread = 0.1;
+  if (!options_.normalise_rewards || advantage.extent(1) == 1) return standardised(advantage);
+  const Tensor spread = maximum(sqrt(variance(advantage, {-1}, true)), Tensor(kLeastSpread));
+  return (advantage - mean(advantage, {-1}, true)) / spread;
+}
+
 ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor& active) const {
   const std::int64_t brains = options_.brains, steps = options_.steps, epochs = options_.epochs;
   ProgramDescription program{.name = "prepare"};
@@ -241,7 +250,7 @@ Result<ProgramDescription> RolloutPpo::minibatch_step(const Tensor& samples, con
   now.value = reshape(value, {rows});
   PpoBatch before;
   before.log_probability = reshape(batch.log_probability, {rows});
-  before.advantage = reshape(standardised(reshape(of_chosen(advantage_), by_brain)), {rows});
+  before.advantage = reshape(standard(reshape(of_chosen(advantage_), by_brain)), {rows});
   before.value_target = of_chosen(value_target_);
   if (options_.clip_values) before.value = of_chosen(value_);
   const PpoLoss loss = ppo_loss(now, before,

@@ -109,6 +109,7 @@ class RolloutPpo {
                                             const RolloutView& view) const;
   ProgramDescription publish(const Tensor& active) const;
   Tensor scaled_rewards(const RolloutRows& rollout, const Tensor& active, std::vector<Update>& updates) const;
+  Tensor standard(const Tensor& advantage) const;  // [P, B]
   void unfold(const RolloutNetwork& from, const RolloutNetwork& to, const MomentValues& moments,
               const Tensor& active, std::vector<Update>& updates) const;
   void fold(const RolloutNetwork& from, const RolloutNetwork& to, const Tensor& active,

@@ -38,6 +38,7 @@ DqnOptions dqn() {
   options.learning_rate = 3e-3f;
   options.replay_capacity = 1000;
   options.target_period = 20;
+  options.target_rate = 1;
   options.discount = 0.9f;
   options.epsilon = 0.3f;
   options.epsilon_decisions = 0;

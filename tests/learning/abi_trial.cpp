@@ -37,7 +37,7 @@ constexpr std::uint32_t kMoves = 6;
 
 // A bandit-like fight. The opponent's next move follows from its last one by a habit, four times in five;
 // else it is any. Observation: the last move (6), stance (3), and health, distance, stamina, which say
-// nothing. Reward: 1 for the move that counters. Rounds have 20 moves.
+// nothing. Reward: 1 for the move that counters, -1 for a hit. Rounds have 20 moves.
 class Fight final : public Environment {
  public:
   explicit Fight(std::uint64_t seed) : draws_(seed, 1u << 24) { new_habit(); }
@@ -67,7 +67,7 @@ class Fight final : public Environment {
     const std::uint32_t move = draws_.between(0, 1) < 0.8 ? habit_[last_] : below(kMoves);
     last_ = move;
     next_scene();
-    return {action == move ? 1.0 : 0.0, ++turn_ % 20 == 0, false};
+    return {action == move ? 1.0 : -1.0, ++turn_ % 20 == 0, false};
   }
 
  private:
@@ -248,8 +248,10 @@ class Stage {
   std::uint64_t frame_ = 0;
 };
 
+// 0 = random play, 1 = the Bayes answer.
 double fight_score(double mean_reward) {
-  return (mean_reward - 1.0 / kMoves) / (Fight::bayes() - 1.0 / kMoves);
+  const double countered = (mean_reward + 1) / 2;
+  return (countered - 1.0 / kMoves) / (Fight::bayes() - 1.0 / kMoves);
 }
 
 // Greedy episodes of the saved weights: 20 bodies, each until its first episode ends. The fight has no greedy

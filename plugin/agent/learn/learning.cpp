@@ -124,6 +124,7 @@ void Learning::warn(const std::string& what) {
 
 void Learning::warn_of_losses(const LostExperience& lost, std::uint64_t used) {
   constexpr std::uint64_t kMany = 64;  // and a tenth of all
+  constexpr std::uint64_t kFramesOfIntake = 60;
   const std::uint64_t all = used + lost.samples();
   const auto is_news = [&](std::uint64_t count, Alarm alarm) {
     return count >= kMany && count * 10 >= all && counts_.raise(alarm);
@@ -131,7 +132,9 @@ void Learning::warn_of_losses(const LostExperience& lost, std::uint64_t used) {
   const auto say = [&](const char* field, std::uint64_t found, const std::string& remedy) {
     warn(text(field, ": found ", found, " of ", all, " samples, expected none. ", remedy));
   };
-  if (is_news(lost.intake, Alarm::dropped_intake)) say("dropped_intake", lost.intake, intake_remedy(all));
+  // Only frames tell how fast samples come.
+  const bool long_enough = services_.clock.frame >= first_frame_ + kFramesOfIntake;
+  if (long_enough && is_news(lost.intake, Alarm::dropped_intake)) say("dropped_intake", lost.intake, intake_remedy(all));
   if (is_news(lost.stale, Alarm::dropped_stale))
     say("dropped_stale", lost.stale, text("Set rollout_steps to ", 2 * spec_.rollout_steps, " or more."));
   if (is_news(lost.unfollowed, Alarm::dropped_unfollowed))
