@@ -33,8 +33,8 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
   return programs;
 }
 
-Status bake_brain(Baker& baker, const BrainSpec& given, const std::vector<Variable>& observations,
-                  const std::vector<Variable>& actions) {
+Result<> bake_brain(Baker& baker, const BrainSpec& given, const std::vector<Variable>& observations,
+                    const std::vector<Variable>& actions) {
   const BrainSpec spec = completed(given);
   IMPRINT_CHECK(validate(spec));
   IMPRINT_ASSIGN(const BrainPrograms programs, describe_brain(spec, observations, actions));
@@ -50,7 +50,7 @@ Status bake_brain(Baker& baker, const BrainSpec& given, const std::vector<Variab
   return baker.add(describe_copy(spec.name + " restore", copies, live), groups, programs.evictable);
 }
 
-Status bake_policy(Baker& baker, const PolicySpec& spec) {
+Result<> bake_policy(Baker& baker, const PolicySpec& spec) {
   IMPRINT_ASSIGN(const std::unique_ptr<PolicyModel> model, make_policy(spec));
   const std::vector<std::vector<Variable>> groups{model->state};
   return baker.add(model->graph.description, groups);

@@ -224,7 +224,7 @@ Result<BrainFile> parse_brain(const std::string& file, const nlohmann::json& jso
     }
   }
   brain.spec = agent::completed(brain.spec);
-  if (Status valid = agent::validate(brain.spec); !valid)
+  if (Result<> valid = agent::validate(brain.spec); !valid)
     return make_error(valid.error().code, "'" + file + "': " + valid.error().message);
   return brain;
 }

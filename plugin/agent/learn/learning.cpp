@@ -16,7 +16,7 @@ Learning::Learning(const BrainServices& services, const BrainSpec& spec, LearnGr
       training_(spec, std::move(graph)),
       experience_(spec, training_) {}
 
-Status Learning::compile() {
+Result<> Learning::compile() {
   IMPRINT_ASSIGN(std::unique_ptr<Program> program, training_.compile(services_.context.runtime()));
   training_.install(std::move(program));
   counts_.learn_dispatches = training_.stats()->dispatches;
@@ -134,7 +134,8 @@ void Learning::warn_of_losses(const LostExperience& lost, std::uint64_t used) {
   };
   // Only frames tell how fast samples come.
   const bool long_enough = services_.clock.frame >= first_frame_ + kFramesOfIntake;
-  if (long_enough && is_news(lost.intake, Alarm::dropped_intake)) say("dropped_intake", lost.intake, intake_remedy(all));
+  if (long_enough && is_news(lost.intake, Alarm::dropped_intake))
+    say("dropped_intake", lost.intake, intake_remedy(all));
   if (is_news(lost.stale, Alarm::dropped_stale))
     say("dropped_stale", lost.stale, text("Set rollout_steps to ", 2 * spec_.rollout_steps, " or more."));
   if (is_news(lost.unfollowed, Alarm::dropped_unfollowed))

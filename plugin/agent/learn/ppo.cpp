@@ -75,8 +75,8 @@ nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const
   return found;
 }
 
-Status describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
-                       const LearnInputs& intake, LearnGraph& graph) {
+Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
+                         const LearnInputs& intake, LearnGraph& graph) {
   IMPRINT_ASSIGN(const Network learned, Network::create(spec, "learned"));
   IMPRINT_ASSIGN(const Network critic, make_critic(spec));
   const nn::RolloutPpo ppo(options_of(spec), adapted(network), adapted(learned), adapted(critic));
@@ -95,8 +95,8 @@ class PpoLearner final : public Learner {
  public:
   bool takes_feedback() const override { return true; }
   bool takes_demonstrations() const override { return false; }
-  Status check_actions(const BrainSpec&) const override { return {}; }
-  Status check_settings(const BrainSpec& spec) const override {
+  Result<> check_actions(const BrainSpec&) const override { return {}; }
+  Result<> check_settings(const BrainSpec& spec) const override {
     IMPRINT_CHECK(check_number("brain_create", "discount", spec.discount, 0, 1));
     IMPRINT_CHECK(check_range("brain_create", "rollout_steps", spec.rollout_steps, 1, 65536));
     IMPRINT_CHECK(check_range("brain_create", "epochs", spec.epochs, 1, 64));
@@ -131,8 +131,8 @@ class PpoLearner final : public Learner {
                std::span<float> noise) const override {
     fill_gumbel(noise, draw);
   }
-  Status describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
-                  LearnGraph& graph) const override {
+  Result<> describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+                    LearnGraph& graph) const override {
     return describe_update(spec, layout(spec), network, intake, graph);
   }
 };
