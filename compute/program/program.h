@@ -92,7 +92,7 @@ class Program {
   std::vector<ScheduleFigures> schedule() const;  // the same in figures; for a sequence, its parts in order
   std::vector<std::string> glsl() const;          // the generated source of each dispatch
 
-  // ---- inputs and outputs, by index into the description, per slot < slots ----
+  // ---- inputs and outputs, by index into the description, per slot < slot_count ----
   // Row-major elements of four bytes (bool as 0 or 1). Write inputs before the submit; read outputs when the
   // run is complete. An unknown slot or index gives no bytes, no pieces, a null command buffer.
   std::uint32_t slot_count() const;
