@@ -137,8 +137,8 @@ static inline imp_dqn_options imp_dqn_options_init(void) {
   s.learning_rate = 1e-3f;
   s.max_gradient_norm = 10.0f;
   s.discount = 0.99f;
-  s.target_period = 1;
-  s.target_rate = 0.005f;
+  s.target_period = 200;
+  s.target_rate = 1.0f;
   s.double_estimate = 1;
   s.epsilon = 0.05f;
   s.epsilon_decisions = 500;
@@ -156,11 +156,11 @@ static inline imp_coach_options imp_coach_options_init(void) {
   s.credit_width_s = 0.6f;
   return s;
 }
-/* The rates of Stable-Baselines3 with a crowd's rollout. */
+/* Measured by `tools/learning abi`. */
 static inline imp_ppo_options imp_ppo_options_init(void) {
   IMP_INIT(imp_ppo_options, s, IMP_STRUCT_PPO_OPTIONS);
   s.epochs = 4;
-  s.learning_rate = 3e-4f;
+  s.learning_rate = 1e-3f;
   s.max_gradient_norm = 0.5f;
   s.discount = 0.99f;
   s.advantage_decay = 0.95f;

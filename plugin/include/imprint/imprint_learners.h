@@ -101,13 +101,13 @@ typedef struct imp_dqn_options {
   float max_gradient_norm;      /* Default 10 */
   float exploration;            /* beside epsilon's random choices. Default 0 */
   float discount;               /* Default 0.99 */
-  uint32_t target_period;       /* minibatches per step of the target network, >= 1. Default 1 */
-  float target_rate;          /* share of the way in a step, 1e-6 .. 1; 1: a copy. Default 0.005 */
-  uint32_t double_estimate;   /* 1: double DQN (van Hasselt et al., 2016). Default 1 */
-  float epsilon;              /* final share of random choices, 0 .. 1. Default 0.05 */
-  uint32_t epsilon_decisions; /* of a brain, all its agents, until that share. Default 500 */
-  float credit_delay_s;       /* Default 0.8 */
-  float credit_width_s;       /* Default 0.6 */
+  uint32_t target_period;       /* minibatches per step of the target network, >= 1. Default 200 */
+  float target_rate;            /* share of the way in a step, 1e-6 .. 1. Default 1: a copy */
+  uint32_t double_estimate;     /* 1: double DQN (van Hasselt et al., 2016). Default 1 */
+  float epsilon;                /* final share of random choices, 0 .. 1. Default 0.05 */
+  uint32_t epsilon_decisions;   /* of a brain, all its agents, until that share. Default 500 */
+  float credit_delay_s;         /* Default 0.8 */
+  float credit_width_s;         /* Default 0.6 */
 } imp_dqn_options;
 
 /* Policy gradient with feedback as the advantage. MacGlashan et al., Interactive Learning from
@@ -132,7 +132,7 @@ typedef struct imp_ppo_options {
                                  * 16384 in all. Default 0 */
   uint32_t batch_size;       /* a divisor of rollout_steps. 0: an eighth, at least 64. Default 0 */
   uint32_t epochs;           /* passes over a rollout, 1 .. 64. Default 4 */
-  float learning_rate;       /* Default 3e-4 */
+  float learning_rate;       /* Default 1e-3 */
   float max_gradient_norm;   /* Default 0.5 */
   float discount;            /* Default 0.99 */
   float advantage_decay;     /* lambda of its estimation (GAE), 0 .. 1. Default 0.95 */
