@@ -9,7 +9,7 @@
 //
 // Actor and critic share nothing. With normalise_observations both learn on normalised observations, and
 // their first layers are folded back at the end: outside an update they take observations as they are, so
-// that whoever has the weights needs no moments. Folding keeps what the networks compute. Only the very first
+// that the weights alone are enough. Folding keeps what the networks compute. Only the very first
 // update takes the initial weights as they are: they suit normalised observations.
 //
 // A brain without samples, or with a gradient that is not finite, keeps its actor.

@@ -179,7 +179,7 @@ TEST_F(CrowdTest, ValuesThatDivergeAreSaidOnce) {
   EXPECT_THAT(log[0], HasSubstr("Set learning_rate to 0.333"));
 }
 
-TEST_F(CrowdTest, ARewardThatNobodyLearnsFromIsSaidOnce) {
+TEST_F(CrowdTest, AnUnusedRewardIsSaidOnce) {
   BrainDesc desc;
   desc.observation_count = 2;
   desc.branch_sizes = {kDirections};

@@ -23,7 +23,7 @@ constexpr std::uint64_t kLatencyFrames = 120;
 
 class LatencyTest : public ::testing::Test {
  protected:
-  // A host whose safe frame is so many frames behind; 0 = the brain's default latency.
+  // behind: frames from a frame to its safe frame. latency 0: the brain's default.
   void live(std::uint32_t latency, std::uint64_t behind) {
     PlainHost host({"rich", VK_API_VERSION_1_3, true});
     ASSERT_TRUE(host.ok());

@@ -87,7 +87,7 @@ class RolloutTest : public ::testing::Test {
     state["filled"][brain] = spec.rollout_steps;
   }
 
-  // Of the step's action, by the first weights.
+  // The log-probability of the step's action by the first weights.
   double log_probability(std::uint32_t brain, const Done& step) const {
     const Numbers logits = forward(spec, weights_of(*network, brain, spec.brain_count), step.observation);
     const auto logit = [&](std::size_t i) { return logits[static_cast<std::size_t>(step.goal) * 4 + i]; };

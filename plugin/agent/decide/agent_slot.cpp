@@ -165,7 +165,7 @@ void AgentSlot::note_mask(Choice& choice) const {
   write_mask(choice.allowed);
 }
 
-// Of a draw from the softmax over each branch's allowed choices, and of the continuous actions.
+// The softmax over each branch's allowed choices, times the density of the continuous actions.
 void AgentSlot::note_probability(Answer& answer, float log_density) const {
   double total = double{log_density};
   std::size_t first = 0;

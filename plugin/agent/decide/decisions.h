@@ -68,7 +68,7 @@ class Decisions {
   bool explores(std::uint32_t agent) const { return agents_[agent].mode() == Mode::learning; }
   void explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t agent,
                std::uint64_t decision) const;
-  // What was drawn, from the means and the draw's own random numbers.
+  // The numbers that were drawn, from the means and the draw's own random numbers.
   Drawn drawn(const Inference::AgentAnswer& answer, const InferenceRun::Asked& asked);
   void finish(std::uint32_t slot);
   void note_lateness(std::uint64_t frames);  // of one run, from question to answer

@@ -57,7 +57,7 @@ class Experience {
 
   // LostExperience::intake is the queue's own count.
   const LostExperience& lost() const { return lost_; }
-  // What alarms are about.
+  // Counts that alarms follow from.
   struct Signs {
     std::uint64_t steps = 0;    // that became samples
     double largest_reward = 0;  // of one step
