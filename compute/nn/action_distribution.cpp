@@ -79,7 +79,9 @@ Tensor ActionDistribution::entropy() const {
   }
   if (space_.continuous > 0) {
     const double constant = 0.5 * std::log(2 * std::numbers::pi * std::numbers::e);
-    total = added(total, expand(sum(log_deviation_ + Tensor(constant), {0}, true), {mean_.extent(0)}));
+    const Tensor parts = log_deviation_ + Tensor(constant);
+    total =
+        added(total, parts.rank() == 2 ? sum(parts, {1}) : expand(sum(parts, {0}, true), {mean_.extent(0)}));
   }
   return total;
 }

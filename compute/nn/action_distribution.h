@@ -26,7 +26,8 @@ struct Actions {
 class ActionDistribution {
  public:
   // outputs: float32 [rows, space.outputs()], the logits of all branches, then the means.
-  // log_deviation: float32 [continuous], shared by all rows; empty without continuous numbers.
+  // log_deviation: float32 [continuous], shared by all rows, or [rows, continuous]; empty without continuous
+  // numbers.
   // mask: bool [rows, choices], false for a forbidden choice; or empty. A forbidden choice is never drawn,
   // has probability 0 and passes no gradient. Each branch needs one choice that is allowed.
   ActionDistribution(ActionSpace space, const Tensor& outputs, const Tensor& log_deviation,

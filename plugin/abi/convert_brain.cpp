@@ -103,7 +103,15 @@ Result<> take_coach(const void* options, agent::BrainSpec& spec) {
 
 Result<> take_ppo(const void* options, agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const imp_ppo_options given, read_options<imp_ppo_options>(options));
+  IMPRINT_CHECK(check_flag(kCall, "clip_values", given.clip_values));
+  IMPRINT_CHECK(check_flag(kCall, "normalise_observations", given.normalise_observations));
+  IMPRINT_CHECK(check_flag(kCall, "normalise_rewards", given.normalise_rewards));
   take_shared(given, spec);
+  spec.value_coefficient = given.value_coefficient;
+  spec.max_divergence = given.max_divergence;
+  spec.clip_values = given.clip_values != 0;
+  spec.normalise_observations = given.normalise_observations != 0;
+  spec.normalise_rewards = given.normalise_rewards != 0;
   spec.rollout_steps = given.rollout_steps;
   spec.epochs = given.epochs;
   spec.advantage_decay = given.advantage_decay;

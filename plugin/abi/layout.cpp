@@ -25,7 +25,7 @@ static_assert(first<imp_feedback_options>(56));
 static_assert(first<imp_cloning_options>(40));
 static_assert(first<imp_dqn_options>(72));
 static_assert(first<imp_coach_options>(48));
-static_assert(first<imp_ppo_options>(64));
+static_assert(first<imp_ppo_options>(88));
 static_assert(first<imp_vk_device_info>(208));
 static_assert(first<imp_vk_plan>(48));
 static_assert(first<imp_vk_merged>(72));
@@ -37,7 +37,7 @@ static_assert(first<imp_standalone_info>(32));
 static_assert(first<imp_report>(64));
 static_assert(first<imp_missing_feature>(40));
 static_assert(first<imp_estimate>(24));
-static_assert(first<imp_brain_stats>(120));
+static_assert(first<imp_brain_stats>(168));
 static_assert(first<imp_context_stats>(192));
 
 static_assert(sizeof(imp_header) == 16 && sizeof(imp_vk_queue) == 64 && sizeof(imp_vk_semaphore) == 24);

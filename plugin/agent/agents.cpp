@@ -209,7 +209,13 @@ Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstra
 Result<> Agents::reward(std::uint32_t agent, float reward) {
   if (!std::isfinite(reward)) return bad_field("agent_reward", "reward", text(reward), "a finite number");
   AgentSlot& slot = decisions_.agent(agent);
-  if (!takes_feedback() || slot.mode() == Mode::inference || reward == 0) return {};
+  if (reward == 0) return {};
+  if (slot.mode() == Mode::learning && !takes_feedback() && counts_.raise(Alarm::unused_reward))
+    services_.log(LogLevel::warning,
+                  text("brain '", spec_.name, "': agent_reward: found learner ", learner_name(spec_.learner),
+                       ", which learns from no reward. Set imp_brain_desc::learner to a learner of rewards, "
+                       "or set the agent's mode to inference."));
+  if (!takes_feedback() || slot.mode() == Mode::inference) return {};
   learning_->experience().reward(agent, slot, reward, services_.clock.time_s);
   return {};
 }

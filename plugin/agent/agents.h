@@ -57,7 +57,7 @@ class Agents {
                             std::span<const float> continuous);
   Result<> feedback(std::uint32_t agent, const Feedback& feedback);
   Result<> demonstrate(std::uint32_t agent, const Demonstration& demonstration);
-  // No effect for a learner that takes no feedback: games report rewards whatever the brain learns from.
+  // No effect for a learner that takes no feedback, which the log says once.
   Result<> reward(std::uint32_t agent, float reward);
   Result<> end_episode(std::uint32_t agent, EpisodeEnd end);
 

@@ -9,9 +9,10 @@
 namespace imprint::agent {
 namespace {
 
-bool keeps_masks(const BrainSpec& spec) {
+AgentSlot::Keeps keeps(const BrainSpec& spec) {
   const Learner* learner = find_learner(spec.learner);
-  return learner && learner->records_steps();
+  if (!learner || !learner->records_steps()) return AgentSlot::Keeps::nothing;
+  return learner->collects_rollouts() ? AgentSlot::Keeps::masks_and_probabilities : AgentSlot::Keeps::masks;
 }
 
 }  // namespace
@@ -22,7 +23,7 @@ Brain::Brain(const BrainServices& services, const BrainSpec& spec, const SharedT
       spec_(spec),
       parameter_count_(spec.parameter_count()),
       action_width_(action_width),
-      decisions_(services_, spec_, shared, counts_, keeps_masks(spec)) {
+      decisions_(services_, spec_, shared, counts_, keeps(spec)) {
   services_.stream = reinterpret_cast<std::uintptr_t>(this);
 }
 
@@ -36,8 +37,9 @@ void Brain::cancel() {
   if (state_) state_->cancel();
 }
 
-Result<std::shared_ptr<Brain>> Brain::create(const BrainServices& services, const BrainSpec& spec,
+Result<std::shared_ptr<Brain>> Brain::create(const BrainServices& services, const BrainSpec& given,
                                              const SharedTensors& shared) {
+  const BrainSpec spec = completed(given);
   IMPRINT_CHECK(validate(spec));
   std::shared_ptr<Brain> brain(new Brain(services, spec, shared, action_width(spec)));
   IMPRINT_CHECK(brain->check_shared());
@@ -159,7 +161,9 @@ BrainStats Brain::stats() const {
   stats.learn_barriers = counts_.learn_barriers;
   stats.late_actions = counts_.late_actions;
   stats.stopped_brains = counts_.stopped;
-  stats.dropped_samples = counts_.dropped;
+  stats.used_samples = counts_.used;
+  stats.lost = counts_.lost();
+  stats.alarms = counts_.alarms;
   stats.host_copy_frame = state_->host_copy_frame();
   stats.evicted_bytes = state_->evicted_bytes();
   return stats;
@@ -202,7 +206,10 @@ Result<> Brain::set_learning(bool enabled) {
 }
 
 Result<> Brain::enqueue_frame(bool may_learn) {
-  if (learning_) learning_->experience().settle(services_.clock.time_s);
+  if (learning_) {
+    learning_->experience().settle(services_.clock.time_s);
+    learning_->watch();
+  }
   IMPRINT_CHECK(decisions_.enqueue());
   IMPRINT_ASSIGN(const bool at_boundary, state_->enqueue());
   if (!learning_ || !may_learn || !at_boundary) return {};

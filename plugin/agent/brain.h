@@ -50,8 +50,10 @@ struct BrainStats {
   std::uint32_t snapshots = 0;
   std::uint32_t infer_dispatches = 0, learn_dispatches = 0, infer_barriers = 0, learn_barriers = 0;
   std::uint32_t late_actions = 0;
-  std::uint32_t stopped_brains = 0;   // do not learn any more: their numbers were not finite
-  std::uint64_t dropped_samples = 0;  // given faster than steps take them in
+  std::uint32_t stopped_brains = 0;  // do not learn any more: their numbers were not finite
+  std::uint64_t used_samples = 0;    // taken in by learn steps since creation
+  LostExperience lost;
+  std::uint64_t alarms = 0;           // Alarm bits
   std::uint64_t host_copy_frame = 0;  // of the newest copy in host memory; 0 = none
   std::uint64_t evicted_bytes = 0;    // device memory that learning has given up, about
 };
@@ -99,6 +101,7 @@ class Brain {
   bool asks() const { return decisions_.asks(); }  // an agent waits for a decision to be enqueued
 
   // ---- frame thread ----
+  void choose_latency() { decisions_.choose_latency(); }  // at the begin of each frame
   // Once per frame, before the bridge's submit or record: enqueues the frame's inference, what is due at a
   // boundary, and the next learn step if it may begin.
   Result<> enqueue_frame(bool may_learn);

@@ -33,8 +33,9 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
   return programs;
 }
 
-Result<> bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variable>& observations,
+Result<> bake_brain(Baker& baker, const BrainSpec& given, const std::vector<Variable>& observations,
                     const std::vector<Variable>& actions) {
+  const BrainSpec spec = completed(given);
   IMPRINT_CHECK(validate(spec));
   IMPRINT_ASSIGN(const BrainPrograms programs, describe_brain(spec, observations, actions));
   std::vector<std::vector<Variable>> groups{programs.together};

@@ -63,7 +63,7 @@ Result<> check_sizes(const BrainSpec& spec) {
   IMPRINT_CHECK(check_range(kWhat, "agents_per_brain", spec.agents_per_brain, 1, kMaxSize));
   if (const std::uint64_t agents = std::uint64_t{spec.brain_count} * spec.agents_per_brain; agents > kMaxSize)
     return bad_field(kWhat, "brain_count * agents_per_brain", text(agents), text("at most ", kMaxSize));
-  IMPRINT_CHECK(check_range(kWhat, "action_latency_frames", spec.action_latency_frames, 1, 64));
+  IMPRINT_CHECK(check_range(kWhat, "action_latency_frames", spec.action_latency_frames, 0, 64));
   IMPRINT_CHECK(check_range(kWhat, "decision_period_frames", spec.decision_period_frames, 1, kMaxSize));
   IMPRINT_CHECK(check_range(kWhat, "snapshot_count", spec.snapshot_count, 0, 64));
   return check_products(spec);

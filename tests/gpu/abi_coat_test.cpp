@@ -41,6 +41,7 @@ TEST(Coat, DescriptorsEqualTheirCForms) {
   desc.goal_count = 2;
   PpoOptions options;
   options.rollout_steps = 96;
+  options.batch_size = 64;
   desc.learner = options;
   Made<Brain> brain = context->create_brain(desc);
   EXPECT_EQ(brain.outcome.code(), Code::invalid_argument);

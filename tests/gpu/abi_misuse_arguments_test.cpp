@@ -247,8 +247,8 @@ TEST_F(Misuse, ZeroCanBeSaid) {
   desc.header.next = &ppo;
   EXPECT_WORKS(api()->brain_create(context, &desc, &made));
   EXPECT_WORKS(api()->brain_destroy(made));
-  ppo.rollout_steps = 0;
-  EXPECT_FAILS(api()->brain_create(context, &desc, &made), IMP_ERROR_INVALID_ARGUMENT, "rollout_steps");
+  ppo.epochs = 0;
+  EXPECT_FAILS(api()->brain_create(context, &desc, &made), IMP_ERROR_INVALID_ARGUMENT, "epochs");
 }
 
 // Each access mode has its own fields; the others stay empty.

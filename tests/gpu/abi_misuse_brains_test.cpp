@@ -71,7 +71,7 @@ TEST_F(Misuse, Brains) {
   expect_options(IMP_ERROR_INVALID_ARGUMENT, "credit_width_s",
                  [](Desc&, Options& o) { o.credit_width_s = 0; });
   expect(IMP_ERROR_INVALID_ARGUMENT, "action_latency_frames",
-         [](imp_brain_desc& d) { d.action_latency_frames = 0; });
+         [](imp_brain_desc& d) { d.action_latency_frames = 65; });
   expect(IMP_ERROR_INVALID_ARGUMENT, "brain_count", [](imp_brain_desc& d) { d.brain_count = 0; });
   expect(IMP_ERROR_INVALID_ARGUMENT, "decision_period_frames",
          [](imp_brain_desc& d) { d.decision_period_frames = 1u << 21; });

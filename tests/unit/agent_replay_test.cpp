@@ -63,7 +63,7 @@ TEST(Schema, RefusesInvalidBrains) {
             "invalid_argument");
   EXPECT_EQ(code_of([](BrainSpec& s) { s.credit_width_s = 0; }), "invalid_argument");
   EXPECT_EQ(code_of([](BrainSpec& s) { s.learn_period_frames = 0; }), "invalid_argument");
-  EXPECT_EQ(code_of([](BrainSpec& s) { s.action_latency_frames = 0; }), "invalid_argument");
+  EXPECT_EQ(code_of([](BrainSpec& s) { s.action_latency_frames = 65; }), "invalid_argument");
   EXPECT_EQ(code_of([](BrainSpec& s) { s.decision_period_frames = 0; }), "invalid_argument");
   EXPECT_EQ(code_of([](BrainSpec& s) { s.name = "caf\xC3\xA9 \xF0\x9F\x90\x95"; }), "ok");
   for (const char* name : {"\xE9", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82"})

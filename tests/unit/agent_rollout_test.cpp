@@ -77,6 +77,7 @@ class RolloutTest : public ::testing::Test {
       columns[layout.goal] = step.goal;
       columns[layout.branches] = step.choice;
       columns[layout.reward] = step.reward;
+      columns[layout.log_probability] = log_probability(brain, step);
       columns[layout.begins] = step.begins ? 1 : 0;
       std::copy(step.allowed.begin(), step.allowed.end(), columns + layout.allowed);
       columns[layout.continues] = step.terminated ? 0 : 1;
@@ -84,6 +85,16 @@ class RolloutTest : public ::testing::Test {
       columns[layout.next_goal] = step.next_goal;
     }
     state["filled"][brain] = spec.rollout_steps;
+  }
+
+  // The log-probability of the step's action by the first weights.
+  double log_probability(std::uint32_t brain, const Done& step) const {
+    const Numbers logits = forward(spec, weights_of(*network, brain, spec.brain_count), step.observation);
+    const auto logit = [&](std::size_t i) { return logits[static_cast<std::size_t>(step.goal) * 4 + i]; };
+    double sum = 0;
+    for (std::size_t i = 0; i < 4; ++i)
+      if (step.allowed[i]) sum += std::exp(logit(i));
+    return logit(static_cast<std::size_t>(step.choice)) - std::log(sum);
   }
 
   void run(std::size_t part) {
@@ -113,14 +124,13 @@ class RolloutTest : public ::testing::Test {
   reference::Bindings state;
 };
 
-TEST_F(RolloutTest, AdvantagesAndProbabilitiesAreThoseOfTheWeightsThatActed) {
+TEST_F(RolloutTest, AdvantagesAreThoseOfTheCritic) {
   build(ppo_spec(2));
   give(0, 0);
   give(1, 20);
   const Weights critics[] = {critic(0), critic(1)};
   run(0);
   for (std::uint32_t brain = 0; brain < 2; ++brain) {
-    const Weights actor = weights_of(*network, brain, 2);
     double advantage = 0;
     for (std::uint32_t k = 8; k-- > 0;) {
       const Done step = done(20 * brain + k);
@@ -134,12 +144,6 @@ TEST_F(RolloutTest, AdvantagesAndProbabilitiesAreThoseOfTheWeightsThatActed) {
                   (goes_on ? double{spec.discount} * double{spec.advantage_decay} * advantage : 0);
       EXPECT_NEAR(state.at("advantage")[brain * 8 + k], advantage, 1e-9) << k;
       EXPECT_NEAR(state.at("value target")[brain * 8 + k], advantage + here, 1e-9) << k;
-      const Numbers logits = forward(spec, actor, step.observation);
-      double sum = 0;
-      for (std::size_t i = 0; i < 4; ++i)
-        if (step.allowed[i]) sum += std::exp(logits[static_cast<std::size_t>(step.goal) * 4 + i]);
-      EXPECT_NEAR(state.at("log-probability")[brain * 8 + k],
-                  logits[static_cast<std::size_t>(step.goal * 4 + step.choice)] - std::log(sum), 1e-9);
     }
   }
 }
@@ -203,8 +207,8 @@ TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
         if (step.allowed[i]) sum += std::exp(logit(i));
       for (std::size_t i = 0; i < 4; ++i)
         if (step.allowed[i]) entropy -= std::exp(logit(i)) / sum * (logit(i) - std::log(sum));
-      const double ratio = std::exp(logit(static_cast<std::size_t>(step.choice)) - std::log(sum) -
-                                    state.at("log-probability")[k]);
+      const double ratio =
+          std::exp(logit(static_cast<std::size_t>(step.choice)) - std::log(sum) - log_probability(0, step));
       const double error = forward(spec, value, step.observation)[static_cast<std::size_t>(step.goal)] -
                            state.at("value target")[k];
       total += (-ratio * advantage[k] + 0.5 * error * error - double{spec.entropy_coefficient} * entropy) / 8;
@@ -237,6 +241,89 @@ TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
   }
 }
 
+// Outside an update the weights take observations as they are; inside, the learned copy takes normalised ones
+// and computes the same.
+TEST_F(RolloutTest, NormalisedObservationsAreFoldedIntoTheWeights) {
+  BrainSpec wanted = ppo_spec(2);
+  wanted.normalise_observations = true;
+  wanted.observation.scale = {1, 2, 0.5f};
+  build(wanted);
+  give(0, 0);
+  give(1, 20);
+  for (std::size_t part = 0; part < 3; ++part) run(part);  // takes the first weights as they are
+  EXPECT_EQ(state.at("fresh"), (Numbers{0, 0}));
+  give(0, 8);
+  give(1, 40);
+  const auto actor = [&](const char* prefix, std::uint32_t brain) {
+    Weights weights;
+    for (const nn::Parameter& parameter : network->parameters()) {
+      const Numbers& all = state.at(prefix + ("." + parameter.name));
+      const std::size_t size = all.size() / spec.brain_count;
+      weights.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(brain * size),
+                           all.begin() + static_cast<std::ptrdiff_t>((brain + 1) * size));
+    }
+    return weights;
+  };
+  BrainSpec unscaled = spec;
+  unscaled.observation.scale.clear();
+  const auto expect_equal = [&] {
+    for (std::uint32_t brain = 0; brain < 2; ++brain)
+      for (std::uint32_t k = 0; k < 8; ++k) {
+        const Numbers seen = done(40 * brain + k).observation;
+        Numbers normalised = seen;
+        for (std::size_t i = 0; i < 3; ++i) {
+          const double deviation = std::sqrt(state.at("moments.variance")[brain * 3 + i]);
+          normalised[i] =
+              (seen[i] * double{spec.observation.scale[i]} - state.at("moments.mean")[brain * 3 + i]) /
+              std::max(deviation, 0.05);
+        }
+        const Numbers plain = forward(spec, actor("network", brain), seen),
+                      inside = forward(unscaled, actor("learned", brain), normalised);
+        for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(plain[i], inside[i], 1e-6);
+      }
+  };
+  run(0);
+  expect_equal();
+  run(1);
+  run(2);
+  expect_equal();
+}
+
+TEST_F(RolloutTest, AnUpdateStopsBeyondTheDivergence) {
+  BrainSpec wanted = ppo_spec(2);
+  wanted.epochs = 4;
+  wanted.max_divergence = 1e-12f;
+  build(wanted);
+  give(0, 0);
+  for (std::size_t part = 0; part < 3; ++part) run(part);
+  EXPECT_EQ(reference::content(kept("adam.step"), state)[0], 1)
+      << "the first minibatch moves nothing before it";
+}
+
+TEST_F(RolloutTest, RewardsAreDividedByTheDeviationOfTheirDiscountedSum) {
+  BrainSpec wanted = ppo_spec(1);
+  wanted.normalise_rewards = true;
+  build(wanted);
+  give(0, 0);
+  const Weights value = critic(0);
+  run(0);
+  Numbers returned;
+  double mean = 0, square = 0;
+  for (std::uint32_t k = 0; k < 8; ++k) {
+    const bool goes_on = k > 0 && !done(k).begins;
+    returned.push_back(done(k).reward + (goes_on ? double{spec.discount} * returned.back() : 0));
+  }
+  for (const double r : returned) mean += r / 8;
+  for (const double r : returned) square += (r - mean) * (r - mean) / 8;
+  const Done last = done(7);
+  const double here = forward(spec, value, last.observation)[static_cast<std::size_t>(last.goal)];
+  const double later =
+      last.terminated
+          ? 0
+          : double{spec.discount} * forward(spec, value, last.next)[static_cast<std::size_t>(last.next_goal)];
+  EXPECT_NEAR(state.at("advantage")[7], last.reward / std::sqrt(square) + later - here, 2e-3);
+}
+
 TEST(TakeRollouts, AreWholeAndAgentByAgent) {
   BrainSpec spec = ppo_spec(2);
   spec.agents_per_brain = 2;
@@ -267,7 +354,7 @@ TEST(TakeRollouts, AreWholeAndAgentByAgent) {
   EXPECT_EQ(column(layout.reward), (std::vector<float>{20, 21, 10, 11}));
   EXPECT_EQ(column(layout.begins), (std::vector<float>{1, 0, 1, 0}));
   EXPECT_EQ(replay.waiting.size(0), 3u) << "collection continues";
-  EXPECT_EQ(replay.waiting.size(1), 0u) << "leftover samples are of older weights";
+  EXPECT_EQ(replay.waiting.size(1), 1u) << "the rest is for the next rollout";
 }
 
 }  // namespace

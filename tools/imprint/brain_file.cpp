@@ -113,6 +113,7 @@ Takers options_of(agent::LearnerKind learner, agent::BrainSpec& s) {
       option("target_rate", s.target_rate, given.target_rate);
       option("epsilon", s.epsilon, given.epsilon);
       option("epsilon_decisions", s.epsilon_decisions, given.epsilon_decisions);
+      s.double_estimate = given.double_estimate != 0;
       takers["double_estimate"] = flag(s.double_estimate);
       break;
     }
@@ -128,6 +129,14 @@ Takers options_of(agent::LearnerKind learner, agent::BrainSpec& s) {
       option("advantage_decay", s.advantage_decay, given.advantage_decay);
       option("clip_range", s.clip_range, given.clip_range);
       option("entropy_coefficient", s.entropy_coefficient, given.entropy_coefficient);
+      option("value_coefficient", s.value_coefficient, given.value_coefficient);
+      option("max_divergence", s.max_divergence, given.max_divergence);
+      s.clip_values = given.clip_values != 0;
+      s.normalise_observations = given.normalise_observations != 0;
+      s.normalise_rewards = given.normalise_rewards != 0;
+      takers["clip_values"] = flag(s.clip_values);
+      takers["normalise_observations"] = flag(s.normalise_observations);
+      takers["normalise_rewards"] = flag(s.normalise_rewards);
       break;
     }
   }
@@ -214,6 +223,7 @@ Result<BrainFile> parse_brain(const std::string& file, const nlohmann::json& jso
         return refuse(key + "." + name + " is " + given.dump() + "; expected " + expected);
     }
   }
+  brain.spec = agent::completed(brain.spec);
   if (Result<> valid = agent::validate(brain.spec); !valid)
     return make_error(valid.error().code, "'" + file + "': " + valid.error().message);
   return brain;

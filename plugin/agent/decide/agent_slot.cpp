@@ -1,6 +1,8 @@
 #include "plugin/agent/decide/agent_slot.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace imprint::agent {
 namespace {
@@ -12,22 +14,23 @@ void clear(Answer& answer) {
       choice.version = 0;
   choice.offset = -1;
   choice.goal = 0;
+  choice.log_probability = 0;
   choice.observation.clear();
   choice.branches.clear();
   choice.continuous.clear();
+  choice.drawn.clear();
   choice.allowed.clear();
   answer.values.clear();
 }
 
 }  // namespace
 
-AgentSlot::AgentSlot(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns,
-                     bool keeps_masks)
+AgentSlot::AgentSlot(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns, Keeps keeps)
     : branch_sizes_(action.branch_sizes),
       choice_count_(action.choice_count()),
       latency_(latency_frames),
       takes_turns_(takes_turns),
-      keeps_masks_(keeps_masks),
+      keeps_(keeps),
       allowed_(choice_count_, 1),
       scolded_(choice_count_, 0) {}
 
@@ -157,9 +160,24 @@ AgentSlot::TakenRequest AgentSlot::take(std::uint64_t frame, std::uint64_t versi
 }
 
 void AgentSlot::note_mask(Choice& choice) const {
-  if (!keeps_masks_) return;
+  if (keeps_ == Keeps::nothing) return;
   choice.allowed.resize(choice_count_);
   write_mask(choice.allowed);
+}
+
+// The softmax over each branch's allowed choices, times the density of the continuous actions.
+void AgentSlot::note_probability(Answer& answer, float log_density) const {
+  double total = double{log_density};
+  std::size_t first = 0;
+  for (std::size_t b = 0; b < branch_sizes_.size(); first += branch_sizes_[b], ++b) {
+    double highest = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (std::size_t i = first; i < first + branch_sizes_[b]; ++i)
+      if (answer.choice.allowed[i]) highest = std::max(highest, double{answer.values[i]});
+    for (std::size_t i = first; i < first + branch_sizes_[b]; ++i)
+      if (answer.choice.allowed[i]) sum += std::exp(answer.values[i] - highest);
+    total += answer.values[first + answer.choice.branches[b]] - highest - std::log(sum);
+  }
+  answer.choice.log_probability = static_cast<float>(total);
 }
 
 const Choice* AgentSlot::last_seen() {
@@ -170,14 +188,16 @@ const Choice* AgentSlot::last_seen() {
 }
 
 bool AgentSlot::answer(std::uint64_t ticket, std::span<const std::uint32_t> branches,
-                       std::span<const float> continuous, std::span<const float> values) {
+                       std::span<const float> continuous, std::span<const float> values, const Drawn& drawn) {
   const std::span<Request> open(requests_.data(), open_);
   const auto found = std::ranges::find(open, ticket, &Request::ticket);
   if (found == open.end()) return false;
   found->answered = true;
   found->answer.choice.branches.assign(branches.begin(), branches.end());
   found->answer.choice.continuous.assign(continuous.begin(), continuous.end());
+  found->answer.choice.drawn.assign(drawn.numbers.begin(), drawn.numbers.end());
   found->answer.values.assign(values.begin(), values.end());
+  if (keeps_ == Keeps::masks_and_probabilities) note_probability(found->answer, drawn.log_density);
   return true;
 }
 

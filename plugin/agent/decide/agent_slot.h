@@ -31,9 +31,17 @@ struct Choice {
   std::uint64_t command = 0;  // which of the agent's commands it belonged to
   std::vector<std::uint32_t> branches;
   std::vector<float> continuous;
+  std::vector<float> drawn;           // continuous actions before the clamp, where they were drawn
   std::vector<std::int32_t> allowed;  // as write_mask gave it; empty where the slot does not keep masks
   std::uint64_t action = 0;           // from 1, counts the slot's actions; set when it begins
   std::uint64_t version = 0;          // of the weights that decided
+  float log_probability = 0;          // of the action, where the slot keeps probabilities
+};
+
+// Continuous actions before the clamp, and the log of their density. Empty: they were not drawn.
+struct Drawn {
+  std::span<const float> numbers = {};
+  float log_density = 0;
 };
 
 struct Answer {
@@ -50,15 +58,17 @@ class AgentSlot {
   static constexpr std::size_t kHistory = 128;
 
   // takes_turns: requests wait for their turn, and the last answer stands until the next one.
-  // keeps_masks: in Choice::allowed.
+  // keeps: what learners of steps must know about a choice later.
+  enum class Keeps : std::uint8_t { nothing, masks, masks_and_probabilities };
   AgentSlot(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns = false,
-            bool keeps_masks = false);
+            Keeps keeps = Keeps::nothing);
 
   // ---- occupancy: a slot outlives its agents, so that random draws never repeat ----
   bool occupied() const { return occupied_; }
   void occupy();
   void vacate();
 
+  void set_latency(std::uint32_t frames) { latency_ = frames; }
   Mode mode() const { return mode_; }
   void set_mode(Mode mode);  // drops open requests when the brain no longer decides
   // Whether the brain decides for this agent.
@@ -100,7 +110,7 @@ class AgentSlot {
   const Choice* last_seen();
   // False when the request was dropped.
   bool answer(std::uint64_t ticket, std::span<const std::uint32_t> branches,
-              std::span<const float> continuous, std::span<const float> values);
+              std::span<const float> continuous, std::span<const float> values, const Drawn& drawn = {});
 
   enum class Outcome : std::uint8_t { fresh, repeated, not_ready, nothing };
   // The answer is last_answer(). A fresh one begins an action at time_s.
@@ -129,12 +139,14 @@ class AgentSlot {
   Answer& open_request(std::uint64_t frame);
   void drop(std::size_t index, std::size_t count);  // of the open requests
   void note_mask(Choice& choice) const;
+  void note_probability(Answer& answer, float log_density) const;
   void remember(Choice& choice, double time_s);
 
   std::vector<std::uint32_t> branch_sizes_;
   std::uint32_t choice_count_;
   std::uint32_t latency_;
-  bool takes_turns_, keeps_masks_;
+  bool takes_turns_;
+  Keeps keeps_;
 
   bool occupied_ = false;
   Mode mode_ = Mode::learning;

@@ -1,6 +1,8 @@
 #include "plugin/agent/decide/decisions.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <ranges>
 
 #include "compute/base/text.h"
@@ -9,18 +11,19 @@
 namespace imprint::agent {
 
 Decisions::Decisions(const BrainServices& services, const BrainSpec& spec, const SharedTensors& shared,
-                     BrainCounts& counts, bool keeps_masks)
+                     BrainCounts& counts, AgentSlot::Keeps keeps)
     : services_(services),
       spec_(spec),
       shared_(shared),
       counts_(counts),
       noise_seed_(spec.seed),
+      latency_(spec.action_latency_frames > 0 ? spec.action_latency_frames : kFirstLatency),
       captured_(spec.agent_capacity(), 0),
-      resets_(spec.agent_capacity(), 1) {
+      resets_(spec.agent_capacity(), 1),
+      decided_(spec.brain_count, 0) {
   agents_.reserve(spec.agent_capacity());
   for (std::uint32_t i = 0; i < spec.agent_capacity(); ++i)
-    agents_.emplace_back(spec.action, spec.action_latency_frames, spec.decision_period_frames > 1,
-                         keeps_masks);
+    agents_.emplace_back(spec.action, latency_, spec.decision_period_frames > 1, keeps);
 }
 
 Result<> Decisions::compile() {
@@ -98,6 +101,7 @@ void Decisions::fill(std::uint32_t slot) {
   InferenceRun& run = inference_->run(slot);
   run.frame = services_.clock.frame;
   run.asked.clear();
+  count_decisions();
   for (std::uint32_t i = 0; i < agents_.size(); ++i) {
     AgentSlot& agent = agents_[i];
     if (copies(i)) {
@@ -112,30 +116,91 @@ void Decisions::fill(std::uint32_t slot) {
     const std::span<std::int32_t> mask = inference_->mask(slot, i);
     if (!mask.empty()) agent.write_mask(mask);
     explore(inference_->noise(slot, i), mask, i, taken.draw);
+    fill_noise(inference_->drift(slot, i), explores(i) ? 1.0f : 0.0f, draw_of(i, taken.draw), kDriftWords);
     if (resets_[i]) inference_->set_reset(slot, i);
     resets_[i] = 0;
-    run.asked.push_back({i, taken.ticket});
+    run.asked.push_back({i, taken.ticket, taken.draw, explores(i)});
   }
   counts_.decisions += run.asked.size();
 }
 
+// From the agents' own counts, which files hold.
+void Decisions::count_decisions() {
+  std::ranges::fill(decided_, std::uint64_t{0});
+  for (std::uint32_t i = 0; i < agents_.size(); ++i)
+    decided_[i / spec_.agents_per_brain] += agents_[i].draws();
+}
+
+DecisionDraw Decisions::draw_of(std::uint32_t agent, std::uint64_t decision) const {
+  const std::uint32_t brain = agent / spec_.agents_per_brain;
+  return {noise_seed_ + brain, agent % spec_.agents_per_brain, decision, decided_[brain]};
+}
+
 void Decisions::explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t agent,
                         std::uint64_t decision) const {
-  const DecisionDraw draw{noise_seed_ + agent / spec_.agents_per_brain, agent % spec_.agents_per_brain,
-                          decision};
-  const bool learning = agents_[agent].mode() == Mode::learning;
+  const DecisionDraw draw = draw_of(agent, decision);
+  const bool learning = explores(agent);
   if (learning && hooks_.explore) return hooks_.explore(draw, allowed, noise);
   fill_noise(noise, learning ? spec_.exploration : 0.0f, draw);
+}
+
+Drawn Decisions::drawn(const Inference::AgentAnswer& answer, const InferenceRun::Asked& asked) {
+  if (answer.log_deviation.empty()) return {};
+  const std::size_t count = answer.log_deviation.size();
+  drift_.resize(count);
+  drawn_.resize(count);
+  fill_noise(drift_, asked.explores ? 1.0f : 0.0f, draw_of(asked.agent, asked.draw), kDriftWords);
+  double log_density = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double log_deviation = double{answer.log_deviation[i]}, drift = double{drift_[i]};
+    const double mean = double{answer.values[spec_.action.choice_count() + i]};
+    drawn_[i] = static_cast<float>(mean + std::exp(log_deviation) * drift);
+    log_density -= 0.5 * drift * drift + log_deviation + 0.5 * std::log(2 * std::numbers::pi);
+  }
+  return {drawn_, static_cast<float>(log_density)};
+}
+
+void Decisions::choose_latency() {
+  const bool recorded = services_.context.completed_by() == bridge::CompletedBy::frames;
+  if (spec_.action_latency_frames > 0 || !recorded || latency_ >= kMostChosenLatency) return;
+  std::uint64_t needed = latency_;
+  for (std::uint32_t slot = 0; slot < inference_->run_count(); ++slot) {
+    const InferenceRun& run = inference_->run(slot);
+    if (run.in_flight) needed = std::max(needed, services_.clock.frame - run.frame + 1);
+  }
+  if (needed == latency_) return;
+  latency_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(needed, kMostChosenLatency));
+  for (AgentSlot& agent : agents_) agent.set_latency(latency_);
+}
+
+// A few late answers are a hitch. Many in a row are a latency that is too short: the host's safe frame says
+// so soon, a GPU that is too slow only in the long run.
+void Decisions::note_lateness(std::uint64_t frames) {
+  constexpr std::uint32_t kSoon = 16, kLong = 600;
+  if (frames <= latency_) {
+    late_runs_ = 0;
+    most_frames_ = 0;
+    return;
+  }
+  most_frames_ = std::max(most_frames_, frames);
+  const bool recorded = services_.context.completed_by() == bridge::CompletedBy::frames;
+  if (++late_runs_ < (recorded ? kSoon : kLong) || !counts_.raise(Alarm::late_answers)) return;
+  services_.log(LogLevel::warning, text("brain '", spec_.name, "': action_latency_frames: found ", latency_,
+                                        ", expected at least ", most_frames_, ", because ", late_runs_,
+                                        " answers in a row arrived up to ", most_frames_,
+                                        " frames after the question. Set it to ", most_frames_, "."));
 }
 
 void Decisions::finish(std::uint32_t slot) {
   InferenceRun& run = inference_->run(slot);
   run.in_flight = false;
-  const bool late = services_.clock.frame > run.frame + spec_.action_latency_frames;
+  const std::uint64_t frames = services_.clock.frame - run.frame;
+  const bool late = frames > latency_;
+  note_lateness(frames);
   for (const InferenceRun::Asked& asked : run.asked) {
     const Inference::AgentAnswer answer = inference_->answer(slot, asked.agent);
-    const bool wanted =
-        agents_[asked.agent].answer(asked.ticket, answer.branches, answer.continuous, answer.values);
+    const bool wanted = agents_[asked.agent].answer(asked.ticket, answer.branches, answer.continuous,
+                                                    answer.values, drawn(answer, asked));
     if (late && wanted) ++counts_.late_actions;
   }
 }

@@ -29,9 +29,9 @@ class Decisions {
         explore;
   };
 
-  // services, spec and counts outlive it. keeps_masks: AgentSlot.
+  // services, spec and counts outlive it. keeps: AgentSlot.
   Decisions(const BrainServices& services, const BrainSpec& spec, const SharedTensors& shared,
-            BrainCounts& counts, bool keeps_masks);
+            BrainCounts& counts, AgentSlot::Keeps keeps);
 
   void set_graph(InferGraph graph) { inference_ = std::make_unique<Inference>(std::move(graph), spec_); }
   void set_hooks(LearnerHooks hooks) { hooks_ = std::move(hooks); }
@@ -40,6 +40,9 @@ class Decisions {
   void cancel();                     // the run in flight, before this is destroyed
   Result<> run_once(RunOnce& runs);  // without an agent; if no run was enqueued since compile()
 
+  // At the begin of a frame, after the answers that arrived. A chosen latency grows where the host's safe
+  // frame is behind it.
+  void choose_latency();
   bool asks() const;  // an agent waits for a run
   // Enqueues the frame's run. Errors: wrong_state (a shared tensor belongs to the host's queue family).
   Result<> enqueue();
@@ -62,9 +65,15 @@ class Decisions {
   bool copies(std::uint32_t agent) const;
   Result<> check_owned() const;
   void fill(std::uint32_t slot);
+  void count_decisions();
+  DecisionDraw draw_of(std::uint32_t agent, std::uint64_t decision) const;
+  bool explores(std::uint32_t agent) const { return agents_[agent].mode() == Mode::learning; }
   void explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t agent,
                std::uint64_t decision) const;
+  // The numbers that were drawn, from the means and the draw's own random numbers.
+  Drawn drawn(const Inference::AgentAnswer& answer, const InferenceRun::Asked& asked);
   void finish(std::uint32_t slot);
+  void note_lateness(std::uint64_t frames);  // of one run, from question to answer
 
   const BrainServices& services_;
   const BrainSpec& spec_;
@@ -75,9 +84,14 @@ class Decisions {
   std::unique_ptr<Inference> inference_;
   bool ran_ = false;  // since it was compiled
   std::uint64_t noise_seed_;
-  std::uint32_t turn_ = 0;  // the agents that decide in the next frame: BrainSpec::turn_of
+  std::uint32_t latency_;
+  std::uint32_t late_runs_ = 0;    // one after the other
+  std::uint64_t most_frames_ = 0;  // of these, from question to answer
+  std::uint32_t turn_ = 0;         // the agents that decide in the next frame: BrainSpec::turn_of
   std::vector<std::uint64_t> captured_;
-  std::vector<std::uint8_t> resets_;  // [agents]
+  std::vector<std::uint8_t> resets_;    // [agents]
+  std::vector<float> drift_, drawn_;    // [continuous actions] of one answer
+  std::vector<std::uint64_t> decided_;  // [P] decisions of all agents, before this frame
 };
 
 }  // namespace imprint::agent

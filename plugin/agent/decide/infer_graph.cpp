@@ -67,8 +67,15 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
       graph.branches.push_back(
           give(argmax(narrow(rated, 2, spec.action.branch_offset(b), spec.action.branch_sizes[b]), 2)));
   }
-  if (spec.action.continuous_count > 0)
-    graph.continuous = give(clamp(narrow(values, 2, choices, spec.action.continuous_count), -1, 1));
+  if (const std::int64_t numbers = spec.action.continuous_count; numbers > 0) {
+    Tensor drawn = narrow(values, 2, choices, numbers);
+    if (const Variable& log_deviation = network.log_deviation(); log_deviation.ok()) {
+      drawn =
+          drawn + exp(log_deviation.value()) * feed(graph.drift, input("drift", {brains, agents, numbers}));
+      graph.log_deviation = give(log_deviation.value() * 1.0f);
+    }
+    graph.continuous = give(clamp(drawn, -1, 1));
+  }
   if (!shared.actions.empty()) {
     std::vector<Tensor> row;
     for (const int branch : graph.branches)

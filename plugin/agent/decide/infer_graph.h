@@ -22,7 +22,7 @@ Tensor read_observations(const Tensor& given, std::span<const Variable> observat
 std::uint32_t action_width(const BrainSpec& spec);
 
 // Each branch: argmax over its allowed choices of value + noise; the first of equals. Continuous actions: the
-// outputs, clamped to [-1, 1].
+// outputs, of a policy that draws them plus the drift times its deviation, clamped to [-1, 1].
 InferGraph describe_inference(const BrainSpec& spec, const Network& network,
                               const SharedVariables& shared = {});
 

@@ -5,7 +5,9 @@
 
 namespace imprint::agent {
 
-std::uint32_t inference_slots(std::uint32_t action_latency_frames) { return action_latency_frames + 3; }
+std::uint32_t inference_slots(std::uint32_t action_latency_frames) {
+  return (action_latency_frames > 0 ? action_latency_frames : kMostChosenLatency) + 3;
+}
 
 Inference::Inference(InferGraph graph, const BrainSpec& spec)
     : graph_(std::move(graph)),
@@ -92,6 +94,10 @@ std::span<float> Inference::noise(std::uint32_t slot, std::uint32_t agent) {
   return graph_.noise < 0 ? std::span<float>() : input<float>(slot, graph_.noise, agent, choice_count_);
 }
 
+std::span<float> Inference::drift(std::uint32_t slot, std::uint32_t agent) {
+  return graph_.drift < 0 ? std::span<float>() : input<float>(slot, graph_.drift, agent, continuous_count_);
+}
+
 void Inference::set_reset(std::uint32_t slot, std::uint32_t agent) {
   if (graph_.reset >= 0) input<std::int32_t>(slot, graph_.reset, agent, 1)[0] = 1;
 }
@@ -110,6 +116,12 @@ Inference::AgentAnswer Inference::answer(std::uint32_t slot, std::uint32_t agent
   if (graph_.continuous >= 0)
     answer.continuous = output<float>(slot, graph_.continuous, agent, continuous_count_);
   if (graph_.values >= 0) answer.values = output<float>(slot, graph_.values, agent, value_count_);
+  if (graph_.log_deviation >= 0) {
+    const std::span<const std::byte> bytes =
+        program_->output_bytes(slot, static_cast<std::size_t>(graph_.log_deviation));
+    const std::size_t first = std::size_t{agent / agents_per_brain_} * continuous_count_;
+    answer.log_deviation = {reinterpret_cast<const float*>(bytes.data()) + first, continuous_count_};
+  }
   return answer;
 }
 

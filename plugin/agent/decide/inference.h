@@ -23,6 +23,7 @@ struct InferGraph {
   int goal = -1;              // int32 [P, A]
   int mask = -1;              // int32 [P, A, choices]: 1 = allowed
   int noise = -1;             // float32 [P, A, choices], added to the values before the choice
+  int drift = -1;             // float32 [P, A, continuous actions]: normal numbers (policies that draw them)
   int active = -1;            // int32 [P, A]: 1 = this agent asked (recurrent policies)
   int reset = -1;             // int32 [P, A]: 1 = its episode begins (recurrent policies)
   int offset = -1;            // int32 [P, A]: first element in the shared observations; -1 = in `observation`
@@ -30,6 +31,7 @@ struct InferGraph {
   int action_rows = -1;       // int32 [P * A]: row of the shared actions to write; -1 = none
   std::vector<int> branches;  // int32 [P, A] each: the chosen index
   int continuous = -1;        // float32 [P, A, continuous actions]
+  int log_deviation = -1;     // float32 [P, 1, continuous actions] of what was drawn
   int values = -1;            // float32 [P, A, outputs]: the outputs of the agent's goal before noise
 };
 
@@ -38,6 +40,8 @@ struct InferenceRun {
   struct Asked {
     std::uint32_t agent = 0;
     std::uint64_t ticket = 0;
+    std::uint64_t draw = 0;
+    bool explores = false;
   };
   std::uint64_t frame = 0;
   std::vector<Asked> asked;
@@ -56,12 +60,14 @@ class Inference {
   // A program slot that no run uses; none when the GPU is further behind than the latency allows for.
   std::optional<std::uint32_t> free_slot() const;
   InferenceRun& run(std::uint32_t slot) { return runs_[slot]; }
+  std::uint32_t run_count() const { return static_cast<std::uint32_t>(runs_.size()); }
 
   // ---- inputs of a slot, one agent at a time. Agents that did not ask keep what is there. ----
   void begin(std::uint32_t slot);
   void put(std::uint32_t slot, std::uint32_t agent, const Choice& choice);
   std::span<std::int32_t> mask(std::uint32_t slot, std::uint32_t agent);
   std::span<float> noise(std::uint32_t slot, std::uint32_t agent);
+  std::span<float> drift(std::uint32_t slot, std::uint32_t agent);
   void set_reset(std::uint32_t slot, std::uint32_t agent);
   // Copies the shared observation at `offset` to `row` of the observation copies, whether the agent asks or
   // not.
@@ -71,6 +77,7 @@ class Inference {
   struct AgentAnswer {
     std::span<const std::uint32_t> branches;
     std::span<const float> continuous, values;
+    std::span<const float> log_deviation;  // empty: continuous actions are not drawn
   };
   AgentAnswer answer(std::uint32_t slot, std::uint32_t agent);
 

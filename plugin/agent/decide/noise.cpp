@@ -25,9 +25,9 @@ PhiloxCounter words_of(std::uint32_t element, const DecisionDraw& draw) {
 
 }  // namespace
 
-void fill_noise(std::span<float> noise, float deviation, const DecisionDraw& draw) {
+void fill_noise(std::span<float> noise, float deviation, const DecisionDraw& draw, std::uint32_t first_word) {
   for (std::size_t i = 0; i < noise.size(); i += 4) {
-    const PhiloxCounter words = words_of(static_cast<std::uint32_t>(i / 4), draw);
+    const PhiloxCounter words = words_of(first_word + static_cast<std::uint32_t>(i / 4), draw);
     for (std::size_t pair = 0; pair < 2 && i + 2 * pair < noise.size(); ++pair) {
       const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform_of(words[2 * pair])));
       const double turn = 2.0 * std::numbers::pi * uniform_of(words[2 * pair + 1]);

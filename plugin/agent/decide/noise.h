@@ -13,11 +13,15 @@ struct DecisionDraw {
   std::uint64_t brain_seed = 0;
   std::uint32_t agent = 0;     // of the brain
   std::uint64_t decision = 0;  // counts the agent's decisions
+  std::uint64_t of_brain = 0;  // counts those of all agents of the brain; no key
 };
 
 // Independent normal numbers of the given standard deviation, from Philox. Box, Muller, A Note on the
 // Generation of Random Normal Deviates, 1958.
-void fill_noise(std::span<float> noise, float deviation, const DecisionDraw& draw);
+// first_word: 0 or kDriftWords, so that two kinds of noise of one decision are independent.
+void fill_noise(std::span<float> noise, float deviation, const DecisionDraw& draw,
+                std::uint32_t first_word = 0);
+inline constexpr std::uint32_t kDriftWords = 1u << 30;  // of continuous actions
 
 // Independent numbers of the standard Gumbel distribution: argmax(logits + noise) is a draw from
 // softmax(logits). Gumbel, Statistical Theory of Extreme Values and Some Practical Applications, 1954;

@@ -63,7 +63,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   if (spec.file.empty()) return bad_field(call, "size", "0 bytes", "an ONNX file");
   IMPRINT_CHECK(check_name(call, spec.name));
   IMPRINT_CHECK(check_range(call, "agent_capacity", spec.agent_capacity, 1, 1u << 20));
-  IMPRINT_CHECK(check_range(call, "action_latency_frames", spec.action_latency_frames, 1, 64));
+  IMPRINT_CHECK(check_range(call, "action_latency_frames", spec.action_latency_frames, 0, 64));
   IMPRINT_ASSIGN(const onnx::Model file, onnx::parse(spec.file));
   IMPRINT_ASSIGN(const Policy policy, import_policy(file, spec.agent_capacity,
                                                     {.constant_limit_bytes = spec.constant_limit_bytes}));

@@ -9,6 +9,7 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/safetensors.h"
+#include "compute/nn/rollout_ppo.h"
 #include "plugin/agent/keep/schema.h"
 #include "plugin/agent/learn/registry.h"
 
@@ -298,11 +299,17 @@ Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::
   constexpr std::string_view kTarget = "target.";
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const std::string& own = variables[i].name;
+    // Weights of a file are no first weights.
+    if (own == nn::RolloutPpo::kFresh)
+      contents[i].assign(
+          static_cast<std::size_t>(variables[i].variable.shape().element_count()) * sizeof(float),
+          std::byte{0});
     const bool is_target = own.starts_with(kTarget);
     const std::string name = is_target ? "network." + own.substr(kTarget.size()) : own;
     const bool is_network = name.starts_with("network."),
-               is_critic = own.starts_with("critic.") && file.arrays.contains(own);
-    if (!is_network && !is_critic) continue;
+               is_beside =
+                   (own.starts_with("critic.") || own == kLogDeviationName) && file.arrays.contains(own);
+    if (!is_network && !is_beside) continue;
     IMPRINT_ASSIGN(contents[i], content_of(file, name, variables[i]));
   }
   return contents;

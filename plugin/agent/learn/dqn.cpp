@@ -1,5 +1,3 @@
-#include "compute/nn/losses.h"
-
 #include "plugin/agent/learn/dqn.h"
 
 #include "compute/nn/losses.h"
@@ -77,6 +75,7 @@ class DqnLearner final : public ReplayLearner {
     return check_number("brain_create", "epsilon", spec.epsilon, 0, 1);
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
+  bool predicts_returns() const override { return true; }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)
@@ -89,7 +88,7 @@ class DqnLearner final : public ReplayLearner {
   void explore(const BrainSpec& spec, const DecisionDraw& draw, std::span<const std::int32_t> allowed,
                std::span<float> noise) const override {
     ReplayLearner::explore(spec, draw, allowed, noise);
-    add_random_choice(noise, allowed, spec.random_share(draw.decision), draw);
+    add_random_choice(noise, allowed, spec.random_share(draw.of_brain), draw);
   }
 
  protected:

@@ -1,6 +1,7 @@
 #include "plugin/agent/learn/experience.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "plugin/agent/learn/registry.h"
@@ -13,6 +14,7 @@ Experience::Experience(const BrainSpec& spec, Training& training)
   trajectories_.resize(spec.agent_capacity());
   newest_step_.assign(spec.brain_count, UINT32_MAX);
   broken_.assign(spec.agent_capacity(), 0);
+  hears_.assign(spec.agent_capacity(), 0);
 }
 
 void Experience::set_enabled(bool enabled) {
@@ -30,25 +32,42 @@ bool Experience::records(const AgentSlot& slot) const {
 }
 
 void Experience::acted(std::uint32_t agent, const AgentSlot& slot, double time_s) {
-  if (records(slot)) trajectories_[agent].act(slot.last_answer().choice, time_s);
+  if (!records(slot)) return;
+  trajectories_[agent].act(slot.last_answer().choice, time_s);
+  if (learner_.predicts_returns() && spec_.discount < 1) note_values(slot.last_answer());
+}
+
+double Experience::highest_return() const { return signs_.largest_reward / (1 - double{spec_.discount}); }
+
+void Experience::note_values(const Answer& answer) {
+  double highest = 0;
+  for (const float value : answer.values) highest = std::max(highest, std::abs(double{value}));
+  const bool beyond = signs_.largest_reward > 0 && highest > 2 * highest_return();
+  signs_.beyond = beyond ? signs_.beyond + 1 : 0;
+  signs_.highest_value = beyond ? std::max(signs_.highest_value, highest) : 0;
 }
 
 void Experience::mode_changes(std::uint32_t agent) {
-  if (!trajectories_.empty()) trajectories_[agent].cut();
+  if (!trajectories_.empty()) lost_.unfollowed += trajectories_[agent].cut() ? 1 : 0;
 }
 
 void Experience::left(std::uint32_t agent) {
-  if (!trajectories_.empty()) trajectories_[agent].forget();
+  if (trajectories_.empty()) return;
+  lost_.unfollowed += trajectories_[agent].size();
+  trajectories_[agent].forget();
+  hears_[agent] = 0;
 }
 
 void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s) {
   if (trajectories_.empty()) return;
   // Without a next observation in its samples, a learner needs no state to continue from.
-  trajectories_[agent].end(learner_.needs_next() ? end : EpisodeEnd::terminated, slot.last_seen());
+  const EpisodeEnd known = learner_.needs_next() ? end : EpisodeEnd::terminated;
+  lost_.unfollowed += trajectories_[agent].end(known, slot.last_seen()) ? 1 : 0;
   settle_agent(agent, time_s);
 }
 
 void Experience::feedback(std::uint32_t agent, AgentSlot& slot, const Feedback& feedback) {
+  if (!hears_.empty() && feedback.credit == CreditKind::by_onset) hears_[agent] = 1;
   credit(agent, slot, feedback);
   if (feedback.value >= 0) return;
   const std::ptrdiff_t worst = most_credited(credits_, slot.onsets());
@@ -62,21 +81,21 @@ void Experience::credit(std::uint32_t agent, const AgentSlot& slot, const Feedba
     credit_by_onset(slot.onsets(), feedback.time_s, {spec_.credit_delay_s, spec_.credit_width_s}, credits_);
   else
     credit_current(slot.onsets(), feedback.time_s, credits_);
+  bool reached = false;
   for (const Credit& credit : credits_) {
     const Choice& meant = slot.past(credit.index);
     const float weight = credit.weight * feedback.weight;
-    if (trajectories_.empty())
-      add_labelled(agent, meant, feedback.value, weight, feedback.pushes_rivals);
-    else
-      trajectories_[agent].reward(meant.action, feedback.value * weight);
+    if (trajectories_.empty()) add_labelled(agent, meant, feedback.value, weight, feedback.pushes_rivals);
+    reached |= trajectories_.empty() || trajectories_[agent].reward(meant.action, feedback.value * weight);
   }
+  if (enabled_ && !reached) ++lost_.uncredited;
 }
 
 // Unlike a scolding, a negative reward forbids nothing: per-step costs are normal. Unlike praise, a positive
 // one pushes no rivals: two actions that are both worth something would push each other down.
 void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, double time_s) {
   if (learner_.needs_next()) {
-    trajectories_[agent].reward_newest(reward);
+    if (enabled_ && !trajectories_[agent].reward_newest(reward)) ++lost_.uncredited;
     return;
   }
   credit(agent, slot, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, false});
@@ -87,7 +106,7 @@ void Experience::settle(double time_s) {
 }
 
 void Experience::settle_agent(std::uint32_t agent, double time_s) {
-  const double reach_s = double{spec_.credit_delay_s} + spec_.credit_width_s;
+  const double reach_s = hears_[agent] ? double{spec_.credit_delay_s} + spec_.credit_width_s : 0.0;
   Trajectory& trajectory = trajectories_[agent];
   for (; const Transition* step = trajectory.settled(time_s, reach_s); trajectory.pop())
     add_step(agent, *step);
@@ -104,7 +123,8 @@ std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choic
   row[layout_.goal] = static_cast<float>(choice.goal);
   for (std::size_t b = 0; b < choice.branches.size(); ++b)
     row[layout_.branches + b] = static_cast<float>(choice.branches[b]);
-  std::ranges::copy(choice.continuous, row.begin() + layout_.continuous);
+  std::ranges::copy(choice.drawn.empty() ? choice.continuous : choice.drawn,
+                    row.begin() + layout_.continuous);
   return row;
 }
 
@@ -117,13 +137,16 @@ void Experience::add_labelled(std::uint32_t agent, const Choice& choice, float t
 // Rows are reused, so every column is written.
 void Experience::add_step(std::uint32_t agent, const Transition& step) {
   const std::uint32_t brain = agent / spec_.agents_per_brain;
-  // A rollout holds steps of one version of the weights.
-  if (learner_.collects_rollouts() && step.choice.version != training_.wanted_version(brain)) {
+  if (learner_.collects_rollouts() && step.choice.version < training_.oldest_version(brain)) {
     broken_[agent] = 1;
+    ++lost_.stale;
     return;
   }
+  ++signs_.steps;
+  signs_.largest_reward = std::max(signs_.largest_reward, std::abs(double{step.reward}));
   const std::span<float> row = new_sample(agent, step.choice);
   row[layout_.reward] = step.reward;
+  if (learner_.collects_rollouts()) row[layout_.log_probability] = step.choice.log_probability;
   if (!learner_.replays()) write_begins(row, agent, step.begins);
   write_allowed(row, step);
   if (learner_.needs_next()) write_next(row, step);

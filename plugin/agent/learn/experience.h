@@ -4,6 +4,9 @@
 // A learner of labelled samples gets one sample per credited action or demonstration. A learner of steps gets
 // one per action, once the agent's trajectory says what came of it. Steps that are still on a trajectory are
 // in no file and no snapshot; restoring, loading and switching learning off drop them.
+//
+// Rewards are for the newest step, which becomes a sample as soon as its successor is known. A person's words
+// reach back: from an agent's first feedback by onset on, its steps wait until none can reach them.
 
 #include <cstdint>
 #include <span>
@@ -13,6 +16,7 @@
 #include "plugin/agent/learn/credit.h"
 #include "plugin/agent/learn/training.h"
 #include "plugin/agent/learn/trajectory.h"
+#include "plugin/agent/spec/brain_counts.h"
 
 namespace imprint::agent {
 
@@ -51,9 +55,24 @@ class Experience {
   void settle(double time_s);
   void forget_steps();
 
+  // LostExperience::intake is the queue's own count.
+  const LostExperience& lost() const { return lost_; }
+  // Counts that alarms follow from.
+  struct Signs {
+    std::uint64_t steps = 0;    // that became samples
+    double largest_reward = 0;  // of one step
+    double highest_value =
+        0;  // predicted, of the newest decisions that were all beyond what rewards can add up to
+    std::uint32_t beyond = 0;  // their number
+  };
+  const Signs& signs() const { return signs_; }
+  double highest_return() const;  // largest_reward / (1 - discount)
+
  private:
   bool records(const AgentSlot& slot) const;
-  void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);  // fills credits_
+  void note_values(const Answer& answer);
+  // Fills credits_.
+  void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);
   void settle_agent(std::uint32_t agent, double time_s);
   std::span<float> new_sample(std::uint32_t agent, const Choice& choice);
   void add_step(std::uint32_t agent, const Transition& step);
@@ -68,7 +87,10 @@ class Experience {
   std::vector<Trajectory> trajectories_;    // [agents] of a learner that records steps, else empty
   std::vector<std::uint32_t> newest_step_;  // [P] the agent whose step became a sample last
   std::vector<std::uint8_t> broken_;        // [agents] 1 = its last step did not become a sample
+  std::vector<std::uint8_t> hears_;         // [agents] 1 = a person gave it feedback by onset
   std::vector<Credit> credits_;             // of one feedback; a member to keep its memory
+  LostExperience lost_;
+  Signs signs_;
   bool enabled_ = true;
 };
 

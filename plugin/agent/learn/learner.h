@@ -60,6 +60,9 @@ class Learner {
   virtual void explore(const BrainSpec& spec, const DecisionDraw& draw, std::span<const std::int32_t> allowed,
                        std::span<float> noise) const;
 
+  // Whether the outputs are discounted sums of rewards, which then bound them.
+  virtual bool predicts_returns() const { return false; }
+
   // ---- learning ----
   // Adds state, work, outputs and updates to `graph`. intake.samples: float32 [P * K, W] as layout() says;
   // intake.filled and intake.rows: LearnGraph. Output kLoss is float32 [P]; where it is not finite, the brain

@@ -1,5 +1,7 @@
 #include "plugin/agent/learn/learning.h"
 
+#include <algorithm>
+
 #include "compute/base/text.h"
 #include "plugin/agent/learn/registry.h"
 
@@ -50,6 +52,7 @@ void Learning::drop_step() {
 Result<bool> Learning::start_step(std::span<const std::uint64_t> captured) {
   if (!training_.compiled() || !experience_.enabled() || training_.stepping() || !training_.has_work())
     return false;
+  if (!has_news()) return false;
   const std::optional<std::uint32_t> slot = training_.free_slot();
   if (!slot) return false;  // the GPU is far behind: the step begins later
   const std::uint64_t deadline = services_.clock.frame + spec_.learn_period_frames;
@@ -66,9 +69,17 @@ Result<bool> Learning::start_step(std::span<const std::uint64_t> captured) {
   return true;
 }
 
+// Remembered steps are worth a few minibatches each. More would learn them by heart while an agent waits.
+bool Learning::has_news() const {
+  constexpr std::uint64_t kMinibatchesPerStep = 4;
+  if (!learner_.replays() || !learner_.records_steps() || !training_.has_no_waiting()) return true;
+  return counts_.minibatches * spec_.brain_count <= kMinibatchesPerStep * counts_.decisions;
+}
+
 void Learning::finish_step(std::uint32_t slot) {
   const Training::Outcome outcome = training_.finish(slot);
   if (outcome.learned > 0) counts_.last_loss = outcome.loss;
+  if (outcome.stopped > 0) counts_.raise(Alarm::not_finite);
   if (outcome.stopped > 0)
     services_.log(LogLevel::error,
                   text("brain '", spec_.name, "': loss: found a number that is not finite in ",
@@ -80,8 +91,79 @@ void Learning::finish_step(std::uint32_t slot) {
 
 void Learning::publish() {
   counts_.samples = training_.replay().sample_count();
-  counts_.dropped = training_.replay().waiting.dropped();
   counts_.stopped = training_.stopped_brains();
+}
+
+void Learning::watch() {
+  LostExperience lost = experience_.lost();
+  // The queue's own count goes back with a snapshot.
+  const std::uint64_t dropped = training_.replay().waiting.dropped();
+  intake_ += dropped - std::min(dropped, queue_dropped_);
+  queue_dropped_ = dropped;
+  lost.intake = intake_;
+  const std::uint64_t used = training_.used_samples();
+  counts_.set_lost(lost);
+  counts_.used = used;
+  if (first_frame_ == 0 && (used > 0 || !training_.replay().waiting.empty()))
+    first_frame_ = services_.clock.frame;
+  warn_of_losses(lost, used);
+  warn_of_signs();
+}
+
+// A learn step takes in rows_per_step samples of each brain. A shorter period takes in more, as long as
+// samples and not GPU time are what there is too much of.
+std::string Learning::intake_remedy(std::uint64_t samples) const {
+  const double frames = static_cast<double>(services_.clock.frame - first_frame_ + 1);
+  const double per_frame = static_cast<double>(samples) / (frames * spec_.brain_count);
+  const auto period = static_cast<std::uint32_t>(rows_per_step(spec_) / std::max(per_frame, 1e-3));
+  if (period >= 1 && period < spec_.learn_period_frames)
+    return text("Set learn_period_frames to ", period, " or less.");
+  if (period == 0)
+    return text("Set decision_period_frames to ", 2 * spec_.decision_period_frames, " or more.");
+  return text("Learning lacks GPU time: set imp_limits::gpu_us_per_frame to at least 1000.");
+}
+
+void Learning::warn(const std::string& what) {
+  services_.log(LogLevel::warning, text("brain '", spec_.name, "': ", what));
+}
+
+void Learning::warn_of_losses(const LostExperience& lost, std::uint64_t used) {
+  constexpr std::uint64_t kMany = 64;  // and a tenth of all
+  constexpr std::uint64_t kFramesOfIntake = 60;
+  const std::uint64_t all = used + lost.samples();
+  const auto is_news = [&](std::uint64_t count, Alarm alarm) {
+    return count >= kMany && count * 10 >= all && counts_.raise(alarm);
+  };
+  const auto say = [&](const char* field, std::uint64_t found, const std::string& remedy) {
+    warn(text(field, ": found ", found, " of ", all, " samples, expected none. ", remedy));
+  };
+  // Only frames tell how fast samples come.
+  const bool long_enough = services_.clock.frame >= first_frame_ + kFramesOfIntake;
+  if (long_enough && is_news(lost.intake, Alarm::dropped_intake))
+    say("dropped_intake", lost.intake, intake_remedy(all));
+  if (is_news(lost.stale, Alarm::dropped_stale))
+    say("dropped_stale", lost.stale, text("Set rollout_steps to ", 2 * spec_.rollout_steps, " or more."));
+  if (is_news(lost.unfollowed, Alarm::dropped_unfollowed))
+    say("dropped_unfollowed", lost.unfollowed,
+        "Call agent_observe with the last state before agent_end_episode(IMP_EPISODE_TRUNCATED).");
+  if (is_news(lost.uncredited, Alarm::uncredited))
+    warn(text("uncredited: found ", lost.uncredited,
+              " rewards or words that reached no action, expected none. Give them between agent_act and "
+              "agent_end_episode."));
+}
+
+void Learning::warn_of_signs() {
+  constexpr std::uint64_t kStepsWithoutReward = 5000;
+  constexpr std::uint32_t kDecisionsBeyond = 200;  // one after the other
+  const Experience::Signs& signs = experience_.signs();
+  if (signs.steps >= kStepsWithoutReward && signs.largest_reward == 0 && counts_.raise(Alarm::no_reward))
+    warn(text("agent_reward: found no reward in ", signs.steps,
+              " steps, expected some. Call agent_reward for what the agent did, before agent_act begins its "
+              "next action."));
+  if (signs.beyond >= kDecisionsBeyond && counts_.raise(Alarm::diverging_values))
+    warn(text("values: found ", signs.highest_value, ", expected at most ", experience_.highest_return(),
+              ", the largest reward divided by 1 - discount. Set learning_rate to ", spec_.learning_rate / 3,
+              " or less, or target_rate to ", spec_.target_rate / 3, " or less."));
 }
 
 }  // namespace imprint::agent

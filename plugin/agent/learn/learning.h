@@ -3,6 +3,7 @@
 // frames.
 
 #include <memory>
+#include <string>
 
 #include "compute/base/result.h"
 #include "plugin/agent/learn/experience.h"
@@ -35,9 +36,16 @@ class Learning : public std::enable_shared_from_this<Learning> {
   Result<bool> start_step(std::span<const std::uint64_t> captured);
   // Updates what stats() reports.
   void publish();
+  // Once per frame: counts what was lost, and logs each cause once with the remedy.
+  void watch();
 
  private:
+  bool has_news() const;  // whether a learner of remembered steps may go on
   void finish_step(std::uint32_t slot);
+  void warn(const std::string& what);
+  void warn_of_losses(const LostExperience& lost, std::uint64_t used);
+  void warn_of_signs();
+  std::string intake_remedy(std::uint64_t samples) const;
 
   const BrainServices& services_;
   const BrainSpec& spec_;
@@ -45,6 +53,8 @@ class Learning : public std::enable_shared_from_this<Learning> {
   const Learner& learner_;
   Training training_;
   Experience experience_;
+  std::uint64_t first_frame_ = 0;  // with a sample
+  std::uint64_t intake_ = 0, queue_dropped_ = 0;
 };
 
 }  // namespace imprint::agent

@@ -1,10 +1,13 @@
 #pragma once
-// The PPO learner: rewards and feedback, in rollouts; any branches.
+// The PPO learner: rewards and feedback, in rollouts; any branches and continuous actions.
+//
+// Branches are drawn from the softmax of their outputs; continuous actions from a normal distribution around
+// theirs, whose deviation is learned, and clamped to [-1, 1] after that. Samples hold them as drawn.
 //
 // The host gathers steps, because agents of a game decide at times of their own, and hands over a whole
-// rollout as one input. (nn::Ppo is for agents that all step at once and keep their rollout on the device.)
-// One run is a whole update: generalised advantages and the actions' log-probabilities; then `epochs` passes
-// over the rollout, each in another order, in minibatches of batch_size with clipped loss, clip and Adam.
+// rollout as one input. One run is a whole update (compute/nn/rollout_ppo.h). Each sample holds its action's
+// log-probability, so a rollout may hold steps of two versions: those of the weights before the newest, which
+// agents took during the update, are not lost.
 // Actor and critic share nothing. The critic has the actor's hidden layers and one output per goal.
 // The update works on a copy of the actor and publishes it at the end. Until then agents act with the weights
 // that collected the rollout, and everything but the last part may run early and in slices.
@@ -17,8 +20,8 @@
 
 namespace imprint::agent {
 
-// Sample: observation | goal | choice per branch | reward | begins | allowed | continues | next observation |
-// next goal.
+// Sample: observation | goal | choice per branch | reward | log-probability | begins | allowed | continues |
+// next observation | next goal.
 const Learner& ppo_learner();
 
 }  // namespace imprint::agent

@@ -12,9 +12,10 @@ struct SampleLayout {
   std::uint32_t observation = 0, goal = 0, branches = 0, continuous = 0;  // every sample has these
   std::uint32_t target = 0, weight = 0, margin = 0;
   std::uint32_t reward = 0;
-  std::uint32_t begins = 0;     // 1: no step of the same trajectory lies before this one
-  std::uint32_t allowed = 0;    // [choices] 1 = allowed
-  std::uint32_t continues = 0;  // 0: the step terminated its episode
+  std::uint32_t log_probability = 0;  // of the action, by the weights that chose it
+  std::uint32_t begins = 0;           // 1: no step of the same trajectory lies before this one
+  std::uint32_t allowed = 0;          // [choices] 1 = allowed
+  std::uint32_t continues = 0;        // 0: the step terminated its episode
   std::uint32_t next_observation = 0, next_goal = 0;
   std::uint32_t width = 0;
 

@@ -96,19 +96,23 @@ std::uint64_t ReplayState::sample_count() const {
 std::uint32_t rows_per_step(const BrainSpec& spec) {
   const Learner& learner = learner_of(spec);
   if (learner.collects_rollouts()) return spec.rollout_steps;
-  const std::uint32_t rows = learner.records_steps() ? std::max(kRowsPerStep, spec.batch_size) : kRowsPerStep;
-  return learner.replays() ? std::min(rows, spec.replay_capacity) : rows;
+  const std::uint64_t crowd = std::uint64_t{spec.agents_per_turn()} * spec.learn_period_frames;
+  const auto rows =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(crowd, kRowsPerStep, kMostRowsPerStep));
+  const std::uint32_t wanted = learner.records_steps() ? std::max(rows, spec.batch_size) : rows;
+  return learner.replays() ? std::min(wanted, spec.replay_capacity) : wanted;
 }
 
 std::uint32_t waiting_capacity(const BrainSpec& spec) {
   return std::max(kWaitingSamples, 4 * rows_per_step(spec));
 }
 
-void take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into) {
+std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into) {
   const std::uint32_t per_step = rows_per_step(spec);
   const std::uint32_t width = learner_of(spec).layout(spec).width;
   const bool replays = learner_of(spec).replays();
   const auto capacity = static_cast<std::int32_t>(spec.replay_capacity);
+  std::uint64_t taken = 0;
   std::ranges::fill(into.rows, -1);
   std::ranges::fill(into.copy_rows, -1);
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
@@ -134,13 +138,16 @@ void take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& i
       }
       state.waiting.pop(p, 1);
       ++k;
+      ++taken;
     }
   }
+  return taken;
 }
 
-void take_rollouts(const BrainSpec& spec, ReplayState& state, const StepInputs& into) {
+std::uint64_t take_rollouts(const BrainSpec& spec, ReplayState& state, const StepInputs& into) {
   const SampleLayout layout = learner_of(spec).layout(spec);
   const std::uint32_t steps = spec.rollout_steps;
+  std::uint64_t taken = 0;
   std::ranges::fill(into.rows, -1);
   std::vector<std::uint32_t> order(steps);
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
@@ -155,8 +162,10 @@ void take_rollouts(const BrainSpec& spec, ReplayState& state, const StepInputs& 
         into.values[at * layout.width + layout.begins] = 1;
       into.rows[at] = static_cast<std::int32_t>(at);
     }
-    state.waiting.pop(p, state.waiting.size(p));
+    state.waiting.pop(p, steps);
+    taken += steps;
   }
+  return taken;
 }
 
 }  // namespace imprint::agent

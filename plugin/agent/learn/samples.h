@@ -13,9 +13,11 @@
 
 namespace imprint::agent {
 
-// New samples per brain that one learn step takes in, at least. A person gives a few per second; faster ones
-// wait in the queue.
+// New samples per brain that one learn step takes in, at least. A person gives a few per second; samples that
+// come faster wait in the queue.
 inline constexpr std::uint32_t kRowsPerStep = 8;
+// The same, at most: crowds of more agents than this lose samples.
+inline constexpr std::uint32_t kMostRowsPerStep = 1u << 16;
 // Samples per brain that may wait, at least. A full queue drops its oldest sample and counts it.
 inline constexpr std::uint32_t kWaitingSamples = 256;
 
@@ -79,13 +81,15 @@ struct StepInputs {
 };
 // Moves at most K waiting samples per brain into a step's inputs and advances next and filled. K <= capacity,
 // so that one step never writes a row twice. Without a replay memory the rows number the samples of a brain,
-// and nothing advances.
-void take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into);
+// and nothing advances. Both functions return how many were taken.
+std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into);
 // For learners that collect rollouts. Takes the oldest rollout_steps samples of each brain that has as many,
-// sorted by agent with `begins` = 1 in each agent's first row, and drops the rest of that brain's samples.
-void take_rollouts(const BrainSpec& spec, ReplayState& state, const StepInputs& into);
+// sorted by agent with `begins` = 1 in each agent's first row.
+std::uint64_t take_rollouts(const BrainSpec& spec, ReplayState& state, const StepInputs& into);
 
-// Learners that record steps take in as many per learn step as a minibatch or rollout has.
+// Samples per brain that one learn step takes in. Rollouts: rollout_steps. Else as many as all agents of a
+// brain can decide in one learn period, at least kRowsPerStep; learners of steps at least a minibatch; never
+// more than the replay memory holds.
 std::uint32_t rows_per_step(const BrainSpec& spec);
 std::uint32_t waiting_capacity(const BrainSpec& spec);  // four steps' worth, at least kWaitingSamples
 

@@ -24,6 +24,7 @@ Training::Training(const BrainSpec& spec, LearnGraph graph)
       runs_(graph_.slot_count()),
       stopped_(spec.brain_count, 0),
       versions_(spec.brain_count, 0),
+      replaced_(spec.brain_count, 0),
       updating_(spec.brain_count, 0) {
   for (Run& run : runs_) run.filled.resize(spec.brain_count);
 }
@@ -69,10 +70,8 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const
   if (graph_.has_observation_copies)
     into.copy_rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kCopyRows));
   into.captured = captured;
-  if (learner_.collects_rollouts())
-    take_rollouts(spec_, replay_, into);
-  else
-    take_samples(spec_, replay_, into);
+  used_ +=
+      learner_.collects_rollouts() ? take_rollouts(spec_, replay_, into) : take_samples(spec_, replay_, into);
   if (!replays) {
     const std::size_t per_brain = into.rows.size() / spec_.brain_count;
     for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
@@ -125,12 +124,18 @@ Training::Outcome Training::finish(std::uint32_t slot) {
   return outcome;
 }
 
+std::uint64_t Training::oldest_version(std::uint32_t brain) const {
+  const std::uint64_t newest = versions_[brain];
+  return std::max(replaced_[brain], newest - std::min<std::uint64_t>(newest, 1));
+}
+
 std::uint32_t Training::stopped_brains() const {
   return static_cast<std::uint32_t>(std::accumulate(stopped_.begin(), stopped_.end(), 0u));
 }
 
 void Training::weights_replaced() {
   for (std::uint64_t& version : versions_) ++version;
+  replaced_ = versions_;
   std::ranges::fill(updating_, std::uint8_t{0});
 }
 

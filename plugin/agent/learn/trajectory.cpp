@@ -29,30 +29,38 @@ void Trajectory::act(const Choice& choice, double time_s) {
   begins_ = false;
 }
 
-void Trajectory::reward(std::uint64_t action, float amount) {
+bool Trajectory::reward(std::uint64_t action, float amount) {
   for (std::size_t i = 0; i < count_; ++i)
-    if (Entry& entry = at(i); !entry.sealed && entry.step.choice.action == action)
+    if (Entry& entry = at(i); !entry.sealed && entry.step.choice.action == action) {
       entry.step.reward += amount;
+      return true;
+    }
+  return false;
 }
 
-void Trajectory::reward_newest(float amount) {
-  if (is_open()) at(count_ - 1).step.reward += amount;
+bool Trajectory::reward_newest(float amount) {
+  if (!is_open()) return false;
+  at(count_ - 1).step.reward += amount;
+  return true;
 }
 
-void Trajectory::end(EpisodeEnd end, const Choice* last_seen) {
+bool Trajectory::end(EpisodeEnd end, const Choice* last_seen) {
   if (is_open()) {
     Transition& last = at(count_ - 1).step;
     last.terminated = end == EpisodeEnd::terminated;
     last.followed = last.terminated || last_seen;
     if (!last.terminated && last_seen) last.next = *last_seen;
   }
-  cut();
+  const bool dropped = cut();
   for (std::size_t i = 0; i < count_; ++i) at(i).sealed = true;
+  return dropped;
 }
 
-void Trajectory::cut() {
-  if (is_open()) --count_;
+bool Trajectory::cut() {
+  const bool drops = is_open();
+  if (drops) --count_;
   begins_ = true;
+  return drops;
 }
 
 void Trajectory::forget() {
@@ -65,7 +73,7 @@ const Transition* Trajectory::settled(double time_s, double reach_s) {
   const Entry& oldest = at(0);
   // AgentSlot::kHistory bounds the steps of a game whose time stands still.
   const bool out_of_reach =
-      oldest.sealed || time_s > oldest.step.onset_s + reach_s || count_ > AgentSlot::kHistory;
+      reach_s <= 0 || oldest.sealed || time_s > oldest.step.onset_s + reach_s || count_ > AgentSlot::kHistory;
   return oldest.step.followed && out_of_reach ? &oldest.step : nullptr;
 }
 

@@ -4,9 +4,9 @@
 //
 //   act -> (reward, credited feedback)* -> the next act, or the end of the episode -> settled -> a sample
 //
-// A step stays until its successor is known and credit can no longer reach it: people react late, so praise
-// for an action often arrives after the next one has begun. The newest step has no successor yet; where the
-// trajectory is cut, it is dropped.
+// A step stays until its successor is known and credit can no longer reach it. Rewards reach only the newest
+// step. People react late: praise for an action often arrives after the next one has begun. The newest step
+// has no successor yet; where the trajectory is cut, it is dropped.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,18 +32,20 @@ class Trajectory {
  public:
   // An action begins. It is the successor of the one before.
   void act(const Choice& choice, double time_s);
-  // Rewards an action (Choice::action). No effect when it has left the trajectory.
-  void reward(std::uint64_t action, float amount);
-  void reward_newest(float amount);
+  // Rewards an action (Choice::action). False: it has left the trajectory, or nothing is under way.
+  bool reward(std::uint64_t action, float amount);
+  bool reward_newest(float amount);
   // Ends the episode, and with it all credit. last_seen: the observation after the last action, or null: then
-  // the last step of a truncated episode has no known successor and is dropped.
-  void end(EpisodeEnd end, const Choice* last_seen);
-  void cut();     // the next action does not follow from this one
+  // the last step of a truncated episode has no known successor and is dropped. Returns whether one was.
+  bool end(EpisodeEnd end, const Choice* last_seen);
+  bool cut();     // the next action does not follow from this one; whether a step was dropped
   void forget();  // drops all steps
 
-  // The oldest step, once it has a successor and began more than `reach_s` ago; else null.
+  // The oldest step, once it has a successor and began more than `reach_s` ago; else null. 0: no credit
+  // comes.
   const Transition* settled(double time_s, double reach_s);
   void pop();
+  std::size_t size() const { return count_; }
 
  private:
   struct Entry {

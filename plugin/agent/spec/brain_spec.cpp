@@ -1,5 +1,7 @@
 #include "plugin/agent/spec/brain_spec.h"
 
+#include <algorithm>
+
 namespace imprint::agent {
 
 std::uint32_t ActionSpec::choice_count() const {
@@ -28,6 +30,32 @@ std::uint64_t BrainSpec::parameter_count() const {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i + 1 < sizes.size(); ++i) count += (std::uint64_t{sizes[i]} + 1) * sizes[i + 1];
   return count * brain_count;
+}
+
+BrainSpec completed(BrainSpec spec) {
+  constexpr std::uint64_t kRolloutPerAgent = 128, kLeastRollout = 512, kMostRollout = 16384, kLeastBatch = 64;
+  if (spec.learner != LearnerKind::ppo) return spec;
+  const auto least = [](std::uint64_t value) {
+    return static_cast<std::uint32_t>(std::max<std::uint64_t>(value, 1));
+  };
+  if (spec.rollout_steps == 0) {
+    spec.rollout_steps = static_cast<std::uint32_t>(
+        std::clamp(kRolloutPerAgent * spec.agents_per_brain, kLeastRollout, kMostRollout));
+    // Rounded up to whole minibatches.
+    if (spec.batch_size > 0)
+      spec.rollout_steps = (spec.rollout_steps + spec.batch_size - 1) / spec.batch_size * spec.batch_size;
+  }
+  if (spec.batch_size == 0) {
+    spec.batch_size = least(std::min<std::uint64_t>(
+        std::max<std::uint64_t>(spec.rollout_steps / 8, kLeastBatch), spec.rollout_steps));
+    while (spec.rollout_steps % spec.batch_size != 0) --spec.batch_size;
+  }
+  if (spec.learn_period_frames == 0) {
+    const std::uint64_t minibatches = std::uint64_t{spec.rollout_steps} / spec.batch_size * spec.epochs;
+    const std::uint64_t frames = spec.rollout_steps / std::max(1u, spec.agents_per_turn());
+    spec.learn_period_frames = least(std::min(minibatches, frames / 4));
+  }
+  return spec;
 }
 
 const char* activation_name(Activation activation) {

@@ -11,6 +11,9 @@
 namespace imprint::agent {
 
 inline constexpr std::uint32_t kMaxSize = 1u << 20;  // of one count; keeps products below within 64 bits
+// Bounds of a chosen latency, BrainSpec::action_latency_frames 0. A host that records tells its frames in
+// flight by safe_frame: the latency grows with them.
+inline constexpr std::uint32_t kFirstLatency = 2, kMostChosenLatency = 4;
 inline constexpr std::uint64_t kMaxElements = 1ull << 31;  // of one tensor
 
 struct ObservationSpec {
@@ -40,9 +43,9 @@ struct BrainSpec {
   std::vector<std::uint32_t> hidden_sizes = {64, 64};
   Activation activation = Activation::relu;
   std::uint32_t brain_count = 1;  // P: brains of one shape, each with its own weights, optimiser and memory
-  std::uint32_t agents_per_brain = 1;  // A
-  std::uint64_t seed = 0;              // brain p of a kennel starts as a single brain with seed + p
-  std::uint32_t action_latency_frames = 2;
+  std::uint32_t agents_per_brain = 1;        // A
+  std::uint64_t seed = 0;                    // brain p of a kennel starts as a single brain with seed + p
+  std::uint32_t action_latency_frames = 2;   // 0: chosen, kFirstLatency to kMostChosenLatency
   std::uint32_t decision_period_frames = 1;  // agents of a brain take turns
 
   LearnerKind learner = LearnerKind::none;
@@ -60,14 +63,19 @@ struct BrainSpec {
   std::uint32_t target_period = 50;  // minibatches between two updates of the target network
   float target_rate = 1;             // share of the way to the network that an update goes
   bool double_estimate = false;
-  float epsilon = 0;  // share of random choices after epsilon_decisions
-  std::uint32_t epsilon_decisions = 0;
+  float epsilon = 0;                    // share of random choices after epsilon_decisions
+  std::uint32_t epsilon_decisions = 0;  // of a brain, all its agents
   float trace_decay = 0;
   std::uint32_t rollout_steps = 128;  // per brain, all its agents together
   std::uint32_t epochs = 4;           // over a rollout, in minibatches of batch_size
   float advantage_decay = 0.95f;
   float clip_range = 0.2f;
   float entropy_coefficient = 0.005f;
+  float value_coefficient = 0.5f;
+  float max_divergence = 0;  // stops an update; 0 = no limit
+  bool clip_values = false;
+  bool normalise_observations = false;
+  bool normalise_rewards = false;
   std::uint32_t snapshot_count = 4;
 
   std::uint32_t agent_capacity() const { return brain_count * agents_per_brain; }
@@ -75,7 +83,7 @@ struct BrainSpec {
   std::uint32_t turn_of(std::uint32_t agent) const {
     return agent % agents_per_brain % decision_period_frames;
   }
-  // Share of random choices at an agent's n-th decision: falls linearly from 1 to epsilon.
+  // Share of random choices at a brain's n-th decision: falls linearly from 1 to epsilon.
   float random_share(std::uint64_t decision) const {
     if (decision >= epsilon_decisions) return epsilon;
     return 1 - (1 - epsilon) * static_cast<float>(decision) / static_cast<float>(epsilon_decisions);
@@ -86,6 +94,12 @@ struct BrainSpec {
   std::vector<std::uint32_t> layer_sizes() const;  // observation, hidden..., goals * outputs
   std::uint64_t parameter_count() const;           // weights and biases, all brains
 };
+
+// Fills in the fields of the PPO learner that are 0, from the number of agents and how often they decide:
+//   rollout_steps        kRolloutPerAgent of each agent, kLeastRollout to kMostRollout in all
+//   batch_size           an eighth of the rollout, at least kLeastBatch
+//   learn_period_frames  one minibatch per frame, but at most a quarter of the frames that a rollout takes
+BrainSpec completed(BrainSpec spec);
 
 const char* activation_name(Activation activation);
 

@@ -17,24 +17,35 @@ namespace imprint::agent {
 class Network {
  public:
   // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller,
-  // Efficient BackProp, 1998; PyTorch's default for linear layers). Brain p draws from seed + p, so a kennel
-  // starts as P single brains. A network of another name has the same first weights in its own variables.
-  static Result<Network> create(const BrainSpec& spec, const std::string& name = "network");
+  // Efficient BackProp, 1998; PyTorch's default for linear layers). The PPO learner's are orthogonal with
+  // gain sqrt(2), in the last layer head_gain, and its biases 0: the first policy is nearly uniform
+  // (Andrychowicz et al., What Matters in On-Policy Reinforcement Learning?, 2021). Brain p draws from seed +
+  // p, so a kennel starts as P single brains. A network of another name has the same first weights in its own
+  // variables.
+  static Result<Network> create(const BrainSpec& spec, const std::string& name = "network",
+                                double head_gain = 0.01);
 
   // observations float32 [P, N, observations], before scaling -> [P, N, G, V].
   Tensor heads(const Tensor& observations) const;
+  // The same for observations that are scaled already.
+  Tensor heads_of_scaled(const Tensor& observations) const;
+  Tensor scaled(const Tensor& observations) const;
 
   // heads [P, N, G, V], goals int32 [P, N] -> [P, N, V], the outputs of each row's goal.
   static Tensor of_goal(const Tensor& heads, const Tensor& goals);
 
   const nn::Parameters& parameters() const { return layers_.parameters(); }
-  std::vector<StateVariable> state() const;  // "network.0.weight", ...
+  // [P, 1, continuous actions] of a policy that draws them (the PPO learner), else not ok(): log of the
+  // deviation.
+  const Variable& log_deviation() const { return log_deviation_; }
+  std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName
 
  private:
   Network(const BrainSpec& spec, const std::string& name) : spec_(spec), layers_(name) {}
 
   BrainSpec spec_;
   nn::Sequential layers_;
+  Variable log_deviation_;
 };
 
 // Appends each parameter to a state as "prefix.name".

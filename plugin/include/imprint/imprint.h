@@ -140,7 +140,7 @@ typedef struct imp_brain_desc {
   uint32_t brain_count;            /* > 1: a kennel, each with its own weights. Default 1 */
   uint32_t agents_per_brain;       /* times brain_count at most 1048576. Default 1 */
   uint64_t seed;                   /* brain i of a kennel uses seed + i */
-  uint32_t action_latency_frames;  /* frames from observe to answer, 1 .. 64. Default 2 */
+  uint32_t action_latency_frames;  /* observe to answer, up to 64; 0: 2, or as safe_frame shows */
   uint32_t decision_period_frames; /* frames between decisions of an agent, >= 1. Default 1 */
   uint32_t snapshot_count;         /* kept for brain_restore, 0 .. 64. Default 4 */
   imp_tensor observations;         /* imprint_vulkan.h; 0 = none */
@@ -154,7 +154,7 @@ typedef struct imp_policy_desc {
   const void* data;                 /* the file's bytes */
   size_t size;                      /* of data, bytes */
   uint32_t agent_capacity;          /* most agents. Default 64 */
-  uint32_t action_latency_frames;   /* 1 .. 64. Default 2 */
+  uint32_t action_latency_frames;   /* as in imp_brain_desc */
   imp_tensor observations, actions; /* imprint_vulkan.h; 0 = none */
   uint64_t constant_limit_bytes;    /* host memory for the file's constants. Default 1 GiB */
 } imp_policy_desc;

@@ -267,7 +267,7 @@ struct BrainDesc {
   std::uint32_t brain_count = 1;
   std::uint32_t agents_per_brain = 1;
   std::uint64_t seed = 0;
-  std::uint32_t action_latency_frames = 2;
+  std::uint32_t action_latency_frames = 0;
   std::uint32_t decision_period_frames = 1;
   std::uint32_t snapshot_count = 4;
   Learner learner{};
@@ -324,7 +324,7 @@ struct PolicyDesc {
   const char* name = "policy";
   std::span<const std::byte> file{};
   std::uint32_t agent_capacity = 64;
-  std::uint32_t action_latency_frames = 2;
+  std::uint32_t action_latency_frames = 0;
   imp_tensor observations{};
   imp_tensor actions{};
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;

@@ -25,7 +25,6 @@ static inline imp_brain_desc imp_brain_desc_init(void) {
   s.hidden_count = 2;
   s.brain_count = 1;
   s.agents_per_brain = 1;
-  s.action_latency_frames = 2;
   s.decision_period_frames = 1;
   s.snapshot_count = 4;
   return s;
@@ -33,7 +32,6 @@ static inline imp_brain_desc imp_brain_desc_init(void) {
 static inline imp_policy_desc imp_policy_desc_init(void) {
   IMP_INIT(imp_policy_desc, s, IMP_STRUCT_POLICY_DESC);
   s.agent_capacity = 64;
-  s.action_latency_frames = 2;
   s.constant_limit_bytes = (uint64_t)1 << 30;
   return s;
 }
@@ -130,19 +128,20 @@ static inline imp_cloning_options imp_cloning_options_init(void) {
   s.exploration = 0.2f;
   return s;
 }
-/* The rates of Stable-Baselines3 with the memory, target and epsilon of CleanRL. */
+/* Measured by `tools/learning abi`. */
 static inline imp_dqn_options imp_dqn_options_init(void) {
   IMP_INIT(imp_dqn_options, s, IMP_STRUCT_DQN_OPTIONS);
-  s.learn_period_frames = 6;
-  s.batch_size = 32;
-  s.replay_capacity = 10000;
-  s.learning_rate = 1e-4f;
+  s.learn_period_frames = 2;
+  s.batch_size = 64;
+  s.replay_capacity = 20000;
+  s.learning_rate = 1e-3f;
   s.max_gradient_norm = 10.0f;
   s.discount = 0.99f;
-  s.target_period = 50;
+  s.target_period = 200;
   s.target_rate = 1.0f;
+  s.double_estimate = 1;
   s.epsilon = 0.05f;
-  s.epsilon_decisions = 10000;
+  s.epsilon_decisions = 500;
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;
   return s;
@@ -157,19 +156,20 @@ static inline imp_coach_options imp_coach_options_init(void) {
   s.credit_width_s = 0.6f;
   return s;
 }
-/* The rates of Stable-Baselines3 with a crowd's rollout. */
+/* Measured by `tools/learning abi`. */
 static inline imp_ppo_options imp_ppo_options_init(void) {
   IMP_INIT(imp_ppo_options, s, IMP_STRUCT_PPO_OPTIONS);
-  s.learn_period_frames = 6;
-  s.rollout_steps = 128;
-  s.batch_size = 64;
   s.epochs = 4;
-  s.learning_rate = 3e-4f;
+  s.learning_rate = 1e-3f;
   s.max_gradient_norm = 0.5f;
   s.discount = 0.99f;
   s.advantage_decay = 0.95f;
   s.clip_range = 0.2f;
   s.entropy_coefficient = 0.005f;
+  s.value_coefficient = 0.5f;
+  s.max_divergence = 0.03f;
+  s.normalise_observations = 1;
+  s.normalise_rewards = 1;
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;
   return s;

@@ -25,7 +25,7 @@ typedef enum imp_learner {
   IMP_LEARNER_CLONING = 2,  /* imitates demonstrations; branches and continuous actions */
   IMP_LEARNER_DQN = 3,      /* predicts returns, learns from remembered steps; one branch */
   IMP_LEARNER_COACH = 4,    /* moves its policy by feedback at once, without memory; branches */
-  IMP_LEARNER_PPO = 5       /* policy gradient from rewards, for many agents; branches */
+  IMP_LEARNER_PPO = 5 /* policy gradient from rewards, for many agents; branches, continuous */
 } imp_learner;
 
 /* How an agent takes part. */
@@ -60,8 +60,10 @@ typedef enum imp_episode_end {
  *   discount             value of the next step's return, 0 .. 1
  *   credit_delay_s       reaction time, seconds from the onset of an action; >= 0
  *   credit_width_s       half-width of the triangle of credit around it, seconds; >= 1e-6
- * DQN, COACH and PPO learn from a step once no feedback can reach it: credit_delay_s +
- * credit_width_s after its onset. With rewards only, set a delay of 0 and a small width. */
+ * The credit times are for words of a person, agent_feedback by onset. Rewards are for the newest
+ * step, which is learned from as soon as the next observation is known. From an agent's first
+ * feedback by onset on, DQN, COACH and PPO learn from its steps credit_delay_s + credit_width_s
+ * after their onset. */
 
 /* Evaluative feedback: a regression from situation and action to praise or scolding. */
 typedef struct imp_feedback_options {
@@ -92,18 +94,18 @@ typedef struct imp_cloning_options {
 /* Deep Q-learning. Mnih et al., Human-level Control through Deep Reinforcement Learning, 2015. */
 typedef struct imp_dqn_options {
   imp_header header;
-  uint32_t learn_period_frames; /* Default 6 */
-  uint32_t batch_size;          /* Default 32 */
-  uint32_t replay_capacity;     /* Default 10000 */
-  float learning_rate;          /* Default 1e-4 */
+  uint32_t learn_period_frames; /* at most four minibatches per decision are run. Default 2 */
+  uint32_t batch_size;          /* Default 64 */
+  uint32_t replay_capacity;     /* Default 20000 */
+  float learning_rate;          /* Default 1e-3 */
   float max_gradient_norm;      /* Default 10 */
   float exploration;            /* beside epsilon's random choices. Default 0 */
   float discount;               /* Default 0.99 */
-  uint32_t target_period;       /* minibatches per step of the target network, >= 1. Default 50 */
+  uint32_t target_period;       /* minibatches per step of the target network, >= 1. Default 200 */
   float target_rate;            /* share of the way in a step, 1e-6 .. 1. Default 1: a copy */
-  uint32_t double_estimate;     /* 1: double DQN (van Hasselt et al., 2016). Default 0 */
+  uint32_t double_estimate;     /* 1: double DQN (van Hasselt et al., 2016). Default 1 */
   float epsilon;                /* final share of random choices, 0 .. 1. Default 0.05 */
-  uint32_t epsilon_decisions;   /* decisions per agent until that share. Default 10000 */
+  uint32_t epsilon_decisions;   /* of a brain, all its agents, until that share. Default 500 */
   float credit_delay_s;         /* Default 0.8 */
   float credit_width_s;         /* Default 0.6 */
 } imp_dqn_options;
@@ -124,18 +126,25 @@ typedef struct imp_coach_options {
 /* Schulman et al., Proximal Policy Optimization Algorithms, 2017. */
 typedef struct imp_ppo_options {
   imp_header header;
-  uint32_t learn_period_frames; /* Default 6 */
-  uint32_t rollout_steps;       /* steps per update and brain, 1 .. 65536. Default 128 */
-  uint32_t batch_size;          /* a divisor of rollout_steps. Default 64 */
-  uint32_t epochs;              /* passes over a rollout, 1 .. 64. Default 4 */
-  float learning_rate;          /* Default 3e-4 */
-  float max_gradient_norm;      /* Default 0.5 */
-  float discount;               /* Default 0.99 */
-  float advantage_decay;        /* lambda of its estimation (GAE), 0 .. 1. Default 0.95 */
-  float clip_range;             /* change of probability per update, 1e-6 .. 1. Default 0.2 */
-  float entropy_coefficient;    /* weight of the policy's entropy; >= 0. Default 0.005 */
-  float credit_delay_s;         /* Default 0.8 */
-  float credit_width_s;         /* Default 0.6 */
+  uint32_t learn_period_frames; /* 0: as many as the update has minibatches, but at most a quarter
+                                 * of the frames that a rollout takes. Default 0 */
+  uint32_t rollout_steps;       /* steps per update and brain, up to 65536. 0: 128 per agent, 512 to
+                                 * 16384 in all. Default 0 */
+  uint32_t batch_size;       /* a divisor of rollout_steps. 0: an eighth, at least 64. Default 0 */
+  uint32_t epochs;           /* passes over a rollout, 1 .. 64. Default 4 */
+  float learning_rate;       /* Default 1e-3 */
+  float max_gradient_norm;   /* Default 0.5 */
+  float discount;            /* Default 0.99 */
+  float advantage_decay;     /* lambda of its estimation (GAE), 0 .. 1. Default 0.95 */
+  float clip_range;          /* change of probability per update, 1e-6 .. 1. Default 0.2 */
+  float entropy_coefficient; /* weight of the policy's entropy; >= 0. Default 0.005 */
+  float credit_delay_s;      /* Default 0.8 */
+  float credit_width_s;      /* Default 0.6 */
+  float value_coefficient;   /* weight of the critic's error; >= 0. Default 0.5 */
+  float max_divergence;      /* an update stops beyond this KL divergence; 0: never. Default 0.03 */
+  uint32_t clip_values;      /* 1: values move by clip_range per update at most. Default 0 */
+  uint32_t normalise_observations; /* 1: by their running mean and deviation. Default 1 */
+  uint32_t normalise_rewards;      /* 1: by the deviation of their discounted sum. Default 1 */
 } imp_ppo_options;
 
 #endif /* IMPRINT_IMPRINT_LEARNERS_H_ */

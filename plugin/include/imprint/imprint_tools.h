@@ -71,18 +71,37 @@ typedef enum imp_engine {
 
 /* ---- Statistics: counts since creation, unless a comment says otherwise ---- */
 
+/* Bits of imp_brain_stats::alarms. Each was logged once as a warning, with the remedy. */
+typedef enum imp_alarm {
+  IMP_ALARM_DROPPED_INTAKE = 1 << 0,
+  IMP_ALARM_DROPPED_STALE = 1 << 1,
+  IMP_ALARM_DROPPED_UNFOLLOWED = 1 << 2,
+  IMP_ALARM_UNCREDITED = 1 << 3,
+  IMP_ALARM_LATE_ANSWERS = 1 << 4,
+  IMP_ALARM_NOT_FINITE = 1 << 5,       /* a loss; the brain stopped learning */
+  IMP_ALARM_DIVERGING_VALUES = 1 << 6, /* DQN predicts more than rewards can add up to */
+  IMP_ALARM_NO_REWARD = 1 << 7,        /* none in the first 5000 steps */
+  IMP_ALARM_UNUSED_REWARD = 1 << 8     /* agent_reward for a learner that takes none */
+} imp_alarm;
+
 typedef struct imp_brain_stats {
   imp_header header;
   uint64_t decisions, feedbacks, demonstrations, minibatches, episodes; /* brain_load sets them */
   uint64_t samples;         /* in replay now, all brains */
-  uint64_t dropped_samples; /* came faster than minibatches could take them in */
+  uint64_t dropped_samples; /* never learned from: the sum of the three dropped_ counts below */
   float last_loss;          /* of the newest minibatch read back; NaN = not finite */
   uint32_t stopped_brains;  /* loss was not finite; brain_restore or brain_load restarts them */
   uint32_t snapshots;       /* kept now */
   uint32_t late_actions;    /* answers that the GPU delivered after their frame */
   uint32_t infer_dispatches, learn_dispatches, infer_barriers, learn_barriers; /* per program run */
-  uint64_t shadow_frame; /* frame of the newest copy in host memory; 0 = none */
-  uint64_t bytes_away;   /* of learning that has left the device, for lack of memory */
+  uint64_t shadow_frame;       /* frame of the newest copy in host memory; 0 = none */
+  uint64_t bytes_away;         /* of learning that has left the device, for lack of memory */
+  uint64_t used_samples;       /* steps and labelled samples that learning has taken in */
+  uint64_t dropped_intake;     /* samples that came faster than learning takes them in */
+  uint64_t dropped_stale;      /* PPO: steps by weights that two updates have replaced */
+  uint64_t dropped_unfollowed; /* steps without a next observation: mode changes, truncated ends */
+  uint64_t uncredited;         /* feedback and rewards that reached no action */
+  uint64_t alarms;             /* imp_alarm bits that were raised since creation */
 } imp_brain_stats;
 
 typedef struct imp_context_stats {
@@ -158,7 +177,8 @@ typedef struct imp_tools_api {
   imp_result(IMP_CALL* context_get_stats)(imp_context context,
                                           imp_context_stats* stats);              /* [any] */
   imp_result(IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats); /* [any] */
-  /* [create] Of weights, moments and counters; waits for the GPU. UNSUPPORTED: record only. */
+  /* [create] Of weights, moments and counters; waits for the GPU. UNSUPPORTED: record only. During
+   * an update of PPO the hash depends on how much of the update has run. */
   imp_result(IMP_CALL* brain_hash)(imp_brain brain, uint64_t* low, uint64_t* high);
   /* [frame] After the agent calls: what submit or record would do now. */
   imp_result(IMP_CALL* frame_estimate)(imp_context context, imp_estimate* estimate);

@@ -138,6 +138,7 @@ void tune(BrainDesc& desc, const PetBrain::Setup& setup, Learner learner) {
       options.batch_size = 32;
       options.discount = 0.9f;
       options.rollout_steps = 64;
+      options.learn_period_frames = 6;
       desc.learner = options;
       break;
     }

@@ -1,0 +1,168 @@
+// The learners' table: games through the C interface on device cpu, with the learners' defaults unless an
+// option is named. Exit status 1 when a bar is missed, 2 after an error. The program needs no Vulkan driver.
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/learning/abi_trial.h"
+
+namespace {
+
+using imprint::trials::AbiCheck;
+using imprint::trials::AbiCurve;
+using imprint::trials::AbiTrial;
+
+struct Bar {
+  std::string what;
+  std::function<bool(const AbiCurve&)> meets;
+  double share = 0.9;  // of the seeds
+};
+
+struct Row {
+  std::string key;
+  AbiTrial trial;
+  std::vector<Bar> bars;
+};
+
+Bar reaches(double greedy, std::int64_t steps, double share = 0.9) {
+  return {"greedy >= " + std::to_string(static_cast<int>(greedy)) + " within " +
+              std::to_string(steps / 1000) + "k",
+          [=](const AbiCurve& curve) { return curve.reached(greedy) >= 0 && curve.reached(greedy) <= steps; },
+          share};
+}
+
+std::vector<Row> rows() {
+  const auto trial = [](const char* learner, const char* game, std::int64_t steps, std::int64_t check) {
+    AbiTrial made;
+    made.learner = learner;
+    made.game = game;
+    made.steps = steps;
+    made.check_every = check;
+    return made;
+  };
+  const Bar ends{
+      "greedy >= 100 at the end, or an alarm",
+      [](const AbiCurve& curve) { return curve.checks.back().greedy >= 100 || !curve.log.empty(); }, 1};
+  const std::int64_t change = imprint::trials::kHabitChanges;
+  const std::vector<Bar> fights = {
+      {"played >= 0.85 of Bayes within 1k",
+       [](const AbiCurve& c) { return c.played(0.85) >= 0 && c.played(0.85) <= 1000; }},
+      {"again within 4k after the habit changed", [=](const AbiCurve& c) {
+         const std::int64_t again = c.played(0.85, change + 500);
+         return again >= 0 && again <= change + 4000;
+       }}};
+  return {{"dqn-cartpole", trial("dqn", "cartpole", 100'000, 2'500), {reaches(475, 100'000), ends}},
+          {"ppo-cartpole", trial("ppo", "cartpole", 60'000, 2'500), {reaches(475, 60'000)}},
+          {"ppo-acrobot", trial("ppo", "acrobot", 150'000, 10'000), {reaches(-100, 150'000)}},
+          {"dqn-acrobot", trial("dqn", "acrobot", 100'000, 10'000), {}},
+          {"dqn-fight", trial("dqn", "fight", 14'500, 250), fights},
+          {"ppo-fight", trial("ppo", "fight", 14'500, 250), fights},
+          {"feedback-fight", trial("feedback", "fight", 14'500, 250), fights}};
+}
+
+// True when all bars are met.
+bool run(const Row& row, std::uint64_t first_seed, std::uint64_t seeds, bool every_check, std::FILE* report) {
+  std::printf("%s: %s, %s, %lld decisions of %u agents\n", row.key.c_str(), row.trial.learner.c_str(),
+              row.trial.game.c_str(), static_cast<long long>(row.trial.steps), row.trial.agents);
+  std::vector<AbiCurve> curves;
+  for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
+    AbiTrial trial = row.trial;
+    trial.seed = seed;
+    curves.push_back(imprint::trials::run_abi_trial(trial));
+    const AbiCurve& curve = curves.back();
+    std::printf(
+        "  seed %2llu: greedy best %.2f, at the end %.2f; played %.2f; used %llu, dropped %llu, late %llu; "
+        "%llu minibatches, last loss %.4g; %.1f s\n",
+        static_cast<unsigned long long>(seed), curve.best(), curve.checks.back().greedy,
+        curve.checks.back().played, static_cast<unsigned long long>(curve.used),
+        static_cast<unsigned long long>(curve.dropped), static_cast<unsigned long long>(curve.late),
+        static_cast<unsigned long long>(curve.minibatches), static_cast<double>(curve.last_loss),
+        curve.seconds);
+    for (const std::string& line : curve.log) std::printf("    log: %s\n", line.c_str());
+    for (const AbiCheck& check : curve.checks) {
+      if (every_check)
+        std::printf("    %8lld %9.2f %9.2f\n", static_cast<long long>(check.steps), check.greedy,
+                    check.played);
+      if (report)
+        std::fprintf(report, "%s,%llu,%lld,%.4f,%.4f\n", row.key.c_str(),
+                     static_cast<unsigned long long>(seed), static_cast<long long>(check.steps), check.greedy,
+                     check.played);
+    }
+    std::fflush(stdout);
+  }
+  bool passed = true;
+  for (const Bar& bar : row.bars) {
+    const auto met = std::ranges::count_if(curves, bar.meets);
+    const bool enough = static_cast<double>(met) >= bar.share * static_cast<double>(seeds) - 1e-9;
+    std::printf("  %-44s %lld of %llu  %s\n", bar.what.c_str(), static_cast<long long>(met),
+                static_cast<unsigned long long>(seeds), enough ? "met" : "MISSED");
+    passed = passed && enough;
+  }
+  return passed;
+}
+
+// "name=value".
+std::pair<std::string, double> option_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos)
+    throw std::runtime_error("--set: found '" + text + "', expected name=value");
+  return {text.substr(0, equals), std::stod(text.substr(equals + 1))};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t first_seed = 1, seeds = 10;
+  std::int64_t steps = 0, check_every = 0;
+  std::uint32_t agents = 0;
+  std::string learner, game, report_path;
+  bool curve = false;
+  std::vector<std::string> only, set;
+  CLI::App app{
+      "Trains the plugin's learners through the C interface on device cpu and prints figures against bars."};
+  app.add_option("--seeds", seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--first-seed", first_seed, "the first seed")->capture_default_str();
+  app.add_option("--learner", learner, "only rows of this learner: dqn, ppo, feedback");
+  app.add_option("--game", game, "only rows of this game: cartpole, acrobot, fight");
+  app.add_option("--steps", steps, "decisions of all agents instead of the row's");
+  app.add_option("--check-every", check_every, "decisions between checks instead of the row's");
+  app.add_option("--agents", agents, "bodies that share the brain instead of one");
+  app.add_option("--set", set, "an option of the learner instead of its default: learning_rate=0.001");
+  app.add_option("--report", report_path,
+                 "write every check to this CSV file: row, seed, decisions, greedy, played");
+  app.add_flag("--curve", curve, "print every check: decisions, greedy, played");
+  std::string keys;
+  for (const Row& row : rows()) keys += row.key + " ";
+  app.add_option("rows", only, keys + "; default: all");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::FILE* report = report_path.empty() ? nullptr : std::fopen(report_path.c_str(), "w");
+    if (!report_path.empty() && !report) throw std::runtime_error("--report: cannot write " + report_path);
+    if (report) std::fputs("row,seed,decisions,greedy,played\n", report);
+    bool passed = true;
+    for (Row row : rows()) {
+      if (!only.empty() && std::ranges::find(only, row.key) == only.end()) continue;
+      if (!learner.empty() && row.trial.learner != learner) continue;
+      if (!game.empty() && row.trial.game != game) continue;
+      if (steps > 0) row.trial.steps = steps;
+      if (check_every > 0) row.trial.check_every = check_every;
+      if (agents > 0) row.trial.agents = agents;
+      for (const std::string& one : set) row.trial.options.insert(option_of(one));
+      passed = run(row, first_seed, seeds, curve, report) && passed;
+    }
+    if (report) std::fclose(report);
+    return passed ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "abi_table: %s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,344 @@
+#include "tests/learning/abi_trial.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <imprint/imprint.hpp>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/trials/environments.h"
+
+namespace imprint::trials {
+namespace {
+
+using namespace imprint::game;
+
+void must(const game::Outcome& outcome) {
+  if (!outcome) throw std::runtime_error(outcome.message());
+}
+template <class T>
+T must(Made<T> made) {
+  if (!made) throw std::runtime_error(made.outcome.message());
+  return std::move(made.value);
+}
+
+constexpr std::uint32_t kMoves = 6;
+
+// A bandit-like fight. The opponent's next move follows from its last one by a habit, four times in five;
+// else it is any. Observation: the last move (6), stance (3), and health, distance, stamina, which say
+// nothing. Reward: 1 for the move that counters, -1 for a hit. Rounds have 20 moves.
+class Fight final : public Environment {
+ public:
+  explicit Fight(std::uint64_t seed) : draws_(seed, 1u << 24) { new_habit(); }
+  int observation_count() const override { return 12; }
+  int choice_count() const override { return kMoves; }
+  int step_limit() const override { return 1'000'000; }
+  void new_habit() {
+    std::iota(habit_.begin(), habit_.end(), 0u);
+    for (std::uint32_t i = kMoves - 1; i > 0; --i) std::swap(habit_[i], habit_[below(i + 1)]);
+  }
+  static double bayes() { return 0.8 + 0.2 / kMoves; }
+
+  void observe(std::span<float> into) const override {
+    std::ranges::fill(into, 0.0f);
+    into[last_] = 1;
+    into[kMoves + stance_] = 1;
+    std::ranges::copy(noise_, into.begin() + 9);
+  }
+  std::span<double> state() override { return {}; }
+
+ protected:
+  void start(Draws&) override {
+    turn_ = 0;
+    next_scene();
+  }
+  Outcome advance(double action) override {
+    const std::uint32_t move = draws_.between(0, 1) < 0.8 ? habit_[last_] : below(kMoves);
+    last_ = move;
+    next_scene();
+    return {action == move ? 1.0 : -1.0, ++turn_ % 20 == 0, false};
+  }
+
+ private:
+  std::uint32_t below(std::uint32_t count) {
+    return std::min(count - 1, static_cast<std::uint32_t>(draws_.between(0, count)));
+  }
+  void next_scene() {
+    if (draws_.between(0, 1) < 0.3) last_ = below(kMoves);
+    stance_ = below(3);
+    for (float& number : noise_) number = static_cast<float>(draws_.between(-1, 1));
+  }
+
+  Draws draws_;
+  std::array<std::uint32_t, kMoves> habit_{};
+  std::array<float, 3> noise_{};
+  std::uint32_t last_ = 0, stance_ = 0;
+  int turn_ = 0;
+};
+
+std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
+  if (trial.game == "cartpole") return make_cart_pole();
+  if (trial.game == "acrobot") return make_acrobot();
+  if (trial.game == "fight") return std::make_unique<Fight>(trial.seed);
+  throw std::runtime_error("game: found '" + trial.game + "', expected cartpole, acrobot or fight");
+}
+
+// Takes what is named after the options' fields.
+template <class Options>
+void take(std::map<std::string, double>& from, const char* name, Options& into) {
+  const auto found = from.find(name);
+  if (found == from.end()) return;
+  into = static_cast<Options>(found->second);
+  from.erase(found);
+}
+
+template <class Options>
+Options options_of(const AbiTrial& trial) {
+  Options options;
+  std::map<std::string, double> given = trial.options;
+  const auto one = [&](const char* name, auto& field) { take(given, name, field); };
+  one("learn_period_frames", options.learn_period_frames);
+  one("batch_size", options.batch_size);
+  one("learning_rate", options.learning_rate);
+  one("max_gradient_norm", options.max_gradient_norm);
+  if constexpr (requires { options.replay_capacity; }) one("replay_capacity", options.replay_capacity);
+  if constexpr (requires { options.exploration; }) one("exploration", options.exploration);
+  if constexpr (requires { options.discount; }) one("discount", options.discount);
+  if constexpr (requires { options.epsilon; }) {
+    one("target_period", options.target_period);
+    one("target_rate", options.target_rate);
+    one("double_estimate", options.double_estimate);
+    one("epsilon", options.epsilon);
+    one("epsilon_decisions", options.epsilon_decisions);
+  }
+  if constexpr (requires { options.rollout_steps; }) {
+    one("rollout_steps", options.rollout_steps);
+    one("epochs", options.epochs);
+    one("advantage_decay", options.advantage_decay);
+    one("clip_range", options.clip_range);
+    one("entropy_coefficient", options.entropy_coefficient);
+    one("value_coefficient", options.value_coefficient);
+    one("max_divergence", options.max_divergence);
+    one("clip_values", options.clip_values);
+    one("normalise_observations", options.normalise_observations);
+    one("normalise_rewards", options.normalise_rewards);
+  }
+  if (!given.empty())
+    throw std::runtime_error("options: found '" + given.begin()->first + "', which this learner has not");
+  return options;
+}
+
+Context open_context(std::vector<std::string>* log) {
+  StandaloneDesc device;
+  device.device = "cpu";
+  imp_limits limits = imp_limits_init();
+  limits.gpu_us_per_frame = 1'000'000'000;
+  limits.memory_cap_bytes = std::uint64_t{1} << 32;
+  imp_host host = imp_host_init();
+  host.user = log;
+  host.log = [](void* user, imp_log_level level, const char* text) {
+    if (user && level >= IMP_LOG_WARNING) static_cast<std::vector<std::string>*>(user)->emplace_back(text);
+  };
+  return must(Context::create_standalone(Library(imp_get_api), device, host, limits));
+}
+
+// A body in its own copy of the game.
+struct Body {
+  std::unique_ptr<Environment> world;
+  std::unique_ptr<Draws> draws;
+  Agent agent;
+  std::vector<float> seen;
+  double returned = 0;
+  bool asked = false, done = false;
+};
+
+// Bodies that share one brain of their own context.
+class Stage {
+ public:
+  Stage(const AbiTrial& trial, std::uint32_t bodies, bool learns, std::vector<std::string>* log)
+      : context_(open_context(log)) {
+    BrainDesc desc;
+    desc.observation_count = static_cast<std::uint32_t>(make_game(trial)->observation_count());
+    desc.branch_sizes = {static_cast<std::uint32_t>(make_game(trial)->choice_count())};
+    desc.agents_per_brain = bodies;
+    desc.seed = trial.seed;
+    if (!learns) {
+      desc.learner = NoLearner();
+      desc.action_latency_frames = 1;
+    } else if (trial.learner == "dqn") {
+      desc.learner = options_of<DqnOptions>(trial);
+    } else if (trial.learner == "ppo") {
+      desc.learner = options_of<PpoOptions>(trial);
+    } else if (trial.learner == "feedback") {
+      desc.learner = options_of<FeedbackOptions>(trial);
+    } else {
+      throw std::runtime_error("learner: found '" + trial.learner + "', expected dqn, ppo or feedback");
+    }
+    brain_ = must(context_.create_brain(desc));
+    for (std::uint32_t i = 0; i < bodies; ++i) {
+      Body body{make_game(trial), std::make_unique<Draws>(trial.seed, (learns ? 0 : 1u << 20) + i), {}, {}};
+      body.agent = must(brain_.create_agent());
+      if (!learns) must(body.agent.set_mode(game::Mode::inference));
+      body.world->reset(*body.draws);
+      body.seen.resize(desc.observation_count);
+      bodies_.push_back(std::move(body));
+    }
+    must(context_.warmup());
+  }
+
+  std::vector<Body>& bodies() { return bodies_; }
+  Brain& brain() { return brain_; }
+  Context& context() { return context_; }
+
+  // One frame. told(body, outcome) for each action that was taken.
+  template <class Told>
+  void frame(const Told& told) {
+    ++frame_;
+    must(context_.frame_begin(frame_, static_cast<double>(frame_) / 60));
+    for (Body& body : bodies_) {
+      if (body.done) continue;
+      if (body.asked) {
+        const Made<Action> made = body.agent.act();
+        must(made.outcome);
+        if (!made.outcome.ready()) continue;
+        act(body, made.value, told);
+        if (body.done) continue;
+      }
+      body.world->observe(body.seen);
+      must(body.agent.observe(body.seen));
+      body.asked = true;
+    }
+    must(context_.submit());
+    must(context_.frame_end());
+  }
+
+ private:
+  template <class Told>
+  void act(Body& body, const Action& action, const Told& told) {
+    const trials::Outcome outcome = body.world->step(action.branches[0]);
+    must(body.agent.reward(static_cast<float>(outcome.reward)));
+    body.returned += outcome.reward;
+    const bool ended = outcome.terminated || outcome.truncated;
+    if (outcome.truncated) {
+      body.world->observe(body.seen);
+      must(body.agent.observe(body.seen));
+    }
+    if (ended) {
+      must(body.agent.end_episode(outcome.truncated ? EpisodeEnd::truncated : EpisodeEnd::terminated));
+      body.world->reset(*body.draws);
+    }
+    told(body, outcome, ended);
+    if (ended) body.returned = 0;
+  }
+
+  Context context_;
+  Brain brain_;
+  std::vector<Body> bodies_;
+  std::uint64_t frame_ = 0;
+};
+
+// 0 = random play, 1 = the Bayes answer.
+double fight_score(double mean_reward) {
+  const double countered = (mean_reward + 1) / 2;
+  return (countered - 1.0 / kMoves) / (Fight::bayes() - 1.0 / kMoves);
+}
+
+// Greedy episodes of the saved weights: 20 bodies, each until its first episode ends. The fight has no greedy
+// check: what the player meets is what is judged.
+double evaluate(const AbiTrial& trial, const std::string& path) {
+  constexpr std::uint32_t kBodies = 20;
+  Stage stage(trial, kBodies, false, nullptr);
+  must(stage.brain().load_weights(path.c_str()));
+  double sum = 0;
+  std::uint32_t left = kBodies;
+  while (left > 0)
+    stage.frame([&](Body& body, const trials::Outcome&, bool ended) {
+      if (!ended) return;
+      sum += body.returned;
+      body.done = true;
+      --left;
+    });
+  return sum / kBodies;
+}
+
+double mean(const std::deque<double>& values) {
+  return values.empty()
+             ? 0
+             : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+double AbiCurve::best() const { return std::ranges::max_element(checks, {}, &AbiCheck::greedy)->greedy; }
+
+std::int64_t AbiCurve::reached(double greedy) const {
+  for (const AbiCheck& check : checks)
+    if (check.greedy >= greedy) return check.steps;
+  return -1;
+}
+
+std::int64_t AbiCurve::played(double score, std::int64_t after) const {
+  for (const AbiCheck& check : checks)
+    if (check.steps >= after && check.played >= score) return check.steps;
+  return -1;
+}
+
+AbiCurve run_abi_trial(const AbiTrial& trial) {
+  AbiCurve curve;
+  const bool fights = trial.game == "fight";
+  const std::size_t window = fights ? 250 : 20;
+  const auto began = std::chrono::steady_clock::now();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("imprint-abi-trial-" + std::to_string(trial.seed) + "-" +
+                                                 std::to_string(began.time_since_epoch().count())))
+          .string();
+  Stage stage(trial, trial.agents, true, &curve.log);
+  std::deque<double> recent;
+  std::int64_t steps = 0, next_check = trial.check_every;
+  while (steps < trial.steps) {
+    stage.frame([&](Body& body, const trials::Outcome& outcome, bool ended) {
+      ++steps;
+      if (fights)
+        recent.push_back(outcome.reward);
+      else if (ended)
+        recent.push_back(body.returned);
+      if (recent.size() > window) recent.pop_front();
+    });
+    if (fights && steps >= kHabitChanges && steps < kHabitChanges + trial.agents)
+      for (Body& body : stage.bodies()) static_cast<Fight&>(*body.world).new_habit();
+    if (steps < next_check) continue;
+    next_check += trial.check_every;
+    AbiCheck check{steps, 0, fights ? fight_score(mean(recent)) : mean(recent)};
+    if (fights) {
+      check.greedy = check.played;
+    } else {
+      must(stage.brain().save(path.c_str()));
+      must(stage.context().drain(60'000));
+      must(stage.brain().save_status());
+      check.greedy = evaluate(trial, path);
+    }
+    curve.checks.push_back(check);
+  }
+  (void)std::remove(path.c_str());
+  const imp_brain_stats stats = must(stage.brain().stats());
+  curve.used = stats.used_samples;
+  curve.dropped = stats.dropped_samples;
+  curve.late = stats.late_actions;
+  curve.minibatches = stats.minibatches;
+  curve.last_loss = stats.last_loss;
+  curve.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return curve;
+}
+
+}  // namespace imprint::trials

@@ -1,0 +1,47 @@
+#pragma once
+// One learner in one game through the C interface, on device cpu: a game that names the learner, the sizes
+// and the rewards. Options beyond the defaults are given by name.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace imprint::trials {
+
+struct AbiTrial {
+  std::string learner = "dqn";    // dqn, ppo, feedback
+  std::string game = "cartpole";  // cartpole, acrobot, fight
+  std::uint64_t seed = 1;
+  std::uint32_t agents = 1;
+  std::int64_t steps = 100'000;      // decisions of all agents
+  std::int64_t check_every = 2'500;  // decisions between greedy evaluations
+  std::map<std::string, double> options;
+};
+
+struct AbiCheck {
+  std::int64_t steps = 0;
+  double greedy = 0;  // mean return of greedy episodes; the fight: share of the Bayes answer's score
+  double played = 0;  // the same with exploration: the last 20 episodes; the fight: the last 250 decisions
+};
+
+struct AbiCurve {
+  std::vector<AbiCheck> checks;
+  double seconds = 0;
+  std::uint64_t used = 0, dropped = 0, late = 0, minibatches = 0;
+  float last_loss = 0;
+  std::vector<std::string> log;  // warnings and errors
+
+  double best() const;                        // greedy
+  std::int64_t reached(double greedy) const;  // decisions; -1: never
+  // First check from `after` on whose played score is at least this; -1: never.
+  std::int64_t played(double score, std::int64_t after = 0) const;
+};
+
+inline constexpr std::int64_t kHabitChanges =
+    10'000;  // the fight: decisions until the opponent's habit changes
+
+// Throws std::runtime_error with the failure's text.
+AbiCurve run_abi_trial(const AbiTrial& trial);
+
+}  // namespace imprint::trials
