@@ -17,7 +17,7 @@ Result<std::shared_ptr<JobQueue>> JobQueue::create(const Options& options) {
   return queue;
 }
 
-Status JobQueue::start(const Options& options) {
+Result<> JobQueue::start(const Options& options) {
   try {
     for (std::uint32_t i = 0; i < options.threads; ++i) {
       threads_.emplace_back([this] { work(); });
@@ -28,10 +28,10 @@ Status JobQueue::start(const Options& options) {
   } catch (const std::system_error& error) {
     if (threads_.empty())
       return make_error(ErrorCode::out_of_host_memory,
-                        std::string("no thread to compile and to write files on: ") + error.what());
-    options.log(LogLevel::warning, "asked for " + std::to_string(options.threads) +
-                                       " threads to compile and to write files on, got " +
-                                       std::to_string(threads_.size()) + ": " + error.what());
+                        std::string("job threads: the system refused them: ") + error.what());
+    options.log(LogLevel::warning, "job threads: found " + std::to_string(threads_.size()) + ", expected " +
+                                       std::to_string(options.threads) +
+                                       ". Jobs take longer: " + error.what());
   }
   return {};
 }

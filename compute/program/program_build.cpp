@@ -40,13 +40,13 @@ std::vector<vk::KernelSource> program::kernel_sources(const std::string& program
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
   const std::vector<vk::CapabilityProfile> profiles = profiles_of(runtime.device());
   if (!profiles.front().storage_16bit) {
-    const std::string reason = "the device has no storageBuffer16BitAccess, or it was not declared";
+    const std::string reason = "a device without storageBuffer16BitAccess, or one that does not declare it";
     IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, reason));
     if (source.precision == Precision::mixed16)
       runtime.device().options().log(LogLevel::warning,
-                                     "program '" + source.name + "' stays in float32: " + reason);
+                                     "program '" + source.name + "' stays in float32: found " + reason);
   }
-  Status built;
+  Result<> built;
   std::unique_ptr<Impl> impl;
   const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
     impl = std::make_unique<Impl>(runtime);
@@ -55,8 +55,8 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     return built.ok();
   };
   for (const vk::CapabilityProfile& profile : profiles) {
-    // An archive's profile that comes before the compiler's own has kernels for the cost model's variants
-    // only.
+    // Only the last profile uses the tuning table. One before it is an archive's, tried with the cost model's
+    // variants.
     std::shared_ptr<const VariantTable> variants;
     if (&profile == &profiles.back()) {
       if (const std::shared_ptr<VariantTuner> tuner = runtime.tuner(); tuner && source.fuse)
@@ -70,13 +70,14 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
         runtime.device().options().log(
             LogLevel::warning,
             "program '" + source.name +
-                "' is as the cost model has it, not as the tuning table: what that asks for was not baked "
-                "(imprint bake --tuning): " +
+                "' uses the cost model's kernels: those of the tuning table were not baked (imprint bake "
+                "--tuning): " +
                 missing);
         return impl;
       }
     }
-    // An archive may lack kernels (not_found). Source that the compiler does not know gives compile_failed.
+    // The next profile may work if an archive lacks kernels (not_found), or if the compiler does not know an
+    // extension that they use (compile_failed).
     if (built.error().code != ErrorCode::not_found && built.error().code != ErrorCode::compile_failed) break;
   }
   if (built.error().code != ErrorCode::unsupported || !source.fuse) return built.error();
@@ -90,11 +91,11 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   if (!plain->build(nullptr, profiles.back())) return built.error();
   runtime.device().options().log(
       LogLevel::warning,
-      "program '" + plain->source.name + "' is not fused and slower for it: " + built.error().message);
+      "program '" + plain->source.name + "' is not fused, which is slower: " + built.error().message);
   return plain;
 }
 
-Status Program::Impl::build(const VariantTable* variants, const vk::CapabilityProfile& profile) {
+Result<> Program::Impl::build(const VariantTable* variants, const vk::CapabilityProfile& profile) {
   FusionOptions options = fusion_options(source, profile);
   options.variants = variants;
   IMPRINT_ASSIGN(schedule, graph::fuse(source.graph, source.request, options));
@@ -128,13 +129,13 @@ Program::Impl::~Impl() {
 
 // ---- memory ----
 
-Status Program::Impl::place_variables() {
+Result<> Program::Impl::place_variables() {
   for (const std::shared_ptr<VariableState>& variable : source.request.variables)
     IMPRINT_CHECK(runtime.place(*variable));
   return {};
 }
 
-Status Program::Impl::place_constants() {
+Result<> Program::Impl::place_constants() {
   constant_offset.assign(source.graph.nodes.size(), 0);
   std::vector<std::byte> bytes;
   for (NodeIndex n = 0; n < source.graph.size(); ++n) {
@@ -196,8 +197,8 @@ vk::Allocation Program::Impl::allocation_of(const Place& place) const {
   }
 }
 
-// Buffers are distinguished by purpose, not only by handle. A kernel's text then does not depend on where the
-// pool placed memory.
+// Buffer 0 is the arena, even where constants or variables share its memory block. So a kernel's text does
+// not depend on that. Constants and variables of one block share a buffer.
 std::int32_t Program::Impl::buffer_of(const Place& place) {
   const vk::Allocation allocation = allocation_of(place);
   const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
@@ -229,7 +230,7 @@ std::uint64_t Program::Impl::byte_offset(const Place& place) const {
   }
 }
 
-Status Program::Impl::make_io() {
+Result<> Program::Impl::make_io() {
   vk::MemoryPool& pool = runtime.device().memory();
   const std::uint64_t total =
       std::max<std::uint64_t>(kAlignment, input_bytes + output_bytes + stats.arena_bytes);
@@ -238,18 +239,18 @@ Status Program::Impl::make_io() {
     Error error = std::move(allocated).error();
     error.message = "program '" + source.name + "' needs an arena of " + std::to_string(total) +
                     " bytes in one piece, for inputs (" + std::to_string(input_bytes) + "), outputs (" +
-                    std::to_string(output_bytes) + ") and what lies between them (" +
+                    std::to_string(output_bytes) + ") and intermediates (" +
                     std::to_string(stats.arena_bytes) + "): " + error.message;
     return error;
   }
   arena = *allocated;
-  stats.io_bytes = (input_bytes + output_bytes) * (source.slots + 1);
+  stats.io_bytes = (input_bytes + output_bytes) * (source.slot_count + 1);
   return make_slots();
 }
 
-Status Program::Impl::make_slots() {
+Result<> Program::Impl::make_slots() {
   vk::MemoryPool& pool = runtime.device().memory();
-  for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
+  for (std::uint32_t slot = 0; slot < source.slot_count; ++slot) {
     if (input_bytes > 0) {
       IMPRINT_ASSIGN(const vk::Allocation allocation,
                      pool.allocate(input_bytes, kAlignment, vk::MemoryUse::upload));
@@ -267,7 +268,7 @@ Status Program::Impl::make_slots() {
 
 // ---- kernels ----
 
-Status Program::Impl::make_kernels(const DispatchLimits& limits) {
+Result<> Program::Impl::make_kernels(const DispatchLimits& limits) {
   IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits,
                                               [this](const Place& place) { return buffer_of(place); }));
   if (dispatches.empty()) return {};
@@ -275,7 +276,7 @@ Status Program::Impl::make_kernels(const DispatchLimits& limits) {
   return {};
 }
 
-Status Program::Impl::make_tables() {
+Result<> Program::Impl::make_tables() {
   std::vector<std::byte> bytes;
   const std::uint64_t step =
       std::max(kAlignment, runtime.device().capabilities().min_uniform_buffer_offset_alignment);
@@ -308,8 +309,8 @@ void Program::Impl::count() {
   vk::AccessTracker tracker;
   std::unordered_map<VkBuffer, std::uint32_t> name_of;
   // Declares whole bindings: a dispatch binds whole blocks, and a validation layer checks those. This costs
-  // nothing, because independent kernels share a dispatch. Only if a level outgrows one dispatch do its
-  // dispatches wait for each other.
+  // nothing where all kernels of a level share a dispatch. If a level outgrows one dispatch, its dispatches
+  // wait for each other.
   const auto access = [&](const Place& place, bool write) {
     const vk::Allocation allocation = allocation_of(place);
     const std::uint32_t name =

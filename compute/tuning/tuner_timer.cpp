@@ -35,9 +35,9 @@ Result<std::unique_ptr<TuningTimer>> TuningTimer::create(RuntimeImpl& runtime, v
                                                          double seconds) {
   vk::Device& device = runtime.device();
   if (device.capabilities().timestamp_valid_bits == 0)
-    return make_error(ErrorCode::unsupported, "tuning: queue family " + std::to_string(queue.family()) +
-                                                  " of " + device.capabilities().device_name +
-                                                  " has no timestamps to measure with");
+    return make_error(ErrorCode::unsupported,
+                      "tuning: found no timestamps in queue family " + std::to_string(queue.family()) +
+                          " of " + device.capabilities().device_name + ", expected them for measuring");
   IMPRINT_ASSIGN(ClockProbe probe, ClockProbe::create(runtime));
   std::unique_ptr<TuningTimer> timer(new TuningTimer(runtime, queue, std::move(probe), seconds));
   const vk::Functions& f = device.functions();
@@ -69,7 +69,7 @@ TuningTimer::~TuningTimer() {
   runtime_.device().retire(runtime_.device().last_ticket(), [used] {});
 }
 
-Status TuningTimer::upload() {
+Result<> TuningTimer::upload() {
   IMPRINT_ASSIGN(const Commands uploads, runtime_.take_uploads());
   if (!uploads.primary) return {};
   const Result<vk::Ticket> ticket = queue_.submit(std::span(&uploads.primary, 1));
@@ -78,7 +78,7 @@ Status TuningTimer::upload() {
   return ticket.error();
 }
 
-Status TuningTimer::raise_clock(double share) {
+Result<> TuningTimer::raise_clock(double share) {
   return probe_.raise([this](std::span<const VkCommandBuffer> commands,
                              std::uint32_t times) { return submit(commands, times); },
                       std::chrono::duration<double>(std::min(kMostRiseSeconds, share * seconds_)));
@@ -124,7 +124,7 @@ Result<double> TuningTimer::submit(std::span<const VkCommandBuffer> commands, st
   vk::Device& device = runtime_.device();
   const vk::Functions& f = device.functions();
   const auto check = [&](const char* call, VkResult result) {
-    return result == VK_SUCCESS ? Status{} : Status{vk::vulkan_error(device, call, result)};
+    return result == VK_SUCCESS ? Result<>{} : Result<>{vk::vulkan_error(device, call, result)};
   };
   IMPRINT_CHECK(check("vkResetCommandPool", f.vkResetCommandPool(device.handle(), pool_.get(), 0)));
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};

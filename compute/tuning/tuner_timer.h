@@ -14,7 +14,7 @@ namespace imprint::tuning {
 
 class TuningTimer {
  public:
-  // seconds: total measuring time, of which a share may go to raising the clock. Errors: unsupported (no
+  // seconds: total measuring time; a share of it may go to raising the clock. Errors: unsupported (no
   // timestamps), out_of_*_memory.
   static Result<std::unique_ptr<TuningTimer>> create(program::RuntimeImpl& runtime, vk::Queue& queue,
                                                      double seconds);
@@ -34,8 +34,8 @@ class TuningTimer {
  private:
   TuningTimer(program::RuntimeImpl& runtime, vk::Queue& queue, ClockProbe probe, double seconds)
       : runtime_(runtime), queue_(queue), probe_(std::move(probe)), seconds_(seconds) {}
-  Status upload();
-  Status raise_clock(double share);  // share: the most to spend, of all seconds
+  Result<> upload();
+  Result<> raise_clock(double share);  // share: the most to spend, of all seconds
   Result<double> run(VkCommandBuffer commands, std::uint32_t times);  // microseconds of one repetition
   Result<double> submit(std::span<const VkCommandBuffer> commands, std::uint32_t times);
 

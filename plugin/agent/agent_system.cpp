@@ -126,7 +126,7 @@ void AgentSystem::remove_brain(const std::shared_ptr<Brain>& brain) {
 }
 
 // Reports progress between 0 and 1, rising. A program that is measured counts by the measured share.
-Status AgentSystem::warm_brains(const std::function<void(float)>& progress) {
+Result<> AgentSystem::warm_brains(const std::function<void(float)>& progress) {
   std::size_t total = 0, done = 0;
   float newest = 0;
   for (const auto& brain : brains_) total += brain->programs_to_compile();
@@ -144,13 +144,13 @@ Status AgentSystem::warm_brains(const std::function<void(float)>& progress) {
   return {};
 }
 
-Status AgentSystem::warmup(const std::function<void(float)>& progress) {
+Result<> AgentSystem::warmup(const std::function<void(float)>& progress) {
   if (context_->lost())
     return make_error(ErrorCode::device_lost,
                       "context_warmup: the device was lost. Make a new context on a new device.");
   files_.flush();
   progress(0.0f);
-  const Status warm = warm_brains(progress);
+  const Result<> warm = warm_brains(progress);
   tuning_->finish();
   IMPRINT_CHECK(warm);
   // Last, and optional: saving in a frame must not take memory that the brains need.
@@ -175,7 +175,7 @@ std::uint64_t AgentSystem::trim() {
   return context_->device().memory().trim();
 }
 
-Status AgentSystem::drain(std::uint32_t timeout_ms) {
+Result<> AgentSystem::drain(std::uint32_t timeout_ms) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(timeout_ms);
   const auto left_ns = [&]() -> std::uint64_t {
@@ -186,22 +186,22 @@ Status AgentSystem::drain(std::uint32_t timeout_ms) {
   for (const auto& brain : brains_) IMPRINT_CHECK(brain->settle());
   if (!files_.flush(left_ns()))
     return make_error(ErrorCode::not_ready,
-                      "context_drain: timeout: found files still being written. Call context_drain again");
+                      "context_drain: timeout: found files still being written. Call context_drain again.");
   return {};
 }
 
-Status AgentSystem::close() {
+Result<> AgentSystem::close() {
   if (any_record_ && safe_frame_ < last_record_ && !context_->lost())
     return make_error(ErrorCode::wrong_state,
                       text("context_destroy: safe_frame: found ", safe_frame_, ", expected ", last_record_,
                            ", because work recorded in that frame may still run. Wait for the GPU, then call "
                            "frame_begin with safe_frame ",
-                           last_record_, ", and frame_end"));
+                           last_record_, ", and frame_end."));
   context_->finish();
   return {};
 }
 
-Status AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) const {
+Result<> AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) const {
   constexpr const char* call = "frame_begin";
   if (!std::isfinite(time_s)) return bad_field(call, "time_s", text(time_s), "a finite number");
   if (info.frame > kLastFrame)
@@ -213,16 +213,16 @@ Status AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) co
   // Nothing of this frame is recorded yet, so the GPU cannot have completed it.
   if (any_record_ && info.safe_frame >= info.frame)
     return make_error(ErrorCode::invalid_argument,
-                      text(call, ": safe_frame is ", info.safe_frame, " in frame ", info.frame,
-                           ", expected the newest frame that the GPU has completed"));
+                      text(call, ": safe_frame: found ", info.safe_frame, " in frame ", info.frame,
+                           ", expected an earlier frame. Pass the newest one that the GPU has completed."));
   return {};
 }
 
-Status AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
+Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
   IMPRINT_CHECK(check_frame(info, time_s));
   const FrameClock before = clock_;
   clock_ = {info.frame, time_s, true};  // completions of earlier frames arrive in the call below and read it
-  if (Status begun = context_->frame_begin(info); !begun.ok()) {
+  if (Result<> begun = context_->frame_begin(info); !begun.ok()) {
     clock_ = before;
     return begun;
   }
@@ -263,7 +263,7 @@ void AgentSystem::watch_memory() {
   for (const auto& brain : brains_) brain->state().request_eviction(memory_pressure_);
 }
 
-Status AgentSystem::enqueue_brains() {
+Result<> AgentSystem::enqueue_brains() {
   watch_memory();
   std::uint64_t away = 0;
   for (const auto& brain : brains_) {
@@ -280,8 +280,8 @@ Result<std::shared_ptr<bridge::SharedBuffer>> AgentSystem::import_buffer(const b
         ErrorCode::unsupported,
         text("tensor_import_vk: found a context with its own device, which cannot use the host's "
              "buffers. ",
-             link() ? "Call tensor_create_vk, whose buffers both devices have"
-                    : "Hand numbers in by agent_observe"));
+             link() ? "Call tensor_create_vk, whose buffers both devices have."
+                    : "Hand numbers in by agent_observe."));
   return context_->import_buffer(host);
 }
 
@@ -294,7 +294,7 @@ Result<std::shared_ptr<bridge::SharedBuffer>> AgentSystem::create_buffer(
         ErrorCode::unsupported,
         text("tensor_create_vk: found a context with its own device, which shares no memory with "
              "the host's (",
-             standalone_->link_text(), "). Hand numbers in by agent_observe"));
+             standalone_->link_text(), "). Hand numbers in by agent_observe."));
   return link()->create_buffer(request);
 }
 
@@ -305,12 +305,13 @@ Result<bridge::HostSemaphore> AgentSystem::semaphore() {
                     "queues cannot wait for");
 }
 
-Status AgentSystem::submit(const bridge::SubmitInfo& info) {
+Result<> AgentSystem::submit(const bridge::SubmitInfo& info) {
   // Before anything is enqueued, so that the frame can still be recorded.
   if (!context_->submits())
-    return make_error(ErrorCode::unsupported,
-                      "frame_submit: found a context without a queue, for recording only. Call frame_record");
-  if (owns_device() && !(info.waits.empty() && info.signals.empty()))
+    return make_error(
+        ErrorCode::unsupported,
+        "frame_submit: found a context without a queue, for recording only. Call frame_record.");
+  if (owns_device() && !(info.waits.empty() && info.completions.empty()))
     return make_error(
         ErrorCode::unsupported,
         "frame_submit: found semaphores of the host, but the context has its own device, which can "
@@ -333,12 +334,12 @@ Result<std::uint32_t> AgentSystem::record(VkCommandBuffer command_buffer, std::u
     return make_error(
         ErrorCode::unsupported,
         "frame_record: found a context with an exclusive queue, which has no order with the host's "
-        "command buffers. Call frame_submit");
+        "command buffers. Call frame_submit.");
   if (owns_device())
     return make_error(
         ErrorCode::unsupported,
         "frame_record: found a context with its own device, which cannot run the host's command "
-        "buffers. Call frame_submit");
+        "buffers. Call frame_submit.");
   IMPRINT_CHECK(enqueue_brains());
   IMPRINT_ASSIGN(const std::uint32_t left, context_->record(command_buffer, budget_us));
   any_record_ = true;
@@ -346,7 +347,7 @@ Result<std::uint32_t> AgentSystem::record(VkCommandBuffer command_buffer, std::u
   return left;
 }
 
-Status AgentSystem::frame_end() {
+Result<> AgentSystem::frame_end() {
   clock_.open = false;
   return context_->frame_end();
 }

@@ -9,7 +9,8 @@ namespace imprint::fuzz {
 namespace {
 
 constexpr std::uint64_t kMemoryCap = 64 << 20;
-constexpr std::uint64_t kMostWork = 1 << 24;  // operations and bytes of a run; what has more is only compiled
+// operations and bytes of a run; larger models are only compiled
+constexpr std::uint64_t kMostWork = 1 << 24;
 
 bool equal_bits(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
   if (a.size() != b.size()) return false;
@@ -38,7 +39,7 @@ void compile_and_run(const ImportedModel& model) {
   const std::unique_ptr<Runtime> runtime = Runtime::create_on_cpu({}, kMemoryCap);
   Session session(*runtime);
   const ProgramDescription description{
-      .name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slots = 1};
+      .name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slot_count = 1};
   auto program = Program::compile(*runtime, description);
   check_error(program);
   if (!program || program->stats().flops + program->stats().bytes_moved > kMostWork) return;

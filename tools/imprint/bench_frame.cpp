@@ -1,4 +1,4 @@
-// What a game's frame pays for a pet or a kennel, with learning on and off: through the plugin's C interface
+// The cost of a pet or a kennel in a game's frame, with learning on and off: through the plugin's C interface
 // as a game uses it, at 60 frames per second.
 
 #include <imprint/imprint_tools.h>
@@ -28,7 +28,7 @@ struct Play {
   std::uint32_t frames_per_second = 60, frames = 600;
   std::uint32_t decision_frames = 60;  // between two decisions of a pet: one second of the game's time
   std::uint32_t learn_frames = 6;      // between two minibatches
-  bool every = false;  // all frames with work of Imprint's count, not only those that the row names
+  bool every = false;  // count every frame with work of Imprint, not only those that the row names
   bool busy = false;   // the thread computes until the next frame instead of sleeping, so caches stay warm
 };
 
@@ -55,7 +55,7 @@ class Yard {
     if (context_.id != 0) (void)api_.context_destroy(context_);
   }
 
-  Status open(const std::string& device) {
+  Result<> open(const std::string& device) {
     imp_standalone_info standalone = imp_standalone_info_init();
     standalone.device = device.empty() ? nullptr : device.c_str();
     imp_limits limits = imp_limits_init();
@@ -123,12 +123,12 @@ class Yard {
   }
 
  private:
-  Status check(const char* call, imp_result result) const {
+  Result<> check(const char* call, imp_result result) const {
     if (result >= IMP_OK) return {};
     return abi_error(api_, call, result);
   }
 
-  Status live(imp_agent agent, std::uint64_t moment, double time_s) {
+  Result<> live(imp_agent agent, std::uint64_t moment, double time_s) {
     // For some frames, from the frame in which the answer is due.
     if ((moment + play_.decision_frames - kLatencyFrames) % play_.decision_frames <= 6) {
       imp_action action = imp_action_init();
@@ -147,9 +147,9 @@ class Yard {
   }
 
   // not_found: the pet has not asked yet.
-  Status ask(imp_agent agent, imp_action& action) {
+  Result<> ask(imp_agent agent, imp_action& action) {
     const imp_result result = api_.agent_act(agent, &action);
-    return result == IMP_ERROR_NOT_FOUND ? Status{} : check("agent_act", result);
+    return result == IMP_ERROR_NOT_FOUND ? Result<>{} : check("agent_act", result);
   }
 
   const imp_api& api_;
@@ -245,7 +245,7 @@ std::vector<BenchCase> frame_cases() {
                        }});
     }
   }
-  // What a game can rely on: all frames count, cheap and expensive ones.
+  // Frame times that a game can rely on: all frames count, cheap and expensive ones.
   for (const std::uint32_t pets : {1u, 64u}) {
     const std::string name =
         "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + "/every";

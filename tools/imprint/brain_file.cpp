@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 4 << 20;  // a list of brains with every scale has far fewer
 
-// What was expected where a value does not fit; empty when it was taken.
+// The expected value where one does not fit; empty when it was taken.
 using Taker = std::function<std::string(const nlohmann::json& value)>;
 
 template <class T>
@@ -214,7 +214,7 @@ Result<BrainFile> parse_brain(const std::string& file, const nlohmann::json& jso
         return refuse(key + "." + name + " is " + given.dump() + "; expected " + expected);
     }
   }
-  if (Status valid = agent::validate(brain.spec); !valid)
+  if (Result<> valid = agent::validate(brain.spec); !valid)
     return make_error(valid.error().code, "'" + file + "': " + valid.error().message);
   return brain;
 }

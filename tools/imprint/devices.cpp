@@ -56,7 +56,7 @@ constexpr Feature kFeatures[] = {
     {"debug_utils", &vk::Capabilities::debug_utils},
     {"pipeline_creation_cache_control", &vk::Capabilities::pipeline_creation_cache_control}};
 
-// Which matrix units serve products of float16 here.
+// The matrix units that multiply float16 on this device.
 std::string matrix_units_text(const vk::Capabilities& has) {
   const vk::CapabilityProfile profile = vk::CapabilityProfile::of(has, false).as_compiled_here();
   const FusionOptions options = fusion_options(profile);
@@ -116,8 +116,8 @@ void print(const bridge::PhysicalDeviceSummary& device) {
   std::printf("   matrix units: %s\n", matrix_units_text(has).c_str());
 }
 
-// Vulkan devices, of which there may be none, and then the CPU, which is always there.
-Status list(bool as_json) {
+// Vulkan devices, if any, then the CPU.
+Result<> list(bool as_json) {
   auto found = bridge::list_devices();
   if (!found && found.error().code != ErrorCode::not_found) return found.error();
   const std::vector<bridge::PhysicalDeviceSummary> devices =
@@ -140,7 +140,7 @@ struct Profile {
 };
 
 // The profile has every feature that Imprint would use. A game that enables fewer removes those fields.
-Status write_profile(const Profile& wanted) {
+Result<> write_profile(const Profile& wanted) {
   IMPRINT_CHECK(check_replaceable(wanted.file));
   IMPRINT_ASSIGN(const vk::CapabilityProfile profile, device_profile(wanted.device));
   const std::string text = profile_json(profile);

@@ -1,6 +1,7 @@
 #include "plugin/agent/keep/brain_state.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "compute/base/text.h"
 #include "compute/model/file.h"
@@ -47,7 +48,7 @@ std::uint64_t BrainState::state_bytes() const {
   return bytes;
 }
 
-Status BrainState::check_changes(const char* call) const {
+Result<> BrainState::check_changes(const char* call) const {
   if (saving_) return {};
   return make_error(ErrorCode::unsupported,
                     text(call, ": brain '", spec_.name,
@@ -78,7 +79,7 @@ std::size_t BrainState::programs_to_compile() const {
   return snapshots_ && learning_present() ? snapshots_->programs_to_compile() : 0;
 }
 
-Status BrainState::compile(const std::function<void()>& advance) {
+Result<> BrainState::compile(const std::function<void()>& advance) {
   if (programs_to_compile() == 0) return {};
   IMPRINT_ASSIGN(std::vector<Snapshots::Programs> programs,
                  snapshots_->compile(services_.context.runtime(), advance));
@@ -86,9 +87,9 @@ Status BrainState::compile(const std::function<void()>& advance) {
   return {};
 }
 
-Status BrainState::prepare_saving() {
+Result<> BrainState::prepare_saving() {
   if (!saving_) return {};
-  const auto without_room = [&](const Status& prepared, const char* consequence) -> Status {
+  const auto without_room = [&](const Result<>& prepared, const char* consequence) -> Result<> {
     if (prepared || prepared.error().code != ErrorCode::out_of_device_memory) return prepared;
     services_.log(LogLevel::warning,
                   text("brain '", spec_.name, "': no memory to read its ", state_bytes(),
@@ -102,6 +103,20 @@ Status BrainState::prepare_saving() {
                       "it can be saved between frames only, once there is room");
 }
 
+namespace {
+
+// Work that a call waits for. An error of Context::run_now then names the call that the game made.
+Result<> run_for(std::string_view call, bridge::Context& context, const Commands& commands) {
+  Result<> ran = context.run_now(commands);
+  if (ran.ok()) return {};
+  Error error = std::move(ran).error();
+  constexpr std::string_view kInner = "run_now";
+  if (error.message.starts_with(kInner)) error.message.replace(0, kInner.size(), call);
+  return error;
+}
+
+}  // namespace
+
 Result<Hash128> BrainState::hash() {
   IMPRINT_CHECK(check_changes("brain_hash"));
   settle_eviction();
@@ -109,7 +124,8 @@ Result<Hash128> BrainState::hash() {
   if (eviction_ && eviction_->replay()) reader.replay_left(eviction_->replay());
   IMPRINT_CHECK(reader.prepare(services_.context.runtime()));
   IMPRINT_CHECK(services_.context.check_running("brain_hash"));
-  for (const Commands& commands : reader.commands()) IMPRINT_CHECK(services_.context.run_now(commands));
+  for (const Commands& commands : reader.commands())
+    IMPRINT_CHECK(run_for("brain_hash", services_.context, commands));
   Hasher hasher;
   for (std::size_t i = 0; i < variables_.size(); ++i) hasher.text(variables_[i].name).bytes(reader.bytes(i));
   if (learning_) {
@@ -120,17 +136,17 @@ Result<Hash128> BrainState::hash() {
   return hasher.digest();
 }
 
-Status BrainState::check_can_load(const char* call) const {
+Result<> BrainState::check_can_load(const char* call) const {
   IMPRINT_CHECK(check_changes(call));
   if (saving_->idle() && requests_.empty()) return {};
   return make_error(
       ErrorCode::wrong_state,
       text(call, ": brain '", spec_.name,
            "': found a save, snapshot or restore under way, expected none. Call context_drain, or run "
-           "frames until brain_save_status returns the outcome"));
+           "frames until brain_save_status returns the outcome."));
 }
 
-Status BrainState::replace(const char* call, std::vector<std::vector<std::byte>> contents) {
+Result<> BrainState::replace(const char* call, std::vector<std::vector<std::byte>> contents) {
   if (host_copy_->begun()) host_copy_->forget();  // it would be of the old state
   changed_ = true;
   if (learning_) learning_->drop_step();
@@ -140,7 +156,7 @@ Status BrainState::replace(const char* call, std::vector<std::vector<std::byte>>
       eviction_->replace_replay(std::move(contents[i]));
       continue;
     }
-    if (Status written = services_.context.runtime().write(variables_[i].variable, contents[i]);
+    if (Result<> written = services_.context.runtime().write(variables_[i].variable, contents[i]);
         !written.ok())
       return make_error(written.error().code,
                         text(call, ": brain '", spec_.name,
@@ -150,7 +166,7 @@ Status BrainState::replace(const char* call, std::vector<std::vector<std::byte>>
   return {};
 }
 
-Status BrainState::resume_loaded() {
+Result<> BrainState::resume_loaded() {
   if (learning_) {
     Training& training = learning_->training();
     training.resume_all();
@@ -161,7 +177,7 @@ Status BrainState::resume_loaded() {
   return {};
 }
 
-Status BrainState::load(const std::string& path) {
+Result<> BrainState::load(const std::string& path) {
   IMPRINT_CHECK(check_can_load("brain_load"));
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, variables_));
@@ -180,7 +196,7 @@ Status BrainState::load(const std::string& path) {
   return resume_loaded();
 }
 
-Status BrainState::load_weights(const std::string& path) {
+Result<> BrainState::load_weights(const std::string& path) {
   IMPRINT_CHECK(check_can_load("brain_load_weights"));
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   IMPRINT_ASSIGN(std::vector<std::vector<std::byte>> weights, decode_weights(bytes, spec_, variables_));
@@ -199,12 +215,12 @@ void BrainState::cancel() {
   Error error = make_error(
       ErrorCode::wrong_state,
       text("brain_save: brain '", spec_.name,
-           "' was destroyed before it was read back. Nothing was written to '", saving_->path(), "'"));
+           "' was destroyed before it was read back. Nothing was written to '", saving_->path(), "'."));
   services_.log(LogLevel::warning, error.message);
   saving_->fail(std::move(error));
 }
 
-Status BrainState::settle() {
+Result<> BrainState::settle() {
   if (!saving_) return {};
   settle_eviction();
   if (learning_) learning_->training().end();
@@ -230,7 +246,7 @@ Status BrainState::settle() {
 
 // ---- frame thread, or between frames ----
 
-Status BrainState::save(const std::string& path) {
+Result<> BrainState::save(const std::string& path) {
   IMPRINT_CHECK(check_changes("brain_save"));
   if (path.empty()) return make_error(ErrorCode::invalid_argument, "brain_save: path: found an empty one");
   if (services_.context.lost()) return save_host_copy(path);
@@ -240,7 +256,7 @@ Status BrainState::save(const std::string& path) {
           ErrorCode::wrong_state,
           text("brain_save: brain '", spec_.name,
                "' has no memory for its readback, and a frame takes none. Call context_warmup first; "
-               "where the memory cap leaves no room, save between frames"));
+               "where the memory cap leaves no room, save between frames."));
     IMPRINT_CHECK(saving_->prepare(services_.context.runtime()));
   }
   IMPRINT_CHECK(saving_->begin(path, host_state()));
@@ -248,19 +264,19 @@ Status BrainState::save(const std::string& path) {
   return {};
 }
 
-Status BrainState::save_host_copy(const std::string& path) {
+Result<> BrainState::save_host_copy(const std::string& path) {
   services_.files.flush();  // a newer one may be in the making
   const std::shared_ptr<const HostCopy::Content> copy = host_copy_->newest();
   if (!copy)
     return make_error(ErrorCode::device_lost,
                       text("brain_save: the device was lost, and brain '", spec_.name,
                            "' has no copy in host memory. Set imp_limits::shadow_period_frames before "
-                           "context_warmup"));
+                           "context_warmup."));
   (void)save_status();  // fails a save that was under way
   return saving_->write(path, {copy, &copy->file});
 }
 
-Status BrainState::save_status() {
+Result<> BrainState::save_status() {
   if (!saving_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
   if (services_.context.lost())
     saving_->fail(
@@ -272,7 +288,7 @@ Result<std::uint64_t> BrainState::snapshot() {
   IMPRINT_CHECK(check_changes("brain_snapshot"));
   if (snapshots_->programs_to_compile() > 0 && learning_present())
     return make_error(ErrorCode::wrong_state, text("brain_snapshot: brain '", spec_.name,
-                                                   "' is not compiled. Call context_warmup first"));
+                                                   "' is not compiled. Call context_warmup first."));
   IMPRINT_ASSIGN(const Snapshots::Taken taken,
                  snapshots_->take(learning_ ? learning_->training().replay() : ReplayState{}));
   requests_.push_back({Request::Kind::copy, taken.copy, false, 0});
@@ -280,7 +296,7 @@ Result<std::uint64_t> BrainState::snapshot() {
   return taken.id;
 }
 
-Status BrainState::restore(std::uint64_t snapshot) {
+Result<> BrainState::restore(std::uint64_t snapshot) {
   IMPRINT_CHECK(check_changes("brain_restore"));
   IMPRINT_ASSIGN(const Snapshots::Found found, snapshots_->find(snapshot));
   if (learning_) {
@@ -326,7 +342,7 @@ bool BrainState::copies_wait() const {
          requests_.front().kind == Request::Kind::copy;
 }
 
-Status BrainState::enqueue_requests(bool& writes) {
+Result<> BrainState::enqueue_requests(bool& writes) {
   const std::uint64_t frame = services_.clock.frame;
   while (!requests_.empty() && !copies_wait()) {
     Request& request = requests_.front();
@@ -348,7 +364,7 @@ Status BrainState::enqueue_requests(bool& writes) {
   return {};
 }
 
-Status BrainState::enqueue_save() {
+Result<> BrainState::enqueue_save() {
   if (requests_.empty()) return {};
   const Request& request = requests_.front();
   if (request.kind != Request::Kind::save || request.from_frame == 0 ||
@@ -373,7 +389,7 @@ void BrainState::begin_host_copy(bool writes) {
   changed_ = false;
 }
 
-Status BrainState::enqueue_host_copy() {
+Result<> BrainState::enqueue_host_copy() {
   if (!host_copy_->begun() || services_.clock.frame < host_copy_from_) return {};
   IMPRINT_CHECK(enqueue_all(host_copy_->reader().commands(), [weak = weak_from_this()](std::uint64_t) {
     if (const auto state = weak.lock()) state->host_copy_->delivered();
@@ -383,8 +399,8 @@ Status BrainState::enqueue_host_copy() {
 }
 
 // on_complete is called with the last of them.
-Status BrainState::enqueue_all(std::span<const Commands> commands,
-                               std::function<void(std::uint64_t)> on_complete) {
+Result<> BrainState::enqueue_all(std::span<const Commands> commands,
+                                 std::function<void(std::uint64_t)> on_complete) {
   for (std::size_t i = 0; i + 1 < commands.size(); ++i)
     IMPRINT_CHECK(services_.context.enqueue(commands[i], {}));
   return services_.context.enqueue(commands.back(), std::move(on_complete));

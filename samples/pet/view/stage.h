@@ -30,7 +30,7 @@ struct StageOptions {
   std::string title = "Imprint pet";
 };
 
-// What to draw. draw() reads the pointers and does not keep them.
+// The content of a picture. draw() reads the pointers and does not keep them.
 struct Show {
   // One yard, or a kennel's. The first 16 are drawn as a grid; 4 in pictures and on a software device.
   std::vector<const WorldView*> yards;
@@ -49,10 +49,10 @@ class Stage {
   // Input since the last call. Always empty off screen.
   PlayerInput poll();
   Result<FrameStart> begin_frame();
-  Status draw(const Show& show, const OverlayState& overlay);
-  Status end_frame();
+  Result<> draw(const Show& show, const OverlayState& overlay);
+  Result<> end_frame();
 
-  // What draw() drew in the last ended frame. Waits for the GPU.
+  // The picture of the last ended frame, if draw() was called in it. Waits for the GPU.
   Result<Picture> capture();
 
  private:

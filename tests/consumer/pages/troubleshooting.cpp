@@ -1,5 +1,5 @@
-// Provokes the errors of plugin/docs/troubleshooting.md, and looks up each text in the page: --print prints
-// them instead.
+// Provokes the errors of plugin/docs/troubleshooting.md and looks up each text in the page. --print prints
+// the texts instead.
 
 #include <cmath>
 #include <cstddef>
@@ -14,16 +14,17 @@
 #include <imprint/imprint_tools.h>
 #include <imprint/imprint_vulkan.h>
 
+#include "declare.h"
 #include "host.h"
 
 namespace {
 
-constexpr std::size_t kCompared = 48;  // characters of a message: what a reader would search for
+constexpr std::size_t kCompared = 48;  // characters of a message that a reader would search for
 
 const imp_api* api = nullptr;
 std::vector<std::string> texts;
 
-// Numbers differ from device to device: each becomes #.
+// Numbers differ between devices: each becomes #.
 std::string without_numbers(const std::string& text) {
   std::string out;
   for (const char c : text)
@@ -59,18 +60,18 @@ imp_brain_desc small_brain(const std::uint32_t* actions) {
 
 void device_errors(const Host& host) {
   imp_context context{};
-  imp_vk_device_info old = host.declare();
+  imp_vk_device_info old = declare(host);
   old.api_version = 1u << 22;
   provoked("context_create", api->context_create(&old, nullptr, nullptr, &context), IMP_ERROR_UNSUPPORTED);
 
-  imp_vk_device_info queueless = host.declare();
+  imp_vk_device_info queueless = declare(host);
   queueless.queue.access = IMP_QUEUE_LOCK;
   provoked("context_create", api->context_create(&queueless, nullptr, nullptr, &context),
            IMP_ERROR_INVALID_ARGUMENT);
 
   imp_host lent = imp_host_init();
   lent.kernel_archive_path = "missing.archive";
-  const imp_vk_device_info device = host.declare();
+  const imp_vk_device_info device = declare(host);
   provoked("context_create", api->context_create(&device, &lent, nullptr, &context), IMP_ERROR_NOT_FOUND);
 }
 
@@ -111,10 +112,10 @@ void frame_errors(const Creature& creature) {
   api->context_destroy(creature.context);
 }
 
-// With the game's device: memory that is too small, and a recorded frame that is not safe.
+// With the game's device: too little memory, and a recorded frame that is not safe.
 void recording_errors(Host& host) {
   const std::uint32_t actions = 4;
-  const imp_vk_device_info device = host.declare();
+  const imp_vk_device_info device = declare(host);
   Creature creature;
   imp_limits limits = imp_limits_init();
   limits.memory_cap_bytes = 1 << 20;
