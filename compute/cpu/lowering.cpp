@@ -169,9 +169,12 @@ Result<> Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
   std::vector<std::int32_t> buffers;
   Chain finished = chain.finish(result, buffers);
   buffers.push_back(into);
-  add(std::make_unique<ReduceStep>(graph_[node], graph_[source].shape, std::move(finished), result, kernels_,
-                                   into),
-      buffers);
+  auto step = std::make_unique<ReduceStep>(graph_[node], graph_[source].shape, std::move(finished), result,
+                                           kernels_, into);
+  if (!step->has_kernels())
+    return make_error(ErrorCode::internal, text("found no CPU kernel for ", op_info(graph_[node].op).name,
+                                                " of ", dtype_name(graph_[node].dtype)));
+  add(std::move(step), buffers);
   return {};
 }
 

@@ -95,6 +95,7 @@ class ReduceStep : public Step {
  public:
   ReduceStep(const graph::GraphNode& node, const Shape& source, Chain chain, std::int32_t result,
              const KernelSet& kernels, std::int32_t into);
+  bool has_kernels() const { return fold_ && combine_; }  // false: the operation has none for its dtype
   void run(const Memory& memory) const override;
 
  private:

@@ -14,6 +14,18 @@ const char* name_of(imp_learner learner) {
   return agent::learner_name(static_cast<agent::LearnerKind>(learner));
 }
 
+// Saved brains and the C interface number learners alike.
+constexpr bool same(imp_learner given, agent::LearnerKind kind) {
+  return static_cast<int>(given) == static_cast<int>(kind);
+}
+static_assert(same(IMP_LEARNER_NONE, agent::LearnerKind::none));
+static_assert(same(IMP_LEARNER_FEEDBACK, agent::LearnerKind::feedback));
+static_assert(same(IMP_LEARNER_CLONING, agent::LearnerKind::cloning));
+static_assert(same(IMP_LEARNER_DQN, agent::LearnerKind::dqn));
+static_assert(same(IMP_LEARNER_COACH, agent::LearnerKind::coach));
+static_assert(same(IMP_LEARNER_PPO, agent::LearnerKind::ppo));
+static_assert(agent::kLastLearner == agent::LearnerKind::ppo, "assert the new learner's number too");
+
 struct OptionKind {
   std::uint32_t type;
   const char* name;
@@ -121,7 +133,8 @@ Result<> take_ppo(const void* options, agent::BrainSpec& spec) {
 }
 
 Result<> take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
-  IMPRINT_CHECK(check_enum(kCall, "desc.learner", desc.learner, IMP_LEARNER_PPO));
+  IMPRINT_CHECK(
+      check_enum(kCall, "desc.learner", desc.learner, static_cast<imp_learner>(agent::kLastLearner)));
   IMPRINT_ASSIGN(const void* options, find_options(desc));
   spec.learner = static_cast<agent::LearnerKind>(desc.learner);
   switch (desc.learner) {

@@ -238,8 +238,8 @@ class T12Faults : public testing::TestWithParam<Way> {
 
   static std::uint64_t step(std::uint64_t number) {
     const bool first_way = GetParam().timeline && !GetParam().exclusive;
-    if (!first_way && !std::getenv("IMPRINT_FAULTS_EVERY_CALL")) return 14;
-    return number < kFirstCalls ? 1 : 9;
+    if (!first_way && !std::getenv("IMPRINT_FAULTS_EVERY_CALL")) return 28;
+    return number < kFirstCalls ? 1 : 18;
   }
 
   std::unique_ptr<Place> place_;

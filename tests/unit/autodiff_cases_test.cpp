@@ -84,7 +84,8 @@ TEST_P(OpCases, GradientsAgreeWithDifferences) {
 std::vector<OpCase> smooth_cases() {
   std::vector<OpCase> cases = reference::op_cases();
   std::erase_if(cases, [](const OpCase& op_case) {
-    return reference::has_narrow_floats(op_case.build(reference::case_inputs(op_case)));
+    const auto built = op_case.build(reference::case_inputs(op_case));
+    return built.ok() && reference::has_narrow_floats(built);  // the test itself reports a failed build
   });
   return cases;
 }
