@@ -92,4 +92,45 @@ Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionMask&
   return (*this)(x, mask, evaluation);
 }
 
+TransformerDecoderLayer::TransformerDecoderLayer(const std::string& name, std::int64_t extent,
+                                                 std::int64_t heads, const TransformerLayerOptions& options)
+    : options_(options),
+      self_attention_(name + ".self_attn", extent, heads,
+                      {.dropout = options.dropout, .rotary = options.rotary, .seed = options.seed}),
+      memory_attention_(name + ".multihead_attn", extent, heads,
+                        {.dropout = options.dropout, .seed = options.seed}),
+      feed_forward_(name, extent, options.hidden,
+                    {.activation = options.activation, .dropout = options.dropout, .seed = options.seed}),
+      norm1_(name + ".norm1", extent, {.epsilon = options.epsilon}),
+      norm2_(name + ".norm2", extent, {.epsilon = options.epsilon}),
+      norm3_(name + ".norm3", extent, {.epsilon = options.epsilon}) {
+  parameters_.add("self_attn", self_attention_.parameters());
+  parameters_.add("multihead_attn", memory_attention_.parameters());
+  parameters_.add("", feed_forward_.parameters());
+  add_norm(parameters_, "norm1", norm1_.parameters());
+  add_norm(parameters_, "norm2", norm2_.parameters());
+  add_norm(parameters_, "norm3", norm3_.parameters());
+}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
+                                           const AttentionMask& memory_mask, Pass& pass) const {
+  const Dropout dropout(options_.dropout);
+  const bool first = options_.norm_first;
+  // One branch: with its norm before it, or after the sum.
+  const auto branch = [&](const Tensor& in, const LayerNorm& norm, const auto& function) {
+    const Tensor sum = in + dropout(function(first ? norm(in) : in), pass);
+    return first ? sum : norm(sum);
+  };
+  const Tensor own = branch(x, norm1_, [&](const Tensor& in) { return self_attention_(in, mask, pass); });
+  const Tensor both = branch(
+      own, norm2_, [&](const Tensor& in) { return memory_attention_.cross(in, memory, memory_mask, pass); });
+  return branch(both, norm3_, [&](const Tensor& in) { return feed_forward_(in, pass); });
+}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
+                                           const AttentionMask& memory_mask) const {
+  Pass evaluation;
+  return (*this)(x, memory, mask, memory_mask, evaluation);
+}
+
 }  // namespace imprint::nn

@@ -90,4 +90,25 @@ class TransformerEncoderLayer {
   Parameters parameters_;
 };
 
+// PyTorch's TransformerDecoderLayer with batch_first: self-attention, attention to the memory, feed-forward.
+// Parameters: "self_attn.*", "multihead_attn.*", "linear1.*", "linear2.*", "norm1.*" to "norm3.*".
+class TransformerDecoderLayer {
+ public:
+  TransformerDecoderLayer(const std::string& name, std::int64_t extent, std::int64_t heads,
+                          const TransformerLayerOptions& options = {});
+  // mask: of the self-attention. memory: [batch, keys, extent]; memory_mask: of the attention to it.
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
+                    const AttentionMask& memory_mask, Pass& pass) const;
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask = {.causal = true},
+                    const AttentionMask& memory_mask = {}) const;
+  const Parameters& parameters() const { return parameters_; }
+
+ private:
+  TransformerLayerOptions options_;
+  MultiHeadAttention self_attention_, memory_attention_;
+  FeedForward feed_forward_;
+  LayerNorm norm1_, norm2_, norm3_;
+  Parameters parameters_;
+};
+
 }  // namespace imprint::nn

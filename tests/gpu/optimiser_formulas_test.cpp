@@ -373,6 +373,48 @@ TEST_P(OptimiserFormulas, TenSteps) {
   }
 }
 
+// A second optimiser that takes over the state of the first continues to the same bits.
+TEST_P(OptimiserFormulas, ResumesToTheSameBits) {
+  struct Run {
+    Parameters parameters, all;
+    std::shared_ptr<Optimiser> optimiser;
+    std::vector<Update> updates;
+  };
+  const Tensor gradient = input("g", {3, 5});
+  const auto make = [&](const std::string& name, float value) {
+    Run run;
+    const std::vector<float> values(15, value);
+    run.parameters.add("p", Variable(name, {3, 5}, std::span<const float>(values)), true);
+    run.optimiser = GetParam().make(run.parameters);
+    const auto updates = run.optimiser->step(std::span(&gradient, 1), 0.03f);
+    EXPECT_TRUE(updates) << updates.error().message;
+    if (updates) run.updates = *updates;
+    run.all = run.parameters;
+    run.all.add("state", run.optimiser->state());
+    return run;
+  };
+  const Run first = make("first", 0.5f), second = make("second", -2);
+  Program one = compile({.name = "first", .inputs = {gradient}, .updates = first.updates});
+  Program two = compile({.name = "second", .inputs = {gradient}, .updates = second.updates});
+  const auto step = [&](Program& program, int t) {
+    const Numbers g = test::waves(15, 1, t);
+    ASSERT_TRUE(session().run(program, std::vector{HostTensor::from({g.begin(), g.end()}, {3, 5})}));
+  };
+  for (int t = 0; t < 4; ++t) step(one, t);
+  const auto saved = session().read(first.all.variables());
+  ASSERT_TRUE(saved);
+  for (std::size_t i = 0; i < saved->size(); ++i)
+    ASSERT_TRUE(session().write(second.all[i].variable, (*saved)[i]));
+  for (int t = 4; t < 7; ++t) step(one, t), step(two, t);
+  const auto a = session().read(first.all.variables()), b = session().read(second.all.variables());
+  ASSERT_TRUE(a);
+  ASSERT_TRUE(b);
+  for (std::size_t i = 0; i < a->size(); ++i) {
+    EXPECT_EQ((*a)[i].floats, (*b)[i].floats) << first.all[i].name;
+    EXPECT_EQ((*a)[i].ints, (*b)[i].ints) << first.all[i].name;
+  }
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (const auto& part : {momentum_cases(), squares_cases(), adam_cases(), large_cases()})

@@ -265,6 +265,12 @@ Made module_of(const std::string& name, Pass& pass) {
   if (name == "gru") return one_input(gru("m", 3, 4, {.layers = 2, .bidirectional = true}));
   if (name == "lstm") return one_input(lstm("m", 3, 4, {.layers = 2, .bidirectional = true}));
   if (name.starts_with("attention")) return made_attention(name);
+  if (name == "decoder") {
+    const TransformerDecoderLayer layer("m", 8, 2, {.hidden = 16, .dropout = 0});
+    return {[=](const std::vector<Tensor>& x) { return layer(x[0], x[1], AttentionMask()); },
+            layer.parameters(),
+            {}};
+  }
   if (name.starts_with("transformer")) {
     TransformerLayerOptions options{.hidden = 16, .dropout = 0};
     if (name.ends_with("norm_first")) options.norm_first = true, options.activation = Activation::gelu;

@@ -284,6 +284,48 @@ TEST(Transformer, LayerEqualsItsFormula) {
   }
 }
 
+TEST(Transformer, DecoderLayerEqualsItsFormula) {
+  for (const bool first : {false, true}) {
+    const TransformerDecoderLayer layer("d", 4, 2, {.hidden = 6, .norm_first = first});
+    Weights w(layer.parameters(), 0.6);
+    EXPECT_EQ(w.by_name.size(), 18u);
+    const auto of = [&](const std::string& name) { return w.by_name.at(name); };
+    const auto norm = [&](const Numbers& x, int i) {
+      return layer_normalised(x, of(text("norm", i, ".weight")), of(text("norm", i, ".bias")));
+    };
+    const auto attention_to = [&](const std::string& name, const Numbers& x, const Numbers& y, bool causal) {
+      const Numbers px = affine(x, of(name + ".in_proj_weight"), of(name + ".in_proj_bias"), 4),
+                    py = affine(y, of(name + ".in_proj_weight"), of(name + ".in_proj_bias"), 4);
+      const Numbers a = attend(columns_of(px, 12, 0, 4), columns_of(py, 12, 4, 4), columns_of(py, 12, 8, 4),
+                               4, 2, [=](std::size_t i, std::size_t j) { return !causal || j <= i; });
+      return affine(a, of(name + ".out_proj.weight"), of(name + ".out_proj.bias"), 4);
+    };
+    const Numbers v = waves(20, 1, 1), m = waves(12, 1, 2);
+    Numbers x = v;
+    const auto branch = [&](int i, const auto& f) {
+      const Numbers y = f(first ? norm(x, i) : x);
+      for (std::size_t k = 0; k < x.size(); ++k) x[k] += y[k];
+      if (!first) x = norm(x, i);
+    };
+    branch(1, [&](const Numbers& in) { return attention_to("self_attn", in, in, true); });
+    branch(2, [&](const Numbers& in) { return attention_to("multihead_attn", in, m, false); });
+    branch(3, [&](const Numbers& in) {
+      Numbers h = affine(in, of("linear1.weight"), of("linear1.bias"), 4);
+      for (double& value : h) value = std::fmax(0, value);
+      return affine(h, of("linear2.weight"), of("linear2.bias"), 6);
+    });
+    const Tensor in = input("x", {1, 5, 4}), memory = input("m", {1, 3, 4});
+    Bindings bindings = w.bindings;
+    bindings["x"] = v;
+    bindings["m"] = m;
+    expect_sequence(layer(in, memory), bindings, x);
+    std::vector<Tensor> leaves{in, memory};
+    for (const Parameter& parameter : layer.parameters()) leaves.push_back(parameter.value());
+    expect_sound(layer(in, memory),
+                 {.inputs = {in, memory}, .leaves = leaves, .bindings = {{"x", v}, {"m", m}}});
+  }
+}
+
 TEST(Transformer, GatedUnits) {
   const Tensor x = input("x", {2, 6});
   const Numbers v = waves(12, 2, 1);

@@ -150,6 +150,8 @@ def modules():
             with torch.no_grad():
                 p.add_(torch.randn_like(p) * 0.1)
         out[name] = record(layer, call, r(2, 5, 8))
+    layer = nn.TransformerDecoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    out["decoder"] = record(layer, call, r(2, 5, 8), r(2, 4, 8))
     return out
 
 
