@@ -9,18 +9,24 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "compute/nn/parameter.h"
 #include "compute/nn/pass.h"
 
 namespace imprint::nn {
 
+class Module;
+template <class Layer>
+concept IsLayer =
+    !std::same_as<Layer, Module> && (std::is_invocable_r_v<Tensor, const Layer&, const Tensor&, Pass&> ||
+                                     std::is_invocable_r_v<Tensor, const Layer&, const Tensor&>);
+
 class Module {
  public:
   Module() = default;  // identity
-  template <class Layer>
-  requires(!std::same_as<Layer, Module>) Module(Layer layer)
-      : held_(std::make_shared<Held<Layer>>(std::move(layer))) {}
+  template <IsLayer Layer>
+  Module(Layer layer) : held_(std::make_shared<Held<Layer>>(std::move(layer))) {}
   // A function with the parameters that it uses.
   template <class Function>
   Module(Function function, const Parameters& parameters) : Module(std::move(function)) {
