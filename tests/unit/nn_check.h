@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/base/text.h"
@@ -65,7 +69,34 @@ inline void expect_differences(const Tensor& loss, const NetworkCheck& check,
   }
 }
 
+// Keeps the initial content of all variables that the tensors use: it moves to a device with the first
+// program, and the oracle needs it again.
+class KeptVariables {
+ public:
+  explicit KeptVariables(const std::vector<Tensor>& tensors) {
+    std::set<const tensor::Node*> seen;
+    for (const Tensor& tensor : tensors) visit(*tensor.node(), seen);
+  }
+  ~KeptVariables() {
+    for (const auto& [state, initial] : kept_) {
+      state->storage.reset();
+      state->initial = initial;
+    }
+  }
+  KeptVariables(const KeptVariables&) = delete;
+  KeptVariables& operator=(const KeptVariables&) = delete;
+
+ private:
+  void visit(const tensor::Node& node, std::set<const tensor::Node*>& seen) {
+    if (!seen.insert(&node).second) return;
+    if (node.op == tensor::Op::variable) kept_.emplace_back(node.variable, node.variable->initial);
+    for (const tensor::NodeRef& input : node.inputs) visit(*input, seen);
+  }
+  std::vector<std::pair<std::shared_ptr<tensor::VariableState>, std::vector<std::byte>>> kept_;
+};
+
 inline void expect_on_cpu(const std::vector<Tensor>& outputs, const NetworkCheck& check) {
+  const KeptVariables kept(outputs);
   const auto runtime = Runtime::create_on_cpu();
   Session session(*runtime);
   auto program = Program::compile(*runtime, {.name = "check", .inputs = check.inputs, .outputs = outputs});

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden values of PyTorch for Imprint's tests: golden.py OUT.json [SEED]
+"""Golden values of PyTorch for Imprint's tests: golden.py OUT.json
 
 Written by PyTorch 2.11 on a CPU in float32. The file holds, for each optimiser, the parameters after each of
 ten steps; for each schedule, its rates; for each module, a state dict, inputs, outputs and gradients of
@@ -12,7 +12,7 @@ import sys
 import torch
 from torch import nn
 
-torch.manual_seed(int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+torch.manual_seed(1)
 torch.set_num_threads(1)
 
 
@@ -187,7 +187,7 @@ def losses():
         inputs[0].requires_grad_(True)
         value = loss(*inputs)
         value.backward()
-        out[name] = {"inputs": [array(v) for v in inputs], "value": float(value),
+        out[name] = {"inputs": [array(v) for v in inputs], "value": float(value.detach()),
                      "gradient": array(inputs[0].grad)}
     return out
 
