@@ -97,6 +97,7 @@ class KeptVariables {
 
 inline void expect_on_cpu(const std::vector<Tensor>& outputs, const NetworkCheck& check) {
   const KeptVariables kept(outputs);
+  const auto expected = reference::evaluate_all(outputs, check.bindings);
   const auto runtime = Runtime::create_on_cpu();
   Session session(*runtime);
   auto program = Program::compile(*runtime, {.name = "check", .inputs = check.inputs, .outputs = outputs});
@@ -113,7 +114,6 @@ inline void expect_on_cpu(const std::vector<Tensor>& outputs, const NetworkCheck
   }
   const auto found = session.run(*program, values);
   ASSERT_TRUE(found) << found.error().message;
-  const auto expected = reference::evaluate_all(outputs, check.bindings);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const HostTensor& host = (*found)[i];
     for (std::size_t k = 0; k < expected[i].size(); ++k) {
