@@ -18,23 +18,23 @@ class Lowering {
  public:
   Lowering(const graph::Graph& graph, const graph::FusionRequest& request, const graph::Schedule& schedule,
            Executable& into);
-  Status run(std::uint64_t memory_limit);
+  Result<> run(std::uint64_t memory_limit);
 
  private:
   friend class ChainBuilder;
 
-  Status lower(const graph::Task& task);
-  Status store_rows(const graph::Store& store);
+  Result<> lower(const graph::Task& task);
+  Result<> store_rows(const graph::Store& store);
 
   // ---- values ----
   bool in_memory(graph::NodeIndex node) const;  // stored by an earlier kernel, or before any kernel
   Result<Strided> find(graph::NodeIndex node);  // computes the value first where it has no memory
   Result<Strided> find_row_major(graph::NodeIndex node);
-  Status compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
-  Status compute_reduce(graph::NodeIndex node, std::int32_t into);
-  Status compute_pad(graph::NodeIndex node, std::int32_t into);
-  Status compute_concat(graph::NodeIndex node, std::int32_t into);
-  Status compute_copy(const Strided& from, std::int32_t into);
+  Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
+  Result<> compute_reduce(graph::NodeIndex node, std::int32_t into);
+  Result<> compute_pad(graph::NodeIndex node, std::int32_t into);
+  Result<> compute_concat(graph::NodeIndex node, std::int32_t into);
+  Result<> compute_copy(const Strided& from, std::int32_t into);
 
   // ---- memory ----
   std::int32_t buffer_of(const graph::Place& place);
@@ -46,7 +46,7 @@ class Lowering {
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
-  Status plan_arena(std::uint64_t memory_limit);
+  Result<> plan_arena(std::uint64_t memory_limit);
 
   const graph::Graph& graph_;
   const graph::FusionRequest& request_;

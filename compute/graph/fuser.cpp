@@ -42,7 +42,7 @@ Result<Schedule> Fuser::run() {
 
 // ---- leaves and roots ----
 
-Status Fuser::place_leaves() {
+Result<> Fuser::place_leaves() {
   for (NodeIndex i = 0; i < graph_.size(); ++i) {
     const GraphNode& node = graph_[i];
     Place& place = schedule_.place[at(i)];

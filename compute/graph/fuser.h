@@ -31,7 +31,7 @@ class Fuser {
  private:
   // ---- leaves and roots ----
 
-  Status place_leaves();
+  Result<> place_leaves();
   // A reshape keeps the order of its input's elements, so both share one store.
   NodeIndex without_reshape(NodeIndex index) const;
   std::vector<std::uint8_t> forced_nodes() const;

@@ -72,7 +72,7 @@ void sort_by_level(Schedule& schedule) {
 
 }  // namespace
 
-Status order_tasks(Schedule& schedule) {
+Result<> order_tasks(Schedule& schedule) {
   std::vector<Task>& tasks = schedule.tasks;
   drop_idle_tasks(tasks);
   for (Task& task : tasks) task.level = 0;

@@ -12,6 +12,6 @@ namespace imprint::graph {
 // it.
 // - A task beside a region moves to a later level without one, if its consumers allow that.
 // Errors: internal (tasks wait for each other in a circle).
-Status order_tasks(Schedule& schedule);
+Result<> order_tasks(Schedule& schedule);
 
 }  // namespace imprint::graph

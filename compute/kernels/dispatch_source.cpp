@@ -319,7 +319,7 @@ void put_deepest_first(const Graph& graph, const Schedule& schedule, std::vector
 }
 
 // Kernels count in 32 bits. More elements are possible only where they are numbered axis by axis.
-Status check_counts(const Graph& graph, const Schedule& schedule) {
+Result<> check_counts(const Graph& graph, const Schedule& schedule) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto refuse = [&](NodeIndex n, std::int64_t count, const std::string& of) {
     return make_error(ErrorCode::unsupported, text(node_text(graph, n), ": found ", count, " ", of,

@@ -45,8 +45,8 @@ Result<safetensors::File> save_state(Session& session, const Parameters& paramet
   return file;
 }
 
-Status load_state(Session& session, const Parameters& parameters, const safetensors::File& file,
-                  std::string_view prefix) {
+Result<> load_state(Session& session, const Parameters& parameters, const safetensors::File& file,
+                    std::string_view prefix) {
   std::vector<HostTensor> values;
   for (const Parameter& parameter : parameters) {
     const std::string name = std::string(prefix) + parameter.name;

@@ -16,7 +16,7 @@ Result<safetensors::File> save_state(Session& session, const Parameters& paramet
 
 // Writes "<prefix><name>" into each variable. Arrays of other names are ignored. Errors: not_found (a name
 // that the file lacks), shape_mismatch; nothing is written then.
-Status load_state(Session& session, const Parameters& parameters, const safetensors::File& file,
-                  std::string_view prefix = {});
+Result<> load_state(Session& session, const Parameters& parameters, const safetensors::File& file,
+                    std::string_view prefix = {});
 
 }  // namespace imprint::nn

@@ -11,8 +11,9 @@ namespace imprint::nn {
 
 // A scalar, [1] or [groups] tensor as an operand beside a parameter.
 Tensor beside(const Tensor& per_group, const Parameter& parameter, std::int64_t groups);
-Status check_per_group(const char* what, const Tensor& tensor, std::int64_t groups);
-Status check_gradients(std::span<const Tensor> gradients, const Parameters& parameters, std::int64_t groups);
+Result<> check_per_group(const char* what, const Tensor& tensor, std::int64_t groups);
+Result<> check_gradients(std::span<const Tensor> gradients, const Parameters& parameters,
+                         std::int64_t groups);
 // The axes of a parameter without that of the networks.
 Axes own_axes(const Tensor& value, std::int64_t groups);
 Variable moment_for(const std::string& kind, const Parameter& parameter);

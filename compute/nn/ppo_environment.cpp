@@ -5,7 +5,7 @@
 
 namespace imprint::nn {
 
-Status Ppo::check(const Environments& environments) const {
+Result<> Ppo::check(const Environments& environments) const {
   const auto refuse = [&](ErrorCode code, const std::string& text) {
     return make_error(code, "ppo '" + options_.name + "' in environment '" + environments.environment().name +
                                 "': " + text);

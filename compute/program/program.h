@@ -42,7 +42,7 @@ struct ProgramDescription {
   std::vector<Tensor> inputs = {};  // tensors made by input(); fed at every run, used or not
   std::vector<Tensor> outputs = {};
   std::vector<Update> updates = {};  // at most one whole assignment per variable
-  std::uint32_t slots = 3;           // runs whose inputs and outputs may be in flight at once; >= 1
+  std::uint32_t slot_count = 3;      // runs whose inputs and outputs may be in flight at once; >= 1
   bool fuse = true;                  // false: one kernel per operation, for comparison and debugging
   Precision precision = Precision::float32;
   bool yields = false;  // destroying the program frees the memory of its intermediates
@@ -131,7 +131,7 @@ class Program {
 
   // Runs `count` pieces from `first` on the CPU. Errors: unsupported (compiled for a device),
   // invalid_argument (no such slot or piece).
-  Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count);
+  Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count);
 
  private:
   explicit Program(std::unique_ptr<Body> body);

@@ -46,7 +46,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
       runtime.device().options().log(LogLevel::warning,
                                      "program '" + source.name + "' stays in float32: found " + reason);
   }
-  Status built;
+  Result<> built;
   std::unique_ptr<Impl> impl;
   const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
     impl = std::make_unique<Impl>(runtime);
@@ -95,7 +95,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   return plain;
 }
 
-Status Program::Impl::build(const VariantTable* variants, const vk::CapabilityProfile& profile) {
+Result<> Program::Impl::build(const VariantTable* variants, const vk::CapabilityProfile& profile) {
   FusionOptions options = fusion_options(source, profile);
   options.variants = variants;
   IMPRINT_ASSIGN(schedule, graph::fuse(source.graph, source.request, options));
@@ -129,13 +129,13 @@ Program::Impl::~Impl() {
 
 // ---- memory ----
 
-Status Program::Impl::place_variables() {
+Result<> Program::Impl::place_variables() {
   for (const std::shared_ptr<VariableState>& variable : source.request.variables)
     IMPRINT_CHECK(runtime.place(*variable));
   return {};
 }
 
-Status Program::Impl::place_constants() {
+Result<> Program::Impl::place_constants() {
   constant_offset.assign(source.graph.nodes.size(), 0);
   std::vector<std::byte> bytes;
   for (NodeIndex n = 0; n < source.graph.size(); ++n) {
@@ -230,7 +230,7 @@ std::uint64_t Program::Impl::byte_offset(const Place& place) const {
   }
 }
 
-Status Program::Impl::make_io() {
+Result<> Program::Impl::make_io() {
   vk::MemoryPool& pool = runtime.device().memory();
   const std::uint64_t total =
       std::max<std::uint64_t>(kAlignment, input_bytes + output_bytes + stats.arena_bytes);
@@ -244,13 +244,13 @@ Status Program::Impl::make_io() {
     return error;
   }
   arena = *allocated;
-  stats.io_bytes = (input_bytes + output_bytes) * (source.slots + 1);
+  stats.io_bytes = (input_bytes + output_bytes) * (source.slot_count + 1);
   return make_slots();
 }
 
-Status Program::Impl::make_slots() {
+Result<> Program::Impl::make_slots() {
   vk::MemoryPool& pool = runtime.device().memory();
-  for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
+  for (std::uint32_t slot = 0; slot < source.slot_count; ++slot) {
     if (input_bytes > 0) {
       IMPRINT_ASSIGN(const vk::Allocation allocation,
                      pool.allocate(input_bytes, kAlignment, vk::MemoryUse::upload));
@@ -268,7 +268,7 @@ Status Program::Impl::make_slots() {
 
 // ---- kernels ----
 
-Status Program::Impl::make_kernels(const DispatchLimits& limits) {
+Result<> Program::Impl::make_kernels(const DispatchLimits& limits) {
   IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits,
                                               [this](const Place& place) { return buffer_of(place); }));
   if (dispatches.empty()) return {};
@@ -276,7 +276,7 @@ Status Program::Impl::make_kernels(const DispatchLimits& limits) {
   return {};
 }
 
-Status Program::Impl::make_tables() {
+Result<> Program::Impl::make_tables() {
   std::vector<std::byte> bytes;
   const std::uint64_t step =
       std::max(kAlignment, runtime.device().capabilities().min_uniform_buffer_offset_alignment);

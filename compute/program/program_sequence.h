@@ -31,7 +31,7 @@ struct ProgramSequence {
   // Variables that nothing else reads or writes during a run (moments, a learner's copy of the weights).
   // Writing them early, in slices of other frames, has no visible effect. See Program::first_shared_write.
   std::vector<Variable> own;
-  std::uint32_t slots = 3;
+  std::uint32_t slot_count = 3;
 };
 
 }  // namespace imprint

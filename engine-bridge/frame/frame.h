@@ -23,8 +23,8 @@ enum class FrameState : std::uint8_t {
   recorded    // open; its work is in the host's command buffer
 };
 // Errors: wrong_state, naming the call, what was found and what to do.
-Status check_frame_closed(FrameState state, const char* call);
-Status check_frame_open(FrameState state, const char* call);  // and its work is not issued yet
+Result<> check_frame_closed(FrameState state, const char* call);
+Result<> check_frame_open(FrameState state, const char* call);  // and its work is not issued yet
 
 struct Budget {
   // Learning that is not due fills this up; immediate jobs count too. 0 = only what is due.

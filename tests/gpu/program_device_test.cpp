@@ -92,7 +92,7 @@ class RefusingQueue final : public vk::Queue {
     --refuse;
     return make_error(ErrorCode::out_of_host_memory, "refused");
   }
-  Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override {
+  Result<> wait(vk::Ticket ticket, std::uint64_t timeout_ns) override {
     return queue_.wait(ticket, timeout_ns);
   }
 

@@ -310,7 +310,7 @@ TEST_F(Golden, ModulesFromTheirStateDictionaries) {
     all.add("", made.buffers);
     const safetensors::File state = state_of(record.at("state"));
     EXPECT_EQ(state.arrays.size(), all.size());
-    const Status loaded = load_state(session_, all, state);
+    const Result<> loaded = load_state(session_, all, state);
     ASSERT_TRUE(loaded) << loaded.error().message;
     const auto saved = save_state(session_, all);
     ASSERT_TRUE(saved);

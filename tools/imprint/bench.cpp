@@ -172,7 +172,7 @@ void print_row(const BenchResult& r) {
   std::fflush(stdout);
 }
 
-Status write_file(const std::string& path, const std::string& content) {
+Result<> write_file(const std::string& path, const std::string& content) {
   std::ofstream file(path);
   file << content;
   file.close();
@@ -231,7 +231,7 @@ std::string markdown_text(const Computer& computer, const std::vector<BenchResul
   return text;
 }
 
-Status run_bench(const BenchOptions& options) {
+Result<> run_bench(const BenchOptions& options) {
   const std::vector<BenchCase> cases = chosen_cases(options);
   if (cases.empty()) return nothing_to_run(options);
   if (options.list) {
@@ -285,7 +285,7 @@ Status run_bench(const BenchOptions& options) {
 }
 
 // Uploads state and every slot's inputs, which are no part of a measured run.
-Status run_each_slot_once(bridge::Context& context, const Program& program) {
+Result<> run_each_slot_once(bridge::Context& context, const Program& program) {
   constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
   IMPRINT_ASSIGN(const Commands uploads, context.runtime().take_uploads());
   std::vector<VkCommandBuffer> commands;

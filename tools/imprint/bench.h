@@ -69,7 +69,7 @@ struct BenchDevice {
   std::unique_ptr<GpuTimer> timer;  // null on the CPU
   Repeats repeats;
   std::uint32_t in_a_row = kChainedRuns;
-  std::function<Status(Program&)> look;  // if set, receives a benchmark's program instead of measuring it
+  std::function<Result<>(Program&)> look;  // if set, receives a benchmark's program instead of measuring it
 
   Runtime& runtime() { return computer.runtime(); }
   bridge::Context& context() { return computer.standalone().context(); }  // not on the CPU

@@ -59,7 +59,7 @@ safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   return safetensors::Array::of(wide, tensor.shape);
 }
 
-Status run(const RunOptions& options) {
+Result<> run(const RunOptions& options) {
   IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
   IMPRINT_ASSIGN(const safetensors::File given, safetensors::load(options.input));
@@ -91,7 +91,7 @@ Status run(const RunOptions& options) {
   description.name = options.model;
   description.inputs = imported.input_tensors();
   description.outputs = imported.output_tensors();
-  description.slots = 1;
+  description.slot_count = 1;
   if (options.mixed) description.precision = Precision::mixed16;
   IMPRINT_ASSIGN(Program program, Program::compile(computer.runtime(), description));
   if (options.explain) std::printf("%s\n", program.explain().c_str());

@@ -49,7 +49,7 @@ class Inference {
   Inference(InferGraph graph, const BrainSpec& spec);
 
   bool compiled() const { return program_ != nullptr; }
-  Status compile(Runtime& runtime);
+  Result<> compile(Runtime& runtime);
   Program& program() { return *program_; }
   const ProgramStats* stats() const { return program_ ? &program_->stats() : nullptr; }
 

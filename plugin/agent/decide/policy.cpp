@@ -83,7 +83,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   graph.agents = spec.agent_capacity;
   ProgramDescription& program = graph.description;
   program.name = spec.name + " infer";
-  program.slots = inference_slots(spec.action_latency_frames);
+  program.slot_count = inference_slots(spec.action_latency_frames);
   const std::vector<Tensor> fed = policy.model.input_tensors();
   program.inputs = {fed[0]};
   graph.observation = 0;

@@ -57,14 +57,12 @@ class [[nodiscard]] Result<void> {
   bool good_ = true;
 };
 
-using Status = Result<void>;
-
 }  // namespace pet
 
 #define PET_CONCAT_INNER(a, b) a##b
 #define PET_CONCAT(a, b) PET_CONCAT_INNER(a, b)
 
-// Evaluates a Status; returns its error to the caller.
+// Evaluates a Result<>; returns its error to the caller.
 #define PET_CHECK(expression)                                                   \
   do {                                                                          \
     if (auto pet_status = (expression); !pet_status) return pet_status.error(); \
