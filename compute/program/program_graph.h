@@ -53,7 +53,7 @@ Result<> check_narrow_floats(const graph::Graph& graph, const std::string& progr
 
 // ---- parts of a sequence ----
 
-// Without slots: the sequence has them.
+// Without slot_count: the sequence has them.
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part);
 // The offset of the sequence's input with this port's name; a new input lies at `end`. Errors:
 // shape_mismatch.

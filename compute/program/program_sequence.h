@@ -19,7 +19,7 @@ namespace imprint {
 inline constexpr std::uint32_t kMaxSequenceDispatches = 1u << 20;
 
 struct ProgramPart {
-  ProgramDescription description;  // its name is for dumps; its slots are ignored
+  ProgramDescription description;  // its name is for dumps; its slot_count is ignored
   std::uint32_t repeat = 1;        // 0: the part does not run
 };
 

@@ -52,7 +52,8 @@ inline constexpr std::uint32_t kFromBudget = UINT32_MAX;
 // Semaphores of one submit, beside the frame's work. With semaphores even an empty frame is submitted.
 struct SubmitInfo {
   std::uint32_t budget_us = kFromBudget;
-  std::span<const HostSemaphore> waits, signals;  // before the frame's first and after its last submission
+  std::span<const HostSemaphore> waits,
+      completions;  // before the frame's first and after its last submission
 };
 
 // Receives the frame in which the job's last piece was issued.

@@ -109,6 +109,7 @@ imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
       filled.branch_count = copy_some(answer->choice.branches, filled.branches);
       filled.continuous_count = copy_some(answer->choice.continuous, filled.continuous);
       filled.value_count = copy_some(answer->values, filled.values);
+      filled.is_new = answer->is_new ? 1 : 0;
     });
     return {};
   });
