@@ -23,7 +23,7 @@ struct OptimiserStep {
   std::int64_t groups = 0;
   Tensor learning_rate;
   Tensor active;  // empty: all
-  std::vector<Update> updates;
+  std::vector<Update> updates = {};
 
   // The new content, or the old one where frozen. Selected, not blended: NaN times 0 is NaN.
   void assign(const Variable& variable, const Tensor& value, const Tensor& alive) {
