@@ -102,6 +102,7 @@ class Brain {
 
   Status check_shared() const;
   Status check_sample_memory() const;
+  Status check_memory_cap() const;
   Status make_parts();
 
   BrainServices services_;

@@ -31,6 +31,8 @@ struct InferGraph {
   std::vector<int> branches;  // int32 [P, A] each: the chosen index
   int continuous = -1;        // float32 [P, A, continuous actions]
   int values = -1;            // float32 [P, A, outputs]: the outputs of the agent's goal before noise
+  // Of one run, with bytes moved. A file may ask for any number of operations on a few bytes.
+  std::uint64_t most_operations = UINT64_MAX;
 };
 
 // One frame's batch in flight.
@@ -49,6 +51,7 @@ class Inference {
   Inference(InferGraph graph, const BrainSpec& spec);
 
   bool compiled() const { return program_ != nullptr; }
+  // Errors: those of Program::compile; unsupported (most_operations).
   Status compile(Runtime& runtime);
   Program& program() { return *program_; }
   const ProgramStats* stats() const { return program_ ? &program_->stats() : nullptr; }
