@@ -17,9 +17,11 @@ auto within_host_memory(const std::string& what, Work&& work) -> decltype(work()
   try {
     return std::forward<Work>(work)();
   } catch (const std::bad_alloc&) {
-    return make_error(ErrorCode::out_of_host_memory, what + ": the processor's memory does not suffice");
+    return make_error(ErrorCode::out_of_host_memory,
+                      what + ": found too little host memory. Close other programs or use less.");
   } catch (const std::length_error&) {
-    return make_error(ErrorCode::out_of_host_memory, what + ": more memory was asked for than there can be");
+    return make_error(ErrorCode::out_of_host_memory,
+                      what + ": found a size beyond any host memory, expected a smaller one");
   }
 }
 

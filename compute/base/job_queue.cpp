@@ -28,10 +28,10 @@ Status JobQueue::start(const Options& options) {
   } catch (const std::system_error& error) {
     if (threads_.empty())
       return make_error(ErrorCode::out_of_host_memory,
-                        std::string("no thread to compile and to write files on: ") + error.what());
-    options.log(LogLevel::warning, "asked for " + std::to_string(options.threads) +
-                                       " threads to compile and to write files on, got " +
-                                       std::to_string(threads_.size()) + ": " + error.what());
+                        std::string("job threads: the system refused them: ") + error.what());
+    options.log(LogLevel::warning, "job threads: found " + std::to_string(threads_.size()) + ", expected " +
+                                       std::to_string(options.threads) +
+                                       ". Jobs take longer: " + error.what());
   }
   return {};
 }

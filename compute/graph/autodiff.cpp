@@ -59,8 +59,8 @@ Status propagate(const NodeRef& node, Visits& visits) {
     if (!given.ok() || given.shape() != node->inputs[i]->shape)
       return make_error(
           ErrorCode::internal,
-          "the derivative of " + describe(*node) + " by " + describe(*node->inputs[i]) + " is " +
-              (given.ok() ? "of shape " + given.shape().text() : "an error: " + given.error().message));
+          "gradients: derivative of " + describe(*node) + " by " + describe(*node->inputs[i]) + ": found " +
+              (given.ok() ? "shape " + given.shape().text() : "an error: " + given.error().message));
     Tensor& sum = visits.at(node->inputs[i].get()).gradient;
     sum = is_empty(sum) ? given : sum + given;
   }
@@ -71,15 +71,14 @@ Status check_arguments(const Tensor& loss, std::span<const Tensor> targets) {
   if (!loss.ok()) return loss.error();
   if (loss.dtype() != DType::float32 || loss.shape().element_count() != 1)
     return make_error(ErrorCode::invalid_argument,
-                      "gradients: the loss " + describe(loss) + " is " +
-                          std::string(dtype_name(loss.dtype())) +
-                          ", expected one float32 element; sum or average it first");
+                      "gradients: loss: found " + std::string(dtype_name(loss.dtype())) + " " +
+                          describe(loss) + ", expected one float32 element. Sum or average it first.");
   for (const Tensor& target : targets) {
     if (!target.ok()) return target.error();
     if (!dtype_is_float(target.dtype()))
-      return make_error(ErrorCode::invalid_argument, "gradients: " + describe(target) + " is " +
-                                                         std::string(dtype_name(target.dtype())) +
-                                                         ", and only floats have gradients");
+      return make_error(ErrorCode::invalid_argument, "gradients: target: found " +
+                                                         std::string(dtype_name(target.dtype())) + " " +
+                                                         describe(target) + ", expected a float");
   }
   return {};
 }

@@ -51,9 +51,8 @@ Status Fuser::place_leaves() {
     } else if (node.op == Op::input) {
       const auto found = std::ranges::find(request_.inputs, i);
       if (found == request_.inputs.end())
-        return make_error(
-            ErrorCode::invalid_argument,
-            "input '" + node.source->label + "' is used but not listed in the program's inputs");
+        return make_error(ErrorCode::invalid_argument, "inputs: found no '" + node.source->label +
+                                                           "', expected every input that the program uses");
       place = {PlaceKind::input, static_cast<std::int32_t>(found - request_.inputs.begin())};
     } else if (node.op == Op::variable) {
       const auto found = std::ranges::find(request_.variables, node.source->variable);

@@ -55,7 +55,7 @@ class Fuser {
   void plan_regions();
   // Whether some workgroups must wait that could run at the same time if each took fewer rows at a time.
   bool wants_turns(const Region& region, const RegionNodes& nodes) const;
-  // What evaluating a node reads from memory, and whether it reads only at the element's own linear index.
+  // The memory that evaluating a node reads, and whether it reads only at the element's own linear index.
   std::vector<Read> reads_of(NodeIndex index) const;
   void add_node(NodeIndex index);
   // Returns a caller's kernel whose result rows determine this node's rows.

@@ -1,5 +1,5 @@
 #pragma once
-// What a program reads and stores, by nodes of its graph.
+// Outputs, updates and options of a program, by nodes of its graph.
 
 #include <cstdint>
 #include <memory>

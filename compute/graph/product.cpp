@@ -22,8 +22,8 @@ constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 2}, Measured{{
                             Measured{{64, 64, 16, 8, 8}, 0.65, 6}, Measured{{64, 64, 16, 4, 8}, 0.54, 4},
                             Measured{{32, 64, 16, 4, 4}, 0.46, 6}};
 
-// Cycles per turn of a workgroup alone on a unit: memory latency and two barriers, plus an invocation's
-// multiply-adds. One workgroup has too few invocations to hide their latency.
+// Cycles per turn of a workgroup alone on a unit: memory latency and two barriers, then the multiply-adds of
+// one invocation. One workgroup has too few invocations to hide their latency.
 constexpr double kTurnCycles = 700, kCyclesPerOperation = 1.25;
 constexpr double kLanes = 128;  // multiply-adds per unit and cycle
 
@@ -80,7 +80,7 @@ constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::
                                      OnUnits{{128, 128, 32, 8, 16, MatrixUnits::workgroup}, 3.0, 2.7},
                                      OnUnits{{64, 128, 32, 8, 8, MatrixUnits::workgroup}, 2.8, 2.4},
                                      OnUnits{{64, 64, 64, 4, 8, MatrixUnits::workgroup}, 2.3, 1.8}};
-// Per turn of 32 terms, in addition to the arithmetic, whatever the number of workgroups.
+// Cycles per turn of 32 terms, in addition to the arithmetic, for any number of workgroups.
 constexpr double kUnitTurnCycles = 300;
 
 double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const FusionOptions& options) {
@@ -119,7 +119,8 @@ ProductShape product_shape(const Graph& graph, NodeIndex matmul) {
 
 namespace {
 
-// Whether neighbours along the axis are neighbours in memory, through all views on the way.
+// Whether neighbours along the axis read neighbouring elements of memory: through views, pads and elementwise
+// operations, where one operand suffices.
 bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
                    int axis) {
   const GraphNode& node = graph[index];

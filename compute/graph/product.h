@@ -57,8 +57,8 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
 // Number of equal stretches of the terms to multiply in parallel, for another kernel to sum; 1: no split.
 // on_matrix_units: with kMatrixUnitTile.
 std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, bool on_matrix_units);
-// Terms per stretch. The length keeps vector-aligned operands aligned. Fewer terms than one stretch are left
-// over.
+// Terms per stretch: a multiple of 32, so that vector-aligned operands stay aligned, or less than 32 if a
+// stretch cannot have more. Fewer than 32 * stretches terms are left over.
 std::int64_t stretch_length(std::int64_t terms, std::int64_t stretches);
 
 // Along which of its last two axes a product's operand loads from memory, and how many elements at once: 8

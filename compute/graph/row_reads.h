@@ -9,7 +9,7 @@
 
 namespace imprint::graph {
 
-// Like Read::aligned, but for rows: aligned means that row i of the value reads only row i of that memory.
+// Read::aligned for rows: aligned means that row i of the value reads only row i of that memory.
 // Each node once, ascending. materialized: per node, as in Schedule. A memory leaf reads nothing.
 std::vector<Read> reads_by_row(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                NodeIndex index);

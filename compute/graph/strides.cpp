@@ -4,8 +4,8 @@ namespace imprint::graph {
 namespace {
 
 // Computes the strides of `to`, which has the elements of `from` in row-major order. Both shapes split into
-// runs of axes with equal products. A run keeps its place in memory if its axes of `from` are contiguous with
-// each other: each stride is the reach of the axes after it.
+// runs of axes with equal products. A run has one stride if its axes of `from` lie in row-major order: the
+// stride of each is that of the innermost times the extents after it.
 bool reshape_strides(const Shape& from, const Shape& to, Strides& strides) {
   std::array<std::int64_t, Shape::kMaxRank> result{};
   int f = 0, t = 0;
@@ -20,7 +20,7 @@ bool reshape_strides(const Shape& from, const Shape& to, Strides& strides) {
       else
         return false;
     }
-    // stride: of the run's innermost axis. reach: from it to the next axis that must follow, in strides.
+    // stride: of the run's innermost axis. reach: product of the extents visited so far.
     std::int64_t stride = 0, reach = 1;
     for (int axis = f_end - 1; axis >= f; --axis) {
       if (from[axis] == 1) continue;

@@ -1,6 +1,6 @@
 #pragma once
-// Where the elements of a value lie, if a start and one stride per axis describe it: memory behind views that
-// move no element. Pure arithmetic.
+// Memory of a value that a start and one stride per axis describe, as seen through views that move no
+// element. Pure arithmetic.
 
 #include <array>
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Strides {
   std::array<std::int64_t, Shape::kMaxRank> axis{};
 };
 
-// Returns nothing if a view on the way computes, or moves elements otherwise (windows, pads, reshapes that
-// join strided axes).
+// Returns nothing if a node on the way computes, has no elements, or is a view without strides (windows,
+// pads, reshapes that join strided axes).
 std::optional<Strides> strides_of(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                   NodeIndex index);
 

@@ -24,8 +24,8 @@ void drop_idle_tasks(std::vector<Task>& tasks) {
   tasks = std::move(kept);
 }
 
-// A region's dispatch has room only for small maps. Other tasks at its level that nothing waits for yet move
-// to a later level.
+// A region's dispatch has room only for small maps. Other tasks at its level move to a later level that has
+// tasks and no region, if that is still before their consumers.
 void leave_regions_alone(std::vector<Task>& tasks) {
   std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
   for (const Task& task : tasks)
@@ -79,7 +79,8 @@ Status order_tasks(Schedule& schedule) {
   std::size_t rounds = 0;
   for (bool changed = true; changed;) {
     if (rounds++ > tasks.size())
-      return make_error(ErrorCode::internal, "the schedule has a cycle: two updates wait for each other");
+      return make_error(ErrorCode::internal,
+                        "schedule: found a cycle, expected updates that do not wait for each other");
     changed = false;
     for (Task& task : tasks)
       for (std::int32_t before : task.after)

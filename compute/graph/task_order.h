@@ -6,10 +6,12 @@
 
 namespace imprint::graph {
 
-// Drops tasks that store nothing, computes levels from Task::after, and sorts the tasks by level. Levels are
-// as early as possible, with two exceptions. Tasks that only store state run as late as possible, so that a
-// run may be cut anywhere before them. Tasks beside a region move to a later level if they can. Errors:
-// internal (tasks wait for each other in a circle).
+// Drops tasks that store nothing, computes levels from Task::after, and sorts the tasks by level, otherwise
+// in their order. A level is as early as possible, with two exceptions:
+// - A task that only stores state, and that no task waits for, gets the last level. A run may be cut before
+// it.
+// - A task beside a region moves to a later level without one, if its consumers allow that.
+// Errors: internal (tasks wait for each other in a circle).
 Status order_tasks(Schedule& schedule);
 
 }  // namespace imprint::graph

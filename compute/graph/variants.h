@@ -1,7 +1,7 @@
 #pragma once
 // Kernels with several possible implementations, and the choice between them. A choice point names its kernel
 // and lists the variants with their costs from the cost model. Measurements on a device
-// (program/tuning_table.h) override the cost model. Plain data.
+// (tuning/tuning_table.h) override the cost model. Plain data.
 
 #include <cstddef>
 #include <cstdint>

@@ -152,7 +152,7 @@ std::string ProductEmitter::operand_place(const MatrixOperand& operand, std::siz
   return operand.in_eights ? "((" + (element / 8).str() + ") * 8)" : "(" + element.str() + ")";
 }
 
-// What the task makes of one sum.
+// The function that turns one sum into the task's result.
 std::string ProductEmitter::element_function(const std::string& name) {
   const ProductShape shape = product_shape(graph_, task_.anchor);
   line("int row = row_0 + int(tile_row), column = column_0 + int(tile_column);");

@@ -246,7 +246,7 @@ void RegionEmitter::store_vectors() {
   vectors_.clear();
 }
 
-// The last vector may be incomplete and reach beyond a buffer of the host's.
+// The last vector may be incomplete and reach beyond the end of the host's buffer.
 bool RegionEmitter::has_vectors(NodeIndex node) const {
   return region_.vectors && graph_[node].dtype == DType::float32 && graph_[node].element_count() % 4 == 0;
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kSubgroup = 32;
 constexpr std::int64_t kRows = kMatrixExtent;  // that a subgroup takes at a time
-// Of 16 x 16 floats, in elements of four: one more than needed, to avoid bank conflicts.
+// Stride of a line of 16 floats, in elements of four: one more than needed, to avoid bank conflicts.
 constexpr std::int64_t kScratchStride = 5;
 
 std::int64_t padded(std::int64_t extent) {

@@ -74,7 +74,7 @@ class Value {
   std::shared_ptr<Slot> slot_;
 };
 
-// What one import may make.
+// Limits of one import.
 struct ImportBudget {
   std::uint64_t folded_bytes = 0;    // of constants that the import computes
   std::uint64_t constant_bytes = 0;  // of all constants: the limit that the host sets

@@ -61,13 +61,12 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
 Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   if (part_source.precision == Precision::mixed16)
     runtime_.log()(LogLevel::warning,
-                   "program '" + part_source.name +
-                       "' stays in float32: the processor computes with four bytes an element");
+                   "program '" + part_source.name + "' stays in float32: the CPU has no 16-bit elements");
   Part part;
   part.name = part_source.name;
   part.repeat = repeat;
-  IMPRINT_CHECK(check_narrow_floats(part_source.graph, part_source.name,
-                                    "the processor computes with four bytes an element"));
+  IMPRINT_CHECK(
+      check_narrow_floats(part_source.graph, part_source.name, "the CPU, which has no 16-bit elements"));
   IMPRINT_ASSIGN(part.schedule,
                  graph::fuse(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
   for (const auto& variable : part.schedule.variables) {

@@ -43,13 +43,14 @@ std::unique_ptr<Runtime> Runtime::create_on_cpu(LogSink log, std::uint64_t memor
 }
 
 Status CpuRuntime::displace(const Variable& variable) {
-  return make_error(ErrorCode::unsupported,
-                    "displace: variable '" + variable.name() +
-                        "' lies in the processor's own memory, which nobody is asked for back");
+  return make_error(ErrorCode::unsupported, "displace: variable '" + variable.name() +
+                                                "': found it in host memory, expected device memory");
 }
 
 Status CpuRuntime::place(const Variable& variable, bool) {
-  if (!variable.state()) return make_error(ErrorCode::invalid_argument, "place: the variable is empty");
+  if (!variable.state())
+    return make_error(ErrorCode::invalid_argument,
+                      "place: variable: found an empty one, expected a valid one");
   return place(*variable.state());
 }
 
@@ -62,11 +63,13 @@ Status CpuRuntime::place(VariableState& variable) const {
   if (variable.storage) {
     if (dynamic_cast<const CpuVariable*>(variable.storage.get())) return {};
     return make_error(ErrorCode::invalid_argument,
-                      "variable '" + variable.name + "' lives on a Vulkan device: make one for the CPU");
+                      "variable '" + variable.name +
+                          "': found it on a Vulkan device, expected the CPU. Make one for each.");
   }
   if (variable.external)
-    return make_error(ErrorCode::unsupported, "variable '" + variable.name +
-                                                  "' is external: it belongs in a buffer of a Vulkan device");
+    return make_error(
+        ErrorCode::unsupported,
+        "variable '" + variable.name + "': found an external one on the CPU, expected a Vulkan device");
   const std::size_t size = variable.bytes();
   IMPRINT_ASSIGN(CpuReservation reservation,
                  CpuReservation::make(memory_, size, "variable '" + variable.name + "'"));
@@ -79,8 +82,7 @@ Status CpuRuntime::place(VariableState& variable) const {
 
 Status CpuRuntime::place_in(const Variable& variable, const BufferRange&) {
   return make_error(ErrorCode::unsupported,
-                    "place_in: variable '" + variable.name() +
-                        "': a buffer of a Vulkan device cannot be used on the processor");
+                    "place_in: variable '" + variable.name() + "': found the CPU, expected a Vulkan device");
 }
 
 Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> bytes) {
@@ -88,8 +90,8 @@ Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> by
   const std::size_t size = variable.bytes();
   if (bytes.size() != size)
     return make_error(ErrorCode::shape_mismatch,
-                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
-                          std::to_string(bytes.size()) + " bytes, it has " + std::to_string(size));
+                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +
+                          std::to_string(bytes.size()) + " bytes, expected " + std::to_string(size));
   if (size > 0) std::memcpy(memory_of(*variable.state()), bytes.data(), size);
   return {};
 }

@@ -45,9 +45,8 @@ Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::s
       const GraphNode& node = source.graph[n];
       if (node.op == Op::variable) source.request.variables.push_back(node.source->variable);
       if (node.op == Op::input && !node.source->constant)
-        return make_error(ErrorCode::invalid_argument, "evaluate: the tensors depend on input '" +
-                                                           node.source->label +
-                                                           "': compile a program and run it");
+        return make_error(ErrorCode::invalid_argument, "evaluate: found input '" + node.source->label +
+                                                           "', expected none. Compile a program and run it.");
       if (node.op == Op::input) {
         source.request.inputs.push_back(n);
         source.inputs.push_back(

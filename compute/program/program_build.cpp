@@ -40,11 +40,11 @@ std::vector<vk::KernelSource> program::kernel_sources(const std::string& program
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
   const std::vector<vk::CapabilityProfile> profiles = profiles_of(runtime.device());
   if (!profiles.front().storage_16bit) {
-    const std::string reason = "the device has no storageBuffer16BitAccess, or it was not declared";
+    const std::string reason = "a device without storageBuffer16BitAccess, or one that does not declare it";
     IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, reason));
     if (source.precision == Precision::mixed16)
       runtime.device().options().log(LogLevel::warning,
-                                     "program '" + source.name + "' stays in float32: " + reason);
+                                     "program '" + source.name + "' stays in float32: found " + reason);
   }
   Status built;
   std::unique_ptr<Impl> impl;
@@ -55,8 +55,8 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     return built.ok();
   };
   for (const vk::CapabilityProfile& profile : profiles) {
-    // An archive's profile that comes before the compiler's own has kernels for the cost model's variants
-    // only.
+    // Only the last profile uses the tuning table. One before it is an archive's, tried with the cost model's
+    // variants.
     std::shared_ptr<const VariantTable> variants;
     if (&profile == &profiles.back()) {
       if (const std::shared_ptr<VariantTuner> tuner = runtime.tuner(); tuner && source.fuse)
@@ -70,13 +70,14 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
         runtime.device().options().log(
             LogLevel::warning,
             "program '" + source.name +
-                "' is as the cost model has it, not as the tuning table: what that asks for was not baked "
-                "(imprint bake --tuning): " +
+                "' uses the cost model's kernels: those of the tuning table were not baked (imprint bake "
+                "--tuning): " +
                 missing);
         return impl;
       }
     }
-    // An archive may lack kernels (not_found). Source that the compiler does not know gives compile_failed.
+    // The next profile may work if an archive lacks kernels (not_found), or if the compiler does not know an
+    // extension that they use (compile_failed).
     if (built.error().code != ErrorCode::not_found && built.error().code != ErrorCode::compile_failed) break;
   }
   if (built.error().code != ErrorCode::unsupported || !source.fuse) return built.error();
@@ -90,7 +91,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   if (!plain->build(nullptr, profiles.back())) return built.error();
   runtime.device().options().log(
       LogLevel::warning,
-      "program '" + plain->source.name + "' is not fused and slower for it: " + built.error().message);
+      "program '" + plain->source.name + "' is not fused, which is slower: " + built.error().message);
   return plain;
 }
 
@@ -196,8 +197,8 @@ vk::Allocation Program::Impl::allocation_of(const Place& place) const {
   }
 }
 
-// Buffers are distinguished by purpose, not only by handle. A kernel's text then does not depend on where the
-// pool placed memory.
+// Buffer 0 is the arena, even where constants or variables share its memory block. So a kernel's text does
+// not depend on that. Constants and variables of one block share a buffer.
 std::int32_t Program::Impl::buffer_of(const Place& place) {
   const vk::Allocation allocation = allocation_of(place);
   const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
@@ -238,7 +239,7 @@ Status Program::Impl::make_io() {
     Error error = std::move(allocated).error();
     error.message = "program '" + source.name + "' needs an arena of " + std::to_string(total) +
                     " bytes in one piece, for inputs (" + std::to_string(input_bytes) + "), outputs (" +
-                    std::to_string(output_bytes) + ") and what lies between them (" +
+                    std::to_string(output_bytes) + ") and intermediates (" +
                     std::to_string(stats.arena_bytes) + "): " + error.message;
     return error;
   }
@@ -308,8 +309,8 @@ void Program::Impl::count() {
   vk::AccessTracker tracker;
   std::unordered_map<VkBuffer, std::uint32_t> name_of;
   // Declares whole bindings: a dispatch binds whole blocks, and a validation layer checks those. This costs
-  // nothing, because independent kernels share a dispatch. Only if a level outgrows one dispatch do its
-  // dispatches wait for each other.
+  // nothing where all kernels of a level share a dispatch. If a level outgrows one dispatch, its dispatches
+  // wait for each other.
   const auto access = [&](const Place& place, bool write) {
     const vk::Allocation allocation = allocation_of(place);
     const std::uint32_t name =

@@ -29,16 +29,16 @@ Error bad_update(const Update& update, ErrorCode code, const std::string& text) 
 Status check_update(const Update& update) {
   if (!update.target.ok())
     return make_error(ErrorCode::invalid_argument,
-                      "update: the target variable is empty or was made from bad values");
+                      "update: target: found an empty or invalid variable, expected a valid one");
   if (!update.value.ok()) return update.value.error();
   if (update.value.dtype() != update.target.dtype())
     return bad_update(update, ErrorCode::dtype_mismatch,
-                      "the value is " + std::string(dtype_name(update.value.dtype())) + ", the variable " +
+                      "found a value of " + std::string(dtype_name(update.value.dtype())) + ", expected " +
                           std::string(dtype_name(update.target.dtype())));
   if (!update.by_rows) {
     if (!(update.value.shape() == update.target.shape()))
       return bad_update(update, ErrorCode::shape_mismatch,
-                        "the value has shape " + update.value.shape().text());
+                        "value: found shape " + update.value.shape().text() + ", expected the variable's");
     return {};
   }
   if (!update.rows.ok()) return update.rows.error();
@@ -47,14 +47,14 @@ Status check_update(const Update& update) {
   const Shape& target = update.target.shape();
   if (update.rows.dtype() != DType::int32 || rows.rank() != 1)
     return bad_update(update, ErrorCode::shape_mismatch,
-                      "rows must be int32 of rank 1, they are " +
-                          std::string(dtype_name(update.rows.dtype())) + rows.text());
+                      "rows: found " + std::string(dtype_name(update.rows.dtype())) + rows.text() +
+                          ", expected int32 of rank 1");
   bool fits = target.rank() >= 1 && value.rank() == target.rank() && value[0] == rows[0];
   for (int axis = 1; fits && axis < target.rank(); ++axis) fits = value[axis] == target[axis];
   if (!fits)
-    return bad_update(
-        update, ErrorCode::shape_mismatch,
-        "rows " + rows.text() + " need values [rows, ...rest of the variable], they are " + value.text());
+    return bad_update(update, ErrorCode::shape_mismatch,
+                      "value: found " + value.text() + " for rows " + rows.text() +
+                          ", expected [rows, ...rest of the variable]");
   return {};
 }
 
@@ -89,19 +89,20 @@ Status add_inputs(const ProgramDescription& description, ProgramGraph& result) {
     const Node& node = *description.inputs[i].node();
     if (node.op != Op::input)
       return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " +
-                                                         std::to_string(i) + " was not made by input()");
+                                                         std::to_string(i) +
+                                                         ": found another tensor, expected one of input()");
     for (const Port& port : result.inputs)
       if (port.name == node.label)
-        return make_error(ErrorCode::invalid_argument,
-                          "program '" + description.name + "': input '" + node.label + "' is listed twice");
+        return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': inputs: found '" +
+                                                           node.label + "' twice, expected it once");
     offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
     NodeIndex found = -1;
     for (NodeIndex n = 0; n < result.graph.size(); ++n)
       if (result.graph[n].op == Op::input && result.graph[n].source->label == node.label) {
         if (!(result.graph[n].shape == node.shape) || result.graph[n].dtype != node.dtype)
-          return make_error(ErrorCode::shape_mismatch, "program '" + description.name +
-                                                           "': two inputs named '" + node.label +
-                                                           "' with different shapes or types");
+          return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': input '" +
+                                                           node.label +
+                                                           "': found two shapes or dtypes, expected one");
         found = n;
       }
     result.request.inputs.push_back(found);
@@ -162,8 +163,7 @@ Status check_narrow_floats(const Graph& graph, const std::string& program, std::
   for (NodeIndex n = 0; n < graph.size(); ++n)
     if (dtype_is_narrow_float(graph[n].dtype))
       return make_error(ErrorCode::unsupported, "program '" + program + "': " + node_text(graph, n) +
-                                                    " cannot be held: " + std::string(reason) +
-                                                    "; cast to float32");
+                                                    ": found " + std::string(reason) + ". Cast to float32.");
   return {};
 }
 
@@ -178,9 +178,9 @@ Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted,
     if (port.name != wanted.name) continue;
     if (!(port.shape == wanted.shape) || port.dtype != wanted.dtype)
       return make_error(ErrorCode::shape_mismatch,
-                        "input '" + wanted.name + "' is " + std::string(dtype_name(wanted.dtype)) +
-                            wanted.shape.text() + " here and " + std::string(dtype_name(port.dtype)) +
-                            port.shape.text() + " in an earlier part");
+                        "input '" + wanted.name + "': found " + std::string(dtype_name(wanted.dtype)) +
+                            wanted.shape.text() + ", expected " + std::string(dtype_name(port.dtype)) +
+                            port.shape.text() + " as in an earlier part");
     return port.offset;
   }
   ports.push_back(wanted);
@@ -193,10 +193,10 @@ Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std
   dispatches += std::uint64_t{part.repeat} * std::max(1u, dispatches_per_turn);
   if (dispatches <= kMaxSequenceDispatches) return {};
   return make_error(ErrorCode::invalid_argument,
-                    "with " + std::to_string(part.repeat) + " turns of " +
-                        std::to_string(dispatches_per_turn) + " dispatches the sequence comes to " +
-                        std::to_string(dispatches) + "; it may have " +
-                        std::to_string(kMaxSequenceDispatches) + ": repeat less, and run it more often");
+                    "repeat: found " + std::to_string(dispatches) + " dispatches with " +
+                        std::to_string(part.repeat) + " turns of " + std::to_string(dispatches_per_turn) +
+                        ", expected at most " + std::to_string(kMaxSequenceDispatches) +
+                        ". Repeat less and run the sequence more often.");
 }
 
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part) {

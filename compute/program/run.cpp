@@ -36,15 +36,14 @@ Status copy_in(const HostTensor& value, std::span<std::byte> target, const std::
   const bool same_kind = is_float ? dtype_is_float(value.dtype) : value.dtype == port.dtype;
   if (!same_kind)
     return make_error(ErrorCode::dtype_mismatch, "run '" + program + "': input " + std::to_string(index) +
-                                                     " '" + port.name + "' is " +
-                                                     std::string(dtype_name(port.dtype)) + ", got " +
-                                                     std::string(dtype_name(value.dtype)));
+                                                     " '" + port.name + "': found " +
+                                                     std::string(dtype_name(value.dtype)) + ", expected " +
+                                                     std::string(dtype_name(port.dtype)));
   if (!(value.shape == port.shape) || count * dtype_size(port.dtype) != target.size())
     return make_error(ErrorCode::shape_mismatch, "run '" + program + "': input " + std::to_string(index) +
-                                                     " '" + port.name + "' needs " +
-                                                     std::string(dtype_name(port.dtype)) + port.shape.text() +
-                                                     ", got shape " + value.shape.text() + " with " +
-                                                     std::to_string(count) + " elements");
+                                                     " '" + port.name + "': found shape " +
+                                                     value.shape.text() + " with " + std::to_string(count) +
+                                                     " elements, expected " + port.shape.text());
   if (count == 0) return {};
   if (dtype_is_narrow_float(port.dtype))
     std::ranges::copy(float_bytes(value.floats, port.dtype), target.begin());
@@ -115,9 +114,9 @@ Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<c
                                                    const std::vector<Port>& input_ports,
                                                    const std::vector<Port>& output_ports) {
   if (inputs.size() != input_ports.size())
-    return make_error(ErrorCode::invalid_argument,
-                      "run '" + program.name() + "': got " + std::to_string(inputs.size()) +
-                          " inputs, the program has " + std::to_string(input_ports.size()));
+    return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': found " +
+                                                       std::to_string(inputs.size()) + " inputs, expected " +
+                                                       std::to_string(input_ports.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i)
     IMPRINT_CHECK(copy_in(inputs[i], program.input_bytes(0, i), program.name(), i, input_ports[i]));
   IMPRINT_CHECK(run_whole(program));
@@ -131,7 +130,7 @@ Result<std::vector<HostTensor>> Session::run(Program& program, std::span<const H
   if (&program.body().owner() != &impl_->runtime)
     return make_error(ErrorCode::invalid_argument,
                       "run '" + program.name() +
-                          "': it was compiled for another device: compile it for this session's runtime");
+                          "': found a program of another runtime. Compile it for this session's runtime.");
   return within_host_memory("run '" + program.name() + "'", [&] {
     return impl_->run(program, inputs, program.body().source.inputs, program.body().source.outputs);
   });
@@ -152,8 +151,9 @@ Result<std::vector<HostTensor>> Session::read(std::span<const Variable> variable
 Status Session::write(const Variable& variable, const HostTensor& value) {
   if (!(value.shape == variable.shape()) || dtype_is_float(value.dtype) != dtype_is_float(variable.dtype()))
     return make_error(ErrorCode::shape_mismatch,
-                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
-                          std::string(dtype_name(value.dtype)) + value.shape.text());
+                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +
+                          std::string(dtype_name(value.dtype)) + value.shape.text() +
+                          ", expected the variable's shape and dtype");
   if (dtype_is_narrow_float(variable.dtype()))
     return impl_->runtime.write(variable, float_bytes(value.floats, variable.dtype()));
   const auto bytes = value.dtype == DType::float32 ? std::as_bytes(std::span(value.floats))

@@ -109,14 +109,17 @@ RuntimeImpl::~RuntimeImpl() {
 }
 
 Status RuntimeImpl::place(const Variable& variable, bool yields) {
-  if (!variable.state()) return make_error(ErrorCode::invalid_argument, "place: the variable is empty");
+  if (!variable.state())
+    return make_error(ErrorCode::invalid_argument,
+                      "place: variable: found an empty one, expected a valid one");
   return place(*variable.state(), yields);
 }
 
 Status RuntimeImpl::displace(const Variable& variable) {
   if (!variable.ok() || variable.state()->external)
-    return make_error(ErrorCode::unsupported,
-                      "displace: the variable is empty, or external and not ours to move");
+    return make_error(
+        ErrorCode::unsupported,
+        "displace: variable: found an empty or external one, expected one with Imprint's memory");
   variable.state()->storage.reset();
   return {};
 }
@@ -125,13 +128,14 @@ Status RuntimeImpl::place(VariableState& variable, bool yields) {
   if (variable.storage) {
     const auto* storage = dynamic_cast<const DeviceVariable*>(variable.storage.get());
     if (storage && storage->link() == link_.get()) return {};
-    return make_error(ErrorCode::invalid_argument,
-                      "variable '" + variable.name + "' lives on another device: make one for each device");
+    return make_error(
+        ErrorCode::invalid_argument,
+        "variable '" + variable.name + "': found it on another device. Make one for each device.");
   }
   if (variable.external)
     return make_error(
         ErrorCode::invalid_argument,
-        "variable '" + variable.name + "' is external and has no place yet: place it in a buffer first");
+        "variable '" + variable.name + "': found an external one without a buffer. Call place_in first.");
   const std::uint64_t size = variable.bytes();
   IMPRINT_ASSIGN(
       const vk::Allocation allocation,
@@ -144,7 +148,9 @@ Status RuntimeImpl::place_together(std::span<const Variable> variables) {
   std::vector<std::uint64_t> sizes;
   for (const Variable& variable : variables) {
     VariableState* state = variable.state().get();
-    if (!state) return make_error(ErrorCode::invalid_argument, "place_together: a variable is empty");
+    if (!state)
+      return make_error(ErrorCode::invalid_argument,
+                        "place_together: variable: found an empty one, expected a valid one");
     if (state->storage || state->external || std::ranges::find(homeless, state) != homeless.end()) continue;
     homeless.push_back(state);
     sizes.push_back(std::max<std::uint64_t>(4, state->bytes()));
@@ -174,7 +180,7 @@ Status RuntimeImpl::settle(VariableState& variable, std::shared_ptr<DeviceVariab
 Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range) {
   if (!variable.ok())
     return make_error(ErrorCode::invalid_argument,
-                      "place_in: the variable is empty or was made from bad values");
+                      "place_in: variable: found an empty or invalid one, expected a valid one");
   VariableState& state = *variable.state();
   const auto refuse = [&](const std::string& what) {
     return make_error(ErrorCode::invalid_argument,
@@ -182,19 +188,20 @@ Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range)
   };
   const vk::Capabilities& capabilities = device_.capabilities();
   const std::uint64_t size = state.bytes();
-  if (!state.external) return refuse("it has memory of its own: make it with Variable::external");
-  if (state.storage) return refuse("it has a place already");
-  if (!range.buffer) return refuse("the buffer is null");
-  if (size == 0) return refuse("it has no elements");
+  if (!state.external) return refuse("found one with its own memory, expected one of Variable::external");
+  if (state.storage) return refuse("found one that already has a buffer, expected one without");
+  if (!range.buffer) return refuse("buffer: found null, expected a VkBuffer");
+  if (size == 0) return refuse("found no elements, expected at least one");
   if (const std::uint64_t step = buffer_range_alignment(capabilities); range.offset % step != 0)
-    return refuse("offset " + std::to_string(range.offset) + " is no multiple of " + std::to_string(step) +
-                  " (minStorageBufferOffsetAlignment, 16 at least)");
+    return refuse("offset: found " + std::to_string(range.offset) + ", expected a multiple of " +
+                  std::to_string(step) + " (minStorageBufferOffsetAlignment, at least 16)");
   if (range.size < size)
-    return refuse("it needs " + std::to_string(size) + " bytes, the range has " + std::to_string(range.size));
+    return refuse("size: found " + std::to_string(range.size) + " bytes, expected at least " +
+                  std::to_string(size));
   if (range.size > capabilities.max_storage_buffer_range)
-    return refuse("the range has " + std::to_string(range.size) + " bytes, and this device's kernels reach " +
+    return refuse("size: found " + std::to_string(range.size) + " bytes, expected at most " +
                   std::to_string(capabilities.max_storage_buffer_range) +
-                  " (maxStorageBufferRange): give parts of it to variables of their own");
+                  " (maxStorageBufferRange). Split the range between variables.");
   state.storage = std::make_shared<DeviceVariable>(link_, range);
   return {};
 }
@@ -203,16 +210,17 @@ Status RuntimeImpl::write(const Variable& variable, std::span<const std::byte> b
   IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
   if (bytes.size() != target.size)
     return make_error(ErrorCode::shape_mismatch,
-                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": got " +
-                          std::to_string(bytes.size()) + " bytes, it has " + std::to_string(target.size));
+                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +
+                          std::to_string(bytes.size()) + " bytes, expected " + std::to_string(target.size));
   return bytes.empty() ? Status() : upload(target, bytes);
 }
 
 Status RuntimeImpl::write_zeros(const Variable& variable) {
   IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
   if (target.size % 4 != 0)
-    return make_error(ErrorCode::unsupported, "write_zeros to variable '" + variable.name() + "': " +
-                                                  std::to_string(target.size) + " bytes are no whole words");
+    return make_error(ErrorCode::unsupported, "write_zeros to variable '" + variable.name() + "': found " +
+                                                  std::to_string(target.size) +
+                                                  " bytes, expected a multiple of 4");
   return target.size == 0 ? Status() : queue({}, target);
 }
 
@@ -222,7 +230,7 @@ Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable) {
   if (storage.borrowed() && !storage.borrowed()->copy_target)
     return make_error(ErrorCode::unsupported,
                       "write to variable '" + variable.name() +
-                          "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_DST_BIT");
+                          "': buffer: found a usage without VK_BUFFER_USAGE_TRANSFER_DST_BIT. Declare it.");
   vk::Allocation target = storage.allocation();
   target.size = variable.bytes();  // a borrowed range may be longer
   return target;
@@ -230,8 +238,8 @@ Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable) {
 
 Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
   if (bytes.size() > target.size)
-    return make_error(ErrorCode::internal, "upload: " + std::to_string(bytes.size()) +
-                                               " bytes for a place of " + std::to_string(target.size));
+    return make_error(ErrorCode::internal, "upload: found " + std::to_string(bytes.size()) +
+                                               " bytes, expected at most " + std::to_string(target.size));
   // Replay memories and moments start as zeros: many megabytes for many agents. The device fills zeros by
   // itself, in whole words.
   if (target.size % 4 == 0 && std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; }))
@@ -323,7 +331,7 @@ Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variabl
         borrowed && !borrowed->copy_source)
       return make_error(ErrorCode::unsupported,
                         "read of variable '" + variable.name() +
-                            "': its buffer is not used as VK_BUFFER_USAGE_TRANSFER_SRC_BIT");
+                            "': buffer: found a usage without VK_BUFFER_USAGE_TRANSFER_SRC_BIT. Declare it.");
     const std::uint64_t size = variable.bytes();
     IMPRINT_ASSIGN(
         const vk::Allocation allocation,

@@ -195,11 +195,13 @@ Tuner::~Tuner() = default;
 Result<std::shared_ptr<Tuner>> Tuner::create(Runtime& runtime, vk::Queue& queue, VariantTable known,
                                              TuningOptions options) {
   if (runtime.on_cpu())
-    return make_error(ErrorCode::unsupported, "tuning: the processor's kernels have no variants");
-  if (!vk::GlslCompiler::present())
     return make_error(ErrorCode::unsupported,
-                      "tuning: a library without a shader compiler makes no variants: ship a table, and an "
-                      "archive of imprint bake --tuning");
+                      "tuning: found the CPU, whose kernels have no variants, expected a Vulkan device");
+  if (!vk::GlslCompiler::present())
+    return make_error(
+        ErrorCode::unsupported,
+        "tuning: found a library without a shader compiler. Ship a table, and an archive of imprint "
+        "bake --tuning.");
   options.runs = std::max(1u, options.runs);
   std::shared_ptr<Tuner> tuner(new Tuner(runtime, queue, std::move(known), std::move(options)));
   tuner->deadline_ns_ =

@@ -35,9 +35,9 @@ Result<std::unique_ptr<TuningTimer>> TuningTimer::create(RuntimeImpl& runtime, v
                                                          double seconds) {
   vk::Device& device = runtime.device();
   if (device.capabilities().timestamp_valid_bits == 0)
-    return make_error(ErrorCode::unsupported, "tuning: queue family " + std::to_string(queue.family()) +
-                                                  " of " + device.capabilities().device_name +
-                                                  " has no timestamps to measure with");
+    return make_error(ErrorCode::unsupported,
+                      "tuning: found no timestamps in queue family " + std::to_string(queue.family()) +
+                          " of " + device.capabilities().device_name + ", expected them for measuring");
   IMPRINT_ASSIGN(ClockProbe probe, ClockProbe::create(runtime));
   std::unique_ptr<TuningTimer> timer(new TuningTimer(runtime, queue, std::move(probe), seconds));
   const vk::Functions& f = device.functions();

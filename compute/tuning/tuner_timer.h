@@ -14,7 +14,7 @@ namespace imprint::tuning {
 
 class TuningTimer {
  public:
-  // seconds: total measuring time, of which a share may go to raising the clock. Errors: unsupported (no
+  // seconds: total measuring time; a share of it may go to raising the clock. Errors: unsupported (no
   // timestamps), out_of_*_memory.
   static Result<std::unique_ptr<TuningTimer>> create(program::RuntimeImpl& runtime, vk::Queue& queue,
                                                      double seconds);

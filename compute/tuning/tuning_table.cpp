@@ -42,18 +42,19 @@ bool is_of(const Json& given, const vk::Capabilities& device) {
 
 Status check_table(const Json& table) {
   if (!table.is_object() || !table.contains("device") || !table.contains("kernels"))
-    return damaged("a table has no device or no kernels");
+    return damaged("found a table without device or kernels, expected both");
   const Json& device = table["device"];
-  if (!device.is_object()) return damaged("a table's device is no object");
+  if (!device.is_object()) return damaged("device: found no object, expected one");
   for (const char* key : {"name", "driver", "pipeline_cache_uuid"})
     if (!device.contains(key) || !device[key].is_string())
-      return damaged(std::string("a table's device has no ") + key);
+      return damaged(text("device.", key, ": found no text, expected one"));
   for (const char* key : {"vendor", "device", "driver_version"})
     if (!device.contains(key) || !device[key].is_number_unsigned())
-      return damaged(std::string("a table's device has no ") + key);
-  if (!table["kernels"].is_object()) return damaged("a table's kernels are no object");
+      return damaged(text("device.", key, ": found no whole number, expected one"));
+  if (!table["kernels"].is_object()) return damaged("kernels: found no object, expected one");
   for (const auto& [kernel, variant] : table["kernels"].items())
-    if (!variant.is_string()) return damaged(text("the variant of kernel ", quote(kernel), " is no text"));
+    if (!variant.is_string())
+      return damaged(text("kernels: ", quote(kernel), ": found no text, expected a variant"));
   return {};
 }
 
@@ -64,14 +65,15 @@ Result<Json> parse(std::string_view content) {
   if (!parsed) return damaged(parsed.error().message + ". Give a file that imprint tune wrote.");
   Json& json = *parsed;
   if (!json.is_object() || !json.contains("imprint_tuning"))
-    return damaged("it is no table: give a file that imprint tune wrote");
+    return damaged("found other JSON, expected a table. Give a file that imprint tune wrote.");
   const Json& version = json["imprint_tuning"];
-  if (!version.is_number_unsigned()) return damaged("its version is no number");
+  if (!version.is_number_unsigned()) return damaged("version: found no number, expected one");
   if (version != kVersion)
     return make_error(ErrorCode::unsupported,
-                      text("tuning table: it has version ", version.dump(), ", this library reads version ",
-                           kVersion, ": make a new one"));
-  if (!json.contains("tables") || !json["tables"].is_array()) return damaged("it has no list of tables");
+                      text("tuning table: version: found ", version.dump(), ", expected ", kVersion,
+                           ". Make a new one with imprint tune."));
+  if (!json.contains("tables") || !json["tables"].is_array())
+    return damaged("tables: found no list, expected one");
   for (const Json& table : json["tables"]) IMPRINT_CHECK(check_table(table));
   return std::move(json);
 }

@@ -20,7 +20,7 @@
 
 namespace imprint {
 
-// Reads the table of this device and driver version. Errors: corrupt_file (not a tuning table, or damaged),
+// Reads the table of this device and driver build. Errors: corrupt_file (not a tuning table, or damaged),
 // unsupported (another version of the format; no table for this device and driver).
 Result<VariantTable> read_tuning_tables(std::string_view text, const vk::Capabilities& device);
 

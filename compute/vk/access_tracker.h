@@ -17,13 +17,15 @@ struct Access {
 };
 
 // Keeps the accesses since the last barrier. One global memory barrier orders everything before it against
-// everything after it. So any hazard needs one barrier, which clears the list.
+// everything after it, so one barrier clears the list.
 class AccessTracker {
  public:
   // Records a dispatch's accesses. True when it needs a barrier first: it reads something written since the
-  // last barrier, or writes something read or written since.
+  // last barrier, or writes something read or written since. The caller then records the barrier, which
+  // counts as the last one.
   bool dispatch(std::span<const Access> accesses);
 
+  // For a barrier that the caller records for another reason.
   void barrier() { since_barrier_.clear(); }
 
  private:

@@ -95,7 +95,7 @@ std::string CapabilityProfile::below_vulkan() const {
   const CapabilityProfile least;  // the members' defaults, Vulkan 1.1's minimum
   for (const ProfileField& field : kFields)
     if (field.number && field.get(*this) < field.get(least))
-      return text(field.name, " is ", field.get(*this), "; every device has at least ", field.get(least));
+      return text(field.name, ": found ", field.get(*this), ", expected at least ", field.get(least));
   return {};
 }
 

@@ -193,7 +193,7 @@ Status CompilingStore::compile(Entry& entry) {
   const Functions& f = device_.functions();
   if (device_.lost()) return lost_error();
   IMPRINT_ASSIGN(const Spirv spirv, spirv_of(entry.source));
-  if (device_.lost()) return lost_error();  // lost during the compile
+  if (device_.lost()) return lost_error();  // finding or compiling SPIR-V takes time
 
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = spirv.size() * sizeof(std::uint32_t);

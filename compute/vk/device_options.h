@@ -1,5 +1,5 @@
 #pragma once
-// What a host provides when Imprint adopts its device: the device, and options for Imprint's behaviour.
+// The host's part when Imprint adopts its device: the device, and options for Imprint's behaviour.
 
 #include <vulkan/vulkan_core.h>
 

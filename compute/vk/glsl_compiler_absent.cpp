@@ -12,9 +12,9 @@ std::string GlslCompiler::identity() { return "none"; }
 bool GlslCompiler::knows(std::string_view) { return false; }
 
 Result<Spirv> GlslCompiler::compile(std::string_view name, std::string_view) const {
-  return make_error(ErrorCode::unsupported,
-                    "kernel " + std::string(name) +
-                        " cannot be compiled: this library was built without a shader compiler");
+  return make_error(
+      ErrorCode::unsupported,
+      "kernel " + std::string(name) + ": found a library without a shader compiler. Give a kernel archive.");
 }
 
 }  // namespace imprint::vk

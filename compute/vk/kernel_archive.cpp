@@ -76,7 +76,7 @@ class Reader {
 };
 
 Error refuse(ErrorCode code, const std::string& why) { return make_error(code, "kernel archive: " + why); }
-Error damaged(const std::string& why) { return refuse(ErrorCode::corrupt_file, why + ": bake it again"); }
+Error damaged(const std::string& why) { return refuse(ErrorCode::corrupt_file, why + ". Bake it again."); }
 
 Result<CapabilityProfile> read_profile(Reader& reader) {
   CapabilityProfile profile;
@@ -87,8 +87,9 @@ Result<CapabilityProfile> read_profile(Reader& reader) {
     const auto value = reader.number<std::uint32_t>();
     const ProfileField* field = find_profile_field(name);
     if (!field)
-      return refuse(ErrorCode::unsupported, "profile " + quote(profile.name) + " speaks of " + quote(name) +
-                                                ", which this library does not know: bake it again");
+      return refuse(ErrorCode::unsupported, "profile " + quote(profile.name) + ": found unknown field " +
+                                                quote(name) +
+                                                ", expected fields of this version. Bake it again.");
     field->set(profile, value);
   }
   if (const std::string below = profile.below_vulkan(); reader.ok() && !below.empty())
@@ -151,24 +152,23 @@ Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<cons
   Reader head(bytes);
   const auto magic = head.take(kArchiveMagic.size());
   if (!head.ok() || std::memcmp(magic.data(), kArchiveMagic.data(), kArchiveMagic.size()) != 0)
-    return refuse(ErrorCode::corrupt_file, "it does not begin as one: give a file that imprint bake wrote");
+    return refuse(ErrorCode::corrupt_file,
+                  "found other bytes, expected an archive. Give a file that imprint bake wrote.");
   const auto layout = head.number<std::uint32_t>();
   const auto table_bytes = head.number<std::uint32_t>();
   const Hash128 sum = head.hash();
-  if (!head.ok()) return damaged("cut short");
+  if (!head.ok()) return damaged("found a truncated file, expected a whole one");
   if (layout != kLayout)
-    return refuse(ErrorCode::unsupported, "its layout has version " + std::to_string(layout) +
-                                              ", this library reads " + std::to_string(kLayout) +
-                                              ": bake it again");
+    return refuse(ErrorCode::unsupported, "layout: found version " + std::to_string(layout) + ", expected " +
+                                              std::to_string(kLayout) + ". Bake it again.");
   if (Hasher().number(table_bytes).bytes(head.rest()).digest() != sum || table_bytes > head.rest().size())
-    return damaged("damaged or cut short");
+    return damaged("found a damaged or truncated file, expected a whole one");
 
   auto archive = std::make_shared<KernelArchive>();
   Reader table(head.rest().first(table_bytes)), words(head.rest().subspan(table_bytes));
   if (const std::string maker = table.text(); maker != kMaker)
-    return refuse(ErrorCode::unsupported, "it was made by version " + clipped(maker) +
-                                              ", this library has version " + std::string(kMaker) +
-                                              ": bake it again");
+    return refuse(ErrorCode::unsupported, "version: found " + clipped(maker) + ", expected " +
+                                              std::string(kMaker) + ". Bake it again.");
   archive->compiler_ = table.text();
   const auto profile_count = table.number<std::uint32_t>();
   if (profile_count > kMostProfiles)
@@ -188,13 +188,13 @@ Result<std::shared_ptr<const KernelArchive>> KernelArchive::parse(std::span<cons
     kernel.spirv.reserve(code.size() / sizeof(std::uint32_t));
     while (!reader.rest().empty()) kernel.spirv.push_back(reader.number<std::uint32_t>());
     if (kernel.spirv.empty() || kernel.spirv.front() != kSpirvMagic)
-      return damaged("kernel " + quote(kernel.name) + " is no SPIR-V");
+      return damaged("kernel " + quote(kernel.name) + ": found other bytes, expected SPIR-V");
     if (!archive->kernels_.empty() && kernel.key <= archive->kernels_.back().key)
-      return damaged("its kernels are not in order");
+      return damaged("kernels: found them out of order, expected ascending keys");
     archive->kernels_.push_back(std::move(kernel));
   }
   if (!table.ok() || !words.ok() || !words.rest().empty())
-    return damaged("its table does not fit its content");
+    return damaged("table: found sizes that do not match the content, expected equal ones");
   return std::shared_ptr<const KernelArchive>(std::move(archive));
 }
 
@@ -220,21 +220,19 @@ std::string KernelArchive::profile_names() const {
 }
 
 Error missing_kernel(const std::string& name, const Hash128& key, const KernelArchive* archive) {
-  const std::string kernel = "kernel '" + name + "' (" + key.hex() + ") ";
+  const std::string kernel = "kernel '" + name + "' (" + key.hex() + ")";
   if (!archive)
     return make_error(
         ErrorCode::not_found,
         kernel +
-            "cannot be had: this library was built without a shader compiler and was given no kernel "
-            "archive; make "
-            "one with imprint bake and give it when the device is taken over (imp_host::kernel_archive, "
-            "vk::DeviceOptions::kernels)");
+            ": found neither a shader compiler nor a kernel archive, expected one of them. Make an archive "
+            "with imprint bake and give it to imp_host::kernel_archive or vk::DeviceOptions::kernels.");
   return make_error(ErrorCode::not_found,
-                    kernel + "is not in the kernel archive, which has " +
-                        std::to_string(archive->kernels().size()) + " for " + archive->profile_names() +
-                        ", and this library was built without a shader compiler: bake again with the model "
-                        "or brain that it belongs to, exactly as the game makes it, for a profile that this "
-                        "device can run");
+                    kernel + ": found it neither in the kernel archive (" +
+                        std::to_string(archive->kernels().size()) + " kernels for " +
+                        archive->profile_names() +
+                        ") nor a shader compiler. Bake again with the model or brain that it belongs to, "
+                        "exactly as the game makes it, for a profile that this device can run.");
 }
 
 }  // namespace imprint::vk

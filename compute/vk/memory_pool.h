@@ -38,7 +38,7 @@ struct Allocation {
   VkBuffer buffer = VK_NULL_HANDLE;
   std::uint64_t offset = 0;  // bytes from the start of `buffer`, a multiple of the requested alignment
   std::uint64_t size = 0;    // bytes, as requested
-  // What descriptors bind: all of a block's buffer, or the borrowed range of another owner's.
+  // The range that descriptors bind: all of a block's buffer, or the borrowed range of another owner's.
   std::uint64_t bound_offset = 0, bound_size = 0;
   void* mapped = nullptr;   // host address of `offset`, for upload and readback
   std::uint32_t block = 0;  // the pool's name for the block

@@ -45,22 +45,23 @@ Result<std::span<const std::byte>> unwrap_pipeline_cache(std::span<const std::by
     return make_error(ErrorCode::corrupt_file, std::string("pipeline cache: ") + how);
   };
   if (blob.size() < kBlobEnvelope || std::memcmp(blob.data(), kBlobMagic.data(), kBlobMagic.size()) != 0)
-    return damaged("these bytes are none of ours");
+    return damaged("found other bytes, expected a pipeline cache of this library");
   const std::span<const std::byte> data = blob.subspan(kBlobEnvelope);
   if (!std::ranges::equal(blob.subspan(kBlobMagic.size(), 16), hash_of(data)))
-    return damaged("damaged or truncated: make a new one");
+    return damaged("found a damaged or truncated one. Make a new one.");
 
   DriverHeader header;
-  if (data.size() < sizeof header) return damaged("the driver's part is too short");
+  if (data.size() < sizeof header)
+    return damaged("found too few bytes in the driver's part. Make a new one.");
   std::memcpy(&header, data.data(), sizeof header);
   if (header.version != std::uint32_t{VK_PIPELINE_CACHE_HEADER_VERSION_ONE} || header.size < sizeof header ||
       header.size > data.size())
-    return damaged("the driver's part has a header of an unknown kind");
+    return damaged("found an unknown header in the driver's part. Make a new one.");
   if (header.vendor_id != device.vendor_id || header.device_id != device.device_id ||
       !std::ranges::equal(header.uuid, device.pipeline_cache_uuid)) {
-    return make_error(ErrorCode::unsupported, "pipeline cache: it is of another GPU or driver than " +
-                                                  device.device_name + ", " + device.driver_name +
-                                                  ": start without it and make a new one");
+    return make_error(ErrorCode::unsupported,
+                      "pipeline cache: found one of another GPU or driver, expected " + device.device_name +
+                          ", " + device.driver_name + ". Make a new one.");
   }
   return data;
 }

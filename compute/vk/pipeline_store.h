@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kPushBytes = 256;
 inline constexpr std::uint32_t kTableBinding = 16;
 inline constexpr std::uint32_t kTableBytes = 4096;  // longest table, and range of its descriptor
 
-// What identifies a kernel, except its name.
+// All members except the name identify a kernel. Line comments in `glsl` do not count.
 struct KernelSource {
   std::string name;  // for messages, debug names and dumps
   std::string glsl;  // complete compute shader, #version 450
@@ -38,10 +38,10 @@ struct Kernel {
 };
 
 struct PipelineStats {
-  std::uint64_t glsl_compiles = 0;  // glslang runs
+  std::uint64_t glsl_compiles = 0;  // successful glslang runs
   std::uint64_t archive_hits = 0;   // SPIR-V found in DeviceOptions::kernels
   std::uint64_t disk_hits = 0;      // SPIR-V found in the cache directory
-  std::uint64_t pipelines = 0;      // vkCreateComputePipelines calls
+  std::uint64_t pipelines = 0;      // successful vkCreateComputePipelines calls
 };
 
 // Thread-safe. SPIR-V comes from the kernel archive, the cache directory or the compiler, in jobs
@@ -50,12 +50,13 @@ class PipelineStore {
  public:
   virtual ~PipelineStore() = default;
 
-  // The kernels in the order of the sources; compiles missing ones and waits. Tries all sources and returns
-  // the first one's error. Never call it on a frame thread: such a call is counted, and with
-  // pipelineCreationCacheControl refused (wrong_state) unless the driver has the kernel in its cache. Errors:
-  // compile_failed (glslang's log and the numbered source line), unsupported (more storage buffers than the
-  // device has), not_found (a library without a compiler, and an archive without the kernel),
-  // out_of_*_memory, device_lost.
+  // The kernels in the order of the sources; makes missing ones and waits. After a failure the other sources
+  // are still made, except those after one with too many storage buffers. Returns the first error in the
+  // order of the sources. A later call tries failed ones again. Not for frame threads: a kernel first
+  // requested in a frame is counted, and with pipelineCreationCacheControl refused (wrong_state) unless the
+  // driver has it in its cache. Errors: compile_failed (glslang's log and the numbered source line),
+  // unsupported (more storage buffers than the device has), not_found (a library without a compiler and no
+  // archive with the kernel), out_of_*_memory, device_lost.
   virtual Result<std::vector<Kernel>> get(std::span<const KernelSource> sources) = 0;
 
   // The layouts that all kernels with this count of storage buffers share.

@@ -63,10 +63,10 @@ void write_file(const fs::path& file, std::span<const std::span<const std::byte>
     if (written) fs::rename(temporary, file, error);
   }
   if (written && !error) return;
-  std::string message("cannot write ");
+  std::string message("shader cache: cannot write ");
   message.append(text_of(file));
   if (error) message.append(": ").append(error.message());
-  log(LogLevel::warning, message.append("; going on without"));
+  log(LogLevel::warning, message.append(". Shaders compile again next time."));
   fs::remove(temporary, error);
 }
 
@@ -94,9 +94,9 @@ std::optional<Spirv> SpirvCache::load(const Hash128& key) const {
   }
   if (!whole || !stream || spirv.front() != kSpirvMagic ||
       checksum(key, spirv) != Hash128{head.checksum_low, head.checksum_high}) {
-    log_(LogLevel::warning, std::string("shader cache file ")
+    log_(LogLevel::warning, std::string("shader cache: found a damaged or foreign file ")
                                 .append(text_of(file))
-                                .append(" is damaged or foreign: compiled anew"));
+                                .append(". Compiles the shader again."));
     return std::nullopt;
   }
   return spirv;

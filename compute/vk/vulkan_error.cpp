@@ -65,7 +65,7 @@ Error result_error(const char* call, VkResult result) {
                     name ? text(call, ": ", name) : text(call, ": VkResult ", static_cast<int>(result)));
 }
 
-Error lost_error() { return make_error(ErrorCode::device_lost, "the device is lost"); }
+Error lost_error() { return make_error(ErrorCode::device_lost, "device: found it lost. Make a new one."); }
 
 Error vulkan_error(Device& device, const char* call, VkResult result) {
   if (result == VK_ERROR_DEVICE_LOST) device.mark_lost();

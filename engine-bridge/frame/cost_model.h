@@ -1,5 +1,5 @@
 #pragma once
-// What the pieces of a program cost, in microseconds: guessed from the device's kind or measured once, then
+// Costs of a program's pieces, in microseconds: guessed from the device's kind or measured once, then
 // corrected by the times of whole frames. Pure arithmetic.
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// What a frame takes and what it reports: plain data, the same on a GPU and on the CPU.
+// Inputs and results of a frame: plain data, the same on a GPU and on the CPU.
 
 #include <cstdint>
 #include <functional>
@@ -49,7 +49,7 @@ struct FrameInfo {
 // budget_us of submit() and record(): use Budget::gpu_us_per_frame.
 inline constexpr std::uint32_t kFromBudget = UINT32_MAX;
 
-// What one submit carries beside the frame's work. With semaphores even an empty frame is submitted.
+// Semaphores of one submit, beside the frame's work. With semaphores even an empty frame is submitted.
 struct SubmitInfo {
   std::uint32_t budget_us = kFromBudget;
   std::span<const HostSemaphore> waits, signals;  // before the frame's first and after its last submission

@@ -105,7 +105,7 @@ Result<FrameEstimate> FrameEngine::estimate() {
   return jobs_.estimate(*frame_);
 }
 
-// What learning that is not due may take in this frame. A budget that the caller gives for one frame is not
+// The time in this frame for learning that is not due. A budget that the caller gives for one frame is not
 // governed.
 float FrameEngine::take_budget(const Issuer& issuer, std::uint32_t budget_us) {
   const bool given = budget_us != kFromBudget;
@@ -203,7 +203,7 @@ void FrameEngine::leave_call() {
   publish_stats();
 }
 
-// Of this frame. The frame itself tells how long a tick is.
+// Microseconds of this frame's ticks. The frame's own duration gives the length of a tick.
 double FrameEngine::us_of(std::uint64_t call_ticks) const {
   const double frame_us =
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - frame_start_).count();

@@ -45,7 +45,7 @@ class FrameSync {
                 bool closes_frame) const;
   std::span<const HostSemaphore> waits() const { return waits_; }
   std::span<const HostSemaphore> signals() const { return signals_; }
-  // What was added is with the GPU. submitted: semaphores too.
+  // Call after the added commands were submitted or recorded. submitted: with semaphores.
   void entry_issued(bool submitted);
   void exit_issued(bool submitted);
 

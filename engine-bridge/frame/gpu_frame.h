@@ -49,7 +49,7 @@ class GpuFrame {
   void read_times(vk::Ticket complete, FrameJobs& jobs, ContextStats& stats);
 
  private:
-  // What a program was expected to take in a section of a timed frame.
+  // A program's expected time in a section of a timed frame.
   struct Share {
     const Program* program = nullptr;
     std::uint32_t section = 0;

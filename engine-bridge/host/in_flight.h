@@ -63,7 +63,8 @@ class InFlight {
 
   explicit InFlight(vk::Device& device) : device_(device) {}
   vk::Ticket poll_locked();
-  // What a wait for the ticket waits for first: the oldest entry, or the newest of several timeline values.
+  // The point that a wait for the ticket waits for first: the oldest entry, or the newest of several timeline
+  // values.
   Point next_to_wait_for(vk::Ticket ticket) const;
   Status wait_for(const Point& point, std::uint64_t left_ns, std::uint64_t timeout_ns);
   bool wait_for_delivery(vk::Ticket ticket, std::chrono::steady_clock::time_point end);

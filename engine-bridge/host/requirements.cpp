@@ -98,7 +98,7 @@ constexpr Known kKnown[] = {
 };
 #undef KNOWN
 
-// What the instance tells about the physical device.
+// The physical device's properties, from the instance.
 struct Found {
   std::uint32_t version = 0;  // the lower of declared and supported
   std::vector<std::string> extensions;

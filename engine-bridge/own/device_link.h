@@ -1,7 +1,6 @@
 #pragma once
-// Shares memory between the host's device and a second device of Imprint's on the same GPU. What a host's
-// shader wrote is observed on the GPU, and the host's shaders read what agents chose there, without a copy
-// through the CPU.
+// Shares memory between the host's device and a second device of Imprint's on the same GPU. Imprint observes
+// the writes of the host's shaders, and these read the agents' choices, without a copy through the CPU.
 //
 // Memory is allocated on Imprint's device, exported, and imported on the host's device under a buffer that
 // the host uses like its own. One device owns it at a time, Imprint's first: Context::release hands it to
@@ -24,8 +23,8 @@
 
 namespace imprint::bridge {
 
-// What tells one GPU from another. The identifiers are known only where the host has declared Vulkan 1.1 or
-// the extensions that they come from.
+// Identifies a GPU. The identifiers are known only if the host declared Vulkan 1.1 or the extensions that
+// they come from.
 struct GpuIdentity {
   std::string name;    // empty: unknown
   bool known = false;  // the two identifiers below

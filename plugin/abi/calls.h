@@ -1,5 +1,5 @@
 #pragma once
-// What every export does first: finds the handle, checks the tag, keeps other calls out, stops exceptions.
+// The start of every export: finds the handle, checks the tag, keeps other calls out, stops exceptions.
 
 #include <cstdint>
 #include <string>

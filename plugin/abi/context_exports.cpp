@@ -111,8 +111,8 @@ void name_what_is_left(ContextEntry& entry) {
                                        " agents");
 }
 
-// A device instead of the host's: on the same GPU if that serves, else on any GPU, else the CPU. The host's
-// memory callbacks serve only the host's device.
+// A device that replaces the host's. On the same GPU if that serves, else on any GPU, else the CPU. The
+// host's memory callbacks serve only the host's device.
 Result<std::unique_ptr<agent::AgentSystem>> open_own_device(const bridge::ContextDescription& description) {
   bridge::StandaloneOptions own;
   own.beside = &description.device;

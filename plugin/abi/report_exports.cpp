@@ -1,4 +1,4 @@
-// What a context has to work with, as text and as structs.
+// The device and queue of a context, as text and as structs.
 
 #include <cstring>
 #include <span>

@@ -189,7 +189,7 @@ Status AgentSystem::drain(std::uint32_t timeout_ms) {
   for (const auto& brain : brains_) IMPRINT_CHECK(brain->settle());
   if (!files_.flush(left_ns()))
     return make_error(ErrorCode::not_ready,
-                      "context_drain: timeout: found files still being written. Call context_drain again");
+                      "context_drain: timeout: found files still being written. Call context_drain again.");
   return {};
 }
 
@@ -199,7 +199,7 @@ Status AgentSystem::close() {
                       text("context_destroy: safe_frame: found ", safe_frame_, ", expected ", last_record_,
                            ", because work recorded in that frame may still run. Wait for the GPU, then call "
                            "frame_begin with safe_frame ",
-                           last_record_, ", and frame_end"));
+                           last_record_, ", and frame_end."));
   context_->finish();
   return {};
 }
@@ -216,8 +216,8 @@ Status AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) co
   // Nothing of this frame is recorded yet, so the GPU cannot have completed it.
   if (any_record_ && info.safe_frame >= info.frame)
     return make_error(ErrorCode::invalid_argument,
-                      text(call, ": safe_frame is ", info.safe_frame, " in frame ", info.frame,
-                           ", expected the newest frame that the GPU has completed"));
+                      text(call, ": safe_frame: found ", info.safe_frame, " in frame ", info.frame,
+                           ", expected an earlier frame. Pass the newest one that the GPU has completed."));
   return {};
 }
 
@@ -284,8 +284,8 @@ Result<std::shared_ptr<bridge::SharedBuffer>> AgentSystem::import_buffer(const b
         ErrorCode::unsupported,
         text("tensor_import_vk: found a context with its own device, which cannot use the host's "
              "buffers. ",
-             link() ? "Call tensor_create_vk, whose buffers both devices have"
-                    : "Hand numbers in by agent_observe"));
+             link() ? "Call tensor_create_vk, whose buffers both devices have."
+                    : "Hand numbers in by agent_observe."));
   return context_->import_buffer(host);
 }
 
@@ -298,7 +298,7 @@ Result<std::shared_ptr<bridge::SharedBuffer>> AgentSystem::create_buffer(
         ErrorCode::unsupported,
         text("tensor_create_vk: found a context with its own device, which shares no memory with "
              "the host's (",
-             standalone_->link_text(), "). Hand numbers in by agent_observe"));
+             standalone_->link_text(), "). Hand numbers in by agent_observe."));
   return link()->create_buffer(request);
 }
 
@@ -312,8 +312,9 @@ Result<bridge::HostSemaphore> AgentSystem::semaphore() {
 Status AgentSystem::submit(const bridge::SubmitInfo& info) {
   // Before anything is enqueued, so that the frame can still be recorded.
   if (!context_->submits())
-    return make_error(ErrorCode::unsupported,
-                      "frame_submit: found a context without a queue, for recording only. Call frame_record");
+    return make_error(
+        ErrorCode::unsupported,
+        "frame_submit: found a context without a queue, for recording only. Call frame_record.");
   if (owns_device() && !(info.waits.empty() && info.signals.empty()))
     return make_error(
         ErrorCode::unsupported,
@@ -337,12 +338,12 @@ Result<std::uint32_t> AgentSystem::record(VkCommandBuffer command_buffer, std::u
     return make_error(
         ErrorCode::unsupported,
         "frame_record: found a context with an exclusive queue, which has no order with the host's "
-        "command buffers. Call frame_submit");
+        "command buffers. Call frame_submit.");
   if (owns_device())
     return make_error(
         ErrorCode::unsupported,
         "frame_record: found a context with its own device, which cannot run the host's command "
-        "buffers. Call frame_submit");
+        "buffers. Call frame_submit.");
   IMPRINT_CHECK(enqueue_brains());
   IMPRINT_ASSIGN(const std::uint32_t left, context_->record(command_buffer, budget_us));
   any_record_ = true;

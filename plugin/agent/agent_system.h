@@ -63,7 +63,7 @@ class AgentSystem {
   void remove_brain(const std::shared_ptr<Brain>& brain);  // waits for its files, not for the GPU
   Status warmup(const std::function<void(float)>& progress);
   void set_budget(const bridge::Budget& budget);
-  // Of the copies in host memory; 0 = none. Before warmup, which takes their memory.
+  // Period of the copies in host memory; 0 = none. Before warmup, which allocates them.
   void set_host_copy_period(std::uint32_t frames) { host_copy_period_frames_ = frames; }
   Status quiesce(std::uint32_t timeout_ms) {
     return context_->quiesce(std::uint64_t{timeout_ms} * 1'000'000);
@@ -75,7 +75,8 @@ class AgentSystem {
   // Errors: unsupported (record only), not_ready (timeout), device_lost.
   Status drain(std::uint32_t timeout_ms);
   // Buffers that the host shares, on its device or on both: bridge::Context, bridge::DeviceLink. Errors:
-  // theirs; unsupported (Imprint's own device shares no memory with the host's; importing to an own device).
+  // theirs; unsupported (Imprint's own device shares no memory with the host's; importing to Imprint's own
+  // device).
   Result<std::shared_ptr<bridge::SharedBuffer>> import_buffer(const bridge::HostBuffer& host);
   Result<std::shared_ptr<bridge::SharedBuffer>> create_buffer(const bridge::SharedBufferRequest& request);
   Result<bridge::HostSemaphore> semaphore();  // unsupported on Imprint's own device

@@ -12,18 +12,26 @@ namespace {
 // A demonstration counts twice as much as praise: it also says what not to do.
 constexpr float kRecordedWeight = 2.0f;
 
-Status check_count(const char* call, const char* field, std::size_t found, std::size_t expected) {
-  return found == expected ? Status{} : bad_field(call, field, text(found), text(expected));
+// source: where the brain's descriptor sets the expected number.
+Status check_count(const char* call, const char* field, std::size_t found, std::size_t expected,
+                   const char* source) {
+  return found == expected ? Status{} : bad_field(call, field, text(found), text(expected, source));
 }
 
-Status check_index(const char* call, const char* field, std::uint64_t found, std::uint64_t count) {
-  return found < count ? Status{} : bad_field(call, field, text(found), text("0 to ", count - 1));
+constexpr const char* kPerObservation = ", imp_brain_desc::observation_count";
+constexpr const char* kPerChoice = ", one flag per choice of all branches";
+constexpr const char* kPerGoal = ", below imp_brain_desc::goal_count";
+
+Status check_index(const char* call, const char* field, std::uint64_t found, std::uint64_t count,
+                   const char* source) {
+  return found < count ? Status{} : bad_field(call, field, text(found), text("0 to ", count - 1, source));
 }
 
 }  // namespace
 
 Result<std::uint32_t> Agents::add(std::uint32_t brain_index) {
-  IMPRINT_CHECK(check_index("agent_create", "brain_index", brain_index, spec_.brain_count));
+  IMPRINT_CHECK(check_index("agent_create", "brain_index", brain_index, spec_.brain_count,
+                            ", below imp_brain_desc::brain_count"));
   const std::uint32_t first = brain_index * spec_.agents_per_brain;
   for (std::uint32_t agent = first; agent < first + spec_.agents_per_brain; ++agent) {
     if (decisions_.agent(agent).occupied()) continue;
@@ -50,7 +58,7 @@ Status Agents::set_mode(std::uint32_t agent, Mode mode) {
 }
 
 Status Agents::set_goal(std::uint32_t agent, std::uint32_t goal) {
-  IMPRINT_CHECK(check_index("agent_set_goal", "goal", goal, spec_.goal_count));
+  IMPRINT_CHECK(check_index("agent_set_goal", "goal", goal, spec_.goal_count, kPerGoal));
   decisions_.agent(agent).set_goal(goal);
   return {};
 }
@@ -58,7 +66,7 @@ Status Agents::set_goal(std::uint32_t agent, std::uint32_t goal) {
 Status Agents::set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed) {
   constexpr const char* call = "agent_set_mask";
   if (!allowed.empty()) {
-    IMPRINT_CHECK(check_count(call, "count", allowed.size(), spec_.action.choice_count()));
+    IMPRINT_CHECK(check_count(call, "count", allowed.size(), spec_.action.choice_count(), kPerChoice));
     for (std::size_t branch = 0; branch < spec_.action.branch_sizes.size(); ++branch) {
       const auto flags =
           allowed.subspan(spec_.action.branch_offset(branch), spec_.action.branch_sizes[branch]);
@@ -79,7 +87,7 @@ Status Agents::check_compiled(const char* call) const {
 
 Status Agents::observe(std::uint32_t agent, std::span<const float> observation) {
   constexpr const char* call = "agent_observe";
-  IMPRINT_CHECK(check_count(call, "count", observation.size(), spec_.observation.count));
+  IMPRINT_CHECK(check_count(call, "count", observation.size(), spec_.observation.count, kPerObservation));
   IMPRINT_CHECK(check_finite(call, "observation", observation));
   IMPRINT_CHECK(check_compiled(call));
   decisions_.agent(agent).request(services_.clock.frame, observation);
@@ -92,7 +100,7 @@ Status Agents::observe_in_place(std::uint32_t agent, std::uint64_t offset) {
   if (!observations.buffer)
     return make_error(ErrorCode::unsupported,
                       text(call, ": brain '", spec_.name,
-                           "': found no tensor for observations. Create the brain with one"));
+                           "': found no tensor for observations. Create the brain with one."));
   const std::uint64_t count = observations.element_count();
   if (offset > count - spec_.observation.count)
     return bad_field(call, "first", text(offset),
@@ -120,12 +128,12 @@ Result<const Answer*> Agents::act(std::uint32_t agent) {
     case AgentSlot::Outcome::nothing:
       break;
   }
-  return make_error(ErrorCode::not_found, "agent_act: found no request. Call agent_observe first");
+  return make_error(ErrorCode::not_found, "agent_act: found no request. Call agent_observe first.");
 }
 
 Status Agents::check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
                             std::span<const float> continuous) const {
-  IMPRINT_CHECK(check_index(call, "goal", goal, spec_.goal_count));
+  IMPRINT_CHECK(check_index(call, "goal", goal, spec_.goal_count, kPerGoal));
   for (std::size_t b = 0; b < branches.size(); ++b)
     if (branches[b] >= spec_.action.branch_sizes[b])
       return bad_field(call, text("branches[", b, "]"), text(branches[b]),
@@ -143,11 +151,11 @@ Status Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint32
   if (slot.asks_brain())
     return make_error(ErrorCode::wrong_state,
                       text(call, ": mode: found ", slot.mode() == Mode::learning ? "learning" : "inference",
-                           ", expected heuristic or record. Call agent_set_mode first"));
+                           ", expected heuristic or record. Call agent_set_mode first."));
   IMPRINT_CHECK(check_action(call, slot.goal(), branches, continuous));
   if (!slot.act_by_heuristic(services_.clock.time_s, branches, continuous))
     return make_error(ErrorCode::wrong_state,
-                      text(call, ": found no observation since the last action. Call agent_observe first"));
+                      text(call, ": found no observation since the last action. Call agent_observe first."));
   acted(agent);
   if (slot.mode() == Mode::record && takes_demonstrations()) {
     ++counts_.demonstrations;
@@ -163,7 +171,7 @@ Status Agents::check_learns_from(const char* call, const char* signal, bool take
                                                    signal, "; its learner is ", learner_name(spec_.learner)));
   if (decisions_.agent(agent).mode() == Mode::inference)
     return make_error(ErrorCode::wrong_state,
-                      text(call, ": mode: found inference, expected another. Set it to learning first"));
+                      text(call, ": mode: found inference, expected another. Set it to learning first."));
   return {};
 }
 
@@ -183,8 +191,8 @@ Status Agents::feedback(std::uint32_t agent, const Feedback& feedback) {
 Status Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstration) {
   constexpr const char* call = "agent_demonstrate";
   IMPRINT_CHECK(check_learns_from(call, "demonstrations", takes_demonstrations(), agent));
-  IMPRINT_CHECK(
-      check_count(call, "observation_count", demonstration.observation.size(), spec_.observation.count));
+  IMPRINT_CHECK(check_count(call, "observation_count", demonstration.observation.size(),
+                            spec_.observation.count, kPerObservation));
   IMPRINT_CHECK(check_finite(call, "observation", demonstration.observation));
   IMPRINT_CHECK(check_action(call, demonstration.goal, demonstration.branches, demonstration.continuous));
   IMPRINT_CHECK(check_positive(call, "weight", demonstration.weight));

@@ -1,6 +1,7 @@
 #pragma once
-// What the game does with the agents of a brain. Checks arguments, then tells the deciding and the learning
-// part. Agents are numbered from 0 to agent_capacity - 1; brain p has those from p * agents_per_brain on.
+// The game's calls to the agents of a brain. Checks arguments, then passes them to the deciding and the
+// learning part. Agents are numbered from 0 to agent_capacity - 1; brain p has those from p *
+// agents_per_brain on.
 //
 // Frame thread, unless a function says otherwise.
 

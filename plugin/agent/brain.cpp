@@ -72,7 +72,7 @@ Status Brain::check_shared() const {
     return make_error(ErrorCode::unsupported,
                       text("brain_create: brain '", spec_.name, "': found tensor '", shared.observations.name,
                            "' for observations, but the ", learner_name(spec_.learner),
-                           " learner needs them as numbers. Use agent_observe, or another learner"));
+                           " learner needs them as numbers. Use agent_observe, or another learner."));
   for (const SharedTensor* tensor : {&shared.observations, &shared.actions})
     if (tensor->buffer && tensor->dtype != DType::float32)
       return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");
@@ -209,7 +209,7 @@ Status Brain::set_learning(bool enabled) {
   if (!learning_ && enabled)
     return make_error(ErrorCode::unsupported,
                       text("brain_set_learning: brain '", spec_.name,
-                           "': learner: found none, expected one. Create the brain with a learner"));
+                           "': learner: found none, expected one. Create the brain with a learner."));
   if (learning_) learning_->experience().set_enabled(enabled);
   return {};
 }

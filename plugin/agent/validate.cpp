@@ -7,7 +7,7 @@
 namespace imprint::agent {
 namespace {
 
-constexpr const char* kWhat = "brain";
+constexpr const char* kWhat = "brain_create";
 
 Status check_observations(const ObservationSpec& observation) {
   IMPRINT_CHECK(check_range(kWhat, "observation_count", observation.count, 1, kMaxSize));

@@ -1,8 +1,8 @@
 #ifndef IMPRINT_SAMPLES_ADAPTERS_ENABLED_H_
 #define IMPRINT_SAMPLES_ADAPTERS_ENABLED_H_
-// What was enabled on an engine's device, as far as its interface does not tell. Vulkan cannot be asked for
-// it, and Imprint uses only what is declared; to declare less than was enabled is always right and costs
-// speed, to declare more is undefined behaviour.
+// The features and extensions enabled on an engine's device that the engine's interface does not report.
+// Vulkan cannot be asked for them, and Imprint uses only those declared. Declaring fewer than were enabled is
+// correct but slower. Declaring more is undefined behaviour.
 
 #include <imprint/imprint_vulkan.h>
 
@@ -12,7 +12,7 @@
 namespace imprint::adapters {
 
 struct Enabled {
-  std::uint32_t api_version = (1u << 22) | (1u << 12);  // 1.1: the least that Imprint takes
+  std::uint32_t api_version = (1u << 22) | (1u << 12);  // Vulkan 1.1, the minimum
   std::span<const char* const> instance_extensions;
   std::span<const char* const> device_extensions;
   const void* features =

@@ -3,12 +3,12 @@
 // Godot 4: Imprint in a GDExtension (godot-cpp). WRITTEN AGAINST THE INTERFACE
 // (RenderingDevice::get_driver_resource), NOT RUN; tests/hosts has a device like Godot's own.
 //
-// Godot has no command buffer to record into, so Imprint submits: on the queue that Godot draws with, between
-// Godot's own submissions, which is the render thread. Make every call of a frame (frame_begin .. frame_end)
-// in one Callable given to RenderingServer::call_on_render_thread, once a frame. Godot has neither timeline
-// semaphores nor synchronization2 enabled and gives no loader: pass the vkGetInstanceProcAddr of the loader
-// that it uses, such as the one that volk finds. There is no RenderingDevice with the compatibility renderer
-// or headless; take context_create_standalone there.
+// Imprint cannot record into a command buffer of Godot. It submits to Godot's drawing queue, between Godot's
+// own submissions, on the render thread. Make all calls of a frame (frame_begin .. frame_end) in one Callable
+// given to RenderingServer::call_on_render_thread, once per frame. Godot enables neither timeline semaphores
+// nor synchronization2, and exposes no loader. Pass the vkGetInstanceProcAddr of the loader that Godot uses,
+// for example the one that volk finds. The compatibility renderer and headless mode have no RenderingDevice.
+// Use context_create_standalone there.
 
 #include <godot_cpp/classes/rendering_device.hpp>
 
@@ -30,8 +30,7 @@ inline imp_vk_device_info describe_godot(godot::RenderingDevice& rendering, imp_
   info.device = reinterpret_cast<VkDevice>(resource(RenderingDevice::DRIVER_RESOURCE_LOGICAL_DEVICE));
   info.queue.queue = reinterpret_cast<VkQueue>(resource(RenderingDevice::DRIVER_RESOURCE_COMMAND_QUEUE));
   info.queue.family = static_cast<std::uint32_t>(resource(RenderingDevice::DRIVER_RESOURCE_QUEUE_FAMILY));
-  info.queue.access =
-      IMP_QUEUE_SINGLE_THREAD;  // what is above: the frame's calls are made where Godot submits
+  info.queue.access = IMP_QUEUE_SINGLE_THREAD;  // all calls of a frame run on the thread that submits
   return info;
 }
 

@@ -4,13 +4,14 @@
 // IUnityGraphicsVulkanV2), NOT RUN.
 //
 // Create the context at kUnityGfxDeviceEventInitialize, destroy it at kUnityGfxDeviceEventShutdown. Then
-// either
+// either record or submit:
 //   record: configure a plugin event with kUnityVulkanRenderPass_EnsureOutside and
-//   kUnityVulkanEventConfigFlag_ModifiesCommandBuffersState; in it take CommandRecordingState and call
-//   frame_begin, record into its commandBuffer and frame_end, once a frame; or submit: configure the event
-//   with kUnityVulkanGraphicsQueueAccess_Allow, and make the frame's calls, all of them, in it.
-// Unity's interface does not tell what it enabled. Who needs more than the baseline wraps vkCreateDevice by
-// AddInterceptInitialization (a plugin that is loaded on start) and declares what passes through there.
+//     kUnityVulkanEventConfigFlag_ModifiesCommandBuffersState. In it take CommandRecordingState and call
+//     frame_begin, record into its commandBuffer, and frame_end, once per frame.
+//   submit: configure the event with kUnityVulkanGraphicsQueueAccess_Allow and make all calls of a frame in
+//     it.
+// Unity's interface does not report the enabled features. For more than the baseline, wrap vkCreateDevice
+// with AddInterceptInitialization, in a plugin that loads on start, and declare the features passed there.
 
 #include <IUnityGraphicsVulkan.h>
 
@@ -36,7 +37,7 @@ imp_vk_device_info describe_unity(Vulkan& vulkan, UnityAccess access, const Enab
   info.queue.family = unity.queueFamilyIndex;
   if (access == UnityAccess::submit) {
     info.queue.queue = unity.graphicsQueue;
-    info.queue.access = IMP_QUEUE_SINGLE_THREAD;  // Unity keeps all else off the queue during such an event
+    info.queue.access = IMP_QUEUE_SINGLE_THREAD;  // Unity keeps other threads off the queue during the event
   }
   return info;
 }
@@ -50,7 +51,7 @@ inline imp_frame_info unity_frame(const UnityVulkanRecordingState& state, double
   return frame;
 }
 
-// Unity knows what Imprint cannot ask: record then refuses a command buffer that it must not touch.
+// Passes on the state that Imprint cannot query, so that record can refuse a command buffer it must not use.
 inline imp_record_info unity_recording(const UnityVulkanRecordingState& state) {
   imp_record_info info = imp_record_info_init();
   info.command_buffer = state.commandBuffer;

@@ -2,13 +2,13 @@
 #define IMPRINT_SAMPLES_ADAPTERS_UNREAL_H_
 // Unreal Engine 5: Imprint in a plugin's module. WRITTEN AGAINST THE INTERFACE (IVulkanDynamicRHI), NOT RUN.
 //
-// Create the context once the Vulkan RHI is up, destroy it before it goes down, both on the render thread
-// with the RHI thread flushed. Each frame, in a lambda that runs on the RHI thread and outside a render pass:
-// frame_begin, record into RHIGetVkCommandBuffer(command list), frame_end, then
-// RHIFinishExternalComputeWork(command buffer), for Imprint leaves a compute pipeline and descriptor sets
-// bound. The number of the newest frame that the GPU has finished comes from the game's own RHI fences.
-// Device extensions are told by the RHI; features are not. Who adds some with
-// FVulkanRHIExternalDeviceExtensionBase before the RHI starts declares them.
+// Create the context after the Vulkan RHI is up and destroy it before the RHI goes down. Do both on the
+// render thread, with the RHI thread flushed. Each frame, in a lambda that runs on the RHI thread and outside
+// a render pass, call: frame_begin, record into RHIGetVkCommandBuffer(command list), frame_end, then
+// RHIFinishExternalComputeWork(command buffer). The last call is needed because Imprint leaves a compute
+// pipeline and descriptor sets bound. The number of the newest frame that the GPU has finished comes from the
+// game's own RHI fences. The RHI reports device extensions, but not features. Declare those that the game
+// adds with FVulkanRHIExternalDeviceExtensionBase before the RHI starts.
 
 #include <IVulkanDynamicRHI.h>
 
@@ -30,8 +30,8 @@ struct UnrealDevice {
   imp_vk_device_info info = imp_vk_device_info_init();
 };
 
-// features: those of `enabled`; its api_version and device extensions are replaced by what the RHI tells.
-// Records only: the RHI has no queue of which others keep off.
+// Takes the features from `enabled`; version and device extensions come from the RHI. Record mode only: the
+// RHI offers no queue that other threads leave alone.
 inline UnrealDevice describe_unreal(IVulkanDynamicRHI& rhi, const Enabled& enabled = {}) {
   UnrealDevice made;
   made.loaded_extensions = rhi.RHIGetLoadedDeviceExtensions();

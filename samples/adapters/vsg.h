@@ -2,12 +2,12 @@
 #define IMPRINT_SAMPLES_ADAPTERS_VSG_H_
 // VulkanSceneGraph: WRITTEN AGAINST THE INTERFACE (vsg::Instance, vsg::PhysicalDevice, vsg::Device), NOT RUN.
 //
-// vsg::Instance asks for Vulkan 1.0 unless told otherwise: set WindowTraits::vulkanVersion to
-// VK_API_VERSION_1_1 or more. Put a vsg::Command of your own before the RenderGraph in the CommandGraph; its
-// record(vsg::CommandBuffer& commands) makes the frame's calls and records into commands.vk(). A frame is
-// safe once the vsg::Fence of its submission is signalled. VulkanSceneGraph's queue lock is its own and its
-// submit takes no VkFence: record, do not submit. Device extensions and features are those that were put into
-// WindowTraits (deviceExtensionNames, deviceFeatures->data()): declare the same.
+// vsg::Instance asks for Vulkan 1.0 by default. Set WindowTraits::vulkanVersion to VK_API_VERSION_1_1 or
+// more. Put your own vsg::Command before the RenderGraph in the CommandGraph. Its record(vsg::CommandBuffer&
+// commands) makes the frame's calls and records into commands.vk(). A frame is safe once the vsg::Fence of
+// its submission is signalled. Record, do not submit: VulkanSceneGraph's queue lock is private, and its
+// submit takes no VkFence. Declare the device extensions and features that WindowTraits has
+// (deviceExtensionNames, deviceFeatures->data()).
 
 #include <vsg/vk/Device.h>
 #include <vsg/vk/Instance.h>
@@ -17,8 +17,8 @@
 
 namespace imprint::adapters {
 
-// family: of the queue that the CommandGraph is submitted to. The instance tells its api_version; that of
-// `enabled` is not read.
+// family: of the queue that the CommandGraph is submitted to. The version comes from the instance, not from
+// `enabled`.
 inline imp_vk_device_info describe_vsg(const vsg::Device& device, std::uint32_t family,
                                        const Enabled& enabled = {}) {
   Enabled told = enabled;

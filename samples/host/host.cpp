@@ -31,11 +31,11 @@ bool Host::choose(const std::string& device) {
         return true;
       }
   }
-  return fail("device: found no Vulkan device of that name with a compute queue. Check the name");
+  return fail("device: found no Vulkan device of that name with a compute queue. Check the name.");
 }
 
 bool Host::open(const std::string& device) {
-  if (volkInitialize() != VK_SUCCESS) return fail("Vulkan loader: not found. Install libvulkan1");
+  if (volkInitialize() != VK_SUCCESS) return fail("Vulkan loader: not found. Install libvulkan1.");
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = "imprint-sample";
   application.apiVersion = kApiVersion;

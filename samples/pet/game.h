@@ -69,7 +69,7 @@ class Game {
   const std::vector<Check>& checks() const;
   // The pet's decisions in each trial of the newest examination.
   const std::vector<std::vector<Action>>& exam_decisions() const;
-  // What the first pet began without a command, oldest first.
+  // Actions that the first pet began without a command, oldest first.
   const std::vector<IdleDecision>& idle_decisions() const;
 
   // Saves the brain of the first learner in a file, and names and unease beside it. It takes several frames,

@@ -54,7 +54,7 @@ void Game::State::apply(std::size_t pet, const Signal& signal) {
   }
 }
 
-// The ghost hears commands and lives in the same yard. Nobody teaches or leads it.
+// The ghost hears commands and lives in the same yard. The player neither teaches nor leads it.
 void Game::State::apply_to_ghost(const Signal& signal) {
   switch (signal.kind) {
     case SignalKind::redraw:

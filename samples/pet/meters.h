@@ -15,7 +15,7 @@ class Meters {
  public:
   // After each frame.
   void read(const imp_context_stats& stats);
-  // A few times a second.
+  // A few times per second.
   void read(const imp_brain_stats& stats, double time_s);
 
   void show(OverlayState& overlay) const;

@@ -274,7 +274,7 @@ class WindowGame {
     if (input.next_mind && !paused_) next_mind();
     if (input.toggle_auto_cue) game().set_auto_cue(!game().overlay().auto_cue);
     if (input.hold_praise)
-      tell(*input.hold_praise ? "Hold P down to go on praising." : "One press, one word of praise.");
+      tell(*input.hold_praise ? "Hold P down to keep praising." : "One press, one word of praise.");
     if (input.snapshot) {
       send(SignalKind::snapshot);
       tell("Snapshot taken.");
@@ -314,8 +314,8 @@ class WindowGame {
   }
 
   Status frame(Pace& pace) {
-    // A slow screen shows only some of the steps. The others are frames too, so that the pet decides and
-    // learns as often per second as ever.
+    // A slow screen shows only some of the steps. The others are frames too, so the pet decides and learns as
+    // often per second as on a fast one.
     std::uint32_t steps = pace.steps(paused_ && !meter_, slow_ && !meter_);
     if (meter_) {
       for (; steps > 0; --steps) meter_->step();

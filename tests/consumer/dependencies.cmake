@@ -1,4 +1,5 @@
-# cmake -D PAGE= -D SETUP= -P dependencies.cmake: what tools/setup installs and what tools/docs/building.md lists with its licence are the same packages.
+# cmake -D PAGE= -D SETUP= -P dependencies.cmake: tools/setup installs exactly the packages that
+# tools/docs/building.md lists with their licences.
 cmake_minimum_required(VERSION 3.25)
 
 file(READ ${PAGE} text)
@@ -8,7 +9,7 @@ if(begin EQUAL -1)
 endif()
 math(EXPR begin "${begin} + 1")
 string(SUBSTRING "${text}" ${begin} -1 text)
-string(FIND "${text}" "\n## " end)   # of the next section; -1 where there is none: to the end of the file
+string(FIND "${text}" "\n## " end)   # of the next section; -1: to the end of the file
 string(SUBSTRING "${text}" 0 ${end} text)
 string(REGEX MATCHALL "\n\\|[^|]*\\|" rows "${text}")
 string(REGEX MATCHALL "`[a-z0-9+-]+`" listed "${rows}")

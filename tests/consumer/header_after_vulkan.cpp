@@ -1,4 +1,4 @@
-// The C++ coat behind the macros of Qt, Xlib and Windows, before and after Vulkan's header.
+// The C++ API after the macros of Qt, Xlib and Windows, before and after Vulkan's header.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -33,7 +33,7 @@ using namespace imprint::game;
 
 static_assert(sizeof(imp_header) == 16);
 
-// What a game writes: no `&`, no `.next`, no pointer.
+// Code of a game: no `&`, no `.next`, no pointer.
 struct Services {
   void log(LogLevel, const char*) {}
   void device_lost(const char*) {}

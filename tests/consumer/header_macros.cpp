@@ -1,5 +1,5 @@
-// The C++ coat after the macros of other libraries and without Vulkan's header. Then what its descriptors
-// accept.
+// The C++ API after the macros of other libraries and without Vulkan's header. Then the values that its
+// descriptors accept.
 #include <algorithm>
 #include <array>
 #include <mutex>

@@ -12,8 +12,8 @@ namespace imprint::fuzz {
 
 using Bytes = std::span<const std::byte>;
 
-void onnx(Bytes bytes);            // parse, import, compile and run on the CPU: equal bits twice
-void safetensors(Bytes bytes);     // what is read is written and read again
+void onnx(Bytes bytes);            // parses, imports, compiles and runs on the CPU: twice with equal bits
+void safetensors(Bytes bytes);     // reads, writes and reads again
 void saved_brain(Bytes bytes);     // a whole file, and a body with a valid envelope
 void kernel_archive(Bytes bytes);  // a whole file, and content with a valid envelope
 void pipeline_cache(Bytes bytes);
@@ -25,14 +25,14 @@ void abi(Bytes bytes);  // bytes as calls of the C ABI
 // Calls that abi() has made so far, on all threads.
 std::uint64_t abi_calls();
 
-// A broken promise.
+// Stops the process: a promise is broken.
 inline void require(bool holds, const char* promise) {
   if (holds) return;
   std::fprintf(stderr, "broken: %s\n", promise);
   std::abort();
 }
 
-// Errors have texts, and short ones: no file can flood a log.
+// Errors have texts, and short ones: a file cannot flood a log.
 template <class Result>
 void check_error(const Result& result) {
   if (result.ok()) return;

@@ -9,7 +9,8 @@ namespace imprint::fuzz {
 namespace {
 
 constexpr std::uint64_t kMemoryCap = 64 << 20;
-constexpr std::uint64_t kMostWork = 1 << 24;  // operations and bytes of a run; what has more is only compiled
+// operations and bytes of a run; larger models are only compiled
+constexpr std::uint64_t kMostWork = 1 << 24;
 
 bool equal_bits(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
   if (a.size() != b.size()) return false;

@@ -44,7 +44,7 @@ const vk::Capabilities& device() {
 
 void kernel_archive(Bytes bytes) {
   take_archive(bytes);
-  // The same with the hash that it should have: bytes 12 .. 16 are hashed as a number, then those from 32 on.
+  // The same with the right hash: it covers bytes 12 .. 16 as a number, then those from 32 on.
   constexpr std::size_t kLength = 12, kHash = 16, kContent = 32;
   if (bytes.size() < kContent) return;
   std::vector<std::byte> valid(bytes.begin(), bytes.end());

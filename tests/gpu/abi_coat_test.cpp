@@ -1,4 +1,4 @@
-// The C++ API over the table: what its descriptors tell the library, and who owns a handle.
+// The C++ API over the table: the values that its descriptors pass to the library, and ownership of handles.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ namespace {
 using namespace imprint::game;
 using namespace imprint::game::test;
 
-// Whatever a descriptor of the coat says is what the library is told.
-TEST(Coat, DescriptorsSayWhatTheirCFormsSay) {
+// Every value set in a descriptor of the C++ API reaches the library.
+TEST(Coat, DescriptorsEqualTheirCForms) {
   const std::string name = device_name();
   StandaloneDesc device;
   device.device = name.empty() ? nullptr : name.c_str();
@@ -72,7 +72,7 @@ TEST(Coat, DescriptorsSayWhatTheirCFormsSay) {
   ASSERT_TRUE(context->submit());
   ASSERT_TRUE(context->frame_end());
   context->reset();
-  EXPECT_GT(services.lines, 0) << "what was destroyed with it";
+  EXPECT_GT(services.lines, 0) << "names of objects destroyed with the context";
 }
 
 TEST(Coat, OwnsAndMoves) {

@@ -1,4 +1,4 @@
-// What a frame costs, as the statistics tell it, and structs of other versions, through the table.
+// The cost of a frame in the statistics, and structs of other versions, through the table.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ class FrameTest : public ::testing::Test {
   std::uint64_t frame = 0;
 };
 
-TEST_F(FrameTest, CpuTimeIsThatOfAllItsCalls) {
+TEST_F(FrameTest, CpuTimeIsTheSumOfItsCalls) {
   open();
   add(4096, 64);
   const std::vector<float> seen(4096, 0.5f);
@@ -105,9 +105,9 @@ TEST_F(FrameTest, CpuTimeIsThatOfAllItsCalls) {
 
   begin();
   end();
-  EXPECT_LT(context.stats().value.frame_cpu_us, busy_us) << "each frame for itself";
+  EXPECT_LT(context.stats().value.frame_cpu_us, busy_us) << "per frame";
 
-  // Between frames nothing counts.
+  // Counters do not change between frames.
   for (int i = 0; i < 400; ++i) ASSERT_WORKS(agent.set_goal(0));
   begin();
   ASSERT_WORKS(context.frame_end());
@@ -118,8 +118,7 @@ TEST_F(FrameTest, AFrameThatInfersNothingTakesNoTimeForIt) {
   open();
   const char* name = std::getenv("IMPRINT_TEST_DEVICE");
   if (!name || std::string(name) != "cpu")
-    GTEST_SKIP()
-        << "of a frame of the processor: a GPU's times become known frames later, by the number of the frame";
+    GTEST_SKIP() << "CPU time of the frame; GPU times follow frames later, with the frame's number";
   add(64, 16);
   const std::vector<float> seen(64, 0.5f);
   begin();
@@ -131,7 +130,7 @@ TEST_F(FrameTest, AFrameThatInfersNothingTakesNoTimeForIt) {
   EXPECT_EQ(context.stats().value.infer_gpu_us, 0);
 }
 
-// 40 MiB: more than a block of the memory pool, so that a way back that is taken in a frame is seen.
+// 40 MiB: more than a block of the memory pool, so that the test notices an allocation in a frame.
 TEST_F(FrameTest, ALargeSaveInAFrameAllocatesNothing) {
   open();
   add(64, 160'000);
@@ -152,8 +151,8 @@ TEST_F(FrameTest, ALargeSaveInAFrameAllocatesNothing) {
   (void)std::remove(path.c_str());
 }
 
-// A host whose device cannot serve, on a machine without another: gpu_abi_on_cpu hides those that there are.
-TEST_F(FrameTest, WithoutADeviceTheProcessorComputes) {
+// A host whose device cannot serve, on a machine without another. gpu_abi_on_cpu hides the others.
+TEST_F(FrameTest, WithoutADeviceTheCpuComputes) {
   imp_vk_device_info device = imp_vk_device_info_init();
   device.get_instance_proc_addr = [](VkInstance, const char*) -> imp_void_function { return nullptr; };
   device.instance = reinterpret_cast<VkInstance>(std::uintptr_t{8});
@@ -186,7 +185,7 @@ TEST_F(FrameTest, WithoutADeviceTheProcessorComputes) {
 
 TEST_F(FrameTest, WithoutRoomALargeSaveIsRefusedInAFrame) {
   if (const char* name = std::getenv("IMPRINT_TEST_DEVICE"); name && std::string(name) == "cpu")
-    GTEST_SKIP() << "the cap is of a device's memory";
+    GTEST_SKIP() << "the cap limits device memory";
   open(std::uint64_t{128} << 20);
   add(64, 160'000);
   ASSERT_EQ(log.size(), 1u);
@@ -259,7 +258,7 @@ TEST_F(FrameTest, AnyCallsMeetEverything) {
   EXPECT_TRUE(log.empty()) << log.front();
 }
 
-// A struct with room behind it, as a newer header has it.
+// A struct with extra fields at its end, as in a newer header.
 template <class T>
 struct Newer {
   T known;

@@ -1,4 +1,4 @@
-// R28. Whose threads compile and write files: the host's, ours, or those of the calls that wait for it.
+// R28. Threads that compile and write files: the host's, Imprint's, or the one that waits in a call.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-// Of this process, by the name that they have.
+// Counts the threads of this process with that name.
 std::multiset<std::string> threads_of_ours() {
   std::multiset<std::string> names;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -136,7 +136,7 @@ class R28Jobs : public ::testing::Test {
     ASSERT_WORKS(context_.frame_end());
   }
 
-  // Saves and goes on playing until the bytes have left the GPU and wait to be written, or are.
+  // Saves and plays on until the bytes have left the GPU and wait for the file, or are written.
   void save() {
     (void)std::filesystem::remove(path_);
     ASSERT_WORKS(brain_.save(path_.c_str()));
@@ -157,7 +157,7 @@ class R28Jobs : public ::testing::Test {
   std::uint64_t frame_ = 0;
 };
 
-TEST_F(R28Jobs, WorkersOfOursAreAsManyAsAskedAndNamed) {
+TEST_F(R28Jobs, OwnWorkersHaveTheRequestedNumberAndNames) {
   ASSERT_WORKS(open(3));
   EXPECT_EQ(threads_of_ours(), (std::multiset<std::string>{"imprint-jobs", "imprint-jobs", "imprint-jobs"}));
   ASSERT_NO_FATAL_FAILURE(add_pet());
@@ -167,14 +167,14 @@ TEST_F(R28Jobs, WorkersOfOursAreAsManyAsAskedAndNamed) {
   agent_.release(), brain_.release();
 }
 
-TEST_F(R28Jobs, WithNoneAskedThereIsNoThreadOfOurs) {
+TEST_F(R28Jobs, WithoutWorkersThereIsNoOwnThread) {
   const std::size_t before = threads_of_all();
   ASSERT_WORKS(open(0));
   ASSERT_NO_FATAL_FAILURE(add_pet());
   for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(frame());
   ASSERT_NO_FATAL_FAILURE(save());
   EXPECT_EQ(context_.stats()->waiting_jobs, 1u);
-  EXPECT_EQ(brain_.save_status().code(), Code::not_ready) << "nobody writes it unasked";
+  EXPECT_EQ(brain_.save_status().code(), Code::not_ready) << "no thread writes it without run_jobs";
   EXPECT_FALSE(std::filesystem::exists(path_));
   const Made<std::uint32_t> waiting = context_.run_jobs();
   ASSERT_WORKS(waiting.outcome);
@@ -182,7 +182,7 @@ TEST_F(R28Jobs, WithNoneAskedThereIsNoThreadOfOurs) {
   EXPECT_TRUE(brain_.save_status().ready());
   EXPECT_TRUE(std::filesystem::exists(path_));
 
-  // A call that waits for it does it too.
+  // A call that waits for the job runs it too.
   ASSERT_NO_FATAL_FAILURE(save());
   ASSERT_WORKS(context_.drain(60'000));
   EXPECT_TRUE(brain_.save_status().ready());
@@ -201,7 +201,7 @@ TEST_F(R28Jobs, LendingTimeIsBoundedAndForBetweenFrames) {
   ASSERT_WORKS(context_.frame_end());
   const Made<std::uint32_t> waiting = context_.run_jobs(0);
   ASSERT_WORKS(waiting.outcome);
-  EXPECT_EQ(waiting.value, 0u) << "one at least, whatever the time";
+  EXPECT_EQ(waiting.value, 0u) << "at least one job, even with no time left";
   EXPECT_TRUE(brain_.save_status().ready());
 }
 
@@ -217,7 +217,7 @@ TEST_F(R28Jobs, AHostsWorkersDoIt) {
     given.run(given.data);
     writes += !before && std::filesystem::exists(path_);
   };
-  ASSERT_WORKS(open(1, host));  // which says nothing, where the host lends workers
+  ASSERT_WORKS(open(1, host));  // without effect when the host provides workers
   EXPECT_TRUE(threads_of_ours().empty());
   ASSERT_NO_FATAL_FAILURE(add_pet());
   ASSERT_NO_FATAL_FAILURE(save());
@@ -232,8 +232,7 @@ TEST_F(R28Jobs, AHostsWorkersDoIt) {
   agent_.release(), brain_.release();
 }
 
-// A host whose workers never come, because they are busy or wait themselves, still gets through all that
-// waits.
+// Pending work completes even if the host's workers never come, because they are busy or waiting themselves.
 TEST_F(R28Jobs, NothingWaitsForWorkersThatDoNotCome) {
   struct Late {
     std::vector<Given> given;
@@ -251,8 +250,7 @@ TEST_F(R28Jobs, NothingWaitsForWorkersThatDoNotCome) {
   EXPECT_TRUE(std::filesystem::exists(path_));
   ASSERT_WORKS(context_.destroy());
   ASSERT_FALSE(late.given.empty());
-  for (const Given& given : late.given)
-    given.run(given.data);  // and there is nothing left of what it was for
+  for (const Given& given : late.given) given.run(given.data);  // and its owner no longer exists
 }
 
 TEST_F(R28Jobs, AHostMayRunThemAtOnce) {

@@ -22,8 +22,8 @@ namespace {
 using ::testing::HasSubstr;
 using namespace imprint::game;
 
-// What the tests of this file ask of every learner: rewards only, or feedback with exact credit, so that
-// there is nothing to wait for.
+// Options that all tests of this file use: rewards only, or feedback with exact credit, so that no wait is
+// needed.
 template <class Options>
 Options prompt() {
   Options options;
@@ -123,7 +123,7 @@ class LearnersTest : public ::testing::Test {
     EXPECT_TRUE(log.empty()) << log.front();
   }
 
-  // With one agent for each of its brains.
+  // One agent per brain.
   void add(const BrainDesc& desc) {
     Made<Brain> made = context.create_brain(desc);
     ASSERT_TRUE(made) << made.outcome.message();
@@ -146,14 +146,14 @@ class LearnersTest : public ::testing::Test {
   }
   double now() const { return static_cast<double>(frame) / 60; }
 
-  // Frames until so many decisions were made and so many minibatches learned from: a software device is
-  // behind now and then. play gives how many decisions it made.
+  // Runs frames until `decisions` decisions and a tenth as many minibatches are complete. A software device
+  // may lag. play returns its number of decisions.
   void play_until(int decisions, const std::function<int()>& play) {
     const std::uint64_t minibatches =
         brain.stats().value.minibatches + static_cast<std::uint64_t>(decisions) / 10;
     int made = 0;
     const auto patience =
-        std::chrono::steady_clock::now() + std::chrono::minutes(3);  // however much else its machine does
+        std::chrono::steady_clock::now() + std::chrono::minutes(3);  // even on a busy machine
     while ((made < decisions || brain.stats().value.minibatches < minibatches) &&
            std::chrono::steady_clock::now() < patience) {
       pass([&] { made += play(); });
@@ -163,7 +163,7 @@ class LearnersTest : public ::testing::Test {
     EXPECT_GE(made, decisions) << "the device is far too slow for this";
   }
 
-  // What an agent does for an observation, frames passing until it is known.
+  // Returns an agent's choice for an observation, after as many frames as that takes.
   imp_action decide(Agent& agent, std::span<const float> observation) {
     pass([&] { EXPECT_TRUE(agent.observe(observation)); });
     imp_action action = imp_action_init();
@@ -242,7 +242,7 @@ TEST_F(BanditTest, DqnSolvesItByRewards) {
     const imp_action action = decide(agents[i], one_hot<kThings>(1));
     for (std::uint32_t option = 0; option < kOptions; ++option)
       EXPECT_NEAR(action.values[option], option == right(i, 1) ? 1.0f : 0.0f, 0.15f)
-          << "the reward itself, since nothing comes after it";
+          << "the reward itself: it is the last step";
   }
 }
 
@@ -268,7 +268,7 @@ TEST_F(BanditTest, CoachSolvesItByFeedback) {
   EXPECT_GT(brain.stats().value.minibatches, 300u);
 }
 
-// It looks at no state to come, so a cut-off episode is as good as an ended one, and needs no last sight.
+// It ignores future states, so truncated and terminated episodes are equal, and it needs no last observation.
 TEST_F(BanditTest, CoachLearnsFromTheLastStepOfAnEpisodeThatWasCutOff) {
   add(describe(IMP_LEARNER_COACH, kThings, kOptions));
   const auto seen = one_hot<kThings>(0);
@@ -354,7 +354,7 @@ class CorridorTest : public LearnersTest {
   }
 };
 
-TEST_F(CorridorTest, DqnFindsTheWayAndWhatItIsWorth) {
+TEST_F(CorridorTest, DqnFindsTheWayAndItsValue) {
   add(describe(IMP_LEARNER_DQN, kPlaces, kWays));
   walk(1200, 12);
   expect_solved(0.12);
@@ -381,8 +381,8 @@ TEST_F(CorridorTest, SoDoesDoubleDqnWithASlowTarget) {
   expect_solved(0.12);
 }
 
-// One state, one reward a step, for ever: worth reward / (1 - discount), unless the end of an episode is an
-// end.
+// One state and one reward per step, without end: its value is reward / (1 - discount), unless the episode
+// terminates.
 class EndsTest : public LearnersTest {
  protected:
   float worth(EpisodeEnd end, bool looks_at_last) {
@@ -414,14 +414,14 @@ class EndsTest : public LearnersTest {
   }
 };
 
-TEST_F(EndsTest, WhatWasTruncatedWouldHaveGoneOn) {
+TEST_F(EndsTest, ATruncatedEpisodeKeepsItsFutureValue) {
   EXPECT_NEAR(worth(EpisodeEnd::truncated, true), 1, 0.15);
 }
-TEST_F(EndsTest, ATruncatedEndThatNobodySawIsNotLearnedFrom) {
+TEST_F(EndsTest, ATruncatedEndWithoutObservationIsNotLearned) {
   EXPECT_NEAR(worth(EpisodeEnd::truncated, false), 1, 0.15);
 }
-// A third of the steps has nothing behind it, and nothing tells which: v = 0.2 + 0.8 * 2/3 v.
-TEST_F(EndsTest, WhatWasTerminatedIsOver) {
+// A third of the steps is the last one, at random: v = 0.2 + 0.8 * 2/3 v.
+TEST_F(EndsTest, ATerminatedEpisodeHasNoFutureValue) {
   EXPECT_NEAR(worth(EpisodeEnd::terminated, true), 0.2 / (1 - 0.8 * 2 / 3), 0.15);
 }
 
@@ -443,7 +443,7 @@ TEST_P(EveryLearner, KeepsToTheMaskHoweverItExplores) {
   EXPECT_GT(chosen[3], 5);
 }
 
-TEST_P(EveryLearner, RefusesWhatItCannotLearnFrom) {
+TEST_P(EveryLearner, RefusesSignalsThatItDoesNotLearnFrom) {
   add(describe(GetParam(), kThings, kOptions));
   const auto seen = one_hot<kThings>(0);
   imp_demonstration shown = imp_demonstration_init();
@@ -456,7 +456,7 @@ TEST_P(EveryLearner, RefusesWhatItCannotLearnFrom) {
     EXPECT_EQ(agents[0].reward(std::nanf("")).code(), Code::invalid_argument);
     EXPECT_EQ(agents[0].feedback(2, now()).code(), Code::invalid_argument);
     EXPECT_EQ(agents[0].feedback(std::nanf(""), now()).code(), Code::invalid_argument);
-    EXPECT_TRUE(agents[0].reward(1)) << "nothing is under way, and nothing happens";
+    EXPECT_TRUE(agents[0].reward(1)) << "no step is in progress, so nothing happens";
   });
   EXPECT_EQ(brain.stats().value.samples, 0u);
 }
@@ -522,7 +522,7 @@ TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
   expect_desc(desc, Code::unsupported, "choices only");
 }
 
-// However the descriptor was made: without options a learner learns as with its own defaults.
+// Without options a learner uses its own defaults, however the descriptor was made.
 TEST_F(LearnersTest, MissingOptionsAreTheLearnersDefaults) {
   const auto hash_after = [&](const imp_brain_desc& desc) {
     Made<Brain> made = context.create_brain(desc);
@@ -577,9 +577,9 @@ TEST_F(LearnersTest, AnUpdateThatCannotBeRecordedIsRefusedByWarmup) {
   const Outcome refused = context.warmup();
   EXPECT_EQ(refused.code(), Code::invalid_argument);
   EXPECT_THAT(refused.message(), HasSubstr("with 4194304 turns of "));
-  EXPECT_THAT(refused.message(), HasSubstr("it may have 1048576"));
+  EXPECT_THAT(refused.message(), HasSubstr("expected at most 1048576"));
   made->reset();
-  ASSERT_WORKS(context.warmup());  // which serves others as ever
+  ASSERT_WORKS(context.warmup());  // which still serves other brains
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// For tests of wrong calls through the table: a context with one brain and one agent, and expectations of
-// results and texts.
+// Fixtures for wrong calls through the table: a context with one brain and one agent, and checks of results
+// and texts.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

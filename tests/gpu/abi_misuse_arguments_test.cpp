@@ -1,5 +1,5 @@
-// Wrong arguments to the table: handles, structs, counts and options. Each gets a code and a text that
-// helps, and changes nothing.
+// Wrong arguments to the table: handles, structs, counts and options. Each returns a code and a helpful text,
+// and changes nothing.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST_F(Misuse, HandlesThatNameNothing) {
   EXPECT_FAILS(api()->agent_set_goal(imp_agent{brain.id}, 0), IMP_ERROR_INVALID_HANDLE, "agent");
 }
 
-TEST_F(Misuse, WhatWasDestroyedStaysDestroyed) {
+TEST_F(Misuse, DestroyedHandlesStayRefused) {
   const imp_brain_desc desc = small_desc();
   imp_brain short_lived{};
   imp_agent first{}, second{};
@@ -110,10 +110,10 @@ TEST_F(Misuse, Devices) {
                "device_extensions");
   imp_standalone_info standalone = imp_standalone_info_init();
   standalone.device = "no such device anywhere";
-  EXPECT_FAILS(
-      api()->tools->context_create_standalone(&standalone, nullptr, nullptr, &made), IMP_ERROR_NOT_FOUND,
-      device_name() == "cpu" ? "no Vulkan device"
-                             : "no such device anywhere");  // gpu_abi_on_cpu hides those that there are
+  EXPECT_FAILS(api()->tools->context_create_standalone(&standalone, nullptr, nullptr, &made),
+               IMP_ERROR_NOT_FOUND,
+               device_name() == "cpu" ? "no Vulkan device"
+                                      : "no such device anywhere");  // gpu_abi_on_cpu hides the others
   imp_host host{};
   standalone.device = nullptr;
   EXPECT_FAILS(api()->tools->context_create_standalone(&standalone, &host, nullptr, &made),
@@ -133,7 +133,8 @@ TEST_F(Misuse, KernelArchives) {
   const std::vector<std::byte> bytes(100, std::byte{42});
   host.kernel_archive = bytes.data();
   host.kernel_archive_size = bytes.size();
-  EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE, "kernel archive: it does not begin as one");
+  EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE,
+               "kernel archive: found other bytes, expected an archive");
   host.kernel_archive_size = 0;
   EXPECT_FAILS(create(host), IMP_ERROR_CORRUPT_FILE, "kernel archive: ");
   host.kernel_archive_path = "archive";
@@ -144,7 +145,7 @@ TEST_F(Misuse, KernelArchives) {
   EXPECT_EQ(made.id, 0u);
 }
 
-// Where nothing tells an array's end, its count has to be believable.
+// Arrays have no end marker, so absurd counts are refused.
 TEST_F(Misuse, CountsThatNothingHas) {
   imp_context made{};
   const char* const name[] = {"VK_KHR_timeline_semaphore"};
@@ -179,7 +180,7 @@ TEST_F(Misuse, CountsThatNothingHas) {
                "desc.name: found bytes that are not UTF-8");
 }
 
-// A flag is 0 or 1: what else it holds was never initialised.
+// A flag is 0 or 1; other values mean uninitialised memory.
 TEST_F(Misuse, FlagsAreZeroOrOne) {
   imp_brain_desc desc = small_desc();
   imp_dqn_options options = imp_dqn_options_init();
@@ -195,7 +196,7 @@ TEST_F(Misuse, FlagsAreZeroOrOne) {
                "limits.deterministic: found 2, expected 0 or 1");
 }
 
-// The options of each learner, and what else may stand in their place.
+// Options of each learner, and other structs in their position.
 TEST_F(Misuse, OptionsThatAreNotTheLearners) {
   const auto create = [&](imp_learner learner, const void* next) {
     imp_brain_desc desc = small_desc();
@@ -250,7 +251,7 @@ TEST_F(Misuse, ZeroCanBeSaid) {
   EXPECT_FAILS(api()->brain_create(context, &desc, &made), IMP_ERROR_INVALID_ARGUMENT, "rollout_steps");
 }
 
-// Each way to use a queue has its fields; the others stay empty.
+// Each access mode has its own fields; the others stay empty.
 TEST_F(Misuse, QueueFieldsThatTheAccessDoesNotUse) {
   int something = 0;
   const auto create = [&](imp_queue_access access, auto change) {

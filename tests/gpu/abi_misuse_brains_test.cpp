@@ -16,8 +16,8 @@ namespace {
 using namespace imprint::game;
 using namespace imprint::game::test;
 
-// However long a name is, what was asked and what to do about it are told.
-TEST_F(Misuse, NamesWithoutEndLeaveTheRestOfTheMessage) {
+// The text names the call and the remedy, however long the brain's name is.
+TEST_F(Misuse, LongNamesKeepTheRestOfTheMessage) {
   const std::string name(1 << 16, 'n');
   imp_brain_desc desc = small_desc();
   desc.name = name.c_str();
@@ -108,7 +108,7 @@ TEST_F(Misuse, Agents) {
   const std::uint8_t none[] = {0, 0, 0};
   EXPECT_FAILS(api()->agent_set_mask(made, none, 3), IMP_ERROR_INVALID_ARGUMENT, "at least one");
   EXPECT_FAILS(api()->agent_set_mask(made, none, 2), IMP_ERROR_INVALID_ARGUMENT,
-               "count: found 2, expected 3");
+               "agent_set_mask: count: found 2, expected 3, one flag per choice");
   EXPECT_FAILS(api()->agent_set_mask(made, none, 0), IMP_ERROR_INVALID_ARGUMENT, "null");
   EXPECT_WORKS(api()->agent_set_mask(made, nullptr, 0));
   EXPECT_WORKS(api()->agent_destroy(made));

@@ -19,8 +19,8 @@ namespace {
 using namespace imprint::game;
 using namespace imprint::game::test;
 
-// Threads that go on asking of a context that is being destroyed: told so, and nothing worse.
-TEST_F(Misuse, ADestroyedContextMayBeAskedMeanwhile) {
+// Threads that keep calling a context while it is destroyed get an error and do no harm.
+TEST_F(Misuse, OtherThreadsMayCallAContextDuringDestroy) {
   std::atomic<std::uint64_t> newest{0};
   std::atomic<bool> over{false};
   std::vector<std::thread> askers;
@@ -45,7 +45,8 @@ TEST_F(Misuse, ADestroyedContextMayBeAskedMeanwhile) {
     EXPECT_WORKS(api()->tools->context_create_standalone(&device, nullptr, nullptr, &made));
     newest = made.id;
     imp_result result = api()->context_destroy(made);
-    while (result == IMP_ERROR_WRONG_STATE) result = api()->context_destroy(made);  // an asker was in it
+    // another thread was inside a call
+    while (result == IMP_ERROR_WRONG_STATE) result = api()->context_destroy(made);
     EXPECT_EQ(result, IMP_OK) << api()->last_error();
   }
   over = true;
@@ -118,7 +119,7 @@ TEST_F(Misuse, AFrameThatSubmitsNothingIsAFrame) {
   end();
   begin();
   EXPECT_EQ(api()->agent_act(agent, &action), IMP_NOT_READY)
-      << "asked in a frame without submit: carried by the next";
+      << "asked in a frame without submit: the next frame answers";
   end();
   EXPECT_WORKS(api()->context_drain(context, 10000));
   begin();

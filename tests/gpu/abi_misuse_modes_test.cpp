@@ -1,4 +1,4 @@
-// Observations, rewards and choices that the table refuses, and calls that an agent's mode excludes.
+// Observations, rewards and choices that the table refuses, and calls that an agent's mode forbids.
 
 #include <gtest/gtest.h>
 

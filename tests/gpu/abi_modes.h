@@ -1,5 +1,5 @@
 #pragma once
-// For tests of a host's queue through the C++ API: a host's side of its queue, for every way to use it.
+// The host's side of its queue in every access mode, for tests through the C++ API.
 
 #include <cstdint>
 #include <cstring>
@@ -53,7 +53,7 @@ inline imp_queue_access access_of(Way way) {
       return IMP_QUEUE_RUN_ON_QUEUE;
     case Way::single_thread:
       return IMP_QUEUE_SINGLE_THREAD;
-    case Way::internally_synchronized:  // which with a host on one thread any queue is
+    case Way::internally_synchronized:  // a single-threaded host may share any queue this way
       return IMP_QUEUE_INTERNALLY_SYNCHRONIZED;
     case Way::exclusive:
       return IMP_QUEUE_EXCLUSIVE;

@@ -1,4 +1,4 @@
-// T6, T8. Brains, contexts and hosts that go early, while submitted work may still run.
+// T6, T8. Brains, contexts and hosts that end early, while submitted work may still run.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using namespace imprint::game;
 using namespace imprint::game::test;
 
-// A brain may go while its save waits for a submission that the host refused.
+// A brain may be destroyed while its save waits for a submission that the host refused.
 TEST(T6Modes, ARefusedSaveGoesWithItsBrain) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});
   ASSERT_TRUE(host.ok());
@@ -63,7 +63,7 @@ TEST(T6Modes, ARefusedSaveGoesWithItsBrain) {
   EXPECT_EQ(host.messages(), 0u) << host.first_message();
 }
 
-// Recorded work that may still run keeps the context alive, and says what it waits for.
+// Recorded work that may still run keeps the context alive, and the error names that work.
 TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});
   ASSERT_TRUE(host.ok());
@@ -83,17 +83,17 @@ TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   EXPECT_NE(std::string(refused.message()).find("safe_frame"), std::string::npos);
   EXPECT_EQ(context->drain(10).code(), Code::unsupported);
   host.finish_frames();
-  const Outcome too_much = context->frame_begin(4, 0, 4);  // of a frame that is yet to be recorded
+  const Outcome too_much = context->frame_begin(4, 0, 4);  // of a frame that the host has not recorded
   EXPECT_EQ(too_much.code(), Code::invalid_argument);
-  EXPECT_NE(std::string(too_much.message()).find("safe_frame is 4 in frame 4"), std::string::npos)
+  EXPECT_NE(std::string(too_much.message()).find("safe_frame: found 4 in frame 4"), std::string::npos)
       << too_much.message();
   ASSERT_WORKS(context->frame_begin(4, 0, 3));
   ASSERT_WORKS(context->frame_end());
   EXPECT_TRUE(context->destroy());
 }
 
-// A player closes the window: the game calls exit in the middle of a frame, destroys nothing, and what is
-// loaded goes as it may.
+// A player closes the window: the game calls exit in the middle of a frame and destroys nothing. Unloading
+// happens in any order.
 [[noreturn]] void exit_in_a_frame(Way way) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true, false, way == Way::exclusive});
   Side side{host};
@@ -133,9 +133,9 @@ TEST(T8Modes, AHostMayExitInTheMiddle) {
     EXPECT_EXIT(exit_in_a_frame(way), ::testing::ExitedWithCode(0), "");
 }
 
-// What goes with its context is counted and named, for a game that believes it has destroyed everything; and
-// nothing is said when it has.
-TEST(T8Modes, WhatIsLeftIsCountedAndNamed) {
+// Objects destroyed with their context are counted and named in the log. Nothing is logged if the game
+// destroyed them all.
+TEST(T8Modes, LeftoverObjectsAreCountedAndNamed) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});
   ASSERT_TRUE(host.ok());
   const imprint::vk::DeviceDescription device = host.describe();

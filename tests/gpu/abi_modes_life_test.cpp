@@ -1,6 +1,6 @@
-// T6, T13. One life through the table, recorded into a host's command buffers and submitted to its queue in
-// every way, under several budgets and at several frame rates: the same losses, and the same file to the last
-// byte.
+// T6, T13. One game through the table, recorded into a host's command buffers and submitted to its queue in
+// every access mode, with several budgets and frame rates. Losses are equal, and the saved file is
+// byte-equal.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ namespace {
 using namespace imprint::game;
 using namespace imprint::game::test;
 
-// A frame with nothing to submit has nothing that could be refused.
+// A frame without a submission cannot be refused.
 void submit(Context& context, Side& side, bool refuse) {
   const int before = side.refused;
   side.refuse = refuse;
@@ -36,18 +36,18 @@ void submit(Context& context, Side& side, bool refuse) {
     ASSERT_WORKS(status);
 }
 
-// How a life is lived.
+// Conditions of a game.
 struct Course {
   const HostProfile& profile;
   Way way;
   std::uint32_t gpu_us, slice_us;
-  std::set<std::uint64_t> refused = {};  // frames whose submissions the host refuses
+  std::set<std::uint64_t> refused = {};  // frames in which the host refuses submissions
   std::uint32_t cpu_us = 0;
   std::uint32_t frames = 240;
   std::uint32_t frame_rate = 0;  // of the wall clock; 0 = as fast as it goes
 };
 
-// What came of it.
+// Results of a game.
 struct Lived {
   std::string saved;                      // the file
   std::map<std::uint64_t, float> losses;  // of minibatches, by their number
@@ -77,7 +77,7 @@ void make(const Course& course, const imp_vk_device_info& device, Pets& pets) {
   options.learn_period_frames = 5;
   options.replay_capacity = 64;
   desc.learner = options;
-  desc.action_latency_frames = 4;  // two frames in flight, one more until the host knows, and one to spare
+  desc.action_latency_frames = 4;  // two frames in flight, one more until the host knows, and one spare
   desc.seed = 11;
   Made<Brain> brain = pets.context.create_brain(desc);
   ASSERT_TRUE(brain) << brain.outcome.message();
@@ -90,7 +90,7 @@ void make(const Course& course, const imp_vk_device_info& device, Pets& pets) {
   ASSERT_WORKS(pets.context.warmup());
 }
 
-// What pet `p` sees, does, hears and wants.
+// Observation, action, feedback and commands of pet `p`.
 void live_pet(Agent& agent, std::uint32_t p, std::uint64_t frame, double time) {
   float seen[6];
   for (std::uint32_t i = 0; i < 6; ++i)
@@ -111,14 +111,14 @@ void live_frame(const Course& course, std::uint64_t frame, Side& side, Pets& pet
   if (frame == 60) ASSERT_WORKS(pets.brain.snapshot().outcome);
   if (frame == 117) ASSERT_WORKS(pets.brain.restore(1));
   if (frame == course.frames - 40) ASSERT_WORKS(pets.brain.save(path.c_str()));
-  if (course.way == Way::record) ASSERT_WORKS(context.estimate().outcome);  // which changes nothing
+  if (course.way == Way::record) ASSERT_WORKS(context.estimate().outcome);  // without effect
   if (course.way == Way::record)
     ASSERT_WORKS(context.record(commands).outcome);
   else
     ASSERT_NO_FATAL_FAILURE(submit(context, side, course.refused.contains(frame)));
   ASSERT_WORKS(context.frame_end());
   side.host.end_frame();
-  // The host's fences do not pace a queue of ours, and a late answer would be another life.
+  // The host's fences do not pace an exclusive queue, and late answers would change the game.
   if (course.way == Way::exclusive) {
     ASSERT_WORKS(context.quiesce(60'000));
     ASSERT_WORKS(context.resume());
@@ -138,7 +138,7 @@ void expect_counts(const Course& course, const Side& side, Pets& pets) {
   const Made<imp_brain_stats> stats = pets.brain.stats();
   EXPECT_EQ(stats.value.late_actions, 0u);
   EXPECT_GT(stats.value.minibatches, course.frames / 8);
-  // Of the others, how much learning there is to submit is the budget's and the device's to say.
+  // For the others the amount of learning per frame depends on the budget and the device.
   EXPECT_GE(side.refused,
             std::ranges::count_if(course.refused, [](std::uint64_t frame) { return frame % 3 == 0; }));
   if (course.way == Way::submit) EXPECT_EQ(side.fences > 0, !course.profile.everything);
@@ -147,7 +147,7 @@ void expect_counts(const Course& course, const Side& side, Pets& pets) {
   EXPECT_EQ(all.value.frame_compiles, 0u);
   EXPECT_EQ(all.value.frame_allocations, 0u);
   EXPECT_EQ(all.value.frame_waits, 0u);
-  // No submission takes as little as a microsecond, and no frame is as long as the longest limit.
+  // No submission is as short as a microsecond, and no frame is as long as the largest limit.
   EXPECT_EQ(all.value.over_cpu_frames > 0, course.cpu_us == 1);
   EXPECT_EQ(all.value.cpu_deferred_frames > 0, course.cpu_us == 1);
 }
@@ -188,7 +188,7 @@ void live(const Course& course, Lived& outcome) {
 
 TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
   const HostProfile bare{"bare", VK_API_VERSION_1_1, false}, rich{"rich", VK_API_VERSION_1_3, true};
-  // The first one that asks, those around a snapshot, a restore and the save, and now and then one between.
+  // The first asking frame, those around a snapshot, a restore and the save, and some between.
   const std::set<std::uint64_t> refused = {3, 60, 61, 90, 117, 120, 134, 160, 199, 200, 201};
   const Course courses[] = {{rich, Way::lock, 500, 1000},
                             {rich, Way::record, 500, 0},
@@ -224,8 +224,7 @@ TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
   }
 }
 
-// At the paces of real games: what is done in a frame, and when it is known, depends on frames and not on
-// time.
+// At frame rates of real games. Work and answers depend on frame numbers, not on time.
 TEST(T13FrameRates, LossesAreTheSameAtEveryPaceAndSlice) {
   const HostProfile rich{"rich", VK_API_VERSION_1_3, true};
   struct Budget {
@@ -242,7 +241,7 @@ TEST(T13FrameRates, LossesAreTheSameAtEveryPaceAndSlice) {
         ASSERT_NO_FATAL_FAILURE(
             live({rich, way, budget.gpu_us, budget.slice_us, {}, 0, 90, frame_rate}, outcome));
         if (first.saved.empty()) first = outcome;
-        EXPECT_TRUE(outcome.saved == first.saved) << "another brain";
+        EXPECT_TRUE(outcome.saved == first.saved) << "a different brain";
         EXPECT_GT(outcome.losses.size(), 10u);
         EXPECT_EQ(outcome.losses, first.losses);
       }

@@ -1,5 +1,5 @@
-// T3, T6, T7, T8. What a host's queue and ours may ask of each other: threads, command buffers, semaphores,
-// idle queues, and work without a fence.
+// T3, T6, T7, T8. The host's and Imprint's queues: threads, command buffers, semaphores, idle queues, and
+// work without a fence.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using namespace imprint::game;
 using namespace imprint::game::test;
 
-TEST(T6Modes, AThreadThatSubmitsIsOneOfOurs) {
+TEST(T6Modes, TheSubmitThreadBelongsToImprint) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true, true, true});
   ASSERT_TRUE(host.ok());
   Side side{host};
@@ -32,8 +32,8 @@ TEST(T6Modes, AThreadThatSubmitsIsOneOfOurs) {
       << context.outcome.message();
 }
 
-// What a host knows of its command buffer and Vulkan does not tell: an error, and a command buffer that
-// nothing was recorded into.
+// State of a command buffer that Vulkan does not report: a wrong state is an error, and an empty recording
+// works.
 TEST(T8Modes, ACommandBufferThatCannotBeIsRefused) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});
   ASSERT_TRUE(host.ok());
@@ -65,7 +65,7 @@ TEST(T8Modes, ACommandBufferThatCannotBeIsRefused) {
   EXPECT_TRUE(context->destroy());
 }
 
-// A queue of the host's waits for what was submitted on ours, by a semaphore and a value.
+// A queue of the host waits for Imprint's submission, by a semaphore and a value.
 TEST(T3Modes, OurSemaphoreIsTheHostsToWaitFor) {
   for (const bool rich : {true, false}) {
     PlainHost host({rich ? "rich" : "bare", rich ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, rich});
@@ -99,7 +99,7 @@ TEST(T3Modes, OurSemaphoreIsTheHostsToWaitFor) {
       const Made<imp_vk_semaphore> ours = context->semaphore();
       ASSERT_WORKS(ours.outcome);
       EXPECT_EQ(ours.value.timeline, 1u);
-      EXPECT_GT(ours.value.value, before) << "every submission has its own";
+      EXPECT_GT(ours.value.value, before) << "every submission has its own value";
       before = ours.value.value;
       VkSemaphore semaphore = VK_NULL_HANDLE;
       std::memcpy(&semaphore, &ours.value.semaphore, sizeof semaphore);
@@ -128,7 +128,7 @@ TEST(T3Modes, OurSemaphoreIsTheHostsToWaitFor) {
   }
 }
 
-// A host that waits for its own device to be idle, as on a resize, in the middle of our work.
+// A host that waits for its own device to be idle, as on a resize, while Imprint works.
 TEST(T7Modes, AQuietContextLeavesTheQueueToTheHost) {
   for (const bool rich : {false, true}) {
     PlainHost host({rich ? "rich" : "bare", rich ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, rich});
@@ -158,7 +158,7 @@ TEST(T7Modes, AQuietContextLeavesTheQueueToTheHost) {
       ASSERT_WORKS(context->frame_end());
       if (frame % 8 != 0) continue;
       ASSERT_EQ(api->context_quiesce(context->handle(), 60000), IMP_OK) << api->last_error();
-      host.wait_idle();  // takes no lock of the queue's
+      host.wait_idle();  // does not take the queue's lock
       EXPECT_EQ(context->frame_begin(frame + 1, 0).code(), Code::wrong_state);
       EXPECT_NE(std::string(api->last_error()).find("resume"), std::string::npos) << api->last_error();
       EXPECT_EQ(context->drain(1000).code(), Code::wrong_state);
@@ -172,8 +172,7 @@ TEST(T7Modes, AQuietContextLeavesTheQueueToTheHost) {
   }
 }
 
-// Without fence and timeline nothing but the host's frames tells what is done; so there is nothing to wait
-// for.
+// Without fence and timeline only the host's frames report completion, so waiting is not possible.
 TEST(T6Modes, WithoutFenceAndTimelineOnlyFramesTell) {
   PlainHost host({"bare", VK_API_VERSION_1_1, false});
   ASSERT_TRUE(host.ok());
@@ -195,7 +194,9 @@ TEST(T6Modes, WithoutFenceAndTimelineOnlyFramesTell) {
   ASSERT_WORKS(context->frame_end());
   host.end_frame();
   EXPECT_EQ(context->drain(10).code(), Code::unsupported);
-  EXPECT_EQ(brain->hash().outcome.code(), Code::unsupported);
+  const Outcome unhashed = brain->hash().outcome;
+  EXPECT_EQ(unhashed.code(), Code::unsupported);
+  EXPECT_EQ(std::string(unhashed.message()).find("brain_hash: "), 0u) << unhashed.message();
   EXPECT_EQ(context->destroy().code(), Code::wrong_state) << "what was submitted may still run";
   host.finish_frames();
   ASSERT_WORKS(context->frame_begin(2, 0, 1));

@@ -1,5 +1,5 @@
-// T7. The tags of imprint.h, function by function: what the header says of its thread and of the frame is
-// what a wrong call is told, and no function of the table is left out.
+// T7. The tags of imprint.h, for every function of the table: the error for a wrong thread or a wrong moment
+// in the frame agrees with the header.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ namespace {
 using ::testing::HasSubstr;
 using namespace imprint::game;
 
-// [create], [frame], [either] or [any] of each function of the tables, as the headers have it: behind the
-// function, or in the comment before it, which may be of several.
+// Reads the tags [create], [frame], [either] or [any] of each function from the headers: after the function,
+// or in the comment before it, which may cover several.
 std::map<std::string, std::string> tags_of_headers() {
   const std::string text = kHeaderText;
   std::map<std::string, std::string> tags;
@@ -69,12 +69,12 @@ class T7Tags : public ::testing::Test {
     const imp_tensor_desc shape = TensorDesc{.name = "tagged", .shape = {4}};
     const imp_vk_buffer wish = imp_vk_buffer_init();
     has_tensor_ = api_->vulkan->tensor_create_vk(context_.handle(), &shape, &wish, &tensor_) ==
-                  IMP_OK;  // the processor has none
+                  IMP_OK;  // the CPU has none
     ASSERT_WORKS(context_.warmup());
   }
 
-  // Every function with a context, so called that only its tag can refuse it: the rest of what it is given is
-  // not looked at before.
+  // Calls every function with a context so that only its tag can refuse it: other arguments are checked
+  // later.
   std::map<std::string, std::function<imp_result()>> calls() {
     const imp_api* api = api_;
     const imp_context c = context_.handle();
@@ -147,7 +147,7 @@ class T7Tags : public ::testing::Test {
     return calls;
   }
 
-  // All with one of these tags are refused, for this reason.
+  // All functions with one of these tags fail for this reason.
   void expect_refused(const std::set<std::string>& tags, const char* reason) {
     for (const auto& [name, call] : calls()) {
       const std::string& tag = tags_.at(name);
@@ -172,7 +172,7 @@ class T7Tags : public ::testing::Test {
   bool has_tensor_ = false;
 };
 
-// Without a context there is nothing to be checked: these take none, or end none.
+// Functions without a context have nothing to check.
 TEST_F(T7Tags, LeaveNoFunctionOut) {
   const std::set<std::string> without = {"result_name",
                                          "last_error",
@@ -203,7 +203,7 @@ TEST_F(T7Tags, LeaveNoFunctionOut) {
   EXPECT_EQ(tags_.at("brain_restore"), "either");
 }
 
-TEST_F(T7Tags, BetweenFramesWhatBelongsInOneIsRefused) {
+TEST_F(T7Tags, FrameCallsAreRefusedBetweenFrames) {
   for (const auto& [name, call] : calls()) {
     if (tags_.at(name) != "frame" || name == "frame_begin") continue;
     EXPECT_EQ(call(), IMP_ERROR_WRONG_STATE) << name;
@@ -212,7 +212,7 @@ TEST_F(T7Tags, BetweenFramesWhatBelongsInOneIsRefused) {
   expect_any_pass();
 }
 
-TEST_F(T7Tags, InAFrameWhatBelongsBetweenIsRefused) {
+TEST_F(T7Tags, CreateCallsAreRefusedInAFrame) {
   ASSERT_WORKS(context_.frame_begin(1, 0));
   expect_refused({"create"}, "a frame is open");
   EXPECT_EQ(calls().at("frame_begin")(), IMP_ERROR_WRONG_STATE);
@@ -235,7 +235,7 @@ TEST_F(T7Tags, AnotherThreadIsRefusedInAFrame) {
   ASSERT_WORKS(context_.frame_end());
 }
 
-// A device that is lost in a frame: every function says so, but for those that the header names.
+// A device that is lost in a frame: every function reports it, except those that the header names.
 TEST_F(T7Tags, ALostDeviceIsSaidByAll) {
   const std::set<std::string> served = {
       "brain_save",         "brain_save_status",           "context_run_jobs",      "context_get_report_text",
@@ -251,7 +251,7 @@ TEST_F(T7Tags, ALostDeviceIsSaidByAll) {
   };
   ASSERT_WORKS(context_.frame_begin(1, 0));
   ASSERT_WORKS(context_.notify_device_lost());
-  if (!has_tensor_) return;  // the processor is no device, and loses none
+  if (!has_tensor_) return;  // the CPU is no device and cannot be lost
   for (const auto& [name, call] : all) {
     const std::string& tag = tags_.at(name);
     if (tag == "any" || tag == "create" || served.contains(name) || submit.contains(name) ||
@@ -273,7 +273,7 @@ TEST_F(T7Tags, ALostDeviceIsSaidByAll) {
     EXPECT_EQ(all.at(name)(), IMP_OK) << api_->last_error();
 }
 
-// A call that is seen while another is under way, here from within its callback on another thread.
+// A call during another one, here from a callback on another thread.
 TEST_F(T7Tags, CallsThatOverlapAreRefused) {
   struct Overlap {
     std::function<void()> call;

@@ -1,5 +1,5 @@
-// Choosing kernels by measurement through the C interface: while brains warm up, from one start to the next,
-// from one computer to others, and not at all.
+// Choosing kernels by measurement through the C interface: during warm-up, between starts, between computers,
+// and switched off.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(Tuning, WarmupMeasuresAndFramesDoNot) {
   EXPECT_TRUE(std::ranges::is_sorted(told));
   EXPECT_EQ(told.front(), 0.0f);
   EXPECT_EQ(told.back(), 1.0f);
-  EXPECT_GT(told.size(), 5u) << "variants are progress too";
+  EXPECT_GT(told.size(), 5u) << "variants count as progress";
   const std::string table = game.table();
   EXPECT_THAT(table, HasSubstr(" invocations\""));
 
@@ -137,11 +137,10 @@ TEST(Tuning, ALaterStartKnowsFromThePipelineCache) {
   Game fixed;
   fixed.open(600'000, true);
   ASSERT_WORKS(fixed.context.set_pipeline_cache(cache));
-  EXPECT_THAT(fixed.table(), HasSubstr(kEmpty))
-      << "with determinism asked for, what was measured does not count";
+  EXPECT_THAT(fixed.table(), HasSubstr(kEmpty)) << "deterministic mode ignores measurements";
   fixed.add();
   ASSERT_WORKS(fixed.context.warmup());
-  EXPECT_THAT(fixed.table(), HasSubstr(kEmpty)) << "nor is anything measured";
+  EXPECT_THAT(fixed.table(), HasSubstr(kEmpty)) << "and measures nothing";
   EXPECT_THAT(fixed.log, ::testing::Contains(HasSubstr("deterministic")));
 }
 
@@ -160,7 +159,7 @@ TEST(Tuning, AShippedTableCountsEvenWithDeterminism) {
   ASSERT_WORKS(shipped.context.warmup());
   const std::vector<std::byte> cache = shipped.cache();
   const std::string_view bytes(reinterpret_cast<const char*>(cache.data()), cache.size());
-  EXPECT_THAT(std::string(bytes), Not(HasSubstr("imprint_tuning"))) << "what the host ships, the host keeps";
+  EXPECT_THAT(std::string(bytes), Not(HasSubstr("imprint_tuning"))) << "entries that the host ships stay";
 
   EXPECT_EQ(shipped.context.set_tuning(std::string_view(table).substr(0, table.size() / 2)).code(),
             Code::corrupt_file);

@@ -1,5 +1,5 @@
-// T5. The library is loaded, used by two contexts on two devices under validation, and really gone after
-// dlclose; what it saved goes on when it is loaded again.
+// T5. The library is loaded, used by two contexts on two devices under validation, and unloaded by dlclose.
+// Saved brains continue when it is loaded again.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// Of a library of this build, whose place is given as the program sees it.
+// A library of this build; the path is relative to the program.
 std::string path_of(const char* library) {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / library).string();
 }
@@ -30,8 +30,7 @@ struct Hash {
   std::uint64_t low = 0, high = 0;
 };
 
-// Two devices, each with its own context. The brains begin as `file` has them, when there was one, and end in
-// it.
+// Two devices, each with its own context. The brains load `file`, if it exists, and save to it at the end.
 void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash) {
   const char* name = std::getenv("IMPRINT_TEST_DEVICE");
   imp_standalone_info device = imp_standalone_info_init();
@@ -71,7 +70,7 @@ void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash)
       ASSERT_EQ(api->brain_load(brain, file.c_str()), IMP_OK) << api->last_error();
       Hash loaded;
       ASSERT_EQ(api->tools->brain_hash(brain, &loaded.low, &loaded.high), IMP_OK) << api->last_error();
-      ASSERT_TRUE(loaded.low == hash.low && loaded.high == hash.high) << "another brain came back";
+      ASSERT_TRUE(loaded.low == hash.low && loaded.high == hash.high) << "a different brain came back";
     }
     for (std::uint64_t frame = 1; frame < 10; ++frame) {
       const float seen[6] = {1, 2, 3, 4, 5, 6};
@@ -114,7 +113,7 @@ void live_with(const char* name, const std::string& file, bool goes_on, Hash& ha
   ASSERT_FALSE(mapped());
 }
 
-TEST(T5Unload, AHundredTimesNothingOfItStaysBehindAndTheBrainGoesOn) {
+TEST(T5Unload, AHundredUnloadsLeaveNothingAndTheBrainContinues) {
   Hash hash;
   for (int round = 0; round < 100; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
@@ -123,9 +122,9 @@ TEST(T5Unload, AHundredTimesNothingOfItStaysBehindAndTheBrainGoesOn) {
   }
 }
 
-// A patch of the game brings another build: what was learned with the one goes on in the other with the same
-// next steps, forward and back.
-TEST(T5Unload, ABrainGoesOnInANewerBuildOfTheLibrary) {
+// A patch of the game brings another build: a brain saved by one continues in the other with the same steps,
+// in both directions.
+TEST(T5Unload, ABrainContinuesInANewerBuildOfTheLibrary) {
   const std::string file = ::testing::TempDir() + "imprint-patch.brain";
   const auto lives = [&](const char* first, const char* second, const char* third) {
     Hash hash;

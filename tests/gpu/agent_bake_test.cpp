@@ -57,11 +57,11 @@ std::vector<std::byte> policy_file() {
 class BakeBrains : public AgentSystemTest {
  protected:
   void SetUp() override {
-    if (device_options().device == "cpu") GTEST_SKIP() << "the processor's kernels are part of the library";
+    if (device_options().device == "cpu") GTEST_SKIP() << "the CPU's kernels are part of the library";
     AgentSystemTest::SetUp();
   }
 
-  // The same device again, which now looks into the archive first.
+  // The same device again, which now searches the archive first.
   void reopen(const std::vector<std::byte>& archive, std::uint64_t block_bytes) {
     bridge::StandaloneOptions options = device_options();
     options.options.log = messages.sink();
@@ -75,7 +75,7 @@ class BakeBrains : public AgentSystemTest {
   Baker baker() { return Baker({profile_of(system->context().device())}); }
 };
 
-TEST_F(BakeBrains, NothingIsCompiledForWhatWasBaked) {
+TEST_F(BakeBrains, BakedKernelsAreNotCompiled) {
   Baker all = baker();
   ASSERT_OK(bake_brain(all, pet()));
   ASSERT_OK(bake_brain(all, copycats()));
@@ -117,7 +117,7 @@ TEST_F(BakeBrains, ObservationsInPlaceAndSharedActionsAreBakedToo) {
   EXPECT_NE(in_place.compile().value(), numbers.compile().value());
 }
 
-TEST_F(BakeBrains, WhatIsNoBrainIsRefused) {
+TEST_F(BakeBrains, InvalidBrainsAreRefused) {
   BrainSpec spec = pet();
   spec.observation.count = 0;
   Baker none = baker();

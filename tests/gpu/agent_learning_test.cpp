@@ -185,7 +185,7 @@ TEST_F(Toy, ABudgetOfZeroIsInferenceOnly) {
   EXPECT_EQ(hash(*brain), before);
   system->set_budget({500, 1000});
   for (int i = 0; i < 6; ++i) pass();
-  EXPECT_NE(hash(*brain), before) << "what was given in the meantime waited";
+  EXPECT_NE(hash(*brain), before) << "feedback given meanwhile waited";
 }
 
 TEST_F(Toy, DemonstrationsTeachChoicesAndContinuousActions) {
@@ -273,8 +273,8 @@ TEST_F(Toy, AKennelActsAsThatManySingleBrains) {
   }
 }
 
-// Agents that observe in every frame decide in turns, each as it would alone. The program has one turn's
-// size.
+// Agents that observe in every frame share the program in turns. Each decides as it would alone. The program
+// has the size of one turn.
 TEST_F(Toy, ACrowdDecidesInTurns) {
   constexpr std::uint32_t kAgents = 5, kBrains = 2, kPeriod = 3;
   BrainSpec spec = toy_spec();
@@ -305,7 +305,7 @@ TEST_F(Toy, ACrowdDecidesInTurns) {
     }
     system->remove_brain(crowd);
   };
-  // The values of every situation, from a crowd that decides in every frame.
+  // The values of every situation, from many agents that decide in every frame.
   std::vector<std::vector<std::vector<float>>> values(16, std::vector<std::vector<float>>(kAgents * kBrains));
   std::vector<std::vector<std::uint32_t>> choices(16, std::vector<std::uint32_t>(kAgents * kBrains));
   play(1, 14, [&](std::uint32_t i, std::size_t s, const Answer& answer) {
@@ -355,7 +355,8 @@ TEST_F(Toy, SamplesBeyondTheQueueAreDroppedAndCounted) {
   });
   EXPECT_EQ(brain->stats().dropped_samples, 10u);
   for (int i = 0; i < 4; ++i) pass();
-  EXPECT_EQ(brain->stats().samples, 3 * kRowsPerStep) << "one step every two frames takes in so many";
+  EXPECT_EQ(brain->stats().samples, 3 * kRowsPerStep)
+      << "one step per two frames takes three batches of rows";
 }
 
 // A learning rate that no network survives: the device skips the step that would write infinities, learning
@@ -414,7 +415,7 @@ TEST_F(Toy, AFrameAfterWarmupCompilesAllocatesAndWaitsForNothing) {
 
 // As the pet: 28 observations, 6 cues, 10 actions.
 TEST_F(AgentSystemTest, APetsMinibatchIsAtMostTwelveDispatches) {
-  if (!system->context().vulkan()) GTEST_SKIP() << "the processor runs kernel after kernel";
+  if (!system->context().vulkan()) GTEST_SKIP() << "the CPU runs one kernel at a time";
   BrainSpec spec;
   spec.observation.count = 28;
   spec.action.branch_sizes = {10};

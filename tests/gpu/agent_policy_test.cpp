@@ -98,7 +98,7 @@ TEST_F(PolicyTest, StateBelongsToTheAgentAndEndsWithItsEpisode) {
   EXPECT_THAT(ask(agents_[0], one), ElementsAre(2, 20));
   EXPECT_THAT(ask(agents_[1], one), ElementsAre(1, 10)) << "its neighbour's memory is not its own";
   EXPECT_THAT(ask(agents_[0], one), ElementsAre(3, 30))
-      << "frames in which it did not ask leave its memory alone";
+      << "frames without its request leave its memory unchanged";
   pass([&] { EXPECT_OK(brain->agents().end_episode(agents_[0], EpisodeEnd::terminated)); });
   EXPECT_THAT(ask(agents_[0], one), ElementsAre(1, 10));
   EXPECT_THAT(ask(agents_[1], one), ElementsAre(2, 20));
@@ -106,7 +106,7 @@ TEST_F(PolicyTest, StateBelongsToTheAgentAndEndsWithItsEpisode) {
   const auto again = brain->agents().add(0);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, agents_[1]);
-  EXPECT_THAT(ask(*again, one), ElementsAre(1, 10)) << "a new agent begins anew";
+  EXPECT_THAT(ask(*again, one), ElementsAre(1, 10)) << "a new agent has fresh state";
 }
 
 TEST_F(PolicyTest, APolicyKeepsNothing) {

@@ -1,4 +1,4 @@
-// Files, snapshots and eviction: the same bits whatever the budget.
+// Files, snapshots and eviction: equal bits with any budget.
 
 #include <gmock/gmock.h>
 
@@ -49,7 +49,8 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
     }
   }
 
-  // Frames that depend only on the moment and the answers: each asks and acts; some praise or demonstrate.
+  // Frames that depend only on their number and the answers: agents ask and act, and some praise or
+  // demonstrate.
   std::vector<std::uint32_t> live(Brain& of, int frames) {
     std::vector<std::uint32_t> actions;
     for (int i = 0; i < frames; ++i, ++moment_) {
@@ -84,7 +85,7 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
     std::vector<std::uint32_t> chosen;
     const bool learns = of.spec().learner != LearnerKind::none;
     if (learns) EXPECT_OK(of.set_learning(false));
-    for (int i = 0; i < 6; ++i) pass();  // a step under way ends
+    for (int i = 0; i < 6; ++i) pass();  // the current step ends
     for (const std::uint32_t agent : agents_) EXPECT_OK(of.agents().set_mode(agent, Mode::inference));
     for (std::uint32_t look = 0; look < 40; ++look) {
       pass([&] {
@@ -117,7 +118,7 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
   std::uint32_t moment_ = 0;
 };
 
-TEST_P(StateTest, TheSameLifeLeavesTheSameBitsWhateverTheBudget) {
+TEST_P(StateTest, EqualGamesGiveEqualBitsWithAnyBudget) {
   const bridge::Budget budgets[] = {{500, 1000}, {1, 100}, {100, 100}, {1000000, 0}};
   std::vector<std::uint32_t> first_actions;
   Hash128 first;
@@ -147,7 +148,7 @@ TEST_P(StateTest, AnotherSeedIsAnotherBrain) {
   EXPECT_NE(hash(*brain), one);
 }
 
-TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
+TEST_P(StateTest, ALoadedBrainContinuesBitEqual) {
   start(small_spec());
   live(*brain, 100);
   // Quitting loses open requests and credit. They end here, so that both runs continue from the same point.
@@ -168,7 +169,7 @@ TEST_P(StateTest, ALoadedBrainGoesOnAsIfItHadNeverStopped) {
   const Hash128 end = hash(*brain);
 
   BrainSpec other = small_spec();
-  other.seed = 999;  // the file's temperament moves in
+  other.seed = 999;  // the seed in the file applies
   restart(other);
   ASSERT_OK(brain->state().load(path("life.brain")));
   EXPECT_EQ(hash(*brain), saved);
@@ -192,7 +193,7 @@ TEST_P(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
     EXPECT_EQ(hash(*brain), saved);
     ASSERT_OK(brain->set_learning(false));
     for (int i = 0; i < 6; ++i) pass();
-    EXPECT_EQ(hash(*brain), saved) << "a step of the brain before wrote into the loaded one";
+    EXPECT_EQ(hash(*brain), saved) << "a step of the previous brain wrote into the loaded one";
     ASSERT_OK(brain->set_learning(true));
   }
 }
@@ -240,7 +241,7 @@ TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   ASSERT_OK(write_file_atomic(path("damaged.brain"), *damaged));
   EXPECT_EQ(brain->state().load_weights(path("damaged.brain")).error().code, ErrorCode::corrupt_file);
   EXPECT_EQ(hash(*brain), before);
-  other.observation.scale = {1, 1, 2, 1};  // of equal shape, but they would mean something else
+  other.observation.scale = {1, 1, 2, 1};  // of equal shape, but with another meaning
   restart(other);
   EXPECT_EQ(brain->state().load_weights(path("trained.brain")).error().code, ErrorCode::shape_mismatch);
 }
@@ -280,7 +281,7 @@ TEST_P(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
   EXPECT_EQ(brain->state().load(path("whole.brain")).error().code, ErrorCode::shape_mismatch);
 }
 
-TEST_P(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
+TEST_P(StateTest, SavesDuringPlayAndNamesFailures) {
   start(small_spec());
   EXPECT_EQ(brain->state().save_status().error().code, ErrorCode::not_found);
   pass([&] { EXPECT_OK(brain->state().save("/nowhere/at/all.brain")); });
@@ -296,8 +297,8 @@ TEST_P(StateTest, SavesInTheMiddleOfPlayAndNamesWhatFails) {
   EXPECT_OK(saved(*brain));
 }
 
-// Saved in a frame, in the middle of a learn step, with feedback after the call: the file holds the next
-// boundary, without that feedback.
+// Saved in a frame, in the middle of a learn step, with feedback after the call: the file holds the state at
+// the next boundary, without that feedback.
 TEST_P(StateTest, ASaveInAFrameHoldsTheNextBoundary) {
   start(small_spec());
   live(*brain, 40);
@@ -364,7 +365,7 @@ TEST_P(StateTest, TheOldestSnapshotGivesWay) {
   EXPECT_EQ(brain->state().snapshot().error().code, ErrorCode::unsupported);
 }
 
-// Requests of one frame: keep A, restore B, save. Each sees the effect of those before it.
+// Requests of one frame: keep A, restore B, save. Each applies after those before it.
 TEST_P(StateTest, RequestsAtABoundaryKeepTheirOrder) {
   start(small_spec());
   live(*brain, 30);
@@ -392,7 +393,7 @@ TEST_P(StateTest, RequestsAtABoundaryKeepTheirOrder) {
 TEST_P(StateTest, LearningLeavesTheDeviceAndComesBack) {
   start(small_spec());
   live(*brain, 5);
-  if (!system->context().vulkan()) {  // the processor's memory has no cap: it gives nothing up and learns on
+  if (!system->context().vulkan()) {  // the CPU has no memory cap: learning never pauses
     const std::uint64_t minibatches = brain->stats().counters.minibatches;
     system->set_memory_cap(1);
     live(*brain, 60);
@@ -433,14 +434,14 @@ TEST_P(StateTest, BusyBrainsMayBeDestroyed) {
     const Status save = brain->state().save_status();
     ASSERT_FALSE(save.ok());
     EXPECT_EQ(save.error().code, ErrorCode::wrong_state);
-    ASSERT_EQ(messages.texts.size(), 1u) << "the save is given up, and that is all there is to say";
+    ASSERT_EQ(messages.texts.size(), 1u) << "the save is cancelled, the only report";
     EXPECT_THAT(messages.texts.front(), ::testing::HasSubstr("destroyed before"));
     messages.texts.clear();
     start(small_spec());
   }
 }
 
-// The agent system goes first, with a save under way.
+// The agent system is destroyed first, during a save.
 TEST_P(StateTest, TheAgentSystemMayGoBeforeItsSaves) {
   start(small_spec());
   live(*brain, 7);

@@ -1,4 +1,4 @@
-// Frames on Imprint's own device: order, budgets, deadlines, completion, and every wrong call.
+// Frames on Imprint's own device: order, budgets, deadlines, completion, and all wrong calls.
 
 #include "engine-bridge/context.h"
 
@@ -92,7 +92,7 @@ class ContextTest : public testing::Test {
 
 TEST_F(ContextTest, ALearnJobAppearsAtItsDeadline) {
   const std::uint32_t commit = model_->train->first_state_write();
-  ASSERT_GT(commit, 1u) << "nothing to run ahead: " << model_->train->explain();
+  ASSERT_GT(commit, 1u) << "no work ahead of its frame: " << model_->train->explain();
   model_->fill(0, 1);
   std::uint64_t issued = 0;
   begin_frame(1);
@@ -134,7 +134,7 @@ TEST_F(ContextTest, ImmediateJobsOfTheDeadlineFrameSeeTheOldState) {
   EXPECT_NE(answers[2], 0);
 }
 
-// The same hundred steps, cut in every way.
+// The same hundred steps, cut in every possible way.
 TEST_F(ContextTest, AnyCutGivesTheSameBits) {
   struct Way {
     bool optional_features;
@@ -213,7 +213,7 @@ TEST_F(ContextTest, SlicesAreSubmissions) {
   EXPECT_EQ(context().stats().slices, context().stats().submits - before);
 }
 
-TEST_F(ContextTest, EstimatesWhatAFrameWillDo) {
+TEST_F(ContextTest, EstimatesTheWorkOfAFrame) {
   EXPECT_FALSE(context().estimate()) << "no frame is open";
   ASSERT_TRUE(context().measure(*model_->train));
   ASSERT_TRUE(context().measure(*model_->infer));
@@ -378,12 +378,12 @@ TEST_F(ContextTest, WrongOrderIsReported) {
   ASSERT_TRUE(context().frame_end());
   const Status past = context().frame_begin({5, 0});
   ASSERT_FALSE(past);
-  EXPECT_EQ(past.error().code, ErrorCode::invalid_argument) << "as every bad value";
+  EXPECT_EQ(past.error().code, ErrorCode::invalid_argument) << "like every bad value";
   EXPECT_THAT(past.error().message, HasSubstr("expected more than the last one, 5"));
   begin_frame(6);
   model_->fill(0, 1);
   ASSERT_TRUE(context().enqueue(learn(0, 6)));
-  ASSERT_TRUE(context().frame_end()) << "neither submit nor record: a frame all the same";
+  ASSERT_TRUE(context().frame_end()) << "a frame without submit or record is valid";
   begin_frame(7);
   expect(context().enqueue(learn(0, 8)), "still using");
   end_frame();

@@ -93,7 +93,7 @@ INSTANTIATE_TEST_SUITE_P(Heights, StandaloneAt,
                                          Height{"v1_1_bare", VK_API_VERSION_1_1, false}),
                          [](const auto& height) { return std::string(height.param.name); });
 
-TEST(Standalone, CountsWhatTheValidationLayerSays) {
+TEST(Standalone, CountsValidationMessages) {
   StandaloneOptions options;
   options.validation = true;
   int logged = 0;

@@ -1,7 +1,7 @@
 #pragma once
-// The one device that the GPU tests of a program share, under the validation layer with synchronisation
-// checks. IMPRINT_TEST_DEVICE names another than the default; IMPRINT_TEST_VALIDATION=0 turns the layer off
-// where it cannot be installed.
+// The one device that all GPU tests of a program share, under the validation layer with synchronisation
+// checks. IMPRINT_TEST_DEVICE names another device than the default. IMPRINT_TEST_VALIDATION=0 turns the
+// layer off if it cannot be installed.
 
 #include "engine-bridge/own/standalone.h"
 #include "tests/gpu/session_test.h"

@@ -1,4 +1,4 @@
-// Programs of Precision::mixed16: what is narrowed, and that networks learn as well with it.
+// Programs of Precision::mixed16: the narrowed operands, and networks that learn as well with them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ Variable matrix(const std::string& name, std::int64_t rows, std::int64_t columns
   return {name, {rows, columns}, wave(rows * columns, scale, seed)};
 }
 
-// Two layers with clamped weights, which keeps their products out of row-local regions: such products are
-// narrowed where there are matrix units. The first input multiplies the loss.
+// Two layers with clamped weights, which keeps their products out of row-local regions. Such products are
+// narrowed on devices with matrix units. The first input multiplies the loss.
 struct Lesson {
   static constexpr std::int64_t kRows = 256, kWidth = 64;
   Variable w0 = matrix("w0", kWidth, kWidth, 0.3f, 1), w1 = matrix("w1", kWidth, kWidth, 0.3f, 2);
@@ -105,8 +105,8 @@ TEST_F(MixedPrecision, RegionsOfFewRowsAreNotTouched) {
   EXPECT_EQ(mixed.stats().dispatches, whole.stats().dispatches);
 }
 
-// On matrix units, where there are some: whole and partial matrices, one head and two, an incomplete last
-// block, values that depend on the row.
+// On matrix units, if any: whole and partial matrices, one head and two, an incomplete last block, values
+// that depend on the row.
 TEST_F(MixedPrecision, RegionsOfManyRowsAreNearThoseOfFloat32) {
   const auto results = [&](Precision precision) {
     const auto network = [](std::int64_t rows, std::initializer_list<std::int64_t> extents,
@@ -151,7 +151,7 @@ TEST_F(MixedPrecision, LearnsAsInFloat32) {
 TEST_F(MixedPrecision, ScalingKeepsGradientsThatFloat16Cannot) {
   const Tensor x = tanh(matrix("x", 128, 96, 1, 1).value()), w = tanh(matrix("w", 96, 128, 1, 2).value());
   const Tensor loss = sum(matmul(x, w)) *
-                      1e-8f;  // every gradient of the product is 1e-8; the least that float16 holds is 6e-8
+                      1e-8f;  // every gradient of the product is 1e-8, below float16's smallest number, 6e-8
   const nn::LossScaler scaler("net");
   const auto gradient = [&](const Tensor& scaled, const Tensor& scale, Precision precision) {
     const std::vector<Tensor> raw = gradients(scaled, std::span(&w, 1)).value();
@@ -192,7 +192,7 @@ TEST_F(MixedPrecision, AStepThatOverflowsIsSkippedToTheBitAndHalvesTheScale) {
   EXPECT_NE(content(), before);
 }
 
-TEST_F(MixedPrecision, TheScaleGrowsAndTheGradientsStayWhatTheyAre) {
+TEST_F(MixedPrecision, TheScaleGrowsAndTheGradientsStayUnchanged) {
   Lesson growing(Precision::mixed16, {.initial = 1024, .growth_interval = 2}),
       constant(Precision::mixed16, {.initial = 1024, .growth_interval = 0});
   Program a = compile(growing.description), b = compile(constant.description);

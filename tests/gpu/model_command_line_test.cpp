@@ -1,4 +1,4 @@
-// The program `imprint` as a user runs it: what it writes, what it says, and its exit status.
+// The program `imprint` as a user runs it: files, messages and exit status.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST_F(CommandLine, RunsAModel) {
   }
 }
 
-// 6,792 weights, 32 observations and 8 logits: 27,328 bytes at 1 TB/s behind a launch of 2 us.
+// 6,792 weights, 32 observations and 8 logits: 27,328 bytes at 1 TB/s after a launch of 2 us.
 TEST_F(CommandLine, ExplainsAProgram) {
   const Finished finished =
       run("explain policy/b1 --launch-us 2 --gb-per-s 1000 --tflop-per-s 10 --glsl --json " +
@@ -99,7 +99,7 @@ TEST_F(CommandLine, ExplainsAProgram) {
 }
 
 // Rows of bench --list that are no programs, or that the CPU cannot run.
-TEST_F(CommandLine, SaysWhatCannotBeExplained) {
+TEST_F(CommandLine, RefusesProgramsThatItCannotExplain) {
   for (const char* row : {"floor/empty", "floor", "frame/pet/tick", "frame"})
     for (const char* command : {"explain ", "tune --table none.json --workload "}) {
       const Finished finished = run(command + std::string(row));
@@ -122,7 +122,7 @@ TEST_F(CommandLine, SaysWhatCannotBeExplained) {
   }
 }
 
-TEST_F(CommandLine, ListsWhatWouldRun) {
+TEST_F(CommandLine, ListsTheBenchmarksThatWouldRun) {
   const std::string all = run("bench --list").text, processor = run("bench --list --device cpu").text;
   for (const char* everywhere : {"policy/32-64-64-8/f32/b1\n", "learn/ppo/h64/f32/b256\n", "pet/b32\n",
                                  "kennel/pet/n64/b32\n", "frame/pet/learning-on\n"}) {
@@ -176,7 +176,7 @@ TEST_F(CommandLine, TunesAndSaysWhy) {
   EXPECT_THAT(run("tune --table " + path("other.json")).text, HasSubstr("found nothing to measure"));
 }
 
-TEST_F(CommandLine, SaysWhatIsWrong) {
+TEST_F(CommandLine, NamesTheFault) {
   const std::string model = test::model_path("godot/BallChase.onnx"),
                     other = test::model_path("small/sine.ref.safetensors");
   const Finished missing = run("run none.onnx --input " + other + " --output " + path("o"));
@@ -277,7 +277,9 @@ TEST_F(CommandLine, BakesKernelsAndRunsFromThem) {
   std::ofstream(path("kernels"), std::ios::app) << "x";
   const Finished damaged = run(run_it + " --kernels " + path("kernels") + " --output " + path("none"));
   EXPECT_EQ(damaged.status, 1);
-  EXPECT_THAT(damaged.text, HasSubstr("kernel archive: damaged or cut short: bake it again"));
+  EXPECT_THAT(
+      damaged.text,
+      HasSubstr("kernel archive: found a damaged or truncated file, expected a whole one. Bake it again."));
 }
 
 TEST_F(CommandLine, BakesForTheProfileOfADeviceElsewhere) {
@@ -297,7 +299,7 @@ TEST_F(CommandLine, BakesForTheProfileOfADeviceElsewhere) {
   EXPECT_THAT(baked.text, HasSubstr(", software"));
 }
 
-TEST_F(CommandLine, SaysWhatCannotBeBaked) {
+TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
   const std::string output = " --output " + path("kernels");
   const auto brain = [&](const std::string& text) {
     std::ofstream(path("brain.json")) << text;
@@ -307,7 +309,7 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
   std::ofstream(path("negative.json")) << R"({"max_shared_memory_bytes": -3})";
   std::ofstream(path("nothing.json")) << R"({"max_workgroup_invocations": 0})";
   const std::string deep =
-      std::string(400'000, '[') + std::string(400'000, ']');  // as deep as the stack would not be
+      std::string(400'000, '[') + std::string(400'000, ']');  // deeper than the stack allows
   std::ofstream(path("deep.json")) << R"({"observation_count": )" << deep << "}";
   const std::string good = brain(R"({"observation_count": 3, "branch_sizes": [4]})");
   const struct {
@@ -321,7 +323,7 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
        "max_shared_memory_bytes: found -3, expected a whole number of 32 bits"},
       {good + " --profile " + path("brain.json"), "brain.json': there is no field '"},
       {good + " --profile " + path("nothing.json"),
-       "max_workgroup_invocations is 0; every device has at least 128"},
+       "max_workgroup_invocations: found 0, expected at least 128"},
       {good + " --profile " + path("deep.json"), "found JSON nested deeper than 8 levels"},
       {"bake --agent " + path("deep.json") + output, "found JSON nested deeper than 8 levels"},
       {good + " --tuning " + path("brain.json"), "brain.json': tuning table: "},
@@ -374,8 +376,8 @@ TEST_F(CommandLine, SaysWhatCannotBeBaked) {
   EXPECT_FALSE(std::filesystem::exists(path("kernels")));
 }
 
-// One line, no compiling before it, and no file that is half there.
-TEST_F(CommandLine, SaysWhatCannotBeReadOrWritten) {
+// One line, before anything is compiled, and no partial file.
+TEST_F(CommandLine, NamesUnreadableAndUnwritableFiles) {
   const std::string model = test::model_path("godot/BallChase.onnx"),
                     input = test::model_path("godot/BallChase.ref.safetensors");
   const auto cut = [&](const std::string& file, const std::string& name) {

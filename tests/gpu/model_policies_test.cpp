@@ -1,4 +1,4 @@
-// Real policies on the device, at the batches that games use, against another engine's answers and the double
+// Real policies on the device, at batch sizes of games, against another engine's answers and the double
 // interpreter.
 
 #include <gtest/gtest.h>
@@ -16,11 +16,11 @@ namespace {
 
 constexpr double kTolerance = 1e-5;
 
-// Against exact arithmetic on inputs of any kind. ScoreTheGoal adds up hidden values near 80 that cancel:
-// there float32 in three orders of summation on a CPU is 1.7e-5 to 3.3e-5 away from double.
+// Against exact arithmetic on arbitrary inputs. ScoreTheGoal sums hidden values near 80 that cancel. There
+// float32 in three orders of summation on a CPU differs from double by 1.7e-5 to 3.3e-5.
 constexpr double kToleranceOfFloat32 = 5e-5;
 
-// `batch` rows, the array's own rows again and again.
+// `batch` rows, which repeat the array's own rows.
 std::vector<float> repeat_rows(const safetensors::Array& array, std::int64_t batch) {
   const std::vector<float> rows = array.floats();
   const std::size_t width = rows.size() / static_cast<std::size_t>(array.shape[0]);
@@ -59,7 +59,7 @@ class DeviceModel : public testing::TestWithParam<std::string> {
     return std::move(*outputs);
   }
 
-  // batch 0: as in the reference; else its rows again and again, up to that many.
+  // batch 0: as in the reference; else its rows, repeated up to that number.
   void expect_reference(const std::string& suffix, std::int64_t batch = 0) {
     const test::Reference reference = test::must_load_reference(GetParam() + suffix);
     const auto sized = [&](const safetensors::Array& array) {

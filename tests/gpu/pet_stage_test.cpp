@@ -236,7 +236,7 @@ TEST_F(PetInput, ATapAndAStrokePraiseOnce) {
   const Vec2 at = pet();
   press(at);
   EXPECT_EQ(input_.take().praise, 0u);
-  move({at.x + 2.0f, at.y});  // no hand is quite still
+  move({at.x + 2.0f, at.y});  // hands are never quite still
   release();
   PlayerInput tapped = input_.take();
   EXPECT_EQ(tapped.praise, 1u);
@@ -248,7 +248,7 @@ TEST_F(PetInput, ATapAndAStrokePraiseOnce) {
   PlayerInput stroked = input_.take();
   EXPECT_EQ(stroked.praise, 1u);
   release();
-  EXPECT_EQ(input_.take().praise, 0u) << "the stroke has said it";
+  EXPECT_EQ(input_.take().praise, 0u) << "the stroke already praised";
   EXPECT_FALSE(stroked.lure_to);
 
   press({at.x + far, at.y});
@@ -276,7 +276,7 @@ TEST_F(PetInput, DraggedAwayItIsLuredAndLetGo) {
   EXPECT_TRUE(let_go.let_go);
   EXPECT_EQ(let_go.praise, 0u);
 
-  // One that walks away from under a hand that is still was tapped.
+  // A pet that walks away from under a still hand was tapped.
   press(pet());
   world_.pet.position = {3.0f, -2.0f};
   see();
@@ -297,7 +297,7 @@ TEST_F(PetInput, AnotherButtonNeitherTakesTheLeashNorDropsIt) {
     move(pixel({2.0f, -2.0f}));
     release(other);
     const PlayerInput led = input_.take();
-    EXPECT_TRUE(led.lure_to) << "it is led on";
+    EXPECT_TRUE(led.lure_to) << "the hand still leads it";
     EXPECT_FALSE(led.let_go || led.walk_to);
     EXPECT_EQ(led.praise + led.scold, 0u);
     release();
@@ -367,7 +367,7 @@ TEST_F(PetInput, AWordIsSaidByTypingItAndACommandIsNamed) {
   build();
   EXPECT_TRUE(overlay_->typing());
   events_.key('P', 0);
-  EXPECT_EQ(input_.take().praise, 0u) << "a letter is no praise";
+  EXPECT_EQ(input_.take().praise, 0u) << "a letter does not praise";
   type("Fetch");
   EXPECT_EQ(input_.take().cue, Cue::fetch);
   EXPECT_FALSE(overlay_->typing());

@@ -1,5 +1,5 @@
-// Environments as GLSL: Gymnasium's trajectories, endings and fresh starts, and a learner that never leaves
-// the device.
+// Environments as GLSL: Gymnasium's trajectories, episode ends and resets, and a learner that runs on the
+// device alone.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_F(EnvironmentTest, CartPoleIsGymnasiums) {
       EXPECT_NEAR(outputs[3].floats[4 + 2], -0.21518605, 1e-5);  // where it fell
       for (int k = 4; k < 8; ++k)
         EXPECT_LE(std::abs(outputs[4].floats[static_cast<std::size_t>(k)]),
-                  0.05f);  // and where it starts afresh
+                  0.05f);  // and where it starts again
     }
   }
   const std::vector<float> state = floats(environments, "state");
@@ -125,7 +125,7 @@ TEST_F(EnvironmentTest, AMistakeInTheTextIsTheCompilersToTell) {
   EXPECT_THAT(program.error().message, HasSubstr("nothing"));
 }
 
-// GLSL may use every name of a kernel's own except those with imp_.
+// A user's GLSL may use every name of the kernel, except those that begin with imp_.
 TEST_F(EnvironmentTest, TheTextMayUseAnyName) {
   Environment environment{
       .name = "two\nlines", .state = 1, .observations = 1, .action = {{2}, 0}, .step_limit = 0};
@@ -153,7 +153,7 @@ float advance(inout float state[1], in int choice[1], out bool terminated) {
   }
 }
 
-TEST_F(EnvironmentTest, SaysWhatAnEnvironmentLacks) {
+TEST_F(EnvironmentTest, NamesFaultsOfEnvironments) {
   Environment blind = cart_pole();
   blind.observations = 0;
   EXPECT_THAT(Environments(blind, 2, 1).start().state.error().message,
@@ -198,8 +198,8 @@ struct Resident {
   }
 };
 
-// One turn is two dispatches: the networks, then the environment and the storage of its step. For choices and
-// for continuous numbers.
+// One turn has two dispatches: the networks, then the environment and the storage of its step. For choices
+// and for continuous numbers.
 TEST_F(EnvironmentTest, ATurnIsTwoDispatches) {
   for (const Environment& environment : {cart_pole(), pendulum()}) {
     PpoOptions options = Resident::make(64, 8, 64, 1);

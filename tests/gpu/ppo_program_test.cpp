@@ -1,5 +1,4 @@
-// Acting and learning on the device agrees with the oracle, wherever it is cut; masked choices are never
-// drawn.
+// Acting and learning on the device agree with the oracle for any slicing. Masked choices are never drawn.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +16,7 @@ namespace {
 
 class PpoProgramTest : public test::SessionTest {};
 
-// Everything at once: two branches, one of them sometimes masked, continuous numbers, both normalisers,
+// All features at once: two branches, one of them sometimes masked, continuous numbers, both normalisers,
 // clipped values.
 PpoOptions rich() {
   PpoOptions options;
@@ -36,7 +35,7 @@ PpoOptions rich() {
   return options;
 }
 
-// Made-up experience for the device and the oracle.
+// Synthetic experience for the device and the oracle.
 std::vector<double> experience(const Tensor& input, int step) {
   const std::string& name = input.node()->label;
   std::vector<double> values;
@@ -66,14 +65,14 @@ HostTensor on_host(const Tensor& input, const std::vector<double>& values) {
 
 struct Learner {
   Ppo ppo;
-  std::vector<ProgramDescription> steps;  // act and observe, and a last one that observes alone
+  std::vector<ProgramDescription> steps;  // act and observe, then a last turn that only observes
   ProgramSequence update;
   explicit Learner(const PpoOptions& options)
       : ppo(Ppo::create(options).value()), update(ppo.update().value()) {
     const PpoStep kinds[] = {{}, {.truncates = true}, {.act = false, .truncates = true}, {.observe = false}};
     for (const PpoStep& kind : kinds) steps.push_back(ppo.step(kind).value());
   }
-  // What to run, in order: two rollouts, each followed by an update.
+  // The order of the run: two rollouts, each followed by an update.
   static constexpr int kUpdate = -1;
   static std::vector<int> plan() { return {0, 1, 0, 1, 2, kUpdate, 3, 1, 0, 1, 2, kUpdate}; }
 };
@@ -137,8 +136,8 @@ TEST_F(PpoProgramTest, LearnsAsTheOracleDoes) {
     }
 }
 
-// One agent's observation and reward are not numbers in one step: the next rollout is not affected.
-TEST_F(PpoProgramTest, WhatIsNotFiniteIsForgotten) {
+// One agent's observation and reward are NaN in one step: the next rollout is not affected.
+TEST_F(PpoProgramTest, NumbersThatAreNotFiniteAreDropped) {
   Learner learner(rich());
   std::vector<Program> programs;
   for (const ProgramDescription& step : learner.steps) programs.push_back(compile(step));
@@ -221,13 +220,13 @@ TEST_F(PpoProgramTest, AMinibatchIsAHandfulOfDispatches) {
 }
 
 // A million draws of three branches with most choices masked.
-TEST_F(PpoProgramTest, NeverDrawsWhatIsMasked) {
+TEST_F(PpoProgramTest, NeverDrawsMaskedChoices) {
   constexpr std::int64_t kRows = 20'000;
   constexpr int kRuns = 50;
   const ActionSpace space{{5, 2, 17}, 0};
   const Variable generator("generator", {4}, std::vector<std::int32_t>{3, 1, 0, 0});
   const Tensor logits = random_normal(generator.value(), {kRows, space.choices()}, 100) *
-                        8.0f;  // far apart, so that the closed ones would win often
+                        8.0f;  // far apart, so that masked choices would often win
   // Each branch keeps one choice: its first in even rows, its last in odd rows.
   const Tensor even = equal(remainder(unsqueeze(arange(kRows), 1), 2), 0);
   Tensor mask;
@@ -263,7 +262,7 @@ TEST_F(PpoProgramTest, NeverDrawsWhatIsMasked) {
     drawn_second += (*counts)[1].floats[0];
   }
   EXPECT_EQ(drawn_closed, 0);
-  EXPECT_GT(drawn_second, kRows);  // what is open is drawn
+  EXPECT_GT(drawn_second, kRows);  // an allowed choice is drawn
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What is baked without a device is what programs ask for on it, wherever their memory lies.
+// Kernels baked without a device are those that programs request on it, for any layout of their memory.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST_F(BakeTest, AProgramRunsFromItsArchiveToTheSameBits) {
   EXPECT_EQ(floats(compiled.w0), device->session().read(std::span(&baked.w0, 1)).value()[0].floats);
 }
 
-// Two groups, and constants, with as much between them that they share a block of memory or do not.
+// Two groups and constants, with a distance between them that decides whether they share a memory block.
 TEST_F(BakeTest, EveryWayToShareMemoryIsBaked) {
   std::set<std::string> texts;
   for (const int way : {0, 1, 2, 3, 4}) {
@@ -85,7 +85,7 @@ TEST_F(BakeTest, EveryWayToShareMemoryIsBaked) {
 
     const auto device = open({.memory = {.block_bytes = 4096}, .kernels = archive_of(baker)});
     Runtime& runtime = device->session().runtime();
-    std::vector<Variable> fill;  // what is left of the block
+    std::vector<Variable> fill;  // the rest of the block
     const auto next_block = [&] {
       const std::uint64_t room = device->context().device().memory().stats().largest_free;
       if (room == 0) return;
@@ -102,7 +102,7 @@ TEST_F(BakeTest, EveryWayToShareMemoryIsBaked) {
     for (const std::string& text : compiled->glsl()) texts.insert(text);
     EXPECT_EQ(device->session().run(*compiled).value()[0].floats[8], 1.0f * 2 + 3 * 4 + 1);
   }
-  EXPECT_GE(texts.size(), 3u) << "the ways are not told apart";
+  EXPECT_GE(texts.size(), 3u) << "the layouts have equal kernels";
 }
 
 TEST_F(BakeTest, MeasuredVariantsAreBakedToo) {
@@ -164,7 +164,7 @@ TEST_F(BakeTest, EveryNamedProfileIsWrittenFor) {
   EXPECT_LE(all.kernel_count(), count);
 }
 
-TEST_F(BakeTest, WhatAProfileCannotHoldIsRefusedByItsName) {
+TEST_F(BakeTest, AProgramBeyondAProfileIsRefusedByName) {
   Baker baker({vk::named_profiles().back()});
   const Variable narrow = Variable::zeros("narrow", {2}, DType::float16);
   const Status refused =

@@ -1,4 +1,4 @@
-// What programs ask of a Vulkan device: its memory, its queue, what it binds.
+// Programs and the Vulkan device: memory, queue, bindings.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,14 +57,15 @@ TEST_F(ProgramDeviceTest, GivesMemoryBack) {
   EXPECT_EQ(test::gpu()->context().device().memory().stats().bytes_in_use, before);
 }
 
-TEST_F(ProgramDeviceTest, StateIsOfTheDeviceOrOfTheProcessor) {
+TEST_F(ProgramDeviceTest, StateBelongsToTheDeviceOrToTheCpu) {
   const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
   const Variable here = Variable::zeros("here", {2}), there = Variable::zeros("there", {2});
   ASSERT_TRUE(runtime().place(here).ok());
   ASSERT_TRUE(cpu->place(there).ok());
-  EXPECT_THAT(cpu->place(here).error().message, testing::HasSubstr("'here' lives on a Vulkan device"));
-  EXPECT_THAT(runtime().place(there).error().message, testing::HasSubstr("'there' lives on another device"));
-  Program program = compile({.name = "ours", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
+  EXPECT_THAT(cpu->place(here).error().message, testing::HasSubstr("'here': found it on a Vulkan device"));
+  EXPECT_THAT(runtime().place(there).error().message,
+              testing::HasSubstr("'there': found it on another device"));
+  Program program = compile({.name = "refused", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
   EXPECT_EQ(program.run_pieces(0, 0, 1).error().code, ErrorCode::unsupported);
   EXPECT_EQ(program.run_pieces(0, program.piece_count(), 1).error().code, ErrorCode::invalid_argument);
 }
@@ -74,11 +75,11 @@ TEST_F(ProgramDeviceTest, AnotherDevicesProgramIsRefused) {
   if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;
   auto other = bridge::Standalone::open(options);
   ASSERT_TRUE(other.ok()) << other.error().message;
-  Program program = compile({.name = "ours", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
+  Program program = compile({.name = "refused", .outputs = {Tensor(1.0f) + Tensor(2.0f)}});
   const auto run = (*other)->session().run(program);
   ASSERT_FALSE(run.ok());
   EXPECT_EQ(run.error().code, ErrorCode::invalid_argument);
-  EXPECT_THAT(run.error().message, testing::HasSubstr("another device"));
+  EXPECT_THAT(run.error().message, testing::HasSubstr("another runtime"));
 }
 
 // A queue that refuses the next submissions.
@@ -112,14 +113,14 @@ TEST_F(ProgramDeviceTest, WritesSurviveARefusedSubmission) {
   EXPECT_EQ(mine.run(program).error().code, ErrorCode::out_of_host_memory);
   ASSERT_TRUE(mine.write(a, HostTensor::from({4, 5, 6}, {3})).ok());
   EXPECT_FALSE(mine.run(program).ok());
-  // Work of somebody else's in between takes the ticket that the refused one would have had.
+  // Other work between them takes the ticket of the refused submission.
   ASSERT_TRUE(session().evaluate(Tensor(1.0f) + Tensor(2.0f)).ok());
   ASSERT_TRUE(mine.run(program).ok());
   EXPECT_EQ(floats(a), (std::vector<float>{8, 10, 12}));
   EXPECT_EQ(floats(zeros), (std::vector<float>{1, 1}));
 }
 
-// Variables in more memory blocks than a kernel can bind: fused they would all be read by one.
+// Variables in more memory blocks than a kernel can bind. One fused kernel would read them all.
 TEST_F(ProgramDeviceTest, MoreBlocksThanAKernelBindsAreTakenOneByOne) {
   bridge::StandaloneOptions options;
   if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;

@@ -1,4 +1,4 @@
-// A host may have set the user's locale, whose numbers have a comma where kernels have a point.
+// A host may set the user's locale. Its numbers may have a decimal comma; kernels need a point.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace imprint {
 namespace {
 
-// Where the system can make one, numbers with a comma while it lives.
+// Sets a locale with a decimal comma during its lifetime, if the system can make one.
 class NumbersWithComma {
  public:
   NumbersWithComma() {
@@ -52,7 +52,7 @@ TEST_F(LocaleTest, KernelsAreTheSame) {
 #ifdef __linux__
   ASSERT_TRUE(comma.are_here()) << "localedef (Debian: libc-bin) made no locale";
 #else
-  if (!comma.are_here()) GTEST_SKIP() << "this system's locales are made in another way";
+  if (!comma.are_here()) GTEST_SKIP() << "this system makes locales in another way";
 #endif
   EXPECT_EQ(compile(description).glsl(), usual.glsl());
   Program more = compile({.name = "more", .outputs = {x * 0.0625 + 0.75}});

@@ -1,4 +1,4 @@
-// Many steps in one submit: turns follow each other as runs do, wherever the sequence is cut.
+// Many steps in one submit: turns follow each other like separate runs, for any slicing.
 
 #include "compute/program/program_sequence.h"
 
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 class ProgramSequenceTest : public test::SessionTest {};
 
-TEST_F(ProgramSequenceTest, TurnsSeeWhatTheTurnBeforeLeft) {
+TEST_F(ProgramSequenceTest, TurnsSeeTheStateOfThePreviousTurn) {
   const Variable counter = Variable::zeros("counter", {1}, DType::int32), sum = Variable::zeros("sum", {1}),
                  product("product", {1}, std::vector<float>{1});
   const Tensor scale = input("scale", {1});
@@ -50,8 +50,7 @@ TEST_F(ProgramSequenceTest, TurnsSeeWhatTheTurnBeforeLeft) {
   EXPECT_THAT(program.explain(), HasSubstr("5 x program turns.add"));
 }
 
-// Stochastic descent on a minibatch that a device-side counter takes from a device-side shuffle, epochs and
-// all.
+// Stochastic descent on minibatches from a shuffle and a counter on the device, over several epochs.
 struct SequenceTrainer {
   static constexpr std::int64_t kRows = 96, kBatch = 32, kEpochs = 4;
   Variable data, weights, generator, order, turn, loss;
@@ -101,7 +100,7 @@ TEST_F(ProgramSequenceTest, IsTheSameToTheBitHoweverItIsCut) {
     EXPECT_EQ(floats(cut.loss), loss) << length;
   }
 
-  // And as runs of programs of their own.
+  // The same as separate program runs.
   SequenceTrainer single;
   Program shuffle = compile(single.sequence.parts[0].description),
           step = compile(single.sequence.parts[1].description);
@@ -130,8 +129,9 @@ TEST_F(ProgramSequenceTest, NamesThePartThatIsWrong) {
                                  .parts = {{{.name = "a", .inputs = {narrow}, .outputs = {narrow * 2.0f}}},
                                            {{.name = "b", .inputs = {wide}, .outputs = {wide * 2.0f}}}}});
   ASSERT_FALSE(two.ok());
-  EXPECT_THAT(two.error().message,
-              HasSubstr("part 1 'b': input 'x' is float32[3] here and float32[2] in an earlier part"));
+  EXPECT_THAT(
+      two.error().message,
+      HasSubstr("part 1 'b': input 'x': found float32[3], expected float32[2] as in an earlier part"));
   const auto bad = Program::compile(
       runtime(), ProgramSequence{.name = "odd", .parts = {{{.name = "a", .outputs = {narrow + wide}}}}});
   ASSERT_FALSE(bad.ok());
@@ -149,7 +149,7 @@ TEST_F(ProgramSequenceTest, NoTurnsAreNoWork) {
   EXPECT_THAT(ints(counter), ElementsAre(0));
 }
 
-// A part that does nothing is counted too: its turns are walked through.
+// A part without dispatches counts too, because its turns are still visited.
 TEST_F(ProgramSequenceTest, RefusesMoreTurnsThanCanBeRecorded) {
   const Variable counter = Variable::zeros("counter", {1}, DType::int32),
                  other = Variable::zeros("other", {1}, DType::int32);
@@ -164,14 +164,14 @@ TEST_F(ProgramSequenceTest, RefusesMoreTurnsThanCanBeRecorded) {
     return made.error().message;
   };
   constexpr std::uint32_t kMost = kMaxSequenceDispatches, kAll = 0xffffffff;
-  EXPECT_THAT(refused({part(counter, kAll)}),
-              HasSubstr("sequence 'long', part 0 'counter': with 4294967295 turns of "));
-  EXPECT_THAT(refused({part(counter, kAll)}), HasSubstr("it may have 1048576: repeat less"));
+  EXPECT_THAT(refused({part(counter, kAll)}), HasSubstr("sequence 'long', part 0 'counter': repeat: found "
+                                                        "4294967295 dispatches with 4294967295 turns of "));
+  EXPECT_THAT(refused({part(counter, kAll)}), HasSubstr("expected at most 1048576. Repeat less"));
   EXPECT_THAT(refused({part(counter, kMost + 1)}), HasSubstr("part 0 'counter'"));
   EXPECT_THAT(refused({part(counter, 1u << 31), part(other, 1u << 31)}), HasSubstr("part 0 'counter'"));
   EXPECT_THAT(refused({part(counter, 2), part(other, kMost - 1)}), HasSubstr("part 1 'other'"));
   EXPECT_THAT(refused({ProgramPart{{.name = "nothing"}, kAll}}),
-              HasSubstr("part 0 'nothing': with 4294967295 turns of 0 dispatches"));
+              HasSubstr("with 4294967295 turns of 0, expected at most 1048576"));
   Program program =
       compile(ProgramSequence{.name = "many", .parts = {part(counter, 1000), part(other, 0)}, .slots = 1});
   ASSERT_TRUE(session().run(program).ok());

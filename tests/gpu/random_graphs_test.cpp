@@ -1,8 +1,8 @@
 // Random programs, run fused, with other kernel variants and with one kernel per operation, against the
 // double oracle: layers, activations, norms, gathers, joins, reductions, losses and their derivatives, on odd
 // shapes and a batch of one. A failure names its seed.
-//   IMPRINT_RANDOM_GRAPHS=5000   how many (the default keeps a software device under a minute)
-//   IMPRINT_RANDOM_SEED=1        the first seed; the others follow
+// IMPRINT_RANDOM_GRAPHS=5000 number of graphs (the default keeps a software device under a minute)
+// IMPRINT_RANDOM_SEED=1 the first seed; the others follow
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ using namespace graph;
 
 namespace {
 
-// What one seed generates. Generating it again gives the same graph on its own variables.
+// The graph of one seed. Generating it again gives the same graph on new variables.
 class Drawing {
  public:
   explicit Drawing(std::uint32_t seed) : random_(seed) {
@@ -228,7 +228,7 @@ class RandomGraphs : public test::SessionTest {
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t o = 0; o < found.size(); ++o) {
       double scale =
-          0;  // gradients of means are small: of their own size, and a little for sums that cancel out
+          0;  // gradients of means are small: scaled by their size, with some tolerance for sums that cancel
       for (double value : expected[o]) scale = std::max(scale, std::abs(value));
       for (std::size_t i = 0; i < expected[o].size(); ++i)
         ASSERT_NEAR(found[o][i], expected[o][i], 3e-4 * scale + 3e-5)
@@ -244,7 +244,7 @@ class RandomGraphs : public test::SessionTest {
 
 TEST_F(RandomGraphs, AreTheSameFusedAndNot) {
   const std::uint32_t first = setting("IMPRINT_RANDOM_SEED", 1), count = setting("IMPRINT_RANDOM_GRAPHS", 24);
-  constexpr std::uint32_t kUnfusedEach = 12;  // a kernel an operation takes long to compile
+  constexpr std::uint32_t kUnfusedEach = 12;  // compiling one kernel per operation takes long
   constexpr std::uint32_t kVariantsEach = 4;
   for (std::uint32_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     const Drawing fused(seed);

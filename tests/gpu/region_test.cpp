@@ -1,5 +1,4 @@
-// Row-local regions give the same results as one kernel per operation, in a handful of dispatches, for any
-// batch.
+// Row-local regions give the same results as one kernel per operation, in a few dispatches, for any batch.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +50,7 @@ Step ppo_step(std::int64_t batch, std::int64_t hidden, bool fuse) {
   return step;
 }
 
-// A software device needs long to compile about fifty kernels, one per operation: except for the last size,
+// A software device needs long to compile about fifty kernels, one per operation. Except for the last size,
 // the CPU runs them.
 TEST_F(RegionTest, APpoStepIsTheSameFusedAndNot) {
   const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
@@ -109,7 +108,7 @@ TEST_F(RegionTest, GroupedGradientsAreTheSameFusedAndNot) {
   EXPECT_LE(a->stats().dispatches, 2u) << a->explain();
 }
 
-// Heads before the rows' axis are not networks of a kennel.
+// Heads before the rows' axis do not count as networks of a kennel.
 TEST_F(RegionTest, ProductsWithFurtherAxesAreTheSameFusedAndNot) {
   constexpr std::int64_t kRows = 19, kHeads = 3, kWidth = 4;
   const auto description = [&](bool fuse) {
@@ -131,7 +130,7 @@ TEST_F(RegionTest, ProductsWithFurtherAxesAreTheSameFusedAndNot) {
         << "output " << o;
 }
 
-// Sums over gradients that other kernels read as well.
+// Sums over gradients that other kernels read too.
 TEST_F(RegionTest, NormsOfGradientsThatAreUsedElsewhereAreTheSameFusedAndNot) {
   const auto description = [&](bool fuse) {
     const Tensor v = Variable("v", {8, 12}, wave(96, 1, 2)).value(),
@@ -158,7 +157,7 @@ TEST_F(RegionTest, NormsOfGradientsThatAreUsedElsewhereAreTheSameFusedAndNot) {
 }
 
 // A network too wide for a workgroup's memory runs in separate kernels, with the same results.
-TEST_F(RegionTest, WhatDoesNotFitIsStillRight) {
+TEST_F(RegionTest, NetworksThatDoNotFitAreStillRight) {
   const auto description = [&](bool fuse) {
     const nn::Sequential network =
         nn::mlp("wide", {4, 9000, 9000 / 45, 2}, {.activation = nn::Activation::tanh, .seed = 2});

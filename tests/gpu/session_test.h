@@ -1,7 +1,6 @@
 #pragma once
-// What tests of programs begin from: the session that a test program's tests share. gpu_device.cpp has the
-// device's, under the validation layer; tests/unit/cpu_session.cpp the processor's. A test program links one
-// of them.
+// The session that all tests of a program share. gpu_device.cpp has the device's, under the validation layer;
+// tests/unit/cpu_session.cpp has the CPU's. A test program links one of them.
 
 #include <gtest/gtest.h>
 
@@ -18,12 +17,12 @@
 
 namespace imprint::test {
 
-// Null where the device does not open, which fails the calling test.
+// Null if the device does not open, which fails the calling test.
 Session* shared_session();
-// Runs slot 0's pieces from the first on, so many at a time, each slice a submission of its own, and waits at
+// Runs slot 0's pieces from the first on, `slice` at a time. Each slice is a separate submission. Waits at
 // the end.
 void run_slices(Program& program, std::span<const std::uint32_t> counts);
-// Fails the calling test when a validation layer has said anything since the last call.
+// Fails the calling test if a validation layer reported anything since the last call.
 void expect_validation_silent();
 
 // Numbers between -scale and scale.
@@ -42,7 +41,7 @@ class SessionTest : public testing::Test {
   Session& session() { return *shared_session(); }
   Runtime& runtime() { return session().runtime(); }
 
-  // A refusal ends the test with its message.
+  // An error ends the test with its message.
   Program compile(const ProgramDescription& description) {
     return taken(Program::compile(runtime(), description));
   }

@@ -1,4 +1,4 @@
-// Variants of kernels: what a table makes of a program, and how a device measures one.
+// Variants of kernels: the effect of a table on a program, and measuring on a device.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,11 +55,11 @@ std::uint64_t workgroups(const Program& program) {
   return sum;
 }
 
-// A product, a fold over rows, a network over a batch and a fold over columns: a kernel of each kind that has
+// A product, a fold over rows, a network over a batch and a fold over columns: one kernel of each kind with
 // variants.
 ProgramDescription all_kinds() {
   constexpr std::int64_t kSide =
-      104;  // a product of several tiles, and the parts of one; what tuning runs over and over
+      104;  // a product of several tiles, and its parts, which tuning runs repeatedly
   std::vector<float> numbers(kSide * kSide);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = std::sin(static_cast<float>(i) * 0.37f);
   const Tensor x = Tensor::from(numbers, {kSide, kSide});
@@ -71,7 +71,7 @@ ProgramDescription all_kinds() {
                       sum(exp(x), {0})}};
 }
 
-// The largest difference, of the size of the numbers; NaN is as far away as can be.
+// The largest difference, relative to the numbers. NaN counts as infinitely far.
 double difference(const std::vector<HostTensor>& a, const std::vector<HostTensor>& b) {
   double most = 0;
   for (std::size_t o = 0; o < a.size(); ++o)
@@ -83,7 +83,7 @@ double difference(const std::vector<HostTensor>& a, const std::vector<HostTensor
   return most;
 }
 
-// The nearest to the cost model's, and the farthest.
+// The variant nearest to the cost model's choice, and the farthest.
 std::vector<std::string> some_of(const std::vector<std::string>& variants) {
   std::vector<std::string> some(
       variants.begin(),
@@ -113,9 +113,9 @@ TEST_F(TuningTest, VariantsComputeTheSame) {
   EXPECT_GT(other_schedules, all.size());
 }
 
-// Products of float16 in every tile that the device has for them, on matrix units where it has these: whole
-// tiles and others, rows that start at eights of elements and others, turned, side by side, with a bias and
-// an activation, stored narrow.
+// Products of float16 in every tile that the device supports, on matrix units if any: whole and partial
+// tiles, rows aligned to eight elements and unaligned, transposed, concatenated, with a bias and an
+// activation, stored as float16.
 TEST_F(TuningTest, TilesOfHalfProductsComputeTheSame) {
   const auto half = [](const Shape& shape, float phase) {
     std::vector<float> numbers(static_cast<std::size_t>(shape.element_count()));
@@ -177,7 +177,7 @@ TEST_F(TuningTest, OneTableGivesOneResultToTheBit) {
   EXPECT_EQ(difference(session().run(first).value(), session().run(second).value()), 0);
 }
 
-TEST_F(TuningTest, MeasuresWhatAProgramCouldBe) {
+TEST_F(TuningTest, MeasuresTheVariantsOfAProgram) {
   std::size_t told = 0, timed = 0;
   const auto measuring = tuner({.seconds = 600, .runs = 1, .progress = [&](const TuningStep& step) {
                                   EXPECT_LE(step.position, step.count);
@@ -197,7 +197,7 @@ TEST_F(TuningTest, MeasuresWhatAProgramCouldBe) {
     EXPECT_EQ(measuring->table().at(choice.kernel), choice.taken);
   }
 
-  compile(all_kinds());  // known by now
+  compile(all_kinds());  // known by then
   EXPECT_EQ(measuring->stats().runs, stats.runs);
 
   // Through text, as a file or a shipped game has it.
@@ -208,8 +208,8 @@ TEST_F(TuningTest, MeasuresWhatAProgramCouldBe) {
   EXPECT_EQ(compile(all_kinds()).glsl(), program.glsl());
 }
 
-// A GPU's clock is let rise between them, by submissions of their own.
-TEST_F(TuningTest, OfWhatIsSubmittedTheRunsOfVariantsAreCounted) {
+// Submissions of the tuner's own raise a GPU's clock between them.
+TEST_F(TuningTest, CountsTheRunsOfVariants) {
   const std::atomic<std::uint64_t>& submits = test::gpu()->context().device().counters().submits;
   std::uint64_t timed = 0;
   const auto measuring = tuner({.seconds = 4, .runs = 1, .progress = [&](const TuningStep& step) {
@@ -219,7 +219,7 @@ TEST_F(TuningTest, OfWhatIsSubmittedTheRunsOfVariantsAreCounted) {
   compile(all_kinds());
   const std::uint64_t most =
       2 + 1 +
-      timed * 2 * 5;  // the program's own and twice the three first and two timed ones of each variant
+      timed * 2 * 5;  // the program's own, and for each variant twice the three first and two timed ones
   EXPECT_GT(timed, 1u);
   EXPECT_LE(measuring->stats().runs, most);
   const vk::Device& device = test::gpu()->context().device();
@@ -228,12 +228,12 @@ TEST_F(TuningTest, OfWhatIsSubmittedTheRunsOfVariantsAreCounted) {
   if (has_clock) EXPECT_GT(submits - before, measuring->stats().runs + 10);
 }
 
-// A tuner's own programs go with the runtime that has it, with uploads that nobody took.
+// A tuner's own programs end with the runtime, even with uploads that were never submitted.
 TEST_F(TuningTest, ARuntimeMayGoWithItsTuner) {
   std::string complaints;  // of the memory pool, of validation
   bridge::StandaloneOptions options{.device = test::gpu()->context().device().capabilities().device_name,
                                     .validation = true};
-  options.options.schedule_as_gpu = true;  // which has a clock to watch
+  options.options.schedule_as_gpu = true;  // which has a clock to observe
   options.options.log = {[](void* into, LogLevel level, std::string_view message) {
                            if (level == LogLevel::error)
                              static_cast<std::string*>(into)->append(message).append("\n");
@@ -250,8 +250,8 @@ TEST_F(TuningTest, ARuntimeMayGoWithItsTuner) {
   EXPECT_EQ(complaints, "");
 }
 
-// Its state fits into the memory once, and not a second time beside itself.
-TEST_F(TuningTest, WhatCannotBeMeasuredIsCompiledAndSaid) {
+// Its state fits into the memory once, but not twice.
+TEST_F(TuningTest, UnmeasurableProgramsAreCompiledAndReported) {
   bridge::StandaloneOptions options{.device = test::gpu()->context().device().capabilities().device_name,
                                     .validation = true};
   options.options.memory.cap_bytes = 48 << 20;
@@ -272,7 +272,7 @@ TEST_F(TuningTest, WhatCannotBeMeasuredIsCompiledAndSaid) {
   session.runtime().set_tuner(nullptr);
 }
 
-TEST_F(TuningTest, WhatAProgramWritesIsNotTouched) {
+TEST_F(TuningTest, MeasuringLeavesTheProgramsStateUnchanged) {
   Trainer usual;
   Program reference = compile(usual.description);
   const std::uint64_t in_use = test::gpu()->context().device().memory().stats().bytes_in_use;

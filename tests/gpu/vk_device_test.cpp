@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StrEq;
 
-// The unique value, or a failed test that says what the machine lacks.
+// Returns the unique value, or fails the test and names what the machine lacks.
 template <class T>
 T take(Result<T> result) {
   if (!result.ok()) {
@@ -38,7 +38,7 @@ bool has_loss(const Device& device, const std::string& item) {
   return false;
 }
 
-TEST(VkDevice, AdoptsWhatWasDeclared) {
+TEST(VkDevice, AdoptsTheDeclaredFeatures) {
   const auto instance = take(Instance::create());
   ASSERT_TRUE(instance);
   VkPhysicalDeviceVulkan12Features features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
@@ -162,7 +162,7 @@ TEST(VkDevice, LivesTwiceInOneProcess) {
   EXPECT_THAT(instance->messages(), IsEmpty());
 }
 
-// Counts what the driver asks of the host's allocator; the pair must balance.
+// Counts the driver's calls to the host's allocator. Allocations and frees must match.
 struct CountingAllocator {
   int allocations = 0, frees = 0;
   VkAllocationCallbacks callbacks() {
@@ -286,7 +286,7 @@ TEST(VkDevice, TurnsResultsIntoCodes) {
   EXPECT_FALSE(device->lost());
 }
 
-TEST(VkFixture, HearsWhatIsWrong) {
+TEST(VkFixture, ReportsValidationErrors) {
   const auto instance = take(Instance::create());
   ASSERT_TRUE(instance);
   if (!instance->validated()) GTEST_SKIP() << "VK_LAYER_KHRONOS_validation is not installed";
@@ -323,7 +323,7 @@ TEST(VkHandle, IsOwnedByOne) {
     EXPECT_FALSE(fence);
     f.vkDestroyFence(device->handle(), given, nullptr);
   }
-  EXPECT_THAT(instance->messages(), IsEmpty()) << "a leaked fence shows when the device goes";
+  EXPECT_THAT(instance->messages(), IsEmpty()) << "a leaked fence shows when the device is destroyed";
 }
 
 }  // namespace

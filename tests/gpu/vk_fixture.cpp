@@ -103,7 +103,7 @@ Instance::~Instance() {
     function<PFN_vkDestroyDebugUtilsMessengerEXT>("vkDestroyDebugUtilsMessengerEXT")(handle_, messenger_,
                                                                                      nullptr);
   if (handle_) function<PFN_vkDestroyInstance>("vkDestroyInstance")(handle_, nullptr);
-  // The loader stays: drivers do not like to be unmapped between tests.
+  // The loader stays loaded: drivers may not support being unmapped between tests.
 }
 
 std::vector<std::string> Instance::messages() const {

@@ -1,6 +1,6 @@
 #pragma once
-// A small host of our own for the tests of compute/vk: an instance with the validation layer listening, and
-// devices as a host would make them.
+// A small host for the tests of compute/vk: an instance with the validation layer, and devices as a host
+// would create them.
 
 #include <vulkan/vulkan_core.h>
 
@@ -15,11 +15,11 @@
 
 namespace imprint::vk::test {
 
-// The system's loader and one instance. Validation (with synchronisation checks) is on where the layer is
-// installed; messages() collects what it and the driver's loader have to say, warnings and errors only.
+// The system's loader and one instance. Validation (with synchronisation checks) is on if the layer is
+// installed. messages() collects warnings and errors of the layer and the driver's loader.
 class Instance {
  public:
-  // A message in the Result says what the machine lacks.
+  // The Result's message names what the machine lacks.
   static Result<std::unique_ptr<Instance>> create(std::uint32_t api_version = VK_API_VERSION_1_3);
   ~Instance();
   Instance(const Instance&) = delete;
@@ -29,7 +29,7 @@ class Instance {
   std::uint32_t api_version() const { return api_version_; }
   VkPhysicalDevice physical_device() const {
     return physical_device_;
-  }  // the first, or the one whose name IMPRINT_TEST_DEVICE is part of
+  }  // the first, or the one whose name contains IMPRINT_TEST_DEVICE
   std::span<const char* const> extensions() const { return extensions_; }
   bool validated() const { return validated_; }
   std::vector<std::string> messages() const;
@@ -57,7 +57,7 @@ class Instance {
   std::vector<std::string> messages_;
 };
 
-// A VkDevice with one compute queue, made with exactly the features and extensions asked for.
+// A VkDevice with one compute queue and exactly the requested features and extensions.
 class HostDevice {
  public:
   static Result<std::unique_ptr<HostDevice>> create(const Instance& instance,
@@ -66,7 +66,7 @@ class HostDevice {
   ~HostDevice();
   HostDevice(const HostDevice&) = delete;
 
-  // What a host would pass to adopt: everything that this device was made with.
+  // The arguments of adopt for this device: everything that it was created with.
   DeviceDescription description() const;
   VkQueue queue() const { return queue_; }
 
@@ -80,8 +80,8 @@ class HostDevice {
   std::vector<const char*> extensions_;
 };
 
-// Binds whole pool blocks and runs one kernel, with the barrier that lets the host read afterwards. `table`
-// is uploaded beside. Waits.
+// Binds whole pool blocks and runs one kernel, with the barrier that lets the host read afterwards. Uploads
+// `table` first. Waits.
 Status run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const Allocation> buffers,
            std::span<const std::uint32_t> table, std::uint32_t groups);
 

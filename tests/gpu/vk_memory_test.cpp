@@ -76,7 +76,7 @@ TEST_F(VkMemory, SuballocatesOneBlock) {
   EXPECT_EQ(memory.stats().largest_free, 1u << 20);
 }
 
-TEST_F(VkMemory, KeepsUsesInBlocksOfTheirOwnAndMapsWhatTheHostTouches) {
+TEST_F(VkMemory, KeepsUsesInSeparateBlocksAndMapsHostMemory) {
   auto& memory = pool(1 << 16);
   std::set<std::uint32_t> blocks;
   for (const MemoryUse use : {MemoryUse::device, MemoryUse::upload, MemoryUse::readback}) {
@@ -120,7 +120,7 @@ TEST_F(VkMemory, GivesALargeRequestItsOwnBlock) {
   EXPECT_NE(small->block, large->block);
 }
 
-TEST_F(VkMemory, RefusesWhatNoDescriptorReaches) {
+TEST_F(VkMemory, RefusesSizesBeyondADescriptor) {
   auto& memory = pool(1 << 16);
   const auto allocation =
       memory.allocate(device_->capabilities().max_storage_buffer_range + 1, 16, MemoryUse::device);
@@ -130,7 +130,7 @@ TEST_F(VkMemory, RefusesWhatNoDescriptorReaches) {
   EXPECT_EQ(memory.allocate(~0ull, 16, MemoryUse::device).error().code, ErrorCode::unsupported);
 }
 
-TEST_F(VkMemory, ClampsBlocksToWhatADescriptorReaches) {
+TEST_F(VkMemory, ClampsBlocksToTheRangeOfADescriptor) {
   auto& memory = pool(1ull << 50);
   const auto allocation = memory.allocate(16, 16, MemoryUse::device);
   if (allocation.ok()) {
@@ -151,7 +151,8 @@ TEST_F(VkMemory, HoldsTheCap) {
   std::vector<Allocation> held;
   for (int i = 0; i < 3; ++i) held.push_back(*memory.allocate(kBlock, 16, MemoryUse::device));
   const auto half = memory.allocate(kBlock / 4, 16, MemoryUse::device);
-  ASSERT_TRUE(half.ok()) << "no room for a full block, but for one of this size: " << half.error().message;
+  ASSERT_TRUE(half.ok()) << "room for one block of this size, but not for a full one: "
+                         << half.error().message;
   const auto beyond = memory.allocate(kBlock, 16, MemoryUse::device);
   ASSERT_FALSE(beyond.ok());
   EXPECT_EQ(beyond.error().code, ErrorCode::out_of_device_memory);
@@ -163,10 +164,10 @@ TEST_F(VkMemory, HoldsTheCap) {
   EXPECT_LE(memory.stats().bytes_reserved, 3 * kBlock + kBlock / 2);
 
   memory.free(held.back());
-  EXPECT_TRUE(memory.allocate(kBlock, 16, MemoryUse::device).ok()) << "what was freed is there again";
+  EXPECT_TRUE(memory.allocate(kBlock, 16, MemoryUse::device).ok()) << "freed memory is available again";
 }
 
-// A first block of 32 MiB would be all of it.
+// A first block of 32 MiB would take all of it.
 TEST_F(VkMemory, LeavesRoomForEveryUseUnderASmallCap) {
   for (const std::uint64_t cap : {8ull << 20, 32ull << 20, 64ull << 20}) {
     auto& memory = pool(32 << 20, cap);
@@ -225,7 +226,7 @@ TEST_F(VkMemory, IgnoresASecondFreeAndSaysSo) {
   EXPECT_EQ(memory.stats().allocation_count, 0u);
 }
 
-TEST_F(VkMemory, NamesWhatWasNeverFreed) {
+TEST_F(VkMemory, NamesLeakedAllocations) {
   ASSERT_TRUE(pool(1 << 16).allocate(300, 16, MemoryUse::device).ok());
   device_.reset();
   ASSERT_EQ(log_.size(), 1u);
@@ -240,7 +241,7 @@ TEST_F(VkMemory, CountsAllocationsAndThoseOfAFrame) {
   EXPECT_EQ(counters.frame_allocations, 0u);
   counters.enter_frame();
   ASSERT_TRUE(memory.allocate(16, 16, MemoryUse::device).ok());
-  EXPECT_EQ(counters.frame_allocations, 0u) << "out of a block that is there";
+  EXPECT_EQ(counters.frame_allocations, 0u) << "from an existing block";
   ASSERT_TRUE(memory.allocate(16, 16, MemoryUse::upload).ok());
   EXPECT_EQ(counters.frame_allocations, 1u);
   EXPECT_EQ(counters.allocations, 2u);

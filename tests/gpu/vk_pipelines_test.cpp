@@ -76,7 +76,7 @@ class VkPipelines : public ::testing::Test {
   std::unique_ptr<HostDevice> host_;
 };
 
-TEST_F(VkPipelines, RunWhatWasWritten) {
+TEST_F(VkPipelines, RunTheGivenShader) {
   const auto device = adopt();
   const auto kernels = get(*device, {ramp(3)});
   ASSERT_TRUE(kernels.ok()) << kernels.error().message;
@@ -125,8 +125,8 @@ TEST_F(VkPipelines, GiveNothingForNothing) {
   EXPECT_TRUE(kernels->empty());
 }
 
-// T9. With pipelineCreationCacheControl a kernel that a frame asks for is an error and no hitch, unless the
-// driver has it already.
+// T9. With pipelineCreationCacheControl, a kernel that a frame requests is an error instead of a hitch,
+// unless the driver already has it.
 TEST_F(VkPipelines, RefuseACompileThatAFrameAskedFor) {
   host_.reset();
   VkPhysicalDevicePipelineCreationCacheControlFeatures control{
@@ -137,11 +137,11 @@ TEST_F(VkPipelines, RefuseACompileThatAFrameAskedFor) {
   const auto device = adopt();
   ASSERT_TRUE(device->capabilities().pipeline_creation_cache_control);
   ASSERT_TRUE(get(*device, {ramp(71)}).ok());
-  // No driver's own cache on disk knows a kernel that is new in every run.
+  // A kernel that is new in every run, so that the driver's own disk cache cannot have it.
   const auto fresh = ramp(
       static_cast<int>(std::chrono::steady_clock::now().time_since_epoch().count() % 1'000'000'000) + 1000);
   device->counters().enter_frame();
-  EXPECT_TRUE(get(*device, {ramp(71)}).ok()) << "it is there";
+  EXPECT_TRUE(get(*device, {ramp(71)}).ok()) << "the pipeline exists";
   const auto slip = get(*device, {fresh});
   ASSERT_FALSE(slip.ok());
   EXPECT_EQ(slip.error().code, ErrorCode::wrong_state);
@@ -173,8 +173,8 @@ TEST_F(VkPipelines, CarryTheLogAndTheLineOfABadShader) {
   EXPECT_THAT(kernels.error().message, HasSubstr("kernel bad does not compile"));
   EXPECT_THAT(kernels.error().message, HasSubstr("9 | this is not glsl;"));
   EXPECT_TRUE(get(*device, {ramp(2), ramp(3)}).ok());
-  EXPECT_EQ(device->pipelines().stats().pipelines, 2u) << "the good ones were made all the same";
-  EXPECT_FALSE(get(*device, {bad}).ok()) << "a failure is not remembered as a kernel";
+  EXPECT_EQ(device->pipelines().stats().pipelines, 2u) << "the good ones were made";
+  EXPECT_FALSE(get(*device, {bad}).ok()) << "a failure is not stored as a kernel";
 }
 
 TEST_F(VkPipelines, RefuseMoreBuffersThanThereCanBe) {
@@ -275,7 +275,7 @@ TEST_F(VkPipelines, UseTheHostsCacheAndLeaveItAlone) {
   f.vkDestroyPipelineCache(host.device, cache, nullptr);
 }
 
-TEST_F(VkPipelines, TakeOverWhatTheDriverMadeBefore) {
+TEST_F(VkPipelines, TakeOverTheDriversCache) {
   std::vector<std::byte> kept;
   {
     const auto device = adopt();

@@ -1,6 +1,6 @@
-// Kernels of large tensors, bound by memory, against the double oracle: maps of four elements at a time where
-// index arithmetic allows it, rows that stay in registers through their folds, folds in two steps; divisible
-// and odd extents.
+// Kernels of large tensors, bound by memory, against the double oracle: maps of four elements at a time if
+// index arithmetic allows, rows that stay in registers through their folds, folds in two steps; divisible and
+// odd extents.
 
 #include <gtest/gtest.h>
 

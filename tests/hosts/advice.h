@@ -25,11 +25,11 @@ inline constexpr Advice kAdviceNotTaken[] = {
      "a program is recorded once and replayed, and its barriers lie between many runs: a run may begin while "
      "the one before is in flight"},
     {"UNASSIGNED-BestPractices-vkAllocateMemory-small-allocation",
-     "a buffer of ours that the host shares has memory of its own, however small: with it the buffer is "
+     "a buffer that Imprint shares with the host has its own memory, however small: so the buffer is "
      "given back, and may be exported"},
     {"UNASSIGNED-BestPractices-vkBindMemory-small-dedicated-allocation", "the same"},
     {"UNASSIGNED-BestPractices-SpirvDeprecated_WorkgroupSize",
-     "glslang writes this built-in into every compute shader; LocalSizeId in its place needs "
+     "glslang writes this built-in into every compute shader; LocalSizeId instead needs "
      "VK_KHR_maintenance4, and the baseline is Vulkan 1.1"},
 };
 

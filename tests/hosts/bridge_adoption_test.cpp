@@ -162,7 +162,7 @@ TEST_F(T1Table, BadPlansAreRefused) {
 }
 
 // As the header advises: merge, create the device, declare what was merged. Then no wish is missing.
-TEST_F(T1Table, AMergedDeviceHasWhatWasWishedFor) {
+TEST_F(T1Table, AMergedDeviceHasTheWishes) {
   const float priority = 1;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queue.queueFamilyIndex = candidate_.queue_family;
@@ -393,7 +393,7 @@ TEST(T6SharedQueue, IsSubmittedToInOneWay) {
         failure(),
         HasSubstr("found IMP_QUEUE_LOCK, but another context shares this queue by IMP_QUEUE_SINGLE_THREAD"));
     EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), recording))
-        << "records, and touches no queue";
+        << "records without touching a queue";
     EXPECT_TRUE(game::Context::create(game::Library(imp_get_api), alone));
   }
   auto later = game::Context::create(game::Library(imp_get_api), locked);

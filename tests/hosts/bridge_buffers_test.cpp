@@ -99,16 +99,16 @@ TEST_F(T10SharedBuffer, RefusesATensorThatDoesNotFit) {
   Variable large = Variable::external("large", {32, 33}), own = Variable::zeros("own", {4}),
            unplaced = Variable::external("unplaced", {4});
   EXPECT_THAT(runtime.place_in(large, buffer->range(buffer)).error().message,
-              HasSubstr("needs 4224 bytes, the range has 4096"));
-  EXPECT_THAT(runtime.place_in(own, buffer->range(buffer)).error().message, HasSubstr("memory of its own"));
+              HasSubstr("size: found 4096 bytes, expected at least 4224"));
+  EXPECT_THAT(runtime.place_in(own, buffer->range(buffer)).error().message, HasSubstr("its own memory"));
   ProgramDescription description;
   description.outputs = {unplaced.value() + 1.0f};
   EXPECT_THAT(Program::compile(runtime, description).error().message,
-              HasSubstr("'unplaced' is external and has no place yet"));
+              HasSubstr("'unplaced': found an external one without a buffer"));
   Variable fits = Variable::external("fits", {32, 32});
   EXPECT_TRUE(runtime.place_in(fits, buffer->range(buffer)));
   EXPECT_THAT(runtime.place_in(fits, buffer->range(buffer)).error().message,
-              HasSubstr("it has a place already"));
+              HasSubstr("already has a buffer"));
   // The host created it for shaders alone.
   EXPECT_THAT(runtime.read(std::vector<Variable>{fits}).error().message,
               HasSubstr("VK_BUFFER_USAGE_TRANSFER_SRC_BIT"));

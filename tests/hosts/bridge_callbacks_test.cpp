@@ -204,7 +204,7 @@ struct Lender {
 
 class T7Callbacks : public testing::TestWithParam<Lent> {};
 
-TEST_P(T7Callbacks, FindNothingOfOursHeld) {
+TEST_P(T7Callbacks, FindNoLockHeld) {
   const imp_api* api = table();
   const Lent way = GetParam();
   const std::string path = testing::TempDir() + "imprint-callbacks.brain";

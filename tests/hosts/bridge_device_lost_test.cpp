@@ -191,7 +191,7 @@ TEST(T12DeviceLost, TheHostMayTellItself) {
 
 // One game without a loss, and one whose device is lost in each frame in turn: its host copy takes the same
 // next steps on a new device.
-TEST(T12DeviceLost, WhatWasLearnedGoesOnOnANewDevice) {
+TEST(T12DeviceLost, LearningContinuesOnANewDevice) {
   constexpr std::uint64_t kFrames = 40;
   const std::string path = testing::TempDir() + "imprint-shadow.brain";
   Hash end;
@@ -231,7 +231,7 @@ TEST(T12DeviceLost, WhatWasLearnedGoesOnOnANewDevice) {
     ASSERT_NO_FATAL_FAILURE(game.open());
     const imp_api* api = game.api;
     ASSERT_WORKS(api->brain_load(game.brain, path.c_str()));
-    // What was shown in the copy's own frame waits in it for the step that begins there.
+    // The observation of the copy's own frame waits in it for the step that begins there.
     for (std::uint64_t frame = shadow; frame <= kFrames; ++frame)
       ASSERT_NO_FATAL_FAILURE(game.live(frame, frame > shadow));
     EXPECT_TRUE(game.hash() == end) << "went another way from frame " << shadow;

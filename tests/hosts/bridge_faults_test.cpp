@@ -74,7 +74,7 @@ class Life {
     }
     // The submit thread tries again by itself, and calls meanwhile report it.
     EXPECT_TRUE(exclusive_ || !failed_before)
-        << call << " failed although memory is there again: " << message;
+        << call << " failed although memory is available again: " << message;
     EXPECT_EQ(result, fault_ == VK_ERROR_OUT_OF_HOST_MEMORY ? IMP_ERROR_OUT_OF_HOST_MEMORY
                                                             : IMP_ERROR_OUT_OF_DEVICE_MEMORY)
         << call << ": " << message;
@@ -254,7 +254,7 @@ TEST_P(T12Faults, AnyCallMayFail) {
       EXPECT_EQ(end.first, IMP_ERROR_DEVICE_LOST) << end.call << ": " << end.message;
     } else if (end.call != "context_create") {
       ASSERT_TRUE(end.hash) << end.call << ": " << end.message;
-      EXPECT_TRUE(*end.hash == *whole.hash) << "another brain came out";
+      EXPECT_TRUE(*end.hash == *whole.hash) << "a different brain came out";
     }
     ASSERT_FALSE(HasFailure());
   }

@@ -127,7 +127,7 @@ TEST_P(T9Percentiles, OfTenThousandFrames) {
   EXPECT_GT(learns.minibatches, kFrames / 12);
   std::printf("%s, %llu frames, microseconds at the median / 99th percentile\n",
               GetParam() ? "own submits" : "record", static_cast<unsigned long long>(kFrames));
-  std::printf("  a frame: %s without Imprint, %s when it infers, %s when it learns\n",
+  std::printf("  per frame: %s without Imprint, %s when it infers, %s when it learns\n",
               percentiles(none.frame_us).c_str(), percentiles(infers.frame_us).c_str(),
               percentiles(learns.frame_us).c_str());
   for (const auto& [what, one] : {std::pair("inferring", &infers), std::pair("learning", &learns)}) {
@@ -160,7 +160,7 @@ void start(std::vector<char>& cache, double& ms) {
   cache.resize(filled.value);
 }
 
-TEST(T9Start, WithThePipelineCacheOfTheOneBefore) {
+TEST(T9Start, WithThePipelineCacheOfThePreviousStart) {
   std::vector<char> cache;
   double first_ms = 0, second_ms = 0;
   ASSERT_NO_FATAL_FAILURE(start(cache, first_ms));

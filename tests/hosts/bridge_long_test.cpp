@@ -151,7 +151,7 @@ class LongPlay : public testing::Test {
 TEST_F(LongPlay, AnHourLeavesMemoryAsItWas) {
   const std::uint64_t frames = number_of("IMPRINT_LONG_FRAMES", kHour);
   const double seconds = static_cast<double>(number_of("IMPRINT_LONG_SECONDS", 0));
-  // A first round of everything that happens rarely.
+  // Everything rare happens once first.
   const std::uint64_t settled =
       seconds > 0 ? kKeep + 1'000 : std::min<std::uint64_t>(frames / 10, kKeep + 1'000);
   ASSERT_NO_FATAL_FAILURE(open());

@@ -47,7 +47,7 @@ struct HostMemory {
   }
 };
 
-// Device memory of the host's.
+// The host's device memory.
 struct DeviceMemory {
   VkDevice device = VK_NULL_HANDLE;
   PFN_vkAllocateMemory allocate = nullptr;

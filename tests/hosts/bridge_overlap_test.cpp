@@ -62,7 +62,7 @@ class Overlap : public testing::Test {
   }
   void TearDown() override { load_.reset(); }
 
-  // Rounds of the picture's shader that take about this long.
+  // Iterations of the picture's shader that take about this long.
   std::int32_t rounds_for(double us) {
     std::int32_t rounds = 64;
     for (int i = 0; i < 12; ++i) {

@@ -62,8 +62,7 @@ Result<std::unique_ptr<Context>> adopt(PlainHost& host, Mode mode, const Budget&
   if (alone) {
     description.queue.queue = host.second_queue();
     description.queue.family = host.second_family();
-  } else if (mode == Mode::lock ||
-             mode == Mode::exclusive) {  // with one queue too: the thread runs all the same
+  } else if (mode == Mode::lock || mode == Mode::exclusive) {  // with one queue too: the thread still runs
     description.queue.lock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().lock(); };
     description.queue.unlock = [](void* user, VkQueue) { static_cast<PlainHost*>(user)->mutex().unlock(); };
   } else if (mode == Mode::submit) {
@@ -117,7 +116,7 @@ std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& bud
       EXPECT_EQ(context.device().counters().submits, 0u);
     } else if (budget.max_slice_us == 0 && mode != Mode::exclusive) {
       EXPECT_EQ(context.device().counters().submits - submits, kFrames - kWarmUp + 1)
-          << "one submission a frame";
+          << "one submission per frame";
     }
     host.finish_frames();
     if (context.queue()) {

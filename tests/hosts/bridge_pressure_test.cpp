@@ -252,7 +252,7 @@ TEST(T11Pressure, LearningLeavesTheDeviceAndComesBackWithTheSameBits) {
         [&] { return game.stats().bytes_reserved + 3 * kReplayBytes <= before.bytes_reserved; }));
     const std::uint64_t paused = game.brain_stats().minibatches;
     for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
-    EXPECT_EQ(game.brain_stats().minibatches, paused) << "learning went on";
+    EXPECT_EQ(game.brain_stats().minibatches, paused) << "learning continued";
     EXPECT_EQ(game.stats().memory_pressure, 1u);
     EXPECT_NE(game.report().find("memory pressure: learning pauses"), std::string::npos) << game.report();
     game.expect_quiet_frames();
@@ -268,7 +268,7 @@ TEST(T11Pressure, LearningLeavesTheDeviceAndComesBackWithTheSameBits) {
     ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().bytes_away == 0; }));
     EXPECT_EQ(game.said("learning continues"), 1u);
     EXPECT_EQ(game.said("learning is back on the device"), 1u);
-    EXPECT_TRUE(game.hash() == away) << "another brain came back";
+    EXPECT_TRUE(game.hash() == away) << "a different brain came back";
     EXPECT_EQ(game.brain_stats().minibatches, paused);
     ASSERT_WORKS(api->brain_set_learning(game.brain, 1));
     ASSERT_NO_FATAL_FAILURE(game.learn_until(kMinibatches));

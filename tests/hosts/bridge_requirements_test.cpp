@@ -170,7 +170,7 @@ TEST(T1Requirements, AreAskedWithoutADevice) {
   EXPECT_EQ(query_requirements(bad).error().code, ErrorCode::invalid_argument);
 }
 
-TEST(T1Requirements, AStructNobodyKnowsMayOnlyStandLast) {
+TEST(T1Requirements, AnUnknownStructMayOnlyStandLast) {
   auto instance = OwnInstance::create({});
   ASSERT_TRUE(instance);
   const auto list = candidates(**instance);

@@ -80,7 +80,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL device_function(VkDevice device, const 
 }
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_function(VkInstance instance, const char* name) {
-  // The instance is of 1.1, and has under the core's name alone what one of 1.0 has under the extension's.
+  // The instance is of 1.1 and has only the core names of functions that 1.0 has as extensions.
   if (std::string(name) == "vkGetPhysicalDeviceProperties2KHR") name = "vkGetPhysicalDeviceProperties2";
   const PFN_vkVoidFunction real = trouble.real(instance, name);
   if (real && std::string("vkGetDeviceProcAddr") == name) {
@@ -188,8 +188,8 @@ std::string without_unknown_structures(const std::string& said) {
 
 class T2SecondDevice : public testing::Test {
  protected:
-  // The second device has an instance of its own, which is told by the environment to be validated, and says
-  // what is found to the standard output.
+  // The second device has its own instance. The environment turns its validation on; its messages go to the
+  // standard output.
   void SetUp() override {
     setenv("VK_INSTANCE_LAYERS", "VK_LAYER_KHRONOS_validation", 1);
     setenv("VK_LAYER_ENABLES", "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT", 1);
@@ -422,7 +422,7 @@ class T2SecondDevice : public testing::Test {
 
 TEST_F(T2SecondDevice, HasTheHostsMemoryInTheOrderOfFences) { expect_equal_lives(); }
 
-// What a context without shared memory reports and refuses.
+// Reports and errors of a context without shared memory.
 TEST_F(T2SecondDevice, SaysWhereNumbersHaveToPassThroughHostMemory) {
   struct Case {
     std::vector<const char*> enabled;
@@ -467,7 +467,7 @@ TEST_F(T2SecondDevice, SaysWhereNumbersHaveToPassThroughHostMemory) {
   }
 }
 
-TEST_F(T2SecondDevice, ImportsNoBufferOfTheHosts) {
+TEST_F(T2SecondDevice, ImportsNoHostBuffer) {
   open(kMemory);
   if (HasFatalFailure()) return;
   const imp_tensor_desc desc = [] {
@@ -517,7 +517,7 @@ TEST_F(T2SecondDevice, GivesAllBackWhenTheHostsDeviceDoesNotTakeIt) {
   EXPECT_EQ(open_files(), files_at_first);
 }
 
-TEST_F(T2SecondDevice, RefusesWhatTwoDevicesCannotShare) {
+TEST_F(T2SecondDevice, RefusesObjectsThatTwoDevicesCannotShare) {
   open(kMemory);
   if (HasFatalFailure()) return;
   if (!host_->enabled("VK_KHR_external_memory_fd")) GTEST_SKIP() << "this device exports no memory";
@@ -543,7 +543,7 @@ TEST_F(T2SecondDevice, RefusesWhatTwoDevicesCannotShare) {
 }
 
 // Destroyed before its initial zeros and its change of owner were submitted.
-TEST_F(T2SecondDevice, ATensorMayGoBeforeAnyOfItsWorkWasSubmitted) {
+TEST_F(T2SecondDevice, ATensorMayBeDestroyedBeforeItsWorkIsSubmitted) {
   open(kMemory);
   if (HasFatalFailure()) return;
   if (!host_->enabled("VK_KHR_external_memory_fd")) GTEST_SKIP() << "this device exports no memory";
@@ -558,7 +558,7 @@ TEST_F(T2SecondDevice, ATensorMayGoBeforeAnyOfItsWorkWasSubmitted) {
 }
 
 // Silence of the second device's layer proves something only if its messages arrive.
-TEST_F(T2SecondDevice, WhatItsLayerFindsIsHeard) {
+TEST_F(T2SecondDevice, ReportsMessagesOfItsValidationLayer) {
   const VkApplicationInfo application{
       VK_STRUCTURE_TYPE_APPLICATION_INFO, nullptr, "test", 1, nullptr, 0, VK_API_VERSION_1_1};
   VkInstanceCreateInfo make{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};

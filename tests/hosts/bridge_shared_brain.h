@@ -164,7 +164,7 @@ class SharedBrain : public testing::Test {
     Learned learned{};
   };
 
-  // All agents learn for kFrames frames, deciding every `period` frames; then each is asked once more.
+  // All agents learn for kFrames frames, deciding every `period` frames. Then each is asked again.
   Learned play(imp_learner learner, std::uint32_t period, Senses by) {
     Play play{learner, period, by};
     prepare(play);

@@ -19,7 +19,7 @@ struct Way {
 
 class T10SharedBrain : public SharedBrain, public testing::WithParamInterface<Way> {};
 
-TEST_P(T10SharedBrain, LearnsInPlaceWhatItLearnsFromArrays) {
+TEST_P(T10SharedBrain, LearnsInPlaceTheSameAsFromArrays) {
   std::vector<Learned> learned;
   for (const Senses by : {Senses::arrays, Senses::in_place}) {
     open(kEverything, true);

@@ -116,7 +116,7 @@ TEST_F(T10SharedObservations, LieBeyondTheReachOfOneBinding) {
   for (std::size_t i = 0; i < kAgents; ++i) {
     ASSERT_EQ(seen[i].size(), 2u);
     for (std::size_t k = 0; k < 2; ++k) EXPECT_FLOAT_EQ(seen[i][k], told[i][k]) << "place " << places[i];
-    EXPECT_NE(seen[i], seen[(i + 1) % kAgents]) << "each sees something of its own";
+    EXPECT_NE(seen[i], seen[(i + 1) % kAgents]) << "each sees its own row";
   }
   close();
 }
@@ -171,7 +171,7 @@ TEST_F(T10SharedObservations, AreThoseOfPoliciesFromFilesToo) {
   EXPECT_THAT(answers[1], ElementsAre(10, 20, 30));
   answers = ask(std::span(agents).first(1), nothing,
                 [&](std::size_t i) { EXPECT_WORKS(api_->agent_observe(agents[i], told, 3)); });
-  EXPECT_THAT(answers[0], ElementsAre(101, 202, 303)) << "and what it is told";
+  EXPECT_THAT(answers[0], ElementsAre(101, 202, 303)) << "and its commands";
   answers = ask(agents, nothing, in_place);
   EXPECT_THAT(answers[0], ElementsAre(102, 204, 306));
   EXPECT_THAT(answers[1], ElementsAre(20, 40, 60));

@@ -83,7 +83,7 @@ constexpr const char* kWays[] = {"timeline", "fences", "on_a_queue_of_its_own"};
 
 class T7Stress : public testing::TestWithParam<Way> {};
 
-TEST_P(T7Stress, TenThousandFramesOfWhateverHostsDo) {
+TEST_P(T7Stress, TenThousandFramesOfHostActions) {
   const bool rich = GetParam() != Way::fences;
   HostProfile profile{"", rich ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, rich};
   profile.second_queue = GetParam() == Way::exclusive;

@@ -1,6 +1,5 @@
 #version 450
-// What a host's shaders do with buffers that it shares: write what a learner reads, and read what a program
-// wrote.
+// A host's shaders on shared buffers: they write rows for a learner, and read a program's output.
 layout(local_size_x = 64) in;
 layout(push_constant) uniform Push { uint mode, seed, count; }
 push;

@@ -35,7 +35,7 @@ class BufferHost {
                    std::uint32_t count);                        // into picture()
   void copy(VkCommandBuffer commands, const HostBuffer& from);  // into result(), unchanged
 
-  // Of completed work.
+  // Results of completed work.
   std::span<const float> result() const { return {static_cast<const float*>(result_mapped_), kResultFloats}; }
   std::vector<std::uint8_t> picture() const;  // the red of each pixel
 
@@ -70,7 +70,7 @@ class BufferHost {
   std::vector<std::pair<VkBuffer, VkDescriptorSet>> sets_;
 };
 
-// What buffer_host.comp writes: exact in float.
+// The values that buffer_host.comp writes: exact in float.
 inline float number_of(std::uint32_t seed, std::uint32_t index) {
   std::uint32_t state = (seed * 2654435761u + index) * 1664525u + 1013904223u;
   state ^= state >> 15;

@@ -63,7 +63,7 @@ std::vector<std::uint64_t> draw_without_imprint(const EngineOptions& options,
 void print_frame_times(const char* name, EngineOptions options, Access access) {
   using Clock = std::chrono::steady_clock;
   options.validation = false;
-  std::string line = std::string(name) + ", microseconds a frame, mean, median and 95th percentile:";
+  std::string line = std::string(name) + ", microseconds per frame, mean, median and 95th percentile:";
   for (const char* what : {"without Imprint", "it infers", "it learns"}) {
     Engine engine(options);
     if (!engine.ok()) return;

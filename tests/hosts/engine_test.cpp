@@ -59,10 +59,10 @@ INSTANTIATE_TEST_SUITE_P(Every, T8EngineHost, testing::ValuesIn(kCases),
 
 TEST(T4EngineHostLoader, IsTheHostsOwn) {
 #ifdef HOST_LINKS_LIBVULKAN
-  EXPECT_NE(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr) << "this host was to be linked to libvulkan";
+  EXPECT_NE(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr) << "expected this host to link libvulkan";
 #else
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr)
-      << "something links libvulkan into a host that has a loader of its own";
+      << "a library links libvulkan into a host with its own loader";
 #endif
   EXPECT_NE(dlsym(RTLD_DEFAULT, "imp_get_api"), nullptr);
 }

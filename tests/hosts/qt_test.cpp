@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostFrames = 10000;
 constexpr std::uint64_t kGrabEvery = 25;
 constexpr std::uint64_t kUntimedFrames = 60;
 
-// What the window's frames should do, and their results.
+// Instructions for the window's frames, and their results.
 struct Play {
   bool teach = false;
   PupilOptions pupil;
@@ -285,7 +285,7 @@ void expect_same(bool submit) {
 
 TEST_F(T8QtHost, ThePetLearnsAndThePictureIsTheSame) { expect_same(false); }
 
-TEST_F(T8QtHost, ThePetLearnsBySubmitsOfItsOwn) { expect_same(true); }
+TEST_F(T8QtHost, ThePetLearnsWithOwnSubmits) { expect_same(true); }
 
 TEST_F(T4QtHost, DoesNotLinkTheVulkanLoader) {
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr);
@@ -293,7 +293,7 @@ TEST_F(T4QtHost, DoesNotLinkTheVulkanLoader) {
 }
 
 TEST_F(T8QtHost, FramesTake) {
-  std::string line = "Qt 6, record, microseconds a frame, mean, median and 95th percentile:";
+  std::string line = "Qt 6, record, microseconds per frame, mean, median and 95th percentile:";
   for (const char* what : {"without Imprint", "it infers", "it learns"}) {
     Play play;
     play.teach = what[0] == 'i';

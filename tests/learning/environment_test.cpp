@@ -1,4 +1,4 @@
-// The test worlds equal Gymnasium's: trajectories from its own classes.
+// The test worlds have the same trajectories as Gymnasium's classes.
 
 #include "tools/trials/environments.h"
 

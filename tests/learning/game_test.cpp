@@ -1,4 +1,4 @@
-// Whole games on the CPU, a second long: the files of names and unease that they leave, and their logs.
+// Whole games on the CPU, a second long: their files of names and unease, and their logs.
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ class PetGame : public testing::Test {
     Options options = short_game();
     options.save = pet_;
     ASSERT_EQ(play(options).save_problem, "");
-    ASSERT_FALSE(std::filesystem::exists(names_file(pet_))) << "nobody named anything";
+    ASSERT_FALSE(std::filesystem::exists(names_file(pet_))) << "no name was given";
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -142,18 +142,18 @@ TEST_F(PetGame, NamesThatCannotBeReadStayAndArePutAsideOnlyForOthers) {
   options.save = folder_ + "/other.imprint";
   EXPECT_EQ(play(options).save_problem, "");
   EXPECT_NE(complaint_.find(names), std::string::npos) << complaint_;
-  EXPECT_EQ(text_of(names), nonsense) << "a pet that is loaded stays as it is";
+  EXPECT_EQ(text_of(names), nonsense) << "a loaded pet's file stays unchanged";
 
   options.save = pet_;
   EXPECT_EQ(play(options).save_problem, "");
-  EXPECT_EQ(text_of(names), nonsense) << "and nobody named anything";
+  EXPECT_EQ(text_of(names), nonsense) << "and no name was given";
 
   EXPECT_EQ(play(options, [](Game& game) { game.input(name_cue(Cue::sit, "Platz")); }).save_problem, "");
   EXPECT_STREQ(read_names(names)->of(Cue::sit), "Platz");
   EXPECT_EQ(text_of(names + ".unread"), nonsense);
 }
 
-// A link to itself exists, and nobody can open it.
+// A link to itself exists but cannot be opened.
 TEST_F(PetGame, NamesThatCannotBeOpenedAreNotTakenAway) {
   const std::string names = names_file(pet_);
   std::filesystem::create_symlink(names, names);
@@ -165,7 +165,7 @@ TEST_F(PetGame, NamesThatCannotBeOpenedAreNotTakenAway) {
 }
 
 // Unreadable while the game starts, readable when it ends.
-TEST_F(PetGame, WhatCouldNotBeReadAtFirstIsNotOverwrittenLater) {
+TEST_F(PetGame, FilesUnreadableAtFirstAreNotOverwrittenLater) {
   const std::string names = names_file(pet_), life = life_file(pet_);
   for (const std::string& file : {names, life}) std::filesystem::create_symlink(file, file);
   Options options = short_game();
@@ -182,7 +182,7 @@ TEST_F(PetGame, WhatCouldNotBeReadAtFirstIsNotOverwrittenLater) {
   EXPECT_EQ(*read_life(life), std::vector{0.5f});
 }
 
-TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
+TEST_F(PetGame, UneaseContinuesAfterLoading) {
   EXPECT_FALSE(std::filesystem::exists(life_file(pet_))) << "at ease";
   ASSERT_EQ(write_life(life_file(pet_), std::array{0.5f}), "");
   Options options = short_game();
@@ -193,15 +193,15 @@ TEST_F(PetGame, WhatItIsUneasyAboutGoesOnWhereItWas) {
   const std::vector<float> later = *read_life(life_file(options.save));
   ASSERT_EQ(later.size(), 1u);
   EXPECT_NEAR(later[0], 0.5 * std::exp(-9.0 / kUneaseSeconds), 1e-4);
-  EXPECT_EQ(*read_life(life_file(pet_)), std::vector{0.5f}) << "a pet that is loaded stays as it is";
+  EXPECT_EQ(*read_life(life_file(pet_)), std::vector{0.5f}) << "a loaded pet's file stays unchanged";
 
   std::ofstream(life_file(pet_)) << "nonsense\n";
   EXPECT_EQ(play(options).save_problem, "");
   EXPECT_NE(complaint_.find(life_file(pet_) + ", line 1"), std::string::npos) << complaint_;
-  EXPECT_FALSE(std::filesystem::exists(life_file(options.save))) << "the pet comes all the same, at ease";
+  EXPECT_FALSE(std::filesystem::exists(life_file(options.save))) << "the pet still loads, at ease";
   options.load = options.save = pet_;
   EXPECT_EQ(play(options).save_problem, "");
-  EXPECT_EQ(text_of(life_file(pet_)), "nonsense\n") << "and has nothing to put in its place";
+  EXPECT_EQ(text_of(life_file(pet_)), "nonsense\n") << "and writes no replacement";
 }
 
 TEST_F(PetGame, EachSaveHasItsOwnProblem) {
@@ -222,7 +222,7 @@ TEST_F(PetGame, EachSaveHasItsOwnProblem) {
   EXPECT_STREQ(read_names(names_file(good))->of(Cue::sit), "Platz");
 }
 
-TEST_F(PetGame, AReplayOfAnOlderLogIsLoggedAsWhatItWas) {
+TEST_F(PetGame, AReplayOfAnOlderLogKeepsItsVersion) {
   std::ofstream(log_)
       << "imprint-pet-log 2\nseed 7 pets 1 idle 1 teacher person\n1 0 redraw 5\n400 0 praise\n480 end\n";
   Options options = short_game();

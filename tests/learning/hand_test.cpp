@@ -13,7 +13,7 @@
 namespace pet {
 namespace {
 
-// A pet that would only bark, and a hand.
+// A pet that would only bark, and the player's hand.
 struct Led {
   explicit Led(const LifeOptions& options = {})
       : mind([](const Observation&, const Mask&) { return Action::bark; }), life(mind, 3, options) {
@@ -48,7 +48,7 @@ struct Led {
 
 float apart(Vec2 a, Vec2 b) { return std::hypot(a.x - b.x, a.y - b.y); }
 
-TEST(Lure, LeadsToAThingAndShowsWhatIsRightFromWhereItBegan) {
+TEST(Lure, LeadsToAThingAndDemonstratesFromTheStart) {
   for (const auto& [cue, action] : {std::pair{Cue::come, Action::go_player}, {Cue::bed, Action::go_bed}}) {
     Led pet;
     pet.life.apply(give_cue(cue));
@@ -59,7 +59,7 @@ TEST(Lure, LeadsToAThingAndShowsWhatIsRightFromWhereItBegan) {
     EXPECT_EQ(pet.view().lure.action, action);
     EXPECT_LT(apart(pet.view().pet.position, thing), cue == Cue::come ? 1.0f : 0.4f);
     EXPECT_FALSE(pet.life.world().acting()) << "following a hand is no action";
-    EXPECT_EQ(pet.mind.asked, 0) << "who is led decides nothing";
+    EXPECT_EQ(pet.mind.asked, 0) << "a led pet decides nothing";
     EXPECT_TRUE(pet.mind.shown.empty());
     pet.lead_and_let_go(thing);
     ASSERT_EQ(pet.mind.shown.size(), 1u);
@@ -91,7 +91,7 @@ TEST(Lure, FetchIsThreeWays) {
   EXPECT_EQ(pet.ends[0].state, Trial::State::success);
 }
 
-TEST(Lure, LetGoWhereNothingIsItGoesOnByItself) {
+TEST(Lure, LetGoAwayFromThingsItContinuesByItself) {
   Led pet;
   pet.life.apply(give_cue(Cue::sit));
   Vec2 nowhere{-4.0f, -4.0f};
@@ -117,10 +117,10 @@ TEST(Lure, ToTheWrongThingIsShownAllTheSame) {
   pet.lead_and_let_go(pet.view().bowl);
   ASSERT_EQ(pet.mind.shown.size(), 1u);
   EXPECT_EQ(pet.mind.shown[0].second, Action::go_bowl);
-  EXPECT_FALSE(pet.life.trial().over()) << "that was not what was asked";
+  EXPECT_FALSE(pet.life.trial().over()) << "that was not the command";
 }
 
-TEST(Lure, WithoutACommandItShowsWhatToDoUnasked) {
+TEST(Lure, WithoutACommandItDemonstratesIdleActions) {
   LifeOptions idle;
   idle.idle = true;
   Led pet(idle);
@@ -128,10 +128,10 @@ TEST(Lure, WithoutACommandItShowsWhatToDoUnasked) {
   ASSERT_EQ(pet.mind.shown.size(), 1u);
   EXPECT_EQ(pet.mind.shown[0].first, Cue::none);
   EXPECT_EQ(pet.mind.shown[0].second, Action::go_bed);
-  EXPECT_TRUE(pet.mind.rewards.empty()) << "it was not its idea";
+  EXPECT_TRUE(pet.mind.rewards.empty()) << "it did not choose this itself";
 }
 
-TEST(Lure, ACommandGivenOnTheWayIsWhatIsShown) {
+TEST(Lure, ACommandGivenOnTheWayIsDemonstrated) {
   Led pet;
   pet.life.apply(give_cue(Cue::sit));
   const Vec2 bed = pet.view().bed;
@@ -144,7 +144,7 @@ TEST(Lure, ACommandGivenOnTheWayIsWhatIsShown) {
   EXPECT_EQ(pet.ends[0].state, Trial::State::success);
 }
 
-TEST(Lure, EndsWhenTheYardIsMadeAnewAndDoesNotReachWhoIsNotTaught) {
+TEST(Lure, EndsWithANewYardAndReachesOnlyTaughtPets) {
   Led pet;
   pet.life.apply(give_cue(Cue::bed));
   pet.lead(pet.view().bed);
@@ -181,7 +181,7 @@ TEST(Lure, TakesItOffTheSofa) {
   EXPECT_TRUE(world.view().lure.active == false && !world.acting());
 }
 
-TEST(Temperament, IsOfTheSeedAndOfWhatItDoes) {
+TEST(Temperament, DependsOnTheSeedAndOnActions) {
   float shortest = 2.0f, longest = 0.0f;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const float pace = pace_of(seed);
@@ -197,7 +197,7 @@ TEST(Temperament, IsOfTheSeedAndOfWhatItDoes) {
   idle.push_back({0.0, Action::bark});
   EXPECT_EQ(temperament(idle, 1.0f), "likes to spin");
   for (int i = 0; i < 40; ++i) idle.push_back({0.0, static_cast<Action>(i % 4)});
-  EXPECT_EQ(temperament(idle, 1.4f), "calm") << "of late it did a bit of everything";
+  EXPECT_EQ(temperament(idle, 1.4f), "calm") << "recently it did a bit of everything";
   idle.insert(idle.end(), 30, {0.0, kSofaAction});
   EXPECT_EQ(temperament(idle, 1.0f), "likes to lie on the sofa");
 }

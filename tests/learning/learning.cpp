@@ -41,7 +41,7 @@ double mean_at(const std::vector<Report>& reports, double seconds) {
   return sum / static_cast<double>(reports.size());
 }
 
-// Mean success of some tricks at a time.
+// Mean success of some tricks at each moment.
 double tricks_at(const Report& report, double seconds, const std::vector<Cue>& tricks) {
   double sum = 0.0;
   for (const pet::Check& check : report.checks) {
@@ -58,7 +58,7 @@ std::string temporary(const char* what) {
       .string();
 }
 
-// The experiments have no result to give without a game.
+// Without a game the experiments have no result.
 template <class T>
 T expect(pet::Result<T> result) {
   if (result) return std::move(*result);
@@ -235,8 +235,8 @@ void Table::save_and_load() {
 }
 
 void Table::undo() {
-  // A good minute, a snapshot, a minute with a teacher whose feedback has the wrong sign, then undo. Learning
-  // pauses during each examination, so that the brain does not change meanwhile.
+  // A minute of good lessons, a snapshot, a minute with a teacher whose feedback has the wrong sign, then
+  // undo. Learning pauses during each examination, so that the brain does not change meanwhile.
   double before = 0.0;
   double spoiled = 0.0;
   double worst = 0.0;
@@ -346,7 +346,7 @@ void Table::same_hash() {
           std::to_string(slices[1]) + ", " + std::to_string(slices[2]), "more", slices[1] > slices[2]);
       continue;
     }
-    // Checks that the work was really cut in both modes, without which the row above proves nothing.
+    // Checks that the work was really cut in both modes; otherwise the row above proves nothing.
     row(of_seed + "slices of 100 us and unlimited, record; submit",
         std::to_string(slices[1]) + ", " + std::to_string(slices[2]) + "; " + std::to_string(slices[4]) +
             ", " + std::to_string(slices[5]),
@@ -374,7 +374,7 @@ void Table::kennel() {
   at_least("kennel of 8, each taught by its own teacher: " +
                std::to_string(static_cast<int>(wanted.seconds)) + " s",
            static_cast<double>(report.final_success), 0.85);
-  // The first pet of a kennel learns as a pet alone does.
+  // The first pet of a kennel learns like a single pet.
   wanted.kennel = 1;
   wanted.ghost = false;
   const Report alone = play(wanted).report;
@@ -384,7 +384,7 @@ void Table::kennel() {
       difference <= 0.05 + 1e-9);
 }
 
-// The other learners. Their success is for comparison only, but they must learn something.
+// The other learners. Their success has no bar, but they must learn something.
 void Table::learners() {
   const double seconds = plan_.fast ? 60.0 : 300.0;
   for (const pet::Learner learner : {pet::Learner::dqn, pet::Learner::coach, pet::Learner::ppo}) {

@@ -75,8 +75,8 @@ TEST(SessionLog, ComesBackAsItWasWritten) {
   std::filesystem::remove(path);
 }
 
-TEST(SessionLog, NoticesWhatIsNotWritten) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no device that is full";
+TEST(SessionLog, NoticesWriteFailures) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   EXPECT_FALSE(SessionLogWriter::create("/dev/full", {7, 3, true, TeacherKind::careless}));
   const std::string path = (std::filesystem::temp_directory_path() / "imprint-log-written.txt").string();
   {
@@ -97,7 +97,7 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
                                           "imprint-pet-log 4\nseed 1 pets 1 idle 0\n",
                                           "imprint-pet-log 1\nseed x pets 1 idle 0\n",
                                           "imprint-pet-log 1\nseed 1 pets 0 idle 0\n",
-                                          "imprint-pet-log 1\nseed 1 pets 1 idle 0 teacher nobody\n",
+                                          "imprint-pet-log 1\nseed 1 pets 1 idle 0 teacher stranger\n",
                                           "imprint-pet-log 1\nseed 1 pets 1 idle 0 dance\n",
                                           head + "1 0 dance\n",
                                           head + "1 1 praise\n",
@@ -118,7 +118,7 @@ TEST(SessionLog, SaysWhichLineIsWrong) {
   }
   std::ofstream(path) << head << "5 0 praise\n";
   EXPECT_EQ(SessionLogReader::open(path)->header().teacher, TeacherKind::none)
-      << "a log of before teachers were named";
+      << "an older log, without a teacher";
   EXPECT_EQ(SessionLogReader::open(path)->end_frame(), 6u)
       << "a log that was cut off ends after its last event";
   std::filesystem::remove(path);

@@ -1,4 +1,4 @@
-// A pet that is only led by hand: what it learns, and that a log of it replays.
+// A pet that is only led by hand: its success, and the replay of its log.
 
 #include <algorithm>
 #include <array>
@@ -20,8 +20,8 @@ using pet::SignalKind;
 
 constexpr std::array kLed = {Cue::come, Cue::fetch, Cue::bed};  // the other tricks have no place to lead to
 
-// Gives a command, drags the pet to each thing that it needs and lets go there; then the next command in a
-// new yard.
+// Gives a command, drags the pet to each thing that it needs and lets go there. Then gives the next command
+// in a new yard.
 class LeadingHand {
  public:
   explicit LeadingHand(std::uint64_t seed) : random_(seed, 99) {}

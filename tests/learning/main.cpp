@@ -1,5 +1,5 @@
-// The learning table: does the pet learn fast enough from every kind of teacher, and does it keep what it
-// learned? Prints figures against bars. The exit status is 1 when a bar is missed, 2 after an error.
+// The learning table: does the pet learn fast enough from every teacher, and does it keep its skills? Prints
+// measurements against bars. The exit status is 1 when a bar is missed, 2 after an error.
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

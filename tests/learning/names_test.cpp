@@ -1,4 +1,4 @@
-// The player's own words for the commands, and where they are kept.
+// The player's own words for the commands, and their file.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ TEST(CueNames, AreFoundByAnyCaseAndByTheirOwnWord) {
   EXPECT_STREQ(names.of(Cue::sit), "Platz, mein Guter");
   EXPECT_TRUE(names.changed());
   EXPECT_EQ(names.find(" platz, MEIN guter"), Cue::sit);
-  EXPECT_EQ(names.find("sit"), Cue::sit) << "nobody else can be called that";
+  EXPECT_EQ(names.find("sit"), Cue::sit) << "no other command can have this name";
   EXPECT_EQ(names.find("none"), std::nullopt);
   EXPECT_EQ(names.find(""), std::nullopt);
   EXPECT_EQ(names.set(Cue::sit, " "), "");
@@ -36,7 +36,7 @@ TEST(CueNames, AreFoundByAnyCaseAndByTheirOwnWord) {
   EXPECT_FALSE(names.changed());
 }
 
-TEST(CueNames, RefusesWhatCannotBeShownOrToldApart) {
+TEST(CueNames, RefusesUnprintableAndEqualNames) {
   CueNames names;
   ASSERT_EQ(names.set(Cue::bed, "K\u00f6rbchen"), "");
   ASSERT_EQ(names.set(Cue::bed, std::string(kCueNameBytes - 1, 'a')), "");
@@ -54,7 +54,7 @@ TEST(CueNames, RefusesWhatCannotBeShownOrToldApart) {
 TEST(CueNames, AreKeptBesideThePet) {
   const std::string file = names_file(temporary("kept"));
   CueNames names;
-  EXPECT_FALSE(read_names(file)->changed()) << "no file: as they come";
+  EXPECT_FALSE(read_names(file)->changed()) << "no file: default names";
   ASSERT_EQ(names.set(Cue::fetch, "bring it back"), "");
   ASSERT_EQ(write_names(file, names), "");
   EXPECT_EQ(read_names(file)->find("Bring it back"), Cue::fetch);
@@ -70,8 +70,8 @@ TEST(CueNames, AreKeptBesideThePet) {
   std::filesystem::remove(file);
 }
 
-// No handle is left for one more file, then there are some again.
-TEST(CueNames, WhatIsThereAndCannotBeOpenedIsNotNothing) {
+// No file handle is left; later some are.
+TEST(CueNames, AnUnreadableFileDiffersFromNone) {
   const std::string file = names_file(temporary("closed"));
   CueNames names;
   ASSERT_EQ(names.set(Cue::bed, "home"), "");
@@ -88,7 +88,7 @@ TEST(CueNames, WhatIsThereAndCannotBeOpenedIsNotNothing) {
   std::filesystem::remove(file);
 }
 
-TEST(CueNames, WhatCannotBeReadIsKeptAsideWhereOthersTakeItsPlace) {
+TEST(CueNames, AnUnreadableFileIsKeptAsideWhenReplaced) {
   const std::string file = names_file(temporary("aside"));
   CueNames names;
   ASSERT_EQ(names.set(Cue::bed, "home"), "");
@@ -107,7 +107,7 @@ TEST(CueNames, WhatCannotBeReadIsKeptAsideWhereOthersTakeItsPlace) {
     EXPECT_TRUE(std::filesystem::remove(file + place)) << place;
 }
 
-TEST(CueNames, OlderLogsAreReadAsWhatTheyWere) {
+TEST(CueNames, OlderLogsAreReadWithTheirVersion) {
   const std::string file = temporary("log");
   std::ofstream(file) << "imprint-pet-log 2\nseed 1 pets 1 idle 1 teacher person\n1 0 cue sit\n";
   EXPECT_EQ(SessionLogReader::open(file)->header().version, 2u);

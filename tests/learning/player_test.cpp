@@ -1,4 +1,4 @@
-// The player's own files: a pet that nothing else overwrites, and a reaction time.
+// The player's own files: a pet that only the player's games overwrite, and a reaction time.
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ TEST(Keeping, NothingElseOverwritesTheOwnPet) {
   for (Options options : {load, teacher, off, fresh, replay}) {
     const Keeping unasked = keeping(options, "own", true);
     EXPECT_EQ(unasked.save, "");
-    EXPECT_EQ(unasked.load, options.load) << "a script or a log does not begin with the person's pet either";
+    EXPECT_EQ(unasked.load, options.load) << "a script or a log does not start from the person's pet either";
     EXPECT_FALSE(unasked.remembered);
     EXPECT_NE(unasked.words().find("--save"), std::string::npos);
     options.save = "asked";
@@ -71,7 +71,7 @@ TEST(Keeping, AnUnreadablePetIsKeptAsideWithItsNames) {
   }
   ASSERT_EQ(write_names(names_file(own), names), "");
   EXPECT_FALSE(keep_aside(own)) << "names without a pet";
-  EXPECT_STREQ(read_names(names_file(own))->of(Cue::bed), "home") << "are where they were";
+  EXPECT_STREQ(read_names(names_file(own))->of(Cue::bed), "home") << "stay unchanged";
   std::filesystem::remove_all(folder);
 }
 
@@ -127,7 +127,7 @@ TEST(ReactionMeter, WrongWordsDoNotCount) {
 TEST(ReactionMeter, GuessesDoNotCount) {
   ReactionMeter test(1);
   for (int i = 0; i < 600; ++i) {
-    test.press(i % 2 == 0);  // hammers both keys: each onset is met within a step or two
+    test.press(i % 2 == 0);  // hammers both keys: hits each onset within a step or two
     test.step();
   }
   EXPECT_EQ(test.seconds() == 0.0, test.presses() == 0);

@@ -23,7 +23,7 @@ TEST(PpoLearns, CartPoleAsTheZooSetsIt) {
   for (const Check& check : curve.checks)
     std::printf("%6lld steps: greedy %.1f, training %.1f\n", static_cast<long long>(check.steps),
                 check.greedy, check.training);
-  std::printf("%.1f s; dispatches: %u a step, %u a minibatch, %u an update\n", curve.seconds,
+  std::printf("%.1f s; dispatches: %u per step, %u per minibatch, %u per update\n", curve.seconds,
               curve.step_dispatches, curve.minibatch_dispatches, curve.update_dispatches);
   EXPECT_GT(curve.reached(475), 0);
   EXPECT_LE(curve.reached(475), 50'000);

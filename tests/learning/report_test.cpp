@@ -1,4 +1,4 @@
-// The report's judgement of a game.
+// The report's verdict on a game.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST(Report, HoldsNinetyPercentOnlyWithTwoChecksInARow) {
   };
   EXPECT_FALSE(held_90(checks({0.1f, 0.95f, 0.8f, 0.95f})));
   EXPECT_EQ(held_90(checks({0.1f, 0.95f, 0.9f})), 30.0);
-  // The last check comes when the game ends, which may be soon after the one before.
+  // The last check comes when the game ends, possibly soon after the previous one.
   std::vector<Check> late = checks({0.1f, 0.2f, 0.95f, 0.95f});
   late[3].seconds = 32.0;
   EXPECT_FALSE(held_90(late));

@@ -1,5 +1,5 @@
 #pragma once
-// A mind by a rule, for tests without a brain of Imprint.
+// A mind that follows a rule, for tests without a brain of Imprint.
 
 #include <gtest/gtest.h>
 

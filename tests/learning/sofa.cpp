@@ -1,4 +1,4 @@
-// The sofa: what an idle pet does, and that it stays off the sofa after scoldings.
+// The sofa: an idle pet's actions, and staying off the sofa after scoldings.
 
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ class Idleness {
   double visits() const {
     return all_ > 0 ? static_cast<double>(on_sofa()) / static_cast<double>(all_) : 0.0;
   }
-  // Of actions that did not lead to the sofa, in nats.
+  // Entropy of the actions that did not lead to the sofa, in nats.
   double entropy() const {
     double sum = 0.0;
     for (std::size_t i = 0; i < counts_.size(); ++i) {
@@ -112,11 +112,11 @@ void Table::sofa() {
       one_digit("%.1f %% (%.1f %%)", kept, highest_kept), "<= 3.0 % in each", highest_kept <= kVisitsBar);
   row("the same: most scolds that a seed took", std::to_string(most_scolds),
       "1 to " + std::to_string(pet::kMostScolds), most_scolds > 0 && most_scolds <= pet::kMostScolds);
-  row("the same: entropy of what else it does, lowest seed",
+  row("the same: entropy of its other actions, lowest seed",
       one_digit("%.1f %% of before", lowest_entropy, 0.0), ">= 80.0 % in each",
       lowest_entropy >= kEntropyBar);
-  row("the same, left to itself once more (highest seed)",
-      one_digit("%.1f %% (%.1f %%)", alone, highest_alone), "<= 3.0 % in each", highest_alone <= kVisitsBar);
+  row("the same, left to itself again (highest seed)", one_digit("%.1f %% (%.1f %%)", alone, highest_alone),
+      "<= 3.0 % in each", highest_alone <= kVisitsBar);
   at_least("the same: its tricks at the end", success, 0.92);
 
   // The control: the pet must not lose interest by itself.

@@ -1,4 +1,4 @@
-// The sofa: an idle pet likes it, and learns to stay away. The minds here are a few lines each.
+// The sofa: an idle pet likes it, and learns to stay away. Each mind here is a few lines long.
 
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST(Sofa, CalledOffHalfWayUpItComesDown) {
   EXPECT_FALSE(world.lies_on_sofa());
 }
 
-// A life that is left to itself, whose mind always does the same and expects that of it.
+// A pet left alone. Its mind always chooses the same action and expects the same reward.
 struct Alone {
   Alone(Action action, float expected, const LifeOptions& options = idle())
       : mind([action](const Observation&, const Mask&) { return action; }, expected), life(mind, 1, options) {
@@ -104,7 +104,7 @@ struct Alone {
   int ideas = 0, visits = 0;
 };
 
-TEST(Sofa, WhatItFeelsIsRememberedWhenItIsASurprise) {
+TEST(Sofa, SurprisingRewardsAreRemembered) {
   Alone new_to_it(kSofaAction, 0.0f - kComfort), knows(kSofaAction, kComfort);
   new_to_it.until_it_lies();
   knows.until_it_lies();
@@ -118,7 +118,7 @@ TEST(Sofa, WhatItFeelsIsRememberedWhenItIsASurprise) {
   ASSERT_FALSE(disappointed.mind.rewards.empty());
   EXPECT_EQ(disappointed.mind.rewards[0], kEffort);
   EXPECT_TRUE(used_to_it.mind.rewards.empty());
-  EXPECT_EQ(disappointed.mind.praised + disappointed.mind.scolded, 0) << "nobody said anything";
+  EXPECT_EQ(disappointed.mind.praised + disappointed.mind.scolded, 0) << "the player gave no feedback";
 }
 
 TEST(Sofa, ScoldedOnItsWayItStopsAndThereAndHereExactlyThatIsMeant) {
@@ -150,7 +150,7 @@ TEST(Sofa, WhereItWasScoldedItIsUneasyUntilItIsPraisedThereOrTimeHasHealedIt) {
     EXPECT_TRUE(pet.mind.last_exact);
     return pet.mind.last_value;
   };
-  Alone pet(kSofaAction, -3.0f);  // whatever it feels is a surprise
+  Alone pet(kSofaAction, -3.0f);  // any feeling is a surprise
   EXPECT_EQ(felt(pet), kComfort);
   pet.life.apply(signal(SignalKind::scold));
   EXPECT_EQ(pet.mind.last_weight, kCaughtWeight);
@@ -170,7 +170,7 @@ TEST(Sofa, WhereItWasScoldedItIsUneasyUntilItIsPraisedThereOrTimeHasHealedIt) {
   EXPECT_EQ(felt(careless), kComfort) << "as it was when that log was written";
 }
 
-TEST(Sofa, WhatItIsUneasyAboutIsKeptBesideThePet) {
+TEST(Sofa, UneaseIsKeptBesideThePet) {
   const std::string file = life_file(
       (std::filesystem::temp_directory_path() / ("imprint-life-" + std::to_string(getpid()))).string());
   EXPECT_TRUE(read_life(file)->empty()) << "as beside the pets of older games";
@@ -189,7 +189,7 @@ TEST(Sofa, WhatItIsUneasyAboutIsKeptBesideThePet) {
   EXPECT_EQ(again.life.unease(), left);
   again.until_it_lies();
   for (int i = 0; i < 600 && again.mind.scolded == 0; ++i) again.pass();
-  EXPECT_EQ(again.mind.scolded, 1) << "it finds no comfort there, and nobody said a word";
+  EXPECT_EQ(again.mind.scolded, 1) << "it finds no comfort there, without feedback";
   EXPECT_NEAR(again.mind.last_value, kComfort + left * (kDread - kComfort), 0.05f);
 
   ASSERT_EQ(write_life(file, std::array{0.0f, 0.0f}), "");
@@ -204,11 +204,11 @@ TEST(Sofa, WhatItIsUneasyAboutIsKeptBesideThePet) {
   }
   ASSERT_EQ(write_life(file, std::array{0.25f}), "");
   EXPECT_EQ(*read_life(file), std::vector{0.25f});
-  EXPECT_TRUE(std::filesystem::remove(file + ".unread")) << "what cannot be read is kept aside";
+  EXPECT_TRUE(std::filesystem::remove(file + ".unread")) << "an unreadable file is kept under another name";
   std::filesystem::remove(file);
 }
 
-TEST(Sofa, UneasyAboutItItIsRelievedByWhateverElseItDoes) {
+TEST(Sofa, UnderUneaseOtherActionsBringRelief) {
   Action action = kSofaAction;
   LifeOptions options = Alone::idle();
   RuleMind mind([&](const Observation&, const Mask&) { return action; }, -3.0f);

@@ -1,8 +1,8 @@
-# A pet that cannot be saved: the report is written all the same, the message says why, and the program fails.
-# cmake -D PET= -D OUT=folder -P unsaved.cmake
+# A pet that cannot be saved: the report is still written, the message says why, and the program fails. cmake
+# -D PET= -D OUT=folder -P unsaved.cmake
 file(REMOVE_RECURSE ${OUT})
 file(MAKE_DIRECTORY ${OUT})
-set(file /proc/unsaved.imprint)  # a folder that takes no files, which shows only when one is written
+set(file /proc/unsaved.imprint)  # a folder that refuses files only when one is written
 execute_process(COMMAND ${PET} --headless --seconds 2 --teacher off --no-ghost --save ${file} --report ${OUT}/report.json
   RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE message)
 if(NOT status EQUAL 2 OR NOT message MATCHES "unsaved.imprint")
@@ -16,7 +16,7 @@ if(NOT problem MATCHES "unsaved.imprint" OR hash STREQUAL "" OR NOT learned STRE
   message(FATAL_ERROR "expected a report with why it was not saved, its hash and nothing learned, found:\n${report}")
 endif()
 
-# A log that cannot be written is noticed before the game, as are seeds that are none.
+# An unwritable log and an invalid seed are errors before the game starts.
 if(EXISTS /dev/full)
   execute_process(COMMAND ${PET} --headless --seconds 1 --teacher off --no-ghost --log /dev/full
     RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE message)
@@ -27,7 +27,7 @@ endif()
 foreach(seed -1 99999999999999999999 1x "")
   execute_process(COMMAND ${PET} --headless --check "--seed=${seed}" RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE message)
   if(NOT status EQUAL 2)
-    message(FATAL_ERROR "--seed '${seed}' was taken, with status ${status}: ${message}")
+    message(FATAL_ERROR "--seed '${seed}' was accepted, with status ${status}: ${message}")
   endif()
 endforeach()
 execute_process(COMMAND ${PET} --headless --check --seed 18446744073709551615 RESULT_VARIABLE status ERROR_VARIABLE message)
@@ -35,7 +35,8 @@ if(NOT status EQUAL 0)
   message(FATAL_ERROR "the largest seed was refused: ${message}")
 endif()
 
-# Taught, and no time to learn: that is a failure, and the frames that waited for the save are none of the game's.
+# Taught, but without time to learn: the program fails. Frames that wait for the save do not count as the
+# game's.
 execute_process(COMMAND ${PET} --headless --device cpu --seconds 8 --budget-us 0 --no-ghost --save ${OUT}/pet.imprint --report ${OUT}/idle.json
   RESULT_VARIABLE status OUTPUT_VARIABLE words ERROR_VARIABLE message)
 file(READ ${OUT}/idle.json report)
@@ -48,7 +49,8 @@ if(NOT status EQUAL 1 OR NOT minibatches EQUAL 0 OR NOT learned STREQUAL "OFF" O
   message(FATAL_ERROR "expected status 1, no minibatches and a driver, found ${status}: ${message}\n${report}")
 endif()
 
-# Names that cannot be written take neither the pet nor its hash with them, and what is saved for the hash alone leaves nothing behind.
+# If names cannot be written, the pet and its hash are still written. Files saved only for the hash are
+# removed.
 file(WRITE ${OUT}/named.log "imprint-pet-log 3\nseed 1 pets 1 idle 0 teacher off learner feedback\n1 0 name bed home\n30 end\n")
 file(MAKE_DIRECTORY ${OUT}/temporary ${OUT}/named.imprint.names.new)
 foreach(save "" ${OUT}/named.imprint)

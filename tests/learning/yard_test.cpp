@@ -1,4 +1,4 @@
-// The yard, the pet and its teachers, without a brain of Imprint. The minds here are a few lines each.
+// The yard, the pet and its teachers, without a brain of Imprint. Each mind here is a few lines long.
 
 #include <gtest/gtest.h>
 
@@ -124,7 +124,7 @@ struct Doing {
   Life life;
 };
 
-TEST(No, StopsWhatItDoesAndBlamesExactlyThat) {
+TEST(No, StopsTheActionAndBlamesExactlyIt) {
   for (const Action action : {Action::sit, Action::spin, Action::jump, Action::go_bed}) {
     Doing pet(action);
     ASSERT_TRUE(pet.life.world().acting());
@@ -169,7 +169,7 @@ TEST(Reaction, FeedbackOfASlowPlayerIsDatedBackAndAClickIsNot) {
   EXPECT_NEAR(pet.mind.last_feedback_s, now - 0.8, 1e-9);
   pet.life.apply(signal(SignalKind::click));
   EXPECT_EQ(pet.mind.last_feedback_s, now);
-  // The quickest that the brain reckons with, and the slowest.
+  // The quickest and the slowest player that the brain supports.
   pet.life.apply(signal(SignalKind::reaction, 100));
   pet.life.apply(signal(SignalKind::scold));
   EXPECT_EQ(pet.mind.last_feedback_s, now);
@@ -205,7 +205,7 @@ TEST(Reaction, AScriptedTeacherIsTakenAtItsTime) {
   EXPECT_EQ(pet.mind.last_feedback_s, pet.life.world().time_s());
 }
 
-TEST(Examination, GivesFullMarksToTheOneWhoKnowsAndOneTrickToTheOneWhoOnlySits) {
+TEST(Examination, GivesFullMarksForKnowledgeAndOneTrickForSitting) {
   RuleMind wise(know);
   RuleMind lazy([](const Observation&, const Mask&) { return Action::sit; });
   for (RuleMind* mind : {&wise, &lazy}) {
@@ -249,12 +249,12 @@ struct Evening {
   int onsets = 0, good = 0, bad = 0, demonstrations = 0;
 };
 
-TEST(Lesson, ATeacherShowsEachTrickOnceAndPraisesWhatIsRight) {
+TEST(Lesson, ATeacherShowsEachTrickOnceAndPraisesRightActions) {
   RuleMind mind(know);
   const Evening evening(mind, TeacherKind::demo, 300.0);
   EXPECT_EQ(evening.demonstrations, 5);
   EXPECT_EQ(mind.shown.size(), 7u);  // fetching takes three actions
-  // A command that was carried out at once can still be wrongly scolded and broken off, but never fail.
+  // A command that was followed at once can still be wrongly scolded and broken off, but it cannot fail.
   EXPECT_EQ(evening.bad, 0);
   EXPECT_GT(evening.good, 80);
   const double heard = mind.praised + mind.scolded;
@@ -308,7 +308,7 @@ TEST(Lesson, IsLearnedWithFourOfFive) {
 }
 
 // Commands given at once, to a pet that knows all tricks and to one that only sits.
-TEST(Chain, IsFollowedCommandByCommandAndGoodWhenAllOfItIs) {
+TEST(Chain, IsFollowedCommandByCommandAndGoodIfAllAre) {
   struct Outcome {
     std::vector<Cue> ended;
     std::vector<bool> chains;

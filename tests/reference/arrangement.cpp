@@ -29,7 +29,7 @@ double concatenated(const Node& node, std::span<const Operand> operands, Index i
     if (index[axis] < extent) return read(operand, index);
     index[axis] -= extent;
   }
-  throw std::runtime_error("concat ran past its operands");
+  throw std::runtime_error("concat read past its operands");
 }
 
 double gathered(const Node& node, const Operand& data, const Operand& indices, Index index) {

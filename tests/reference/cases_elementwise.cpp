@@ -7,7 +7,7 @@ using Inputs = std::span<const Tensor>;
 using Unary = Tensor (*)(const Tensor&);
 using Binary = Tensor (*)(const Tensor&, const Tensor&);
 
-// Every other column of the transpose: an operand that is not contiguous.
+// Every other column of the transpose: a non-contiguous operand.
 Tensor strided(const Tensor& x) { return slice(transpose(x), 1, 0, x.extent(0), 2); }
 
 struct UnaryCase {
@@ -89,7 +89,7 @@ void add_unary_cases(std::vector<OpCase>& cases) {
     cases.push_back({"tanh/" + shape.text(), {{shape}}, [](Inputs in) { return tanh(in[0]); }});
 }
 
-// Where GLSL and drivers leave the result undefined, all devices and the CPU agree on it.
+// GLSL and drivers leave these results undefined; all devices and the CPU must agree on them.
 void add_special_values(std::vector<OpCase>& cases) {
   cases.push_back({"round/halves", {}, [](Inputs) { return round(arange(-4, 4, 0.5)); }, {}, {}, false});
   cases.push_back({"is_nan/mixed",

@@ -114,7 +114,7 @@ void add_products(std::vector<OpCase>& cases) {
   product("batch_of_rows", {2, 3, 4, 5}, {5, 2});
   product("broadcast_left", {4, 5}, {3, 5, 2});
   product("broadcast_both", {2, 1, 4, 5}, {3, 5, 2});
-  // By tiles: whole tiles, tiles cut in every direction, one term, transposed and strided operands, several
+  // In tiles: whole tiles, tiles cut in every direction, one term, transposed and strided operands, several
   // products.
   product("tiles_128x128_64", {128, 64}, {64, 128});
   product("tiles_129x127_65", {129, 65}, {65, 127});
@@ -146,7 +146,7 @@ void add_products(std::vector<OpCase>& cases) {
            {1e-4, 5e-5}, {3e-4, 2e-4});
   add_fold(cases, "matmul/tiles_prologue_epilogue", {{{129, 68}}, {{68, 132}}, {{132}}, {{129, 1}}},
            [](Inputs in) { return silu(matmul(tanh(in[0]), in[1]) + in[2]) * in[3]; }, {1e-4, 5e-5},
-           {3e-4, 3e-4});  // no kinks: among so many elements, differences would hit some
+           {3e-4, 3e-4});  // no kinks: with thousands of elements, differences would hit some
   add_fold(cases, "matmul/tiles_residual", {{{3, 65, 65}}, {{65, 65}}, {{3, 65, 65}}},
            [](Inputs in) { return gelu(matmul(in[0], in[1])) + in[2]; }, {1e-4, 5e-5}, {3e-4, 3e-4});
   add_fold(cases, "matmul/strided", {{{8, 12}}, {{6, 5}}},

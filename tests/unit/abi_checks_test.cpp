@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What a game holds after something could not be made may be asked, and says so.
+// Handles of objects that were never created are refused with an error.
 TEST(Coat, AnObjectThatWasNeverMadeRefuses) {
   game::Context context;
   game::Brain brain;
@@ -60,7 +60,7 @@ TEST(Handles, AStaleHandleIsNotFoundAfterItsSlotIsTakenAgain) {
   EXPECT_EQ(table.find(second.slot, 0), nullptr);
 }
 
-// So that the first handle, as stale as can be, names nothing that came later.
+// A stale first handle must not name a later object.
 TEST(Handles, ASlotIsNotTakenAgainAfterItsLastGeneration) {
   HandleTable<int> table;
   const auto first = table.insert(0).first;
@@ -80,7 +80,7 @@ TEST(Handles, ASlotIsNotTakenAgainAfterItsLastGeneration) {
   EXPECT_EQ(*table.find(next.slot, next.generation), 2);
 }
 
-TEST(Handles, EraseIfFreesWhatItTakes) {
+TEST(Handles, EraseIfFreesTheErasedHandles) {
   HandleTable<std::shared_ptr<int>> table;
   const auto value = std::make_shared<int>(1);
   for (int i = 0; i < 4; ++i) table.insert(value);
@@ -91,7 +91,7 @@ TEST(Handles, EraseIfFreesWhatItTakes) {
 
 class GateTest : public ::testing::Test {
  protected:
-  // Enters and leaves again; the message of the refusal, or "".
+  // Enters and leaves again. Returns the error's message, or "".
   std::string call(Tag tag, bool done = true) {
     const Status status = gate.enter(tag, "call");
     if (!status.ok()) {
@@ -166,8 +166,8 @@ TEST(ContextHolds, ComeOneAtATime) {
   withdraw(*third.entry());
 }
 
-// Whoever destroys a context is alone with it, and its place is nobody else's before it is gone.
-TEST(ContextHolds, KeepWhatIsDestroyedFromEverybody) {
+// The thread that destroys a context has it to itself, and its slot stays taken until it is destroyed.
+TEST(ContextHolds, KeepOtherThreadsFromDestroyedContexts) {
   const imp_context context = *publish(std::make_unique<ContextEntry>());
   imp_context next{};
   {
@@ -182,7 +182,7 @@ TEST(ContextHolds, KeepWhatIsDestroyedFromEverybody) {
   }
   const imp_context after = *publish(std::make_unique<ContextEntry>());
   EXPECT_EQ(unpack_handle(after.id).context_slot, unpack_handle(context.id).context_slot);
-  EXPECT_EQ(ContextHold(context).entry(), nullptr) << "stale, though its place is taken again";
+  EXPECT_EQ(ContextHold(context).entry(), nullptr) << "stale, although its slot is used again";
   for (const imp_context one : {next, after}) {
     const ContextHold hold(one);
     ASSERT_NE(hold.entry(), nullptr);
@@ -204,7 +204,7 @@ TEST(ContextHolds, APlaceIsNotTakenAgainAfterItsLastGeneration) {
   withdraw(*find_context(next));
 }
 
-TEST(ErrorText, LosesItsMiddleAndNoPartOfACharacter) {
+TEST(ErrorText, LosesItsMiddleButCutsNoCharacter) {
   char room[32];
   shorten("short", room, sizeof room);
   EXPECT_STREQ(room, "short");

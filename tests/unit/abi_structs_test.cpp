@@ -1,4 +1,4 @@
-// Structs of older and newer headers, on one that has grown since version 1 and on those of the interface.
+// Structs of older and newer headers: one that has grown since version 1, and those of the interface.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What imp_thing was at first, is in this library, and will be.
+// Versions of imp_thing: the first, this library's, and a later one.
 struct First {
   imp_header header;
   std::uint64_t a;
@@ -105,7 +105,7 @@ TEST(Structs, FilledOnesAreFilledAsFarAsBothKnow) {
   Known filled{};
   filled.a = 1;
   filled.b = 2;
-  // The old one lies in front of something that is not its own.
+  // An old struct that is followed by other memory.
   struct {
     First thing = made<First>(0);
     std::uint64_t behind = 99;
@@ -123,11 +123,11 @@ TEST(Structs, FilledOnesAreFilledAsFarAsBothKnow) {
   write_struct(&filled, kThing, &fresh);
   EXPECT_EQ(fresh.a, 1u);
   EXPECT_EQ(fresh.b, 2u);
-  EXPECT_EQ(fresh.c, 3u) << "not ours to touch";
+  EXPECT_EQ(fresh.c, 3u) << "memory outside the struct is unchanged";
   EXPECT_EQ(fresh.header.size, sizeof(Newer));
 }
 
-// Each struct of the interface: as it is, longer with and without something behind, and too short.
+// Each struct of the interface: unchanged, longer with zeros and with other bytes at the end, and too short.
 template <class T>
 void try_given(T whole) {
   SCOPED_TRACE(kKind<T>.name);

@@ -30,7 +30,7 @@ TEST(Credit, IsATriangleAroundTheReactionTime) {
   EXPECT_EQ(most_credited(credits, onsets), 3);
 }
 
-TEST(Credit, LeavesOutWhatIsNoiseAndWhatHadNotBegun) {
+TEST(Credit, LeavesOutNoiseAndLaterActions) {
   std::vector<Credit> credits;
   credit_by_onset(std::vector<double>{0.0}, 1.38, kShape, credits);  // 1 - 0.58 / 0.6 = 0.033
   EXPECT_TRUE(credits.empty());
@@ -46,7 +46,7 @@ TEST(Credit, CurrentIsTheNewestThatHadBegun) {
   EXPECT_EQ(credits[0].index, 1u);
   EXPECT_EQ(credits[0].weight, 1.0f);
   credit_current(std::vector<double>{1.0, 1.0}, 1.0, credits);
-  EXPECT_EQ(credits[0].index, 1u) << "of equal onsets the later one";
+  EXPECT_EQ(credits[0].index, 1u) << "the later one of two equal onsets";
   credit_current(std::vector<double>{2.0}, 1.0, credits);
   EXPECT_TRUE(credits.empty());
 }
@@ -59,7 +59,7 @@ TEST(Credit, TiesGoToTheNewest) {
   EXPECT_EQ(most_credited(same_onset, onsets), 2);
 }
 
-TEST(Noise, DependsOnWhoseDecisionItIsAndOnNothingElse) {
+TEST(Noise, DependsOnlyOnTheDecision) {
   std::vector<float> a(10), b(10), single(10), part(3);
   fill_noise(a, 0.2f, {7, 3, 41});
   fill_noise(b, 0.2f, {7, 3, 41});
@@ -147,10 +147,10 @@ TEST_F(AgentSlotTest, WhereAgentsTakeTurnsTheLastAnswerStands) {
     patient.answer(ticket, std::vector<std::uint32_t>{choice}, {}, std::vector<float>{0, 0, 0, 0});
   };
   look(1);
-  EXPECT_EQ(patient.act(1, 0.1), AgentSlot::Outcome::not_ready) << "there is none yet that could stand";
+  EXPECT_EQ(patient.act(1, 0.1), AgentSlot::Outcome::not_ready) << "there is no earlier action to keep";
   look(2);
   const AgentSlot::TakenRequest first = patient.take(3);  // its turn
-  EXPECT_EQ(first.choice->observation, std::vector<float>{2}) << "what it saw last";
+  EXPECT_EQ(first.choice->observation, std::vector<float>{2}) << "its last observation";
   answer_with(first.ticket, 1);
   EXPECT_EQ(patient.act(4, 0.4), AgentSlot::Outcome::not_ready);
   EXPECT_EQ(patient.act(5, 0.5), AgentSlot::Outcome::fresh) << "two frames after its turn";
@@ -159,7 +159,7 @@ TEST_F(AgentSlotTest, WhereAgentsTakeTurnsTheLastAnswerStands) {
   EXPECT_EQ(patient.act(5, 0.5), AgentSlot::Outcome::repeated);
   const std::uint64_t second = patient.take(6).ticket;
   EXPECT_EQ(patient.act(7, 0.7), AgentSlot::Outcome::repeated);
-  EXPECT_EQ(patient.act(9, 0.9), AgentSlot::Outcome::repeated) << "late, and the last one goes on";
+  EXPECT_EQ(patient.act(9, 0.9), AgentSlot::Outcome::repeated) << "late: the last action continues";
   answer_with(second, 2);
   EXPECT_EQ(patient.act(10, 1.0), AgentSlot::Outcome::fresh);
   EXPECT_THAT(patient.onsets(), ElementsAre(0.5, 1.0));
@@ -227,10 +227,10 @@ TEST_F(AgentSlotTest, TheLastAllowedChoiceCannotBeForbidden) {
   EXPECT_THAT(mask(), ElementsAre(0, 0, 1, 0));
   const std::vector<std::uint8_t> only_scolded{1, 0, 0, 0};
   agent.set_mask(only_scolded);
-  EXPECT_THAT(mask(), ElementsAre(1, 0, 0, 0)) << "scolding yields when it would leave nothing";
+  EXPECT_THAT(mask(), ElementsAre(1, 0, 0, 0)) << "scolding forbids no action if that would leave none";
 }
 
-TEST_F(AgentSlotTest, EpisodesEndWhatCanBeCredited) {
+TEST_F(AgentSlotTest, EpisodesLimitCredit) {
   answer(ask(0), 2);
   agent.act(2, 0.1);
   agent.scold(2, agent.past(0).command);

@@ -1,4 +1,4 @@
-// Dispatches and barriers of a learn step and of a policy. Planning decides them, so no GPU is needed.
+// Dispatches and barriers of a learn step and of a policy. Planning needs no GPU.
 
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST(Dispatches, OfAPpoMinibatchAreAHandful) {
     EXPECT_LE(counts.barriers, 2u) << "batch " << batch;
   }
   EXPECT_LE(counts_of(ppo_step(256, 256)).dispatches, 4u);
-  const Counts wide = counts_of(ppo_step(16384, 256));  // the large products have kernels of their own
+  const Counts wide = counts_of(ppo_step(16384, 256));  // the large products have separate kernels
   EXPECT_LE(wide.dispatches, 8u);
   EXPECT_LE(wide.barriers, 7u);
 }
@@ -90,7 +90,7 @@ TEST(Dispatches, OfAPolicyAreOne) {
   }
 }
 
-// The pet's network and learner, as the plugin runs them.
+// The pet's network and learner, with the plugin's settings.
 TEST(Dispatches, OfAKennelsMinibatchAreAHandful) {
   agent::BrainSpec spec;
   spec.name = "pet";

@@ -1,5 +1,4 @@
-// The programs of a brain against plain loops in double precision: choices, losses, and the state after a
-// step.
+// A brain's programs against plain loops in double precision: choices, losses, and the state after a step.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +50,7 @@ TEST(SharedTensor, LiesInPartsOfWholeRowsWhereItIsLong) {
   EXPECT_THAT(rows_of({40}, 64, 16), ElementsAre(16, 16, 8));
   EXPECT_THAT(rows_of({2, 20}, 64, 16), ElementsAre(16, 16, 8)) << "rows longer than the reach";
   EXPECT_THAT(rows_of({40, 3}, 256, 256), ElementsAre(64, 56))
-      << "rows of which only too many fill whole steps";
+      << "rows that only fill whole steps if there are too many of them";
   EXPECT_THAT(rows_of({8388608, 5}, 134217728, 256), ElementsAre(6710848, 1677760))
       << "160 MiB where shaders reach 128";
 }
@@ -110,7 +109,7 @@ TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
   }
 }
 
-TEST(InferGraph, BranchesAndContinuousActionsLieBehindEachOther) {
+TEST(InferGraph, BranchesAndContinuousActionsFollowEachOther) {
   BrainSpec spec = pet_spec(1);
   spec.learner = LearnerKind::cloning;
   spec.goal_count = 1;
@@ -140,7 +139,7 @@ struct Sample {
   std::vector<int> choices;
   Numbers continuous;
   double target = 0, weight = 1;
-  bool continues = true;  // dqn, whose reward is the target, and what was seen next:
+  bool continues = true;  // dqn: the reward is the target, and the next observation is:
   Numbers next;
   int next_goal = 0;
   std::vector<int> allowed;
@@ -202,7 +201,7 @@ auto dqn_loss(const Weights& target) {
 
 using Loss = std::function<double(const BrainSpec&, const Weights&, const Sample&)>;
 
-// One step of one brain as the learner's header defines it, gradients by central differences.
+// One step of one brain as defined in the learner's header, gradients by central differences.
 struct Expected {
   double loss = 0;
   Weights weights, first, second;
@@ -329,7 +328,7 @@ class LearnGraphTest : public ::testing::Test {
         ASSERT_NEAR(results.at("adam.first_moment." + parameter.name)[at], expected.first[p][i], 1e-8)
             << parameter.name << " " << i;
         ASSERT_NEAR(results.at("adam.second_moment." + parameter.name)[at], expected.second[p][i], 1e-8);
-        // Adam's first step is nearly the gradient's sign, which rounding decides where the gradient is tiny.
+        // Adam's first step is nearly the gradient's sign. For tiny gradients, rounding decides the sign.
         const double tolerance =
             std::abs(expected.first[p][i]) > 1e-6 ? 2e-6 : 2 * double{spec.learning_rate};
         ASSERT_NEAR(results.at("network." + parameter.name)[at], expected.weights[p][i], tolerance)
@@ -372,7 +371,7 @@ class LearnGraphTest : public ::testing::Test {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Sample> stored;
 };
 
-TEST_F(LearnGraphTest, AFeedbackStepIsWhatItsHeaderSays) {
+TEST_F(LearnGraphTest, AFeedbackStepMatchesItsHeader) {
   build(pet_spec(2));
   for (std::uint32_t i = 0; i < 9; ++i) remember(0, i, feedback_sample(i));
   for (std::uint32_t i = 0; i < 4; ++i) remember(1, i, feedback_sample(i + 20));
@@ -382,7 +381,7 @@ TEST_F(LearnGraphTest, AFeedbackStepIsWhatItsHeaderSays) {
   EXPECT_EQ(results.at("generator"), (Numbers{21, 0, 1, 0}));
 }
 
-TEST_F(LearnGraphTest, ACloningStepIsWhatItsHeaderSays) {
+TEST_F(LearnGraphTest, ACloningStepMatchesItsHeader) {
   BrainSpec wanted = pet_spec(2);
   wanted.learner = LearnerKind::cloning;
   wanted.action = {{4, 3}, 2};
@@ -400,8 +399,8 @@ TEST_F(LearnGraphTest, ACloningStepIsWhatItsHeaderSays) {
   expect_step(1, results, cloning_loss);
 }
 
-// Rewards of several sizes, terminated and continuing steps, changing goals, forbidden choices; the target
-// network differs from the one that learns.
+// Rewards of several sizes, terminated and continuing steps, changing goals, forbidden choices. The target
+// network differs from the online one.
 class DqnGraphTest : public LearnGraphTest {
  protected:
   void build_dqn(const std::function<void(BrainSpec&)>& change) {
@@ -420,7 +419,7 @@ class DqnGraphTest : public LearnGraphTest {
       }
       for (std::uint32_t i = 0; i < 9; ++i) {
         Sample sample = feedback_sample(i + 9 * brain);
-        sample.target *= i % 2 == 0 ? 3 : 0.2;  // beyond where the loss is square, and within
+        sample.target *= i % 2 == 0 ? 3 : 0.2;  // beyond the loss's quadratic range, and inside it
         sample.continues = i % 4 != 3;
         for (std::uint32_t k = 0; k < 3; ++k)
           sample.next.push_back(sample.continues ? draw(3 * i + k, 7 + brain) : 0);
@@ -434,7 +433,7 @@ class DqnGraphTest : public LearnGraphTest {
   Weights targets[2];
 };
 
-TEST_F(DqnGraphTest, AStepIsWhatItsHeaderSays) {
+TEST_F(DqnGraphTest, AStepMatchesItsHeader) {
   build_dqn([](BrainSpec& wanted) { wanted.target_period = 2; });
   const auto results = run();
   for (std::uint32_t brain = 0; brain < 2; ++brain) expect_step(brain, results, dqn_loss(targets[brain]));
@@ -479,7 +478,7 @@ TEST_F(LearnGraphTest, WithoutMarginRivalsAreLeftAlone) {
   wanted.max_gradient_norm = 0;  // no clip
   build(wanted);
   for (std::uint32_t i = 0; i < 9; ++i) remember(0, i, feedback_sample(i));
-  spec.max_gradient_norm = 1e30f;  // what "no clip" means to the expectation
+  spec.max_gradient_norm = 1e30f;  // "no clip" for the expectation
   expect_step(0, run(), feedback_loss);
 }
 
@@ -505,7 +504,7 @@ TEST_F(LearnGraphTest, NumbersThatAreNotFiniteStayOutOfTheWeights) {
   expect_untouched(1, results);
 }
 
-// With one sample each the draw has no choice, so a kennel and single brains get the same minibatches.
+// With one sample each the draw has no choice. So a kennel and single brains get the same minibatches.
 TEST_F(LearnGraphTest, AKennelIsThatManySingleBrains) {
   build(pet_spec(4));
   for (std::uint32_t p = 0; p < 4; ++p) remember(p, 0, feedback_sample(p));

@@ -14,7 +14,7 @@ namespace imprint::agent::oracle {
 
 using Numbers = std::vector<double>;
 
-// Values without structure.
+// Pseudo-random values.
 inline double draw(std::uint32_t index, std::uint32_t stream) {
   return 2 * philox_uniform(index, stream, 1, 3, 4) - 1;
 }
@@ -26,14 +26,14 @@ inline BrainSpec pet_spec(std::uint32_t brains) {
   spec.action.branch_sizes = {4};
   spec.goal_count = 2;
   spec.hidden_sizes = {5, 6};
-  spec.activation = Activation::tanh;  // smooth, for differences
+  spec.activation = Activation::tanh;  // smooth, so that differences work
   spec.brain_count = brains;
   spec.seed = 21;
   spec.learner = LearnerKind::feedback;
   spec.batch_size = 8;  // its reciprocal is exact
   spec.replay_capacity = 9;
   spec.learning_rate = 0.01f;
-  spec.max_gradient_norm = 0.05f;  // well below what comes: the clip is part of the test
+  spec.max_gradient_norm = 0.05f;  // well below the gradients' norm, so that the test covers the clip
   return spec;
 }
 

@@ -37,7 +37,7 @@ BrainSpec small_spec() {
   return spec;
 }
 
-TEST(Schema, RefusesWhatCannotBe) {
+TEST(Schema, RefusesInvalidBrains) {
   const auto code_of = [](auto change) {
     BrainSpec spec = small_spec();
     change(spec);
@@ -69,10 +69,10 @@ TEST(Schema, RefusesWhatCannotBe) {
   for (const char* name : {"\xE9", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82"})
     EXPECT_EQ(code_of([=](BrainSpec& s) { s.name = name; }), "invalid_argument");
   EXPECT_EQ(code_of([](BrainSpec& s) { s.batch_size = 0, s.learner = LearnerKind::none; }), "ok")
-      << "nobody learns by it";
+      << "no learner uses it";
 }
 
-TEST(Schema, HashCoversWhatASavedBrainMustShare) {
+TEST(Schema, HashCoversThePropertiesOfASavedBrain) {
   const Hash128 base = schema_hash(small_spec());
   const auto changed = [&](auto change) {
     BrainSpec spec = small_spec();
@@ -175,7 +175,7 @@ TEST_F(SavedBrainTest, ComesBackAsItWas) {
   EXPECT_EQ(encode(), encode()) << "equal brains make equal files";
 }
 
-TEST_F(SavedBrainTest, WhatCouldNotBeLoadedIsNotWritten) {
+TEST_F(SavedBrainTest, UnloadableBrainsAreNotWritten) {
   for (std::size_t i = 0; i < variables.size(); ++i) {
     if (variables[i].variable.dtype() != DType::float32) continue;
     std::vector<std::vector<std::byte>> damaged = state;

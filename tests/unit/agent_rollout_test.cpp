@@ -1,4 +1,4 @@
-// Updates from rollouts against plain loops in double precision: rows taken, advantages, weights afterwards.
+// Updates from rollouts against plain loops in double precision: rows, advantages, weights afterwards.
 
 #include <gtest/gtest.h>
 
@@ -145,14 +145,14 @@ TEST_F(RolloutTest, AdvantagesAndProbabilitiesAreThoseOfTheWeightsThatActed) {
 }
 
 // One epoch of one minibatch, so that the order does not matter.
-TEST_F(RolloutTest, AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays) {
+TEST_F(RolloutTest, AKennelEqualsSingleBrainsAndBrainsWithoutRolloutStay) {
   build(ppo_spec(3));
   give(0, 0);
   give(2, 20);
   const Numbers before = reference::initial_values(network->parameters()[0].variable);
   for (std::size_t part = 0; part < 3; ++part) run(part);
   for (const std::uint32_t p : {0u, 2u}) {
-    RolloutTest_AKennelIsThatManySingleBrainsAndWhoHasNoRolloutStays_Test single;
+    RolloutTest_AKennelEqualsSingleBrainsAndBrainsWithoutRolloutStay_Test single;
     BrainSpec alone = ppo_spec(1);
     alone.seed += p;
     single.build(alone);
@@ -266,8 +266,8 @@ TEST(TakeRollouts, AreWholeAndAgentByAgent) {
   };
   EXPECT_EQ(column(layout.reward), (std::vector<float>{20, 21, 10, 11}));
   EXPECT_EQ(column(layout.begins), (std::vector<float>{1, 0, 1, 0}));
-  EXPECT_EQ(replay.waiting.size(0), 3u) << "goes on to be gathered";
-  EXPECT_EQ(replay.waiting.size(1), 0u) << "what is left over was done by weights that are gone";
+  EXPECT_EQ(replay.waiting.size(0), 3u) << "collection continues";
+  EXPECT_EQ(replay.waiting.size(1), 0u) << "leftover samples are of older weights";
 }
 
 }  // namespace

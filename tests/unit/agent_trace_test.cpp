@@ -81,7 +81,7 @@ class TraceTest : public ::testing::Test {
     const std::size_t rows = std::size_t{spec.brain_count} * rows_per_step(spec);
     bindings["rows"].assign(rows, -1);
     bindings["samples"].assign(rows * learner_of(spec).layout(spec).width,
-                               0.25);  // what is not there may hold anything
+                               0.25);  // unused elements may hold anything
     bindings["filled"].assign(spec.brain_count, 0);
     for (std::size_t p = 0; p < network->parameters().size(); ++p) {
       Numbers& trace = bindings["trace." + network->parameters()[p].name];
@@ -186,9 +186,9 @@ class TraceTest : public ::testing::Test {
   std::map<std::uint32_t, std::vector<Deed>> given;
 };
 
-TEST_F(TraceTest, ARunOfStepsIsWhatItsHeaderSays) {
+TEST_F(TraceTest, ARunOfStepsMatchesItsHeader) {
   build(coach_spec());
-  // Feedback for some steps, an episode that begins in the middle; a full intake; an empty one.
+  // Feedback for some steps, an episode that begins in the middle, a full intake, and an empty one.
   give(0, {deed(0, 0, false), deed(1, 1, false), deed(2, -0.5, true), deed(3, 0, false), deed(4, 2, false)});
   std::vector<Deed> all;
   for (std::uint32_t i = 0; i < 8; ++i) all.push_back(deed(i + 5, i % 3 == 0 ? 1.0 : -0.25, i == 0));

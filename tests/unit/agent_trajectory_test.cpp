@@ -21,10 +21,10 @@ Choice choice(std::uint64_t action, float seen) {
 
 constexpr double kReach = 1.4;
 
-TEST(Trajectory, AStepIsWholeWhenTheNextActionBeginsAndPraiseCannotReachItAnyMore) {
+TEST(Trajectory, AStepIsCompleteWhenTheNextActionBeginsOutOfReachOfPraise) {
   Trajectory trajectory;
   trajectory.act(choice(1, 10), 0);
-  EXPECT_FALSE(trajectory.settled(100, kReach)) << "what it leads to is not known";
+  EXPECT_FALSE(trajectory.settled(100, kReach)) << "its result is not known yet";
   trajectory.act(choice(2, 20), 1);
   EXPECT_FALSE(trajectory.settled(1.4, kReach));
   trajectory.reward(1, 0.5f);
@@ -59,7 +59,7 @@ TEST(Trajectory, RewardsAreForTheActionUnderWay) {
   trajectory.reward_newest(8);
   trajectory.reward(2, 8);
   trajectory.pop();
-  EXPECT_EQ(trajectory.settled(2, kReach)->reward, 4) << "between episodes nothing is under way";
+  EXPECT_EQ(trajectory.settled(2, kReach)->reward, 4) << "no step is open between episodes";
 }
 
 TEST(Trajectory, AnEndSettlesAllOfItsEpisode) {
@@ -96,7 +96,7 @@ TEST(Trajectory, ATruncatedEndContinuesFromTheLastObservation) {
   trajectory.end(EpisodeEnd::truncated, nullptr);
   EXPECT_EQ(trajectory.settled(1, kReach)->choice.action, 2u);
   trajectory.pop();
-  EXPECT_FALSE(trajectory.settled(100, kReach)) << "what the last one led to nobody knows";
+  EXPECT_FALSE(trajectory.settled(100, kReach)) << "the last step has no result";
 }
 
 TEST(Trajectory, WhereTheChainIsCutTheNewestIsDropped) {

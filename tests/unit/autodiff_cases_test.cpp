@@ -27,8 +27,8 @@ double directed(const Tensor& loss, Bindings bindings, const std::string& name,
   return reference::evaluate(loss, bindings)[0];
 }
 
-// The derivative along one direction tests every element with two evaluations; unit directions then find the
-// element that is wrong.
+// The derivative along one direction tests every element with two evaluations. On failure, unit directions
+// find the wrong element.
 std::vector<std::vector<double>> directions(std::size_t count) {
   std::vector<std::vector<double>> out;
   for (int seed = 1; seed <= 2; ++seed) {
@@ -79,8 +79,8 @@ TEST_P(OpCases, GradientsAgreeWithDifferences) {
   }
 }
 
-// Differences through narrow floats measure the steps of rounding; NarrowFloats.GradientsAreFloat32 tests
-// their gradients.
+// Differences through narrow floats measure rounding steps. NarrowFloats.GradientsAreFloat32 tests their
+// gradients.
 std::vector<OpCase> smooth_cases() {
   std::vector<OpCase> cases = reference::op_cases();
   std::erase_if(cases, [](const OpCase& op_case) {

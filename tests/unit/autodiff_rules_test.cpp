@@ -47,7 +47,7 @@ TEST(Autodiff, KinksAsPyTorch) {
   EXPECT_EQ(gradient_at(silu, {0}), Values{0.5});
 }
 
-// The second and third derivatives of every activation, away from its kinks, and at 0 where the function is
+// The second and third derivatives of every activation, away from its kinks, and at 0 if the function is
 // smooth there but written in two halves.
 TEST(Autodiff, ActivationsAreSmoothInHigherOrders) {
   struct Activation {
@@ -139,7 +139,7 @@ TEST(Autodiff, BranchNotTakenStaysQuiet) {
             (std::vector<double>{1, 0}));
 }
 
-TEST(Autodiff, WhatPassesNone) {
+TEST(Autodiff, OpsThatPassNoGradient) {
   const Tensor x = input("x", {3});
   const Bindings bindings{{"x", {0.5, 1.5, -2.5}}};
   const std::vector<double> none{0, 0, 0};
@@ -225,7 +225,7 @@ TEST(Autodiff, Refusals) {
     return found ? std::string("no error") : found.error().message;
   };
   EXPECT_THAT(message(x, x), HasSubstr("x [3, 2]"));
-  EXPECT_THAT(message(x, x), HasSubstr("sum or average"));
+  EXPECT_THAT(message(x, x), HasSubstr("Sum or average"));
   EXPECT_THAT(message(ints, x), HasSubstr("int32"));
   EXPECT_THAT(message(sum(x), ints), HasSubstr("ints [1]"));
   EXPECT_THAT(message(sum(x + input("y", {7})), x), HasSubstr("expected shapes that broadcast"));

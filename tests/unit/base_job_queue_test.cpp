@@ -1,4 +1,4 @@
-// Whose threads do the work that is no frame's.
+// Threads that run jobs outside frames.
 
 #include "compute/base/job_queue.h"
 
@@ -20,7 +20,7 @@ std::shared_ptr<JobQueue> make(std::uint32_t threads, const HostJobs& host = {})
   return std::move(made).value();
 }
 
-// What a host was given and has not run yet.
+// Jobs that a host received and has not run yet.
 struct HostQueue {
   struct Given {
     void (*run)(void* data);
@@ -55,7 +55,7 @@ TEST(JobQueue, OwnThreadsDoItAndHaveAName) {
   for (int i = 0; i < 2; ++i) {
     queue->add(nullptr, [&] {
       if (++here == 2) met.set_value();
-      meeting.wait();  // for the other one: there are two of them
+      meeting.wait();  // two jobs: this one waits for the other
       named += thread_name() == "imprint-jobs";
       ++done;
     });
@@ -67,7 +67,7 @@ TEST(JobQueue, OwnThreadsDoItAndHaveAName) {
   EXPECT_EQ(queue->waiting(), 0u);
 }
 
-TEST(JobQueue, WithoutThreadsWhoWaitsDoesIt) {
+TEST(JobQueue, WithoutThreadsTheWaitingThreadRunsJobs) {
   const auto queue = make(0);
   std::vector<int> order;
   std::set<std::thread::id> threads;
@@ -80,7 +80,7 @@ TEST(JobQueue, WithoutThreadsWhoWaitsDoesIt) {
   EXPECT_EQ(queue->waiting(), 3u);
   EXPECT_TRUE(queue->run_one());
   EXPECT_EQ(order, (std::vector<int>{0}));
-  EXPECT_TRUE(queue->wait([&] { return order.size() == 2; })) << "and no more than it waits for";
+  EXPECT_TRUE(queue->wait([&] { return order.size() == 2; })) << "and only the job that it waits for";
   EXPECT_EQ(queue->waiting(), 1u);
   EXPECT_TRUE(queue->run_one());
   EXPECT_FALSE(queue->run_one());
@@ -95,15 +95,15 @@ TEST(JobQueue, AHostRunsEachInItsOwnTime) {
   queue->add(nullptr, [&] { ++done; });
   queue->add(nullptr, [&] { ++done; });
   ASSERT_EQ(host.given.size(), 2u);
-  EXPECT_EQ(done, 0) << "nobody else does, four threads or not";
+  EXPECT_EQ(done, 0) << "no other thread runs it";
   host.run_next();
   EXPECT_EQ(done, 1);
   host.run_next();
   EXPECT_EQ(done, 2);
 }
 
-// As when the host's workers are all busy, or the one that waits is the host's only worker.
-TEST(JobQueue, WhoWaitsNeedsNoHost) {
+// The host's workers are all busy, or the waiting thread is the only one.
+TEST(JobQueue, AWaitingThreadNeedsNoHost) {
   HostQueue host;
   auto queue = make(0, host.jobs());
   int done = 0;
@@ -111,7 +111,7 @@ TEST(JobQueue, WhoWaitsNeedsNoHost) {
   EXPECT_TRUE(queue->wait([&] { return done == 1; }));
   const std::weak_ptr<JobQueue> gone = queue;
   queue.reset();
-  host.run_next();  // late, and everything is gone
+  host.run_next();  // a late call, after everything is gone
   EXPECT_EQ(done, 1);
   EXPECT_TRUE(gone.expired());
 }
@@ -149,19 +149,20 @@ TEST(JobQueue, WithdrawnJobsNeverBegin) {
   queue->add(&mine, [] { ADD_FAILURE() << "withdrawn"; });
   queue->add(&others, [&] { other = true; });
   std::thread opens([&] {
-    while (queue->waiting() > 1) std::this_thread::yield();  // until it has forgotten what nobody has begun
+    // until the queue has dropped the jobs that were not started
+    while (queue->waiting() > 1) std::this_thread::yield();
     go.set_value();
   });
   queue->withdraw(&mine);
-  EXPECT_TRUE(finished) << "what had begun is waited for";
+  EXPECT_TRUE(finished) << "waits for the job that was running";
   EXPECT_TRUE(queue->wait([&] { return other.load(); }));
   opens.join();
 }
 
-// Who asks that nothing runs any more waits for the one that does, not for those behind it, and not for ever.
-TEST(JobQueue, StandsStillWhenWhatRanIsDone) {
+// cancel waits for the running job, not for queued ones, and not forever.
+TEST(JobQueue, IsIdleAfterTheRunningJob) {
   const auto none = make(0);
-  none->add(nullptr, [] { ADD_FAILURE() << "nobody asked for it"; });
+  none->add(nullptr, [] { ADD_FAILURE() << "a cancelled job ran"; });
   none->stand_still(std::chrono::minutes(1));  // at once
   none->withdraw(nullptr);
 
@@ -175,9 +176,9 @@ TEST(JobQueue, StandsStillWhenWhatRanIsDone) {
   });
   begun.get_future().wait();
   std::promise<void> end;
-  queue->add(nullptr, [&, over = end.get_future().share()] { over.wait(); });  // begins with the other's end
+  queue->add(nullptr, [&, over = end.get_future().share()] { over.wait(); });  // starts when the other ends
   queue->stand_still(std::chrono::milliseconds(1));
-  EXPECT_FALSE(finished) << "its time was over";
+  EXPECT_FALSE(finished) << "its time was used up";
   std::thread opens([&] { go.set_value(); });
   queue->stand_still(std::chrono::minutes(1));
   EXPECT_TRUE(finished);
@@ -185,7 +186,7 @@ TEST(JobQueue, StandsStillWhenWhatRanIsDone) {
   opens.join();
 }
 
-// What a job holds is let go before anybody hears that it is done.
+// A job's captures are released before any thread learns that it is complete.
 TEST(JobQueue, AJobHoldsNothingOnceItIsDone) {
   const auto queue = make(1);
   auto held = std::make_shared<int>(1);
@@ -197,7 +198,7 @@ TEST(JobQueue, AJobHoldsNothingOnceItIsDone) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-// One that waits for others on the only thread there is does them itself.
+// A job that waits for others on the only thread runs them itself.
 TEST(JobQueue, AJobMayWaitForOthers) {
   const auto queue = make(1);
   const int owner = 0;

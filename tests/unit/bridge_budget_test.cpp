@@ -31,17 +31,18 @@ struct Learner {
   Learner(std::uint32_t stream, float minibatch_us, float guessed) {
     for (std::uint32_t i = 0; i < kPieces; ++i)
       true_us.push_back(minibatch_us / kPieces * (0.5f + draw(i, stream)));
-    // As a context measures them: the last pieces write, so they are expected to take the mean of the others.
+    // As a context measures them: the last pieces write, so they are expected to take the mean time of the
+    // others.
     std::vector<float> measured(kPieces, guessed * minibatch_us / kPieces);
     for (std::uint32_t i = 0; i < kCommit; ++i) measured[i] = guessed * true_us[i];
     cost = ProgramCost::measured(measured);
   }
 };
 
-// The budget, and how many times the guess is too long.
+// budget; factor by which the guess is too long.
 class T9Budget : public testing::TestWithParam<std::tuple<float, float>> {};
 
-TEST_P(T9Budget, IsKeptButForASlice) {
+TEST_P(T9Budget, IsKeptExceptForASlice) {
   const auto [budget_us, guessed] = GetParam();
   const float slice_limit_us = std::max(100.0f, budget_us / 4);
   std::vector<Learner> learners;
@@ -90,7 +91,7 @@ TEST_P(T9Budget, IsKeptButForASlice) {
   }
   EXPECT_LE(over, kFrames / 100) << "99th percentile";
   EXPECT_LE(slices_too_long, kFrames / 100);
-  EXPECT_GE(issued, kFrames / kPeriod * learners.size()) << "and it did learn";
+  EXPECT_GE(issued, kFrames / kPeriod * learners.size()) << "and it learned";
   EXPECT_LE(schedule.jobs().size(), learners.size()) << "with every minibatch done at its deadline";
 }
 

@@ -70,7 +70,7 @@ TEST(CostModel, AGuessTakesTheFirstAnswer) {
   EXPECT_NEAR(cost.range_us(0, 10), 70, 0.01);
 }
 
-TEST(CostModel, ConvergesToWhatFramesTake) {
+TEST(CostModel, ConvergesToTheTimesOfFrames) {
   const float us[] = {10, 10};
   ProgramCost cost = ProgramCost::measured(us);
   for (int frame = 0; frame < 60; ++frame) cost.correct(cost.range_us(0, 2), 30, 1);

@@ -55,7 +55,7 @@ TEST(T9Governor, ComputeKeepsItsBudget) {
   EXPECT_EQ(governor.share(), 1);
 }
 
-TEST(T9Governor, WhatIsNoLongerAskedForNoLongerHolds) {
+TEST(T9Governor, ALimitThatIsTurnedOffNoLongerHolds) {
   Governor governor = governed(Preference::graphics);
   governor.measured(20000);
   ASSERT_EQ(governor.share(), 0);

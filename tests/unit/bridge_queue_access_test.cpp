@@ -72,7 +72,7 @@ TEST_P(QueueTest, UsesASemaphoreOrAsManyFencesAsAreInFlight) {
   for (const VkFence fence : driver_.submitted_fences) EXPECT_EQ(fence == VK_NULL_HANDLE, GetParam());
 }
 
-TEST_P(QueueTest, RecordedWorkHoldsBackWhatCameLater) {
+TEST_P(QueueTest, RecordedWorkHoldsBackLaterWork) {
   HostQueue queue(device_, *in_flight_, access_);
   const vk::Ticket recorded = device_.completion().next();
   in_flight_->recorded(recorded, 7);
@@ -152,10 +152,10 @@ TEST_P(QueueTest, ARefusedSubmissionMayBeTriedAgain) {
   EXPECT_EQ(queue.submit(commands_).error().code, ErrorCode::out_of_device_memory);
   driver_.submit_result = VK_SUCCESS;
   ASSERT_TRUE(queue.submit(commands_));
-  EXPECT_LE(driver_.fences, 1) << "the fence of the refused one is used again";
+  EXPECT_LE(driver_.fences, 1) << "the fence of the refused submission is used again";
 }
 
-TEST_P(QueueTest, LocksRoundTheSubmission) {
+TEST_P(QueueTest, LocksAroundTheSubmission) {
   access_.single_thread = false;
   access_.user = &driver_;
   access_.lock = [](void* user, VkQueue queue) {
@@ -235,7 +235,7 @@ std::string refusal(const QueueAccess& access) {
   return status.error().message;
 }
 
-TEST(QueueAccessCheck, NamesWhatIsMissingOrTooMuch) {
+TEST(QueueAccessCheck, NamesMissingAndExtraFields) {
   QueueAccess access;
   EXPECT_EQ(refusal(access), "") << "record only";
   access.queue = handle<VkQueue>(2);
@@ -263,7 +263,7 @@ TEST(QueueAccessCheck, NamesWhatIsMissingOrTooMuch) {
   access.internally_synchronized = false;
   EXPECT_EQ(refusal(access), "");
   access.lock = access.unlock = [](void*, VkQueue) {};
-  EXPECT_EQ(refusal(access), "") << "a lock may be held besides";
+  EXPECT_EQ(refusal(access), "") << "a lock may be added";
   access.submit_without_fence = true;
   EXPECT_THAT(refusal(access), HasSubstr("submit_without_fence: found with lock and unlock"));
   access.queue = VK_NULL_HANDLE;

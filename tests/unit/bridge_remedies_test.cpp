@@ -1,4 +1,4 @@
-// What users of each engine are told to do about a missing feature.
+// Advice to users of each engine about a missing feature.
 
 #include <gmock/gmock.h>
 
@@ -35,7 +35,7 @@ TEST(EngineRemedies, NameTheEnginesOwnWayToEnableAFeature) {
   }
 }
 
-TEST(EngineRemedies, AreFourDifferentOnesForWhateverAnEngineDecides) {
+TEST(EngineRemedies, AreFourDifferentOnesForEachFeature) {
   for (const MissingFeature& one :
        {loss(RemedyKind::enable_extension, "", "VK_EXT_memory_budget", 0),
         loss(RemedyKind::enable_feature, "cooperativeMatrix", "VK_NV_cooperative_matrix", 0),
@@ -43,8 +43,7 @@ TEST(EngineRemedies, AreFourDifferentOnesForWhateverAnEngineDecides) {
         loss(RemedyKind::enable_instance_extension, "", "VK_EXT_debug_utils", 0)}) {
     const auto texts = engine_remedies(one);
     EXPECT_EQ(std::set<std::string>(texts.begin(), texts.end()).size(), kEngineCount) << one.extension;
-    for (const std::string& text : texts)
-      EXPECT_THAT(text, Not(HasSubstr("0.0"))) << "a version that is none";
+    for (const std::string& text : texts) EXPECT_THAT(text, Not(HasSubstr("0.0"))) << "an invalid version";
   }
 }
 

@@ -89,8 +89,7 @@ TEST(FrameSchedule, LearningWaitsForTimeOfTheFrameThread) {
   EXPECT_FALSE(plan.held_back) << "the budget ends there too";
   wanted = request(3, 1000);
   wanted.max_pieces = 4;
-  EXPECT_EQ(run(schedule, wanted, plan), (Ran{{2, {0, 3}}, {1, {5, 6}}}))
-      << "what is due takes of the time first";
+  EXPECT_EQ(run(schedule, wanted, plan), (Ran{{2, {0, 3}}, {1, {5, 6}}})) << "due work uses the time first";
   EXPECT_TRUE(plan.held_back);
   wanted = request(100, 1000);
   wanted.max_pieces = 0;
@@ -98,7 +97,7 @@ TEST(FrameSchedule, LearningWaitsForTimeOfTheFrameThread) {
   EXPECT_FALSE(plan.held_back);
 }
 
-TEST(FrameSchedule, WhatIsDueRunsWhateverTheBudget) {
+TEST(FrameSchedule, DueWorkRunsWithAnyBudget) {
   const ProgramCost cost = equal_pieces(4, 100), other = equal_pieces(4, 100);
   FrameSchedule schedule;
   FramePlan plan;
@@ -135,7 +134,7 @@ TEST(FrameSchedule, OneStreamRunsInOrder) {
   ASSERT_TRUE(schedule.add(b));
   EXPECT_EQ(run(schedule, request(1, kUnlimited), plan), (Ran{{1, {0, 2}}}));
   EXPECT_EQ(run(schedule, request(5, kUnlimited), plan), (Ran{{1, {2, 3}}, {2, {0, 2}}}))
-      << "the second may start once the first has finished";
+      << "the second may start after the first has finished";
   EXPECT_EQ(run(schedule, request(6, kUnlimited), plan), (Ran{{2, {2, 3}}}));
 }
 
@@ -188,7 +187,7 @@ TEST(FrameSchedule, CancelForgetsAProgram) {
   ASSERT_TRUE(schedule.add(b));
   EXPECT_EQ(run(schedule, request(1, 15), plan), (Ran{{1, {0, 1}}}));
   schedule.cancel(a.program);
-  EXPECT_EQ(run(schedule, request(2, kUnlimited), plan), (Ran{{2, {0, 3}}})) << "the stream goes on";
+  EXPECT_EQ(run(schedule, request(2, kUnlimited), plan), (Ran{{2, {0, 3}}})) << "the stream continues";
 }
 
 TEST(FrameSchedule, CutsSlices) {
@@ -230,7 +229,7 @@ TEST(FrameSchedule, ImmediateWorkAloneIsOneEmptySlice) {
   EXPECT_EQ(plan.slices[0].step_count, 0u);
 }
 
-TEST(FrameSchedule, APieceLongerThanASliceIsASliceOfItsOwn) {
+TEST(FrameSchedule, APieceLongerThanASliceIsASeparateSlice) {
   const ProgramCost cost = equal_pieces(3, 500);
   FrameSchedule schedule;
   FramePlan plan;
@@ -250,7 +249,7 @@ TEST(FrameSchedule, APieceLongerThanTheBudgetRunsWhenEnoughWasSaved) {
   for (std::uint64_t frame = 1; frame <= 12; ++frame) {
     if (!run(schedule, request(frame, 100), plan).empty()) frames.push_back(frame);
   }
-  EXPECT_EQ(frames, (std::vector<std::uint64_t>{3, 5, 8, 10})) << "a hundred a frame on average";
+  EXPECT_EQ(frames, (std::vector<std::uint64_t>{3, 5, 8, 10})) << "a hundred per frame on average";
 }
 
 TEST(FrameSchedule, NothingIsSavedUpWithoutNeed) {
@@ -395,10 +394,10 @@ TEST_P(AnyGame, KeepsItsPromises) {
           EXPECT_GE(piece.frame, arrival.frame);
           EXPECT_LE(piece.frame, arrival.deadline);
           if (p >= commit) {
-            EXPECT_EQ(piece.frame, arrival.deadline) << "what writes waits for the deadline";
+            EXPECT_EQ(piece.frame, arrival.deadline) << "writing pieces wait for the deadline";
           }
           if (p > commit) {
-            EXPECT_EQ(position, by_job[j][p - 1].first + 1) << "and is unbroken";
+            EXPECT_EQ(position, by_job[j][p - 1].first + 1) << "and is one slice";
           }
         }
         // Jobs of one stream or one program: the earlier ends before the later begins.
@@ -411,7 +410,7 @@ TEST_P(AnyGame, KeepsItsPromises) {
       }
       if (budget == 0) {
         for (const Piece& piece : pieces)
-          EXPECT_EQ(piece.frame, game.arrivals[piece.job].deadline) << "without a budget only what is due";
+          EXPECT_EQ(piece.frame, game.arrivals[piece.job].deadline) << "without a budget only due work";
       }
     }
   }
@@ -436,9 +435,9 @@ TEST(FrameSchedule, EarlyWorkStaysInTheBudgetOrIsOnePiece) {
       if (!was_empty) granted += budget;
       spent += plan.early_us;
       EXPECT_LE(plan.early_us, budget + 301);
-      EXPECT_LE(spent, granted + 0.1f) << "on average never more than was granted";
+      EXPECT_LE(spent, granted + 0.1f) << "on average never more than the budget";
     }
-    EXPECT_TRUE(schedule.empty()) << "it gets there";
+    EXPECT_TRUE(schedule.empty()) << "it reaches the budget";
   }
 }
 

@@ -74,7 +74,7 @@ class SubmitThreadTest : public testing::TestWithParam<bool> {  // with timeline
   std::unique_ptr<SubmitThread> thread_;
 };
 
-// When the host is told of a lost device, no thread submits any more.
+// When the host learns of a lost device, no thread submits any more.
 TEST_P(SubmitThreadTest, StopsOnceTheDeviceIsLost) {
   start();
   set(VK_SUCCESS, false);
@@ -87,10 +87,10 @@ TEST_P(SubmitThreadTest, StopsOnceTheDeviceIsLost) {
     set(VK_SUCCESS);
   });
   thread_->stop_submitting();
-  EXPECT_EQ(tries_, 1) << "what was on its way has come back";
+  EXPECT_EQ(tries_, 1) << "running submissions have returned";
   opens.join();
   thread_->wait_until_submitted();
-  EXPECT_EQ(tries_, 1) << "and nothing followed";
+  EXPECT_EQ(tries_, 1) << "and no submission followed";
 }
 
 TEST_P(SubmitThreadTest, SubmitsInTheOrderOfPosting) {
@@ -106,7 +106,7 @@ TEST_P(SubmitThreadTest, SubmitsInTheOrderOfPosting) {
   EXPECT_FALSE(threads_.contains(std::this_thread::get_id()));
 }
 
-TEST_P(SubmitThreadTest, TriesAgainWhatIsRefusedAndAcceptsNothingElse) {
+TEST_P(SubmitThreadTest, RetriesRefusedWorkAndAcceptsNoOther) {
   start();
   set(VK_ERROR_OUT_OF_HOST_MEMORY);
   post(1);
@@ -123,7 +123,7 @@ TEST_P(SubmitThreadTest, TriesAgainWhatIsRefusedAndAcceptsNothingElse) {
   EXPECT_EQ(order_, (std::vector{handle<VkCommandBuffer>(1), handle<VkCommandBuffer>(2)}));
 }
 
-TEST_P(SubmitThreadTest, WhatIsNotSubmittedIsNotWaitedForOnTheDevice) {
+TEST_P(SubmitThreadTest, UnsubmittedWorkIsNotWaitedForOnTheDevice) {
   start();
   set(VK_SUCCESS, false);
   const vk::Ticket ticket = post(1);
@@ -137,7 +137,7 @@ TEST_P(SubmitThreadTest, WhatIsNotSubmittedIsNotWaitedForOnTheDevice) {
   EXPECT_EQ(driver_.waits, 1);
 }
 
-TEST_P(SubmitThreadTest, ALostDeviceEndsItAndWakesWhoWaits) {
+TEST_P(SubmitThreadTest, ALostDeviceEndsItAndWakesWaitingThreads) {
   start();
   set(VK_ERROR_DEVICE_LOST, false);
   const vk::Ticket ticket = post(1);

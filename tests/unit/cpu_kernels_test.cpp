@@ -32,7 +32,7 @@ std::vector<const KernelSet*> sets_of_this_cpu() {
   return sets;
 }
 
-// Bit patterns of every kind: small and large numbers, subnormals, infinities and NaN.
+// All kinds of bit patterns: small and large numbers, subnormals, infinities and NaN.
 std::vector<float> floats_of_all_kinds(std::uint32_t stream) {
   std::vector<float> values{0.0f,    -0.0f,   1.0f, -1.0f, kInf,    -kInf,         kNaN, 1e-45f,
                             -1e-40f, 3.4e38f, 0.5f, 88.8f, -103.9f, 2147483648.0f, 1e9f};
@@ -117,7 +117,7 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
           std::vector<std::vector<float>> found;
           for (const KernelSet* set : sets_of_this_cpu()) {
             std::vector<float> c(static_cast<std::size_t>(rows * columns), kNaN);
-            // a column by column and b row by row, or the other way around.
+            // a by columns and b by rows, or the other way around.
             set->matmul({.a = a.data(),
                          .b = b.data(),
                          .c = c.data(),

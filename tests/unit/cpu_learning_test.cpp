@@ -119,8 +119,8 @@ TEST_F(CpuLearningTest, EqualRunsGiveEqualBits) {
   EXPECT_EQ(learned(), learned());
 }
 
-// A row's result does not depend on its position among others. With large numbers, a rounding that did would
-// show.
+// A row's result does not depend on its position among others. Large numbers make a wrong rounding order
+// visible.
 TEST_F(CpuLearningTest, EqualRowsGiveEqualBits) {
   for (const std::int64_t width : {3, 169, 512, 700, 1100}) {
     SCOPED_TRACE(text("rows of ", width));
@@ -139,8 +139,8 @@ TEST_F(CpuLearningTest, EqualRowsGiveEqualBits) {
   }
 }
 
-// Asking for more memory than there is gives an error, in the public interface too.
-TEST_F(CpuLearningTest, WantOfMemoryIsAnError) {
+// Requesting more memory than exists gives an error, in the public interface too.
+TEST_F(CpuLearningTest, TooLittleMemoryIsAnError) {
   const auto vast = session().evaluate(full({std::int64_t{1} << 47, 2}, 1.0));
   ASSERT_FALSE(vast.ok());
   EXPECT_EQ(vast.error().code, ErrorCode::out_of_host_memory) << vast.error().message;
@@ -168,7 +168,7 @@ TEST_F(CpuLearningTest, InputsAreOfTheirOwnType) {
   }
 }
 
-TEST_F(CpuLearningTest, SaysWhatItCannotRun) {
+TEST_F(CpuLearningTest, RefusesGpuKernels) {
   const Tensor state = input("state", {4, 2});
   const auto program = Program::compile(
       runtime(), {.name = "world",

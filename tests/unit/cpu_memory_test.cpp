@@ -1,4 +1,4 @@
-// The memory cap of the CPU's runtime: variables, intermediates, inputs and outputs count, and come free.
+// The memory cap of the CPU's runtime: variables, intermediates, inputs and outputs count, and are freed.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 constexpr std::uint64_t kCap = 1 << 20;
 
-// A running sum over `elements`, which has to be in memory.
+// A running sum over `elements`, which must be in memory.
 ProgramDescription with_intermediates(std::int64_t elements) {
   const Tensor x = input("x", {16});
   const Tensor wide = cumsum(expand(reshape(x, {16, 1}), {16, elements / 16}), 1);

@@ -1,4 +1,4 @@
-// The CPU as the device of tests/gpu's tests of programs.
+// The CPU as the device for the program tests of tests/gpu.
 
 #include "tests/gpu/session_test.h"
 

@@ -1,4 +1,4 @@
-// What becomes one kernel, what shares a dispatch level, what waits: no GPU needed.
+// Fusion into kernels, shared dispatch levels and dependencies. Needs no GPU.
 
 #include "compute/graph/fusion.h"
 
@@ -64,7 +64,7 @@ Fused fuse_program(const std::vector<Tensor>& outputs,
   return result;
 }
 
-// Behind a relu nothing asks for its input: it need not be kept for the derivative.
+// After a relu no node reads its input, so the derivative does not keep it.
 TEST(Graph, TheDerivativeOfReluAsksItsOutput) {
   const Variable weights("weights", {8, 8}, std::vector<float>(64, 0.5f));
   const Tensor before = matmul(input("x", {4, 8}), weights.value()), after = relu(before);
@@ -182,13 +182,13 @@ TEST(Fusion, ProductsStayInRegionsUntilTheyAreLarge) {
   }
 }
 
-TEST(Fusion, LargeProductsAreKernelsOfTheirOwnAndSaidToBe) {
+TEST(Fusion, LargeProductsAreSeparateKernelsAndReported) {
   const Fused large = fuse_layer(16384, 256);
   EXPECT_EQ(count_of(large, TaskKind::product), 2);  // the layer and its weights' gradient
   EXPECT_EQ(large.schedule.notes.size(), 1u);
   for (const Task& task : large.schedule.tasks)
     if (task.kind == TaskKind::product)
-      EXPECT_GE(task.element_count, 1 << 20);  // the gradient's terms are shared out
+      EXPECT_GE(task.element_count, 1 << 20);  // the gradient's terms are divided between workgroups
 }
 
 FusionOptions options_of_a_gpu() {
@@ -199,8 +199,7 @@ FusionOptions options_of_a_gpu() {
   return options;
 }
 
-// Three layers of 64 with biases, a network of their own for each of `groups`, and the derivatives of a sum
-// of squares.
+// Three layers of 64 with biases, one network for each of `groups`, and the derivatives of a sum of squares.
 Fused fuse_networks(std::int64_t groups, std::int64_t rows, const FusionOptions& options) {
   const Shape batch = groups > 1 ? Shape{groups, rows, 64} : Shape{rows, 64};
   const auto leaf = [&](const char* name, std::int64_t height) {
@@ -221,8 +220,8 @@ Fused fuse_networks(std::int64_t groups, std::int64_t rows, const FusionOptions&
   return fuse_program({}, updates, options);
 }
 
-// A workgroup that would keep others from running beside it takes fewer rows at a time, and leaves as many
-// partial results.
+// A workgroup whose memory keeps others from running beside it takes fewer rows at a time. The number of
+// partial results stays the same.
 TEST(Fusion, WorkgroupsThatWaitForSharedMemoryTakeTheirRowsInTurns) {
   const Fused few = fuse_networks(8, 32, options_of_a_gpu()),
               many = fuse_networks(256, 32, options_of_a_gpu());
@@ -248,7 +247,7 @@ TEST(Fusion, ManyRowsAreTakenInTurnsRatherThanByMoreWorkgroups) {
   }
 }
 
-// One layer alone keeps no row from product to product, and more workgroups hide the way to memory.
+// One layer alone keeps no row from product to product; more workgroups hide the memory latency.
 TEST(Fusion, ALayerAloneTakesFewerRowsThanAChainOfThem) {
   const auto rows_of = [](int layers) {
     Tensor output = input("x", {16384, 32});
@@ -279,8 +278,7 @@ TEST(Fusion, GradientsOfBiasesAreSummedBesideThoseOfWeights) {
   EXPECT_EQ(members, 6u);
 }
 
-// Both gradients of a large layer wait for the same value: one dispatch has room for both if they have one
-// tile.
+// Both gradients of a large layer wait for the same value. One dispatch can hold both if each has one tile.
 TEST(Fusion, ProductsOfOneLevelHaveOneTile) {
   const Tensor x = input("x", {16384, 256}), y = input("y", {16384, 256});
   const Variable w = Variable::zeros("w", {256, 256});
@@ -296,8 +294,8 @@ TEST(Fusion, ProductsOfOneLevelHaveOneTile) {
   EXPECT_EQ(products[0]->tile, products[1]->tile);
 }
 
-// A schedule is right when everything read has been written at an earlier level, and nothing that is still
-// read has been overwritten.
+// A correct schedule writes everything at an earlier level than it is read, and overwrites nothing that is
+// read later.
 void expect_ordered(const Fused& fused) {
   std::vector<std::int32_t> written(fused.graph.nodes.size(), -1);
   for (const Task& task : fused.schedule.tasks)
@@ -371,7 +369,8 @@ TEST(Fusion, RandomProgramsAreOrdered) {
   }
 }
 
-// A rollout's turn, say: networks, a world's step, and memory of both at the row where a clock stands.
+// For example a rollout's turn: networks, a step of the environment, and memory of both at the row of a
+// counter.
 TEST(Fusion, RandomProgramsThatKeepRowsAreOrdered) {
   std::mt19937 random(11);
   for (int round = 0; round < 200; ++round) {
@@ -428,8 +427,9 @@ TEST(Fusion, RandomProgramsThatKeepRowsAreOrdered) {
   }
 }
 
-// What follows from a caller's kernel row by row is part of it, and so is writing it to the rows of a memory.
-TEST(Fusion, ACallersKernelWritesWhatFollowsFromIt) {
+// Row-by-row work after a caller's kernel joins that kernel, and so does writing the result to rows of a
+// memory.
+TEST(Fusion, ACallersKernelWritesItsConsumers) {
   const Variable clock = Variable::zeros("clock", {1}, DType::int32),
                  state = Variable::zeros("state", {24, 4}), sums = Variable::zeros("sums", {24});
   const Variable log = Variable::zeros("log", {9, 24}),

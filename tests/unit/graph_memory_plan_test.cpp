@@ -23,7 +23,7 @@ void expect_disjoint(std::span<const Lifetime> lifetimes, const MemoryPlan& plan
   }
 }
 
-TEST(MemoryPlan, ReusesWhatIsOver) {
+TEST(MemoryPlan, ReusesMemoryAfterTheLastUse) {
   const Lifetime chain[] = {{1000, 0, 1}, {1000, 1, 2}, {1000, 2, 3}, {1000, 3, 4}};
   const MemoryPlan plan = plan_memory(chain, 256);
   EXPECT_EQ(plan.total_bytes, 2048u);
@@ -52,7 +52,7 @@ TEST(MemoryPlan, NeverOverlapsAndNeverExceedsTheSum) {
     const MemoryPlan plan = plan_memory(lifetimes, 64);
     expect_disjoint(lifetimes, plan, 64);
     EXPECT_LE(plan.total_bytes, plan.unplanned_bytes);
-    // No plan is smaller than the fullest level.
+    // No plan is smaller than the level with the most memory.
     for (std::int32_t level = 0; level < 16; ++level) {
       std::uint64_t live = 0;
       for (const Lifetime& life : lifetimes)

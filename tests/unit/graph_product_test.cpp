@@ -1,4 +1,4 @@
-// Where operands of a product lie, and which tile it gets: no GPU needed.
+// Memory of a product's operands, and the choice of its tile. Needs no GPU.
 
 #include "compute/graph/product.h"
 
@@ -15,7 +15,7 @@ using namespace tensor;
 
 namespace {
 
-// Of a value computed from memory leaves through views.
+// The operand is computed from memory leaves through views.
 std::optional<Strides> strides_of(const Tensor& tensor) {
   const Graph graph = build_graph(std::span(&tensor, 1)).value();
   std::vector<std::uint8_t> memory(graph.nodes.size());
@@ -81,7 +81,7 @@ TEST(Product, ATileFitsTheDevice) {
       const ProductTile tile = tile_of({1, extent, extent, extent}, shared_bytes);
       EXPECT_LE(16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1), shared_bytes);
       EXPECT_LE(tile.invocations(), 128);                                // what every device has
-      EXPECT_GE(tile.invocations(), std::max(tile.rows, tile.columns));  // what the page asks for
+      EXPECT_GE(tile.invocations(), std::max(tile.rows, tile.columns));  // the page's needs
       EXPECT_EQ(tile.invocations() % 32, 0);
     }
 }
@@ -90,15 +90,15 @@ TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
   FusionOptions options;
   const ProductShape gradient{1, 256, 256, 16384};
   const std::int64_t stretches = product_stretches(gradient, options, false);
-  EXPECT_GE(stretches * 256 * 256, options.region_groups * 64 * 64);  // the device has something to do
+  EXPECT_GE(stretches * 256 * 256, options.region_groups * 64 * 64);  // enough tiles to fill the device
   EXPECT_GT(product_stretches(gradient, options, true), 1);
-  EXPECT_EQ(product_stretches({1, 4096, 4096, 4096}, options, false), 1);  // fills it without
-  EXPECT_EQ(product_stretches({1, 256, 256, 100}, options, false), 1);     // no time to win
+  EXPECT_EQ(product_stretches({1, 4096, 4096, 4096}, options, false), 1);  // one already fills the device
+  EXPECT_EQ(product_stretches({1, 256, 256, 100}, options, false), 1);     // nothing to gain
   options.fill_groups = 1;
   EXPECT_EQ(product_stretches(gradient, options, false), 1);
 }
 
-TEST(Product, StretchesAreOfWholeVectorsAndLeaveLessThanTheyTake) {
+TEST(Product, StretchesAreWholeVectorsAndLeaveFewTerms) {
   for (const std::int64_t terms : {4096, 4099, 1030, 16384, 130})
     for (std::int64_t stretches = 2; terms / stretches >= 64; stretches *= 2) {
       const std::int64_t length = stretch_length(terms, stretches), rest = terms - stretches * length;

@@ -1,4 +1,4 @@
-// How a table of measured variants goes before the cost model: no GPU needed.
+// A table of measured variants overrides the cost model. Needs no GPU.
 
 #include "compute/graph/variants.h"
 
@@ -38,7 +38,7 @@ TEST(Variants, TheTableGoesBeforeTheCostModel) {
   EXPECT_FALSE(made[1].from_table);
 }
 
-TEST(Variants, WhatCannotBeMadeFallsBack) {
+TEST(Variants, ImpossibleVariantsFallBack) {
   const VariantTable table{{"k", "z"}};
   std::vector<VariantChoice> made;
   EXPECT_EQ(choose_variant(&table, "k", kThree, made), 1u);
@@ -160,7 +160,7 @@ TEST(Variants, LanesAndInvocationsOfRowFolds) {
   EXPECT_EQ(made.schedule.tasks[0].invocations, 128);
 }
 
-// Each alone would leave the dispatch that the others share, and be measured with a dispatch more.
+// Alone, each would leave the dispatch that the others share, and tuning would measure one more dispatch.
 TEST(Variants, FoldsOfOneLevelHaveOneNumberOfInvocations) {
   const Tensor x = input("x", {4096, 64}), y = input("y", {2048, 96});
   const Tensor both = concat({sum(exp(x), {0}), sum(tanh(y), {0})}, 0);

@@ -43,7 +43,7 @@ std::size_t after_quoted(const std::string& text, std::size_t begin) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Where the comment, literal or preprocessor line that begins at `at` ends; `at` when none begins there.
+// The end of the comment, literal or preprocessor line that begins at `at`; `at` if none begins there.
 std::size_t after_opaque(const std::string& text, std::size_t at) {
   if (text.compare(at, 2, "//") == 0) return std::min(text.find('\n', at), text.size());
   if (text.compare(at, 2, "/*") == 0) {
@@ -62,7 +62,7 @@ std::size_t after_opaque(const std::string& text, std::size_t at) {
   return at;
 }
 
-// The text with comments, literals and preprocessor lines blanked; lines stay lines.
+// The text with comments, literals and preprocessor lines blanked. Line numbers stay.
 std::string code_of(std::string text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = after_opaque(text, at);
@@ -75,7 +75,7 @@ std::string code_of(std::string text) {
 
 enum class Block { scope, function, other };
 
-// What a brace opens, by the text of the statement before it.
+// The kind of block that a brace opens, by the text of the statement before it.
 Block block_kind(const std::string& head) {
   static const std::regex scope(
       R"(^\s*(inline\s+)?(namespace|extern)\b|^[^()=]*\b(class|struct|union|enum)\b)");
@@ -137,7 +137,7 @@ std::vector<LongFunction> long_functions_of(const std::string& code) {
   return found;
 }
 
-// A .hpp is a header of its own beside the C header of the same name.
+// A .hpp counts apart from the C header of the same name.
 std::string without_extension(const std::string& file) {
   return file.ends_with(".hpp") ? file : file.substr(0, file.rfind('.'));
 }

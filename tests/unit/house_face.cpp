@@ -1,4 +1,4 @@
-// The library's face: which names a C++ project finds in `imprint` after including imprint/compute.h.
+// The library's face: names in `imprint` after including imprint/compute.h.
 
 #include <algorithm>
 #include <fstream>
@@ -43,7 +43,7 @@ std::vector<std::string> lines_of(const fs::path& file) {
   return lines;
 }
 
-// The face and the headers of the tree that it includes, directly or not.
+// The face and the headers of the tree that it includes, directly or indirectly.
 std::set<std::string> face_headers(const fs::path& root) {
   static const std::regex include("^#include \"([^\"]+)\"");
   std::set<std::string> found;
@@ -58,7 +58,8 @@ std::set<std::string> face_headers(const fs::path& root) {
   return found;
 }
 
-// What a line declares in a namespace, in sources that are formatted: such lines begin in the first column.
+// The name that a line declares in a namespace. Sources are formatted, so such lines begin in the first
+// column.
 struct Declared {
   std::string name;
   bool is_function = false;

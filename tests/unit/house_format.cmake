@@ -1,4 +1,5 @@
-# Every C, C++ and GLSL source is as .clang-format says: cmake -D CLANG_FORMAT=program -D SOURCE=folder -P house_format.cmake
+# Checks every C, C++ and GLSL source against .clang-format: cmake -D CLANG_FORMAT=program -D SOURCE=folder -P
+# house_format.cmake
 set(files)
 foreach(folder compute engine-bridge plugin samples shaders tests tools)
   foreach(extension h hpp cpp c glsl comp vert frag)
@@ -10,7 +11,7 @@ list(LENGTH files count)
 if(count LESS 500)
   message(FATAL_ERROR "sources: found ${count}, expected at least 500. Check SOURCE: ${SOURCE}")
 endif()
-# In parts, since a command line has a longest length.
+# In several calls, because a command line has a maximum length.
 set(faults "")
 foreach(begin RANGE 0 ${count} 200)
   list(SUBLIST files ${begin} 200 part)

@@ -17,7 +17,7 @@ struct Room {
   bool vulkan;  // may include Vulkan's headers
 };
 
-// In the order of the data's way: a room includes itself and the rooms before it. Folders of a room come
+// In the direction of data flow: a room includes itself and the rooms before it. Folders of a room come
 // before the room.
 constexpr Room kRooms[] = {
     {"compute/base/", false},       {"compute/vk/", true},           {"compute/tensor/", false},
@@ -31,14 +31,14 @@ constexpr Room kRooms[] = {
 };
 constexpr std::size_t kNoRoom = std::size(kRooms);
 
-// Knows shapes and lifetimes only: no room of the device, although that stands before.
+// Knows only shapes and lifetimes: no room of the device, although those come before.
 constexpr std::string_view kDeviceless[] = {"compute/tensor/", "compute/graph/", "compute/cpu/"};
 
 // Samples that show the C++ library; the others show the plugin.
 constexpr std::string_view kLibrarySamples[] = {"samples/01-train-network/"};
 
-// A folder of the pet game, and what it may include beside itself. What stands in none of them may include
-// all of the game.
+// A folder of the pet game, and the folders that it may include. Files outside these folders may include all
+// of the game.
 struct PetFolder {
   std::string_view path;
   std::array<std::string_view, 5> before;
@@ -48,7 +48,7 @@ struct PetFolder {
 constexpr std::string_view kBase = "samples/pet/base/", kYard = "samples/pet/yard/",
                            kModels = "samples/pet/view/models/", kRender = "samples/pet/view/render/",
                            kInput = "samples/pet/view/input/";
-// Of folders within one another, the inner ones first.
+// Inner folders come before the outer one.
 constexpr PetFolder kPetFolders[] = {
     {kBase, {}, false, false},
     {kYard, {kBase}, false, false},
@@ -75,7 +75,7 @@ bool is_vulkan_header(std::string_view include) {
   return include.starts_with("vulkan/") || include.starts_with("volk");
 }
 
-// Why `file` of the pet game may not include `include`; empty when its folder has nothing against that.
+// Why `file` of the pet game may not include `include`; empty if its folder allows it.
 std::string pet_fault(std::string_view file, std::string_view include) {
   const auto folder =
       std::ranges::find_if(kPetFolders, [&](const PetFolder& each) { return file.starts_with(each.path); });
@@ -89,7 +89,7 @@ std::string pet_fault(std::string_view file, std::string_view include) {
   return before ? "" : "a folder of the pet includes only folders before it";
 }
 
-// Why `file` may not include `include`; empty when it may.
+// Why `file` may not include `include`; empty if it may.
 std::string include_fault(std::string_view file, std::string_view include) {
   constexpr std::string_view ours[] = {"compute/", "engine-bridge/", "plugin/",
                                        "samples/", "tests/",         "tools/"};
@@ -119,7 +119,7 @@ std::string include_fault(std::string_view file, std::string_view include) {
   return "";
 }
 
-// Sources of ours below the given folders, as (path relative to root, with slashes).
+// Imprint's sources below the given folders, as (path relative to root, with slashes).
 std::vector<std::string> sources(const fs::path& root, std::initializer_list<std::string_view> folders,
                                  std::initializer_list<std::string_view> extensions) {
   std::vector<std::string> files;
@@ -148,7 +148,7 @@ std::string place(const std::string& file, std::size_t line) {
 }
 
 // Enough of a lexer for one-line patterns: drops // comments and the contents of string literals, so that
-// prose and messages may say anything.
+// their text is free.
 std::string code_only(const std::string& line) {
   std::string code;
   bool quoted = false;

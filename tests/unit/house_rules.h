@@ -9,8 +9,8 @@
 
 namespace imprint::house {
 
-// Each returns one line "file:line: what is wrong, what is allowed" a violation; empty when the tree keeps
-// the rule.
+// Each returns one line "file:line: the fault, the rule" per violation, and nothing if the tree follows the
+// rule.
 
 // Imprint's sources under the tree's folders, as sorted paths relative to root, with slashes.
 std::vector<std::string> all_sources(const std::filesystem::path& root,
@@ -36,7 +36,7 @@ std::vector<std::string> long_functions(const std::filesystem::path& root);
 std::vector<std::string> include_knots(const std::filesystem::path& root);
 
 // Names that imprint/compute.h puts into `imprint` itself are the library's face: see kFaceNames in the
-// source. What only rooms need is in the rooms' own namespaces.
+// source. Names that only rooms need are in the rooms' own namespaces.
 std::vector<std::string> names_outside_the_face(const std::filesystem::path& root);
 
 }  // namespace imprint::house

@@ -1,5 +1,5 @@
-# cmake -D NM=nm -D LIBRARY=libimprint.so -P house_symbols.cmake: fails unless the library defines exactly one dynamic symbol, imp_get_api, and could not
-# wait for a device or a queue to go idle if it wanted to.
+# cmake -D NM=nm -D LIBRARY=libimprint.so -P house_symbols.cmake: fails unless the library defines exactly one
+# dynamic symbol, imp_get_api, and contains no function that waits for an idle device or queue.
 execute_process(COMMAND ${NM} --dynamic --defined-only ${LIBRARY} OUTPUT_VARIABLE table ERROR_VARIABLE problem RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "cannot read the symbols of ${LIBRARY}: ${problem}")
@@ -17,7 +17,7 @@ if(NOT names STREQUAL "imp_get_api")
   message(FATAL_ERROR "${LIBRARY} exports: ${names}; expected only imp_get_api. Hide the rest: hidden visibility and --exclude-libs,ALL")
 endif()
 
-# A Vulkan function is reached by linking to it, or by its name and the host's vkGetInstanceProcAddr.
+# Vulkan functions are reached by linking, or by name through the host's vkGetInstanceProcAddr.
 execute_process(COMMAND ${NM} --dynamic --undefined-only ${LIBRARY} OUTPUT_VARIABLE linked RESULT_VARIABLE status)
 string(REGEX MATCH " vk[A-Z][A-Za-z0-9]+" vulkan "${linked}")
 if(NOT status EQUAL 0 OR vulkan)
@@ -25,10 +25,10 @@ if(NOT status EQUAL 0 OR vulkan)
 endif()
 file(STRINGS ${LIBRARY} asked REGEX "vk[A-Z]")
 if(NOT asked MATCHES "vkQueueSubmit")
-  message(FATAL_ERROR "${LIBRARY} holds no name of a Vulkan function: what it asks for cannot be told")
+  message(FATAL_ERROR "${LIBRARY} contains no name of a Vulkan function, so the check cannot work")
 endif()
 string(REGEX MATCH "vk(Device|Queue)WaitIdle" waits "${asked}")
 if(waits)
   message(FATAL_ERROR "${LIBRARY} asks for ${waits}: never wait for a device or a queue to go idle")
 endif()
-message(STATUS "${LIBRARY} exports imp_get_api and nothing else, links nothing of Vulkan's, and asks for no function that waits for idle")
+message(STATUS "${LIBRARY} exports only imp_get_api, links no Vulkan function, and requests none that waits for idle")

@@ -1,4 +1,4 @@
-// The tree keeps the rules of the house, and the checks see when it does not.
+// The tree follows the house rules, and the checks find violations.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(House, FunctionsAreShort) { EXPECT_EQ(joined(long_functions(kRoot)), ""); }
 TEST(House, IncludesFormNoKnots) { EXPECT_EQ(joined(include_knots(kRoot)), ""); }
 TEST(House, UsersSeeTheFaceAlone) { EXPECT_EQ(joined(names_outside_the_face(kRoot)), ""); }
 
-// A tree made for one test, removed afterwards.
+// A tree for one test, removed afterwards.
 class BadHouse : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -20,7 +20,7 @@ TEST(IndexExpression, KeepsItsConstantApart) {
   EXPECT_FALSE((row * 2).is_simple());
 }
 
-TEST(IndexExpression, KnowsWhatDividesIt) {
+TEST(IndexExpression, KnowsItsDivisors) {
   EXPECT_EQ((four * 3).multiple, 12);
   EXPECT_EQ((four * 3 + row * 8).multiple, 4);
   EXPECT_EQ((four + row).multiple, 1);

@@ -1,5 +1,5 @@
-// Kernels of large float16 products on matrix units, as text, in each dialect. Needs no GPU. Where the
-// compiler knows the dialect it compiles them too.
+// Kernels of large float16 products on matrix units, as text, in each dialect. Needs no GPU. Compiles them if
+// the compiler supports the dialect.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ BuiltProduct build_product(const Tensor& output, Units units, const std::string&
 
   BuiltProduct built;
   VariantTable table;
-  if (!tile.empty()) {  // signatures are the choice's own affair: it is made once to learn this one
+  if (!tile.empty()) {  // signatures are internal: one compile finds this one
     Graph copy = graph;
     FusionRequest again = request;
     const Schedule schedule = fuse(copy, again, options).value();
@@ -96,7 +96,7 @@ TEST(MatrixProducts, AreWrittenInTheDialectThatThereIs) {
   EXPECT_EQ(nv.dispatch.subgroup_size, 32u);
   EXPECT_EQ(khr.dispatch.subgroup_size, 32u);
   EXPECT_NE(vk::source_key(nv.dispatch.glsl),
-            vk::source_key(khr.dispatch.glsl));  // so neither caches nor archives mix them
+            vk::source_key(khr.dispatch.glsl));  // so that neither caches nor archives confuse them
   EXPECT_EQ(product_errors(nv.dispatch, Units::nv), "");
   EXPECT_EQ(product_errors(khr.dispatch, Units::khr), "");
 }
@@ -140,14 +140,14 @@ TEST(MatrixProducts, CompileInEveryTileWholeAndRagged) {
     }
 }
 
-TEST(MatrixProducts, OfAWorkgroupLoadWhatDoesNotLieInEights) {
+TEST(MatrixProducts, OfAWorkgroupLoadUnalignedRows) {
   const Tensor product = matmul(half("x", {1023, 1021}), half("y", {1021, 1019}));
   EXPECT_EQ(build_product(product, Units::khr).task().tile.units, MatrixUnits::none);
   const BuiltProduct built = build_product(product, Units::workgroups);
   EXPECT_EQ(built.task().tile.units, MatrixUnits::workgroup);
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_CLAMP gl_CooperativeMatrixClampModeConstantNV"));
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_STRIDE 1021"));
-  EXPECT_EQ(built.dispatch.subgroup_size, 0u);  // whoever forms them, they are the workgroup's
+  EXPECT_EQ(built.dispatch.subgroup_size, 0u);  // the workgroup forms them, whatever the subgroup size
   EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
 }
 
@@ -171,7 +171,7 @@ TEST(MatrixProducts, OfAWorkgroupFinishTheirSumsOneByOne) {
   EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
 }
 
-// Workgroup matrices are matrices of GL_KHR_cooperative_matrix with a feature of their own.
+// Workgroup matrices are matrices of GL_KHR_cooperative_matrix with a separate feature.
 TEST(MatrixProducts, OfAWorkgroupNeedTheExtensionThatTheyAreBuiltOn) {
   vk::CapabilityProfile profile;
   profile.cooperative_matrix_nv = profile.cooperative_matrix2_nv = true;
@@ -184,7 +184,7 @@ TEST(MatrixProducts, OfAWorkgroupNeedTheExtensionThatTheyAreBuiltOn) {
   EXPECT_TRUE(fusion_options(profile).matrix_workgroups);
 }
 
-// The rows of a window overlap: no line of memory is one of them.
+// The rows of a window overlap, so none is a line of memory.
 TEST(MatrixProducts, OfAWorkgroupNeedLinesOfMemory) {
   const Tensor x = half("x", {256, 1030});
   EXPECT_NE(build_product(matmul(slice(x, 1, 0, 1030, 2), half("y", {515, 512})), Units::workgroups)

@@ -69,7 +69,7 @@ TEST(RegionMatrix, ShapesThatAreNotMatricesOf16ArePadded) {
 }
 
 // Two heads, one of which reads the row's own input again.
-TEST(RegionMatrix, WhatNeedsARowGoesThroughSharedMemory) {
+TEST(RegionMatrix, RowReductionsUseSharedMemory) {
   const Tensor x = input("x", {8192, 32});
   const Tensor h = nn::mlp("body", {32, 64}, {.seed = 1})(x);
   const Tensor mixed = tanh(h) * (x.ok() ? sum(x, {1}, true) : x);

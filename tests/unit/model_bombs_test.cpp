@@ -1,4 +1,4 @@
-// Small files made to take a reader's time or memory: each is refused or done at a bounded cost.
+// Small files made to cost a reader much time or memory. Each is refused or read at a bounded cost.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 constexpr std::size_t kMebibyte = 1 << 20;
 
-// CPU time, which a busy machine does not stretch: ten times what a bomb may take.
+// CPU time, which does not grow on a busy machine: ten times a bomb's limit.
 class Cost {
  public:
   ~Cost() {

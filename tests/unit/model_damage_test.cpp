@@ -1,5 +1,5 @@
 // Every truncation and every flipped byte of a real file: an error or an answer, never a crash, a hang or
-// memory without bound.
+// unbounded memory.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ struct Outcome {
   std::size_t refused = 0, imported = 0;
 };
 
-// Parses and imports; whatever comes out must be consistent.
+// Parses and imports. A result must be consistent.
 void take(std::span<const std::byte> bytes, Outcome& outcome) {
   const auto model = onnx::parse(bytes);
   if (!model) {
@@ -43,7 +43,7 @@ void damage(const std::vector<std::byte>& bytes) {
   Outcome truncated, flipped;
   for (std::size_t length = 0; length < bytes.size(); ++length)
     take(std::span(bytes).first(length), truncated);
-  // The tail of a file may be fields that nothing needs; everything before is missed.
+  // The end of a file may be optional fields. Any earlier truncation is an error.
   EXPECT_GT(truncated.refused, bytes.size() * 9 / 10);
   std::vector<std::byte> damaged = bytes;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -56,7 +56,7 @@ void damage(const std::vector<std::byte>& bytes) {
     damaged[i] = bytes[i];
   }
   EXPECT_GT(flipped.refused, 0u);
-  EXPECT_GT(flipped.imported, 0u) << "a flip inside a weight cannot be seen";
+  EXPECT_GT(flipped.imported, 0u) << "a flip inside a weight is not detected";
 }
 
 TEST(OnnxDamage, SineNetwork) { damage(test::must_read(test::model_path("small/sine.onnx"))); }

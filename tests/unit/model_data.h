@@ -1,5 +1,5 @@
 #pragma once
-// The networks under tests/data/models, and how near an answer has to be to its reference.
+// The networks under tests/data/models, and the allowed distance between an answer and its reference.
 
 #include <gtest/gtest.h>
 
@@ -64,9 +64,9 @@ inline Reference must_load_reference(const std::string& name) {
   return reference;
 }
 
-// The measure of this suite: |a - b| <= tolerance * max(|b|, s) for every element b of the reference, where s
-// is its largest element or 1, whichever is less: where terms cancel, float32 in another order is only as
-// near as what was added up.
+// The tolerance of this suite: |a - b| <= tolerance * max(|b|, s) for every element b of the reference, where
+// s is the smaller of its largest element and 1. Where terms cancel, float32 in another order is only as
+// exact as the terms.
 template <class Number>
 void expect_near(std::span<const Number> actual, std::span<const float> expected, double tolerance,
                  const std::string& what) {

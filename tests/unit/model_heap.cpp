@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr std::size_t kHeader = 16;  // keeps what follows aligned
+constexpr std::size_t kHeader = 16;  // keeps the allocation aligned
 std::atomic<std::size_t> live_bytes{0}, peak_live_bytes{0};
 std::size_t base_bytes = 0;
 

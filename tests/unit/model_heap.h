@@ -1,5 +1,5 @@
 #pragma once
-// How much memory a reader takes: every operator new of the test program is counted.
+// Memory use of a reader: counts every operator new of the test program.
 
 #include <cstddef>
 

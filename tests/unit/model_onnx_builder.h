@@ -1,5 +1,5 @@
 #pragma once
-// Small ONNX files, written field by field, for tests that need one of a certain make.
+// Small ONNX files, written field by field, for tests that need a particular file.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The ONNX reader on files of our own make: shapes, folding, semantics that changed between operator sets,
-// and everything it refuses.
+// The ONNX reader on files made by the test: shapes, folding, semantics that changed between operator sets,
+// and everything that it refuses.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -92,8 +92,8 @@ TEST(OnnxShapes, InitializerListedAsInputIsAConstantUnlessFed) {
   EXPECT_THAT(reference::evaluate(fed.outputs[0].tensor, {{"a", {1, 2}}, {"w", {5, 5}}}), ElementsAre(6, 7));
 }
 
-// The exporters' way of saying "batch, rest": everything here is known during import, nothing of it reaches
-// the graph.
+// The exporters' form of "batch, rest": everything in it is known during import, so none of it reaches the
+// graph.
 TEST(OnnxShapes, ShapeArithmeticIsFolded) {
   OnnxBuilder builder;
   builder.input("x", {"batch", "2", "3"})
@@ -155,7 +155,7 @@ TEST(OnnxShapes, LongConstantsMustFitAtRunTime) {
 
 // ---- semantics ----
 
-// What is wrong does not hide what is not supported.
+// A wrong node does not hide unsupported ones.
 TEST(OnnxOperators, OneMessageTellsAll) {
   OnnxBuilder builder;
   builder.input("a", {"2"})
@@ -316,7 +316,7 @@ TEST(OnnxOperators, ConvWithStridesThatDiffer) {
 
 // ---- refusals ----
 
-TEST(OnnxRefusals, EverythingUnsupportedIsToldAtOnce) {
+TEST(OnnxRefusals, AllUnsupportedNodesAreReportedAtOnce) {
   OnnxBuilder builder;
   builder.input("x", {"4"})
       .node("LSTM", {"x"}, {"a"}, {}, "memory")
@@ -341,7 +341,7 @@ TEST(OnnxRefusals, EverythingUnsupportedIsToldAtOnce) {
   EXPECT_FALSE(uses[5].supported);
 }
 
-TEST(OnnxRefusals, WhatNoOutputNeedsIsLeftOut) {
+TEST(OnnxRefusals, NodesThatNoOutputNeedsAreLeftOut) {
   OnnxBuilder builder;
   builder.input("x", {"1"}).node("LSTM", {"x"}, {"unused"}).node("Neg", {"x"}, {"y"}).output("y");
   EXPECT_THAT(run(builder, {}, {{"x", {3}}}), ElementsAre(-3));
@@ -400,7 +400,7 @@ TEST(OnnxRefusals, WrongTypesAndShapes) {
       ErrorCode::unsupported);
 }
 
-// Numbers chosen to overflow, to allocate or to loop for ever.
+// Numbers chosen to overflow, to allocate or to loop forever.
 TEST(OnnxRefusals, HostileSizes) {
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   const auto refused = [](const OnnxBuilder& builder) {
@@ -449,7 +449,7 @@ TEST(OnnxRefusals, HostileSizes) {
   refused(OnnxBuilder().floats("w", {kHuge, 8}, {1}).node("Neg", {"w"}, {"y"}).output("y"));
   refused(OnnxBuilder().floats("w", {1, 1, 1, 1, 1, 1, 1, 1, 1}, {1}).node("Neg", {"w"}, {"y"}).output("y"));
 
-  // Each constant is small enough; the many of them are not kept on the host.
+  // Each constant is small enough, but together they are too many to keep on the host.
   OnnxBuilder many;
   many.longs("s", {1}, {1 << 20});
   std::vector<std::string> names;

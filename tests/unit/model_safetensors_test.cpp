@@ -1,4 +1,4 @@
-// safetensors: round trips, conversions, and what a strict reader refuses.
+// safetensors: round trips, conversions, and files that a strict reader refuses.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST(Safetensors, AcceptsNothing) {
   EXPECT_THAT(file->find("x").error().message, HasSubstr("there are: none"));
 }
 
-TEST(Safetensors, WriterRefusesWhatReaderWould) {
+TEST(Safetensors, WriterRefusesTheReadersFaults) {
   File file;
   file.arrays["a"] = Array{Type::float32, {3}, std::vector<std::byte>(8)};
   EXPECT_EQ(serialize(file).error().code, ErrorCode::invalid_argument);
@@ -188,7 +188,7 @@ TEST(Safetensors, SurvivesTruncationAndFlips) {
         ASSERT_EQ(array.floats().size(), static_cast<std::size_t>(array.shape.element_count()))
             << i << " " << pattern << " " << name;
     }
-  EXPECT_GT(accepted, 0u) << "a flip in the data itself cannot be seen";
+  EXPECT_GT(accepted, 0u) << "a flip in the data itself is not detected";
 }
 
 class Files : public testing::Test {
@@ -234,10 +234,10 @@ TEST_F(Files, SaysWhyAFileCannotBeUsed) {
   EXPECT_THAT(save(sample(), "").error().message, HasSubstr("cannot write '': this names no file"));
   EXPECT_THAT(load("/dev/null").error().message, HasSubstr("no regular file"));
   EXPECT_TRUE(check_replaceable(path("new")).ok());
-  EXPECT_EQ(file_count(), 0u) << "what was asked leaves nothing";
+  EXPECT_EQ(file_count(), 0u) << "a failed save leaves no file";
   EXPECT_FALSE(check_replaceable(path("no/such/folder/new")).ok());
   EXPECT_EQ(check_replaceable("/proc/new").error().code, ErrorCode::io);
-  // The target is a folder: the rename fails and the temporary file goes again.
+  // The target is a folder: the rename fails and the temporary file is removed.
   std::filesystem::create_directories(folder_ / "taken" / "inside");
   EXPECT_EQ(save(sample(), path("taken")).error().code, ErrorCode::io);
   EXPECT_EQ(file_count(), 1u);
@@ -247,7 +247,7 @@ TEST_F(Files, ASaveGoesThroughLinksAndReplacesOnlyFiles) {
   std::filesystem::create_directories(folder_ / "elsewhere");
   std::filesystem::create_symlink("elsewhere/real", path("middle"));
   std::filesystem::create_symlink(path("middle"), path("link"));
-  ASSERT_TRUE(save(sample(), path("link")).ok());  // what it names is yet to be made
+  ASSERT_TRUE(save(sample(), path("link")).ok());  // the target does not exist yet
   ASSERT_TRUE(save(sample(), path("link")).ok());
   EXPECT_TRUE(std::filesystem::is_symlink(path("link")) && std::filesystem::is_symlink(path("middle")));
   EXPECT_TRUE(

@@ -31,7 +31,7 @@ TEST(LossScaler, StartsAt65536AndDoublesAfterItsInterval) {
   EXPECT_EQ(scales, (std::vector<double>{65536, 65536, 131072, 131072, 131072, 262144, 262144}));
 }
 
-TEST(LossScaler, HalvesOnWhatIsNotFiniteAndStartsCounting) {
+TEST(LossScaler, HalvesOnNumbersThatAreNotFiniteAndRestartsCounting) {
   const LossScaler scaler("net", {.growth_interval = 2});
   const std::vector<Update> updates = scaler.step(input("norm", {}));
   Bindings state;

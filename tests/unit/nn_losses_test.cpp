@@ -37,7 +37,7 @@ TEST(Losses, Huber) {
       gradients(huber_loss(kA, kB, 1, Reduction::sum), std::span<const Tensor>(&kA, 1));
   ASSERT_TRUE(gradient);
   EXPECT_EQ(evaluate((*gradient)[0], kBindings),
-            (std::vector<double>{1, -1, 1, 0.25}));  // clamped differences, on the corner too
+            (std::vector<double>{1, -1, 1, 0.25}));  // clamped differences, at the corner too
 }
 
 TEST(Losses, CrossEntropy) {

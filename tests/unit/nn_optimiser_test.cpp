@@ -199,7 +199,7 @@ void expect_groups_equal_separate_runs(Make make) {
       run_updates(single[g], states[g]);
     }
     if (step == 3)
-      state["weight_gradient"][7] = std::numeric_limits<double>::quiet_NaN();  // of the group that sits out
+      state["weight_gradient"][7] = std::numeric_limits<double>::quiet_NaN();  // of the inactive group
     run_updates(updates, state);
     for (std::size_t p = 0; p < 2; ++p) {
       const std::vector<double> found = content(kennel.parameters[p].variable, state);

@@ -23,8 +23,8 @@ using reference::evaluate;
 using ::testing::HasSubstr;
 
 TEST(Advantage, IsTheSumOfDiscountedErrorsAndTellsTruncatedFromTerminated) {
-  // Two agents, five steps. The first terminates at step 1 and is truncated at step 3, where its state was
-  // worth 2; the second goes on.
+  // Two agents, five steps. The first terminates at step 1 and is truncated at step 3, where its state's
+  // value is 2. The second continues.
   constexpr double kDiscount = 0.9, kDecay = 0.8;
   const std::vector<double> reward{1, 2, 3, 4, -1, 0, 2, 1, 0.5, 3},
       value{0.5, 1, 1.5, -1, 2, 0.3, 1, 0.7, -0.4, 0.2};
@@ -104,7 +104,7 @@ struct Mixed {
                     {"continuous", {0.7, 0.1}}};
 };
 
-TEST(ActionDistribution, AddsWhatItsPartsSay) {
+TEST(ActionDistribution, AddsItsParts) {
   const Mixed mixed;
   const double z = (0.7 - 0.3) / std::exp(-0.5);
   const double first = -0.4 - std::log(std::exp(0.1) + std::exp(-0.4)),
@@ -180,7 +180,7 @@ TEST(PpoLoss, ByLogitsIsTheSame) {
               evaluate(ppo_loss(logits, values, batch, options).total, bindings)[0], 1e-9);
 }
 
-TEST(Ppo, SaysWhatMakesNoSense) {
+TEST(Ppo, RefusesInconsistentOptions) {
   const auto message = [](auto&& change) {
     PpoOptions options;
     options.agents = 2;

@@ -79,7 +79,7 @@ TEST(Gamepad, SticksWalkAndLookAsTheCameraStands) {
   EXPECT_GT(look.pitch, 0.0f);
 }
 
-TEST(Gamepad, WhatIsHeldWhenItIsPluggedInWasNotPressed) {
+TEST(Gamepad, ButtonsHeldWhilePluggingInAreNotPressed) {
   Pad pad;
   PadState state;
   state.buttons[PadState::b] = true;

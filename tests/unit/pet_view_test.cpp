@@ -1,4 +1,4 @@
-// The pet game's pictures as far as they need no device: shapes, the camera, the sheet.
+// The pet game's pictures, as far as they need no device: shapes, the camera, the sheet.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ Vec3 normal_of(const Vertex& v) {
   return {static_cast<float>(v.normal[0]), static_cast<float>(v.normal[1]), static_cast<float>(v.normal[2])};
 }
 
-// Each side of a triangle is shared by exactly one other, which runs along it the other way.
+// Exactly one other triangle shares each side and runs along it the other way.
 bool is_closed(const Mesh& mesh) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> sides;
   for (std::size_t i = 0; i < mesh.indices.size(); ++i) {
@@ -42,7 +42,7 @@ TEST(PetMesh, SculptedBallIsClosedRoundAndFacesOutwards) {
   }
 }
 
-TEST(PetMesh, CarvingAndStainingChangeWhatTheyCover) {
+TEST(PetMesh, CarvingAndStainingChangeTheCoveredPart) {
   const Mesh whole = sculpt({ball({}, 0.5f, paint(0xffffff))}, 0.05f);
   const Mesh carved_mesh = sculpt(
       {ball({}, 0.5f, paint(0xffffff)), carved(box({0, 0, 0.5f}, {1, 1, 0.4f}, 0.0f, paint(0xffffff)))},

@@ -1,4 +1,4 @@
-// When a GPU's clock counts as up, by times of the same arithmetic.
+// Detects when a GPU's clock has risen, from times of the same arithmetic.
 
 #include <gtest/gtest.h>
 
@@ -16,11 +16,11 @@ using std::chrono::milliseconds;
 
 class ClockWatchTest : public ::testing::Test {
  protected:
-  // Of a clock that runs at this share of its highest: arithmetic that takes 10 us there.
+  // Time of arithmetic that takes 10 us at full clock, for a clock at this share.
   bool asks(double share, milliseconds after = milliseconds(10)) {
     return watch_.is_up(10 / share, now_ += after);
   }
-  // Milliseconds until it is up, asked all the time; -1: not within five seconds.
+  // Milliseconds until the clock is up, polled all the time; -1: not within five seconds.
   int asks_until_up(double share) {
     for (int taken = 10; taken <= 5000; taken += 10)
       if (asks(share)) return taken;
@@ -40,7 +40,7 @@ TEST_F(ClockWatchTest, StaysAtFirstToSeeWhetherTheClockRises) {
   EXPECT_TRUE(asks(1.0));
 }
 
-TEST_F(ClockWatchTest, SeesAFallAndTheRiseBehindIt) {
+TEST_F(ClockWatchTest, SeesAFallAndTheRiseAfterIt) {
   ASSERT_GT(asks_until_up(1.0), 0);
   pauses(milliseconds(3000));
   EXPECT_FALSE(asks(0.2));
@@ -59,8 +59,8 @@ TEST_F(ClockWatchTest, AClockThatRisesALittleAtATimeRises) {
   EXPECT_GT(asks_until_up(1.0), 0);
 }
 
-TEST_F(ClockWatchTest, WhatRisesAboveTheHighestIsWaitedForAgain) {
-  ASSERT_GT(asks_until_up(0.5), 0);  // where another limit held it
+TEST_F(ClockWatchTest, WaitsAgainForAClockAboveTheHighest) {
+  ASSERT_GT(asks_until_up(0.5), 0);  // at a level where another limit held it
   EXPECT_FALSE(asks(0.65));
   EXPECT_FALSE(asks(1.0));
   EXPECT_GE(asks_until_up(1.0), 900);
@@ -76,7 +76,7 @@ TEST_F(ClockWatchTest, AClockThatIsHeldDownIsNotWaitedForEachTime) {
   EXPECT_GE(asks_until_up(1.0), 900);
 }
 
-// As where each time is taken for less than a step lasts.
+// Each time is measured in less than one step of the clock.
 TEST_F(ClockWatchTest, AClockThatIsHeldDownIsSeenInPieces) {
   ASSERT_GT(asks_until_up(1.0), 0);
   int up = 0;
@@ -93,7 +93,7 @@ TEST_F(ClockWatchTest, TimesThatTakeLongAreNoPauses) {
   EXPECT_TRUE(is_up);
 }
 
-TEST_F(ClockWatchTest, ALowClockIsNotTakenForTheHighestBecauseNobodyAsked) {
+TEST_F(ClockWatchTest, APauseInPollingDoesNotMakeALowClockTheHighest) {
   EXPECT_FALSE(asks(0.2));
   pauses(milliseconds(5000));
   EXPECT_FALSE(asks(0.2));

@@ -1,4 +1,4 @@
-// Measured variants as text: what is read back, and what is refused.
+// Measured variants as text: reading back, and refused texts.
 
 #include "compute/tuning/tuning_table.h"
 
@@ -73,7 +73,7 @@ TEST(TuningTable, AnotherVersionIsRefused) {
   const auto refused = read_tuning_tables(text, kOwn);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(refused.error().message, HasSubstr("version 2"));
+  EXPECT_THAT(refused.error().message, HasSubstr("version: found 2, expected 1"));
 }
 
 TEST(TuningTable, EveryTruncationIsRefused) {
@@ -87,7 +87,7 @@ TEST(TuningTable, EveryTruncationIsRefused) {
   }
 }
 
-TEST(TuningTable, WhatItHasToHold) {
+TEST(TuningTable, RequiredContents) {
   const char* wrong[] = {"[]",
                          "1",
                          "{}",
@@ -104,7 +104,7 @@ TEST(TuningTable, WhatItHasToHold) {
             ErrorCode::unsupported);
   std::string text = write_tuning_tables(kTable, kOwn).value();
   text.replace(text.find("\"8 rows\""), 8, "8");
-  EXPECT_THAT(read_tuning_tables(text, kOwn).error().message, HasSubstr("is no text"));
+  EXPECT_THAT(read_tuning_tables(text, kOwn).error().message, HasSubstr("found no text"));
 }
 
 TEST(TuningTable, NoDepthOfNestingTakesTheStack) {
@@ -123,7 +123,7 @@ TEST(TuningTable, AnyByteMayBeWrong) {
       std::string damaged = text;
       damaged[i] = static_cast<char>(damaged[i] ^ flip);
       const auto read =
-          read_tuning_tables(damaged, kOwn);  // a name may have become another: what is read is a table still
+          read_tuning_tables(damaged, kOwn);  // a name may differ, but the result is still a table
       if (!read.ok()) EXPECT_FALSE(read.error().message.empty());
     }
 }

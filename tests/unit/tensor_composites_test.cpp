@@ -149,7 +149,7 @@ TEST(Composites, Closeness) {
   EXPECT_EQ(evaluate(is_close(a, b, 0, 1e-3), bindings), (std::vector<double>{1, 1, 1, 1, 1, 0, 0, 0}));
 }
 
-// Miller, Attention Is Off By One, 2023: softmax with one more logit, which is 0 and left out.
+// Miller, Attention Is Off By One, 2023: softmax with one more logit, which is 0 and not returned.
 TEST(Composites, QuietSoftmaxMayChooseNothing) {
   const reference::Bindings bindings{{"x", {1, 2, 3, -500, -600, -700, 800, 0, 0}}};
   const Tensor x = input("x", {3, 3});

@@ -1,4 +1,4 @@
-// Error texts: the op, the operands by name, both shapes, and what was expected.
+// Error texts: the op, the operands by name, both shapes, and the expected shape.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(Errors, Variables) {
 
 TEST(Errors, ZerosThatNoMemoryHolds) {
 #ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer ends programs that ask for so much";
+  GTEST_SKIP() << "the sanitizer ends programs that allocate this much";
 #endif
   expect_error(Variable::zeros("huge", {std::int64_t{1} << 47}).value(), ErrorCode::out_of_host_memory,
                {"variable 'huge'", "[140737488355328]"});

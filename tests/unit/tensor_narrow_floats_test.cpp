@@ -29,7 +29,7 @@ TEST(NarrowFloats, EveryValueComesBack) {
 }
 
 TEST(NarrowFloats, RoundToNearestEven) {
-  // Between each half and the next: below the middle down, above it up, in the middle to even.
+  // Between each half and the next: below the middle rounds down, above it up, and the middle to even.
   for (std::uint16_t bits = 0; bits < 0x7BFF; ++bits) {
     const float low = float_from_half(bits), high = float_from_half(static_cast<std::uint16_t>(bits + 1)),
                 middle = (low + high) / 2;

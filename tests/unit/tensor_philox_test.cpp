@@ -69,7 +69,7 @@ TEST(Random, MomentsAndRanges) {
   EXPECT_NEAR(choices[2], 25000, 400);
 }
 
-TEST(Random, PermutationsHoldEveryPositionOnceWhateverTheCount) {
+TEST(Random, PermutationsHoldEveryPositionOnceForAnyCount) {
   const Tensor generator = input("generator", {4}, DType::int32);
   for (const std::int64_t count : {1, 2, 3, 64, 127, 1000}) {
     const std::vector<double> lines =

@@ -1,5 +1,5 @@
-// Shapes, broadcasting, views and dtypes: which nodes the operations make, and that they select the right
-// elements.
+// Shapes, broadcasting, views and dtypes: the nodes that operations create, and the elements that they
+// select.
 
 #include <gtest/gtest.h>
 

@@ -27,7 +27,7 @@ TEST(AccessTracker, OrdersEveryKindOfHazard) {
   }
 }
 
-TEST(AccessTracker, LetsApartWhatIsApart) {
+TEST(AccessTracker, NeedsNoBarrierBetweenSeparateRanges) {
   AccessTracker tracker;
   EXPECT_FALSE(dispatch(tracker, {write(0, 0, 8)}));
   EXPECT_FALSE(dispatch(tracker, {write(0, 8, 16)})) << "ranges that only touch";
@@ -52,8 +52,7 @@ TEST(AccessTracker, FindsNoHazardInsideOneDispatch) {
   EXPECT_FALSE(dispatch(tracker, {read(0, 0, 8), write(0, 0, 8)})) << "a kernel in place";
 }
 
-// Every pair of dispatches with a hazard has a barrier between them, and no barrier stands where none of its
-// pairs needs it.
+// Every pair of dispatches with a hazard has a barrier between them. No barrier exists without such a pair.
 TEST(AccessTracker, IsExactOnRandomPrograms) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);

@@ -27,7 +27,7 @@ TEST(BlockAllocator, GivesTheWholeBlockOnce) {
   EXPECT_EQ(block.allocate(1024, 1), 0u);
 }
 
-TEST(BlockAllocator, RefusesWhatCannotBe) {
+TEST(BlockAllocator, RefusesImpossibleRequests) {
   BlockAllocator block(1024), none(0);
   EXPECT_FALSE(block.allocate(0, 1));
   EXPECT_FALSE(block.allocate(1025, 1));
@@ -92,7 +92,7 @@ TEST(BlockAllocator, ReportsTheLargestRangeWhenFragmented) {
   EXPECT_EQ(block.largest_free(), 48u);
 }
 
-// A map of bytes, slow and plain. Free ranges and the choice of best fit are found anew each time.
+// A map of bytes, slow and simple. It searches free ranges and the best fit again each time.
 class Model {
  public:
   explicit Model(std::uint64_t capacity) : bytes_(capacity, false) {}
@@ -139,7 +139,7 @@ TEST_P(BlockAllocatorRandom, BehavesAsTheModel) {
   Model model(capacity);
   std::map<std::uint64_t, std::uint64_t> live;
   for (int step = 0; step < 2000; ++step) {
-    // Phases that fill and phases that empty, so that full and fragmented blocks are met.
+    // Alternates filling and emptying, so that blocks become full and fragmented.
     const bool fill = upto(99) < ((step / 100) % 2 ? 35 : 65);
     if (fill || live.empty()) {
       const std::uint64_t size = 1 + upto(upto(9) ? 40 : capacity), alignment = 1ull << upto(7);

@@ -1,4 +1,4 @@
-// What is adopted of a device, against a driver of our own making: no GPU, no loader.
+// Adoption of a device, against a fake driver. Needs no GPU and no loader.
 
 #include "compute/vk/read_capabilities.h"
 
@@ -24,7 +24,7 @@ constexpr VkStructureType kSync2 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SYNCHRONIZA
 constexpr VkStructureType kStorage16 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES;
 constexpr VkStructureType kFloat16 = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
 
-// Stands behind a VkPhysicalDevice handle.
+// The object that the fake VkPhysicalDevice handle points to.
 struct FakeDriver {
   std::uint32_t version = VK_API_VERSION_1_3;
   std::vector<std::string> extensions;
@@ -199,7 +199,7 @@ TEST_F(CapabilitiesTest, CountsNothingThatIsNotDeclared) {
   EXPECT_TRUE(loss(*report, "VK_EXT_memory_budget"));
 }
 
-TEST_F(CapabilitiesTest, CountsWhatIsDeclaredAndSupported) {
+TEST_F(CapabilitiesTest, CountsDeclaredAndSupportedFeatures) {
   driver_.supported = {kTimeline, kSync2};
   driver_.extensions = {"VK_EXT_memory_budget"};
   extensions_ = {"VK_EXT_memory_budget"};
@@ -221,7 +221,7 @@ TEST_F(CapabilitiesTest, CountsWhatIsDeclaredAndSupported) {
   }
 }
 
-TEST_F(CapabilitiesTest, ReportsWhatIsDeclaredButNotThere) {
+TEST_F(CapabilitiesTest, ReportsFeaturesDeclaredButMissing) {
   extensions_ = {"VK_EXT_memory_budget"};
   timeline_.timelineSemaphore = VK_TRUE;
   declare(timeline_);
@@ -297,7 +297,7 @@ TEST_F(CapabilitiesTest, TakesTheLowerOfBothVersions) {
   EXPECT_EQ(report->capabilities.api_version, VK_API_VERSION_1_1);
 }
 
-// The feature says that there are matrices; which ones, the physical device lists.
+// The feature only says that matrices exist; the physical device lists their shapes.
 TEST_F(CapabilitiesTest, TakesMatricesOnlyInTheShapesThatKernelsAreWrittenFor) {
   driver_.extensions = {"VK_KHR_cooperative_matrix"};
   driver_.supported = {matrix_.sType};
@@ -305,7 +305,7 @@ TEST_F(CapabilitiesTest, TakesMatricesOnlyInTheShapesThatKernelsAreWrittenFor) {
   matrix_.cooperativeMatrix = VK_TRUE;
   declare(matrix_);
   const auto has = [&] { return read()->capabilities.cooperative_matrix_khr; };
-  EXPECT_FALSE(has()) << "none listed";
+  EXPECT_FALSE(has()) << "no shape listed";
   driver_.matrices = {matrices_of(8, VK_COMPONENT_TYPE_FLOAT32_KHR),
                       matrices_of(8, VK_COMPONENT_TYPE_FLOAT16_KHR)};
   EXPECT_FALSE(has()) << "others";
@@ -318,7 +318,7 @@ TEST_F(CapabilitiesTest, TakesMatricesOnlyInTheShapesThatKernelsAreWrittenFor) {
   const auto report = read();
   const MissingFeature* told = loss(*report, "cooperativeMatrix (VK_KHR_cooperative_matrix)");
   ASSERT_TRUE(told);
-  EXPECT_THAT(told->cause, HasSubstr("other shapes")) << "the host has declared nothing wrong";
+  EXPECT_THAT(told->cause, HasSubstr("other shapes")) << "the host's declaration is correct";
   EXPECT_EQ(told->kind, RemedyKind::none);
   extensions_.clear();
   driver_.matrices.back().scope = VK_SCOPE_SUBGROUP_KHR;
@@ -364,7 +364,7 @@ TEST_F(CapabilitiesTest, TakesMatricesOfAWorkgroupWithAllThatTheirKernelsUse) {
   EXPECT_FALSE(has()) << "one of four is not declared";
   EXPECT_THAT(driver_.asked,
               Not(Contains(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV)))
-      << "an older layer would say so";
+      << "an older layer would report this";
   matrix2_.cooperativeMatrixPerElementOperations = VK_TRUE;
   EXPECT_TRUE(has());
   EXPECT_THAT(driver_.asked, Contains(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV));
@@ -461,8 +461,8 @@ TEST_F(CapabilitiesTest, GivesEveryLossACauseACostAndARemedy) {
   }
 }
 
-// What gains nothing is said so, and is nobody's loss.
-TEST_F(CapabilitiesTest, NamesWhatItDoesWithoutAndWhy) {
+// A feature without benefit is reported as such, and does not count as missing.
+TEST_F(CapabilitiesTest, NamesMissingFeaturesAndWhy) {
   const auto report = read();
   ASSERT_TRUE(report.ok());
   EXPECT_GE(unused_features().size(), 3u);
@@ -472,8 +472,8 @@ TEST_F(CapabilitiesTest, NamesWhatItDoesWithoutAndWhy) {
   }
 }
 
-// A loader hands out whatever the core version has; only what is effective is called.
-TEST(Functions, KeepOnlyWhatIsDeclared) {
+// A loader returns every function of the core version. Only effective ones are called.
+TEST(Functions, KeepOnlyDeclaredFunctions) {
   Functions f;
   f.vkCmdPipelineBarrier2 = [](VkCommandBuffer, const VkDependencyInfo*) {};
   f.vkResetQueryPool = [](VkDevice, VkQueryPool, std::uint32_t, std::uint32_t) {};

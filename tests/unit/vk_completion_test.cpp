@@ -71,7 +71,7 @@ TEST(Completion, DestroysInTheOrderOfTicketsThenOfRetirement) {
   EXPECT_EQ(completion.retired(), 0u);
 }
 
-TEST(Completion, DestroysAtOnceWhatIsCompleteAlready) {
+TEST(Completion, DestroysCompleteWorkAtOnce) {
   Completion completion;
   bool gone = false;
   completion.retire(Ticket{0}, [&] { gone = true; });
@@ -93,7 +93,7 @@ TEST(Completion, WaitsForATicketNotHandedOutYet) {
 }
 
 TEST(Completion, LetsADeleterRetireMore) {
-  std::vector<int> order;  // outlives the completion, whose end runs what is left
+  std::vector<int> order;  // outlives the completion, whose destructor runs the rest
   Completion completion;
   completion.retire(Ticket{1}, [&] {
     order.push_back(1);
@@ -106,7 +106,7 @@ TEST(Completion, LetsADeleterRetireMore) {
   EXPECT_EQ(completion.retired(), 1u);
 }
 
-TEST(Completion, RunsWhatIsLeftWhenItEnds) {
+TEST(Completion, RunsTheRestWhenItEnds) {
   std::vector<int> order;
   {
     Completion completion;

@@ -37,7 +37,7 @@ TEST(GlslCompiler, ShowsTheLineThatIsWrong) {
   EXPECT_THAT(spirv.error().message, HasSubstr("\n4 |   float a = nonsense;"));
 }
 
-TEST(GlslCompiler, RefusesWhatIsNoShader) {
+TEST(GlslCompiler, RefusesInvalidShaders) {
   const GlslCompiler compiler;
   for (const std::string_view text :
        {"", "#version 450\n", "void main", "\xff\xfe\x01", "#version 450\nvoid main() {"}) {
@@ -47,7 +47,7 @@ TEST(GlslCompiler, RefusesWhatIsNoShader) {
   }
 }
 
-TEST(GlslCompiler, GoesOnAfterAnErrorAndGivesEqualSpirvForEqualText) {
+TEST(GlslCompiler, ContinuesAfterAnErrorAndGivesEqualSpirvForEqualText) {
   const GlslCompiler compiler;
   const auto first = compiler.compile("a", kGood);
   ASSERT_FALSE(compiler.compile("b", "#version 450\nvoid main() { x }").ok());

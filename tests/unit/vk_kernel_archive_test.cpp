@@ -1,4 +1,4 @@
-// The file that a game ships its kernels in, and what of it is refused.
+// The kernel archive that a game ships, and archives that are refused.
 
 #include "compute/vk/kernel_archive.h"
 
@@ -43,7 +43,7 @@ class KernelArchiveTest : public ::testing::Test {
   CapabilityProfile large_ = profile("large", 49152), small_ = profile("small");
 };
 
-TEST_F(KernelArchiveTest, GivesBackWhatWasPutIn) {
+TEST_F(KernelArchiveTest, GivesBackItsKernels) {
   const auto archive = KernelArchive::parse(bytes());
   ASSERT_TRUE(archive.ok()) << archive.error().message;
   EXPECT_EQ((*archive)->find(Hash128{1, 2}), Spirv{kMagic});
@@ -91,8 +91,7 @@ TEST_F(KernelArchiveTest, RefusesEveryFlippedBit) {
   }
 }
 
-// With the sum made right again, as a tool with a fault would write it: nothing may be read past the end or
-// taken for what it is not.
+// With a valid checksum, as a faulty tool would write it: reads stay in bounds and contents are checked.
 TEST_F(KernelArchiveTest, SurvivesEveryByteThatItsSumAgreesWith) {
   const std::vector<std::byte> whole = bytes();
   const auto sealed = [](std::vector<std::byte> file) {
@@ -124,10 +123,10 @@ TEST_F(KernelArchiveTest, RefusesAProfileThatNoDeviceHas) {
   CapabilityProfile less = profile("less");
   less.max_workgroup_invocations = 0;
   EXPECT_THAT(refusal(write_kernel_archive(std::vector{large_, less}, "", {})).message,
-              HasSubstr("profile 'less': max_workgroup_invocations is 0; every device has at least 128"));
+              HasSubstr("profile 'less': max_workgroup_invocations: found 0, expected at least 128"));
 }
 
-TEST_F(KernelArchiveTest, SaysWhoShouldBakeAgain) {
+TEST_F(KernelArchiveTest, SaysThatItMustBeBakedAgain) {
   std::vector<std::byte> other = bytes();
   const auto version = std::search(other.begin(), other.end(), reinterpret_cast<const std::byte*>("0."),
                                    reinterpret_cast<const std::byte*>("0.") + 2);
@@ -140,8 +139,8 @@ TEST_F(KernelArchiveTest, SaysWhoShouldBakeAgain) {
   std::memcpy(other.data() + 24, &sum.high, 8);
   const Error error = refusal(other);
   EXPECT_EQ(error.code, ErrorCode::unsupported);
-  EXPECT_THAT(error.message, HasSubstr("made by version 9."));
-  EXPECT_THAT(error.message, HasSubstr("bake it again"));
+  EXPECT_THAT(error.message, HasSubstr("version: found 9."));
+  EXPECT_THAT(error.message, HasSubstr("Bake it again"));
   EXPECT_THAT(refusal(std::as_bytes(std::span("a text file that is long enough to be looked at"))).message,
               HasSubstr("imprint bake"));
 }
@@ -180,8 +179,8 @@ TEST(CapabilityProfile, IsRunByDevicesThatHaveAsMuch) {
   EXPECT_THAT(wanted.lack(device), HasSubstr("subgroup_size 32, it has 64"));
 }
 
-// What the compiler does not know is no part of what kernels are written for here, and of nothing else.
-TEST(CapabilityProfile, IsLessWhatTheCompilerDoesNotKnow) {
+// An archive's profile excludes features that the compiler does not support, and only those.
+TEST(CapabilityProfile, ExcludesFeaturesUnknownToTheCompiler) {
   CapabilityProfile device;
   device.cooperative_matrix_nv = device.cooperative_matrix_khr = device.cooperative_matrix2_nv =
       device.storage_16bit = true;
@@ -202,7 +201,7 @@ TEST(CapabilityProfile, EveryDeviceRunsTheBaseline) {
     EXPECT_THAT(named.back().lack(profile), IsEmpty()) << profile.name;
 }
 
-TEST(SourceKey, IsOfWhatTheCompilerSees) {
+TEST(SourceKey, CoversTheCompiledText) {
   const std::string text = "#version 450\n// copies a into b\nvoid main() {\n  int a = 1;  // of a\n}\n";
   EXPECT_EQ(source_key(text),
             source_key("#version 450\nvoid main() {\n  int a = 1;\n  // of the other\n}\n"));
@@ -212,7 +211,7 @@ TEST(SourceKey, IsOfWhatTheCompilerSees) {
       << "no comment ends the other kind";
 }
 
-TEST(MissingKernel, IsNamedWithWhatToDo) {
+TEST(MissingKernel, IsNamedWithARemedy) {
   const Error without = missing_kernel("pet learn.2", Hash128{1, 2}, nullptr);
   EXPECT_EQ(without.code, ErrorCode::not_found);
   EXPECT_THAT(without.message, HasSubstr("kernel 'pet learn.2' (00000000000000020000000000000001)"));
@@ -220,8 +219,8 @@ TEST(MissingKernel, IsNamedWithWhatToDo) {
   const auto archive = KernelArchive::parse(write_kernel_archive(std::vector{profile("small")}, "", {}));
   const Error with = missing_kernel("pet learn.2", Hash128{1, 2}, archive->get());
   EXPECT_EQ(with.code, ErrorCode::not_found);
-  EXPECT_THAT(with.message, HasSubstr("has 0 for small"));
-  EXPECT_THAT(with.message, HasSubstr("bake again"));
+  EXPECT_THAT(with.message, HasSubstr("(0 kernels for small)"));
+  EXPECT_THAT(with.message, HasSubstr("Bake again"));
 }
 
 }  // namespace

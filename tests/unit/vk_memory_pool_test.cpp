@@ -1,5 +1,4 @@
-// What the pool asks of a driver: against drivers of our own making, with heaps that the machine at hand does
-// not have.
+// The pool's calls to a driver, against fake drivers with heaps that this machine lacks.
 
 #include "compute/vk/block_pool.h"
 
@@ -29,7 +28,7 @@ constexpr VkMemoryPropertyFlags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
 
 constexpr std::uint64_t kBlock = 65536;  // every block of these tests
 
-// Stands behind the VkDevice and VkPhysicalDevice handles.
+// The objects that the fake VkDevice and VkPhysicalDevice handles point to.
 struct FakeMemoryDriver {
   VkPhysicalDeviceMemoryProperties properties{};
   std::map<std::uint32_t, VkResult> failing_types;
@@ -105,7 +104,7 @@ Functions pool_functions() {
   return f;
 }
 
-// As much of a device as the pool needs.
+// The part of a device that the pool needs.
 class FakeDevice final : public Device {
  public:
   explicit FakeDevice(FakeMemoryDriver& driver) : driver_(driver) {
@@ -154,7 +153,7 @@ class MemoryPoolTest : public ::testing::Test {
     EXPECT_THAT(driver_.buffers, IsEmpty());
     EXPECT_THAT(driver_.memories, IsEmpty());
   }
-  // A card of its own: plain and mappable device memory, write-combined and cached host memory.
+  // A discrete card: plain and mappable device memory, write-combined and cached host memory.
   void discrete() {
     driver_.heap_of(8ull << 30);
     driver_.heap_of(16ull << 30);
@@ -168,7 +167,7 @@ class MemoryPoolTest : public ::testing::Test {
     pool_ = create_block_pool(device_, {kBlock, cap});
     return *pool_;
   }
-  // The memory type that a first allocation of the use ends in.
+  // The memory type of the first allocation with this use.
   std::optional<std::uint32_t> type_for(MemoryUse use) {
     auto& memory = pool();
     const auto allocation = memory.allocate(16, 16, use);
@@ -233,7 +232,7 @@ TEST_F(MemoryPoolTest, GoesOnToTheNextTypeWhenOneIsFull) {
   EXPECT_EQ(type_for(MemoryUse::upload), 3u);
 }
 
-TEST_F(MemoryPoolTest, LeavesNothingBehindWhenMappingFails) {
+TEST_F(MemoryPoolTest, LeavesNoMemoryWhenMappingFails) {
   discrete();
   driver_.map_result = VK_ERROR_MEMORY_MAP_FAILED;
   const auto allocation = pool().allocate(16, 16, MemoryUse::upload);
@@ -262,7 +261,7 @@ TEST_F(MemoryPoolTest, RefusesMemoryThatTheHostSaysItGaveAndDidNot) {
   discrete();
   MemoryPoolOptions options{kBlock, 0};
   options.calls.allocate = [](void*, const VkMemoryAllocateInfo&, VkDeviceMemory*) { return VK_SUCCESS; };
-  options.calls.free = [](void*, VkDeviceMemory) { ADD_FAILURE() << "freed what never was"; };
+  options.calls.free = [](void*, VkDeviceMemory) { ADD_FAILURE() << "freed an unknown allocation"; };
   pool_ = create_block_pool(device_, options);
   const auto refused = pool_->allocate(16, 16, MemoryUse::device);
   ASSERT_FALSE(refused.ok());
@@ -284,7 +283,7 @@ TEST_F(MemoryPoolTest, KeepsToTheDriversBudgetOnlyWhenItIsDeclared) {
   EXPECT_EQ(type_for(MemoryUse::upload), 1u) << "a heap without a budget";
 }
 
-TEST_F(MemoryPoolTest, CountsWhatTheDriverTakesNotWhatTheBufferNeeds) {
+TEST_F(MemoryPoolTest, CountsTheDriversSizeNotTheBuffers) {
   discrete();
   driver_.size_overhead = 4096;
   EXPECT_FALSE(pool(kBlock).allocate(16, 16, MemoryUse::device).ok()) << "the driver takes more than the cap";
@@ -297,7 +296,7 @@ TEST_F(MemoryPoolTest, CountsWhatTheDriverTakesNotWhatTheBufferNeeds) {
   EXPECT_EQ(memory.trim(), kBlock + 4096);
 }
 
-TEST_F(MemoryPoolTest, CountsItsAllocationsAgainstWhatTheDeviceAllows) {
+TEST_F(MemoryPoolTest, CountsItsAllocationsAgainstTheDevicesLimit) {
   discrete();
   device_.edit().max_memory_allocation_count = 2;
   auto& memory = pool();
@@ -318,7 +317,7 @@ TEST_F(MemoryPoolTest, CountsItsAllocationsAgainstWhatTheDeviceAllows) {
   memory.free(*again);
 }
 
-TEST_F(MemoryPoolTest, SaysWhoseAllocationsAreTooMany) {
+TEST_F(MemoryPoolTest, NamesTheOwnerOfTooManyAllocations) {
   discrete();
   driver_.failing_types = {{0, VK_ERROR_TOO_MANY_OBJECTS}, {2, VK_ERROR_TOO_MANY_OBJECTS}};
   const auto refused = pool().allocate(16, 16, MemoryUse::device);
@@ -327,20 +326,20 @@ TEST_F(MemoryPoolTest, SaysWhoseAllocationsAreTooMany) {
   EXPECT_THAT(refused.error().message, HasSubstr("Imprint and the host"));
 }
 
-TEST_F(MemoryPoolTest, KeepsWhatYieldsInSmallBlocksOfItsOwn) {
+TEST_F(MemoryPoolTest, KeepsYieldingMemoryInSeparateSmallBlocks) {
   discrete();
   auto& memory = pool();
   const auto stays = memory.allocate(64, 16, MemoryUse::device),
              goes = memory.allocate(64, 16, MemoryUse::device, true),
              large = memory.allocate(3 * kBlock, 16, MemoryUse::device, true);
   ASSERT_TRUE(stays.ok() && goes.ok() && large.ok());
-  EXPECT_EQ(driver_.tried_types.back(), 0u) << "the device's own";
+  EXPECT_EQ(driver_.tried_types.back(), 0u) << "device memory";
   EXPECT_EQ(memory.stats().block_count, 3u);
   EXPECT_LT(goes->bound_size, kBlock);
   memory.free(*goes);
   memory.free(*large);
   EXPECT_GT(memory.trim(), 0u);
-  EXPECT_EQ(memory.stats().block_count, 1u) << "only what stays";
+  EXPECT_EQ(memory.stats().block_count, 1u) << "only memory that stays";
   memory.free(*stays);
 }
 
@@ -359,23 +358,23 @@ TEST_F(MemoryPoolTest, TellsOfPressureByCapAndByBudget) {
   memory.set_cap(2 * kBlock);
   EXPECT_FALSE(memory.pressure().over);
   EXPECT_FALSE(memory.pressure(kBlock).over);
-  EXPECT_TRUE(memory.pressure(kBlock + 1).over) << "no room for so much more";
+  EXPECT_TRUE(memory.pressure(kBlock + 1).over) << "no room for that much more";
   memory.set_cap(0);
   driver_.budget.heapUsage[0] = 1000 * kBlock + 1;
   EXPECT_TRUE(memory.pressure().over);
   driver_.budget.heapUsage[0] = 960 * kBlock;
   EXPECT_FALSE(memory.pressure().over);
-  EXPECT_TRUE(memory.pressure(1).over) << "no more than there was";
+  EXPECT_TRUE(memory.pressure(1).over) << "no more than before";
   driver_.budget.heapUsage[0] = 940 * kBlock;
   EXPECT_FALSE(memory.pressure(kBlock).over);
   EXPECT_TRUE(memory.pressure(20 * kBlock).over);
   memory.free(*held);
 }
 
-TEST_F(MemoryPoolTest, KeepsTogetherWhatBelongsTogether) {
+TEST_F(MemoryPoolTest, KeepsRelatedAllocationsTogether) {
   discrete();
   MemoryPool& memory = pool();
-  // A block with room enough for all, but in two pieces.
+  // A block with enough free memory, but in two pieces.
   std::vector<Allocation> filler;
   for (const std::uint64_t size : {20000, 8192, 20000})
     filler.push_back(memory.allocate(size, 16, MemoryUse::device).value());

@@ -1,4 +1,4 @@
-// What is kept of a driver's pipeline cache, and what of it a driver must never see.
+// The envelope of a driver's pipeline cache, and data that must never reach a driver.
 
 #include <gmock/gmock.h>
 
@@ -21,7 +21,7 @@ class PipelineBlob : public testing::Test {
     for (std::size_t i = 0; i < device_.pipeline_cache_uuid.size(); ++i)
       device_.pipeline_cache_uuid[i] = static_cast<std::uint8_t>(i);
   }
-  // As a driver gives it: its header and what only it understands.
+  // A driver's data: its header and opaque bytes.
   std::vector<std::byte> data(std::uint32_t version = VK_PIPELINE_CACHE_HEADER_VERSION_ONE) const {
     VkPipelineCacheHeaderVersionOne header{sizeof header,
                                            static_cast<VkPipelineCacheHeaderVersion>(version),

@@ -54,7 +54,7 @@ class SpirvCacheTest : public ::testing::Test {
   const Spirv spirv_{0x07230203u, 0x00010300u, 3, 4, 5, 6, 7};
 };
 
-TEST_F(SpirvCacheTest, GivesBackWhatWasStored) {
+TEST_F(SpirvCacheTest, GivesBackStoredShaders) {
   const SpirvCache cache(directory_.string(), log());
   EXPECT_FALSE(cache.load(key_));
   cache.store(key_, spirv_);
@@ -98,7 +98,7 @@ TEST_F(SpirvCacheTest, IgnoresEveryFlippedBitAndIsMendedByStoringAgain) {
     write(file, damaged);
     EXPECT_FALSE(cache.load(key_)) << "bit " << bit;
   }
-  EXPECT_THAT(warnings_.front(), HasSubstr("damaged or foreign: compiled anew"));
+  EXPECT_THAT(warnings_.front(), HasSubstr("found a damaged or foreign file"));
   cache.store(key_, spirv_);
   EXPECT_EQ(cache.load(key_), spirv_);
 }

@@ -16,7 +16,8 @@ install(DIRECTORY plugin/include/imprint/ DESTINATION ${imprint_header_dir} FILE
 install(TARGETS imprint_compute imprint_engine_bridge imprint_vulkan_headers EXPORT imprint-compute
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${imprint_header_dir})
 install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h")
-# What imprint/compute.h and the two headers of the engine bridge reach, and nothing else of the rooms.
+# Only the headers that imprint/compute.h and the two headers of the engine bridge include, directly or
+# indirectly.
 set(imprint_library_headers
   compute/base/hash.h compute/base/log.h compute/base/result.h
   compute/graph/autodiff.h compute/graph/variants.h
@@ -39,11 +40,13 @@ endforeach()
 
 if(TARGET imprint_cli)
   file(RELATIVE_PATH lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
-  set_target_properties(imprint_cli PROPERTIES INSTALL_RPATH $ORIGIN/${lib_from_bin})  # finds the plugin wherever both are put
-  install(TARGETS imprint_cli OPTIONAL)  # where it was built: tools/play, say, does not
+  # finds the plugin wherever the install folder is
+  set_target_properties(imprint_cli PROPERTIES INSTALL_RPATH $ORIGIN/${lib_from_bin})
+  install(TARGETS imprint_cli OPTIONAL)  # OPTIONAL: tools/play, for example, does not build it
 endif()
 
-# Binary copies of these licences' works carry their notices: ours, and those of what is linked into the plugin, as the system's packages have them.
+# Binary copies must carry these licences: Imprint's, and those of the libraries linked into the plugin, as
+# the system's packages provide them.
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 set(imprint_linked_packages libvulkan-dev nlohmann-json3-dev libprotozero-dev)
 if(IMPRINT_RUNTIME_COMPILER)

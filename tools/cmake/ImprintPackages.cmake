@@ -1,4 +1,4 @@
-# Finds what Imprint builds with; every miss is one line that says what to install.
+# Finds the packages that Imprint needs. Each missing one gives one line that says what to install.
 function(imprint_require_header variable header package)
   find_path(${variable} ${header} ${ARGN})
   if(NOT ${variable})
@@ -15,11 +15,12 @@ set_target_properties(imprint_vulkan_headers PROPERTIES EXPORT_NAME vulkan_heade
 target_include_directories(imprint_vulkan_headers SYSTEM INTERFACE $<BUILD_INTERFACE:${IMPRINT_VULKAN_INCLUDE}>)
 target_compile_definitions(imprint_vulkan_headers INTERFACE VK_NO_PROTOTYPES)
 
-# volk finds the system's Vulkan loader for the standalone device; a host's device never goes through it.
+# volk finds the system's Vulkan loader for the standalone device. A host's device never uses it.
 imprint_require_header(IMPRINT_VOLK_INCLUDE volk.c libvulkan-volk-dev)
 
 if(IMPRINT_RUNTIME_COMPILER)
-  # Newer packages of glslang name these libraries without saying what they need: as targets they come in the right order.
+  # Newer packages of glslang name these libraries without their dependencies. As targets they are linked in
+  # the right order.
   find_package(SPIRV-Tools CONFIG QUIET)
   find_package(SPIRV-Tools-opt CONFIG QUIET)
   find_package(glslang CONFIG QUIET)

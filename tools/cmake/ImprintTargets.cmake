@@ -1,6 +1,7 @@
 # imprint_defaults(target): properties of every target.
 function(imprint_defaults target)
-  # Only the static libraries show C++20 in their headers; the plugin's header is C, and its users may have no C++ at all.
+  # Only the static libraries use C++20 in their headers. The plugin's header is C; its users may compile
+  # without C++.
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     target_compile_features(${target} PUBLIC cxx_std_20)

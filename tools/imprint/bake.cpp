@@ -53,7 +53,7 @@ void tell(const std::string& what, std::size_t kernels) {
   std::printf("%s: %zu kernel%s\n", what.c_str(), kernels, kernels == 1 ? "" : "s");
 }
 
-// The program that imprint run and the library compile.
+// The program that both imprint run and the library compile.
 Status add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch,
                  Precision precision) {
   IMPRINT_ASSIGN(const ImportedModel imported, import_batch(model, name, batch));
@@ -89,7 +89,7 @@ Status add_models(Baker& baker, const BakeOptions& options) {
   return {};
 }
 
-// Before the weights are made: describing a brain makes its first ones, though an archive has none.
+// Checked before weights are made: describing a brain makes its first weights, although an archive has none.
 Status check_weights(const std::string& file, const agent::BrainSpec& spec) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // four times the default memory cap of a game
   const std::vector<std::uint32_t> sizes = spec.layer_sizes();

@@ -1,4 +1,4 @@
-# imprint bench, explain and tune, in the program that has parsed the same headers already.
+# imprint bench, explain and tune, as part of the program whose headers they share.
 target_sources(imprint_cli PRIVATE
   bench.cpp
   bench_floor.cpp

@@ -55,7 +55,7 @@ struct BenchResult {
   std::uint64_t allocations = 0;  // vkAllocateMemory calls while measuring
   std::uint64_t bytes = 0;        // read and written by the kernels of one run
   std::uint64_t flops = 0;
-  // Suite ops, by gpu_us: bytes of operands and result, counted once; arithmetic.
+  // Suite ops, by gpu_us: bytes of operands and result, each counted once, and arithmetic.
   double gb_per_s = 0, tflop_per_s = 0;
   std::uint64_t waits = 0;  // suite frame: of the frame thread, while measuring
   double most_us = 0;       // suite frame, rows of every frame: the longest, by gpu_us
@@ -69,7 +69,7 @@ struct BenchDevice {
   std::unique_ptr<GpuTimer> timer;  // null on the CPU
   Repeats repeats;
   std::uint32_t in_a_row = kChainedRuns;
-  std::function<Status(Program&)> look;  // if set, gets a benchmark's program, which is then not measured
+  std::function<Status(Program&)> look;  // if set, receives a benchmark's program instead of measuring it
 
   Runtime& runtime() { return computer.runtime(); }
   bridge::Context& context() { return computer.standalone().context(); }  // not on the CPU
@@ -93,7 +93,7 @@ std::vector<BenchCase> frame_cases();
 // names.
 std::vector<BenchCase> program_cases(bool on_cpu = false);
 std::string program_suites(bool on_cpu = false);
-// The others: suite floor measures the device; suite frame runs the plugin's programs.
+// The other suites: floor measures the device; frame runs the plugin's programs.
 std::vector<BenchCase> cases_without_program();
 
 // Warms up, then measures runs of slots 0 .. slot_count - 1. Write the inputs first.

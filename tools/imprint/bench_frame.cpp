@@ -1,4 +1,4 @@
-// What a game's frame pays for a pet or a kennel, with learning on and off: through the plugin's C interface
+// The cost of a pet or a kennel in a game's frame, with learning on and off: through the plugin's C interface
 // as a game uses it, at 60 frames per second.
 
 #include <imprint/imprint_tools.h>
@@ -28,7 +28,7 @@ struct Play {
   std::uint32_t frames_per_second = 60, frames = 600;
   std::uint32_t decision_frames = 60;  // between two decisions of a pet: one second of the game's time
   std::uint32_t learn_frames = 6;      // between two minibatches
-  bool every = false;  // all frames with work of Imprint's count, not only those that the row names
+  bool every = false;  // count every frame with work of Imprint, not only those that the row names
   bool busy = false;   // the thread computes until the next frame instead of sleeping, so caches stay warm
 };
 
@@ -245,7 +245,7 @@ std::vector<BenchCase> frame_cases() {
                        }});
     }
   }
-  // What a game can rely on: all frames count, cheap and expensive ones.
+  // Frame times that a game can rely on: all frames count, cheap and expensive ones.
   for (const std::uint32_t pets : {1u, 64u}) {
     const std::string name =
         "frame/" + (pets == 1 ? std::string("pet") : "kennel-" + std::to_string(pets)) + "/every";

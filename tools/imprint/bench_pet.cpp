@@ -36,7 +36,7 @@ agent::BrainSpec pet_spec(std::uint32_t pets, std::uint32_t batch) {
   return spec;
 }
 
-// As many new samples as one minibatch takes in: busy players.
+// As many new samples as one minibatch takes, as with busy players.
 void take_new_samples(const agent::BrainSpec& spec, agent::ReplayState& replay, Noise& noise,
                       std::span<float> values, std::span<std::int32_t> rows) {
   const agent::SampleLayout layout = agent::learner_of(spec).layout(spec);
@@ -71,7 +71,7 @@ Result<BenchResult> run_copied(BenchDevice& device, const std::string& name, con
   return measure_program(device, program, name);
 }
 
-// Every run takes in the same samples.
+// Every run adds the same samples.
 Result<BenchResult> run_resident(BenchDevice& device, const std::string& name, const agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const agent::Network network, agent::Network::create(spec));
   agent::ReplayState replay = agent::ReplayState::empty(spec);

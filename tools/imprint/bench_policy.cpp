@@ -1,6 +1,6 @@
-// Inference of a policy of the usual size, built as a user of the library would: 32 observations, two hidden
+// Inference of a policy of typical size, built as a user of the library would: 32 observations, two hidden
 // layers of 64, 8 actions. Observations and actions are on the device, as when a game shares its buffers or a
-// world runs there. Rows of policy-copied have them as inputs and outputs.
+// world runs there. In rows of policy-copied they are inputs and outputs.
 
 #include <string>
 #include <vector>

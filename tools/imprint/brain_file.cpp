@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 4 << 20;  // a list of brains with every scale has far fewer
 
-// What was expected where a value does not fit; empty when it was taken.
+// The expected value where one does not fit; empty when it was taken.
 using Taker = std::function<std::string(const nlohmann::json& value)>;
 
 template <class T>

@@ -56,7 +56,7 @@ constexpr Feature kFeatures[] = {
     {"debug_utils", &vk::Capabilities::debug_utils},
     {"pipeline_creation_cache_control", &vk::Capabilities::pipeline_creation_cache_control}};
 
-// Which matrix units serve products of float16 here.
+// The matrix units that multiply float16 on this device.
 std::string matrix_units_text(const vk::Capabilities& has) {
   const vk::CapabilityProfile profile = vk::CapabilityProfile::of(has, false).as_compiled_here();
   const FusionOptions options = fusion_options(profile);
@@ -116,7 +116,7 @@ void print(const bridge::PhysicalDeviceSummary& device) {
   std::printf("   matrix units: %s\n", matrix_units_text(has).c_str());
 }
 
-// Vulkan devices, of which there may be none, and then the CPU, which is always there.
+// Vulkan devices, if any, then the CPU.
 Status list(bool as_json) {
   auto found = bridge::list_devices();
   if (!found && found.error().code != ErrorCode::not_found) return found.error();

@@ -7,7 +7,7 @@
 namespace imprint::tools {
 namespace {
 
-// Lines that fit stay as they are. A word is not cut, and what is indented goes on without indentation.
+// Folds long lines at spaces. Words are not cut; an indented line continues without indentation.
 std::string fold(const std::string& text, std::size_t width) {
   std::istringstream lines(text);
   std::string folded, line;

@@ -1,4 +1,4 @@
-// imprint inspect: a model's inputs, outputs and operators, and what in it Imprint cannot run.
+// imprint inspect: a model's inputs, outputs and operators, and the parts that Imprint cannot run.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

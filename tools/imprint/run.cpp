@@ -52,7 +52,7 @@ Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedVa
   return tensor;
 }
 
-// float32 and bool as computed; int32 if the model declares it; other whole numbers as int64.
+// float32 and bool as computed; int32 if the model declares it; other integer types as int64.
 safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   if (tensor.dtype == DType::float32) return safetensors::Array::of(tensor.floats, tensor.shape);
   if (tensor.dtype == DType::boolean) return safetensors::Array::of_bools(tensor.ints, tensor.shape);

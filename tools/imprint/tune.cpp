@@ -43,7 +43,7 @@ bool print_step(const TuningStep& step, std::string& kernel) {
   return true;
 }
 
-// Reads the file's tables: its text, and what it knows of this device.
+// Reads the file's tables: the whole text, and the entries for this device.
 Status read_table(const TuneOptions& options, const vk::Capabilities& device, std::string& text,
                   VariantTable& known) {
   if (!std::filesystem::exists(options.table)) return {};
@@ -83,7 +83,7 @@ Status tune(const TuneOptions& options) {
 
   std::printf("%s, %s; microseconds of a run of the whole program\n", device.computer.name().c_str(),
               device.computer.driver().c_str());
-  // After each program: a user who stops loses one.
+  // After each program: stopping loses one program at most.
   const auto save = [&]() -> Status {
     IMPRINT_ASSIGN(const std::string text, write_tuning_tables(tuner->table(), capabilities, before));
     return write_file_atomic(options.table, std::as_bytes(std::span(text)));

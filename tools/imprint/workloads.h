@@ -1,5 +1,5 @@
 #pragma once
-// What a command line can name for compiling: programs of the benchmarks, and ONNX files.
+// Programs that a command line can name for compiling: those of the benchmarks, and ONNX files.
 
 #include <cstdint>
 #include <string>

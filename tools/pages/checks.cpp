@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <sstream>
 
 #include "compute/base/text.h"
@@ -15,26 +14,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kReadmeLines = 150;
 
-// Where the snippets' other halves are, and where comments are prose that a user reads.
+// The programs that include snippets.
 constexpr const char* kHarnesses = "tests/consumer/pages";
-constexpr const char* kPublicHeaders[] = {"plugin/include", "compute/include"};
-
-// Of the left column of our list of words: those that are never right.
-const std::vector<std::pair<std::regex, const char*>>& replacements() {
-  static const auto flags = std::regex::icase | std::regex::optimize;
-  static const std::vector<std::pair<std::regex, const char*>> all = {
-      {std::regex(R"(\bthe processor\b)", flags), "\"the CPU\""},
-      {std::regex(R"(\banew\b)", flags), "\"again\""},
-      {std::regex(R"(\bfor want of\b)", flags), "\"without\""},
-      {std::regex(R"(\bbut for\b)", flags), "\"except\""},
-      {std::regex(R"(\bin the place of\b)", flags), "\"instead of\""},
-      {std::regex(R"(\b(whoever|somebody)\b)", flags), "the name of who does it"},
-      {std::regex(R"(\bso many\b)", flags), "a number"},
-      {std::regex(R"(\bof the host's\s*([,.;:)]|$))", flags), "\"the host's X\""},
-      {std::regex(R"(\bof (ours|our own)\b)", flags), "\"Imprint's\""},
-  };
-  return all;
-}
 
 struct Marker {
   std::string kind, name, library;
@@ -114,26 +95,6 @@ std::vector<std::string> long_readme(const std::vector<Page>& pages) {
   if (readme->lines.size() <= kReadmeLines) return {};
   return {text("README.md:", readme->lines.size(), ": found ", readme->lines.size(),
                " lines, expected at most ", kReadmeLines)};
-}
-
-std::vector<std::string> inverted_words(const fs::path& root, const std::vector<Page>& pages) {
-  std::vector<std::string> faults;
-  const auto look = [&](const fs::path& path, int number, const std::string& line) {
-    for (const auto& [pattern, better] : replacements())
-      if (std::smatch found; std::regex_search(line, found, pattern))
-        faults.push_back(at(path, number) + "found \"" + found.str() + "\", expected " + better);
-  };
-  for (const Page& page : pages)
-    for (std::size_t i = 0; i < page.lines.size(); ++i)
-      if (page.prose[i]) look(page.path, static_cast<int>(i) + 1, page.lines[i]);
-  for (const char* folder : kPublicHeaders)
-    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
-      if (!entry.is_regular_file()) continue;
-      int number = 0;
-      for (const std::string& line : lines_of(read(entry.path())))
-        look(fs::relative(entry.path(), root), ++number, line);
-    }
-  return faults;
 }
 
 bool extract(const std::vector<Page>& pages, const fs::path& out) {

@@ -7,7 +7,7 @@
 namespace imprint::pages {
 namespace {
 
-constexpr int kWidth = 1000, kHeight = 560;
+constexpr int kWidth = 1040, kHeight = 560;
 constexpr std::string_view kGame = "#dbeafe", kDecide = "#dcfce7", kLearn = "#fde68a", kPicture = "#e5e7eb",
                            kInk = "#1f2937";
 
@@ -85,12 +85,12 @@ std::string legend() {
 std::string frames() {
   std::string svg = words(
       30, 440, "class=\"left\"",
-      "GPU time of three frames. Imprint keeps to its budget (500 us); learning that does not fit waits.");
+      "GPU time of three frames, not to scale. The budget is 500 us; learning that does not fit waits.");
   for (int frame = 0; frame < 3; ++frame) {
     const int x = 30 + frame * 300;
-    svg += stretch(x, 170, kPicture, "your picture");
-    svg += stretch(x + 170, 40, kDecide, "infer");
-    svg += stretch(x + 210, 60, kLearn, "slice");
+    svg += stretch(x, 40, kDecide, "infer");
+    svg += stretch(x + 40, 60, kLearn, "slice");
+    svg += stretch(x + 100, 170, kPicture, "your picture");
     svg += words(x + 135, 508, "class=\"note\"", text("frame ", frame + 1));
   }
   svg += words(

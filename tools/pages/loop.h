@@ -1,6 +1,6 @@
 #pragma once
-// The picture of plugin/docs/concepts.md: what happens between an observation and a better brain, and whose
-// GPU time it takes.
+// The picture of plugin/docs/concepts.md: the steps from an observation to a better brain, and the GPU time
+// that they take.
 
 #include <string>
 

@@ -1,5 +1,5 @@
-// imprint_pages: holds the pages of the tree to their rules and writes what is generated in them. Used by
-// tools/figures and by the tests.
+// imprint_pages: checks the pages of the tree and writes their generated parts. Used by tools/figures and by
+// the tests.
 
 #include <cstdio>
 #include <fstream>
@@ -8,6 +8,7 @@
 #include "tools/pages/checks.h"
 #include "tools/pages/loop.h"
 #include "tools/pages/tables.h"
+#include "tools/pages/words.h"
 
 namespace {
 
@@ -27,7 +28,7 @@ int tell(const std::vector<std::string>& faults) {
   return faults.empty() ? 0 : 1;
 }
 
-// Of a generated file: writes it, or says that it is not what the command writes.
+// Writes a generated file, or reports that it differs from the generated text.
 void make(const fs::path& root, const fs::path& path, const std::string& made, bool write,
           std::vector<std::string>& faults) {
   if (read(root / path) == made) return;

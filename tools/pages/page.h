@@ -13,7 +13,7 @@ struct Link {
   std::string target;
 };
 
-// What stands between two fences, and the comment directly before the first.
+// The text between two fences, and the comment directly before the first.
 struct Block {
   int line = 0;          // of the opening fence
   std::string language;  // "cpp", "c", "sh", ...; may be empty
@@ -34,7 +34,7 @@ std::string read(const std::filesystem::path& file);
 std::vector<std::string> lines_of(std::string_view text);
 std::string_view trimmed(std::string_view text);  // without spaces and tabs around it
 
-// All .md files of the tree but those of build folders, in the order of their paths.
+// All .md files of the tree except those of build folders, ordered by path.
 std::vector<Page> read_pages(const std::filesystem::path& root);
 
 // The words of "<!-- WORDS -->", trimmed; empty when the line is no such comment.

@@ -42,7 +42,7 @@ constexpr Column kColumns[] = {
     {"Msteps/s", "M steps/s", "/steps_per_s", 1e-6},
 };
 
-// What a marker asks for.
+// The parts of a marker.
 struct Wanted {
   std::string file;
   std::vector<std::string> rows, columns;
@@ -104,7 +104,7 @@ std::string rule(std::size_t columns, std::size_t left) {
   return line + "\n";
 }
 
-// Where the figures come from: device, driver, day, command.
+// The source of the figures: device, driver, day, command.
 std::string origin(const Json& file) {
   std::string line = file.value("device", "");
   if (const std::string driver = file.value("driver", ""); !driver.empty()) line += ", " + driver;

@@ -1,5 +1,5 @@
 #pragma once
-// Tables of figures, written from measured files. A page says where and which:
+// Tables of measurements, written from files. A page names the file and the rows:
 //
 //   <!-- table: FILE | ROW... | columns: COLUMN... -->
 //   (the table, written by the command)

@@ -95,7 +95,7 @@ class AgentSlot {
   };
   // Only when wants_decision(). Where agents take turns, the request counts as made in this frame.
   TakenRequest take(std::uint64_t frame, std::uint64_t version = 0);
-  // The newest observation that was not acted upon; null when there is none.
+  // The newest observation without an action; null when there is none.
   const Choice* last_seen();
   // False when the request was dropped.
   bool answer(std::uint64_t ticket, std::span<const std::uint32_t> branches,

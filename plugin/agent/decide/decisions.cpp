@@ -49,7 +49,7 @@ Status Decisions::check_owned() const {
       return make_error(ErrorCode::wrong_state,
                         text("frame_submit: tensor '", tensor->name, "' of brain '", spec_.name,
                              "': found with the host's queue family, expected with Imprint's. Call "
-                             "tensor_acquire in this frame first"));
+                             "tensor_acquire in this frame first."));
   return {};
 }
 

@@ -20,7 +20,7 @@ namespace imprint::agent {
 
 class Decisions {
  public:
-  // What a learner says about decisions in learning mode. Empty functions: version 0, and Gaussian noise of
+  // The learner's part of decisions in learning mode. Empty functions: version 0, and Gaussian noise of
   // BrainSpec::exploration.
   struct LearnerHooks {
     std::function<std::uint64_t(std::uint32_t brain)> version;  // of the weights that decide now
@@ -53,7 +53,7 @@ class Decisions {
   void set_noise_seed(std::uint64_t seed) { noise_seed_ = seed; }
 
  private:
-  // Of this frame.
+  // All three for this frame.
   bool has_turn(std::uint32_t agent) const { return spec_.turn_of(agent) == turn_; }
   bool decides(std::uint32_t agent) const;
   bool copies(std::uint32_t agent) const;

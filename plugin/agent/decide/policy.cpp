@@ -120,7 +120,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
     return tensor;
   };
 
-  // What replaces the network's own inputs.
+  // Inputs that replace the network's own.
   std::vector<Tensor> states(fed.begin() + 1, fed.end()), exchanged(fed.begin() + 1, fed.end()), replacements;
   Tensor active, reset;
   if (!states.empty()) {

@@ -25,7 +25,7 @@ struct SharedTensor {
   std::uint64_t element_count() const { return static_cast<std::uint64_t>(shape.element_count()); }
 };
 
-// What a brain reads and writes without a trip through the CPU.
+// Tensors that a brain reads and writes without a trip through the CPU.
 struct SharedTensors {
   SharedTensor observations;  // float32 of any shape: each agent names its first element
   SharedTensor actions;       // float32 [agents, action width], decide/infer_graph.h

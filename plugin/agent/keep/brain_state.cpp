@@ -1,6 +1,7 @@
 #include "plugin/agent/keep/brain_state.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "compute/base/text.h"
 #include "compute/model/file.h"
@@ -102,6 +103,20 @@ Status BrainState::prepare_saving() {
                       "it can be saved between frames only, once there is room");
 }
 
+namespace {
+
+// Work that a call waits for. An error of Context::run_now then names the call that the game made.
+Status run_for(std::string_view call, bridge::Context& context, const Commands& commands) {
+  Status ran = context.run_now(commands);
+  if (ran.ok()) return {};
+  Error error = std::move(ran).error();
+  constexpr std::string_view kInner = "run_now";
+  if (error.message.starts_with(kInner)) error.message.replace(0, kInner.size(), call);
+  return error;
+}
+
+}  // namespace
+
 Result<Hash128> BrainState::hash() {
   IMPRINT_CHECK(check_changes("brain_hash"));
   settle_eviction();
@@ -109,7 +124,8 @@ Result<Hash128> BrainState::hash() {
   if (eviction_ && eviction_->replay()) reader.replay_left(eviction_->replay());
   IMPRINT_CHECK(reader.prepare(services_.context.runtime()));
   IMPRINT_CHECK(services_.context.check_running("brain_hash"));
-  for (const Commands& commands : reader.commands()) IMPRINT_CHECK(services_.context.run_now(commands));
+  for (const Commands& commands : reader.commands())
+    IMPRINT_CHECK(run_for("brain_hash", services_.context, commands));
   Hasher hasher;
   for (std::size_t i = 0; i < variables_.size(); ++i) hasher.text(variables_[i].name).bytes(reader.bytes(i));
   if (learning_) {
@@ -127,7 +143,7 @@ Status BrainState::check_can_load(const char* call) const {
       ErrorCode::wrong_state,
       text(call, ": brain '", spec_.name,
            "': found a save, snapshot or restore under way, expected none. Call context_drain, or run "
-           "frames until brain_save_status returns the outcome"));
+           "frames until brain_save_status returns the outcome."));
 }
 
 Status BrainState::replace(const char* call, std::vector<std::vector<std::byte>> contents) {
@@ -199,7 +215,7 @@ void BrainState::cancel() {
   Error error = make_error(
       ErrorCode::wrong_state,
       text("brain_save: brain '", spec_.name,
-           "' was destroyed before it was read back. Nothing was written to '", saving_->path(), "'"));
+           "' was destroyed before it was read back. Nothing was written to '", saving_->path(), "'."));
   services_.log(LogLevel::warning, error.message);
   saving_->fail(std::move(error));
 }
@@ -240,7 +256,7 @@ Status BrainState::save(const std::string& path) {
           ErrorCode::wrong_state,
           text("brain_save: brain '", spec_.name,
                "' has no memory for its readback, and a frame takes none. Call context_warmup first; "
-               "where the memory cap leaves no room, save between frames"));
+               "where the memory cap leaves no room, save between frames."));
     IMPRINT_CHECK(saving_->prepare(services_.context.runtime()));
   }
   IMPRINT_CHECK(saving_->begin(path, host_state()));
@@ -255,7 +271,7 @@ Status BrainState::save_host_copy(const std::string& path) {
     return make_error(ErrorCode::device_lost,
                       text("brain_save: the device was lost, and brain '", spec_.name,
                            "' has no copy in host memory. Set imp_limits::shadow_period_frames before "
-                           "context_warmup"));
+                           "context_warmup."));
   (void)save_status();  // fails a save that was under way
   return saving_->write(path, {copy, &copy->file});
 }
@@ -272,7 +288,7 @@ Result<std::uint64_t> BrainState::snapshot() {
   IMPRINT_CHECK(check_changes("brain_snapshot"));
   if (snapshots_->programs_to_compile() > 0 && learning_present())
     return make_error(ErrorCode::wrong_state, text("brain_snapshot: brain '", spec_.name,
-                                                   "' is not compiled. Call context_warmup first"));
+                                                   "' is not compiled. Call context_warmup first."));
   IMPRINT_ASSIGN(const Snapshots::Taken taken,
                  snapshots_->take(learning_ ? learning_->training().replay() : ReplayState{}));
   requests_.push_back({Request::Kind::copy, taken.copy, false, 0});

@@ -10,8 +10,8 @@
 
 namespace imprint::agent {
 
-// One per context. Tasks run in the order of add(). What they touch must live until they are done: flush(),
-// or the destructor, which waits for all.
+// One per context. Tasks run in the order of add(). Their data must live until they are done: flush(), or the
+// destructor, which waits for all.
 class FileWriter {
  public:
   explicit FileWriter(JobQueue& jobs) : jobs_(jobs) {}  // outlives it

@@ -67,7 +67,7 @@ class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
     evicted,
     returning  // the writer makes everything again
   };
-  // What the writer makes.
+  // Objects that the writer makes.
   struct Returned {
     std::unique_ptr<Program> learning;
     std::vector<Snapshots::Programs> snapshots;

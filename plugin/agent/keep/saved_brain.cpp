@@ -112,7 +112,7 @@ Result<OpenedFile> open_file(std::span<const std::byte> bytes) {
   if (header.version != kSavedBrainVersion)
     return make_error(ErrorCode::unsupported,
                       text("saved brain: format version: found ", header.version, ", expected ",
-                           kSavedBrainVersion, ". Use the library version that wrote the file"));
+                           kSavedBrainVersion, ". Use the library version that wrote the file."));
   const std::span<const std::byte> body = bytes.subspan(sizeof header);
   if (body.size() != header.body_size)
     return corrupt("body", text(body.size(), " bytes"), text(header.body_size));
@@ -291,7 +291,7 @@ Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::
   if (network.empty())
     return make_error(ErrorCode::unsupported,
                       "saved brain: network: found nothing, because an older library wrote the file. Load it "
-                      "by brain_load and save it again");
+                      "by brain_load and save it again.");
   if (network != network_hash(spec).hex()) return other_schema(file, spec, "");
   std::vector<std::vector<std::byte>> contents(variables.size());
   constexpr std::string_view kTarget = "target.";

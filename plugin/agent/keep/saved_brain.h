@@ -51,9 +51,9 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
                                             const HostState& host,
                                             std::span<const std::span<const std::byte>> state);
 
-// Checks every byte. Bounds for n bytes: those of safetensors::parse, and the content once more.
-// Errors: corrupt_file (not a saved brain, truncated, damaged, numbers not finite or out
-// of range), unsupported (another format version), shape_mismatch (another schema; the text describes both).
+// Checks every byte. Bounds for n bytes: those of safetensors::parse, plus the content. Errors: corrupt_file
+// (not a saved brain, truncated, damaged, numbers not finite or out of range), unsupported (another format
+// version), shape_mismatch (another schema; the text describes both).
 Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpec& spec,
                                 std::span<const StateVariable> variables);
 

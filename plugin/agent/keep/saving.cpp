@@ -25,7 +25,7 @@ Status Saving::begin(const std::string& path, HostState host) {
   if (!idle())
     return make_error(ErrorCode::wrong_state,
                       text("brain_save: found a save to '", save_->path,
-                           "' under way, expected none. Poll brain_save_status first"));
+                           "' under way, expected none. Poll brain_save_status first."));
   save_ = std::make_shared<Save>();
   save_->path = path;
   save_->host = std::move(host);

@@ -1,5 +1,5 @@
 #pragma once
-// What a saved brain and the brain that loads it must have in common.
+// The properties that a saved brain and the brain that loads it must share.
 
 #include <string>
 

@@ -20,7 +20,7 @@ class Snapshots {
   static Result<std::unique_ptr<Snapshots>> create(Runtime& runtime, const std::string& name,
                                                    std::span<const StateVariable> state, std::uint32_t count);
 
-  // Of one entry.
+  // The programs of one entry.
   struct Programs {
     std::unique_ptr<Program> keep, restore;
   };
@@ -40,13 +40,13 @@ class Snapshots {
     std::size_t copy = 0;
   };
   Result<Taken> take(const ReplayState& replay);
-  // Errors: not_found, with the snapshots that there are.
+  // Errors: not_found, with a list of the snapshots.
   struct Found {
     const ReplayState* replay = nullptr;
     std::size_t copy = 0;
   };
   Result<Found> find(std::uint64_t id);
-  // To run at the boundary. Only when nothing is to be compiled.
+  // The program to run at the boundary. Only while nothing needs compiling.
   Program& program(std::size_t copy, bool restores) {
     return restores ? *programs_[copy].restore : *programs_[copy].keep;
   }

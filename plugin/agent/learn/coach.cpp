@@ -109,7 +109,7 @@ class CoachLearner final : public Learner {
   bool takes_demonstrations() const override { return false; }
   Status check_actions(const BrainSpec& spec) const override { return check_branches_only(spec); }
   Status check_settings(const BrainSpec& spec) const override {
-    return check_number("brain", "trace_decay", spec.trace_decay, 0, 0.9999f);
+    return check_number("brain_create", "trace_decay", spec.trace_decay, 0, 0.9999f);
   }
   SampleKind sample_kind() const override { return SampleKind::step; }
   SampleUse sample_use() const override { return SampleUse::once; }

@@ -71,10 +71,10 @@ class DqnLearner final : public ReplayLearner {
   bool takes_demonstrations() const override { return false; }
   Status check_actions(const BrainSpec& spec) const override { return check_one_branch(spec); }
   Status check_settings(const BrainSpec& spec) const override {
-    IMPRINT_CHECK(check_number("brain", "discount", spec.discount, 0, 1));
-    IMPRINT_CHECK(check_range("brain", "target_period", spec.target_period, 1, kMaxSize));
-    IMPRINT_CHECK(check_number("brain", "target_rate", spec.target_rate, 1e-6f, 1));
-    return check_number("brain", "epsilon", spec.epsilon, 0, 1);
+    IMPRINT_CHECK(check_number("brain_create", "discount", spec.discount, 0, 1));
+    IMPRINT_CHECK(check_range("brain_create", "target_period", spec.target_period, 1, kMaxSize));
+    IMPRINT_CHECK(check_number("brain_create", "target_rate", spec.target_rate, 1e-6f, 1));
+    return check_number("brain_create", "epsilon", spec.epsilon, 0, 1);
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
   SampleLayout layout(const BrainSpec& spec) const override {

@@ -34,8 +34,8 @@ class FeedbackLearner final : public ReplayLearner {
   bool takes_demonstrations() const override { return true; }
   Status check_actions(const BrainSpec& spec) const override { return check_one_branch(spec); }
   Status check_settings(const BrainSpec& spec) const override {
-    IMPRINT_CHECK(check_number("brain", "margin", spec.margin, 0, 1e6f));
-    return check_number("brain", "margin_weight", spec.margin_weight, 0, 1e6f);
+    IMPRINT_CHECK(check_number("brain_create", "margin", spec.margin, 0, 1e6f));
+    return check_number("brain_create", "margin_weight", spec.margin_weight, 0, 1e6f);
   }
   SampleKind sample_kind() const override { return SampleKind::labelled; }
   SampleLayout layout(const BrainSpec& spec) const override {

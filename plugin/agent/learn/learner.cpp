@@ -7,9 +7,9 @@ namespace {
 
 Error bad_actions(const BrainSpec& spec, const char* expected) {
   return make_error(ErrorCode::unsupported,
-                    text("brain: actions: found ", spec.action.branch_sizes.size(), " branches and ",
+                    text("brain_create: actions: found ", spec.action.branch_sizes.size(), " branches and ",
                          spec.action.continuous_count, " continuous actions, but the ",
-                         learner_name(spec.learner), " learner ", expected, ". Or use the cloning learner"));
+                         learner_name(spec.learner), " learner ", expected, ". Or use the cloning learner."));
 }
 
 }  // namespace

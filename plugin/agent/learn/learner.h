@@ -1,5 +1,5 @@
 #pragma once
-// What the library asks of a learner. Each learner is one file pair; spec/learner_kind.h lists them and
+// The interface of a learner. Each learner is one file pair; spec/learner_kind.h lists them and
 // learn/registry.h finds them. docs/adding-a-learner.md shows how to add one.
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace imprint::agent {
 
-// What one sample describes.
+// Contents of one sample.
 enum class SampleKind : std::uint8_t {
   labelled,    // a choice that a person judged or demonstrated
   step,        // an action and its reward (learn/trajectory.h)
   transition,  // a step, and what the agent observed next
 };
 
-// What happens to a sample.
+// How learning uses a sample.
 enum class SampleUse : std::uint8_t {
   replay,   // kept in the replay memory; each learn step draws a minibatch
   once,     // learned from when it arrives, then forgotten

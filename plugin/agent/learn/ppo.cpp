@@ -186,19 +186,19 @@ class PpoLearner final : public Learner {
   bool takes_demonstrations() const override { return false; }
   Status check_actions(const BrainSpec& spec) const override { return check_branches_only(spec); }
   Status check_settings(const BrainSpec& spec) const override {
-    IMPRINT_CHECK(check_number("brain", "discount", spec.discount, 0, 1));
-    IMPRINT_CHECK(check_range("brain", "rollout_steps", spec.rollout_steps, 1, 65536));
-    IMPRINT_CHECK(check_range("brain", "epochs", spec.epochs, 1, 64));
+    IMPRINT_CHECK(check_number("brain_create", "discount", spec.discount, 0, 1));
+    IMPRINT_CHECK(check_range("brain_create", "rollout_steps", spec.rollout_steps, 1, 65536));
+    IMPRINT_CHECK(check_range("brain_create", "epochs", spec.epochs, 1, 64));
     if (spec.batch_size == 0 || spec.rollout_steps % spec.batch_size != 0)
-      return bad_field("brain", "batch_size", text(spec.batch_size),
+      return bad_field("brain_create", "batch_size", text(spec.batch_size),
                        text("a divisor of rollout_steps, ", spec.rollout_steps));
     if (std::uint64_t{spec.rollout_steps} * spec.epochs * spec.brain_count >= kMaxElements)
-      return bad_field("brain", "rollout_steps * epochs * brain_count",
+      return bad_field("brain_create", "rollout_steps * epochs * brain_count",
                        text(std::uint64_t{spec.rollout_steps} * spec.epochs * spec.brain_count),
                        text("less than ", kMaxElements));
-    IMPRINT_CHECK(check_number("brain", "advantage_decay", spec.advantage_decay, 0, 1));
-    IMPRINT_CHECK(check_number("brain", "clip_range", spec.clip_range, 1e-6f, 1));
-    return check_number("brain", "entropy_coefficient", spec.entropy_coefficient, 0, 1e6f);
+    IMPRINT_CHECK(check_number("brain_create", "advantage_decay", spec.advantage_decay, 0, 1));
+    IMPRINT_CHECK(check_number("brain_create", "clip_range", spec.clip_range, 1e-6f, 1));
+    return check_number("brain_create", "entropy_coefficient", spec.entropy_coefficient, 0, 1e6f);
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
   SampleUse sample_use() const override { return SampleUse::rollout; }

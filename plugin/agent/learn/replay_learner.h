@@ -24,7 +24,7 @@ struct Minibatch {
   Tensor whole_number(std::uint32_t index) const { return cast(column(index), DType::int32); }
 };
 
-// What one optimiser step gives. Brains that do not learn in it keep their values.
+// Results of one optimiser step. Brains that do not learn in it keep their values.
 struct OptimiserStep {
   std::vector<Tensor> parameters;  // new values, in the order of the network's parameters
   Tensor count;                    // int32 [P] optimiser steps so far, this one included

@@ -1,5 +1,5 @@
 #pragma once
-// What a brain counts. The frame thread writes, any thread reads.
+// Counters of a brain. The frame thread writes, any thread reads.
 
 #include <atomic>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// What the agent system lends to its brains. Everything here outlives them.
+// Services that the agent system lends to its brains. Everything here outlives them.
 
 #include <cstdint>
 

@@ -89,7 +89,7 @@ typedef struct imp_host {
   const char* kernel_archive_sha256;  /* 64 hex digits; another archive: CORRUPT_FILE. null = any */
 } imp_host;
 
-/* What gives way when the host's frame takes longer than imp_limits::frame_gpu_us. */
+/* The priority when the host's frame takes longer than imp_limits::frame_gpu_us. */
 typedef enum imp_preference {
   IMP_PREFER_GRAPHICS = 0, /* learning stops at once and returns slowly */
   IMP_PREFER_BALANCE = 1,  /* learning shrinks in steps, to a quarter of its budget */

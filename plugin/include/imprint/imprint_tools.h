@@ -1,8 +1,7 @@
 #ifndef IMPRINT_IMPRINT_TOOLS_H_
 #define IMPRINT_IMPRINT_TOOLS_H_
-/* What Imprint tells about itself, and what makes the next start faster: reports, statistics,
- * estimates, jobs, pipeline cache, tuning, hashes; and contexts without a host device. Times are
- * microseconds, memory is bytes. */
+/* Reports, statistics, estimates, hashes and jobs; a pipeline cache and tuning for a faster next
+ * start; contexts without a host device. Times are microseconds, memory is bytes. */
 
 #include "imprint.h"
 

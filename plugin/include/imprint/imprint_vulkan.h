@@ -263,11 +263,11 @@ typedef struct imp_vulkan_api {
    * GPU reads it when this frame's work runs. UNSUPPORTED: the brain has none. */
   imp_result(IMP_CALL* agent_observe_in_place)(imp_agent agent, uint64_t first);
 
-  /* [any] What Imprint would use of the device. All of it is optional. Two calls: wishes null gives
-   * *count. */
+  /* [any] The device features that Imprint would use. All are optional. Two calls: wishes null
+   * gives *count. */
   imp_result(IMP_CALL* plan_query_requirements)(const imp_vk_plan* plan, uint32_t* count,
                                                 imp_vk_wish* wishes);
-  /* [any] The families of which one more queue helps. Two calls: queues null gives *count. */
+  /* [any] The families in which one more queue helps. Two calls: queues null gives *count. */
   imp_result(IMP_CALL* plan_query_extra_queues)(const imp_vk_plan* plan, uint32_t* count,
                                                 imp_vk_extra_queue* queues);
   /* [any] create_info: const VkDeviceCreateInfo*. Queues stay as they are. UNSUPPORTED: the chain

@@ -118,13 +118,13 @@ void SceneView::update(const std::vector<const WorldView*>& yards, const WorldVi
   for (std::size_t i = 0; i < pets_.size(); ++i) {
     Yard& yard = pets_[i];
     const WorldView& world = *yards[i];
-    const bool anew = yard.scene != world.scene;
-    yard.since_scene = anew ? 0.0f : yard.since_scene + seconds;
+    const bool fresh = yard.scene != world.scene;
+    yard.since_scene = fresh ? 0.0f : yard.since_scene + seconds;
     yard.scene = world.scene;
-    yard.body.update(world.pet, seconds, anew || seconds > 0.5f);
+    yard.body.update(world.pet, seconds, fresh || seconds > 0.5f);
     const float moved =
-        anew ? 0.0f
-             : std::hypot(world.player.position.x - yard.player.x, world.player.position.y - yard.player.y);
+        fresh ? 0.0f
+              : std::hypot(world.player.position.x - yard.player.x, world.player.position.y - yard.player.y);
     yard.player = world.player.position;
     yard.stride = std::fmod(yard.stride + moved / 0.9f, 1.0f);
     yard.pace +=

@@ -119,7 +119,7 @@ std::size_t columns_of(std::size_t moments) {
 }  // namespace
 
 Picture draw_sheet(const SheetData& data) {
-  // A context of our own: the window's, if there is one, is put back afterwards.
+  // Uses a separate context. Afterwards the window's, if any, is current again.
   ImGuiContext* const before = ImGui::GetCurrentContext();
   ImGuiContext* const own = ImGui::CreateContext();
   ImGui::SetCurrentContext(own);

@@ -29,7 +29,7 @@ struct SheetData {
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn; may be empty
   std::vector<FeedbackTick> ticks;
   std::vector<SheetTrick> tricks;
-  std::vector<std::string> facts;  // short lines: "infer 180 us, learn 420 us a frame (median)"
+  std::vector<std::string> facts;  // short lines: "infer 180 us, learn 420 us per frame (median)"
 };
 
 Picture draw_sheet(const SheetData& data);

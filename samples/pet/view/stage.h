@@ -30,7 +30,7 @@ struct StageOptions {
   std::string title = "Imprint pet";
 };
 
-// What to draw. draw() reads the pointers and does not keep them.
+// The content of a picture. draw() reads the pointers and does not keep them.
 struct Show {
   // One yard, or a kennel's. The first 16 are drawn as a grid; 4 in pictures and on a software device.
   std::vector<const WorldView*> yards;
@@ -52,7 +52,7 @@ class Stage {
   Status draw(const Show& show, const OverlayState& overlay);
   Status end_frame();
 
-  // What draw() drew in the last ended frame. Waits for the GPU.
+  // The picture of the last ended frame, if draw() was called in it. Waits for the GPU.
   Result<Picture> capture();
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What a body in the yard needs from a brain.
+// The brain's interface to a body in the yard.
 
 #include <array>
 #include <optional>
@@ -26,7 +26,7 @@ class Mind {
   // A reward of the game itself for the current action.
   virtual void reward(float value) = 0;
   virtual void demonstrate(const Observation& observation, Cue cue, Action action) = 0;
-  // What comes next does not depend on anything before.
+  // Ends the episode: later situations do not depend on earlier ones.
   virtual void end_episode() = 0;
 };
 

@@ -26,7 +26,7 @@ class ReactionMeter {
   std::uint32_t presses() const { return static_cast<std::uint32_t>(times_.size()); }
   double seconds() const;  // median of the presses so far; 0 before the first
   const WorldView& view() const { return world_.view(); }
-  // What to do, in one line.
+  // An instruction for the player, in one line.
   std::string words() const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// What distinguishes pets of different seeds: the pauses between idle actions, and their favourite ones.
+// Differences between pets of different seeds: the pauses between idle actions, and their favourite ones.
 // Nothing sets the favourites: they come from the weights.
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The adapters for engines compile against their interfaces as far as these are declared here, and fill in
-// what they should. The engines themselves are not there.
+// The adapters compile against declarations of the engines' interfaces and fill in the right values. The
+// engines themselves do not run here.
 
 #include "samples/adapters/godot.h"
 #include "samples/adapters/unity.h"
@@ -28,7 +28,7 @@ void expect_handles(const imp_vk_device_info& info, std::uintptr_t instance, std
   EXPECT_EQ(info.device, handle<VkDevice>(device));
 }
 
-TEST(AdapterUnity, FillsInWhatUnityTells) {
+TEST(AdapterUnity, FillsInUnitysDevice) {
   IUnityGraphicsVulkan vulkan{[] {
     UnityVulkanInstance unity{};
     unity.pipelineCache = handle<VkPipelineCache>(5);
@@ -87,7 +87,7 @@ class FakeRhi : public IVulkanDynamicRHI {
   VkAllocationCallbacks allocation{};
 };
 
-TEST(AdapterUnreal, FillsInWhatTheRhiTells) {
+TEST(AdapterUnreal, FillsInTheRhisDevice) {
   FakeRhi rhi;
   const UnrealDevice made = describe_unreal(rhi);
   expect_handles(made.info, 1, 2, 3);

@@ -1,8 +1,7 @@
 /* baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS [TABLE [MS]]: a policy acts and a pet learns some steps
- * through the library, with its kernels from the archive, in the variants of the tuning table; what they did
- * goes to RESULTS, to the bit. With MS the table is measured for so many milliseconds, and written. Exit
- * status 3 and the message on stdout: the library refused; 1: something is wrong with this program or a
- * message of the validation layer came. */
+ * through the library, with kernels from the archive in the variants of the tuning table. Their exact results
+ * go to RESULTS. With MS, measures the table for MS milliseconds and writes it. Exit status 3: the library
+ * refused; its message is on stdout. Exit status 1: a fault of this program, or a validation message. */
 
 #ifdef _WIN32
 #include <windows.h>

@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   EXPECT(api->abi_version == IMP_ABI_VERSION && api->size >= sizeof(imp_api));
   EXPECT(api->vulkan != NULL && api->tools != NULL && api->tools->size >= sizeof(imp_tools_api));
 
-  /* A device of Imprint's own, one frame, and away again. */
+  /* A device of Imprint's own, one frame, and destruction. */
   const imp_standalone_info device = imp_standalone_info_init();
   imp_context context = {0};
   imp_result result = api->tools->context_create_standalone(&device, NULL, NULL, &context);

@@ -1,4 +1,4 @@
-/* The C of plugin/docs/integration.md, as its readers have it; integration.cpp is the game around it. */
+/* The C code of plugin/docs/integration.md. integration.cpp is the game that calls it. */
 
 #include <volk.h>
 

@@ -1,5 +1,5 @@
-// A game without a window that follows plugin/docs/integration.md: it makes its device with Imprint's wishes,
-// records a creature's frames, saves and closes.
+// A game without a window that follows plugin/docs/integration.md: it creates its device with the features
+// that Imprint wants, records a creature's frames, saves and closes.
 
 #include <volk.h>
 

@@ -1,4 +1,4 @@
-/* The C of plugin/docs/learners.md: a brain is made of it on the CPU. */
+/* The C code of plugin/docs/learners.md makes a brain on the CPU. */
 
 #include <stdio.h>
 

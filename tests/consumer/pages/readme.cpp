@@ -1,5 +1,5 @@
-// The snippet of README.md in a small game: it opens, is told a command, is praised for one action and
-// scolded for the others, and prefers it in the end.
+// The snippet of README.md in a small game. The creature hears a command, is praised for one action and
+// scolded for the others, and prefers the praised one in the end.
 
 #include <array>
 #include <cstdint>
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     if (!commands) return fail("begin_frame", host.error());
     now.safe_frame = host.safe_frame();
     now.time_s = static_cast<double>(now.frame) / 60;
-    // A second's life: it is asked, acts, and 0.8 s after that the player has reacted.
+    // One second: the creature is asked and acts. The player reacts 0.8 s later.
     const std::uint64_t moment = now.frame % 60;
     seen[0] = static_cast<float>(now.frame) / kFrames;
     const bool asks = moment == 1;

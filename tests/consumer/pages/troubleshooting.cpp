@@ -1,5 +1,5 @@
-// Provokes the errors of plugin/docs/troubleshooting.md, and looks up each text in the page: --print prints
-// them instead.
+// Provokes the errors of plugin/docs/troubleshooting.md and looks up each text in the page. --print prints
+// the texts instead.
 
 #include <cmath>
 #include <cstddef>
@@ -18,12 +18,12 @@
 
 namespace {
 
-constexpr std::size_t kCompared = 48;  // characters of a message: what a reader would search for
+constexpr std::size_t kCompared = 48;  // characters of a message that a reader would search for
 
 const imp_api* api = nullptr;
 std::vector<std::string> texts;
 
-// Numbers differ from device to device: each becomes #.
+// Numbers differ between devices: each becomes #.
 std::string without_numbers(const std::string& text) {
   std::string out;
   for (const char c : text)
@@ -111,7 +111,7 @@ void frame_errors(const Creature& creature) {
   api->context_destroy(creature.context);
 }
 
-// With the game's device: memory that is too small, and a recorded frame that is not safe.
+// With the game's device: too little memory, and a recorded frame that is not safe.
 void recording_errors(Host& host) {
   const std::uint32_t actions = 4;
   const imp_vk_device_info device = host.declare();

@@ -1,5 +1,5 @@
-// The steps of plugin/docs/tutorial.md, each as it stands there, in a game of a few frames. The program at
-// its end is compiled and run by itself.
+// The steps of plugin/docs/tutorial.md, unchanged, in a game of a few frames. The final program is compiled
+// and run separately.
 
 #include <cstdint>
 #include <cstdio>

@@ -1,9 +1,11 @@
-# cmake -D SOURCE= -D OUT= -D GENERATOR= -D OBJDUMP= -D LAUNCHER= -D HEADERS="..." [-D WINE= -D XVFB= -D COMMAND_LINE= -D HOST= -D PLUGIN=] -P build.cmake
-# Cross-compiles the plugin as a DLL and a consumer of its package, and looks at what the DLL exports and imports. With WINE both are run there, and a game
-# that infers and learns on Wine's Vulkan, which is the driver of this computer: as HOST does with PLUGIN, both of this computer's own kind.
+# cmake -D SOURCE= -D OUT= -D GENERATOR= -D OBJDUMP= -D LAUNCHER= -D HEADERS="..." [-D WINE= -D XVFB=
+# -D COMMAND_LINE= -D HOST= -D PLUGIN=] -P build.cmake
+# Cross-compiles the plugin as a DLL and a consumer of its package, and checks the DLL's exports and imports.
+# With WINE it runs both, and a game that infers and learns on Wine's Vulkan. Its results must equal those of
+# HOST with PLUGIN, the native builds.
 cmake_minimum_required(VERSION 3.25)
 
-# The system's headers that are the same everywhere, away from those of its C library.
+# System headers that are equal on all platforms, without those of the C library.
 file(REMOVE_RECURSE ${OUT}/include ${OUT}/installed ${OUT}/consumer)
 file(MAKE_DIRECTORY ${OUT}/include)
 foreach(header IN LISTS HEADERS)
@@ -24,15 +26,15 @@ set(common -G ${GENERATOR} -D CMAKE_TOOLCHAIN_FILE=${SOURCE}/tools/cmake/mingw-w
 foreach(package VULKAN VOLK NLOHMANN PROTOZERO)
   list(APPEND includes -D IMPRINT_${package}_INCLUDE=${OUT}/include)
 endforeach()
-run("configuring the plugin" ${CMAKE_COMMAND} -S ${SOURCE} -B ${OUT}/plugin ${common} ${includes} -D CMAKE_CXX_FLAGS_DEBUG=-O0
+run("configure the plugin" ${CMAKE_COMMAND} -S ${SOURCE} -B ${OUT}/plugin ${common} ${includes} -D CMAKE_CXX_FLAGS_DEBUG=-O0
   -D IMPRINT_RUNTIME_COMPILER=OFF -D IMPRINT_WERROR=ON -D IMPRINT_BUILD_SAMPLES=OFF -D IMPRINT_BUILD_TESTS=OFF -D IMPRINT_BUILD_TOOLS=OFF)
-run("building the plugin" ${CMAKE_COMMAND} --build ${OUT}/plugin)
-run("installing the plugin" ${CMAKE_COMMAND} --install ${OUT}/plugin --prefix ${OUT}/installed)
-run("configuring the consumer" ${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/find_package_plugin -B ${OUT}/consumer ${common}
+run("build the plugin" ${CMAKE_COMMAND} --build ${OUT}/plugin)
+run("install the plugin" ${CMAKE_COMMAND} --install ${OUT}/plugin --prefix ${OUT}/installed)
+run("configure the consumer" ${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/find_package_plugin -B ${OUT}/consumer ${common}
   -D imprint_DIR=${OUT}/installed/lib/cmake/imprint)
-run("building the consumer" ${CMAKE_COMMAND} --build ${OUT}/consumer)
+run("build the consumer" ${CMAKE_COMMAND} --build ${OUT}/consumer)
 
-run("reading the DLL" ${OBJDUMP} -p ${OUT}/installed/bin/libimprint.dll)
+run("read the DLL" ${OBJDUMP} -p ${OUT}/installed/bin/libimprint.dll)
 if(NOT output MATCHES "\\[Ordinal/Name Pointer\\] Table\n([^\n]*\n)([^\n]*)\n")
   message(FATAL_ERROR "the DLL exports nothing:\n${output}")
 endif()
@@ -45,7 +47,7 @@ foreach(name IN LISTS imported)
     message(FATAL_ERROR "the DLL needs ${name}: a player's machine may not have it")
   endif()
 endforeach()
-run("reading the consumer" ${OBJDUMP} -p ${OUT}/consumer/consumer.exe)
+run("read the consumer" ${OBJDUMP} -p ${OUT}/consumer/consumer.exe)
 if(NOT output MATCHES "DLL Name: libimprint\\.dll")
   message(FATAL_ERROR "the consumer does not load libimprint.dll:\n${output}")
 endif()
@@ -54,19 +56,19 @@ if(NOT WINE)
   message(STATUS "Wine was not found: the DLL and its consumer are not run")
   return()
 endif()
-# A prefix of its own, without what Wine would like to install.
+# A separate Wine prefix, without Wine's optional packages.
 set(ENV{WINEPREFIX} ${OUT}/wine)
 set(ENV{WINEDEBUG} -all)
 set(ENV{WINEDLLOVERRIDES} mscoree,mshtml=)
 set(dll ${OUT}/installed/bin/libimprint.dll)
 set(ENV{WINEPATH} ${OUT}/installed/bin)
 set(model ${SOURCE}/tests/data/models/godot/BallChase.onnx)
-run("compiling a game" x86_64-w64-mingw32-gcc-posix -std=c11 -static -I ${OUT}/installed/include ${SOURCE}/tests/consumer/baked/main.c -o ${OUT}/game.exe)
-run("baking its kernels" ${COMMAND_LINE} bake --model ${model} --batch 4 --agent ${SOURCE}/tests/consumer/baked/pet.json --profile baseline
+run("compile a game" x86_64-w64-mingw32-gcc-posix -std=c11 -static -I ${OUT}/installed/include ${SOURCE}/tests/consumer/baked/main.c -o ${OUT}/game.exe)
+run("bake its kernels" ${COMMAND_LINE} bake --model ${model} --batch 4 --agent ${SOURCE}/tests/consumer/baked/pet.json --profile baseline
   --output ${OUT}/baseline.kernels)
-run("running the game here" ${HOST} ${PLUGIN} ${OUT}/baseline.kernels ${model} ${OUT}/results.native)
-# One display for both, to which Wine's own processes hold on.
-run("running in Wine" ${XVFB} --auto-servernum sh -c
+run("run the game natively" ${HOST} ${PLUGIN} ${OUT}/baseline.kernels ${model} ${OUT}/results.native)
+# One display for both, because Wine's own processes keep using it.
+run("run in Wine" ${XVFB} --auto-servernum sh -c
   "'${WINE}' '${OUT}/consumer/consumer.exe' && '${WINE}' '${OUT}/game.exe' '${dll}' '${OUT}/baseline.kernels' '${model}' '${OUT}/results.wine'")
 message(STATUS "in Wine: ${output}")
 if(NOT output MATCHES "imprint [0-9]+\\.[0-9]+")

@@ -66,7 +66,7 @@ Mesh ring(float inner, int sides, const Paint& color) {
   return mesh;
 }
 
-// Each corner has one vertex a face, moved in by the bevel; their normals make the bevel look round.
+// Each corner has one vertex per face, moved in by the bevel. The vertex normals make the bevel look round.
 Mesh bevelled_box(Vec3 half, float bevel, const Paint& color) {
   Mesh mesh;
   std::uint32_t at[8][3];

@@ -1,6 +1,6 @@
 // Soft shapes to triangles: a distance field of blobs, meshed by surface nets (S. Gibson, "Constrained
-// elastic surface nets", 1998; here the common form with one vertex a cell), vertices then pulled onto the
-// surface along the gradient.
+// elastic surface nets", 1998; here the common form with one vertex per cell). Vertices are then moved onto
+// the surface along the gradient.
 
 #include <cstddef>
 #include <limits>

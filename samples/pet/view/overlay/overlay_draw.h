@@ -42,7 +42,7 @@ struct Fonts {
 };
 Fonts add_fonts(ImFontAtlas& atlas, float pixels);  // of body text
 
-// Signs have different shapes, so that nobody needs to tell colours apart.
+// Signs differ in shape, so that players need not tell colours apart.
 void draw_sign(ImDrawList& list, FeedbackKind kind, ImVec2 center, float radius, ImU32 color);
 void draw_star(ImDrawList& list, ImVec2 center, float radius, ImU32 color);
 

@@ -56,7 +56,7 @@ void Overlay::text_card(const OverlayState& state, PlayerInput& input) {
   ImGui::SetNextItemWidth(width - px(28));
   if (text_opened_) ImGui::SetKeyboardFocusHere();
   text_opened_ = false;
-  ImGui::PushID(opened_);  // else it would go on with the text that it had when it was open last
+  ImGui::PushID(opened_);  // else it would keep the text of the previous time
   ImGui::InputText("##word", typed_.data(), typed_.size(), ImGuiInputTextFlags_AutoSelectAll);
   ImGui::PopID();
   ImGui::PopStyleVar();

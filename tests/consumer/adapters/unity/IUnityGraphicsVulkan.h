@@ -1,5 +1,5 @@
 #pragma once
-// As much of Unity's interface as samples/adapters/unity.h uses, for compiling it: names and types, no more.
+// The part of Unity's interface that samples/adapters/unity.h compiles against: names and types only.
 
 #include <vulkan/vulkan.h>
 

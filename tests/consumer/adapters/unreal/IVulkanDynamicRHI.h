@@ -1,6 +1,5 @@
 #pragma once
-// As much of Unreal's interface as samples/adapters/unreal.h uses, for compiling it: names and types, no
-// more.
+// The part of Unreal's interface that samples/adapters/unreal.h compiles against: names and types only.
 
 #include <vulkan/vulkan.h>
 

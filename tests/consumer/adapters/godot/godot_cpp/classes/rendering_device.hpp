@@ -1,5 +1,5 @@
 #pragma once
-// As much of godot-cpp as samples/adapters/godot.h uses, for compiling it: names and types, no more.
+// The part of godot-cpp that samples/adapters/godot.h compiles against: names and types only.
 
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-// As much of VulkanSceneGraph as samples/adapters/vsg.h uses, for compiling it: names and types, no more.
+// The part of VulkanSceneGraph that samples/adapters/vsg.h compiles against: names and types only.
 
 #include <vulkan/vulkan.h>
 
