@@ -125,7 +125,7 @@ void add_names(std::vector<Bomb>& bombs) {
   const auto add = [&](const char* title, std::function<FileBytes()> make) {
     bombs.push_back({title, BombKind::model, std::move(make)});
   };
-  add("operators that nobody knows", [] {
+  add("unknown operators", [] {
     OnnxBuilder builder = begin();
     for (int i = 0; i < 25'000; ++i) builder.node("Op" + name(i), {"x"}, {name(i)});
     return end(builder, name(0));

@@ -1,4 +1,4 @@
-// What a host can do against hostile files, through the table, on device cpu: the digest of a kernel archive,
+// Defences of a host against hostile files, through the table, on device cpu: the digest of a kernel archive,
 // and the memory cap, which refuses before anything of that size is made.
 
 #include <gmock/gmock.h>
