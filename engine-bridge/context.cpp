@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
+#include "compute/vk/optional_features.h"
 #include "engine-bridge/context_impl.h"
 #include "engine-bridge/frame/cpu_issuer.h"
 #include "engine-bridge/host/lost_device.h"
@@ -125,9 +126,16 @@ std::string ContextImpl::queue_report() const {
 }
 
 std::string ContextImpl::missing_report() const {
-  std::string lines;
+  std::string used, lines;
+  for (const vk::OptionalFeature& feature : vk::optional_features())
+    if (device_->capabilities().*feature.member)
+      used += text(used.empty() ? "" : ", ",
+                   feature.core_since == vk::kNeverCore ? feature.extension : feature.feature);
+  lines = text("optional features in use: ", used.empty() ? "none" : used, "\n");
+  if (!device_->missing_features().empty()) lines += "missing, the dearest first:\n";
+  std::size_t number = 0;
   for (const vk::MissingFeature& missing : device_->missing_features())
-    lines += text("without ", missing.item, " (", missing.cause, "): ", missing.cost,
+    lines += text("  ", ++number, ". without ", missing.item, " (", missing.cause, "): ", missing.cost,
                   "; remedy: ", missing.remedy, "\n");
   for (const vk::UnusedFeature& unused : vk::unused_features())
     lines += text("not used, declared or not: ", unused.item, ": ", unused.reason, "\n");
@@ -144,17 +152,17 @@ std::string ContextImpl::report() const {
 
 // ---- create-time ----
 
-Status ContextImpl::run_now(const Commands& commands) {
+Result<> ContextImpl::run_now(const Commands& commands) {
   IMPRINT_CHECK(engine_->check_running("run_now"));
   return issuer().run_now(commands);
 }
 
-Status ContextImpl::run_now(Program& program) {
+Result<> ContextImpl::run_now(Program& program) {
   IMPRINT_CHECK(engine_->check_running("run_now"));
   return issuer().run_now(program);
 }
 
-Status ContextImpl::measure(Program& program) {
+Result<> ContextImpl::measure(Program& program) {
   IMPRINT_CHECK(engine_->check_closed("measure"));
   FrameJobs& jobs = engine_->jobs();
   if (jobs.has_jobs_of(program))
@@ -173,7 +181,7 @@ Status ContextImpl::measure(Program& program) {
   return {};
 }
 
-Status ContextImpl::drain(std::uint64_t timeout_ns) {
+Result<> ContextImpl::drain(std::uint64_t timeout_ns) {
   IMPRINT_CHECK(engine_->check_closed("context_drain"));
   if (!can_wait())
     return make_error(
@@ -196,11 +204,11 @@ Status ContextImpl::drain(std::uint64_t timeout_ns) {
   }
 }
 
-Status ContextImpl::quiesce(std::uint64_t timeout_ns) {
+Result<> ContextImpl::quiesce(std::uint64_t timeout_ns) {
   IMPRINT_CHECK(engine_->check_alive("context_quiesce"));
   IMPRINT_CHECK(check_frame_closed(engine_->state(), "context_quiesce"));
   if (can_wait()) {
-    const Status waited = submit_->wait(timeout_ns);
+    const Result<> waited = submit_->wait(timeout_ns);
     // The host waits for what it recorded.
     const bool host_waits =
         !waited && waited.error().code == ErrorCode::not_ready && in_flight_->oldest_needs_safe_frame();
@@ -210,7 +218,7 @@ Status ContextImpl::quiesce(std::uint64_t timeout_ns) {
   return {};
 }
 
-Status ContextImpl::resume() {
+Result<> ContextImpl::resume() {
   IMPRINT_CHECK(engine_->check_alive("context_resume"));
   if (!engine_->quiesced())
     return make_error(ErrorCode::wrong_state,
@@ -221,7 +229,7 @@ Status ContextImpl::resume() {
 
 // ---- shared buffers ----
 
-Status ContextImpl::check_buffers(const char* call) const {
+Result<> ContextImpl::check_buffers(const char* call) const {
   IMPRINT_CHECK(engine_->check_alive(call));
   if (!device_) return unsupported_on_cpu(call, "buffers to share.");
   return {};
@@ -245,13 +253,13 @@ void ContextImpl::forget(const std::shared_ptr<SharedBuffer>& buffer) {
   if (gpu_frame_) gpu_frame_->sync().forget(buffer);
 }
 
-Status ContextImpl::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
+Result<> ContextImpl::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
   IMPRINT_CHECK(engine_->check_open("tensor_acquire"));
   IMPRINT_CHECK(check_buffers("tensor_acquire"));
   return gpu_frame_->sync().acquire(buffer);
 }
 
-Status ContextImpl::release(const std::shared_ptr<SharedBuffer>& buffer) {
+Result<> ContextImpl::release(const std::shared_ptr<SharedBuffer>& buffer) {
   IMPRINT_CHECK(engine_->check_open("tensor_release"));
   IMPRINT_CHECK(check_buffers("tensor_release"));
   return gpu_frame_->sync().release(buffer);
@@ -259,18 +267,18 @@ Status ContextImpl::release(const std::shared_ptr<SharedBuffer>& buffer) {
 
 // ---- the frame's work ----
 
-Status ContextImpl::submit(const SubmitInfo& info) {
+Result<> ContextImpl::submit(const SubmitInfo& info) {
   IMPRINT_CHECK(engine_->check_open("frame_submit"));
   if (!submit_)
     return make_error(ErrorCode::unsupported,
                       "frame_submit: this context only records, as it has no queue. Call frame_record.");
   FrameCall call(*this);
   if (gpu_frame_)
-    IMPRINT_CHECK(gpu_frame_->sync().add_semaphores(info.waits, info.signals));
-  else if (!info.waits.empty() || !info.signals.empty())
+    IMPRINT_CHECK(gpu_frame_->sync().add_semaphores(info.waits, info.completions));
+  else if (!info.waits.empty() || !info.completions.empty())
     return unsupported_on_cpu("frame_submit", "semaphores.");
   const auto left = engine_->issue(*submit_, info.budget_us, FrameState::submitted);
-  return left ? Status() : Status(left.error());
+  return left ? Result<>() : Result<>(left.error());
 }
 
 Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {

@@ -82,23 +82,23 @@ class Context {
   // ---- create-time: no frame is open; blocks ----
   // Runs once after pending uploads, and waits. Errors: unsupported (nothing can be waited for), wrong_state
   // (quiesced), device_lost.
-  virtual Status run_now(const Commands& commands) = 0;
-  virtual Status run_now(Program& program) = 0;  // its slot 0
+  virtual Result<> run_now(const Commands& commands) = 0;
+  virtual Result<> run_now(Program& program) = 0;  // its slot 0
   // Seeds the cost model: runs the program alone with a timestamp around each piece, up to the first that
   // writes a variable; later pieces are estimated. Without a queue or timestamps the estimate starts from
   // bytes and flops. Errors: wrong_state (the program has jobs).
-  virtual Status measure(Program& program) = 0;
+  virtual Result<> measure(Program& program) = 0;
   virtual void set_budget(const Budget& budget) = 0;
   // Submits pending uploads and jobs, due or not, and waits. Errors: unsupported (nothing can be waited for),
   // not_ready (time over), wrong_state, device_lost.
-  virtual Status drain(std::uint64_t timeout_ns) = 0;
+  virtual Result<> drain(std::uint64_t timeout_ns) = 0;
   // Waits for Imprint's submissions. Until resume() Imprint touches no queue, so that the host may wait for
   // its device to be idle; frames, measure and drain are wrong_state. Errors: not_ready (time over; not
   // quiesced then), wrong_state, device_lost.
-  virtual Status quiesce(std::uint64_t timeout_ns) = 0;
-  virtual Status resume() = 0;
+  virtual Result<> quiesce(std::uint64_t timeout_ns) = 0;
+  virtual Result<> resume() = 0;
   // For callers that submit to queue() themselves. Errors: wrong_state (quiesced), device_lost.
-  virtual Status check_running(const char* call) const = 0;
+  virtual Result<> check_running(const char* call) const = 0;
   // Forgets all incomplete jobs of the program or commands; their on_complete is not called. On return the
   // caller may destroy them: pieces in flight retire by ticket.
   virtual void cancel(const Program& program) = 0;
@@ -115,22 +115,22 @@ class Context {
   // Errors of all: wrong_state (no frame is open, or its work is issued already), device_lost.
   // frame_begin besides: invalid_argument (the frame number does not rise), wrong_state (a frame is open, or
   // quiesced).
-  virtual Status frame_begin(const FrameInfo& info) = 0;
-  virtual Status enqueue(FrameJob job) = 0;
+  virtual Result<> frame_begin(const FrameInfo& info) = 0;
+  virtual Result<> enqueue(FrameJob job) = 0;
   // Commands that run once among the immediate jobs. They must live until on_complete.
-  virtual Status enqueue(const Commands& commands, JobCompleted on_complete) = 0;
+  virtual Result<> enqueue(const Commands& commands, JobCompleted on_complete) = 0;
   virtual Result<FrameEstimate> estimate() = 0;
   // Takes a shared buffer from the host's family at the start of this frame's work, and gives it back at its
   // end. Nothing to do without SharedBuffer::transfers. Errors: wrong_state (the other side owns it).
-  virtual Status acquire(const std::shared_ptr<SharedBuffer>& buffer) = 0;
-  virtual Status release(const std::shared_ptr<SharedBuffer>& buffer) = 0;
+  virtual Result<> acquire(const std::shared_ptr<SharedBuffer>& buffer) = 0;
+  virtual Result<> release(const std::shared_ptr<SharedBuffer>& buffer) = 0;
   // Errors: unsupported (record only; semaphores on the CPU).
-  virtual Status submit(const SubmitInfo& info) = 0;
-  Status submit(std::uint32_t budget_us) { return submit(SubmitInfo{budget_us, {}, {}}); }
+  virtual Result<> submit(const SubmitInfo& info) = 0;
+  Result<> submit(std::uint32_t budget_us) { return submit(SubmitInfo{budget_us, {}, {}}); }
   // Returns the estimated microseconds of learning that are left. Errors: unsupported (an exclusive queue,
   // the CPU), invalid_argument (null).
   virtual Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) = 0;
-  virtual Status frame_end() = 0;
+  virtual Result<> frame_end() = 0;
   // Around a call from the frame thread; see FrameCall.
   virtual void enter_frame_call() = 0;
   virtual void leave_frame_call() = 0;

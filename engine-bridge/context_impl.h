@@ -31,14 +31,14 @@ class ContextImpl final : public Context {
   std::string report() const override;
   FrameState frame_state() const override { return engine_->state(); }
 
-  Status run_now(const Commands& commands) override;
-  Status run_now(Program& program) override;
-  Status measure(Program& program) override;
+  Result<> run_now(const Commands& commands) override;
+  Result<> run_now(Program& program) override;
+  Result<> measure(Program& program) override;
   void set_budget(const Budget& budget) override { engine_->set_budget(budget); }
-  Status drain(std::uint64_t timeout_ns) override;
-  Status quiesce(std::uint64_t timeout_ns) override;
-  Status resume() override;
-  Status check_running(const char* call) const override { return engine_->check_running(call); }
+  Result<> drain(std::uint64_t timeout_ns) override;
+  Result<> quiesce(std::uint64_t timeout_ns) override;
+  Result<> resume() override;
+  Result<> check_running(const char* call) const override { return engine_->check_running(call); }
   void cancel(const Program& program) override { engine_->jobs().cancel(program); }
   void cancel(const Commands& commands) override { engine_->jobs().cancel(commands); }
 
@@ -46,18 +46,18 @@ class ContextImpl final : public Context {
   Result<std::shared_ptr<SharedBuffer>> create_buffer(const SharedBufferRequest& request) override;
   void forget(const std::shared_ptr<SharedBuffer>& buffer) override;
 
-  Status frame_begin(const FrameInfo& info) override { return engine_->begin(info, issuer()); }
-  Status enqueue(FrameJob job) override { return engine_->enqueue(std::move(job)); }
-  Status enqueue(const Commands& commands, JobCompleted on_complete) override {
+  Result<> frame_begin(const FrameInfo& info) override { return engine_->begin(info, issuer()); }
+  Result<> enqueue(FrameJob job) override { return engine_->enqueue(std::move(job)); }
+  Result<> enqueue(const Commands& commands, JobCompleted on_complete) override {
     return engine_->enqueue(commands, std::move(on_complete), issuer());
   }
   Result<FrameEstimate> estimate() override { return engine_->estimate(); }
-  Status acquire(const std::shared_ptr<SharedBuffer>& buffer) override;
-  Status release(const std::shared_ptr<SharedBuffer>& buffer) override;
+  Result<> acquire(const std::shared_ptr<SharedBuffer>& buffer) override;
+  Result<> release(const std::shared_ptr<SharedBuffer>& buffer) override;
   using Context::submit;
-  Status submit(const SubmitInfo& info) override;
+  Result<> submit(const SubmitInfo& info) override;
   Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) override;
-  Status frame_end() override { return engine_->end(); }
+  Result<> frame_end() override { return engine_->end(); }
   void enter_frame_call() override { engine_->enter_call(); }
   void leave_frame_call() override { engine_->leave_call(); }
   ContextStats stats() const override { return engine_->stats(); }
@@ -66,7 +66,7 @@ class ContextImpl final : public Context {
   ContextImpl() = default;
   Issuer& issuer() { return submit_ ? *submit_ : *record_; }
   bool can_wait() const { return submit_ && (!queue_ || !queue_->completes_by_frames()); }
-  Status check_buffers(const char* call) const;
+  Result<> check_buffers(const char* call) const;
   std::string queue_report() const;
   std::string missing_report() const;
 

@@ -10,7 +10,7 @@
 
 namespace imprint {
 
-// Returns the result of `work`, a function that returns a Result or a Status. Returns out_of_host_memory when
+// Returns the result of `work`, a function that returns a Result. Returns out_of_host_memory when
 // memory runs out or when `work` requests more than can exist.
 template <class Work>
 auto within_host_memory(const std::string& what, Work&& work) -> decltype(work()) {

@@ -17,7 +17,7 @@ Result<std::shared_ptr<JobQueue>> JobQueue::create(const Options& options) {
   return queue;
 }
 
-Status JobQueue::start(const Options& options) {
+Result<> JobQueue::start(const Options& options) {
   try {
     for (std::uint32_t i = 0; i < options.threads; ++i) {
       threads_.emplace_back([this] { work(); });

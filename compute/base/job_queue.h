@@ -66,7 +66,7 @@ class JobQueue : public std::enable_shared_from_this<JobQueue> {
   };
 
   explicit JobQueue(const HostJobs& host) : host_(host) {}
-  Status start(const Options& options);
+  Result<> start(const Options& options);
   void work();
   void run_next(std::unique_lock<std::mutex>& lock);
 

@@ -40,7 +40,7 @@ struct Error {
 };
 
 // Either a T or an Error. Test with operator bool (or ok()) before value().
-template <class T>
+template <class T = void>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
@@ -80,7 +80,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-template <>
+template <>  // Result<>: success or an Error
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
@@ -102,8 +102,6 @@ class [[nodiscard]] Result<void> {
   bool ok_ = true;
 };
 
-using Status = Result<void>;
-
 inline Error make_error(ErrorCode code, std::string message) { return Error{code, std::move(message)}; }
 
 }  // namespace imprint
@@ -111,7 +109,7 @@ inline Error make_error(ErrorCode code, std::string message) { return Error{code
 #define IMPRINT_CONCAT_INNER(a, b) a##b
 #define IMPRINT_CONCAT(a, b) IMPRINT_CONCAT_INNER(a, b)
 
-// Evaluates a Status; returns its error to the caller.
+// Evaluates a Result; returns its error to the caller.
 #define IMPRINT_CHECK(expression)                                                                           \
   do {                                                                                                      \
     if (auto imprint_status = (expression); !imprint_status.ok()) return std::move(imprint_status).error(); \

@@ -31,7 +31,7 @@ Lowering::Lowering(const Graph& graph, const FusionRequest& request, const Sched
       kernels_(kernels()),
       written_(graph.nodes.size(), 0) {}
 
-Status Lowering::run(std::uint64_t memory_limit) {
+Result<> Lowering::run(std::uint64_t memory_limit) {
   for (const Task& task : schedule_.tasks) {
     const std::size_t begin = executable_.steps_.size();
     if (task.element_count > 0) IMPRINT_CHECK(lower(task));
@@ -44,7 +44,7 @@ Status Lowering::run(std::uint64_t memory_limit) {
 
 // Values that are stored element by element share a chain. Inputs that must be in memory are computed before
 // it.
-Status Lowering::lower(const Task& task) {
+Result<> Lowering::lower(const Task& task) {
   if (task.kind == TaskKind::region)
     return make_error(ErrorCode::internal, "found a row-local region in a schedule for the CPU");
   task_ = &task;
@@ -65,7 +65,7 @@ Status Lowering::lower(const Task& task) {
   return {};
 }
 
-Status Lowering::store_rows(const Store& store) {
+Result<> Lowering::store_rows(const Store& store) {
   IMPRINT_ASSIGN(const Strided values, find_row_major(store.node));
   IMPRINT_ASSIGN(const Strided rows, find_row_major(store.row_indices));
   const std::int32_t into = buffer_of(store.place);
@@ -102,7 +102,7 @@ Result<Strided> Lowering::find_row_major(NodeIndex node) {
   return dense_.emplace(node, row_major(into, found.shape)).first->second;
 }
 
-Status Lowering::compute(NodeIndex node, std::int32_t into) {
+Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
   const GraphNode& entry = graph_[node];
   if (entry.op == Op::custom)
     return make_error(ErrorCode::unsupported,
@@ -162,7 +162,7 @@ Status Lowering::compute(NodeIndex node, std::int32_t into) {
   return {};
 }
 
-Status Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
+Result<> Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
   const NodeIndex source = graph_[node].inputs[0];
   ChainBuilder chain(*this, graph_[source].element_count());
   IMPRINT_ASSIGN(const std::int32_t result, chain.value(source));
@@ -175,7 +175,7 @@ Status Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
   return {};
 }
 
-Status Lowering::compute_pad(NodeIndex node, std::int32_t into) {
+Result<> Lowering::compute_pad(NodeIndex node, std::int32_t into) {
   const GraphNode& entry = graph_[node];
   IMPRINT_ASSIGN(const Strided source, find(entry.inputs[0]));
   Strided inside = row_major(into, entry.shape);
@@ -187,7 +187,7 @@ Status Lowering::compute_pad(NodeIndex node, std::int32_t into) {
   return {};
 }
 
-Status Lowering::compute_concat(NodeIndex node, std::int32_t into) {
+Result<> Lowering::compute_concat(NodeIndex node, std::int32_t into) {
   const GraphNode& entry = graph_[node];
   const int axis = static_cast<int>(entry.ints[0]);
   Strided part = row_major(into, entry.shape);
@@ -200,7 +200,7 @@ Status Lowering::compute_concat(NodeIndex node, std::int32_t into) {
   return {};
 }
 
-Status Lowering::compute_copy(const Strided& from, std::int32_t into) {
+Result<> Lowering::compute_copy(const Strided& from, std::int32_t into) {
   add(copy_step(from, row_major(into, from.shape)), {from.buffer, into});
   return {};
 }
@@ -208,16 +208,14 @@ Status Lowering::compute_copy(const Strided& from, std::int32_t into) {
 // ---- memory ----
 
 std::int32_t Lowering::buffer_of(const Place& place) {
-  for (const auto& [known, buffer] : buffer_of_place_)
-    if (known == place) return buffer;
-  if (place.kind == PlaceKind::temporary) {
-    const std::int32_t buffer = arena_buffer(graph_[place.index].shape);
-    buffer_of_place_.emplace_back(place, buffer);
-    return buffer;
-  }
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(place.kind) << 32 | static_cast<std::uint32_t>(place.index);
+  const auto [known, fresh] = buffer_of_place_.try_emplace(key, buffer_count_);
+  if (!fresh) return known->second;
+  if (place.kind == PlaceKind::temporary) return arena_buffer(graph_[place.index].shape);
   const std::int32_t buffer = buffer_count_++;
   arena_index_.push_back(-1);
-  buffer_of_place_.emplace_back(place, buffer);
+  is_variable_.push_back(place.kind == PlaceKind::variable);
   executable_.memory_.buffers.push_back(nullptr);
   switch (place.kind) {
     case PlaceKind::input:
@@ -239,14 +237,10 @@ std::int32_t Lowering::buffer_of(const Place& place) {
   return buffer;
 }
 
-bool Lowering::is_variable(std::int32_t buffer) const {
-  return std::ranges::find(executable_.variables_, buffer, &Executable::Bound::buffer) !=
-         executable_.variables_.end();
-}
-
 std::int32_t Lowering::arena_buffer(const Shape& shape) {
   const std::int32_t buffer = buffer_count_++;
   arena_index_.push_back(static_cast<std::int32_t>(arena_.size()));
+  is_variable_.push_back(0);
   arena_.push_back({buffer, {bytes_of(shape), -1, -1}});
   executable_.memory_.buffers.push_back(nullptr);
   return buffer;
@@ -272,7 +266,7 @@ void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buf
   executable_.steps_.push_back(std::move(step));
 }
 
-Status Lowering::plan_arena(std::uint64_t memory_limit) {
+Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   std::vector<Lifetime> lifetimes;
   for (const ArenaValue& value : arena_) lifetimes.push_back(value.lifetime);
   const MemoryPlan plan = plan_memory(lifetimes, kAlignment);

@@ -18,27 +18,27 @@ class Lowering {
  public:
   Lowering(const graph::Graph& graph, const graph::FusionRequest& request, const graph::Schedule& schedule,
            Executable& into);
-  Status run(std::uint64_t memory_limit);
+  Result<> run(std::uint64_t memory_limit);
 
  private:
   friend class ChainBuilder;
 
-  Status lower(const graph::Task& task);
-  Status store_rows(const graph::Store& store);
+  Result<> lower(const graph::Task& task);
+  Result<> store_rows(const graph::Store& store);
 
   // ---- values ----
   bool in_memory(graph::NodeIndex node) const;  // stored by an earlier kernel, or before any kernel
   Result<Strided> find(graph::NodeIndex node);  // computes the value first where it has no memory
   Result<Strided> find_row_major(graph::NodeIndex node);
-  Status compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
-  Status compute_reduce(graph::NodeIndex node, std::int32_t into);
-  Status compute_pad(graph::NodeIndex node, std::int32_t into);
-  Status compute_concat(graph::NodeIndex node, std::int32_t into);
-  Status compute_copy(const Strided& from, std::int32_t into);
+  Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
+  Result<> compute_reduce(graph::NodeIndex node, std::int32_t into);
+  Result<> compute_pad(graph::NodeIndex node, std::int32_t into);
+  Result<> compute_concat(graph::NodeIndex node, std::int32_t into);
+  Result<> compute_copy(const Strided& from, std::int32_t into);
 
   // ---- memory ----
   std::int32_t buffer_of(const graph::Place& place);
-  bool is_variable(std::int32_t buffer) const;
+  bool is_variable(std::int32_t buffer) const { return is_variable_[at(buffer)] != 0; }
   std::int32_t arena_buffer(const Shape& shape);
   // The buffer for a value: where the task stores it, else in the arena.
   std::int32_t destination(graph::NodeIndex node);
@@ -46,17 +46,17 @@ class Lowering {
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
-  Status plan_arena(std::uint64_t memory_limit);
+  Result<> plan_arena(std::uint64_t memory_limit);
 
   const graph::Graph& graph_;
   const graph::FusionRequest& request_;
   const graph::Schedule& schedule_;
   Executable& executable_;
   const KernelSet& kernels_;
-  const graph::Task* task_ = nullptr;                               // the task being lowered
-  std::vector<std::uint8_t> written_;                               // per node: stored by an earlier task
-  std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;  // values without memory in the schedule
-  std::vector<std::pair<graph::Place, std::int32_t>> buffer_of_place_;
+  const graph::Task* task_ = nullptr;                                // the task being lowered
+  std::vector<std::uint8_t> written_;                                // per node: stored by an earlier task
+  std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;   // values without memory in the schedule
+  std::unordered_map<std::uint64_t, std::int32_t> buffer_of_place_;  // by kind and index
   std::int32_t buffer_count_ = 0;
   struct ArenaValue {
     std::int32_t buffer;
@@ -64,6 +64,7 @@ class Lowering {
   };
   std::vector<ArenaValue> arena_;
   std::vector<std::int32_t> arena_index_;    // per buffer: index in arena_, or -1
+  std::vector<std::uint8_t> is_variable_;    // per buffer
   std::int64_t workspace_ = kMatmulScratch;  // elements
 };
 

@@ -46,7 +46,7 @@ std::vector<bool> needed_inputs(const Node& node, const Visits& visits) {
   return needed;
 }
 
-Status propagate(const NodeRef& node, Visits& visits) {
+Result<> propagate(const NodeRef& node, Visits& visits) {
   const Tensor gradient = visits.at(node.get()).gradient;
   if (is_empty(gradient)) return {};
   std::vector<bool> needed = needed_inputs(*node, visits);
@@ -67,7 +67,7 @@ Status propagate(const NodeRef& node, Visits& visits) {
   return {};
 }
 
-Status check_arguments(const Tensor& loss, std::span<const Tensor> targets) {
+Result<> check_arguments(const Tensor& loss, std::span<const Tensor> targets) {
   if (!loss.ok()) return loss.error();
   if (loss.dtype() != DType::float32 || loss.shape().element_count() != 1)
     return make_error(ErrorCode::invalid_argument,

@@ -182,7 +182,7 @@ Result<std::vector<std::byte>> read_file(const std::string& path, std::uint64_t 
   return reader.read(0, reader.size());
 }
 
-Status check_replaceable(const std::string& path) {
+Result<> check_replaceable(const std::string& path) {
   IMPRINT_ASSIGN(const fs::path target, target_of(path));
   IMPRINT_ASSIGN(Temporary probe, make_temporary(path, target));
   probe.file.reset();
@@ -191,7 +191,7 @@ Status check_replaceable(const std::string& path) {
   return {};
 }
 
-Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
+Result<> write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {
   IMPRINT_ASSIGN(const fs::path target, target_of(path));
   IMPRINT_ASSIGN(Temporary temporary, make_temporary(path, target));
   std::FILE* const file = temporary.file.get();

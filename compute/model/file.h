@@ -45,10 +45,10 @@ Result<std::uint64_t> file_size(const std::string& path);
 // Writes a temporary file beside `path`, flushes it to the disk and renames it. A symbolic link stays one;
 // its target is replaced. On failure nothing is left behind. Errors: io (with the system's reason; or `path`
 // exists and is no regular file).
-Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
+Result<> write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
 
 // Whether write_file_atomic can write `path`, to know before a long computation. Creates and removes a
 // temporary file. Errors: io.
-Status check_replaceable(const std::string& path);
+Result<> check_replaceable(const std::string& path);
 
 }  // namespace imprint

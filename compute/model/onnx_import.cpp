@@ -63,7 +63,7 @@ class Importer {
   }
 
   // Each name is made once, and each name that is used is made.
-  Status check_names() {
+  Result<> check_names() {
     std::set<std::string_view> made;
     for (const onnx::TensorData& tensor : graph_.initializers) {
       if (!made.insert(tensor.name).second)
@@ -117,7 +117,7 @@ class Importer {
     return names.empty() ? "the model has no inputs" : "the inputs are " + names;
   }
 
-  Status add_initializers() {
+  Result<> add_initializers() {
     for (const onnx::TensorData& data : graph_.initializers) {
       if (given_.contains(data.name)) continue;
       if (!mover_.may_hold(data.type, onnx::stored_elements(data))) return beyond_limit(data.name);
@@ -167,7 +167,7 @@ class Importer {
     return initializers_.contains(input.name) && !given_.contains(input.name);
   }
 
-  Status add_inputs() {
+  Result<> add_inputs() {
     // Symbols first: an input that is not listed may share one with an input that is.
     for (const onnx::ValueInfo& input : graph_.inputs) IMPRINT_CHECK(bind_symbols(input));
     for (const onnx::ValueInfo& input : graph_.inputs) {
@@ -190,7 +190,7 @@ class Importer {
     return {};
   }
 
-  Status bind_symbols(const onnx::ValueInfo& input) {
+  Result<> bind_symbols(const onnx::ValueInfo& input) {
     const auto given = given_.find(input.name);
     if (given == given_.end()) return {};
     const Shape& shape = given->second;
@@ -283,7 +283,7 @@ class Importer {
   // missing operators are listed, so that refused nodes cost nothing.
   bool goes_on() const { return !wrong_ && unsupported_.size() < kMaxListed; }
 
-  Status import_node(const onnx::Node& node) {
+  Result<> import_node(const onnx::Node& node) {
     const onnx::OpHandler* handler = onnx::find_handler(node.domain, node.op_type);
     if (!handler) {
       const auto [entry, fresh] =
@@ -311,7 +311,7 @@ class Importer {
     return keep_outputs(node, context);
   }
 
-  Status keep_outputs(const onnx::Node& node, const onnx::OpContext& context) {
+  Result<> keep_outputs(const onnx::Node& node, const onnx::OpContext& context) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].empty()) continue;
       const Value& value = context.outputs()[i];
@@ -332,7 +332,7 @@ class Importer {
   }
 
   // One message lists all that is unsupported, after the first thing that is wrong.
-  Status refuse(const Error& error) {
+  Result<> refuse(const Error& error) {
     if (error.code == ErrorCode::unsupported)
       unsupported_.push_back(error.message);
     else if (!wrong_)
@@ -359,7 +359,7 @@ class Importer {
     return make_error(ErrorCode::unsupported, list + (counts.empty() ? "" : counts + ")"));
   }
 
-  Status add_outputs() {
+  Result<> add_outputs() {
     std::set<std::string_view> seen;
     for (const onnx::ValueInfo& output : graph_.outputs) {
       if (!seen.insert(output.name).second) return damaged("two outputs are named " + quote(output.name));

@@ -69,7 +69,7 @@ class ExternalFiles {
     base_ = fs::canonical(folder.empty() ? fs::path(".") : folder, code);
   }
 
-  Status read_into(TensorData& tensor) {
+  Result<> read_into(TensorData& tensor) {
     if (!tensor.external) return {};
     const ExternalData& external = *tensor.external;
     IMPRINT_ASSIGN(const fs::path* path, find(tensor));
@@ -125,7 +125,7 @@ class ExternalFiles {
   const fs::path* open_path_ = nullptr;
 };
 
-Status load_external(ExternalFiles& files, Graph& graph) {
+Result<> load_external(ExternalFiles& files, Graph& graph) {
   for (TensorData& tensor : graph.initializers) IMPRINT_CHECK(files.read_into(tensor));
   for (Node& node : graph.nodes)
     for (Attribute& attribute : node.attributes) {
@@ -153,7 +153,7 @@ std::size_t TypedFields::bytes(ElementType type) const {
   }
 }
 
-Status fill_bytes(TensorData& tensor, TypedFields fields) {
+Result<> fill_bytes(TensorData& tensor, TypedFields fields) {
   const std::size_t size = element_type_size(tensor.type);
   std::uint64_t bytes = size == 0 ? 1 : size;
   for (const std::int64_t extent : tensor.extents) {

@@ -24,6 +24,6 @@ struct TypedFields {
 
 // Checks type, extents and counts of `tensor`, and fills its bytes from the field that its type uses. Errors:
 // corrupt_file.
-Status fill_bytes(TensorData& tensor, TypedFields fields);
+Result<> fill_bytes(TensorData& tensor, TypedFields fields);
 
 }  // namespace imprint::onnx

@@ -219,7 +219,7 @@ Array packed(Type type, std::span<const T> values, const Shape& shape) {
 }
 
 template <class Stored, class Wanted>
-Status convert_whole(const Array& array, std::vector<Wanted>& out) {
+Result<> convert_whole(const Array& array, std::vector<Wanted>& out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     const Stored value = load_element<Stored>(array.bytes.data(), i);
     if (!std::in_range<Wanted>(value))
@@ -375,7 +375,7 @@ Result<std::vector<std::byte>> serialize(const File& file) {
   return guarded([&] { return serialize_unguarded(file); }, ErrorCode::invalid_argument);
 }
 
-Status save(const File& file, const std::string& path) {
+Result<> save(const File& file, const std::string& path) {
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, serialize(file));
   return write_file_atomic(path, bytes);
 }

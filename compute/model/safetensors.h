@@ -73,6 +73,6 @@ Result<File> load(const std::string& path);
 // not UTF-8).
 Result<std::vector<std::byte>> serialize(const File& file);
 // Atomic (file.h).
-Status save(const File& file, const std::string& path);
+Result<> save(const File& file, const std::string& path);
 
 }  // namespace imprint::safetensors

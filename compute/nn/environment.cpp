@@ -35,7 +35,7 @@ Environments::Environments(Environment environment, std::int64_t count, std::uin
   state_.add("ended", ended_);
 }
 
-Status Environments::check() const {
+Result<> Environments::validate() const {
   if (environment_.state >= 1 && environment_.observations >= 1) return {};
   return make_error(
       ErrorCode::invalid_argument,
@@ -43,8 +43,8 @@ Status Environments::check() const {
            environment_.observations, " observations, expected at least 1 each"));
 }
 
-Status Environments::check(const Actions& actions) const {
-  IMPRINT_CHECK(check());
+Result<> Environments::validate(const Actions& actions) const {
+  IMPRINT_CHECK(validate());
   const auto branches = static_cast<std::int64_t>(environment_.action.branches.size());
   const auto fits = [&](const Tensor& given, DType dtype, std::int64_t width) {
     return given.dtype() == dtype && given.shape() == Shape{count_, width};
@@ -125,14 +125,14 @@ Environments::Transition Environments::unpacked(const Tensor& packed) const {
 }
 
 Environments::Transition Environments::start() const {
-  if (Status bad = check(); !bad) return unpacked(Tensor(bad.error()));
+  if (Result<> bad = validate(); !bad) return unpacked(Tensor(bad.error()));
   const Tensor inputs[] = {state_numbers_.value(), steps_.value(), generator_.value()};
   return unpacked(custom_rows(environment_.name + ".start", glsl(true), inputs,
                               environment_.state + 2 * environment_.observations + 4));
 }
 
 Environments::Transition Environments::advance(const Actions& actions) const {
-  if (Status bad = check(actions); !bad) return unpacked(Tensor(bad.error()));
+  if (Result<> bad = validate(actions); !bad) return unpacked(Tensor(bad.error()));
   std::vector<Tensor> inputs{state_numbers_.value(), steps_.value(), generator_.value()};
   if (!environment_.action.branches.empty()) inputs.push_back(actions.discrete);
   if (environment_.action.continuous > 0) inputs.push_back(actions.continuous);

@@ -65,8 +65,8 @@ class Environments {
   const Parameters& state() const { return state_; }
 
  private:
-  Status check() const;
-  Status check(const Actions& actions) const;
+  Result<> validate() const;
+  Result<> validate(const Actions& actions) const;
   std::string glsl(bool starts) const;
   Transition unpacked(const Tensor& packed) const;
 

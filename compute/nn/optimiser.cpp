@@ -21,7 +21,7 @@ Tensor beside(const Tensor& per_group, const Parameter& parameter, std::int64_t 
   return reshape(per_group, aligned);
 }
 
-Status check_per_group(const char* what, const Tensor& tensor, std::int64_t groups) {
+Result<> check_per_group(const char* what, const Tensor& tensor, std::int64_t groups) {
   if (!tensor.ok()) return tensor.error();
   const bool fits = groups == 0 ? tensor.shape().element_count() == 1
                                 : tensor.rank() == 0 || tensor.shape() == Shape{groups};
@@ -31,7 +31,8 @@ Status check_per_group(const char* what, const Tensor& tensor, std::int64_t grou
                                                     groups > 0 ? text(" or [", groups, "]") : std::string()));
 }
 
-Status check_gradients(std::span<const Tensor> gradients, const Parameters& parameters, std::int64_t groups) {
+Result<> check_gradients(std::span<const Tensor> gradients, const Parameters& parameters,
+                         std::int64_t groups) {
   if (gradients.size() != parameters.size())
     return make_error(ErrorCode::invalid_argument,
                       text("optimiser: found ", gradients.size(), " gradients, expected ", parameters.size(),

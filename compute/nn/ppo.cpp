@@ -18,7 +18,7 @@ Variable generator(const std::string& name, std::uint64_t seed, std::int32_t str
   return {name, {4}, std::span<const std::int32_t>(state)};
 }
 
-Status sensible(const PpoOptions& options) {
+Result<> sensible(const PpoOptions& options) {
   const auto refuse = [&](const std::string& text) {
     return make_error(ErrorCode::invalid_argument, "ppo '" + options.name + "': " + text);
   };

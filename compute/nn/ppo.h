@@ -163,7 +163,7 @@ class Ppo {
   void observe_outcome(const Experience& experience, std::vector<Update>& updates) const;
   Seen remembered() const;
   Actions act(const Seen& seen, std::vector<Update>& updates) const;
-  Status check(const Environments& environments) const;
+  Result<> validate(const Environments& environments) const;
 
   ProgramDescription prepare() const;
   Result<ProgramDescription> minibatch_step() const;

@@ -5,7 +5,7 @@
 
 namespace imprint::nn {
 
-Status Ppo::check(const Environments& environments) const {
+Result<> Ppo::validate(const Environments& environments) const {
   const auto refuse = [&](ErrorCode code, const std::string& text) {
     return make_error(code, "ppo '" + options_.name + "' in environment '" + environments.environment().name +
                                 "': " + text);
@@ -23,7 +23,7 @@ Status Ppo::check(const Environments& environments) const {
 }
 
 Result<ProgramDescription> Ppo::start(const Environments& environments) const {
-  IMPRINT_CHECK(check(environments));
+  IMPRINT_CHECK(validate(environments));
   if (environments.count() != options_.agents)
     return make_error(
         ErrorCode::invalid_argument,
@@ -51,7 +51,7 @@ Result<ProgramPart> Ppo::rollout(const Environments& environments) const {
 }
 
 Result<ProgramSequence> Ppo::judge(const Environments& environments, std::uint32_t turns) const {
-  IMPRINT_CHECK(check(environments));
+  IMPRINT_CHECK(validate(environments));
   ProgramSequence sequence{.name = options_.name + ".judge"};
   const Variable sum = Variable::zeros(environments.environment().name + ".first_return",
                                        {environments.count()}),

@@ -7,9 +7,11 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_set>
 
 #include "compute/base/hash.h"
 #include "compute/base/text.h"
+#include "compute/graph/set_apart.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
 #include "compute/vk/glsl_compiler.h"
@@ -54,8 +56,8 @@ Parts parts_of(const ProgramGraph& source, Baker::Groups groups, std::span<const
 
 // Calls use(block of each movable part) for every way to share blocks: all partitions of the parts, as
 // restricted growth strings.
-Status each_partition(std::size_t count, std::vector<std::int32_t>& block,
-                      const std::function<Status(const std::vector<std::int32_t>&)>& use) {
+Result<> each_partition(std::size_t count, std::vector<std::int32_t>& block,
+                        const std::function<Result<>(const std::vector<std::int32_t>&)>& use) {
   if (block.size() == count) return use(block);
   const std::int32_t fresh = block.empty() ? 0 : *std::ranges::max_element(block) + 1;
   for (std::int32_t choice = 0; choice <= fresh; ++choice) {
@@ -74,10 +76,20 @@ class Writer {
 
   Result<std::vector<vk::KernelSource>> kernels(
       const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
-    auto fused = kernels(fused_, source_.fuse, buffer_of);
-    if (fused || fused.error().code != ErrorCode::unsupported || !source_.fuse) return fused;
-    auto plain = kernels(plain_, false, buffer_of);
-    return plain ? std::move(plain) : std::move(fused);
+    std::unordered_set<const Node*> apart;
+    std::optional<Scheduled> split;  // with operations apart
+    for (int splits = 0;; ++splits) {
+      std::vector<std::int32_t> too_wide;
+      std::optional<Scheduled>& made = apart.empty() ? fused_ : split;
+      auto fused = kernels(made, source_.fuse, apart, buffer_of, &too_wide);
+      if (fused || fused.error().code != ErrorCode::unsupported || !source_.fuse) return fused;
+      if (splits < kMostSplits && made && set_apart(made->graph, made->schedule, too_wide, apart) > 0) {
+        split.reset();
+        continue;
+      }
+      auto plain = kernels(plain_, false, {}, buffer_of, nullptr);
+      return plain ? std::move(plain) : std::move(fused);
+    }
   }
 
  private:
@@ -87,20 +99,23 @@ class Writer {
   };
 
   Result<std::vector<vk::KernelSource>> kernels(
-      std::optional<Scheduled>& made, bool fuse,
-      const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
+      std::optional<Scheduled>& made, bool fuse, const std::unordered_set<const Node*>& apart,
+      const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of,
+      std::vector<std::int32_t>* too_wide) {
     if (!made) {
       FusionOptions options = fusion_options(source_, profile_);
       options.fuse = fuse;
       options.variants = fuse ? variants_ : nullptr;
+      if (!apart.empty()) options.apart = &apart;
       Scheduled fresh{source_.graph, {}};
       FusionRequest request = source_.request;
       IMPRINT_ASSIGN(fresh.schedule, graph::fuse(fresh.graph, request, options));
       made = std::move(fresh);
     }
     const auto buffer = [&](const Place& place) { return buffer_of(made->schedule, place); };
-    IMPRINT_ASSIGN(const std::vector<DispatchSource> dispatches,
-                   build_dispatches(made->graph, made->schedule, dispatch_limits(profile_), buffer));
+    IMPRINT_ASSIGN(
+        const std::vector<DispatchSource> dispatches,
+        build_dispatches(made->graph, made->schedule, dispatch_limits(profile_), buffer, too_wide));
     return kernel_sources(source_.name, dispatches);
   }
 
@@ -111,31 +126,33 @@ class Writer {
 };
 
 // For every way to share memory. variants: null for the cost model's.
-Status each_kernel(const ProgramGraph& source, const Parts& parts, const vk::CapabilityProfile& profile,
-                   const VariantTable* variants, const std::function<void(vk::KernelSource&)>& use) {
+Result<> each_kernel(const ProgramGraph& source, const Parts& parts, const vk::CapabilityProfile& profile,
+                     const VariantTable* variants, const std::function<void(vk::KernelSource&)>& use) {
   Writer writer(source, profile, variants);
   std::vector<std::int32_t> block;
-  return each_partition(parts.movable.size(), block, [&](const std::vector<std::int32_t>& shared) -> Status {
-    const auto block_of = [&](std::int32_t part) {
-      const auto found = std::ranges::find(parts.movable, part);
-      return found == parts.movable.end() ? parts.count + part
-                                          : shared[static_cast<std::size_t>(found - parts.movable.begin())];
-    };
-    // The arena's buffer is 0 in every program.
-    auto kernels = writer.kernels([&](const Schedule& schedule, const Place& place) {
-      if (place.kind == PlaceKind::constant) return 1 + block_of(0);
-      if (place.kind != PlaceKind::variable) return 0;
-      const auto& variable = schedule.variables[static_cast<std::size_t>(place.index)];
-      const auto position =
-          std::ranges::find(source.request.variables, variable) - source.request.variables.begin();
-      return 1 + block_of(parts.of_variable[static_cast<std::size_t>(position)]);
-    });
-    if (!kernels)
-      return make_error(kernels.error().code,
-                        text("profile '", profile.name, "': ", kernels.error().message));
-    for (vk::KernelSource& kernel : *kernels) use(kernel);
-    return {};
-  });
+  return each_partition(
+      parts.movable.size(), block, [&](const std::vector<std::int32_t>& shared) -> Result<> {
+        const auto block_of = [&](std::int32_t part) {
+          const auto found = std::ranges::find(parts.movable, part);
+          return found == parts.movable.end()
+                     ? parts.count + part
+                     : shared[static_cast<std::size_t>(found - parts.movable.begin())];
+        };
+        // The arena's buffer is 0 in every program.
+        auto kernels = writer.kernels([&](const Schedule& schedule, const Place& place) {
+          if (place.kind == PlaceKind::constant) return 1 + block_of(0);
+          if (place.kind != PlaceKind::variable) return 0;
+          const auto& variable = schedule.variables[static_cast<std::size_t>(place.index)];
+          const auto position =
+              std::ranges::find(source.request.variables, variable) - source.request.variables.begin();
+          return 1 + block_of(parts.of_variable[static_cast<std::size_t>(position)]);
+        });
+        if (!kernels)
+          return make_error(kernels.error().code,
+                            text("profile '", profile.name, "': ", kernels.error().message));
+        for (vk::KernelSource& kernel : *kernels) use(kernel);
+        return {};
+      });
 }
 
 struct Source {
@@ -157,21 +174,21 @@ Baker::~Baker() = default;
 
 std::size_t Baker::kernel_count() const { return kernels_->size(); }
 
-Status Baker::add(const ProgramDescription& program, Groups groups, std::span<const Variable> apart) {
+Result<> Baker::add(const ProgramDescription& program, Groups groups, std::span<const Variable> apart) {
   IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(program));
   return add_graph(std::move(source), groups, apart);
 }
 
-Status Baker::add(const ProgramSequence& sequence, Groups groups, std::span<const Variable> apart) {
+Result<> Baker::add(const ProgramSequence& sequence, Groups groups, std::span<const Variable> apart) {
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
-    if (Status added = add_graph(std::move(source), groups, apart); !added)
+    if (Result<> added = add_graph(std::move(source), groups, apart); !added)
       return in_sequence(sequence, i, added.error());
   }
   return {};
 }
 
-Status Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Variable> apart) {
+Result<> Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Variable> apart) {
   if (groups.size() > kMaxGroups)
     return make_error(ErrorCode::invalid_argument,
                       text("bake '", source.name, "': groups: found ", groups.size(), ", expected at most ",

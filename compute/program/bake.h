@@ -41,8 +41,8 @@ class Baker {
   // that do not depend on memory, with the profile's name.
   using Groups = std::span<const std::vector<Variable>>;
   static constexpr std::size_t kMaxGroups = 4;
-  Status add(const ProgramDescription& program, Groups groups = {}, std::span<const Variable> apart = {});
-  Status add(const ProgramSequence& sequence, Groups groups = {}, std::span<const Variable> apart = {});
+  Result<> add(const ProgramDescription& program, Groups groups = {}, std::span<const Variable> apart = {});
+  Result<> add(const ProgramSequence& sequence, Groups groups = {}, std::span<const Variable> apart = {});
 
   std::size_t kernel_count() const;
 
@@ -52,7 +52,7 @@ class Baker {
 
  private:
   struct Kernels;
-  Status add_graph(program::ProgramGraph source, Groups groups, std::span<const Variable> apart);
+  Result<> add_graph(program::ProgramGraph source, Groups groups, std::span<const Variable> apart);
 
   std::vector<vk::CapabilityProfile> profiles_;
   std::vector<VariantTable> tables_;

@@ -21,7 +21,7 @@ std::uint64_t end_of(const std::vector<Port>& ports) {
 Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtime, ProgramGraph source) {
   auto program = std::make_unique<CpuProgram>(static_cast<const CpuRuntime&>(runtime));
   program->source.name = source.name;
-  program->source.slots = source.slots;
+  program->source.slot_count = source.slot_count;
   program->source.inputs = source.inputs;
   program->source.outputs = source.outputs;
   program->source.keep = source.keep;
@@ -34,15 +34,15 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
                                                            const ProgramSequence& sequence) {
   auto program = std::make_unique<CpuProgram>(static_cast<const CpuRuntime&>(runtime));
   program->source.name = sequence.name;
-  program->source.slots = std::max(1u, sequence.slots);
+  program->source.slot_count = std::max(1u, sequence.slot_count);
   program->own = sequence.own;
   std::uint64_t input_end = 0, turns = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
-    if (Status added = program->add_part(std::move(source), sequence.parts[i].repeat); !added)
+    if (Result<> added = program->add_part(std::move(source), sequence.parts[i].repeat); !added)
       return in_sequence(sequence, i, added.error());
     Part& part = program->parts_.back();
-    if (Status counted = add_turns(sequence.parts[i], part.kernel_count(), turns); !counted)
+    if (Result<> counted = add_turns(sequence.parts[i], part.kernel_count(), turns); !counted)
       return in_sequence(sequence, i, counted.error());
     for (Port& port : part.inputs) {
       const auto offset = input_offset(program->source.inputs, port, input_end);
@@ -58,7 +58,7 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   return std::unique_ptr<Program::Body>(std::move(program));
 }
 
-Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
+Result<> CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   if (part_source.precision == Precision::mixed16)
     runtime_.log()(LogLevel::warning,
                    "program '" + part_source.name + "' stays in float32: the CPU has no 16-bit elements");
@@ -97,15 +97,15 @@ Status CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   return {};
 }
 
-Status CpuProgram::make_slots() {
+Result<> CpuProgram::make_slots() {
   input_bytes_ = end_of(source.inputs);
   output_bytes_ = end_of(source.outputs);
   IMPRINT_ASSIGN(slot_reservation_,
-                 CpuReservation::make(runtime_.memory(), (input_bytes_ + output_bytes_) * source.slots,
+                 CpuReservation::make(runtime_.memory(), (input_bytes_ + output_bytes_) * source.slot_count,
                                       "program '" + source.name + "': inputs and outputs"));
-  for (std::uint32_t slot = 0; slot < source.slots; ++slot)
+  for (std::uint32_t slot = 0; slot < source.slot_count; ++slot)
     slots_.push_back(std::make_unique<std::byte[]>(input_bytes_ + output_bytes_));
-  stats.io_bytes = (input_bytes_ + output_bytes_) * source.slots;
+  stats.io_bytes = (input_bytes_ + output_bytes_) * source.slot_count;
   return {};
 }
 
@@ -117,7 +117,7 @@ void CpuProgram::bind(Part& part, std::uint32_t slot) {
   part.executable->bind({part.input_memory, part.output_memory, part.variable_memory});
 }
 
-Status CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) {
+Result<> CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) {
   // Kernels of all turns, without the first piece and the last.
   const std::uint32_t begin = first == 0 ? 0 : first - 1;
   const std::uint32_t end = std::min(first + count == 0 ? 0 : first + count - 1, stats.dispatches);

@@ -32,7 +32,7 @@ class CpuProgram : public Program::Body {
   VkCommandBuffer tail(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
   VkCommandBuffer whole(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
   void encode(VkCommandBuffer, std::uint32_t) const override {}
-  Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
+  Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
 
  private:
   struct Part {
@@ -47,8 +47,8 @@ class CpuProgram : public Program::Body {
     std::uint32_t kernel_count() const { return static_cast<std::uint32_t>(executable->kernel_count()); }
   };
 
-  Status add_part(ProgramGraph source, std::uint32_t repeat);
-  Status make_slots();
+  Result<> add_part(ProgramGraph source, std::uint32_t repeat);
+  Result<> make_slots();
   void bind(Part& part, std::uint32_t slot);
 
   const CpuRuntime& runtime_;

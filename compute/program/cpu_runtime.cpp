@@ -42,24 +42,24 @@ std::unique_ptr<Runtime> Runtime::create_on_cpu(LogSink log, std::uint64_t memor
   return std::make_unique<CpuRuntime>(log, memory_cap);
 }
 
-Status CpuRuntime::displace(const Variable& variable) {
+Result<> CpuRuntime::displace(const Variable& variable) {
   return make_error(ErrorCode::unsupported, "displace: variable '" + variable.name() +
                                                 "': found it in host memory, expected device memory");
 }
 
-Status CpuRuntime::place(const Variable& variable, bool) {
+Result<> CpuRuntime::place(const Variable& variable, bool) {
   if (!variable.state())
     return make_error(ErrorCode::invalid_argument,
                       "place: variable: found an empty one, expected a valid one");
   return place(*variable.state());
 }
 
-Status CpuRuntime::place_together(std::span<const Variable> variables) {
+Result<> CpuRuntime::place_together(std::span<const Variable> variables) {
   for (const Variable& variable : variables) IMPRINT_CHECK(place(variable, false));
   return {};
 }
 
-Status CpuRuntime::place(VariableState& variable) const {
+Result<> CpuRuntime::place(VariableState& variable) const {
   if (variable.storage) {
     if (dynamic_cast<const CpuVariable*>(variable.storage.get())) return {};
     return make_error(ErrorCode::invalid_argument,
@@ -80,12 +80,12 @@ Status CpuRuntime::place(VariableState& variable) const {
   return {};
 }
 
-Status CpuRuntime::place_in(const Variable& variable, const BufferRange&) {
+Result<> CpuRuntime::place_in(const Variable& variable, const BufferRange&) {
   return make_error(ErrorCode::unsupported,
                     "place_in: variable '" + variable.name() + "': found the CPU, expected a Vulkan device");
 }
 
-Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> bytes) {
+Result<> CpuRuntime::write(const Variable& variable, std::span<const std::byte> bytes) {
   IMPRINT_CHECK(place(variable, false));
   const std::size_t size = variable.bytes();
   if (bytes.size() != size)
@@ -96,7 +96,7 @@ Status CpuRuntime::write(const Variable& variable, std::span<const std::byte> by
   return {};
 }
 
-Status CpuRuntime::write_zeros(const Variable& variable) {
+Result<> CpuRuntime::write_zeros(const Variable& variable) {
   IMPRINT_CHECK(place(variable, false));
   if (const std::size_t size = variable.bytes(); size > 0) std::memset(memory_of(*variable.state()), 0, size);
   return {};

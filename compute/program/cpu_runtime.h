@@ -28,12 +28,12 @@ class CpuRuntime : public Runtime {
 
   bool on_cpu() const override { return true; }
   const Commands& barrier() const override { return nothing_; }
-  Status place(const Variable& variable, bool yields) override;
-  Status place_together(std::span<const Variable> variables) override;
-  Status displace(const Variable& variable) override;
-  Status place_in(const Variable& variable, const BufferRange& range) override;
-  Status write(const Variable& variable, std::span<const std::byte> bytes) override;
-  Status write_zeros(const Variable& variable) override;
+  Result<> place(const Variable& variable, bool yields) override;
+  Result<> place_together(std::span<const Variable> variables) override;
+  Result<> displace(const Variable& variable) override;
+  Result<> place_in(const Variable& variable, const BufferRange& range) override;
+  Result<> write(const Variable& variable, std::span<const std::byte> bytes) override;
+  Result<> write_zeros(const Variable& variable) override;
   Result<Commands> take_uploads() override { return nothing_; }
   void put_back_uploads(const Commands&) override {}
   bool has_uploads() const override { return false; }
@@ -44,7 +44,7 @@ class CpuRuntime : public Runtime {
   void set_cpu_memory_cap(std::uint64_t bytes) override { memory_->set_cap(bytes); }
 
   // ---- for programs ----
-  Status place(tensor::VariableState& variable) const;
+  Result<> place(tensor::VariableState& variable) const;
   const std::shared_ptr<CpuMemory>& memory() const { return memory_; }
   const LogSink& log() const { return log_; }
 

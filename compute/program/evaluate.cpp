@@ -24,7 +24,7 @@ Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::s
   // Constants become inputs: the key is then the structure alone, and new numbers run the cached program.
   ProgramGraph source;
   source.name = "evaluate";
-  source.slots = 1;
+  source.slot_count = 1;
   std::vector<NodeRef> constants;
   IMPRINT_ASSIGN(source.graph, build_graph(tensors, &constants));
   std::vector<HostTensor> values;

@@ -42,7 +42,7 @@ struct ProgramDescription {
   std::vector<Tensor> inputs = {};  // tensors made by input(); fed at every run, used or not
   std::vector<Tensor> outputs = {};
   std::vector<Update> updates = {};  // at most one whole assignment per variable
-  std::uint32_t slots = 3;           // runs whose inputs and outputs may be in flight at once; >= 1
+  std::uint32_t slot_count = 3;      // runs whose inputs and outputs may be in flight at once; >= 1
   bool fuse = true;                  // false: one kernel per operation, for comparison and debugging
   Precision precision = Precision::float32;
   bool yields = false;  // destroying the program frees the memory of its intermediates
@@ -69,12 +69,12 @@ class Program {
   class Body;   // for a device or the CPU; internal
   Body& body() { return *body_; }
 
-  // Fuses, plans, compiles and records; waits for the compiler. Never on a frame thread. A program whose
-  // fused kernels need more than the device binds is not fused; the log says so. Errors: the error of any
-  // tensor of the description, invalid_argument (an input listed twice, a used input that is not listed, two
-  // assignments of one variable, a variable of another device), unsupported (a tensor beyond the device's
-  // buffer range; custom_rows on the CPU), out_of_*_memory, compile_failed, not_found (without a compiler: a
-  // kernel that the archive lacks).
+  // Fuses, plans, compiles and records; waits for the compiler. Never on a frame thread. Planning takes
+  // near-linear time in the tensors. A fused kernel that needs more than the device binds is split into its
+  // operations; the log says so. Errors: the error of any tensor of the description, invalid_argument (an
+  // input listed twice, a used input that is not listed, two assignments of one variable, a variable of
+  // another device), unsupported (a tensor beyond the device's buffer range; custom_rows on the CPU),
+  // out_of_*_memory, compile_failed, not_found (without a compiler: a kernel that the archive lacks).
   static Result<Program> compile(Runtime& runtime, const ProgramDescription& description);
 
   // The parts of the sequence, in order, as one program. Further errors: invalid_argument (more than
@@ -92,7 +92,7 @@ class Program {
   std::vector<ScheduleFigures> schedule() const;  // the same in figures; for a sequence, its parts in order
   std::vector<std::string> glsl() const;          // the generated source of each dispatch
 
-  // ---- inputs and outputs, by index into the description, per slot < slots ----
+  // ---- inputs and outputs, by index into the description, per slot < slot_count ----
   // Row-major elements of four bytes (bool as 0 or 1). Write inputs before the submit; read outputs when the
   // run is complete. An unknown slot or index gives no bytes, no pieces, a null command buffer.
   std::uint32_t slot_count() const;
@@ -131,7 +131,7 @@ class Program {
 
   // Runs `count` pieces from `first` on the CPU. Errors: unsupported (compiled for a device),
   // invalid_argument (no such slot or piece).
-  Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count);
+  Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count);
 
  private:
   explicit Program(std::unique_ptr<Body> body);

@@ -27,17 +27,17 @@ std::string Program::explain() const { return body_->explain(); }
 std::vector<ScheduleFigures> Program::schedule() const { return body_->schedule_figures(); }
 std::vector<std::string> Program::glsl() const { return body_->glsl(); }
 
-std::uint32_t Program::slot_count() const { return body_->source.slots; }
+std::uint32_t Program::slot_count() const { return body_->source.slot_count; }
 
 std::span<std::byte> Program::input_bytes(std::uint32_t slot, std::size_t index) {
-  if (slot >= body_->source.slots || index >= body_->source.inputs.size()) return {};
+  if (slot >= body_->source.slot_count || index >= body_->source.inputs.size()) return {};
   const Port& port = body_->source.inputs[index];
   if (port.bytes == 0) return {};
   return {body_->input_memory(slot) + port.offset, static_cast<std::size_t>(port.bytes)};
 }
 
 std::span<const std::byte> Program::output_bytes(std::uint32_t slot, std::size_t index) const {
-  if (slot >= body_->source.slots || index >= body_->source.outputs.size()) return {};
+  if (slot >= body_->source.slot_count || index >= body_->source.outputs.size()) return {};
   const Port& port = body_->source.outputs[index];
   if (port.bytes == 0) return {};
   return {body_->output_memory(slot) + port.offset, static_cast<std::size_t>(port.bytes)};
@@ -56,30 +56,30 @@ std::uint32_t Program::first_shared_write() const {
 }
 
 std::span<const VkCommandBuffer> Program::pieces(std::uint32_t slot, VkCommandBufferLevel level) const {
-  if (slot >= body_->source.slots) return {};
+  if (slot >= body_->source.slot_count) return {};
   return body_->pieces(slot, level);
 }
 
 std::uint32_t Program::commit_piece() const { return std::min(first_shared_write(), piece_count() - 1); }
 
 VkCommandBuffer Program::head(std::uint32_t slot, VkCommandBufferLevel level) const {
-  return slot < body_->source.slots ? body_->head(slot, level) : VK_NULL_HANDLE;
+  return slot < body_->source.slot_count ? body_->head(slot, level) : VK_NULL_HANDLE;
 }
 
 VkCommandBuffer Program::tail(std::uint32_t slot, VkCommandBufferLevel level) const {
-  return slot < body_->source.slots ? body_->tail(slot, level) : VK_NULL_HANDLE;
+  return slot < body_->source.slot_count ? body_->tail(slot, level) : VK_NULL_HANDLE;
 }
 
 VkCommandBuffer Program::whole(std::uint32_t slot, VkCommandBufferLevel level) const {
-  return slot < body_->source.slots ? body_->whole(slot, level) : VK_NULL_HANDLE;
+  return slot < body_->source.slot_count ? body_->whole(slot, level) : VK_NULL_HANDLE;
 }
 
 void Program::encode(VkCommandBuffer commands, std::uint32_t slot) const {
-  if (slot < body_->source.slots) body_->encode(commands, slot);
+  if (slot < body_->source.slot_count) body_->encode(commands, slot);
 }
 
-Status Program::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) {
-  if (slot >= body_->source.slots || first > piece_count() || count > piece_count() - first)
+Result<> Program::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) {
+  if (slot >= body_->source.slot_count || first > piece_count() || count > piece_count() - first)
     return make_error(
         ErrorCode::invalid_argument,
         text("run_pieces '", name(), "': found pieces ", first, " .. ", std::uint64_t{first} + count,

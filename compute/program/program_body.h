@@ -38,7 +38,7 @@ class Program::Body {
   virtual VkCommandBuffer tail(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
-  virtual Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
+  virtual Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
 
   program::ProgramGraph source;  // for a sequence: only its ports
   ProgramStats stats;

@@ -55,7 +55,7 @@ VkCommandBuffer Program::Impl::whole(std::uint32_t slot, VkCommandBufferLevel le
   return whole_commands[slot].get(level);
 }
 
-Status Program::Impl::run_pieces(std::uint32_t, std::uint32_t, std::uint32_t) {
+Result<> Program::Impl::run_pieces(std::uint32_t, std::uint32_t, std::uint32_t) {
   return make_error(
       ErrorCode::unsupported,
       text("run_pieces '", source.name,

@@ -12,22 +12,22 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
                                                               const ProgramSequence& sequence) {
   auto impl = std::make_unique<Impl>(runtime);
   impl->source.name = sequence.name;
-  impl->source.slots = std::max(1u, sequence.slots);
+  impl->source.slot_count = std::max(1u, sequence.slot_count);
   std::uint64_t turns = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     const ProgramPart& part = sequence.parts[i];
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
     auto made = compile(runtime, std::move(source));
     if (!made) return in_sequence(sequence, i, std::move(made).error());
-    if (Status added = add_turns(part, (*made)->stats.dispatches, turns); !added)
+    if (Result<> added = add_turns(part, (*made)->stats.dispatches, turns); !added)
       return in_sequence(sequence, i, std::move(added).error());
-    if (Status opened = (*made)->open_with_barrier(); !opened)
+    if (Result<> opened = (*made)->open_with_barrier(); !opened)
       return in_sequence(sequence, i, std::move(opened).error());
     impl->parts.push_back({std::move(*made), part.repeat});
   }
   impl->own = sequence.own;
   for (std::size_t i = 0; i < impl->parts.size(); ++i)
-    if (Status placed = impl->place_ports(*impl->parts[i].impl); !placed)
+    if (Result<> placed = impl->place_ports(*impl->parts[i].impl); !placed)
       return in_sequence(sequence, i, std::move(placed).error());
   impl->add_up_parts();
   IMPRINT_CHECK(impl->make_slots());
@@ -36,7 +36,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
 }
 
 // A part's first dispatch waits for all earlier work: the previous part, or the part's own previous turn.
-Status Program::Impl::open_with_barrier() {
+Result<> Program::Impl::open_with_barrier() {
   if (dispatches.empty() || barrier_before[0]) return {};
   barrier_before[0] = 1;
   ++stats.barriers;
@@ -47,7 +47,7 @@ Status Program::Impl::open_with_barrier() {
   return {};
 }
 
-Status Program::Impl::place_ports(const Impl& part) {
+Result<> Program::Impl::place_ports(const Impl& part) {
   for (const Port& port : part.source.inputs) {
     IMPRINT_ASSIGN(const std::uint64_t from, input_offset(source.inputs, port, input_bytes));
     if (port.bytes > 0)
@@ -80,7 +80,7 @@ void Program::Impl::add_up_parts() {
     stats.io_bytes += one.io_bytes;
   }
   if (output_bytes > 0) stats.barriers += 2;
-  stats.io_bytes += (input_bytes + output_bytes) * source.slots;
+  stats.io_bytes += (input_bytes + output_bytes) * source.slot_count;
 }
 
 void Program::Impl::record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const {
@@ -112,7 +112,7 @@ void Program::Impl::encode_sequence(VkCommandBuffer commands, std::uint32_t slot
   record_copies_out(commands, slot);
 }
 
-Status Program::Impl::record_sequence() {
+Result<> Program::Impl::record_sequence() {
   std::vector<VkCommandBuffer> primary, secondary;  // of all turns
   for (const Part& part : parts)
     for (std::uint32_t turn = 0; turn < part.repeat; ++turn)
@@ -120,7 +120,7 @@ Status Program::Impl::record_sequence() {
         primary.push_back(commands.primary);
         secondary.push_back(commands.secondary);
       }
-  for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
+  for (std::uint32_t slot = 0; slot < source.slot_count; ++slot) {
     IMPRINT_ASSIGN(const Commands upload,
                    runtime.record([&](VkCommandBuffer buffer) { record_copies_in(buffer, slot); }));
     upload_commands.push_back(upload);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
@@ -26,7 +28,7 @@ Error bad_update(const Update& update, ErrorCode code, const std::string& text) 
                               update.target.shape().text() + ": " + text);
 }
 
-Status check_update(const Update& update) {
+Result<> check_update(const Update& update) {
   if (!update.target.ok())
     return make_error(ErrorCode::invalid_argument,
                       "update: target: found an empty or invalid variable, expected a valid one");
@@ -83,28 +85,32 @@ Tensor kept(const Tensor& tensor, const std::set<const VariableState*>& targets)
 }
 
 // Adds input ports. An input that the graph does not read has node -1.
-Status add_inputs(const ProgramDescription& description, ProgramGraph& result) {
+Result<> add_inputs(const ProgramDescription& description, ProgramGraph& result) {
   std::uint64_t offset = 0;
+  std::unordered_multimap<std::string_view, NodeIndex> nodes;  // of inputs, by name
+  for (NodeIndex n = 0; n < result.graph.size(); ++n)
+    if (result.graph[n].op == Op::input) nodes.emplace(result.graph[n].source->label, n);
+  std::unordered_set<std::string_view> listed;
   for (std::size_t i = 0; i < description.inputs.size(); ++i) {
     const Node& node = *description.inputs[i].node();
     if (node.op != Op::input)
       return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " +
                                                          std::to_string(i) +
                                                          ": found another tensor, expected one of input()");
-    for (const Port& port : result.inputs)
-      if (port.name == node.label)
-        return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': inputs: found '" +
-                                                           node.label + "' twice, expected it once");
+    if (!listed.insert(node.label).second)
+      return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': inputs: found '" +
+                                                         node.label + "' twice, expected it once");
     offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
     NodeIndex found = -1;
-    for (NodeIndex n = 0; n < result.graph.size(); ++n)
-      if (result.graph[n].op == Op::input && result.graph[n].source->label == node.label) {
-        if (!(result.graph[n].shape == node.shape) || result.graph[n].dtype != node.dtype)
-          return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': input '" +
-                                                           node.label +
-                                                           "': found two shapes or dtypes, expected one");
-        found = n;
-      }
+    const auto [first, last] = nodes.equal_range(node.label);
+    for (auto named = first; named != last; ++named) {
+      const GraphNode& other = result.graph[named->second];
+      if (!(other.shape == node.shape) || other.dtype != node.dtype)
+        return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': input '" +
+                                                         node.label +
+                                                         "': found two shapes or dtypes, expected one");
+      found = std::max(found, named->second);
+    }
     result.request.inputs.push_back(found);
   }
   return {};
@@ -115,7 +121,7 @@ Status add_inputs(const ProgramDescription& description, ProgramGraph& result) {
 Result<ProgramGraph> build_program_graph(const ProgramDescription& description) {
   ProgramGraph result;
   result.name = description.name;
-  result.slots = std::max(1u, description.slots);
+  result.slot_count = std::max(1u, description.slot_count);
   result.fuse = description.fuse;
   result.precision = description.precision;
   result.yields = description.yields;
@@ -159,7 +165,7 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
   return result;
 }
 
-Status check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason) {
+Result<> check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason) {
   for (NodeIndex n = 0; n < graph.size(); ++n)
     if (dtype_is_narrow_float(graph[n].dtype))
       return make_error(ErrorCode::unsupported, "program '" + program + "': " + node_text(graph, n) +
@@ -189,7 +195,7 @@ Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted,
   return ports.back().offset;
 }
 
-Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches) {
+Result<> add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches) {
   dispatches += std::uint64_t{part.repeat} * std::max(1u, dispatches_per_turn);
   if (dispatches <= kMaxSequenceDispatches) return {};
   return make_error(ErrorCode::invalid_argument,
@@ -204,7 +210,7 @@ Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size
   auto graph = build_program_graph(description);
   if (!graph) return in_sequence(sequence, part, std::move(graph).error());
   graph->name = sequence.name + "." + (description.name.empty() ? std::to_string(part) : description.name);
-  graph->slots = 0;
+  graph->slot_count = 0;
   return graph;
 }
 

@@ -39,7 +39,7 @@ struct ProgramGraph {
   graph::FusionRequest request;
   std::vector<Port> inputs, outputs;
   std::vector<Variable> keep;  // handles of all variables
-  std::uint32_t slots = 3;
+  std::uint32_t slot_count = 3;
   bool fuse = true;
   Precision precision = Precision::float32;
   bool yields = false;
@@ -49,18 +49,18 @@ struct ProgramGraph {
 Result<ProgramGraph> build_program_graph(const ProgramDescription& description);
 
 // For devices without float16 and bfloat16. Errors: unsupported, with the reason, if the graph has some.
-Status check_narrow_floats(const graph::Graph& graph, const std::string& program, std::string_view reason);
+Result<> check_narrow_floats(const graph::Graph& graph, const std::string& program, std::string_view reason);
 
 // ---- parts of a sequence ----
 
-// Without slots: the sequence has them.
+// Without slot_count: the sequence has them.
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part);
 // The offset of the sequence's input with this port's name; a new input lies at `end`. Errors:
 // shape_mismatch.
 Result<std::uint64_t> input_offset(std::vector<Port>& inputs, const Port& port, std::uint64_t& end);
 // Adds a compiled part's dispatches of all turns to `dispatches`. Errors: invalid_argument beyond
 // kMaxSequenceDispatches.
-Status add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches);
+Result<> add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches);
 // Adds the names of the sequence and the part to the error.
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error);
 

@@ -2,6 +2,7 @@
 // Implementation of a device's Program. build makes everything except commands; record makes the commands.
 
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "compute/kernels/dispatch_source.h"
@@ -38,45 +39,48 @@ struct Program::Impl : Program::Body {
   VkCommandBuffer tail(std::uint32_t slot, VkCommandBufferLevel level) const override;
   VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const override;
   void encode(VkCommandBuffer commands, std::uint32_t slot) const override;
-  Status run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
+  Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
 
   static Result<std::unique_ptr<Impl>> compile(program::RuntimeImpl& runtime, program::ProgramGraph source);
   static Result<std::unique_ptr<Impl>> compile(program::RuntimeImpl& runtime,
                                                const ProgramSequence& sequence);
 
   // ---- building ----
-  // variants: null for the cost model's choices. profile: the device to generate kernels for.
-  Status build(const VariantTable* variants, const vk::CapabilityProfile& profile);
-  Status place_variables();
-  Status place_constants();
+  // variants: null for the cost model's choices. profile: the device to generate kernels for. apart:
+  // operations that need kernels of their own.
+  Result<> build(const VariantTable* variants, const vk::CapabilityProfile& profile,
+                 const std::unordered_set<const tensor::Node*>& apart = {});
+  Result<> place_variables();
+  Result<> place_constants();
   void plan();  // the arena: inputs, outputs, intermediates
   std::int32_t buffer_of(const graph::Place& place);
   std::uint64_t byte_offset(const graph::Place& place) const;  // from where the place's buffer is bound
   vk::Allocation allocation_of(const graph::Place& place) const;
-  Status make_kernels(const kernels::DispatchLimits& limits);
-  Status make_tables();
+  Result<> make_kernels(const kernels::DispatchLimits& limits);
+  Result<> make_tables();
   void count();
 
   // ---- recording ----
-  Status make_descriptor_sets();
-  Status make_io();     // the arena and the slots
-  Status make_slots();  // memory where the host writes inputs and reads outputs
-  Status record();
+  Result<> make_descriptor_sets();
+  Result<> make_io();     // the arena and the slots
+  Result<> make_slots();  // memory where the host writes inputs and reads outputs
+  Result<> record();
   void record_upload(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const;
   void record_download(VkCommandBuffer commands, std::uint32_t slot) const;
 
   // ---- sequences: parts run in turns; inputs, outputs and commands belong to the sequence ----
-  Status open_with_barrier();  // for a part
-  Status place_ports(const Impl& part);
+  Result<> open_with_barrier();  // for a part
+  Result<> place_ports(const Impl& part);
   void add_up_parts();
-  Status record_sequence();
+  Result<> record_sequence();
   void encode_sequence(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_out(VkCommandBuffer commands, std::uint32_t slot) const;
 
   program::RuntimeImpl& runtime;
   graph::Schedule schedule;
+  std::vector<std::int32_t> too_wide;  // tasks that bind more than the device can; build() then fails
   std::vector<kernels::DispatchSource> dispatches;
   std::vector<vk::Kernel> kernels;           // per dispatch
   std::vector<std::uint8_t> barrier_before;  // per dispatch

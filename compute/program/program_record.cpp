@@ -9,7 +9,7 @@ using namespace kernels;
 using namespace program;
 
 // Makes one set per distinct list of buffers. Offsets are in the table, so most dispatches share a set.
-Status Program::Impl::make_descriptor_sets() {
+Result<> Program::Impl::make_descriptor_sets() {
   if (dispatches.empty()) return {};
   vk::Device& device = runtime.device();
   const vk::Functions& functions = device.functions();
@@ -109,7 +109,7 @@ void Program::Impl::encode(VkCommandBuffer commands, std::uint32_t slot) const {
   record_download(commands, slot);
 }
 
-Status Program::Impl::record() {
+Result<> Program::Impl::record() {
   const vk::Functions& functions = runtime.device().functions();
   for (std::size_t i = 0; i < dispatches.size(); ++i) {
     IMPRINT_ASSIGN(const Commands commands, runtime.record([&](VkCommandBuffer buffer) {
@@ -134,7 +134,7 @@ Status Program::Impl::record() {
       if (!from_start) record_download(buffer, slot);
     });
   };
-  for (std::uint32_t slot = 0; slot < source.slots; ++slot) {
+  for (std::uint32_t slot = 0; slot < source.slot_count; ++slot) {
     if (commit < dispatches.size()) {
       IMPRINT_ASSIGN(const Commands head, record_some(slot, true, 0, commit));
       head_commands.push_back(head);

@@ -19,7 +19,7 @@ namespace imprint {
 inline constexpr std::uint32_t kMaxSequenceDispatches = 1u << 20;
 
 struct ProgramPart {
-  ProgramDescription description;  // its name is for dumps; its slots are ignored
+  ProgramDescription description;  // its name is for dumps; its slot_count is ignored
   std::uint32_t repeat = 1;        // 0: the part does not run
 };
 
@@ -31,7 +31,7 @@ struct ProgramSequence {
   // Variables that nothing else reads or writes during a run (moments, a learner's copy of the weights).
   // Writing them early, in slices of other frames, has no visible effect. See Program::first_shared_write.
   std::vector<Variable> own;
-  std::uint32_t slots = 3;
+  std::uint32_t slot_count = 3;
 };
 
 }  // namespace imprint

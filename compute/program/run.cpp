@@ -29,8 +29,8 @@ std::vector<std::byte> float_bytes(std::span<const float> values, DType dtype) {
   return bytes;
 }
 
-Status copy_in(const HostTensor& value, std::span<std::byte> target, const std::string& program,
-               std::size_t index, const Port& port) {
+Result<> copy_in(const HostTensor& value, std::span<std::byte> target, const std::string& program,
+                 std::size_t index, const Port& port) {
   const bool is_float = dtype_is_float(port.dtype);
   const std::size_t count = is_float ? value.floats.size() : value.ints.size();
   const bool same_kind = is_float ? dtype_is_float(value.dtype) : value.dtype == port.dtype;
@@ -89,7 +89,7 @@ Session::~Session() = default;
 
 Runtime& Session::runtime() { return impl_->runtime; }
 
-Status Session::Impl::submit_and_wait(VkCommandBuffer commands) {
+Result<> Session::Impl::submit_and_wait(VkCommandBuffer commands) {
   IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
   const VkCommandBuffer buffers[] = {uploads.primary, commands};
   const auto first = uploads.primary ? 0u : 1u;
@@ -105,7 +105,7 @@ Status Session::Impl::submit_and_wait(VkCommandBuffer commands) {
   return {};
 }
 
-Status Session::Impl::run_whole(Program& program) {
+Result<> Session::Impl::run_whole(Program& program) {
   if (runtime.on_cpu()) return program.run_pieces(0, 0, program.piece_count());
   return submit_and_wait(program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
 }
@@ -148,7 +148,7 @@ Result<std::vector<HostTensor>> Session::read(std::span<const Variable> variable
   return values;
 }
 
-Status Session::write(const Variable& variable, const HostTensor& value) {
+Result<> Session::write(const Variable& variable, const HostTensor& value) {
   if (!(value.shape == variable.shape()) || dtype_is_float(value.dtype) != dtype_is_float(variable.dtype()))
     return make_error(ErrorCode::shape_mismatch,
                       "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +

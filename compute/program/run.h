@@ -46,7 +46,7 @@ class Session {
   Result<HostTensor> evaluate(const Tensor& tensor);
 
   Result<std::vector<HostTensor>> read(std::span<const Variable> variables);
-  Status write(const Variable& variable, const HostTensor& value);
+  Result<> write(const Variable& variable, const HostTensor& value);
 
  private:
   struct Impl;

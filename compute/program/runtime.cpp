@@ -81,7 +81,7 @@ Result<std::unique_ptr<Runtime>> Runtime::create(vk::Device& device) {
   return std::unique_ptr<Runtime>(std::move(runtime));
 }
 
-Status RuntimeImpl::open() {
+Result<> RuntimeImpl::open() {
   link_->runtime = this;
   VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
   info.queueFamilyIndex = device_.queue_family();
@@ -108,14 +108,14 @@ RuntimeImpl::~RuntimeImpl() {
     });
 }
 
-Status RuntimeImpl::place(const Variable& variable, bool yields) {
+Result<> RuntimeImpl::place(const Variable& variable, bool yields) {
   if (!variable.state())
     return make_error(ErrorCode::invalid_argument,
                       "place: variable: found an empty one, expected a valid one");
   return place(*variable.state(), yields);
 }
 
-Status RuntimeImpl::displace(const Variable& variable) {
+Result<> RuntimeImpl::displace(const Variable& variable) {
   if (!variable.ok() || variable.state()->external)
     return make_error(
         ErrorCode::unsupported,
@@ -124,7 +124,7 @@ Status RuntimeImpl::displace(const Variable& variable) {
   return {};
 }
 
-Status RuntimeImpl::place(VariableState& variable, bool yields) {
+Result<> RuntimeImpl::place(VariableState& variable, bool yields) {
   if (variable.storage) {
     const auto* storage = dynamic_cast<const DeviceVariable*>(variable.storage.get());
     if (storage && storage->link() == link_.get()) return {};
@@ -143,7 +143,7 @@ Status RuntimeImpl::place(VariableState& variable, bool yields) {
   return settle(variable, std::make_shared<DeviceVariable>(link_, allocation));
 }
 
-Status RuntimeImpl::place_together(std::span<const Variable> variables) {
+Result<> RuntimeImpl::place_together(std::span<const Variable> variables) {
   std::vector<VariableState*> homeless;
   std::vector<std::uint64_t> sizes;
   for (const Variable& variable : variables) {
@@ -168,7 +168,7 @@ Status RuntimeImpl::place_together(std::span<const Variable> variables) {
   return {};
 }
 
-Status RuntimeImpl::settle(VariableState& variable, std::shared_ptr<DeviceVariable> storage) {
+Result<> RuntimeImpl::settle(VariableState& variable, std::shared_ptr<DeviceVariable> storage) {
   vk::Allocation whole = storage->allocation();
   whole.size = (whole.size + 3) / 4 * 4;  // the pool allocates whole multiples of 16 bytes
   if (variable.shape.element_count() > 0) IMPRINT_CHECK(upload(whole, variable.initial));
@@ -177,7 +177,7 @@ Status RuntimeImpl::settle(VariableState& variable, std::shared_ptr<DeviceVariab
   return {};
 }
 
-Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range) {
+Result<> RuntimeImpl::place_in(const Variable& variable, const BufferRange& range) {
   if (!variable.ok())
     return make_error(ErrorCode::invalid_argument,
                       "place_in: variable: found an empty or invalid one, expected a valid one");
@@ -206,22 +206,22 @@ Status RuntimeImpl::place_in(const Variable& variable, const BufferRange& range)
   return {};
 }
 
-Status RuntimeImpl::write(const Variable& variable, std::span<const std::byte> bytes) {
+Result<> RuntimeImpl::write(const Variable& variable, std::span<const std::byte> bytes) {
   IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
   if (bytes.size() != target.size)
     return make_error(ErrorCode::shape_mismatch,
                       "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +
                           std::to_string(bytes.size()) + " bytes, expected " + std::to_string(target.size));
-  return bytes.empty() ? Status() : upload(target, bytes);
+  return bytes.empty() ? Result<>() : upload(target, bytes);
 }
 
-Status RuntimeImpl::write_zeros(const Variable& variable) {
+Result<> RuntimeImpl::write_zeros(const Variable& variable) {
   IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
   if (target.size % 4 != 0)
     return make_error(ErrorCode::unsupported, "write_zeros to variable '" + variable.name() + "': found " +
                                                   std::to_string(target.size) +
                                                   " bytes, expected a multiple of 4");
-  return target.size == 0 ? Status() : queue({}, target);
+  return target.size == 0 ? Result<>() : queue({}, target);
 }
 
 Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable) {
@@ -236,7 +236,7 @@ Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable) {
   return target;
 }
 
-Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
+Result<> RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
   if (bytes.size() > target.size)
     return make_error(ErrorCode::internal, "upload: found " + std::to_string(bytes.size()) +
                                                " bytes, expected at most " + std::to_string(target.size));
@@ -250,7 +250,7 @@ Status RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::by
   return queue(staging, target);
 }
 
-Status RuntimeImpl::queue(const vk::Allocation& staging, const vk::Allocation& target) {
+Result<> RuntimeImpl::queue(const vk::Allocation& staging, const vk::Allocation& target) {
   const std::lock_guard lock(upload_mutex_);
   uploads_.push_back({staging, target});
   return {};

@@ -90,24 +90,24 @@ class Runtime {
   // ---- host to state ----
   // Gives the variable storage on this device, if it has none, and queues its initial bytes. Program::compile
   // does this too. yields: displacing the variable frees its memory (vk::MemoryPool).
-  virtual Status place(const Variable& variable, bool yields = false) = 0;
+  virtual Result<> place(const Variable& variable, bool yields = false) = 0;
   // Puts several variables into one block of memory, if one block can hold them; none yields. Kernels depend
   // on which variables share a block. With a kernel archive, place together the variables that were baked
   // together.
-  virtual Status place_together(std::span<const Variable> variables) = 0;
+  virtual Result<> place_together(std::span<const Variable> variables) = 0;
   // Frees its memory and content after the newest ticket. Destroy its programs and readbacks first; compile
   // them again after placing and writing it. Errors: unsupported (external; on the CPU).
-  virtual Status displace(const Variable& variable) = 0;
+  virtual Result<> displace(const Variable& variable) = 0;
   // Places a variable made by Variable::external in the range, which stays its owner's memory. If the last
   // handle to the variable goes, its pending writes are dropped. Errors: invalid_argument (the variable is
   // not external or already has a place; the range is null, misaligned, too long, or shorter than the
   // variable), unsupported (on the CPU).
-  virtual Status place_in(const Variable& variable, const BufferRange& range) = 0;
+  virtual Result<> place_in(const Variable& variable, const BufferRange& range) = 0;
   // Queues new content; bytes.size() must equal the variable's. Takes effect in call order when the pending
   // uploads run; on the CPU at once.
-  virtual Status write(const Variable& variable, std::span<const std::byte> bytes) = 0;
+  virtual Result<> write(const Variable& variable, std::span<const std::byte> bytes) = 0;
   // Errors: unsupported (on a device: not a whole number of four-byte words).
-  virtual Status write_zeros(const Variable& variable) = 0;
+  virtual Result<> write_zeros(const Variable& variable) = 0;
   // Uploads queued since the last call, with barriers at both ends, to submit before anything else; null
   // handles without uploads. The next submission must carry them: its ticket frees the staging memory.
   virtual Result<Commands> take_uploads() = 0;

@@ -49,17 +49,17 @@ class RuntimeImpl : public Runtime {
  public:
   explicit RuntimeImpl(vk::Device& device) : device_(device) {}
   ~RuntimeImpl() override;
-  Status open();
+  Result<> open();
 
   vk::Device& device() { return device_; }
   bool on_cpu() const override { return false; }
   const Commands& barrier() const override { return barrier_; }
-  Status place(const Variable& variable, bool yields) override;
-  Status place_together(std::span<const Variable> variables) override;
-  Status displace(const Variable& variable) override;
-  Status place_in(const Variable& variable, const BufferRange& range) override;
-  Status write(const Variable& variable, std::span<const std::byte> bytes) override;
-  Status write_zeros(const Variable& variable) override;
+  Result<> place(const Variable& variable, bool yields) override;
+  Result<> place_together(std::span<const Variable> variables) override;
+  Result<> displace(const Variable& variable) override;
+  Result<> place_in(const Variable& variable, const BufferRange& range) override;
+  Result<> write(const Variable& variable, std::span<const std::byte> bytes) override;
+  Result<> write_zeros(const Variable& variable) override;
   Result<Commands> take_uploads() override;
   void put_back_uploads(const Commands& commands) override;
   bool has_uploads() const override;
@@ -70,11 +70,11 @@ class RuntimeImpl : public Runtime {
 
   // ---- for programs ----
   std::shared_ptr<VariantTuner> tuner() const;
-  Status place(tensor::VariableState& variable, bool yields = false);
-  Status settle(tensor::VariableState& variable,
-                std::shared_ptr<DeviceVariable> storage);  // with its initial content
+  Result<> place(tensor::VariableState& variable, bool yields = false);
+  Result<> settle(tensor::VariableState& variable,
+                  std::shared_ptr<DeviceVariable> storage);  // with its initial content
   // Queues bytes for a range of device memory; copies them at once.
-  Status upload(const vk::Allocation& target, std::span<const std::byte> bytes);
+  Result<> upload(const vk::Allocation& target, std::span<const std::byte> bytes);
   // Records the same commands at both levels; they may be resubmitted while pending. Call `release` when the
   // GPU is done with them.
   Result<Commands> record(const std::function<void(VkCommandBuffer)>& body);
@@ -95,7 +95,7 @@ class RuntimeImpl : public Runtime {
     std::atomic<bool> put_back{false};  // nothing to free here: the uploads are queued again
   };
 
-  Status queue(const vk::Allocation& staging, const vk::Allocation& target);
+  Result<> queue(const vk::Allocation& staging, const vk::Allocation& target);
   // the placed variable's range, with the variable's size
   Result<vk::Allocation> write_target(const Variable& variable);
 

@@ -17,8 +17,8 @@ HostTensor host_tensor(DType dtype, const Shape& shape, std::span<const std::byt
 struct Session::Impl {
   Impl(Runtime& used_runtime, vk::Queue* used_queue) : runtime(used_runtime), queue(used_queue) {}
 
-  Status submit_and_wait(VkCommandBuffer commands);
-  Status run_whole(Program& program);
+  Result<> submit_and_wait(VkCommandBuffer commands);
+  Result<> run_whole(Program& program);
   Result<std::vector<HostTensor>> evaluate(Session& session, std::span<const Tensor> tensors);
   Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs,
                                       const std::vector<program::Port>& input_ports,

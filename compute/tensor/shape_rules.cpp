@@ -39,7 +39,7 @@ struct Rule {
     return bad_shape(
         text("found axis ", axis, " of ", describe(*inputs[input]), ", expected an axis inside"));
   }
-  Status require_indices(std::size_t i) const {
+  Result<> require_indices(std::size_t i) const {
     if (dtype(i) != DType::int32) return bad_dtype(i, "int32 indices");
     return {};
   }
@@ -263,7 +263,7 @@ Result<Inferred> concat(const Rule& rule) {
 }
 
 // `name`: what the first input is. The second holds the indices.
-Status require_equal_except(const Rule& rule, const std::string& name, int axis) {
+Result<> require_equal_except(const Rule& rule, const std::string& name, int axis) {
   const Shape& first = rule.shape(0);
   const Shape& indices = rule.shape(1);
   bool same = first.rank() == indices.rank();

@@ -256,8 +256,8 @@ using Axes = std::vector<int>;
 Tensor sum(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor mean(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor prod(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-Tensor max(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-Tensor min(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
+Tensor(max)(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
+Tensor(min)(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 // Sum of squared distances from the mean, divided by n - correction.
 Tensor variance(const Tensor&, const Axes& axes = {}, bool keep_dims = false, double correction = 1);
 Tensor logsumexp(const Tensor&, const Axes& axes = {}, bool keep_dims = false);

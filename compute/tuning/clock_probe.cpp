@@ -37,7 +37,7 @@ Result<ClockProbe> ClockProbe::create(Runtime& runtime) {
   for (int i = 0; i < kChain; ++i) x = sin(x * 1.5 + 0.25);
   IMPRINT_ASSIGN(
       probe.chain_,
-      Program::compile(runtime, ProgramDescription{.name = "clock probe", .outputs = {x}, .slots = 1}));
+      Program::compile(runtime, ProgramDescription{.name = "clock probe", .outputs = {x}, .slot_count = 1}));
   constexpr VkCommandBufferLevel kSecondary = VK_COMMAND_BUFFER_LEVEL_SECONDARY;
   probe.commands_.push_back(runtime.barrier().secondary);
   for (std::uint32_t i = 1; i + 1 < probe.chain_->piece_count(); ++i)
@@ -69,7 +69,7 @@ bool ClockWatch::is_up(double us, Time now) {
   return true;
 }
 
-Status ClockProbe::raise(const Run& run, std::chrono::duration<double> most) {
+Result<> ClockProbe::raise(const Run& run, std::chrono::duration<double> most) {
   if (!chain_) return {};
   const Clock::time_point start = Clock::now();
   watch_.resume(start);

@@ -49,7 +49,7 @@ class ClockProbe {
 
   // Returns when the clock is as high as in any earlier call, stops rising, or `most` has passed. Keeps the
   // GPU busy meanwhile. The first call takes longer, to find how high the clock rises.
-  Status raise(const Run& run, std::chrono::duration<double> most);
+  Result<> raise(const Run& run, std::chrono::duration<double> most);
 
  private:
   std::optional<Program> chain_;

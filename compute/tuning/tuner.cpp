@@ -50,7 +50,7 @@ NodeRef on_variable(const Node& node, const std::shared_ptr<VariableState>& vari
 // that the host holds.
 ProgramGraph beside_state(const ProgramGraph& source) {
   ProgramGraph scratch = source;
-  scratch.slots = 1;
+  scratch.slot_count = 1;
   std::unordered_map<const VariableState*, std::shared_ptr<VariableState>> replaced;
   for (std::size_t i = 0; i < source.request.variables.size(); ++i) {
     const std::shared_ptr<VariableState>& own = source.request.variables[i];
@@ -73,7 +73,7 @@ class Tuner::Subject {
   Subject(Tuner& tuner, RuntimeImpl& runtime, const ProgramGraph& source)
       : tuner_(tuner), runtime_(runtime), source_(beside_state(source)) {}
 
-  Status run() {
+  Result<> run() {
     IMPRINT_ASSIGN(Built usual, build(tuner_.table_));
     for (const VariantChoice* choice = next(usual.choices); choice; choice = next(usual.choices)) {
       if (usual.us == 0) {
@@ -125,7 +125,7 @@ class Tuner::Subject {
 
   // Measures the variants of one kernel against the cost model's. Writes the fastest into the table, unless
   // time runs out before all are measured.
-  Status decide(const VariantChoice& choice, const Built& usual, bool& is_changed) {
+  Result<> decide(const VariantChoice& choice, const Built& usual, bool& is_changed) {
     std::string fastest = choice.taken;
     double least = usual.us * (1 - tuner_.options_.least_gain);
     tell(choice, choice.taken, usual.us, usual.us);
@@ -227,7 +227,7 @@ void Tuner::tune(Runtime& runtime, const ProgramGraph& source) {
     return;
   }
   Subject subject(*this, own, source);
-  const Status measured = subject.run();
+  const Result<> measured = subject.run();
   if (!measured)
     own.device().options().log(LogLevel::info, "program '" + source.name + "' is not measured to the end: " +
                                                    measured.error().message);

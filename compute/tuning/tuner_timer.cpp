@@ -69,7 +69,7 @@ TuningTimer::~TuningTimer() {
   runtime_.device().retire(runtime_.device().last_ticket(), [used] {});
 }
 
-Status TuningTimer::upload() {
+Result<> TuningTimer::upload() {
   IMPRINT_ASSIGN(const Commands uploads, runtime_.take_uploads());
   if (!uploads.primary) return {};
   const Result<vk::Ticket> ticket = queue_.submit(std::span(&uploads.primary, 1));
@@ -78,7 +78,7 @@ Status TuningTimer::upload() {
   return ticket.error();
 }
 
-Status TuningTimer::raise_clock(double share) {
+Result<> TuningTimer::raise_clock(double share) {
   return probe_.raise([this](std::span<const VkCommandBuffer> commands,
                              std::uint32_t times) { return submit(commands, times); },
                       std::chrono::duration<double>(std::min(kMostRiseSeconds, share * seconds_)));
@@ -124,7 +124,7 @@ Result<double> TuningTimer::submit(std::span<const VkCommandBuffer> commands, st
   vk::Device& device = runtime_.device();
   const vk::Functions& f = device.functions();
   const auto check = [&](const char* call, VkResult result) {
-    return result == VK_SUCCESS ? Status{} : Status{vk::vulkan_error(device, call, result)};
+    return result == VK_SUCCESS ? Result<>{} : Result<>{vk::vulkan_error(device, call, result)};
   };
   IMPRINT_CHECK(check("vkResetCommandPool", f.vkResetCommandPool(device.handle(), pool_.get(), 0)));
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};

@@ -34,8 +34,8 @@ class TuningTimer {
  private:
   TuningTimer(program::RuntimeImpl& runtime, vk::Queue& queue, ClockProbe probe, double seconds)
       : runtime_(runtime), queue_(queue), probe_(std::move(probe)), seconds_(seconds) {}
-  Status upload();
-  Status raise_clock(double share);  // share: the most to spend, of all seconds
+  Result<> upload();
+  Result<> raise_clock(double share);  // share: the most to spend, of all seconds
   Result<double> run(VkCommandBuffer commands, std::uint32_t times);  // microseconds of one repetition
   Result<double> submit(std::span<const VkCommandBuffer> commands, std::uint32_t times);
 

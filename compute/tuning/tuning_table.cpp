@@ -40,7 +40,7 @@ bool is_of(const Json& given, const vk::Capabilities& device) {
   return true;
 }
 
-Status check_table(const Json& table) {
+Result<> check_table(const Json& table) {
   if (!table.is_object() || !table.contains("device") || !table.contains("kernels"))
     return damaged("found a table without device or kernels, expected both");
   const Json& device = table["device"];

@@ -34,7 +34,7 @@ class AdoptedDevice final : public Device {
     memory_.reset();
   }
 
-  Status create_pipelines(VkPipelineCache host_cache) {
+  Result<> create_pipelines(VkPipelineCache host_cache) {
     IMPRINT_ASSIGN(pipelines_, create_compiling_store(*this, host_cache));
     return {};
   }

@@ -72,9 +72,9 @@ class BlockPool final : public MemoryPool {
   // The caller does not hold the lock: these call the driver, which may call the host.
   Result<std::unique_ptr<MemoryBlock>> create_block(std::uint64_t size, const BlockKind& kind,
                                                     const DedicatedBuffer* dedicated = nullptr);
-  Status check_size(std::uint64_t size) const;
-  Status add_memory(MemoryBlock& block, const VkMemoryRequirements& requirements,
-                    VkExternalMemoryHandleTypeFlags exported);
+  Result<> check_size(std::uint64_t size) const;
+  Result<> add_memory(MemoryBlock& block, const VkMemoryRequirements& requirements,
+                      VkExternalMemoryHandleTypeFlags exported);
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget() const;
   bool within_budget(std::uint32_t heap, std::uint64_t bytes) const;
   Error exhausted(std::uint64_t size, MemoryUse use, const std::string& cause) const;
@@ -92,7 +92,7 @@ class BlockPool final : public MemoryPool {
                        // when asked
 };
 
-Status BlockPool::check_size(std::uint64_t size) const {
+Result<> BlockPool::check_size(std::uint64_t size) const {
   if (size == 0) return make_error(ErrorCode::invalid_argument, "size: found 0, expected at least 1 byte");
   if (size > longest_) {
     return make_error(ErrorCode::unsupported, text("size: found ", size, " bytes, expected at most ",
@@ -336,8 +336,8 @@ Result<std::unique_ptr<MemoryBlock>> BlockPool::create_block(std::uint64_t size,
   return block;
 }
 
-Status BlockPool::add_memory(MemoryBlock& block, const VkMemoryRequirements& requirements,
-                             VkExternalMemoryHandleTypeFlags exported) {
+Result<> BlockPool::add_memory(MemoryBlock& block, const VkMemoryRequirements& requirements,
+                               VkExternalMemoryHandleTypeFlags exported) {
   const auto types = memory_types(properties_, requirements.memoryTypeBits, block.kind.use);
   if (types.empty())
     return make_error(ErrorCode::unsupported,

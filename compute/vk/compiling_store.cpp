@@ -58,11 +58,11 @@ class CompilingStore final : public PipelineStore {
     if (jobs_) jobs_->withdraw(this);
   }
 
-  Status start(VkPipelineCache host_cache);
+  Result<> start(VkPipelineCache host_cache);
   Result<std::vector<Kernel>> get(std::span<const KernelSource> sources) override;
   Result<Kernel> layouts(std::uint32_t storage_buffer_count) override;
   Result<std::vector<std::byte>> export_cache() override;
-  Status import_cache(std::span<const std::byte> blob) override;
+  Result<> import_cache(std::span<const std::byte> blob) override;
   PipelineStats stats() const override {
     const std::lock_guard lock(mutex_);
     return stats_;
@@ -71,10 +71,10 @@ class CompilingStore final : public PipelineStore {
  private:
   std::shared_ptr<Entry> entry_for(const KernelSource& source, VkPipelineLayout layout);
   void finish(Entry& entry);
-  Status compile(Entry& entry);
+  Result<> compile(Entry& entry);
   Result<Spirv> spirv_of(const KernelSource& source);
   Result<Layouts> create_layouts(std::uint32_t storage_buffer_count);
-  Status check_own_cache() const;
+  Result<> check_own_cache() const;
   void log_profile() const;
 
   Device& device_;
@@ -92,7 +92,7 @@ class CompilingStore final : public PipelineStore {
   std::shared_ptr<JobQueue> jobs_;
 };
 
-Status CompilingStore::start(VkPipelineCache host_cache) {
+Result<> CompilingStore::start(VkPipelineCache host_cache) {
   pipeline_cache_ = host_cache;
   if (!host_cache) {
     const Functions& f = device_.functions();
@@ -189,7 +189,7 @@ void CompilingStore::finish(Entry& entry) {
   entry.done = true;
 }
 
-Status CompilingStore::compile(Entry& entry) {
+Result<> CompilingStore::compile(Entry& entry) {
   const Functions& f = device_.functions();
   if (device_.lost()) return lost_error();
   IMPRINT_ASSIGN(const Spirv spirv, spirv_of(entry.source));
@@ -277,7 +277,7 @@ Result<Kernel> CompilingStore::layouts(std::uint32_t storage_buffer_count) {
   return Kernel{VK_NULL_HANDLE, found->second.pipeline.get(), found->second.set.get(), storage_buffer_count};
 }
 
-Status CompilingStore::check_own_cache() const {
+Result<> CompilingStore::check_own_cache() const {
   if (device_.lost()) return lost_error();
   if (own_cache_) return {};
   return make_error(
@@ -302,7 +302,7 @@ Result<std::vector<std::byte>> CompilingStore::export_cache() {
   return wrap_pipeline_cache(data);
 }
 
-Status CompilingStore::import_cache(std::span<const std::byte> blob) {
+Result<> CompilingStore::import_cache(std::span<const std::byte> blob) {
   IMPRINT_CHECK(check_own_cache());
   IMPRINT_ASSIGN(const std::span<const std::byte> data, unwrap_pipeline_cache(blob, device_.capabilities()));
   const Functions& f = device_.functions();
@@ -314,7 +314,7 @@ Status CompilingStore::import_cache(std::span<const std::byte> blob) {
                                               f.vkDestroyPipelineCache, info));
   const VkPipelineCache source = given.get();
   const VkResult result = f.vkMergePipelineCaches(device_.handle(), pipeline_cache_, 1, &source);
-  return result == VK_SUCCESS ? Status{} : Status{vulkan_error(device_, "vkMergePipelineCaches", result)};
+  return result == VK_SUCCESS ? Result<>{} : Result<>{vulkan_error(device_, "vkMergePipelineCaches", result)};
 }
 
 Result<Layouts> CompilingStore::create_layouts(std::uint32_t storage_buffer_count) {

@@ -96,7 +96,7 @@ VkResult allocate_block_memory(MemoryBlock& block, const Device& device, const D
   return result;
 }
 
-Status bind_block(MemoryBlock& block, Device& device, const std::string& debug_name) {
+Result<> bind_block(MemoryBlock& block, Device& device, const std::string& debug_name) {
   const Functions& f = device.functions();
   set_debug_name(device, VK_OBJECT_TYPE_BUFFER, block.buffer.get(), debug_name);
   set_debug_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, block.memory.get(), debug_name);

@@ -83,6 +83,6 @@ VkResult allocate_block_memory(MemoryBlock& block, const Device& device, const D
                                VkExternalMemoryHandleTypeFlags exported);
 
 // Binds the buffer to its memory and maps it where its use needs that.
-Status bind_block(MemoryBlock& block, Device& device, const std::string& debug_name);
+Result<> bind_block(MemoryBlock& block, Device& device, const std::string& debug_name);
 
 }  // namespace imprint::vk

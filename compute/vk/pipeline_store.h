@@ -67,7 +67,7 @@ class PipelineStore {
   // Neither may run beside get(). Errors: unsupported (the cache is the host's; another GPU or driver, then
   // nothing was imported), corrupt_file, out_of_*_memory, device_lost.
   virtual Result<std::vector<std::byte>> export_cache() = 0;
-  virtual Status import_cache(std::span<const std::byte> blob) = 0;
+  virtual Result<> import_cache(std::span<const std::byte> blob) = 0;
 
   virtual PipelineStats stats() const = 0;
 };

@@ -31,7 +31,7 @@ class Queue {
 
   // Blocks until the ticket is complete or the time is over (not_ready). Never called on a frame thread;
   // counted in Counters::waits.
-  virtual Status wait(Ticket ticket, std::uint64_t timeout_ns) = 0;
+  virtual Result<> wait(Ticket ticket, std::uint64_t timeout_ns) = 0;
 };
 
 }  // namespace imprint::vk

@@ -85,8 +85,8 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
 }
 
 // Checks that the queue family exists and computes; reads the length of its timestamps.
-Status read_queue_family(const DeviceDescription& description, const Functions& functions,
-                         Capabilities& found) {
+Result<> read_queue_family(const DeviceDescription& description, const Functions& functions,
+                           Capabilities& found) {
   std::uint32_t count = 0;
   functions.vkGetPhysicalDeviceQueueFamilyProperties(description.physical_device, &count, nullptr);
   std::vector<VkQueueFamilyProperties> families(count);
@@ -107,7 +107,7 @@ Status read_queue_family(const DeviceDescription& description, const Functions& 
   return {};
 }
 
-Status check_version(std::uint32_t version, const char* field, const char* remedy) {
+Result<> check_version(std::uint32_t version, const char* field, const char* remedy) {
   if (version >= VK_API_VERSION_1_1) return {};
   return make_error(ErrorCode::unsupported,
                     text(field, ": found vulkan ", version_text(version ? version : VK_API_VERSION_1_0),
@@ -174,7 +174,7 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   return report;
 }
 
-Status check_declared_version(const DeviceDescription& description) {
+Result<> check_declared_version(const DeviceDescription& description) {
   return check_version(description.api_version, "api_version",
                        "Raise VkApplicationInfo::apiVersion to VK_API_VERSION_1_1 or above at "
                        "vkCreateInstance and declare it in api_version");

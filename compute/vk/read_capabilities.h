@@ -17,7 +17,7 @@ struct CapabilityReport {
 };
 
 // Errors: unsupported (api_version below 1.1). Does not call the driver.
-Status check_declared_version(const DeviceDescription& description);
+Result<> check_declared_version(const DeviceDescription& description);
 
 // Reads the description and queries the physical device; enables nothing. Errors: invalid_argument (a null
 // extension name, a features struct of another type, a queue family that does not exist), unsupported (a

@@ -24,13 +24,13 @@ std::string cpu_report() {
               "completion: when frame_submit returns\n", "time: measured\n");
 }
 
-Status CpuIssuer::check(const Commands& commands) const {
+Result<> CpuIssuer::check(const Commands& commands) const {
   if (commands.work) return {};
   return make_error(ErrorCode::invalid_argument, "commands: found none for the CPU, expected its work.");
 }
 
 // Measures immediate jobs by running them, so that learning gets what they leave of the budget.
-Status CpuIssuer::prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stats) {
+Result<> CpuIssuer::prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stats) {
   ++ticket_.value;
   ++stats.submits;
   stats.times = {work.issued_frame, 0, 0};
@@ -48,7 +48,7 @@ Status CpuIssuer::prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stats)
   return {};
 }
 
-Status CpuIssuer::issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) {
+Result<> CpuIssuer::issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) {
   const FramePlan& plan = work.plan;
   for (const Slice& slice : plan.slices) {
     for (std::uint32_t i = 0; i < slice.step_count; ++i)
@@ -69,13 +69,13 @@ void CpuIssuer::run_step(const Step& step, FrameJobs& jobs, ContextStats& stats)
   stats.times.learn_us += us;
 }
 
-Status CpuIssuer::run_now(const Commands& commands) {
+Result<> CpuIssuer::run_now(const Commands& commands) {
   IMPRINT_CHECK(check(commands));
   commands.work->run();
   return {};
 }
 
-Status CpuIssuer::run_now(Program& program) { return program.run_pieces(0, 0, program.piece_count()); }
+Result<> CpuIssuer::run_now(Program& program) { return program.run_pieces(0, 0, program.piece_count()); }
 
 Result<std::vector<float>> CpuIssuer::measure(Program& program) {
   const std::uint32_t pure = std::min(program.first_state_write(), program.piece_count());

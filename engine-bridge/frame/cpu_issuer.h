@@ -14,13 +14,13 @@ class CpuIssuer final : public Issuer {
   CpuIssuer() : Issuer({.on_frame_thread = true, .cuts_slices = false}) {}
 
   void begin_frame(const FrameInfo&) override {}
-  Status prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
-  Status issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
+  Result<> prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
+  Result<> issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
   vk::Ticket completed(FrameJobs&, ContextStats&) override { return ticket_; }
-  Status check(const Commands& commands) const override;
-  Status wait(std::uint64_t) override { return {}; }
-  Status run_now(const Commands& commands) override;
-  Status run_now(Program& program) override;
+  Result<> check(const Commands& commands) const override;
+  Result<> wait(std::uint64_t) override { return {}; }
+  Result<> run_now(const Commands& commands) override;
+  Result<> run_now(Program& program) override;
   Result<std::vector<float>> measure(Program& program) override;
 
  private:

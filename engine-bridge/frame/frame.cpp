@@ -4,12 +4,12 @@
 
 namespace imprint::bridge {
 
-Status check_frame_closed(FrameState state, const char* call) {
+Result<> check_frame_closed(FrameState state, const char* call) {
   if (state == FrameState::closed) return {};
   return make_error(ErrorCode::wrong_state, text(call, ": a frame is open. Call frame_end first."));
 }
 
-Status check_frame_open(FrameState state, const char* call) {
+Result<> check_frame_open(FrameState state, const char* call) {
   const char* done = nullptr;
   switch (state) {
     case FrameState::open:

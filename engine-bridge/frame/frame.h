@@ -23,8 +23,8 @@ enum class FrameState : std::uint8_t {
   recorded    // open; its work is in the host's command buffer
 };
 // Errors: wrong_state, naming the call, what was found and what to do.
-Status check_frame_closed(FrameState state, const char* call);
-Status check_frame_open(FrameState state, const char* call);  // and its work is not issued yet
+Result<> check_frame_closed(FrameState state, const char* call);
+Result<> check_frame_open(FrameState state, const char* call);  // and its work is not issued yet
 
 struct Budget {
   // Learning that is not due fills this up; immediate jobs count too. 0 = only what is due.
@@ -52,7 +52,8 @@ inline constexpr std::uint32_t kFromBudget = UINT32_MAX;
 // Semaphores of one submit, beside the frame's work. With semaphores even an empty frame is submitted.
 struct SubmitInfo {
   std::uint32_t budget_us = kFromBudget;
-  std::span<const HostSemaphore> waits, signals;  // before the frame's first and after its last submission
+  std::span<const HostSemaphore> waits,
+      completions;  // before the frame's first and after its last submission
 };
 
 // Receives the frame in which the job's last piece was issued.

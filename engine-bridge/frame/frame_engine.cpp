@@ -35,31 +35,31 @@ void FrameEngine::set_budget(const Budget& budget) {
 
 // ---- checks ----
 
-Status FrameEngine::check_alive(const char* call) const {
+Result<> FrameEngine::check_alive(const char* call) const {
   if (!device_ || !device_->lost()) return {};
   return lost_device_error(call);
 }
 
-Status FrameEngine::check_running(const char* call) const {
+Result<> FrameEngine::check_running(const char* call) const {
   IMPRINT_CHECK(check_alive(call));
   if (!quiesced_) return {};
   return make_error(ErrorCode::wrong_state,
                     text(call, ": the context is quiesced. Call context_resume first."));
 }
 
-Status FrameEngine::check_closed(const char* call) const {
+Result<> FrameEngine::check_closed(const char* call) const {
   IMPRINT_CHECK(check_running(call));
   return check_frame_closed(state_, call);
 }
 
-Status FrameEngine::check_open(const char* call) const {
+Result<> FrameEngine::check_open(const char* call) const {
   IMPRINT_CHECK(check_alive(call));
   return check_frame_open(state_, call);
 }
 
 // ---- the frame ----
 
-Status FrameEngine::begin(const FrameInfo& info, Issuer& issuer) {
+Result<> FrameEngine::begin(const FrameInfo& info, Issuer& issuer) {
   IMPRINT_CHECK(check_closed("frame_begin"));
   if (frame_ && info.frame <= *frame_)
     return make_error(ErrorCode::invalid_argument, text("frame_begin: frame: found ", info.frame,
@@ -74,7 +74,7 @@ Status FrameEngine::begin(const FrameInfo& info, Issuer& issuer) {
   if (!issuer.traits().on_frame_thread) governor_.measured(info.host_gpu_us);
   counted_.learn_share = governor_.share();
   call_completed(issuer);
-  const Status alive = check_alive("frame_begin");
+  const Result<> alive = check_alive("frame_begin");
   if (!alive) state_ = FrameState::closed;
   return alive;
 }
@@ -84,16 +84,16 @@ void FrameEngine::call_completed(Issuer& issuer) {
   jobs_.call_completed(complete);
 }
 
-Status FrameEngine::enqueue(FrameJob job) {
+Result<> FrameEngine::enqueue(FrameJob job) {
   if (!jobs_.calling_completed()) IMPRINT_CHECK(check_open("enqueue"));
   Call call(*this);
   return jobs_.add(std::move(job), frame_.value_or(0));
 }
 
-Status FrameEngine::enqueue(const Commands& commands, JobCompleted on_complete, const Issuer& issuer) {
+Result<> FrameEngine::enqueue(const Commands& commands, JobCompleted on_complete, const Issuer& issuer) {
   if (!jobs_.calling_completed()) IMPRINT_CHECK(check_open("enqueue"));
   Call call(*this);
-  if (Status usable = issuer.check(commands); !usable)
+  if (Result<> usable = issuer.check(commands); !usable)
     return make_error(usable.error().code, text("enqueue: ", usable.error().message));
   jobs_.add(commands, frame_.value_or(0), std::move(on_complete));
   return {};
@@ -126,13 +126,13 @@ Result<std::uint32_t> FrameEngine::issue(Issuer& issuer, std::uint32_t budget_us
   return static_cast<std::uint32_t>(std::min(work_.plan.left_us, 4e9f));
 }
 
-Status FrameEngine::issue_everything(Issuer& issuer) {
+Result<> FrameEngine::issue_everything(Issuer& issuer) {
   work_.budget_us = std::numeric_limits<float>::infinity();
   return issue_all(issuer, work_.budget_us, true);
 }
 
-Status FrameEngine::issue_all(Issuer& issuer, float learn_budget_us, bool everything) {
-  Status status;
+Result<> FrameEngine::issue_all(Issuer& issuer, float learn_budget_us, bool everything) {
+  Result<> status;
   while (status && !retry_frames_.empty()) {
     status = issue_work(issuer, retry_frames_.front(), 0, false, false);
     if (status) retry_frames_.erase(retry_frames_.begin());
@@ -146,8 +146,8 @@ void FrameEngine::retry_later() {
   if (frame_ && (retry_frames_.empty() || retry_frames_.back() != *frame_)) retry_frames_.push_back(*frame_);
 }
 
-Status FrameEngine::issue_work(Issuer& issuer, std::uint64_t frame, float learn_budget_us, bool everything,
-                               bool closes_frame) {
+Result<> FrameEngine::issue_work(Issuer& issuer, std::uint64_t frame, float learn_budget_us, bool everything,
+                                 bool closes_frame) {
   const bool on_frame_thread = issuer.traits().on_frame_thread;
   work_.frame = frame;
   work_.issued_frame = frame_.value_or(0);
@@ -168,13 +168,13 @@ Status FrameEngine::issue_work(Issuer& issuer, std::uint64_t frame, float learn_
   if (!on_frame_thread) request.max_pieces = pieces_in_time();
   jobs_.schedule().plan(request, work_.plan);
   if (work_.plan.held_back) ++counted_.cpu_deferred_frames;
-  Status issued = issuer.issue(work_, jobs_, counted_);
+  Result<> issued = issuer.issue(work_, jobs_, counted_);
   jobs_.schedule().sweep();
   if (issued && !on_frame_thread) note_piece_time(start);
   return issued;
 }
 
-Status FrameEngine::end() {
+Result<> FrameEngine::end() {
   IMPRINT_CHECK(check_alive("frame_end"));
   if (state_ == FrameState::closed) return check_frame_open(state_, "frame_end");
   Call call(*this);

@@ -24,10 +24,10 @@ class FrameEngine {
   FrameEngine(vk::Device* device, const DeviceRates& rates);
 
   // ---- checks; `call` names the function in the error ----
-  Status check_alive(const char* call) const;    // Errors: device_lost
-  Status check_running(const char* call) const;  // and not quiesced. Errors: wrong_state besides
-  Status check_closed(const char* call) const;   // and no frame is open
-  Status check_open(const char* call) const;     // alive, and a frame is open whose work is not issued yet
+  Result<> check_alive(const char* call) const;    // Errors: device_lost
+  Result<> check_running(const char* call) const;  // and not quiesced. Errors: wrong_state besides
+  Result<> check_closed(const char* call) const;   // and no frame is open
+  Result<> check_open(const char* call) const;     // alive, and a frame is open whose work is not issued yet
   FrameState state() const { return state_; }
   bool quiesced() const { return quiesced_; }
   void set_quiesced(bool quiesced) { quiesced_ = quiesced; }
@@ -36,18 +36,18 @@ class FrameEngine {
   FrameJobs& jobs() { return jobs_; }
 
   // ---- a frame ----
-  Status begin(const FrameInfo& info, Issuer& issuer);
-  Status enqueue(FrameJob job);
-  Status enqueue(const Commands& commands, JobCompleted on_complete, const Issuer& issuer);
+  Result<> begin(const FrameInfo& info, Issuer& issuer);
+  Result<> enqueue(FrameJob job);
+  Result<> enqueue(const Commands& commands, JobCompleted on_complete, const Issuer& issuer);
   Result<FrameEstimate> estimate();
   // Plans the frame's work and has it issued: once per frame. After a refused submission the rest is issued
   // first in a later frame. `state`: submitted or recorded. Returns the estimated microseconds of learning
   // left.
   Result<std::uint32_t> issue(Issuer& issuer, std::uint32_t budget_us, FrameState state);
-  Status end();
+  Result<> end();
 
   // Issues everything, due or not, and calls what has completed. Between frames.
-  Status issue_everything(Issuer& issuer);
+  Result<> issue_everything(Issuer& issuer);
   void call_completed(Issuer& issuer);
 
   // See FrameCall. They nest.
@@ -61,9 +61,9 @@ class FrameEngine {
   class Call;
 
   float take_budget(const Issuer& issuer, std::uint32_t budget_us);
-  Status issue_all(Issuer& issuer, float learn_budget_us, bool everything);
-  Status issue_work(Issuer& issuer, std::uint64_t frame, float learn_budget_us, bool everything,
-                    bool closes_frame);
+  Result<> issue_all(Issuer& issuer, float learn_budget_us, bool everything);
+  Result<> issue_work(Issuer& issuer, std::uint64_t frame, float learn_budget_us, bool everything,
+                      bool closes_frame);
   void retry_later();
   double us_of(std::uint64_t call_ticks) const;
   std::uint32_t pieces_in_time() const;

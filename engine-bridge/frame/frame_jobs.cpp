@@ -21,7 +21,7 @@ FrameJobs::FrameJobs(const DeviceRates& rates) : rates_(rates) {
   issued_.reserve(64);
 }
 
-Status FrameJobs::check_slot(const Program& program, std::uint32_t slot) const {
+Result<> FrameJobs::check_slot(const Program& program, std::uint32_t slot) const {
   const auto where = [&] { return text("enqueue: '", program.name(), "': slot: found ", slot); };
   if (slot >= program.slot_count())
     return make_error(ErrorCode::invalid_argument,
@@ -36,7 +36,7 @@ Status FrameJobs::check_slot(const Program& program, std::uint32_t slot) const {
                          "on_complete, or use another slot."));
 }
 
-Status FrameJobs::check_no_begun_learn_job(const Program& program) const {
+Result<> FrameJobs::check_no_begun_learn_job(const Program& program) const {
   const auto begun = [&](const LearnJob& learn) {
     return learn.program == id_of(program) && learn.cursor > 0;
   };
@@ -46,7 +46,7 @@ Status FrameJobs::check_no_begun_learn_job(const Program& program) const {
                                                  "program cannot overlap. Wait for its on_complete."));
 }
 
-Status FrameJobs::schedule_learn_job(const FrameJob& job) {
+Result<> FrameJobs::schedule_learn_job(const FrameJob& job) {
   const Program& program = *job.program;
   LearnJob learn;
   learn.id = next_id_;
@@ -56,12 +56,12 @@ Status FrameJobs::schedule_learn_job(const FrameJob& job) {
   learn.piece_count = program.piece_count();
   learn.commit_piece = program.commit_piece();
   learn.cost = &cost_of(program);
-  const Status added = schedule_.add(learn);
+  const Result<> added = schedule_.add(learn);
   if (added) return {};
   return make_error(added.error().code, text("enqueue: '", program.name(), "': ", added.error().message));
 }
 
-Status FrameJobs::add(FrameJob job, std::uint64_t frame) {
+Result<> FrameJobs::add(FrameJob job, std::uint64_t frame) {
   if (!job.program)
     return make_error(ErrorCode::invalid_argument, "enqueue: program: found null, expected a program.");
   Program& program = *job.program;

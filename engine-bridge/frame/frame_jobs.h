@@ -42,7 +42,7 @@ class FrameJobs {
   // ---- enqueued ----
   // Errors: invalid_argument (no program, no such slot, a falling deadline), wrong_state (the slot is in use,
   // or an immediate job meets a learn job of its program that has begun).
-  Status add(FrameJob job, std::uint64_t frame);
+  Result<> add(FrameJob job, std::uint64_t frame);
   void add(const Commands& commands, std::uint64_t frame, JobCompleted on_complete);
   // Forgets jobs that are not complete; their on_complete is not called.
   void cancel(const Program& program);
@@ -89,9 +89,9 @@ class FrameJobs {
     ProgramCost cost;
   };
 
-  Status check_slot(const Program& program, std::uint32_t slot) const;
-  Status check_no_begun_learn_job(const Program& program) const;
-  Status schedule_learn_job(const FrameJob& job);
+  Result<> check_slot(const Program& program, std::uint32_t slot) const;
+  Result<> check_no_begun_learn_job(const Program& program) const;
+  Result<> schedule_learn_job(const FrameJob& job);
 
   const DeviceRates rates_;
   std::uint64_t next_id_ = 1;

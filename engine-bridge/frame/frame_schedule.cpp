@@ -52,7 +52,7 @@ class Packer {
 
 }  // namespace
 
-Status FrameSchedule::add(const LearnJob& job) {
+Result<> FrameSchedule::add(const LearnJob& job) {
   for (const LearnJob& earlier : jobs_) {
     if (earlier.deadline_frame <= job.deadline_frame) continue;
     const bool same_program = earlier.program == job.program;

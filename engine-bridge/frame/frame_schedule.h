@@ -66,7 +66,7 @@ class FrameSchedule {
 
   // Errors: invalid_argument (the deadline is before that of an unfinished job of the same stream or program,
   // which runs first).
-  Status add(const LearnJob& job);
+  Result<> add(const LearnJob& job);
 
   // Estimated cost of all that is left: of jobs that are due in the frame, and of the others.
   struct Left {

@@ -9,8 +9,8 @@
 namespace imprint::bridge {
 namespace {
 
-Status check_semaphore(const vk::Device& device, const char* list, std::size_t index,
-                       const HostSemaphore& given) {
+Result<> check_semaphore(const vk::Device& device, const char* list, std::size_t index,
+                         const HostSemaphore& given) {
   const auto where = [&] { return text("frame_submit: ", list, "[", index, "]"); };
   if (!given.semaphore)
     return make_error(ErrorCode::invalid_argument,
@@ -29,7 +29,7 @@ Result<std::unique_ptr<FrameSync>> FrameSync::create(vk::Device& device, Command
   std::unique_ptr<FrameSync> sync(new FrameSync(device, commands, exclusive));
   IMPRINT_CHECK(sync->record_barriers());
   for (Buffers* list : {&sync->acquires_, &sync->releases_}) list->reserve(16);
-  for (std::vector<HostSemaphore>* list : {&sync->waits_, &sync->signals_}) list->reserve(16);
+  for (std::vector<HostSemaphore>* list : {&sync->waits_, &sync->completions_}) list->reserve(16);
   return sync;
 }
 
@@ -38,7 +38,7 @@ FrameSync::~FrameSync() {
     if (const auto buffer = shared.buffer.lock()) buffer->close();
 }
 
-Status FrameSync::record_barriers() {
+Result<> FrameSync::record_barriers() {
   const vk::Functions& f = device_.functions();
   IMPRINT_ASSIGN(const Commands exit, commands_.record(true, [&](VkCommandBuffer commands) {
     record_exit_barrier(f, commands, host_use_);
@@ -58,7 +58,7 @@ Status FrameSync::record_barriers() {
   return {};
 }
 
-Status FrameSync::record_ownership_transfer(Shared& shared, SharedBuffer& buffer) {
+Result<> FrameSync::record_ownership_transfer(Shared& shared, SharedBuffer& buffer) {
   vk::Handover handover{buffer.description_.buffer, buffer.description_.offset, buffer.description_.size,
                         buffer.host_family(), device_.queue_family()};
   const auto transfer = [&](const vk::Scope& before, const vk::Scope& after) {
@@ -85,7 +85,7 @@ void FrameSync::retire_expired() {
   });
 }
 
-Status FrameSync::add(const std::shared_ptr<SharedBuffer>& buffer) {
+Result<> FrameSync::add(const std::shared_ptr<SharedBuffer>& buffer) {
   retire_expired();
   shared_.push_back({buffer, {}, {}});
   if (buffer->transfers_) IMPRINT_CHECK(record_ownership_transfer(shared_.back(), *buffer));
@@ -94,7 +94,7 @@ Status FrameSync::add(const std::shared_ptr<SharedBuffer>& buffer) {
   host_use_.stages |= buffer->description_.stages;
   host_use_.access |= buffer->description_.access;
   if (before.stages == host_use_.stages && before.access == host_use_.access) return {};
-  Status recorded = record_barriers();
+  Result<> recorded = record_barriers();
   if (!recorded.ok()) host_use_ = before;  // so that the next attempt records them
   return recorded;
 }
@@ -104,7 +104,7 @@ void FrameSync::forget(const std::shared_ptr<SharedBuffer>& buffer) {
   std::erase(releases_, buffer);
 }
 
-Status FrameSync::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
+Result<> FrameSync::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
   if (!buffer->transfers_) return {};
   if (buffer->owned_by_imprint_)
     return make_error(ErrorCode::wrong_state,
@@ -115,7 +115,7 @@ Status FrameSync::acquire(const std::shared_ptr<SharedBuffer>& buffer) {
   return {};
 }
 
-Status FrameSync::release(const std::shared_ptr<SharedBuffer>& buffer) {
+Result<> FrameSync::release(const std::shared_ptr<SharedBuffer>& buffer) {
   if (!buffer->transfers_) return {};
   if (!buffer->owned_by_imprint_ || std::ranges::find(releases_, buffer) != releases_.end())
     return make_error(ErrorCode::wrong_state,
@@ -125,14 +125,14 @@ Status FrameSync::release(const std::shared_ptr<SharedBuffer>& buffer) {
   return {};
 }
 
-Status FrameSync::add_semaphores(std::span<const HostSemaphore> waits,
-                                 std::span<const HostSemaphore> signals) {
+Result<> FrameSync::add_semaphores(std::span<const HostSemaphore> waits,
+                                   std::span<const HostSemaphore> completions) {
   for (std::size_t i = 0; i < waits.size(); ++i)
     IMPRINT_CHECK(check_semaphore(device_, "waits", i, waits[i]));
-  for (std::size_t i = 0; i < signals.size(); ++i)
-    IMPRINT_CHECK(check_semaphore(device_, "signals", i, signals[i]));
+  for (std::size_t i = 0; i < completions.size(); ++i)
+    IMPRINT_CHECK(check_semaphore(device_, "completions", i, completions[i]));
   waits_.insert(waits_.end(), waits.begin(), waits.end());
-  signals_.insert(signals_.end(), signals.begin(), signals.end());
+  completions_.insert(completions_.end(), completions.begin(), completions.end());
   return {};
 }
 
@@ -156,7 +156,7 @@ void FrameSync::entry_issued(bool submitted) {
 void FrameSync::exit_issued(bool submitted) {
   for (const auto& buffer : releases_) buffer->owned_by_imprint_ = false;
   releases_.clear();
-  if (submitted) signals_.clear();
+  if (submitted) completions_.clear();
 }
 
 }  // namespace imprint::bridge

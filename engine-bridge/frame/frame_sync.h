@@ -25,18 +25,18 @@ class FrameSync {
   FrameSync& operator=(const FrameSync&) = delete;
 
   // ---- create-time ----
-  Status add(const std::shared_ptr<SharedBuffer>& buffer);   // records its barriers
-  void forget(const std::shared_ptr<SharedBuffer>& buffer);  // drops changes of owner not yet issued
+  Result<> add(const std::shared_ptr<SharedBuffer>& buffer);  // records its barriers
+  void forget(const std::shared_ptr<SharedBuffer>& buffer);   // drops changes of owner not yet issued
   const HostUse& host_use() const { return host_use_; }
 
   // ---- frame thread; these go with the frame's next issued work ----
   // Nothing to do without SharedBuffer::transfers. Errors: wrong_state (the other side owns it).
-  Status acquire(const std::shared_ptr<SharedBuffer>& buffer);
-  Status release(const std::shared_ptr<SharedBuffer>& buffer);
+  Result<> acquire(const std::shared_ptr<SharedBuffer>& buffer);
+  Result<> release(const std::shared_ptr<SharedBuffer>& buffer);
   // Errors: invalid_argument (null), unsupported (a timeline semaphore without that feature).
-  Status add_semaphores(std::span<const HostSemaphore> waits, std::span<const HostSemaphore> signals);
+  Result<> add_semaphores(std::span<const HostSemaphore> waits, std::span<const HostSemaphore> completions);
   bool pending() const {
-    return !acquires_.empty() || !releases_.empty() || !waits_.empty() || !signals_.empty();
+    return !acquires_.empty() || !releases_.empty() || !waits_.empty() || !completions_.empty();
   }
 
   void add_entry(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel level) const;
@@ -44,7 +44,7 @@ class FrameSync {
   void add_exit(std::vector<VkCommandBuffer>& list, VkCommandBufferLevel level, bool has_exit_barrier,
                 bool closes_frame) const;
   std::span<const HostSemaphore> waits() const { return waits_; }
-  std::span<const HostSemaphore> signals() const { return signals_; }
+  std::span<const HostSemaphore> completions() const { return completions_; }
   // Call after the added commands were submitted or recorded. submitted: with semaphores.
   void entry_issued(bool submitted);
   void exit_issued(bool submitted);
@@ -58,8 +58,8 @@ class FrameSync {
 
   FrameSync(vk::Device& device, CommandSet& commands, bool exclusive)
       : device_(device), commands_(commands), exclusive_(exclusive) {}
-  Status record_barriers();
-  Status record_ownership_transfer(Shared& shared, SharedBuffer& buffer);
+  Result<> record_barriers();
+  Result<> record_ownership_transfer(Shared& shared, SharedBuffer& buffer);
   void retire_expired();
 
   vk::Device& device_;
@@ -69,7 +69,7 @@ class FrameSync {
   Commands entry_, exit_;  // entry_ null: the host shares nothing on this queue
   std::vector<Shared> shared_;
   Buffers acquires_, releases_;
-  std::vector<HostSemaphore> waits_, signals_;
+  std::vector<HostSemaphore> waits_, completions_;
 };
 
 }  // namespace imprint::bridge

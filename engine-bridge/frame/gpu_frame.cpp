@@ -15,12 +15,12 @@ Result<std::unique_ptr<GpuFrame>> GpuFrame::create(vk::Device& device, Runtime& 
   return frame;
 }
 
-Status GpuFrame::share(const std::shared_ptr<SharedBuffer>& buffer) {
+Result<> GpuFrame::share(const std::shared_ptr<SharedBuffer>& buffer) {
   IMPRINT_CHECK(sync_->add(buffer));
   return timer_->set_host_use(sync_->host_use());
 }
 
-Status GpuFrame::prepare(FrameWork& work, FrameJobs& jobs) {
+Result<> GpuFrame::prepare(FrameWork& work, FrameJobs& jobs) {
   if (runtime_.has_uploads()) {
     IMPRINT_ASSIGN(uploads_, runtime_.take_uploads());
   }

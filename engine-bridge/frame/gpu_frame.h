@@ -29,11 +29,11 @@ class GpuFrame {
 
   FrameSync& sync() { return *sync_; }
   Runtime& runtime() { return runtime_; }
-  Status share(const std::shared_ptr<SharedBuffer>& buffer);  // create-time
+  Result<> share(const std::shared_ptr<SharedBuffer>& buffer);  // create-time
 
   // ---- frame thread, in this order ----
   // Takes uploads of state as late as possible, so that everything written before is in.
-  Status prepare(FrameWork& work, FrameJobs& jobs);
+  Result<> prepare(FrameWork& work, FrameJobs& jobs);
   void start_timing(FrameWork& work, FrameJobs& jobs, ContextStats& stats);
   // The slice's command buffers; valid until the next call.
   std::span<const VkCommandBuffer> assemble(const FrameWork& work, FrameJobs& jobs, std::size_t slice,

@@ -24,7 +24,7 @@ void GpuIssuer::begin_frame(const FrameInfo& info) {
   if (info.safe_frame > 0) in_flight_.set_safe_frame(info.safe_frame);
 }
 
-Status GpuIssuer::prepare(FrameWork& work, FrameJobs& jobs, ContextStats&) {
+Result<> GpuIssuer::prepare(FrameWork& work, FrameJobs& jobs, ContextStats&) {
   return frame_.prepare(work, jobs);
 }
 
@@ -35,28 +35,29 @@ vk::Ticket GpuIssuer::completed(FrameJobs& jobs, ContextStats& stats) {
   return complete;
 }
 
-Status GpuIssuer::check(const Commands& commands) const {
+Result<> GpuIssuer::check(const Commands& commands) const {
   if (commands.primary && commands.secondary) return {};
   return make_error(ErrorCode::invalid_argument, "commands: found null, expected command buffers.");
 }
 
-Status GpuIssuer::wait(std::uint64_t) { return cannot_wait("wait"); }
-Status GpuIssuer::run_now(const Commands&) { return cannot_wait("run_now"); }
-Status GpuIssuer::run_now(Program& program) {
+Result<> GpuIssuer::wait(std::uint64_t) { return cannot_wait("wait"); }
+Result<> GpuIssuer::run_now(const Commands&) { return cannot_wait("run_now"); }
+Result<> GpuIssuer::run_now(Program& program) {
   return run_now(Commands{program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY), VK_NULL_HANDLE});
 }
 Result<std::vector<float>> GpuIssuer::measure(Program&) { return std::vector<float>(); }
 
-Status SubmitIssuer::issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) {
+Result<> SubmitIssuer::issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) {
   frame_.start_timing(work, jobs, stats);
   FrameSync& sync = frame_.sync();
   vk::Ticket ticket;
-  Status status;
+  Result<> status;
   for (std::size_t i = 0; i < work.plan.slices.size(); ++i) {
     const bool last = work.closes_frame && i + 1 == work.plan.slices.size();
     const auto list = frame_.assemble(work, jobs, i, VK_COMMAND_BUFFER_LEVEL_PRIMARY);
-    Result<vk::Ticket> submitted = queue_.submit(
-        list, sync.waits(), last ? sync.signals() : std::span<const HostSemaphore>(), frame_.label(work, i));
+    Result<vk::Ticket> submitted =
+        queue_.submit(list, sync.waits(), last ? sync.completions() : std::span<const HostSemaphore>(),
+                      frame_.label(work, i));
     if (!submitted) {
       status = std::move(submitted).error();
       frame_.refused(i);
@@ -70,12 +71,12 @@ Status SubmitIssuer::issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats
   return status;
 }
 
-Status SubmitIssuer::wait(std::uint64_t timeout_ns) {
+Result<> SubmitIssuer::wait(std::uint64_t timeout_ns) {
   if (queue_.completes_by_frames()) return cannot_wait("wait");
   return in_flight_.wait(device_.last_ticket(), timeout_ns);
 }
 
-Status SubmitIssuer::run_now(const Commands& commands) {
+Result<> SubmitIssuer::run_now(const Commands& commands) {
   if (queue_.completes_by_frames()) return cannot_wait("run_now");
   Runtime& runtime = frame_.runtime();
   std::vector<VkCommandBuffer> list;
@@ -91,7 +92,7 @@ Status SubmitIssuer::run_now(const Commands& commands) {
   return queue_.wait(*ticket, kRunNowTimeoutNs);
 }
 
-Status SubmitIssuer::submit_uploads() {
+Result<> SubmitIssuer::submit_uploads() {
   Runtime& runtime = frame_.runtime();
   if (!runtime.has_uploads()) return {};
   IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
@@ -111,7 +112,7 @@ Result<std::vector<float>> SubmitIssuer::measure(Program& program) {
   return measured;
 }
 
-Status RecordIssuer::issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) {
+Result<> RecordIssuer::issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) {
   frame_.start_timing(work, jobs, stats);
   if (work.plan.slices.empty()) return {};
   const auto list = frame_.assemble(work, jobs, 0, VK_COMMAND_BUFFER_LEVEL_SECONDARY);

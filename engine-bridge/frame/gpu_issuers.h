@@ -11,12 +11,12 @@ namespace imprint::bridge {
 class GpuIssuer : public Issuer {
  public:
   void begin_frame(const FrameInfo& info) override;
-  Status prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
+  Result<> prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
   vk::Ticket completed(FrameJobs& jobs, ContextStats& stats) override;
-  Status check(const Commands& commands) const override;
-  Status wait(std::uint64_t timeout_ns) override;
-  Status run_now(const Commands& commands) override;
-  Status run_now(Program& program) override;
+  Result<> check(const Commands& commands) const override;
+  Result<> wait(std::uint64_t timeout_ns) override;
+  Result<> run_now(const Commands& commands) override;
+  Result<> run_now(Program& program) override;
   Result<std::vector<float>> measure(Program& program) override;
 
  protected:
@@ -33,14 +33,14 @@ class SubmitIssuer final : public GpuIssuer {
  public:
   SubmitIssuer(vk::Device& device, InFlight& in_flight, GpuFrame& frame, HostQueue& queue)
       : GpuIssuer({.on_frame_thread = false, .cuts_slices = true}, device, in_flight, frame), queue_(queue) {}
-  Status issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
-  Status wait(std::uint64_t timeout_ns) override;
-  Status run_now(const Commands& commands) override;
+  Result<> issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
+  Result<> wait(std::uint64_t timeout_ns) override;
+  Result<> run_now(const Commands& commands) override;
   Result<std::vector<float>> measure(Program& program) override;
   using GpuIssuer::run_now;
 
  private:
-  Status submit_uploads();
+  Result<> submit_uploads();
 
   HostQueue& queue_;
 };
@@ -51,7 +51,7 @@ class RecordIssuer final : public GpuIssuer {
   RecordIssuer(vk::Device& device, InFlight& in_flight, GpuFrame& frame)
       : GpuIssuer({}, device, in_flight, frame) {}
   void set_command_buffer(VkCommandBuffer command_buffer) { command_buffer_ = command_buffer; }
-  Status issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
+  Result<> issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) override;
 
  private:
   VkCommandBuffer command_buffer_ = VK_NULL_HANDLE;  // of the current record call

@@ -53,9 +53,9 @@ void GpuTimer::record_time(VkCommandBuffer commands, std::uint32_t query) const 
 }
 
 // The exit barrier waits for all stages that the barrier of an end waits for, and for the host's.
-Status GpuTimer::record_finishes(const HostUse& host) {
+Result<> GpuTimer::record_finishes(const HostUse& host) {
   std::vector<Commands> finishes;
-  const auto record = [&](std::uint32_t place) -> Status {
+  const auto record = [&](std::uint32_t place) -> Result<> {
     IMPRINT_ASSIGN(const Commands finish, commands_->record(false, [&](VkCommandBuffer commands) {
       record_exit_barrier(device_.functions(), commands, host);
       record_time(commands, place * 2 + 1);
@@ -63,7 +63,7 @@ Status GpuTimer::record_finishes(const HostUse& host) {
     finishes.push_back(finish);
     return {};
   };
-  Status recorded;
+  Result<> recorded;
   for (std::uint32_t place = 0; place < entries_.size() * kSections && recorded.ok(); ++place)
     recorded = record(place);
   if (recorded.ok()) {
@@ -75,7 +75,7 @@ Status GpuTimer::record_finishes(const HostUse& host) {
   return recorded;
 }
 
-Status GpuTimer::set_host_use(const HostUse& host) {
+Result<> GpuTimer::set_host_use(const HostUse& host) {
   if (host.stages == host_.stages && host.access == host_.access) return {};
   return record_finishes(host);
 }

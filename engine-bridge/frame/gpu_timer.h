@@ -33,7 +33,7 @@ class GpuTimer {
   GpuTimer(const GpuTimer&) = delete;
   GpuTimer& operator=(const GpuTimer&) = delete;
 
-  Status set_host_use(const HostUse& host);  // create-time: for the exit barrier in finish; none at first
+  Result<> set_host_use(const HostUse& host);  // create-time: for the exit barrier in finish; none at first
 
   // ---- frame thread ----
   std::optional<std::uint32_t> open();  // an entry for this frame; empty when all are in flight
@@ -59,7 +59,7 @@ class GpuTimer {
 
   explicit GpuTimer(vk::Device& device) : device_(device) {}
   void record_time(VkCommandBuffer commands, std::uint32_t query) const;
-  Status record_finishes(const HostUse& host);  // all, or none
+  Result<> record_finishes(const HostUse& host);  // all, or none
 
   vk::Device& device_;
   HostUse host_;

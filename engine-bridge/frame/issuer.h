@@ -44,18 +44,18 @@ class Issuer {
   virtual void begin_frame(const FrameInfo& info) = 0;
   // Before planning. Fills immediate_us and first_slice_open; may run immediate jobs at once. On an error
   // nothing has happened.
-  virtual Status prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stats) = 0;
+  virtual Result<> prepare(FrameWork& work, FrameJobs& jobs, ContextStats& stats) = 0;
   // Carries out the plan slice by slice. On an error the slices before it are issued and the rest is not.
-  virtual Status issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) = 0;
+  virtual Result<> issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) = 0;
   // The newest ticket up to which everything is complete. Reads the times of completed frames. Never blocks.
   virtual vk::Ticket completed(FrameJobs& jobs, ContextStats& stats) = 0;
-  virtual Status check(const Commands& commands) const = 0;  // usable here. Errors: invalid_argument
+  virtual Result<> check(const Commands& commands) const = 0;  // usable here. Errors: invalid_argument
 
   // ---- create-time; blocks ----
   // Errors: unsupported (no way to wait here), not_ready (time over), device_lost.
-  virtual Status wait(std::uint64_t timeout_ns) = 0;
-  virtual Status run_now(const Commands& commands) = 0;
-  virtual Status run_now(Program& program) = 0;  // its slot 0
+  virtual Result<> wait(std::uint64_t timeout_ns) = 0;
+  virtual Result<> run_now(const Commands& commands) = 0;
+  virtual Result<> run_now(Program& program) = 0;  // its slot 0
   // Microseconds of the pieces before the first that writes a variable; empty: cannot be measured here.
   virtual Result<std::vector<float>> measure(Program& program) = 0;
 

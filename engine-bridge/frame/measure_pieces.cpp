@@ -57,7 +57,7 @@ Result<std::vector<float>> measure_pieces(vk::Device& device, vk::Queue& queue, 
   for (int run = 0; run < kTimedRuns; ++run) {
     if (f.vkResetQueryPool) f.vkResetQueryPool(device.handle(), queries.get(), 0, query_count);
     IMPRINT_ASSIGN(const vk::Ticket ticket, queue.submit(list));
-    if (Status waited = queue.wait(ticket, kTimeoutNs); !waited.ok()) {
+    if (Result<> waited = queue.wait(ticket, kTimeoutNs); !waited.ok()) {
       // It may still run, for example after a recorded frame that is not safe yet. Keep what it uses until
       // then.
       auto used = std::make_shared<std::pair<decltype(queries), std::decay_t<decltype(stamps)>>>(

@@ -48,7 +48,7 @@ VkResult HostQueue::submit_as_allowed(Submission& submission) {
   return result;
 }
 
-Status HostQueue::start() {
+Result<> HostQueue::start() {
   if (!access_.exclusive) return {};
   IMPRINT_ASSIGN(thread_, SubmitThread::start(device_, in_flight_, [this](Submission& submission) {
                    ++device_.counters().submits;
@@ -59,16 +59,16 @@ Status HostQueue::start() {
 
 Result<vk::Ticket> HostQueue::submit(std::span<const VkCommandBuffer> command_buffers,
                                      std::span<const HostSemaphore> waits,
-                                     std::span<const HostSemaphore> signals, const char* label) {
+                                     std::span<const HostSemaphore> completions, const char* label) {
   if (device_.lost()) return lost_device_error("submit");
   if (thread_) IMPRINT_CHECK(thread_->check_accepting());
   VkFence fence = VK_NULL_HANDLE;
   if (!in_flight_.timeline() && !access_.submit_without_fence) {
     IMPRINT_ASSIGN(fence, in_flight_.take_fence());
   }
-  if (thread_) return post(command_buffers, waits, signals, fence, label);
-  next_.fill(device_.completion().upcoming(), in_flight_.timeline(), fence, command_buffers, waits, signals,
-             label);
+  if (thread_) return post(command_buffers, waits, completions, fence, label);
+  next_.fill(device_.completion().upcoming(), in_flight_.timeline(), fence, command_buffers, waits,
+             completions, label);
   const VkResult result = submit_as_allowed(next_);
   ++device_.counters().submits;
   if (result != VK_SUCCESS) {
@@ -88,14 +88,15 @@ Result<vk::Ticket> HostQueue::submit(std::span<const VkCommandBuffer> command_bu
 
 Result<vk::Ticket> HostQueue::post(std::span<const VkCommandBuffer> command_buffers,
                                    std::span<const HostSemaphore> waits,
-                                   std::span<const HostSemaphore> signals, VkFence fence, const char* label) {
+                                   std::span<const HostSemaphore> completions, VkFence fence,
+                                   const char* label) {
   const vk::Ticket ticket = device_.completion().next();
-  thread_->next().fill(ticket, in_flight_.timeline(), fence, command_buffers, waits, signals, label);
+  thread_->next().fill(ticket, in_flight_.timeline(), fence, command_buffers, waits, completions, label);
   in_flight_.posted(ticket, fence);
   thread_->post();
   // The host may submit a wait for a binary semaphore only after its signal, so the signal must be submitted
   // before this returns.
-  if (std::ranges::any_of(signals, [](const HostSemaphore& semaphore) { return !semaphore.timeline; }))
+  if (std::ranges::any_of(completions, [](const HostSemaphore& semaphore) { return !semaphore.timeline; }))
     thread_->wait_until_submitted();
   return ticket;
 }

@@ -29,7 +29,7 @@ class HostQueue final : public vk::Queue {
       : device_(device), in_flight_(in_flight), access_(access) {}
 
   // Starts the submit thread of an exclusive queue. Errors: out_of_host_memory.
-  Status start();
+  Result<> start();
 
   std::uint32_t family() const override { return access_.family; }
   // Only the host's safe frames tell what is complete.
@@ -40,13 +40,13 @@ class HostQueue final : public vk::Queue {
   // Waits for the host's semaphores first and signals the host's semaphores last. `label` names the
   // submission in captures.
   Result<vk::Ticket> submit(std::span<const VkCommandBuffer> command_buffers,
-                            std::span<const HostSemaphore> waits, std::span<const HostSemaphore> signals,
+                            std::span<const HostSemaphore> waits, std::span<const HostSemaphore> completions,
                             const char* label = "imprint");
   // See SubmitThread. Does nothing on the host's own queue.
   void stop_submitting() {
     if (thread_) thread_->stop_submitting();
   }
-  Status wait(vk::Ticket ticket, std::uint64_t timeout_ns) override {
+  Result<> wait(vk::Ticket ticket, std::uint64_t timeout_ns) override {
     return in_flight_.wait(ticket, timeout_ns);
   }
 
@@ -54,7 +54,7 @@ class HostQueue final : public vk::Queue {
   VkResult submit_as_allowed(Submission& submission);
   VkResult submit_directly(VkQueue queue, Submission& submission) const;
   Result<vk::Ticket> post(std::span<const VkCommandBuffer> command_buffers,
-                          std::span<const HostSemaphore> waits, std::span<const HostSemaphore> signals,
+                          std::span<const HostSemaphore> waits, std::span<const HostSemaphore> completions,
                           VkFence fence, const char* label);
 
   vk::Device& device_;

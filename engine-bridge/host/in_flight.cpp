@@ -168,7 +168,7 @@ InFlight::Point InFlight::next_to_wait_for(vk::Ticket ticket) const {
   return next;
 }
 
-Status InFlight::wait_for(const Point& point, std::uint64_t left_ns, std::uint64_t timeout_ns) {
+Result<> InFlight::wait_for(const Point& point, std::uint64_t left_ns, std::uint64_t timeout_ns) {
   if (point.posted) {
     const std::chrono::nanoseconds left(std::min<std::uint64_t>(left_ns, 1ull << 60));
     if (wait_for_delivery(point.ticket, std::chrono::steady_clock::now() + left)) return {};
@@ -196,7 +196,7 @@ Status InFlight::wait_for(const Point& point, std::uint64_t left_ns, std::uint64
   return {};
 }
 
-Status InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
+Result<> InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   bool counted = false;

@@ -50,7 +50,7 @@ class InFlight {
 
   // Blocks until the ticket is complete. Errors: not_ready (time over, or recorded work whose frame the host
   // has not reported as safe: waiting cannot end that), device_lost.
-  Status wait(vk::Ticket ticket, std::uint64_t timeout_ns);
+  Result<> wait(vk::Ticket ticket, std::uint64_t timeout_ns);
 
  private:
   struct Point {
@@ -66,7 +66,7 @@ class InFlight {
   // The point that a wait for the ticket waits for first: the oldest entry, or the newest of several timeline
   // values.
   Point next_to_wait_for(vk::Ticket ticket) const;
-  Status wait_for(const Point& point, std::uint64_t left_ns, std::uint64_t timeout_ns);
+  Result<> wait_for(const Point& point, std::uint64_t left_ns, std::uint64_t timeout_ns);
   bool wait_for_delivery(vk::Ticket ticket, std::chrono::steady_clock::time_point end);
 
   vk::Device& device_;

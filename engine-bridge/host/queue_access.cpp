@@ -18,7 +18,7 @@ constexpr const char* kWays =
 
 }  // namespace
 
-Status check_queue_access(const QueueAccess& access) {
+Result<> check_queue_access(const QueueAccess& access) {
   std::string found;
   int ways = 0;
   const auto way = [&](bool given, const char* name) {

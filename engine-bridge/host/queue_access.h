@@ -36,6 +36,6 @@ struct QueueAccess {
 
 // Errors: invalid_argument (a queue with no way or several ways to submit, half of a lock, a way without a
 // queue).
-Status check_queue_access(const QueueAccess& access);
+Result<> check_queue_access(const QueueAccess& access);
 
 }  // namespace imprint::bridge

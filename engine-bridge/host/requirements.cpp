@@ -174,7 +174,7 @@ Result<Found> query_device(const DevicePlan& plan) {
   return found;
 }
 
-Status check_names(const VkDeviceCreateInfo& host) {
+Result<> check_names(const VkDeviceCreateInfo& host) {
   const auto refuse = [](const auto&... parts) {
     return make_error(ErrorCode::invalid_argument, text("device create info: ", parts...));
   };
@@ -191,7 +191,7 @@ Status check_names(const VkDeviceCreateInfo& host) {
 
 class Merged final : public MergedDevice {
  public:
-  Status build(const Found& found, const VkDeviceCreateInfo& host);
+  Result<> build(const Found& found, const VkDeviceCreateInfo& host);
   const VkDeviceCreateInfo& create_info() const override { return info_; }
   std::span<const char* const> extensions() const override { return names_; }
   const VkPhysicalDeviceFeatures2& features() const override { return features_; }
@@ -203,8 +203,8 @@ class Merged final : public MergedDevice {
     VkBaseOutStructure* link() { return reinterpret_cast<VkBaseOutStructure*>(bytes.data()); }
   };
 
-  Status set(const Feature& feature);
-  Status own_until(const VkBaseInStructure* last);
+  Result<> set(const Feature& feature);
+  Result<> own_until(const VkBaseInStructure* last);
   void enable(const char* extension);
 
   VkDeviceCreateInfo info_{};
@@ -219,7 +219,7 @@ void Merged::enable(const char* extension) {
 }
 
 // Copies the chain up to `last`, so that it can be changed.
-Status Merged::own_until(const VkBaseInStructure* last) {
+Result<> Merged::own_until(const VkBaseInStructure* last) {
   const void** place = &info_.pNext;
   for (auto* link = static_cast<const VkBaseInStructure*>(info_.pNext);; link = link->pNext) {
     const auto ours = [&](const auto& copy) {
@@ -246,7 +246,7 @@ Status Merged::own_until(const VkBaseInStructure* last) {
   }
 }
 
-Status Merged::set(const Feature& feature) {
+Result<> Merged::set(const Feature& feature) {
   const VkBaseInStructure* place = nullptr;
   std::size_t offset = 0;
   for (auto* link = static_cast<const VkBaseInStructure*>(info_.pNext); link; link = link->pNext) {
@@ -281,7 +281,7 @@ Status Merged::set(const Feature& feature) {
   return {};
 }
 
-Status Merged::build(const Found& found, const VkDeviceCreateInfo& host) {
+Result<> Merged::build(const Found& found, const VkDeviceCreateInfo& host) {
   IMPRINT_CHECK(check_names(host));
   info_ = host;
   names_.assign(host.ppEnabledExtensionNames, host.ppEnabledExtensionNames + host.enabledExtensionCount);

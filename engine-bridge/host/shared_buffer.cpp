@@ -22,12 +22,12 @@ Error unsupported_buffer(const std::string& name, const Parts&... parts) {
   return make_error(ErrorCode::unsupported, text("shared buffer '", name, "': ", parts...));
 }
 
-Status check_size(const std::string& name, std::uint64_t size) {
+Result<> check_size(const std::string& name, std::uint64_t size) {
   if (size > 0 && size % 4 == 0) return {};
   return wrong_buffer(name, "size: found ", size, ", expected a multiple of 4 bytes above 0.");
 }
 
-Status check_range(vk::Device& device, const HostBuffer& host) {
+Result<> check_range(vk::Device& device, const HostBuffer& host) {
   IMPRINT_CHECK(check_size(host.name, host.size));
   const std::uint64_t step = buffer_range_alignment(device.capabilities());
   if (host.offset % step != 0)
@@ -42,8 +42,8 @@ Status check_range(vk::Device& device, const HostBuffer& host) {
   return {};
 }
 
-Status check_families(const vk::Device& device, const std::string& name, VkSharingMode sharing,
-                      const std::vector<std::uint32_t>& families) {
+Result<> check_families(const vk::Device& device, const std::string& name, VkSharingMode sharing,
+                        const std::vector<std::uint32_t>& families) {
   std::uint32_t known = 0;
   device.functions().vkGetPhysicalDeviceQueueFamilyProperties(device.physical_device(), &known, nullptr);
   for (const std::uint32_t family : families)
@@ -73,7 +73,7 @@ Status check_families(const vk::Device& device, const std::string& name, VkShari
 
 // Imprint's memory is allocated without VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT. A second device enables no
 // feature that newer usages need.
-Status check_usage(const SharedBufferRequest& request) {
+Result<> check_usage(const SharedBufferRequest& request) {
   if (request.usage & VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT)
     return unsupported_buffer(request.name,
                               "usage: found VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, which only a ",
@@ -86,7 +86,7 @@ Status check_usage(const SharedBufferRequest& request) {
   return {};
 }
 
-Status check_use(const std::string& name, VkPipelineStageFlags stages, VkAccessFlags access) {
+Result<> check_use(const std::string& name, VkPipelineStageFlags stages, VkAccessFlags access) {
   if (access == 0 || stages != 0) return {};
   return wrong_buffer(name, "stages: found 0 with access set, expected the stages of the host's accesses.");
 }

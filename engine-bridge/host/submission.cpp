@@ -36,7 +36,7 @@ const T* data_of(const std::vector<T>& list) {
 Submission::Submission() {
   commands_.reserve(512);
   commands_2_.reserve(512);
-  for (std::vector<VkSemaphore>* semaphores : {&waits_, &signals_}) semaphores->reserve(17);
+  for (std::vector<VkSemaphore>* semaphores : {&waits_, &completions_}) semaphores->reserve(17);
   for (std::vector<std::uint64_t>* values : {&wait_values_, &signal_values_}) values->reserve(17);
   for (std::vector<VkSemaphoreSubmitInfo>* semaphores : {&waits_2_, &signals_2_}) semaphores->reserve(17);
   wait_stages_.reserve(17);
@@ -44,18 +44,18 @@ Submission::Submission() {
 
 void Submission::fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence,
                       std::span<const VkCommandBuffer> commands, std::span<const HostSemaphore> waits,
-                      std::span<const HostSemaphore> signals, const char* label) {
+                      std::span<const HostSemaphore> completions, const char* label) {
   label_ = label;
   ticket_ = ticket;
   fence_ = fence;
   has_values_ = timeline != VK_NULL_HANDLE;
   commands_.assign(commands.begin(), commands.end());
   list(waits, waits_, wait_values_);
-  list(signals, signals_, signal_values_);
+  list(completions, completions_, signal_values_);
   wait_stages_.assign(waits.size(), VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT |
                                         VK_PIPELINE_STAGE_TRANSFER_BIT);  // all stages that Imprint uses
   if (!timeline) return;
-  signals_.push_back(timeline);
+  completions_.push_back(timeline);
   signal_values_.push_back(ticket.value);
 }
 
@@ -72,8 +72,8 @@ const VkSubmitInfo& Submission::info() {
   info_.pWaitDstStageMask = data_of(wait_stages_);
   info_.commandBufferCount = static_cast<std::uint32_t>(commands_.size());
   info_.pCommandBuffers = data_of(commands_);
-  info_.signalSemaphoreCount = static_cast<std::uint32_t>(signals_.size());
-  info_.pSignalSemaphores = data_of(signals_);
+  info_.signalSemaphoreCount = static_cast<std::uint32_t>(completions_.size());
+  info_.pSignalSemaphores = data_of(completions_);
   return info_;
 }
 
@@ -81,7 +81,7 @@ const VkSubmitInfo2& Submission::info2() {
   constexpr VkPipelineStageFlags2 kWorkStages2 =
       VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_COPY_BIT | VK_PIPELINE_STAGE_2_CLEAR_BIT;
   list(waits_, wait_values_, kWorkStages2, waits_2_);
-  list(signals_, signal_values_, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
+  list(completions_, signal_values_, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
        signals_2_);  // timestamps belong to no work stage
   commands_2_.clear();
   for (const VkCommandBuffer commands : commands_) {

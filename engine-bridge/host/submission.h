@@ -20,7 +20,7 @@ class Submission {
   // timeline: signalled with the ticket's value; null: `fence` is signalled, or nothing. Compute and transfer
   // stages wait for the host's semaphores. `label` is a constant.
   void fill(vk::Ticket ticket, VkSemaphore timeline, VkFence fence, std::span<const VkCommandBuffer> commands,
-            std::span<const HostSemaphore> waits, std::span<const HostSemaphore> signals,
+            std::span<const HostSemaphore> waits, std::span<const HostSemaphore> completions,
             const char* label = "imprint");
 
   vk::Ticket ticket() const { return ticket_; }
@@ -35,7 +35,7 @@ class Submission {
   bool has_values_ = false;
   const char* label_ = "";
   std::vector<VkCommandBuffer> commands_;
-  std::vector<VkSemaphore> waits_, signals_;
+  std::vector<VkSemaphore> waits_, completions_;
   std::vector<std::uint64_t> wait_values_, signal_values_;
   std::vector<VkPipelineStageFlags> wait_stages_;
   VkTimelineSemaphoreSubmitInfo values_{};

@@ -44,7 +44,7 @@ SubmitThread::~SubmitThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-Status SubmitThread::check_accepting() const {
+Result<> SubmitThread::check_accepting() const {
   const std::lock_guard lock(mutex_);
   if (refusal_ == VK_SUCCESS) return {};
   Error error = vk::vulkan_error(device_, "vkQueueSubmit", refusal_);

@@ -33,7 +33,7 @@ class SubmitThread {
 
   // Errors: out_of_host_memory, out_of_device_memory (the queue refused an earlier submission, which is being
   // retried).
-  Status check_accepting() const;
+  Result<> check_accepting() const;
   Submission& next();  // fill it, then call post()
   void post();
   void wait_until_submitted();  // returns when everything posted is submitted or refused

@@ -28,9 +28,9 @@ bool lists(std::span<const char* const> list, std::string_view name) {
 }
 
 // The host declares the extension, and Vulkan 1.1 or the older extensions that it builds on.
-Status check_declared(const vk::DeviceDescription& host, const char* extension,
-                      std::initializer_list<const char*> device,
-                      std::initializer_list<const char*> instance) {
+Result<> check_declared(const vk::DeviceDescription& host, const char* extension,
+                        std::initializer_list<const char*> device,
+                        std::initializer_list<const char*> instance) {
   if (!lists(host.device_extensions, extension))
     return refuse(text("the host's device does not declare ", extension));
   if (host.api_version >= VK_API_VERSION_1_1) return {};
@@ -82,7 +82,7 @@ class ImportedBuffer final : public HostSide {
   VkDeviceMemory memory() const override { return memory_; }
 
   // With the same size and memory type as on Imprint's device.
-  Status import(ExternalHandle handle, const vk::BlockMemoryInfo& memory, const HostBuffer& shared) {
+  Result<> import(ExternalHandle handle, const vk::BlockMemoryInfo& memory, const HostBuffer& shared) {
     const VkExternalMemoryBufferCreateInfo external{VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
                                                     nullptr, kMemoryHandle};
     VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, &external};
@@ -117,7 +117,7 @@ class Link final : public DeviceLink {
   Link(const HostDevice& host, Context& context) : host_(host), context_(context) {}
 
   // Whether the GPU exports and imports such memory. Both devices are of the same GPU.
-  Status check_memory(const vk::DeviceDescription& own) {
+  Result<> check_memory(const vk::DeviceDescription& own) {
     if (!lists(own.device_extensions, kMemoryExtension))
       return refuse(text("the device does not support ", kMemoryExtension));
     const auto ask = reinterpret_cast<PFN_vkGetPhysicalDeviceExternalBufferProperties>(
@@ -134,10 +134,10 @@ class Link final : public DeviceLink {
     IMPRINT_CHECK(check_usage(SharedBuffer::usage_of({})));
     get_ = reinterpret_cast<PFN_vkGetDeviceProcAddr>(
         own.get_instance_proc_addr(own.instance, "vkGetDeviceProcAddr"));
-    return get_ ? Status() : Status(refuse("the loader has no vkGetDeviceProcAddr"));
+    return get_ ? Result<>() : Result<>(refuse("the loader has no vkGetDeviceProcAddr"));
   }
 
-  Status check_usage(VkBufferUsageFlags usage) const {
+  Result<> check_usage(VkBufferUsageFlags usage) const {
     const VkExternalMemoryFeatureFlags features = ask_(usage);
     constexpr VkExternalMemoryFeatureFlags kBoth =
         VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT;
@@ -155,7 +155,7 @@ class Link final : public DeviceLink {
     exported.exported = kMemoryHandle;
     IMPRINT_CHECK(check_usage(SharedBuffer::usage_of(exported)));
     IMPRINT_ASSIGN(std::shared_ptr<SharedBuffer> buffer, context_.create_buffer(exported));
-    if (Status imported = import(*buffer); !imported.ok()) {
+    if (Result<> imported = import(*buffer); !imported.ok()) {
       context_.device().options().log(
           LogLevel::warning, text("shared buffer '", request.name,
                                   "': the host's device cannot import its memory, so observations and ",
@@ -166,7 +166,7 @@ class Link final : public DeviceLink {
   }
 
  private:
-  Status import(SharedBuffer& buffer) const {
+  Result<> import(SharedBuffer& buffer) const {
     const vk::BlockMemoryInfo memory = buffer.memory_info();
     IMPRINT_ASSIGN(ExternalHandle handle,
                    ExternalHandle::of_memory(get_, context_.device().handle(), memory.memory));

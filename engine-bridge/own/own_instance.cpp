@@ -136,7 +136,7 @@ OwnInstance::~OwnInstance() {
   if (instance_ && vkDestroyInstance) vkDestroyInstance(instance_, nullptr);
 }
 
-Status OwnInstance::load_functions() {
+Result<> OwnInstance::load_functions() {
 #define X(name)                                                       \
   name = find<PFN_##name>(get_instance_proc_addr_, instance_, #name); \
   if (!name)                                                          \
@@ -146,7 +146,7 @@ Status OwnInstance::load_functions() {
   return {};
 }
 
-Status OwnInstance::create_messenger() {
+Result<> OwnInstance::create_messenger() {
   const auto create = find<PFN_vkCreateDebugUtilsMessengerEXT>(get_instance_proc_addr_, instance_,
                                                                "vkCreateDebugUtilsMessengerEXT");
   if (!create)

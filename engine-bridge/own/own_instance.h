@@ -58,8 +58,8 @@ class OwnInstance {
 
  private:
   OwnInstance() = default;
-  Status load_functions();
-  Status create_messenger();
+  Result<> load_functions();
+  Result<> create_messenger();
   static VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                    VkDebugUtilsMessageTypeFlagsEXT types,
                                                    const VkDebugUtilsMessengerCallbackDataEXT* data,

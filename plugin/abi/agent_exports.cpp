@@ -20,17 +20,17 @@ std::uint32_t copy_some(const From& from, To (&to)[count]) {
 }
 
 // A list that agent_heuristic was given.
-Status check_list(const char* name, const void* list, std::uint32_t count, std::uint32_t expected) {
+Result<> check_list(const char* name, const void* list, std::uint32_t count, std::uint32_t expected) {
   if (count != expected)
     return refuse("agent_heuristic", text(name, ": found a count of ", count, ", expected ", expected));
-  return count > 0 ? check_pointer("agent_heuristic", name, list) : Status();
+  return count > 0 ? check_pointer("agent_heuristic", name, list) : Result<>();
 }
 
 }  // namespace
 
 imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agent* agent) {
   return with_brain(brain, Tag::create, "agent_create",
-                    [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Status {
+                    [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Result<> {
                       IMPRINT_CHECK(check_pointer("agent_create", "agent", agent));
                       IMPRINT_ASSIGN(const std::uint32_t seat, found->agents().add(brain_index));
                       const std::lock_guard lock(registry_mutex());
@@ -50,7 +50,7 @@ imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agen
 imp_result IMP_CALL agent_destroy(imp_agent agent) {
   return with_place(
       agent, Tag::create, "agent_destroy",
-      [&](ContextEntry& entry, AgentPlace& place) -> Status {
+      [&](ContextEntry& entry, AgentPlace& place) -> Result<> {
         place.brain->agents().remove(place.seat);
         const std::lock_guard lock(registry_mutex());
         entry.agents.erase(unpack_handle(agent.id).slot);
@@ -61,7 +61,7 @@ imp_result IMP_CALL agent_destroy(imp_agent agent) {
 
 imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode) {
   return with_agent(agent, Tag::frame_or_create, "agent_set_mode",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
                       IMPRINT_CHECK(check_enum("agent_set_mode", "mode", mode, IMP_MODE_RECORD));
                       return brain.agents().set_mode(seat, static_cast<agent::Mode>(mode));
                     });
@@ -75,7 +75,7 @@ imp_result IMP_CALL agent_set_goal(imp_agent agent, uint32_t goal) {
 
 imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint32_t count) {
   return with_agent(agent, Tag::frame_or_create, "agent_set_mask",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
                       if (allowed && count == 0)
                         return refuse("agent_set_mask",
                                       "count: found 0, expected one flag for each option of all branches. "
@@ -86,7 +86,7 @@ imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint
 
 imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uint32_t count) {
   return with_agent(agent, Tag::frame_before, "agent_observe",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
                       IMPRINT_CHECK(check_pointer("agent_observe", "observation", observation));
                       return brain.agents().observe(seat, {observation, count});
                     });
@@ -99,7 +99,7 @@ imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t first) {
 }
 
 imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
-  return with_agent(agent, Tag::frame, "agent_act", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+  return with_agent(agent, Tag::frame, "agent_act", [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
     IMPRINT_CHECK(check_filled_struct("agent_act", "action", action));
     IMPRINT_ASSIGN(const agent::Answer* answer, brain.agents().act(seat));
     fill_struct(action, [&](imp_action& filled) {
@@ -109,6 +109,7 @@ imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
       filled.branch_count = copy_some(answer->choice.branches, filled.branches);
       filled.continuous_count = copy_some(answer->choice.continuous, filled.continuous);
       filled.value_count = copy_some(answer->values, filled.values);
+      filled.is_new = answer->is_new ? 1 : 0;
     });
     return {};
   });
@@ -117,7 +118,7 @@ imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
 imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, uint32_t branch_count,
                                     const float* continuous, uint32_t continuous_count) {
   return with_agent(
-      agent, Tag::frame, "agent_heuristic", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+      agent, Tag::frame, "agent_heuristic", [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
         const agent::BrainInfo info = brain.info();
         IMPRINT_CHECK(check_list("branches", branches, branch_count, info.branch_count));
         IMPRINT_CHECK(check_list("continuous", continuous, continuous_count, info.continuous_count));
@@ -128,7 +129,7 @@ imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, u
 
 imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback) {
   return with_agent(
-      agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+      agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
         IMPRINT_ASSIGN(const imp_feedback given, read_struct("agent_feedback", "feedback", feedback));
         IMPRINT_CHECK(check_enum("agent_feedback", "credit", given.credit, IMP_CREDIT_CURRENT));
         return brain.agents().feedback(
@@ -138,7 +139,7 @@ imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback
 
 imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* demonstration) {
   return with_agent(
-      agent, Tag::frame, "agent_demonstrate", [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+      agent, Tag::frame, "agent_demonstrate", [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
         IMPRINT_ASSIGN(const imp_demonstration given,
                        read_struct("agent_demonstrate", "demonstration", demonstration));
         IMPRINT_CHECK(check_pointer("agent_demonstrate", "demonstration.observation", given.observation));
@@ -162,7 +163,7 @@ imp_result IMP_CALL agent_reward(imp_agent agent, float reward) {
 
 imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end) {
   return with_agent(agent, Tag::frame, "agent_end_episode",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Status {
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
                       IMPRINT_CHECK(check_enum("agent_end_episode", "end", end, IMP_EPISODE_TRUNCATED));
                       return brain.agents().end_episode(seat, static_cast<agent::EpisodeEnd>(end));
                     });

@@ -5,7 +5,7 @@
 namespace imprint::abi {
 namespace {
 
-Status publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, imp_brain* brain) {
+Result<> publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, imp_brain* brain) {
   const auto [place, placed] = [&] {
     const std::lock_guard lock(registry_mutex());
     return entry.brains.insert(made);
@@ -19,8 +19,8 @@ Status publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, im
   return {};
 }
 
-Status take_tensor(ContextEntry& entry, const char* call, const char* field, imp_tensor tensor,
-                   agent::SharedTensor& into) {
+Result<> take_tensor(ContextEntry& entry, const char* call, const char* field, imp_tensor tensor,
+                     agent::SharedTensor& into) {
   if (tensor.id == 0) return {};
   const agent::SharedTensor* found = find_context_of(tensor) == &entry ? find_tensor(entry, tensor) : nullptr;
   if (!found)
@@ -43,7 +43,7 @@ Result<agent::SharedTensors> take_tensors(ContextEntry& entry, const char* call,
 }  // namespace
 
 imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc, imp_brain* brain) {
-  return with_context(context, Tag::create, "brain_create", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "brain_create", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_pointer("brain_create", "brain", brain));
     IMPRINT_ASSIGN(const agent::BrainSpec spec, to_brain_spec(desc));
     IMPRINT_ASSIGN(const imp_brain_desc given, read_struct("brain_create", "desc", desc, Next::chain));
@@ -55,7 +55,7 @@ imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc
 
 imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy_desc* desc,
                                            imp_brain* brain) {
-  return with_context(context, Tag::create, "brain_create_from_onnx", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "brain_create_from_onnx", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_pointer("brain_create_from_onnx", "brain", brain));
     IMPRINT_ASSIGN(const agent::PolicySpec spec, to_policy_spec(desc));
     IMPRINT_ASSIGN(const imp_policy_desc given, read_struct("brain_create_from_onnx", "desc", desc));
@@ -68,7 +68,7 @@ imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy
 imp_result IMP_CALL brain_destroy(imp_brain brain) {
   return with_brain(
       brain, Tag::create, "brain_destroy",
-      [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Status {
+      [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Result<> {
         const std::shared_ptr<agent::Brain> last = found;
         {
           const std::lock_guard lock(registry_mutex());
@@ -82,7 +82,7 @@ imp_result IMP_CALL brain_destroy(imp_brain brain) {
 }
 
 imp_result IMP_CALL brain_get_info(imp_brain brain, imp_brain_info* info) {
-  return with_brain_any(brain, "brain_get_info", [&](agent::Brain& found) -> Status {
+  return with_brain_any(brain, "brain_get_info", [&](agent::Brain& found) -> Result<> {
     IMPRINT_CHECK(check_filled_struct("brain_get_info", "info", info));
     const agent::BrainInfo answer = found.info();
     fill_struct(info, [&](imp_brain_info& filled) {
@@ -100,7 +100,7 @@ imp_result IMP_CALL brain_get_info(imp_brain brain, imp_brain_info* info) {
 }
 
 imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
-  return with_brain_any(brain, "brain_get_stats", [&](agent::Brain& found) -> Status {
+  return with_brain_any(brain, "brain_get_stats", [&](agent::Brain& found) -> Result<> {
     IMPRINT_CHECK(check_filled_struct("brain_get_stats", "stats", stats));
     const agent::BrainStats answer = found.stats();
     fill_struct(stats, [&](imp_brain_stats& filled) {
@@ -128,7 +128,7 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
 
 imp_result IMP_CALL brain_set_learning(imp_brain brain, uint32_t enabled) {
   return with_brain(brain, Tag::frame_or_create, "brain_set_learning",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
                       IMPRINT_CHECK(check_flag("brain_set_learning", "enabled", enabled));
                       return found->set_learning(enabled != 0);
                     });
@@ -137,7 +137,7 @@ imp_result IMP_CALL brain_set_learning(imp_brain brain, uint32_t enabled) {
 imp_result IMP_CALL brain_save(imp_brain brain, const char* path) {
   return with_brain(
       brain, Tag::frame_or_create, "brain_save",
-      [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+      [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
         IMPRINT_CHECK(check_pointer("brain_save", "path", path));
         return found->state().save(path);
       },
@@ -153,7 +153,7 @@ imp_result IMP_CALL brain_save_status(imp_brain brain) {
 
 imp_result IMP_CALL brain_load(imp_brain brain, const char* path) {
   return with_brain(brain, Tag::create, "brain_load",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
                       IMPRINT_CHECK(check_pointer("brain_load", "path", path));
                       return found->state().load(path);
                     });
@@ -161,7 +161,7 @@ imp_result IMP_CALL brain_load(imp_brain brain, const char* path) {
 
 imp_result IMP_CALL brain_load_weights(imp_brain brain, const char* path) {
   return with_brain(brain, Tag::create, "brain_load_weights",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
                       IMPRINT_CHECK(check_pointer("brain_load_weights", "path", path));
                       return found->state().load_weights(path);
                     });
@@ -169,7 +169,7 @@ imp_result IMP_CALL brain_load_weights(imp_brain brain, const char* path) {
 
 imp_result IMP_CALL brain_snapshot(imp_brain brain, uint64_t* snapshot) {
   return with_brain(brain, Tag::frame_or_create, "brain_snapshot",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
                       IMPRINT_CHECK(check_pointer("brain_snapshot", "snapshot", snapshot));
                       IMPRINT_ASSIGN(*snapshot, found->state().snapshot());
                       return {};
@@ -185,7 +185,7 @@ imp_result IMP_CALL brain_restore(imp_brain brain, uint64_t snapshot) {
 
 imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high) {
   return with_brain(brain, Tag::create, "brain_hash",
-                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Status {
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
                       IMPRINT_CHECK(check_pointer("brain_hash", "low", low));
                       IMPRINT_CHECK(check_pointer("brain_hash", "high", high));
                       IMPRINT_ASSIGN(const Hash128 hash, found->state().hash());

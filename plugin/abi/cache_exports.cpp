@@ -13,14 +13,14 @@
 namespace imprint::abi {
 namespace {
 
-Status check_vulkan(const char* call, ContextEntry& entry) {
+Result<> check_vulkan(const char* call, ContextEntry& entry) {
   if (entry.world->context().vulkan()) return {};
   return make_error(ErrorCode::unsupported,
                     text(call, ": found a context on the CPU, which has no pipelines. Skip this call."));
 }
 
 // data null: gives the size. Else copies.
-Status hand_out(const char* call, std::span<const std::byte> found, void* data, size_t* size) {
+Result<> hand_out(const char* call, std::span<const std::byte> found, void* data, size_t* size) {
   if (data && *size < found.size())
     return refuse(call, text("size: found ", *size, ", expected at least ", found.size(), " bytes"));
   *size = found.size();
@@ -31,7 +31,7 @@ Status hand_out(const char* call, std::span<const std::byte> found, void* data, 
 }  // namespace
 
 imp_result IMP_CALL pipeline_cache_get(imp_context context, void* data, size_t* size) {
-  return with_context(context, Tag::create, "pipeline_cache_get", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "pipeline_cache_get", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_pointer("pipeline_cache_get", "size", size));
     IMPRINT_CHECK(check_vulkan("pipeline_cache_get", entry));
     IMPRINT_ASSIGN(std::vector<std::byte> blob, entry.world->context().device().pipelines().export_cache());
@@ -42,7 +42,7 @@ imp_result IMP_CALL pipeline_cache_get(imp_context context, void* data, size_t* 
 }
 
 imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, size_t size) {
-  return with_context(context, Tag::create, "pipeline_cache_set", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "pipeline_cache_set", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_pointer("pipeline_cache_set", "data", data));
     IMPRINT_CHECK(check_vulkan("pipeline_cache_set", entry));
     const agent::CacheAndTuning parts = agent::split_tuning({static_cast<const std::byte*>(data), size});
@@ -53,7 +53,7 @@ imp_result IMP_CALL pipeline_cache_set(imp_context context, const void* data, si
 }
 
 imp_result IMP_CALL tuning_get(imp_context context, char* text, size_t* size) {
-  return with_context(context, Tag::create, "tuning_get", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "tuning_get", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_pointer("tuning_get", "size", size));
     IMPRINT_CHECK(check_vulkan("tuning_get", entry));
     IMPRINT_ASSIGN(const std::string found, entry.world->tuning().text());
@@ -62,7 +62,7 @@ imp_result IMP_CALL tuning_get(imp_context context, char* text, size_t* size) {
 }
 
 imp_result IMP_CALL tuning_set(imp_context context, const char* text, size_t size) {
-  return with_context(context, Tag::create, "tuning_set", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "tuning_set", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_pointer("tuning_set", "text", text));
     IMPRINT_CHECK(check_vulkan("tuning_set", entry));
     return entry.world->tuning().ship({text, size});
@@ -70,7 +70,7 @@ imp_result IMP_CALL tuning_set(imp_context context, const char* text, size_t siz
 }
 
 imp_result IMP_CALL tuning_stop(imp_context context) {
-  return with_context_any(context, "tuning_stop", [&](ContextEntry& entry) -> Status {
+  return with_context_any(context, "tuning_stop", [&](ContextEntry& entry) -> Result<> {
     entry.world->tuning().stop();
     return {};
   });

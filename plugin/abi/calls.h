@@ -40,7 +40,7 @@ class GatePass {
   GatePass(const GatePass&) = delete;
   GatePass& operator=(const GatePass&) = delete;
 
-  imp_result finish(const Status& status) {
+  imp_result finish(const Result<>& status) {
     done_ = status.ok();
     // After an error that the caller can correct, it may call again in this frame; after others it may not.
     if (tag_ == Tag::frame_submit && !done_)
@@ -90,7 +90,7 @@ imp_result in_context(Handle handle, const char* kind, Tag tag, const char* call
   });
 }
 
-// body: Status(ContextEntry&)
+// body: Result<>(ContextEntry&)
 template <class Body>
 imp_result with_context(imp_context context, Tag tag, const char* call, Body&& body,
                         AfterLoss after = AfterLoss::refuses) noexcept {
@@ -98,7 +98,8 @@ imp_result with_context(imp_context context, Tag tag, const char* call, Body&& b
                     [&](GatePass& pass, ContextEntry& entry) { return pass.finish(body(entry)); });
 }
 
-// find(entry, handle): a pointer to the object, null for a stale handle. body: Status(ContextEntry&, object&)
+// find(entry, handle): a pointer to the object, null for a stale handle. body: Result<>(ContextEntry&,
+// object&)
 template <class Handle, class Find, class Body>
 imp_result with_found(Handle handle, const char* kind, Tag tag, const char* call, AfterLoss after,
                       const Find& find, Body&& body) noexcept {
@@ -108,28 +109,28 @@ imp_result with_found(Handle handle, const char* kind, Tag tag, const char* call
   });
 }
 
-// body: Status(ContextEntry&, const std::shared_ptr<agent::Brain>&)
+// body: Result<>(ContextEntry&, const std::shared_ptr<agent::Brain>&)
 template <class Body>
 imp_result with_brain(imp_brain brain, Tag tag, const char* call, Body&& body,
                       AfterLoss after = AfterLoss::refuses) noexcept {
   return with_found(brain, "brain", tag, call, after, find_brain, body);
 }
 
-// body: Status(ContextEntry&, AgentPlace&)
+// body: Result<>(ContextEntry&, AgentPlace&)
 template <class Body>
 imp_result with_place(imp_agent agent, Tag tag, const char* call, Body&& body,
                       AfterLoss after = AfterLoss::refuses) noexcept {
   return with_found(agent, "agent", tag, call, after, find_agent, body);
 }
 
-// body: Status(agent::Brain&, std::uint32_t seat)
+// body: Result<>(agent::Brain&, std::uint32_t seat)
 template <class Body>
 imp_result with_agent(imp_agent agent, Tag tag, const char* call, Body&& body) noexcept {
   return with_place(agent, tag, call,
                     [&](ContextEntry&, AgentPlace& place) { return body(*place.brain, place.seat); });
 }
 
-// body: Status(ContextEntry&, agent::SharedTensor&)
+// body: Result<>(ContextEntry&, agent::SharedTensor&)
 template <class Body>
 imp_result with_tensor(imp_tensor tensor, Tag tag, const char* call, Body&& body,
                        AfterLoss after = AfterLoss::refuses) noexcept {
@@ -137,7 +138,7 @@ imp_result with_tensor(imp_tensor tensor, Tag tag, const char* call, Body&& body
 }
 
 // For [any] calls, which may overlap all others. Holds the registry, so body must be short.
-// body: Status(ContextEntry&)
+// body: Result<>(ContextEntry&)
 template <class Body>
 imp_result with_context_any(imp_context context, const char* call, Body&& body) noexcept {
   return guarded([&]() -> imp_result {

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kDigestDigits = 2 * std::tuple_size_v<Sha256>;
 
-Status check_digest_text(const char* call, const imp_host& host) {
+Result<> check_digest_text(const char* call, const imp_host& host) {
   const char* field = "host.kernel_archive_sha256: found ";
   if (!host.kernel_archive_sha256) return {};
   if (!host.kernel_archive && !host.kernel_archive_path)
@@ -67,8 +67,8 @@ Result<std::shared_ptr<const vk::KernelArchive>> to_kernels(const char* call, co
   return archive;
 }
 
-Status take_host(const char* call, const imp_host& host, const Limits& limits, ContextEntry& entry,
-                 vk::DeviceOptions& options) {
+Result<> take_host(const char* call, const imp_host& host, const Limits& limits, ContextEntry& entry,
+                   vk::DeviceOptions& options) {
   entry.log = {host.log, host.user};
   entry.device.lost = host.device_lost;
   entry.device.user = host.user;
@@ -79,8 +79,8 @@ Status take_host(const char* call, const imp_host& host, const Limits& limits, C
   return {};
 }
 
-Status take_memory(const char* call, const imp_vk_device_info& device, ContextEntry& entry,
-                   vk::DeviceOptions& options) {
+Result<> take_memory(const char* call, const imp_vk_device_info& device, ContextEntry& entry,
+                     vk::DeviceOptions& options) {
   if (!device.allocate_device_memory != !device.free_device_memory)
     return refuse(call,
                   "device.allocate_device_memory, free_device_memory: found one, expected both or neither");
@@ -126,8 +126,8 @@ Result<std::unique_ptr<agent::AgentSystem>> open_own_device(const bridge::Contex
   return agent::AgentSystem::open_on_cpu(own.options, own.budget);
 }
 
-Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits,
-                    Result<std::unique_ptr<agent::AgentSystem>> world, imp_context* context) {
+Result<> finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits,
+                      Result<std::unique_ptr<agent::AgentSystem>> world, imp_context* context) {
   IMPRINT_ASSIGN(entry->world, std::move(world));
   entry->world->set_host_copy_period(limits.shadow_period_frames);
   entry->world->tuning().set_deterministic(limits.deterministic);
@@ -136,7 +136,7 @@ Status finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits,
   return {};
 }
 
-Status check_record_state(std::uint32_t state) {
+Result<> check_record_state(std::uint32_t state) {
   struct Refusal {
     std::uint32_t bit;
     ErrorCode code;
@@ -165,8 +165,8 @@ Status check_record_state(std::uint32_t state) {
   return refuse("frame_record", text("info.state: found ", state, ", expected bits of imp_record_state"));
 }
 
-Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint32_t count,
-                     std::vector<bridge::HostSemaphore>& semaphores) {
+Result<> to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint32_t count,
+                       std::vector<bridge::HostSemaphore>& semaphores) {
   constexpr std::uint32_t kMost = 1024;
   semaphores.clear();
   constexpr const char* call = "frame_submit_with";
@@ -187,7 +187,7 @@ Status to_semaphores(const char* name, const imp_vk_semaphore* given, std::uint3
 imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_host* host,
                                    const imp_limits* limits, imp_context* context) {
   return guarded([&]() -> imp_result {
-    return translate([&]() -> Status {
+    return translate([&]() -> Result<> {
       constexpr const char* call = "context_create";
       IMPRINT_CHECK(check_pointer(call, "context", context));
       IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
@@ -215,7 +215,7 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
 imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device, const imp_host* host,
                                               const imp_limits* limits, imp_context* context) {
   return guarded([&]() -> imp_result {
-    return translate([&]() -> Status {
+    return translate([&]() -> Result<> {
       constexpr const char* call = "context_create_standalone";
       IMPRINT_CHECK(check_pointer(call, "context", context));
       IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
@@ -260,7 +260,7 @@ imp_result IMP_CALL context_warmup(imp_context context, void (*progress)(void* u
 }
 
 imp_result IMP_CALL context_set_limits(imp_context context, const imp_limits* limits) {
-  return with_context(context, Tag::create, "context_set_limits", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "context_set_limits", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_pointer("context_set_limits", "limits", limits));
     IMPRINT_ASSIGN(const Limits checked, to_limits("context_set_limits", limits));
     entry.world->set_budget(checked.budget);
@@ -277,7 +277,7 @@ imp_result IMP_CALL context_drain(imp_context context, uint32_t timeout_ms) {
 }
 
 imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* stats) {
-  return with_context_any(context, "context_get_stats", [&](ContextEntry& entry) -> Status {
+  return with_context_any(context, "context_get_stats", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_filled_struct("context_get_stats", "stats", stats));
     const agent::AgentSystemStats found = entry.world->stats();
     const auto add = [](auto& field, auto value) {
@@ -315,7 +315,7 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
 }
 
 imp_result IMP_CALL context_notify_device_lost(imp_context context) {
-  return with_context_any(context, "context_notify_device_lost", [&](ContextEntry& entry) -> Status {
+  return with_context_any(context, "context_notify_device_lost", [&](ContextEntry& entry) -> Result<> {
     entry.device.told_lost = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
     // This call holds the registry, so it does not wait for jobs. The next call that reports the loss does.
@@ -335,7 +335,7 @@ imp_result IMP_CALL context_resume(imp_context context) {
 }
 
 imp_result IMP_CALL context_trim(imp_context context, uint64_t* freed_bytes) {
-  return with_context(context, Tag::create, "context_trim", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "context_trim", [&](ContextEntry& entry) -> Result<> {
     const std::uint64_t freed = entry.world->trim();
     if (freed_bytes) *freed_bytes = freed;
     return {};
@@ -343,7 +343,7 @@ imp_result IMP_CALL context_trim(imp_context context, uint64_t* freed_bytes) {
 }
 
 imp_result IMP_CALL frame_begin(imp_context context, const imp_frame_info* info) {
-  return with_context(context, Tag::frame_begin, "frame_begin", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::frame_begin, "frame_begin", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_ASSIGN(const imp_frame_info given, read_struct("frame_begin", "info", info));
     return entry.world->frame_begin({given.frame, given.safe_frame, given.host_gpu_us}, given.time_s);
   });
@@ -355,7 +355,7 @@ imp_result IMP_CALL frame_submit(imp_context context, uint32_t budget_us) {
 }
 
 imp_result IMP_CALL frame_estimate(imp_context context, imp_estimate* estimate) {
-  return with_context(context, Tag::frame_before, "frame_estimate", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::frame_before, "frame_estimate", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_filled_struct("frame_estimate", "estimate", estimate));
     IMPRINT_ASSIGN(const bridge::FrameEstimate found, entry.world->estimate());
     const auto whole_us = [](float us) { return static_cast<uint32_t>(std::min(std::ceil(us), 4e9f)); };
@@ -368,19 +368,19 @@ imp_result IMP_CALL frame_estimate(imp_context context, imp_estimate* estimate) 
 }
 
 imp_result IMP_CALL frame_submit_with(imp_context context, const imp_submit_info* info) {
-  return with_context(context, Tag::frame_submit, "frame_submit_with", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::frame_submit, "frame_submit_with", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_ASSIGN(const imp_submit_info given, read_struct("frame_submit_with", "info", info));
-    std::vector<bridge::HostSemaphore>&waits = entry.waits, &signals = entry.signals;
+    std::vector<bridge::HostSemaphore>&waits = entry.waits, &completions = entry.completions;
     IMPRINT_CHECK(to_semaphores("info.waits", given.waits, given.wait_count, waits));
-    IMPRINT_CHECK(to_semaphores("info.completions", given.completions, given.completion_count, signals));
-    return entry.world->submit({given.budget_us, waits, signals});
+    IMPRINT_CHECK(to_semaphores("info.completions", given.completions, given.completion_count, completions));
+    return entry.world->submit({given.budget_us, waits, completions});
   });
 }
 
 imp_result IMP_CALL context_run_jobs(imp_context context, uint32_t budget_us, uint32_t* waiting) {
   return with_context(
       context, Tag::create, "context_run_jobs",
-      [&](ContextEntry& entry) -> Status {
+      [&](ContextEntry& entry) -> Result<> {
         const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(budget_us);
         JobQueue& jobs = entry.world->jobs();
         while (jobs.run_one() && std::chrono::steady_clock::now() < end) {
@@ -393,7 +393,7 @@ imp_result IMP_CALL context_run_jobs(imp_context context, uint32_t budget_us, ui
 
 imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore* semaphore) {
   return with_context(context, Tag::frame_or_create, "context_get_semaphore",
-                      [&](ContextEntry& entry) -> Status {
+                      [&](ContextEntry& entry) -> Result<> {
                         IMPRINT_CHECK(check_pointer("context_get_semaphore", "semaphore", semaphore));
                         IMPRINT_ASSIGN(const bridge::HostSemaphore found, entry.world->semaphore());
                         imp_vk_semaphore filled{};
@@ -406,7 +406,7 @@ imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore*
 }
 
 imp_result IMP_CALL frame_record(imp_context context, const imp_record_info* info, uint32_t* remaining_us) {
-  return with_context(context, Tag::frame_submit, "frame_record", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::frame_submit, "frame_record", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_ASSIGN(const imp_record_info given, read_struct("frame_record", "info", info));
     IMPRINT_CHECK(check_pointer("frame_record", "info.command_buffer", given.command_buffer));
     IMPRINT_CHECK(check_record_state(given.state));

@@ -52,7 +52,7 @@ struct ContextEntry {
   imp_vk_queue queue{};
   QueueClaim claim;
   HostDevice device;
-  std::vector<bridge::HostSemaphore> waits, signals;  // of frame_submit_with; kept to reuse their memory
+  std::vector<bridge::HostSemaphore> waits, completions;  // of frame_submit_with; kept to reuse their memory
   std::unique_ptr<agent::AgentSystem> world;
   Gate gate;
   HandleTable<std::shared_ptr<agent::Brain>> brains;

@@ -28,7 +28,7 @@ const char* name_of(imp_queue_access access) {
 }
 
 // Each field that `queue.access` needs is set, and each that it does not use is not.
-Status check_queue(const char* call, const imp_vk_queue& queue) {
+Result<> check_queue(const char* call, const imp_vk_queue& queue) {
   IMPRINT_CHECK(check_enum(call, "device.queue.access", queue.access, IMP_QUEUE_EXCLUSIVE));
   IMPRINT_CHECK(check_flag(call, "device.queue.submit_without_fence", queue.submit_without_fence));
   enum class Use { unused, optional, required };
@@ -98,19 +98,19 @@ bridge::QueueAccess to_queue(imp_vk_queue& queue) {
 
 }  // namespace
 
-Status check_pointer(const char* call, const char* name, const void* pointer) {
-  return pointer ? Status{} : Status{refuse(call, text(name, ": found null, expected a pointer"))};
+Result<> check_pointer(const char* call, const char* name, const void* pointer) {
+  return pointer ? Result<>{} : Result<>{refuse(call, text(name, ": found null, expected a pointer"))};
 }
 
-Status check_array(const char* call, const char* name, const void* pointer, std::size_t count,
-                   std::size_t most) {
+Result<> check_array(const char* call, const char* name, const void* pointer, std::size_t count,
+                     std::size_t most) {
   if (count > most)
     return refuse(call, text(name, ": found a count of ", count, ", expected at most ", most));
   if (count > 0 && !pointer) return refuse(call, text(name, ": found null, expected ", count, " elements"));
   return {};
 }
 
-Status check_flag(const char* call, const char* name, std::uint32_t value) {
+Result<> check_flag(const char* call, const char* name, std::uint32_t value) {
   if (value <= 1) return {};
   return refuse(call, text(name, ": found ", value, ", expected 0 or 1"));
 }

@@ -14,10 +14,10 @@
 
 namespace imprint::abi {
 
-Status check_pointer(const char* call, const char* name, const void* pointer);
+Result<> check_pointer(const char* call, const char* name, const void* pointer);
 // Errors: invalid_argument for more than `most` elements, and for null with any. A wild count stops here.
-Status check_array(const char* call, const char* name, const void* pointer, std::size_t count,
-                   std::size_t most);
+Result<> check_array(const char* call, const char* name, const void* pointer, std::size_t count,
+                     std::size_t most);
 
 // The number behind an enumeration from the host. It may be none of the enumerators, so reading it as one
 // would be undefined.
@@ -31,13 +31,13 @@ std::uint32_t number_of(const Enum& value) {
 
 // Errors: invalid_argument for a number above `last`.
 template <class Enum>
-Status check_enum(const char* call, const char* name, const Enum& value, Enum last) {
+Result<> check_enum(const char* call, const char* name, const Enum& value, Enum last) {
   if (number_of(value) <= number_of(last)) return {};
   return refuse(call, text(name, ": found ", number_of(value), ", expected 0 to ", number_of(last)));
 }
 
 // Errors: invalid_argument for a value above 1.
-Status check_flag(const char* call, const char* name, std::uint32_t value);
+Result<> check_flag(const char* call, const char* name, std::uint32_t value);
 
 // imp_limits in the terms of the rooms below. Null: defaults.
 struct Limits {

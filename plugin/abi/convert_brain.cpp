@@ -68,7 +68,7 @@ void take_shared(const Options& from, agent::BrainSpec& into) {
   }
 }
 
-Status take_feedback(const void* options, agent::BrainSpec& spec) {
+Result<> take_feedback(const void* options, agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const imp_feedback_options given, read_options<imp_feedback_options>(options));
   take_shared(given, spec);
   spec.margin = given.margin;
@@ -76,13 +76,13 @@ Status take_feedback(const void* options, agent::BrainSpec& spec) {
   return {};
 }
 
-Status take_cloning(const void* options, agent::BrainSpec& spec) {
+Result<> take_cloning(const void* options, agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const imp_cloning_options given, read_options<imp_cloning_options>(options));
   take_shared(given, spec);
   return {};
 }
 
-Status take_dqn(const void* options, agent::BrainSpec& spec) {
+Result<> take_dqn(const void* options, agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const imp_dqn_options given, read_options<imp_dqn_options>(options));
   IMPRINT_CHECK(check_flag(kCall, "double_estimate", given.double_estimate));
   take_shared(given, spec);
@@ -94,14 +94,14 @@ Status take_dqn(const void* options, agent::BrainSpec& spec) {
   return {};
 }
 
-Status take_coach(const void* options, agent::BrainSpec& spec) {
+Result<> take_coach(const void* options, agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const imp_coach_options given, read_options<imp_coach_options>(options));
   take_shared(given, spec);
   spec.trace_decay = given.trace_decay;
   return {};
 }
 
-Status take_ppo(const void* options, agent::BrainSpec& spec) {
+Result<> take_ppo(const void* options, agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const imp_ppo_options given, read_options<imp_ppo_options>(options));
   take_shared(given, spec);
   spec.rollout_steps = given.rollout_steps;
@@ -112,7 +112,7 @@ Status take_ppo(const void* options, agent::BrainSpec& spec) {
   return {};
 }
 
-Status take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
+Result<> take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
   IMPRINT_CHECK(check_enum(kCall, "desc.learner", desc.learner, IMP_LEARNER_PPO));
   IMPRINT_ASSIGN(const void* options, find_options(desc));
   spec.learner = static_cast<agent::LearnerKind>(desc.learner);
@@ -134,7 +134,7 @@ Status take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
   return {};
 }
 
-Status check_lists(const imp_brain_desc& desc) {
+Result<> check_lists(const imp_brain_desc& desc) {
   if (desc.branch_count > IMP_MAX_BRANCHES)
     return refuse(
         kCall, text("desc.branch_count: found ", desc.branch_count, ", expected at most ", IMP_MAX_BRANCHES));

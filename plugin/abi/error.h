@@ -16,7 +16,7 @@ imp_result fail(imp_result code, const char* text) noexcept;
 imp_result fail(const Error& error) noexcept;
 // Copies `text` into `room` bytes, NUL included. A longer text loses its middle; UTF-8 stays valid.
 void shorten(const char* text, char* into, std::size_t room) noexcept;
-inline imp_result translate(const Status& status) noexcept {
+inline imp_result translate(const Result<>& status) noexcept {
   return status.ok() ? static_cast<imp_result>(IMP_OK) : fail(status.error());
 }
 const char* last_error() noexcept;

@@ -11,7 +11,7 @@ Error wrong(const char* call, const char* what) {
 
 }  // namespace
 
-Status Gate::enter(Tag tag, const char* call) const {
+Result<> Gate::enter(Tag tag, const char* call) const {
   const State state = state_;
   const bool own_thread = thread_ == std::this_thread::get_id();
   const char* fault = nullptr;

@@ -22,7 +22,7 @@ enum class Tag : std::uint8_t {
 class Gate {
  public:
   // After success, call leave(). Errors: wrong_state, with the call, the state found and what to do.
-  Status enter(Tag tag, const char* call) const;
+  Result<> enter(Tag tag, const char* call) const;
   // done: the call succeeded, and the gate moves to the state that `tag` leads to.
   void leave(Tag tag, bool done);
   // Whether the call that entered belongs to a frame.

@@ -34,7 +34,7 @@ imp_result list_of_plan(const char* call, const imp_vk_plan* plan, uint32_t* cou
                         const char* what, std::vector<One> bridge::Requirements::*kind,
                         const PutOne& put_one) noexcept {
   return guarded([&]() -> imp_result {
-    return translate([&]() -> Status {
+    return translate([&]() -> Result<> {
       IMPRINT_CHECK(check_pointer(call, "count", count));
       IMPRINT_ASSIGN(const bridge::DevicePlan checked, to_plan(call, plan));
       IMPRINT_ASSIGN(const bridge::Requirements found, bridge::query_requirements(checked));
@@ -70,7 +70,7 @@ imp_result IMP_CALL plan_query_extra_queues(const imp_vk_plan* plan, uint32_t* c
 imp_result IMP_CALL plan_merge_device_create_info(const imp_vk_plan* plan, const void* create_info,
                                                   imp_vk_merged* merged) {
   return guarded([&]() -> imp_result {
-    return translate([&]() -> Status {
+    return translate([&]() -> Result<> {
       constexpr const char* call = "plan_merge_device_create_info";
       IMPRINT_CHECK(check_pointer(call, "create_info", create_info));
       IMPRINT_CHECK(check_filled_struct(call, "merged", merged));

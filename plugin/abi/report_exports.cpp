@@ -36,7 +36,7 @@ Result<const vk::MissingFeature*> find_missing(const char* call, ContextEntry& e
 imp_result IMP_CALL context_get_report_text(imp_context context, char* buffer, size_t* size) {
   return with_context(
       context, Tag::create, "context_get_report_text",
-      [&](ContextEntry& entry) -> Status {
+      [&](ContextEntry& entry) -> Result<> {
         IMPRINT_CHECK(check_pointer("context_get_report_text", "size", size));
         const std::string report = entry.world->report();
         if (buffer && *size < report.size() + 1)
@@ -52,7 +52,7 @@ imp_result IMP_CALL context_get_report_text(imp_context context, char* buffer, s
 imp_result IMP_CALL context_get_report(imp_context context, imp_report* report) {
   return with_context(
       context, Tag::create, "context_get_report",
-      [&](ContextEntry& entry) -> Status {
+      [&](ContextEntry& entry) -> Result<> {
         IMPRINT_CHECK(check_filled_struct("context_get_report", "report", report));
         bridge::Context& bridge = entry.world->context();
         fill_struct(report, [&](imp_report& filled) {
@@ -86,7 +86,7 @@ imp_result IMP_CALL context_get_missing_feature(imp_context context, uint32_t in
   constexpr const char* call = "context_get_missing_feature";
   return with_context(
       context, Tag::create, call,
-      [&](ContextEntry& entry) -> Status {
+      [&](ContextEntry& entry) -> Result<> {
         IMPRINT_CHECK(check_filled_struct(call, "feature", feature));
         IMPRINT_ASSIGN(const vk::MissingFeature* found, find_missing(call, entry, index));
         fill_struct(feature, [&](imp_missing_feature& filled) {
@@ -104,7 +104,7 @@ imp_result IMP_CALL missing_feature_remedy(imp_context context, uint32_t index, 
   constexpr const char* call = "missing_feature_remedy";
   return with_context(
       context, Tag::create, call,
-      [&](ContextEntry& entry) -> Status {
+      [&](ContextEntry& entry) -> Result<> {
         IMPRINT_CHECK(check_pointer(call, "text", text));
         IMPRINT_CHECK(check_enum(call, "engine", engine, IMP_ENGINE_VULKAN_SCENE_GRAPH));
         IMPRINT_ASSIGN(const vk::MissingFeature* found, find_missing(call, entry, index));

@@ -10,8 +10,8 @@ imp_header read_header(const void* given) {
   return header;
 }
 
-Status check_filled_struct(const char* call, const char* name, const void* given, const StructKind& kind,
-                           Next next) {
+Result<> check_filled_struct(const char* call, const char* name, const void* given, const StructKind& kind,
+                             Next next) {
   if (!given) return refuse(call, text(name, ": found null, expected an ", kind.name));
   const imp_header header = read_header(given);
   if (header.type != kind.type)
@@ -26,8 +26,8 @@ Status check_filled_struct(const char* call, const char* name, const void* given
   return {};
 }
 
-Status read_struct(const char* call, const char* name, const void* given, const StructKind& kind, void* copy,
-                   Next next) {
+Result<> read_struct(const char* call, const char* name, const void* given, const StructKind& kind,
+                     void* copy, Next next) {
   IMPRINT_CHECK(check_filled_struct(call, name, given, kind, next));
   const std::size_t size = read_header(given).size;
   const auto* bytes = static_cast<const std::byte*>(given);

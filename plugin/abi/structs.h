@@ -41,11 +41,11 @@ enum class Next : std::uint8_t { none, chain };
 // Copies an input over the first bytes of `copy`, which holds the defaults: kind.size bytes.
 // Errors: invalid_argument (null, another type, an unexpected chain, a size that no version has, an unknown
 // field that is set).
-Status read_struct(const char* call, const char* name, const void* given, const StructKind& kind, void* copy,
-                   Next next = Next::none);
+Result<> read_struct(const char* call, const char* name, const void* given, const StructKind& kind,
+                     void* copy, Next next = Next::none);
 // Checks an output. Errors: as read_struct, except for unknown fields.
-Status check_filled_struct(const char* call, const char* name, const void* given, const StructKind& kind,
-                           Next next = Next::none);
+Result<> check_filled_struct(const char* call, const char* name, const void* given, const StructKind& kind,
+                             Next next = Next::none);
 // Copies `filled` to `out`, up to the shorter end and without the header. `out` was checked.
 void write_struct(const void* filled, const StructKind& kind, void* out);
 
@@ -100,7 +100,7 @@ Result<T> read_struct(const char* call, const char* name, const T* given, Next n
 }
 
 template <class T>
-Status check_filled_struct(const char* call, const char* name, const T* given) {
+Result<> check_filled_struct(const char* call, const char* name, const T* given) {
   return check_filled_struct(call, name, given, kKind<T>);
 }
 

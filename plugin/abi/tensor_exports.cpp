@@ -53,7 +53,7 @@ Result<bridge::HostBuffer> to_buffer(const char* call, const char* name, const i
   return host;
 }
 
-Status place_parts(bridge::Context& context, agent::SharedTensor& tensor) {
+Result<> place_parts(bridge::Context& context, agent::SharedTensor& tensor) {
   const bridge::HostBuffer& host = tensor.buffer->description();
   if (host.size < bytes_of(tensor))
     return make_error(ErrorCode::invalid_argument,
@@ -71,7 +71,7 @@ Status place_parts(bridge::Context& context, agent::SharedTensor& tensor) {
   return {};
 }
 
-Status publish_tensor(ContextEntry& entry, agent::SharedTensor made, imp_tensor* tensor) {
+Result<> publish_tensor(ContextEntry& entry, agent::SharedTensor made, imp_tensor* tensor) {
   const std::lock_guard lock(registry_mutex());
   const auto [place, placed] = entry.tensors.insert(std::move(made));
   if (!placed)
@@ -85,7 +85,7 @@ Status publish_tensor(ContextEntry& entry, agent::SharedTensor made, imp_tensor*
 
 imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc* desc,
                                      const imp_vk_buffer* buffer, imp_tensor* tensor) {
-  return with_context(context, Tag::create, "tensor_import_vk", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "tensor_import_vk", [&](ContextEntry& entry) -> Result<> {
     constexpr const char* call = "tensor_import_vk";
     IMPRINT_CHECK(check_pointer(call, "tensor", tensor));
     IMPRINT_ASSIGN(agent::SharedTensor made, to_tensor(call, desc));
@@ -98,7 +98,7 @@ imp_result IMP_CALL tensor_import_vk(imp_context context, const imp_tensor_desc*
 
 imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc* desc,
                                      const imp_vk_buffer* wish, imp_tensor* tensor) {
-  return with_context(context, Tag::create, "tensor_create_vk", [&](ContextEntry& entry) -> Status {
+  return with_context(context, Tag::create, "tensor_create_vk", [&](ContextEntry& entry) -> Result<> {
     constexpr const char* call = "tensor_create_vk";
     IMPRINT_CHECK(check_pointer(call, "tensor", tensor));
     IMPRINT_ASSIGN(agent::SharedTensor made, to_tensor(call, desc));
@@ -118,7 +118,7 @@ imp_result IMP_CALL tensor_create_vk(imp_context context, const imp_tensor_desc*
 
 imp_result IMP_CALL tensor_export_vk(imp_tensor tensor, imp_vk_buffer* buffer) {
   return with_tensor(tensor, Tag::create, "tensor_export_vk",
-                     [&](ContextEntry&, agent::SharedTensor& found) -> Status {
+                     [&](ContextEntry&, agent::SharedTensor& found) -> Result<> {
                        IMPRINT_CHECK(check_filled_struct("tensor_export_vk", "buffer", buffer));
                        const bridge::HostBuffer& host = found.buffer->description();
                        const bridge::HostSide* side = found.buffer->host_side();
@@ -143,7 +143,7 @@ imp_result IMP_CALL tensor_export_vk(imp_tensor tensor, imp_vk_buffer* buffer) {
 imp_result IMP_CALL tensor_destroy(imp_tensor tensor) {
   return with_tensor(
       tensor, Tag::create, "tensor_destroy",
-      [&](ContextEntry& entry, agent::SharedTensor& found) -> Status {
+      [&](ContextEntry& entry, agent::SharedTensor& found) -> Result<> {
         std::string user;
         entry.brains.each([&](const std::shared_ptr<agent::Brain>& brain) {
           if (brain->uses(*found.buffer)) user = brain->spec().name;

@@ -129,7 +129,7 @@ void AgentSystem::remove_brain(const std::shared_ptr<Brain>& brain) {
 }
 
 // Reports progress between 0 and 1, rising. A program that is measured counts by the measured share.
-Status AgentSystem::warm_brains(const std::function<void(float)>& progress) {
+Result<> AgentSystem::warm_brains(const std::function<void(float)>& progress) {
   std::size_t total = 0, done = 0;
   float newest = 0;
   for (const auto& brain : brains_) total += brain->programs_to_compile();
@@ -147,13 +147,13 @@ Status AgentSystem::warm_brains(const std::function<void(float)>& progress) {
   return {};
 }
 
-Status AgentSystem::warmup(const std::function<void(float)>& progress) {
+Result<> AgentSystem::warmup(const std::function<void(float)>& progress) {
   if (context_->lost())
     return make_error(ErrorCode::device_lost,
                       "context_warmup: the device was lost. Make a new context on a new device.");
   files_.flush();
   progress(0.0f);
-  const Status warm = warm_brains(progress);
+  const Result<> warm = warm_brains(progress);
   tuning_->finish();
   IMPRINT_CHECK(warm);
   // Last, and optional: saving in a frame must not take memory that the brains need.
@@ -178,7 +178,7 @@ std::uint64_t AgentSystem::trim() {
   return context_->device().memory().trim();
 }
 
-Status AgentSystem::drain(std::uint32_t timeout_ms) {
+Result<> AgentSystem::drain(std::uint32_t timeout_ms) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(timeout_ms);
   const auto left_ns = [&]() -> std::uint64_t {
@@ -193,7 +193,7 @@ Status AgentSystem::drain(std::uint32_t timeout_ms) {
   return {};
 }
 
-Status AgentSystem::close() {
+Result<> AgentSystem::close() {
   if (any_record_ && safe_frame_ < last_record_ && !context_->lost())
     return make_error(ErrorCode::wrong_state,
                       text("context_destroy: safe_frame: found ", safe_frame_, ", expected ", last_record_,
@@ -204,7 +204,7 @@ Status AgentSystem::close() {
   return {};
 }
 
-Status AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) const {
+Result<> AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) const {
   constexpr const char* call = "frame_begin";
   if (!std::isfinite(time_s)) return bad_field(call, "time_s", text(time_s), "a finite number");
   if (info.frame > kLastFrame)
@@ -221,11 +221,11 @@ Status AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) co
   return {};
 }
 
-Status AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
+Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
   IMPRINT_CHECK(check_frame(info, time_s));
   const FrameClock before = clock_;
   clock_ = {info.frame, time_s, true};  // completions of earlier frames arrive in the call below and read it
-  if (Status begun = context_->frame_begin(info); !begun.ok()) {
+  if (Result<> begun = context_->frame_begin(info); !begun.ok()) {
     clock_ = before;
     return begun;
   }
@@ -267,7 +267,7 @@ void AgentSystem::watch_memory() {
   for (const auto& brain : brains_) brain->state().request_eviction(memory_pressure_);
 }
 
-Status AgentSystem::enqueue_brains() {
+Result<> AgentSystem::enqueue_brains() {
   watch_memory();
   std::uint64_t away = 0;
   for (const auto& brain : brains_) {
@@ -309,13 +309,13 @@ Result<bridge::HostSemaphore> AgentSystem::semaphore() {
                     "queues cannot wait for");
 }
 
-Status AgentSystem::submit(const bridge::SubmitInfo& info) {
+Result<> AgentSystem::submit(const bridge::SubmitInfo& info) {
   // Before anything is enqueued, so that the frame can still be recorded.
   if (!context_->submits())
     return make_error(
         ErrorCode::unsupported,
         "frame_submit: found a context without a queue, for recording only. Call frame_record.");
-  if (owns_device() && !(info.waits.empty() && info.signals.empty()))
+  if (owns_device() && !(info.waits.empty() && info.completions.empty()))
     return make_error(
         ErrorCode::unsupported,
         "frame_submit: found semaphores of the host, but the context has its own device, which can "
@@ -351,7 +351,7 @@ Result<std::uint32_t> AgentSystem::record(VkCommandBuffer command_buffer, std::u
   return left;
 }
 
-Status AgentSystem::frame_end() {
+Result<> AgentSystem::frame_end() {
   clock_.open = false;
   return context_->frame_end();
 }

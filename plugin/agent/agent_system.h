@@ -61,19 +61,19 @@ class AgentSystem {
   Result<std::shared_ptr<Brain>> add_brain(const BrainSpec& spec, const SharedTensors& shared = {});
   Result<std::shared_ptr<Brain>> add_policy(const PolicySpec& spec, const SharedTensors& shared = {});
   void remove_brain(const std::shared_ptr<Brain>& brain);  // waits for its files, not for the GPU
-  Status warmup(const std::function<void(float)>& progress);
+  Result<> warmup(const std::function<void(float)>& progress);
   void set_budget(const bridge::Budget& budget);
   // Period of the copies in host memory; 0 = none. Before warmup, which allocates them.
   void set_host_copy_period(std::uint32_t frames) { host_copy_period_frames_ = frames; }
-  Status quiesce(std::uint32_t timeout_ms) {
+  Result<> quiesce(std::uint32_t timeout_ms) {
     return context_->quiesce(std::uint64_t{timeout_ms} * 1'000'000);
   }
-  Status resume() { return context_->resume(); }
+  Result<> resume() { return context_->resume(); }
   void set_memory_cap(std::uint64_t bytes);  // below what is reserved: learning is evicted
   // Frees unused device memory. Returns the bytes.
   std::uint64_t trim();
   // Errors: unsupported (record only), not_ready (timeout), device_lost.
-  Status drain(std::uint32_t timeout_ms);
+  Result<> drain(std::uint32_t timeout_ms);
   // Buffers that the host shares, on its device or on both: bridge::Context, bridge::DeviceLink. Errors:
   // theirs; unsupported (Imprint's own device shares no memory with the host's; importing to Imprint's own
   // device).
@@ -82,16 +82,16 @@ class AgentSystem {
   Result<bridge::HostSemaphore> semaphore();  // unsupported on Imprint's own device
   // Waits for Imprint's own submissions. Errors: wrong_state (recorded work may still run, so this must not
   // be destroyed).
-  Status close();
+  Result<> close();
 
   // ---- frame thread ----
-  Status frame_begin(const bridge::FrameInfo& info, double time_s);
+  Result<> frame_begin(const bridge::FrameInfo& info, double time_s);
   // Enqueues the frame's work so far and estimates it.
   Result<bridge::FrameEstimate> estimate();
-  Status submit(const bridge::SubmitInfo& info);
-  Status submit(std::uint32_t budget_us) { return submit(bridge::SubmitInfo{budget_us, {}, {}}); }
+  Result<> submit(const bridge::SubmitInfo& info);
+  Result<> submit(std::uint32_t budget_us) { return submit(bridge::SubmitInfo{budget_us, {}, {}}); }
   Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us);
-  Status frame_end();
+  Result<> frame_end();
 
  private:
   AgentSystem(const LogSink& log, std::shared_ptr<JobQueue> jobs)
@@ -104,10 +104,10 @@ class AgentSystem {
   BrainServices services() {
     return {*context_, files_, clock_, host_copy_period_frames_, log_, memory_cap_bytes_};
   }
-  Status check_frame(const bridge::FrameInfo& info, double time_s) const;
-  Status enqueue_brains();
+  Result<> check_frame(const bridge::FrameInfo& info, double time_s) const;
+  Result<> enqueue_brains();
   void watch_memory();
-  Status warm_brains(const std::function<void(float)>& progress);
+  Result<> warm_brains(const std::function<void(float)>& progress);
 
   LogSink log_;
   std::shared_ptr<JobQueue> jobs_;

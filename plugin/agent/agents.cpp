@@ -13,18 +13,18 @@ namespace {
 constexpr float kRecordedWeight = 2.0f;
 
 // source: where the brain's descriptor sets the expected number.
-Status check_count(const char* call, const char* field, std::size_t found, std::size_t expected,
-                   const char* source) {
-  return found == expected ? Status{} : bad_field(call, field, text(found), text(expected, source));
+Result<> check_count(const char* call, const char* field, std::size_t found, std::size_t expected,
+                     const char* source) {
+  return found == expected ? Result<>{} : bad_field(call, field, text(found), text(expected, source));
 }
 
 constexpr const char* kPerObservation = ", imp_brain_desc::observation_count";
 constexpr const char* kPerChoice = ", one flag per choice of all branches";
 constexpr const char* kPerGoal = ", below imp_brain_desc::goal_count";
 
-Status check_index(const char* call, const char* field, std::uint64_t found, std::uint64_t count,
-                   const char* source) {
-  return found < count ? Status{} : bad_field(call, field, text(found), text("0 to ", count - 1, source));
+Result<> check_index(const char* call, const char* field, std::uint64_t found, std::uint64_t count,
+                     const char* source) {
+  return found < count ? Result<>{} : bad_field(call, field, text(found), text("0 to ", count - 1, source));
 }
 
 }  // namespace
@@ -50,20 +50,20 @@ void Agents::remove(std::uint32_t agent) {
   decisions_.agent(agent).vacate();
 }
 
-Status Agents::set_mode(std::uint32_t agent, Mode mode) {
+Result<> Agents::set_mode(std::uint32_t agent, Mode mode) {
   AgentSlot& slot = decisions_.agent(agent);
   if (learning_ && mode != slot.mode()) learning_->experience().mode_changes(agent);
   slot.set_mode(mode);
   return {};
 }
 
-Status Agents::set_goal(std::uint32_t agent, std::uint32_t goal) {
+Result<> Agents::set_goal(std::uint32_t agent, std::uint32_t goal) {
   IMPRINT_CHECK(check_index("agent_set_goal", "goal", goal, spec_.goal_count, kPerGoal));
   decisions_.agent(agent).set_goal(goal);
   return {};
 }
 
-Status Agents::set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed) {
+Result<> Agents::set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed) {
   constexpr const char* call = "agent_set_mask";
   if (!allowed.empty()) {
     IMPRINT_CHECK(check_count(call, "count", allowed.size(), spec_.action.choice_count(), kPerChoice));
@@ -78,14 +78,14 @@ Status Agents::set_mask(std::uint32_t agent, std::span<const std::uint8_t> allow
   return {};
 }
 
-Status Agents::check_compiled(const char* call) const {
+Result<> Agents::check_compiled(const char* call) const {
   if (decisions_.compiled()) return {};
   return make_error(ErrorCode::wrong_state,
                     text(call, ": brain '", spec_.name,
                          "': found no compiled programs. Call context_warmup before the first frame."));
 }
 
-Status Agents::observe(std::uint32_t agent, std::span<const float> observation) {
+Result<> Agents::observe(std::uint32_t agent, std::span<const float> observation) {
   constexpr const char* call = "agent_observe";
   IMPRINT_CHECK(check_count(call, "count", observation.size(), spec_.observation.count, kPerObservation));
   IMPRINT_CHECK(check_finite(call, "observation", observation));
@@ -94,7 +94,7 @@ Status Agents::observe(std::uint32_t agent, std::span<const float> observation) 
   return {};
 }
 
-Status Agents::observe_in_place(std::uint32_t agent, std::uint64_t offset) {
+Result<> Agents::observe_in_place(std::uint32_t agent, std::uint64_t offset) {
   constexpr const char* call = "agent_observe_in_place";
   const SharedTensor& observations = decisions_.shared().observations;
   if (!observations.buffer)
@@ -131,8 +131,8 @@ Result<const Answer*> Agents::act(std::uint32_t agent) {
   return make_error(ErrorCode::not_found, "agent_act: found no request. Call agent_observe first.");
 }
 
-Status Agents::check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
-                            std::span<const float> continuous) const {
+Result<> Agents::check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
+                              std::span<const float> continuous) const {
   IMPRINT_CHECK(check_index(call, "goal", goal, spec_.goal_count, kPerGoal));
   for (std::size_t b = 0; b < branches.size(); ++b)
     if (branches[b] >= spec_.action.branch_sizes[b])
@@ -144,8 +144,8 @@ Status Agents::check_action(const char* call, std::uint32_t goal, std::span<cons
   return {};
 }
 
-Status Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint32_t> branches,
-                                std::span<const float> continuous) {
+Result<> Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint32_t> branches,
+                                  std::span<const float> continuous) {
   constexpr const char* call = "agent_heuristic";
   AgentSlot& slot = decisions_.agent(agent);
   if (slot.asks_brain())
@@ -164,8 +164,8 @@ Status Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint32
   return {};
 }
 
-Status Agents::check_learns_from(const char* call, const char* signal, bool takes,
-                                 std::uint32_t agent) const {
+Result<> Agents::check_learns_from(const char* call, const char* signal, bool takes,
+                                   std::uint32_t agent) const {
   if (!takes)
     return make_error(ErrorCode::unsupported, text(call, ": brain '", spec_.name, "' does not learn from ",
                                                    signal, "; its learner is ", learner_name(spec_.learner)));
@@ -175,7 +175,7 @@ Status Agents::check_learns_from(const char* call, const char* signal, bool take
   return {};
 }
 
-Status Agents::feedback(std::uint32_t agent, const Feedback& feedback) {
+Result<> Agents::feedback(std::uint32_t agent, const Feedback& feedback) {
   constexpr const char* call = "agent_feedback";
   IMPRINT_CHECK(check_learns_from(call, "feedback", takes_feedback(), agent));
   IMPRINT_CHECK(check_number(call, "value", feedback.value, -1, 1));
@@ -188,7 +188,7 @@ Status Agents::feedback(std::uint32_t agent, const Feedback& feedback) {
   return {};
 }
 
-Status Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstration) {
+Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstration) {
   constexpr const char* call = "agent_demonstrate";
   IMPRINT_CHECK(check_learns_from(call, "demonstrations", takes_demonstrations(), agent));
   IMPRINT_CHECK(check_count(call, "observation_count", demonstration.observation.size(),
@@ -206,7 +206,7 @@ Status Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstrati
   return {};
 }
 
-Status Agents::reward(std::uint32_t agent, float reward) {
+Result<> Agents::reward(std::uint32_t agent, float reward) {
   if (!std::isfinite(reward)) return bad_field("agent_reward", "reward", text(reward), "a finite number");
   AgentSlot& slot = decisions_.agent(agent);
   if (!takes_feedback() || slot.mode() == Mode::inference || reward == 0) return {};
@@ -214,7 +214,7 @@ Status Agents::reward(std::uint32_t agent, float reward) {
   return {};
 }
 
-Status Agents::end_episode(std::uint32_t agent, EpisodeEnd end) {
+Result<> Agents::end_episode(std::uint32_t agent, EpisodeEnd end) {
   AgentSlot& slot = decisions_.agent(agent);
   if (learning_) learning_->experience().episode_ends(agent, end, slot, services_.clock.time_s);
   slot.end_episode();

@@ -42,30 +42,30 @@ class Agents {
   void remove(std::uint32_t agent);
 
   // ---- frame thread, or between frames ----
-  Status set_mode(std::uint32_t agent, Mode mode);
-  Status set_goal(std::uint32_t agent, std::uint32_t goal);
-  Status set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed);  // empty = all
+  Result<> set_mode(std::uint32_t agent, Mode mode);
+  Result<> set_goal(std::uint32_t agent, std::uint32_t goal);
+  Result<> set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed);  // empty = all
 
   // ---- frame thread ----
-  Status observe(std::uint32_t agent, std::span<const float> observation);
+  Result<> observe(std::uint32_t agent, std::span<const float> observation);
   // The observation begins at this element of the shared observations when the frame's work runs. Errors:
   // unsupported (nothing is shared), invalid_argument (ends beyond the tensor).
-  Status observe_in_place(std::uint32_t agent, std::uint64_t offset);
+  Result<> observe_in_place(std::uint32_t agent, std::uint64_t offset);
   // Errors: not_ready, not_found. Valid until the agent's next call.
   Result<const Answer*> act(std::uint32_t agent);
-  Status act_by_heuristic(std::uint32_t agent, std::span<const std::uint32_t> branches,
-                          std::span<const float> continuous);
-  Status feedback(std::uint32_t agent, const Feedback& feedback);
-  Status demonstrate(std::uint32_t agent, const Demonstration& demonstration);
+  Result<> act_by_heuristic(std::uint32_t agent, std::span<const std::uint32_t> branches,
+                            std::span<const float> continuous);
+  Result<> feedback(std::uint32_t agent, const Feedback& feedback);
+  Result<> demonstrate(std::uint32_t agent, const Demonstration& demonstration);
   // No effect for a learner that takes no feedback: games report rewards whatever the brain learns from.
-  Status reward(std::uint32_t agent, float reward);
-  Status end_episode(std::uint32_t agent, EpisodeEnd end);
+  Result<> reward(std::uint32_t agent, float reward);
+  Result<> end_episode(std::uint32_t agent, EpisodeEnd end);
 
  private:
-  Status check_compiled(const char* call) const;
-  Status check_learns_from(const char* call, const char* signal, bool takes, std::uint32_t agent) const;
-  Status check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
-                      std::span<const float> continuous) const;
+  Result<> check_compiled(const char* call) const;
+  Result<> check_learns_from(const char* call, const char* signal, bool takes, std::uint32_t agent) const;
+  Result<> check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
+                        std::span<const float> continuous) const;
   bool takes_feedback() const { return learning_ && learning_->learner().takes_feedback(); }
   bool takes_demonstrations() const { return learning_ && learning_->learner().takes_demonstrations(); }
   void acted(std::uint32_t agent);  // a new action begins

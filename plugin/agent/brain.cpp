@@ -61,7 +61,7 @@ Result<std::shared_ptr<Brain>> Brain::create_policy(const BrainServices& service
   return brain;
 }
 
-Status Brain::check_shared() const {
+Result<> Brain::check_shared() const {
   const SharedTensors& shared = decisions_.shared();
   const auto refuse = [&](ErrorCode code, const SharedTensor& tensor, const std::string& expected) {
     return make_error(code, text("brain_create: brain '", spec_.name, "', tensor '", tensor.name, "': found ",
@@ -87,7 +87,7 @@ Status Brain::check_shared() const {
 }
 
 // Before anything of that size is made, which would take long.
-Status Brain::check_sample_memory() const {
+Result<> Brain::check_sample_memory() const {
   const vk::Device* device = services_.context.vulkan();
   if (!device || spec_.learner == LearnerKind::none) return {};
   const Learner& learner = learner_of(spec_);
@@ -105,7 +105,7 @@ Status Brain::check_sample_memory() const {
 
 // Describing a brain makes its first weights and its empty replay memory on the host. Counts only those, so
 // that nothing is refused that fits.
-Status Brain::check_memory_cap() const {
+Result<> Brain::check_memory_cap() const {
   const std::uint64_t most = services_.memory_cap_bytes;
   if (most == 0) return {};
   const bool learns = spec_.learner != LearnerKind::none;
@@ -124,7 +124,7 @@ Status Brain::check_memory_cap() const {
                          "replay_capacity, or raise the cap"));
 }
 
-Status Brain::make_parts() {
+Result<> Brain::make_parts() {
   const SharedTensors& shared = decisions_.shared();
   IMPRINT_ASSIGN(BrainPrograms programs,
                  describe_brain(spec_, shared.observations.parts, shared.actions.parts));
@@ -192,7 +192,7 @@ std::size_t Brain::programs_to_compile() const {
   return count + state_->programs_to_compile();
 }
 
-Status Brain::warmup(const std::function<void()>& advance) {
+Result<> Brain::warmup(const std::function<void()>& advance) {
   state_->settle_eviction();
   if (!decisions_.compiled()) {
     IMPRINT_CHECK(decisions_.compile());
@@ -205,7 +205,7 @@ Status Brain::warmup(const std::function<void()>& advance) {
   return state_->compile(advance);
 }
 
-Status Brain::set_learning(bool enabled) {
+Result<> Brain::set_learning(bool enabled) {
   if (!learning_ && enabled)
     return make_error(ErrorCode::unsupported,
                       text("brain_set_learning: brain '", spec_.name,
@@ -214,7 +214,7 @@ Status Brain::set_learning(bool enabled) {
   return {};
 }
 
-Status Brain::enqueue_frame(bool may_learn) {
+Result<> Brain::enqueue_frame(bool may_learn) {
   if (learning_) learning_->experience().settle(services_.clock.time_s);
   IMPRINT_CHECK(decisions_.enqueue());
   IMPRINT_ASSIGN(const bool at_boundary, state_->enqueue());

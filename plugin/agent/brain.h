@@ -80,30 +80,30 @@ class Brain {
   // ---- create-time ----
   // Compiles the programs that are not compiled yet; calls `advance` after each.
   std::size_t programs_to_compile() const;
-  Status warmup(const std::function<void()>& advance);
+  Result<> warmup(const std::function<void()>& advance);
   // Cancels everything in flight, as at destruction: a save that was not read back fails, and the log says
   // so.
   void cancel();
   // After the bridge was drained: ends the step in flight and does what waits for a boundary. Waits for the
   // GPU.
-  Status settle() { return state_->settle(); }
+  Result<> settle() { return state_->settle(); }
 
   // ---- frame thread, or between frames ----
-  Status set_learning(bool enabled);
+  Result<> set_learning(bool enabled);
 
   // ---- frame thread ----
   // Once per frame, before the bridge's submit or record: enqueues the frame's inference, what is due at a
   // boundary, and the next learn step if it may begin.
-  Status enqueue_frame(bool may_learn);
+  Result<> enqueue_frame(bool may_learn);
 
  private:
   Brain(const BrainServices& services, const BrainSpec& spec, const SharedTensors& shared,
         std::uint32_t action_width);
 
-  Status check_shared() const;
-  Status check_sample_memory() const;
-  Status check_memory_cap() const;
-  Status make_parts();
+  Result<> check_shared() const;
+  Result<> check_sample_memory() const;
+  Result<> check_memory_cap() const;
+  Result<> make_parts();
 
   BrainServices services_;
   BrainSpec spec_;

@@ -33,8 +33,8 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
   return programs;
 }
 
-Status bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variable>& observations,
-                  const std::vector<Variable>& actions) {
+Result<> bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variable>& observations,
+                    const std::vector<Variable>& actions) {
   IMPRINT_CHECK(validate(spec));
   IMPRINT_ASSIGN(const BrainPrograms programs, describe_brain(spec, observations, actions));
   std::vector<std::vector<Variable>> groups{programs.together};
@@ -49,7 +49,7 @@ Status bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variabl
   return baker.add(describe_copy(spec.name + " restore", copies, live), groups, programs.evictable);
 }
 
-Status bake_policy(Baker& baker, const PolicySpec& spec) {
+Result<> bake_policy(Baker& baker, const PolicySpec& spec) {
   IMPRINT_ASSIGN(const std::unique_ptr<PolicyModel> model, make_policy(spec));
   const std::vector<std::vector<Variable>> groups{model->state};
   return baker.add(model->graph.description, groups);

@@ -30,9 +30,9 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
 
 // Adds every kernel that a brain with this spec needs in any game. Errors: those of validate() and of
 // Baker::add.
-Status bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variable>& observations = {},
-                  const std::vector<Variable>& actions = {});
+Result<> bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Variable>& observations = {},
+                    const std::vector<Variable>& actions = {});
 // The same for a policy. Errors: those of make_policy and of Baker::add.
-Status bake_policy(Baker& baker, const PolicySpec& spec);
+Result<> bake_policy(Baker& baker, const PolicySpec& spec);
 
 }  // namespace imprint::agent

@@ -25,11 +25,11 @@ std::array<std::byte, 24> trailer_of(std::string_view text) {
 
 }  // namespace
 
-Status Tuning::check_vulkan() const {
+Result<> Tuning::check_vulkan() const {
   return context_.vulkan()
-             ? Status{}
-             : Status{make_error(ErrorCode::unsupported,
-                                 "tuning: found a context on the CPU, whose kernels have no variants")};
+             ? Result<>{}
+             : Result<>{make_error(ErrorCode::unsupported,
+                                   "tuning: found a context on the CPU, whose kernels have no variants")};
 }
 
 VariantTable Tuning::merged() const {
@@ -38,7 +38,7 @@ VariantTable Tuning::merged() const {
   return table;
 }
 
-Status Tuning::ship(std::string_view text) {
+Result<> Tuning::ship(std::string_view text) {
   IMPRINT_CHECK(check_vulkan());
   IMPRINT_ASSIGN(shipped_, read_tuning_tables(text, context_.vulkan()->capabilities()));
   context_.runtime().set_variants(std::make_shared<const VariantTable>(merged()));

@@ -31,7 +31,7 @@ class Tuning {
   void set_measure_ms(std::uint32_t ms) { measure_ms_ = ms; }  // 0: nothing is measured
 
   // Errors: those of read_tuning_tables; unsupported (CPU).
-  Status ship(std::string_view text);
+  Result<> ship(std::string_view text);
   Result<std::string> text() const;           // shipped and measured
   Result<std::string> measured_text() const;  // measured alone; "" = nothing
   void remember(std::string_view text);       // of an earlier start; logs what it cannot use
@@ -42,7 +42,7 @@ class Tuning {
   void stop();  // any thread: the cost model chooses the rest
 
  private:
-  Status check_vulkan() const;
+  Result<> check_vulkan() const;
   VariantTable merged() const;  // shipped before measured
 
   bridge::Context& context_;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kWhat = "brain_create";
 
-Status check_observations(const ObservationSpec& observation) {
+Result<> check_observations(const ObservationSpec& observation) {
   IMPRINT_CHECK(check_range(kWhat, "observation_count", observation.count, 1, kMaxSize));
   if (!observation.scale.empty() && observation.scale.size() != observation.count)
     return bad_field(kWhat, "observation_scale", text(observation.scale.size(), " factors"),
@@ -17,7 +17,7 @@ Status check_observations(const ObservationSpec& observation) {
   return check_finite(kWhat, "observation_scale", observation.scale);
 }
 
-Status check_actions(const BrainSpec& spec) {
+Result<> check_actions(const BrainSpec& spec) {
   const ActionSpec& action = spec.action;
   IMPRINT_CHECK(check_range(kWhat, "goal_count", spec.goal_count, 1, kMaxSize));
   IMPRINT_CHECK(
@@ -31,7 +31,7 @@ Status check_actions(const BrainSpec& spec) {
   return {};
 }
 
-Status check_network(const BrainSpec& spec) {
+Result<> check_network(const BrainSpec& spec) {
   IMPRINT_CHECK(
       check_range(kWhat, "hidden_count", static_cast<std::uint32_t>(spec.hidden_sizes.size()), 0, 16));
   for (std::size_t i = 0; i < spec.hidden_sizes.size(); ++i)
@@ -39,7 +39,7 @@ Status check_network(const BrainSpec& spec) {
   return {};
 }
 
-Status check_products(const BrainSpec& spec) {
+Result<> check_products(const BrainSpec& spec) {
   std::uint64_t outputs = spec.action.continuous_count;
   for (const std::uint32_t size : spec.action.branch_sizes) outputs += size;
   if (outputs * spec.goal_count > kMaxSize)
@@ -55,7 +55,7 @@ Status check_products(const BrainSpec& spec) {
   return {};
 }
 
-Status check_sizes(const BrainSpec& spec) {
+Result<> check_sizes(const BrainSpec& spec) {
   IMPRINT_CHECK(check_observations(spec.observation));
   IMPRINT_CHECK(check_actions(spec));
   IMPRINT_CHECK(check_network(spec));
@@ -69,7 +69,7 @@ Status check_sizes(const BrainSpec& spec) {
   return check_products(spec);
 }
 
-Status check_learning(const BrainSpec& spec) {
+Result<> check_learning(const BrainSpec& spec) {
   IMPRINT_CHECK(check_number(kWhat, "exploration", spec.exploration, 0, 1e6f));
   const Learner* learner = find_learner(spec.learner);
   if (!learner) return {};
@@ -91,7 +91,7 @@ Status check_learning(const BrainSpec& spec) {
 
 }  // namespace
 
-Status validate(const BrainSpec& spec) {
+Result<> validate(const BrainSpec& spec) {
   IMPRINT_CHECK(check_name(kWhat, spec.name));
   IMPRINT_CHECK(check_sizes(spec));
   return check_learning(spec);

@@ -8,6 +8,6 @@ namespace imprint::agent {
 
 // Errors: invalid_argument with the field, its value and its range; unsupported (the learner does not serve
 // these actions).
-Status validate(const BrainSpec& spec);
+Result<> validate(const BrainSpec& spec);
 
 }  // namespace imprint::agent

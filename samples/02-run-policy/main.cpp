@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "declare.h"
 #include "host.h"
 #include "imprint/imprint.hpp"
 
@@ -70,35 +71,27 @@ bool load(game::Context& context, Creature& creature) {
   auto brain = context.create_brain_from_onnx(desc);
   if (failed("create_brain_from_onnx", brain.outcome)) return false;
   creature.brain = std::move(*brain);
-  for (std::size_t i = 0; i < creature.scene.observations.size(); ++i) {
-    auto agent = creature.brain.create_agent();
-    if (failed("create_agent", agent.outcome)) return false;
-    creature.agents.push_back(std::move(*agent));
-  }
+  auto agents = creature.brain.create_agents(desc.agent_capacity);
+  if (failed("create_agents", agents.outcome)) return false;
+  creature.agents = std::move(*agents);
   return true;
 }
 
 // One frame of a game's agents: take the answer to an earlier observation, then observe again.
-bool think(Creature& creature) {
+void think(game::Frame& frame, Creature& creature) {
   for (std::size_t i = 0; i < creature.agents.size(); ++i) {
-    if (creature.agents[i]) {
-      const auto action = creature.agents[i].act();
-      if (action.outcome.ready()) {
-        const std::vector<float>& expected = creature.scene.answers[i];
-        for (std::size_t j = 0; j < expected.size(); ++j) {
-          const float error =
-              std::abs(action.value.continuous[j] - expected[j]) / std::max(1.0f, std::abs(expected[j]));
-          creature.largest_error = std::isnan(error) ? INFINITY : std::max(creature.largest_error, error);
-        }
-        ++creature.decisions;
-      } else if (action.outcome.code() != game::Code::not_found &&
-                 failed("act", action.outcome)) {  // not_found: nothing asked yet
-        return false;
+    const game::Action action = frame.act(creature.agents[i]);
+    if (action.is_new) {
+      const std::vector<float>& expected = creature.scene.answers[i];
+      for (std::size_t j = 0; j < expected.size(); ++j) {
+        const float error =
+            std::abs(action.continuous[j] - expected[j]) / std::max(1.0f, std::abs(expected[j]));
+        creature.largest_error = std::isnan(error) ? INFINITY : std::max(creature.largest_error, error);
       }
+      ++creature.decisions;
     }
-    if (failed("observe", creature.agents[i].observe(creature.scene.observations[i]))) return false;
+    if (action.wants_observation) frame.keep(creature.agents[i].observe(creature.scene.observations[i]));
   }
-  return true;
 }
 
 }  // namespace
@@ -107,7 +100,7 @@ int main(int argc, char** argv) {
   Host host;  // outlives the context
   if (!host.open(argc > 1 ? argv[1] : ""))
     return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
-  auto context = game::Context::create(game::Library(imp_get_api), host.declare());
+  auto context = game::Context::create(game::Library(imp_get_api), declare(host));
   if (failed("context_create", context.outcome)) return 1;
   std::vector<Creature> creatures(2);
   creatures[0].name = "BallChase";
@@ -118,27 +111,19 @@ int main(int argc, char** argv) {
   std::printf("%s: two policies, %zu agents\n", host.device_name(),
               creatures[0].agents.size() + creatures[1].agents.size());
 
-  for (std::uint64_t frame = 1; frame <= kFrames; ++frame) {
-    const VkCommandBuffer commands = host.begin_frame(frame);
-    if (!commands || failed("frame_begin",
-                            context->frame_begin(frame, static_cast<double>(frame) / 60, host.safe_frame())))
-      return 1;
-    for (Creature& creature : creatures)
-      if (!think(creature)) return 1;
-    if (failed("record", context->record(commands).outcome) || failed("frame_end", context->frame_end()))
-      return 1;
+  game::Frames clock(Host::kFramesInFlight);
+  for (std::uint64_t number = 1; number <= kFrames; ++number) {
+    const VkCommandBuffer commands = host.begin_frame(number);
+    if (!commands) return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
+    game::Frame frame(*context, clock.next(1.0 / 60));
+    for (Creature& creature : creatures) think(frame, creature);
+    frame.record(commands);
+    if (failed("frame", frame.end())) return 1;
     if (!host.end_frame()) return std::fprintf(stderr, "02-run-policy: %s\n", host.error().c_str()), 1;
-    if (frame % 20 == 0)
-      std::printf("frame %2llu: %llu decisions\n", static_cast<unsigned long long>(frame),
+    if (number % 20 == 0)
+      std::printf("frame %2llu: %llu decisions\n", static_cast<unsigned long long>(number),
                   static_cast<unsigned long long>(creatures[0].decisions + creatures[1].decisions));
   }
-
-  // The GPU has finished all frames. A last frame tells Imprint, which can then be destroyed.
-  host.wait_for_all();
-  if (failed("frame_begin",
-             context->frame_begin(kFrames + 1, static_cast<double>(kFrames + 1) / 60, host.safe_frame())))
-    return 1;
-  if (failed("frame_end", context->frame_end())) return 1;
 
   bool good = true;
   for (const Creature& creature : creatures) {
@@ -148,7 +133,7 @@ int main(int argc, char** argv) {
                 static_cast<double>(creature.largest_error), right ? "as stored" : "WRONG");
     good = good && right;
   }
-  creatures.clear();
-  if (failed("context_destroy", context->destroy())) return 1;
+  host.wait_for_all();
+  if (failed("close", context->close(clock))) return 1;
   return good ? 0 : 1;
 }

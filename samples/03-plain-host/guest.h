@@ -9,14 +9,24 @@
 extern "C" {
 #endif
 
+#define GUEST_MAX_FLOATS 64u
+
+/* The game, as its creature meets it. */
+typedef struct guest_world {
+  void* user; /* passed to both */
+  /* Writes what the creature sees now. */
+  void (*look)(void* user, float* seen);
+  /* Carries out an action; returns its reward, -1 .. 1. *over = 1: the episode ends here. */
+  float (*step)(void* user, uint32_t action, int* over);
+} guest_world;
+
 /* After vkCreateDevice: observations of `floats` numbers, a choice of `actions`. Compiles everything. */
-const char* guest_open(const imp_vk_device_info* device, uint32_t floats, uint32_t actions);
-/* Each frame, before its first render pass. seen may be null. reward is for the current action, -1 .. 1, 0 =
- * none. *decision counts decisions; *action changes with each. */
-const char* guest_frame(const imp_frame_info* frame, VkCommandBuffer commands, const float* seen,
-                        float reward, uint32_t* action, uint64_t* decision);
-/* Before vkDestroyDevice, when the GPU has finished every frame up to frame->safe_frame. */
-const char* guest_close(const imp_frame_info* frame);
+const char* guest_open(const imp_vk_device_info* device, uint32_t frames_in_flight, uint32_t floats,
+                       uint32_t actions);
+/* Each frame, before its first render pass. step_s: simulated seconds since the last frame. */
+const char* guest_frame(double step_s, VkCommandBuffer commands, const guest_world* world);
+/* Before vkDestroyDevice, when the GPU has completed all frames. */
+const char* guest_close(void);
 /* Imprint's text of the newest failure. */
 const char* guest_error(void);
 

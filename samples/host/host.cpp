@@ -2,12 +2,6 @@
 
 #include <vector>
 
-namespace {
-
-constexpr std::uint32_t kApiVersion = VK_API_VERSION_1_1;
-
-}  // namespace
-
 bool Host::fail(const char* what, VkResult result) {
   error_ = what;
   if (result != VK_SUCCESS) error_ += " failed with VkResult " + std::to_string(static_cast<int>(result));
@@ -86,17 +80,6 @@ Host::~Host() {
     vkDestroyDevice(device_, nullptr);
   }
   if (instance_) vkDestroyInstance(instance_, nullptr);
-}
-
-imp_vk_device_info Host::declare() const {
-  imp_vk_device_info info = imp_vk_device_info_init();
-  info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(vkGetInstanceProcAddr);
-  info.instance = instance_;
-  info.physical_device = physical_device_;
-  info.device = device_;
-  info.api_version = kApiVersion;
-  info.queue.family = family_;
-  return info;
 }
 
 bool Host::wait(Frame& frame) {

@@ -1,6 +1,6 @@
 #pragma once
-// A small Vulkan game: its own device, one queue, two frames in flight with a fence each. It knows Imprint
-// only in declare().
+// A small Vulkan game: its own device, one queue, two frames in flight with a fence each. It knows nothing of
+// Imprint.
 
 #include <volk.h>
 
@@ -8,11 +8,10 @@
 #include <cstdint>
 #include <string>
 
-#include "imprint/imprint_vulkan.h"
-
 class Host {
  public:
-  static constexpr std::uint64_t kFramesInFlight = 2;
+  static constexpr std::uint32_t kApiVersion = VK_API_VERSION_1_1;
+  static constexpr std::uint32_t kFramesInFlight = 2;
 
   // device: part of a device's name; "" takes the first. False on failure: see error().
   bool open(const std::string& device);
@@ -20,8 +19,10 @@ class Host {
   const std::string& error() const { return error_; }
   const char* device_name() const { return properties_.deviceName; }
 
-  // The device as it was created, for context_create. Record mode: it names the queue family, not the queue.
-  imp_vk_device_info declare() const;
+  VkInstance instance() const { return instance_; }
+  VkPhysicalDevice physical_device() const { return physical_device_; }
+  VkDevice device() const { return device_; }
+  std::uint32_t family() const { return family_; }
 
   // Waits for the frame that used this slot before, then begins the slot's command buffer. Null on failure.
   VkCommandBuffer begin_frame(std::uint64_t frame);

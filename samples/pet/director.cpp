@@ -88,7 +88,7 @@ std::string Director::notice(const Game& game) {
   return {};
 }
 
-Status Director::draw(const Game& game, bool film) {
+Result<> Director::draw(const Game& game, bool film) {
   Show show;
   for (std::size_t pet = 0; pet < game.pet_count(); ++pet) show.yards.push_back(&game.yard(pet));
   show.ghost = film ? game.ghost() : nullptr;
@@ -98,7 +98,7 @@ Status Director::draw(const Game& game, bool film) {
   return stage_->draw(show, overlay);
 }
 
-Status Director::write_frame(const Picture& picture) {
+Result<> Director::write_frame(const Picture& picture) {
   next_frame_s_ += kFrameSeconds;
   char file[32];
   std::snprintf(file, sizeof file, "frame-%05u.png", pictures_++);
@@ -107,7 +107,7 @@ Status Director::write_frame(const Picture& picture) {
   return {};
 }
 
-Status Director::frame(Run& run) {
+Result<> Director::frame(Run& run) {
   Game& game = run.game();
   PET_ASSIGN(const FrameStart start, stage_->begin_frame());
   PET_CHECK(run.begin(start));
@@ -128,7 +128,7 @@ Status Director::frame(Run& run) {
   return {};
 }
 
-Status Director::write(const Game& game, const Report& report) {
+Result<> Director::write(const Game& game, const Report& report) {
   if (options_.picture.empty()) return {};
   if (!write_png(draw_sheet(sheet(game, report)), options_.picture))
     return Error{"cannot write " + options_.picture};

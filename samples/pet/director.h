@@ -21,17 +21,17 @@ class Director {
 
   VulkanHost& host() { return stage_->host(); }
   // One frame, drawn when a picture is due.
-  Status frame(Run& run);
+  Result<> frame(Run& run);
   // Writes the sheet, if the options ask for one.
-  Status write(const Game& game, const Report& report);
+  Result<> write(const Game& game, const Report& report);
 
  private:
   Director(const Options& options, std::unique_ptr<Stage> stage)
       : options_(options), stage_(std::move(stage)) {}
   // Words for a moment worth a picture; empty if nothing special just happened.
   std::string notice(const Game& game);
-  Status draw(const Game& game, bool film);
-  Status write_frame(const Picture& picture);
+  Result<> draw(const Game& game, bool film);
+  Result<> write_frame(const Picture& picture);
   SheetData sheet(const Game& game, const Report& report) const;
 
   enum class Event : std::uint8_t { shown, scolded, praised, spin, bed, gave, count };

@@ -21,7 +21,7 @@ void Game::input(const Signal& signal) { state_->inputs.push_back(signal); }
 
 void Game::set_auto_cue(bool on) { state_->overlay.auto_cue = on; }
 
-Status Game::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, std::uint32_t steps) {
+Result<> Game::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, std::uint32_t steps) {
   State& in = *state_;
   ++in.frame;
   // The host may run frames of its own in between (for a picture). Imprint counts the game's frames only.
@@ -37,9 +37,9 @@ Status Game::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, std::uin
   return {};
 }
 
-Status Game::send_work(VkCommandBuffer commands) { return state_->context->send_work(commands); }
+Result<> Game::send_work(VkCommandBuffer commands) { return state_->context->send_work(commands); }
 
-Status Game::end_frame() {
+Result<> Game::end_frame() {
   State& in = *state_;
   PET_CHECK(in.context->end_frame());
   // Frames after the game only wait for a save. They are not measured: a short game would consist of them

@@ -48,9 +48,9 @@ class Game {
 
   // frame: the host's rising number of the frame being recorded. The GPU has completed all frames up to
   // safe_frame.
-  Status begin_frame(std::uint64_t frame, std::uint64_t safe_frame, std::uint32_t steps = 1);
-  Status send_work(VkCommandBuffer commands);
-  Status end_frame();
+  Result<> begin_frame(std::uint64_t frame, std::uint64_t safe_frame, std::uint32_t steps = 1);
+  Result<> send_work(VkCommandBuffer commands);
+  Result<> end_frame();
   // After the last frame, when the GPU has finished it: tells the context that it may be destroyed.
   void close();
 

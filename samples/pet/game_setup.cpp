@@ -185,7 +185,7 @@ void Game::State::add_ghost(const LifeOptions& life) {
   ghost = std::make_unique<Life>(ghost_brain->pet(0), options.seed, untaught);
 }
 
-Status Game::State::open_log(bool idle_pets) {
+Result<> Game::State::open_log(bool idle_pets) {
   if (options.log.empty()) return {};
   const std::uint32_t version = replay ? replay->header().version : kLogVersion;
   PET_ASSIGN(log_file,
@@ -194,7 +194,7 @@ Status Game::State::open_log(bool idle_pets) {
   return {};
 }
 
-Status Game::State::begin(const Log& log, const std::function<void(float)>& progress) {
+Result<> Game::State::begin(const Log& log, const std::function<void(float)>& progress) {
   if (options.teacher == TeacherKind::off) inputs.push_back(signal(SignalKind::learning, 0));
   PET_CHECK(context->warmup(progress));
   if (!options.load.empty()) {

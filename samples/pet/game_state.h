@@ -36,9 +36,9 @@ struct Game::State {
   void add_pets(const LifeOptions& life);
   void add_ghost(const LifeOptions& life);
   void listen(std::size_t pet);
-  Status open_log(bool idle);
+  Result<> open_log(bool idle);
   // Compiles, then loads.
-  Status begin(const Log& log, const std::function<void(float)>& progress);
+  Result<> begin(const Log& log, const std::function<void(float)>& progress);
 
   void gather(std::size_t pet, std::uint64_t frame, std::vector<Signal>& signals);
   void apply(std::size_t pet, const Signal& signal);

@@ -80,7 +80,7 @@ void print_end(const Report& report) {
                 report.pets > 1 ? "they learn" : "it learns", *needed);
 }
 
-Status write_text(const std::string& path, const std::string& text) {
+Result<> write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
   file.close();
@@ -100,7 +100,7 @@ class Problems {
   void add(const std::string& problem) {
     if (!problem.empty()) all_ += (all_.empty() ? "" : "; ") + problem;
   }
-  void write(const char* what, const std::string& file, const Status& written) {
+  void write(const char* what, const std::string& file, const Result<>& written) {
     if (!written) return add(written.error().message);
     if (!file.empty()) std::printf("%s: %s\n", what, full_path(file).c_str());
   }

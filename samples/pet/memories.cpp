@@ -59,7 +59,7 @@ std::string Memories::step(std::uint64_t frame, OverlayState& overlay) {
     const Memory& memory = memories_[*wanted];
     if (!keeper_->done(*memory.wish)) return {};
     const std::string& problem = keeper_->problem(*memory.wish);
-    const Status loaded = problem.empty() ? ghost_->load(memory.file) : Status(Error{problem});
+    const Result<> loaded = problem.empty() ? ghost_->load(memory.file) : Result<>(Error{problem});
     if (loaded)
       overlay.then = wanted;
     else

@@ -139,7 +139,7 @@ Options finished(Options options, const Typed& typed) {
 }
 
 // Errors that would otherwise show after minutes of play.
-Status check(const Options& options) {
+Result<> check(const Options& options) {
   if (options.headless && options.seconds == 0.0)
     return Error{"--seconds: found 0, expected more with --headless"};
   std::error_code error;
@@ -188,7 +188,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int* sta
     return std::nullopt;
   }
   options = finished(std::move(options), typed);
-  if (const Status good = check(options); !good) {
+  if (const Result<> good = check(options); !good) {
     std::fprintf(stderr, "pet: %s\n", good.error().message.c_str());
     *status = 2;
     return std::nullopt;

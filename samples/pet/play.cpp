@@ -80,7 +80,7 @@ std::optional<std::size_t> next_then(std::optional<std::size_t> shown, std::size
   return *shown > 0 ? std::optional(*shown - 1) : std::nullopt;
 }
 
-Status write_report(const std::string& path, const Report& report) {
+Result<> write_report(const std::string& path, const Report& report) {
   std::ofstream file(path);
   file << to_json(report);
   file.close();
@@ -137,7 +137,7 @@ class WindowGame {
     return std::filesystem::exists(file, error);
   }
 
-  Status open() {
+  Result<> open() {
     const auto log = [](const std::string& message) {
       std::fprintf(stderr, "imprint: %s\n", message.c_str());
     };
@@ -307,13 +307,13 @@ class WindowGame {
     paused_ = on;
   }
 
-  Status step(const FrameStart& start, std::uint32_t steps) {
+  Result<> step(const FrameStart& start, std::uint32_t steps) {
     PET_CHECK(game().begin_frame(start.frame, start.safe_frame,
                                  options_.replay.empty() ? steps : game().replay_steps()));
     return game().send_work(start.commands);
   }
 
-  Status frame(Pace& pace) {
+  Result<> frame(Pace& pace) {
     // A slow screen shows only some of the steps. The others are frames too, so the pet decides and learns as
     // often per second as on a fast one.
     std::uint32_t steps = pace.steps(paused_ && !meter_, slow_ && !meter_);
@@ -339,7 +339,7 @@ class WindowGame {
     return {};
   }
 
-  Status draw(const Pace& pace) {
+  Result<> draw(const Pace& pace) {
     OverlayState overlay = game().overlay();
     overlay.device = stage_->host().properties().deviceName;
     overlay.frame_ms = static_cast<float>(pace.frame_ms());

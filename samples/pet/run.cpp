@@ -48,19 +48,19 @@ Run::~Run() {
   if (game_) game_->close();
 }
 
-Status Run::wait_idle() {
+Result<> Run::wait_idle() {
   if (!host_) return {};
   return host_->wait_idle();
 }
 
-Status Run::begin(const FrameStart& start) {
+Result<> Run::begin(const FrameStart& start) {
   PET_CHECK(game_->begin_frame(start.frame, start.safe_frame, game_->replay_steps()));
   return game_->send_work(start.commands);
 }
 
-Status Run::end() { return game_->end_frame(); }
+Result<> Run::end() { return game_->end_frame(); }
 
-Status Run::frame() {
+Result<> Run::frame() {
   if (host_) {
     PET_ASSIGN(const FrameStart start, host_->begin_frame());
     PET_CHECK(begin(start));

@@ -22,10 +22,10 @@ class Run {
 
   Game& game() { return *game_; }
   // A frame that draws: begin and end lie between begin_frame and end_frame of the host.
-  Status begin(const FrameStart& start);
-  Status end();
+  Result<> begin(const FrameStart& start);
+  Result<> end();
   // One frame without drawing.
-  Status frame();
+  Result<> frame();
   // Saves, in as many frames as it takes. Fails if a frame fails; the value says why a file is not on disk,
   // or is "".
   Result<std::string> save(const std::string& path);
@@ -35,7 +35,7 @@ class Run {
 
  private:
   Run(VulkanHost* host, const Options& options) : host_(host), options_(options) {}
-  Status wait_idle();
+  Result<> wait_idle();
   Result<std::string> wait_saved(std::size_t wish);
 
   VulkanHost* host_;

@@ -10,7 +10,7 @@
 #define emit
 #define foreach
 #define forever
-#define Status int
+#define Result <> int
 #define None 0L
 #define Success 0
 #define Bool int

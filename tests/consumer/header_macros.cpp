@@ -7,8 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "platform_macros.h"
-//
 #include <imprint/imprint.hpp>
 
 using namespace imprint::game;

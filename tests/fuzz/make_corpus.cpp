@@ -19,15 +19,15 @@ namespace {
 namespace fs = std::filesystem;
 using namespace imprint;
 
-Status write(const fs::path& path, std::span<const std::byte> bytes) {
+Result<> write(const fs::path& path, std::span<const std::byte> bytes) {
   fs::create_directories(path.parent_path());
   return write_file_atomic(path.string(), bytes);
 }
-Status write(const fs::path& path, const std::string& text) {
+Result<> write(const fs::path& path, const std::string& text) {
   return write(path, std::as_bytes(std::span(text)));
 }
 
-Status write_safetensors(const fs::path& folder) {
+Result<> write_safetensors(const fs::path& folder) {
   safetensors::File file;
   file.metadata = {{"format", "seed"}};
   file.arrays.emplace("a", safetensors::Array::of(std::vector<float>{1, 2}, {2}));
@@ -37,7 +37,7 @@ Status write_safetensors(const fs::path& folder) {
   return write(folder / "all.safetensors", bytes);
 }
 
-Status write_brain(const fs::path& folder) {
+Result<> write_brain(const fs::path& folder) {
   const agent::BrainSpec spec = fuzz::seed_brain();
   IMPRINT_ASSIGN(const agent::BrainPrograms programs, agent::describe_brain(spec));
   std::vector<std::vector<std::byte>> contents;
@@ -51,7 +51,7 @@ Status write_brain(const fs::path& folder) {
   return write(folder / "seed.brain", bytes);
 }
 
-Status write_vulkan_files(const fs::path& corpus) {
+Result<> write_vulkan_files(const fs::path& corpus) {
   vk::Capabilities device;
   device.device_name = "own";
   device.driver_name = "driver";
@@ -77,7 +77,7 @@ Status write_vulkan_files(const fs::path& corpus) {
   return write(corpus / "pipeline_cache" / "wrapped.cache", vk::wrap_pipeline_cache(bytes));
 }
 
-Status write_all(const fs::path& corpus) {
+Result<> write_all(const fs::path& corpus) {
   IMPRINT_CHECK(write_safetensors(corpus / "safetensors"));
   IMPRINT_CHECK(write_brain(corpus / "saved_brain"));
   IMPRINT_CHECK(write_vulkan_files(corpus));
@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: fuzz_make_corpus FOLDER\n");
     return 2;
   }
-  const Status written = write_all(argv[1]);
+  const Result<> written = write_all(argv[1]);
   if (!written) std::fprintf(stderr, "%s\n", written.error().message.c_str());
   return written ? 0 : 1;
 }

@@ -39,7 +39,7 @@ void compile_and_run(const ImportedModel& model) {
   const std::unique_ptr<Runtime> runtime = Runtime::create_on_cpu({}, kMemoryCap);
   Session session(*runtime);
   const ProgramDescription description{
-      .name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slots = 1};
+      .name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slot_count = 1};
   auto program = Program::compile(*runtime, description);
   check_error(program);
   if (!program || program->stats().flops + program->stats().bytes_moved > kMostWork) return;

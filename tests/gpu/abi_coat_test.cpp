@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <imprint/imprint.hpp>
 
@@ -111,6 +112,99 @@ TEST(Coat, OwnsAndMoves) {
   EXPECT_FALSE(taken);
   EXPECT_EQ(moved.set_goal(0).code(), Code::invalid_handle);
   EXPECT_FALSE(Context::create_standalone(Library(nullptr), device));
+}
+
+TEST(Coat, AFrameClockTellsWhatAHostOfSoManyFramesInFlightKnows) {
+  Frames clock(2);
+  EXPECT_EQ(clock.next(0.5).safe_frame, 0u);
+  EXPECT_EQ(clock.next(0.5).safe_frame, 0u);
+  const imp_frame_info third = clock.next(0);
+  EXPECT_EQ(third.frame, 3u);
+  EXPECT_EQ(third.safe_frame, 1u);
+  EXPECT_EQ(third.time_s, 1.0) << "the game paused";
+  const imp_frame_info idle = clock.idle();
+  EXPECT_EQ(idle.frame, 4u);
+  EXPECT_EQ(idle.safe_frame, 3u);
+  EXPECT_EQ(clock.next(0).safe_frame, 3u) << "it never falls";
+  EXPECT_EQ(clock.next(0).safe_frame, 4u);
+  EXPECT_EQ(clock.number(), 6u);
+  Frames told(0);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(told.next(0).safe_frame, 0u) << "the host tells it";
+  told.completed(4);
+  told.completed(3);
+  EXPECT_EQ(told.next(0).safe_frame, 4u);
+}
+
+Made<Context> standalone_context() {
+  const std::string name = device_name();
+  StandaloneDesc device;
+  device.device = name.empty() ? nullptr : name.c_str();
+  return Context::create_standalone(Library(imp_get_api), device);
+}
+
+// Observe, act, reward, end: the loop of all pages and samples.
+TEST(Coat, TheLoopOfRewardsAsksOnceForEachDecisionAndCarriesItOutOnce) {
+  Made<Context> context = standalone_context();
+  ASSERT_TRUE(context) << context.outcome.message();
+  Made<Brain> brain = context->create_brain(BrainDesc::of(DqnOptions(), 2, {4}, 3));
+  Made<std::vector<Agent>> agents = brain->create_agents(3);
+  ASSERT_TRUE(agents) << agents.outcome.message();
+  EXPECT_EQ(agents->size(), 3u);
+  EXPECT_FALSE(brain->create_agents(1)) << "all are taken";
+  EXPECT_TRUE(brain->create_agents(1).value.empty());
+  ASSERT_TRUE(context->warmup());
+  Frames clock(2);
+  const float seen[2] = {1, 0};
+  std::uint64_t carried_out = 0, asked = 0, episode = 0;
+  for (int i = 0; i < 60; ++i) {
+    Frame frame(*context, clock.next(1.0 / 60));
+    Agent& agent = (*agents)[0];
+    const Action action = frame.act(agent);
+    if (action.is_new) {
+      EXPECT_EQ(action.choices().size(), 1u);
+      ++carried_out;
+      frame.keep(agent.reward(1));
+      if (carried_out % 5 == 0) frame.keep(agent.end_episode(EpisodeEnd::terminated)), ++episode;
+      EXPECT_EQ(frame.act(agent).is_new, 0u) << "a repetition";
+    }
+    if (action.wants_observation) frame.keep(agent.observe(seen)), ++asked;
+    frame.submit();
+    const Outcome outcome = frame.end();
+    ASSERT_TRUE(outcome) << outcome.message();
+    ASSERT_TRUE(context->drain(10000));
+  }
+  EXPECT_EQ(carried_out, 29u)
+      << "an answer comes two frames after its question, and the next is asked at once";
+  EXPECT_EQ(asked, carried_out + 1);
+  EXPECT_EQ(episode, 5u);
+  EXPECT_EQ(brain->stats().value.episodes, episode);
+  EXPECT_TRUE(context->close(clock));
+  EXPECT_FALSE(*context);
+}
+
+TEST(Coat, AFrameEndsWhateverHappensAndKeepsItsFirstFailure) {
+  Made<Context> context = standalone_context();
+  ASSERT_TRUE(context) << context.outcome.message();
+  Made<Brain> brain = context->create_brain(BrainDesc::of(FeedbackOptions(), 2, {4}));
+  Made<Agent> agent = brain->create_agent();
+  ASSERT_TRUE(agent && context->warmup());
+  Frames clock(2);
+  const float few[1] = {};
+  {
+    Frame frame(*context, clock.next(0));
+    EXPECT_FALSE(frame.keep(agent->observe(few)));
+    EXPECT_FALSE(frame.keep(agent->set_goal(77)));
+    EXPECT_TRUE(frame.submit()) << "later calls are made";
+    const Outcome outcome = frame.end();
+    EXPECT_EQ(outcome.code(), Code::invalid_argument);
+    EXPECT_THAT(outcome.message(), HasSubstr("agent_observe")) << "not the second failure";
+  }
+  { Frame unfinished(*context, clock.next(0)); }
+  Frame next(*context, clock.next(0));
+  EXPECT_TRUE(next.end()) << "the frame before was ended";
+  Frame stale(*context, imp_frame_info_init());
+  EXPECT_THAT(stale.end().message(), HasSubstr("frame"));
+  EXPECT_TRUE(context->close(clock));
 }
 
 }  // namespace

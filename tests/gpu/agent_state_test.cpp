@@ -213,7 +213,7 @@ TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   silent.agents_per_brain = 3;
   silent.seed = 999;
   restart(silent);
-  const Status whole = brain->state().load(path("trained.brain"));
+  const Result<> whole = brain->state().load(path("trained.brain"));
   ASSERT_FALSE(whole.ok());
   EXPECT_EQ(whole.error().code, ErrorCode::shape_mismatch);
   EXPECT_THAT(whole.error().message, ::testing::HasSubstr("take them by brain_load_weights"));
@@ -259,7 +259,7 @@ TEST_P(StateTest, DamagedFilesAreRefusedAndTheBrainRunsOn) {
   const std::string damaged = path("damaged.brain");
   const auto expect_refused = [&](std::span<const std::byte> bytes, const std::string& what) {
     ASSERT_OK(write_file_atomic(damaged, bytes));
-    const Status loaded = brain->state().load(damaged);
+    const Result<> loaded = brain->state().load(damaged);
     ASSERT_FALSE(loaded.ok()) << what;
     ASSERT_EQ(loaded.error().code, ErrorCode::corrupt_file) << what << ": " << loaded.error().message;
   };
@@ -352,7 +352,7 @@ TEST_P(StateTest, TheOldestSnapshotGivesWay) {
     live(*brain, 4);
   }
   EXPECT_EQ(brain->stats().snapshots, 2u);
-  const Status gone = brain->state().restore(ids[0]);
+  const Result<> gone = brain->state().restore(ids[0]);
   ASSERT_FALSE(gone.ok());
   EXPECT_EQ(gone.error().code, ErrorCode::not_found);
   EXPECT_THAT(gone.error().message, ::testing::HasSubstr(std::to_string(ids[2])));
@@ -431,7 +431,7 @@ TEST_P(StateTest, BusyBrainsMayBeDestroyed) {
     ASSERT_OK(system->submit(UINT32_MAX));
     ASSERT_OK(system->frame_end());
     system->remove_brain(brain);
-    const Status save = brain->state().save_status();
+    const Result<> save = brain->state().save_status();
     ASSERT_FALSE(save.ok());
     EXPECT_EQ(save.error().code, ErrorCode::wrong_state);
     ASSERT_EQ(messages.texts.size(), 1u) << "the save is cancelled, the only report";
@@ -460,10 +460,10 @@ TEST_P(StateTest, TheAgentSystemMayGoBeforeItsSaves) {
 TEST_P(StateTest, AFrameTakesNoMemoryForASave) {
   const auto made = system->add_brain(small_spec());
   ASSERT_TRUE(made.ok());
-  const Status cold = [&] {
+  const Result<> cold = [&] {
     ++frame;
     EXPECT_OK(system->frame_begin({frame, 0}, now()));
-    const Status status = (*made)->state().save(path("cold.brain"));
+    const Result<> status = (*made)->state().save(path("cold.brain"));
     EXPECT_OK(system->frame_end());
     return status;
   }();

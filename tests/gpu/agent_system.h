@@ -98,9 +98,9 @@ class AgentSystemTest : public ::testing::Test {
   }
 
   // Runs frames until the file is written.
-  Status saved(Brain& of) {
+  Result<> saved(Brain& of) {
     for (int i = 0; i < 1000; ++i) {
-      const Status status = of.state().save_status();
+      const Result<> status = of.state().save_status();
       if (status.ok() || status.error().code != ErrorCode::not_ready) return status;
       pass();
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

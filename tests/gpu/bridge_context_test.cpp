@@ -33,7 +33,7 @@ class ContextTest : public testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     standalone_ = std::move(*opened);
     model_.emplace();
-    const Status built = model_->build(context().runtime());
+    const Result<> built = model_->build(context().runtime());
     ASSERT_TRUE(built) << built.error().message;
   }
 
@@ -59,18 +59,18 @@ class ContextTest : public testing::Test {
 
   // Ends the frame and waits for the GPU, so that the next frame_begin finds everything complete.
   void end_frame(std::uint32_t budget = kFromBudget) {
-    Status status = context().submit(budget);
+    Result<> status = context().submit(budget);
     ASSERT_TRUE(status) << status.error().message;
     status = context().frame_end();
     ASSERT_TRUE(status) << status.error().message;
     wait();
   }
   void wait() {
-    const Status status = context().queue()->wait(context().device().last_ticket(), 60 * kSecond);
+    const Result<> status = context().queue()->wait(context().device().last_ticket(), 60 * kSecond);
     ASSERT_TRUE(status) << status.error().message;
   }
   void begin_frame(std::uint64_t frame) {
-    const Status status = context().frame_begin({frame, 0});
+    const Result<> status = context().frame_begin({frame, 0});
     ASSERT_TRUE(status) << status.error().message;
   }
 
@@ -156,13 +156,13 @@ TEST_F(ContextTest, AnyCutGivesTheSameBits) {
       if (frame % 3 == 1 && frame <= 300) {
         const std::uint32_t slot = static_cast<std::uint32_t>(frame / 3) % 3;
         model_->fill(slot, static_cast<std::uint32_t>(frame));
-        const Status added = context().enqueue(learn(slot, frame + 2, [&, slot](std::uint64_t) {
+        const Result<> added = context().enqueue(learn(slot, frame + 2, [&, slot](std::uint64_t) {
           ++steps;
           last_loss = model_->loss(slot);
         }));
         ASSERT_TRUE(added) << added.error().message;
       }
-      Status status = context().submit(kFromBudget);
+      Result<> status = context().submit(kFromBudget);
       ASSERT_TRUE(status) << status.error().message;
       ASSERT_TRUE(context().frame_end());
       if (frame % 3 == 0) wait();  // a host that keeps three frames in flight
@@ -357,7 +357,7 @@ TEST_F(ContextTest, CancelledJobsAreForgotten) {
 }
 
 TEST_F(ContextTest, WrongOrderIsReported) {
-  const auto expect = [](const Status& status, const char* text) {
+  const auto expect = [](const Result<>& status, const char* text) {
     ASSERT_FALSE(status);
     EXPECT_EQ(status.error().code, ErrorCode::wrong_state);
     EXPECT_THAT(status.error().message, HasSubstr(text));
@@ -365,8 +365,8 @@ TEST_F(ContextTest, WrongOrderIsReported) {
   expect(context().frame_end(), "no frame is open");
   expect(context().submit(0), "no frame is open");
   expect(context().enqueue(learn(0, 1)), "no frame is open");
-  expect(context().record(VK_NULL_HANDLE, 0).ok() ? Status{}
-                                                  : Status(context().record(VK_NULL_HANDLE, 0).error()),
+  expect(context().record(VK_NULL_HANDLE, 0).ok() ? Result<>{}
+                                                  : Result<>(context().record(VK_NULL_HANDLE, 0).error()),
          "no frame is open");
   begin_frame(5);
   expect(context().frame_begin({6, 0}), "a frame is open");
@@ -376,7 +376,7 @@ TEST_F(ContextTest, WrongOrderIsReported) {
   expect(context().submit(0), "already submitted");
   expect(context().enqueue(learn(0, 1)), "already submitted");
   ASSERT_TRUE(context().frame_end());
-  const Status past = context().frame_begin({5, 0});
+  const Result<> past = context().frame_begin({5, 0});
   ASSERT_FALSE(past);
   EXPECT_EQ(past.error().code, ErrorCode::invalid_argument) << "like every bad value";
   EXPECT_THAT(past.error().message, HasSubstr("expected more than the last one, 5"));
@@ -405,7 +405,7 @@ TEST_F(ContextTest, WrongJobsAreRefused) {
   FrameJob overlap;
   overlap.program = &*model_->train;
   overlap.slot = 1;
-  const Status refused = context().enqueue(std::move(overlap));
+  const Result<> refused = context().enqueue(std::move(overlap));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::wrong_state);
   EXPECT_THAT(refused.error().message, HasSubstr("cannot overlap"));
@@ -416,7 +416,7 @@ TEST_F(ContextTest, ALostDeviceIsReportedEverywhere) {
   begin_frame(1);
   end_frame();
   context().device().mark_lost();
-  const auto lost = [](const Status& status) {
+  const auto lost = [](const Result<>& status) {
     return !status && status.error().code == ErrorCode::device_lost;
   };
   EXPECT_TRUE(lost(context().frame_begin({2, 0})));

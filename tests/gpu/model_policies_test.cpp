@@ -46,7 +46,7 @@ class DeviceModel : public testing::TestWithParam<std::string> {
     auto program = Program::compile(session.runtime(), {.name = GetParam(),
                                                         .inputs = imported.input_tensors(),
                                                         .outputs = imported.output_tensors(),
-                                                        .slots = 1});
+                                                        .slot_count = 1});
     if (!program) {
       ADD_FAILURE() << program.error().message;
       return {};

@@ -167,7 +167,7 @@ TEST_F(BakeTest, EveryNamedProfileIsWrittenFor) {
 TEST_F(BakeTest, AProgramBeyondAProfileIsRefusedByName) {
   Baker baker({vk::named_profiles().back()});
   const Variable narrow = Variable::zeros("narrow", {2}, DType::float16);
-  const Status refused =
+  const Result<> refused =
       baker.add({.name = "halves", .updates = {Update::assign(narrow, zeros({2}, DType::float16))}});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);

@@ -172,8 +172,8 @@ TEST_F(ProgramSequenceTest, RefusesMoreTurnsThanCanBeRecorded) {
   EXPECT_THAT(refused({part(counter, 2), part(other, kMost - 1)}), HasSubstr("part 1 'other'"));
   EXPECT_THAT(refused({ProgramPart{{.name = "nothing"}, kAll}}),
               HasSubstr("with 4294967295 turns of 0, expected at most 1048576"));
-  Program program =
-      compile(ProgramSequence{.name = "many", .parts = {part(counter, 1000), part(other, 0)}, .slots = 1});
+  Program program = compile(
+      ProgramSequence{.name = "many", .parts = {part(counter, 1000), part(other, 0)}, .slot_count = 1});
   ASSERT_TRUE(session().run(program).ok());
   EXPECT_THAT(ints(counter), ElementsAre(1000));
 }

@@ -299,7 +299,7 @@ TEST_F(ProgramTest, NamesFaultsOfDescriptions) {
 
 TEST_F(ProgramTest, ResultsWithoutContentAreEmpty) {
   const Tensor x = input("x", {2});
-  Program program = compile({.name = "small", .inputs = {x}, .outputs = {x + 1.0f}, .slots = 2});
+  Program program = compile({.name = "small", .inputs = {x}, .outputs = {x + 1.0f}, .slot_count = 2});
   EXPECT_EQ(program.input_bytes(1, 0).size(), 8u);
   EXPECT_TRUE(program.input_bytes(2, 0).empty());
   EXPECT_TRUE(program.input_bytes(0, 1).empty());

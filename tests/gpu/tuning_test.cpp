@@ -265,7 +265,7 @@ TEST_F(TuningTest, UnmeasurableProgramsAreCompiledAndReported) {
   ASSERT_TRUE(session.runtime().place(state).ok());
   const auto program = Program::compile(
       session.runtime(),
-      {.name = "large", .updates = {Update::assign(state, state.value() + 1.0f)}, .slots = 1});
+      {.name = "large", .updates = {Update::assign(state, state.value() + 1.0f)}, .slot_count = 1});
   EXPECT_TRUE(program.ok()) << program.error().message;
   EXPECT_EQ((*made)->stats().failed, 1u);
   EXPECT_THAT((*made)->stats().failure, ::testing::HasSubstr("the cap has no room"));

@@ -198,8 +198,8 @@ void write_set(Device& device, VkDescriptorSet set, std::span<const Allocation> 
 
 }  // namespace
 
-Status run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const Allocation> buffers,
-           std::span<const std::uint32_t> table, std::uint32_t groups) {
+Result<> run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const Allocation> buffers,
+             std::span<const std::uint32_t> table, std::uint32_t groups) {
   const Functions& f = device.functions();
   IMPRINT_ASSIGN(const Allocation uniforms, device.memory().allocate(kTableBytes, 256, MemoryUse::upload));
   std::memcpy(uniforms.mapped, table.data(), table.size_bytes());

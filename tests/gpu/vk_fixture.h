@@ -82,7 +82,7 @@ class HostDevice {
 
 // Binds whole pool blocks and runs one kernel, with the barrier that lets the host read afterwards. Uploads
 // `table` first. Waits.
-Status run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const Allocation> buffers,
-           std::span<const std::uint32_t> table, std::uint32_t groups);
+Result<> run(Device& device, VkQueue queue, const Kernel& kernel, std::span<const Allocation> buffers,
+             std::span<const std::uint32_t> table, std::uint32_t groups);
 
 }  // namespace imprint::vk::test

@@ -85,7 +85,7 @@ TEST_F(VkPipelines, RunTheGivenShader) {
   ASSERT_TRUE(memory.ok());
   std::memset(memory->mapped, 0xff, memory->size);
   const std::uint32_t table[] = {static_cast<std::uint32_t>(memory->offset / 4) + 8, 1000};
-  const Status status = test::run(*device, host_->queue(), (*kernels)[0], std::span(&*memory, 1), table, 2);
+  const Result<> status = test::run(*device, host_->queue(), (*kernels)[0], std::span(&*memory, 1), table, 2);
   ASSERT_TRUE(status.ok()) << status.error().message;
   const auto* data = static_cast<const std::uint32_t*>(memory->mapped);
   for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(data[i], ~0u);

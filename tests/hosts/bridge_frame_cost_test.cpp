@@ -69,7 +69,7 @@ TEST_P(T9FrameCost, AWarmFrameAllocatesNothing) {
     good = good && context.frame_begin({frame, host.safe_frame()}).ok();
     counting = false;
     // A submission completes a little after the host's fence. A frame whose slot is not free yet has no step.
-    if (Status status = context.enqueue(std::move(job));
+    if (Result<> status = context.enqueue(std::move(job));
         !status && status.error().code != ErrorCode::wrong_state)
       good = false;
     counting = frame > 50;

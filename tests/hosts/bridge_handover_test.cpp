@@ -241,12 +241,12 @@ TEST(T10Semaphores, OrderOurWorkAmongTheHosts) {
       submit.waits = {&none, 1};
       EXPECT_THAT(context->submit(submit).error().message, HasSubstr("waits[0].semaphore: found null"));
       submit.waits = waits;
-      submit.signals = ends;
+      submit.completions = ends;
       if (!profile->everything) {
         const HostSemaphore foreign{first, true, 1};
-        submit.signals = {&foreign, 1};
+        submit.completions = {&foreign, 1};
         EXPECT_EQ(context->submit(submit).error().code, ErrorCode::unsupported);
-        submit.signals = {ends, 1};
+        submit.completions = {ends, 1};
       }
       works(context->submit(submit));
       works(context->frame_end());

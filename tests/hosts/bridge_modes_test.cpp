@@ -283,7 +283,7 @@ TEST(HostContexts, RecordOnlyCannotSubmit) {
   EXPECT_EQ((*context)->queue(), nullptr);
   EXPECT_EQ((*context)->drain(0).error().code, ErrorCode::unsupported);
   ASSERT_TRUE((*context)->frame_begin({1, 0}));
-  const Status refused = (*context)->submit(0);
+  const Result<> refused = (*context)->submit(0);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
   EXPECT_FALSE((*context)->record(VK_NULL_HANDLE, 0));

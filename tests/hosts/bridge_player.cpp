@@ -120,7 +120,7 @@ std::vector<float> play(const HostProfile& profile, Mode mode, const Budget& bud
     }
     host.finish_frames();
     if (context.queue()) {
-      const Status drained = context.drain(60'000'000'000);
+      const Result<> drained = context.drain(60'000'000'000);
       EXPECT_TRUE(drained) << drained.error().message;
     }
     const VkCommandBuffer commands = host.begin_frame(kFrames + 1);

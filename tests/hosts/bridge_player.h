@@ -28,7 +28,7 @@ Result<std::unique_ptr<Context>> adopt(PlainHost& host, Mode mode, const Budget&
 class Player {
  public:
   Player(Context& context, Mode mode) : context_(context), mode_(mode) {
-    const Status built = model_.build(context.runtime());
+    const Result<> built = model_.build(context.runtime());
     EXPECT_TRUE(built) << built.error().message;
     auto readback = context.runtime().read(std::vector<Variable>{model_.weight, model_.bias});
     EXPECT_TRUE(readback) << readback.error().message;
@@ -63,7 +63,7 @@ class Player {
     if (mode_ == Mode::record) {
       const auto left = context_.record(commands, kFromBudget);
       EXPECT_TRUE(left) << left.error().message;
-    } else if (const Status status = context_.submit(kFromBudget); refused) {
+    } else if (const Result<> status = context_.submit(kFromBudget); refused) {
       EXPECT_FALSE(status);
       EXPECT_EQ(status.error().code, ErrorCode::out_of_host_memory);
     } else {
@@ -76,7 +76,7 @@ class Player {
   std::vector<float> weights;
 
  private:
-  void expect(const Status& status) { EXPECT_TRUE(status) << status.error().message; }
+  void expect(const Result<>& status) { EXPECT_TRUE(status) << status.error().message; }
 
   Context& context_;
   Mode mode_;

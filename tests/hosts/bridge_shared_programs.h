@@ -33,7 +33,7 @@ T taken(Result<T> result) {
   return std::move(*result);
 }
 
-inline void works(const Status& status) {
+inline void works(const Result<>& status) {
   if (!status) throw std::runtime_error(status.error().message);
 }
 

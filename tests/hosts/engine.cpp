@@ -1,7 +1,5 @@
 #include "tests/hosts/engine.h"
 
-#define GLFW_INCLUDE_NONE
-#include <GLFW/glfw3.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,8 +37,9 @@ VkImageMemoryBarrier barrier_of(VkImage image, VkImageLayout from, VkImageLayout
 }  // namespace
 
 Engine::Engine(const EngineOptions& options) : slots_(options.frames_in_flight) {
-  ok_ = (!options.window || make_window()) && make_instance(options) && make_device(options) &&
-        std::ranges::all_of(slots_, [this](Slot& slot) { return make_slot(slot); }) &&
+  if (options.window != WindowLibrary::none) window_ = open_window(options.window);
+  ok_ = (window_ || options.window == WindowLibrary::none) && make_instance(options) &&
+        make_device(options) && std::ranges::all_of(slots_, [this](Slot& slot) { return make_slot(slot); }) &&
         (!surface_ || make_swapchain());
 }
 
@@ -65,7 +64,7 @@ Engine::~Engine() {
         vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"))(instance_, messenger_, nullptr);
   }
   if (instance_) vkDestroyInstance(instance_, nullptr);
-  if (window_) glfwDestroyWindow(window_), glfwTerminate();
+  window_.reset();
   EXPECT_EQ(messages_, 0u) << first_message_;
 }
 
@@ -178,10 +177,9 @@ void Engine::destroy_swapchain() {
 
 void Engine::resize() {
   if (!surface_) return;
-  glfwSetWindowSize(window_, 280, 200);
-  glfwPollEvents();
+  window_->resize(280, 200);
   {
-    const std::lock_guard lock(queue_mutex_);
+    const std::lock_guard lock(guest_.queue_lock());
     works(vkDeviceWaitIdle(device_), "vkDeviceWaitIdle");
   }
   make_swapchain();
@@ -201,7 +199,7 @@ Engine::Frame Engine::begin_frame() {
   Slot& slot = slots_[number_ % slots_.size()];
   collect(slot);
   if (surface_) {
-    glfwPollEvents();
+    window_->poll();
     for (int attempt = 0; attempt < 3; ++attempt) {
       const VkResult result =
           vkAcquireNextImageKHR(device_, swapchain_, UINT64_MAX, slot.acquired, VK_NULL_HANDLE, &picture_);
@@ -274,7 +272,7 @@ void Engine::end_frame(Place pet) {
     submit.pSignalSemaphores = &drawn_[picture_];
   }
   slot.number = number_;
-  const std::lock_guard lock(queue_mutex_);
+  const std::lock_guard lock(guest_.queue_lock());
   works(vkQueueSubmit(queue_, 1, &submit, slot.done), "vkQueueSubmit");
   if (!surface_) return;
   VkPresentInfoKHR present{VK_STRUCTURE_TYPE_PRESENT_INFO_KHR};

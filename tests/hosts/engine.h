@@ -1,8 +1,8 @@
 #pragma once
 // A host like an engine: its own Vulkan loader, a window with a swapchain, a graphics pipeline, frames in
-// flight with fences, and a readback of every frame's picture. It knows nothing of Imprint, except declare(),
-// which repeats what it passed to vkCreateInstance and vkCreateDevice. Built twice: with volk and without
-// libvulkan, and linked to libvulkan (HOST_LINKS_LIBVULKAN).
+// flight with fences, and a readback of every frame's picture. It knows nothing of Imprint, except that it
+// tells the adapter for plain Vulkan what it passed to vkCreateInstance and vkCreateDevice. Built twice: with
+// volk and without libvulkan, and linked to libvulkan (HOST_LINKS_LIBVULKAN).
 
 #ifdef HOST_LINKS_LIBVULKAN
 #include <vulkan/vulkan.h>
@@ -12,14 +12,15 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "samples/adapters/vulkan.h"
 #include "tests/hosts/colour_target.h"
 #include "tests/hosts/scene.h"
-
-struct GLFWwindow;
+#include "tests/hosts/window.h"
 
 namespace imprint::hosts {
 
@@ -31,7 +32,7 @@ struct EngineOptions {
                         // enable, where supported
   bool godot = false;   // enables what Godot 4 does: no timeline semaphores, no synchronization2
   std::uint32_t frames_in_flight = 2;
-  bool window = true;
+  WindowLibrary window = WindowLibrary::glfw;
   bool validation = true;  // with synchronisation checks
 };
 
@@ -47,7 +48,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   bool ok() const { return ok_; }
 
-  imp_vk_device_info declare(Access access);
+  imp_vk_device_info declare(Access access);  // through the adapter
 
   struct Frame {
     VkCommandBuffer commands = VK_NULL_HANDLE;
@@ -78,7 +79,6 @@ class Engine {
     const std::uint8_t* pixels = nullptr;
     std::uint64_t number = 0;  // 0: nothing submitted since the last read
   };
-  bool make_window();
   bool make_instance(const EngineOptions& options);
   bool make_device(const EngineOptions& options);
   bool make_slot(Slot& slot);
@@ -93,17 +93,17 @@ class Engine {
                                                    void* user);
 
   bool ok_ = false;
-  GLFWwindow* window_ = nullptr;
+  std::unique_ptr<Window> window_;
   VkInstance instance_ = VK_NULL_HANDLE;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   VkSurfaceKHR surface_ = VK_NULL_HANDLE;
   VkPhysicalDevice physical_device_ = VK_NULL_HANDLE;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
-  std::mutex queue_mutex_;
+  // imprint: begin
+  adapters::VulkanGuest guest_;
+  // imprint: end
   std::uint32_t family_ = 0;
-  std::uint32_t api_version_ = 0;
-  std::vector<const char*> instance_extensions_, device_extensions_;
   VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   VkPhysicalDeviceVulkan11Features features_11_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
   VkPhysicalDeviceVulkan12Features features_12_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};

@@ -2,8 +2,6 @@
 
 #include "tests/hosts/engine.h"
 
-#define GLFW_INCLUDE_NONE
-#include <GLFW/glfw3.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,45 +30,36 @@ bool has_extension(VkPhysicalDevice device, const char* name) {
 
 }  // namespace
 
-bool Engine::make_window() {
-  if (!glfwInit())
-    return ADD_FAILURE() << "GLFW did not start: the tests of hosts need a display, such as Xvfb", false;
-  glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
-  window_ = glfwCreateWindow(320, 240, "engine", nullptr, nullptr);
-  if (!window_) return ADD_FAILURE() << "GLFW could not open a window", false;
-  std::uint32_t count = 0;
-  const char** names = glfwGetRequiredInstanceExtensions(&count);
-  if (!names) return ADD_FAILURE() << "no Vulkan driver can draw on this display", false;
-  instance_extensions_.assign(names, names + count);
-  return true;
-}
-
 bool Engine::make_instance(const EngineOptions& options) {
 #ifndef HOST_LINKS_LIBVULKAN
   if (!works(volkInitialize(), "volkInitialize")) return false;
 #endif
-  api_version_ = options.api_version;
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = "engine";
-  application.apiVersion = api_version_;
+  application.apiVersion = options.api_version;
   const char* layer = "VK_LAYER_KHRONOS_validation";
+  std::vector<const char*> extensions;
+  if (window_) extensions = window_->instance_extensions();
   VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   info.pApplicationInfo = &application;
   if (options.validation) {
-    instance_extensions_.push_back("VK_EXT_validation_features");
-    instance_extensions_.push_back("VK_EXT_debug_utils");
+    extensions.push_back("VK_EXT_validation_features");
+    extensions.push_back("VK_EXT_debug_utils");
     info.pNext = &kValidation;
     info.enabledLayerCount = 1;
     info.ppEnabledLayerNames = &layer;
   }
-  info.enabledExtensionCount = static_cast<std::uint32_t>(instance_extensions_.size());
-  info.ppEnabledExtensionNames = instance_extensions_.data();
+  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   if (!works(vkCreateInstance(&info, nullptr, &instance_),
              "vkCreateInstance (vulkan-validationlayers must be installed)"))
     return false;
 #ifndef HOST_LINKS_LIBVULKAN
   volkLoadInstance(instance_);
 #endif
+  // imprint: begin
+  guest_.made_instance(info, instance_, watch(vkGetInstanceProcAddr));
+  // imprint: end
   if (!options.validation) return true;
   VkDebugUtilsMessengerCreateInfoEXT messenger{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
   messenger.messageSeverity =
@@ -94,9 +83,8 @@ VkBool32 Engine::on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtils
 }
 
 bool Engine::make_device(const EngineOptions& options) {
-  if (window_ &&
-      !works(glfwCreateWindowSurface(instance_, window_, nullptr, &surface_), "glfwCreateWindowSurface"))
-    return false;
+  if (window_) surface_ = window_->make_surface(instance_);
+  if (window_ && !surface_) return ADD_FAILURE() << "no Vulkan driver can draw on this display", false;
   std::uint32_t count = 1;
   vkEnumeratePhysicalDevices(instance_, &count, &physical_device_);
   if (!physical_device_) return ADD_FAILURE() << "no Vulkan device", false;
@@ -135,10 +123,11 @@ bool Engine::make_device(const EngineOptions& options) {
       features_13_.pipelineCreationCacheControl = supported_13.pipelineCreationCacheControl;
     }
   }
-  if (surface_) device_extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
+  std::vector<const char*> extensions;
+  if (surface_) extensions.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
   if (options.modern)
     for (const char* bonus : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME})
-      if (has_extension(physical_device_, bonus)) device_extensions_.push_back(bonus);
+      if (has_extension(physical_device_, bonus)) extensions.push_back(bonus);
 
   const float priority = 1;
   VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
@@ -149,44 +138,34 @@ bool Engine::make_device(const EngineOptions& options) {
   if (features_.pNext) info.pNext = &features_;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
-  info.enabledExtensionCount = static_cast<std::uint32_t>(device_extensions_.size());
-  info.ppEnabledExtensionNames = device_extensions_.data();
+  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   if (!works(vkCreateDevice(physical_device_, &info, nullptr, &device_), "vkCreateDevice")) return false;
 #ifndef HOST_LINKS_LIBVULKAN
   volkLoadDevice(device_);
 #endif
+  // imprint: begin
+  guest_.made_device(info, physical_device_, device_);
+  // imprint: end
   vkGetDeviceQueue(device_, family_, 0, &queue_);
   return true;
 }
 
 imp_vk_device_info Engine::declare(Access access) {
-  imp_vk_device_info info = imp_vk_device_info_init();
-  info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(watch(vkGetInstanceProcAddr));
-  info.instance = instance_;
-  info.physical_device = physical_device_;
-  info.device = device_;
-  info.api_version = api_version_;
-  info.instance_extension_count = static_cast<std::uint32_t>(instance_extensions_.size());
-  info.instance_extensions = instance_extensions_.data();
-  info.device_extension_count = static_cast<std::uint32_t>(device_extensions_.size());
-  info.device_extensions = device_extensions_.data();
-  if (features_.pNext) info.features = &features_;
-  info.queue.family = family_;
-  if (access == Access::lock || access == Access::submit) info.queue.user = this;
-  if (access != Access::record) info.queue.queue = queue_;
-  if (access == Access::lock) {
-    info.queue.access = IMP_QUEUE_LOCK;
-    info.queue.lock = [](void* user, VkQueue) { static_cast<Engine*>(user)->queue_mutex_.lock(); };
-    info.queue.unlock = [](void* user, VkQueue) { static_cast<Engine*>(user)->queue_mutex_.unlock(); };
-  } else if (access == Access::single_thread) {
+  if (access == Access::lock) return guest_.locked(queue_, family_);
+  imp_vk_device_info info = guest_.record_only(family_);
+  if (access == Access::single_thread) {
+    info.queue.queue = queue_;
     info.queue.access = IMP_QUEUE_SINGLE_THREAD;
   } else if (access == Access::submit) {
+    info.queue.queue = queue_;
+    info.queue.user = this;
     info.queue.access = IMP_QUEUE_SUBMIT_CALLBACK;
     info.queue.submit = [](void* user, VkQueue queue, std::uint32_t count, const void* submits,
                            std::uint64_t fence) -> std::int32_t {
       VkFence handle = VK_NULL_HANDLE;
       std::memcpy(&handle, &fence, sizeof handle);
-      const std::lock_guard lock(static_cast<Engine*>(user)->queue_mutex_);
+      const std::lock_guard lock(static_cast<Engine*>(user)->guest_.queue_lock());
       return vkQueueSubmit(queue, count, static_cast<const VkSubmitInfo*>(submits), handle);
     };
   }

@@ -15,7 +15,7 @@ EngineOptions godot(std::uint32_t api_version) {
   EngineOptions options;
   options.api_version = api_version;
   options.godot = api_version >= VK_API_VERSION_1_2;
-  options.window = false;
+  options.window = WindowLibrary::none;
   return options;
 }
 

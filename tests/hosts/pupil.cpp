@@ -39,7 +39,7 @@ T expect(pet::Result<T> result) {
   return std::move(*result);
 }
 
-void expect(const pet::Status& status) {
+void expect(const pet::Result<>& status) {
   if (!status) throw std::runtime_error(status.error().message);
 }
 

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <QGuiApplication>
-#include <QVersionNumber>
 #include <QVulkanFunctions>
 #include <QVulkanInstance>
 #include <QVulkanWindow>
@@ -15,10 +14,11 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <set>
 
-#include "tests/hosts/advice.h"
+#include "samples/adapters/qt.h"
+#include "tests/hosts/creature.h"
 #include "tests/hosts/pupil.h"
+#include "tests/hosts/qt_instance.h"
 #include "tests/hosts/scene.h"
 #include "tests/hosts/watched_loader.h"
 
@@ -46,42 +46,22 @@ struct Play {
 class Window : public QVulkanWindow {
  public:
   explicit Window(Play& play) : play_(play) {
-    setEnabledFeaturesModifier([this](VkPhysicalDeviceFeatures& features) { features_.features = features; });
     connect(this, &QVulkanWindow::frameGrabbed,
             [this](const QImage& image) { play_.pictures.push_back(image.copy()); });
   }
   QVulkanWindowRenderer* createRenderer() override;
 
   imp_vk_device_info declare() {
-    extensions_.clear();
-    instance_extensions_ = vulkanInstance()->extensions();
-    for (const QByteArray& name : instance_extensions_) extensions_.push_back(name.constData());
-    imp_vk_device_info info = imp_vk_device_info_init();
+    imp_vk_device_info info = adapters::describe_qt(
+        *this, play_.pupil.submit ? adapters::QtQueue::submit : adapters::QtQueue::record);
     const auto load = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
         vulkanInstance()->getInstanceProcAddr("vkGetInstanceProcAddr"));
     info.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(watch(load));
-    info.instance = vulkanInstance()->vkInstance();
-    info.physical_device = physicalDevice();
-    info.device = device();
-    info.api_version = VK_API_VERSION_1_1;
-    info.instance_extension_count = static_cast<std::uint32_t>(extensions_.size());
-    info.instance_extensions = extensions_.data();
-    info.device_extension_count = 1;
-    info.device_extensions = &kSwapchain;
-    info.features = &features_;
-    info.queue.family = graphicsQueueFamilyIndex();
-    if (play_.pupil.submit)
-      info.queue.queue = graphicsQueue(),
-      info.queue.access = IMP_QUEUE_SINGLE_THREAD;  // the GUI thread is the only one that submits
     return info;
   }
 
  private:
-  static constexpr const char* kSwapchain = VK_KHR_SWAPCHAIN_EXTENSION_NAME;
   Play& play_;
-  VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-  QByteArrayList instance_extensions_;
-  std::vector<const char*> extensions_;
 };
 
 class Renderer : public QVulkanWindowRenderer {
@@ -183,59 +163,13 @@ class Renderer : public QVulkanWindowRenderer {
 
 QVulkanWindowRenderer* Window::createRenderer() { return new Renderer(*this, play_); }
 
-// The validation layer's messages by their names.
-struct Messages {
-  std::multiset<std::string> names;
-  std::string first;
-
-  static VKAPI_ATTR VkBool32 VKAPI_CALL note(VkDebugUtilsMessageSeverityFlagBitsEXT,
-                                             VkDebugUtilsMessageTypeFlagsEXT,
-                                             const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
-    auto& messages = *static_cast<Messages*>(user);
-    if (is_explained(*data)) return VK_FALSE;
-    messages.names.insert(data->pMessageIdName ? data->pMessageIdName : "");
-    if (messages.first.empty()) messages.first = data->pMessage;
-    return VK_FALSE;
-  }
-};
-
 // Opens a window, plays, and closes it.
-void run(Play& play, bool validation, Messages* messages) {
-  QVulkanInstance instance;
-  instance.setApiVersion(QVersionNumber(1, 1));
-  instance.setFlags(QVulkanInstance::NoDebugOutputRedirect);
-  if (validation) {
-    instance.setLayers({"VK_LAYER_KHRONOS_validation"});
-    instance.setExtensions({"VK_EXT_debug_utils"});
-  }
-  ASSERT_TRUE(instance.create()) << "Qt could not make a Vulkan instance, VkResult " << instance.errorCode();
-  VkDebugUtilsMessengerEXT messenger = VK_NULL_HANDLE;
-  if (validation) {
-    ASSERT_TRUE(instance.layers().contains("VK_LAYER_KHRONOS_validation"))
-        << "the validation layer is missing: install vulkan-validationlayers";
-    VkDebugUtilsMessengerCreateInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
-    info.messageSeverity =
-        VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-    info.messageType =
-        VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
-    info.pfnUserCallback = &Messages::note;
-    info.pUserData = messages;
-    const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
-        instance.getInstanceProcAddr("vkCreateDebugUtilsMessengerEXT"));
-    ASSERT_TRUE(create);
-    ASSERT_EQ(create(instance.vkInstance(), &info, nullptr, &messenger), VK_SUCCESS);
-  }
-  {
-    Window window(play);
-    window.setVulkanInstance(&instance);
-    window.resize(128, 128);
-    window.show();
-    QGuiApplication::exec();
-  }
-  if (messenger) {
-    reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(instance.getInstanceProcAddr(
-        "vkDestroyDebugUtilsMessengerEXT"))(instance.vkInstance(), messenger, nullptr);
-  }
+void run(Play& play, QtInstance& instance) {
+  Window window(play);
+  window.setVulkanInstance(instance.get());
+  window.resize(128, 128);
+  window.show();
+  QGuiApplication::exec();
 }
 
 class T8QtHost : public testing::Test {
@@ -262,8 +196,9 @@ void expect_same(bool submit) {
   Play with;
   with.teach = true;
   with.pupil.submit = submit;
-  Messages said;
-  run(with, true, &said);
+  QtInstance instance;
+  ASSERT_TRUE(instance.ok());
+  run(with, instance);
   EXPECT_EQ(with.faults, "");
   EXPECT_EQ(with.calls.idle_waits, 0u);
   EXPECT_EQ(with.calls.queues, 0u);
@@ -273,11 +208,12 @@ void expect_same(bool submit) {
               with.pupil.seconds, with.places.size());
   Play without;
   without.places = with.places;
-  Messages said_without;
-  run(without, true, &said_without);
-  EXPECT_EQ(said.names, said_without.names) << said.first;
-  for (const std::string& name : said_without.names)
-    EXPECT_TRUE(name.starts_with("UNASSIGNED-BestPractices-")) << "Qt's own: " << said_without.first;
+  QtInstance other;
+  ASSERT_TRUE(other.ok());
+  run(without, other);
+  EXPECT_EQ(instance.messages(), other.messages()) << instance.first_message();
+  for (const std::string& name : other.messages())
+    EXPECT_TRUE(name.starts_with("UNASSIGNED-BestPractices-")) << "Qt's own: " << other.first_message();
   ASSERT_GT(with.pictures.size(), 10u);
   EXPECT_NE(with.pictures.front(), with.pictures.back());
   EXPECT_EQ(with.pictures, without.pictures);
@@ -286,6 +222,103 @@ void expect_same(bool submit) {
 TEST_F(T8QtHost, ThePetLearnsAndThePictureIsTheSame) { expect_same(false); }
 
 TEST_F(T8QtHost, ThePetLearnsWithOwnSubmits) { expect_same(true); }
+
+// A window that is cleared and has a creature in it, through samples/adapters/qt.h. It is resized on the way.
+class CreatureWindow : public QVulkanWindow {
+ public:
+  explicit CreatureWindow(bool teach) : teach_(teach) {}
+  QVulkanWindowRenderer* createRenderer() override { return new Forward(*this); }
+
+  Creature creature;
+  std::vector<QImage> pictures;
+
+ private:
+  // Qt deletes the renderer before the window.
+  struct Forward : QVulkanWindowRenderer {
+    explicit Forward(CreatureWindow& to) : window(to) {}
+    void initResources() override { window.init(); }
+    void startNextFrame() override { window.start_frame(); }
+    void releaseResources() override { window.release(); }
+    CreatureWindow& window;
+  };
+
+  void init() {
+    if (!teach_) return;
+    // imprint: begin
+    clock_ = game::Frames(static_cast<std::uint32_t>(concurrentFrameCount()));
+    creature.open(adapters::describe_qt(*this));
+    // imprint: end
+  }
+  void start_frame() {
+    if (teach_ && creature.failure.empty()) {
+      // imprint: begin
+      creature.frame(clock_.next(1.0 / 60), currentCommandBuffer());
+      // imprint: end
+    }
+    clear();
+    frameReady();
+    next();
+  }
+  void release() {
+    if (!teach_) return;
+    // imprint: begin
+    if (!creature.context.close(clock_)) creature.fails(game::Library(imp_get_api).last_error());
+    // imprint: end
+  }
+
+  void clear() {
+    VkClearValue clear[2]{};
+    clear[0].color = {{static_cast<float>(frame_ % 7) / 7, 0.5f, 0, 1}};
+    clear[1].depthStencil = {1, 0};
+    VkRenderPassBeginInfo pass{VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO};
+    pass.renderPass = defaultRenderPass();
+    pass.framebuffer = currentFramebuffer();
+    pass.renderArea.extent = {static_cast<std::uint32_t>(swapChainImageSize().width()),
+                              static_cast<std::uint32_t>(swapChainImageSize().height())};
+    pass.clearValueCount = 2;
+    pass.pClearValues = clear;
+    QVulkanDeviceFunctions& functions = *vulkanInstance()->deviceFunctions(device());
+    functions.vkCmdBeginRenderPass(currentCommandBuffer(), &pass, VK_SUBPASS_CONTENTS_INLINE);
+    functions.vkCmdEndRenderPass(currentCommandBuffer());
+  }
+  void next() {
+    ++frame_;
+    const auto later = [this](auto work) { QMetaObject::invokeMethod(this, work, Qt::QueuedConnection); };
+    if (frame_ == 400) later([this] { resize(200, 150); });
+    if (frame_ == 1400 || !creature.failure.empty()) return later([] { qApp->quit(); });
+    if (frame_ == 300 || frame_ == 1300)  // the grabbed frame shows a fixed colour
+      return later([this] { pictures.push_back(grab().copy()), requestUpdate(); });
+    requestUpdate();
+  }
+
+  bool teach_;
+  game::Frames clock_{1};
+  std::uint64_t frame_ = 0;
+};
+
+TEST_F(T8QtHost, ACreatureLearnsWhileTheWindowIsResized) {
+  std::vector<QImage> pictures[2];
+  std::multiset<std::string> messages[2];
+  for (const bool teach : {true, false}) {
+    QtInstance instance;
+    ASSERT_TRUE(instance.ok());
+    CreatureWindow window(teach);
+    window.setVulkanInstance(instance.get());
+    window.resize(128, 128);
+    window.show();
+    QGuiApplication::exec();
+    window.hide();
+    window.destroy();
+    EXPECT_EQ(window.creature.failure, "");
+    if (teach) EXPECT_GE(window.creature.meadow.success(), 0.9f);
+    pictures[teach] = window.pictures;
+    messages[teach] = instance.messages();
+  }
+  ASSERT_EQ(pictures[1].size(), 2u);
+  EXPECT_EQ(pictures[1][1].size(), QSize(200, 150));
+  EXPECT_EQ(pictures[0], pictures[1]);
+  EXPECT_EQ(messages[0], messages[1]);
+}
 
 TEST_F(T4QtHost, DoesNotLinkTheVulkanLoader) {
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "vkCreateInstance"), nullptr);
@@ -301,7 +334,8 @@ TEST_F(T8QtHost, FramesTake) {
     play.pupil.seconds = 0;
     play.frames = 300;
     play.grab = false;
-    run(play, false, nullptr);
+    QtInstance instance(false);
+    run(play, instance);
     ASSERT_GT(play.times_us.size(), 100u);
     std::vector<double>& times = play.times_us;
     std::ranges::sort(times);

@@ -17,7 +17,7 @@ struct Regression {
   Variable bias = Variable::zeros("bias", {1});
   std::optional<Program> train, infer;
 
-  Status build(Runtime& runtime) {
+  Result<> build(Runtime& runtime) {
     const Tensor x = input("x", {32, 4}), y = input("y", {32, 1});
     const Tensor loss = mean(square(matmul(x, weight.value()) + bias.value() - y));
     const Tensor parameters[] = {weight.value(), bias.value()};

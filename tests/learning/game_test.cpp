@@ -61,7 +61,7 @@ class PetGame : public testing::Test {
     Game& game = (*run)->game();
     if (first) first(game);
     while (!game.finished())
-      if (const Status done = (*run)->frame(); !done) {
+      if (const Result<> done = (*run)->frame(); !done) {
         ADD_FAILURE() << done.error().message;
         return {};
       }

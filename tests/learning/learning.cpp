@@ -66,7 +66,7 @@ T expect(pet::Result<T> result) {
   std::exit(2);
 }
 
-void expect(const pet::Status& status) {
+void expect(const pet::Result<>& status) {
   if (status) return;
   std::fprintf(stderr, "learning: %s\n", status.error().message.c_str());
   std::exit(2);

@@ -93,7 +93,7 @@ class GateTest : public ::testing::Test {
  protected:
   // Enters and leaves again. Returns the error's message, or "".
   std::string call(Tag tag, bool done = true) {
-    const Status status = gate.enter(tag, "call");
+    const Result<> status = gate.enter(tag, "call");
     if (!status.ok()) {
       EXPECT_EQ(status.error().code, ErrorCode::wrong_state);
       return status.error().message;

@@ -37,7 +37,7 @@ T made(std::uint64_t a) {
   return thing;
 }
 
-void expect_refused(const Status& status, const char* text) {
+void expect_refused(const Result<>& status, const char* text) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::invalid_argument);
   EXPECT_THAT(status.error().message, HasSubstr("call: thing"));
@@ -71,7 +71,7 @@ TEST(Structs, ANewerOneIsTakenWhileItsRestIsZero) {
   EXPECT_EQ(copy.b, 6u);
   for (std::size_t byte = 0; byte < sizeof given.c; ++byte) {
     given.c = std::uint64_t{1} << (8 * byte);
-    const Status refused = read_struct("call", "thing", &given, kThing, &copy);
+    const Result<> refused = read_struct("call", "thing", &given, kThing, &copy);
     expect_refused(refused, "imp_thing");
     EXPECT_THAT(refused.error().message, HasSubstr(std::to_string(sizeof(Newer))));
     EXPECT_THAT(refused.error().message, HasSubstr(std::to_string(sizeof(Known))));
@@ -83,7 +83,7 @@ TEST(Structs, SizesThatNoVersionHadAreRefused) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{4}, sizeof(imp_header), sizeof(First) - 1,
                                  kLongestStruct + 1, std::size_t{0xffffffff}}) {
     given.header.size = static_cast<std::uint32_t>(size);
-    const Status refused = read_struct("call", "thing", &given, kThing, &copy);
+    const Result<> refused = read_struct("call", "thing", &given, kThing, &copy);
     expect_refused(refused, "size");
     EXPECT_THAT(refused.error().message, HasSubstr(std::to_string(size)));
     EXPECT_THAT(refused.error().message, HasSubstr(std::to_string(sizeof(First))));

@@ -41,7 +41,7 @@ TEST(Schema, RefusesInvalidBrains) {
   const auto code_of = [](auto change) {
     BrainSpec spec = small_spec();
     change(spec);
-    const Status status = validate(spec);
+    const Result<> status = validate(spec);
     return status.ok() ? std::string("ok") : std::string(error_code_name(status.error().code));
   };
   EXPECT_EQ(code_of([](BrainSpec&) {}), "ok");

@@ -80,7 +80,7 @@ TEST_P(QueueTest, RecordedWorkHoldsBackLaterWork) {
   finish_first(1);
   EXPECT_FALSE(device_.is_complete(recorded));
   EXPECT_FALSE(device_.is_complete(submitted));
-  const Status blocked = queue.wait(submitted, 1000);
+  const Result<> blocked = queue.wait(submitted, 1000);
   ASSERT_FALSE(blocked);
   EXPECT_EQ(blocked.error().code, ErrorCode::not_ready);
   EXPECT_THAT(blocked.error().message, HasSubstr("frame 7"));
@@ -117,7 +117,7 @@ TEST_P(QueueTest, WaitRunsOutOfTime) {
   HostQueue queue(device_, *in_flight_, access_);
   const vk::Ticket ticket = *queue.submit(commands_);
   driver_.wait_result = VK_TIMEOUT;
-  const Status status = queue.wait(ticket, 5000000);
+  const Result<> status = queue.wait(ticket, 5000000);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::not_ready);
   EXPECT_THAT(status.error().message, HasSubstr("5 ms"));
@@ -125,7 +125,7 @@ TEST_P(QueueTest, WaitRunsOutOfTime) {
 
 TEST_P(QueueTest, AForeignTicketIsNotWaitedFor) {
   HostQueue queue(device_, *in_flight_, access_);
-  const Status status = queue.wait({5}, 1000);
+  const Result<> status = queue.wait({5}, 1000);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::invalid_argument);
 }
@@ -229,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(Completion, QueueTest, testing::Values(true, false), []
 });
 
 std::string refusal(const QueueAccess& access) {
-  const Status status = check_queue_access(access);
+  const Result<> status = check_queue_access(access);
   if (status) return {};
   EXPECT_EQ(status.error().code, ErrorCode::invalid_argument);
   return status.error().message;

@@ -164,7 +164,7 @@ TEST(FrameSchedule, RefusesAFallingDeadline) {
   LearnJob a = job(1, first, 9, 2), b = job(2, second, 8, 2);
   a.stream = b.stream = 0;
   ASSERT_TRUE(schedule.add(a));
-  const Status refused = schedule.add(b);
+  const Result<> refused = schedule.add(b);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
   EXPECT_NE(refused.error().message.find("found 8, expected at least 9"), std::string::npos)

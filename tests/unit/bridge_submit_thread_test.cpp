@@ -112,7 +112,7 @@ TEST_P(SubmitThreadTest, RetriesRefusedWorkAndAcceptsNoOther) {
   post(1);
   post(2);
   thread_->wait_until_submitted();
-  const Status refused = thread_->check_accepting();
+  const Result<> refused = thread_->check_accepting();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::out_of_host_memory);
   EXPECT_THAT(refused.error().message, HasSubstr("tried again"));
@@ -128,7 +128,7 @@ TEST_P(SubmitThreadTest, UnsubmittedWorkIsNotWaitedForOnTheDevice) {
   set(VK_SUCCESS, false);
   const vk::Ticket ticket = post(1);
   EXPECT_LT(in_flight_->poll(), ticket);
-  const Status early = in_flight_->wait(ticket, 1000000);
+  const Result<> early = in_flight_->wait(ticket, 1000000);
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().code, ErrorCode::not_ready);
   EXPECT_EQ(driver_.waits, 0);

@@ -19,7 +19,7 @@ constexpr std::uint64_t kCap = 1 << 20;
 ProgramDescription with_intermediates(std::int64_t elements) {
   const Tensor x = input("x", {16});
   const Tensor wide = cumsum(expand(reshape(x, {16, 1}), {16, elements / 16}), 1);
-  return {.name = "wide", .inputs = {x}, .outputs = {sum(cumsum(wide, 0))}, .slots = 1};
+  return {.name = "wide", .inputs = {x}, .outputs = {sum(cumsum(wide, 0))}, .slot_count = 1};
 }
 
 TEST(CpuMemory, IntermediatesAreCapped) {
@@ -34,9 +34,9 @@ TEST(CpuMemory, IntermediatesAreCapped) {
 TEST(CpuMemory, InputsAndOutputsOfAllSlotsAreCapped) {
   const auto runtime = Runtime::create_on_cpu({}, kCap);
   const Tensor x = input("x", {1 << 16});
-  const ProgramDescription one{.name = "copy", .inputs = {x}, .outputs = {x * 2}, .slots = 1};
+  const ProgramDescription one{.name = "copy", .inputs = {x}, .outputs = {x * 2}, .slot_count = 1};
   ProgramDescription many = one;
-  many.slots = 64;
+  many.slot_count = 64;
   EXPECT_TRUE(Program::compile(*runtime, one).ok());
   EXPECT_EQ(Program::compile(*runtime, many).error().code, ErrorCode::out_of_device_memory);
 }
@@ -47,7 +47,7 @@ TEST(CpuMemory, VariablesAreCappedAndComeFree) {
     const Variable most = Variable::zeros("most", {kCap / 4});
     EXPECT_TRUE(runtime->place(most).ok());
     EXPECT_TRUE(runtime->place(most).ok()) << "counted once";
-    const Status more = runtime->place(Variable::zeros("more", {1}));
+    const Result<> more = runtime->place(Variable::zeros("more", {1}));
     ASSERT_FALSE(more.ok());
     EXPECT_EQ(more.error().code, ErrorCode::out_of_device_memory);
     EXPECT_THAT(more.error().message, HasSubstr("variable 'more': found 4 bytes, expected at most 0"));

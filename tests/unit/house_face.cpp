@@ -18,7 +18,7 @@ constexpr std::string_view kFace = "compute/include/imprint/compute.h";
 // Types, aliases and constants that may be in `imprint` itself. Everything else is in a room's namespace.
 constexpr std::string_view kFaceNames[] = {
     // results and messages
-    "Error", "ErrorCode", "LogLevel", "LogSink", "Result", "Status",
+    "Error", "ErrorCode", "LogLevel", "LogSink", "Result",
     // tensors
     "Axes", "Conv2dOptions", "DType", "Pool2dOptions", "Shape", "Tensor", "Variable",
     // programs

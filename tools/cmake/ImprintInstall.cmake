@@ -2,7 +2,8 @@
 #   include/imprint/imprint.h, imprint.hpp      the plugin's faces
 #   include/imprint/compute.h                   the library's face; its rooms lie in include/imprint/compute and include/imprint/engine-bridge
 #   lib/cmake/imprint                           components plugin (shared, needs nothing) and compute (static)
-#   share/doc/imprint                           the licence, and licences/: those of what the plugin contains
+#   include/imprint/adapters                    how to declare the devices of engines
+#   share/doc/imprint                           the pages, the licence, and licences/: those of what the plugin contains
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -12,6 +13,10 @@ set(imprint_header_dir ${CMAKE_INSTALL_INCLUDEDIR}/imprint)
 install(TARGETS imprint_plugin EXPORT imprint-plugin
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY plugin/include/imprint/ DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+
+install(DIRECTORY samples/adapters/ DESTINATION ${imprint_header_dir}/adapters FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY plugin/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/plugin/docs FILES_MATCHING PATTERN "*.md")
+install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 install(TARGETS imprint_compute imprint_engine_bridge imprint_vulkan_headers EXPORT imprint-compute
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${imprint_header_dir})
@@ -64,3 +69,28 @@ configure_package_config_file(tools/cmake/imprint-config.cmake.in ${PROJECT_BINA
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/imprint-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/imprint-config.cmake ${PROJECT_BINARY_DIR}/imprint-config-version.cmake
   DESTINATION ${imprint_package_dir})
+
+# pkg-config: the plugin. The static library has dependencies that only find_package tells right.
+file(RELATIVE_PATH IMPRINT_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(tools/cmake/imprint.pc.in ${PROJECT_BINARY_DIR}/imprint.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/imprint.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# cpack in the build folder: imprint-VERSION-SYSTEM.tar.gz, and imprint_VERSION_ARCH.deb where dpkg is.
+set(CPACK_PACKAGE_NAME imprint)
+set(CPACK_PACKAGE_VENDOR Imprint)
+set(CPACK_PACKAGE_CONTACT "The maintainers of Imprint <maintainers@imprint.invalid>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Game agents that learn on the player's GPU: plugin, library, headers, command line")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR TGZ)
+find_program(IMPRINT_DPKG dpkg)
+if(IMPRINT_DPKG)
+  list(APPEND CPACK_GENERATOR DEB)
+endif()
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)                # libc6 and libstdc++6, in the versions that the build used
+set(CPACK_DEBIAN_PACKAGE_DEPENDS libvulkan1)          # the command line and standalone contexts load it at run time
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libvulkan-dev, glslang-dev")  # to link the static library
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+include(CPack)

@@ -54,8 +54,8 @@ void tell(const std::string& what, std::size_t kernels) {
 }
 
 // The program that both imprint run and the library compile.
-Status add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch,
-                 Precision precision) {
+Result<> add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch,
+                   Precision precision) {
   IMPRINT_ASSIGN(const ImportedModel imported, import_batch(model, name, batch));
   // A variable, since GCC 13 crashes on this initialiser as an argument.
   const ProgramDescription description{.name = name,
@@ -65,7 +65,7 @@ Status add_model(Baker& baker, const onnx::Model& model, const std::string& name
   return baker.add(description);
 }
 
-Status add_models(Baker& baker, const BakeOptions& options) {
+Result<> add_models(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.models) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file));
     const auto in_file = [&](const Error& error) {
@@ -76,10 +76,11 @@ Status add_models(Baker& baker, const BakeOptions& options) {
     const std::string name = std::filesystem::path(file).stem().string();
     for (const std::uint32_t batch : options.batches) {
       const std::size_t before = baker.kernel_count();
-      const Status added =
+      const Result<> added =
           add_model(baker, *model, name, batch, options.mixed ? Precision::mixed16 : Precision::float32);
       if (!added) return in_file(added.error());
-      const Status policy = agent::bake_policy(baker, {.name = name, .file = bytes, .agent_capacity = batch});
+      const Result<> policy =
+          agent::bake_policy(baker, {.name = name, .file = bytes, .agent_capacity = batch});
       tell(file + ", batch " + std::to_string(batch), baker.kernel_count() - before);
       if (!policy)
         std::fprintf(stderr, "note: not for imp_api::brain_create_from_onnx: %s\n",
@@ -90,7 +91,7 @@ Status add_models(Baker& baker, const BakeOptions& options) {
 }
 
 // Checked before weights are made: describing a brain makes its first weights, although an archive has none.
-Status check_weights(const std::string& file, const agent::BrainSpec& spec) {
+Result<> check_weights(const std::string& file, const agent::BrainSpec& spec) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // four times the default memory cap of a game
   const std::vector<std::uint32_t> sizes = spec.layer_sizes();
   std::uint64_t bytes = 0;
@@ -102,7 +103,7 @@ Status check_weights(const std::string& file, const agent::BrainSpec& spec) {
                          " bytes of weights, expected at most ", kMostBytes));
 }
 
-Status add_brains(Baker& baker, const BakeOptions& options) {
+Result<> add_brains(Baker& baker, const BakeOptions& options) {
   for (const std::string& file : options.brains) {
     IMPRINT_ASSIGN(const std::vector<BrainFile> brains, load_brains(file));
     for (const BrainFile& brain : brains) {
@@ -120,7 +121,7 @@ Status add_brains(Baker& baker, const BakeOptions& options) {
   return {};
 }
 
-Status bake(const BakeOptions& options) {
+Result<> bake(const BakeOptions& options) {
   if (options.models.empty() && options.brains.empty())
     return make_error(ErrorCode::invalid_argument,
                       "found nothing to bake. Name what the game loads, with --model and --agent.");

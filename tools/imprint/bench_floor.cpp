@@ -32,7 +32,7 @@ class AddOne {
     if (table_) device_.memory().free(table_);
   }
 
-  Status init() {
+  Result<> init() {
     const vk::KernelSource source{.name = "add_one", .glsl = kAddOne};
     IMPRINT_ASSIGN(const std::vector<vk::Kernel> kernels, device_.pipelines().get(std::span(&source, 1)));
     kernel_ = kernels[0];

@@ -55,7 +55,7 @@ class Yard {
     if (context_.id != 0) (void)api_.context_destroy(context_);
   }
 
-  Status open(const std::string& device) {
+  Result<> open(const std::string& device) {
     imp_standalone_info standalone = imp_standalone_info_init();
     standalone.device = device.empty() ? nullptr : device.c_str();
     imp_limits limits = imp_limits_init();
@@ -123,12 +123,12 @@ class Yard {
   }
 
  private:
-  Status check(const char* call, imp_result result) const {
+  Result<> check(const char* call, imp_result result) const {
     if (result >= IMP_OK) return {};
     return abi_error(api_, call, result);
   }
 
-  Status live(imp_agent agent, std::uint64_t moment, double time_s) {
+  Result<> live(imp_agent agent, std::uint64_t moment, double time_s) {
     // For some frames, from the frame in which the answer is due.
     if ((moment + play_.decision_frames - kLatencyFrames) % play_.decision_frames <= 6) {
       imp_action action = imp_action_init();
@@ -147,9 +147,9 @@ class Yard {
   }
 
   // not_found: the pet has not asked yet.
-  Status ask(imp_agent agent, imp_action& action) {
+  Result<> ask(imp_agent agent, imp_action& action) {
     const imp_result result = api_.agent_act(agent, &action);
-    return result == IMP_ERROR_NOT_FOUND ? Status{} : check("agent_act", result);
+    return result == IMP_ERROR_NOT_FOUND ? Result<>{} : check("agent_act", result);
   }
 
   const imp_api& api_;

@@ -47,7 +47,7 @@ Result<BenchResult> run_ppo(BenchDevice& device, const std::string& name, std::i
   IMPRINT_ASSIGN(const nn::ClippedGradients clipped,
                  nn::clip_by_global_norm(gradient, 0.5, 0, mixed ? scaler.scale() : Tensor()));
   const nn::Adam adam(network.parameters(), {.epsilon = 1e-5});
-  ProgramDescription description{.name = "ppo", .slots = kChainedRuns, .precision = precision};
+  ProgramDescription description{.name = "ppo", .slot_count = kChainedRuns, .precision = precision};
   IMPRINT_ASSIGN(description.updates,
                  adam.step(clipped.gradients, 3e-4, mixed ? scaler.active(clipped.norm) : Tensor()));
   if (mixed)

@@ -60,7 +60,7 @@ Result<BenchResult> run_operation(BenchDevice& device, const Operation& operatio
   const Variable y = Variable::zeros("y", result.shape());
   // A variable, since GCC 13 crashes on this initialiser as an argument.
   const ProgramDescription description{
-      .name = operation.name, .updates = {Update::assign(y, result)}, .slots = kChainedRuns};
+      .name = operation.name, .updates = {Update::assign(y, result)}, .slot_count = kChainedRuns};
   IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), description));
   IMPRINT_ASSIGN(BenchResult measured, measure_program(device, program, name_of(operation, shape)));
   measured.gb_per_s = static_cast<double>(4 * (shape.element_count() + result.shape().element_count())) /
@@ -147,7 +147,7 @@ Result<Variable> converted(BenchDevice& device, const Variable& from, DType dtyp
   const Variable to = Variable::zeros(from.name(), from.shape(), dtype);
   Session& session = device.computer.session();
   const ProgramDescription description{
-      .name = "convert", .updates = {Update::assign(to, cast(from.value(), dtype))}, .slots = 1};
+      .name = "convert", .updates = {Update::assign(to, cast(from.value(), dtype))}, .slot_count = 1};
   IMPRINT_ASSIGN(Program program, Program::compile(session.runtime(), description));
   IMPRINT_CHECK(session.run(program));
   return to;
@@ -166,7 +166,7 @@ Result<BenchResult> run_product(BenchDevice& device, std::size_t position) {
   if (!result.ok()) return result.error();
   const Variable y = Variable::zeros("y", result.shape());
   const ProgramDescription description{
-      .name = "product", .updates = {Update::assign(y, result)}, .slots = kChainedRuns};
+      .name = "product", .updates = {Update::assign(y, result)}, .slot_count = kChainedRuns};
   IMPRINT_ASSIGN(Program program, Program::compile(context.runtime(), description));
   IMPRINT_ASSIGN(BenchResult measured, measure_program(device, program, product.name));
   measured.tflop_per_s = product.operations / measured.gpu_us.median * 1e-6;

@@ -58,7 +58,7 @@ void take_new_samples(const agent::BrainSpec& spec, agent::ReplayState& replay, 
 Result<BenchResult> run_copied(BenchDevice& device, const std::string& name, const agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const agent::Network network, agent::Network::create(spec));
   IMPRINT_ASSIGN(agent::LearnGraph graph, agent::describe_learning(spec, network));
-  graph.description.slots = kChainedRuns;
+  graph.description.slot_count = kChainedRuns;
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), graph.description));
   agent::ReplayState replay = agent::ReplayState::empty(spec);
   Noise noise;
@@ -87,7 +87,7 @@ Result<BenchResult> run_resident(BenchDevice& device, const std::string& name, c
   IMPRINT_ASSIGN(agent::LearnGraph graph,
                  agent::describe_learning_from(
                      spec, network, {filled.value(), sample_rows.value(), sample_values.value(), {}}));
-  graph.description.slots = kChainedRuns;
+  graph.description.slot_count = kChainedRuns;
   graph.description.updates.push_back(
       Update::assign(loss, graph.description.outputs[agent::LearnGraph::kLoss]));
   graph.description.outputs.clear();

@@ -25,7 +25,7 @@ Result<BenchResult> run_policy(BenchDevice& device, const std::string& name, std
   for (float& value : values) value = 2 * noise.next() - 1;
   const Variable observation("observation", {batch, kInputs}, values),
       action = Variable::zeros("action", {batch, kOutputs});
-  ProgramDescription description{.name = "policy", .slots = kChainedRuns, .precision = precision};
+  ProgramDescription description{.name = "policy", .slot_count = kChainedRuns, .precision = precision};
   description.updates = {Update::assign(action, make_policy()(observation.value()))};
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
   return measure_program(device, program, name);
@@ -36,7 +36,7 @@ Result<BenchResult> run_copied_policy(BenchDevice& device, const std::string& na
   ProgramDescription description{.name = "policy",
                                  .inputs = {observation},
                                  .outputs = {make_policy()(observation)},
-                                 .slots = kChainedRuns};
+                                 .slot_count = kChainedRuns};
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
   Noise noise;
   for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) noise.fill(program.input_bytes(slot, 0));

@@ -34,7 +34,7 @@ class Timer final : public GpuTimer {
     if (commands_) f_.vkDestroyCommandPool(device_.handle(), commands_, callbacks);
   }
 
-  Status init() {
+  Result<> init() {
     const vk::Capabilities& capabilities = device_.capabilities();
     if (capabilities.timestamp_valid_bits == 0) {
       return make_error(ErrorCode::unsupported, "queue family " + std::to_string(device_.queue_family()) +
@@ -88,12 +88,12 @@ class Timer final : public GpuTimer {
   }
 
  private:
-  Status check(const char* call, VkResult result) {
+  Result<> check(const char* call, VkResult result) {
     if (result == VK_SUCCESS) return {};
     return vk::vulkan_error(device_, call, result);
   }
 
-  Status record(VkCommandBuffer buffer, const std::function<void(VkCommandBuffer)>& body) {
+  Result<> record(VkCommandBuffer buffer, const std::function<void(VkCommandBuffer)>& body) {
     VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     IMPRINT_CHECK(check("vkBeginCommandBuffer", f_.vkBeginCommandBuffer(buffer, &begin)));
     f_.vkCmdResetQueryPool(buffer, queries_, 0, 2);
@@ -103,7 +103,7 @@ class Timer final : public GpuTimer {
     return check("vkEndCommandBuffer", f_.vkEndCommandBuffer(buffer));
   }
 
-  Status raise_clock() {
+  Result<> raise_clock() {
     const auto run = [this](std::span<const VkCommandBuffer> commands,
                             std::uint32_t times) -> Result<double> {
       IMPRINT_CHECK(record(probing_, [&](VkCommandBuffer into) {
@@ -117,7 +117,7 @@ class Timer final : public GpuTimer {
     return probe_->raise(run, kMostRise);
   }
 
-  Status run_once(VkCommandBuffer buffer, Timing& timing) {
+  Result<> run_once(VkCommandBuffer buffer, Timing& timing) {
     const auto wall_start = Clock::now();
     const double cpu_start = thread_cpu_us();
     IMPRINT_ASSIGN(const vk::Ticket ticket, context_.queue()->submit(std::span(&buffer, 1)));

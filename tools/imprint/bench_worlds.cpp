@@ -22,7 +22,7 @@ const World kWorlds[] = {{"worlds/cartpole/n8", trials::zoo_cart_pole},
 
 void set_rates(const ProgramSequence& sequence, Program& program) {
   if (program.input_bytes(0, 0).empty()) return;  // no part learns
-  for (std::uint32_t slot = 0; slot < sequence.slots; ++slot)
+  for (std::uint32_t slot = 0; slot < sequence.slot_count; ++slot)
     for (const auto& [index, rate] : {std::pair{0u, 1e-3f}, std::pair{1u, 0.2f}})
       *reinterpret_cast<float*>(program.input_bytes(slot, index).data()) = rate;
 }
@@ -36,7 +36,7 @@ Result<BenchResult> run_world(BenchDevice& device, const trials::Setting& settin
   IMPRINT_ASSIGN(ProgramPart rollout, ppo.rollout(worlds));
   IMPRINT_ASSIGN(ProgramSequence sequence, ppo.update());
   sequence.name = "worlds";
-  sequence.slots = kChainedRuns;
+  sequence.slot_count = kChainedRuns;
   sequence.parts.insert(sequence.parts.begin(), std::move(rollout));
   Runtime& runtime = device.runtime();
   IMPRINT_ASSIGN(const ProgramDescription begin, ppo.start(worlds));

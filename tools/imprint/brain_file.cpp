@@ -214,7 +214,7 @@ Result<BrainFile> parse_brain(const std::string& file, const nlohmann::json& jso
         return refuse(key + "." + name + " is " + given.dump() + "; expected " + expected);
     }
   }
-  if (Status valid = agent::validate(brain.spec); !valid)
+  if (Result<> valid = agent::validate(brain.spec); !valid)
     return make_error(valid.error().code, "'" + file + "': " + valid.error().message);
   return brain;
 }

@@ -15,15 +15,16 @@ namespace imprint::tools {
 void add_run(CLI::App& app);      // run.cpp
 void add_inspect(CLI::App& app);  // inspect.cpp
 void add_devices(CLI::App& app);  // devices.cpp
+void add_doctor(CLI::App& app);   // doctor.cpp
 void add_bake(CLI::App& app);     // bake.cpp
 
 // Runs `work` when the subcommand is chosen. On failure: one line on stderr, "imprint NAME: error", and exit
 // status 1.
-void set_work(CLI::App& command, std::function<Status()> work);
+void set_work(CLI::App& command, std::function<Result<>()> work);
 
 // Checks before the work that the file can be written. Errors: not_found (no such folder), io (it is a
 // folder).
-Status check_writable(const std::string& file);
+Result<> check_writable(const std::string& file);
 
 // Help text for every --device.
 inline constexpr const char* kDeviceHelp =

@@ -117,7 +117,7 @@ void print(const bridge::PhysicalDeviceSummary& device) {
 }
 
 // Vulkan devices, if any, then the CPU.
-Status list(bool as_json) {
+Result<> list(bool as_json) {
   auto found = bridge::list_devices();
   if (!found && found.error().code != ErrorCode::not_found) return found.error();
   const std::vector<bridge::PhysicalDeviceSummary> devices =
@@ -140,7 +140,7 @@ struct Profile {
 };
 
 // The profile has every feature that Imprint would use. A game that enables fewer removes those fields.
-Status write_profile(const Profile& wanted) {
+Result<> write_profile(const Profile& wanted) {
   IMPRINT_CHECK(check_replaceable(wanted.file));
   IMPRINT_ASSIGN(const vk::CapabilityProfile profile, device_profile(wanted.device));
   const std::string text = profile_json(profile);

@@ -177,7 +177,7 @@ nlohmann::ordered_json to_json(const DispatchFigures& dispatch, const ExplainOpt
   return json;
 }
 
-Status write_json(const Explained& explained, const BenchDevice& device, const ExplainOptions& options) {
+Result<> write_json(const Explained& explained, const BenchDevice& device, const ExplainOptions& options) {
   const ProgramStats& stats = explained.stats;
   nlohmann::ordered_json json{{"program", explained.name},
                               {"device", device.computer.name()},
@@ -200,7 +200,7 @@ Status write_json(const Explained& explained, const BenchDevice& device, const E
   std::ofstream file(options.json);
   file << json.dump(2) << "\n";
   file.close();
-  return file ? Status() : make_error(ErrorCode::io, text("cannot write '", options.json, "'"));
+  return file ? Result<>() : make_error(ErrorCode::io, text("cannot write '", options.json, "'"));
 }
 
 Result<Explained> compile(BenchDevice& device, const ExplainOptions& options) {
@@ -209,7 +209,7 @@ Result<Explained> compile(BenchDevice& device, const ExplainOptions& options) {
   return built_in(device, chosen);
 }
 
-Status explain(ExplainOptions& options) {
+Result<> explain(ExplainOptions& options) {
   if (!options.json.empty()) IMPRINT_CHECK(check_writable(options.json));
   BenchDevice device{.name = options.device, .repeats = {.warmup = 3, .measured = 20, .seconds = 0.5}};
   IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
@@ -220,7 +220,7 @@ Status explain(ExplainOptions& options) {
   IMPRINT_ASSIGN(const Explained explained, compile(device, options));
   if (device.timer) IMPRINT_CHECK(measure_figures(device, options.figures));  // last, as it takes seconds
   print_table(explained, device, options);
-  return options.json.empty() ? Status() : write_json(explained, device, options);
+  return options.json.empty() ? Result<>() : write_json(explained, device, options);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ Result<double> run_us(BenchDevice& device, std::int64_t count,
   const Variable x = Variable::zeros("x", {count}), y = Variable::zeros("y", {count});
   // A variable, since GCC 13 crashes on this initialiser as an argument.
   const ProgramDescription description{
-      .name = "floor", .updates = {Update::assign(y, function(x.value()))}, .slots = 1};
+      .name = "floor", .updates = {Update::assign(y, function(x.value()))}, .slot_count = 1};
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), description));
   IMPRINT_ASSIGN(const BenchResult result, measure_program(device, program, "floor"));
   return result.gpu_us.median;
@@ -30,7 +30,7 @@ Result<double> launch_us(BenchDevice& device) {
 
 }  // namespace
 
-Status measure_figures(BenchDevice& device, DeviceFigures& figures) {
+Result<> measure_figures(BenchDevice& device, DeviceFigures& figures) {
   const bool software = device.context().device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU;
   if (figures.launch_us <= 0) {
     IMPRINT_ASSIGN(figures.launch_us, launch_us(device));

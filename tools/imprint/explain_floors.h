@@ -14,7 +14,7 @@ struct DeviceFigures {
 };
 
 // Measures the fields that are 0: the launch by suite floor, the others by generated kernels. Not on the CPU.
-Status measure_figures(BenchDevice& device, DeviceFigures& figures);
+Result<> measure_figures(BenchDevice& device, DeviceFigures& figures);
 
 // Microseconds. A dispatch takes at least its launch plus the longer of the other two.
 struct Floor {

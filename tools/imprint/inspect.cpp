@@ -125,7 +125,7 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
     std::printf("cannot be run: %s\n", problem.c_str());
 }
 
-Status inspect(const std::string& path, bool as_json) {
+Result<> inspect(const std::string& path, bool as_json) {
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(path));
   const std::vector<OperatorUse> operators = operators_of(model);
   const std::string problem = problem_of(model);

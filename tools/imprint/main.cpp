@@ -14,9 +14,9 @@
 
 namespace imprint::tools {
 
-void set_work(CLI::App& command, std::function<Status()> work) {
+void set_work(CLI::App& command, std::function<Result<>()> work) {
   command.callback([name = command.get_name(), work = std::move(work)] {
-    const Status status = work();
+    const Result<> status = work();
     if (status.ok()) return;
     std::fflush(stdout);
     std::fprintf(stderr, "imprint %s: %s\n", name.c_str(), status.error().message.c_str());
@@ -24,7 +24,7 @@ void set_work(CLI::App& command, std::function<Status()> work) {
   });
 }
 
-Status check_writable(const std::string& file) {
+Result<> check_writable(const std::string& file) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   std::error_code error;
   if (!folder.empty() && !std::filesystem::is_directory(folder, error))
@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   imprint::tools::add_run(app);
   imprint::tools::add_inspect(app);
   imprint::tools::add_devices(app);
+  imprint::tools::add_doctor(app);
   imprint::tools::add_bake(app);
   imprint::tools::add_bench(app);
   imprint::tools::add_explain(app);

@@ -61,7 +61,7 @@ safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   return safetensors::Array::of(wide, tensor.shape);
 }
 
-Status check_work(const RunOptions& options, const ProgramStats& stats) {
+Result<> check_work(const RunOptions& options, const ProgramStats& stats) {
   constexpr std::uint64_t kGiga = 1'000'000'000;
   const std::uint64_t found = stats.flops / kGiga + stats.bytes_moved / kGiga;
   if (found < options.most_gop) return {};
@@ -71,7 +71,7 @@ Status check_work(const RunOptions& options, const ProgramStats& stats) {
                          ". If you trust the file, raise --most-gop"));
 }
 
-Status run(const RunOptions& options) {
+Result<> run(const RunOptions& options) {
   IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
   IMPRINT_ASSIGN(const safetensors::File given, safetensors::load(options.input));
@@ -103,7 +103,7 @@ Status run(const RunOptions& options) {
   description.name = options.model;
   description.inputs = imported.input_tensors();
   description.outputs = imported.output_tensors();
-  description.slots = 1;
+  description.slot_count = 1;
   if (options.mixed) description.precision = Precision::mixed16;
   IMPRINT_ASSIGN(Program program, Program::compile(computer.runtime(), description));
   IMPRINT_CHECK(check_work(options, program.stats()));

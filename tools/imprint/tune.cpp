@@ -44,8 +44,8 @@ bool print_step(const TuningStep& step, std::string& kernel) {
 }
 
 // Reads the file's tables: the whole text, and the entries for this device.
-Status read_table(const TuneOptions& options, const vk::Capabilities& device, std::string& text,
-                  VariantTable& known) {
+Result<> read_table(const TuneOptions& options, const vk::Capabilities& device, std::string& text,
+                    VariantTable& known) {
   if (!std::filesystem::exists(options.table)) return {};
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(options.table));
   text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -55,7 +55,7 @@ Status read_table(const TuneOptions& options, const vk::Capabilities& device, st
   return {};
 }
 
-Status tune(const TuneOptions& options) {
+Result<> tune(const TuneOptions& options) {
   if (options.models.empty() && options.workloads.empty())
     return make_error(ErrorCode::invalid_argument,
                       "found nothing to measure. Name models, or programs with --workload.");
@@ -84,17 +84,17 @@ Status tune(const TuneOptions& options) {
   std::printf("%s, %s; microseconds of a run of the whole program\n", device.computer.name().c_str(),
               device.computer.driver().c_str());
   // After each program: stopping loses one program at most.
-  const auto save = [&]() -> Status {
+  const auto save = [&]() -> Result<> {
     IMPRINT_ASSIGN(const std::string text, write_tuning_tables(tuner->table(), capabilities, before));
     return write_file_atomic(options.table, std::as_bytes(std::span(text)));
   };
   const auto start = std::chrono::steady_clock::now();
   std::size_t failed = 0;
-  const auto measure = [&](const std::string& name, const std::function<Status()>& compile) {
+  const auto measure = [&](const std::string& name, const std::function<Result<>()>& compile) {
     std::printf("%s\n", name.c_str());
     std::fflush(stdout);
     const TuningStats stats_before = tuner->stats();
-    if (const Status status = compile(); !status) {
+    if (const Result<> status = compile(); !status) {
       std::printf("  failed: %s\n", status.error().message.c_str());
       ++failed;
     } else if (const TuningStats now = tuner->stats(); now.failed > stats_before.failed) {
@@ -113,7 +113,7 @@ Status tune(const TuneOptions& options) {
   for (const std::string& model : options.models)
     IMPRINT_CHECK(measure(model, [&] {
       const auto program = compile_model(device.runtime(), model, options.batch);
-      return program ? Status() : Status(program.error());
+      return program ? Result<>() : Result<>(program.error());
     }));
   device.runtime().set_tuner(nullptr);
 

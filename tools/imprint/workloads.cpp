@@ -51,14 +51,14 @@ Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_
   return make_error(ErrorCode::not_found, text("program: found '", asked, "', expected ", known));
 }
 
-Status look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look) {
+Result<> look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look) {
   device.look = [&](Program& program) {
     look(program);
-    return Status();
+    return Result<>();
   };
   const auto looked = workload.run(device);
   device.look = nullptr;
-  return looked ? Status() : Status(looked.error());
+  return looked ? Result<>() : Result<>(looked.error());
 }
 
 Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& name, std::int64_t batch) {
@@ -78,12 +78,14 @@ Result<Program> compile_model(Runtime& runtime, const std::string& file, std::in
   IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
   IMPRINT_ASSIGN(const ImportedModel imported, import_batch(loaded, file, batch));
   // A variable, since GCC 13 crashes on this initialiser as an argument.
-  const ProgramDescription description{
-      .name = file, .inputs = imported.input_tensors(), .outputs = imported.output_tensors(), .slots = 1};
+  const ProgramDescription description{.name = file,
+                                       .inputs = imported.input_tensors(),
+                                       .outputs = imported.output_tensors(),
+                                       .slot_count = 1};
   return Program::compile(runtime, description);
 }
 
-Status use_tuning_file(Computer& computer, const std::string& file) {
+Result<> use_tuning_file(Computer& computer, const std::string& file) {
   if (computer.on_cpu())
     return make_error(
         ErrorCode::unsupported,

@@ -13,7 +13,7 @@
 namespace imprint::tools {
 
 inline constexpr const char* kWorkloadHelp =
-    "a program of imprint bench --list (except suites floor and frame), by part of its name: policy, "
+    "a program of imprint bench --list (except suites floor, frame and plan), by part of its name: policy, "
     "ppo/h64/b256, pet/b32";
 
 // Programs whose names have all pieces of `asked`, in order: ppo/h64/b256 matches learn/ppo/h64/f32/b256.
@@ -22,7 +22,7 @@ inline constexpr const char* kWorkloadHelp =
 Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_cpu = false);
 
 // Compiles the benchmark's program and hands it to `look`; runs nothing.
-Status look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look);
+Result<> look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look);
 
 // batch: size of the model's open dimensions. name: of the model, for errors. Errors: unsupported (an input
 // without a shape), those of import_onnx.
@@ -31,6 +31,6 @@ Result<Program> compile_model(Runtime& runtime, const std::string& file, std::in
 
 // Uses this device's table from a file for everything compiled from now on. Errors: not_found, those of
 // read_tuning_tables.
-Status use_tuning_file(Computer& computer, const std::string& file);
+Result<> use_tuning_file(Computer& computer, const std::string& file);
 
 }  // namespace imprint::tools

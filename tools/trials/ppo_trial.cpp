@@ -241,7 +241,7 @@ class TrialOnProcessor final : public Trial {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
 
-  Status roll_out(bool first) {
+  Result<> roll_out(bool first) {
     for (std::int64_t t = 0; t < setting_.options.steps; ++t) {
       const bool known = !first && t == 0;  // observed before the update
       Call& call = known ? calls_.act : crowd_.truncates() ? calls_.step_truncated : calls_.step;

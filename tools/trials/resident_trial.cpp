@@ -54,7 +54,7 @@ class ResidentTrial final : public Trial {
   Curve& curve() { return curve_; }
 
  private:
-  Status check() {
+  Result<> check() {
     IMPRINT_ASSIGN(const std::vector<HostTensor> read, session_.read(std::span(&ended_, 1)));
     const std::vector<float>& ended = read[0].floats;
     double sum = -ended_sum_, count = -ended_count_;
@@ -98,7 +98,7 @@ Result<std::unique_ptr<Trial>> make_resident_trial(Session& session, const Setti
   IMPRINT_ASSIGN(ProgramPart rollout, ppo.rollout(worlds));
   IMPRINT_ASSIGN(const Program step, Program::compile(session.runtime(), rollout.description));
   sequence.parts.insert(sequence.parts.begin(), std::move(rollout));
-  sequence.slots = 1;
+  sequence.slot_count = 1;
   IMPRINT_ASSIGN(const ProgramDescription first, ppo.start(worlds));
   IMPRINT_ASSIGN(Program start, Program::compile(session.runtime(), first));
   IMPRINT_ASSIGN(Program practice, Program::compile(session.runtime(), sequence));

@@ -185,12 +185,14 @@ AgentSlot::Outcome AgentSlot::act(std::uint64_t frame, double time_s) {
   for (std::size_t i = open_; i-- > 0;) {
     if (!requests_[i].answered || requests_[i].answer.requested_frame + latency_ > frame) continue;
     std::swap(last_, requests_[i].answer);
+    last_.is_new = true;
     drop(0, i + 1);
     remember(last_.choice, time_s);
     return Outcome::fresh;
   }
   const bool stands = takes_turns_ && last_.decision > 0;
   if (open_ > 0 && !stands) return Outcome::not_ready;
+  last_.is_new = false;
   return last_.decision > 0 ? Outcome::repeated : Outcome::nothing;
 }
 

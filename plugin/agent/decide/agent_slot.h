@@ -39,6 +39,7 @@ struct Choice {
 struct Answer {
   std::uint64_t decision = 0;  // from 1
   std::uint64_t requested_frame = 0;
+  bool is_new = false;  // false when act() repeats it
   Choice choice;
   std::vector<float> values;  // the goal's outputs before noise
 };

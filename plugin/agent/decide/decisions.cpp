@@ -23,7 +23,7 @@ Decisions::Decisions(const BrainServices& services, const BrainSpec& spec, const
                          keeps_masks);
 }
 
-Status Decisions::compile() {
+Result<> Decisions::compile() {
   IMPRINT_CHECK(inference_->compile(services_.context.runtime()));
   counts_.infer_dispatches = inference_->stats()->dispatches;
   counts_.infer_barriers = inference_->stats()->barriers;
@@ -43,7 +43,7 @@ bool Decisions::copies(std::uint32_t agent) const {
 }
 
 // The brain may use a tensor only while Imprint's queue family owns it.
-Status Decisions::check_owned() const {
+Result<> Decisions::check_owned() const {
   for (const SharedTensor* tensor : {&shared_.observations, &shared_.actions})
     if (tensor->buffer && !tensor->buffer->owned_by_imprint())
       return make_error(ErrorCode::wrong_state,
@@ -53,7 +53,7 @@ Status Decisions::check_owned() const {
   return {};
 }
 
-Status Decisions::enqueue() {
+Result<> Decisions::enqueue() {
   const auto all = std::views::iota(0u, static_cast<std::uint32_t>(agents_.size()));
   if (std::ranges::none_of(all, [&](std::uint32_t i) { return decides(i) || copies(i); })) {
     turn_ = (turn_ + 1) % spec_.decision_period_frames;
@@ -71,7 +71,7 @@ Status Decisions::enqueue() {
   job.on_complete = [this, slot = *slot](std::uint64_t) { finish(slot); };
   InferenceRun& run = inference_->run(*slot);
   run.in_flight = true;
-  Status enqueued = services_.context.enqueue(std::move(job));
+  Result<> enqueued = services_.context.enqueue(std::move(job));
   if (!enqueued.ok()) run.in_flight = false;
   return enqueued;
 }

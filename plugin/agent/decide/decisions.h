@@ -35,11 +35,11 @@ class Decisions {
   void set_graph(InferGraph graph) { inference_ = std::make_unique<Inference>(std::move(graph), spec_); }
   void set_hooks(LearnerHooks hooks) { hooks_ = std::move(hooks); }
   bool compiled() const { return inference_->compiled(); }
-  Status compile();
+  Result<> compile();
   void cancel();  // the run in flight, before this is destroyed
 
   // Enqueues the frame's run. Errors: wrong_state (a shared tensor belongs to the host's queue family).
-  Status enqueue();
+  Result<> enqueue();
 
   std::span<AgentSlot> agents() { return agents_; }
   AgentSlot& agent(std::uint32_t index) { return agents_[index]; }
@@ -57,7 +57,7 @@ class Decisions {
   bool has_turn(std::uint32_t agent) const { return spec_.turn_of(agent) == turn_; }
   bool decides(std::uint32_t agent) const;
   bool copies(std::uint32_t agent) const;
-  Status check_owned() const;
+  Result<> check_owned() const;
   void fill(std::uint32_t slot);
   void explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t agent,
                std::uint64_t decision) const;

@@ -29,7 +29,7 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   const std::int64_t brains = spec.brain_count, agents = graph.agents, choices = spec.action.choice_count();
   ProgramDescription& program = graph.description;
   program.name = spec.name + " infer";
-  program.slots = inference_slots(spec.action_latency_frames);
+  program.slot_count = inference_slots(spec.action_latency_frames);
   const auto feed = [&](int& index, Tensor tensor) {
     index = static_cast<int>(program.inputs.size());
     program.inputs.push_back(tensor);

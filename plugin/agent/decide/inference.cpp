@@ -17,10 +17,10 @@ Inference::Inference(InferGraph graph, const BrainSpec& spec)
       choice_count_(spec.action.choice_count()),
       continuous_count_(spec.action.continuous_count),
       value_count_(spec.action.output_count()),
-      runs_(graph_.description.slots),
+      runs_(graph_.description.slot_count),
       branches_(spec.action.branch_sizes.size()) {}
 
-Status Inference::compile(Runtime& runtime) {
+Result<> Inference::compile(Runtime& runtime) {
   IMPRINT_ASSIGN(Program program, Program::compile(runtime, graph_.description));
   // Before anything runs it.
   if (const std::uint64_t found = program.stats().flops + program.stats().bytes_moved;

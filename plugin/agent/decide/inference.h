@@ -52,7 +52,7 @@ class Inference {
 
   bool compiled() const { return program_ != nullptr; }
   // Errors: those of Program::compile; unsupported (most_operations).
-  Status compile(Runtime& runtime);
+  Result<> compile(Runtime& runtime);
   Program& program() { return *program_; }
   const ProgramStats* stats() const { return program_ ? &program_->stats() : nullptr; }
 

@@ -71,7 +71,7 @@ class Substitution {
 };
 
 // Before the state is made, on the host.
-Status check_state_bytes(const PolicySpec& spec, std::span<const Tensor> states) {
+Result<> check_state_bytes(const PolicySpec& spec, std::span<const Tensor> states) {
   std::uint64_t bytes = 0;
   for (const Tensor& state : states)
     bytes += static_cast<std::uint64_t>(state.shape().element_count()) * sizeof(float);
@@ -109,7 +109,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   graph.agents = spec.agent_capacity;
   ProgramDescription& program = graph.description;
   program.name = spec.name + " infer";
-  program.slots = inference_slots(spec.action_latency_frames);
+  program.slot_count = inference_slots(spec.action_latency_frames);
   const std::vector<Tensor> fed = policy.model.input_tensors();
   program.inputs = {fed[0]};
   graph.observation = 0;

@@ -48,7 +48,7 @@ std::uint64_t BrainState::state_bytes() const {
   return bytes;
 }
 
-Status BrainState::check_changes(const char* call) const {
+Result<> BrainState::check_changes(const char* call) const {
   if (saving_) return {};
   return make_error(ErrorCode::unsupported,
                     text(call, ": brain '", spec_.name,
@@ -79,7 +79,7 @@ std::size_t BrainState::programs_to_compile() const {
   return snapshots_ && learning_present() ? snapshots_->programs_to_compile() : 0;
 }
 
-Status BrainState::compile(const std::function<void()>& advance) {
+Result<> BrainState::compile(const std::function<void()>& advance) {
   if (programs_to_compile() == 0) return {};
   IMPRINT_ASSIGN(std::vector<Snapshots::Programs> programs,
                  snapshots_->compile(services_.context.runtime(), advance));
@@ -87,9 +87,9 @@ Status BrainState::compile(const std::function<void()>& advance) {
   return {};
 }
 
-Status BrainState::prepare_saving() {
+Result<> BrainState::prepare_saving() {
   if (!saving_) return {};
-  const auto without_room = [&](const Status& prepared, const char* consequence) -> Status {
+  const auto without_room = [&](const Result<>& prepared, const char* consequence) -> Result<> {
     if (prepared || prepared.error().code != ErrorCode::out_of_device_memory) return prepared;
     services_.log(LogLevel::warning,
                   text("brain '", spec_.name, "': no memory to read its ", state_bytes(),
@@ -106,8 +106,8 @@ Status BrainState::prepare_saving() {
 namespace {
 
 // Work that a call waits for. An error of Context::run_now then names the call that the game made.
-Status run_for(std::string_view call, bridge::Context& context, const Commands& commands) {
-  Status ran = context.run_now(commands);
+Result<> run_for(std::string_view call, bridge::Context& context, const Commands& commands) {
+  Result<> ran = context.run_now(commands);
   if (ran.ok()) return {};
   Error error = std::move(ran).error();
   constexpr std::string_view kInner = "run_now";
@@ -136,7 +136,7 @@ Result<Hash128> BrainState::hash() {
   return hasher.digest();
 }
 
-Status BrainState::check_can_load(const char* call) const {
+Result<> BrainState::check_can_load(const char* call) const {
   IMPRINT_CHECK(check_changes(call));
   if (saving_->idle() && requests_.empty()) return {};
   return make_error(
@@ -146,7 +146,7 @@ Status BrainState::check_can_load(const char* call) const {
            "frames until brain_save_status returns the outcome."));
 }
 
-Status BrainState::replace(const char* call, std::vector<std::vector<std::byte>> contents) {
+Result<> BrainState::replace(const char* call, std::vector<std::vector<std::byte>> contents) {
   if (host_copy_->begun()) host_copy_->forget();  // it would be of the old state
   changed_ = true;
   if (learning_) learning_->drop_step();
@@ -156,7 +156,7 @@ Status BrainState::replace(const char* call, std::vector<std::vector<std::byte>>
       eviction_->replace_replay(std::move(contents[i]));
       continue;
     }
-    if (Status written = services_.context.runtime().write(variables_[i].variable, contents[i]);
+    if (Result<> written = services_.context.runtime().write(variables_[i].variable, contents[i]);
         !written.ok())
       return make_error(written.error().code,
                         text(call, ": brain '", spec_.name,
@@ -166,7 +166,7 @@ Status BrainState::replace(const char* call, std::vector<std::vector<std::byte>>
   return {};
 }
 
-Status BrainState::resume_loaded() {
+Result<> BrainState::resume_loaded() {
   if (learning_) {
     Training& training = learning_->training();
     training.resume_all();
@@ -177,7 +177,7 @@ Status BrainState::resume_loaded() {
   return {};
 }
 
-Status BrainState::load(const std::string& path) {
+Result<> BrainState::load(const std::string& path) {
   IMPRINT_CHECK(check_can_load("brain_load"));
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, variables_));
@@ -196,7 +196,7 @@ Status BrainState::load(const std::string& path) {
   return resume_loaded();
 }
 
-Status BrainState::load_weights(const std::string& path) {
+Result<> BrainState::load_weights(const std::string& path) {
   IMPRINT_CHECK(check_can_load("brain_load_weights"));
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   IMPRINT_ASSIGN(std::vector<std::vector<std::byte>> weights, decode_weights(bytes, spec_, variables_));
@@ -220,7 +220,7 @@ void BrainState::cancel() {
   saving_->fail(std::move(error));
 }
 
-Status BrainState::settle() {
+Result<> BrainState::settle() {
   if (!saving_) return {};
   settle_eviction();
   if (learning_) learning_->training().end();
@@ -246,7 +246,7 @@ Status BrainState::settle() {
 
 // ---- frame thread, or between frames ----
 
-Status BrainState::save(const std::string& path) {
+Result<> BrainState::save(const std::string& path) {
   IMPRINT_CHECK(check_changes("brain_save"));
   if (path.empty()) return make_error(ErrorCode::invalid_argument, "brain_save: path: found an empty one");
   if (services_.context.lost()) return save_host_copy(path);
@@ -264,7 +264,7 @@ Status BrainState::save(const std::string& path) {
   return {};
 }
 
-Status BrainState::save_host_copy(const std::string& path) {
+Result<> BrainState::save_host_copy(const std::string& path) {
   services_.files.flush();  // a newer one may be in the making
   const std::shared_ptr<const HostCopy::Content> copy = host_copy_->newest();
   if (!copy)
@@ -276,7 +276,7 @@ Status BrainState::save_host_copy(const std::string& path) {
   return saving_->write(path, {copy, &copy->file});
 }
 
-Status BrainState::save_status() {
+Result<> BrainState::save_status() {
   if (!saving_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
   if (services_.context.lost())
     saving_->fail(
@@ -296,7 +296,7 @@ Result<std::uint64_t> BrainState::snapshot() {
   return taken.id;
 }
 
-Status BrainState::restore(std::uint64_t snapshot) {
+Result<> BrainState::restore(std::uint64_t snapshot) {
   IMPRINT_CHECK(check_changes("brain_restore"));
   IMPRINT_ASSIGN(const Snapshots::Found found, snapshots_->find(snapshot));
   if (learning_) {
@@ -342,7 +342,7 @@ bool BrainState::copies_wait() const {
          requests_.front().kind == Request::Kind::copy;
 }
 
-Status BrainState::enqueue_requests(bool& writes) {
+Result<> BrainState::enqueue_requests(bool& writes) {
   const std::uint64_t frame = services_.clock.frame;
   while (!requests_.empty() && !copies_wait()) {
     Request& request = requests_.front();
@@ -364,7 +364,7 @@ Status BrainState::enqueue_requests(bool& writes) {
   return {};
 }
 
-Status BrainState::enqueue_save() {
+Result<> BrainState::enqueue_save() {
   if (requests_.empty()) return {};
   const Request& request = requests_.front();
   if (request.kind != Request::Kind::save || request.from_frame == 0 ||
@@ -389,7 +389,7 @@ void BrainState::begin_host_copy(bool writes) {
   changed_ = false;
 }
 
-Status BrainState::enqueue_host_copy() {
+Result<> BrainState::enqueue_host_copy() {
   if (!host_copy_->begun() || services_.clock.frame < host_copy_from_) return {};
   IMPRINT_CHECK(enqueue_all(host_copy_->reader().commands(), [weak = weak_from_this()](std::uint64_t) {
     if (const auto state = weak.lock()) state->host_copy_->delivered();
@@ -399,8 +399,8 @@ Status BrainState::enqueue_host_copy() {
 }
 
 // on_complete is called with the last of them.
-Status BrainState::enqueue_all(std::span<const Commands> commands,
-                               std::function<void(std::uint64_t)> on_complete) {
+Result<> BrainState::enqueue_all(std::span<const Commands> commands,
+                                 std::function<void(std::uint64_t)> on_complete) {
   for (std::size_t i = 0; i + 1 < commands.size(); ++i)
     IMPRINT_CHECK(services_.context.enqueue(commands[i], {}));
   return services_.context.enqueue(commands.back(), std::move(on_complete));

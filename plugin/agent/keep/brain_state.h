@@ -37,15 +37,15 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
 
   // ---- create-time ----
   std::size_t programs_to_compile() const;
-  Status compile(const std::function<void()>& advance);
+  Result<> compile(const std::function<void()>& advance);
   // Takes the memory that save() in a frame needs. Without room the log says so, and save() works between
   // frames only, once there is room.
-  Status prepare_saving();
+  Result<> prepare_saving();
   // Hash of the state on the device and the replay memory's fill; waits. Errors: unsupported (record only;
   // policy).
   Result<Hash128> hash();
-  Status load(const std::string& path);
-  Status load_weights(const std::string& path);
+  Result<> load(const std::string& path);
+  Result<> load_weights(const std::string& path);
   // Ends a move of learning's memory that is under way; may wait.
   void settle_eviction();
   // Whether learning is on the device, rather than evicted or on its way.
@@ -53,15 +53,15 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   // As at destruction: a save that was not read back fails, and the log says so.
   void cancel();
   // After the bridge was drained: does at once what waits for a boundary. Waits for the GPU.
-  Status settle();
+  Result<> settle();
 
   // ---- frame thread, or between frames ----
   // In a frame: wrong_state without prepare_saving. On a lost device: writes the newest host copy;
   // device_lost when there is none.
-  Status save(const std::string& path);
-  Status save_status();  // not_ready, the outcome, or not_found when nothing was saved
+  Result<> save(const std::string& path);
+  Result<> save_status();  // not_ready, the outcome, or not_found when nothing was saved
   Result<std::uint64_t> snapshot();
-  Status restore(std::uint64_t snapshot);
+  Result<> restore(std::uint64_t snapshot);
 
   // ---- frame thread ----
   // Once per frame, after the frame's inference: enqueues what is due at a boundary. Returns whether a learn
@@ -88,21 +88,21 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   BrainState(const BrainServices& services, const BrainSpec& spec, BrainCounts& counts, Decisions& decisions,
              std::shared_ptr<Learning> learning, std::vector<StateVariable> variables);
 
-  Status check_changes(const char* call) const;
-  Status check_can_load(const char* call) const;
+  Result<> check_changes(const char* call) const;
+  Result<> check_can_load(const char* call) const;
   std::uint64_t state_bytes() const;
   const Variable* replay_variable() const;
   HostState host_state() const;
   bool copies_wait() const;
-  Status enqueue_requests(bool& writes);
-  Status enqueue_save();
+  Result<> enqueue_requests(bool& writes);
+  Result<> enqueue_save();
   void begin_host_copy(bool writes);
-  Status enqueue_host_copy();
-  Status enqueue_all(std::span<const Commands> commands, std::function<void(std::uint64_t)> on_complete);
-  Status save_host_copy(const std::string& path);
+  Result<> enqueue_host_copy();
+  Result<> enqueue_all(std::span<const Commands> commands, std::function<void(std::uint64_t)> on_complete);
+  Result<> save_host_copy(const std::string& path);
   // contents: per variable; empty = the variable stays as it is.
-  Status replace(const char* call, std::vector<std::vector<std::byte>> contents);
-  Status resume_loaded();
+  Result<> replace(const char* call, std::vector<std::vector<std::byte>> contents);
+  Result<> resume_loaded();
   void publish();
 
   const BrainServices& services_;

@@ -29,7 +29,7 @@ class HostCopy {
   HostCopy(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state);
 
   // Takes the memory of the readback. Not on a frame thread.
-  Status prepare(Runtime& runtime) { return reader_.prepare(runtime); }
+  Result<> prepare(Runtime& runtime) { return reader_.prepare(runtime); }
   bool prepared() const { return reader_.prepared(); }
   StateReader& reader() { return reader_; }
 

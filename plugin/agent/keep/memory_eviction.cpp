@@ -24,13 +24,13 @@ bool MemoryEviction::poll() {
   return true;
 }
 
-Status MemoryEviction::begin(bool writes) {
+Result<> MemoryEviction::begin(bool writes) {
   if (present() && wanted_ && !writes) return begin_eviction();
   if (evicted() && !wanted_ && parts_.services.clock.frame >= retry_frame_) begin_return();
   return {};
 }
 
-Status MemoryEviction::begin_eviction() {
+Result<> MemoryEviction::begin_eviction() {
   const Training& training = parts_.learning.training();
   const bool quiet = training.compiled() && training.slots_in_flight().empty() && parts_.saving.idle() &&
                      parts_.host_copy.idle() && !parts_.host_copy.begun();
@@ -78,7 +78,7 @@ void MemoryEviction::begin_return() {
 }
 
 // On the writer's thread. The frame thread installs what it makes.
-Status MemoryEviction::make_returned() {
+Result<> MemoryEviction::make_returned() {
   Runtime& runtime = parts_.services.context.runtime();
   if (replay_) {
     const Variable& replay = *parts_.replay;

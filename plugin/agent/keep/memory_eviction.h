@@ -55,7 +55,7 @@ class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
   bool poll();
   // At a boundary with nothing requested: begins a move when one is due. writes: this frame still changes the
   // state.
-  Status begin(bool writes);
+  Result<> begin(bool writes);
   // For calls between frames, which may wait: afterwards no move is under way.
   void settle();
 
@@ -74,10 +74,10 @@ class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
     std::unique_ptr<StateReadback> saving, host_copy;
   };
 
-  Status begin_eviction();
+  Result<> begin_eviction();
   void replay_arrived();
   void begin_return();
-  Status make_returned();
+  Result<> make_returned();
   void finish();
   void evict();
   void finish_return();
@@ -87,7 +87,7 @@ class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
   bool wanted_ = false;
   std::shared_ptr<std::vector<std::byte>> replay_;  // null also when it stayed for lack of a readback
   std::atomic<bool> done_{false};                   // the writer's work
-  Status outcome_;                                  // of a return, once done
+  Result<> outcome_;                                // of a return, once done
   Returned returned_;
   std::uint64_t retry_frame_ = 0;  // a failed return is not tried again before
   std::atomic<std::uint64_t> bytes_{0};

@@ -68,7 +68,7 @@ Result<const safetensors::Array*> find_array(const safetensors::File& file, cons
   return &array;
 }
 
-Status check_bytes_finite(const std::string& name, std::span<const std::byte> bytes) {
+Result<> check_bytes_finite(const std::string& name, std::span<const std::byte> bytes) {
   for (std::size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
     float value;
     std::memcpy(&value, bytes.data() + at, sizeof value);
@@ -77,8 +77,8 @@ Status check_bytes_finite(const std::string& name, std::span<const std::byte> by
   return {};
 }
 
-Status check_bytes_range(const std::string& name, std::span<const std::byte> bytes, std::int32_t low,
-                         std::int32_t high) {
+Result<> check_bytes_range(const std::string& name, std::span<const std::byte> bytes, std::int32_t low,
+                           std::int32_t high) {
   for (std::size_t at = 0; at + sizeof(std::int32_t) <= bytes.size(); at += sizeof(std::int32_t)) {
     std::int32_t value;
     std::memcpy(&value, bytes.data() + at, sizeof value);
@@ -134,7 +134,8 @@ Error other_schema(const safetensors::File& file, const BrainSpec& spec, const c
            ", expected ", schema_text(spec), hint));
 }
 
-Status check_content(const std::string& name, std::span<const std::byte> bytes, const StateVariable& entry) {
+Result<> check_content(const std::string& name, std::span<const std::byte> bytes,
+                       const StateVariable& entry) {
   return entry.variable.dtype() == DType::float32 ? check_bytes_finite(name, bytes)
                                                   : check_bytes_range(name, bytes, entry.low, entry.high);
 }
@@ -148,7 +149,7 @@ Result<std::vector<std::byte>> content_of(const safetensors::File& file, const s
   return array->bytes;
 }
 
-Status read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
+Result<> read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
   const SampleLayout layout = learner_of(spec).layout(spec);
   const std::uint32_t width = layout.width;
   // The file does not say which agent took a step. With several agents, no step is known to follow another.
@@ -196,7 +197,7 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
                                             std::span<const std::span<const std::byte>> state) {
   safetensors::File file;
   for (std::size_t i = 0; i < variables.size(); ++i) {
-    if (const Status content = check_content(variables[i].name, state[i], variables[i]); !content)
+    if (const Result<> content = check_content(variables[i].name, state[i], variables[i]); !content)
       return make_error(ErrorCode::wrong_state,
                         text("brain_save: nothing was written, because brain_load would refuse it: ",
                              content.error().message));

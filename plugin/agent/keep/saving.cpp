@@ -8,8 +8,8 @@
 namespace imprint::agent {
 namespace {
 
-Status write_brain(const BrainSpec& spec, std::span<const StateVariable> state, const HostState& host,
-                   const StateReader& reader, const std::string& path) {
+Result<> write_brain(const BrainSpec& spec, std::span<const StateVariable> state, const HostState& host,
+                     const StateReader& reader, const std::string& path) {
   std::vector<std::span<const std::byte>> bytes;
   for (std::size_t i = 0; i < state.size(); ++i) bytes.push_back(reader.bytes(i));
   IMPRINT_ASSIGN(const std::vector<std::byte> file, encode_brain(spec, state, host, bytes));
@@ -21,7 +21,7 @@ Status write_brain(const BrainSpec& spec, std::span<const StateVariable> state, 
 Saving::Saving(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state)
     : files_(files), spec_(spec), state_(state.begin(), state.end()), reader_(state) {}
 
-Status Saving::begin(const std::string& path, HostState host) {
+Result<> Saving::begin(const std::string& path, HostState host) {
   if (!idle())
     return make_error(ErrorCode::wrong_state,
                       text("brain_save: found a save to '", save_->path,
@@ -32,7 +32,7 @@ Status Saving::begin(const std::string& path, HostState host) {
   return {};
 }
 
-Status Saving::write(const std::string& path, std::shared_ptr<const std::vector<std::byte>> file) {
+Result<> Saving::write(const std::string& path, std::shared_ptr<const std::vector<std::byte>> file) {
   IMPRINT_CHECK(begin(path, {}));
   save_->phase = Phase::writing;
   files_.add([save = save_, file = std::move(file)] {
@@ -68,7 +68,7 @@ void Saving::fail(Error error) {
   save_->phase = Phase::done;
 }
 
-Status Saving::status() const {
+Result<> Saving::status() const {
   if (!save_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
   if (save_->phase != Phase::done) return make_error(ErrorCode::not_ready, "");
   return save_->outcome;

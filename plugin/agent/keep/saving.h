@@ -21,19 +21,19 @@ class Saving {
   Saving(FileWriter& files, const BrainSpec& spec, std::span<const StateVariable> state);
 
   // Takes the memory of the readback. Not on a frame thread.
-  Status prepare(Runtime& runtime) { return reader_.prepare(runtime); }
+  Result<> prepare(Runtime& runtime) { return reader_.prepare(runtime); }
   bool prepared() const { return reader_.prepared(); }
   StateReader& reader() { return reader_; }
 
   // Errors: wrong_state while an earlier save is under way.
-  Status begin(const std::string& path, HostState host);
+  Result<> begin(const std::string& path, HostState host);
   // Writes a file that exists already; needs no device. Errors: as begin.
-  Status write(const std::string& path, std::shared_ptr<const std::vector<std::byte>> file);
+  Result<> write(const std::string& path, std::shared_ptr<const std::vector<std::byte>> file);
   bool idle() const;                                       // the readback is free
   const std::string& path() const { return save_->path; }  // of the newest save; there was one
-  void delivered();        // the commands are complete: the writer gets the bytes
-  void fail(Error error);  // the commands will never complete
-  Status status() const;   // not_ready, the outcome, or not_found when nothing was saved yet
+  void delivered();         // the commands are complete: the writer gets the bytes
+  void fail(Error error);   // the commands will never complete
+  Result<> status() const;  // not_ready, the outcome, or not_found when nothing was saved yet
 
  private:
   enum class Phase : std::uint8_t { none, reading, writing, done };
@@ -41,7 +41,7 @@ class Saving {
     std::string path;
     HostState host;
     std::atomic<Phase> phase{Phase::reading};
-    Status outcome;  // once done
+    Result<> outcome;  // once done
   };
 
   FileWriter& files_;

@@ -18,7 +18,7 @@ ProgramDescription describe_copy(const std::string& name, std::span<const Variab
                                  std::span<const Variable> to) {
   ProgramDescription description;
   description.name = name;
-  description.slots = 1;
+  description.slot_count = 1;
   for (std::size_t i = 0; i < from.size(); ++i)
     description.updates.push_back(Update::assign(to[i], from[i].value()));
   return description;

@@ -10,7 +10,7 @@ StateReader::StateReader(std::span<const StateVariable> state)
       replay_index_(static_cast<std::size_t>(std::ranges::find(state_, kReplayName, &StateVariable::name) -
                                              state_.begin())) {}
 
-Status StateReader::prepare(Runtime& runtime) {
+Result<> StateReader::prepare(Runtime& runtime) {
   std::unique_ptr<StateReadback> kept, replay;
   if (!kept_) {
     std::vector<Variable> variables;

@@ -19,7 +19,7 @@ class StateReader {
   explicit StateReader(std::span<const StateVariable> state);
 
   // Takes what is missing: host-visible memory of the state's size. Not on a frame thread.
-  Status prepare(Runtime& runtime);
+  Result<> prepare(Runtime& runtime);
   bool prepared() const { return kept_ != nullptr; }
   // Run all of them, in this order.
   std::span<const Commands> commands() const { return commands_; }

@@ -35,8 +35,8 @@ class CloningLearner final : public ReplayLearner {
  public:
   bool takes_feedback() const override { return false; }
   bool takes_demonstrations() const override { return true; }
-  Status check_actions(const BrainSpec&) const override { return {}; }
-  Status check_settings(const BrainSpec&) const override { return {}; }
+  Result<> check_actions(const BrainSpec&) const override { return {}; }
+  Result<> check_settings(const BrainSpec&) const override { return {}; }
   SampleKind sample_kind() const override { return SampleKind::labelled; }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec).add(&SampleLayout::weight);

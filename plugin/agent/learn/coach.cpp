@@ -66,8 +66,8 @@ TraceWeights trace_weights(const BrainSpec& spec, const SampleLayout& layout, co
   return weights;
 }
 
-Status describe_traces(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
-                       const LearnInputs& intake, LearnGraph& graph) {
+Result<> describe_traces(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
+                         const LearnInputs& intake, LearnGraph& graph) {
   const TraceWeights weights = trace_weights(spec, layout, intake.filled, intake.samples);
   const Shape by_brain{spec.brain_count, rows_per_step(spec)};
   const Tensor log_probability =
@@ -107,8 +107,8 @@ class CoachLearner final : public Learner {
  public:
   bool takes_feedback() const override { return true; }
   bool takes_demonstrations() const override { return false; }
-  Status check_actions(const BrainSpec& spec) const override { return check_branches_only(spec); }
-  Status check_settings(const BrainSpec& spec) const override {
+  Result<> check_actions(const BrainSpec& spec) const override { return check_branches_only(spec); }
+  Result<> check_settings(const BrainSpec& spec) const override {
     return check_number("brain_create", "trace_decay", spec.trace_decay, 0, 0.9999f);
   }
   SampleKind sample_kind() const override { return SampleKind::step; }
@@ -125,8 +125,8 @@ class CoachLearner final : public Learner {
                std::span<float> noise) const override {
     fill_gumbel(noise, draw);
   }
-  Status describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
-                  LearnGraph& graph) const override {
+  Result<> describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+                    LearnGraph& graph) const override {
     return describe_traces(spec, layout(spec), network, intake, graph);
   }
 };

@@ -40,13 +40,13 @@ Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& 
   const Learner& learner = learner_of(spec);
   LearnGraph graph;
   graph.description.name = spec.name + " learn";
-  graph.description.slots = learn_slots(spec.learn_period_frames);
+  graph.description.slot_count = learn_slots(spec.learn_period_frames);
   graph.description.yields = true;
   graph.has_observation_copies = copies.ok();
   IMPRINT_CHECK(learner.describe(spec, network, take_in(spec, learner.layout(spec), given, copies), graph));
   if (!graph.sequence.parts.empty()) {
     graph.sequence.name = graph.description.name;
-    graph.sequence.slots = graph.description.slots;
+    graph.sequence.slot_count = graph.description.slot_count;
   }
   return graph;
 }

@@ -69,8 +69,8 @@ class DqnLearner final : public ReplayLearner {
  public:
   bool takes_feedback() const override { return true; }
   bool takes_demonstrations() const override { return false; }
-  Status check_actions(const BrainSpec& spec) const override { return check_one_branch(spec); }
-  Status check_settings(const BrainSpec& spec) const override {
+  Result<> check_actions(const BrainSpec& spec) const override { return check_one_branch(spec); }
+  Result<> check_settings(const BrainSpec& spec) const override {
     IMPRINT_CHECK(check_number("brain_create", "discount", spec.discount, 0, 1));
     IMPRINT_CHECK(check_range("brain_create", "target_period", spec.target_period, 1, kMaxSize));
     IMPRINT_CHECK(check_number("brain_create", "target_rate", spec.target_rate, 1e-6f, 1));

@@ -32,8 +32,8 @@ class FeedbackLearner final : public ReplayLearner {
  public:
   bool takes_feedback() const override { return true; }
   bool takes_demonstrations() const override { return true; }
-  Status check_actions(const BrainSpec& spec) const override { return check_one_branch(spec); }
-  Status check_settings(const BrainSpec& spec) const override {
+  Result<> check_actions(const BrainSpec& spec) const override { return check_one_branch(spec); }
+  Result<> check_settings(const BrainSpec& spec) const override {
     IMPRINT_CHECK(check_number("brain_create", "margin", spec.margin, 0, 1e6f));
     return check_number("brain_create", "margin_weight", spec.margin_weight, 0, 1e6f);
   }

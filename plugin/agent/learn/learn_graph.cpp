@@ -9,7 +9,7 @@ Result<Program> LearnGraph::compile(Runtime& runtime) const {
   return Program::compile(runtime, sequence);
 }
 
-Status LearnGraph::bake(Baker& baker, Baker::Groups groups, std::span<const Variable> apart) const {
+Result<> LearnGraph::bake(Baker& baker, Baker::Groups groups, std::span<const Variable> apart) const {
   if (sequence.parts.empty()) return baker.add(description, groups, apart);
   return baker.add(sequence, groups, apart);
 }

@@ -35,9 +35,11 @@ struct LearnGraph {
   std::vector<StateVariable> state;     // beside the network's parameters; saved
   std::vector<Variable> work;           // holds nothing between runs
 
-  std::uint32_t slots() const { return sequence.parts.empty() ? description.slots : sequence.slots; }
+  std::uint32_t slot_count() const {
+    return sequence.parts.empty() ? description.slot_count : sequence.slot_count;
+  }
   Result<Program> compile(Runtime& runtime) const;  // any thread
-  Status bake(Baker& baker, Baker::Groups groups, std::span<const Variable> apart) const;
+  Result<> bake(Baker& baker, Baker::Groups groups, std::span<const Variable> apart) const;
 };
 
 // The tensors of the inputs. copy_rows is not ok() without observation copies.

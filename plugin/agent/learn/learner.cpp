@@ -23,12 +23,12 @@ void Learner::explore(const BrainSpec& spec, const DecisionDraw& draw, std::span
   fill_noise(noise, spec.exploration, draw);
 }
 
-Status check_one_branch(const BrainSpec& spec) {
+Result<> check_one_branch(const BrainSpec& spec) {
   if (spec.action.branch_sizes.size() == 1 && spec.action.continuous_count == 0) return {};
   return bad_actions(spec, "rates the choices of exactly one branch. Use one branch");
 }
 
-Status check_branches_only(const BrainSpec& spec) {
+Result<> check_branches_only(const BrainSpec& spec) {
   if (spec.action.continuous_count == 0) return {};
   return bad_actions(spec, "draws from choices only. Use branches");
 }

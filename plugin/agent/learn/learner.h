@@ -39,9 +39,9 @@ class Learner {
 
   // ---- fields of a brain that name this learner ----
   // Errors: unsupported (actions that it does not serve).
-  virtual Status check_actions(const BrainSpec& spec) const = 0;
+  virtual Result<> check_actions(const BrainSpec& spec) const = 0;
   // The fields that only this learner reads. Errors: invalid_argument.
-  virtual Status check_settings(const BrainSpec& spec) const = 0;
+  virtual Result<> check_settings(const BrainSpec& spec) const = 0;
 
   // ---- samples ----
   virtual SampleKind sample_kind() const = 0;
@@ -64,8 +64,8 @@ class Learner {
   // Adds state, work, outputs and updates to `graph`. intake.samples: float32 [P * K, W] as layout() says;
   // intake.filled and intake.rows: LearnGraph. Output kLoss is float32 [P]; where it is not finite, the brain
   // must keep its weights.
-  virtual Status describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
-                          LearnGraph& graph) const = 0;
+  virtual Result<> describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+                            LearnGraph& graph) const = 0;
 
   // ---- from the answers above ----
   bool records_steps() const { return sample_kind() != SampleKind::labelled; }
@@ -75,7 +75,7 @@ class Learner {
 };
 
 // ---- for check_actions ----
-Status check_one_branch(const BrainSpec& spec);
-Status check_branches_only(const BrainSpec& spec);
+Result<> check_one_branch(const BrainSpec& spec);
+Result<> check_branches_only(const BrainSpec& spec);
 
 }  // namespace imprint::agent

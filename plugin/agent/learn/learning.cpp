@@ -14,7 +14,7 @@ Learning::Learning(const BrainServices& services, const BrainSpec& spec, LearnGr
       training_(spec, std::move(graph)),
       experience_(spec, training_) {}
 
-Status Learning::compile() {
+Result<> Learning::compile() {
   IMPRINT_ASSIGN(std::unique_ptr<Program> program, training_.compile(services_.context.runtime()));
   training_.install(std::move(program));
   counts_.learn_dispatches = training_.stats()->dispatches;

@@ -21,8 +21,8 @@ class Learning : public std::enable_shared_from_this<Learning> {
   Training& training() { return training_; }
   Experience& experience() { return experience_; }
 
-  Status compile();  // and installs
-  void cancel();     // the step in flight, before this is destroyed
+  Result<> compile();  // and installs
+  void cancel();       // the step in flight, before this is destroyed
   // Ends the step in flight without effect: the state that it would have changed is being replaced.
   void drop_step();
   // Begins a step when there is work, learning is on, and no step is in flight. Returns whether one began.

@@ -139,8 +139,8 @@ Result<ProgramDescription> minibatch(const Rows& rollout, const Network& learned
   return program;
 }
 
-Status describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
-                       const LearnInputs& intake, LearnGraph& graph) {
+Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
+                         const LearnInputs& intake, LearnGraph& graph) {
   const std::int64_t brains = spec.brain_count, all = brains * spec.rollout_steps;
   IMPRINT_ASSIGN(const Network learned, Network::create(spec, "learned"));
   IMPRINT_ASSIGN(const Network critic, make_critic(spec));
@@ -184,8 +184,8 @@ class PpoLearner final : public Learner {
  public:
   bool takes_feedback() const override { return true; }
   bool takes_demonstrations() const override { return false; }
-  Status check_actions(const BrainSpec& spec) const override { return check_branches_only(spec); }
-  Status check_settings(const BrainSpec& spec) const override {
+  Result<> check_actions(const BrainSpec& spec) const override { return check_branches_only(spec); }
+  Result<> check_settings(const BrainSpec& spec) const override {
     IMPRINT_CHECK(check_number("brain_create", "discount", spec.discount, 0, 1));
     IMPRINT_CHECK(check_range("brain_create", "rollout_steps", spec.rollout_steps, 1, 65536));
     IMPRINT_CHECK(check_range("brain_create", "epochs", spec.epochs, 1, 64));
@@ -217,8 +217,8 @@ class PpoLearner final : public Learner {
                std::span<float> noise) const override {
     fill_gumbel(noise, draw);
   }
-  Status describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
-                  LearnGraph& graph) const override {
+  Result<> describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+                    LearnGraph& graph) const override {
     return describe_update(spec, layout(spec), network, intake, graph);
   }
 };

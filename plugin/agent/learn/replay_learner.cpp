@@ -21,8 +21,8 @@ std::vector<Tensor> values_of(std::span<const Update> updates, const nn::Paramet
 
 }  // namespace
 
-Status ReplayLearner::describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
-                               LearnGraph& graph) const {
+Result<> ReplayLearner::describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+                                 LearnGraph& graph) const {
   const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity;
   IMPRINT_ASSIGN(const std::unique_ptr<Objective> objective, this->objective(spec));
   const SampleLayout columns = layout(spec);

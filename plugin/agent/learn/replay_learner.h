@@ -45,8 +45,8 @@ class ReplayLearner : public Learner {
  public:
   SampleUse sample_use() const override { return SampleUse::replay; }
   bool off_policy() const override { return true; }
-  Status describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
-                  LearnGraph& graph) const override;
+  Result<> describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+                    LearnGraph& graph) const override;
 
  protected:
   virtual Result<std::unique_ptr<Objective>> objective(const BrainSpec& spec) const = 0;

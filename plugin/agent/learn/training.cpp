@@ -21,7 +21,7 @@ Training::Training(const BrainSpec& spec, LearnGraph graph)
       learner_(learner_of(spec)),
       graph_(std::move(graph)),
       replay_(ReplayState::empty(spec)),
-      runs_(graph_.slots()),
+      runs_(graph_.slot_count()),
       stopped_(spec.brain_count, 0),
       versions_(spec.brain_count, 0),
       updating_(spec.brain_count, 0) {

@@ -13,30 +13,30 @@ Error bad_field(std::string_view what, std::string_view field, std::string_view 
                     text(what, ": ", field, ": found ", found, ", expected ", expected));
 }
 
-Status check_range(std::string_view what, std::string_view field, std::uint32_t value, std::uint32_t low,
-                   std::uint32_t high) {
+Result<> check_range(std::string_view what, std::string_view field, std::uint32_t value, std::uint32_t low,
+                     std::uint32_t high) {
   if (value >= low && value <= high) return {};
   return bad_field(what, field, text(value), text(low, " to ", high));
 }
 
-Status check_number(std::string_view what, std::string_view field, float value, float low, float high) {
+Result<> check_number(std::string_view what, std::string_view field, float value, float low, float high) {
   if (std::isfinite(value) && value >= low && value <= high) return {};
   return bad_field(what, field, text(value), text("a number from ", low, " to ", high));
 }
 
-Status check_positive(std::string_view what, std::string_view field, float value) {
+Result<> check_positive(std::string_view what, std::string_view field, float value) {
   if (std::isfinite(value) && value > 0) return {};
   return bad_field(what, field, text(value), "a number above 0");
 }
 
-Status check_finite(std::string_view what, std::string_view field, std::span<const float> values) {
+Result<> check_finite(std::string_view what, std::string_view field, std::span<const float> values) {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
       return bad_field(what, text(field, "[", i, "]"), text(values[i]), "a finite number");
   return {};
 }
 
-Status check_name(std::string_view what, std::string_view name) {
+Result<> check_name(std::string_view what, std::string_view name) {
   if (is_utf8(name)) return {};
   return bad_field(what, "name", "bytes that are not UTF-8", "UTF-8, which files need");
 }

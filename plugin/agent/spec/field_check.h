@@ -13,13 +13,13 @@ namespace imprint::agent {
 Error bad_field(std::string_view what, std::string_view field, std::string_view found,
                 std::string_view expected);
 
-Status check_range(std::string_view what, std::string_view field, std::uint32_t value, std::uint32_t low,
-                   std::uint32_t high);
+Result<> check_range(std::string_view what, std::string_view field, std::uint32_t value, std::uint32_t low,
+                     std::uint32_t high);
 // Refuses NaN too.
-Status check_number(std::string_view what, std::string_view field, float value, float low, float high);
-Status check_positive(std::string_view what, std::string_view field, float value);
-Status check_finite(std::string_view what, std::string_view field, std::span<const float> values);
+Result<> check_number(std::string_view what, std::string_view field, float value, float low, float high);
+Result<> check_positive(std::string_view what, std::string_view field, float value);
+Result<> check_finite(std::string_view what, std::string_view field, std::span<const float> values);
 // Files store names as UTF-8.
-Status check_name(std::string_view what, std::string_view name);
+Result<> check_name(std::string_view what, std::string_view name);
 
 }  // namespace imprint::agent

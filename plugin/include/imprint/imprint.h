@@ -8,7 +8,7 @@
  *   imprint.hpp         all of it as C++20 classes
  *
  * Order of calls. Start: imp_get_api, context_create, brain_create, agent_create, context_warmup.
- * Each frame: frame_begin; agent_observe, agent_act, agent_feedback or agent_reward; frame_submit
+ * Each frame: frame_begin; agent_act, agent_reward or agent_feedback, agent_observe; frame_submit
  * or imp_vulkan_api::frame_record; frame_end. End: context_destroy, before the host's device goes.
  *
  * Threads. Each function has a tag:
@@ -169,13 +169,13 @@ typedef struct imp_brain_info {
 
 typedef struct imp_action {
   imp_header header;
-  uint64_t decision;        /* of this agent, counted from 1 */
-  uint64_t requested_frame; /* when the agent observed */
-  uint32_t goal;
-  uint32_t branch_count, continuous_count, value_count; /* further values are cut */
-  uint32_t branches[IMP_MAX_BRANCHES];                  /* chosen option of each branch */
+  uint64_t decision;                                          /* of this agent, counted from 1 */
+  uint64_t requested_frame;                                   /* when the agent observed */
+  uint32_t goal, branch_count, continuous_count, value_count; /* further values are cut */
+  uint32_t branches[IMP_MAX_BRANCHES];                        /* chosen option of each branch */
   float continuous[IMP_MAX_CONTINUOUS];
   float values[IMP_MAX_VALUES]; /* raw outputs for the goal: predicted feedback, return or logits */
+  uint32_t is_new;              /* 1: the first return of this decision; 0: a repetition */
 } imp_action;
 
 typedef struct imp_feedback {
@@ -273,8 +273,8 @@ typedef struct imp_api {
   imp_result(IMP_CALL* agent_set_mask)(imp_agent agent, const uint8_t* allowed, uint32_t count);
   /* [frame] Before submit or record: what the agent sees; asks for a decision. */
   imp_result(IMP_CALL* agent_observe)(imp_agent agent, const float* observation, uint32_t count);
-  /* [frame] The newest decision that is due; its first return is the onset of the action.
-   * NOT_READY: none is due yet. NOT_FOUND: never asked. */
+  /* [frame] The newest decision that is due. Its first return, is_new, is the onset of the action:
+   * carry it out then. NOT_READY: none is due yet. NOT_FOUND: never asked in this episode. */
   imp_result(IMP_CALL* agent_act)(imp_agent agent, imp_action* action);
   /* [frame] Heuristic and record modes: what the game chose after agent_observe. */
   imp_result(IMP_CALL* agent_heuristic)(imp_agent agent, const uint32_t* branches,
@@ -283,7 +283,7 @@ typedef struct imp_api {
   /* [frame] UNSUPPORTED: not for this learner. WRONG_STATE: inference mode. Both functions. */
   imp_result(IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);
   imp_result(IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);
-  /* [frame] The environment's reward for the current action; unlike feedback it bans no action. */
+  /* [frame] For the newest action, before agent_act returns the next. Unlike feedback bans none. */
   imp_result(IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets requests, answers and open credit; resets an ONNX policy's state. */
   imp_result(IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);

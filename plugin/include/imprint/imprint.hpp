@@ -7,17 +7,28 @@
 //   using namespace imprint::game;
 //   const Library library(imp_get_api);
 //   Made<Context> context = Context::create(library, device);
-//   if (!context) return fail(context.outcome.message());
-//   BrainDesc desc;
-//   desc.observation_count = 28;
-//   desc.branch_sizes = {10};
-//   desc.learner = FeedbackOptions();
-//   Made<Brain> brain = context->create_brain(desc);
+//   Made<Brain> brain = context->create_brain(BrainDesc::of(DqnOptions(), 28, {10}));
 //   Made<Agent> agent = brain->create_agent();
+//   if (!agent || !context->warmup()) return fail(library.last_error());
+//   Frames clock(2);                                      // frames in flight
+//
+//   Frame frame(*context, clock.next(1.0 / 60));          // in each frame of the game
+//   const Action action = frame.act(*agent);
+//   if (action.is_new) {                                  // a decision is due: carry it out
+//     frame.keep(agent->reward(world.step(action.choices()[0])));
+//     if (world.over()) frame.keep(agent->end_episode(EpisodeEnd::terminated));
+//   }
+//   if (action.wants_observation) frame.keep(agent->observe(world.look()));
+//   frame.record(commands);                               // or frame.submit()
+//   if (const Outcome outcome = frame.end(); !outcome) return fail(outcome.message());
+//
+//   context->close(clock);                                // when the GPU has completed all of it
 //
 // Every call returns an Outcome or a Made<T>. Owners destroy what they hold: declare them in the
 // order context, tensor, brain, agent. Let none end in an open frame, where nothing is destroyed:
 // its object then stays until the context is destroyed. Parameters of a C struct take its C++ form.
+
+#include <vector>
 
 #include "imprint_descs.hpp"
 #include "imprint_types.hpp"
@@ -97,6 +108,8 @@ class Owner {
 struct Action : imp_action {
   Action() : imp_action(imp_action_init()) {}
 
+  bool wants_observation = false;  // no answer is on its way: observe now
+
   std::span<const std::uint32_t> choices() const { return {branches, branch_count}; }
   std::span<const float> numbers() const { return {continuous, continuous_count}; }
   std::span<const float> outputs() const { return {values, value_count}; }
@@ -128,6 +141,7 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
   Made<Action> act() {
     Made<Action> made;
     made.outcome = call(&imp_api::agent_act, &made.value);
+    made.value.wants_observation = made.outcome.ready() || made.outcome.code() == Code::not_found;
     return made;
   }
   Outcome act_by_heuristic(std::span<const std::uint32_t> branches,
@@ -175,6 +189,17 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   Made<Agent> create_agent(std::uint32_t brain_index = 0) {
     const Made<imp_agent> made = fill(imp_agent{}, &imp_api::agent_create, brain_index);
     return {Agent(api_, made.value), made.outcome};
+  }
+  // All of them, or none.
+  Made<std::vector<Agent>> create_agents(std::uint32_t count, std::uint32_t brain_index = 0) {
+    Made<std::vector<Agent>> made{{}, {api_, api_ ? IMP_OK : IMP_ERROR_WRONG_STATE}};
+    for (std::uint32_t i = 0; i < count && made; ++i) {
+      Made<Agent> agent = create_agent(brain_index);
+      made.outcome = agent.outcome;
+      made->push_back(std::move(*agent));
+    }
+    if (!made) made->clear();
+    return made;
   }
   Made<imp_brain_info> info() const {
     return fill(imp_brain_info_init(), &imp_api::brain_get_info);
@@ -240,6 +265,13 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     const Outcome destroyed = call(&imp_api::context_destroy);
     if (destroyed) handle_ = {};
     return destroyed;
+  }
+  // The host has waited for its whole GPU: says so in a last frame, then destroys.
+  Outcome close(Frames& clock) {
+    const Outcome begun = frame_begin(clock.idle());
+    const Outcome ended = begun ? frame_end() : begun;
+    if (!ended && ended.code() != Code::device_lost) return ended;
+    return destroy();
   }
 
   Made<Brain> create_brain(const imp_brain_desc& desc) {
@@ -366,6 +398,42 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     return call(&imp_tools_api::tuning_set, text.data(), text.size());
   }
   Outcome stop_tuning() { return call(&imp_tools_api::tuning_stop); }
+};
+
+// From frame_begin to frame_end, which the destructor calls if the host did not. Calls after a
+// failure are made nevertheless; end() returns the first failure.
+class [[nodiscard]] Frame {
+ public:
+  Frame(Context& context, const imp_frame_info& now) : context_(context) {
+    open_ = keep(context.frame_begin(now));
+  }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+  ~Frame() { (void)end(); }
+
+  // Notes a failure; the first one counts. Its text stays until this thread's next failed frame.
+  bool keep(const Outcome& outcome) {
+    if (!outcome && first_)
+      first_ = {context_.api(), outcome.result(), detail::kept_text(outcome.message())};
+    return outcome.ok();
+  }
+  // Without a due decision is_new is 0.
+  Action act(Agent& agent) {
+    const Made<Action> made = agent.act();
+    if (made.outcome.code() != Code::not_found) keep(made.outcome);
+    return made.value;
+  }
+  bool record(VkCommandBuffer commands) { return keep(context_.record(commands).outcome); }
+  bool submit() { return keep(context_.submit()); }
+  Outcome end() {
+    if (std::exchange(open_, false)) keep(context_.frame_end());
+    return first_;
+  }
+
+ private:
+  Context& context_;
+  Outcome first_{nullptr, IMP_OK};
+  bool open_ = false;
 };
 
 // The host's VkDeviceCreateInfo with the features that Imprint wishes for. Keep it until the

@@ -51,6 +51,9 @@ struct PpoOptions : imp_ppo_options {
 };
 struct NoLearner {};
 
+using Learner =
+    std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions, PpoOptions>;
+
 // A Vulkan struct of the host, or none. It must live until the call that uses it has returned.
 template <class T>
 class Borrowed {
@@ -267,10 +270,21 @@ struct BrainDesc {
   std::uint32_t action_latency_frames = 2;
   std::uint32_t decision_period_frames = 1;
   std::uint32_t snapshot_count = 4;
-  std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions, PpoOptions>
-      learner{};
+  Learner learner{};
   imp_tensor observations{};
   imp_tensor actions{};
+
+  // From the values that every game sets: BrainDesc::of(DqnOptions(), 28, {10}, 16).
+  static BrainDesc of(const Learner& learner, std::uint32_t observations,
+                      const List<std::uint32_t, IMP_MAX_BRANCHES>& branch_sizes,
+                      std::uint32_t agents_per_brain = 1) {
+    BrainDesc desc;
+    desc.learner = learner;
+    desc.observation_count = observations;
+    desc.branch_sizes = branch_sizes;
+    desc.agents_per_brain = agents_per_brain;
+    return desc;
+  }
 
   // It points into this object, which must therefore have a name.
   operator imp_brain_desc() const&& = delete;

@@ -1,6 +1,7 @@
 #ifndef IMPRINT_IMPRINT_INIT_H_
 #define IMPRINT_IMPRINT_INIT_H_
-/* Part of imprint.h, which includes it: one imp_*_init function per struct, with the defaults. */
+/* Part of imprint.h, which includes it: one imp_*_init function per struct, with the defaults, and
+ * two short ways that need no library: imp_brain_desc_of and imp_frames. */
 
 static inline imp_host imp_host_init(void) {
   IMP_INIT(imp_host, s, IMP_STRUCT_HOST);
@@ -53,6 +54,56 @@ static inline imp_demonstration imp_demonstration_init(void) {
   IMP_INIT(imp_demonstration, s, IMP_STRUCT_DEMONSTRATION);
   s.weight = 2.0f;
   return s;
+}
+
+/* A brain with one choice among *choices options, from what every game decides. It keeps the
+ * pointer. */
+static inline imp_brain_desc imp_brain_desc_of(imp_learner learner, uint32_t observations,
+                                               const uint32_t* choices, uint32_t agents) {
+  imp_brain_desc s = imp_brain_desc_init();
+  s.learner = learner;
+  s.observation_count = observations;
+  s.branch_count = 1;
+  s.branch_sizes = choices;
+  s.agents_per_brain = agents;
+  return s;
+}
+
+/* A frame clock, for a host that waits for frame n - in_flight before it begins frame n. With an
+ * in_flight of 0 the host sets safe_frame itself. */
+typedef struct imp_frames {
+  uint32_t in_flight; /* frames that the GPU may have at once: 2, for example */
+  uint64_t frame;     /* the newest one; 0 before the first */
+  uint64_t safe_frame;
+  double time_s;
+} imp_frames;
+
+static inline imp_frames imp_frames_init(uint32_t in_flight) {
+  imp_frames s;
+  memset(&s, 0, sizeof s);
+  s.in_flight = in_flight;
+  return s;
+}
+static inline imp_frame_info imp_frames_info(const imp_frames* frames) {
+  imp_frame_info s = imp_frame_info_init();
+  s.frame = frames->frame;
+  s.safe_frame = frames->safe_frame;
+  s.time_s = frames->time_s;
+  return s;
+}
+/* The next frame. step_s: simulated seconds since the last one; 0 while the game pauses. */
+static inline imp_frame_info imp_frames_next(imp_frames* frames, double step_s) {
+  const uint64_t frame = ++frames->frame;
+  if (frames->in_flight > 0 && frame > frames->in_flight &&
+      frame - frames->in_flight > frames->safe_frame)
+    frames->safe_frame = frame - frames->in_flight;
+  if (step_s > 0) frames->time_s += step_s;
+  return imp_frames_info(frames);
+}
+/* After the host waited for its whole GPU: a frame in which all earlier ones are safe. */
+static inline imp_frame_info imp_frames_idle(imp_frames* frames) {
+  frames->safe_frame = frames->frame++;
+  return imp_frames_info(frames);
 }
 
 static inline imp_feedback_options imp_feedback_options_init(void) {

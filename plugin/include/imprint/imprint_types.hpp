@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <span>
 #include <type_traits>
@@ -137,6 +138,28 @@ class Library {
   const imp_api* api_ = nullptr;
 };
 
+// Frame numbers, safe frames and time, for a host that waits for frame n - in_flight before it
+// begins frame n. Others give an in_flight of 0, and call completed().
+class Frames {
+ public:
+  explicit Frames(std::uint32_t in_flight) : frames_(imp_frames_init(in_flight)) {}
+
+  // step_s: simulated seconds since the last frame; 0 while the game pauses.
+  imp_frame_info next(double step_s) { return imp_frames_next(&frames_, step_s); }
+  // The host saw this frame's fence signalled: the GPU has completed it and all before.
+  void completed(std::uint64_t frame) {
+    frames_.safe_frame = (std::max)(frames_.safe_frame, frame);
+  }
+  // After the host waited for its whole GPU: a frame in which all earlier ones are safe.
+  imp_frame_info idle() { return imp_frames_idle(&frames_); }
+
+  std::uint64_t number() const { return frames_.frame; }
+  double time_s() const { return frames_.time_s; }
+
+ private:
+  imp_frames frames_;
+};
+
 // Up to `capacity` values in place. size() is as given: the library refuses what is too long.
 template <class T, std::size_t capacity>
 class List {
@@ -166,6 +189,15 @@ namespace detail {
 template <class T>
 void* user_of(T& object) {
   return const_cast<void*>(static_cast<const void*>(&object));
+}
+
+// A copy of a message, until this thread's next call of this function.
+inline const char* kept_text(const char* message) {
+  thread_local char kept[1024];
+  const std::size_t size = (std::min)(std::strlen(message), sizeof kept - 1);
+  std::memcpy(kept, message, size);
+  kept[size] = 0;
+  return kept;
 }
 
 inline std::uint32_t count_of(std::size_t size) {

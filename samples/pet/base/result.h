@@ -15,7 +15,7 @@ struct Error {
 };
 
 // Test with operator bool before value().
-template <class T>
+template <class T = void>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
@@ -43,7 +43,7 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
-template <>
+template <>  // Result<>: success or an Error
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
@@ -57,14 +57,12 @@ class [[nodiscard]] Result<void> {
   bool good_ = true;
 };
 
-using Status = Result<void>;
-
 }  // namespace pet
 
 #define PET_CONCAT_INNER(a, b) a##b
 #define PET_CONCAT(a, b) PET_CONCAT_INNER(a, b)
 
-// Evaluates a Status; returns its error to the caller.
+// Evaluates a Result; returns its error to the caller.
 #define PET_CHECK(expression)                                                   \
   do {                                                                          \
     if (auto pet_status = (expression); !pet_status) return pet_status.error(); \

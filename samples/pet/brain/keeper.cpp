@@ -19,7 +19,7 @@ void Keeper::end(const std::string& problem) {
 void Keeper::step() {
   while (!waiting_.empty()) {
     if (!writing_) {
-      if (const Status begun = brain_->save(waiting_.front().path, waiting_.front().which); !begun) {
+      if (const Result<> begun = brain_->save(waiting_.front().path, waiting_.front().which); !begun) {
         end(begun.error().message);
         continue;
       }

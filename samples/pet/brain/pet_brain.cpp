@@ -31,7 +31,7 @@ Error error_of(const Outcome& status, const char* what) {
   return {std::string(what) + ": " + status.name() + ": " + status.message()};
 }
 
-Status status_of(const Outcome& status, const char* what) {
+Result<> status_of(const Outcome& status, const char* what) {
   if (!status) return error_of(status, what);
   return {};
 }
@@ -194,23 +194,23 @@ void BrainContext::log(LogLevel level, const char* message) {
   if (level >= LogLevel::warning && setup_.log) setup_.log(message);
 }
 
-Status BrainContext::warmup(const std::function<void(float)>& progress) {
+Result<> BrainContext::warmup(const std::function<void(float)>& progress) {
   const auto tell = [&](float fraction) {
     if (progress) progress(fraction);
   };
   return status_of(context_.warmup(tell), "warmup");
 }
 
-Status BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s) {
+Result<> BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s) {
   return status_of(context_.frame_begin(frame, time_s, safe_frame), "frame_begin");
 }
 
-Status BrainContext::send_work(VkCommandBuffer commands) {
+Result<> BrainContext::send_work(VkCommandBuffer commands) {
   if (setup_.access == Access::record) return status_of(context_.record(commands).outcome, "record");
   return status_of(context_.submit(), "submit");
 }
 
-Status BrainContext::end_frame() {
+Result<> BrainContext::end_frame() {
   PET_CHECK(status_of(context_.frame_end(), "frame_end"));
   return failure_;
 }
@@ -230,7 +230,7 @@ struct PetBrain::LearnerBrain {
     auto made = std::make_unique<LearnerBrain>();
     made->learner = learner;
     PET_ASSIGN(made->brain, make_brain(context.context(), setup, learner));
-    const auto add = [&](std::uint32_t pet, Mode mode) -> Status {
+    const auto add = [&](std::uint32_t pet, Mode mode) -> Result<> {
       PET_ASSIGN(Agent agent, result_of(made->brain.create_agent(pet), "create_agent"));
       PET_CHECK(status_of(agent.set_mode(mode), "set_mode"));
       made->agents.push_back(std::make_unique<AgentMind>(context, std::move(agent), learner));
@@ -339,7 +339,7 @@ void PetBrain::set_learning(bool on) {
   learning_ = on;
 }
 
-Status PetBrain::save(const std::string& path, Which which) {
+Result<> PetBrain::save(const std::string& path, Which which) {
   const std::size_t index = which == Which::first ? 0 : used_;
   PET_CHECK(status_of(brains_[index]->brain.save(path.c_str()), "save"));
   saving_ = index;
@@ -352,7 +352,7 @@ Result<bool> PetBrain::saved() const {
   return status.ready();
 }
 
-Status PetBrain::load(const std::string& path) {
+Result<> PetBrain::load(const std::string& path) {
   const Outcome status = brains_[0]->brain.load(path.c_str());
   if (!status) return Error{path + ": " + status.name() + ": " + status.message(), true};
   return {};

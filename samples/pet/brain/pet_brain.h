@@ -31,12 +31,12 @@ class BrainContext {
   BrainContext& operator=(const BrainContext&) = delete;
 
   // Compiles what the brains made so far need; nothing compiles afterwards.
-  Status warmup(const std::function<void(float)>& progress);
+  Result<> warmup(const std::function<void(float)>& progress);
 
-  Status begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s);
-  Status send_work(VkCommandBuffer commands);
+  Result<> begin_frame(std::uint64_t frame, std::uint64_t safe_frame, double time_s);
+  Result<> send_work(VkCommandBuffer commands);
   // Fails also with the first failure of a mind or a brain since the context was made.
-  Status end_frame();
+  Result<> end_frame();
   // After the last frame, when the GPU has finished it. Only then may the context be destroyed.
   void close(std::uint64_t last_frame, double time_s);
 
@@ -45,16 +45,16 @@ class BrainContext {
   imprint::game::Context& context() { return context_; }
   void log(imprint::game::LogLevel level, const char* message);  // called by Imprint, on any thread
 
-  // Minds and brains have no Status to return: their first failure stays here. True when `status` is good.
+  // Minds and brains have no Result<> to return: their first failure stays here. True when `status` is good.
   bool good(const imprint::game::Outcome& status, const char* what);
-  const Status& failure() const { return failure_; }
+  const Result<>& failure() const { return failure_; }
 
  private:
   explicit BrainContext(const Setup& setup) : setup_(setup) {}
   Setup setup_;
   imprint::game::Context context_;
   std::string driver_;
-  Status failure_;
+  Result<> failure_;
 };
 
 // The brains of one or many pets of one shape. Each pet has an agent that learns and probes that take
@@ -91,10 +91,10 @@ class PetBrain {
   bool learning() const { return learning_; }
 
   enum class Which : std::uint8_t { first, in_use };
-  Status save(const std::string& path, Which which);  // continues over the next frames
-  Result<bool> saved() const;                         // false while it continues
+  Result<> save(const std::string& path, Which which);  // continues over the next frames
+  Result<bool> saved() const;                           // false while it continues
   // Into the first brain, not within a frame. A failure (Error::unreadable_pet) changes nothing.
-  Status load(const std::string& path);
+  Result<> load(const std::string& path);
   std::uint64_t snapshot();
   void restore(std::uint64_t snapshot);  // the brain of that snapshot is in use afterwards
 

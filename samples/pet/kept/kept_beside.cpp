@@ -27,8 +27,8 @@ std::string free_name(const std::string& file) {
   return found;
 }
 
-Status read_lines(const std::string& file, const std::string& heading,
-                  const std::function<std::string(const std::string&)>& take) {
+Result<> read_lines(const std::string& file, const std::string& heading,
+                    const std::function<std::string(const std::string&)>& take) {
   std::ifstream lines(file);
   if (!lines) {
     // Only a missing file counts as empty. One that cannot be opened now (rights, handles) still has content.

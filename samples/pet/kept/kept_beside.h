@@ -16,8 +16,8 @@ std::string free_name(const std::string& file);
 
 // Gives each line below the heading to `take`, which returns what is wrong with it, or "". A missing file has
 // no lines. Fails with the wrong line, or when the file exists and cannot be opened.
-Status read_lines(const std::string& file, const std::string& heading,
-                  const std::function<std::string(const std::string&)>& take);
+Result<> read_lines(const std::string& file, const std::string& heading,
+                    const std::function<std::string(const std::string&)>& take);
 
 // Writes heading and lines to another name, then renames that to `file`. Without lines it removes the file.
 // keep_old: first moves the existing file to free_name(file + ".unread"). Returns why the lines are not on

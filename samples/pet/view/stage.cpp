@@ -100,7 +100,7 @@ Result<FrameStart> Stage::begin_frame() {
   return p.frame;
 }
 
-Status Stage::draw(const Show& show, const OverlayState& overlay) {
+Result<> Stage::draw(const Show& show, const OverlayState& overlay) {
   Parts& p = *parts_;
   if (show.yards.empty()) return {};
   // A picture of a kennel is seen small: it shows a few yards only.
@@ -153,7 +153,7 @@ Status Stage::draw(const Show& show, const OverlayState& overlay) {
   return {};
 }
 
-Status Stage::end_frame() {
+Result<> Stage::end_frame() {
   Parts& p = *parts_;
   if (!p.acquired) return p.host->end_frame();
   PET_CHECK(p.host->end_frame(p.window->acquired(), p.window->finished()));

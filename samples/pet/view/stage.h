@@ -49,8 +49,8 @@ class Stage {
   // Input since the last call. Always empty off screen.
   PlayerInput poll();
   Result<FrameStart> begin_frame();
-  Status draw(const Show& show, const OverlayState& overlay);
-  Status end_frame();
+  Result<> draw(const Show& show, const OverlayState& overlay);
+  Result<> end_frame();
 
   // The picture of the last ended frame, if draw() was called in it. Waits for the GPU.
   Result<Picture> capture();

@@ -5,10 +5,12 @@
 #include "samples/adapters/unity.h"
 #include "samples/adapters/unreal.h"
 #include "samples/adapters/vsg.h"
+#include "samples/adapters/vulkan.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <thread>
 
 namespace imprint::adapters {
 namespace {
@@ -123,18 +125,93 @@ TEST(AdapterVsg, FillsInInstanceDeviceAndDeclaredExtensions) {
   device.instance = &instance;
   device.physical_device = &physical_device;
   device.allocation = &allocation;
-  const char* const names[] = {"VK_KHR_swapchain"};
-  Enabled enabled;
-  enabled.device_extensions = names;
-  const imp_vk_device_info info = describe_vsg(device, 6, enabled);
+  device.enabledExtensions = {"VK_KHR_swapchain"};
+  const imp_vk_device_info info = describe_vsg(device, 6);
   expect_handles(info, 1, 2, 3);
   EXPECT_EQ(info.get_instance_proc_addr,
             reinterpret_cast<imp_get_instance_proc_addr>(&vkGetInstanceProcAddr));
   EXPECT_EQ(info.api_version, VK_API_VERSION_1_1);
-  EXPECT_EQ(info.device_extensions, names);
+  ASSERT_EQ(info.device_extension_count, 1u);
+  EXPECT_STREQ(info.device_extensions[0], "VK_KHR_swapchain");
   EXPECT_EQ(info.allocation_callbacks, &allocation);
   EXPECT_EQ(info.queue.family, 6u);
   EXPECT_EQ(info.queue.queue, nullptr);
+
+  vsg::Queue queue;
+  queue.queue = handle<VkQueue>(4);
+  queue.family = 5;
+  VsgQueue through(queue);
+  const imp_vk_device_info submits = describe_vsg(device, 6, {}, &through);
+  EXPECT_EQ(submits.queue.access, IMP_QUEUE_SUBMIT_CALLBACK);
+  EXPECT_EQ(submits.queue.submit_without_fence, 1u);
+  EXPECT_EQ(submits.queue.family, 5u);
+  const VkSubmitInfo infos[2]{};
+  EXPECT_EQ(submits.queue.submit(submits.queue.user, queue.queue, 2, infos, 0), VK_SUCCESS);
+  EXPECT_EQ(queue.submitted, 2u);
+}
+
+// The create infos are gone by the time the context is made. The adapter has copies of all that Imprint
+// reads.
+TEST(AdapterVulkan, KeepsWhatTheGamePassed) {
+  VulkanGuest guest;
+  {
+    VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
+    application.apiVersion = VK_API_VERSION_1_2;
+    std::string name = "VK_KHR_surface", swapchain = "VK_KHR_swapchain";
+    const char* names[] = {name.c_str()};
+    const char* device_names[] = {swapchain.c_str()};
+    VkInstanceCreateInfo instance{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+    instance.pApplicationInfo = &application;
+    instance.enabledExtensionCount = 1;
+    instance.ppEnabledExtensionNames = names;
+    guest.made_instance(instance, handle<VkInstance>(1),
+                        reinterpret_cast<PFN_vkGetInstanceProcAddr>(no_function));
+    // An unknown struct, then what engines chain, with Features2 last.
+    VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    features.features.shaderInt16 = VK_TRUE;
+    VkPhysicalDeviceVulkan12Features newer{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, &features};
+    newer.timelineSemaphore = VK_TRUE;
+    VkPhysicalDevice16BitStorageFeatures storage{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
+                                                 &newer};
+    VkDeviceGroupDeviceCreateInfo unknown{VK_STRUCTURE_TYPE_DEVICE_GROUP_DEVICE_CREATE_INFO, &storage};
+    VkDeviceCreateInfo device{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &unknown};
+    device.enabledExtensionCount = 1;
+    device.ppEnabledExtensionNames = device_names;
+    guest.made_device(device, handle<VkPhysicalDevice>(2), handle<VkDevice>(3));
+    name = swapchain = "gone";
+    newer.timelineSemaphore = VK_FALSE;
+  }
+  const imp_vk_device_info record = guest.record_only(6);
+  expect_handles(record, 1, 2, 3);
+  EXPECT_EQ(record.api_version, VK_API_VERSION_1_2);
+  ASSERT_EQ(record.instance_extension_count, 1u);
+  EXPECT_STREQ(record.instance_extensions[0], "VK_KHR_surface");
+  ASSERT_EQ(record.device_extension_count, 1u);
+  EXPECT_STREQ(record.device_extensions[0], "VK_KHR_swapchain");
+  const auto* features = static_cast<const VkPhysicalDeviceFeatures2*>(record.features);
+  ASSERT_EQ(features->sType, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+  EXPECT_EQ(features->features.shaderInt16, VK_TRUE);
+  const auto* storage = static_cast<const VkPhysicalDevice16BitStorageFeatures*>(features->pNext);
+  ASSERT_EQ(storage->sType, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES);
+  const auto* newer = static_cast<const VkPhysicalDeviceVulkan12Features*>(storage->pNext);
+  ASSERT_EQ(newer->sType, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+  EXPECT_EQ(newer->timelineSemaphore, VK_TRUE);
+  EXPECT_EQ(newer->pNext, nullptr);
+  const imp_vk_device_info locked = guest.locked(handle<VkQueue>(4), 6);
+  locked.queue.lock(locked.queue.user, locked.queue.queue);
+  bool taken = true;
+  std::thread([&] { taken = !guest.queue_lock().try_lock(); }).join();
+  EXPECT_TRUE(taken);
+  locked.queue.unlock(locked.queue.user, locked.queue.queue);
+
+  VkPhysicalDeviceFeatures old{};
+  old.shaderInt64 = VK_TRUE;
+  VkDeviceCreateInfo plain{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  plain.pEnabledFeatures = &old;
+  guest.made_device(plain, handle<VkPhysicalDevice>(2), handle<VkDevice>(3));
+  const auto* alone = static_cast<const VkPhysicalDeviceFeatures2*>(guest.record_only(6).features);
+  EXPECT_EQ(alone->features.shaderInt64, VK_TRUE);
+  EXPECT_EQ(alone->pNext, nullptr);
 }
 
 }  // namespace

@@ -9,12 +9,20 @@
 
 #include <imprint/imprint_vulkan.h>
 
+struct game {
+  float seen[2] = {0.5f, -0.5f};
+  int steps = 0;
+};
+
 extern "C" {
+const float* game_look(const game* game) { return game->seen; }
+float game_step(game* game, std::uint32_t action) { return ++game->steps, action == 1 ? 1.0f : -1.0f; }
+int game_over(const game* game) { return game->steps % 5 == 0; }
+
 VkDevice make_device(const imp_api* api, VkInstance instance, VkPhysicalDevice gpu, uint32_t family,
                      const VkDeviceCreateInfo* mine, imp_vk_merged* merged, imp_vk_device_info* declared);
 imp_result creature_frame(const imp_api* api, imp_context context, imp_agent agent, const imp_frame_info* now,
-                          VkCommandBuffer commands, const float* seen, uint32_t seen_count, float reward,
-                          uint32_t* action);
+                          VkCommandBuffer commands, game* game);
 imp_result save_and_close(const imp_api* api, imp_context context, imp_brain brain, const char* path,
                           imp_frame_info* now, VkCommandBuffer (*begin)(imp_frame_info* now),
                           void (*end)(void));
@@ -85,27 +93,20 @@ int play(const imp_vk_device_info& declared) {
   imp_brain brain{};
   imp_agent agent{};
   const std::uint32_t actions = 3;
-  imp_brain_desc desc = imp_brain_desc_init();
-  desc.observation_count = 2;
-  desc.branch_count = 1;
-  desc.branch_sizes = &actions;
-  desc.learner = IMP_LEARNER_FEEDBACK;
+  const imp_brain_desc desc = imp_brain_desc_of(IMP_LEARNER_FEEDBACK, 2, &actions, 1);
   if (api->context_create(&declared, nullptr, nullptr, &context) < 0) return fail("context_create");
   if (api->brain_create(context, &desc, &brain) < 0) return fail("brain_create");
   if (api->agent_create(brain, 0, &agent) < 0) return fail("agent_create");
   if (api->context_warmup(context, nullptr, nullptr) < 0) return fail("context_warmup");
 
-  const float seen[2] = {0.5f, -0.5f};
-  std::uint32_t action = 99;
+  game played;
   imp_frame_info now = imp_frame_info_init();
   for (int frame = 0; frame < 60; ++frame) {
     const VkCommandBuffer into = begin_frame(&now);
-    if (creature_frame(api, context, agent, &now, into, frame % 3 ? nullptr : seen, 2,
-                       frame % 3 ? 0.0f : 1.0f, &action) < 0)
-      return fail("creature_frame");
+    if (creature_frame(api, context, agent, &now, into, &played) < 0) return fail("creature_frame");
     end_frame();
   }
-  if (action >= actions) return fail("the creature never decided");
+  if (played.steps < 20) return fail("the creature rarely decided");
   if (save_and_close(api, context, brain, "integration.brain", &now, begin_frame, end_frame) != IMP_OK)
     return fail("save_and_close");
   return 0;

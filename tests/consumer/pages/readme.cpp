@@ -1,5 +1,5 @@
-// The snippet of README.md in a small game. The creature hears a command, is praised for one action and
-// scolded for the others, and prefers the praised one in the end.
+// The snippet of README.md in a small game: it opens, one action is rewarded and the others are not, and it
+// prefers that action in the end.
 
 #include <array>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "declare.h"
 #include "host.h"
 #include "readme.inc"
 
@@ -15,10 +16,22 @@ namespace {
 constexpr std::uint64_t kFrames = 1200;
 constexpr std::uint32_t kWanted = 3;
 
+struct Game {
+  std::array<float, 28> seen{};
+  int steps = 0, judged = 0, right = 0;
+
+  std::span<const float> look() const { return seen; }
+  float step(std::uint32_t action) {
+    if (++steps > 400) ++judged, right += action == kWanted;
+    seen[0] = static_cast<float>(steps % 10) / 10;
+    return action == kWanted ? 1.0f : -1.0f;
+  }
+  bool over() const { return steps % 10 == 0; }
+};
+
 int fail(const char* what, const std::string& why) {
   return std::fprintf(stderr, "readme: %s: %s\n", what, why.c_str()), 1;
 }
-std::string reason() { return Library(imp_get_api).last_error(); }
 
 }  // namespace
 
@@ -26,34 +39,19 @@ int main(int argc, char** argv) {
   ::Host host;
   if (!host.open(argc > 1 ? argv[1] : "")) return fail("no device", host.error());
   Pet pet;
-  if (!pet.open(host.declare())) return fail("open", reason());
-  if (!pet.body.set_goal(1)) return fail("set_goal", reason());
-
-  std::array<float, 28> seen{};
-  imp_frame_info now = imp_frame_info_init();
-  std::uint32_t action = 0;
-  float praise = 0;
-  int right = 0, asked = 0;
-  for (now.frame = 1; now.frame <= kFrames; ++now.frame) {
-    const VkCommandBuffer commands = host.begin_frame(now.frame);
+  if (!pet.open(declare(host))) return fail("open", Library(imp_get_api).last_error());
+  Game game;
+  for (std::uint64_t number = 1; number <= kFrames; ++number) {
+    const VkCommandBuffer commands = host.begin_frame(number);
     if (!commands) return fail("begin_frame", host.error());
-    now.safe_frame = host.safe_frame();
-    now.time_s = static_cast<double>(now.frame) / 60;
-    // One second: the creature is asked and acts. The player reacts 0.8 s later.
-    const std::uint64_t moment = now.frame % 60;
-    seen[0] = static_cast<float>(now.frame) / kFrames;
-    const bool asks = moment == 1;
-    if (!pet.frame(now, commands, asks ? std::span<const float>(seen) : std::span<const float>(), praise,
-                   action))
-      return fail("frame", reason());
-    praise = moment == 50 ? (action == kWanted ? 1.0f : -1.0f) : 0;
-    if (moment == 50 && now.frame > kFrames / 2) right += action == kWanted, ++asked;
+    if (const Outcome outcome = pet.frame(game, commands); !outcome) return fail("frame", outcome.message());
     if (!host.end_frame()) return fail("end_frame", host.error());
   }
   host.wait_for_all();
-  now.safe_frame = host.safe_frame();
-  if (!pet.context.frame_begin(now) || !pet.context.frame_end() || !pet.context.destroy())
-    return fail("close", reason());
-  std::printf("%s: %d of the last %d actions were the praised one\n", host.device_name(), right, asked);
-  return right * 10 >= asked * 8 ? 0 : fail("learning", "the praised action should be chosen");
+  if (const Outcome closed = pet.close(); !closed) return fail("close", closed.message());
+  std::printf("%s: %d of the last %d actions were the rewarded one\n", host.device_name(), game.right,
+              game.judged);
+  return game.judged > 100 && game.right * 10 >= game.judged * 8
+             ? 0
+             : fail("learning", "the rewarded action should be chosen");
 }

@@ -14,6 +14,7 @@
 #include <imprint/imprint_tools.h>
 #include <imprint/imprint_vulkan.h>
 
+#include "declare.h"
 #include "host.h"
 
 namespace {
@@ -59,18 +60,18 @@ imp_brain_desc small_brain(const std::uint32_t* actions) {
 
 void device_errors(const Host& host) {
   imp_context context{};
-  imp_vk_device_info old = host.declare();
+  imp_vk_device_info old = declare(host);
   old.api_version = 1u << 22;
   provoked("context_create", api->context_create(&old, nullptr, nullptr, &context), IMP_ERROR_UNSUPPORTED);
 
-  imp_vk_device_info queueless = host.declare();
+  imp_vk_device_info queueless = declare(host);
   queueless.queue.access = IMP_QUEUE_LOCK;
   provoked("context_create", api->context_create(&queueless, nullptr, nullptr, &context),
            IMP_ERROR_INVALID_ARGUMENT);
 
   imp_host lent = imp_host_init();
   lent.kernel_archive_path = "missing.archive";
-  const imp_vk_device_info device = host.declare();
+  const imp_vk_device_info device = declare(host);
   provoked("context_create", api->context_create(&device, &lent, nullptr, &context), IMP_ERROR_NOT_FOUND);
 }
 
@@ -114,7 +115,7 @@ void frame_errors(const Creature& creature) {
 // With the game's device: too little memory, and a recorded frame that is not safe.
 void recording_errors(Host& host) {
   const std::uint32_t actions = 4;
-  const imp_vk_device_info device = host.declare();
+  const imp_vk_device_info device = declare(host);
   Creature creature;
   imp_limits limits = imp_limits_init();
   limits.memory_cap_bytes = 1 << 20;

@@ -1,6 +1,7 @@
 // The steps of plugin/docs/tutorial.md, unchanged, in a game of a few frames. The final program is compiled
 // and run separately.
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 
@@ -13,6 +14,14 @@
 #include "tutorial-frame.inc"
 
 namespace {
+
+struct World {
+  int steps = 0, episodes = 0;
+  std::array<float, 2> look() const { return {1, static_cast<float>(steps % 4)}; }
+  float step(std::uint32_t direction) { return ++steps, direction == 1 ? 1.0f : -1.0f; }
+  bool over() const { return steps % 4 == 0; }
+  void restart() { ++episodes; }
+};
 
 int fail(const char* what, const char* why) {
   return std::fprintf(stderr, "tutorial: %s: %s\n", what, why), 1;
@@ -29,20 +38,15 @@ int main() {
   if (!brain) return fail("brain", brain.outcome.message());
   game::Made<game::Agent> agent = brain->create_agent();
   if (!agent || !context->warmup()) return fail("agent", agent.outcome.message());
-  Turn turn;
-  imp_frame_info now = imp_frame_info_init();
-  for (now.frame = 1; now.frame <= 30; ++now.frame) {
-    const VkCommandBuffer commands = host.begin_frame(now.frame);
-    now.safe_frame = host.safe_frame();
-    now.time_s = static_cast<double>(now.frame) / 60;
-    turn.ask = now.frame % 3 == 1;
-    const game::Outcome outcome = take_turn(*context, *agent, now, commands, turn);
+  World world;
+  game::Frames clock(Host::kFramesInFlight);
+  for (std::uint64_t number = 1; number <= 30; ++number) {
+    const VkCommandBuffer commands = host.begin_frame(number);
+    const game::Outcome outcome = take_turn(*context, *agent, clock.next(1.0 / 60), commands, world);
     if (!outcome) return fail("take_turn", outcome.message());
-    turn.reward = turn.direction == 1 ? 1.0f : -1.0f;
     if (!host.end_frame()) return fail("end_frame", host.error().c_str());
   }
   host.wait_for_all();
-  if (!context->frame_begin(now.frame, 1, host.safe_frame()) || !context->frame_end() || !context->destroy())
-    return fail("close", "the last frame");
-  return turn.decision > 5 ? 0 : fail("it never decided", "fewer than six decisions");
+  if (const game::Outcome closed = context->close(clock); !closed) return fail("close", closed.message());
+  return world.steps > 10 && world.episodes > 2 ? 0 : fail("it rarely decided", "fewer than eleven steps");
 }

@@ -78,7 +78,7 @@ void Window::fill(VulkanOptions& options) const {
   };
 }
 
-Status Window::attach(VulkanHost& host) {
+Result<> Window::attach(VulkanHost& host) {
   host_ = &host;
   acquired_.resize(VulkanHost::kFramesInFlight);
   const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
@@ -153,7 +153,7 @@ Result<VkSurfaceFormatKHR> Window::choose_format() const {
   return formats[0];
 }
 
-Status Window::create_swapchain() {
+Result<> Window::create_swapchain() {
   const VkDevice device = host_->device();
   {
     // The screen may still read pictures of the old swapchain. Vulkan 1.1 has no other way to wait for that.
@@ -269,7 +269,7 @@ void Window::show(VkCommandBuffer commands, VkImage image, VkExtent2D extent) {
                        nullptr, 0, nullptr, 1, &barrier);
 }
 
-Status Window::present() {
+Result<> Window::present() {
   VkPresentInfoKHR info{VK_STRUCTURE_TYPE_PRESENT_INFO_KHR};
   info.waitSemaphoreCount = 1;
   info.pWaitSemaphores = &finished_[picture_];

@@ -37,7 +37,7 @@ class Window {
   // Sets what a VulkanHost needs to show pictures here.
   void fill(VulkanOptions& options) const;
   // Call attach once the host exists, and detach before the host is destroyed.
-  Status attach(VulkanHost& host);
+  Result<> attach(VulkanHost& host);
   void detach();
 
   void set_events(WindowEvents events) { events_ = std::move(events); }
@@ -59,12 +59,12 @@ class Window {
   void show(VkCommandBuffer commands, VkImage image, VkExtent2D extent);
   VkSemaphore acquired() const { return acquired_[slot_]; }
   VkSemaphore finished() const { return finished_[picture_]; }
-  Status present();
+  Result<> present();
 
  private:
   Window() = default;
   void set_callbacks();
-  Status create_swapchain();
+  Result<> create_swapchain();
   Result<VkSwapchainKHR> make_swapchain(const VkSurfaceCapabilitiesKHR& can, VkExtent2D extent);
   Result<VkSurfaceFormatKHR> choose_format() const;
   void destroy_swapchain();

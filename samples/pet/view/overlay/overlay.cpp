@@ -21,7 +21,7 @@ constexpr float kColumn = 288.0f, kBar = 74.0f,
 // Dear ImGui tells failures only to a callback without user data: the newest one is kept here.
 VkResult backend_result = VK_SUCCESS;
 
-Status backend_status() {
+Result<> backend_status() {
   return check(std::exchange(backend_result, VK_SUCCESS), "Dear ImGui's Vulkan back end");
 }
 
@@ -61,7 +61,7 @@ Overlay::~Overlay() {
   ImGui::DestroyContext();
 }
 
-Status Overlay::start_backend() {
+Result<> Overlay::start_backend() {
   const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 4};
   VkDescriptorPoolCreateInfo pool{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   pool.flags = VK_DESCRIPTOR_POOL_CREATE_FREE_DESCRIPTOR_SET_BIT;
@@ -105,7 +105,7 @@ void Overlay::stop_backend() {
 
 void Overlay::scale_text(float factor) { text_scale_ = std::clamp(text_scale_ * factor, 0.7f, 2.0f); }
 
-Status Overlay::apply_scale(VkExtent2D size) {
+Result<> Overlay::apply_scale(VkExtent2D size) {
   // Shrinks with a small window so that everything fits; grows more slowly with a large one. Steps of 1/16
   // keep the dragging of an edge smooth.
   const float fit =
@@ -169,7 +169,7 @@ void Overlay::enlarge(bool large) {
   scale_ *= large ? kEnlarged : 1.0f / kEnlarged;
 }
 
-Status Overlay::record(VkCommandBuffer commands) {
+Result<> Overlay::record(VkCommandBuffer commands) {
   ImGui_ImplVulkan_RenderDrawData(ImGui::GetDrawData(), commands);
   return backend_status();
 }

@@ -41,7 +41,7 @@ class Overlay {
   void build(VkExtent2D size, float seconds, const OverlayState& state, const Anchors& anchors, bool panels,
              PlayerInput& input);
   // Records the overlay inside the render pass given above.
-  Status record(VkCommandBuffer commands);
+  Result<> record(VkCommandBuffer commands);
 
   // The part of the picture without panels.
   Region free_region(VkExtent2D size, bool panels, bool kennel) const;
@@ -59,11 +59,11 @@ class Overlay {
   void toggle_help() { help_ = !help_; }
   void scale_text(float factor);  // takes effect with the next apply_scale()
   // Fits all sizes to the picture and the wanted text size. Call between frames: new fonts wait for the GPU.
-  Status apply_scale(VkExtent2D size);
+  Result<> apply_scale(VkExtent2D size);
 
  private:
   Overlay(VulkanHost& host, VkRenderPass pass, GLFWwindow* window);
-  Status start_backend();
+  Result<> start_backend();
   void stop_backend();
 
   void pet_card(const OverlayState& state, const Anchors& anchors);

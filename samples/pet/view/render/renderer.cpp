@@ -124,8 +124,8 @@ void Renderer::draw_shadows(VkCommandBuffer commands, const std::vector<Batch>& 
   vkCmdEndRenderPass(commands);
 }
 
-Status Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s,
-                      Vec2 center, float reach) {
+Result<> Renderer::draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s,
+                        Vec2 center, float reach) {
   FrameBuffers& buffers = frames_[frame.slot];
   std::array<std::size_t, kLayerCount + 1> layers{};
   PET_ASSIGN(const std::vector<Batch> batches, write_instances(buffers, list, layers));
@@ -190,7 +190,7 @@ Result<Picture> Renderer::capture() {
   Picture picture{extent_.width, extent_.height, {}};
   const std::size_t size = static_cast<std::size_t>(extent_.width) * extent_.height * 4;
   PET_ASSIGN(const GpuBuffer pixels, GpuBuffer::create(host_, size, VK_BUFFER_USAGE_TRANSFER_DST_BIT, true));
-  const Status copied = host_.run_once([&](VkCommandBuffer commands) {
+  const Result<> copied = host_.run_once([&](VkCommandBuffer commands) {
     VkBufferImageCopy whole{};
     whole.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
     whole.imageExtent = {extent_.width, extent_.height, 1};

@@ -64,12 +64,12 @@ class Renderer {
   Renderer& operator=(const Renderer&) = delete;
 
   // Waits for the GPU.
-  Status resize(VkExtent2D extent);
+  Result<> resize(VkExtent2D extent);
   VkExtent2D extent() const { return extent_; }
 
   // Records the scene. `center` and `reach`: the ground that shadows cover, metres.
-  Status draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s, Vec2 center,
-              float reach);
+  Result<> draw(const FrameStart& frame, const Camera& camera, const DrawList& list, float time_s,
+                Vec2 center, float reach);
   // An overlay may be drawn between these two calls, with pipelines made for overlay_pass(). Every frame that
   // draws makes both calls.
   void begin_overlay(VkCommandBuffer commands);
@@ -97,14 +97,14 @@ class Renderer {
   };
 
   Renderer(VulkanHost& host, VkExtent2D extent, bool quick);
-  Status upload_meshes();
-  Status create_shadow_pass();
-  Status create_scene_passes();
-  Status create_shadow();
-  Status create_layout();
-  Status create_descriptors();
-  Status create_pipelines();
-  Status create_targets();
+  Result<> upload_meshes();
+  Result<> create_shadow_pass();
+  Result<> create_scene_passes();
+  Result<> create_shadow();
+  Result<> create_layout();
+  Result<> create_descriptors();
+  Result<> create_pipelines();
+  Result<> create_targets();
   void destroy_targets();
   Result<VkPipeline> create_pipeline(const PipelineRecipe& recipe);
   Result<VkPipeline> create_pipeline(const PipelineRecipe& recipe, VkShaderModule vertex,

@@ -144,7 +144,7 @@ Result<VkPipeline> Renderer::create_pipeline(const PipelineRecipe& recipe, VkSha
   return pipeline;
 }
 
-Status Renderer::create_pipelines() {
+Result<> Renderer::create_pipelines() {
   PET_ASSIGN(shadow_, create_pipeline(PipelineRecipe{.pass = shadow_pass_,
                                                      .vertex = shadow_vert,
                                                      .multisampled = false,

@@ -93,7 +93,7 @@ Renderer::~Renderer() {
     vkDestroyRenderPass(device, pass, nullptr);
 }
 
-Status Renderer::upload_meshes() {
+Result<> Renderer::upload_meshes() {
   const std::array<Mesh, kMeshCount> meshes = make_meshes();
   std::vector<Vertex> vertices;
   std::vector<std::uint32_t> indices;
@@ -112,7 +112,7 @@ Status Renderer::upload_meshes() {
 }
 
 // Two frames in flight share the images, so every pass first waits for the frame before.
-Status Renderer::create_shadow_pass() {
+Result<> Renderer::create_shadow_pass() {
   VkAttachmentDescription shadow{};
   shadow.format = depth_format_;
   shadow.samples = VK_SAMPLE_COUNT_1_BIT;
@@ -136,7 +136,7 @@ Status Renderer::create_shadow_pass() {
   return {};
 }
 
-Status Renderer::create_scene_passes() {
+Result<> Renderer::create_scene_passes() {
   const VkDevice device = host_.device();
   const bool resolves = samples_ != VK_SAMPLE_COUNT_1_BIT;
 
@@ -192,7 +192,7 @@ Status Renderer::create_scene_passes() {
   return {};
 }
 
-Status Renderer::create_shadow() {
+Result<> Renderer::create_shadow() {
   const VkDevice device = host_.device();
   PET_ASSIGN(shadow_map_,
              GpuImage::create(host_, {shadow_size_, shadow_size_}, depth_format_,
@@ -212,7 +212,7 @@ Status Renderer::create_shadow() {
   return check(vkCreateSampler(device, &sampler, nullptr, &shadow_sampler_), "vkCreateSampler");
 }
 
-Status Renderer::create_layout() {
+Result<> Renderer::create_layout() {
   const VkDevice device = host_.device();
   const VkDescriptorSetLayoutBinding bindings[] = {
       {0, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1, VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT,
@@ -230,7 +230,7 @@ Status Renderer::create_layout() {
   return check(vkCreatePipelineLayout(device, &layout, nullptr, &layout_), "vkCreatePipelineLayout");
 }
 
-Status Renderer::create_descriptors() {
+Result<> Renderer::create_descriptors() {
   const VkDevice device = host_.device();
   constexpr std::uint32_t kFrames = VulkanHost::kFramesInFlight;
   const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, kFrames},
@@ -266,7 +266,7 @@ Status Renderer::create_descriptors() {
   return {};
 }
 
-Status Renderer::create_targets() {
+Result<> Renderer::create_targets() {
   const VkDevice device = host_.device();
   PET_ASSIGN(color_, GpuImage::create(host_, extent_, kColorFormat,
                                       VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT,
@@ -297,7 +297,7 @@ void Renderer::destroy_targets() {
   multisampled_ = GpuImage();
 }
 
-Status Renderer::resize(VkExtent2D extent) {
+Result<> Renderer::resize(VkExtent2D extent) {
   PET_CHECK(host_.wait_idle());
   destroy_targets();
   extent_ = extent;

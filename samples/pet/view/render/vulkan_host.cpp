@@ -71,7 +71,7 @@ std::string result_name(VkResult result) {
   }
 }
 
-Status check(VkResult result, const char* call) {
+Result<> check(VkResult result, const char* call) {
   if (result < 0) return Error{std::string(call) + ": found " + result_name(result)};
   return {};
 }
@@ -120,7 +120,7 @@ Result<std::unique_ptr<VulkanHost>> VulkanHost::create(const VulkanOptions& opti
   return host;
 }
 
-Status VulkanHost::create_instance(const VulkanOptions& options) {
+Result<> VulkanHost::create_instance(const VulkanOptions& options) {
   std::uint32_t loader_version = VK_API_VERSION_1_0;
   PET_CHECK(check(vkEnumerateInstanceVersion(&loader_version), "vkEnumerateInstanceVersion"));
   if (loader_version < VK_API_VERSION_1_1)
@@ -155,7 +155,7 @@ Status VulkanHost::create_instance(const VulkanOptions& options) {
   return create_messenger();
 }
 
-Status VulkanHost::choose_extensions(const VulkanOptions& options, std::vector<const char*>& layers) {
+Result<> VulkanHost::choose_extensions(const VulkanOptions& options, std::vector<const char*>& layers) {
   PET_ASSIGN(const auto available,
              enumerate<VkExtensionProperties>("vkEnumerateInstanceExtensionProperties",
                                               vkEnumerateInstanceExtensionProperties, nullptr));
@@ -180,7 +180,7 @@ Status VulkanHost::choose_extensions(const VulkanOptions& options, std::vector<c
   return {};
 }
 
-Status VulkanHost::create_messenger() {
+Result<> VulkanHost::create_messenger() {
   VkDebugUtilsMessengerCreateInfoEXT messenger{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
   messenger.messageSeverity =
       VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
@@ -210,7 +210,7 @@ std::uint32_t VulkanHost::find_queue_family(VkPhysicalDevice candidate) const {
   return UINT32_MAX;
 }
 
-Status VulkanHost::choose_physical_device(const std::string& wanted) {
+Result<> VulkanHost::choose_physical_device(const std::string& wanted) {
   PET_ASSIGN(const auto devices, enumerate<VkPhysicalDevice>("vkEnumeratePhysicalDevices",
                                                              vkEnumeratePhysicalDevices, instance_));
   if (devices.empty())
@@ -257,7 +257,7 @@ void VulkanHost::describe_physical_device() {
   }
 }
 
-Status VulkanHost::create_device() {
+Result<> VulkanHost::create_device() {
   PET_ASSIGN(const auto available, enumerate<VkExtensionProperties>("vkEnumerateDeviceExtensionProperties",
                                                                     vkEnumerateDeviceExtensionProperties,
                                                                     physical_device_, nullptr));
@@ -297,7 +297,7 @@ Status VulkanHost::create_device() {
   return {};
 }
 
-Status VulkanHost::create_frames() {
+Result<> VulkanHost::create_frames() {
   for (FrameSlot& slot : slots_) {
     VkCommandPoolCreateInfo pool{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
     pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
@@ -357,7 +357,7 @@ Result<FrameStart> VulkanHost::begin_frame() {
   return FrameStart{slot.commands, frame, safe_frame_, static_cast<std::uint32_t>(frame % kFramesInFlight)};
 }
 
-Status VulkanHost::end_frame(VkSemaphore wait, VkSemaphore signal) {
+Result<> VulkanHost::end_frame(VkSemaphore wait, VkSemaphore signal) {
   FrameSlot& slot = slots_[frame_ % kFramesInFlight];
   PET_CHECK(check(vkEndCommandBuffer(slot.commands), "vkEndCommandBuffer"));
   const VkPipelineStageFlags wait_stages =
@@ -374,14 +374,14 @@ Status VulkanHost::end_frame(VkSemaphore wait, VkSemaphore signal) {
   return check(vkQueueSubmit(queue_, 1, &submit, slot.done), "vkQueueSubmit");
 }
 
-Status VulkanHost::wait_idle() {
+Result<> VulkanHost::wait_idle() {
   for (const FrameSlot& slot : slots_)
     PET_CHECK(check(vkWaitForFences(device_, 1, &slot.done, VK_TRUE, UINT64_MAX), "vkWaitForFences"));
   for (const FrameSlot& slot : slots_) safe_frame_ = std::max(safe_frame_, slot.frame);
   return {};
 }
 
-Status VulkanHost::run_once(const std::function<void(VkCommandBuffer)>& record) {
+Result<> VulkanHost::run_once(const std::function<void(VkCommandBuffer)>& record) {
   PET_ASSIGN(const FrameStart start, begin_frame());
   record(start.commands);
   PET_CHECK(end_frame());

@@ -19,7 +19,7 @@
 namespace pet {
 
 // An error "vkCreateDevice: found VK_ERROR_..." unless the result is a success code.
-Status check(VkResult result, const char* call);
+Result<> check(VkResult result, const char* call);
 std::string result_name(VkResult result);
 
 struct VulkanOptions {
@@ -61,14 +61,14 @@ class VulkanHost {
   Result<FrameStart> begin_frame();
   // Submits. The semaphores are for a window's images, null without a window. Colour output and transfers
   // wait for `wait`.
-  Status end_frame(VkSemaphore wait = VK_NULL_HANDLE, VkSemaphore signal = VK_NULL_HANDLE);
+  Result<> end_frame(VkSemaphore wait = VK_NULL_HANDLE, VkSemaphore signal = VK_NULL_HANDLE);
   // Waits for all submitted frames; not while one is open. For shutting down and for replacing resources of
   // the last frames (a resize).
-  Status wait_idle();
+  Result<> wait_idle();
   std::uint64_t safe_frame() const { return safe_frame_; }
 
   // Records and runs commands at once, and waits: for uploads while loading.
-  Status run_once(const std::function<void(VkCommandBuffer)>& record);
+  Result<> run_once(const std::function<void(VkCommandBuffer)>& record);
 
   VkInstance instance() const { return instance_; }
   VkPhysicalDevice physical_device() const { return physical_device_; }
@@ -95,14 +95,14 @@ class VulkanHost {
   struct EnabledFeatures;
 
   VulkanHost() = default;
-  Status create_instance(const VulkanOptions& options);
-  Status choose_extensions(const VulkanOptions& options, std::vector<const char*>& layers);
-  Status create_messenger();
-  Status choose_physical_device(const std::string& wanted);
+  Result<> create_instance(const VulkanOptions& options);
+  Result<> choose_extensions(const VulkanOptions& options, std::vector<const char*>& layers);
+  Result<> create_messenger();
+  Result<> choose_physical_device(const std::string& wanted);
   void describe_physical_device();
   std::uint32_t find_queue_family(VkPhysicalDevice candidate) const;
-  Status create_device();
-  Status create_frames();
+  Result<> create_device();
+  Result<> create_frames();
 
   static VKAPI_ATTR VkBool32 VKAPI_CALL on_validation(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                       VkDebugUtilsMessageTypeFlagsEXT types,

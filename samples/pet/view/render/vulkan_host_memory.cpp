@@ -101,7 +101,7 @@ Result<GpuBuffer> upload(VulkanHost& host, const void* data, std::size_t size, V
   std::memcpy(staging.data(), data, size);
   PET_ASSIGN(GpuBuffer buffer,
              GpuBuffer::create(host, size, usage | VK_BUFFER_USAGE_TRANSFER_DST_BIT, false));
-  const Status copied = host.run_once([&](VkCommandBuffer commands) {
+  const Result<> copied = host.run_once([&](VkCommandBuffer commands) {
     const VkBufferCopy whole{0, 0, size};
     vkCmdCopyBuffer(commands, staging.buffer(), buffer.buffer(), 1, &whole);
     // Makes the copy visible to later submissions on the queue.

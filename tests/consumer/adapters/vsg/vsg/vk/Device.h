@@ -4,8 +4,11 @@
 #include <vulkan/vulkan.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace vsg {
+
+using Names = std::vector<const char*>;
 
 class AllocationCallbacks : public VkAllocationCallbacks {};
 
@@ -28,6 +31,7 @@ class Device {
   const Instance* getInstance() const { return instance; }
   const PhysicalDevice* getPhysicalDevice() const { return physical_device; }
   const AllocationCallbacks* getAllocationCallbacks() const { return allocation; }
+  Names enabledExtensions;
   VkDevice device = VK_NULL_HANDLE;
   const Instance* instance = nullptr;
   const PhysicalDevice* physical_device = nullptr;

@@ -1,0 +1,68 @@
+# Compiles every public header after the macros of other libraries, -fsyntax-only:
+# cmake -D SOURCE= -D OUT= -D C= -D CXX= [-D CLANG=] [-D QT=dir,dir,...] [-D X11=dir] -D VULKAN=dir -P headers.cmake
+set(here ${CMAKE_CURRENT_LIST_DIR})
+set(strict -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -I ${SOURCE}/plugin/include)
+set(compiled 0)
+
+# one(NAME command...): counts, and tells what failed.
+function(one name)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT result EQUAL 0)
+    message(SEND_ERROR "${name}: found a collision, expected a clean compile. Rename it.\n${text}")
+  endif()
+  math(EXPR compiled "${compiled} + 1")
+  set(compiled ${compiled} PARENT_SCOPE)
+endfunction()
+
+file(GLOB c_headers ${SOURCE}/plugin/include/imprint/*.h)
+list(FILTER c_headers EXCLUDE REGEX "imprint_init.h$")  # the end of imprint.h
+# The library's headers, as they are installed, in one file: they have no macros of their own that could hide a collision.
+file(STRINGS ${SOURCE}/tools/cmake/ImprintInstall.cmake lines REGEX "^ .*(compute|engine-bridge)/[a-z/_-]+\\.h")
+set(library "")
+foreach(line IN LISTS lines)
+  string(REGEX MATCHALL "(compute|engine-bridge)/[a-z0-9/_-]+\\.h" headers "${line}")
+  foreach(header IN LISTS headers)
+    string(APPEND library "#include \"${header}\"\n")
+  endforeach()
+endforeach()
+if(NOT library MATCHES "compute/tensor/tensor.h" OR NOT library MATCHES "engine-bridge/context.h")
+  message(FATAL_ERROR "ImprintInstall.cmake: found no list of the library's headers. Read it from where it is now.")
+endif()
+string(APPEND library "#include <imprint/compute.h>\n")
+file(WRITE ${OUT}/library.cpp "${library}")
+
+# module: the coat inside a module's global fragment, which some compilers read differently.
+file(WRITE ${OUT}/module.cpp "module;\n#include <imprint/imprint.hpp>\nexport module game;\nimprint::game::Limits limits;\n")
+
+set(sets qt xlib windows engines all)
+if(QT)
+  string(REPLACE "," ";" QT "${QT}")
+  list(APPEND sets real_qt)
+endif()
+if(X11)
+  list(APPEND sets real_xlib real_vulkan_xlib)
+endif()
+foreach(set IN LISTS sets)
+  set(after -include ${here}/${set}.h)
+  if(set STREQUAL "real_qt")
+    list(APPEND after -fPIC)
+    foreach(folder IN LISTS QT)
+      list(APPEND after -isystem ${folder})
+    endforeach()
+  else()
+    foreach(header IN LISTS c_headers)
+      one("${header} after ${set}.h in C11" ${C} -std=c11 ${strict} ${after} -x c ${header})
+      one("${header} after ${set}.h in C++11" ${CXX} -std=c++11 ${strict} ${after} -x c++ ${header})
+    endforeach()
+  endif()
+  if(NOT set MATCHES "all|real_")
+    continue()  # in C++20 all at once, which takes a second
+  endif()
+  one("imprint.hpp after ${set}.h" ${CXX} -std=c++20 ${strict} ${after} ${here}/../header_macros.cpp)
+  one("the library's headers after ${set}.h" ${CXX} -std=c++20 ${strict} -Wno-conversion -idirafter ${VULKAN} -I ${SOURCE} -I ${SOURCE}/compute/include ${after} ${OUT}/library.cpp)
+endforeach()
+one("imprint.hpp in a module" ${CXX} -std=c++20 -fmodules-ts ${strict} ${OUT}/module.cpp)
+if(CLANG)  # compilers differ in when they look into templates
+  one("imprint.hpp after all.h, clang" ${CLANG} -x c++ -std=c++20 ${strict} -include ${here}/all.h ${here}/../header_macros.cpp)
+endif()
+message(STATUS "${compiled} compiles behind ${sets}")

@@ -1,0 +1,5 @@
+/* Qt itself. */
+#pragma once
+
+#include <QGuiApplication>
+#include <QVulkanInstance>

@@ -1,0 +1,16 @@
+# Compiles and runs a game by what pkg-config tells of the installed plugin:
+# cmake -D PKG_CONFIG= -D COMPILER= -D PREFIX= -D SOURCE=main.c -D OUT= -P build.cmake
+file(GLOB_RECURSE files ${PREFIX}/*/imprint.pc)
+list(LENGTH files count)
+if(NOT count EQUAL 1)
+  message(FATAL_ERROR "${PREFIX}: found ${count} files imprint.pc, expected one")
+endif()
+get_filename_component(folder "${files}" DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} ${folder})
+execute_process(COMMAND ${PKG_CONFIG} --cflags --libs imprint OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${PKG_CONFIG} --variable=libdir imprint OUTPUT_VARIABLE libraries OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(flags)
+file(MAKE_DIRECTORY ${OUT})
+execute_process(COMMAND ${COMPILER} -std=c11 ${SOURCE} -o ${OUT}/consumer ${flags} COMMAND_ERROR_IS_FATAL ANY)
+set(ENV{LD_LIBRARY_PATH} ${libraries})
+execute_process(COMMAND ${OUT}/consumer COMMAND_ERROR_IS_FATAL ANY)
