@@ -2,9 +2,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "compute/base/job_queue.h"
+#include "compute/base/quote.h"
+#include "compute/base/sha256.h"
 #include "compute/model/file.h"
 #include "compute/vk/kernel_archive.h"
 #include "engine-bridge/host/queue_access.h"
@@ -16,17 +20,48 @@
 namespace imprint::abi {
 namespace {
 
+constexpr std::size_t kDigestDigits = 2 * std::tuple_size_v<Sha256>;
+
+Result<> check_digest_text(const char* call, const imp_host& host) {
+  const char* field = "host.kernel_archive_sha256: found ";
+  if (!host.kernel_archive_sha256) return {};
+  if (!host.kernel_archive && !host.kernel_archive_path)
+    return refuse(call, text(field, "a digest without an archive, expected both"));
+  // Reads no further than a digest goes, whatever the pointer leads to.
+  std::string given;
+  while (given.size() <= kDigestDigits && host.kernel_archive_sha256[given.size()] != '\0')
+    given += host.kernel_archive_sha256[given.size()];
+  constexpr std::string_view kHex = "0123456789abcdefABCDEF";
+  if (given.size() == kDigestDigits && given.find_first_not_of(kHex) == std::string::npos) return {};
+  return refuse(call, text(field, quote(given), ", expected ", kDigestDigits, " hex digits"));
+}
+
+// Checks the digest before anything else reads the bytes.
+Result<std::shared_ptr<const vk::KernelArchive>> parse_kernels(const imp_host& host,
+                                                               std::span<const std::byte> bytes) {
+  if (host.kernel_archive_sha256) {
+    std::string expected(host.kernel_archive_sha256, kDigestDigits);
+    for (char& digit : expected)
+      if (digit >= 'A' && digit <= 'F') digit = static_cast<char>(digit - 'A' + 'a');
+    if (const std::string found = hex(sha256(bytes)); found != expected)
+      return make_error(ErrorCode::corrupt_file, text("kernel archive: SHA-256: found ", found, ", expected ",
+                                                      expected, ". Use the archive that the game shipped."));
+  }
+  return vk::KernelArchive::parse(bytes);
+}
+
 Result<std::shared_ptr<const vk::KernelArchive>> to_kernels(const char* call, const imp_host& host) {
   IMPRINT_CHECK(
       check_array(call, "host.kernel_archive", host.kernel_archive, host.kernel_archive_size, SIZE_MAX));
+  IMPRINT_CHECK(check_digest_text(call, host));
   if (!host.kernel_archive && !host.kernel_archive_path) return std::shared_ptr<const vk::KernelArchive>();
   if (host.kernel_archive && host.kernel_archive_path)
     return refuse(call, "host.kernel_archive, kernel_archive_path: both given, expected one or none");
   if (host.kernel_archive)
-    return vk::KernelArchive::parse(
-        {static_cast<const std::byte*>(host.kernel_archive), host.kernel_archive_size});
+    return parse_kernels(host,
+                         {static_cast<const std::byte*>(host.kernel_archive), host.kernel_archive_size});
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(host.kernel_archive_path));
-  auto archive = vk::KernelArchive::parse(bytes);
+  auto archive = parse_kernels(host, bytes);
   if (!archive)
     return make_error(archive.error().code,
                       "'" + std::string(host.kernel_archive_path) + "': " + archive.error().message);

@@ -12,7 +12,7 @@ template <class T>
 constexpr bool first(std::size_t size) {
   return imprint::abi::kKind<T>.first_size == size;
 }
-static_assert(first<imp_host>(88));
+static_assert(first<imp_host>(96));
 static_assert(first<imp_limits>(64));
 static_assert(first<imp_frame_info>(48));
 static_assert(first<imp_brain_desc>(128));

@@ -25,6 +25,7 @@ Result<std::unique_ptr<AgentSystem>> AgentSystem::create(vk::DeviceOptions& opti
   }
   std::unique_ptr<AgentSystem> world(new AgentSystem(options.log, options.jobs));
   world->may_learn_ = budget.gpu_us_per_frame > 0;
+  world->memory_cap_bytes_ = options.memory.cap_bytes;
   return world;
 }
 
@@ -113,7 +114,9 @@ Result<std::shared_ptr<Brain>> AgentSystem::add_brain(const BrainSpec& spec, con
   return brain;
 }
 
-Result<std::shared_ptr<Brain>> AgentSystem::add_policy(const PolicySpec& spec, const SharedTensors& shared) {
+Result<std::shared_ptr<Brain>> AgentSystem::add_policy(const PolicySpec& given, const SharedTensors& shared) {
+  PolicySpec spec = given;
+  if (memory_cap_bytes_ > 0) spec.state_limit_bytes = std::min(spec.state_limit_bytes, memory_cap_bytes_);
   IMPRINT_ASSIGN(std::unique_ptr<PolicyModel> model,
                  make_policy(spec, {shared.observations.parts, shared.actions.parts, {}}));
   IMPRINT_ASSIGN(std::shared_ptr<Brain> brain, Brain::create_policy(services(), std::move(model), shared));
@@ -280,6 +283,7 @@ void AgentSystem::stop_device_work() {
 }
 
 void AgentSystem::set_memory_cap(std::uint64_t bytes) {
+  memory_cap_bytes_ = bytes;
   if (!context_->vulkan()) return context_->runtime().set_cpu_memory_cap(bytes);
   context_->device().memory().set_cap(bytes);
   next_memory_check_ = 0;

@@ -113,7 +113,9 @@ class AgentSystem {
                                                      const bridge::Budget& budget);
 
   std::string link_text() const;
-  BrainServices services() { return {*context_, files_, clock_, host_copy_period_frames_, log_}; }
+  BrainServices services() {
+    return {*context_, files_, clock_, host_copy_period_frames_, log_, memory_cap_bytes_};
+  }
   Result<> check_frame(const bridge::FrameInfo& info, double time_s) const;
   Result<> enqueue_brains(FrameScope scope);
   bridge::EnqueueMore rest_of(FrameScope scope);
@@ -137,6 +139,7 @@ class AgentSystem {
   FileWriter files_;
   FrameClock clock_;
   std::uint32_t host_copy_period_frames_ = 0;
+  std::uint64_t memory_cap_bytes_ = 0;        // 0 = no cap
   bool may_learn_ = true;                     // a budget of 0 is inference only
   std::atomic<bool> memory_pressure_{false};  // learning pauses
   std::atomic<std::uint64_t> evicted_bytes_{0};

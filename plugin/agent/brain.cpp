@@ -44,6 +44,7 @@ Result<std::shared_ptr<Brain>> Brain::create(const BrainServices& services, cons
   std::shared_ptr<Brain> brain(new Brain(services, spec, shared, action_width(spec)));
   IMPRINT_CHECK(brain->check_shared());
   IMPRINT_CHECK(brain->check_sample_memory());
+  IMPRINT_CHECK(brain->check_memory_cap());
   IMPRINT_CHECK(brain->make_parts());
   return brain;
 }
@@ -104,6 +105,27 @@ Result<> Brain::check_sample_memory() const {
                     text("brain_create: brain '", spec_.name, "': found ", bytes, " bytes for ", samples,
                          " samples of ", width, " numbers in each of ", spec_.brain_count,
                          " brains, expected at most ", reach, " (maxStorageBufferRange). Lower ", field));
+}
+
+// Describing a brain makes its first weights and its empty replay memory on the host. Counts only those, so
+// that nothing is refused that fits.
+Result<> Brain::check_memory_cap() const {
+  const std::uint64_t most = services_.memory_cap_bytes;
+  if (most == 0) return {};
+  const bool learns = spec_.learner != LearnerKind::none;
+  const std::uint64_t copies = learns ? 3 : 1;  // learners keep two moments per weight
+  const std::uint64_t weights = copies * spec_.parameter_count() * sizeof(float);
+  std::uint64_t replay = 0;
+  if (learns && learner_of(spec_).replays())
+    replay = std::uint64_t{spec_.brain_count} * spec_.replay_capacity *
+             learner_of(spec_).layout(spec_).width * sizeof(float);
+  if (weights <= most && replay <= most - weights) return {};
+  return make_error(ErrorCode::out_of_device_memory,
+                    text("brain_create: brain '", spec_.name, "': found ", weights,
+                         " bytes for weights and their moments and ", replay,
+                         " for the replay memory, expected at most ", most,
+                         ", which is memory_cap_bytes. Lower hidden_sizes, brain_count or "
+                         "replay_capacity, or raise the cap"));
 }
 
 Result<> Brain::make_parts() {

@@ -112,6 +112,7 @@ class Brain {
 
   Result<> check_shared() const;
   Result<> check_sample_memory() const;
+  Result<> check_memory_cap() const;
   Result<> make_parts();
 
   BrainServices services_;

@@ -62,7 +62,10 @@ const imp_api& api() {
   return *table;
 }
 
+std::atomic<std::uint64_t> calls_made{0};
+
 void check(imp_result result) {
+  ++calls_made;
   require(result != IMP_ERROR_INTERNAL, "no call finds a bug in the library");
   require(std::strcmp(api().result_name(result), "") != 0, "each result has a name");
   if (result < 0) require(api().last_error()[0] != '\0', "a failure has a text");
@@ -305,6 +308,8 @@ class Player {
 };
 
 }  // namespace
+
+std::uint64_t abi_calls() { return calls_made; }
 
 void abi(Bytes bytes) {
   Source source(bytes);

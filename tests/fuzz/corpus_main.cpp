@@ -1,11 +1,13 @@
 // Every harness over its corpus and some thousand mutations of it, without clang. Arguments: the corpus
-// folder, and optionally executions per harness and the name of one harness.
+// folder, and optionally executions per harness or seconds ("20s"), the name of one harness, and a seed.
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -84,24 +86,42 @@ File mutated(File file, const File& other, std::mt19937& random) {
   return file;
 }
 
-void run(const Harness& harness, const fs::path& corpus, int executions) {
+struct Limit {
+  long executions = 4096;
+  std::chrono::seconds time = std::chrono::hours(24);
+};
+
+// "4096", or "20s" for seconds.
+Limit limit_of(const std::string& text) {
+  const long number = std::atol(text.c_str());
+  if (text.ends_with('s')) return {std::numeric_limits<long>::max(), std::chrono::seconds(number)};
+  return {.executions = number};
+}
+
+void run(const Harness& harness, const fs::path& corpus, const Limit& limit, unsigned seed_number) {
+  using Clock = std::chrono::steady_clock;
   const std::vector<File> seeds = seeds_of(corpus / harness.name);
   for (const File& seed : seeds) harness.run(seed);
-  std::mt19937 random(20);
-  for (int i = 0; i < executions / harness.cost; ++i)
+  std::mt19937 random(seed_number);
+  const Clock::time_point end = Clock::now() + limit.time;
+  long count = 0;
+  for (; count < limit.executions / harness.cost && Clock::now() < end; ++count)
     harness.run(mutated(seeds[random() % seeds.size()], seeds[random() % seeds.size()], random));
-  std::printf("%s: %zu seeds, %d mutations\n", harness.name, seeds.size(), executions / harness.cost);
+  std::printf("%s: %zu seeds, %ld mutations\n", harness.name, seeds.size(), count);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: fuzz_corpus FOLDER [EXECUTIONS [HARNESS]]\n");
+    std::fprintf(stderr, "usage: fuzz_corpus FOLDER [EXECUTIONS [HARNESS [SEED]]]\n");
     return 2;
   }
-  const int executions = argc > 2 ? std::atoi(argv[2]) : 4096;
+  const Limit limit = argc > 2 ? limit_of(argv[2]) : Limit();
+  const unsigned seed = argc > 4 ? static_cast<unsigned>(std::atoi(argv[4])) : 20;
   for (const Harness& harness : kHarnesses)
-    if (argc < 4 || std::strcmp(argv[3], harness.name) == 0) run(harness, argv[1], executions);
+    if (argc < 4 || std::strcmp(argv[3], harness.name) == 0) run(harness, argv[1], limit, seed);
+  if (const std::uint64_t calls = abi_calls(); calls > 0)
+    std::printf("calls of the C interface: %llu\n", static_cast<unsigned long long>(calls));
   return 0;
 }

@@ -3,6 +3,7 @@
 // broken. libFuzzer calls it (libfuzzer_main.cpp), or corpus_main.cpp with the corpus and its mutations.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -20,6 +21,9 @@ void tuning_table(Bytes bytes);
 void profile(Bytes bytes);
 void brain_file(Bytes bytes);
 void abi(Bytes bytes);  // bytes as calls of the C ABI
+
+// Calls that abi() has made so far, on all threads.
+std::uint64_t abi_calls();
 
 // Stops the process: a promise is broken.
 inline void require(bool holds, const char* promise) {

@@ -13,7 +13,21 @@ namespace {
 
 constexpr std::size_t kHeader = 72, kHashed = 56;  // saved_brain.h has the layout
 
-// `body` in an envelope that fits.
+void take(Bytes bytes) {
+  static const agent::BrainSpec spec = seed_brain();
+  static const std::vector<agent::StateVariable> state = agent::describe_brain(spec)->state;
+  const auto brain = agent::decode_brain(bytes, spec, state);
+  check_error(brain);
+  check_error(agent::decode_weights(bytes, spec, state));
+  if (!brain) return;
+  const std::vector<std::span<const std::byte>> contents(brain->state.begin(), brain->state.end());
+  const auto written = agent::encode_brain(spec, state, brain->host, contents);
+  require(written.ok(), "a brain that is read can be written");
+  require(agent::decode_brain(*written, spec, state).ok(), "a brain that is written can be read");
+}
+
+}  // namespace
+
 std::vector<std::byte> enveloped(Bytes body, const agent::BrainSpec& spec) {
   std::vector<std::byte> file(kHeader + body.size());
   const auto put = [&](std::size_t at, const auto& value) {
@@ -32,21 +46,6 @@ std::vector<std::byte> enveloped(Bytes body, const agent::BrainSpec& spec) {
   put_hash(kHashed, Hasher().bytes(std::span<const std::byte>(file).first(kHashed)).digest());
   return file;
 }
-
-void take(Bytes bytes) {
-  static const agent::BrainSpec spec = seed_brain();
-  static const std::vector<agent::StateVariable> state = agent::describe_brain(spec)->state;
-  const auto brain = agent::decode_brain(bytes, spec, state);
-  check_error(brain);
-  check_error(agent::decode_weights(bytes, spec, state));
-  if (!brain) return;
-  const std::vector<std::span<const std::byte>> contents(brain->state.begin(), brain->state.end());
-  const auto written = agent::encode_brain(spec, state, brain->host, contents);
-  require(written.ok(), "a brain that is read can be written");
-  require(agent::decode_brain(*written, spec, state).ok(), "a brain that is written can be read");
-}
-
-}  // namespace
 
 void saved_brain(Bytes bytes) {
   take(bytes);

@@ -17,4 +17,7 @@ inline agent::BrainSpec seed_brain() {
   return spec;
 }
 
+// `body` in an envelope with the hashes that it should have.
+std::vector<std::byte> enveloped(std::span<const std::byte> body, const agent::BrainSpec& spec);
+
 }  // namespace imprint::fuzz

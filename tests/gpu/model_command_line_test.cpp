@@ -14,6 +14,8 @@
 #include <random>
 #include <sstream>
 
+#include "compute/base/sha256.h"
+#include "compute/model/file.h"
 #include "tests/unit/model_data.h"
 
 namespace imprint {
@@ -262,6 +264,9 @@ TEST_F(CommandLine, BakesKernelsAndRunsFromThem) {
   ASSERT_EQ(baked.status, 0) << baked.text;
   EXPECT_THAT(baked.text, HasSubstr("BallChase.onnx, batch 5: "));
   EXPECT_THAT(baked.text, HasSubstr(" bytes, for desktop, baseline"));
+  const auto archive = read_file(path("kernels"));
+  ASSERT_TRUE(archive.ok());
+  EXPECT_THAT(baked.text, HasSubstr("\nsha256 " + hex(sha256(*archive)) + "\n"));
   ASSERT_EQ(run(run_it + " --output " + path("compiled")).status, 0);
   const Finished finished = run(run_it + " --kernels " + path("kernels") + " --output " + path("baked"));
   ASSERT_EQ(finished.status, 0) << finished.text;

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <memory>
 
-#include "compute/base/hash.h"
+#include "compute/base/sha256.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/program/bake.h"
@@ -148,8 +148,8 @@ Result<> bake(const BakeOptions& options) {
   IMPRINT_CHECK(write_file_atomic(options.output, archive));
   std::string names;
   for (const vk::CapabilityProfile& profile : profiles) names += (names.empty() ? "" : ", ") + profile.name;
-  std::printf("%s: %zu kernels, %zu bytes, for %s, hash %s\n", options.output.c_str(), baker.kernel_count(),
-              archive.size(), names.c_str(), Hasher().bytes(archive).digest().hex().c_str());
+  std::printf("%s: %zu kernels, %zu bytes, for %s\nsha256 %s\n", options.output.c_str(), baker.kernel_count(),
+              archive.size(), names.c_str(), hex(sha256(archive)).c_str());
   return {};
 }
 

@@ -6,13 +6,11 @@
 
 namespace imprint::tools {
 
-namespace {
-constexpr std::uint64_t kCpuMemoryCap = std::uint64_t{4} << 30;  // against files that ask for all there is
-}  // namespace
-
-Result<Computer> Computer::open(const std::string& device, const std::string& kernels) {
+Result<Computer> Computer::open(const std::string& device, const std::string& kernels,
+                                std::uint64_t memory_cap) {
   Computer computer;
   vk::DeviceOptions options;
+  options.memory.cap_bytes = memory_cap;
   if (!kernels.empty()) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(kernels));
     auto archive = vk::KernelArchive::parse(bytes);
@@ -20,7 +18,7 @@ Result<Computer> Computer::open(const std::string& device, const std::string& ke
     options.kernels = std::move(*archive);
   }
   if (bridge::names_cpu(device)) {
-    computer.runtime_ = Runtime::create_on_cpu({}, kCpuMemoryCap);
+    computer.runtime_ = Runtime::create_on_cpu({}, memory_cap);
     computer.session_ = std::make_unique<Session>(*computer.runtime_);
     return computer;
   }

@@ -15,7 +15,9 @@ class Computer {
  public:
   // device: as bridge::StandaloneOptions::device, or "cpu". kernels: an archive of imprint bake, or "".
   // Errors: those of bridge::Standalone::open and of reading the archive.
-  static Result<Computer> open(const std::string& device, const std::string& kernels = {});
+  // memory_cap: bytes of the device.
+  static Result<Computer> open(const std::string& device, const std::string& kernels = {},
+                               std::uint64_t memory_cap = std::uint64_t{4} << 30);
 
   bool on_cpu() const { return !standalone_; }
   bridge::Standalone& standalone() { return *standalone_; }  // not on the CPU

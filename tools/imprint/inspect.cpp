@@ -59,19 +59,24 @@ nlohmann::ordered_json to_json(const std::vector<onnx::ValueInfo>& values) {
   return out;
 }
 
+// Keys differ already. Members are appended, since looking each one up takes quadratic time.
+template <class T>
+nlohmann::ordered_json to_json(const std::map<std::string, T>& members, const char* without_key) {
+  nlohmann::ordered_json::object_t out;
+  for (const auto& [key, value] : members) out.push_back({key.empty() ? without_key : key, value});
+  return out;
+}
+
 void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operators,
                 const std::string& problem) {
   const Parameters parameters = parameters_of(model);
-  nlohmann::ordered_json opsets = nlohmann::ordered_json::object(), uses = nlohmann::ordered_json::array(),
-                         metadata = nlohmann::ordered_json::object();
-  for (const auto& [domain, version] : model.opsets) opsets[domain.empty() ? "ai.onnx" : domain] = version;
+  nlohmann::ordered_json uses = nlohmann::ordered_json::array();
   for (const OperatorUse& use : operators)
     uses.push_back({{"name", use.name}, {"count", use.count}, {"supported", use.supported}});
-  for (const auto& [key, value] : model.metadata) metadata[key] = value;
   const nlohmann::ordered_json out{
       {"producer", model.producer},
       {"ir_version", model.ir_version},
-      {"opsets", std::move(opsets)},
+      {"opsets", to_json(model.opsets, "ai.onnx")},
       {"graph", model.graph.name},
       {"inputs", to_json(model_inputs(model))},
       {"outputs", to_json(model.graph.outputs)},
@@ -80,7 +85,7 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
       {"initializers", parameters.tensors},
       {"parameters", parameters.count},
       {"initializer_bytes", parameters.bytes},
-      {"metadata", std::move(metadata)},
+      {"metadata", to_json(model.metadata, "")},
       {"supported", problem.empty()},
       {"problem", problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(problem)}};
   // Names in a file need not be UTF-8.

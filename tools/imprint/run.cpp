@@ -21,6 +21,8 @@ using onnx::ElementType;
 struct RunOptions {
   std::string model, input, output, device, kernels;
   bool explain = false, mixed = false;
+  // Against files that ask for all there is.
+  std::uint64_t most_mib = 4096, most_gop = 100'000;
 };
 
 // Looks for the input's name, and for "in.NAME" as reference files spell it.
@@ -59,6 +61,16 @@ safetensors::Array stored(const HostTensor& tensor, ElementType type) {
   return safetensors::Array::of(wide, tensor.shape);
 }
 
+Result<> check_work(const RunOptions& options, const ProgramStats& stats) {
+  constexpr std::uint64_t kGiga = 1'000'000'000;
+  const std::uint64_t found = stats.flops / kGiga + stats.bytes_moved / kGiga;
+  if (found < options.most_gop) return {};
+  return make_error(ErrorCode::unsupported,
+                    text("'", options.model, "': found ", found,
+                         " billion operations and bytes moved, expected fewer than ", options.most_gop,
+                         ". If you trust the file, raise --most-gop"));
+}
+
 Result<> run(const RunOptions& options) {
   IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
@@ -86,7 +98,7 @@ Result<> run(const RunOptions& options) {
     inputs.push_back(std::move(tensor));
   }
 
-  IMPRINT_ASSIGN(Computer computer, Computer::open(options.device, options.kernels));
+  IMPRINT_ASSIGN(Computer computer, Computer::open(options.device, options.kernels, options.most_mib << 20));
   ProgramDescription description;
   description.name = options.model;
   description.inputs = imported.input_tensors();
@@ -94,6 +106,7 @@ Result<> run(const RunOptions& options) {
   description.slot_count = 1;
   if (options.mixed) description.precision = Precision::mixed16;
   IMPRINT_ASSIGN(Program program, Program::compile(computer.runtime(), description));
+  IMPRINT_CHECK(check_work(options, program.stats()));
   if (options.explain) std::printf("%s\n", program.explain().c_str());
   IMPRINT_ASSIGN(const std::vector<HostTensor> results, computer.session().run(program, inputs));
 
@@ -133,6 +146,14 @@ void add_run(CLI::App& app) {
                    "an archive of imprint bake; kernels that it lacks are compiled, if this build has a "
                    "compiler")
       ->type_name("FILE");
+  command->add_option("--most-mib", options->most_mib, "refuse a model that takes more device memory, MiB")
+      ->check(CLI::Range(1, 1 << 30))
+      ->option_text("N=4096");
+  command
+      ->add_option("--most-gop", options->most_gop,
+                   "refuse a model with more operations and bytes moved, billions")
+      ->check(CLI::Range(1, 1 << 30))
+      ->option_text("N=100000");
   command->add_flag("--explain", options->explain,
                     "print the schedule: dispatches, kernels, shapes, barriers");
   set_work(*command, [options] { return run(*options); });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compute/base/text.h"
+
 namespace imprint::agent {
 
 std::uint32_t inference_slots(std::uint32_t action_latency_frames) {
@@ -22,6 +24,13 @@ Inference::Inference(InferGraph graph, const BrainSpec& spec)
 
 Result<> Inference::compile(Runtime& runtime) {
   IMPRINT_ASSIGN(Program program, Program::compile(runtime, graph_.description));
+  // Before anything runs it.
+  if (const std::uint64_t found = program.stats().flops + program.stats().bytes_moved;
+      found > graph_.most_operations)
+    return make_error(ErrorCode::unsupported,
+                      text("context_warmup: policy '", graph_.description.name, "': found ", found,
+                           " operations and bytes moved per run, expected at most ", graph_.most_operations,
+                           ". Use a smaller model"));
   program_ = std::make_unique<Program>(std::move(program));
   for (std::uint32_t slot = 0; slot < program_->slot_count(); ++slot) {
     for (std::size_t i = 0; i < graph_.description.inputs.size(); ++i) {

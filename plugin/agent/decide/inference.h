@@ -33,6 +33,8 @@ struct InferGraph {
   int continuous = -1;        // float32 [P, A, continuous actions]
   int log_deviation = -1;     // float32 [P, 1, continuous actions] of what was drawn
   int values = -1;            // float32 [P, A, outputs]: the outputs of the agent's goal before noise
+  // Of one run, with bytes moved. A file may ask for any number of operations on a few bytes.
+  std::uint64_t most_operations = UINT64_MAX;
 };
 
 // One frame's batch in flight.
@@ -53,6 +55,7 @@ class Inference {
   Inference(InferGraph graph, const BrainSpec& spec);
 
   bool compiled() const { return program_ != nullptr; }
+  // Errors: those of Program::compile; unsupported (most_operations).
   Result<> compile(Runtime& runtime);
   Program& program() { return *program_; }
   const ProgramStats* stats() const { return program_ ? &program_->stats() : nullptr; }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "compute/base/text.h"
 #include "compute/model/onnx_proto.h"
 #include "compute/model/policy.h"
 #include "compute/tensor/build.h"
@@ -22,41 +24,65 @@ Tensor condition(const Tensor& flags, const Shape& shape) {
   return equal(reshape(flags, column), 1);
 }
 
-// Each node that `root` depends on, once, inputs first.
-std::vector<NodeRef> nodes_below(const NodeRef& root) {
-  std::unordered_map<const Node*, bool> seen;
-  std::vector<NodeRef> found, stack{root};
-  while (!stack.empty()) {
-    NodeRef node = std::move(stack.back());
-    stack.pop_back();
-    if (!seen.emplace(node.get(), true).second) continue;
-    for (const NodeRef& input : node->inputs) stack.push_back(input);
-    found.push_back(std::move(node));
+// Replaces some inputs of a graph by tensors of the same shape and dtype. Tensors that go through one
+// Substitution share the nodes that they shared before, and the work: each node is visited once.
+class Substitution {
+ public:
+  Substitution(std::span<const Tensor> inputs, std::span<const Tensor> replacements) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) results_.emplace(inputs[i].node().get(), replacements[i]);
   }
-  std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
-  return found;
+
+  Tensor operator()(const Tensor& tensor) {
+    if (!tensor.ok()) return tensor;
+    for (const NodeRef& node : unvisited_below(tensor.node())) {
+      bool changed = false;
+      std::vector<Tensor> operands;
+      for (const NodeRef& input : node->inputs) {
+        operands.push_back(results_.at(input.get()));
+        changed = changed || operands.back().node() != input;
+      }
+      results_.emplace(node.get(), changed ? copy_of(*node, operands) : Tensor(node));
+    }
+    return results_.at(tensor.node().get());
+  }
+
+ private:
+  static Tensor copy_of(const Node& node, const std::vector<Tensor>& operands) {
+    const Tensor copy = make(node.op, operands, {node.ints, node.floats, node.shape, node.dtype});
+    return node.label.empty() ? copy : copy.named(node.label);
+  }
+
+  // Inputs first.
+  std::vector<NodeRef> unvisited_below(const NodeRef& root) const {
+    std::unordered_set<const Node*> seen;
+    std::vector<NodeRef> found, stack{root};
+    while (!stack.empty()) {
+      NodeRef node = std::move(stack.back());
+      stack.pop_back();
+      if (results_.contains(node.get()) || !seen.insert(node.get()).second) continue;
+      for (const NodeRef& input : node->inputs) stack.push_back(input);
+      found.push_back(std::move(node));
+    }
+    std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
+    return found;
+  }
+
+  std::unordered_map<const Node*, Tensor> results_;  // of each visited node; itself if nothing below changed
+};
+
+// Before the state is made, on the host.
+Result<> check_state_bytes(const PolicySpec& spec, std::span<const Tensor> states) {
+  std::uint64_t bytes = 0;
+  for (const Tensor& state : states)
+    bytes += static_cast<std::uint64_t>(state.shape().element_count()) * sizeof(float);
+  if (bytes <= spec.state_limit_bytes) return {};
+  return make_error(ErrorCode::out_of_device_memory,
+                    text("brain_create_from_onnx: policy '", spec.name, "': found ", bytes,
+                         " bytes of state, expected at most ", spec.state_limit_bytes,
+                         ", which is memory_cap_bytes. Lower agent_capacity, or raise the cap"));
 }
 
 }  // namespace
-
-Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs,
-                  std::span<const Tensor> replacements) {
-  if (!tensor.ok()) return tensor;
-  std::unordered_map<const Node*, Tensor> replaced;
-  for (std::size_t i = 0; i < inputs.size(); ++i) replaced.emplace(inputs[i].node().get(), replacements[i]);
-  for (const NodeRef& node : nodes_below(tensor.node())) {
-    if (replaced.contains(node.get())) continue;
-    const auto is_replaced = [&](const NodeRef& input) { return replaced.contains(input.get()); };
-    if (std::ranges::none_of(node->inputs, is_replaced)) continue;
-    std::vector<Tensor> operands;
-    for (const NodeRef& input : node->inputs)
-      operands.push_back(is_replaced(input) ? replaced.at(input.get()) : Tensor(input));
-    const Tensor copy = make(node->op, operands, {node->ints, node->floats, node->shape, node->dtype});
-    replaced.emplace(node.get(), node->label.empty() ? copy : copy.named(node->label));
-  }
-  const auto found = replaced.find(tensor.node().get());
-  return found == replaced.end() ? tensor : found->second;
-}
 
 Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedVariables& shared) {
   constexpr const char* call = "brain_create_from_onnx";
@@ -102,6 +128,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
     active = feed(graph.active, input("active", flags, DType::int32));
     reset = feed(graph.reset, input("reset", flags, DType::int32));
   }
+  IMPRINT_CHECK(check_state_bytes(spec, states));
   for (std::size_t i = 0; i < states.size(); ++i) {
     const Shape& shape = states[i].shape();
     model->state.push_back(Variable::zeros(found.states[i].input, shape));
@@ -113,13 +140,14 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
     exchanged.push_back(fed[0]);
     replacements.push_back(reshape(read_observations(given, shared.observations, offset), fed[0].shape()));
   }
+  Substitution substituted(exchanged, replacements);
   for (std::size_t i = 0; i < states.size(); ++i) {
-    const Tensor next = substitute(policy.model.outputs[i + 1].tensor, exchanged, replacements);
+    const Tensor next = substituted(policy.model.outputs[i + 1].tensor);
     const Variable& state = model->state[i];
     program.updates.push_back(
         Update::assign(state, where(condition(active, state.shape()), next, state.value())));
   }
-  program.outputs = {substitute(policy.model.outputs[0].tensor, exchanged, replacements)};
+  program.outputs = {substituted(policy.model.outputs[0].tensor)};
   if (!shared.actions.empty()) {
     const Tensor rows = feed(graph.action_rows, input("action rows", {spec.agent_capacity}, DType::int32));
     const std::vector<Update> written = scatter_to(
@@ -128,6 +156,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   }
   graph.continuous = 0;
   graph.values = 0;
+  graph.most_operations = kMostOperationsPerAgent * spec.agent_capacity;
   return model;
 }
 

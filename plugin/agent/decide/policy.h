@@ -22,7 +22,12 @@ struct PolicySpec {
   std::uint32_t agent_capacity = 64;  // agents per batch
   std::uint32_t action_latency_frames = 2;
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;  // ImportOptions
+  std::uint64_t state_limit_bytes = UINT64_MAX;                 // of the recurrent state of all agents
 };
+
+// More per decision of one agent is refused in warm-up, before it stops the game: a file of a hundred bytes
+// can ask for 2^47.
+inline constexpr std::uint64_t kMostOperationsPerAgent = std::uint64_t{1} << 34;
 
 // The network over the whole batch, ready to compile. Recurrent state is in device variables, one row per
 // agent: it advances only for agents that asked, and reads as zero for an agent that begins an episode.
@@ -35,11 +40,7 @@ struct PolicyModel {
 
 // shared.observations: agents may observe through it; shared.actions: [agent_capacity, outputs], rows of the
 // first output. Errors: those of compute/model/policy.h; corrupt_file; invalid_argument (no bytes, capacity
-// or latency out of range).
+// or latency out of range); out_of_device_memory (state_limit_bytes).
 Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const SharedVariables& shared = {});
-
-// `tensor` with some inputs replaced by tensors of the same shape and dtype. Nodes that do not depend on them
-// are shared.
-Tensor substitute(const Tensor& tensor, std::span<const Tensor> inputs, std::span<const Tensor> replacements);
 
 }  // namespace imprint::agent

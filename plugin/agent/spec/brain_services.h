@@ -22,6 +22,7 @@ struct BrainServices {
   const FrameClock& clock;
   const std::uint32_t& host_copy_period_frames;  // 0 = no host copies
   LogSink log;
+  std::uint64_t memory_cap_bytes;  // when the brain was created; 0 = no cap
 
   std::uint64_t stream = 0;  // of this brain's learn jobs, which run in order
 };

@@ -29,7 +29,6 @@
 
 #include "imprint_base.h"
 #include "imprint_learners.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -87,6 +86,7 @@ typedef struct imp_host {
   const char* kernel_archive_path;
   const char* shader_cache_directory; /* compiled shaders, made if missing; null = no cache */
   const char* shader_dump_directory;  /* generated GLSL, for reading; null = none */
+  const char* kernel_archive_sha256;  /* 64 hex digits; another archive: CORRUPT_FILE. null = any */
 } imp_host;
 
 /* The priority when the host's frame takes longer than imp_limits::frame_gpu_us. */

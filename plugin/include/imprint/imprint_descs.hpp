@@ -84,6 +84,7 @@ struct HostDesc {
   const char* kernel_archive_path = nullptr;
   const char* shader_cache_directory = nullptr;
   const char* shader_dump_directory = nullptr;
+  const char* kernel_archive_sha256 = nullptr;  // 64 hex digits, as imprint bake prints; null = any
 
   HostDesc() = default;
   template <class Services>
@@ -119,6 +120,7 @@ struct HostDesc {
     host.kernel_archive_path = kernel_archive_path;
     host.shader_cache_directory = shader_cache_directory;
     host.shader_dump_directory = shader_dump_directory;
+    host.kernel_archive_sha256 = kernel_archive_sha256;
     return host;
   }
 

@@ -1,0 +1,32 @@
+#pragma once
+// Files below 1 MB that are made to take a reader's time or memory (bombs_main.cpp measures the readers).
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace imprint::fuzz {
+
+enum class BombKind { model, brain, table, archive, cache, safetensors, profile, brain_file };
+
+using FileBytes = std::vector<std::byte>;
+
+inline FileBytes bytes_of(const std::string& text) {
+  const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+  return {begin, begin + text.size()};
+}
+
+struct Bomb {
+  std::string name;
+  BombKind kind;
+  std::function<FileBytes()> make;
+};
+
+// The first file of each kind, to compare with.
+inline constexpr const char* kHarmless = "a harmless file";
+
+std::vector<Bomb> model_bombs();  // ONNX: input "x" of [N, 1], so that one row of numbers runs them
+std::vector<Bomb> file_bombs();   // every other kind
+
+}  // namespace imprint::fuzz

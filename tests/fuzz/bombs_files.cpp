@@ -1,0 +1,264 @@
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "compute/base/hash.h"
+#include "compute/vk/kernel_archive.h"
+#include "compute/vk/pipeline_blob.h"
+#include "imprint/version.h"
+#include "plugin/agent/brain_programs.h"
+#include "tests/fuzz/bombs.h"
+#include "tests/fuzz/seed_brain.h"
+
+namespace imprint::fuzz {
+namespace {
+
+constexpr std::size_t kMost = 1'000'000;  // bytes of a bomb, nearly
+
+// `first`, then `item(i)` with commas between until the file is full, then `last`.
+template <class Item>
+std::string filled(std::string first, Item item, const std::string& last) {
+  for (int i = 0; first.size() < kMost - 1000; ++i) first += (i ? "," : std::string()) + item(i);
+  return first + last;
+}
+
+std::string quoted(int i) { return "\"" + std::to_string(i) + "\""; }
+
+// JSON that any reader of JSON is given.
+struct JsonBomb {
+  const char* name;
+  std::string (*make)();
+};
+constexpr JsonBomb kJsonBombs[] = {
+    {"nesting", [] { return std::string(kMost, '['); }},
+    {"closed nesting", [] { return std::string(kMost / 2, '[') + std::string(kMost / 2, ']'); }},
+    {"nested objects",
+     [] {
+       return filled(
+           "", [](int i) { return i ? "\"a\":{" : "{"; }, "");
+     }},
+    {"empty lists",
+     [] {
+       return filled(
+           "[", [](int) { return "[]"; }, "]");
+     }},
+    {"empty objects",
+     [] {
+       return filled(
+           "[", [](int) { return "{}"; }, "]");
+     }},
+    {"zeros",
+     [] {
+       return filled(
+           "[", [](int) { return "0"; }, "]");
+     }},
+    {"members",
+     [] {
+       return filled(
+           "{", [](int i) { return quoted(i) + ":0"; }, "}");
+     }},
+    {"members of one name",
+     [] {
+       return filled(
+           "{", [](int) { return "\"a\":0"; }, "}");
+     }},
+    {"long numbers",
+     [] {
+       return filled(
+           "[", [](int) { return std::string(500, '9'); }, "]");
+     }},
+    {"long fractions",
+     [] {
+       return filled(
+           "[", [](int) { return "0." + std::string(500, '3') + "e-300"; }, "]");
+     }},
+    {"one long number", [] { return std::string(kMost, '9'); }},
+    {"one long text", [] { return "\"" + std::string(kMost, 'x') + "\""; }},
+    {"one name that is long", [] { return "{\"" + std::string(kMost, 'x') + "\":0}"; }},
+    {"escapes", [] { return "\"" + std::string(kMost, '\\') + "\""; }},
+    {"white space", [] { return std::string(kMost, ' '); }}};
+
+FileBytes with_length(const std::string& header, std::uint64_t length, std::size_t data = 0) {
+  FileBytes out(8 + header.size() + data);
+  std::memcpy(out.data(), &length, 8);
+  std::memcpy(out.data() + 8, header.data(), header.size());
+  return out;
+}
+FileBytes safetensors_of(const std::string& header, std::size_t data = 0) {
+  return with_length(header, header.size(), data);
+}
+
+std::string tensor(const std::string& shape, std::uint64_t from, std::uint64_t to) {
+  return R"({"dtype":"F32","shape":)" + shape + ",\"data_offsets\":[" + std::to_string(from) + "," +
+         std::to_string(to) + "]}";
+}
+
+struct Body {
+  std::string name;
+  std::function<FileBytes()> make;
+};
+
+std::vector<Body> safetensors_bodies() {
+  std::vector<Body> bodies;
+  for (const JsonBomb& bomb : kJsonBombs)
+    bodies.push_back({bomb.name, [bomb] { return safetensors_of(bomb.make()); }});
+  const auto add = [&](const char* name, std::function<FileBytes()> make) {
+    bodies.push_back({name, std::move(make)});
+  };
+  add("empty tensors", [] {
+    return safetensors_of(filled(
+        "{", [](int i) { return quoted(i) + ":" + tensor("[0]", 0, 0); }, "}"));
+  });
+  add("empty tensors of large factors", [] {
+    return safetensors_of(filled(
+        "{", [](int i) { return quoted(i) + ":" + tensor("[0,4611686018427387904]", 0, 0); }, "}"));
+  });
+  add("small tensors", [] {
+    constexpr std::uint64_t kCount = 14'000;
+    std::string header = "{";
+    for (std::uint64_t i = 0; i < kCount; ++i)
+      header += (i ? "," : "") + quoted(static_cast<int>(i)) + ":" + tensor("[1]", 4 * i, 4 * i + 4);
+    return safetensors_of(header + "}", 4 * kCount);
+  });
+  add("tensors that overlap", [] {
+    return safetensors_of(filled(
+                              "{", [](int i) { return quoted(i) + ":" + tensor("[100]", 0, 400); }, "}"),
+                          400);
+  });
+  add("huge tensors", [] {
+    return safetensors_of(filled(
+        "{", [](int i) { return quoted(i) + ":" + tensor("[4611686018427387904]", 0, UINT64_MAX); }, "}"));
+  });
+  add("long shapes", [] {
+    return safetensors_of(R"({"a":)" +
+                              tensor(filled(
+                                         "[", [](int) { return "1"; }, "]"),
+                                     0, 4) +
+                              "}",
+                          4);
+  });
+  add("metadata", [] {
+    return safetensors_of(filled(R"({"__metadata__":{)", [](int i) { return quoted(i) + ":\"\""; }, "}}"));
+  });
+  for (const std::uint64_t length :
+       {std::uint64_t{1} << 31, std::uint64_t{1} << 63, UINT64_MAX, UINT64_MAX - 7})
+    bodies.push_back(
+        {"a header of " + std::to_string(length) + " bytes", [length] { return with_length("{}", length); }});
+  return bodies;
+}
+
+void add_brains(std::vector<Bomb>& bombs) {
+  for (Body& body : safetensors_bodies()) {
+    bombs.push_back({"a brain with " + body.name, BombKind::brain,
+                     [make = body.make] { return enveloped(make(), seed_brain()); }});
+    bombs.push_back({std::move(body.name), BombKind::safetensors, std::move(body.make)});
+  }
+  bombs.push_back({"a brain with a long schema", BombKind::brain, [] {
+                     const std::string schema(kMost - 1000, 'x');
+                     return enveloped(safetensors_of(R"({"__metadata__":{"schema":")" + schema + "\"}}"), [] {
+                       agent::BrainSpec other = seed_brain();
+                       other.observation.count = 7;
+                       return other;
+                     }());
+                   }});
+}
+
+void add_tables(std::vector<Bomb>& bombs) {
+  for (const JsonBomb& bomb : kJsonBombs) {
+    bombs.push_back({bomb.name, BombKind::table, [bomb] { return bytes_of(bomb.make()); }});
+    bombs.push_back({std::string("a table with ") + bomb.name, BombKind::table,
+                     [bomb] { return bytes_of(R"({"imprint_tuning":1,"tables":)" + bomb.make() + "}"); }});
+    bombs.push_back({bomb.name, BombKind::profile, [bomb] { return bytes_of(bomb.make()); }});
+    bombs.push_back({bomb.name, BombKind::brain_file, [bomb] { return bytes_of(bomb.make()); }});
+  }
+  const std::string device = R"({"device":{"name":"n","driver":"d","vendor":1,)"
+                             R"("device":2,"driver_version":3,"pipeline_cache_uuid":"00"},"kernels":{)";
+  bombs.push_back({"kernels of one table", BombKind::table, [device] {
+                     return bytes_of(filled(R"({"imprint_tuning":1,"tables":[)" + device,
+                                            [](int i) { return quoted(i) + ":\"v\""; }, "}}]}"));
+                   }});
+  bombs.push_back({"tables", BombKind::table, [device] {
+                     return bytes_of(filled(R"({"imprint_tuning":1,"tables":[)",
+                                            [&](int) { return device + "}}"; }, "]}"));
+                   }});
+}
+
+void add_brain_files(std::vector<Bomb>& bombs) {
+  const auto add = [&](const char* name, std::function<std::string()> make) {
+    bombs.push_back({name, BombKind::brain_file, [make = std::move(make)] { return bytes_of(make()); }});
+  };
+  const std::string brain = R"({"observation_count":3,"branch_sizes":[4])";
+  add("brains", [brain] {
+    return filled(
+        "[", [&](int) { return brain + "}"; }, "]");
+  });
+  add("a long scale", [brain] {
+    return filled(
+        brain + ",\"observation_scale\":[", [](int) { return "1"; }, "]}");
+  });
+  add("many layers", [brain] {
+    return filled(
+        brain + ",\"hidden_sizes\":[", [](int) { return "1"; }, "]}");
+  });
+  add("wide layers", [brain] { return brain + ",\"hidden_sizes\":[1048576,1048576]}"; });
+  add("a large tensor", [brain] { return brain + ",\"observations\":[4294967296,4294967296]}"; });
+}
+
+template <class T>
+void put(FileBytes& file, std::size_t at, T value) {
+  std::memcpy(file.data() + at, &value, sizeof value);
+}
+
+// With the hash that the content should have.
+FileBytes archive_of(FileBytes content, std::uint32_t table_bytes) {
+  FileBytes file = bytes_of("imp-kern");
+  file.resize(32 + content.size());
+  put(file, 8, std::uint32_t{1});
+  put(file, 12, table_bytes);
+  const Hash128 hash = Hasher().number(table_bytes).bytes(content).digest();
+  put(file, 16, hash.low);
+  put(file, 24, hash.high);
+  std::memcpy(file.data() + 32, content.data(), content.size());
+  return file;
+}
+
+void add_archives(std::vector<Bomb>& bombs) {
+  bombs.push_back({"counts of 2^32", BombKind::archive, [] {
+                     FileBytes content(500'000, std::byte{0xFF});
+                     const FileBytes maker = bytes_of(IMP_VERSION_STRING);
+                     put(content, 0, static_cast<std::uint32_t>(maker.size()));
+                     std::memcpy(content.data() + 4, maker.data(), maker.size());
+                     put(content, 4 + maker.size(), std::uint32_t{0});
+                     return archive_of(std::move(content), 500'000);
+                   }});
+  bombs.push_back({"kernels", BombKind::archive, [] {
+                     std::vector<vk::ArchivedKernel> kernels;
+                     for (std::uint64_t i = 0; i < 30'000; ++i)
+                       kernels.push_back({{i, i}, "", {vk::kSpirvMagic}});
+                     return vk::write_kernel_archive({}, "", std::move(kernels));
+                   }});
+  bombs.push_back({"profiles", BombKind::archive,
+                   [] { return vk::write_kernel_archive(std::vector<vk::CapabilityProfile>(800), "", {}); }});
+  bombs.push_back({"sizes of 2^64", BombKind::cache, [] { return FileBytes(kMost, std::byte{0xFF}); }});
+  bombs.push_back({"a wrapped cache of garbage", BombKind::cache,
+                   [] { return vk::wrap_pipeline_cache(FileBytes(kMost / 2, std::byte{0xFF})); }});
+}
+
+}  // namespace
+
+std::vector<Bomb> file_bombs() {
+  std::vector<Bomb> bombs = {
+      {kHarmless, BombKind::brain, [] { return enveloped(safetensors_of("{}"), seed_brain()); }},
+      {kHarmless, BombKind::safetensors, [] { return safetensors_of("{}"); }},
+      {kHarmless, BombKind::archive, [] { return vk::write_kernel_archive({}, "", {}); }},
+      {kHarmless, BombKind::cache, [] { return vk::wrap_pipeline_cache({}); }}};
+  for (const BombKind kind : {BombKind::table, BombKind::profile, BombKind::brain_file})
+    bombs.push_back({kHarmless, kind, [] { return bytes_of("{}"); }});
+  add_brains(bombs);
+  add_tables(bombs);
+  add_brain_files(bombs);
+  add_archives(bombs);
+  return bombs;
+}
+
+}  // namespace imprint::fuzz

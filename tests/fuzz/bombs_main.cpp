@@ -1,0 +1,341 @@
+// Every bomb against every reader of its kind, each in a process of its own: CPU time and peak memory beyond
+// a harmless file's, which must stay below what the page on testing says.
+//
+// usage: fuzz_bombs IMPRINT [TEXT]      IMPRINT: the command line; TEXT: only bombs with it in their name
+//        fuzz_bombs --make FOLDER       writes the bombs
+//        fuzz_bombs --one ENTRY FILE    one reader, in a process of its own
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+#include "compute/base/text.h"
+#include "compute/model/file.h"
+#include "compute/model/safetensors.h"
+#include "imprint/imprint.h"
+#include "imprint/imprint_tools.h"
+#include "plugin/agent/brain_programs.h"
+#include "tests/fuzz/bombs.h"
+#include "tests/fuzz/harness.h"
+#include "tests/fuzz/seed_brain.h"
+
+namespace imprint::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kBarMs = 500, kBarMib = 128;
+constexpr double kSlack = 10;  // of the time: a busy machine has cold caches, and a debug build is slow
+constexpr rlim_t kMostSeconds = 30;
+constexpr std::uint64_t kCap = 64u << 20;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryIsOwn = false;  // shadow and quarantine
+#else
+constexpr bool kMemoryIsOwn = true;
+#endif
+
+// ---- one reader, in a process of its own. Returns 0 for a file that was taken, 1 for one that was refused.
+// ----
+
+constexpr int kTaken = 0, kRefused = 1, kSkipped = 2, kBroken = 3;
+
+const imp_api& api() {
+  static const imp_api* const table = [] {
+    const imp_api* found = nullptr;
+    require(imp_get_api(IMP_ABI_VERSION, &found) == IMP_OK, "the library gives its table");
+    return found;
+  }();
+  return *table;
+}
+
+int told(imp_result result) {
+  if (result >= IMP_OK) return std::puts("taken"), kTaken;
+  std::printf("%s: %s\n", api().result_name(result), api().last_error());
+  return result == IMP_ERROR_INTERNAL ? kBroken : kRefused;
+}
+
+imp_context open(const char* device) {
+  imp_standalone_info info = imp_standalone_info_init();
+  info.device = device;
+  imp_limits limits = imp_limits_init();
+  limits.memory_cap_bytes = kCap;
+  imp_context context = {};
+  const imp_result opened = api().tools->context_create_standalone(&info, nullptr, &limits, &context);
+  if (opened < IMP_OK) std::exit(device ? kBroken : kSkipped);  // no Vulkan device on this computer
+  return context;
+}
+
+// A frame in which an agent asks for a decision.
+imp_result act_once(imp_context context, imp_brain brain) {
+  imp_brain_info info = imp_brain_info_init();
+  imp_result result = api().brain_get_info(brain, &info);
+  imp_agent agent = {};
+  if (result >= IMP_OK) result = api().agent_create(brain, 0, &agent);
+  imp_frame_info frame = imp_frame_info_init();
+  frame.frame = 1;
+  if (result >= IMP_OK) result = api().frame_begin(context, &frame);
+  if (result < IMP_OK) return result;
+  const std::vector<float> seen(info.observation_count, 0.5f);
+  result = api().agent_observe(agent, seen.data(), info.observation_count);
+  if (result >= IMP_OK) result = api().frame_submit(context, UINT32_MAX);
+  const imp_result ended = api().frame_end(context);
+  return result < IMP_OK ? result : ended;
+}
+
+int create_policy(Bytes bytes, bool warm) {
+  const imp_context context = open("cpu");
+  imp_policy_desc desc = imp_policy_desc_init();
+  desc.data = bytes.data();
+  desc.size = bytes.size();
+  desc.constant_limit_bytes = kCap;
+  imp_brain brain = {};
+  imp_result result = api().brain_create_from_onnx(context, &desc, &brain);
+  if (warm && result >= IMP_OK) result = api().context_warmup(context, nullptr, nullptr);
+  if (warm && result >= IMP_OK) result = act_once(context, brain);
+  const int code = told(result);
+  return api().context_destroy(context) < IMP_OK ? kBroken : code;
+}
+
+// The brain of the corpus (seed_brain.h), through the table.
+int load_brain(const char* file, bool weights_alone) {
+  const imp_context context = open("cpu");
+  const agent::BrainSpec spec = seed_brain();
+  imp_feedback_options options = imp_feedback_options_init();
+  options.batch_size = spec.batch_size;
+  options.replay_capacity = spec.replay_capacity;
+  imp_brain_desc desc = imp_brain_desc_init();
+  desc.header.next = &options;
+  desc.name = spec.name.c_str();
+  desc.observation_count = spec.observation.count;
+  desc.branch_count = 1;
+  desc.branch_sizes = spec.action.branch_sizes.data();
+  desc.hidden_count = 1;
+  desc.hidden_sizes = spec.hidden_sizes.data();
+  desc.learner = IMP_LEARNER_FEEDBACK;
+  imp_brain brain = {};
+  if (api().brain_create(context, &desc, &brain) < IMP_OK) return kBroken;
+  const int code =
+      told(weights_alone ? api().brain_load_weights(brain, file) : api().brain_load(brain, file));
+  return api().context_destroy(context) < IMP_OK ? kBroken : code;
+}
+
+int set_on_device(Bytes bytes, bool table) {
+  const imp_context context = open(nullptr);
+  const int code =
+      told(table ? api().tools->tuning_set(context, reinterpret_cast<const char*>(bytes.data()), bytes.size())
+                 : api().tools->pipeline_cache_set(context, bytes.data(), bytes.size()));
+  return api().context_destroy(context) < IMP_OK ? kBroken : code;
+}
+
+int run_one(const std::string& entry, const char* file) {
+  const auto read = read_file(file);
+  if (!read) return kBroken;
+  const Bytes bytes(*read);
+  if (entry == "create" || entry == "warmup") return create_policy(bytes, entry == "warmup");
+  if (entry == "load" || entry == "load_weights") return load_brain(file, entry == "load_weights");
+  if (entry == "tuning_set" || entry == "pipeline_cache_set")
+    return set_on_device(bytes, entry == "tuning_set");
+  const std::map<std::string, void (*)(Bytes)> harnesses = {
+      {"read brain", saved_brain},    {"read table", tuning_table},      {"read archive", kernel_archive},
+      {"read cache", pipeline_cache}, {"read safetensors", safetensors}, {"read profile", profile},
+      {"read brain_file", brain_file}};
+  const auto harness = harnesses.find(entry);
+  if (harness == harnesses.end()) return kBroken;
+  harness->second(bytes);
+  std::puts("read");
+  return kTaken;
+}
+
+// ---- all readers ----
+
+struct Measured {
+  int status = kBroken;  // or minus the signal that ended it
+  double ms = 0, mib = 0;
+  std::string text;  // the first line of what it printed
+};
+
+Measured run(const std::vector<std::string>& command, const std::string& output) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit seconds{kMostSeconds, kMostSeconds};
+    setrlimit(RLIMIT_CPU, &seconds);
+    const int file = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    dup2(file, 1);
+    dup2(file, 2);
+    execv(arguments[0], arguments.data());
+    _exit(kBroken);
+  }
+  Measured found;
+  int status = 0;
+  rusage used{};
+  if (child < 0 || wait4(child, &status, 0, &used) != child) return found;
+  found.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  const auto ms = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_usec) / 1e3;
+  };
+  found.ms = ms(used.ru_utime) + ms(used.ru_stime);
+  found.mib = static_cast<double>(used.ru_maxrss) / 1024;
+  if (const auto text = read_file(output)) {
+    found.text.assign(reinterpret_cast<const char*>(text->data()), std::min<std::size_t>(text->size(), 400));
+    found.text = found.text.substr(0, found.text.find('\n'));
+  }
+  return found;
+}
+
+const char* kind_name(BombKind kind) {
+  constexpr const char* kNames[] = {"model", "brain",       "table",   "archive",
+                                    "cache", "safetensors", "profile", "brain_file"};
+  return kNames[static_cast<int>(kind)];
+}
+
+std::vector<std::string> entries_of(BombKind kind) {
+  const std::string read = std::string("read ") + kind_name(kind);
+  switch (kind) {
+    case BombKind::model:
+      return {"inspect", "inspect --json", "run", "create", "warmup"};
+    case BombKind::brain:
+      return {"load", "load_weights"};
+    case BombKind::table:
+      return {read, "tuning_set"};
+    case BombKind::cache:
+      return {read, "pipeline_cache_set"};
+    default:
+      return {read};
+  }
+}
+
+std::vector<Bomb> all_bombs() {
+  std::vector<Bomb> bombs = model_bombs(), others = file_bombs();
+  std::ranges::move(others, std::back_inserter(bombs));
+  return bombs;
+}
+
+std::string file_of(const std::string& folder, std::size_t index, BombKind kind) {
+  return folder + "/" + std::to_string(index) + (kind == BombKind::model ? ".onnx" : ".bin");
+}
+
+// In a process of its own, so that the one that measures stays small.
+int make(const std::string& folder) {
+  int status = kTaken;
+  const std::vector<Bomb> bombs = all_bombs();
+  for (std::size_t i = 0; i < bombs.size(); ++i) {
+    const std::vector<std::byte> file = bombs[i].make();
+    if (file.size() > 1 << 20) {
+      std::fprintf(stderr, "%s: found %zu bytes, expected at most 2^20\n", bombs[i].name.c_str(),
+                   file.size());
+      status = kBroken;
+    }
+    if (!write_file_atomic(file_of(folder, i, bombs[i].kind), file)) return kBroken;
+  }
+  safetensors::File input;
+  input.arrays.emplace("x", safetensors::Array::of(std::vector<float>{0.5f}, {1, 1}));
+  return safetensors::save(input, folder + "/in.safetensors") ? status : kBroken;
+}
+
+class Report {
+ public:
+  Report(std::string self, std::string command_line, std::string folder)
+      : self_(std::move(self)), command_line_(std::move(command_line)), folder_(std::move(folder)) {}
+
+  void measure(const std::string& entry, const std::string& file, const std::string& title) {
+    const Measured found = run(command(entry, file), folder_ + "/output");
+    base_.emplace(entry, found.mib);  // of the harmless file, which comes first
+    if (found.status == kSkipped) return;
+    const double mib = std::max(0.0, found.mib - base_[entry]);
+    const bool broken = found.status != kTaken && found.status != kRefused;
+    const bool slow = found.ms > kSlack * kBarMs, large = kMemoryIsOwn && mib > kBarMib;
+    const bool fails = broken || slow || large;
+    const bool over = fails || found.ms > kBarMs;
+    failures_ += fails;
+    over_ += over;
+    ++count_;
+    worst_ms_ = std::max(worst_ms_, found.ms);
+    worst_mib_ = std::max(worst_mib_, mib);
+    std::printf("%s %-18s %8.0f %8.1f  %-40s %s\n",
+                fails  ? "FAIL"
+                : over ? "over"
+                       : "    ",
+                entry.c_str(), found.ms, mib, title.c_str(),
+                found.status < 0 ? "killed" : found.text.substr(0, 110).c_str());
+  }
+
+  int finish() const {
+    std::printf("%d readings, %d over %.0f ms of CPU time or %.0f MiB; most: %.0f ms, %.1f MiB; %d failed\n",
+                count_, over_, kBarMs, kBarMib, worst_ms_, worst_mib_, failures_);
+    return failures_ != 0;
+  }
+
+ private:
+  std::vector<std::string> command(const std::string& entry, const std::string& file) const {
+    if (entry == "inspect") return {command_line_, "inspect", file};
+    if (entry == "inspect --json") return {command_line_, "inspect", "--json", file};
+    if (entry == "run")
+      return {command_line_,
+              "run",
+              file,
+              "--device",
+              "cpu",
+              "--input",
+              folder_ + "/in.safetensors",
+              "--output",
+              folder_ + "/out",
+              "--most-mib",
+              "64",
+              "--most-gop",
+              "1"};
+    return {self_, "--one", entry, file};
+  }
+
+  std::string self_, command_line_, folder_;
+  std::map<std::string, double> base_;
+  int count_ = 0, over_ = 0, failures_ = 0;
+  double worst_ms_ = 0, worst_mib_ = 0;
+};
+
+int run_all(const char* self, const char* command_line, const std::string& only) {
+  std::string folder = (fs::temp_directory_path() / "imprint-bombs-XXXXXX").string();
+  if (!mkdtemp(folder.data())) return kBroken;
+  const Measured made = run({self, "--make", folder}, folder + "/output");
+  int failed = made.status;
+  if (failed != kTaken) {
+    std::fprintf(stderr, "%s\n", made.text.c_str());
+  } else {
+    Report report(self, command_line, folder);
+    std::printf("     %-18s %8s %8s\n", "reader", "CPU ms", "MiB");
+    const std::vector<Bomb> bombs = all_bombs();
+    for (std::size_t i = 0; i < bombs.size(); ++i) {
+      const Bomb& bomb = bombs[i];
+      if (bomb.name != kHarmless && bomb.name.find(only) == std::string::npos) continue;
+      for (const std::string& entry : entries_of(bomb.kind))
+        report.measure(entry, file_of(folder, i, bomb.kind),
+                       text(bomb.name, ", ", fs::file_size(file_of(folder, i, bomb.kind)), " bytes"));
+    }
+    failed = report.finish();
+  }
+  fs::remove_all(folder);
+  return failed;
+}
+
+}  // namespace
+}  // namespace imprint::fuzz
+
+int main(int argc, char** argv) {
+  using namespace imprint::fuzz;
+  if (argc == 3 && std::strcmp(argv[1], "--make") == 0) return make(argv[2]);
+  if (argc == 4 && std::strcmp(argv[1], "--one") == 0) return run_one(argv[2], argv[3]);
+  if (argc == 2 || argc == 3)
+    return run_all(std::filesystem::read_symlink("/proc/self/exe").c_str(), argv[1],
+                   argc == 3 ? argv[2] : "");
+  std::fprintf(stderr, "usage: fuzz_bombs IMPRINT [TEXT]\n");
+  return 2;
+}
