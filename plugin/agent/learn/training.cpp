@@ -70,7 +70,7 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const
   if (graph_.has_observation_copies)
     into.copy_rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kCopyRows));
   into.captured = captured;
-  used_ +=
+  used_samples_ +=
       learner_.collects_rollouts() ? take_rollouts(spec_, replay_, into) : take_samples(spec_, replay_, into);
   if (!replays) {
     const std::size_t per_brain = into.rows.size() / spec_.brain_count;

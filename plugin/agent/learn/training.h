@@ -44,8 +44,8 @@ class Training {
   // A rollout takes no steps of weights before these: the newest two versions, and none from before a load or
   // a restore. Steps of the version before the newest are those that agents took during the update.
   std::uint64_t oldest_version(std::uint32_t brain) const;
-  std::uint64_t used_samples() const { return used_; }  // taken in since creation, all brains
-  void weights_replaced();                              // by a file's
+  std::uint64_t used_samples() const { return used_samples_; }  // taken in since creation, all brains
+  void weights_replaced();                                      // by a file's
   // By a snapshot's. A rollout that other weights began is dropped.
   void weights_restored();
   bool has_no_waiting() const { return replay_.waiting.empty(); }
@@ -88,7 +88,7 @@ class Training {
   std::vector<std::uint8_t> stopped_;    // [P]
   std::vector<std::uint64_t> versions_;  // [P] counts steps begun and replacements
   std::vector<std::uint64_t> replaced_;  // [P] the version after the newest replacement
-  std::uint64_t used_ = 0;
+  std::uint64_t used_samples_ = 0;
   std::vector<std::uint8_t> updating_;  // [P] 1 = takes part in the newest step
   std::uint64_t epoch_ = 0;             // of the state; losses of an earlier epoch stop no brain
   bool stepping_ = false;
