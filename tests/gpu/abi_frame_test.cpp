@@ -186,7 +186,7 @@ TEST_F(FrameTest, WithoutADeviceTheCpuComputes) {
 TEST_F(FrameTest, WithoutRoomALargeSaveIsRefusedInAFrame) {
   if (const char* name = std::getenv("IMPRINT_TEST_DEVICE"); name && std::string(name) == "cpu")
     GTEST_SKIP() << "the cap limits device memory";
-  open(std::uint64_t{128} << 20);
+  open(std::uint64_t{80} << 20);
   add(64, 160'000);
   ASSERT_EQ(log.size(), 1u);
   EXPECT_THAT(log[0], HasSubstr("between frames only"));

@@ -54,7 +54,7 @@ class Snapshots {
     return restores ? *programs_[copy].restore : *programs_[copy].keep;
   }
   std::uint32_t count() const;
-  Result<> run_once(RunOnce& runs);  // all programs, if none has run; only when nothing is to be compiled
+  Result<> run_once(RunOnce& runs);  // all programs, if none has run; only when all are compiled
   void each_program(const std::function<void(Program&)>& use);
 
  private:
