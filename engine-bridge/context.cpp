@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
+#include "compute/vk/optional_features.h"
 #include "engine-bridge/context_impl.h"
 #include "engine-bridge/frame/cpu_issuer.h"
 #include "engine-bridge/host/lost_device.h"
@@ -125,9 +126,16 @@ std::string ContextImpl::queue_report() const {
 }
 
 std::string ContextImpl::missing_report() const {
-  std::string lines;
+  std::string used, lines;
+  for (const vk::OptionalFeature& feature : vk::optional_features())
+    if (device_->capabilities().*feature.member)
+      used += text(used.empty() ? "" : ", ",
+                   feature.core_since == vk::kNeverCore ? feature.extension : feature.feature);
+  lines = text("optional features in use: ", used.empty() ? "none" : used, "\n");
+  if (!device_->missing_features().empty()) lines += "missing, the dearest first:\n";
+  std::size_t number = 0;
   for (const vk::MissingFeature& missing : device_->missing_features())
-    lines += text("without ", missing.item, " (", missing.cause, "): ", missing.cost,
+    lines += text("  ", ++number, ". without ", missing.item, " (", missing.cause, "): ", missing.cost,
                   "; remedy: ", missing.remedy, "\n");
   for (const vk::UnusedFeature& unused : vk::unused_features())
     lines += text("not used, declared or not: ", unused.item, ": ", unused.reason, "\n");

@@ -208,16 +208,14 @@ Result<> Lowering::compute_copy(const Strided& from, std::int32_t into) {
 // ---- memory ----
 
 std::int32_t Lowering::buffer_of(const Place& place) {
-  for (const auto& [known, buffer] : buffer_of_place_)
-    if (known == place) return buffer;
-  if (place.kind == PlaceKind::temporary) {
-    const std::int32_t buffer = arena_buffer(graph_[place.index].shape);
-    buffer_of_place_.emplace_back(place, buffer);
-    return buffer;
-  }
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(place.kind) << 32 | static_cast<std::uint32_t>(place.index);
+  const auto [known, fresh] = buffer_of_place_.try_emplace(key, buffer_count_);
+  if (!fresh) return known->second;
+  if (place.kind == PlaceKind::temporary) return arena_buffer(graph_[place.index].shape);
   const std::int32_t buffer = buffer_count_++;
   arena_index_.push_back(-1);
-  buffer_of_place_.emplace_back(place, buffer);
+  is_variable_.push_back(place.kind == PlaceKind::variable);
   executable_.memory_.buffers.push_back(nullptr);
   switch (place.kind) {
     case PlaceKind::input:
@@ -239,14 +237,10 @@ std::int32_t Lowering::buffer_of(const Place& place) {
   return buffer;
 }
 
-bool Lowering::is_variable(std::int32_t buffer) const {
-  return std::ranges::find(executable_.variables_, buffer, &Executable::Bound::buffer) !=
-         executable_.variables_.end();
-}
-
 std::int32_t Lowering::arena_buffer(const Shape& shape) {
   const std::int32_t buffer = buffer_count_++;
   arena_index_.push_back(static_cast<std::int32_t>(arena_.size()));
+  is_variable_.push_back(0);
   arena_.push_back({buffer, {bytes_of(shape), -1, -1}});
   executable_.memory_.buffers.push_back(nullptr);
   return buffer;

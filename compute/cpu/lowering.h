@@ -38,7 +38,7 @@ class Lowering {
 
   // ---- memory ----
   std::int32_t buffer_of(const graph::Place& place);
-  bool is_variable(std::int32_t buffer) const;
+  bool is_variable(std::int32_t buffer) const { return is_variable_[at(buffer)] != 0; }
   std::int32_t arena_buffer(const Shape& shape);
   // The buffer for a value: where the task stores it, else in the arena.
   std::int32_t destination(graph::NodeIndex node);
@@ -53,10 +53,10 @@ class Lowering {
   const graph::Schedule& schedule_;
   Executable& executable_;
   const KernelSet& kernels_;
-  const graph::Task* task_ = nullptr;                               // the task being lowered
-  std::vector<std::uint8_t> written_;                               // per node: stored by an earlier task
-  std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;  // values without memory in the schedule
-  std::vector<std::pair<graph::Place, std::int32_t>> buffer_of_place_;
+  const graph::Task* task_ = nullptr;                                // the task being lowered
+  std::vector<std::uint8_t> written_;                                // per node: stored by an earlier task
+  std::unordered_map<graph::NodeIndex, Strided> computed_, dense_;   // values without memory in the schedule
+  std::unordered_map<std::uint64_t, std::int32_t> buffer_of_place_;  // by kind and index
   std::int32_t buffer_count_ = 0;
   struct ArenaValue {
     std::int32_t buffer;
@@ -64,6 +64,7 @@ class Lowering {
   };
   std::vector<ArenaValue> arena_;
   std::vector<std::int32_t> arena_index_;    // per buffer: index in arena_, or -1
+  std::vector<std::uint8_t> is_variable_;    // per buffer
   std::int64_t workspace_ = kMatmulScratch;  // elements
 };
 

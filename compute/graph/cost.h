@@ -25,6 +25,11 @@ inline bool is_memory_leaf(const GraphNode& node) {
   return node.op == Op::constant || node.op == Op::input || node.op == Op::variable;
 }
 
+// Whether the node must not share a kernel with other operations (FusionOptions::apart). Views have none.
+inline bool stays_apart(const GraphNode& node, const FusionOptions& options) {
+  return options.apart && node.kind() != OpKind::view && options.apart->contains(node.source.get());
+}
+
 // Whether the node folds the innermost axes of its input: the folded elements are then contiguous.
 bool folds_innermost(const Graph& graph, NodeIndex index);
 

@@ -1,7 +1,10 @@
 #include "compute/graph/early_reads.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "compute/graph/cost.h"
 
@@ -11,10 +14,12 @@ namespace {
 constexpr std::int64_t kSmall = 4096;  // elements
 constexpr int kFewOperations = 8;
 
-bool is_overwritten(const FusionRequest& request, const GraphNode& variable) {
-  return std::ranges::any_of(request.updates, [&](const GraphUpdate& update) {
-    return request.variables[static_cast<std::size_t>(update.variable)] == variable.source->variable;
-  });
+// The variables that the program overwrites.
+std::unordered_set<const VariableState*> overwritten_variables(const FusionRequest& request) {
+  std::unordered_set<const VariableState*> variables;
+  for (const GraphUpdate& update : request.updates)
+    variables.insert(request.variables[static_cast<std::size_t>(update.variable)].get());
+  return variables;
 }
 
 // Adds a snapshot of each marked variable and redirects all its readers to it. marked: per node.
@@ -40,34 +45,37 @@ void take_snapshots(Graph& graph, FusionRequest& request, const std::vector<std:
 }
 
 void snapshot_for_custom_kernels(Graph& graph, FusionRequest& request) {
+  const auto overwritten = overwritten_variables(request);
   std::vector<std::uint8_t> marked(graph.nodes.size(), 0);
   for (const GraphNode& node : graph.nodes)
     if (node.op == Op::custom)
       for (NodeIndex input : node.inputs)
         if (graph[input].op == Op::variable && graph[input].shape.rank() == 1 &&
-            graph[input].element_count() <= kSmall && is_overwritten(request, graph[input]))
+            graph[input].element_count() <= kSmall &&
+            overwritten.contains(graph[input].source->variable.get()))
           marked[at(input)] = 1;
   if (std::ranges::find(marked, 1) != marked.end()) take_snapshots(graph, request, marked);
 }
 
-// Operations to compute the node from memory that exists before the run. More than kFewOperations if it
-// cannot be computed element by element.
-int operations_from_leaves(const Graph& graph, NodeIndex index) {
+// Operations to compute the node from memory that exists before the run. More than `most` if there are more
+// or if it cannot be computed element by element. Visits at most `most` nodes and their inputs.
+int operations_from_leaves(const Graph& graph, NodeIndex index, int most) {
   const GraphNode& node = graph[index];
   if (is_memory_leaf(node) || node.op == Op::full) return 0;
-  if (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.op != Op::expand)
-    return kFewOperations + 1;
+  if (most < 1 || (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.op != Op::expand))
+    return most + 1;
   int count = 1;
   for (NodeIndex input : node.inputs) {
-    count += operations_from_leaves(graph, input);
-    if (count > kFewOperations) break;
+    count += operations_from_leaves(graph, input, most - count);
+    if (count > most) break;
   }
   return count;
 }
 
 void repeat_row_numbers(Graph& graph, FusionRequest& request) {
   for (GraphUpdate& update : request.updates) {
-    if (update.rows < 0 || operations_from_leaves(graph, update.rows) > kFewOperations) continue;
+    if (update.rows < 0 || operations_from_leaves(graph, update.rows, kFewOperations) > kFewOperations)
+      continue;
     if (is_memory_leaf(graph[update.rows])) continue;  // kernels read it directly
     GraphNode own = graph[update.rows];
     graph.nodes.push_back(std::move(own));
@@ -75,13 +83,18 @@ void repeat_row_numbers(Graph& graph, FusionRequest& request) {
   }
 }
 
-// Whether computing the value needs more than its own elements of memory.
-bool waits_for_others(const Graph& graph, NodeIndex index) {
-  const GraphNode& node = graph[index];
-  if (is_memory_leaf(node)) return false;
-  if (node.kind() != OpKind::elementwise && node.op != Op::reshape && node.kind() != OpKind::generate)
-    return true;
-  return std::ranges::any_of(node.inputs, [&](NodeIndex input) { return waits_for_others(graph, input); });
+// Per node: whether computing the value needs more than its own elements of memory.
+std::vector<std::uint8_t> nodes_that_wait(const Graph& graph) {
+  std::vector<std::uint8_t> waits(graph.nodes.size(), 0);
+  for (NodeIndex i = 0; i < graph.size(); ++i) {
+    const GraphNode& node = graph[i];
+    if (is_memory_leaf(node)) continue;
+    const bool by_element =
+        node.kind() == OpKind::elementwise || node.op == Op::reshape || node.kind() == OpKind::generate;
+    waits[at(i)] = !by_element ||
+                   std::ranges::any_of(node.inputs, [&](NodeIndex input) { return waits[at(input)] != 0; });
+  }
+  return waits;
 }
 
 // Handles variables such as a counter of steps that were not skipped. Everything reads the counter, and its
@@ -89,7 +102,11 @@ bool waits_for_others(const Graph& graph, NodeIndex index) {
 // stores it. Instead they compute it from an early copy of the old content, so the store can run in parallel.
 void free_small_updates(Graph& graph, FusionRequest& request) {
   const auto consumers = graph.consumers();
+  const std::vector<std::uint8_t> waits_for_others = nodes_that_wait(graph);
   std::vector<std::uint8_t> snapshot(graph.nodes.size(), 0);
+  std::unordered_multimap<const VariableState*, NodeIndex> nodes_of_variable;
+  for (NodeIndex i = 0; i < graph.size(); ++i)
+    if (graph[i].op == Op::variable) nodes_of_variable.emplace(graph[i].source->variable.get(), i);
   std::vector<std::size_t> freed;
   for (std::size_t u = 0; u < request.updates.size(); ++u) {
     const GraphUpdate& update = request.updates[u];
@@ -101,12 +118,11 @@ void free_small_updates(Graph& graph, FusionRequest& request) {
       return graph[consumer].kind() == OpKind::view ||
              graph[consumer].element_count() > node.element_count() || node.element_count() == 1;
     });
-    if (!is_wide || !waits_for_others(graph, update.value)) continue;
+    if (!is_wide || !waits_for_others[at(update.value)]) continue;
     freed.push_back(u);
-    for (NodeIndex i = 0; i < graph.size(); ++i)
-      if (graph[i].op == Op::variable &&
-          graph[i].source->variable == request.variables[static_cast<std::size_t>(update.variable)])
-        snapshot[at(i)] = 1;
+    const auto [first, last] =
+        nodes_of_variable.equal_range(request.variables[static_cast<std::size_t>(update.variable)].get());
+    for (auto read = first; read != last; ++read) snapshot[at(read->second)] = 1;
   }
   if (freed.empty()) return;
 

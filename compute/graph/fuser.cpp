@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "compute/graph/cost.h"
@@ -26,6 +28,7 @@ Result<Schedule> Fuser::run() {
   schedule_.place.resize(graph_.nodes.size());
   task_of_.assign(graph_.nodes.size(), -1);
   IMPRINT_CHECK(place_leaves());
+  list_members();
   schedule_.materialized =
       choose_materialized(graph_, forced_nodes(), split_.region_of, rows_.group_of, options_);
   leave_weights_to_regions();
@@ -34,7 +37,7 @@ Result<Schedule> Fuser::run() {
   store_updates();
   store_temporaries();
   plan_regions();
-  IMPRINT_CHECK(order_tasks(schedule_));
+  IMPRINT_CHECK(order_tasks(schedule_, options_));
   share_tiles();
   choose_workgroups(graph_, options_, schedule_);
   return std::move(schedule_);
@@ -43,20 +46,25 @@ Result<Schedule> Fuser::run() {
 // ---- leaves and roots ----
 
 Result<> Fuser::place_leaves() {
+  std::unordered_map<NodeIndex, std::int32_t> inputs;
+  std::unordered_map<const VariableState*, std::int32_t> variables;
+  for (std::size_t i = 0; i < request_.inputs.size(); ++i)
+    inputs.emplace(request_.inputs[i], static_cast<std::int32_t>(i));
+  for (std::size_t i = 0; i < request_.variables.size(); ++i)
+    variables.emplace(request_.variables[i].get(), static_cast<std::int32_t>(i));
   for (NodeIndex i = 0; i < graph_.size(); ++i) {
     const GraphNode& node = graph_[i];
     Place& place = schedule_.place[at(i)];
     if (node.op == Op::constant) {
       place = {PlaceKind::constant, i};
     } else if (node.op == Op::input) {
-      const auto found = std::ranges::find(request_.inputs, i);
-      if (found == request_.inputs.end())
+      const auto found = inputs.find(i);
+      if (found == inputs.end())
         return make_error(ErrorCode::invalid_argument, "inputs: found no '" + node.source->label +
                                                            "', expected every input that the program uses");
-      place = {PlaceKind::input, static_cast<std::int32_t>(found - request_.inputs.begin())};
+      place = {PlaceKind::input, found->second};
     } else if (node.op == Op::variable) {
-      const auto found = std::ranges::find(request_.variables, node.source->variable);
-      place = {PlaceKind::variable, static_cast<std::int32_t>(found - request_.variables.begin())};
+      place = {PlaceKind::variable, variables.at(node.source->variable.get())};
     }
   }
   return {};
@@ -69,11 +77,12 @@ NodeIndex Fuser::without_reshape(NodeIndex index) const {
 
 std::vector<std::uint8_t> Fuser::forced_nodes() const {
   std::vector<std::uint8_t> forced(graph_.nodes.size(), 0);
+  const std::vector<std::uint8_t> reads_updated = nodes_of_updated_variables();
   for (const GraphOutput& output : request_.outputs) forced[at(without_reshape(output.node))] = 1;
   for (const GraphUpdate& update : request_.updates) {
     if (update.rows < 0) {
       forced[at(without_reshape(update.value))] = 1;
-    } else if (reads_updated_variable(update.value) || reads_updated_variable(update.rows) ||
+    } else if (reads_updated[at(update.value)] || reads_updated[at(update.rows)] ||
                split_.region_of[at(without_reshape(update.value))] >= 0) {
       // If rows depend on content that this program overwrites, both values and row numbers must be complete
       // before any overwrite.
@@ -82,7 +91,7 @@ std::vector<std::uint8_t> Fuser::forced_nodes() const {
     }
   }
   for (NodeIndex i = 0; i < graph_.size(); ++i)
-    if (graph_[i].blocks > 0 || graph_[i].is_snapshot) forced[at(i)] = 1;
+    if (graph_[i].blocks > 0 || graph_[i].is_snapshot || stays_apart(graph_[i], options_)) forced[at(i)] = 1;
   const auto consumers = split_.regions.empty() ? std::vector<std::vector<NodeIndex>>{} : graph_.consumers();
   for (NodeIndex i = 0; i < graph_.size(); ++i) {
     const std::int32_t region = split_.region_of[at(i)];
@@ -92,40 +101,54 @@ std::vector<std::uint8_t> Fuser::forced_nodes() const {
   return forced;
 }
 
+// Views have one input, so that the views of all values together are visited once.
 bool Fuser::leaves_region(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index,
                           std::int32_t region) const {
-  return std::ranges::any_of(consumers[at(index)], [&](NodeIndex consumer) {
-    if (split_.region_of[at(consumer)] == region) return false;
-    return graph_[consumer].kind() != OpKind::view || leaves_region(consumers, consumer, region);
-  });
-}
-
-bool Fuser::reads_updated_variable(NodeIndex index) const {
   std::vector<NodeIndex> stack{index};
-  std::vector<std::uint8_t> seen(graph_.nodes.size(), 0);
   while (!stack.empty()) {
     const NodeIndex node = stack.back();
     stack.pop_back();
-    if (std::exchange(seen[at(node)], 1)) continue;
-    if (graph_[node].op == Op::variable &&
-        std::ranges::find(request_.updates, schedule_.place[at(node)].index, &GraphUpdate::variable) !=
-            request_.updates.end())
-      return true;
-    stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
+    for (NodeIndex consumer : consumers[at(node)]) {
+      if (split_.region_of[at(consumer)] == region) continue;
+      if (graph_[consumer].kind() != OpKind::view) return true;
+      stack.push_back(consumer);
+    }
   }
   return false;
+}
+
+std::vector<std::uint8_t> Fuser::nodes_of_updated_variables() const {
+  std::vector<std::uint8_t> is_updated(request_.variables.size(), 0), result(graph_.nodes.size(), 0);
+  for (const GraphUpdate& update : request_.updates) is_updated[at(update.variable)] = 1;
+  for (NodeIndex i = 0; i < graph_.size(); ++i)
+    result[at(i)] =
+        graph_[i].op == Op::variable
+            ? is_updated[at(schedule_.place[at(i)].index)]
+            : std::ranges::any_of(graph_[i].inputs, [&](NodeIndex input) { return result[at(input)] != 0; });
+  return result;
+}
+
+void Fuser::list_members() {
+  region_nodes_.resize(split_.regions.size());
+  group_nodes_.resize(rows_.groups.size());
+  for (NodeIndex i = 0; i < graph_.size(); ++i) {
+    const auto phase = at(split_.phase[at(i)]);
+    if (phase_nodes_.size() <= phase) phase_nodes_.resize(phase + 1);
+    if (rows_.group_of[at(i)] >= 0) group_nodes_[at(rows_.group_of[at(i)])].push_back(i);
+    const std::int32_t region = split_.region_of[at(i)];
+    (region >= 0 ? region_nodes_[at(region)] : phase_nodes_[phase]).push_back(i);
+  }
+  count_steps(options_, graph_.size());
 }
 
 // ---- kernels ----
 
 bool Fuser::runs_on_matrix_units(std::int32_t region) const {
-  return options_.narrow_products && suits_matrix_units(graph_, split_, region, options_) &&
-         std::ranges::all_of(graph_.nodes, [&](const GraphNode& node) {
-           const bool is_own =
-               split_.region_of[static_cast<std::size_t>(&node - graph_.nodes.data())] == region;
-           return !is_own || node.op != Op::matmul ||
-                  (graph_[node.inputs[0]].dtype == DType::float16 &&
-                   graph_[node.inputs[1]].dtype == DType::float16);
+  const std::vector<NodeIndex>& nodes = region_nodes_[at(region)];
+  return options_.narrow_products && suits_matrix_units(graph_, split_, region, nodes, options_) &&
+         std::ranges::all_of(nodes, [&](NodeIndex node) {
+           return graph_[node].op != Op::matmul || (graph_[graph_[node].inputs[0]].dtype == DType::float16 &&
+                                                    graph_[graph_[node].inputs[1]].dtype == DType::float16);
          });
 }
 
@@ -148,22 +171,24 @@ void Fuser::leave_weights_to_regions() {
 }
 
 void Fuser::add_tasks() {
-  std::int32_t phases = 0;
-  for (std::int32_t phase : split_.phase) phases = std::max(phases, phase + 1);
-  for (std::int32_t phase = 0; phase < phases; ++phase) {
-    for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (split_.phase[at(i)] == phase && split_.region_of[at(i)] < 0) add_behind_inputs(i);
-    for (std::size_t r = 0; r < split_.regions.size(); ++r)
-      if (split_.regions[r].phase == phase) add_region(static_cast<std::int32_t>(r));
+  added_.resize(graph_.nodes.size(), 0);
+  std::vector<std::vector<std::int32_t>> regions(phase_nodes_.size());
+  for (std::size_t r = 0; r < split_.regions.size(); ++r)
+    if (at(split_.regions[r].phase) < regions.size())
+      regions[at(split_.regions[r].phase)].push_back(static_cast<std::int32_t>(r));
+  for (std::size_t phase = 0; phase < phase_nodes_.size(); ++phase) {
+    for (NodeIndex i : phase_nodes_[phase]) add_behind_inputs(i);
+    for (std::int32_t region : regions[phase]) add_region(region);
   }
 }
 
+// Visits each node and each edge once, over all calls.
 void Fuser::add_behind_inputs(NodeIndex root) {
-  added_.resize(graph_.nodes.size(), 0);
   std::vector<std::pair<NodeIndex, bool>> stack{{root, false}};
   while (!stack.empty()) {
     const auto [node, has_inputs] = stack.back();
     stack.pop_back();
+    count_steps(options_, 1);
     if (added_[at(node)]) continue;
     const std::int32_t group = rows_.group_of[at(node)];
     if (has_inputs) {
@@ -171,35 +196,37 @@ void Fuser::add_behind_inputs(NodeIndex root) {
         add_row_group(group);
       else if (schedule_.materialized[at(node)] && !is_memory_leaf(graph_[node]))
         add_node(node);
-      for (NodeIndex member : group >= 0 ? group_nodes(group) : std::vector{node}) added_[at(member)] = 1;
+      added_[at(node)] = 1;
+      for (NodeIndex member : group_nodes(node)) added_[at(member)] = 1;
       continue;
     }
     stack.emplace_back(node, true);
-    for (NodeIndex member : group >= 0 ? group_nodes(group) : std::vector{node})
+    const auto visit_inputs = [&](NodeIndex member) {
       for (NodeIndex input : graph_[member].inputs)
         if (split_.phase[at(input)] == split_.phase[at(node)] && split_.region_of[at(input)] < 0 &&
-            (group < 0 || rows_.group_of[at(input)] != group))
+            !added_[at(input)] && (group < 0 || rows_.group_of[at(input)] != group))
           stack.emplace_back(input, false);
+    };
+    if (group < 0) visit_inputs(node);
+    for (NodeIndex member : group_nodes(node)) visit_inputs(member);
   }
 }
 
-std::vector<NodeIndex> Fuser::group_nodes(std::int32_t group) const {
-  std::vector<NodeIndex> nodes;
-  for (NodeIndex i = 0; i < graph_.size(); ++i)
-    if (rows_.group_of[at(i)] == group) nodes.push_back(i);
-  return nodes;
+// Empty for a node outside row groups.
+std::span<const NodeIndex> Fuser::group_nodes(NodeIndex node) const {
+  const std::int32_t group = rows_.group_of[at(node)];
+  return group >= 0 ? std::span<const NodeIndex>(group_nodes_[at(group)]) : std::span<const NodeIndex>{};
 }
 
 void Fuser::add_row_group(std::int32_t group) {
-  const std::vector<NodeIndex> nodes = group_nodes(group);
+  const std::vector<NodeIndex>& nodes = group_nodes_[at(group)];
   Task task;
   task.kind = TaskKind::row_fold;
   std::ranges::copy_if(nodes, std::back_inserter(task.folds),
                        [&](NodeIndex node) { return graph_[node].kind() == OpKind::reduce; });
   task.anchor = task.folds.front();
   task.element_count = graph_[task.anchor].element_count();
-  schedule_.tasks.push_back(std::move(task));
-  const auto t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1;
+  const std::int32_t t = links_.add(std::move(task));
   for (NodeIndex node : nodes) {
     if (!schedule_.materialized[at(node)]) continue;
     std::vector<Read> reads = reads_of(node);
@@ -226,10 +253,9 @@ void Fuser::add_region(std::int32_t index) {
   task.element_count = nodes.groups * nodes.blocks;
   task.choices = nodes.choices;
   schedule_.regions.push_back(std::move(region));
-  schedule_.tasks.push_back(std::move(task));
-  const auto t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1;
-  for (NodeIndex i = 0; i < graph_.size(); ++i)
-    if (split_.region_of[at(i)] == index && schedule_.materialized[at(i)]) {
+  const std::int32_t t = links_.add(std::move(task));
+  for (NodeIndex i : region_nodes_[at(index)])
+    if (schedule_.materialized[at(i)]) {
       std::vector<Read> reads = reads_of(i);
       for (Read& read : reads) read.aligned = false;
       join(t, i, reads);
@@ -237,12 +263,13 @@ void Fuser::add_region(std::int32_t index) {
 }
 
 void Fuser::plan_regions() {
+  RegionScratch scratch;
   for (Task& task : schedule_.tasks)
     if (task.kind == TaskKind::region) {
       Region& region = schedule_.regions[static_cast<std::size_t>(task.region)];
-      if (!plan_region(graph_, schedule_, split_, options_, task, region) ||
+      if (!plan_region(graph_, schedule_, split_, options_, scratch, task, region) ||
           wants_turns(region, split_.regions[static_cast<std::size_t>(task.region)]))
-        outgrown_.push_back(task.region);
+        outgrown_.push_back({task.region, scratch.is_too_large ? region.row_block : region.row_block / 2});
     }
 }
 
@@ -260,7 +287,7 @@ std::vector<Read> Fuser::reads_of(NodeIndex index) const {
       [&](NodeIndex node) {
         return graph_[node].kind() == OpKind::elementwise || graph_[node].op == Op::reshape;
       },
-      [&](NodeIndex node) { return schedule_.materialized[at(node)] != 0; });
+      [&](NodeIndex node) { return schedule_.materialized[at(node)] != 0; }, options_.steps);
   std::ranges::sort(reads, {}, &Read::node);
   return reads;
 }
@@ -293,11 +320,13 @@ void Fuser::add_node(NodeIndex index) {
   else if (wants_group(graph_, index, options_))
     kind = TaskKind::group_fold;
 
-  if (kind == TaskKind::map && options_.fuse) {
-    const std::vector<Read> by_row = reads_by_row(graph_, schedule_.materialized, index);
-    if (const std::int32_t host = find_row_host(index, by_row); host >= 0) {
-      join(host, index, by_row);
-      return;
+  if (kind == TaskKind::map && options_.fuse && !stays_apart(node, options_)) {
+    if (has_custom_) {
+      const std::vector<Read> by_row = reads_by_row(graph_, schedule_.materialized, index);
+      if (const std::int32_t host = find_row_host(index, by_row); host >= 0) {
+        join(host, index, by_row);
+        return;
+      }
     }
     if (const std::int32_t host = find_host(index, reads); host >= 0) {
       join(host, index, reads);
@@ -311,8 +340,8 @@ void Fuser::add_node(NodeIndex index) {
   if (kind == TaskKind::product) {
     task.tile = choose_tile(graph_, schedule_.materialized, index, options_, task.choices);
   }
-  schedule_.tasks.push_back(std::move(task));
-  join(static_cast<std::int32_t>(schedule_.tasks.size()) - 1, index,
+  has_custom_ = has_custom_ || kind == TaskKind::custom;
+  join(links_.add(std::move(task)), index,
        kind == TaskKind::custom ? reads_by_row(graph_, schedule_.materialized, index) : reads);
 }
 
@@ -320,50 +349,53 @@ std::int32_t Fuser::find_row_host(NodeIndex index, const std::vector<Read>& read
   const GraphNode& node = graph_[index];
   if (node.shape.rank() == 0 || node.shape[0] == 0 || node.element_count() / node.shape[0] > kMaxRowWidth)
     return -1;
-  for (std::size_t t = 0; t < schedule_.tasks.size(); ++t) {
-    const Task& task = schedule_.tasks[t];
+  std::set<std::int32_t> producers;
+  for (const Read& read : reads) producers.insert(task_of_[at(read.node)]);
+  producers.erase(-1);
+  for (std::int32_t t : producers) {
+    const Task& task = schedule_.tasks[at(t)];
     if (task.kind != TaskKind::custom || graph_[task.anchor].shape[0] != node.shape[0]) continue;
-    bool possible = true, follows = false;
-    for (const Read& read : reads) {
+    const bool possible = std::ranges::all_of(reads, [&](const Read& read) {
       const std::int32_t producer = task_of_[at(read.node)];
-      const bool own = producer == static_cast<std::int32_t>(t);
-      follows = follows || own;
-      possible =
-          possible &&
-          (own ? read.aligned
-               : producer < 0 || schedule_.tasks[static_cast<std::size_t>(producer)].level < task.level);
-    }
-    if (possible && follows) return static_cast<std::int32_t>(t);
+      return producer == t ? read.aligned : producer < 0 || schedule_.tasks[at(producer)].level < task.level;
+    });
+    if (possible) return t;
   }
   return -1;
 }
 
+// A task that shares a read must have a higher level than every task that the node waits for. A task that
+// the node continues must have a higher level than all others of these. So the first kind always has the
+// higher level, and of the second kind there is at most one. O(log n) per read.
 std::int32_t Fuser::find_host(NodeIndex index, const std::vector<Read>& reads) const {
-  std::int32_t best = -1;
-  for (std::int32_t t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1; t >= 0; --t) {
-    const Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
-    if (task.element_count != graph_[index].element_count() || task.kind == TaskKind::scan ||
-        task.kind == TaskKind::region || task.kind == TaskKind::custom || task.kind == TaskKind::row_fold ||
-        task.members.size() >= kMaxMembers)
-      continue;
-    bool possible = true, shares = false, continues = false;
-    for (const Read& read : reads) {
-      const std::int32_t producer = task_of_[at(read.node)];
-      if (producer == t) {
-        possible = possible && read.aligned;
-        continues = true;
-      } else if (producer >= 0) {
-        possible = possible && schedule_.tasks[static_cast<std::size_t>(producer)].level < task.level;
-      }
-      if (!possible) break;
-      shares = shares || (graph_[read.node].element_count() > 1 &&
-                          std::ranges::find(task.reads, read.node, &Read::node) != task.reads.end());
-    }
-    if (!possible || !(continues || (shares && task.kind == TaskKind::map))) continue;
-    if (task.kind != TaskKind::map && cheap_cost(index) > kMaxEpilogueCost) continue;
-    if (best < 0 || task.level > schedule_.tasks[static_cast<std::size_t>(best)].level) best = t;
+  std::int32_t highest = -1;  // level that the node waits for
+  for (const Read& read : reads)
+    if (const std::int32_t producer = task_of_[at(read.node)]; producer >= 0)
+      highest = std::max(highest, schedule_.tasks[at(producer)].level);
+
+  std::pair best{highest, -1};  // level and task
+  for (const Read& read : reads)
+    if (const std::int32_t t = links_.highest_host(read.node, graph_[index].element_count()); t >= 0)
+      if (schedule_.tasks[at(t)].level > highest) best = std::max(best, {schedule_.tasks[at(t)].level, t});
+  return best.second >= 0 ? best.second : find_continued(index, reads, highest);
+}
+
+std::int32_t Fuser::find_continued(NodeIndex index, const std::vector<Read>& reads,
+                                   std::int32_t level) const {
+  std::int32_t host = -1;
+  for (const Read& read : reads) {
+    const std::int32_t producer = task_of_[at(read.node)];
+    if (producer < 0 || schedule_.tasks[at(producer)].level < level) continue;
+    if (!read.aligned || (host >= 0 && producer != host)) return -1;
+    host = producer;
   }
-  return best;
+  if (host < 0) return -1;
+  const Task& task = schedule_.tasks[at(host)];
+  const bool takes = task.element_count == graph_[index].element_count() && task.kind != TaskKind::scan &&
+                     task.kind != TaskKind::region && task.kind != TaskKind::custom &&
+                     task.kind != TaskKind::row_fold && task.members.size() < kMaxMembers &&
+                     !stays_apart(graph_[task.members.front()], options_);
+  return takes && (task.kind == TaskKind::map || cheap_cost(index) <= kMaxEpilogueCost) ? host : -1;
 }
 
 double Fuser::cheap_cost(NodeIndex index) const {
@@ -378,30 +410,21 @@ double Fuser::cheap_cost(NodeIndex index) const {
 }
 
 void Fuser::join(std::int32_t t, NodeIndex index, const std::vector<Read>& reads) {
-  Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
-  task.members.push_back(index);
+  schedule_.tasks[at(t)].members.push_back(index);
   if (!is_memory_leaf(graph_[index])) task_of_[at(index)] = t;
   add_reads(t, reads);
+  const Task& task = schedule_.tasks[at(t)];
+  if (task.kind == TaskKind::map)
+    links_.update_host(t, task.members.size() < kMaxMembers && !stays_apart(graph_[index], options_));
 }
 
 void Fuser::add_reads(std::int32_t t, const std::vector<Read>& reads) {
-  Task& task = schedule_.tasks[static_cast<std::size_t>(t)];
   for (const Read& read : reads) {
     const std::int32_t producer = task_of_[at(read.node)];
     if (producer == t) continue;
-    const auto known = std::ranges::find(task.reads, read.node, &Read::node);
-    if (known == task.reads.end())
-      task.reads.push_back(read);
-    else
-      known->aligned = known->aligned && read.aligned;
-    if (producer >= 0) add_order(producer, t);
+    links_.add_read(t, read);
+    if (producer >= 0) links_.add_order(producer, t);
   }
-}
-
-void Fuser::add_order(std::int32_t before, std::int32_t task) {
-  Task& later = schedule_.tasks[static_cast<std::size_t>(task)];
-  if (std::ranges::find(later.after, before) == later.after.end()) later.after.push_back(before);
-  later.level = std::max(later.level, schedule_.tasks[static_cast<std::size_t>(before)].level + 1);
 }
 
 }  // namespace imprint::graph

@@ -2,6 +2,7 @@
 // One attempt at a schedule, for given regions, row groups and splits.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -11,6 +12,7 @@
 #include "compute/graph/region.h"
 #include "compute/graph/row_folds.h"
 #include "compute/graph/schedule.h"
+#include "compute/graph/task_links.h"
 
 namespace imprint::graph {
 
@@ -18,12 +20,21 @@ class Fuser {
  public:
   Fuser(const Graph& graph, const FusionRequest& request, const RegionSplit& split, const RowGroups& rows,
         const FusionOptions& options)
-      : graph_(graph), request_(request), split_(split), rows_(rows), options_(options) {}
+      : graph_(graph),
+        request_(request),
+        split_(split),
+        rows_(rows),
+        options_(options),
+        links_(graph, schedule_, options.steps) {}
 
   Result<Schedule> run();
-  // Positions in RegionSplit::regions of regions whose workgroup does not fit into shared memory. If there
-  // are any, discard the schedule.
-  const std::vector<std::int32_t>& outgrown() const { return outgrown_; }
+  // A region whose workgroup does not fit into shared memory.
+  struct Outgrown {
+    std::int32_t region;     // position in RegionSplit::regions
+    std::int32_t row_block;  // that could fit; 0: none
+  };
+  // If there are any, discard the schedule.
+  const std::vector<Outgrown>& outgrown() const { return outgrown_; }
 
   // False when a sum's tail would need a kernel apart from the sum. Discard the schedule then.
   bool tails_fit() const { return tails_fit_; }
@@ -38,7 +49,9 @@ class Fuser {
   // Whether anything outside the region reads this value of it.
   bool leaves_region(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index,
                      std::int32_t region) const;
-  bool reads_updated_variable(NodeIndex index) const;
+  // Per node: whether its value depends on content that the program overwrites.
+  std::vector<std::uint8_t> nodes_of_updated_variables() const;
+  void list_members();
   // ---- kernels ----
 
   bool runs_on_matrix_units(std::int32_t region) const;
@@ -49,7 +62,7 @@ class Fuser {
   void add_tasks();
   // A row group comes after everything that any of its nodes waits for.
   void add_behind_inputs(NodeIndex root);
-  std::vector<NodeIndex> group_nodes(std::int32_t group) const;
+  std::span<const NodeIndex> group_nodes(NodeIndex node) const;
   void add_row_group(std::int32_t group);
   void add_region(std::int32_t index);
   void plan_regions();
@@ -63,20 +76,18 @@ class Fuser {
   // Returns a task that can also compute this node: it has work to share with the node, and need not wait
   // longer for it.
   std::int32_t find_host(NodeIndex index, const std::vector<Read>& reads) const;
+  // The one task of this level whose values the node reads, if it can compute the node too.
+  std::int32_t find_continued(NodeIndex index, const std::vector<Read>& reads, std::int32_t level) const;
   // Operations to evaluate one element, down to memory.
   double cheap_cost(NodeIndex index) const;
   void join(std::int32_t t, NodeIndex index, const std::vector<Read>& reads);
   void add_reads(std::int32_t t, const std::vector<Read>& reads);
-  void add_order(std::int32_t before, std::int32_t task);
   // ---- stores ----
 
   // Adds a task that only evaluates `node` (or reads it, if it has memory) and stores it.
   std::int32_t add_copy(NodeIndex node);
   void add_store(std::int32_t t, NodeIndex node, Place place, NodeIndex rows = -1);
   void store_outputs();
-  std::vector<std::int32_t> readers_of_variable(std::int32_t variable) const;
-  const Read* reads_variable(std::int32_t t, std::int32_t variable) const;
-  bool depends(std::int32_t task, std::int32_t on) const;
   // Whether `writer` may overwrite the variable: nothing that waits for it reads the old content, and it
   // reads only the elements that it overwrites.
   bool can_write_in_place(std::int32_t writer, std::int32_t variable, bool by_rows) const;
@@ -97,16 +108,20 @@ class Fuser {
   void store_temporaries();
   // Products of one level share a dispatch if they use one tile. Tiles that a variant table sets stay.
   void share_tiles();
+  void share_tile(const std::vector<Task*>& tasks);  // products of one level
   const Graph& graph_;
   const FusionRequest& request_;
   const RegionSplit& split_;
   const RowGroups& rows_;
   const FusionOptions& options_;
   Schedule schedule_;
-  std::vector<std::int32_t> outgrown_;
-  bool tails_fit_ = true;
+  std::vector<Outgrown> outgrown_;
+  bool tails_fit_ = true, has_custom_ = false;
+  TaskLinks links_;
   std::vector<std::int32_t> task_of_;  // per node, -1: none
   std::vector<std::uint8_t> added_;    // per node: 1 once its task, if any, exists
+  // Ascending nodes of each region, of each row group, and of each phase outside regions.
+  std::vector<std::vector<NodeIndex>> region_nodes_, group_nodes_, phase_nodes_;
 };
 
 }  // namespace imprint::graph

@@ -18,14 +18,13 @@ std::int32_t Fuser::add_copy(NodeIndex node) {
   Task task;
   task.element_count = graph_[node].element_count();
   task.members.push_back(node);
-  schedule_.tasks.push_back(std::move(task));
-  const std::int32_t t = static_cast<std::int32_t>(schedule_.tasks.size()) - 1;
+  const std::int32_t t = links_.add(std::move(task));
   add_reads(t, schedule_.materialized[at(node)] ? std::vector<Read>{{node, true}} : reads_of(node));
   return t;
 }
 
 void Fuser::add_store(std::int32_t t, NodeIndex node, Place place, NodeIndex rows) {
-  schedule_.tasks[static_cast<std::size_t>(t)].stores.push_back({node, place, rows});
+  links_.add_store(t, {node, place, rows});
   Place& own = schedule_.place[at(node)];
   if (own.kind == PlaceKind::none && rows < 0) own = place;
 }
@@ -39,65 +38,29 @@ void Fuser::store_outputs() {
   }
 }
 
-std::vector<std::int32_t> Fuser::readers_of_variable(std::int32_t variable) const {
-  std::vector<std::int32_t> readers;
-  for (std::size_t t = 0; t < schedule_.tasks.size(); ++t)
-    if (reads_variable(static_cast<std::int32_t>(t), variable))
-      readers.push_back(static_cast<std::int32_t>(t));
-  return readers;
-}
-
-const Read* Fuser::reads_variable(std::int32_t t, std::int32_t variable) const {
-  for (const Read& read : schedule_.tasks[static_cast<std::size_t>(t)].reads)
-    if (graph_[read.node].op == Op::variable && schedule_.place[at(read.node)].index == variable)
-      return &read;
-  return nullptr;
-}
-
-bool Fuser::depends(std::int32_t task, std::int32_t on) const {
-  std::vector<std::int32_t> stack{task};
-  std::vector<std::uint8_t> seen(schedule_.tasks.size(), 0);
-  while (!stack.empty()) {
-    const std::int32_t t = stack.back();
-    stack.pop_back();
-    if (t == on) return true;
-    if (std::exchange(seen[static_cast<std::size_t>(t)], 1)) continue;
-    for (std::int32_t before : schedule_.tasks[static_cast<std::size_t>(t)].after) stack.push_back(before);
-  }
-  return false;
-}
-
 bool Fuser::can_write_in_place(std::int32_t writer, std::int32_t variable, bool by_rows) const {
-  if (const Read* own = reads_variable(writer, variable); own && (by_rows || !own->aligned)) return false;
-  for (std::size_t t = 0; by_rows && t < schedule_.tasks.size(); ++t)  // updates of its other rows come first
-    if (std::ranges::find(schedule_.tasks[t].stores, Place{PlaceKind::variable, variable}, &Store::place) !=
-            schedule_.tasks[t].stores.end() &&
-        (static_cast<std::int32_t>(t) == writer || depends(static_cast<std::int32_t>(t), writer)))
-      return false;
-  return std::ranges::none_of(readers_of_variable(variable), [&](std::int32_t reader) {
-    return reader != writer && depends(reader, writer);
-  });
+  if (const Read* own = links_.read_of_variable(writer, variable); own && (by_rows || !own->aligned))
+    return false;
+  // Updates of its other rows come first.
+  if (by_rows && links_.any_waits_for(links_.writers_of_variable(variable), writer)) return false;
+  std::vector<std::int32_t> readers = links_.readers_of_variable(variable);
+  std::erase(readers, writer);
+  return !links_.any_waits_for(readers, writer);
 }
 
 bool Fuser::delays_others(std::int32_t writer, const GraphUpdate& update) const {
-  const std::vector<Task>& tasks = schedule_.tasks;
-  const bool is_waited_for = std::ranges::any_of(
-      tasks, [&](const Task& task) { return std::ranges::find(task.after, writer) != task.after.end(); });
-  if (!is_waited_for || graph_[update.value].element_count() > kCheapCopy) return false;
-  return std::ranges::any_of(readers_of_variable(update.variable), [&](std::int32_t reader) {
-    return reader != writer &&
-           tasks[static_cast<std::size_t>(reader)].level >= tasks[static_cast<std::size_t>(writer)].level;
+  if (!links_.is_waited_for(writer) || graph_[update.value].element_count() > kCheapCopy) return false;
+  return std::ranges::any_of(links_.readers_of_variable(update.variable), [&](std::int32_t reader) {
+    return reader != writer && schedule_.tasks[at(reader)].level >= schedule_.tasks[at(writer)].level;
   });
 }
 
 void Fuser::write_variable(std::int32_t writer, NodeIndex node, std::int32_t variable, NodeIndex rows) {
-  for (std::int32_t reader : readers_of_variable(variable))
-    if (reader != writer) add_order(reader, writer);
+  for (std::int32_t reader : links_.readers_of_variable(variable))
+    if (reader != writer) links_.add_order(reader, writer);
   // Several row updates of one variable run in order.
-  for (std::size_t t = 0; t < schedule_.tasks.size(); ++t)
-    for (const Store& store : schedule_.tasks[t].stores)
-      if (store.place == Place{PlaceKind::variable, variable} && static_cast<std::int32_t>(t) != writer)
-        add_order(static_cast<std::int32_t>(t), writer);
+  for (std::int32_t earlier : links_.writers_of_variable(variable))
+    if (earlier != writer) links_.add_order(earlier, writer);
   add_store(writer, node, {PlaceKind::variable, variable}, rows);
 }
 
@@ -171,30 +134,36 @@ void Fuser::store_temporaries() {
     }
 }
 
+// Tasks are in order of level.
 void Fuser::share_tiles() {
   if (options_.product_turn_operations > 0) return;  // a few cores are full with either
-  for (std::int32_t level = 0; level < schedule_.level_count; ++level) {
-    std::vector<Task*> tasks;
-    for (Task& task : schedule_.tasks)
-      if (task.level == level && task.kind == TaskKind::product && task.tile.units == MatrixUnits::none)
-        tasks.push_back(&task);
-    if (std::ranges::any_of(tasks, [](const Task* task) {
-          return std::ranges::any_of(task->choices, &VariantChoice::from_table);
-        }))
-      continue;
-    std::vector<NodeIndex> matmuls;
-    std::vector<ProductTile> tiles;
-    for (const Task* task : tasks) {
-      matmuls.push_back(task->anchor);
-      tiles.push_back(task->tile);
-    }
-    if (std::ranges::all_of(tiles, [&](const ProductTile& tile) { return tile == tiles.front(); })) continue;
-    const std::optional<ProductTile> shared = choose_shared_tile(graph_, matmuls, tiles, options_);
-    if (!shared) continue;
-    for (Task* task : tasks) {
-      task->tile = *shared;
-      for (VariantChoice& choice : task->choices) choice.taken = product_tile_text(*shared);
-    }
+  std::vector<Task*> tasks;
+  std::int32_t level = -1;
+  for (Task& task : schedule_.tasks) {
+    if (task.level != level) share_tile(std::exchange(tasks, {}));
+    level = task.level;
+    if (task.kind == TaskKind::product && task.tile.units == MatrixUnits::none) tasks.push_back(&task);
+  }
+  share_tile(tasks);
+}
+
+void Fuser::share_tile(const std::vector<Task*>& tasks) {
+  if (std::ranges::any_of(tasks, [](const Task* task) {
+        return std::ranges::any_of(task->choices, &VariantChoice::from_table);
+      }))
+    return;
+  std::vector<NodeIndex> matmuls;
+  std::vector<ProductTile> tiles;
+  for (const Task* task : tasks) {
+    matmuls.push_back(task->anchor);
+    tiles.push_back(task->tile);
+  }
+  if (std::ranges::all_of(tiles, [&](const ProductTile& tile) { return tile == tiles.front(); })) return;
+  const std::optional<ProductTile> shared = choose_shared_tile(graph_, matmuls, tiles, options_);
+  if (!shared) return;
+  for (Task* task : tasks) {
+    task->tile = *shared;
+    for (VariantChoice& choice : task->choices) choice.taken = product_tile_text(*shared);
   }
 }
 

@@ -13,7 +13,10 @@
 
 namespace imprint::graph {
 
-Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& options) {
+Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& given) {
+  std::int64_t steps = 0;
+  FusionOptions options = given;
+  options.steps = &steps;
   std::vector<std::string> notes;
   if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
   if (options.fuse) read_state_early(graph, request);
@@ -52,13 +55,15 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
                             ", which cannot be made here: '" + choice.taken + "' by the cost model");
       schedule.notes = std::move(notes);
       std::ranges::move(split.notes, std::back_inserter(schedule.notes));
+      std::ranges::move(rows.notes, std::back_inserter(schedule.notes));
+      schedule.planning_steps = steps;
+      if (given.steps) *given.steps += steps;
       graph = std::move(split_graph);
       request = std::move(split_request);
       return schedule;
     }
-    for (std::int32_t index : fuser.outgrown()) {
+    for (const auto& [index, smaller] : fuser.outgrown()) {
       const RegionNodes& region = split.regions[static_cast<std::size_t>(index)];
-      const std::int32_t smaller = region.row_block / 2;
       limits[region.key()] = smaller;
       if (smaller == 0)
         notes.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs more than " +

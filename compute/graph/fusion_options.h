@@ -2,8 +2,10 @@
 // Limits and choices of fusion. program/device_profile.h sets them per device.
 
 #include <cstdint>
+#include <unordered_set>
 
 #include "compute/graph/variants.h"
+#include "compute/tensor/node.h"
 
 namespace imprint::graph {
 
@@ -72,6 +74,17 @@ struct FusionOptions {
 
   // Measured on the device; overrides the cost model (variants.h). Null: none. Must outlive the call.
   const VariantTable* variants = nullptr;
+
+  // Operations that get memory and a kernel of their own: a kernel that computes more would bind more than
+  // the device can. Null: none. Must outlive the call.
+  const std::unordered_set<const tensor::Node*>* apart = nullptr;
+
+  // Adds up the nodes and edges that planning visits. Null: not counted. Must outlive the call.
+  std::int64_t* steps = nullptr;
 };
+
+inline void count_steps(const FusionOptions& options, std::int64_t steps) {
+  if (options.steps) *options.steps += steps;
+}
 
 }  // namespace imprint::graph

@@ -70,6 +70,12 @@ class Narrower {
 std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOptions& options) {
   RegionMembers found;
   if (options.fuse && options.regions) found = find_regions(graph, request, options);
+  std::vector<std::vector<NodeIndex>> nodes_of(found.regions.size());
+  for (std::size_t i = 0; i < found.region_of.size(); ++i)
+    if (found.region_of[i] >= 0) nodes_of[at(found.region_of[i])].push_back(static_cast<NodeIndex>(i));
+  std::vector<std::uint8_t> suits;  // per region
+  for (std::size_t r = 0; r < nodes_of.size(); ++r)
+    suits.push_back(suits_matrix_units(graph, found, static_cast<std::int32_t>(r), nodes_of[r], options));
   std::vector<std::uint8_t> chosen(graph.nodes.size(), 0);
   std::int64_t products = 0;
   for (NodeIndex i = 0; i < graph.size(); ++i) {
@@ -77,8 +83,7 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
     if (node.op != Op::matmul) continue;
     ++products;
     const std::int32_t region = found.region_of.empty() ? -1 : found.region_of[at(i)];
-    const bool serves =
-        region < 0 ? wants_tiles(graph, i, options) : suits_matrix_units(graph, found, region, options);
+    const bool serves = region < 0 ? wants_tiles(graph, i, options) : suits[at(region)] != 0;
     chosen[at(i)] = serves && std::ranges::all_of(node.inputs, [&](NodeIndex input) {
                       return graph[input].dtype == DType::float32;
                     });

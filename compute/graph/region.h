@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,8 +56,9 @@ RegionMembers find_regions(const Graph& graph, const FusionRequest& request, con
 
 // Whether a kernel could run the region on matrix units if its products read float16. That needs a forward
 // pass over many rows whose weights fit into a workgroup's memory (kernels/region_matrix.h).
+// nodes: all that are in the region.
 bool suits_matrix_units(const Graph& graph, const RegionMembers& members, std::int32_t region,
-                        const FusionOptions& options);
+                        std::span<const NodeIndex> nodes, const FusionOptions& options);
 
 // Finds the regions and splits every fold over a region's rows in two: partial results per block, and their
 // sum. Renumbers the nodes.
@@ -67,9 +69,16 @@ RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOpti
 // partial results, one per workgroup of a column fold.
 void split_tails(Graph& graph, FusionRequest& request, RegionSplit& split, const FusionOptions& options);
 
+// Working memory for the plans of all regions of a schedule, so that each plan costs what its region has.
+struct RegionScratch {
+  std::vector<std::int32_t> stage_of, last_reader;  // per node; -1 between plans
+  std::vector<std::vector<NodeIndex>> consumers;    // of the graph, once a plan has asked for them
+  bool is_too_large = false;  // Region::row_block was lowered to what could fit; 0: not even one row
+};
+
 // Orders a region task's members into stages and places them in shared memory. Returns false if a workgroup
 // lacks shared memory.
 bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
-                 const FusionOptions& options, Task& task, Region& region);
+                 const FusionOptions& options, RegionScratch& scratch, Task& task, Region& region);
 
 }  // namespace imprint::graph

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "compute/graph/cost.h"
+#include "compute/graph/number_set.h"
 
 namespace imprint::graph {
 namespace {
@@ -31,9 +35,10 @@ class RegionFinder {
 
   void run() {
     find_batches();
-    for (const Batch& batch : batches_)
-      for (NodeIndex i = 0; i < graph_.size(); ++i)
-        if (role[at(i)] == RowRole::outside) classify(batch, i);
+    const std::vector<std::vector<NodeIndex>> candidates = nodes_of_batches();
+    for (std::size_t b = 0; b < batches_.size(); ++b)
+      for (NodeIndex i : candidates[b])
+        if (role[at(i)] == RowRole::outside) classify(batches_[b], i);
     number_phases();
     sink();
     make_regions();
@@ -50,12 +55,14 @@ class RegionFinder {
   }
 
   std::vector<std::string> notes() const {
-    if (large_.empty()) return {};
-    return {std::to_string(large_.size()) +
-            " products stay outside of row-local regions, each of more than " +
-            std::to_string(options_.region_weights) + " weights and at least " +
-            std::to_string(options_.region_operations) +
-            " multiply-adds, which kernels of their own compute faster, in more dispatches"};
+    std::vector<std::string> notes = notes_;
+    if (large_.size() > 0)
+      notes.push_back(std::to_string(large_.size()) +
+                      " products stay outside of row-local regions, each of more than " +
+                      std::to_string(options_.region_weights) + " weights and at least " +
+                      std::to_string(options_.region_operations) +
+                      " multiply-adds, which kernels of their own compute faster, in more dispatches");
+    return notes;
   }
 
   std::vector<RegionNodes> regions;
@@ -70,41 +77,75 @@ class RegionFinder {
 
   // ---- batches ----
 
-  // The weights of a contraction: the program's own memory, behind views.
-  bool is_weight(NodeIndex index) const {
-    while (graph_[index].kind() == OpKind::view || graph_[index].op == Op::cast)
-      index = graph_[index].inputs[0];
-    return graph_[index].op == Op::variable || graph_[index].op == Op::constant;
+  // Per node: whether it can be the weights of a contraction: the program's own memory, behind views.
+  std::vector<std::uint8_t> weights() const {
+    std::vector<std::uint8_t> result(graph_.nodes.size(), 0);
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      const GraphNode& node = graph_[i];
+      result[at(i)] = node.kind() == OpKind::view || node.op == Op::cast
+                          ? result[at(node.inputs[0])]
+                          : node.op == Op::variable || node.op == Op::constant;
+    }
+    return result;
   }
 
   // A batch runs through contractions with weights and is never an axis of the weights. Weights on the right
   // are found first, as in layers: this tells what a batch is. Then the program's own data (a data set) is
   // not mistaken for left-hand weights in a weight gradient.
   void find_batches() {
-    std::set<AxisClass> features;
+    std::unordered_set<AxisClass> features;
+    std::unordered_map<AxisClass, std::size_t> batch_of;
+    const std::vector<std::uint8_t> is_weight = weights();
     for (const bool right : {true, false})
       for (NodeIndex i = 0; i < graph_.size(); ++i) {
         const GraphNode& node = graph_[i];
-        if (node.op != Op::matmul || !is_weight(node.inputs[right ? 1 : 0])) continue;
+        if (node.op != Op::matmul || !is_weight[at(node.inputs[right ? 1 : 0])]) continue;
         const int rank = node.shape.rank();
         const NodeIndex weights = node.inputs[right ? 1 : 0];
-        const auto is_batch = [&](int axis) {
-          return std::ranges::find(batches_, classes_.of(weights, axis), &Batch::rows) != batches_.end();
-        };
-        if (!right && (is_weight(node.inputs[1]) || is_batch(rank - 2) || is_batch(rank - 1))) continue;
+        const auto is_batch = [&](int axis) { return batch_of.contains(classes_.of(weights, axis)); };
+        if (!right && (is_weight[at(node.inputs[1])] || is_batch(rank - 2) || is_batch(rank - 1))) continue;
         features.insert(classes_.of(weights, rank - 2));
         features.insert(classes_.of(weights, rank - 1));
         if (rank > 3) continue;
         const Batch batch{classes_.of(i, right ? rank - 2 : rank - 1), rank == 3 ? classes_.of(i, 0) : -1};
-        const auto known = std::ranges::find(batches_, batch.rows, &Batch::rows);
-        if (known == batches_.end())
+        const auto [known, fresh] = batch_of.try_emplace(batch.rows, batches_.size());
+        if (fresh)
           batches_.push_back(batch);
-        else if (known->groups != batch.groups)
-          known->groups = kDisagree;
+        else if (batches_[known->second].groups != batch.groups)
+          batches_[known->second].groups = kDisagree;
       }
     std::erase_if(batches_, [&](const Batch& batch) {
       return features.contains(batch.rows) || batch.rows == batch.groups || batch.groups == kDisagree;
     });
+  }
+
+  // Per batch, ascending: the nodes that could belong to it, which have its rows or read a value that has.
+  // A product is also looked at once for a batch that it has nothing to do with, to note its size. Linear in
+  // the axes of all nodes and their inputs.
+  std::vector<std::vector<NodeIndex>> nodes_of_batches() const {
+    std::unordered_map<AxisClass, std::size_t> batch_of;
+    for (std::size_t b = 0; b < batches_.size(); ++b) batch_of.emplace(batches_[b].rows, b);
+    std::vector<std::vector<NodeIndex>> result(batches_.size());
+    if (batches_.empty()) return result;
+    std::set<std::size_t> own;
+    const auto add = [&](NodeIndex node) {
+      for (int axis = 0; axis < graph_[node].shape.rank(); ++axis)
+        if (const auto found = batch_of.find(classes_.of(node, axis)); found != batch_of.end())
+          own.insert(found->second);
+    };
+    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      own.clear();
+      add(i);
+      for (NodeIndex input : graph_[i].inputs) add(input);
+      if (graph_[i].op == Op::matmul) {
+        std::size_t other = 0;
+        while (own.contains(other)) ++other;
+        if (other < batches_.size()) own.insert(other);
+      }
+      for (std::size_t b : own) result[b].push_back(i);
+      count_steps(options_, 1 + static_cast<std::int64_t>(graph_[i].inputs.size()));
+    }
+    return result;
   }
 
   // ---- membership ----
@@ -112,7 +153,7 @@ class RegionFinder {
   void classify(const Batch& batch, NodeIndex index) {
     const GraphNode& node = graph_[index];
     if (is_memory_leaf(node) || classes_.is_wildcard(index) || node.element_count() == 0 ||
-        node.kind() == OpKind::scan)
+        node.kind() == OpKind::scan || stays_apart(node, options_))
       return;
     const int row = classes_.axis_in(graph_, index, batch.rows);
     if (row == -2) return;
@@ -144,7 +185,7 @@ class RegionFinder {
     if (weights <= options_.region_weights || operations < options_.region_operations ||
         !wants_tiles(graph_, index, options_))
       return false;
-    if (std::ranges::find(large_, index) == large_.end()) large_.push_back(index);
+    large_.insert(index);
     return true;
   }
 
@@ -286,37 +327,44 @@ class RegionFinder {
     }
   }
 
+  // Nodes of one batch and phase: a region if one of them is a product.
+  using Key = std::pair<AxisClass, std::int32_t>;
+
   void make_regions() {
+    for (std::size_t b = 0; b < batches_.size(); ++b) batch_at_.emplace(batches_[b].rows, b);
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (role[at(i)] != RowRole::outside) nodes_[{row_class_[at(i)], phase[at(i)]}].push_back(i);
+    std::map<Key, std::int32_t> region_at;  // -1: the rows of this key cannot form a region
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       if (graph_[i].op != Op::matmul || role[at(i)] != RowRole::row) continue;
-      const std::pair key{row_class_[at(i)], phase[at(i)]};
-      if (std::ranges::find(regions, key, &RegionNodes::key) != regions.end()) continue;
-      add_region(key, i);
+      const Key key{row_class_[at(i)], phase[at(i)]};
+      const auto [known, fresh] = region_at.try_emplace(key, -1);
+      if (fresh && add_region(key, i)) known->second = static_cast<std::int32_t>(regions.size()) - 1;
     }
-    for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      if (role[at(i)] == RowRole::outside) continue;
-      const auto found =
-          std::ranges::find(regions, std::pair{row_class_[at(i)], phase[at(i)]}, &RegionNodes::key);
-      if (found == regions.end())
-        role[at(i)] = RowRole::outside;
-      else
-        region_of[at(i)] = static_cast<std::int32_t>(found - regions.begin());
+    for (const auto& [key, nodes] : nodes_) {
+      const auto found = region_at.find(key);
+      const std::int32_t region = found == region_at.end() ? -1 : found->second;
+      for (NodeIndex i : nodes) {
+        region_of[at(i)] = region;
+        if (region < 0) role[at(i)] = RowRole::outside;
+      }
     }
   }
 
-  void add_region(std::pair<AxisClass, std::int32_t> key, NodeIndex matmul) {
-    const auto batch = std::ranges::find(batches_, key.first, &Batch::rows);
+  // Linear in the nodes of the key. False: no row, or too much memory, for a workgroup.
+  bool add_region(const Key& key, NodeIndex matmul) {
+    const Batch& batch = batches_[batch_at_.at(key.first)];
     RegionNodes region;
-    region.row_class = batch->rows;
-    region.group_class = batch->groups;
+    region.row_class = batch.rows;
+    region.group_class = batch.groups;
     region.phase = key.second;
-    region.rows = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->rows)];
-    if (batch->groups >= 0)
-      region.groups = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch->groups)];
+    region.rows = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch.rows)];
+    if (batch.groups >= 0)
+      region.groups = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch.groups)];
     std::int64_t partial_elements = 0;
-    for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (role[at(i)] == RowRole::fold && row_class_[at(i)] == key.first && phase[at(i)] == key.second)
-        partial_elements += graph_[i].element_count();
+    for (NodeIndex i : nodes_.at(key))
+      if (role[at(i)] == RowRole::fold) partial_elements += graph_[i].element_count();
+    count_steps(options_, static_cast<std::int64_t>(nodes_.at(key).size()));
     const bool folds = partial_elements > 0;
 
     // First enough workgroups to fill the device. Then more rows each, so that weights are read and partial
@@ -342,7 +390,7 @@ class RegionFinder {
     const std::int64_t wanted_block = few_leave_results ? std::max(wanted, block) : block;  // of all turns
     if (const auto limit = limits_.find(key); limit != limits_.end())
       block = std::min<std::int64_t>(block, limit->second);
-    if (block < 1) return;
+    if (block < 1) return false;
     region.kernel = kernel_of(key, region);
     region.row_block = choose_rows(static_cast<std::int32_t>(block), partial_elements, region);
     block = region.row_block;
@@ -354,20 +402,27 @@ class RegionFinder {
           choose_turns(static_cast<std::int32_t>(std::max<std::int64_t>(1, wanted_block / block)), region);
       region.blocks = (region.rows + block * region.turns - 1) / (block * region.turns);
     }
-    if (!partials_fit(partial_elements, region.blocks)) return;
+    if (!partials_fit(partial_elements, region.blocks)) {
+      notes_.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs " +
+                       std::to_string(4 * partial_elements * region.blocks) +
+                       " bytes for partial results, expected at most " +
+                       std::to_string(options_.region_partial_bytes) + "; it becomes separate kernels");
+      return false;
+    }
     regions.push_back(region);
+    return true;
   }
 
   // Whether a product of the region uses results of another product.
-  bool chains_products(std::pair<AxisClass, std::int32_t> key) const {
-    std::vector<std::uint8_t> follows(graph_.nodes.size(), 0);
-    for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      if (role[at(i)] != RowRole::row || std::pair{row_class_[at(i)], phase[at(i)]} != key) continue;
+  bool chains_products(const Key& key) const {
+    NumberSet follows;
+    for (NodeIndex i : nodes_.at(key)) {
+      if (role[at(i)] != RowRole::row) continue;
       const bool is_product = graph_[i].op == Op::matmul;
-      follows[at(i)] =
-          std::ranges::any_of(graph_[i].inputs, [&](NodeIndex input) { return follows[at(input)] != 0; });
-      if (is_product && follows[at(i)]) return true;
-      follows[at(i)] |= is_product;
+      const bool is_behind =
+          std::ranges::any_of(graph_[i].inputs, [&](NodeIndex input) { return follows.contains(input); });
+      if (is_product && is_behind) return true;
+      if (is_product || is_behind) follows.insert(i);
     }
     return false;
   }
@@ -376,14 +431,10 @@ class RegionFinder {
     return blocks == 1 || 4 * elements * blocks <= options_.region_partial_bytes;
   }
 
-  std::string kernel_of(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region) const {
-    std::vector<NodeIndex> nodes;
-    for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (role[at(i)] != RowRole::outside && std::pair{row_class_[at(i)], phase[at(i)]} == key)
-        nodes.push_back(i);
+  std::string kernel_of(const Key& key, const RegionNodes& region) const {
     return "region " + std::to_string(region.rows) + " rows" +
            (region.groups > 1 ? " of " + std::to_string(region.groups) : std::string()) + " " +
-           signature(graph_, nodes);
+           signature(graph_, nodes_.at(key));
   }
 
   std::int32_t choose_rows(std::int32_t usual, std::int64_t partial_elements, RegionNodes& region) const {
@@ -404,17 +455,15 @@ class RegionFinder {
 
   // If only products take long and workgroups wait for each other, uses no more invocations than the largest
   // product has 4 x 4 tiles. On matrix units every subgroup takes its own rows.
-  std::int32_t usual_invocations(std::pair<AxisClass, std::int32_t> key, const RegionNodes& region,
-                                 bool folds) const {
+  std::int32_t usual_invocations(const Key& key, const RegionNodes& region, bool folds) const {
     const bool on_units =
         options_.narrow_products && options_.matrix_units && region.rows >= options_.region_narrow_rows;
     if (folds || on_units || !options_.region_vectors ||
         region.blocks * region.groups <= options_.region_groups)
       return options_.region_invocations;
     std::int64_t most = 64;
-    for (NodeIndex i = 0; i < graph_.size(); ++i)
-      if (role[at(i)] == RowRole::row && graph_[i].op == Op::matmul &&
-          std::pair{row_class_[at(i)], phase[at(i)]} == key)
+    for (NodeIndex i : nodes_.at(key))
+      if (role[at(i)] == RowRole::row && graph_[i].op == Op::matmul)
         most =
             std::max(most, graph_[i].element_count() / (region.rows * region.groups) * region.row_block / 16);
     return static_cast<std::int32_t>(
@@ -427,10 +476,9 @@ class RegionFinder {
     constexpr std::int64_t kMostTile = 32, kMostColumn = 16, kMostSums = 56;
     if (!options_.region_vectors) return false;
     std::int64_t sums = 0;
-    for (NodeIndex i = 0; i < graph_.size(); ++i) {
+    for (NodeIndex i : nodes_.at(region.key())) {
       const GraphNode& node = graph_[i];
-      if (role[at(i)] != RowRole::fold || std::pair{row_class_[at(i)], phase[at(i)]} != region.key())
-        continue;
+      if (role[at(i)] != RowRole::fold) continue;
       std::int64_t tiles = 0;
       if (node.op == Op::matmul) {
         const std::int64_t rows = node.shape[node.shape.rank() - 2],
@@ -489,7 +537,10 @@ class RegionFinder {
   std::vector<std::vector<NodeIndex>> consumers_;
   std::vector<Batch> batches_;
   std::vector<AxisClass> row_class_;
-  std::vector<NodeIndex> large_;  // products that were candidates for a region
+  std::vector<std::string> notes_;                       // regions that were not made, and why
+  NumberSet large_;                                      // products that were candidates for a region
+  std::unordered_map<AxisClass, std::size_t> batch_at_;  // by rows: position in batches_
+  std::map<Key, std::vector<NodeIndex>> nodes_;          // ascending
 };
 
 }  // namespace

@@ -20,23 +20,20 @@ std::int64_t padded(std::int64_t extent) {
 }  // namespace
 
 bool suits_matrix_units(const Graph& graph, const RegionMembers& members, std::int32_t region,
-                        const FusionOptions& options) {
+                        std::span<const NodeIndex> nodes, const FusionOptions& options) {
   const RegionNodes& own = members.regions[static_cast<std::size_t>(region)];
   if (!options.matrix_units || own.rows < options.region_narrow_rows || own.groups > 1 ||
       options.region_shared_bytes < kMatrixSharedBytes)
     return false;
   std::int64_t weight_bytes = 0;
-  for (NodeIndex i = 0; i < graph.size(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (members.region_of[at] != region) continue;
+  for (NodeIndex i : nodes) {
     const GraphNode& node = graph[i];
     if (node.kind() == OpKind::elementwise || node.kind() == OpKind::view || node.kind() == OpKind::generate)
       continue;
-    if (node.op != Op::matmul || members.row_axis[at] != 0) return false;
+    if (node.op != Op::matmul || members.row_axis[at(i)] != 0) return false;
     const std::int64_t depth = fold_length(graph, i), columns = node.shape[1];
     weight_bytes += 2 * padded(depth) * (padded(columns) + 8);
-    if (columns > kMostColumns || members.region_of[static_cast<std::size_t>(node.inputs[1])] == region)
-      return false;
+    if (columns > kMostColumns || members.region_of[at(node.inputs[1])] == region) return false;
   }
   return weight_bytes > 0 && weight_bytes <= kMostWeightBytes;
 }

@@ -6,11 +6,13 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <unordered_map>
 
 #include "compute/graph/cost.h"
 #include "compute/graph/element_reads.h"
 #include "compute/graph/memory_plan.h"
 #include "compute/graph/region.h"
+#include "compute/graph/region_room.h"
 
 namespace imprint::graph {
 namespace {
@@ -31,15 +33,34 @@ struct StageRead {
 class Planner {
  public:
   Planner(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
-          const FusionOptions& options, Task& task, Region& region)
-      : graph_(graph), schedule_(schedule), split_(split), options_(options), task_(task), region_(region) {}
+          const FusionOptions& options, RegionScratch& scratch, Task& task, Region& region)
+      : graph_(graph),
+        schedule_(schedule),
+        split_(split),
+        options_(options),
+        task_(task),
+        region_(region),
+        scratch_(scratch),
+        stage_of_(scratch.stage_of),
+        last_reader_(scratch.last_reader) {
+    stage_of_.resize(graph.nodes.size(), -1);
+    last_reader_.resize(graph.nodes.size(), -1);
+  }
+  Planner(const Planner&) = delete;
+  Planner& operator=(const Planner&) = delete;
+  ~Planner() {
+    for (NodeIndex node : touched_) stage_of_[at(node)] = last_reader_[at(node)] = -1;
+  }
 
   bool run() {
-    stage_of_.assign(graph_.nodes.size(), -1);
-    last_reader_.assign(graph_.nodes.size(), -1);
     region_.stages.push_back({RegionStage::Kind::load, -1, {}});
     stage_reads_.resize(1);
     place_members();
+    std::ranges::sort(region_.values, {}, &RegionValue::node);
+    const std::int32_t rows = rows_that_could_fit(graph_, region_, scratch_, options_);
+    scratch_.is_too_large = rows < region_.row_block;
+    region_.row_block = rows;
+    if (scratch_.is_too_large) return false;
     for (std::size_t s = 0; s < region_.stages.size(); ++s) choose_tiles(region_.stages[s]);
     if (!plan_shared()) return false;
     load_weights();
@@ -69,9 +90,10 @@ class Planner {
       return graph_[node].kind() == OpKind::elementwise ||
              (graph_[node].op == Op::reshape && same_layout(node, graph_[node].inputs[0]));
     };
-    return reads_by_element(graph_, index, keeps, [&](NodeIndex node) {
-      return stage_of_[at(node)] >= 0 || schedule_.materialized[at(node)] != 0;
-    });
+    return reads_by_element(
+        graph_, index, keeps,
+        [&](NodeIndex node) { return stage_of_[at(node)] >= 0 || schedule_.materialized[at(node)] != 0; },
+        options_.steps);
   }
 
   RegionStage::Kind kind_of(NodeIndex index) const {
@@ -82,29 +104,44 @@ class Planner {
   }
 
   // Places members in order, except folds over the rows: they come as soon as their inputs exist, so that the
-  // inputs occupy memory for less time.
+  // inputs occupy memory for less time. Linear in what the members read.
   void place_members() {
     std::vector<NodeIndex> folds;  // products first; sums can then join them
     for (NodeIndex member : task_.members)
       if (graph_[member].blocks > 0) folds.push_back(member);
     if (region_.vectors)
       std::ranges::stable_partition(folds, [&](NodeIndex fold) { return graph_[fold].op == Op::matmul; });
-    const auto is_ready = [&](NodeIndex fold) {
-      return std::ranges::all_of(reads_of(fold), [&](const Read& read) {
-        return stage_of_[at(read.node)] >= 0 || !std::ranges::binary_search(task_.members, read.node);
-      });
+
+    std::vector<std::size_t> missing(folds.size(), 0);  // per fold: members that it reads, not yet placed
+    std::unordered_map<NodeIndex, std::vector<std::size_t>> folds_of;  // per member: those that read it
+    std::set<std::size_t> ready;
+    for (std::size_t f = 0; f < folds.size(); ++f) {
+      for (const Read& read : reads_of(folds[f]))
+        if (std::ranges::binary_search(task_.members, read.node)) {
+          ++missing[f];
+          folds_of[read.node].push_back(f);
+        }
+      if (missing[f] == 0) ready.insert(f);
+    }
+    const auto place_one = [&](NodeIndex member) {
+      place(member);
+      if (const auto found = folds_of.find(member); found != folds_of.end())
+        for (std::size_t f : found->second)
+          if (--missing[f] == 0) ready.insert(f);
     };
+    // In order of `folds`. One that becomes ready behind its turn waits for the next call.
     const auto place_ready_folds = [&] {
-      std::erase_if(folds, [&](NodeIndex fold) {
-        if (!is_ready(fold)) return false;
-        place(fold);
-        return true;
-      });
+      for (auto f = ready.begin(); f != ready.end();) {
+        const std::size_t position = *f;
+        ready.erase(f);
+        place_one(folds[position]);
+        f = ready.upper_bound(position);
+      }
     };
     for (NodeIndex member : task_.members) {
       if (graph_[member].blocks > 0) continue;
       if (kind_of(member) == RegionStage::Kind::product) place_ready_folds();
-      place(member);
+      place_one(member);
     }
     place_ready_folds();
   }
@@ -118,9 +155,11 @@ class Planner {
     if (stage < 0) {
       stage = static_cast<std::int32_t>(region_.stages.size());
       region_.stages.push_back({kind, kind == RegionStage::Kind::spread ? -1 : index, {}});
+      if (kind == RegionStage::Kind::outer_product) products_of_[graph_[index].inputs[1]].push_back(stage);
     }
     region_.stages[static_cast<std::size_t>(stage)].members.push_back(index);
     stage_of_[at(index)] = stage;
+    touched_.push_back(index);
     RegionValue value;
     value.node = index;
     value.row_axis = split_.row_axis[at(index)];
@@ -128,10 +167,12 @@ class Planner {
     value.height = region_.row_block;
     value.width = graph_[index].element_count() / (value.row_axis >= 0 ? region_.rows : region_.blocks) /
                   (value.group_axis >= 0 ? region_.groups : 1);
-    region_.values.insert(std::ranges::upper_bound(region_.values, index, {}, &RegionValue::node), value);
+    region_.values.push_back(value);
     for (const Read& read : reads)
-      if (stage_of_[at(read.node)] != stage)
+      if (stage_of_[at(read.node)] != stage) {
         last_reader_[at(read.node)] = std::max(last_reader_[at(read.node)], stage);
+        touched_.push_back(read.node);
+      }
     stage_reads_.resize(region_.stages.size());
     for (const Read& read : reads)
       if (stage_of_[at(read.node)] != stage)
@@ -144,13 +185,12 @@ class Planner {
     const GraphNode& node = graph_[fold];
     const NodeIndex source = node.inputs[0];
     if (!region_.vectors || node.op != Op::reduce_sum || graph_[source].dtype != DType::float32) return -1;
-    for (std::size_t s = 0; s < region_.stages.size(); ++s) {
-      const RegionStage& stage = region_.stages[s];
-      if (stage.kind != RegionStage::Kind::outer_product || graph_[stage.anchor].inputs[1] != source)
-        continue;
-      const Shape& product = graph_[stage.anchor].shape;
-      if (node.element_count() * product[product.rank() - 2] == graph_[stage.anchor].element_count())
-        return static_cast<std::int32_t>(s);
+    const auto found = products_of_.find(source);
+    if (found == products_of_.end()) return -1;
+    for (std::int32_t s : found->second) {
+      const NodeIndex anchor = region_.stages[at(s)].anchor;
+      const Shape& product = graph_[anchor].shape;
+      if (node.element_count() * product[product.rank() - 2] == graph_[anchor].element_count()) return s;
     }
     return -1;
   }
@@ -158,7 +198,10 @@ class Planner {
   // The last stage that can also compute this value: everything it reads is available at its own index or was
   // computed in an earlier stage.
   std::int32_t stage_for(NodeIndex index, const std::vector<Read>& reads) const {
-    for (auto s = static_cast<std::int32_t>(region_.stages.size()) - 1; s >= 0; --s) {
+    std::int32_t earliest = 0;
+    for (const Read& read : reads) earliest = std::max(earliest, stage_of_[at(read.node)]);
+    for (auto s = static_cast<std::int32_t>(region_.stages.size()) - 1; s >= earliest; --s) {
+      count_steps(options_, 1);
       const RegionStage& stage = region_.stages[static_cast<std::size_t>(s)];
       if (stage.kind != RegionStage::Kind::spread && stage.kind != RegionStage::Kind::product) continue;
       if (!same_layout(stage.members[0], index)) continue;
@@ -357,7 +400,7 @@ class Planner {
     for (const bool floats : {true, false}) {
       std::vector<Lifetime> lifetimes;
       std::vector<std::int64_t*> targets;
-      std::vector<NodeIndex> owners;
+      std::unordered_map<NodeIndex, std::size_t> owners;           // per value: its lifetime
       std::vector<std::pair<RegionValue*, std::size_t>> in_place;  // and the lifetime that it extends
       std::vector<RegionValue*> values;
       for (RegionValue& value : region_.values) values.push_back(&value);
@@ -376,15 +419,15 @@ class Planner {
                            last = lasts(value) ? kAllStages : last_read(value.node);
         if (const NodeIndex old = makes_room_for(value); old >= 0) {
           makes_room_.insert(old);
-          const auto owner = static_cast<std::size_t>(std::ranges::find(owners, old) - owners.begin());
+          const std::size_t owner = owners.at(old);
           lifetimes[owner].last = last;
           in_place.emplace_back(&value, owner);
-          owners[owner] = value.node;
+          owners.emplace(value.node, owner);
           continue;
         }
+        owners.emplace(value.node, lifetimes.size());
         lifetimes.push_back({static_cast<std::uint64_t>(value.stride * value.height), first, last});
         targets.push_back(&value.offset);
-        owners.push_back(value.node);
       }
       if (floats)
         for (std::size_t s = 0; s < region_.stages.size(); ++s)
@@ -395,6 +438,7 @@ class Planner {
           }
       const std::uint64_t alignment = floats && region_.vectors ? 4 : 1;
       const MemoryPlan plan = plan_memory(lifetimes, alignment);
+      count_steps(options_, plan.steps);
       for (std::size_t i = 0; i < targets.size(); ++i)
         *targets[i] = static_cast<std::int64_t>(plan.offsets[i]);
       for (const auto& [value, owner] : in_place)
@@ -425,8 +469,10 @@ class Planner {
     if (region_.row_block > options_.region_load_rows ||
         region_.blocks * region_.groups > options_.region_groups)
       return;
-    const auto consumers = graph_.consumers();
+    if (region_.groups > 1 && scratch_.consumers.empty()) scratch_.consumers = graph_.consumers();
+    const auto& consumers = scratch_.consumers;
     std::vector<NodeIndex> wanted;
+    NumberSet listed;
     for (const bool transposed : {true, false})
       for (const RegionStage& stage : region_.stages) {
         if (stage.kind != RegionStage::Kind::product) continue;
@@ -435,10 +481,14 @@ class Planner {
         const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) &&
                                schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
         if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 &&
-            graph_[weights].element_count() > 0 && std::ranges::find(wanted, weights) == wanted.end())
+            graph_[weights].element_count() > 0 && listed.insert(weights))
           wanted.push_back(weights);
       }
+    std::vector<std::int64_t> held = floats_before_stages(graph_, region_, scratch_);
     for (NodeIndex weights : wanted) {
+      const std::int64_t elements = graph_[weights].element_count();
+      const std::size_t last = at(last_reader_[at(weights)]);
+      if (4 * (held[last] + elements) > options_.region_shared_bytes) continue;  // cannot fit
       const Shape& shape = graph_[weights].shape;
       RegionValue value;
       value.node = weights;
@@ -448,8 +498,10 @@ class Planner {
       const std::vector<RegionValue> before = region_.values;
       region_.values.insert(std::ranges::upper_bound(region_.values, weights, {}, &RegionValue::node), value);
       stage_of_[at(weights)] = 0;
+      touched_.push_back(weights);
       if (plan_shared()) {
         region_.stages[0].members.push_back(weights);
+        held = floats_before_stages(graph_, region_, scratch_);
         continue;
       }
       region_.values = before;
@@ -507,16 +559,22 @@ class Planner {
   const FusionOptions& options_;
   Task& task_;
   Region& region_;
-  std::vector<std::int32_t> stage_of_, last_reader_;  // per node
-  std::set<NodeIndex> makes_room_;                    // values whose place a later value takes
-  std::vector<std::vector<StageRead>> stage_reads_;   // per stage, of earlier stages
+  RegionScratch& scratch_;
+  std::vector<std::int32_t>& stage_of_;     // per node
+  std::vector<std::int32_t>& last_reader_;  // per node
+  std::vector<NodeIndex> touched_;          // nodes of which these are set
+  std::unordered_map<NodeIndex, std::vector<std::int32_t>>
+      products_of_;                                  // outer products by their right side
+  std::set<NodeIndex> makes_room_;                   // values whose place a later value takes
+  std::vector<std::vector<StageRead>> stage_reads_;  // per stage, of earlier stages
 };
 
 }  // namespace
 
 bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
-                 const FusionOptions& options, Task& task, Region& region) {
-  return Planner(graph, schedule, split, options, task, region).run();
+                 const FusionOptions& options, RegionScratch& scratch, Task& task, Region& region) {
+  scratch.is_too_large = false;
+  return Planner(graph, schedule, split, options, scratch, task, region).run();
 }
 
 }  // namespace imprint::graph

@@ -21,6 +21,9 @@ class TailSplitter {
   void run() {
     find_sources();
     find_sums();
+    if (too_long_ > 0)
+      split_.notes.push_back(std::to_string(too_long_) + " sums add more than " + std::to_string(kMostTerms) +
+                             " sums and read them from memory");
     if (std::ranges::none_of(terms_, [](const auto& terms) { return !terms.empty(); })) return;
     for (NodeIndex i = 0; i < graph_.size(); ++i) new_index_.push_back(is_top(i) ? add_sum(i) : add(i));
     graph_.nodes = std::move(nodes_);
@@ -81,7 +84,10 @@ class TailSplitter {
       else if ((node.op == Op::add || node.op == Op::reshape) && all_are_sums())
         for (NodeIndex input : node.inputs)
           terms_[at(i)].insert(terms_[at(i)].end(), terms_[at(input)].begin(), terms_[at(input)].end());
-      if (terms_[at(i)].size() > kMostTerms) terms_[at(i)].clear();
+      if (terms_[at(i)].size() > kMostTerms) {
+        terms_[at(i)].clear();
+        ++too_long_;
+      }
     }
     for (NodeIndex i = 0; i < graph_.size(); ++i)
       if (terms_[at(i)].empty())
@@ -179,6 +185,7 @@ class TailSplitter {
   RegionSplit& split_;
   const FusionOptions& options_;
   RegionSplit result_;
+  std::int64_t too_long_ = 0;  // sums with too many terms
   std::vector<NodeIndex> source_, new_index_;
   std::vector<std::vector<NodeIndex>> terms_;  // per node: the sums that it adds
   std::vector<std::uint8_t> continued_;        // every consumer is such a sum too

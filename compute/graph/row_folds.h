@@ -5,6 +5,7 @@
 // Groups are smaller than regions (region.h), have no contractions, and use only what regions leave.
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "compute/graph/fusion_options.h"
@@ -22,6 +23,7 @@ struct RowGroup {
 struct RowGroups {
   std::vector<std::int32_t> group_of;  // per node, -1: none
   std::vector<RowGroup> groups;
+  std::vector<std::string> notes;  // what stays apart, and why
 };
 
 // No outside value both waits for a group and is waited for by it. Groups never wait for each other in a

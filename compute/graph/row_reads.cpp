@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compute/graph/cost.h"
+#include "compute/graph/number_set.h"
 
 namespace imprint::graph {
 namespace {
@@ -54,8 +55,10 @@ int row_axis_of_input(const Graph& graph, NodeIndex index, std::size_t slot, int
 
 std::vector<Read> reads_by_row(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                NodeIndex index) {
+  constexpr std::int64_t kAxes = Shape::kMaxRank + 1;  // with kNone
   std::vector<Read> reads;
-  std::vector<std::pair<NodeIndex, int>> stack, seen;
+  std::vector<std::pair<NodeIndex, int>> stack;
+  NumberSet seen, unaligned;
   const auto visit_inputs = [&](NodeIndex node, int axis) {
     for (std::size_t slot = 0; slot < graph[node].inputs.size(); ++slot)
       stack.emplace_back(graph[node].inputs[slot],
@@ -66,20 +69,17 @@ std::vector<Read> reads_by_row(const Graph& graph, const std::vector<std::uint8_
   while (!stack.empty()) {
     const auto [node, axis] = stack.back();
     stack.pop_back();
-    if (std::ranges::find(seen, std::pair(node, axis)) != seen.end()) continue;
-    seen.emplace_back(node, axis);
+    if (!seen.insert(node * kAxes + axis + 1)) continue;
     if (materialized[static_cast<std::size_t>(node)] == 0) {
       visit_inputs(node, axis);
       continue;
     }
-    const bool aligned = axis == 0 && graph[node].shape[0] == graph[index].shape[0];
-    const auto known = std::ranges::find(reads, node, &Read::node);
-    if (known == reads.end())
-      reads.push_back({node, aligned});
-    else
-      known->aligned = known->aligned && aligned;
+    reads.push_back({node, true});
+    if (axis != 0 || graph[node].shape[0] != graph[index].shape[0]) unaligned.insert(node);
   }
   std::ranges::sort(reads, {}, &Read::node);
+  reads.erase(std::ranges::unique(reads, {}, &Read::node).begin(), reads.end());
+  for (Read& read : reads) read.aligned = !unaligned.contains(read.node);
   return reads;
 }
 

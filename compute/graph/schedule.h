@@ -169,6 +169,7 @@ struct Schedule {
   bool takes_from_table() const;   // whether a variant table decided anything
   std::vector<std::shared_ptr<VariableState>> variables;
   std::int32_t level_count = 0;
+  std::int64_t planning_steps = 0;  // nodes and edges that planning visited
 };
 
 // Whether the invocations of a workgroup share the task's folds.

@@ -39,17 +39,43 @@ void leave_regions_alone(std::vector<Task>& tasks) {
     has_other.resize(has_region.size());
     (task.kind == TaskKind::region ? has_region : has_other)[level] = 1;
   }
+  // Per level: itself or the next one that has other tasks and no region; beyond the last: INT32_MAX.
+  std::vector<std::int32_t> suitable(has_region.size() + 1, INT32_MAX);
+  for (std::size_t level = has_region.size(); level-- > 0;)
+    suitable[level] =
+        has_other[level] && !has_region[level] ? static_cast<std::int32_t>(level) : suitable[level + 1];
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     Task& task = tasks[t];
     if (task.kind == TaskKind::region || !has_region[static_cast<std::size_t>(task.level)] ||
         latest[t] == INT32_MAX)
       continue;
-    for (std::int32_t level = task.level + 1; level <= latest[t]; ++level)
-      if (has_other[static_cast<std::size_t>(level)] && !has_region[static_cast<std::size_t>(level)]) {
-        task.level = level;
-        break;
-      }
+    const std::int32_t level = suitable[static_cast<std::size_t>(task.level) + 1];
+    if (level <= latest[t]) task.level = level;
   }
+}
+
+// Sets each task's level to one above the highest that it waits for. Visits each task once, after those that
+// it waits for. False if tasks wait for each other in a circle.
+bool number_levels(std::vector<Task>& tasks) {
+  std::vector<std::vector<std::int32_t>> dependents(tasks.size());
+  std::vector<std::size_t> waits(tasks.size(), 0);
+  std::vector<std::int32_t> ready;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    tasks[t].level = 0;
+    waits[t] = tasks[t].after.size();
+    for (std::int32_t before : tasks[t].after)
+      dependents[static_cast<std::size_t>(before)].push_back(static_cast<std::int32_t>(t));
+    if (waits[t] == 0) ready.push_back(static_cast<std::int32_t>(t));
+  }
+  for (std::size_t done = 0; done < ready.size(); ++done) {
+    const auto before = static_cast<std::size_t>(ready[done]);
+    for (std::int32_t t : dependents[before]) {
+      Task& task = tasks[static_cast<std::size_t>(t)];
+      task.level = std::max(task.level, tasks[before].level + 1);
+      if (--waits[static_cast<std::size_t>(t)] == 0) ready.push_back(t);
+    }
+  }
+  return ready.size() == tasks.size();
 }
 
 void sort_by_level(Schedule& schedule) {
@@ -72,24 +98,13 @@ void sort_by_level(Schedule& schedule) {
 
 }  // namespace
 
-Result<> order_tasks(Schedule& schedule) {
+Result<> order_tasks(Schedule& schedule, const FusionOptions& options) {
   std::vector<Task>& tasks = schedule.tasks;
   drop_idle_tasks(tasks);
-  for (Task& task : tasks) task.level = 0;
-  std::size_t rounds = 0;
-  for (bool changed = true; changed;) {
-    if (rounds++ > tasks.size())
-      return make_error(ErrorCode::internal,
-                        "schedule: found a cycle, expected updates that do not wait for each other");
-    changed = false;
-    for (Task& task : tasks)
-      for (std::int32_t before : task.after)
-        if (const std::int32_t level = tasks[static_cast<std::size_t>(before)].level + 1;
-            task.level < level) {
-          task.level = level;
-          changed = true;
-        }
-  }
+  for (const Task& task : tasks) count_steps(options, 1 + static_cast<std::int64_t>(task.after.size()));
+  if (!number_levels(tasks))
+    return make_error(ErrorCode::internal,
+                      "schedule: found a cycle, expected updates that do not wait for each other");
   std::vector<std::uint8_t> waited_for(tasks.size(), 0);
   std::int32_t last = 0;
   for (const Task& task : tasks) {

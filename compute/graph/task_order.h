@@ -2,6 +2,7 @@
 // Orders a schedule's tasks. Tasks of one level do not wait for each other.
 
 #include "compute/base/result.h"
+#include "compute/graph/fusion_options.h"
 #include "compute/graph/schedule.h"
 
 namespace imprint::graph {
@@ -11,7 +12,8 @@ namespace imprint::graph {
 // - A task that only stores state, and that no task waits for, gets the last level. A run may be cut before
 // it.
 // - A task beside a region moves to a later level without one, if its consumers allow that.
-// Errors: internal (tasks wait for each other in a circle).
-Result<> order_tasks(Schedule& schedule);
+// Errors: internal (tasks wait for each other in a circle). Linear in tasks and what they wait for, apart
+// from the sort.
+Result<> order_tasks(Schedule& schedule, const FusionOptions& options);
 
 }  // namespace imprint::graph

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "compute/base/hash.h"
 #include "compute/graph/graph.h"
+#include "compute/graph/number_set.h"
 
 namespace imprint::graph {
 namespace {
@@ -63,16 +63,18 @@ std::string signature(const Graph& graph, std::span<const NodeIndex> nodes) {
 
 std::string signature_down_to_memory(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                      std::span<const NodeIndex> nodes) {
-  std::set<NodeIndex> seen;
-  std::vector<NodeIndex> stack(nodes.begin(), nodes.end());
+  NumberSet seen;
+  std::vector<NodeIndex> stack(nodes.begin(), nodes.end()), found;
   while (!stack.empty()) {
     const NodeIndex node = stack.back();
     stack.pop_back();
-    if (!seen.insert(node).second) continue;
+    if (!seen.insert(node)) continue;
+    found.push_back(node);
     for (NodeIndex input : graph[node].inputs)
       if (!materialized[static_cast<std::size_t>(input)]) stack.push_back(input);
   }
-  return signature(graph, std::vector<NodeIndex>(seen.begin(), seen.end()));
+  std::ranges::sort(found);
+  return signature(graph, found);
 }
 
 }  // namespace imprint::graph

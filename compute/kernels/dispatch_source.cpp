@@ -340,12 +340,48 @@ Result<> check_counts(const Graph& graph, const Schedule& schedule) {
   return {};
 }
 
+using BufferOf = std::function<std::int32_t(const Place&)>;
+
+std::set<std::int32_t> buffers_of(const Schedule& schedule, const Task& task, const BufferOf& buffer_of) {
+  std::set<std::int32_t> buffers;
+  for (const Read& read : task.reads) buffers.insert(buffer_of(schedule.place[at(read.node)]));
+  for (const Store& store : task.stores) buffers.insert(buffer_of(store.place));
+  return buffers;
+}
+
+// The error of the first task that binds too much. too_wide: receives all such tasks.
+Result<> check_bindings(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
+                        const BufferOf& buffer_of, std::vector<std::int32_t>& too_wide) {
+  Result<> first;
+  for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
+    const Task& task = schedule.tasks[t];
+    if (Emitter::group_count(graph, task, kWorkgroupSize) == 0) continue;
+    const std::size_t buffers = buffers_of(schedule, task, buffer_of).size(),
+                      tensors = task.reads.size() + task.stores.size();
+    if (buffers <= limits.storage_buffers && tensors <= limits.table_entries) continue;
+    too_wide.push_back(static_cast<std::int32_t>(t));
+    if (!first.ok()) continue;
+    const std::string what = text(task_kind_name(task.kind), " of ", task.element_count, " for ",
+                                  node_text(graph, task.stores.front().node));
+    first =
+        make_error(ErrorCode::unsupported,
+                   buffers > limits.storage_buffers
+                       ? text(what, ": found ", buffers, " memory blocks in one kernel, expected at most ",
+                              limits.storage_buffers, ". Raise the memory pool's block size.")
+                       : text(what, ": found ", tensors, " tensors in one kernel, expected at most ",
+                              limits.table_entries, ". Join them in steps."));
+  }
+  return first;
+}
+
 }  // namespace
 
-Result<std::vector<DispatchSource>> build_dispatches(
-    const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
-    const std::function<std::int32_t(const Place&)>& buffer_of) {
+Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const Schedule& schedule,
+                                                     const DispatchLimits& limits, const BufferOf& buffer_of,
+                                                     std::vector<std::int32_t>* too_wide) {
+  std::vector<std::int32_t> unused;
   IMPRINT_CHECK(check_counts(graph, schedule));
+  IMPRINT_CHECK(check_bindings(graph, schedule, limits, buffer_of, too_wide ? *too_wide : unused));
   std::vector<DispatchSource> dispatches;
   std::set<std::int32_t> buffers;  // of the dispatch being filled
   std::size_t entries = 0;
@@ -355,19 +391,8 @@ Result<std::vector<DispatchSource>> build_dispatches(
     const Task& task = schedule.tasks[t];
     const std::int64_t groups = Emitter::group_count(graph, task, kWorkgroupSize);
     if (groups == 0) continue;
-    std::set<std::int32_t> own;
-    for (const Read& read : task.reads) own.insert(buffer_of(schedule.place[at(read.node)]));
-    for (const Store& store : task.stores) own.insert(buffer_of(store.place));
-    if (own.size() > limits.storage_buffers)
-      return make_error(ErrorCode::unsupported,
-                        text(task_text(graph, task), ": found ", own.size(),
-                             " memory blocks in one kernel, expected at most ", limits.storage_buffers,
-                             ". Raise the memory pool's block size."));
+    const std::set<std::int32_t> own = buffers_of(schedule, task, buffer_of);
     const std::size_t own_entries = task.reads.size() + task.stores.size();
-    if (own_entries > limits.table_entries)
-      return make_error(ErrorCode::unsupported, text(task_text(graph, task), ": found ", own_entries,
-                                                     " tensors in one kernel, expected at most ",
-                                                     limits.table_entries, ". Join them in steps."));
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
     const bool alone = groups > kMaxPackedGroups;

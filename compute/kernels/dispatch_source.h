@@ -46,9 +46,10 @@ struct DispatchSource {
 
 // Packs the tasks of each level into as few dispatches as the limits allow, in order of level. buffer_of
 // returns the program's buffer that holds a value. Error: unsupported when one task needs more buffers than a
-// stage has.
+// stage has, or more tensors than a table has; `too_wide` then lists all such tasks.
 Result<std::vector<DispatchSource>> build_dispatches(
     const graph::Graph& graph, const graph::Schedule& schedule, const DispatchLimits& limits,
-    const std::function<std::int32_t(const graph::Place&)>& buffer_of);
+    const std::function<std::int32_t(const graph::Place&)>& buffer_of,
+    std::vector<std::int32_t>* too_wide = nullptr);
 
 }  // namespace imprint::kernels

@@ -4,6 +4,7 @@
 #include <bit>
 #include <functional>
 #include <set>
+#include <unordered_map>
 
 #include "compute/graph/cost.h"
 #include "compute/graph/fusion.h"
@@ -26,7 +27,9 @@ RowEmitter::RowEmitter(const Graph& graph, const Schedule& schedule, const Task&
       shape_(graph[graph[task.anchor].inputs[0]].shape),
       first_folded_(static_cast<int>(graph[task.anchor].ints.front())),
       length_(fold_length(graph, task.anchor)),
-      rows_(task.element_count) {}
+      rows_(task.element_count) {
+  for (NodeIndex member : task.members) own_.insert(member);
+}
 
 std::string RowEmitter::function(const std::string& name, int workgroup_size, bool wide) {
   if (wide && length_ % kWide != 0) return {};
@@ -46,6 +49,7 @@ std::string RowEmitter::function(const std::string& name, int workgroup_size, bo
   for (int axis = first_folded_; axis < shape_.rank(); ++axis) leading[axis] = 1;
   row_axes_ = delinearize(IndexExpression(std::string("row")), leading);
   choose_kept();
+  numbers_ = find_numbers();
   compute_numbers(-1);
   for (std::size_t pass = 0; pass < task_.folds.size(); ++pass) fold_row(pass);
   if (rows_ % rows_here != 0) line("if (own_row >= " + text(rows_) + ") return;");
@@ -54,9 +58,6 @@ std::string RowEmitter::function(const std::string& name, int workgroup_size, bo
   return "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
 }
 
-bool RowEmitter::is_member(NodeIndex node) const {
-  return std::ranges::find(task_.members, node) != task_.members.end();
-}
 bool RowEmitter::is_read(NodeIndex node) const {
   return schedule_.materialized[at(node)] && !is_member(node);
 }
@@ -81,10 +82,11 @@ std::vector<std::vector<NodeIndex>> RowEmitter::visits() const {
   std::set<NodeIndex> before;
   for (std::size_t pass = 0; pass <= task_.folds.size(); ++pass) {
     std::vector<NodeIndex> stack = pass_roots(pass), seen;
+    NumberSet known;
     while (!stack.empty()) {
       const NodeIndex node = stack.back();
       stack.pop_back();
-      if (!is_row(node) || std::ranges::find(seen, node) != seen.end()) continue;
+      if (!is_row(node) || !known.insert(node)) continue;
       seen.push_back(node);
       const bool is_at_hand =
           before.contains(node) && std::ranges::find(kept_, node, &Kept::node) != kept_.end();
@@ -97,17 +99,23 @@ std::vector<std::vector<NodeIndex>> RowEmitter::visits() const {
   return passes;
 }
 
-// From the last value to the first: a kept value spares later passes the values that it is computed from.
+// From the last value to the first: a kept value spares later passes the values that it is computed from. The
+// passes change with each kept value, of which there are at most kMostKept.
 void RowEmitter::choose_kept() {
   if (turns_ == 1 && !ragged_) return;  // without loops every computed value is still in a register
   std::set<NodeIndex, std::greater<>> candidates;
-  for (const std::vector<NodeIndex>& pass : visits()) candidates.insert(pass.begin(), pass.end());
+  std::unordered_map<NodeIndex, int> passes;  // per value: those that visit it
+  const auto count_passes = [&] {
+    passes.clear();
+    for (const std::vector<NodeIndex>& pass : visits())
+      for (NodeIndex node : pass) ++passes[node];
+  };
+  count_passes();
+  for (const auto& [node, count] : passes) candidates.insert(node);
   for (NodeIndex node : candidates) {
+    if (static_cast<std::int64_t>(kept_.size() + 1) * turns_ * width_ > kMostKept) break;
     if (!is_read(node) && (graph_[node].op == Op::expand || op_cost(graph_, node) < kWorthKeeping)) continue;
-    const auto visited = visits();
-    const auto passes = std::ranges::count_if(
-        visited, [&](const auto& pass) { return std::ranges::find(pass, node) != pass.end(); });
-    if (passes < 2 || static_cast<std::int64_t>(kept_.size() + 1) * turns_ * width_ > kMostKept) continue;
+    if (passes[node] < 2) continue;
     static constexpr const char* kVectors[] = {"vec4", "ivec4", "bvec4"};
     const DType dtype = graph_[node].dtype;
     const std::string array = fresh('r');
@@ -117,6 +125,7 @@ void RowEmitter::choose_kept() {
                                                                             : 2];
     line(type + " " + array + "[" + text(turns_) + "];");
     kept_.push_back({node, array});
+    count_passes();
   }
 }
 
@@ -179,37 +188,44 @@ void RowEmitter::fold_row(std::size_t pass) {
 
 ElementIndex RowEmitter::number_index() const { return {std::nullopt, row_axes_}; }
 
-// Once per row, not once per element: outside the loops that use them.
-void RowEmitter::compute_numbers(NodeIndex last_fold) {
+std::vector<std::pair<NodeIndex, NodeIndex>> RowEmitter::find_numbers() const {
   const Shape& numbers = graph_[task_.anchor].shape;
-  std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end()), seen, found;
-  for (NodeIndex fold : task_.folds) stack.push_back(fold);
+  std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end()), found;
+  stack.insert(stack.end(), task_.folds.begin(), task_.folds.end());
+  NumberSet seen, folds;
+  for (NodeIndex fold : task_.folds) folds.insert(fold);
   while (!stack.empty()) {
     const NodeIndex node = stack.back();
     stack.pop_back();
-    if (std::ranges::find(seen, node) != seen.end()) continue;
-    seen.push_back(node);
+    if (!seen.insert(node)) continue;
     if (graph_[node].shape == numbers && (is_read(node) || graph_[node].kind() == OpKind::elementwise))
       found.push_back(node);
     if (!is_read(node)) stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
   }
   std::ranges::sort(found);
+  std::vector<std::pair<NodeIndex, NodeIndex>> result;
   for (NodeIndex node : found) {
-    // The folds that it depends on.
-    std::vector<NodeIndex> waits{node}, before;
+    std::vector<NodeIndex> waits{node};
+    NumberSet before;
     NodeIndex last = -1;
     while (!waits.empty()) {
       const NodeIndex input = waits.back();
       waits.pop_back();
-      if (std::ranges::find(before, input) != before.end()) continue;
-      before.push_back(input);
-      if (std::ranges::find(task_.folds, input) != task_.folds.end())
+      if (!before.insert(input)) continue;
+      if (folds.contains(input))
         last = std::max(last, input);
-      else
+      else if (!is_read(input))  // what it reads never waits for its own folds
         waits.insert(waits.end(), graph_[input].inputs.begin(), graph_[input].inputs.end());
     }
-    if (last == last_fold) value(node, number_index());
+    result.emplace_back(node, last);
   }
+  return result;
+}
+
+// Once per row, not once per element: outside the loops that use them.
+void RowEmitter::compute_numbers(NodeIndex last_fold) {
+  for (const auto& [node, last] : numbers_)
+    if (last == last_fold) value(node, number_index());
 }
 
 void RowEmitter::store_row() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/graph/number_set.h"
 #include "compute/kernels/emitter.h"
 
 namespace imprint::kernels {
@@ -36,9 +37,11 @@ class RowEmitter : public Emitter {
   void store_row();
   template <class Body>
   void take_turns(const Body& body);
-  void compute_numbers(graph::NodeIndex last_fold);  // one per row; those that depend on no later fold
+  // One per row, ascending, each with the last fold that it depends on; -1: none.
+  std::vector<std::pair<graph::NodeIndex, graph::NodeIndex>> find_numbers() const;
+  void compute_numbers(graph::NodeIndex last_fold);  // those that depend on no later fold
   ElementIndex number_index() const;
-  bool is_member(graph::NodeIndex node) const;
+  bool is_member(graph::NodeIndex node) const { return own_.contains(node); }
   bool is_read(graph::NodeIndex node) const;  // from memory
   bool is_row(graph::NodeIndex node) const { return graph_[node].shape == shape_; }
 
@@ -49,6 +52,8 @@ class RowEmitter : public Emitter {
   bool ragged_ = false;                    // some lanes have no last turn
   std::vector<IndexExpression> row_axes_;
   std::vector<Kept> kept_;
+  graph::NumberSet own_;  // members
+  std::vector<std::pair<graph::NodeIndex, graph::NodeIndex>> numbers_;
 };
 
 }  // namespace imprint::kernels

@@ -7,9 +7,11 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_set>
 
 #include "compute/base/hash.h"
 #include "compute/base/text.h"
+#include "compute/graph/set_apart.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
 #include "compute/vk/glsl_compiler.h"
@@ -74,10 +76,20 @@ class Writer {
 
   Result<std::vector<vk::KernelSource>> kernels(
       const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
-    auto fused = kernels(fused_, source_.fuse, buffer_of);
-    if (fused || fused.error().code != ErrorCode::unsupported || !source_.fuse) return fused;
-    auto plain = kernels(plain_, false, buffer_of);
-    return plain ? std::move(plain) : std::move(fused);
+    std::unordered_set<const Node*> apart;
+    std::optional<Scheduled> split;  // with operations apart
+    for (int splits = 0;; ++splits) {
+      std::vector<std::int32_t> too_wide;
+      std::optional<Scheduled>& made = apart.empty() ? fused_ : split;
+      auto fused = kernels(made, source_.fuse, apart, buffer_of, &too_wide);
+      if (fused || fused.error().code != ErrorCode::unsupported || !source_.fuse) return fused;
+      if (splits < kMostSplits && made && set_apart(made->graph, made->schedule, too_wide, apart) > 0) {
+        split.reset();
+        continue;
+      }
+      auto plain = kernels(plain_, false, {}, buffer_of, nullptr);
+      return plain ? std::move(plain) : std::move(fused);
+    }
   }
 
  private:
@@ -87,20 +99,23 @@ class Writer {
   };
 
   Result<std::vector<vk::KernelSource>> kernels(
-      std::optional<Scheduled>& made, bool fuse,
-      const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of) {
+      std::optional<Scheduled>& made, bool fuse, const std::unordered_set<const Node*>& apart,
+      const std::function<std::int32_t(const Schedule&, const Place&)>& buffer_of,
+      std::vector<std::int32_t>* too_wide) {
     if (!made) {
       FusionOptions options = fusion_options(source_, profile_);
       options.fuse = fuse;
       options.variants = fuse ? variants_ : nullptr;
+      if (!apart.empty()) options.apart = &apart;
       Scheduled fresh{source_.graph, {}};
       FusionRequest request = source_.request;
       IMPRINT_ASSIGN(fresh.schedule, graph::fuse(fresh.graph, request, options));
       made = std::move(fresh);
     }
     const auto buffer = [&](const Place& place) { return buffer_of(made->schedule, place); };
-    IMPRINT_ASSIGN(const std::vector<DispatchSource> dispatches,
-                   build_dispatches(made->graph, made->schedule, dispatch_limits(profile_), buffer));
+    IMPRINT_ASSIGN(
+        const std::vector<DispatchSource> dispatches,
+        build_dispatches(made->graph, made->schedule, dispatch_limits(profile_), buffer, too_wide));
     return kernel_sources(source_.name, dispatches);
   }
 

@@ -69,12 +69,12 @@ class Program {
   class Body;   // for a device or the CPU; internal
   Body& body() { return *body_; }
 
-  // Fuses, plans, compiles and records; waits for the compiler. Never on a frame thread. A program whose
-  // fused kernels need more than the device binds is not fused; the log says so. Errors: the error of any
-  // tensor of the description, invalid_argument (an input listed twice, a used input that is not listed, two
-  // assignments of one variable, a variable of another device), unsupported (a tensor beyond the device's
-  // buffer range; custom_rows on the CPU), out_of_*_memory, compile_failed, not_found (without a compiler: a
-  // kernel that the archive lacks).
+  // Fuses, plans, compiles and records; waits for the compiler. Never on a frame thread. Planning takes
+  // near-linear time in the tensors. A fused kernel that needs more than the device binds is split into its
+  // operations; the log says so. Errors: the error of any tensor of the description, invalid_argument (an
+  // input listed twice, a used input that is not listed, two assignments of one variable, a variable of
+  // another device), unsupported (a tensor beyond the device's buffer range; custom_rows on the CPU),
+  // out_of_*_memory, compile_failed, not_found (without a compiler: a kernel that the archive lacks).
   static Result<Program> compile(Runtime& runtime, const ProgramDescription& description);
 
   // The parts of the sequence, in order, as one program. Further errors: invalid_argument (more than

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compute/base/text.h"
 #include "compute/graph/memory_plan.h"
+#include "compute/graph/set_apart.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
 #include "compute/program/task_work.h"
@@ -49,9 +51,19 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   Result<> built;
   std::unique_ptr<Impl> impl;
   const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
-    impl = std::make_unique<Impl>(runtime);
-    impl->source = source;  // fusion renumbers its own copy
-    built = impl->build(variants, profile);
+    std::unordered_set<const Node*> apart;
+    std::string reason;
+    for (int splits = 0; splits <= kMostSplits; ++splits) {
+      impl = std::make_unique<Impl>(runtime);
+      impl->source = source;  // fusion renumbers its own copy
+      built = impl->build(variants, profile, apart);
+      if (built.ok() || !source.fuse) break;
+      if (set_apart(impl->source.graph, impl->schedule, impl->too_wide, apart) == 0) break;
+      reason = built.error().message;
+    }
+    if (built.ok() && !apart.empty())
+      runtime.device().options().log(LogLevel::info, text("program '", source.name, "': ", apart.size(),
+                                                          " operations have kernels of their own. ", reason));
     return built.ok();
   };
   for (const vk::CapabilityProfile& profile : profiles) {
@@ -82,8 +94,8 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   }
   if (built.error().code != ErrorCode::unsupported || !source.fuse) return built.error();
 
-  // Fused work may read more memory blocks or tensors than one kernel of this device can. Fusion does not
-  // know where tensors lie. Unfused operations fit, because none reads many.
+  // Fused work may read more memory blocks or tensors than one kernel of this device can, however it is
+  // split. Fusion does not know where tensors lie. Unfused operations fit, because none reads many.
   auto plain = std::make_unique<Impl>(runtime);
   plain->source = std::move(source);
   plain->source.fuse = false;
@@ -95,9 +107,11 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   return plain;
 }
 
-Result<> Program::Impl::build(const VariantTable* variants, const vk::CapabilityProfile& profile) {
+Result<> Program::Impl::build(const VariantTable* variants, const vk::CapabilityProfile& profile,
+                              const std::unordered_set<const Node*>& apart) {
   FusionOptions options = fusion_options(source, profile);
   options.variants = variants;
+  if (!apart.empty()) options.apart = &apart;
   IMPRINT_ASSIGN(schedule, graph::fuse(source.graph, source.request, options));
   for (const std::string& note : schedule.notes)
     runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
@@ -269,8 +283,9 @@ Result<> Program::Impl::make_slots() {
 // ---- kernels ----
 
 Result<> Program::Impl::make_kernels(const DispatchLimits& limits) {
-  IMPRINT_ASSIGN(dispatches, build_dispatches(source.graph, schedule, limits,
-                                              [this](const Place& place) { return buffer_of(place); }));
+  IMPRINT_ASSIGN(dispatches, build_dispatches(
+                                 source.graph, schedule, limits,
+                                 [this](const Place& place) { return buffer_of(place); }, &too_wide));
   if (dispatches.empty()) return {};
   IMPRINT_ASSIGN(kernels, runtime.device().pipelines().get(kernel_sources(source.name, dispatches)));
   return {};

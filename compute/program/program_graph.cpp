@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
@@ -85,26 +87,30 @@ Tensor kept(const Tensor& tensor, const std::set<const VariableState*>& targets)
 // Adds input ports. An input that the graph does not read has node -1.
 Result<> add_inputs(const ProgramDescription& description, ProgramGraph& result) {
   std::uint64_t offset = 0;
+  std::unordered_multimap<std::string_view, NodeIndex> nodes;  // of inputs, by name
+  for (NodeIndex n = 0; n < result.graph.size(); ++n)
+    if (result.graph[n].op == Op::input) nodes.emplace(result.graph[n].source->label, n);
+  std::unordered_set<std::string_view> listed;
   for (std::size_t i = 0; i < description.inputs.size(); ++i) {
     const Node& node = *description.inputs[i].node();
     if (node.op != Op::input)
       return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " +
                                                          std::to_string(i) +
                                                          ": found another tensor, expected one of input()");
-    for (const Port& port : result.inputs)
-      if (port.name == node.label)
-        return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': inputs: found '" +
-                                                           node.label + "' twice, expected it once");
+    if (!listed.insert(node.label).second)
+      return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': inputs: found '" +
+                                                         node.label + "' twice, expected it once");
     offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
     NodeIndex found = -1;
-    for (NodeIndex n = 0; n < result.graph.size(); ++n)
-      if (result.graph[n].op == Op::input && result.graph[n].source->label == node.label) {
-        if (!(result.graph[n].shape == node.shape) || result.graph[n].dtype != node.dtype)
-          return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': input '" +
-                                                           node.label +
-                                                           "': found two shapes or dtypes, expected one");
-        found = n;
-      }
+    const auto [first, last] = nodes.equal_range(node.label);
+    for (auto named = first; named != last; ++named) {
+      const GraphNode& other = result.graph[named->second];
+      if (!(other.shape == node.shape) || other.dtype != node.dtype)
+        return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': input '" +
+                                                         node.label +
+                                                         "': found two shapes or dtypes, expected one");
+      found = std::max(found, named->second);
+    }
     result.request.inputs.push_back(found);
   }
   return {};

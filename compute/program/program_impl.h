@@ -2,6 +2,7 @@
 // Implementation of a device's Program. build makes everything except commands; record makes the commands.
 
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "compute/kernels/dispatch_source.h"
@@ -45,8 +46,10 @@ struct Program::Impl : Program::Body {
                                                const ProgramSequence& sequence);
 
   // ---- building ----
-  // variants: null for the cost model's choices. profile: the device to generate kernels for.
-  Result<> build(const VariantTable* variants, const vk::CapabilityProfile& profile);
+  // variants: null for the cost model's choices. profile: the device to generate kernels for. apart:
+  // operations that need kernels of their own.
+  Result<> build(const VariantTable* variants, const vk::CapabilityProfile& profile,
+                 const std::unordered_set<const tensor::Node*>& apart = {});
   Result<> place_variables();
   Result<> place_constants();
   void plan();  // the arena: inputs, outputs, intermediates
@@ -77,6 +80,7 @@ struct Program::Impl : Program::Body {
 
   program::RuntimeImpl& runtime;
   graph::Schedule schedule;
+  std::vector<std::int32_t> too_wide;  // tasks that bind more than the device can; build() then fails
   std::vector<kernels::DispatchSource> dispatches;
   std::vector<vk::Kernel> kernels;           // per dispatch
   std::vector<std::uint8_t> barrier_before;  // per dispatch

@@ -17,7 +17,8 @@ bool AccessTracker::dispatch(std::span<const Access> accesses) {
                                [&](const Access& earlier) { return conflict(earlier, access); });
   });
   if (hazard) since_barrier_.clear();
-  since_barrier_.insert(since_barrier_.end(), accesses.begin(), accesses.end());
+  for (const Access& access : accesses)
+    if (std::ranges::find(since_barrier_, access) == since_barrier_.end()) since_barrier_.push_back(access);
   return hazard;
 }
 

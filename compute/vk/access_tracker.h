@@ -14,6 +14,8 @@ struct Access {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   bool write = false;
+
+  bool operator==(const Access&) const = default;
 };
 
 // Keeps the accesses since the last barrier. One global memory barrier orders everything before it against
@@ -29,7 +31,7 @@ class AccessTracker {
   void barrier() { since_barrier_.clear(); }
 
  private:
-  std::vector<Access> since_barrier_;
+  std::vector<Access> since_barrier_;  // each once: programs declare few different ranges
 };
 
 }  // namespace imprint::vk

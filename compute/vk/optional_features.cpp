@@ -75,36 +75,37 @@ constexpr FeatureBit kFeatureBits[] = {
 };
 #undef BIT
 
+// The dearest to miss first: what each frame of a game feels, then float16 on matrix units, then rare cases.
 constexpr OptionalFeature kOptionalFeatures[] = {
     {&Capabilities::timeline_semaphore, "timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2,
      "completion is tracked by fences or frame numbers; queues cannot wait for or signal each other"},
     {&Capabilities::synchronization2, "synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3,
      "barriers are Vulkan 1.0's, which wait for more: all shader accesses and transfers instead of storage "
      "buffers and copies"},
+    {&Capabilities::cooperative_matrix_khr, "cooperativeMatrix", "VK_KHR_cooperative_matrix", kNeverCore,
+     "float16 products do not run on matrix units (KHR)"},
+    {&Capabilities::cooperative_matrix_nv, "cooperativeMatrix", "VK_NV_cooperative_matrix", kNeverCore,
+     "float16 products do not run on matrix units (NV)"},
     {&Capabilities::shader_float16, "shaderFloat16", "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2,
      "mixed-precision programs compute in float32"},
     {&Capabilities::storage_16bit, "storageBuffer16BitAccess", "VK_KHR_16bit_storage", VK_API_VERSION_1_1,
      "programs cannot hold float16 or bfloat16 in memory"},
-    {&Capabilities::subgroup_size_control, "subgroupSizeControl", "VK_EXT_subgroup_size_control",
-     VK_API_VERSION_1_3, "float16 products run on matrix units only if every subgroup has 32 invocations"},
-    {&Capabilities::host_query_reset, "hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2,
-     "timestamp queries are reset by a command before each use"},
-    {&Capabilities::memory_budget, nullptr, "VK_EXT_memory_budget", kNeverCore,
-     "only the cap limits memory, not the driver's remaining budget"},
     {&Capabilities::vulkan_memory_model, "vulkanMemoryModel", "VK_KHR_vulkan_memory_model",
      VK_API_VERSION_1_2, "float16 products do not run on matrix units, whose shaders need it"},
-    {&Capabilities::cooperative_matrix_nv, "cooperativeMatrix", "VK_NV_cooperative_matrix", kNeverCore,
-     "float16 products do not run on matrix units (NV)"},
-    {&Capabilities::cooperative_matrix_khr, "cooperativeMatrix", "VK_KHR_cooperative_matrix", kNeverCore,
-     "float16 products do not run on matrix units (KHR)"},
+    {&Capabilities::subgroup_size_control, "subgroupSizeControl", "VK_EXT_subgroup_size_control",
+     VK_API_VERSION_1_3, "float16 products run on matrix units only if every subgroup has 32 invocations"},
     {&Capabilities::cooperative_matrix2_nv, "cooperativeMatrixTensorAddressing", "VK_NV_cooperative_matrix2",
      kNeverCore,
      "matrix units multiply what a subgroup has loaded, not a workgroup's tile straight from memory (which "
      "also needs cooperativeMatrixWorkgroupScope, cooperativeMatrixFlexibleDimensions, "
      "cooperativeMatrixPerElementOperations and vulkan 1.3)"},
+    {&Capabilities::memory_budget, nullptr, "VK_EXT_memory_budget", kNeverCore,
+     "only the cap limits memory, not the driver's remaining budget"},
     {&Capabilities::pipeline_creation_cache_control, "pipelineCreationCacheControl",
      "VK_EXT_pipeline_creation_cache_control", VK_API_VERSION_1_3,
      "a kernel first needed inside a frame is compiled there and counted, instead of refused"},
+    {&Capabilities::host_query_reset, "hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2,
+     "timestamp queries are reset by a command before each use"},
 };
 
 constexpr UnusedFeature kUnused[] = {

@@ -6,9 +6,10 @@
 // render thread, with the RHI thread flushed. Each frame, in a lambda that runs on the RHI thread and outside
 // a render pass, call: frame_begin, record into RHIGetVkCommandBuffer(command list), frame_end, then
 // RHIFinishExternalComputeWork(command buffer). The last call is needed because Imprint leaves a compute
-// pipeline and descriptor sets bound. The number of the newest frame that the GPU has finished comes from the
-// game's own RHI fences. The RHI reports device extensions, but not features. Declare those that the game
-// adds with FVulkanRHIExternalDeviceExtensionBase before the RHI starts.
+// pipeline and descriptor sets bound. The newest frame that the GPU has finished comes from the game's own
+// RHI fences: Frames clock(0), and clock.completed(frame). The RHI reports device extensions, but not
+// features. Declare those that the game adds with FVulkanRHIExternalDeviceExtensionBase before the RHI
+// starts.
 
 #include <IVulkanDynamicRHI.h>
 

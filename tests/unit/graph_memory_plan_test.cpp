@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <random>
 
 namespace imprint {
@@ -59,6 +61,47 @@ TEST(MemoryPlan, NeverOverlapsAndNeverExceedsTheSum) {
         if (life.first <= level && level <= life.last) live += (life.bytes + 63) / 64 * 64;
       EXPECT_GE(plan.total_bytes, live);
     }
+  }
+}
+
+// The lowest offset that is free, found by looking at everything that was placed before.
+MemoryPlan plan_by_trying(std::span<const Lifetime> lifetimes, std::uint64_t alignment) {
+  const auto aligned = [&](std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
+  std::vector<std::size_t> order(lifetimes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return lifetimes[i].bytes; });
+  MemoryPlan plan;
+  plan.offsets.resize(lifetimes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Lifetime& life = lifetimes[order[i]];
+    const auto fits = [&](std::uint64_t begin) {
+      return std::ranges::none_of(
+          order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i), [&](std::size_t other) {
+            return lifetimes[other].first <= life.last && life.first <= lifetimes[other].last &&
+                   plan.offsets[other] < begin + aligned(life.bytes) &&
+                   begin < plan.offsets[other] + aligned(lifetimes[other].bytes);
+          });
+    };
+    std::uint64_t begin = 0;
+    while (!fits(begin)) begin += alignment;
+    plan.offsets[order[i]] = begin;
+    plan.total_bytes = std::max(plan.total_bytes, begin + aligned(life.bytes));
+  }
+  return plan;
+}
+
+TEST(MemoryPlan, TakesTheLowestFreeOffset) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Lifetime> lifetimes(random() % 60);
+    for (Lifetime& life : lifetimes) {
+      life.bytes = random() % 9 * 16;
+      life.first = static_cast<std::int32_t>(random() % 30);
+      life.last = life.first + static_cast<std::int32_t>(random() % 12);
+    }
+    const MemoryPlan plan = plan_memory(lifetimes, 16), expected = plan_by_trying(lifetimes, 16);
+    EXPECT_EQ(plan.offsets, expected.offsets);
+    EXPECT_EQ(plan.total_bytes, expected.total_bytes);
   }
 }
 

@@ -6,10 +6,12 @@ target_sources(imprint_cli PRIVATE
   bench_learn.cpp
   bench_ops.cpp
   bench_pet.cpp
+  bench_plan.cpp
   bench_policy.cpp
   bench_timer.cpp
   bench_worlds.cpp
   explain.cpp
   explain_floors.cpp
+  large_graphs.cpp
   tune.cpp
   workloads.cpp)

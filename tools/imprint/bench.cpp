@@ -53,6 +53,9 @@ Suite worlds ends with million steps per second of all agents, by chained; by wa
 its first step to its last (to-the-end; cpu: its world is on the CPU). On a software device the
 operands of suite ops are smaller; the names of its rows say so.
 
+Suite plan: CPU time to plan graphs of about 50,000 nodes, from tensors to kernels. The device does
+not matter.
+
 On the CPU (--device cpu) suites policy, learn, pet, kennel and frame run on the calling thread: wall
 and chained, and gpu of suite frame, are its time.)";
 
@@ -65,7 +68,8 @@ struct Suite {
 constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", policy_cases, true, true},
                              {"learn", learn_cases, true, true},    {"pet", pet_cases, true, true},
                              {"kennel", kennel_cases, true, true},  {"ops", ops_cases, false, true},
-                             {"worlds", worlds_cases, false, true}, {"frame", frame_cases, true, false}};
+                             {"worlds", worlds_cases, false, true}, {"frame", frame_cases, true, false},
+                             {"plan", plan_cases, true, false}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   std::vector<BenchCase> cases;
@@ -121,7 +125,9 @@ nlohmann::ordered_json to_json(const BenchResult& r) {
           {"tflop_per_s", r.tflop_per_s},
           {"waits", r.waits},
           {"most_us", r.most_us},
-          {"steps_per_s", r.steps_per_s}};
+          {"steps_per_s", r.steps_per_s},
+          {"nodes", r.nodes},
+          {"planned_kernels", r.planned_kernels}};
 }
 
 void print_header(const Computer& computer) {
@@ -159,6 +165,9 @@ void print_row(const BenchResult& r) {
     std::printf("   p99 %.1f, most %.1f us of %llu frames, %llu waits", r.gpu_us.p99, r.most_us,
                 static_cast<unsigned long long>(r.samples), static_cast<unsigned long long>(r.waits));
   if (r.steps_per_s > 0) std::printf(" %8.3f M steps/s", r.steps_per_s * 1e-6);
+  if (r.nodes > 0)
+    std::printf("   %llu nodes, %u kernels, %.3f M nodes/s", static_cast<unsigned long long>(r.nodes),
+                r.planned_kernels, static_cast<double>(r.nodes) / r.frame_cpu_us.median);
   std::puts("");
   if (!r.calls.empty()) {
     std::string line = "  of wall:";

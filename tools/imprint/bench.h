@@ -57,9 +57,11 @@ struct BenchResult {
   std::uint64_t flops = 0;
   // Suite ops, by gpu_us: bytes of operands and result, each counted once, and arithmetic.
   double gb_per_s = 0, tflop_per_s = 0;
-  std::uint64_t waits = 0;  // suite frame: of the frame thread, while measuring
-  double most_us = 0;       // suite frame, rows of every frame: the longest, by gpu_us
-  double steps_per_s = 0;   // suite worlds, by chained_us (to the end: by wall_us): of all agents together
+  std::uint64_t waits = 0;            // suite frame: of the frame thread, while measuring
+  double most_us = 0;                 // suite frame, rows of every frame: the longest, by gpu_us
+  std::uint64_t nodes = 0;            // suite plan: of the graph, before planning
+  std::uint32_t planned_kernels = 0;  // suite plan
+  double steps_per_s = 0;  // suite worlds, by chained_us (to the end: by wall_us): of all agents together
 };
 
 // A device, opened once for all benchmarks. Suite frame opens contexts of its own on the same device.
@@ -88,6 +90,7 @@ std::vector<BenchCase> kennel_cases();
 std::vector<BenchCase> ops_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
+std::vector<BenchCase> plan_cases();
 
 // Benchmarks of the suites that are programs (on_cpu: of those that run on the CPU too), and the suites'
 // names.

@@ -15,6 +15,7 @@ namespace imprint::tools {
 void add_run(CLI::App& app);      // run.cpp
 void add_inspect(CLI::App& app);  // inspect.cpp
 void add_devices(CLI::App& app);  // devices.cpp
+void add_doctor(CLI::App& app);   // doctor.cpp
 void add_bake(CLI::App& app);     // bake.cpp
 
 // Runs `work` when the subcommand is chosen. On failure: one line on stderr, "imprint NAME: error", and exit

@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   imprint::tools::add_run(app);
   imprint::tools::add_inspect(app);
   imprint::tools::add_devices(app);
+  imprint::tools::add_doctor(app);
   imprint::tools::add_bake(app);
   imprint::tools::add_bench(app);
   imprint::tools::add_explain(app);

@@ -13,7 +13,7 @@
 namespace imprint::tools {
 
 inline constexpr const char* kWorkloadHelp =
-    "a program of imprint bench --list (except suites floor and frame), by part of its name: policy, "
+    "a program of imprint bench --list (except suites floor, frame and plan), by part of its name: policy, "
     "ppo/h64/b256, pet/b32";
 
 // Programs whose names have all pieces of `asked`, in order: ppo/h64/b256 matches learn/ppo/h64/f32/b256.
