@@ -165,7 +165,7 @@ static inline imp_ppo_options imp_ppo_options_init(void) {
   s.discount = 0.99f;
   s.advantage_decay = 0.95f;
   s.clip_range = 0.2f;
-  s.entropy_coefficient = 0.005f;
+  s.entropy_coefficient = 0.02f;
   s.value_coefficient = 0.5f;
   s.max_divergence = 0.03f;
   s.normalise_observations = 1;

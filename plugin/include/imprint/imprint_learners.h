@@ -137,7 +137,7 @@ typedef struct imp_ppo_options {
   float discount;            /* Default 0.99 */
   float advantage_decay;     /* lambda of its estimation (GAE), 0 .. 1. Default 0.95 */
   float clip_range;          /* change of probability per update, 1e-6 .. 1. Default 0.2 */
-  float entropy_coefficient; /* weight of the policy's entropy; >= 0. Default 0.005 */
+  float entropy_coefficient; /* weight of the policy's entropy; >= 0. Default 0.02 */
   float credit_delay_s;      /* Default 0.8 */
   float credit_width_s;      /* Default 0.6 */
   float value_coefficient;   /* weight of the critic's error; >= 0. Default 0.5 */
