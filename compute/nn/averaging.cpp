@@ -1,5 +1,7 @@
 #include "compute/nn/averaging.h"
 
+#include <unordered_map>
+
 namespace imprint::nn {
 
 AveragedParameters::AveragedParameters(const std::string& name, const Parameters& parameters,
@@ -13,16 +15,16 @@ AveragedParameters::AveragedParameters(const std::string& name, const Parameters
 }
 
 void AveragedParameters::follow(std::vector<Update>& updates) const {
-  const std::size_t given = updates.size();
+  std::unordered_map<const tensor::VariableState*, Tensor> assigned;
+  for (const Update& update : updates)
+    if (!update.by_rows) assigned.emplace(update.target.state().get(), update.value);
   const Tensor count = reshape(count_.value(), {});
   // The share of the new value: 1 at first, then 1 - decay or 1 / (count + 1).
   const Tensor share = options_.decay > 0 ? where(equal(count, 0), 1.0f, Tensor(1 - options_.decay))
                                           : recip(cast(count + 1, DType::float32));
   for (std::size_t i = 0; i < source_.size(); ++i) {
-    Tensor value = source_[i].value();
-    for (std::size_t k = 0; k < given; ++k)
-      if (!updates[k].by_rows && updates[k].target.state() == source_[i].variable.state())
-        value = updates[k].value;
+    const auto next = assigned.find(source_[i].variable.state().get());
+    const Tensor value = next == assigned.end() ? source_[i].value() : next->second;
     const Tensor average = averages_[i].value();
     updates.push_back(Update::assign(averages_[i].variable, average + share * (value - average)));
   }

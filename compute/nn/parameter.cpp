@@ -6,17 +6,25 @@ namespace imprint::nn {
 
 namespace {
 
+// '*' takes as little as it can, and one more character each time the rest does not fit.
 bool matches(std::string_view pattern, std::string_view name) {
-  while (!pattern.empty() && pattern.front() != '*') {
-    if (name.empty() || name.front() != pattern.front()) return false;
-    pattern.remove_prefix(1);
-    name.remove_prefix(1);
+  std::size_t p = 0, n = 0, star = pattern.npos, taken = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      taken = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p;
+      ++n;
+    } else if (star != pattern.npos) {
+      p = star + 1;
+      n = ++taken;
+    } else {
+      return false;
+    }
   }
-  if (pattern.empty()) return name.empty();
-  pattern.remove_prefix(1);
-  for (std::size_t skipped = 0; skipped <= name.size(); ++skipped)
-    if (matches(pattern, name.substr(skipped))) return true;
-  return false;
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
 }
 
 }  // namespace

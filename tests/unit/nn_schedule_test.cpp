@@ -236,6 +236,9 @@ TEST(ParameterCollections, PatternsSelectAndMap) {
   EXPECT_EQ(names(all.matching("*.bias")), "backbone.0.bias head.bias ");
   EXPECT_EQ(names(all.matching("*0*s")), "backbone.0.bias ");
   EXPECT_EQ(names(all.matching("head")), "");
+  EXPECT_EQ(names(all.matching("*")), names(all));
+  EXPECT_EQ(names(all.matching("")), "");
+  EXPECT_EQ(names(all.matching("*e*a*.*i*s*")), "head.bias ");
   reference::Bindings state;
   const auto halved =
       map_parameters(all.matching("head.*"), [](const Parameter& p) { return 0.5f * p.value(); });
