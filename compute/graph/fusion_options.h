@@ -61,7 +61,8 @@ struct FusionOptions {
   // A product with more weights than this and at least this many multiply-adds gets its own kernel.
   std::int64_t region_weights = 1 << 15;
   std::int64_t region_operations = 1 << 30;
-  bool region_vectors = true;  // loads and stores of four floats
+  std::size_t region_nodes = 4096;  // most nodes of a region, which keeps its shader compilable
+  bool region_vectors = true;       // loads and stores of four floats
   // Most operations of one invocation between two barriers. Beyond this, the folded values become their own
   // stage.
   double region_serial_limit = 48;

@@ -34,7 +34,7 @@ bool is_cheap_scalar(const GraphNode& node, double cost, const FusionOptions& op
   return node.element_count() == 1 && cost <= options.cheap_combination;
 }
 
-// Who reads each node, in which slot: ascending by consumer and slot.
+// The consumers of each node and the slots where they read it: ascending by consumer and slot.
 class Uses {
  public:
   struct Use {

@@ -391,6 +391,12 @@ class RegionFinder {
     if (const auto limit = limits_.find(key); limit != limits_.end())
       block = std::min<std::int64_t>(block, limit->second);
     if (block < 1) return false;
+    if (nodes_.at(key).size() > options_.region_nodes) {
+      notes_.push_back("a row-local region over " + std::to_string(region.rows) + " rows has " +
+                       std::to_string(nodes_.at(key).size()) + " nodes, expected at most " +
+                       std::to_string(options_.region_nodes) + "; it becomes separate kernels");
+      return false;
+    }
     region.kernel = kernel_of(key, region);
     region.row_block = choose_rows(static_cast<std::int32_t>(block), partial_elements, region);
     block = region.row_block;

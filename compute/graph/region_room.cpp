@@ -5,8 +5,8 @@
 namespace imprint::graph {
 namespace {
 
-// What lies between stages, from its own stage to the last that reads it: adds size(value) of each, if it has
-// one. Returns, per stage, the most before it.
+// A value lies in shared memory from its own stage to the last that reads it. Adds size(value) of all values
+// between two stages. Returns, per stage, the most before it.
 template <class Size>
 std::vector<std::int64_t> most_before_stages(const Region& region, const RegionScratch& scratch,
                                              const Size& size) {

@@ -47,8 +47,8 @@ class TaskLinks {
   // Lists the task under what it reads, or removes it when it is full. Call after its members or reads
   // change.
   void update_host(std::int32_t t, bool is_open);
-  // The open map of so many elements that reads the node and has the highest level; of equal levels the
-  // latest. -1: none.
+  // The open map of `element_count` elements that reads the node and has the highest level; of equal levels
+  // the latest. -1: none.
   std::int32_t highest_host(NodeIndex read, std::int64_t element_count) const;
 
  private:

@@ -87,5 +87,19 @@ TEST(PlanningLimits, LongChainsOfRowFoldsStayInRowKernels) {
   EXPECT_GT(folds, 2000u);
 }
 
+// A region's kernel is one shader. Beyond a size that compiles, its operations become kernels of their own.
+TEST(PlanningLimits, LongRecurrencesLeaveTheirRegion) {
+  const auto has_region = [](const Planned& planned) {
+    return std::ranges::find(planned.schedule.tasks, TaskKind::region, &Task::kind) !=
+           planned.schedule.tasks.end();
+  };
+  const Planned small = plan(kind_named("lstm"), 2000, {}), large = plan(kind_named("lstm"), 10000, {});
+  EXPECT_TRUE(has_region(small));
+  EXPECT_TRUE(small.schedule.notes.empty());
+  EXPECT_FALSE(has_region(large));
+  ASSERT_EQ(large.schedule.notes.size(), 1u);
+  EXPECT_NE(large.schedule.notes[0].find("expected at most 4096"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace imprint
