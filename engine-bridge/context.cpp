@@ -227,6 +227,15 @@ Result<> ContextImpl::resume() {
   return {};
 }
 
+Result<> ContextImpl::device_idle() {
+  IMPRINT_CHECK(engine_->check_alive("context_device_idle"));
+  IMPRINT_CHECK(check_frame_closed(engine_->state(), "context_device_idle"));
+  if (in_flight_) in_flight_->set_device_idle();
+  engine_->call_completed(issuer());
+  engine_->publish_stats();
+  return engine_->check_alive("context_device_idle");
+}
+
 // ---- shared buffers ----
 
 Result<> ContextImpl::check_buffers(const char* call) const {
@@ -277,11 +286,12 @@ Result<> ContextImpl::submit(const SubmitInfo& info) {
     IMPRINT_CHECK(gpu_frame_->sync().add_semaphores(info.waits, info.completions));
   else if (!info.waits.empty() || !info.completions.empty())
     return unsupported_on_cpu("frame_submit", "semaphores.");
-  const auto left = engine_->issue(*submit_, info.budget_us, FrameState::submitted);
+  const auto left = engine_->issue(*submit_, info.budget_us, FrameState::submitted, info.more);
   return left ? Result<>() : Result<>(left.error());
 }
 
-Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
+Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::uint32_t budget_us,
+                                          const EnqueueMore& more) {
   IMPRINT_CHECK(engine_->check_open("frame_record"));
   if (!record_) return unsupported_on_cpu("frame_record", "command buffers. Call frame_submit.");
   if (exclusive_)
@@ -292,7 +302,7 @@ Result<std::uint32_t> ContextImpl::record(VkCommandBuffer command_buffer, std::u
   if (!command_buffer)
     return make_error(ErrorCode::invalid_argument, "frame_record: command_buffer: found null, expected one.");
   record_->set_command_buffer(command_buffer);
-  return engine_->issue(*record_, budget_us, FrameState::recorded);
+  return engine_->issue(*record_, budget_us, FrameState::recorded, more);
 }
 
 }  // namespace imprint::bridge

@@ -97,6 +97,9 @@ class Context {
   // quiesced then), wrong_state, device_lost.
   virtual Result<> quiesce(std::uint64_t timeout_ns) = 0;
   virtual Result<> resume() = 0;
+  // The host waited until its device is idle, and submits nothing more that was recorded before: all recorded
+  // work is complete. Calls what has completed. Errors: wrong_state (a frame is open), device_lost.
+  virtual Result<> device_idle() = 0;
   // For callers that submit to queue() themselves. Errors: wrong_state (quiesced), device_lost.
   virtual Result<> check_running(const char* call) const = 0;
   // Forgets all incomplete jobs of the program or commands; their on_complete is not called. On return the
@@ -129,7 +132,9 @@ class Context {
   Result<> submit(std::uint32_t budget_us) { return submit(SubmitInfo{budget_us, {}, {}}); }
   // Returns the estimated microseconds of learning that are left. Errors: unsupported (an exclusive queue,
   // the CPU), invalid_argument (null).
-  virtual Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) = 0;
+  // more: see SubmitInfo.
+  virtual Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us,
+                                       const EnqueueMore& more = {}) = 0;
   virtual Result<> frame_end() = 0;
   // Around a call from the frame thread; see FrameCall.
   virtual void enter_frame_call() = 0;

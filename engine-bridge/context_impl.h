@@ -38,6 +38,7 @@ class ContextImpl final : public Context {
   Result<> drain(std::uint64_t timeout_ns) override;
   Result<> quiesce(std::uint64_t timeout_ns) override;
   Result<> resume() override;
+  Result<> device_idle() override;
   Result<> check_running(const char* call) const override { return engine_->check_running(call); }
   void cancel(const Program& program) override { engine_->jobs().cancel(program); }
   void cancel(const Commands& commands) override { engine_->jobs().cancel(commands); }
@@ -56,7 +57,8 @@ class ContextImpl final : public Context {
   Result<> release(const std::shared_ptr<SharedBuffer>& buffer) override;
   using Context::submit;
   Result<> submit(const SubmitInfo& info) override;
-  Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us) override;
+  Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us,
+                               const EnqueueMore& more) override;
   Result<> frame_end() override { return engine_->end(); }
   void enter_frame_call() override { engine_->enter_call(); }
   void leave_frame_call() override { engine_->leave_call(); }

@@ -1,5 +1,6 @@
 #pragma once
-// Imprint's messages go to a function of the host, or nowhere. Imprint prints nothing.
+// Imprint's messages go to a function. This library prints nothing; the plugin prints where a host takes no
+// messages (plugin/abi/stderr_log.h).
 
 #include <string_view>
 

@@ -22,6 +22,7 @@ class CpuProgram : public Program::Body {
   std::string explain() const override;
   std::vector<ScheduleFigures> schedule_figures() const override;
   std::vector<std::string> glsl() const override { return {}; }
+  void add_pipelines(std::vector<VkPipeline>&) const override {}
   std::byte* input_memory(std::uint32_t slot) override { return slots_[slot].get(); }
   const std::byte* output_memory(std::uint32_t slot) const override {
     return slots_[slot].get() + input_bytes_;

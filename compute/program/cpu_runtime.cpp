@@ -112,4 +112,8 @@ Result<std::unique_ptr<StateReadback>> CpuRuntime::read(std::span<const Variable
   return std::unique_ptr<StateReadback>(std::make_unique<CpuReadback>(variables, std::move(reservation)));
 }
 
+Result<std::unique_ptr<StateCopy>> CpuRuntime::copy(std::span<const Variable>) {
+  return make_error(ErrorCode::unsupported, "copy: found a runtime of the CPU, expected a device's");
+}
+
 }  // namespace imprint

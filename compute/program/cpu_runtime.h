@@ -38,6 +38,7 @@ class CpuRuntime : public Runtime {
   void put_back_uploads(const Commands&) override {}
   bool has_uploads() const override { return false; }
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;
+  Result<std::unique_ptr<StateCopy>> copy(std::span<const Variable> variables) override;
   void set_variants(std::shared_ptr<const VariantTable> table) override { variants_ = std::move(table); }
   std::shared_ptr<const VariantTable> variants() const override { return variants_; }
   void set_tuner(std::shared_ptr<VariantTuner>) override {}

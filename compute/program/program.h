@@ -91,6 +91,7 @@ class Program {
   std::string explain() const;
   std::vector<ScheduleFigures> schedule() const;  // the same in figures; for a sequence, its parts in order
   std::vector<std::string> glsl() const;          // the generated source of each dispatch
+  std::vector<VkPipeline> pipelines() const;      // that its dispatches bind; none on the CPU
 
   // ---- inputs and outputs, by index into the description, per slot < slot_count ----
   // Row-major elements of four bytes (bool as 0 or 1). Write inputs before the submit; read outputs when the

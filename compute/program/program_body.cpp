@@ -27,6 +27,12 @@ std::string Program::explain() const { return body_->explain(); }
 std::vector<ScheduleFigures> Program::schedule() const { return body_->schedule_figures(); }
 std::vector<std::string> Program::glsl() const { return body_->glsl(); }
 
+std::vector<VkPipeline> Program::pipelines() const {
+  std::vector<VkPipeline> list;
+  body_->add_pipelines(list);
+  return list;
+}
+
 std::uint32_t Program::slot_count() const { return body_->source.slot_count; }
 
 std::span<std::byte> Program::input_bytes(std::uint32_t slot, std::size_t index) {

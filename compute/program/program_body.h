@@ -28,6 +28,7 @@ class Program::Body {
   virtual std::string explain() const = 0;
   virtual std::vector<ScheduleFigures> schedule_figures() const = 0;
   virtual std::vector<std::string> glsl() const = 0;
+  virtual void add_pipelines(std::vector<VkPipeline>& list) const = 0;
   // The memory of an existing slot's ports; null if it has none.
   virtual std::byte* input_memory(std::uint32_t slot) = 0;
   virtual const std::byte* output_memory(std::uint32_t slot) const = 0;

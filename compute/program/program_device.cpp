@@ -17,6 +17,11 @@ std::vector<std::string> Program::Impl::glsl() const {
   return sources;
 }
 
+void Program::Impl::add_pipelines(std::vector<VkPipeline>& list) const {
+  for (const vk::Kernel& kernel : kernels) list.push_back(kernel.pipeline);
+  for (const Part& part : parts) part.impl->add_pipelines(list);
+}
+
 std::byte* Program::Impl::input_memory(std::uint32_t slot) {
   return static_cast<std::byte*>(upload_slots[slot].mapped);
 }

@@ -30,6 +30,7 @@ struct Program::Impl : Program::Body {
   std::string explain() const override;
   std::vector<ScheduleFigures> schedule_figures() const override;
   std::vector<std::string> glsl() const override;
+  void add_pipelines(std::vector<VkPipeline>& list) const override;
   std::byte* input_memory(std::uint32_t slot) override;
   const std::byte* output_memory(std::uint32_t slot) const override;
   // The first dispatch that writes a variable other than those listed.

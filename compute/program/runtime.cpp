@@ -35,6 +35,22 @@ class Readback : public StateReadback {
   std::vector<std::uint64_t> sizes_;
 };
 
+class DeviceCopy : public StateCopy {
+ public:
+  explicit DeviceCopy(RuntimeImpl& runtime) : runtime_(runtime) {}
+  ~DeviceCopy() override {
+    runtime_.retire(keep_);
+    runtime_.retire(put_back_);
+    for (const vk::Allocation& allocation : allocations_) runtime_.retire(allocation);
+  }
+  const Commands& keep() const override { return keep_; }
+  const Commands& put_back() const override { return put_back_; }
+
+  RuntimeImpl& runtime_;
+  Commands keep_, put_back_;
+  std::vector<vk::Allocation> allocations_;
+};
+
 VkBufferCopy copy_region(const vk::Allocation& from, const vk::Allocation& to, std::uint64_t size) {
   return {from.offset, to.offset, size};
 }
@@ -354,6 +370,38 @@ Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variabl
         global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
       }));
   return std::unique_ptr<StateReadback>(std::move(readback));
+}
+
+Result<std::unique_ptr<StateCopy>> RuntimeImpl::copy(std::span<const Variable> variables) {
+  auto copy = std::make_unique<DeviceCopy>(*this);
+  std::vector<vk::Allocation> sources;
+  for (const Variable& variable : variables) {
+    const std::uint64_t size = variable.bytes();
+    if (size == 0) continue;
+    IMPRINT_CHECK(place(variable, false));
+    vk::Allocation source = static_cast<const DeviceVariable&>(*variable.state()->storage).allocation();
+    source.size = size;
+    sources.push_back(source);
+    IMPRINT_ASSIGN(const vk::Allocation allocation,
+                   device_.memory().allocate(size, kTensorAlignment, vk::MemoryUse::device, true));
+    copy->allocations_.push_back(allocation);
+  }
+  const auto record_copies = [&](const std::vector<vk::Allocation>& from,
+                                 const std::vector<vk::Allocation>& to) {
+    return record([&](VkCommandBuffer buffer) {
+      const vk::Functions& functions = device_.functions();
+      const vk::CommandLabel label(functions, buffer, "imprint copy");
+      global_barrier(functions, buffer, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        const VkBufferCopy region = copy_region(from[i], to[i], sources[i].size);
+        functions.vkCmdCopyBuffer(buffer, from[i].buffer, to[i].buffer, 1, &region);
+      }
+      global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, kWorkStages);
+    });
+  };
+  IMPRINT_ASSIGN(copy->keep_, record_copies(sources, copy->allocations_));
+  IMPRINT_ASSIGN(copy->put_back_, record_copies(copy->allocations_, sources));
+  return std::unique_ptr<StateCopy>(std::move(copy));
 }
 
 void RuntimeImpl::set_variants(std::shared_ptr<const VariantTable> table) {

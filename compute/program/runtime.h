@@ -70,6 +70,15 @@ class StateReadback {
   virtual std::span<const std::byte> bytes(std::size_t index) const = 0;
 };
 
+// A copy of variables beside them, on the device. Run keep(), then what changes the variables, then
+// put_back().
+class StateCopy {
+ public:
+  virtual ~StateCopy() = default;  // frees the memory after the newest ticket
+  virtual const Commands& keep() const = 0;
+  virtual const Commands& put_back() const = 0;
+};
+
 // Thread-safe. Outlives its programs; must be destroyed before its device.
 class Runtime {
  public:
@@ -120,6 +129,10 @@ class Runtime {
   // yields: destroying the readback frees its memory.
   virtual Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables,
                                                       bool yields = false) = 0;
+
+  // ---- state beside state ----
+  // Errors: out_of_device_memory, unsupported (on the CPU).
+  virtual Result<std::unique_ptr<StateCopy>> copy(std::span<const Variable> variables) = 0;
 
   // ---- variants of kernels ----
   // Sets the variants for programs compiled from now on; null, the initial value: the cost model's. No effect

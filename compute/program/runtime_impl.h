@@ -64,6 +64,7 @@ class RuntimeImpl : public Runtime {
   void put_back_uploads(const Commands& commands) override;
   bool has_uploads() const override;
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;
+  Result<std::unique_ptr<StateCopy>> copy(std::span<const Variable> variables) override;
   void set_variants(std::shared_ptr<const VariantTable> table) override;
   std::shared_ptr<const VariantTable> variants() const override;
   void set_tuner(std::shared_ptr<VariantTuner> tuner) override;

@@ -17,6 +17,7 @@ namespace imprint::vk {
 namespace {
 
 constexpr std::uint64_t kSmallBlocks = 16;  // per full block
+constexpr std::uint32_t kGrowingShare = 8;  // of the allocations that the device allows, for growing blocks
 constexpr double kRoomAgain = 0.95;         // share of the driver's budget
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
@@ -32,6 +33,8 @@ class BlockPool final : public MemoryPool {
                                             capabilities.min_uniform_buffer_offset_alignment});
     longest_ = capabilities.max_storage_buffer_range / granularity_ * granularity_;
     block_bytes_ = std::clamp(round_up(options.block_bytes, granularity_), granularity_, longest_);
+    first_block_bytes_ =
+        std::clamp(round_up(options.first_block_bytes, granularity_), granularity_, block_bytes_);
     device.functions().vkGetPhysicalDeviceMemoryProperties(device.physical_device(), &properties_);
   }
 
@@ -65,6 +68,7 @@ class BlockPool final : public MemoryPool {
                                   std::uint64_t bytes, std::uint64_t alignment);
   std::optional<Allocation> find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment,
                                  const BlockKind& kind);
+  std::uint64_t next_block_bytes(const BlockKind& kind) const;
   Blocks take_empty();
   const char* reserve(std::uint64_t bytes);  // null, or the reason against it
   void unreserve(std::uint64_t bytes);
@@ -81,7 +85,7 @@ class BlockPool final : public MemoryPool {
 
   Device& device_;
   const DeviceMemoryCalls calls_;
-  std::uint64_t granularity_ = 16, longest_ = 0, block_bytes_ = 0;
+  std::uint64_t granularity_ = 16, longest_ = 0, block_bytes_ = 0, first_block_bytes_ = 0;
   VkPhysicalDeviceMemoryProperties properties_{};
 
   mutable std::mutex mutex_;
@@ -115,24 +119,25 @@ Result<Allocation> BlockPool::allocate(std::uint64_t size, std::uint64_t alignme
   // Whole multiples of the granularity leave no unusable remainder.
   const std::uint64_t bytes = round_up(size, granularity_);
   alignment = std::max(alignment, granularity_);
-  std::uint64_t cap = 0;
+  std::uint64_t cap = 0, next = 0;
   {
     const std::lock_guard lock(mutex_);
     if (const auto allocation = find(size, bytes, alignment, kind)) return *allocation;
     cap = cap_ > 0 ? cap_ : UINT64_MAX;
+    next = next_block_bytes(kind);
   }
 
-  // Tries a full block, then a small one if the cap or the device lacks room, then a small one after freeing
-  // empty blocks. Blocks have a minimum size: at the cap, tiny ones would number hundreds, and
+  // Tries the next block, then a small one if the cap or the device lacks room, then a small one after
+  // freeing empty blocks. Small blocks have a minimum size: at the cap, tiny ones would number hundreds, and
   // maxMemoryAllocationCount limits them.
   // Two threads may each create a block here, which costs only memory. Yielding allocations use small blocks,
   // so that more of them become empty. A small cap makes blocks smaller, so that the first use leaves room
   // for the others.
-  const std::uint64_t full =
-      yields ? 0 : std::max(std::min(block_bytes_, round_up(cap / 8, granularity_)), bytes);
-  const std::uint64_t least =
-      std::max(round_up(std::min(block_bytes_ / kSmallBlocks, cap / 64), granularity_), bytes);
-  auto block = create_block(std::max(full, least), kind);
+  const std::uint64_t small = std::min({next, block_bytes_ / kSmallBlocks, cap / 64});
+  const std::uint64_t large = yields ? small : std::min(next, cap / 8);
+  const std::uint64_t least = std::max(round_up(small, granularity_), bytes);
+  const std::uint64_t full = std::max(round_up(large, granularity_), bytes);
+  auto block = create_block(full, kind);
   if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && full > least)
     block = create_block(least, kind);
   if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0)
@@ -239,6 +244,14 @@ void BlockPool::free(const Allocation& allocation) {
     device_.options().log(
         LogLevel::error,
         "memory pool: found an unknown or already freed allocation, expected a live one. Ignored the free.");
+}
+
+std::uint64_t BlockPool::next_block_bytes(const BlockKind& kind) const {
+  if (held_ >= device_.capabilities().max_memory_allocation_count / kGrowingShare) return block_bytes_;
+  std::uint64_t held = 0;
+  for (const auto& block : blocks_)
+    if (block && block->kind == kind) held += block->size;
+  return std::clamp(round_up(held, granularity_), first_block_bytes_, block_bytes_);
 }
 
 BlockPool::Blocks BlockPool::take_empty() {

@@ -249,6 +249,9 @@ Result<Spirv> CompilingStore::spirv_of(const KernelSource& source) {
     return std::move(*spirv);
   }
   if (!GlslCompiler::present()) return missing_kernel(source.name, name, options.kernels.get());
+  if (options.kernels)
+    options.log(LogLevel::info,
+                text("kernel ", source.name, " is not in the archive, so it is compiled. Bake again"));
   const Hash128 key = spirv_key(source.glsl);
   if (auto spirv = cache_.load(key)) {
     const std::lock_guard lock(mutex_);

@@ -26,9 +26,11 @@ struct DeviceDescription {
   VkPhysicalDevice physical_device = VK_NULL_HANDLE;
   VkDevice device = VK_NULL_HANDLE;
   std::uint32_t api_version = 0;  // VkApplicationInfo::apiVersion; at least VK_API_VERSION_1_1
-  std::span<const char* const> instance_extensions;     // enabled
-  std::span<const char* const> device_extensions;       // enabled
-  const VkPhysicalDeviceFeatures2* features = nullptr;  // enabled; core 1.1-1.3 and extension structs chained
+  std::span<const char* const> instance_extensions;  // enabled
+  std::span<const char* const> device_extensions;    // enabled
+  // The chain of VkDeviceCreateInfo::pNext, in any order and with any structs, and its pEnabledFeatures.
+  const void* features = nullptr;
+  const VkPhysicalDeviceFeatures* enabled_features = nullptr;
   const VkAllocationCallbacks* allocation_callbacks = nullptr;  // copied; for every create and destroy
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;  // internally synchronised; null: Imprint creates its own
   std::uint32_t queue_family = 0;                   // of Imprint's command buffers

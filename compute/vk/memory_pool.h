@@ -27,10 +27,15 @@ struct DeviceMemoryCalls {
 };
 
 struct MemoryPoolOptions {
-  // Clamped to maxStorageBufferRange. A larger request gets a block of its own, up to that range.
+  // The longest block, clamped to maxStorageBufferRange. A larger request gets a block of its own, up to that
+  // range.
   std::uint64_t block_bytes = 32ull << 20;
   std::uint64_t cap_bytes = 0;  // hard limit on reserved bytes, passing it is out_of_device_memory; 0: none
   DeviceMemoryCalls calls;      // both null: the driver's
+  // The first block of a kind of memory. Each later block of the kind is as long as all before it together,
+  // so that at most about half of what is reserved is unused. Where the device allows few allocations, blocks
+  // start long.
+  std::uint64_t first_block_bytes = 256ull << 10;
 };
 
 // A range of a block's buffer. A value: the pool frees it only when asked.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "compute/base/text.h"
 #include "compute/vk/feature_structs.h"
 
 namespace imprint::vk {
@@ -143,6 +144,35 @@ ChainFeatures read_chain(const void* chain, const FeatureSource& source) {
   return found;
 }
 
+Result<> check_chain(const void* chain, const VkPhysicalDeviceFeatures* enabled_features,
+                     const ChainFields& fields) {
+  constexpr std::size_t kMost = 1024;  // Vulkan has fewer structs for this chain
+  const auto is_read = [](VkStructureType type) {
+    return type == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2 ||
+           std::ranges::any_of(kFeatureBits, [&](const FeatureBit& bit) { return bit.type == type; });
+  };
+  std::unordered_set<std::int32_t> met;
+  std::size_t count = 0;
+  for (auto* link = static_cast<const VkBaseInStructure*>(chain); link; link = link->pNext) {
+    if (++count > kMost)
+      return make_error(ErrorCode::invalid_argument,
+                        text(fields.chain, ": found more than ", kMost,
+                             " structs, expected a chain that ends. Set pNext of its last struct to null."));
+    if (is_read(link->sType) && !met.insert(link->sType).second)
+      return make_error(
+          ErrorCode::invalid_argument,
+          text(fields.chain, ": found two structs of type ", static_cast<std::int32_t>(link->sType),
+               ", expected one. Leave the other one out, as at vkCreateDevice."));
+  }
+  if (enabled_features && met.contains(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2))
+    return make_error(ErrorCode::invalid_argument,
+                      text(fields.chain, ", ", fields.enabled_features,
+                           ": found a VkPhysicalDeviceFeatures2 in the chain and enabled features beside it, "
+                           "expected one of them. Set ",
+                           fields.enabled_features, " to null."));
+  return {};
+}
+
 void read_extensions(const FeatureSource& source, Capabilities& found) {
   for (const OptionalFeature& each : kOptionalFeatures) {
     if (!each.feature) found.*each.member = source.has(each.extension, each.core_since);
@@ -211,7 +241,7 @@ MissingFeature missing_feature(const OptionalFeature& feature, const FeatureStat
   } else if (feature.feature) {
     missing.kind = RemedyKind::enable_feature;
     missing.remedy = "enable " + std::string(feature.feature) + " (" + where +
-                     ") at vkCreateDevice and put its struct into the features chain";
+                     ") at vkCreateDevice and declare the same chain in features";
   } else {
     missing.kind = RemedyKind::enable_extension;
     missing.remedy = "enable " + extension + " at vkCreateDevice and list it in device_extensions";

@@ -39,6 +39,15 @@ struct ChainFeatures {
   Capabilities too_early;  // the source's version and extensions do not
 };
 ChainFeatures read_chain(const void* chain, const FeatureSource& source);
+// Checks the rules of vkCreateDevice for the structs that read_chain reads; passes over all others.
+// `fields`: the names of the two in messages. Errors: invalid_argument (a struct twice,
+// VkPhysicalDeviceFeatures2 beside enabled features, a chain without an end).
+struct ChainFields {
+  const char* chain;
+  const char* enabled_features;
+};
+Result<> check_chain(const void* chain, const VkPhysicalDeviceFeatures* enabled_features,
+                     const ChainFields& fields);
 // Sets the features that are extensions alone.
 void read_extensions(const FeatureSource& source, Capabilities& found);
 // The features that the physical device, with these versions and extensions, supports.

@@ -118,11 +118,8 @@ Result<> check_version(std::uint32_t version, const char* field, const char* rem
 
 Result<CapabilityReport> read_capabilities(const DeviceDescription& description, const Functions& functions) {
   IMPRINT_CHECK(check_declared_version(description));
-  if (description.features && description.features->sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2) {
-    return make_error(ErrorCode::invalid_argument,
-                      text("features.sType: found ", static_cast<int>(description.features->sType),
-                           ", expected that of VkPhysicalDeviceFeatures2. Set it."));
-  }
+  IMPRINT_CHECK(
+      check_chain(description.features, description.enabled_features, {"features", "enabled_features"}));
 
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   functions.vkGetPhysicalDeviceProperties2(description.physical_device, &properties);
@@ -136,7 +133,7 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   FeatureSource device{device_version, {}};
   IMPRINT_ASSIGN(device.extensions, device_extensions(description.physical_device, functions));
 
-  auto [declared, too_early] = read_chain(description.features ? description.features->pNext : nullptr, host);
+  auto [declared, too_early] = read_chain(description.features, host);
   read_extensions(host, declared);
   const Capabilities supported = supported_features(description.physical_device, functions, device);
   Capabilities usable = supported;

@@ -20,8 +20,8 @@ struct CapabilityReport {
 Result<> check_declared_version(const DeviceDescription& description);
 
 // Reads the description and queries the physical device; enables nothing. Errors: invalid_argument (a null
-// extension name, a features struct of another type, a queue family that does not exist), unsupported (a
-// version below 1.1, a queue family without compute).
+// extension name, a features chain that vkCreateDevice would not take, a queue family that does not exist),
+// unsupported (a version below 1.1, a queue family without compute).
 Result<CapabilityReport> read_capabilities(const DeviceDescription& description, const Functions& functions);
 
 }  // namespace imprint::vk

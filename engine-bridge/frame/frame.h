@@ -49,11 +49,15 @@ struct FrameInfo {
 // budget_us of submit() and record(): use Budget::gpu_us_per_frame.
 inline constexpr std::uint32_t kFromBudget = UINT32_MAX;
 
+// Enqueues jobs that must follow all that is issued so far. Returns false when nothing is left.
+using EnqueueMore = std::function<Result<bool>()>;
+
 // Semaphores of one submit, beside the frame's work. With semaphores even an empty frame is submitted.
 struct SubmitInfo {
   std::uint32_t budget_us = kFromBudget;
   std::span<const HostSemaphore> waits,
-      completions;  // before the frame's first and after its last submission
+      completions;        // before the frame's first and after its last submission
+  EnqueueMore more = {};  // set: issues everything, due or not, then what this enqueues, until it says false
 };
 
 // Receives the frame in which the job's last piece was issued.

@@ -118,11 +118,14 @@ float FrameEngine::take_budget(const Issuer& issuer, std::uint32_t budget_us) {
   return governor_.share() > 0 ? work_.budget_us * governor_.share() : 0.0f;
 }
 
-Result<std::uint32_t> FrameEngine::issue(Issuer& issuer, std::uint32_t budget_us, FrameState state) {
+Result<std::uint32_t> FrameEngine::issue(Issuer& issuer, std::uint32_t budget_us, FrameState state,
+                                         const EnqueueMore& more) {
   Call call(*this);
-  const float learn_budget_us = take_budget(issuer, budget_us);
+  float learn_budget_us = take_budget(issuer, budget_us);
+  if (more) learn_budget_us = work_.budget_us = std::numeric_limits<float>::infinity();
+  const Result<> issued = issue_all(issuer, learn_budget_us, static_cast<bool>(more), more);
   state_ = state;
-  IMPRINT_CHECK(issue_all(issuer, learn_budget_us, false));
+  IMPRINT_CHECK(issued);
   return static_cast<std::uint32_t>(std::min(work_.plan.left_us, 4e9f));
 }
 
@@ -131,12 +134,23 @@ Result<> FrameEngine::issue_everything(Issuer& issuer) {
   return issue_all(issuer, work_.budget_us, true);
 }
 
-Result<> FrameEngine::issue_all(Issuer& issuer, float learn_budget_us, bool everything) {
+// Each stage follows the one before. The frame stays open, so that more() can enqueue.
+Result<> FrameEngine::issue_stages(Issuer& issuer, const EnqueueMore& more) {
+  for (;;) {
+    IMPRINT_CHECK(issue_work(issuer, frame_.value_or(0), work_.budget_us, true, false));
+    IMPRINT_ASSIGN(const bool again, more());
+    if (!again) return {};
+  }
+}
+
+Result<> FrameEngine::issue_all(Issuer& issuer, float learn_budget_us, bool everything,
+                                const EnqueueMore& more) {
   Result<> status;
   while (status && !retry_frames_.empty()) {
     status = issue_work(issuer, retry_frames_.front(), 0, false, false);
     if (status) retry_frames_.erase(retry_frames_.begin());
   }
+  if (status && more) status = issue_stages(issuer, more);
   if (status) status = issue_work(issuer, frame_.value_or(0), learn_budget_us, everything, true);
   if (!status) retry_later();
   return status;

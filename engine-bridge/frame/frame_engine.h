@@ -42,8 +42,9 @@ class FrameEngine {
   Result<FrameEstimate> estimate();
   // Plans the frame's work and has it issued: once per frame. After a refused submission the rest is issued
   // first in a later frame. `state`: submitted or recorded. Returns the estimated microseconds of learning
-  // left.
-  Result<std::uint32_t> issue(Issuer& issuer, std::uint32_t budget_us, FrameState state);
+  // left. more: see SubmitInfo.
+  Result<std::uint32_t> issue(Issuer& issuer, std::uint32_t budget_us, FrameState state,
+                              const EnqueueMore& more);
   Result<> end();
 
   // Issues everything, due or not, and calls what has completed. Between frames.
@@ -61,7 +62,8 @@ class FrameEngine {
   class Call;
 
   float take_budget(const Issuer& issuer, std::uint32_t budget_us);
-  Result<> issue_all(Issuer& issuer, float learn_budget_us, bool everything);
+  Result<> issue_all(Issuer& issuer, float learn_budget_us, bool everything, const EnqueueMore& more = {});
+  Result<> issue_stages(Issuer& issuer, const EnqueueMore& more);
   Result<> issue_work(Issuer& issuer, std::uint64_t frame, float learn_budget_us, bool everything,
                       bool closes_frame);
   void retry_later();

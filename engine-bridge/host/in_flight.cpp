@@ -65,7 +65,7 @@ void InFlight::submitted(vk::Ticket ticket, VkFence fence) {
 
 void InFlight::posted(vk::Ticket ticket, VkFence fence) {
   const std::lock_guard lock(mutex_);
-  points_.push_back({ticket, fence, 0, false, true});
+  points_.push_back({.ticket = ticket, .fence = fence, .posted = true});
 }
 
 void InFlight::delivered(vk::Ticket ticket) {
@@ -117,6 +117,11 @@ void InFlight::set_safe_frame(std::uint64_t frame) {
   safe_frame_ = std::max(safe_frame_, frame);
 }
 
+void InFlight::set_device_idle() {
+  const std::lock_guard lock(mutex_);
+  for (Point& point : points_) point.idle_since = true;
+}
+
 vk::Ticket InFlight::poll() {
   const std::lock_guard lock(mutex_);
   return poll_locked();
@@ -131,7 +136,7 @@ vk::Ticket InFlight::poll_locked() {
     bool complete = false;
     if (point.posted) break;
     if (point.recorded) {
-      complete = safe_frame_ > 0 && point.frame <= safe_frame_;
+      complete = point.idle_since || (safe_frame_ > 0 && point.frame <= safe_frame_);
     } else if (point.fence) {
       const VkResult result = f.vkGetFenceStatus(device_.handle(), point.fence);
       complete = result == VK_SUCCESS;
@@ -216,7 +221,8 @@ Result<> InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
       return make_error(
           ErrorCode::not_ready,
           text("wait: work recorded in frame ", next.frame, " comes first, and safe_frame has not ",
-               "reached it. Call frame_begin with safe_frame ", next.frame, " or above."));
+               "reached it. Call frame_begin with safe_frame ", next.frame,
+               " or above, or wait for the device and call context_device_idle."));
     if (!counted) {
       ++device_.counters().waits;
       if (device_.counters().on_frame()) ++device_.counters().frame_waits;

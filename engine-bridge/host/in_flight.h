@@ -44,6 +44,7 @@ class InFlight {
   void submitted_by_frame(vk::Ticket ticket);
   void begin_frame(std::uint64_t frame);
   void set_safe_frame(std::uint64_t frame);
+  void set_device_idle();  // all that was recorded so far is complete
   bool oldest_needs_safe_frame();
 
   vk::Ticket poll();  // newest ticket up to which everything is complete; never blocks
@@ -58,7 +59,8 @@ class InFlight {
     VkFence fence = VK_NULL_HANDLE;
     std::uint64_t frame = 0;
     bool recorded = false;
-    bool posted = false;  // not submitted yet
+    bool idle_since = false;  // the device was idle after it was recorded
+    bool posted = false;      // not submitted yet
   };
 
   explicit InFlight(vk::Device& device) : device_(device) {}

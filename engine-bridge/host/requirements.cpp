@@ -68,34 +68,81 @@ struct Known {
 };
 #define KNOWN(Struct, type) \
   { VK_STRUCTURE_TYPE_##type, sizeof(Vk##Struct) }
+#define KNOWN_DEVICE(Struct, type) KNOWN(PhysicalDevice##Struct, PHYSICAL_DEVICE_##type)
 constexpr Known kKnown[] = {
-    KNOWN(PhysicalDeviceFeatures2, PHYSICAL_DEVICE_FEATURES_2),
-    KNOWN(PhysicalDeviceVulkan11Features, PHYSICAL_DEVICE_VULKAN_1_1_FEATURES),
-    KNOWN(PhysicalDeviceVulkan12Features, PHYSICAL_DEVICE_VULKAN_1_2_FEATURES),
-    KNOWN(PhysicalDeviceVulkan13Features, PHYSICAL_DEVICE_VULKAN_1_3_FEATURES),
+    KNOWN_DEVICE(Features2, FEATURES_2),
+    KNOWN_DEVICE(Vulkan11Features, VULKAN_1_1_FEATURES),
+    KNOWN_DEVICE(Vulkan12Features, VULKAN_1_2_FEATURES),
+    KNOWN_DEVICE(Vulkan13Features, VULKAN_1_3_FEATURES),
     KNOWN(DeviceGroupDeviceCreateInfo, DEVICE_GROUP_DEVICE_CREATE_INFO),
-    KNOWN(PhysicalDevice16BitStorageFeatures, PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES),
-    KNOWN(PhysicalDevice8BitStorageFeatures, PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES),
-    KNOWN(PhysicalDeviceMultiviewFeatures, PHYSICAL_DEVICE_MULTIVIEW_FEATURES),
-    KNOWN(PhysicalDeviceVariablePointersFeatures, PHYSICAL_DEVICE_VARIABLE_POINTERS_FEATURES),
-    KNOWN(PhysicalDeviceProtectedMemoryFeatures, PHYSICAL_DEVICE_PROTECTED_MEMORY_FEATURES),
-    KNOWN(PhysicalDeviceSamplerYcbcrConversionFeatures, PHYSICAL_DEVICE_SAMPLER_YCBCR_CONVERSION_FEATURES),
-    KNOWN(PhysicalDeviceShaderDrawParametersFeatures, PHYSICAL_DEVICE_SHADER_DRAW_PARAMETERS_FEATURES),
-    KNOWN(PhysicalDeviceTimelineSemaphoreFeatures, PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES),
-    KNOWN(PhysicalDeviceSynchronization2Features, PHYSICAL_DEVICE_SYNCHRONIZATION_2_FEATURES),
-    KNOWN(PhysicalDeviceShaderFloat16Int8Features, PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES),
-    KNOWN(PhysicalDeviceSubgroupSizeControlFeatures, PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES),
-    KNOWN(PhysicalDeviceBufferDeviceAddressFeatures, PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES),
-    KNOWN(PhysicalDeviceHostQueryResetFeatures, PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES),
-    KNOWN(PhysicalDeviceDescriptorIndexingFeatures, PHYSICAL_DEVICE_DESCRIPTOR_INDEXING_FEATURES),
-    KNOWN(PhysicalDeviceImagelessFramebufferFeatures, PHYSICAL_DEVICE_IMAGELESS_FRAMEBUFFER_FEATURES),
-    KNOWN(PhysicalDeviceScalarBlockLayoutFeatures, PHYSICAL_DEVICE_SCALAR_BLOCK_LAYOUT_FEATURES),
-    KNOWN(PhysicalDeviceVulkanMemoryModelFeatures, PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES),
-    KNOWN(PhysicalDeviceDynamicRenderingFeatures, PHYSICAL_DEVICE_DYNAMIC_RENDERING_FEATURES),
-    KNOWN(PhysicalDeviceMaintenance4Features, PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES),
-    KNOWN(PhysicalDevicePipelineCreationCacheControlFeatures,
-          PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES),
+    KNOWN_DEVICE(16BitStorageFeatures, 16BIT_STORAGE_FEATURES),
+    KNOWN_DEVICE(8BitStorageFeatures, 8BIT_STORAGE_FEATURES),
+    KNOWN_DEVICE(MultiviewFeatures, MULTIVIEW_FEATURES),
+    KNOWN_DEVICE(VariablePointersFeatures, VARIABLE_POINTERS_FEATURES),
+    KNOWN_DEVICE(ProtectedMemoryFeatures, PROTECTED_MEMORY_FEATURES),
+    KNOWN_DEVICE(SamplerYcbcrConversionFeatures, SAMPLER_YCBCR_CONVERSION_FEATURES),
+    KNOWN_DEVICE(ShaderDrawParametersFeatures, SHADER_DRAW_PARAMETERS_FEATURES),
+    KNOWN_DEVICE(TimelineSemaphoreFeatures, TIMELINE_SEMAPHORE_FEATURES),
+    KNOWN_DEVICE(Synchronization2Features, SYNCHRONIZATION_2_FEATURES),
+    KNOWN_DEVICE(ShaderFloat16Int8Features, SHADER_FLOAT16_INT8_FEATURES),
+    KNOWN_DEVICE(SubgroupSizeControlFeatures, SUBGROUP_SIZE_CONTROL_FEATURES),
+    KNOWN_DEVICE(BufferDeviceAddressFeatures, BUFFER_DEVICE_ADDRESS_FEATURES),
+    KNOWN_DEVICE(HostQueryResetFeatures, HOST_QUERY_RESET_FEATURES),
+    KNOWN_DEVICE(DescriptorIndexingFeatures, DESCRIPTOR_INDEXING_FEATURES),
+    KNOWN_DEVICE(ImagelessFramebufferFeatures, IMAGELESS_FRAMEBUFFER_FEATURES),
+    KNOWN_DEVICE(ScalarBlockLayoutFeatures, SCALAR_BLOCK_LAYOUT_FEATURES),
+    KNOWN_DEVICE(VulkanMemoryModelFeatures, VULKAN_MEMORY_MODEL_FEATURES),
+    KNOWN_DEVICE(DynamicRenderingFeatures, DYNAMIC_RENDERING_FEATURES),
+    KNOWN_DEVICE(Maintenance4Features, MAINTENANCE_4_FEATURES),
+    KNOWN_DEVICE(PipelineCreationCacheControlFeatures, PIPELINE_CREATION_CACHE_CONTROL_FEATURES),
+    KNOWN(DevicePrivateDataCreateInfo, DEVICE_PRIVATE_DATA_CREATE_INFO),
+    KNOWN_DEVICE(PrivateDataFeatures, PRIVATE_DATA_FEATURES),
+    KNOWN_DEVICE(ShaderAtomicInt64Features, SHADER_ATOMIC_INT64_FEATURES),
+    KNOWN_DEVICE(ShaderSubgroupExtendedTypesFeatures, SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES),
+    KNOWN_DEVICE(UniformBufferStandardLayoutFeatures, UNIFORM_BUFFER_STANDARD_LAYOUT_FEATURES),
+    KNOWN_DEVICE(SeparateDepthStencilLayoutsFeatures, SEPARATE_DEPTH_STENCIL_LAYOUTS_FEATURES),
+    KNOWN_DEVICE(ShaderDemoteToHelperInvocationFeatures, SHADER_DEMOTE_TO_HELPER_INVOCATION_FEATURES),
+    KNOWN_DEVICE(ShaderTerminateInvocationFeatures, SHADER_TERMINATE_INVOCATION_FEATURES),
+    KNOWN_DEVICE(ShaderIntegerDotProductFeatures, SHADER_INTEGER_DOT_PRODUCT_FEATURES),
+    KNOWN_DEVICE(ZeroInitializeWorkgroupMemoryFeatures, ZERO_INITIALIZE_WORKGROUP_MEMORY_FEATURES),
+    KNOWN_DEVICE(ImageRobustnessFeatures, IMAGE_ROBUSTNESS_FEATURES),
+    KNOWN_DEVICE(InlineUniformBlockFeatures, INLINE_UNIFORM_BLOCK_FEATURES),
+    KNOWN_DEVICE(TextureCompressionASTCHDRFeatures, TEXTURE_COMPRESSION_ASTC_HDR_FEATURES),
+    KNOWN_DEVICE(Robustness2FeaturesEXT, ROBUSTNESS_2_FEATURES_EXT),
+    KNOWN_DEVICE(CustomBorderColorFeaturesEXT, CUSTOM_BORDER_COLOR_FEATURES_EXT),
+    KNOWN_DEVICE(ExtendedDynamicStateFeaturesEXT, EXTENDED_DYNAMIC_STATE_FEATURES_EXT),
+    KNOWN_DEVICE(ExtendedDynamicState2FeaturesEXT, EXTENDED_DYNAMIC_STATE_2_FEATURES_EXT),
+    KNOWN_DEVICE(ExtendedDynamicState3FeaturesEXT, EXTENDED_DYNAMIC_STATE_3_FEATURES_EXT),
+    KNOWN_DEVICE(GraphicsPipelineLibraryFeaturesEXT, GRAPHICS_PIPELINE_LIBRARY_FEATURES_EXT),
+    KNOWN_DEVICE(VertexInputDynamicStateFeaturesEXT, VERTEX_INPUT_DYNAMIC_STATE_FEATURES_EXT),
+    KNOWN_DEVICE(VertexAttributeDivisorFeaturesEXT, VERTEX_ATTRIBUTE_DIVISOR_FEATURES_EXT),
+    KNOWN_DEVICE(DepthClipEnableFeaturesEXT, DEPTH_CLIP_ENABLE_FEATURES_EXT),
+    KNOWN_DEVICE(LineRasterizationFeaturesEXT, LINE_RASTERIZATION_FEATURES_EXT),
+    KNOWN_DEVICE(TransformFeedbackFeaturesEXT, TRANSFORM_FEEDBACK_FEATURES_EXT),
+    KNOWN_DEVICE(IndexTypeUint8FeaturesEXT, INDEX_TYPE_UINT8_FEATURES_EXT),
+    KNOWN_DEVICE(MutableDescriptorTypeFeaturesEXT, MUTABLE_DESCRIPTOR_TYPE_FEATURES_EXT),
+    KNOWN_DEVICE(DescriptorBufferFeaturesEXT, DESCRIPTOR_BUFFER_FEATURES_EXT),
+    KNOWN_DEVICE(MemoryPriorityFeaturesEXT, MEMORY_PRIORITY_FEATURES_EXT),
+    KNOWN_DEVICE(PageableDeviceLocalMemoryFeaturesEXT, PAGEABLE_DEVICE_LOCAL_MEMORY_FEATURES_EXT),
+    KNOWN_DEVICE(ShaderAtomicFloatFeaturesEXT, SHADER_ATOMIC_FLOAT_FEATURES_EXT),
+    KNOWN_DEVICE(ShaderImageAtomicInt64FeaturesEXT, SHADER_IMAGE_ATOMIC_INT64_FEATURES_EXT),
+    KNOWN_DEVICE(FragmentShaderInterlockFeaturesEXT, FRAGMENT_SHADER_INTERLOCK_FEATURES_EXT),
+    KNOWN_DEVICE(FragmentShaderBarycentricFeaturesKHR, FRAGMENT_SHADER_BARYCENTRIC_FEATURES_KHR),
+    KNOWN_DEVICE(FragmentShadingRateFeaturesKHR, FRAGMENT_SHADING_RATE_FEATURES_KHR),
+    KNOWN_DEVICE(MeshShaderFeaturesEXT, MESH_SHADER_FEATURES_EXT),
+    KNOWN_DEVICE(AccelerationStructureFeaturesKHR, ACCELERATION_STRUCTURE_FEATURES_KHR),
+    KNOWN_DEVICE(RayTracingPipelineFeaturesKHR, RAY_TRACING_PIPELINE_FEATURES_KHR),
+    KNOWN_DEVICE(RayTracingMaintenance1FeaturesKHR, RAY_TRACING_MAINTENANCE_1_FEATURES_KHR),
+    KNOWN_DEVICE(RayQueryFeaturesKHR, RAY_QUERY_FEATURES_KHR),
+    KNOWN_DEVICE(PresentIdFeaturesKHR, PRESENT_ID_FEATURES_KHR),
+    KNOWN_DEVICE(PresentWaitFeaturesKHR, PRESENT_WAIT_FEATURES_KHR),
+    KNOWN_DEVICE(ShaderClockFeaturesKHR, SHADER_CLOCK_FEATURES_KHR),
+    KNOWN_DEVICE(WorkgroupMemoryExplicitLayoutFeaturesKHR, WORKGROUP_MEMORY_EXPLICIT_LAYOUT_FEATURES_KHR),
+    KNOWN_DEVICE(PerformanceQueryFeaturesKHR, PERFORMANCE_QUERY_FEATURES_KHR),
+    KNOWN_DEVICE(PipelineExecutablePropertiesFeaturesKHR, PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR),
+    KNOWN_DEVICE(FaultFeaturesEXT, FAULT_FEATURES_EXT),
 };
+#undef KNOWN_DEVICE
 #undef KNOWN
 
 // The physical device's properties, from the instance.
@@ -194,7 +241,7 @@ class Merged final : public MergedDevice {
   Result<> build(const Found& found, const VkDeviceCreateInfo& host);
   const VkDeviceCreateInfo& create_info() const override { return info_; }
   std::span<const char* const> extensions() const override { return names_; }
-  const VkPhysicalDeviceFeatures2& features() const override { return features_; }
+  const std::string& left_off() const override { return left_off_; }
 
  private:
   // Large enough for every known struct. A copy never moves.
@@ -203,13 +250,18 @@ class Merged final : public MergedDevice {
     VkBaseOutStructure* link() { return reinterpret_cast<VkBaseOutStructure*>(bytes.data()); }
   };
 
-  Result<> set(const Feature& feature);
-  Result<> own_until(const VkBaseInStructure* last);
+  bool owns(const VkBaseInStructure* link) const {
+    return std::ranges::any_of(
+        copies_, [&](const auto& copy) { return static_cast<const void*>(copy->bytes.data()) == link; });
+  }
+  bool set(const Feature& feature);
+  bool can_own_until(const VkBaseInStructure* last) const;
+  void own_until(const VkBaseInStructure* last);
   void enable(const char* extension);
 
   VkDeviceCreateInfo info_{};
-  VkPhysicalDeviceFeatures2 features_{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   std::vector<const char*> names_;
+  std::string left_off_;
   std::vector<std::unique_ptr<StructCopy>> copies_;  // of the first structs in the chain, in order
 };
 
@@ -218,22 +270,21 @@ void Merged::enable(const char* extension) {
   if (std::ranges::none_of(names_, same)) names_.push_back(extension);
 }
 
+// Whether the sizes of all structs up to `last` are known.
+bool Merged::can_own_until(const VkBaseInStructure* last) const {
+  for (auto* link = static_cast<const VkBaseInStructure*>(info_.pNext);; link = link->pNext) {
+    if (!owns(link) && std::ranges::find(kKnown, link->sType, &Known::type) == std::end(kKnown)) return false;
+    if (link == last) return true;
+  }
+}
+
 // Copies the chain up to `last`, so that it can be changed.
-Result<> Merged::own_until(const VkBaseInStructure* last) {
+void Merged::own_until(const VkBaseInStructure* last) {
   const void** place = &info_.pNext;
   for (auto* link = static_cast<const VkBaseInStructure*>(info_.pNext);; link = link->pNext) {
-    const auto ours = [&](const auto& copy) {
-      return copy->link() == reinterpret_cast<const VkBaseOutStructure*>(link);
-    };
     const VkBaseInStructure* here = link;
-    if (std::ranges::none_of(copies_, ours)) {
+    if (!owns(link)) {
       const auto known = std::ranges::find(kKnown, link->sType, &Known::type);
-      if (known == std::end(kKnown)) {
-        return make_error(
-            ErrorCode::unsupported,
-            text("device create info: pNext: found an unknown struct of type ",
-                 static_cast<std::uint32_t>(link->sType), " before one that must change. Put it last."));
-      }
       auto copy = std::make_unique<StructCopy>();
       std::memcpy(copy->bytes.data(), link, known->size);
       here = reinterpret_cast<const VkBaseInStructure*>(copy->bytes.data());
@@ -242,11 +293,12 @@ Result<> Merged::own_until(const VkBaseInStructure* last) {
     }
     place = reinterpret_cast<const void**>(
         const_cast<const VkBaseInStructure**>(&const_cast<VkBaseInStructure*>(here)->pNext));
-    if (link == last) return {};
+    if (link == last) return;
   }
 }
 
-Result<> Merged::set(const Feature& feature) {
+// False: the feature is off, in a struct that cannot be copied.
+bool Merged::set(const Feature& feature) {
   const VkBaseInStructure* place = nullptr;
   std::size_t offset = 0;
   for (auto* link = static_cast<const VkBaseInStructure*>(info_.pNext); link; link = link->pNext) {
@@ -268,34 +320,37 @@ Result<> Merged::set(const Feature& feature) {
     std::memcpy(copy->bytes.data() + feature.own_offset, &kOn, sizeof kOn);
     info_.pNext = copy->link();
     copies_.insert(copies_.begin(), std::move(copy));
-    return {};
+    return true;
   }
   VkBool32 value = VK_FALSE;
   std::memcpy(&value, reinterpret_cast<const std::byte*>(place) + offset, sizeof value);
-  if (value) return {};
+  if (value) return true;
+  if (!can_own_until(place)) return false;
   const VkStructureType type = place->sType;
-  IMPRINT_CHECK(own_until(place));
+  own_until(place);
   const auto copy =
       std::ranges::find_if(copies_, [&](const auto& held) { return held->link()->sType == type; });
   std::memcpy((*copy)->bytes.data() + offset, &kOn, sizeof kOn);
-  return {};
+  return true;
 }
 
 Result<> Merged::build(const Found& found, const VkDeviceCreateInfo& host) {
   IMPRINT_CHECK(check_names(host));
+  IMPRINT_CHECK(vk::check_chain(host.pNext, host.pEnabledFeatures,
+                                {"device create info: pNext", "device create info: pEnabledFeatures"}));
   info_ = host;
   names_.assign(host.ppEnabledExtensionNames, host.ppEnabledExtensionNames + host.enabledExtensionCount);
   for (std::size_t i = 0; i < std::size(kFeatures); ++i) {
     if (!found.offers(i)) continue;
-    IMPRINT_CHECK(set(kFeatures[i]));
-    if (!found.core(kFeatures[i])) enable(kFeatures[i].extension);
+    if (!set(kFeatures[i]))
+      left_off_ += text(left_off_.empty() ? "" : " ", kFeatures[i].name);
+    else if (!found.core(kFeatures[i]))
+      enable(kFeatures[i].extension);
   }
   for (const char* extension : kExtensions)
     if (found.has(extension)) enable(extension);
   info_.enabledExtensionCount = static_cast<std::uint32_t>(names_.size());
   info_.ppEnabledExtensionNames = names_.data();
-  features_.pNext = const_cast<void*>(info_.pNext);
-  if (host.pEnabledFeatures) features_.features = *host.pEnabledFeatures;
   return {};
 }
 

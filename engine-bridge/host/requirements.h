@@ -48,15 +48,16 @@ Result<Requirements> query_requirements(const DevicePlan& plan);
 // copies those that change.
 class MergedDevice {
  public:
-  // Errors: those of query_requirements; unsupported (a struct of an unknown type comes before one that
-  // changes; names it).
+  // Takes any chain that vkCreateDevice takes. Errors: those of query_requirements; invalid_argument (a chain
+  // that vkCreateDevice would not take).
   static Result<std::unique_ptr<MergedDevice>> make(const DevicePlan& plan, const VkDeviceCreateInfo& host);
   virtual ~MergedDevice() = default;
 
   virtual const VkDeviceCreateInfo& create_info() const = 0;  // for vkCreateDevice
-  virtual std::span<const char* const> extensions()
-      const = 0;  // this and features() go into DeviceDescription
-  virtual const VkPhysicalDeviceFeatures2& features() const = 0;
+  virtual std::span<const char* const> extensions() const = 0;
+  // Names of features that stay off, separated by spaces: they are off in the host's own struct, which comes
+  // after one of unknown size and so cannot be copied.
+  virtual const std::string& left_off() const = 0;
 };
 
 }  // namespace imprint::bridge

@@ -21,6 +21,7 @@ constexpr imp_vulkan_api kVulkanApi = {
     .plan_query_extra_queues = plan_query_extra_queues,
     .plan_merge_device_create_info = plan_merge_device_create_info,
     .merged_free = merged_free,
+    .context_device_idle = context_device_idle,
 };
 
 constexpr imp_tools_api kToolsApi = {

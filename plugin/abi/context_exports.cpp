@@ -11,6 +11,7 @@
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/exports.h"
+#include "plugin/abi/stderr_log.h"
 
 namespace imprint::abi {
 namespace {
@@ -34,7 +35,7 @@ Result<std::shared_ptr<const vk::KernelArchive>> to_kernels(const char* call, co
 
 Result<> take_host(const char* call, const imp_host& host, const Limits& limits, ContextEntry& entry,
                    vk::DeviceOptions& options) {
-  entry.log = {host.log, host.user};
+  entry.log = {host.log, host.user, host.log ? LogSink() : stderr_log()};
   entry.device.lost = host.device_lost;
   entry.device.user = host.user;
   IMPRINT_ASSIGN(options.kernels, to_kernels(call, host));
@@ -206,8 +207,10 @@ imp_result IMP_CALL context_destroy(imp_context context) {
     {
       // Closing may find the device lost. The pass tells the host while the context still exists.
       GatePass pass(*hold.entry(), Tag::create);
-      if (const imp_result closed = pass.finish(hold.entry()->world->close()); closed != IMP_OK)
-        return closed;
+      const Result<> closed = hold.entry()->world->close();
+      // Destructors of games do not look at the code.
+      if (!closed) hold.entry()->log.sink()(LogLevel::error, closed.error().message);
+      if (const imp_result result = pass.finish(closed); result != IMP_OK) return result;
     }
     name_what_is_left(*hold.entry());
     const std::unique_ptr<ContextEntry> last = withdraw(*hold.entry());
@@ -299,6 +302,11 @@ imp_result IMP_CALL context_resume(imp_context context) {
                       [&](ContextEntry& entry) { return entry.world->resume(); });
 }
 
+imp_result IMP_CALL context_device_idle(imp_context context) {
+  return with_context(context, Tag::create, "context_device_idle",
+                      [&](ContextEntry& entry) { return entry.world->device_idle(); });
+}
+
 imp_result IMP_CALL context_trim(imp_context context, uint64_t* freed_bytes) {
   return with_context(context, Tag::create, "context_trim", [&](ContextEntry& entry) -> Result<> {
     const std::uint64_t freed = entry.world->trim();
@@ -338,7 +346,9 @@ imp_result IMP_CALL frame_submit_with(imp_context context, const imp_submit_info
     std::vector<bridge::HostSemaphore>&waits = entry.waits, &completions = entry.completions;
     IMPRINT_CHECK(to_semaphores("info.waits", given.waits, given.wait_count, waits));
     IMPRINT_CHECK(to_semaphores("info.completions", given.completions, given.completion_count, completions));
-    return entry.world->submit({given.budget_us, waits, completions});
+    IMPRINT_CHECK(check_enum("frame_submit_with", "info.scope", given.scope, IMP_SCOPE_EVERYTHING));
+    return entry.world->submit({given.budget_us, waits, completions},
+                               static_cast<agent::FrameScope>(given.scope));
   });
 }
 
@@ -375,7 +385,10 @@ imp_result IMP_CALL frame_record(imp_context context, const imp_record_info* inf
     IMPRINT_ASSIGN(const imp_record_info given, read_struct("frame_record", "info", info));
     IMPRINT_CHECK(check_pointer("frame_record", "info.command_buffer", given.command_buffer));
     IMPRINT_CHECK(check_record_state(given.state));
-    IMPRINT_ASSIGN(const std::uint32_t left, entry.world->record(given.command_buffer, given.budget_us));
+    IMPRINT_CHECK(check_enum("frame_record", "info.scope", given.scope, IMP_SCOPE_EVERYTHING));
+    IMPRINT_ASSIGN(const std::uint32_t left,
+                   entry.world->record(given.command_buffer, given.budget_us,
+                                       static_cast<agent::FrameScope>(given.scope)));
     if (remaining_us) *remaining_us = left;
     return {};
   });

@@ -36,7 +36,7 @@ bool names_context(const HandleParts& parts) { return parts.slot == 0 && parts.g
 }  // namespace
 
 LogSink HostLog::sink() {
-  if (!function) return {};
+  if (!function) return otherwise;
   return {[](void* self, LogLevel level, std::string_view message) {
             const auto& log = *static_cast<const HostLog*>(self);
             log.function(log.user, static_cast<imp_log_level>(level), std::string(message).c_str());

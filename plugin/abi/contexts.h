@@ -22,6 +22,7 @@ namespace imprint::abi {
 struct HostLog {
   void (*function)(void* user, imp_log_level level, const char* message) = nullptr;
   void* user = nullptr;
+  LogSink otherwise;  // without a function
 
   LogSink sink();  // borrows this
 };

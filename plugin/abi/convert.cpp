@@ -168,7 +168,8 @@ Result<bridge::ContextDescription> to_context(const char* call, const imp_vk_dev
   vulkan.api_version = given.api_version;
   vulkan.instance_extensions = {given.instance_extensions, given.instance_extension_count};
   vulkan.device_extensions = {given.device_extensions, given.device_extension_count};
-  vulkan.features = static_cast<const VkPhysicalDeviceFeatures2*>(given.features);
+  vulkan.features = given.features;
+  vulkan.enabled_features = static_cast<const VkPhysicalDeviceFeatures*>(given.enabled_features);
   vulkan.allocation_callbacks = static_cast<const VkAllocationCallbacks*>(given.allocation_callbacks);
   std::memcpy(&vulkan.pipeline_cache, &given.pipeline_cache, sizeof vulkan.pipeline_cache);
   vulkan.queue_family = given.queue.family;

@@ -17,6 +17,7 @@ imp_result IMP_CALL context_set_limits(imp_context context, const imp_limits* li
 imp_result IMP_CALL context_drain(imp_context context, uint32_t timeout_ms);
 imp_result IMP_CALL context_quiesce(imp_context context, uint32_t timeout_ms);
 imp_result IMP_CALL context_resume(imp_context context);
+imp_result IMP_CALL context_device_idle(imp_context context);
 imp_result IMP_CALL context_trim(imp_context context, uint64_t* freed_bytes);
 imp_result IMP_CALL context_notify_device_lost(imp_context context);
 imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore* semaphore);

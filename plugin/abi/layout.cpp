@@ -26,11 +26,11 @@ static_assert(first<imp_cloning_options>(40));
 static_assert(first<imp_dqn_options>(72));
 static_assert(first<imp_coach_options>(48));
 static_assert(first<imp_ppo_options>(64));
-static_assert(first<imp_vk_device_info>(200));
+static_assert(first<imp_vk_device_info>(208));
 static_assert(first<imp_vk_plan>(48));
-static_assert(first<imp_vk_merged>(56));
-static_assert(first<imp_record_info>(32));
-static_assert(first<imp_submit_info>(48));
+static_assert(first<imp_vk_merged>(72));
+static_assert(first<imp_record_info>(40));
+static_assert(first<imp_submit_info>(56));
 static_assert(first<imp_tensor_desc>(96));
 static_assert(first<imp_vk_buffer>(88));
 static_assert(first<imp_standalone_info>(32));
@@ -44,7 +44,7 @@ static_assert(sizeof(imp_header) == 16 && sizeof(imp_vk_queue) == 64 && sizeof(i
 static_assert(sizeof(imp_context) == 8 && sizeof(imp_brain) == 8 && sizeof(imp_agent) == 8 &&
               sizeof(imp_tensor) == 8);
 static_assert(sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_extra_queue) == 12);
-static_assert(sizeof(imp_api) == 328 && sizeof(imp_vulkan_api) == 120 && sizeof(imp_tools_api) == 128);
+static_assert(sizeof(imp_api) == 328 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 128);
 static_assert(offsetof(imp_host, kernel_archive) == 48);
 static_assert(offsetof(imp_limits, worker_threads) == 44);
 static_assert(offsetof(imp_brain_desc, learner) == 76);

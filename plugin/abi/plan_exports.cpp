@@ -87,10 +87,12 @@ imp_result IMP_CALL plan_merge_device_create_info(const imp_vk_plan* plan, const
       IMPRINT_ASSIGN(std::unique_ptr<bridge::MergedDevice> made, bridge::MergedDevice::make(checked, host));
       fill_struct(merged, [&](imp_vk_merged& filled) {
         filled.create_info = &made->create_info();
-        filled.features = &made->features();
+        filled.features = made->create_info().pNext;
         filled.device_extension_count = static_cast<std::uint32_t>(made->extensions().size());
         filled.device_extensions = made->extensions().data();
         filled.owner = made.get();
+        filled.enabled_features = made->create_info().pEnabledFeatures;
+        filled.left_off = made->left_off().c_str();
       });
       (void)made.release();  // merged_free deletes it
       return {};
@@ -101,10 +103,9 @@ imp_result IMP_CALL plan_merge_device_create_info(const imp_vk_plan* plan, const
 void IMP_CALL merged_free(imp_vk_merged* merged) {
   if (!merged || !merged->owner) return;
   const std::unique_ptr<bridge::MergedDevice> last(static_cast<bridge::MergedDevice*>(merged->owner));
-  merged->owner = nullptr;
-  merged->create_info = merged->features = nullptr;
-  merged->device_extension_count = 0;
-  merged->device_extensions = nullptr;
+  imp_vk_merged empty = imp_vk_merged_init();
+  empty.header = merged->header;
+  write_struct(&empty, kKind<imp_vk_merged>, merged);
 }
 
 }  // namespace imprint::abi

@@ -12,6 +12,8 @@ namespace imprint::agent {
 namespace {
 
 constexpr std::uint64_t kFramesBetweenMemoryChecks = 30;  // of the cap and the driver's memory budget
+constexpr std::uint32_t kLastDrainMs = 10'000;
+constexpr std::uint32_t kSilentFrames = 60;                         // before a warning
 constexpr std::uint64_t kLastFrame = (std::uint64_t{1} << 63) - 1;  // leaves room for latencies and periods
 
 }  // namespace
@@ -155,13 +157,27 @@ Result<> AgentSystem::warmup(const std::function<void(float)>& progress) {
   IMPRINT_CHECK(warm);
   // Last, and optional: saving in a frame must not take memory that the brains need.
   for (const auto& brain : brains_) IMPRINT_CHECK(brain->state().prepare_saving());
+  IMPRINT_CHECK(run_programs_once());
   progress(1.0f);
-  if (!context_->vulkan()) return {};
+  count_frames_from_here();
+  return {};
+}
+
+// Where Imprint cannot wait for the GPU, a frame with FrameScope::warmup does this.
+Result<> AgentSystem::run_programs_once() {
+  const bool can_wait = context_->submits() && context_->completed_by() != bridge::CompletedBy::frames;
+  if (!context_->vulkan() || !can_wait || record_runs()) return {};
+  for (const auto& brain : brains_) IMPRINT_CHECK(brain->run_once(false, ran_));
+  (void)trim();  // the copies beside the brains
+  return {};
+}
+
+void AgentSystem::count_frames_from_here() {
+  if (!context_->vulkan()) return;
   const vk::Counters& counters = context_->device().counters();
   base_compiles_ = counters.frame_compiles.load();
   base_allocations_ = counters.frame_allocations.load();
   base_waits_ = counters.frame_waits.load();
-  return {};
 }
 
 void AgentSystem::set_budget(const bridge::Budget& budget) {
@@ -190,14 +206,37 @@ Result<> AgentSystem::drain(std::uint32_t timeout_ms) {
   return {};
 }
 
+Result<> AgentSystem::device_idle() {
+  IMPRINT_CHECK(context_->device_idle());
+  idle_since_record_ = true;
+  records_since_safe_ = 0;
+  return {};
+}
+
 Result<> AgentSystem::close() {
-  if (any_record_ && safe_frame_ < last_record_ && !context_->lost())
+  if (record_runs() && !context_->lost())
     return make_error(ErrorCode::wrong_state,
-                      text("context_destroy: safe_frame: found ", safe_frame_, ", expected ", last_record_,
-                           ", because work recorded in that frame may still run. Wait for the GPU, then call "
-                           "frame_begin with safe_frame ",
-                           last_record_, ", and frame_end."));
+                      text("context_destroy: safe_frame: found ", safe_frame_, ", expected ",
+                           std::max<std::uint64_t>(last_record_, 1),
+                           ", because work recorded in that frame may still run. Wait until your device is "
+                           "idle, then call context_device_idle."));
+  IMPRINT_CHECK(close_saves());
   context_->finish();
+  return {};
+}
+
+// A save that was not read back is completed here where Imprint can wait for the GPU.
+Result<> AgentSystem::close_saves() {
+  const auto waits_for_gpu = [](const auto& brain) { return brain->state().save_waits_for_gpu(); };
+  const bool can_wait =
+      context_->submits() && context_->completed_by() != bridge::CompletedBy::frames && !context_->lost();
+  if (can_wait && std::ranges::any_of(brains_, waits_for_gpu)) {
+    const Result<> drained = drain(kLastDrainMs);
+    if (!drained)
+      log_(LogLevel::warning, text("context_destroy: saves wait for the GPU: ", drained.error().message));
+  }
+  files_.flush();
+  for (const auto& brain : brains_) IMPRINT_CHECK(brain->state().close_save());
   return {};
 }
 
@@ -227,7 +266,9 @@ Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) 
     return begun;
   }
   any_frame_ = true;
+  if (info.safe_frame > safe_frame_) records_since_safe_ = 0;
   safe_frame_ = std::max(safe_frame_, info.safe_frame);
+  ++frames_since_issue_;
   return {};
 }
 
@@ -263,15 +304,42 @@ void AgentSystem::watch_memory() {
   for (const auto& brain : brains_) brain->state().request_eviction(memory_pressure_);
 }
 
-Result<> AgentSystem::enqueue_brains() {
+Result<> AgentSystem::enqueue_brains(FrameScope scope) {
   watch_memory();
   std::uint64_t away = 0;
+  const bool may_learn = may_learn_ && !memory_pressure_ && scope == FrameScope::work;
   for (const auto& brain : brains_) {
-    IMPRINT_CHECK(brain->enqueue_frame(may_learn_ && !memory_pressure_));
+    if (scope == FrameScope::warmup) IMPRINT_CHECK(brain->run_once(true, ran_));
+    IMPRINT_CHECK(brain->enqueue_frame(may_learn));
     away += brain->state().evicted_bytes();
   }
   evicted_bytes_ = away;
+  if (scope == FrameScope::warmup) count_frames_from_here();
   return {};
+}
+
+// In a frame that carries everything out: the work that waits for a boundary, stage by stage.
+bridge::EnqueueMore AgentSystem::rest_of(FrameScope scope) {
+  if (scope != FrameScope::everything) return {};
+  return [this]() -> Result<bool> {
+    bool any = false;
+    for (const auto& brain : brains_) {
+      IMPRINT_ASSIGN(const bool more, brain->state().enqueue_rest());
+      any |= more;
+    }
+    return any;
+  };
+}
+
+void AgentSystem::recorded() {
+  if (++records_since_safe_ == kSilentFrames)
+    log_(LogLevel::warning,
+         text("frame_begin: safe_frame: found ", safe_frame_, " in ", kSilentFrames,
+              " recorded frames, expected the newest frame that the GPU has completed. Nothing that the GPU "
+              "computes arrives before. Set it in each frame"));
+  any_record_ = true;
+  idle_since_record_ = false;
+  last_record_ = clock_.frame;
 }
 
 Result<std::shared_ptr<bridge::SharedBuffer>> AgentSystem::import_buffer(const bridge::HostBuffer& host) {
@@ -305,7 +373,7 @@ Result<bridge::HostSemaphore> AgentSystem::semaphore() {
                     "queues cannot wait for");
 }
 
-Result<> AgentSystem::submit(const bridge::SubmitInfo& info) {
+Result<> AgentSystem::submit(const bridge::SubmitInfo& info, FrameScope scope) {
   // Before anything is enqueued, so that the frame can still be recorded.
   if (!context_->submits())
     return make_error(
@@ -316,20 +384,19 @@ Result<> AgentSystem::submit(const bridge::SubmitInfo& info) {
         ErrorCode::unsupported,
         "frame_submit: found semaphores of the host, but the context has its own device, which can "
         "neither wait for nor signal them");
-  IMPRINT_CHECK(enqueue_brains());
-  if (context_->completed_by() == bridge::CompletedBy::frames) {
-    any_record_ = true;
-    last_record_ = clock_.frame;
-  }
-  return context_->submit(info);
+  IMPRINT_CHECK(enqueue_brains(scope));
+  frames_since_issue_ = 0;
+  if (context_->completed_by() == bridge::CompletedBy::frames) recorded();
+  return context_->submit({info.budget_us, info.waits, info.completions, rest_of(scope)});
 }
 
 Result<bridge::FrameEstimate> AgentSystem::estimate() {
-  if (clock_.open) IMPRINT_CHECK(enqueue_brains());
+  if (clock_.open) IMPRINT_CHECK(enqueue_brains(FrameScope::work));
   return context_->estimate();
 }
 
-Result<std::uint32_t> AgentSystem::record(VkCommandBuffer command_buffer, std::uint32_t budget_us) {
+Result<std::uint32_t> AgentSystem::record(VkCommandBuffer command_buffer, std::uint32_t budget_us,
+                                          FrameScope scope) {
   if (context_->exclusive())
     return make_error(
         ErrorCode::unsupported,
@@ -340,15 +407,26 @@ Result<std::uint32_t> AgentSystem::record(VkCommandBuffer command_buffer, std::u
         ErrorCode::unsupported,
         "frame_record: found a context with its own device, which cannot run the host's command "
         "buffers. Call frame_submit.");
-  IMPRINT_CHECK(enqueue_brains());
-  IMPRINT_ASSIGN(const std::uint32_t left, context_->record(command_buffer, budget_us));
-  any_record_ = true;
-  last_record_ = clock_.frame;
+  IMPRINT_CHECK(enqueue_brains(scope));
+  frames_since_issue_ = 0;
+  const Result<std::uint32_t> left = context_->record(command_buffer, budget_us, rest_of(scope));
+  if (left) recorded();
   return left;
+}
+
+// Warns a host that opens frames and has agents observe, but never has the work carried out.
+void AgentSystem::watch_silence() {
+  if (frames_since_issue_ != kSilentFrames) return;
+  const auto asks = [](const auto& brain) { return brain->asks(); };
+  if (std::ranges::none_of(brains_, asks)) return;
+  log_(LogLevel::warning, text("frame_end: found ", kSilentFrames,
+                               " frames without frame_submit or frame_record while agents wait for answers, "
+                               "expected one of them in each frame. Call it before frame_end"));
 }
 
 Result<> AgentSystem::frame_end() {
   clock_.open = false;
+  watch_silence();
   return context_->frame_end();
 }
 

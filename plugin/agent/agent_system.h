@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,13 @@ struct AgentSystemStats {
   std::size_t waiting_jobs = 0;
   std::uint64_t evicted_bytes = 0;  // that learning has given up until there is room
   std::uint64_t frame_compiles = 0, frame_allocations = 0, frame_waits = 0;  // since warmup returned
+};
+
+// The work that a frame's submit or record carries out.
+enum class FrameScope : std::uint8_t {
+  work,       // within the budget
+  warmup,     // besides, every program once that has not run
+  everything  // all that waits, whatever the budget, and the readback of saves
 };
 
 // The caller keeps the order of calls and threads (plugin/abi/gate.h).
@@ -80,17 +88,21 @@ class AgentSystem {
   Result<std::shared_ptr<bridge::SharedBuffer>> import_buffer(const bridge::HostBuffer& host);
   Result<std::shared_ptr<bridge::SharedBuffer>> create_buffer(const bridge::SharedBufferRequest& request);
   Result<bridge::HostSemaphore> semaphore();  // unsupported on Imprint's own device
-  // Waits for Imprint's own submissions. Errors: wrong_state (recorded work may still run, so this must not
-  // be destroyed).
+  // See bridge::Context.
+  Result<> device_idle();
+  // Completes saves that can be completed, and waits for Imprint's own submissions. After an error this must
+  // not be destroyed. Errors: wrong_state (recorded work may still run), the outcome of a save that is not on
+  // disk (each is told once; a further call gives it up).
   Result<> close();
 
   // ---- frame thread ----
   Result<> frame_begin(const bridge::FrameInfo& info, double time_s);
   // Enqueues the frame's work so far and estimates it.
   Result<bridge::FrameEstimate> estimate();
-  Result<> submit(const bridge::SubmitInfo& info);
+  Result<> submit(const bridge::SubmitInfo& info, FrameScope scope = FrameScope::work);
   Result<> submit(std::uint32_t budget_us) { return submit(bridge::SubmitInfo{budget_us, {}, {}}); }
-  Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us);
+  Result<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us,
+                               FrameScope scope = FrameScope::work);
   Result<> frame_end();
 
  private:
@@ -103,7 +115,16 @@ class AgentSystem {
   std::string link_text() const;
   BrainServices services() { return {*context_, files_, clock_, host_copy_period_frames_, log_}; }
   Result<> check_frame(const bridge::FrameInfo& info, double time_s) const;
-  Result<> enqueue_brains();
+  Result<> enqueue_brains(FrameScope scope);
+  bridge::EnqueueMore rest_of(FrameScope scope);
+  bool record_runs() const {
+    return any_record_ && !idle_since_record_ && (safe_frame_ == 0 || safe_frame_ < last_record_);
+  }
+  Result<> close_saves();
+  Result<> run_programs_once();
+  void count_frames_from_here();
+  void recorded();
+  void watch_silence();
   void watch_memory();
   Result<> warm_brains(const std::function<void(float)>& progress);
 
@@ -122,7 +143,11 @@ class AgentSystem {
   std::uint64_t next_memory_check_ = 0;  // frame
   bool any_frame_ = false;
   bool any_record_ = false;  // or a submission whose completion only safe frames report
+  bool idle_since_record_ = false;
+  // For warnings to hosts that forget a part of the frame.
+  std::uint32_t records_since_safe_ = 0, frames_since_issue_ = 0;
   std::uint64_t last_record_ = 0, safe_frame_ = 0;
+  std::set<VkPipeline> ran_;                    // pipelines that ran once
   std::vector<std::shared_ptr<Brain>> brains_;  // in the order of creation
   // The frame counters when warmup returned.
   std::atomic<std::uint64_t> base_compiles_{0}, base_allocations_{0}, base_waits_{0};

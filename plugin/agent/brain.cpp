@@ -29,6 +29,8 @@ Brain::Brain(const BrainServices& services, const BrainSpec& spec, const SharedT
 Brain::~Brain() { cancel(); }
 
 void Brain::cancel() {
+  for (const Commands& run : runs_once_) services_.context.cancel(run);
+  runs_once_.clear();
   decisions_.cancel();
   if (learning_) learning_->cancel();
   if (state_) state_->cancel();
@@ -181,6 +183,13 @@ Result<> Brain::warmup(const std::function<void()>& advance) {
     advance();
   }
   return state_->compile(advance);
+}
+
+Result<> Brain::run_once(bool in_frame, std::set<VkPipeline>& ran) {
+  if (!services_.context.vulkan() || !decisions_.compiled()) return {};
+  RunOnce runs(services_.context, in_frame, runs_once_, ran);
+  IMPRINT_CHECK(decisions_.run_once(runs));
+  return state_->run_once(runs);
 }
 
 Result<> Brain::set_learning(bool enabled) {

@@ -21,6 +21,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
+#include <vector>
 
 #include "compute/base/result.h"
 #include "plugin/agent/agents.h"
@@ -81,6 +83,9 @@ class Brain {
   // Compiles the programs that are not compiled yet; calls `advance` after each.
   std::size_t programs_to_compile() const;
   Result<> warmup(const std::function<void()>& advance);
+  // After warmup: runs each program once that has a pipeline which did not run. The state is afterwards as
+  // before.
+  Result<> run_once(bool in_frame, std::set<VkPipeline>& ran);
   // Cancels everything in flight, as at destruction: a save that was not read back fails, and the log says
   // so.
   void cancel();
@@ -90,6 +95,8 @@ class Brain {
 
   // ---- frame thread, or between frames ----
   Result<> set_learning(bool enabled);
+
+  bool asks() const { return decisions_.asks(); }  // an agent waits for a decision to be enqueued
 
   // ---- frame thread ----
   // Once per frame, before the bridge's submit or record: enqueues the frame's inference, what is due at a
@@ -114,6 +121,7 @@ class Brain {
   std::shared_ptr<Learning> learning_;  // null: no learner
   std::shared_ptr<BrainState> state_;
   std::unique_ptr<Agents> agents_;
+  std::vector<Commands> runs_once_;  // with the frame
 };
 
 }  // namespace imprint::agent

@@ -15,8 +15,8 @@ struct Enabled {
   std::uint32_t api_version = (1u << 22) | (1u << 12);  // Vulkan 1.1, the minimum
   std::span<const char* const> instance_extensions;
   std::span<const char* const> device_extensions;
-  const void* features =
-      nullptr;  // const VkPhysicalDeviceFeatures2*, as it was chained to VkDeviceCreateInfo
+  const void* features = nullptr;          // VkDeviceCreateInfo::pNext: its whole chain, in any order
+  const void* enabled_features = nullptr;  // VkDeviceCreateInfo::pEnabledFeatures
 };
 
 inline imp_vk_device_info begin_description(const Enabled& enabled) {
@@ -27,6 +27,7 @@ inline imp_vk_device_info begin_description(const Enabled& enabled) {
   info.device_extension_count = static_cast<std::uint32_t>(enabled.device_extensions.size());
   info.device_extensions = enabled.device_extensions.data();
   info.features = enabled.features;
+  info.enabled_features = enabled.enabled_features;
   return info;
 }
 

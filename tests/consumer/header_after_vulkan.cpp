@@ -52,7 +52,9 @@ int use() {
   std::mutex mutex;
   DeviceDesc device;
   const VkPhysicalDeviceFeatures2 features{};
-  device.features = features;
+  device.features = &features;
+  const VkPhysicalDeviceFeatures enabled_features{};
+  device.enabled_features = enabled_features;
   device.set_memory(memory);
   auto submit = [](VkQueue, std::span<const VkSubmitInfo> submits, std::uint64_t) {
     return submits.empty() ? VK_SUCCESS : VK_ERROR_UNKNOWN;

@@ -90,7 +90,9 @@ class Player {
   }
   ~Player() {
     if (open_) check(api().frame_end(context_));
-    check(api().context_destroy(context_));
+    const imp_result destroyed = api().context_destroy(context_);
+    check(destroyed);
+    if (destroyed < IMP_OK) check(api().context_destroy(context_));  // a lost save is said once
   }
   imp_context context() const { return context_; }
 

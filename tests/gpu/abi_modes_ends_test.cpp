@@ -92,8 +92,97 @@ TEST(T8Modes, DestroyingTooEarlyIsRefused) {
   EXPECT_TRUE(context->destroy());
 }
 
-// A player closes the window: the game calls exit in the middle of a frame and destroys nothing. Unloading
-// happens in any order.
+// One call says that the device is idle, where a frame that reports it will never come.
+TEST(T8Modes, AnIdleDeviceCompletesWhatWasRecorded) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  Side side{host};
+  const imprint::vk::DeviceDescription device = host.describe();
+  for (const bool with_destructor : {false, true}) {
+    Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::record));
+    ASSERT_TRUE(context) << context.outcome.message();
+    BrainDesc desc;
+    desc.observation_count = 2;
+    desc.branch_sizes = {3};
+    Made<Brain> brain = context->create_brain(desc);
+    Made<Agent> agent = brain->create_agent();
+    ASSERT_WORKS(context->warmup());
+    const float seen[] = {1, 2};
+    for (std::uint64_t frame = 0; frame < 3; ++frame) {  // the first frame is 0
+      const VkCommandBuffer commands = host.begin_frame(frame);
+      ASSERT_WORKS(context->frame_begin(frame, 0));
+      ASSERT_WORKS(agent->observe(seen));
+      EXPECT_EQ(context->device_idle().code(), Code::wrong_state) << "a frame is open";
+      ASSERT_WORKS(context->record(commands).outcome);
+      ASSERT_WORKS(context->frame_end());
+      host.end_frame();
+      if (frame == 0) {
+        EXPECT_EQ(context->destroy().code(), Code::wrong_state) << "frame 0 runs too";
+      }
+    }
+    int waits = 0;
+    auto wait = [&] {
+      ++waits;
+      host.wait_idle();
+    };
+    if (with_destructor) {
+      context->wait_idle_with(wait);
+      context->reset();
+      EXPECT_EQ(waits, 1);
+      continue;
+    }
+    host.wait_idle();
+    ASSERT_WORKS(context->device_idle());
+    ASSERT_WORKS(context->frame_begin(3, 0));
+    EXPECT_TRUE(agent->act()) << "the answer has arrived";
+    ASSERT_WORKS(context->frame_end());
+    ASSERT_WORKS(context->destroy());
+  }
+  EXPECT_EQ(host.messages(), 0u) << host.first_message();
+}
+
+// A host that forgets a part of the frame gets no answer, and one warning that says why.
+TEST(T8Modes, AForgottenPartOfTheFrameIsSaidOnce) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  const imprint::vk::DeviceDescription device = host.describe();
+  for (const bool records : {true, false}) {
+    Side side{host};
+    imp_host lent = imp_host_init();
+    lent.user = &side;
+    lent.log = [](void* user, imp_log_level level, const char* text) {
+      if (level >= IMP_LOG_WARNING) static_cast<Side*>(user)->log.emplace_back(text);
+    };
+    Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::record), lent);
+    ASSERT_TRUE(context) << context.outcome.message();
+    BrainDesc desc;
+    desc.observation_count = 2;
+    desc.branch_sizes = {3};
+    Made<Brain> brain = context->create_brain(desc);
+    Made<Agent> agent = brain->create_agent();
+    ASSERT_WORKS(context->warmup());
+    const float seen[] = {1, 2};
+    for (std::uint64_t frame = 1; frame <= 150; ++frame) {
+      const VkCommandBuffer commands = host.begin_frame(frame);
+      ASSERT_WORKS(context->frame_begin(frame, 0));
+      ASSERT_WORKS(agent->observe(seen));
+      if (records) ASSERT_WORKS(context->record(commands).outcome);
+      ASSERT_WORKS(context->frame_end());
+      host.end_frame();
+    }
+    ASSERT_EQ(side.log.size(), 1u);
+    EXPECT_NE(side.log[0].find(records ? "safe_frame: found 0 in 60 recorded frames"
+                                       : "60 frames without frame_submit or frame_record"),
+              std::string::npos)
+        << side.log[0];
+    host.wait_idle();
+    ASSERT_WORKS(context->device_idle());
+    ASSERT_WORKS(context->destroy());
+  }
+}
+
+// A player closes the window: the game calls exit in the middle of a frame, destroys nothing, and what is
+// loaded goes as it may.
 [[noreturn]] void exit_in_a_frame(Way way) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true, false, way == Way::exclusive});
   Side side{host};

@@ -132,6 +132,7 @@ class T7Tags : public ::testing::Test {
         {"agent_observe_in_place", [=] { return api->vulkan->agent_observe_in_place(a, 0); }},
         {"frame_submit_with", [=] { return api->vulkan->frame_submit_with(c, nullptr); }},
         {"context_run_jobs", [=] { return api->tools->context_run_jobs(c, 0, nullptr); }},
+        {"context_device_idle", [=] { return api->vulkan->context_device_idle(c); }},
         {"context_get_semaphore", [=] { return api->vulkan->context_get_semaphore(c, nullptr); }},
         {"tuning_get", [=] { return api->tools->tuning_get(c, nullptr, nullptr); }},
         {"tuning_set", [=] { return api->tools->tuning_set(c, nullptr, 0); }},

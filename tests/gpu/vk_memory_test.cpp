@@ -36,7 +36,7 @@ class VkMemory : public ::testing::Test {
   }
   MemoryPool& pool(std::uint64_t block_bytes, std::uint64_t cap_bytes = 0) {
     DeviceOptions options;
-    options.memory = {block_bytes, cap_bytes};
+    options.memory = {block_bytes, cap_bytes, {}, block_bytes};
     options.log = {[](void* user, LogLevel, std::string_view message) {
                      static_cast<std::vector<std::string>*>(user)->emplace_back(message);
                    },

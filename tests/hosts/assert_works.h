@@ -1,5 +1,5 @@
 #pragma once
-// For tests through the C++ API: asserts that a call works, else prints its error.
+// For tests through the C++ API: asserts or expects that a call works, else prints its error.
 
 #include <gtest/gtest.h>
 
@@ -9,4 +9,9 @@
   do {                                                                                                  \
     const ::imprint::game::Outcome status_of = (expression);                                            \
     ASSERT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
+  } while (false)
+#define EXPECT_OUTCOME(expression)                                                                      \
+  do {                                                                                                  \
+    const ::imprint::game::Outcome status_of = (expression);                                            \
+    EXPECT_TRUE(status_of.ok()) << #expression ": " << status_of.name() << ": " << status_of.message(); \
   } while (false)

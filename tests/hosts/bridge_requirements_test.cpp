@@ -52,6 +52,19 @@ std::vector<Case> cases() {
          s.features_12.pNext = &s.features_13;
          s.features_13.pNext = &s.unknown;  // anything may follow the structs that change
        }},
+      {"Features2Last", VK_API_VERSION_1_2,
+       [](Shape& s, VkDeviceCreateInfo& info) {
+         info.pNext = &s.unknown;
+         s.unknown.pNext = &s.timeline;
+         s.timeline.pNext = &s.storage;
+         s.storage.pNext = &s.features;
+       }},
+      {"VersionStructFirst", VK_API_VERSION_1_3,
+       [](Shape& s, VkDeviceCreateInfo& info) {
+         info.pNext = &s.features_12;
+         info.pEnabledFeatures = &s.plain;
+         s.features_12.pNext = &s.features_13;
+       }},
       {"PromotedStructOff", VK_API_VERSION_1_2,
        [](Shape& s, VkDeviceCreateInfo& info) {
          info.pNext = &s.storage;
@@ -102,6 +115,7 @@ TEST_P(T1Merge, AreMergedIntoEveryShape) {
 
   const auto merged = MergedDevice::make(plan_of(**instance, candidate.physical_device), info);
   ASSERT_TRUE(merged) << merged.error().message;
+  EXPECT_EQ((*merged)->left_off(), "");
   EXPECT_EQ(shape.timeline.timelineSemaphore, timeline_before) << "the host's own is the host's";
   EXPECT_EQ(shape.features_12.timelineSemaphore, VK_FALSE);
   VkDevice device = VK_NULL_HANDLE;
@@ -121,7 +135,8 @@ TEST_P(T1Merge, AreMergedIntoEveryShape) {
     description.device.api_version = (*instance)->api_version();
     description.device.instance_extensions = (*instance)->extensions();
     description.device.device_extensions = (*merged)->extensions();
-    description.device.features = &(*merged)->features();
+    description.device.features = (*merged)->create_info().pNext;
+    description.device.enabled_features = (*merged)->create_info().pEnabledFeatures;
     description.queue.queue = handle;
     description.queue.family = candidate.queue_family;
     description.queue.single_thread = true;
@@ -170,23 +185,74 @@ TEST(T1Requirements, AreAskedWithoutADevice) {
   EXPECT_EQ(query_requirements(bad).error().code, ErrorCode::invalid_argument);
 }
 
-TEST(T1Requirements, AnUnknownStructMayOnlyStandLast) {
-  auto instance = OwnInstance::create({});
-  ASSERT_TRUE(instance);
-  const auto list = candidates(**instance);
-  ASSERT_TRUE(list);
-  const auto chosen = choose(*list, "");
-  ASSERT_TRUE(chosen);
-  VkBaseOutStructure unknown{static_cast<VkStructureType>(2000000001), nullptr};
-  VkPhysicalDeviceTimelineSemaphoreFeatures timeline{
+// A physical device, on which no device is made.
+class T1Chains : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = OwnInstance::create({});
+    ASSERT_TRUE(made) << made.error().message;
+    instance_ = std::move(*made);
+    const auto list = candidates(*instance_);
+    ASSERT_TRUE(list);
+    const auto chosen = choose(*list, "");
+    ASSERT_TRUE(chosen);
+    plan_ = plan_of(*instance_, (*list)[*chosen].physical_device);
+  }
+  static const VkBaseInStructure* find(const VkDeviceCreateInfo& info, VkStructureType type) {
+    auto* link = static_cast<const VkBaseInStructure*>(info.pNext);
+    while (link && link->sType != type) link = link->pNext;
+    return link;
+  }
+  void expect_refused(const VkDeviceCreateInfo& info, const char* part) {
+    const auto merged = MergedDevice::make(plan_, info);
+    ASSERT_FALSE(merged);
+    EXPECT_EQ(merged.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(merged.error().message.find(part), std::string::npos) << merged.error().message;
+  }
+
+  std::unique_ptr<OwnInstance> instance_;
+  DevicePlan plan_;
+  VkDeviceCreateInfo info_{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  VkPhysicalDeviceTimelineSemaphoreFeatures timeline_{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TIMELINE_SEMAPHORE_FEATURES};
-  unknown.pNext = reinterpret_cast<VkBaseOutStructure*>(&timeline);
-  VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-  info.pNext = &unknown;
-  const auto merged = MergedDevice::make(plan_of(**instance, (*list)[*chosen].physical_device), info);
-  ASSERT_FALSE(merged);
-  EXPECT_EQ(merged.error().code, ErrorCode::unsupported);
-  EXPECT_NE(merged.error().message.find("2000000001"), std::string::npos) << merged.error().message;
+};
+
+TEST_F(T1Chains, AStructOfUnknownTypeIsPassedOver) {
+  constexpr auto kUnknown = static_cast<VkStructureType>(2000000001);
+  VkBaseOutStructure unknown{kUnknown, reinterpret_cast<VkBaseOutStructure*>(&timeline_)};
+  info_.pNext = &unknown;
+  const auto off = MergedDevice::make(plan_, info_);
+  ASSERT_TRUE(off) << off.error().message;
+  EXPECT_EQ((*off)->left_off(), "timelineSemaphore") << "it is off in a struct that cannot be copied";
+  EXPECT_EQ(find((*off)->create_info(), kUnknown), reinterpret_cast<const VkBaseInStructure*>(&unknown));
+  EXPECT_EQ(find((*off)->create_info(), timeline_.sType),
+            reinterpret_cast<const VkBaseInStructure*>(&timeline_));
+  EXPECT_TRUE(find((*off)->create_info(), VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_QUERY_RESET_FEATURES))
+      << "other wishes are added";
+
+  timeline_.timelineSemaphore = VK_TRUE;
+  const auto on = MergedDevice::make(plan_, info_);
+  ASSERT_TRUE(on) << on.error().message;
+  EXPECT_EQ((*on)->left_off(), "");
+  EXPECT_EQ(unknown.pNext, reinterpret_cast<VkBaseOutStructure*>(&timeline_)) << "the host's is the host's";
+}
+
+TEST_F(T1Chains, WhatVulkanRefusesIsRefused) {
+  VkPhysicalDeviceTimelineSemaphoreFeatures twice = timeline_;
+  timeline_.pNext = &twice;
+  info_.pNext = &timeline_;
+  expect_refused(info_, "pNext: found two structs of type 1000207000");
+
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  timeline_.pNext = &features;
+  info_.pEnabledFeatures = &features.features;
+  expect_refused(info_, "Set device create info: pEnabledFeatures to null");
+
+  info_.pEnabledFeatures = nullptr;
+  VkBaseOutStructure circle{static_cast<VkStructureType>(2000000001), nullptr};
+  circle.pNext = &circle;
+  timeline_.pNext = &circle;
+  expect_refused(info_, "expected a chain that ends");
 }
 
 }  // namespace

@@ -343,6 +343,26 @@ TEST_F(MemoryPoolTest, KeepsYieldingMemoryInSeparateSmallBlocks) {
   memory.free(*stays);
 }
 
+// Small hosts reserve little, large ones make few allocations.
+TEST_F(MemoryPoolTest, BlocksGrowWithWhatIsAsked) {
+  discrete();
+  constexpr std::uint64_t kLongest = 16 * kBlock;
+  const auto lengths = [&](std::size_t count) {
+    pool_ = create_block_pool(device_, {kLongest, 0, {}, kBlock});
+    std::vector<Allocation> held;
+    std::vector<std::uint64_t> found;
+    while (found.size() < count) {
+      held.push_back(pool_->allocate(kBlock, 16, MemoryUse::device).value());
+      if (held.back().offset == 0) found.push_back(held.back().bound_size / kBlock);
+    }
+    for (const Allocation& each : held) pool_->free(each);
+    return found;
+  };
+  EXPECT_THAT(lengths(7), ElementsAre(1, 1, 2, 4, 8, 16, 16));
+  device_.edit().max_memory_allocation_count = 24;
+  EXPECT_THAT(lengths(5), ElementsAre(1, 1, 2, 16, 16)) << "few are left, so they are long";
+}
+
 TEST_F(MemoryPoolTest, TellsOfPressureByCapAndByBudget) {
   discrete();
   device_.edit().memory_budget = true;

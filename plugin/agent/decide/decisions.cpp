@@ -25,9 +25,20 @@ Decisions::Decisions(const BrainServices& services, const BrainSpec& spec, const
 
 Result<> Decisions::compile() {
   IMPRINT_CHECK(inference_->compile(services_.context.runtime()));
+  ran_ = false;
   counts_.infer_dispatches = inference_->stats()->dispatches;
   counts_.infer_barriers = inference_->stats()->barriers;
   return services_.context.measure(inference_->program());
+}
+
+Result<> Decisions::run_once(RunOnce& runs) {
+  if (ran_ || !check_owned() || !runs.wants(inference_->program())) return {};
+  ran_ = true;
+  inference_->begin(0);
+  InferenceRun& run = inference_->run(0);
+  run.asked.clear();
+  run.in_flight = true;
+  return runs.run(inference_->program(), [this] { inference_->run(0).in_flight = false; });
 }
 
 void Decisions::cancel() {
@@ -36,6 +47,11 @@ void Decisions::cancel() {
 
 bool Decisions::decides(std::uint32_t agent) const {
   return agents_[agent].wants_decision() && agents_[agent].asks_brain() && has_turn(agent);
+}
+
+bool Decisions::asks() const {
+  return std::ranges::any_of(
+      agents_, [](const AgentSlot& agent) { return agent.wants_decision() && agent.asks_brain(); });
 }
 
 bool Decisions::copies(std::uint32_t agent) const {
@@ -62,6 +78,7 @@ Result<> Decisions::enqueue() {
   IMPRINT_CHECK(check_owned());
   const std::optional<std::uint32_t> slot = inference_->free_slot();
   if (!slot) return {};  // the GPU is far behind: the next frame asks again, and answers late
+  ran_ = true;
   fill(*slot);
   turn_ = (turn_ + 1) % spec_.decision_period_frames;
   bridge::FrameJob job;

@@ -15,6 +15,7 @@
 #include "plugin/agent/decide/shared_tensor.h"
 #include "plugin/agent/spec/brain_counts.h"
 #include "plugin/agent/spec/brain_services.h"
+#include "plugin/agent/spec/run_once.h"
 
 namespace imprint::agent {
 
@@ -36,8 +37,10 @@ class Decisions {
   void set_hooks(LearnerHooks hooks) { hooks_ = std::move(hooks); }
   bool compiled() const { return inference_->compiled(); }
   Result<> compile();
-  void cancel();  // the run in flight, before this is destroyed
+  void cancel();                     // the run in flight, before this is destroyed
+  Result<> run_once(RunOnce& runs);  // without an agent; if no run was enqueued since compile()
 
+  bool asks() const;  // an agent waits for a run
   // Enqueues the frame's run. Errors: wrong_state (a shared tensor belongs to the host's queue family).
   Result<> enqueue();
 
@@ -70,6 +73,7 @@ class Decisions {
   LearnerHooks hooks_;
   std::vector<AgentSlot> agents_;
   std::unique_ptr<Inference> inference_;
+  bool ran_ = false;  // since it was compiled
   std::uint64_t noise_seed_;
   std::uint32_t turn_ = 0;  // the agents that decide in the next frame: BrainSpec::turn_of
   std::vector<std::uint64_t> captured_;

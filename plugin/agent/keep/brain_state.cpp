@@ -87,6 +87,34 @@ Result<> BrainState::compile(const std::function<void()>& advance) {
   return {};
 }
 
+Result<> BrainState::run_once(RunOnce& runs) {
+  if (!learning_present()) return {};
+  if (learning_ && learning_->may_run_once() && runs.wants(learning_->training().program()))
+    IMPRINT_CHECK(run_learning_once(runs));
+  if (!snapshots_ || snapshots_->programs_to_compile() > 0) return {};
+  // A snapshot that was just kept restores what is there.
+  return snapshots_->run_once(runs);
+}
+
+Result<> BrainState::run_learning_once(RunOnce& runs) {
+  std::vector<Variable> changed;  // a step without samples leaves the replay memory as it is
+  for (const StateVariable& entry : variables_)
+    if (entry.name != kReplayName) changed.push_back(entry.variable);
+  Result<std::unique_ptr<StateCopy>> copy = services_.context.runtime().copy(changed);
+  if (!copy && copy.error().code == ErrorCode::out_of_device_memory) {
+    services_.log(LogLevel::info, text("brain '", spec_.name,
+                                       "': no memory to run its learning once before play, so the first step "
+                                       "may wait for the driver's compiler: ",
+                                       copy.error().message));
+    return {};
+  }
+  if (!copy) return std::move(copy).error();
+  beside_ = std::move(*copy);
+  IMPRINT_CHECK(runs.run(beside_->keep()));
+  IMPRINT_CHECK(learning_->run_once(runs));
+  return runs.run(beside_->put_back(), [this] { beside_.reset(); });
+}
+
 Result<> BrainState::prepare_saving() {
   if (!saving_) return {};
   const auto without_room = [&](const Result<>& prepared, const char* consequence) -> Result<> {
@@ -220,6 +248,32 @@ void BrainState::cancel() {
   saving_->fail(std::move(error));
 }
 
+Result<> BrainState::close_save() {
+  if (!saving_) return {};
+  if (services_.context.lost() && saving_->waits_for_gpu() && host_copy_->newest()) {
+    const std::string path = saving_->path();
+    saving_->fail(make_error(ErrorCode::device_lost, "brain_save: the device was lost"));
+    services_.log(LogLevel::warning,
+                  text("brain_save: brain '", spec_.name, "': the device was lost, so '", path,
+                       "' gets the copy in host memory of frame ", host_copy_->newest()->frame));
+    IMPRINT_CHECK(save_host_copy(path));
+    services_.files.flush();
+  }
+  if (services_.context.lost())
+    saving_->fail(
+        make_error(ErrorCode::device_lost, "brain_save: the device was lost before the brain was read back"));
+  const Result<> outcome = saving_->tell();
+  if (outcome) return {};
+  const bool waits = outcome.error().code == ErrorCode::not_ready;
+  return make_error(
+      waits ? ErrorCode::wrong_state : outcome.error().code,
+      text("context_destroy: brain '", spec_.name, "': the save to '", saving_->path(), "' is not on disk",
+           waits ? ", because the GPU has not delivered it. Record a frame with IMP_SCOPE_EVERYTHING, submit "
+                   "it, wait until your device is idle, and call context_device_idle"
+                 : ": " + outcome.error().message + ". Save again",
+           ". Nothing is destroyed; a further context_destroy gives the save up."));
+}
+
 Result<> BrainState::settle() {
   if (!saving_) return {};
   settle_eviction();
@@ -334,6 +388,17 @@ Result<bool> BrainState::enqueue() {
   // that no step may touch before.
   const bool only_save = requests_.size() == 1 && requests_.front().kind == Request::Kind::save;
   return learning_present() && (requests_.empty() || only_save);
+}
+
+Result<bool> BrainState::enqueue_rest() {
+  if (!saving_ || (eviction_ && !eviction_->poll())) return false;
+  if (learning_) learning_->training().end();
+  const std::size_t waiting = requests_.size();
+  if (waiting == 0) return false;
+  requests_.front().from_frame = 0;  // nothing that is issued still writes after it
+  bool writes = false;
+  IMPRINT_CHECK(enqueue_requests(writes));
+  return requests_.size() < waiting;
 }
 
 // Snapshots hold the replay memory too, and it is not on the device.

@@ -23,6 +23,7 @@
 #include "plugin/agent/keep/saving.h"
 #include "plugin/agent/keep/snapshots.h"
 #include "plugin/agent/learn/learning.h"
+#include "plugin/agent/spec/run_once.h"
 
 namespace imprint::agent {
 
@@ -38,6 +39,8 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   // ---- create-time ----
   std::size_t programs_to_compile() const;
   Result<> compile(const std::function<void()>& advance);
+  // Each program of learning and snapshots, if it has not run. The state is afterwards as before.
+  Result<> run_once(RunOnce& runs);
   // Takes the memory that save() in a frame needs. Without room the log says so, and save() works between
   // frames only, once there is room.
   Result<> prepare_saving();
@@ -52,6 +55,10 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   bool learning_present() const { return !eviction_ || eviction_->present(); }
   // As at destruction: a save that was not read back fails, and the log says so.
   void cancel();
+  bool save_waits_for_gpu() const { return saving_ && saving_->waits_for_gpu(); }
+  // Before destruction, when the file writer is done. On a lost device the newest host copy serves a save
+  // that was not read back. Errors: the outcome of a save that is not on disk, naming it; told once.
+  Result<> close_save();
   // After the bridge was drained: does at once what waits for a boundary. Waits for the GPU.
   Result<> settle();
 
@@ -67,6 +74,9 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   // Once per frame, after the frame's inference: enqueues what is due at a boundary. Returns whether a learn
   // step may begin.
   Result<bool> enqueue();
+  // As enqueue, when everything before is issued whatever its deadline: ends the step in flight, and enqueues
+  // what waits for a boundary. Returns whether anything was enqueued; call again when that is issued.
+  Result<bool> enqueue_rest();
   void changed() { changed_ = true; }  // a learn step began
 
   // Asks learning to give its memory up, or lets it return; takes effect in later frames (memory_eviction.h).
@@ -88,6 +98,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   BrainState(const BrainServices& services, const BrainSpec& spec, BrainCounts& counts, Decisions& decisions,
              std::shared_ptr<Learning> learning, std::vector<StateVariable> variables);
 
+  Result<> run_learning_once(RunOnce& runs);
   Result<> check_changes(const char* call) const;
   Result<> check_can_load(const char* call) const;
   std::uint64_t state_bytes() const;
@@ -116,6 +127,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   std::unique_ptr<HostCopy> host_copy_;
   std::shared_ptr<MemoryEviction> eviction_;  // null where nothing can be evicted
   std::deque<Request> requests_;              // in the order of the calls
+  std::shared_ptr<StateCopy> beside_;         // while learning runs once
   std::uint64_t host_copy_from_ = 0;          // the first frame whose inference its readback may follow
   std::uint64_t next_host_copy_ = 0;          // the first frame in which another one is due
   bool changed_ = true;                       // since the newest host copy

@@ -1,6 +1,7 @@
 #include "plugin/agent/keep/saving.h"
 
 #include <exception>
+#include <utility>
 
 #include "compute/base/text.h"
 #include "compute/model/file.h"
@@ -68,9 +69,17 @@ void Saving::fail(Error error) {
   save_->phase = Phase::done;
 }
 
+Result<> Saving::tell() {
+  if (!save_) return {};
+  const Phase phase = save_->phase;
+  if (std::exchange(save_->told, phase) == phase) return {};
+  return status();
+}
+
 Result<> Saving::status() const {
   if (!save_) return make_error(ErrorCode::not_found, "brain_save_status: this brain was never saved");
   if (save_->phase != Phase::done) return make_error(ErrorCode::not_ready, "");
+  save_->told = Phase::done;
   return save_->outcome;
 }
 

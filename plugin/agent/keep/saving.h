@@ -31,9 +31,12 @@ class Saving {
   Result<> write(const std::string& path, std::shared_ptr<const std::vector<std::byte>> file);
   bool idle() const;                                       // the readback is free
   const std::string& path() const { return save_->path; }  // of the newest save; there was one
-  void delivered();         // the commands are complete: the writer gets the bytes
-  void fail(Error error);   // the commands will never complete
+  void delivered();        // the commands are complete: the writer gets the bytes
+  void fail(Error error);  // the commands will never complete
+  bool waits_for_gpu() const { return save_ && save_->phase == Phase::reading; }
   Result<> status() const;  // not_ready, the outcome, or not_found when nothing was saved yet
+  // not_ready or the failure of the newest save, unless the caller was told; else OK.
+  Result<> tell();
 
  private:
   enum class Phase : std::uint8_t { none, reading, writing, done };
@@ -41,7 +44,8 @@ class Saving {
     std::string path;
     HostState host;
     std::atomic<Phase> phase{Phase::reading};
-    Result<> outcome;  // once done
+    Result<> outcome;          // once done
+    Phase told = Phase::none;  // in which the caller learned that it is not on disk
   };
 
   FileWriter& files_;

@@ -1,6 +1,7 @@
 #include "plugin/agent/keep/snapshots.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "compute/base/text.h"
 
@@ -76,6 +77,16 @@ Result<Snapshots::Found> Snapshots::find(std::uint64_t id) {
     if (entry.id != 0) known += text(known.empty() ? "" : ", ", entry.id);
   return make_error(ErrorCode::not_found, text("brain_restore: snapshot: found ", id,
                                                ", expected one of: ", known.empty() ? "none" : known));
+}
+
+Result<> Snapshots::run_once(RunOnce& runs) {
+  if (std::exchange(ran_, true)) return {};
+  for (const Programs& programs : programs_) {
+    if (!runs.wants(*programs.keep) && !runs.wants(*programs.restore)) continue;
+    IMPRINT_CHECK(runs.run(*programs.keep));
+    IMPRINT_CHECK(runs.run(*programs.restore));
+  }
+  return {};
 }
 
 std::uint32_t Snapshots::count() const {

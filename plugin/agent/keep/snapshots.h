@@ -10,6 +10,7 @@
 #include "compute/base/result.h"
 #include "compute/program/program.h"
 #include "plugin/agent/keep/saved_brain.h"
+#include "plugin/agent/spec/run_once.h"
 
 namespace imprint::agent {
 
@@ -31,6 +32,7 @@ class Snapshots {
                                         const std::function<void()>& advance) const;  // any thread
   void install(std::vector<Programs> programs) {
     programs_ = std::move(programs);
+    ran_ = false;
   }  // empty: to be compiled again
 
   // Names a new snapshot and keeps the host's part. A full ring loses its oldest. Errors: unsupported (no
@@ -48,9 +50,11 @@ class Snapshots {
   Result<Found> find(std::uint64_t id);
   // The program to run at the boundary. Only while nothing needs compiling.
   Program& program(std::size_t copy, bool restores) {
+    ran_ = true;
     return restores ? *programs_[copy].restore : *programs_[copy].keep;
   }
   std::uint32_t count() const;
+  Result<> run_once(RunOnce& runs);  // all programs, if none has run; only when nothing is to be compiled
   void each_program(const std::function<void(Program&)>& use);
 
  private:
@@ -65,6 +69,7 @@ class Snapshots {
   std::vector<Entry> entries_;
   std::vector<Programs> programs_;  // per entry, or none
   std::uint64_t last_id_ = 0;
+  bool ran_ = false;
 };
 
 // The variables of a snapshot, in the order of the state, and the graph that copies `from` to `to`.

@@ -22,6 +22,11 @@ Result<> Learning::compile() {
   return services_.context.measure(training_.program());
 }
 
+Result<> Learning::run_once(RunOnce& runs) {
+  training_.begin_empty();
+  return runs.run(training_.program(), [this] { training_.release(0); });
+}
+
 void Learning::cancel() {
   if (training_.compiled()) services_.context.cancel(training_.program());
 }

@@ -9,6 +9,7 @@
 #include "plugin/agent/learn/training.h"
 #include "plugin/agent/spec/brain_counts.h"
 #include "plugin/agent/spec/brain_services.h"
+#include "plugin/agent/spec/run_once.h"
 
 namespace imprint::agent {
 
@@ -23,6 +24,10 @@ class Learning : public std::enable_shared_from_this<Learning> {
 
   Result<> compile();  // and installs
   void cancel();       // the step in flight, before this is destroyed
+  // A step without samples, if none began since the program was installed. It still changes state: the caller
+  // puts that back.
+  bool may_run_once() const { return training_.compiled() && !training_.used(); }
+  Result<> run_once(RunOnce& runs);
   // Ends the step in flight without effect: the state that it would have changed is being replaced.
   void drop_step();
   // Begins a step when there is work, learning is on, and no step is in flight. Returns whether one began.

@@ -35,6 +35,8 @@ Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kFilled), std::byte{0});
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kValues), std::byte{0});
     std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kRows)), -1);
+    if (graph_.has_observation_copies)
+      std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kCopyRows)), -1);
   }
   return program;
 }
@@ -85,10 +87,16 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const
   }
   std::ranges::copy(run.filled, as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kFilled)).begin());
   run.in_flight = true;
+  used_ = true;
   run.epoch = epoch_;
   stepping_ = true;
   deadline_ = deadline;
   return std::ranges::any_of(run.filled, [](std::int32_t filled) { return filled > 0; });
+}
+
+void Training::begin_empty() {
+  used_ = true;
+  runs_[0].in_flight = true;
 }
 
 std::vector<std::uint32_t> Training::slots_in_flight() const {

@@ -21,7 +21,11 @@ class Training {
   bool compiled() const { return program_ != nullptr; }
   Result<std::unique_ptr<Program>> compile(Runtime& runtime) const;  // any thread
   // Null: to be compiled again. No run is in flight.
-  void install(std::unique_ptr<Program> program) { program_ = std::move(program); }
+  void install(std::unique_ptr<Program> program) {
+    program_ = std::move(program);
+    used_ = false;
+  }
+  bool used() const { return used_; }  // a run began since install()
   Program& program() { return *program_; }
   const ProgramStats* stats() const { return program_ ? &program_->stats() : nullptr; }
 
@@ -48,6 +52,8 @@ class Training {
   // Fills the slot's inputs with waiting samples; the step is in flight until `deadline`. False when it takes
   // samples in but no brain learns. captured: StepInputs.
   bool begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured);
+  // As begin, in slot 0, with no samples and no brain; release() ends it. Only if not used().
+  void begin_empty();
   void end() { stepping_ = false; }  // at the deadline, or when its job was cancelled
   // Runs whose jobs were cancelled get no finish(). release() frees their slots.
   std::vector<std::uint32_t> slots_in_flight() const;
@@ -81,6 +87,7 @@ class Training {
   std::vector<std::uint8_t> updating_;   // [P] 1 = takes part in the newest step
   std::uint64_t epoch_ = 0;              // of the state; losses of an earlier epoch stop no brain
   bool stepping_ = false;
+  bool used_ = false;
   std::uint64_t deadline_ = 0;
 };
 

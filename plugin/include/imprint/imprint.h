@@ -69,7 +69,7 @@ typedef enum imp_log_level {
   IMP_LOG_ERROR = 3
 } imp_log_level;
 
-/* Services of the game. All are optional. Callbacks come from any thread, with no lock held. */
+/* All optional. Callbacks: any thread, no lock held. Without log: stderr, level in IMPRINT_LOG. */
 typedef struct imp_host {
   imp_header header;
   void* user; /* passed to each callback */
@@ -212,8 +212,8 @@ typedef struct imp_api {
   /* [create] Adopts the host's device. Null host, limits: defaults. UNSUPPORTED: cannot serve. */
   imp_result(IMP_CALL* context_create)(const imp_vk_device_info* device, const imp_host* host,
                                        const imp_limits* limits, imp_context* context);
-  /* [create] Destroys its brains, agents and tensors too. Waits for its own submissions.
-   * WRONG_STATE: a recorded frame is not safe yet; nothing is destroyed. */
+  /* [create] With all it owns, after its submissions and saves. An error destroys nothing: a frame
+   * may still run (imp_vulkan_api::context_device_idle); or, once per save, it is not on disk. */
   imp_result(IMP_CALL* context_destroy)(imp_context context);
   /* [create] Compiles and uploads all that the brains need. progress may be null; gets 0 .. 1. */
   imp_result(IMP_CALL* context_warmup)(imp_context context,

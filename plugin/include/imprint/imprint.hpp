@@ -242,6 +242,18 @@ class Tensor : public detail::Owner<imp_tensor, &imp_vulkan_api::tensor_destroy>
 class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
  public:
   using Owner::Owner;
+  Context() = default;
+  Context(Context&&) noexcept = default;
+  Context& operator=(Context&& other) noexcept {
+    if (this != &other) {
+      reset();
+      Owner::operator=(std::move(other));
+      wait_ = other.wait_;
+      wait_user_ = other.wait_user_;
+    }
+    return *this;
+  }
+  ~Context() { reset(); }
 
   static Made<Context> create(const Library& library, const imp_vk_device_info& device,
                               const imp_host& host = HostDesc(),
@@ -266,6 +278,27 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     if (destroyed) handle_ = {};
     return destroyed;
   }
+  // Destroys now, whatever becomes of saves. Where recorded frames may still run it first calls
+  // what wait_idle_with() gave; without that the context stays. The log has each failure.
+  void reset() {
+    if (handle_.id == 0) return;
+    bool gone = destroy().ok();
+    if (!gone && wait_) {
+      wait_(wait_user_);
+      gone = device_idle() && destroy();
+    }
+    if (!gone) (void)destroy();  // a lost save is said once
+    handle_ = {};
+  }
+  // wait(), for the destructor: waits until the host's device is idle, as vkDeviceWaitIdle does.
+  // It must live as long as the context.
+  template <class Wait>
+  void wait_idle_with(Wait& wait) {
+    wait_ = [](void* user) { (*static_cast<Wait*>(user))(); };
+    wait_user_ = detail::user_of(wait);
+  }
+  // The host waited until its device is idle: all recorded frames count as complete.
+  Outcome device_idle() { return call(&imp_vulkan_api::context_device_idle); }
   // The host has waited for its whole GPU: says so in a last frame, then destroys.
   Outcome close(Frames& clock) {
     const Outcome begun = frame_begin(clock.idle());
@@ -331,6 +364,11 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
   Outcome submit(std::uint32_t budget_us = kWholeBudget) {
     return call(&imp_api::frame_submit, budget_us);
   }
+  Outcome submit(FrameScope scope) {
+    imp_submit_info info = imp_submit_info_init();
+    info.scope = static_cast<imp_frame_scope>(scope);
+    return call(&imp_vulkan_api::frame_submit_with, &info);
+  }
   Outcome submit(std::span<const imp_vk_semaphore> waits,
                  std::span<const imp_vk_semaphore> completions,
                  std::uint32_t budget_us = kWholeBudget) {
@@ -345,6 +383,12 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
   // The estimated microseconds of learning that did not fit.
   Made<std::uint32_t> record(const imp_record_info& info) {
     return fill(std::uint32_t{}, &imp_vulkan_api::frame_record, &info);
+  }
+  Made<std::uint32_t> record(VkCommandBuffer command_buffer, FrameScope scope) {
+    imp_record_info info = imp_record_info_init();
+    info.command_buffer = command_buffer;
+    info.scope = static_cast<imp_frame_scope>(scope);
+    return record(info);
   }
   // state: imp_record_state bits that hold.
   Made<std::uint32_t> record(VkCommandBuffer command_buffer, std::uint32_t budget_us = kWholeBudget,
@@ -398,6 +442,10 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     return call(&imp_tools_api::tuning_set, text.data(), text.size());
   }
   Outcome stop_tuning() { return call(&imp_tools_api::tuning_stop); }
+
+ private:
+  void (*wait_)(void* user) = nullptr;
+  void* wait_user_ = nullptr;
 };
 
 // From frame_begin to frame_end, which the destructor calls if the host did not. Calls after a
@@ -457,12 +505,13 @@ class MergedDevice {
   const VkDeviceCreateInfo& create_info() const {
     return *static_cast<const VkDeviceCreateInfo*>(merged_.create_info);
   }
-  const VkPhysicalDeviceFeatures2& features() const {
-    return *static_cast<const VkPhysicalDeviceFeatures2*>(merged_.features);
-  }
+  // The chain for DeviceDesc::features. DeviceDesc::enabled_features stay the host's.
+  const void* features() const { return merged_.features; }
   std::span<const char* const> device_extensions() const {
     return {merged_.device_extensions, merged_.device_extension_count};
   }
+  // Names of wishes that stay off: see imp_vk_merged::left_off.
+  const char* left_off() const { return merged_.left_off ? merged_.left_off : ""; }
 
  private:
   const imp_api* api_ = nullptr;

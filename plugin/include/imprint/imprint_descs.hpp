@@ -14,7 +14,7 @@
 struct VkAllocationCallbacks;
 struct VkDeviceCreateInfo;
 struct VkMemoryAllocateInfo;
-struct VkPhysicalDeviceFeatures2;
+struct VkPhysicalDeviceFeatures;
 struct VkSubmitInfo;
 
 namespace imprint::game {
@@ -196,7 +196,8 @@ struct DeviceDesc {
   std::uint32_t api_version = 0;
   std::span<const char* const> instance_extensions{};
   std::span<const char* const> device_extensions{};
-  Borrowed<VkPhysicalDeviceFeatures2> features{};
+  const void* features = nullptr;  // VkDeviceCreateInfo::pNext: its whole chain, in any order
+  Borrowed<VkPhysicalDeviceFeatures> enabled_features{};
   QueueDesc queue{};
   Borrowed<VkAllocationCallbacks> allocation_callbacks{};  // pUserData: as the queue's objects
   std::uint64_t pipeline_cache = 0;
@@ -228,7 +229,8 @@ struct DeviceDesc {
     info.instance_extensions = instance_extensions.data();
     info.device_extension_count = detail::count_of(device_extensions.size());
     info.device_extensions = device_extensions.data();
-    info.features = features.get();
+    info.features = features;
+    info.enabled_features = enabled_features.get();
     info.queue = queue;
     info.allocation_callbacks = allocation_callbacks.get();
     info.pipeline_cache = pipeline_cache;

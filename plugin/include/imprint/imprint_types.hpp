@@ -72,6 +72,11 @@ enum class Engine : std::uint32_t {
   godot = IMP_ENGINE_GODOT,
   vulkan_scene_graph = IMP_ENGINE_VULKAN_SCENE_GRAPH
 };
+enum class FrameScope : std::uint32_t {
+  frame = IMP_SCOPE_FRAME,
+  warmup = IMP_SCOPE_WARMUP,
+  everything = IMP_SCOPE_EVERYTHING
+};
 enum class Element : std::uint32_t { float32 = IMP_DTYPE_FLOAT32, int32 = IMP_DTYPE_INT32 };
 
 inline constexpr std::uint32_t kWholeBudget = UINT32_MAX;  // imp_limits::gpu_us_per_frame

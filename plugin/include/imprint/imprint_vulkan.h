@@ -70,7 +70,7 @@ typedef struct imp_vk_device_info {
   const char* const* instance_extensions;
   uint32_t device_extension_count;
   const char* const* device_extensions;
-  const void* features; /* const VkPhysicalDeviceFeatures2* with its chain; null = none enabled */
+  const void* features; /* VkDeviceCreateInfo::pNext: its whole chain, in any order; or null */
   imp_vk_queue queue;
 
   /* Rarely needed: */
@@ -84,6 +84,7 @@ typedef struct imp_vk_device_info {
   /* 1: if this device cannot serve, use a second one on the same GPU, or else the CPU. Then
    * frame_record is UNSUPPORTED. imp_report::own_device and tensor_sharing tell the result. */
   uint32_t allow_own_device;
+  const void* enabled_features; /* VkDeviceCreateInfo::pEnabledFeatures; or null */
 } imp_vk_device_info;
 
 static inline imp_vk_device_info imp_vk_device_info_init(void) {
@@ -102,11 +103,20 @@ typedef enum imp_record_state {
   IMP_RECORD_OTHER_FAMILY = 16 /* its pool is not of imp_vk_queue::family */
 } imp_record_state;
 
+/* The work of a frame. A frame with another scope than the first may take long. */
+typedef enum imp_frame_scope {
+  IMP_SCOPE_FRAME = 0,  /* what the budget allows */
+  IMP_SCOPE_WARMUP = 1, /* besides, each program once that has not run, beside the brains: for the
+                         * loading screen, after context_warmup */
+  IMP_SCOPE_EVERYTHING = 2 /* all that waits, whatever the budget, and what saves need: the last */
+} imp_frame_scope;
+
 typedef struct imp_record_info {
   imp_header header;
   VkCommandBuffer command_buffer; /* primary, recording, outside render passes, no active query */
   uint32_t budget_us;             /* UINT32_MAX = imp_limits::gpu_us_per_frame. Default that */
   uint32_t state;                 /* imp_record_state bits that hold; any is refused. Default 0 */
+  imp_frame_scope scope;
 } imp_record_info;
 
 typedef struct imp_vk_semaphore {
@@ -122,6 +132,7 @@ typedef struct imp_submit_info {
   const imp_vk_semaphore* waits; /* before the frame's work */
   uint32_t completion_count;
   const imp_vk_semaphore* completions; /* signalled after the frame's work, even if there is none */
+  imp_frame_scope scope;
 } imp_submit_info;
 
 static inline imp_record_info imp_record_info_init(void) {
@@ -210,10 +221,13 @@ typedef struct imp_vk_extra_queue {
 typedef struct imp_vk_merged {
   imp_header header;
   const void* create_info; /* const VkDeviceCreateInfo*, for vkCreateDevice */
-  const void* features;    /* these three for imp_vk_device_info */
+  const void* features;    /* these three, and enabled_features, for imp_vk_device_info */
   uint32_t device_extension_count;
   const char* const* device_extensions;
   void* owner; /* for merged_free */
+  const void* enabled_features;
+  const char* left_off; /* wishes that stay off, since a struct of unknown size comes before theirs;
+                         * "" = none. Put such structs last. */
 } imp_vk_merged;
 
 static inline imp_vk_plan imp_vk_plan_init(void) {
@@ -270,12 +284,16 @@ typedef struct imp_vulkan_api {
   /* [any] The families in which one more queue helps. Two calls: queues null gives *count. */
   imp_result(IMP_CALL* plan_query_extra_queues)(const imp_vk_plan* plan, uint32_t* count,
                                                 imp_vk_extra_queue* queues);
-  /* [any] create_info: const VkDeviceCreateInfo*. Queues stay as they are. UNSUPPORTED: the chain
-   * has an unknown struct before one that must change. Call merged_free after context_create. */
+  /* [any] create_info: const VkDeviceCreateInfo* with any chain. Queues stay as they are. Call
+   * merged_free after context_create. */
   imp_result(IMP_CALL* plan_merge_device_create_info)(const imp_vk_plan* plan,
                                                       const void* create_info,
                                                       imp_vk_merged* merged);
   void(IMP_CALL* merged_free)(imp_vk_merged* merged); /* [any] */
+
+  /* [create] After the host's own wait until its device is idle: every recorded frame counts as
+   * complete. What was recorded must be submitted before, or never. */
+  imp_result(IMP_CALL* context_device_idle)(imp_context context);
 } imp_vulkan_api;
 
 /* An exclusive queue: learning overlaps drawing. Imprint's thread "imprint-submit" submits all of

@@ -25,7 +25,7 @@ imp_result creature_frame(const imp_api* api, imp_context context, imp_agent age
                           VkCommandBuffer commands, game* game);
 imp_result save_and_close(const imp_api* api, imp_context context, imp_brain brain, const char* path,
                           imp_frame_info* now, VkCommandBuffer (*begin)(imp_frame_info* now),
-                          void (*end)(void));
+                          void (*end)(void), void (*wait_idle)(void));
 }
 
 namespace {
@@ -59,6 +59,8 @@ void end_frame() {
   vkQueueSubmit(queue, 1, &submit, VK_NULL_HANDLE);
   vkQueueWaitIdle(queue);
 }
+
+void wait_idle() { vkDeviceWaitIdle(device); }
 
 // Takes the first GPU and its first family with compute.
 bool choose(VkInstance instance, VkPhysicalDevice& gpu, std::uint32_t& family) {
@@ -107,7 +109,8 @@ int play(const imp_vk_device_info& declared) {
     end_frame();
   }
   if (played.steps < 20) return fail("the creature rarely decided");
-  if (save_and_close(api, context, brain, "integration.brain", &now, begin_frame, end_frame) != IMP_OK)
+  if (save_and_close(api, context, brain, "integration.brain", &now, begin_frame, end_frame, wait_idle) !=
+      IMP_OK)
     return fail("save_and_close");
   return 0;
 }
