@@ -134,6 +134,6 @@ int main(int argc, char** argv) {
     good = good && right;
   }
   host.wait_for_all();
-  if (failed("close", context->close(clock))) return 1;
+  if (failed("close", context->close())) return 1;
   return good ? 0 : 1;
 }

@@ -54,8 +54,7 @@ const char* guest_frame(double step_s, VkCommandBuffer commands, const guest_wor
 }
 
 const char* guest_close(void) {
-  const imp_frame_info now = imp_frames_idle(&frames);
-  if (api->frame_begin(context, &now) < 0 || api->frame_end(context) < 0) return "the last frame";
+  if (api->vulkan->context_device_idle(context) < 0) return "context_device_idle";
   return api->context_destroy(context) < 0 ? "context_destroy" : NULL;
 }
 

@@ -98,7 +98,7 @@ int live(Host& host, const View& view) {
     if (!host.end_frame()) return fail("end_frame", host.error().c_str());
   }
   host.wait_for_all();
-  if (const Outcome closed = context->close(clock); !closed) return fail("close", closed.message());
+  if (const Outcome closed = context->close(); !closed) return fail("close", closed.message());
   if (rewards.size() < 2 * kJudged) return fail("it has not learned", "it took too few steps");
   const auto first = std::count(rewards.begin(), rewards.begin() + kJudged, 1.0f);
   const auto last = std::count(rewards.end() - kJudged, rewards.end(), 1.0f);

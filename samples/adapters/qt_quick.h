@@ -7,7 +7,7 @@
 //   QtQuickGuest guest(window, open, frame, close);
 //     bool open(const imp_vk_device_info& device);   makes context, brain and agents
 //     void frame(const imp_frame_info& now, VkCommandBuffer commands);
-//     void close(Frames& clock);                     Context::close(clock): the GPU has completed all of it
+//     void close();                                  Context::close(): the GPU has completed all of it
 //
 // All three come on the thread of the scene graph, while it does not render. close() comes when the scene
 // graph is invalidated: at the end, and when the window is hidden unless QQuickWindow::setPersistentGraphics
@@ -34,7 +34,7 @@ class QtQuickGuest {
  public:
   using Open = std::function<bool(const imp_vk_device_info& device)>;
   using FrameCalls = std::function<void(const imp_frame_info& now, VkCommandBuffer commands)>;
-  using Close = std::function<void(game::Frames& clock)>;
+  using Close = std::function<void()>;
 
   QtQuickGuest(QQuickWindow& window, Open open, FrameCalls frame, Close close)
       : window_(window), open_(std::move(open)), frame_(std::move(frame)), close_(std::move(close)) {
@@ -102,7 +102,7 @@ class QtQuickGuest {
     if (!clock_) return;
     if (opened_) {
       window_.vulkanInstance()->deviceFunctions(device_)->vkDeviceWaitIdle(device_);
-      close_(*clock_);
+      close_();
     }
     clock_.reset();
     opened_ = false;

@@ -179,7 +179,7 @@ TEST(Coat, TheLoopOfRewardsAsksOnceForEachDecisionAndCarriesItOutOnce) {
   EXPECT_EQ(asked, carried_out + 1);
   EXPECT_EQ(episode, 5u);
   EXPECT_EQ(brain->stats().value.episodes, episode);
-  EXPECT_TRUE(context->close(clock));
+  EXPECT_TRUE(context->close());
   EXPECT_FALSE(*context);
 }
 
@@ -205,7 +205,7 @@ TEST(Coat, AFrameEndsWhateverHappensAndKeepsItsFirstFailure) {
   EXPECT_TRUE(next.end()) << "the frame before was ended";
   Frame stale(*context, imp_frame_info_init());
   EXPECT_THAT(stale.end().message(), HasSubstr("frame"));
-  EXPECT_TRUE(context->close(clock));
+  EXPECT_TRUE(context->close());
 }
 
 }  // namespace

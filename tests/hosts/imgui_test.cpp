@@ -85,7 +85,7 @@ class Example {
       // imprint: end
     });
     // imprint: begin
-    EXPECT_TRUE(context->close(clock)) << game::Library(imp_get_api).last_error();
+    EXPECT_TRUE(context->close()) << game::Library(imp_get_api).last_error();
     // imprint: end
   }
 

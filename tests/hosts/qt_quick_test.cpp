@@ -96,7 +96,7 @@ class Stage {
     guest_ = std::make_unique<adapters::QtQuickGuest>(
         *window_, [this](const imp_vk_device_info& device) { return creature_.open(device); },
         [this](const imp_frame_info& now, VkCommandBuffer commands) { creature_.frame(now, commands); },
-        [this](game::Frames& clock) { (void)creature_.context.close(clock); });
+        [this] { (void)creature_.context.close(); });
     // imprint: end
   }
 

@@ -262,7 +262,7 @@ class CreatureWindow : public QVulkanWindow {
   void release() {
     if (!teach_) return;
     // imprint: begin
-    if (!creature.context.close(clock_)) creature.fails(game::Library(imp_get_api).last_error());
+    if (!creature.context.close()) creature.fails(game::Library(imp_get_api).last_error());
     // imprint: end
   }
 

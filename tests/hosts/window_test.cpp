@@ -56,7 +56,7 @@ std::string play(Engine& engine, Access access, Meadow& meadow, std::vector<Plac
   }
   engine.finish_frames();
   // imprint: begin
-  return context->close(clock).message();
+  return context->close().message();
   // imprint: end
 }
 

@@ -22,7 +22,7 @@
 //   frame.record(commands);                               // or frame.submit()
 //   if (const Outcome outcome = frame.end(); !outcome) return fail(outcome.message());
 //
-//   context->close(clock);                                // when the GPU has completed all of it
+//   context->close();                                     // when the GPU has completed all of it
 //
 // Every call returns an Outcome or a Made<T>. Owners destroy what they hold: declare them in the
 // order context, tensor, brain, agent. Let none end in an open frame, where nothing is destroyed:
@@ -299,11 +299,11 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
   }
   // The host waited until its device is idle: all recorded frames count as complete.
   Outcome device_idle() { return call(&imp_vulkan_api::context_device_idle); }
-  // The host has waited for its whole GPU: says so in a last frame, then destroys.
-  Outcome close(Frames& clock) {
-    const Outcome begun = frame_begin(clock.idle());
-    const Outcome ended = begun ? frame_end() : begun;
-    if (!ended && ended.code() != Code::device_lost) return ended;
+  // The host has waited until its device is idle: waits for saves, then destroys. On failure the
+  // context stays.
+  Outcome close() {
+    const Outcome idle = device_idle();
+    if (!idle && idle.code() != Code::device_lost) return idle;
     return destroy();
   }
 
@@ -471,8 +471,10 @@ class [[nodiscard]] Frame {
     if (made.outcome.code() != Code::not_found) keep(made.outcome);
     return made.value;
   }
-  bool record(VkCommandBuffer commands) { return keep(context_.record(commands).outcome); }
-  bool submit() { return keep(context_.submit()); }
+  bool record(VkCommandBuffer commands, FrameScope scope = FrameScope::frame) {
+    return keep(context_.record(commands, scope).outcome);
+  }
+  bool submit(FrameScope scope = FrameScope::frame) { return keep(context_.submit(scope)); }
   Outcome end() {
     if (std::exchange(open_, false)) keep(context_.frame_end());
     return first_;

@@ -13,6 +13,9 @@
 
 #include "tutorial-frame.inc"
 
+#include "tutorial-load.inc"
+#include "tutorial-save.inc"
+
 namespace {
 
 struct World {
@@ -46,7 +49,13 @@ int main() {
     if (!outcome) return fail("take_turn", outcome.message());
     if (!host.end_frame()) return fail("end_frame", host.error().c_str());
   }
-  host.wait_for_all();
-  if (const game::Outcome closed = context->close(clock); !closed) return fail("close", closed.message());
+  constexpr const char* kFile = "tutorial.brain";
+  if (const game::Outcome closed = save_and_close(host, *context, *brain, clock, kFile); !closed)
+    return fail("save_and_close", closed.message());
+  context = lend(host);
+  brain = make_brain(*context);
+  if (!load(*brain, kFile) || brain->stats()->decisions == 0)
+    return fail("load", brain->load(kFile).message());
+  if (!load(*brain, "nothing.brain")) return fail("load", "a missing file is no failure");
   return world.steps > 10 && world.episodes > 2 ? 0 : fail("it rarely decided", "fewer than eleven steps");
 }
