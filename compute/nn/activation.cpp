@@ -4,12 +4,45 @@
 #include <cmath>
 #include <numbers>
 
+#include "compute/nn/layer_parameters.h"
+
 namespace imprint::nn {
 namespace {
 
-constexpr std::array<std::string_view, 15> kNames{
-    "identity", "relu", "leaky_relu", "elu",      "selu",     "gelu",      "gelu_tanh", "silu",
-    "mish",     "tanh", "sigmoid",    "softplus", "softsign", "hard_tanh", "hard_swish"};
+constexpr std::array<std::string_view, 26> kNames{
+    "identity",    "relu",    "leaky_relu",  "elu",         "selu",         "gelu",        "gelu_tanh",
+    "silu",        "mish",    "tanh",        "sigmoid",     "softplus",     "softsign",    "hard_tanh",
+    "hard_swish",  "relu6",   "celu",        "log_sigmoid", "hard_sigmoid", "tanh_shrink", "hard_shrink",
+    "soft_shrink", "softmax", "log_softmax", "softmin",     "glu"};
+
+Tensor activate_rarely(const Tensor& x, Activation activation) {
+  switch (activation) {
+    case Activation::relu6:
+      return relu6(x);
+    case Activation::celu:
+      return celu(x);
+    case Activation::log_sigmoid:
+      return log_sigmoid(x);
+    case Activation::hard_sigmoid:
+      return hard_sigmoid(x);
+    case Activation::tanh_shrink:
+      return tanh_shrink(x);
+    case Activation::hard_shrink:
+      return hard_shrink(x);
+    case Activation::soft_shrink:
+      return soft_shrink(x);
+    case Activation::softmax:
+      return softmax(x);
+    case Activation::log_softmax:
+      return log_softmax(x);
+    case Activation::softmin:
+      return softmin(x);
+    case Activation::glu:
+      return glu(x);
+    default:
+      return x;
+  }
+}
 
 }  // namespace
 
@@ -45,8 +78,9 @@ Tensor activate(const Tensor& x, Activation activation) {
       return hard_tanh(x);
     case Activation::hard_swish:
       return hard_swish(x);
+    default:
+      return activate_rarely(x, activation);
   }
-  return x;
 }
 
 std::string_view activation_name(Activation activation) {
@@ -72,6 +106,17 @@ double activation_gain(Activation activation) {
     default:
       return 1;
   }
+}
+
+PRelu::PRelu(const std::string& name, std::int64_t channels, double initial)
+    : weight_(add_constant(parameters_, name, "weight", {channels}, initial)) {}
+
+Tensor PRelu::operator()(const Tensor& x) const {
+  const Tensor weight = weight_.value();
+  if (!x.ok() || !weight.ok() || weight.extent(0) == 1 || x.rank() < 2) return prelu(x, weight);
+  Shape aligned{weight.extent(0)};
+  for (int axis = 2; axis < x.rank(); ++axis) aligned.append(1);
+  return prelu(x, reshape(weight, aligned));
 }
 
 }  // namespace imprint::nn

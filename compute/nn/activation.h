@@ -1,10 +1,12 @@
 #pragma once
 // Activations as values with names, for networks that data describes.
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
-#include "compute/tensor/tensor.h"
+#include "compute/nn/parameter.h"
 
 namespace imprint::nn {
 
@@ -23,7 +25,18 @@ enum class Activation {
   softplus,
   softsign,
   hard_tanh,
-  hard_swish
+  hard_swish,
+  relu6,
+  celu,
+  log_sigmoid,
+  hard_sigmoid,
+  tanh_shrink,
+  hard_shrink,
+  soft_shrink,
+  softmax,  // over the last axis, as the next three
+  log_softmax,
+  softmin,
+  glu  // halves the last axis
 };
 
 Tensor activate(const Tensor& x, Activation activation);
@@ -34,5 +47,30 @@ std::optional<Activation> find_activation(std::string_view name);
 // level. sqrt(2) for relu, sqrt(2 / (1 + slope^2)) for leaky_relu (He et al., Delving Deep into Rectifiers,
 // 2015), 5/3 for tanh, 3/4 for selu, 1 for the rest.
 double activation_gain(Activation activation);
+
+// An activation as a layer (module.h).
+class ActivationLayer {
+ public:
+  static constexpr std::string_view kKind = "Activation";
+  explicit ActivationLayer(Activation activation) : activation_(activation) {}
+  Tensor operator()(const Tensor& x) const { return activate(x, activation_); }
+
+ private:
+  Activation activation_;
+};
+
+// x where positive, else weight x, with one learned weight, or one per channel: x [batch, channels, ...].
+// Parameters: "weight" [channels]. He, Zhang, Ren, Sun, Delving Deep into Rectifiers, 2015.
+class PRelu {
+ public:
+  static constexpr std::string_view kKind = "PRelu";
+  explicit PRelu(const std::string& name, std::int64_t channels = 1, double initial = 0.25);
+  Tensor operator()(const Tensor& x) const;
+  const Parameters& parameters() const { return parameters_; }
+
+ private:
+  Parameters parameters_;
+  Variable weight_;
+};
 
 }  // namespace imprint::nn

@@ -81,6 +81,20 @@ void fill_orthogonal(double gain, std::int64_t rows, std::int64_t columns, Draws
           static_cast<float>(gain * (wide ? vectors[row * width + column] : vectors[column * height + row])));
 }
 
+double centre_of(const Initialisation& initialisation) {
+  switch (initialisation.scheme) {
+    case Scheme::ones:
+      return 1;
+    case Scheme::constant:
+      return initialisation.gain;
+    case Scheme::uniform:
+    case Scheme::normal:
+      return initialisation.mean;
+    default:
+      return 0;
+  }
+}
+
 // Half-width of a uniform or deviation of a normal distribution.
 double spread_of(const Initialisation& initialisation, const InitialValues& wanted) {
   const double fan_in = static_cast<double>(std::max<std::int64_t>(wanted.fan_in, 1));
@@ -96,18 +110,79 @@ double spread_of(const Initialisation& initialisation, const InitialValues& want
       return initialisation.gain * std::sqrt(6 / both);
     case Scheme::xavier_normal:
       return initialisation.gain * std::sqrt(2 / both);
+    case Scheme::uniform:
+    case Scheme::normal:
+      return initialisation.gain;
     default:
       return 0;
   }
+}
+
+double normal_share(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+
+// A standard normal number between low and high.
+double truncated(double low, double high, Draws& draws) {
+  if (low > 0) return -truncated(-high, -low, draws);  // digits are lost near 1, not near 0
+  const double below = normal_share(low), inside = normal_share(high) - below;
+  if (inside > 0.1) {
+    for (;;)
+      if (const double draw = draws.normal(); draw >= low && draw <= high) return draw;
+  }
+  // Few normal numbers fall inside: inverts the distribution function by halving.
+  const double wanted = below + draws.uniform() * inside;
+  double left = std::max(low, -40.0), right = std::min(high, 40.0);
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (left + right);
+    (normal_share(middle) < wanted ? left : right) = middle;
+  }
+  return std::clamp(left, std::min(low, high), std::max(low, high));
+}
+
+void fill_sparse(const Initialisation& initialisation, const InitialValues& wanted, Draws& draws,
+                 std::vector<float>& out) {
+  const auto columns = static_cast<std::size_t>(wanted.columns);
+  const double share = std::clamp(initialisation.sparsity, 0.0, 1.0);
+  const auto zeros = static_cast<std::size_t>(std::ceil(share * static_cast<double>(columns)));
+  for (std::int64_t row = 0; row < wanted.rows; ++row) {
+    const std::size_t begin = out.size();
+    for (std::size_t k = 0; k < columns; ++k)
+      out.push_back(static_cast<float>(initialisation.gain * draws.normal()));
+    // Knuth's selection sampling: each element with the chance that leaves `zeros` in all.
+    std::size_t left = zeros;
+    for (std::size_t k = 0; k < columns && left > 0; ++k) {
+      if (draws.uniform() * static_cast<double>(columns - k) >= static_cast<double>(left)) continue;
+      out[begin + k] = 0;
+      --left;
+    }
+  }
+}
+
+void fill_identity(double gain, const InitialValues& wanted, std::vector<float>& out) {
+  for (std::int64_t row = 0; row < wanted.rows; ++row)
+    for (std::int64_t column = 0; column < wanted.columns; ++column)
+      out.push_back(column == row * wanted.kernel + wanted.centre ? static_cast<float>(gain) : 0.0f);
 }
 
 void fill_group(const Initialisation& initialisation, const InitialValues& wanted, Draws& draws,
                 std::vector<float>& out) {
   if (initialisation.scheme == Scheme::orthogonal)
     return fill_orthogonal(initialisation.gain, wanted.rows, wanted.columns, draws, out);
-  const bool is_normal =
-      initialisation.scheme == Scheme::kaiming_normal || initialisation.scheme == Scheme::xavier_normal;
-  const double centre = initialisation.scheme == Scheme::ones ? 1 : 0;
+  if (initialisation.scheme == Scheme::sparse) return fill_sparse(initialisation, wanted, draws, out);
+  if (initialisation.scheme == Scheme::identity) return fill_identity(initialisation.gain, wanted, out);
+  if (initialisation.scheme == Scheme::truncated_normal) {
+    const double deviation = initialisation.gain, mean = initialisation.mean;
+    for (std::int64_t i = 0; i < wanted.rows * wanted.columns; ++i)
+      out.push_back(deviation > 0
+                        ? static_cast<float>(
+                              mean + deviation * truncated((initialisation.low - mean) / deviation,
+                                                           (initialisation.high - mean) / deviation, draws))
+                        : static_cast<float>(mean));
+    return;
+  }
+  const bool is_normal = initialisation.scheme == Scheme::normal ||
+                         initialisation.scheme == Scheme::kaiming_normal ||
+                         initialisation.scheme == Scheme::xavier_normal;
+  const double centre = centre_of(initialisation);
   const double spread = spread_of(initialisation, wanted);
   for (std::int64_t i = 0; i < wanted.rows * wanted.columns; ++i) {
     const double draw = is_normal ? draws.normal() : 2 * draws.uniform() - 1;
@@ -116,6 +191,18 @@ void fill_group(const Initialisation& initialisation, const InitialValues& wante
 }
 
 }  // namespace
+
+InitialValues convolution_values(const Shape& weight) {
+  InitialValues wanted{.rows = weight.rank() > 0 ? weight[0] : 1};
+  for (int axis = 2; axis < weight.rank(); ++axis) {
+    wanted.kernel *= weight[axis];
+    wanted.centre = wanted.centre * weight[axis] + weight[axis] / 2;
+  }
+  wanted.columns = (weight.rank() > 1 ? weight[1] : 1) * wanted.kernel;
+  wanted.fan_in = wanted.columns;
+  wanted.fan_out = wanted.rows * wanted.kernel;
+  return wanted;
+}
 
 std::vector<float> initial_values(const Initialisation& initialisation, std::string_view name,
                                   const InitialValues& wanted) {

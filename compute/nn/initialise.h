@@ -21,12 +21,23 @@ enum class Scheme {
   xavier_normal,    // N(0, 2 gain^2 / (fan in + fan out))
   // gain times a matrix with orthonormal rows or columns: Saxe, McClelland, Ganguli, Exact Solutions to the
   // Nonlinear Dynamics of Learning, 2014
-  orthogonal
+  orthogonal,
+  constant,          // gain
+  uniform,           // U(mean +- gain)
+  normal,            // N(mean, gain^2)
+  truncated_normal,  // the same, between low and high
+  // N(0, gain^2), but a share `sparsity` of each input's weights is 0: Martens, Deep Learning via
+  // Hessian-free Optimization, 2010
+  sparse,
+  identity  // gain on the diagonal; of a convolution: at the kernel's centre. PyTorch's eye_ and dirac_
 };
 
 struct Initialisation {
   Scheme scheme = Scheme::uniform_fan_in;
   double gain = 1;
+  double mean = 0;
+  double low = -2, high = 2;  // of truncated_normal
+  double sparsity = 0.5;
 };
 
 struct InitialValues {
@@ -34,10 +45,16 @@ struct InitialValues {
   std::int64_t columns = 1;
   std::int64_t fan_in = 1;  // of the layer: a bias has its layer's fan in and fan out
   std::int64_t fan_out = 1;
+  std::int64_t kernel = 1;  // elements of a convolution's kernel: columns are [in, kernel]
+  std::int64_t centre = 0;  // the kernel's middle element; for identity
   std::int64_t groups = 0;  // parameters in a row; 0: one
   std::uint64_t seed = 0;
   std::uint32_t first_group = 0;  // group g of several equals a single parameter with first_group = g
 };
+// For the weight [out, in / groups, kernel...] of a convolution: rows, columns, fans and centre. The fans are
+// those of PyTorch: in / groups times the kernel's elements, and out times the kernel's elements.
+InitialValues convolution_values(const Shape& weight);
+
 // Values of a parameter of shape [rows, columns], or [groups, rows, columns]; row-major. `name` is the
 // variable's: it keys the random numbers.
 std::vector<float> initial_values(const Initialisation& initialisation, std::string_view name,

@@ -1,6 +1,7 @@
 #include "compute/nn/linear.h"
 
 #include "compute/base/text.h"
+#include "compute/nn/layer_parameters.h"
 
 namespace imprint::nn {
 
@@ -16,7 +17,7 @@ Linear::Linear(const std::string& name, std::int64_t in, std::int64_t out, const
   const Shape weight_shape = options.groups > 0 ? Shape{options.groups, in, out} : Shape{in, out};
   weight_ = Variable(weight_name, weight_shape,
                      std::span<const float>(initial_values(options.weight_values, weight_name, wanted)));
-  parameters_.add("weight", weight_);
+  parameters_.add("weight", weight_, true);
   if (!has_bias_) return;
   wanted.rows = 1;
   const Shape bias_shape = options.groups > 0 ? Shape{options.groups, 1, out} : Shape{out};
@@ -41,6 +42,32 @@ Tensor Linear::operator()(const Tensor& x) const {
   }
   const Tensor product = matmul(x, weight);
   return has_bias_ ? product + bias_.value() : product;
+}
+
+Bilinear::Bilinear(const std::string& name, std::int64_t in1, std::int64_t in2, std::int64_t out,
+                   const BilinearOptions& options)
+    : name_(name) {
+  InitialValues wanted{
+      .rows = out, .columns = in1 * in2, .fan_in = in1, .fan_out = out, .seed = options.seed};
+  weight_ = add_parameter(parameters_, name, "weight", {out, in1, in2}, options.values, wanted);
+  wanted.columns = 1;
+  if (options.bias) bias_ = add_parameter(parameters_, name, "bias", {out}, options.values, wanted);
+}
+
+Tensor Bilinear::operator()(const Tensor& a, const Tensor& b) const {
+  const Tensor weight = weight_.value();
+  if (!a.ok() || !b.ok() || !weight.ok()) return a.ok() ? b.ok() ? weight : b : a;
+  const std::int64_t out = weight.extent(0), in1 = weight.extent(1), in2 = weight.extent(2);
+  if (a.rank() < 1 || a.extent(-1) != in1) return unfit_input("bilinear", name_, a, text("[..., ", in1, "]"));
+  if (b.rank() != a.rank() || b.extent(-1) != in2)
+    return unfit_input("bilinear", name_, b, text("[..., ", in2, "]"));
+  // a's product with all matrices at once, then each output's with b.
+  const Tensor first = matmul(a, reshape(permute(weight, {1, 0, 2}), {in1, out * in2}));
+  Shape split = a.shape();
+  split[split.rank() - 1] = out;
+  split.append(in2);
+  const Tensor product = sum(reshape(first, split) * unsqueeze(b, -2), {-1});
+  return bias_.ok() ? product + bias_.value() : product;
 }
 
 }  // namespace imprint::nn

@@ -1,8 +1,9 @@
 #pragma once
-// The linear layer y = x W + b.
+// The linear layer y = x W + b, and its form for two inputs.
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "compute/nn/initialise.h"
 #include "compute/nn/parameter.h"
@@ -21,6 +22,7 @@ struct LinearOptions {
 // With groups: weight [groups, in, out], bias [groups, 1, out].
 class Linear {
  public:
+  static constexpr std::string_view kKind = "Linear";
   // name: the layer's position in its network, such as "policy.0". It keys the random numbers and prefixes
   // the variables' names. Invalid sizes give outputs that carry the error.
   Linear(const std::string& name, std::int64_t in, std::int64_t out, const LinearOptions& options = {});
@@ -38,6 +40,27 @@ class Linear {
   bool has_bias_;
   Variable weight_;
   Variable bias_;
+  Parameters parameters_;
+};
+
+struct BilinearOptions {
+  bool bias = true;
+  Initialisation values = {};  // U(+-1 / sqrt(in1)), PyTorch's
+  std::uint64_t seed = 0;
+};
+
+// y[o] = a weight[o] b + bias[o]. a: [..., in1], b: [..., in2] -> [..., out].
+// Parameters: "weight" [out, in1, in2], "bias" [out].
+class Bilinear {
+ public:
+  Bilinear(const std::string& name, std::int64_t in1, std::int64_t in2, std::int64_t out,
+           const BilinearOptions& options = {});
+  Tensor operator()(const Tensor& a, const Tensor& b) const;
+  const Parameters& parameters() const { return parameters_; }
+
+ private:
+  std::string name_;
+  Variable weight_, bias_;
   Parameters parameters_;
 };
 

@@ -5,6 +5,7 @@
 // axis counts the networks. In this room `groups` is that count; 0 means one plain network without that axis.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ namespace imprint::nn {
 struct Parameter {
   std::string name;  // in its collection, parts joined by dots: "policy.0.weight"
   Variable variable;
+  bool transposed = false;  // PyTorch's file holds the transpose of its last two axes
 
   Tensor value() const { return variable.value(); }
 };
@@ -25,7 +27,7 @@ struct Parameter {
 // An ordered collection of parameters, or of an optimiser's state. Copies share the variables.
 class Parameters {
  public:
-  void add(std::string name, Variable variable);
+  void add(std::string name, Variable variable, bool transposed = false);
   void add(std::string_view prefix, const Parameters& nested);  // "prefix.name"; an empty prefix adds no dot
 
   std::size_t size() const { return items_.size(); }
@@ -35,7 +37,11 @@ class Parameters {
   auto end() const { return items_.end(); }
 
   const Parameter* find(std::string_view name) const;  // null when not found
-  std::vector<Tensor> values() const;                  // in order; for gradients()
+  // The parameters whose names match, or do not match, the pattern, in order; '*' stands for any characters.
+  // What is not given to gradients() and to the optimiser is frozen.
+  Parameters matching(std::string_view pattern) const;
+  Parameters without(std::string_view pattern) const;
+  std::vector<Tensor> values() const;  // in order; for gradients()
   std::vector<Variable> variables() const;
   std::int64_t element_count() const;
 
@@ -51,5 +57,10 @@ Result<std::vector<Update>> copy_parameters(const Parameters& target, const Para
 // 2016.
 Result<std::vector<Update>> follow_parameters(const Parameters& target, const Parameters& source,
                                               const Tensor& rate);
+
+// parameter = function(parameter), for every parameter. Error: that of a tensor that carries one, or
+// shape_mismatch.
+Result<std::vector<Update>> map_parameters(const Parameters& parameters,
+                                           const std::function<Tensor(const Parameter&)>& function);
 
 }  // namespace imprint::nn

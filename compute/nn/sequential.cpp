@@ -1,33 +1,66 @@
 #include "compute/nn/sequential.h"
 
+#include <algorithm>
+#include <array>
+
 #include "compute/base/text.h"
 
 namespace imprint::nn {
 
 Sequential& Sequential::linear(std::int64_t in, std::int64_t out, const LinearOptions& options) {
   const Linear made(next_name(), in, out, options);
-  return layer(made, made.parameters());
+  return add(made);
 }
 
 Sequential& Sequential::layer_norm(std::int64_t extent, const LayerNormOptions& options) {
   const LayerNorm made(next_name(), extent, options);
-  return layer(made, made.parameters());
+  return add(made);
 }
 
-Sequential& Sequential::activation(Activation activation) {
-  return layer([activation](const Tensor& x) { return activate(x, activation); });
-}
+Sequential& Sequential::activation(Activation activation) { return add(ActivationLayer(activation)); }
 
 Sequential& Sequential::layer(std::function<Tensor(const Tensor&)> forward, const Parameters& parameters) {
-  parameters_.add(text(layers_.size()), parameters);
-  layers_.push_back(std::move(forward));
+  return add(Module(std::move(forward), parameters));
+}
+
+Sequential& Sequential::add(Module module) {
+  parameters_.add(text(layers_.size()), module.parameters());
+  buffers_.add(text(layers_.size()), module.buffers());
+  layers_.push_back(std::move(module));
   return *this;
 }
 
 Tensor Sequential::operator()(const Tensor& x) const {
+  Pass evaluation;
+  return (*this)(x, evaluation);
+}
+
+Tensor Sequential::operator()(const Tensor& x, Pass& pass) const {
   Tensor out = x;
-  for (const auto& layer : layers_) out = layer(out);
+  for (const Module& layer : layers_) out = layer(out, pass);
   return out;
+}
+
+std::string Sequential::summary(const Shape& input_shape) const {
+  std::vector<std::array<std::string, 4>> rows{{"layer", "kind", "output", "parameters"}};
+  Tensor out = input("x", input_shape);
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    out = layers_[i](out);
+    rows.push_back({text(name_, ".", i), std::string(layers_[i].kind()),
+                    out.ok() ? out.shape().text() : out.error().message,
+                    text(layers_[i].parameters().element_count())});
+    if (!out.ok()) break;
+  }
+  rows.push_back({"total", "", "", text(parameters_.element_count())});
+  std::array<std::size_t, 4> widths{};
+  for (const auto& row : rows)
+    for (std::size_t k = 0; k < 4; ++k) widths[k] = std::max(widths[k], row[k].size());
+  std::string table;
+  for (const auto& row : rows) {
+    for (std::size_t k = 0; k < 3; ++k) table += row[k] + std::string(widths[k] - row[k].size() + 2, ' ');
+    table += std::string(widths[3] - row[3].size(), ' ') + row[3] + "\n";
+  }
+  return table;
 }
 
 std::string Sequential::next_name() const { return text(name_, ".", layers_.size()); }

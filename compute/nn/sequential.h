@@ -9,6 +9,7 @@
 
 #include "compute/nn/activation.h"
 #include "compute/nn/linear.h"
+#include "compute/nn/module.h"
 #include "compute/nn/normalisation.h"
 
 namespace imprint::nn {
@@ -25,18 +26,31 @@ class Sequential {
   Sequential& activation(Activation activation);
   // The caller's own layer and its parameters.
   Sequential& layer(std::function<Tensor(const Tensor&)> forward, const Parameters& parameters = {});
+  // Any module or layer (module.h).
+  Sequential& add(Module module);
+  // A layer whose constructor takes its name first: add<Conv2d>(3, 16, 3, ConvOptions{.padding = 1}).
+  template <class Layer, class... Arguments>
+  Sequential& add(Arguments&&... arguments) {
+    return add(Module(Layer(next_name(), std::forward<Arguments>(arguments)...)));
+  }
 
   Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x, Pass& pass) const;
+  // A table: per layer its name, kind, output shape and number of trained values; the error where a layer
+  // refuses its input.
+  std::string summary(const Shape& input) const;
   const std::string& name() const { return name_; }
   std::size_t size() const { return layers_.size(); }
   const Parameters& parameters() const { return parameters_; }
+  const Parameters& buffers() const { return buffers_; }
+  static constexpr std::string_view kKind = "Sequential";
 
  private:
   std::string next_name() const;
 
   std::string name_;
-  std::vector<std::function<Tensor(const Tensor&)>> layers_;
-  Parameters parameters_;
+  std::vector<Module> layers_;
+  Parameters parameters_, buffers_;
 };
 
 struct MlpOptions {

@@ -74,7 +74,7 @@ TEST(Losses, MaskedLogitsStayFinite) {
 
 TEST(Losses, Refusals) {
   EXPECT_NE(
-      mse_loss(kA, input("t", {2})).error().message.find("a [2, 2] and target t [2], expected equal shapes"),
+      mse_loss(kA, input("t", {2})).error().message.find("found a [2, 2] and t [2], expected equal shapes"),
       std::string::npos);
   EXPECT_NE(cross_entropy(kA, kB).error().message.find("cross_entropy"), std::string::npos);
   EXPECT_FALSE(mse_loss(kA, kB, Reduction::mean, input("w", {3})).ok());

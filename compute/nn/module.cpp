@@ -1,0 +1,30 @@
+#include "compute/nn/module.h"
+
+namespace imprint::nn {
+
+Pass::Pass(const std::string& name, std::uint64_t seed) {
+  const std::int32_t content[] = {static_cast<std::int32_t>(static_cast<std::uint32_t>(seed)),
+                                  static_cast<std::int32_t>(static_cast<std::uint32_t>(seed >> 32)), 0, 0};
+  generator_ = Variable(name + ".generator", {4}, std::span<const std::int32_t>(content));
+  state_.add("generator", generator_);
+}
+
+void Pass::finish(std::vector<Update>& updates) const {
+  updates.insert(updates.end(), updates_.begin(), updates_.end());
+  if (stream_ > 0) updates.push_back(Update::assign(generator_, generator_next(generator_.value())));
+}
+
+Parameters Module::parameters() const {
+  Parameters all = parameters_;
+  if (held_) all.add("", held_->parameters());
+  return all;
+}
+
+Residual::Residual(Module body, Module shortcut) : body_(std::move(body)), shortcut_(std::move(shortcut)) {
+  parameters_.add("body", body_.parameters());
+  parameters_.add("shortcut", shortcut_.parameters());
+  buffers_.add("body", body_.buffers());
+  buffers_.add("shortcut", shortcut_.buffers());
+}
+
+}  // namespace imprint::nn

@@ -1,0 +1,134 @@
+#include "compute/nn/recurrent.h"
+
+#include <algorithm>
+
+#include "compute/base/text.h"
+#include "compute/nn/dropout.h"
+#include "compute/nn/layer_parameters.h"
+#include "compute/tensor/build.h"
+
+namespace imprint::nn {
+namespace {
+
+std::int64_t gates_of(Cell cell) { return cell == Cell::lstm ? 4 : cell == Cell::gru ? 3 : 1; }
+
+}  // namespace
+
+Recurrent::Recurrent(const std::string& name, Cell cell, std::int64_t in, std::int64_t hidden,
+                     const RecurrentOptions& options)
+    : name_(name), cell_(cell), in_(in), hidden_(hidden), options_(options) {
+  for (std::int64_t layer = 0; layer < options.layers; ++layer) {
+    const std::int64_t width = layer == 0 ? in : hidden * (options.bidirectional ? 2 : 1);
+    lines_.push_back(line(text("_l", layer), width));
+    if (options.bidirectional) lines_.push_back(line(text("_l", layer, "_reverse"), width));
+  }
+}
+
+Recurrent::Line Recurrent::line(const std::string& suffix, std::int64_t in) {
+  const std::int64_t width = gates_of(cell_) * hidden_;
+  const auto add = [&](const std::string& kind, const Shape& shape) {
+    const std::int64_t rows = shape.rank() == 2 ? shape[0] : 1;
+    const InitialValues wanted{
+        .rows = rows, .columns = width, .fan_in = hidden_, .fan_out = width, .seed = options_.seed};
+    return add_parameter(parameters_, name_, kind + suffix, shape, Initialisation(), wanted,
+                         shape.rank() == 2);
+  };
+  Line made;
+  made.input_weight = add("weight_ih", {in, width});
+  made.hidden_weight = add("weight_hh", {hidden_, width});
+  if (!options_.bias) return made;
+  made.input_bias = add("bias_ih", {width});
+  made.hidden_bias = add("bias_hh", {width});
+  return made;
+}
+
+// projected: [batch, gates hidden], the input's part with its bias.
+Recurrent::Memory Recurrent::advance(const Line& line, const Tensor& projected, const Memory& before) const {
+  Tensor recurrent = matmul(before.hidden, line.hidden_weight.value());
+  if (options_.bias) recurrent = recurrent + line.hidden_bias.value();
+  const auto part = [&](const Tensor& gates, std::int64_t i) {
+    return narrow(gates, -1, i * hidden_, hidden_);
+  };
+  switch (cell_) {
+    case Cell::rnn:
+      return {tanh(projected + recurrent), {}};
+    case Cell::rnn_relu:
+      return {relu(projected + recurrent), {}};
+    case Cell::gru: {
+      const Tensor reset = sigmoid(part(projected, 0) + part(recurrent, 0)),
+                   update = sigmoid(part(projected, 1) + part(recurrent, 1)),
+                   fresh = tanh(part(projected, 2) + reset * part(recurrent, 2));
+      return {fresh + update * (before.hidden - fresh), {}};
+    }
+    case Cell::lstm:
+      break;
+  }
+  const Tensor gates = projected + recurrent;
+  const Tensor cell = sigmoid(part(gates, 1)) * before.cell + sigmoid(part(gates, 0)) * tanh(part(gates, 2));
+  return {sigmoid(part(gates, 3)) * tanh(cell), cell};
+}
+
+Tensor Recurrent::run_line(const Line& line, const Tensor& x, bool backward, Memory& memory) const {
+  Tensor projected = matmul(x, line.input_weight.value());  // of all steps at once
+  if (options_.bias) projected = projected + line.input_bias.value();
+  const std::int64_t steps = x.extent(1);
+  std::vector<Tensor> outputs(static_cast<std::size_t>(steps));
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const std::int64_t at = backward ? steps - 1 - i : i;
+    memory = advance(line, squeeze(narrow(projected, 1, at, 1), 1), memory);
+    outputs[static_cast<std::size_t>(at)] = memory.hidden;
+  }
+  return stack(outputs, 1);
+}
+
+Recurrent::Output Recurrent::run(const Tensor& x, const RecurrentState& start, Pass& pass) const {
+  if (!x.ok()) return {x, {}};
+  if (x.rank() != 3 || x.extent(2) != in_ || x.extent(1) < 1)
+    return {unfit_input("recurrent", name_, x, text("[batch, steps, ", in_, "] with 1 step or more")), {}};
+  const auto count = static_cast<std::int64_t>(lines_.size());
+  const Shape whole{count, x.extent(0), hidden_};
+  for (const Tensor& given : {start.hidden, start.cell})
+    if (!tensor::is_empty(given) && (!given.ok() || given.shape() != whole))
+      return {given.ok() ? unfit_input("recurrent state of", name_, given, whole.text()) : given, {}};
+  const auto begin = [&](const Tensor& given, std::int64_t i) {
+    return tensor::is_empty(given) ? zeros({x.extent(0), hidden_}) : squeeze(narrow(given, 0, i, 1), 0);
+  };
+  std::vector<Tensor> hidden, cells;
+  Tensor out = x;
+  const std::int64_t directions = options_.bidirectional ? 2 : 1;
+  for (std::int64_t layer = 0; layer < options_.layers; ++layer) {
+    if (layer > 0) out = Dropout(options_.dropout)(out, pass);
+    std::vector<Tensor> sides;
+    for (std::int64_t direction = 0; direction < directions; ++direction) {
+      const std::int64_t i = layer * directions + direction;
+      Memory memory{begin(start.hidden, i), cell_ == Cell::lstm ? begin(start.cell, i) : Tensor()};
+      sides.push_back(run_line(lines_[static_cast<std::size_t>(i)], out, direction == 1, memory));
+      hidden.push_back(memory.hidden);
+      cells.push_back(memory.cell);
+    }
+    out = sides.size() == 1 ? sides[0] : concat(sides, 2);
+  }
+  return {out, {stack(hidden, 0), cell_ == Cell::lstm ? stack(cells, 0) : Tensor()}};
+}
+
+Tensor Recurrent::operator()(const Tensor& x) const {
+  Pass evaluation;
+  return (*this)(x, evaluation);
+}
+
+Recurrent rnn(const std::string& name, std::int64_t in, std::int64_t hidden,
+              const RecurrentOptions& options) {
+  return Recurrent(name, Cell::rnn, in, hidden, options);
+}
+
+Recurrent gru(const std::string& name, std::int64_t in, std::int64_t hidden,
+              const RecurrentOptions& options) {
+  return Recurrent(name, Cell::gru, in, hidden, options);
+}
+
+Recurrent lstm(const std::string& name, std::int64_t in, std::int64_t hidden,
+               const RecurrentOptions& options) {
+  return Recurrent(name, Cell::lstm, in, hidden, options);
+}
+
+}  // namespace imprint::nn

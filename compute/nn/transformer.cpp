@@ -1,0 +1,136 @@
+#include "compute/nn/transformer.h"
+
+#include "compute/base/text.h"
+
+namespace imprint::nn {
+
+Tensor gated(const Tensor& x, Activation activation) {
+  if (!x.ok()) return x;
+  if (x.rank() < 1 || x.extent(-1) % 2 != 0)
+    return Tensor(make_error(ErrorCode::shape_mismatch, text("gated: found ", x.shape().text(),
+                                                             ", expected a last axis with an even extent")));
+  const std::int64_t half = x.extent(-1) / 2;
+  return activate(narrow(x, -1, 0, half), activation) * narrow(x, -1, half, half);
+}
+
+FeedForward::FeedForward(const std::string& name, std::int64_t extent, std::int64_t hidden,
+                         const FeedForwardOptions& options)
+    : options_(options),
+      first_(name + ".linear1", extent, hidden, {.bias = options.bias, .seed = options.seed}),
+      second_(name + ".linear2", hidden, extent, {.bias = options.bias, .seed = options.seed}) {
+  parameters_.add("linear1", first_.parameters());
+  parameters_.add("linear2", second_.parameters());
+}
+
+Tensor FeedForward::operator()(const Tensor& x, Pass& pass) const {
+  return second_(Dropout(options_.dropout)(activate(first_(x), options_.activation), pass));
+}
+
+Tensor FeedForward::operator()(const Tensor& x) const {
+  Pass evaluation;
+  return (*this)(x, evaluation);
+}
+
+GatedFeedForward::GatedFeedForward(const std::string& name, std::int64_t extent, std::int64_t hidden,
+                                   const FeedForwardOptions& options)
+    : options_(options),
+      gate_(name + ".gate_proj", extent, hidden, {.bias = options.bias, .seed = options.seed}),
+      up_(name + ".up_proj", extent, hidden, {.bias = options.bias, .seed = options.seed}),
+      down_(name + ".down_proj", hidden, extent, {.bias = options.bias, .seed = options.seed}) {
+  parameters_.add("gate_proj", gate_.parameters());
+  parameters_.add("up_proj", up_.parameters());
+  parameters_.add("down_proj", down_.parameters());
+}
+
+Tensor GatedFeedForward::operator()(const Tensor& x, Pass& pass) const {
+  const Tensor hidden = activate(gate_(x), options_.activation) * up_(x);
+  return down_(Dropout(options_.dropout)(hidden, pass));
+}
+
+Tensor GatedFeedForward::operator()(const Tensor& x) const {
+  Pass evaluation;
+  return (*this)(x, evaluation);
+}
+
+namespace {
+
+// PyTorch's names, whatever the layer's own are.
+void add_norm(Parameters& parameters, const std::string& name, const Parameters& norm) {
+  parameters.add(name + ".weight", norm[0].variable);
+  parameters.add(name + ".bias", norm[1].variable);
+}
+
+}  // namespace
+
+TransformerEncoderLayer::TransformerEncoderLayer(const std::string& name, std::int64_t extent,
+                                                 std::int64_t heads, const TransformerLayerOptions& options)
+    : options_(options),
+      attention_(name + ".self_attn", extent, heads,
+                 {.dropout = options.dropout, .rotary = options.rotary, .seed = options.seed}),
+      feed_forward_(name, extent, options.hidden,
+                    {.activation = options.activation, .dropout = options.dropout, .seed = options.seed}),
+      norm1_(name + ".norm1", extent, {.epsilon = options.epsilon}),
+      norm2_(name + ".norm2", extent, {.epsilon = options.epsilon}) {
+  parameters_.add("self_attn", attention_.parameters());
+  parameters_.add("", feed_forward_.parameters());
+  add_norm(parameters_, "norm1", norm1_.parameters());
+  add_norm(parameters_, "norm2", norm2_.parameters());
+}
+
+Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionMask& mask, Pass& pass) const {
+  const Dropout dropout(options_.dropout);
+  if (options_.norm_first) {
+    const Tensor middle = x + dropout(attention_(norm1_(x), mask, pass), pass);
+    return middle + dropout(feed_forward_(norm2_(middle), pass), pass);
+  }
+  const Tensor middle = norm1_(x + dropout(attention_(x, mask, pass), pass));
+  return norm2_(middle + dropout(feed_forward_(middle, pass), pass));
+}
+
+Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionMask& mask) const {
+  Pass evaluation;
+  return (*this)(x, mask, evaluation);
+}
+
+TransformerDecoderLayer::TransformerDecoderLayer(const std::string& name, std::int64_t extent,
+                                                 std::int64_t heads, const TransformerLayerOptions& options)
+    : options_(options),
+      self_attention_(name + ".self_attn", extent, heads,
+                      {.dropout = options.dropout, .rotary = options.rotary, .seed = options.seed}),
+      memory_attention_(name + ".multihead_attn", extent, heads,
+                        {.dropout = options.dropout, .seed = options.seed}),
+      feed_forward_(name, extent, options.hidden,
+                    {.activation = options.activation, .dropout = options.dropout, .seed = options.seed}),
+      norm1_(name + ".norm1", extent, {.epsilon = options.epsilon}),
+      norm2_(name + ".norm2", extent, {.epsilon = options.epsilon}),
+      norm3_(name + ".norm3", extent, {.epsilon = options.epsilon}) {
+  parameters_.add("self_attn", self_attention_.parameters());
+  parameters_.add("multihead_attn", memory_attention_.parameters());
+  parameters_.add("", feed_forward_.parameters());
+  add_norm(parameters_, "norm1", norm1_.parameters());
+  add_norm(parameters_, "norm2", norm2_.parameters());
+  add_norm(parameters_, "norm3", norm3_.parameters());
+}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
+                                           const AttentionMask& memory_mask, Pass& pass) const {
+  const Dropout dropout(options_.dropout);
+  const bool first = options_.norm_first;
+  // One branch: with its norm before it, or after the sum.
+  const auto branch = [&](const Tensor& in, const LayerNorm& norm, const auto& function) {
+    const Tensor sum = in + dropout(function(first ? norm(in) : in), pass);
+    return first ? sum : norm(sum);
+  };
+  const Tensor own = branch(x, norm1_, [&](const Tensor& in) { return self_attention_(in, mask, pass); });
+  const Tensor both = branch(
+      own, norm2_, [&](const Tensor& in) { return memory_attention_.cross(in, memory, memory_mask, pass); });
+  return branch(both, norm3_, [&](const Tensor& in) { return feed_forward_(in, pass); });
+}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
+                                           const AttentionMask& memory_mask) const {
+  Pass evaluation;
+  return (*this)(x, memory, mask, memory_mask, evaluation);
+}
+
+}  // namespace imprint::nn

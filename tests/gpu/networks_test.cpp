@@ -1,0 +1,117 @@
+// A few training steps of small networks on a device, against the oracle: the losses, then every variable.
+
+#include "compute/graph/autodiff.h"
+#include "compute/nn/averaging.h"
+#include "compute/nn/convolution.h"
+#include "compute/nn/dropout.h"
+#include "compute/nn/embedding.h"
+#include "compute/nn/losses.h"
+#include "compute/nn/norms.h"
+#include "compute/nn/optimiser.h"
+#include "compute/nn/recurrent.h"
+#include "compute/nn/schedule.h"
+#include "compute/nn/sequential.h"
+#include "compute/nn/transformer.h"
+#include "tests/gpu/session_test.h"
+#include "tests/reference/updates.h"
+
+namespace imprint::nn {
+namespace {
+
+class Networks : public test::SessionTest {
+ protected:
+  // Five steps of AdamW with a schedule, clipped, with an average of the weights.
+  void expect_steps(const Tensor& loss, const Parameters& parameters, const Pass& pass) {
+    ASSERT_TRUE(loss.ok()) << loss.error().message;
+    const auto raw = gradients(loss, parameters.values());
+    ASSERT_TRUE(raw) << raw.error().message;
+    const auto clipped = clip_by_global_norm(*raw, 1.0);
+    ASSERT_TRUE(clipped) << clipped.error().message;
+    const ScheduledRate rate("net", Schedule::cosine(0.01, 20).warmed_up(2, 0.5));
+    const AveragedParameters average("average", parameters, {.decay = 0.9});
+    auto updates =
+        adam_w(parameters, {.epsilon = 1e-4, .weight_decay = 0.01}).step(clipped->gradients, rate.value());
+    ASSERT_TRUE(updates) << updates.error().message;
+    average.follow(*updates);
+    rate.advance(*updates);
+    pass.finish(*updates);
+
+    reference::Bindings state;  // the initial content, before the device takes it
+    for (const Update& update : *updates)
+      state[update.target.name()] = reference::initial_values(update.target);
+    Program program = compile({.name = "steps", .outputs = {loss}, .updates = *updates});
+    for (int step = 0; step < 5; ++step) {
+      const double expected = reference::evaluate(loss, state)[0];
+      const auto outputs = session().run(program);
+      ASSERT_TRUE(outputs) << outputs.error().message;
+      EXPECT_NEAR((*outputs)[0].floats[0], expected, 1e-4 * (1 + std::fabs(expected))) << "step " << step;
+      reference::run_updates(*updates, state);
+    }
+    for (const Update& update : *updates) {
+      if (update.target.dtype() != DType::float32) continue;
+      const std::vector<float> found = floats(update.target);
+      const std::vector<double>& wanted = state[update.target.name()];
+      for (std::size_t i = 0; i < found.size(); ++i)
+        ASSERT_NEAR(found[i], wanted[i], 1e-3 * (1 + std::fabs(wanted[i])))
+            << update.target.name() << " " << i;
+    }
+  }
+
+  static Tensor numbers(const Shape& shape, int seed) {
+    return Tensor::from(test::wave(shape.element_count(), 1, seed), shape);
+  }
+};
+
+TEST_F(Networks, ConvolutionsNormsAndDropout) {
+  Sequential block("net.1");
+  block.add<Conv2d>(4, 4, 3, ConvOptions{.padding = 1, .seed = 2}).add<BatchNorm>(4);
+  Sequential network("net");
+  network.add<Conv2d>(2, 4, 3, ConvOptions{.padding = 1, .seed = 1})
+      .add(Residual(block))
+      .activation(Activation::relu)
+      .add<GroupNorm>(2, 4)
+      .add(MaxPool2d())
+      .add(Dropout(0.25))
+      .add(Flatten())
+      .linear(36, 3, {.seed = 3});
+  Pass pass("net", 7);
+  const Tensor loss =
+      cross_entropy(network(numbers({5, 2, 6, 6}, 1), pass), remainder(arange(5), 3),
+                    {.class_weight = Tensor::from({1, 2, 0.5f}, {3}), .label_smoothing = 0.1});
+  expect_steps(loss, network.parameters(), pass);
+}
+
+TEST_F(Networks, CausalTransformer) {
+  const Embedding words("words", 11, 8, {.seed = 1});
+  const LearnedPositions positions("positions", 6, 8);
+  const TransformerEncoderLayer layer("layer", 8, 2,
+                                      {.hidden = 16, .dropout = 0.1, .norm_first = true, .seed = 2});
+  const Linear head("head", 8, 11, {.seed = 3});
+  Parameters parameters;
+  parameters.add("words", words.parameters());
+  parameters.add("positions", positions.parameters());
+  parameters.add("layer", layer.parameters());
+  parameters.add("head", head.parameters());
+  Pass pass("net", 3);
+  const Tensor ids = remainder(reshape(arange(18), {3, 6}) * 7, 11);
+  const Tensor logits = head(layer(positions(words(ids)), {.causal = true}, pass));
+  expect_steps(cross_entropy(logits, remainder(ids + 3, 11)), parameters, pass);
+}
+
+TEST_F(Networks, RecurrentLayers) {
+  for (const Cell cell : {Cell::gru, Cell::lstm}) {
+    const Recurrent layer("r", cell, 3, 5, {.bidirectional = true, .seed = 1});
+    const RmsNorm norm("norm", 10);
+    const Linear head("head", 10, 2, {.seed = 2});
+    Parameters parameters;
+    parameters.add("r", layer.parameters());
+    parameters.add("norm", norm.parameters());
+    parameters.add("head", head.parameters());
+    Pass pass("net", 3);
+    const Tensor y = head(norm(layer(numbers({4, 6, 3}, 1), pass)));
+    expect_steps(smooth_l1_loss(y, numbers({4, 6, 2}, 5), 0.5), parameters, pass);
+  }
+}
+
+}  // namespace
+}  // namespace imprint::nn

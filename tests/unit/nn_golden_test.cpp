@@ -1,0 +1,353 @@
+// Golden values of PyTorch (tests/data/torch): ten steps of each optimiser, schedules, losses, and modules
+// whose state dictionaries are loaded.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "compute/base/text.h"
+#include "compute/graph/autodiff.h"
+#include "compute/model/state_dict.h"
+#include "compute/nn/convolution.h"
+#include "compute/nn/embedding.h"
+#include "compute/nn/losses.h"
+#include "compute/nn/norms.h"
+#include "compute/nn/optimiser.h"
+#include "compute/nn/recurrent.h"
+#include "compute/nn/schedule.h"
+#include "compute/nn/transformer.h"
+
+namespace imprint::nn {
+namespace {
+
+using Json = nlohmann::json;
+
+const Json& golden() {
+  static const Json json = [] {
+    std::ifstream file(IMPRINT_TEST_TORCH "/golden.json");
+    return Json::parse(file, nullptr, false);
+  }();
+  return json;
+}
+
+Shape shape_of(const Json& array) {
+  Shape shape;
+  for (const auto& extent : array.at("shape")) shape.append(extent.get<std::int64_t>());
+  return shape;
+}
+std::vector<float> values_of(const Json& array) { return array.at("values").get<std::vector<float>>(); }
+Tensor constant_of(const Json& array) { return Tensor::from(values_of(array), shape_of(array)); }
+Tensor indices_of(const Json& array) {
+  std::vector<std::int32_t> values;
+  for (const float value : values_of(array)) values.push_back(static_cast<std::int32_t>(value));
+  return Tensor::from_ints(values, shape_of(array));
+}
+
+void expect_close(const std::vector<float>& found, const std::vector<float>& expected, double tolerance,
+                  const std::string& what) {
+  ASSERT_EQ(found.size(), expected.size()) << what;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    ASSERT_NEAR(found[i], expected[i], tolerance * (1 + std::fabs(expected[i]))) << what << " element " << i;
+}
+
+class Golden : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(golden().is_object()) << "tests/data/torch/golden.json"; }
+  std::vector<float> evaluate(const Tensor& tensor) {
+    const auto value = session_.evaluate(tensor);
+    EXPECT_TRUE(value) << (value ? "" : value.error().message);
+    return value ? value->floats : std::vector<float>();
+  }
+
+  std::unique_ptr<Runtime> runtime_ = Runtime::create_on_cpu();
+  Session session_{*runtime_};
+};
+
+// ---- optimisers ----
+
+using Make = std::function<std::shared_ptr<Optimiser>(const Parameters&)>;
+
+template <class O, class Options>
+Make making(Options options) {
+  return [options](const Parameters& parameters) { return std::make_shared<O>(parameters, options); };
+}
+
+std::map<std::string, Make> optimisers() {
+  const AdamOptions adam{.beta2 = 0.9, .weight_decay = 0.1};
+  AdamOptions amsgrad = adam, decoupled = adam;
+  amsgrad.amsgrad = true;
+  decoupled.decoupled = true;
+  AdamOptions both = amsgrad;
+  both.decoupled = true;
+  return {
+      {"sgd_momentum", making<Sgd>(SgdOptions{.momentum = 0.9, .weight_decay = 0.01})},
+      {"sgd_nesterov", making<Sgd>(SgdOptions{.momentum = 0.9, .nesterov = true, .weight_decay = 0.01})},
+      {"rmsprop", making<RmsProp>(RmsPropOptions{.smoothing = 0.9, .weight_decay = 0.02})},
+      {"rmsprop_centred_momentum",
+       making<RmsProp>(
+           RmsPropOptions{.smoothing = 0.9, .momentum = 0.9, .centred = true, .weight_decay = 0.02})},
+      {"adagrad", making<Adagrad>(AdagradOptions{.rate_decay = 0.1, .initial = 0.2, .weight_decay = 0.02})},
+      {"adadelta", making<Adadelta>(AdadeltaOptions{.weight_decay = 0.02})},
+      {"adam", making<Adam>(adam)},
+      {"adam_amsgrad", making<Adam>(amsgrad)},
+      {"adam_w", making<Adam>(decoupled)},
+      {"adam_w_amsgrad", making<Adam>(both)},
+      {"adamax", making<Adamax>(AdamaxOptions{.weight_decay = 0.02})},
+      {"nadam", making<NAdam>(NAdamOptions{.weight_decay = 0.05})},
+      {"nadam_decoupled", making<NAdam>(NAdamOptions{.weight_decay = 0.05, .decoupled = true})},
+      {"radam", making<RAdam>(RAdamOptions{.weight_decay = 0.05})},
+      {"adafactor", making<Adafactor>(AdafactorOptions{.weight_decay = 0.01})},
+      {"muon", making<Muon>(MuonOptions{})},
+      {"muon_match", making<Muon>(MuonOptions{.rate = MuonRate::match_adam_rms})},
+  };
+}
+
+TEST_F(Golden, TenStepsOfEachOptimiser) {
+  const auto known = optimisers();
+  for (const auto& [name, record] : golden().at("optimisers").items()) {
+    SCOPED_TRACE(name);
+    ASSERT_TRUE(known.contains(name));
+    Parameters parameters;
+    std::vector<Tensor> gradients;
+    for (const Json& initial : record.at("initial")) {
+      const std::size_t i = parameters.size();
+      // As PyTorch stores them: [out, in].
+      parameters.add(text("p", i),
+                     Variable(text("p", i), shape_of(initial), std::span<const float>(values_of(initial))));
+      gradients.push_back(input(text("g", i), shape_of(initial)));
+    }
+    std::vector<Tensor> inputs = gradients;
+    inputs.push_back(input("rate", {}));
+    const auto updates = known.at(name)(parameters)->step(gradients, inputs.back());
+    ASSERT_TRUE(updates) << updates.error().message;
+    auto program = Program::compile(*runtime_, {.name = name, .inputs = inputs, .updates = *updates});
+    ASSERT_TRUE(program) << program.error().message;
+    // Muon orthogonalises in bfloat16 there.
+    const double tolerance = name.starts_with("muon") ? 3e-3 : 1e-5;
+    for (std::size_t t = 0; t < 10; ++t) {
+      const Json& step = record.at("steps")[t];
+      std::vector<HostTensor> hosts;
+      for (const Json& gradient : step.at("gradients"))
+        hosts.push_back(HostTensor::from(values_of(gradient), shape_of(gradient)));
+      hosts.push_back(HostTensor::from({step.at("rate").get<float>()}, {}));
+      ASSERT_TRUE(session_.run(*program, hosts));
+      const auto found = session_.read(parameters.variables());
+      ASSERT_TRUE(found);
+      for (std::size_t i = 0; i < parameters.size(); ++i)
+        expect_close((*found)[i].floats, values_of(step.at("parameters")[i]), tolerance,
+                     text("step ", t + 1, " p", i));
+    }
+  }
+}
+
+TEST_F(Golden, Schedules) {
+  const std::map<std::string, Schedule> schedules{
+      {"linear", Schedule::linear(0.5, 2, 10)},
+      {"exponential", Schedule::exponential(2, 0.9)},
+      {"step", Schedule::step(2, 7)},
+      {"multi_step", Schedule::multi_step(2, {3, 4, 20}, 0.5)},
+      {"polynomial", Schedule::polynomial(2, 10, 2)},
+      {"cosine", Schedule::cosine(2, 20, 0.5)},
+      {"cosine_restarts_1", Schedule::cosine_restarts(2, 4, 1, 0.5)},
+      {"cosine_restarts_2", Schedule::cosine_restarts(2, 4, 2, 0.5)},
+      {"one_cycle", Schedule::one_cycle(1, 50)},
+      {"one_cycle_linear", Schedule::one_cycle(1, 50, {.linear = true})},
+      {"one_cycle_three", Schedule::one_cycle(1, 50, {.three_phases = true})},
+  };
+  for (const auto& [name, rates] : golden().at("schedules").items()) {
+    ASSERT_TRUE(schedules.contains(name)) << name;
+    const auto expected = rates.get<std::vector<float>>();
+    expect_close(evaluate(schedules.at(name).at(arange(static_cast<std::int64_t>(expected.size())))),
+                 expected, 1e-6, name);
+  }
+}
+
+// ---- losses ----
+
+Tensor loss_of(const std::string& name, const std::vector<Tensor>& x) {
+  const Tensor w = Tensor::from({0.5f, 1.5f, 2, 1}, {4});
+  if (name == "mse") return mse_loss(x[0], x[1]);
+  if (name == "l1") return l1_loss(x[0], x[1]);
+  if (name == "smooth_l1") return smooth_l1_loss(x[0], x[1], 0.5);
+  if (name == "huber") return huber_loss(x[0], x[1], 0.7);
+  if (name.starts_with("cross_entropy"))
+    return cross_entropy(x[0], x[1], {.class_weight = w, .label_smoothing = 0.2});
+  if (name == "nll") return nll_loss(x[0], x[1], {.class_weight = w});
+  if (name == "bce") return binary_cross_entropy(x[0], x[1]);
+  if (name == "bce_logits") return binary_cross_entropy_with_logits(x[0], x[1], Reduction::mean, Tensor(), w);
+  if (name == "kl") return kl_divergence(x[0], x[1]);
+  if (name == "kl_log") return kl_divergence(x[0], x[1], true, Reduction::batch_mean);
+  if (name == "poisson") return poisson_nll_loss(x[0], x[1], {.full = true});
+  if (name == "gaussian") return gaussian_nll_loss(x[0], x[1], x[2], {.full = true});
+  if (name == "hinge_embedding") return hinge_embedding_loss(x[0], x[1], 1.5);
+  if (name == "margin_ranking") return margin_ranking_loss(x[0], x[1], x[2], 0.25);
+  if (name == "triplet") return triplet_margin_loss(x[0], x[1], x[2], {.margin = 1.5, .swap = true});
+  if (name == "cosine_embedding") return cosine_embedding_loss(x[0], x[1], x[2], 0.1);
+  return Tensor();
+}
+
+TEST_F(Golden, Losses) {
+  for (const auto& [name, record] : golden().at("losses").items()) {
+    SCOPED_TRACE(name);
+    std::vector<Tensor> inputs;
+    for (const Json& array : record.at("inputs")) {
+      const bool is_class = (name == "cross_entropy" || name == "nll") && inputs.size() == 1;
+      inputs.push_back(is_class ? indices_of(array) : constant_of(array));
+    }
+    // A variable, to be differentiated by.
+    const Json& first = record.at("inputs")[0];
+    inputs[0] = Variable("x", shape_of(first), std::span<const float>(values_of(first))).value();
+    const Tensor loss = loss_of(name, inputs);
+    ASSERT_TRUE(loss.ok()) << loss.error().message;
+    expect_close(evaluate(loss), {record.at("value").get<float>()}, 2e-6, "value");
+    const auto slope = gradients(loss, std::span(inputs).first(1));
+    ASSERT_TRUE(slope) << slope.error().message;
+    expect_close(evaluate((*slope)[0]), values_of(record.at("gradient")), 2e-6, "gradient");
+  }
+}
+
+// ---- modules ----
+
+struct Made {
+  std::function<Tensor(const std::vector<Tensor>&)> forward;
+  Parameters parameters, buffers;
+};
+
+template <class Layer>
+Made one_input(const Layer& layer) {
+  return {[layer](const std::vector<Tensor>& x) { return layer(x[0]); }, layer.parameters(), {}};
+}
+
+Made made_attention(const std::string& name) {
+  const MultiHeadAttention layer("m", 8, 2);
+  const bool causal = name.ends_with("causal"), cross = name.ends_with("cross");
+  return {[=](const std::vector<Tensor>& x) {
+            Pass pass;
+            return cross ? layer.cross(x[0], x[1], {}, pass) : layer(x[0], {.causal = causal});
+          },
+          layer.parameters(),
+          {}};
+}
+
+Made module_of(const std::string& name, Pass& pass) {
+  if (name == "linear") return one_input(Linear("m", 4, 3));
+  if (name == "bilinear") {
+    const Bilinear layer("m", 3, 2, 4);
+    return {[=](const std::vector<Tensor>& x) { return layer(x[0], x[1]); }, layer.parameters(), {}};
+  }
+  if (name == "embedding") return one_input(Embedding("m", 6, 3));
+  if (name == "conv1d")
+    return one_input(Conv1d("m", 4, 6, 3, {.stride = 2, .padding = 1, .dilation = 2, .groups = 2}));
+  if (name == "conv2d") return one_input(Conv2d("m", 4, 6, 3, {.stride = 2, .padding = 1, .groups = 2}));
+  if (name.starts_with("batch_norm")) {
+    const BatchNorm layer("m", 3);
+    const bool trains = name.ends_with("train");
+    return {[=, &pass](const std::vector<Tensor>& x) { return trains ? layer(x[0], pass) : layer(x[0]); },
+            layer.parameters(), layer.buffers()};
+  }
+  if (name == "group_norm") return one_input(GroupNorm("m", 2, 4));
+  if (name == "instance_norm") return one_input(instance_norm("m", 4));
+  if (name == "layer_norm") {
+    const LayerNorm layer("m", 5);
+    Made made = one_input(layer);
+    made.parameters = {};
+    made.parameters.add("weight", layer.parameters()[0].variable);
+    made.parameters.add("bias", layer.parameters()[1].variable);
+    return made;
+  }
+  if (name == "rms_norm") return one_input(RmsNorm("m", 5, {.epsilon = 1e-5}));
+  if (name == "prelu") return one_input(PRelu("m", 4));
+  if (name == "rnn") return one_input(rnn("m", 3, 4, {.layers = 2}));
+  if (name == "gru") return one_input(gru("m", 3, 4, {.layers = 2, .bidirectional = true}));
+  if (name == "lstm") return one_input(lstm("m", 3, 4, {.layers = 2, .bidirectional = true}));
+  if (name.starts_with("attention")) return made_attention(name);
+  if (name == "decoder") {
+    const TransformerDecoderLayer layer("m", 8, 2, {.hidden = 16, .dropout = 0});
+    return {[=](const std::vector<Tensor>& x) { return layer(x[0], x[1], AttentionMask()); },
+            layer.parameters(),
+            {}};
+  }
+  if (name.starts_with("transformer")) {
+    TransformerLayerOptions options{.hidden = 16, .dropout = 0};
+    if (name.ends_with("norm_first")) options.norm_first = true, options.activation = Activation::gelu;
+    return one_input(TransformerEncoderLayer("m", 8, 2, options));
+  }
+  return {};
+}
+
+safetensors::File state_of(const Json& state) {
+  safetensors::File file;
+  for (const auto& [name, array] : state.items()) {
+    const std::vector<float> values = values_of(array);
+    if (name == "num_batches_tracked") {
+      const std::vector<std::int64_t> whole(values.begin(), values.end());
+      file.arrays[name] = safetensors::Array::of(std::span<const std::int64_t>(whole), shape_of(array));
+    } else {
+      file.arrays[name] = safetensors::Array::of(std::span<const float>(values), shape_of(array));
+    }
+  }
+  return file;
+}
+
+Tensor probe(const Shape& shape) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < shape.element_count(); ++i)
+    values.push_back(static_cast<float>(std::cos(static_cast<double>(i) * 1.3)));
+  return Tensor::from(values, shape);
+}
+
+TEST_F(Golden, ModulesFromTheirStateDictionaries) {
+  for (const auto& [name, record] : golden().at("modules").items()) {
+    SCOPED_TRACE(name);
+    Pass pass("net", 1);
+    const Made made = module_of(name, pass);
+    ASSERT_TRUE(made.forward);
+    Parameters all = made.parameters;
+    all.add("", made.buffers);
+    const safetensors::File state = state_of(record.at("state"));
+    EXPECT_EQ(state.arrays.size(), all.size());
+    const Result<> loaded = load_state(session_, all, state);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto saved = save_state(session_, all);
+    ASSERT_TRUE(saved);
+    for (const auto& [key, array] : state.arrays) EXPECT_EQ(saved->arrays.at(key).bytes, array.bytes) << key;
+
+    std::vector<Tensor> inputs, leaves = made.parameters.values();
+    for (const Json& array : record.at("inputs")) {
+      const Variable x(text("x", inputs.size()), shape_of(array), std::span<const float>(values_of(array)));
+      inputs.push_back(name == "embedding" ? indices_of(array) : x.value());
+      if (name != "embedding") leaves.push_back(inputs.back());
+    }
+    const Tensor y = made.forward(inputs);
+    ASSERT_TRUE(y.ok()) << y.error().message;
+    const auto slopes = gradients(sum(y * probe(y.shape())), leaves);
+    ASSERT_TRUE(slopes) << slopes.error().message;
+    expect_close(evaluate(y), values_of(record.at("output")), 1e-5, "output");
+    for (std::size_t i = 0; i < made.parameters.size(); ++i) {
+      const Parameter& parameter = made.parameters[i];
+      const Tensor slope = parameter.transposed ? transpose((*slopes)[i]) : (*slopes)[i];
+      expect_close(evaluate(slope), values_of(record.at("gradients").at(parameter.name)), 2e-5,
+                   "gradient of " + parameter.name);
+    }
+    for (std::size_t i = made.parameters.size(); i < leaves.size(); ++i)
+      expect_close(evaluate((*slopes)[i]),
+                   values_of(record.at("input_gradients")[i - made.parameters.size()]), 2e-5, "by input");
+    std::vector<Update> updates;
+    pass.finish(updates);
+    if (updates.empty()) continue;
+    auto program = Program::compile(*runtime_, {.name = name, .updates = updates});
+    ASSERT_TRUE(program) << program.error().message;
+    ASSERT_TRUE(session_.run(*program));
+    const auto after = save_state(session_, made.buffers);
+    ASSERT_TRUE(after);
+    for (const auto& [key, array] : after->arrays)
+      expect_close(array.floats(), values_of(record.at("after").at(key)), 1e-5, "after: " + key);
+  }
+}
+
+}  // namespace
+}  // namespace imprint::nn
