@@ -155,13 +155,14 @@ Result<> each_kernel(const ProgramGraph& source, const Parts& parts, const vk::C
       });
 }
 
-struct Source {
-  std::string name, glsl;
-};
-
 }  // namespace
 
-struct Baker::Kernels : std::map<Hash128, Source> {};  // by source_key
+struct Baker::Kernels {
+  struct Source {
+    std::string name, glsl;
+  };
+  std::map<Hash128, Source> by_key;  // by source_key
+};
 
 Baker::Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTable> tables)
     : profiles_(std::move(profiles)), tables_(std::move(tables)), kernels_(std::make_unique<Kernels>()) {
@@ -172,7 +173,7 @@ Baker::Baker(Baker&&) noexcept = default;
 Baker& Baker::operator=(Baker&&) noexcept = default;
 Baker::~Baker() = default;
 
-std::size_t Baker::kernel_count() const { return kernels_->size(); }
+std::size_t Baker::kernel_count() const { return kernels_->by_key.size(); }
 
 Result<> Baker::add(const ProgramDescription& program, Groups groups, std::span<const Variable> apart) {
   IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(program));
@@ -199,7 +200,7 @@ Result<> Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Va
       IMPRINT_CHECK(check_narrow_floats(source.graph, source.name,
                                         text("profile '", profile.name, "' has no storage_16bit")));
     const auto keep = [&](vk::KernelSource& kernel) {
-      kernels_->try_emplace(vk::source_key(kernel.glsl), Source{kernel.name, kernel.glsl});
+      kernels_->by_key.try_emplace(vk::source_key(kernel.glsl), Kernels::Source{kernel.name, kernel.glsl});
     };
     IMPRINT_CHECK(each_kernel(source, parts, profile, nullptr, keep));
     for (const VariantTable& table : tables_)
@@ -211,8 +212,8 @@ Result<> Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Va
 Result<std::vector<std::byte>> Baker::compile(const std::function<void(std::size_t done)>& progress) const {
   const vk::GlslCompiler compiler;
   std::vector<vk::ArchivedKernel> kernels;
-  std::vector<const Source*> sources;
-  for (const auto& [key, source] : *kernels_) {
+  std::vector<const Kernels::Source*> sources;
+  for (const auto& [key, source] : kernels_->by_key) {
     kernels.push_back({key, source.name, {}});
     sources.push_back(&source);
   }
