@@ -160,7 +160,7 @@ class RuleOptimiser : public Optimiser {
 
   RuleOptimiser(const Parameters& parameters, Plan plan);
   // Error, for parameters that the optimiser cannot treat.
-  virtual Result<> check() const { return {}; }
+  virtual Result<> validate() const { return {}; }
   virtual void share(Shared&) const {}
   virtual Tensor next(Rule& rule) const = 0;  // the parameter's next content, without decoupled decay
 
@@ -388,7 +388,7 @@ class Muon final : public RuleOptimiser {
   explicit Muon(const Parameters& parameters, const MuonOptions& options = {});
 
  private:
-  Result<> check() const override;
+  Result<> validate() const override;
   Tensor next(Rule& rule) const override;
   MuonOptions options_;
 };

@@ -154,7 +154,7 @@ Muon::Muon(const Parameters& parameters, const MuonOptions& options)
                                  .moments = {{.name = "momentum"}}}),
       options_(options) {}
 
-Result<> Muon::check() const {
+Result<> Muon::validate() const {
   for (const Parameter& parameter : parameters_)
     if (!is_factored(parameter.variable.shape().rank(), groups_))
       return make_error(ErrorCode::invalid_argument,

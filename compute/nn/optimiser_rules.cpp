@@ -46,7 +46,7 @@ RuleOptimiser::RuleOptimiser(const Parameters& parameters, Plan plan)
 
 Result<std::vector<Update>> RuleOptimiser::step(std::span<const Tensor> gradients,
                                                 const Tensor& learning_rate, const Tensor& active) const {
-  IMPRINT_CHECK(check());
+  IMPRINT_CHECK(validate());
   IMPRINT_ASSIGN(OptimiserStep step,
                  begin_optimiser_step(gradients, parameters_, groups_, learning_rate, active));
   Shared shared{.rate = groups_ > 0 ? step.learning_rate : reshape(step.learning_rate, {1})};
