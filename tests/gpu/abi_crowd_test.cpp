@@ -175,7 +175,8 @@ TEST_F(CrowdTest, ValuesThatDivergeAreSaidOnce) {
   BrainDesc desc;
   desc.observation_count = 2;
   desc.branch_sizes = {kDirections};
-  desc.hidden_sizes = {};
+  desc.hidden_sizes = {64};
+  desc.activation = Activation::tanh;  // saturated: no unit dies, and the outputs stay large
   desc.learner = options;
   ASSERT_NO_FATAL_FAILURE(add(desc));
   live(600);
