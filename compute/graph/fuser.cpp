@@ -172,6 +172,7 @@ void Fuser::leave_weights_to_regions() {
 
 void Fuser::add_tasks() {
   added_.resize(graph_.nodes.size(), 0);
+  schedule_.regions.resize(split_.regions.size());  // by index: a later region may have an earlier phase
   std::vector<std::vector<std::int32_t>> regions(phase_nodes_.size());
   for (std::size_t r = 0; r < split_.regions.size(); ++r)
     if (at(split_.regions[r].phase) < regions.size())
@@ -252,7 +253,7 @@ void Fuser::add_region(std::int32_t index) {
   task.region = index;
   task.element_count = nodes.groups * nodes.blocks;
   task.choices = nodes.choices;
-  schedule_.regions.push_back(std::move(region));
+  schedule_.regions[at(index)] = std::move(region);
   const std::int32_t t = links_.add(std::move(task));
   for (NodeIndex i : region_nodes_[at(index)])
     if (schedule_.materialized[at(i)]) {

@@ -50,6 +50,29 @@ Step ppo_step(std::int64_t batch, std::int64_t hidden, bool fuse) {
   return step;
 }
 
+// The first network waits for a sum over the second's rows, so the region that is found first runs last.
+TEST_F(RegionTest, ARegionMayWaitForALaterOne) {
+  const auto describe = [](bool fuse) {
+    const Tensor many = Variable("many", {96, 4}, wave(96 * 4, 1, 1)).value(),
+                 few = Variable("few", {8, 6}, wave(8 * 6, 1, 2)).value();
+    const Tensor first = tanh(matmul(many, Variable("w1", {4, 5}, wave(20, 1, 3)).value()));
+    const Tensor second = tanh(matmul(few, Variable("w2", {6, 5}, wave(30, 1, 4)).value()));
+    return ProgramDescription{
+        .name = "later", .outputs = {exp(first) * sum(second, {0}), second}, .fuse = fuse};
+  };
+  const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
+  Session on_cpu(*cpu);
+  const ProgramDescription fused = describe(true), plain = describe(false);
+  auto a = Program::compile(session().runtime(), fused), b = Program::compile(*cpu, plain);
+  ASSERT_TRUE(a) << a.error().message;
+  ASSERT_TRUE(b) << b.error().message;
+  const auto x = session().run(*a), y = on_cpu.run(*b);
+  ASSERT_TRUE(x && y);
+  for (std::size_t o = 0; o < x->size(); ++o)
+    for (std::size_t i = 0; i < (*x)[o].floats.size(); ++i)
+      ASSERT_NEAR((*x)[o].floats[i], (*y)[o].floats[i], 1e-5) << "output " << o << " element " << i;
+}
+
 // A software device needs long to compile about fifty kernels, one per operation. Except for the last size,
 // the CPU runs them.
 TEST_F(RegionTest, APpoStepIsTheSameFusedAndNot) {
