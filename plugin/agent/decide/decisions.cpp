@@ -41,7 +41,9 @@ Result<> Decisions::run_once(RunOnce& runs) {
   InferenceRun& run = inference_->run(0);
   run.asked.clear();
   run.in_flight = true;
-  return runs.run(inference_->program(), [this] { inference_->run(0).in_flight = false; });
+  Result<> ran = runs.run(inference_->program(), [this] { inference_->run(0).in_flight = false; });
+  if (!ran.ok()) run.in_flight = false;
+  return ran;
 }
 
 void Decisions::cancel() {

@@ -89,6 +89,7 @@ Result<> BrainState::compile(const std::function<void()>& advance) {
 
 Result<> BrainState::run_once(RunOnce& runs) {
   if (!learning_present()) return {};
+  if (put_back_pending_) IMPRINT_CHECK(put_back(runs));
   if (learning_ && learning_->may_run_once() && runs.wants(learning_->training().program()))
     IMPRINT_CHECK(run_learning_once(runs));
   if (!snapshots_ || snapshots_->programs_to_compile() > 0) return {};
@@ -111,8 +112,15 @@ Result<> BrainState::run_learning_once(RunOnce& runs) {
   if (!copy) return std::move(copy).error();
   beside_ = std::move(*copy);
   IMPRINT_CHECK(runs.run(beside_->keep()));
+  put_back_pending_ = true;  // also when the call fails: the GPU may run it nevertheless
   IMPRINT_CHECK(learning_->run_once(runs));
-  return runs.run(beside_->put_back(), [this] { beside_.reset(); });
+  return put_back(runs);
+}
+
+Result<> BrainState::put_back(RunOnce& runs) {
+  Result<> put = runs.run(beside_->put_back(), [this] { beside_.reset(); });
+  put_back_pending_ = !put.ok();
+  return put;
 }
 
 Result<> BrainState::prepare_saving() {

@@ -99,6 +99,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
              std::shared_ptr<Learning> learning, std::vector<StateVariable> variables);
 
   Result<> run_learning_once(RunOnce& runs);
+  Result<> put_back(RunOnce& runs);
   Result<> check_changes(const char* call) const;
   Result<> check_can_load(const char* call) const;
   std::uint64_t state_bytes() const;
@@ -128,6 +129,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   std::shared_ptr<MemoryEviction> eviction_;  // null where nothing can be evicted
   std::deque<Request> requests_;              // in the order of the calls
   std::shared_ptr<StateCopy> beside_;         // while learning runs once
+  bool put_back_pending_ = false;             // learning ran once, and beside_ has the state from before
   std::uint64_t host_copy_from_ = 0;          // the first frame whose inference its readback may follow
   std::uint64_t next_host_copy_ = 0;          // the first frame in which another one is due
   bool changed_ = true;                       // since the newest host copy

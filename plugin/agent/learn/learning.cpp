@@ -26,7 +26,9 @@ Result<> Learning::compile() {
 
 Result<> Learning::run_once(RunOnce& runs) {
   training_.begin_empty();
-  return runs.run(training_.program(), [this] { training_.release(0); });
+  Result<> ran = runs.run(training_.program(), [this] { training_.release(0); });
+  if (!ran.ok()) training_.release(0);
+  return ran;
 }
 
 void Learning::cancel() {
