@@ -263,7 +263,8 @@ TEST_P(T12Faults, AnyCallMayFail) {
       EXPECT_EQ(end.first, IMP_ERROR_DEVICE_LOST) << end.call << ": " << end.message;
     } else if (end.call != "context_create") {
       ASSERT_TRUE(end.hash) << end.call << ": " << end.message;
-      EXPECT_TRUE(*end.hash == *whole.hash) << "a different brain came out; failed: " << end.call << ": " << end.message;
+      EXPECT_TRUE(*end.hash == *whole.hash)
+          << "a different brain came out; failed: " << end.call << ": " << end.message;
     }
     ASSERT_FALSE(HasFailure());
   }
