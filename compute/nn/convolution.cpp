@@ -8,23 +8,6 @@
 namespace imprint::nn {
 namespace {
 
-struct ConvVariables {
-  Variable weight, bias;
-};
-
-ConvVariables conv_variables(Parameters& parameters, const std::string& name, const Shape& shape,
-                             const ConvOptions& options) {
-  InitialValues wanted = convolution_values(shape);
-  wanted.seed = options.seed;
-  ConvVariables made;
-  made.weight = add_parameter(parameters, name, "weight", shape, options.weight_values, wanted);
-  wanted.rows = 1;
-  wanted.columns = shape[0];
-  if (options.bias)
-    made.bias = add_parameter(parameters, name, "bias", {shape[0]}, options.bias_values, wanted);
-  return made;
-}
-
 // A failed channel count gives a shape that the variable refuses.
 std::int64_t in_group(std::int64_t in, const ConvOptions& options) {
   return options.groups > 0 && in % options.groups == 0 ? in / options.groups : -1;
@@ -32,14 +15,20 @@ std::int64_t in_group(std::int64_t in, const ConvOptions& options) {
 
 }  // namespace
 
+Convolution::Convolution(const std::string& name, const ConvOptions& options, const Shape& weight)
+    : name_(name), options_(options) {
+  InitialValues wanted = convolution_values(weight);
+  wanted.seed = options.seed;
+  weight_ = add_parameter(parameters_, name, "weight", weight, options.weight_values, wanted);
+  wanted.rows = 1;
+  wanted.columns = weight[0];
+  if (options.bias)
+    bias_ = add_parameter(parameters_, name, "bias", {weight[0]}, options.bias_values, wanted);
+}
+
 Conv2d::Conv2d(const std::string& name, std::int64_t in, std::int64_t out, std::int64_t kernel,
                const ConvOptions& options)
-    : name_(name), options_(options) {
-  const ConvVariables made =
-      conv_variables(parameters_, name, {out, in_group(in, options), kernel, kernel}, options);
-  weight_ = made.weight;
-  bias_ = made.bias;
-}
+    : Convolution(name, options, {out, in_group(in, options), kernel, kernel}) {}
 
 Tensor Conv2d::operator()(const Tensor& x) const {
   const Tensor weight = weight_.value();
@@ -55,11 +44,7 @@ Tensor Conv2d::operator()(const Tensor& x) const {
 
 Conv1d::Conv1d(const std::string& name, std::int64_t in, std::int64_t out, std::int64_t kernel,
                const ConvOptions& options)
-    : name_(name), options_(options) {
-  const ConvVariables made = conv_variables(parameters_, name, {out, in_group(in, options), kernel}, options);
-  weight_ = made.weight;
-  bias_ = made.bias;
-}
+    : Convolution(name, options, {out, in_group(in, options), kernel}) {}
 
 // One product per sequence over windows, as conv2d's.
 Tensor Conv1d::operator()(const Tensor& x) const {

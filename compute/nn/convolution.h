@@ -20,36 +20,37 @@ struct ConvOptions {
   std::uint64_t seed = 0;
 };
 
-// Parameters: "weight" [out, in / groups, kernel, kernel], "bias" [out].
-class Conv2d {
+// The base of convolutions of any rank. Parameters: "weight" [out, in / groups, kernel per axis], "bias"
+// [out].
+class Convolution {
  public:
-  static constexpr std::string_view kKind = "Conv2d";
-  Conv2d(const std::string& name, std::int64_t in, std::int64_t out, std::int64_t kernel,
-         const ConvOptions& options = {});
-  Tensor operator()(const Tensor& x) const;
   const Parameters& parameters() const { return parameters_; }
 
- private:
+ protected:
+  Convolution(const std::string& name, const ConvOptions& options, const Shape& weight);
+
   std::string name_;
   ConvOptions options_;
   Parameters parameters_;
   Variable weight_, bias_;
 };
 
-// Parameters: "weight" [out, in / groups, kernel], "bias" [out].
-class Conv1d {
+// x: [batch, in, height, width].
+class Conv2d : public Convolution {
+ public:
+  static constexpr std::string_view kKind = "Conv2d";
+  Conv2d(const std::string& name, std::int64_t in, std::int64_t out, std::int64_t kernel,
+         const ConvOptions& options = {});
+  Tensor operator()(const Tensor& x) const;
+};
+
+// x: [batch, in, length].
+class Conv1d : public Convolution {
  public:
   static constexpr std::string_view kKind = "Conv1d";
   Conv1d(const std::string& name, std::int64_t in, std::int64_t out, std::int64_t kernel,
          const ConvOptions& options = {});
   Tensor operator()(const Tensor& x) const;
-  const Parameters& parameters() const { return parameters_; }
-
- private:
-  std::string name_;
-  ConvOptions options_;
-  Parameters parameters_;
-  Variable weight_, bias_;
 };
 
 class MaxPool2d {

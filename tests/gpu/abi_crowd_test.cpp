@@ -12,7 +12,7 @@
 
 #include <imprint/imprint.hpp>
 
-#include "tests/hosts/assert_works.h"
+#include "tests/gpu/standalone_game.h"
 
 namespace {
 
@@ -24,23 +24,15 @@ constexpr double kTurn = 6.283185307179586;
 
 // Bodies that share one brain and ask in every frame. Each sees a direction; the reward is the cosine of the
 // angle between that direction and the way that it takes.
-class CrowdTest : public ::testing::Test {
+class CrowdTest : public imprint::game::test::StandaloneGame {
  protected:
   void SetUp() override {
     StandaloneDesc device;
     device.device = "cpu";
-    imp_limits limits = imp_limits_init();
-    limits.gpu_us_per_frame = 1'000'000;
-    imp_host host = imp_host_init();
-    host.user = this;
-    host.log = [](void* user, imp_log_level level, const char* text) {
-      if (level >= IMP_LOG_WARNING) static_cast<CrowdTest*>(user)->log.emplace_back(text);
-    };
-    Made<Context> made = Context::create_standalone(Library(imp_get_api), device, host, limits);
-    ASSERT_TRUE(made) << made.outcome.message();
-    context = std::move(*made);
+    open(device);
   }
 
+  using StandaloneGame::add;
   template <class Options>
   void add(const Options& options, std::uint32_t bodies) {
     BrainDesc desc;
@@ -51,26 +43,6 @@ class CrowdTest : public ::testing::Test {
     desc.learner = options;
     add(desc);
   }
-  void add(const BrainDesc& desc) {
-    Made<Brain> made = context.create_brain(desc);
-    ASSERT_TRUE(made) << made.outcome.message();
-    brain = std::move(*made);
-    for (std::uint32_t i = 0; i < desc.agents_per_brain; ++i) {
-      Made<Agent> agent = brain.create_agent();
-      ASSERT_TRUE(agent) << agent.outcome.message();
-      agents.push_back(std::move(*agent));
-    }
-    ASSERT_WORKS(context.warmup());
-  }
-
-  void pass(const std::function<void()>& play) {
-    ++frame;
-    ASSERT_WORKS(context.frame_begin(frame, now()));
-    play();
-    ASSERT_WORKS(context.submit());
-    ASSERT_WORKS(context.frame_end());
-  }
-  double now() const { return static_cast<double>(frame) / 60; }
 
   double direction(std::size_t body) const {
     return kTurn * static_cast<double>((frame * 5 + body * 3) % kDirections) / kDirections;
@@ -112,12 +84,6 @@ class CrowdTest : public ::testing::Test {
     EXPECT_EQ(stats.uncredited, 0u);
     EXPECT_TRUE(log.empty()) << log.front();
   }
-
-  Context context;
-  Brain brain;
-  std::vector<Agent> agents;
-  std::vector<std::string> log;
-  std::uint64_t frame = 0;
 };
 
 class CrowdSize : public CrowdTest, public ::testing::WithParamInterface<std::uint32_t> {

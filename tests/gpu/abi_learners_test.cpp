@@ -15,7 +15,7 @@
 
 #include <imprint/imprint.hpp>
 
-#include "tests/hosts/assert_works.h"
+#include "tests/gpu/standalone_game.h"
 
 namespace {
 
@@ -96,7 +96,7 @@ std::array<float, N> one_hot(std::uint32_t index) {
   return observation;
 }
 
-class LearnersTest : public ::testing::Test {
+class LearnersTest : public imprint::game::test::StandaloneGame {
  protected:
   void SetUp() override {
     const char* name = std::getenv("IMPRINT_TEST_DEVICE");
@@ -104,16 +104,7 @@ class LearnersTest : public ::testing::Test {
     imp_standalone_info device = imp_standalone_info_init();
     device.device = name;
     device.validation = !validation || std::string(validation) != "0";
-    imp_limits limits = imp_limits_init();
-    limits.gpu_us_per_frame = 1'000'000;
-    imp_host host = imp_host_init();
-    host.user = this;
-    host.log = [](void* user, imp_log_level level, const char* text) {
-      if (level >= IMP_LOG_WARNING) static_cast<LearnersTest*>(user)->log.emplace_back(text);
-    };
-    Made<Context> made = Context::create_standalone(Library(imp_get_api), device, host, limits);
-    ASSERT_TRUE(made) << made.outcome.message();
-    context = std::move(*made);
+    open(device);
   }
   void TearDown() override {
     const imp_context_stats stats = context.stats().value;
@@ -128,29 +119,6 @@ class LearnersTest : public ::testing::Test {
         log, [](const std::string& line) { return line.find("action_latency_frames") != std::string::npos; });
     EXPECT_TRUE(log.empty()) << log.front();
   }
-
-  // One agent per brain.
-  void add(const BrainDesc& desc) {
-    Made<Brain> made = context.create_brain(desc);
-    ASSERT_TRUE(made) << made.outcome.message();
-    brain = std::move(*made);
-    agents.clear();
-    for (std::uint32_t i = 0; i < desc.brain_count; ++i) {
-      Made<Agent> agent = brain.create_agent(i);
-      ASSERT_TRUE(agent) << agent.outcome.message();
-      agents.push_back(std::move(*agent));
-    }
-    ASSERT_WORKS(context.warmup());
-  }
-
-  void pass(const std::function<void()>& play) {
-    ++frame;
-    ASSERT_WORKS(context.frame_begin(frame, now()));
-    play();
-    ASSERT_WORKS(context.submit());
-    ASSERT_WORKS(context.frame_end());
-  }
-  double now() const { return static_cast<double>(frame) / 60; }
 
   // Runs frames until `decisions` decisions and a tenth as many minibatches are complete. A software device
   // may lag. play returns its number of decisions.
@@ -182,12 +150,6 @@ class LearnersTest : public ::testing::Test {
       });
     return action;
   }
-
-  Context context;
-  Brain brain;
-  std::vector<Agent> agents;
-  std::vector<std::string> log;
-  std::uint64_t frame = 0;
 };
 
 // ---- a contextual bandit, of a kennel: what is right depends on what is seen, and is another thing for each

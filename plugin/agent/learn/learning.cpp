@@ -122,7 +122,7 @@ std::string Learning::intake_remedy(std::uint64_t samples) const {
     return text("Set learn_period_frames to ", period, " or less.");
   if (period == 0)
     return text("Set decision_period_frames to ", 2 * spec_.decision_period_frames, " or more.");
-  return text("Learning lacks GPU time: set imp_limits::gpu_us_per_frame to at least 1000.");
+  return "Learning lacks GPU time: raise imp_limits::gpu_us_per_frame, or lower batch_size.";
 }
 
 void Learning::warn(const std::string& what) {

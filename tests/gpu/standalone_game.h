@@ -1,0 +1,66 @@
+#pragma once
+// A game of one brain on a device of Imprint's own: a fixture for tests of learners through the table.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <imprint/imprint.hpp>
+
+#include "tests/hosts/assert_works.h"
+
+namespace imprint::game::test {
+
+class StandaloneGame : public ::testing::Test {
+ protected:
+  // With GPU time for every learner. Warnings and errors go to `log`.
+  void open(const imp_standalone_info& device) {
+    imp_limits limits = imp_limits_init();
+    limits.gpu_us_per_frame = 1'000'000;
+    imp_host host = imp_host_init();
+    host.user = this;
+    host.log = [](void* user, imp_log_level level, const char* text) {
+      if (level >= IMP_LOG_WARNING) static_cast<StandaloneGame*>(user)->log.emplace_back(text);
+    };
+    Made<Context> made = Context::create_standalone(Library(imp_get_api), device, host, limits);
+    ASSERT_TRUE(made) << made.outcome.message();
+    context = std::move(*made);
+  }
+
+  // The brain, with all of its agents.
+  void add(const BrainDesc& desc) {
+    Made<Brain> made = context.create_brain(desc);
+    ASSERT_TRUE(made) << made.outcome.message();
+    brain = std::move(*made);
+    agents.clear();
+    for (std::uint32_t i = 0; i < desc.brain_count; ++i)
+      for (std::uint32_t j = 0; j < desc.agents_per_brain; ++j) {
+        Made<Agent> agent = brain.create_agent(i);
+        ASSERT_TRUE(agent) << agent.outcome.message();
+        agents.push_back(std::move(*agent));
+      }
+    ASSERT_WORKS(context.warmup());
+  }
+
+  // One frame.
+  void pass(const std::function<void()>& play) {
+    ++frame;
+    ASSERT_WORKS(context.frame_begin(frame, now()));
+    play();
+    ASSERT_WORKS(context.submit());
+    ASSERT_WORKS(context.frame_end());
+  }
+  double now() const { return static_cast<double>(frame) / 60; }
+
+  Context context;
+  Brain brain;
+  std::vector<Agent> agents;
+  std::vector<std::string> log;
+  std::uint64_t frame = 0;
+};
+
+}  // namespace imprint::game::test
