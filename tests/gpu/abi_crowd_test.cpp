@@ -95,7 +95,7 @@ TEST_P(CrowdSize, FeedbackUsesItsRewards) { expect_used<FeedbackOptions>(GetPara
 TEST_P(CrowdSize, DqnUsesItsSteps) { expect_used<DqnOptions>(GetParam(), 300, a_few_frames()); }
 TEST_P(CrowdSize, CoachUsesItsSteps) { expect_used<CoachOptions>(GetParam(), 300, a_few_frames()); }
 TEST_P(CrowdSize, PpoUsesItsSteps) {
-  const std::uint32_t rollout = std::max(512u, 128 * GetParam());
+  const std::uint32_t rollout = std::max(512u, 32 * GetParam());
   const int frames = static_cast<int>(3 * rollout / GetParam() + 12);
   expect_used<PpoOptions>(GetParam(), frames, a_few_frames());
   EXPECT_EQ(brain.stats().value.used_samples, 3 * rollout);

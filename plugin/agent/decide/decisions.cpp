@@ -40,6 +40,7 @@ Result<> Decisions::run_once(RunOnce& runs) {
   inference_->begin(0);
   InferenceRun& run = inference_->run(0);
   run.asked.clear();
+  run.frame = services_.clock.frame;  // choose_latency() counts from it
   run.in_flight = true;
   Result<> ran = runs.run(inference_->program(), [this] { inference_->run(0).in_flight = false; });
   if (!ran.ok()) run.in_flight = false;

@@ -33,7 +33,7 @@ std::uint64_t BrainSpec::parameter_count() const {
 }
 
 BrainSpec completed(BrainSpec spec) {
-  constexpr std::uint64_t kRolloutPerAgent = 128, kLeastRollout = 512, kMostRollout = 16384, kLeastBatch = 64;
+  constexpr std::uint64_t kRolloutPerAgent = 32, kLeastRollout = 512, kMostRollout = 16384, kLeastBatch = 64;
   if (spec.learner != LearnerKind::ppo) return spec;
   const auto least = [](std::uint64_t value) {
     return static_cast<std::uint32_t>(std::max<std::uint64_t>(value, 1));

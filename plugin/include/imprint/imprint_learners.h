@@ -128,7 +128,7 @@ typedef struct imp_ppo_options {
   imp_header header;
   uint32_t learn_period_frames; /* 0: as many as the update has minibatches, but at most a quarter
                                  * of the frames that a rollout takes. Default 0 */
-  uint32_t rollout_steps;       /* steps per update and brain, up to 65536. 0: 128 per agent, 512 to
+  uint32_t rollout_steps;       /* steps per update and brain, up to 65536. 0: 32 per agent, 512 to
                                  * 16384 in all. Default 0 */
   uint32_t batch_size;       /* a divisor of rollout_steps. 0: an eighth, at least 64. Default 0 */
   uint32_t epochs;           /* passes over a rollout, 1 .. 64. Default 4 */
