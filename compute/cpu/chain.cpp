@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 
 #include "compute/base/philox.h"
 #include "compute/cpu/step.h"
@@ -86,34 +85,6 @@ void execute(const Chain& chain, const Instruction& instruction, const Memory& m
   }
 }
 
-double fold_start(Op op, DType dtype) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const bool is_float = dtype == DType::float32;
-  switch (op) {
-    case Op::reduce_prod:
-      return 1;
-    case Op::reduce_max:
-      return is_float ? -kInfinity : std::numeric_limits<std::int32_t>::min();
-    case Op::reduce_min:
-      return is_float ? kInfinity : std::numeric_limits<std::int32_t>::max();
-    default:
-      return 0;
-  }
-}
-
-Op pairwise(Op fold) {
-  switch (fold) {
-    case Op::reduce_prod:
-      return Op::mul;
-    case Op::reduce_max:
-      return Op::maximum;
-    case Op::reduce_min:
-      return Op::minimum;
-    default:
-      return Op::add;
-  }
-}
-
 }  // namespace
 
 Word word_of(double value, DType dtype) {
@@ -153,8 +124,9 @@ ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, Chain chain, 
   for (std::int64_t axis : node.ints) strides[at(axis)] = 0;
   loops_ = loops_over<1>(source, {strides});
   folds_inner_ = loops_.strides[0][at(loops_.depth) - 1] == 0;
-  start_ = word_of(fold_start(node.op, node.dtype), node.dtype);
-  combine_ = kernels.elementwise(pairwise(node.op), node.dtype, node.dtype);
+  const Fold& fold = *fold_of(node.op);
+  start_ = word_of(fold.start(node.dtype), node.dtype);
+  combine_ = kernels.elementwise(fold.combination, node.dtype, node.dtype);
   fold_ = kernels.fold_run(node.op, node.dtype);
 }
 

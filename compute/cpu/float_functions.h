@@ -196,6 +196,20 @@ inline float float_remainder(float a, float b) {
 
 inline float pow_of(float x, float y) { return y == 2.0f ? x * x : powf(x, y); }
 
+// ---- functions of shaders/both, with GLSL's names for what they call ----
+inline float abs(float x) { return magnitude(x); }
+inline float min(float a, float b) { return smaller(a, b); }
+inline float exp(float x) { return exp_of(x); }
+inline float log(float x) { return log_of(x); }
+inline float sqrt(float x) { return __builtin_sqrtf(x); }
+inline float floor(float x) { return __builtin_floorf(x); }
+inline float sin(float x) { return sin_of(x); }
+inline float cos(float x) { return cos_of(x); }
+inline float uintBitsToFloat(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+inline float imp_log1p(float x) { return log1p_of(x); }
+
+#include "shared_functions.inc"
+
 // ---- int32: wraps; division by 0 is 0 ----
 inline std::int32_t wrapped(std::uint32_t bits) { return static_cast<std::int32_t>(bits); }
 inline std::uint32_t unsigned_of(std::int32_t x) { return static_cast<std::uint32_t>(x); }

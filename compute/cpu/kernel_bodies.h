@@ -28,191 +28,94 @@ inline void map_two(const void* a, const void* b, void* result, std::int64_t cou
   IMPRINT_EACH_ELEMENT y[i] = function(x[i], z[i]);
 }
 
-#define IMPRINT_ONE(In, Out, expression)                                                 \
-  return [](const void* a, const void*, const void*, void* result, std::int64_t count) { \
-    map_one<In, Out>(a, result, count, [](In x) -> Out { return expression; });          \
-  }
-#define IMPRINT_TWO(In, Out, expression)                                                   \
-  return [](const void* a, const void* b, const void*, void* result, std::int64_t count) { \
-    map_two<In, Out>(a, b, result, count, [](In x, In y) -> Out { return expression; });   \
-  }
+// In place of an expression: the operation is not defined for the dtype.
+struct None {};
+constexpr None none;
 
-Elementwise float_function_of_one(Op op) {
-  switch (op) {
-    case Op::abs:
-      IMPRINT_ONE(float, float, magnitude(x));
-    case Op::neg:
-      IMPRINT_ONE(float, float, -x);
-    case Op::sign:
-      IMPRINT_ONE(float, float, x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : 0.0f);
-    case Op::ceil:
-      IMPRINT_ONE(float, float, __builtin_ceilf(x));
-    case Op::floor:
-      IMPRINT_ONE(float, float, __builtin_floorf(x));
-    case Op::round:
-      IMPRINT_ONE(float, float, __builtin_rintf(x));
-    case Op::trunc:
-      IMPRINT_ONE(float, float, __builtin_truncf(x));
-    case Op::sqrt:
-      IMPRINT_ONE(float, float, __builtin_sqrtf(x));
-    case Op::recip:
-      IMPRINT_ONE(float, float, 1.0f / x);
-    case Op::exp:
-      IMPRINT_ONE(float, float, exp_of(x));
-    case Op::expm1:
-      IMPRINT_ONE(float, float, expm1_of(x));
-    case Op::log:
-      IMPRINT_ONE(float, float, log_of(x));
-    case Op::log1p:
-      IMPRINT_ONE(float, float, log1p_of(x));
-    case Op::sin:
-      IMPRINT_ONE(float, float, sin_of(x));
-    case Op::cos:
-      IMPRINT_ONE(float, float, cos_of(x));
-    case Op::tan:
-      IMPRINT_ONE(float, float, tan_of(x));
-    case Op::asin:
-      IMPRINT_ONE(float, float, asin_of(x));
-    case Op::acos:
-      IMPRINT_ONE(float, float, acos_of(x));
-    case Op::atan:
-      IMPRINT_ONE(float, float, atan_of(x));
-    case Op::sinh:
-      IMPRINT_ONE(float, float, sinh_of(x));
-    case Op::cosh:
-      IMPRINT_ONE(float, float, cosh_of(x));
-    case Op::tanh:
-      IMPRINT_ONE(float, float, tanh_of(x));
-    case Op::asinh:
-      IMPRINT_ONE(float, float, asinh_of(x));
-    case Op::acosh:
-      IMPRINT_ONE(float, float, acosh_of(x));
-    case Op::atanh:
-      IMPRINT_ONE(float, float, atanh_of(x));
-    case Op::erf:
-      IMPRINT_ONE(float, float, erf_of(x));
-    case Op::sigmoid:
-      IMPRINT_ONE(float, float, sigmoid_of(x));
-    case Op::is_nan:
-      IMPRINT_ONE(float, Int, x != x);
-    case Op::is_inf:
-      IMPRINT_ONE(float, Int, magnitude(x) == kInfinity);
-    default:
-      return nullptr;
-  }
+template <class T>
+constexpr bool is_none = false;
+template <>
+constexpr bool is_none<None> = true;
+
+// Rows of op_rows.h as functions: Function computes one element.
+template <class In, class Out, class Function>
+constexpr Elementwise function_of_one() {
+  if constexpr (is_none<decltype(Function{}(In{}))>)
+    return nullptr;
+  else
+    return [](const void* a, const void*, const void*, void* result, std::int64_t count) {
+      map_one<In, Out>(a, result, count, [](In x) -> Out { return static_cast<Out>(Function{}(x)); });
+    };
+}
+template <class In, class Out, class Function>
+constexpr Elementwise function_of_two() {
+  if constexpr (is_none<decltype(Function{}(In{}, In{}))>)
+    return nullptr;
+  else
+    return [](const void* a, const void* b, const void*, void* result, std::int64_t count) {
+      map_two<In, Out>(a, b, result, count,
+                       [](In x, In y) -> Out { return static_cast<Out>(Function{}(x, y)); });
+    };
 }
 
-Elementwise float_function_of_two(Op op) {
-  switch (op) {
-    case Op::add:
-      IMPRINT_TWO(float, float, x + y);
-    case Op::sub:
-      IMPRINT_TWO(float, float, x - y);
-    case Op::mul:
-      IMPRINT_TWO(float, float, x* y);
-    case Op::div:
-      IMPRINT_TWO(float, float, x / y);
-    case Op::remainder:
-      IMPRINT_TWO(float, float, float_remainder(x, y));
-    case Op::fmod:
-      IMPRINT_TWO(float, float, fmodf(x, y));
-    case Op::pow:
-      IMPRINT_TWO(float, float, pow_of(x, y));
-    case Op::atan2:
-      IMPRINT_TWO(float, float, atan2f(x, y));
-    case Op::minimum:
-      IMPRINT_TWO(float, float, smaller(x, y));
-    case Op::maximum:
-      IMPRINT_TWO(float, float, larger(x, y));
-    case Op::equal:
-      IMPRINT_TWO(float, Int, x == y);
-    case Op::not_equal:
-      IMPRINT_TWO(float, Int, x != y);
-    case Op::less:
-      IMPRINT_TWO(float, Int, x < y);
-    case Op::less_equal:
-      IMPRINT_TWO(float, Int, x <= y);
-    case Op::greater:
-      IMPRINT_TWO(float, Int, x > y);
-    case Op::greater_equal:
-      IMPRINT_TWO(float, Int, x >= y);
-    default:
-      return nullptr;
-  }
+// An operation for floats, and for int32 with bool as 0 or 1.
+struct Functions {
+  Elementwise of_floats, of_ints;
+};
+
+template <bool ToBool, class OfFloats, class OfInts>
+constexpr Functions functions_of_one() {
+  if constexpr (ToBool)
+    return {function_of_one<float, Int, OfFloats>(), function_of_one<Int, Int, OfInts>()};
+  else
+    return {function_of_one<float, float, OfFloats>(), function_of_one<Int, Int, OfInts>()};
+}
+template <bool ToBool, class OfFloats, class OfInts>
+constexpr Functions functions_of_two() {
+  if constexpr (ToBool)
+    return {function_of_two<float, Int, OfFloats>(), function_of_two<Int, Int, OfInts>()};
+  else
+    return {function_of_two<float, float, OfFloats>(), function_of_two<Int, Int, OfInts>()};
 }
 
-Elementwise float_function(Op op) {
-  const Elementwise of_one = float_function_of_one(op);
-  return of_one ? of_one : float_function_of_two(op);
-}
+#define IMPRINT_ONE(In, expression) decltype([]([[maybe_unused]] In x) { return expression; })
+#define IMPRINT_TWO(In, expression) \
+  decltype([]([[maybe_unused]] In x, [[maybe_unused]] In y) { return expression; })
+// The functions of two operands by name, for folds: add_of_floats, add_of_ints,
+// ...
+#define IMPRINT_BINARY(name, kind, inputs, accepted, cost, glsl, floats, ints, ...) \
+  using name##_of_floats = IMPRINT_TWO(float, floats);                              \
+  using name##_of_ints = IMPRINT_TWO(Int, ints);
+IMPRINT_BINARY_OPS(IMPRINT_BINARY)
+#undef IMPRINT_BINARY
 
-// int32, and bool as 0 or 1.
-Elementwise int_function(Op op) {
-  switch (op) {
-    case Op::abs:
-      IMPRINT_ONE(Int, Int, x < 0 ? negated(x) : x);
-    case Op::neg:
-      IMPRINT_ONE(Int, Int, negated(x));
-    case Op::sign:
-      IMPRINT_ONE(Int, Int, (x > 0) - (x < 0));
-    case Op::logical_not:
-      IMPRINT_ONE(Int, Int, x == 0);
-    case Op::bit_not:
-      IMPRINT_ONE(Int, Int, ~x);
-    case Op::add:
-      IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) + unsigned_of(y)));
-    case Op::sub:
-      IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) - unsigned_of(y)));
-    case Op::mul:
-      IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) * unsigned_of(y)));
-    case Op::div:
-      IMPRINT_TWO(Int, Int, quotient(x, y));
-    case Op::remainder:
-      IMPRINT_TWO(Int, Int, remainder_of(x, y));
-    case Op::fmod:
-      IMPRINT_TWO(Int, Int, rest_of(x, y));
-    case Op::minimum:
-      IMPRINT_TWO(Int, Int, x < y ? x : y);
-    case Op::maximum:
-      IMPRINT_TWO(Int, Int, x > y ? x : y);
-    case Op::equal:
-      IMPRINT_TWO(Int, Int, x == y);
-    case Op::not_equal:
-      IMPRINT_TWO(Int, Int, x != y);
-    case Op::less:
-      IMPRINT_TWO(Int, Int, x < y);
-    case Op::less_equal:
-      IMPRINT_TWO(Int, Int, x <= y);
-    case Op::greater:
-      IMPRINT_TWO(Int, Int, x > y);
-    case Op::greater_equal:
-      IMPRINT_TWO(Int, Int, x >= y);
-    case Op::logical_and:
-    case Op::bit_and:
-      IMPRINT_TWO(Int, Int, x & y);
-    case Op::logical_or:
-    case Op::bit_or:
-      IMPRINT_TWO(Int, Int, x | y);
-    case Op::logical_xor:
-    case Op::bit_xor:
-      IMPRINT_TWO(Int, Int, x ^ y);
-    case Op::shift_left:
-      IMPRINT_TWO(Int, Int, wrapped(unsigned_of(x) << (y & 31)));
-    case Op::shift_right:
-      IMPRINT_TWO(Int, Int, x >> (y & 31));
-    default:
-      return nullptr;
-  }
+#define IMPRINT_OF_1(name, to_bool, floats, ints, ...) \
+  functions_of_one<to_bool, IMPRINT_ONE(float, floats), IMPRINT_ONE(Int, ints)>(),
+#define IMPRINT_OF_2(name, to_bool, ...) functions_of_two<to_bool, name##_of_floats, name##_of_ints>(),
+#define IMPRINT_ELEMENTWISE(name, kind, inputs, accepted, cost, glsl, ...) \
+  IMPRINT_OF_##inputs(name, tensor::dtypes::accepted.to_bool, __VA_ARGS__)
+#define IMPRINT_NO_FUNCTIONS(...) Functions{},
+
+constexpr Functions kFunctions[] = {IMPRINT_OPS_BY_TABLE(IMPRINT_NO_FUNCTIONS, IMPRINT_ELEMENTWISE)};
+
+#undef IMPRINT_OF_1
+#undef IMPRINT_OF_2
+#undef IMPRINT_ELEMENTWISE
+#undef IMPRINT_NO_FUNCTIONS
+
+template <class In, class Out, class Function>
+constexpr Elementwise by(Function) {
+  return function_of_one<In, Out, Function>();
 }
 
 Elementwise cast_function(DType from, DType to) {
   const bool from_float = from == DType::float32, to_float = to == DType::float32;
-  if (from_float && to_float) IMPRINT_ONE(float, float, x);
-  if (to_float) IMPRINT_ONE(Int, float, static_cast<float>(x));
-  if (to == DType::boolean && from_float) IMPRINT_ONE(float, Int, x != 0.0f);
-  if (to == DType::boolean) IMPRINT_ONE(Int, Int, x != 0);
-  if (from_float) IMPRINT_ONE(float, Int, truncated(x));
-  IMPRINT_ONE(Int, Int, x);
+  if (from_float && to_float) return by<float, float>([](float x) { return x; });
+  if (to_float) return by<Int, float>([](Int x) { return static_cast<float>(x); });
+  if (to == DType::boolean && from_float) return by<float, Int>([](float x) { return x != 0.0f; });
+  if (to == DType::boolean) return by<Int, Int>([](Int x) { return x != 0; });
+  if (from_float) return by<float, Int>([](float x) { return truncated(x); });
+  return by<Int, Int>([](Int x) { return x; });
 }
 
 template <class T>
@@ -227,7 +130,8 @@ void choose(const void* condition, const void* a, const void* b, void* result, s
 Elementwise find_elementwise(Op op, DType operand, DType result) {
   if (op == Op::cast) return cast_function(operand, result);
   if (op == Op::where) return result == DType::float32 ? choose<float> : choose<Int>;
-  return operand == DType::float32 ? float_function(op) : int_function(op);
+  const Functions& functions = kFunctions[static_cast<int>(op)];
+  return operand == DType::float32 ? functions.of_floats : functions.of_ints;
 }
 
 // ---- folds ----
@@ -248,33 +152,27 @@ inline void fold_run(const void* elements, std::int64_t count, void* accumulator
   *total = combine(*total, sums[0]);
 }
 
-#define IMPRINT_FOLD(T, start, expression)                                                      \
-  return [](const void* elements, std::int64_t count, void* accumulator) {                      \
-    fold_run<T>(elements, count, accumulator, start, [](T x, T y) -> T { return expression; }); \
-  }
+template <class T, class Combine, class Start>
+constexpr FoldRun fold_function() {
+  if constexpr (is_none<decltype(Combine{}(T{}, T{}))>)
+    return nullptr;
+  else
+    return [](const void* elements, std::int64_t count, void* accumulator) {
+      fold_run<T>(elements, count, accumulator, Start{}(),
+                  [](T x, T y) -> T { return static_cast<T>(Combine{}(x, y)); });
+    };
+}
+
+#define IMPRINT_START(T, value) decltype([] { return static_cast<T>(value); })
+#define IMPRINT_FOLD(name, kind, inputs, rule, cost, derivative, function, combination, floats, ints) \
+  case Op::name:                                                                                      \
+    return operand == DType::float32                                                                  \
+               ? fold_function<float, combination##_of_floats, IMPRINT_START(float, floats)>()        \
+               : fold_function<Int, combination##_of_ints, IMPRINT_START(Int, ints)>();
 
 FoldRun find_fold_run(Op op, DType operand) {
-  if (operand == DType::float32) switch (op) {
-      case Op::reduce_sum:
-        IMPRINT_FOLD(float, 0.0f, x + y);
-      case Op::reduce_prod:
-        IMPRINT_FOLD(float, 1.0f, x* y);
-      case Op::reduce_max:
-        IMPRINT_FOLD(float, -kInfinity, larger(x, y));
-      case Op::reduce_min:
-        IMPRINT_FOLD(float, kInfinity, smaller(x, y));
-      default:
-        return nullptr;
-    }
   switch (op) {
-    case Op::reduce_sum:
-      IMPRINT_FOLD(Int, 0, wrapped(unsigned_of(x) + unsigned_of(y)));
-    case Op::reduce_prod:
-      IMPRINT_FOLD(Int, 1, wrapped(unsigned_of(x) * unsigned_of(y)));
-    case Op::reduce_max:
-      IMPRINT_FOLD(Int, -2147483647 - 1, x > y ? x : y);
-    case Op::reduce_min:
-      IMPRINT_FOLD(Int, 2147483647, x < y ? x : y);
+    IMPRINT_FOLD_OPS(IMPRINT_FOLD)
     default:
       return nullptr;
   }

@@ -36,7 +36,7 @@ struct KernelSet {
   const char* name;  // of the instruction set
   // operand: the dtype of the first operand; for where, of the branches. Null: no such kernel.
   Elementwise (*elementwise)(Op op, DType operand, DType result);
-  FoldRun (*fold_run)(Op op, DType operand);  // reduce_sum, reduce_prod, reduce_max, reduce_min
+  FoldRun (*fold_run)(Op op, DType operand);  // of IMPRINT_FOLD_OPS
   void (*matmul)(const Matmul& arguments);
 };
 

@@ -114,7 +114,7 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
       return compute_copy(source, into);
     }
     case OpKind::reduce:
-      if (entry.op != Op::argmax && entry.op != Op::argmin) return compute_reduce(node, into);
+      if (is_plain_fold(entry.op)) return compute_reduce(node, into);
       break;
     case OpKind::select:
       if (entry.op == Op::pad) return compute_pad(node, into);

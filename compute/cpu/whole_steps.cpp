@@ -136,7 +136,7 @@ std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const 
   const auto axis = at(node.ints[0]);
   const std::int64_t extent = source.shape[static_cast<int>(axis)], stride = source.strides[axis];
   const Loops<1> loops = loops_over<1>(node.shape, {source.strides});
-  return made([=, largest = node.op == Op::argmax](const Memory& memory) {
+  return made([=, largest = fold_of(node.op)->combination == Op::greater](const Memory& memory) {
     auto* result = memory.data<std::int32_t>(into);
     each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
       for (std::int64_t i = 0; i < count; ++i) {

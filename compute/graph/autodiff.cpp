@@ -52,7 +52,7 @@ Result<> propagate(const NodeRef& node, Visits& visits) {
   std::vector<bool> needed = needed_inputs(*node, visits);
   if (std::ranges::find(needed, true) == needed.end()) return {};
   Adjoint adjoint(node, gradient, std::move(needed));
-  differentiate(adjoint);
+  derivative_of(node->op)(adjoint);
   for (std::size_t i = 0; i < node->inputs.size(); ++i) {
     if (!adjoint.needs(i)) continue;
     const Tensor& given = adjoint.given(i);

@@ -13,17 +13,12 @@ std::int64_t fold_length(const Graph& graph, NodeIndex index) {
     return node.blocks > 0 ? (length + node.blocks - 1) / node.blocks : length;
   };
   const auto input_shape = [&](std::size_t slot) -> const Shape& { return graph[node.inputs[slot]].shape; };
+  if (node.kind() == OpKind::reduce) {
+    std::int64_t length = 1;
+    for (std::int64_t axis : node.ints) length *= input_shape(0)[static_cast<int>(axis)];
+    return whole(length);
+  }
   switch (node.op) {
-    case Op::reduce_sum:
-    case Op::reduce_prod:
-    case Op::reduce_max:
-    case Op::reduce_min:
-    case Op::argmax:
-    case Op::argmin: {
-      std::int64_t length = 1;
-      for (std::int64_t axis : node.ints) length *= input_shape(0)[static_cast<int>(axis)];
-      return whole(length);
-    }
     case Op::matmul:
       return whole(input_shape(0)[input_shape(0).rank() - 1]);
     case Op::scatter_add:
@@ -36,74 +31,7 @@ std::int64_t fold_length(const Graph& graph, NodeIndex index) {
 }
 
 double op_cost(const Graph& graph, NodeIndex index) {
-  const GraphNode& node = graph[index];
-  switch (node.op) {
-    case Op::constant:
-    case Op::input:
-    case Op::variable:
-      return 1;
-    case Op::full:
-    case Op::iota:
-      return 0;
-    case Op::random_uniform:
-      return 70;
-    case Op::random_permutation:
-      return 48 * 70;
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::sigmoid:
-    case Op::div:
-    case Op::recip:
-    case Op::sqrt:
-      return 6;
-    case Op::tanh:
-    case Op::expm1:
-    case Op::log1p:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-      return 12;
-    case Op::erf:
-    case Op::pow:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::atan2:
-    case Op::remainder:
-    case Op::fmod:
-      return 16;
-    case Op::reshape:
-      return 3;  // index divisions
-    case Op::permute:
-    case Op::expand:
-    case Op::slice:
-    case Op::window:
-      return 0.5;
-    case Op::pad:
-    case Op::concat:
-    case Op::gather:
-    case Op::take:
-      return 3;
-    case Op::matmul:
-      return 2.0 * static_cast<double>(fold_length(graph, index));
-    case Op::scatter_add:
-    case Op::unwindow:
-      return 3.0 * static_cast<double>(fold_length(graph, index));
-    case Op::reduce_sum:
-    case Op::reduce_prod:
-    case Op::reduce_max:
-    case Op::reduce_min:
-    case Op::argmax:
-    case Op::argmin:
-      return static_cast<double>(fold_length(graph, index));
-    default:
-      return 1;
-  }
+  return op_info(graph[index].op).cost * static_cast<double>(fold_length(graph, index));
 }
 
 double evaluations_per_element(const Graph& graph, NodeIndex index, std::size_t slot) {
@@ -161,9 +89,7 @@ bool wants_lanes(const Graph& graph, NodeIndex index) {
 
 bool wants_columns(const Graph& graph, NodeIndex index, const FusionOptions& options) {
   const GraphNode& node = graph[index];
-  if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min &&
-      node.op != Op::reduce_prod)
-    return false;
+  if (!tensor::is_plain_fold(node.op)) return false;
   const std::int64_t length = fold_length(graph, index), outputs = node.element_count();
   if (!node.has_tails && (length < options.column_fold_length || outputs < kFoldColumns ||
                           outputs > options.group_fold_outputs * 16))

@@ -1,171 +1,80 @@
 #include "compute/graph/derivatives.h"
 
 #include <numbers>
+#include <type_traits>
 
 namespace imprint::graph {
 
 using namespace tensor;
 
-bool is_differentiable(Op op) {
-  switch (op) {
-    case Op::stop_gradient:
-    case Op::custom:
-    case Op::sign:
-    case Op::ceil:
-    case Op::floor:
-    case Op::round:
-    case Op::trunc:
-      return false;
-    default:
-      return true;
-  }
-}
-
-void differentiate(Adjoint& adjoint) {
-  if (op_info(adjoint.node().op).kind == OpKind::elementwise)
-    differentiate_elementwise(adjoint);
-  else
-    differentiate_arrangement(adjoint);
-}
-
 namespace {
 
-// d output / d input of the unary ops, times g. x: the input, y: the output.
-Tensor unary(Op op, const Tensor& g, const Tensor& x, const Tensor& y) {
-  switch (op) {
-    case Op::abs:
-      return g * sign(x);
-    case Op::neg:
-      return -g;
-    case Op::sqrt:
-      return g * 0.5f / y;
-    case Op::recip:
-      return -(g * y * y);
-    case Op::exp:
-      return g * y;
-    case Op::expm1:
-      return g * (y + 1.0f);
-    case Op::log:
-      return g / x;
-    case Op::log1p:
-      return g / (x + 1.0f);
-    case Op::sin:
-      return g * cos(x);
-    case Op::cos:
-      return -(g * sin(x));
-    case Op::tan:
-      return g * (y * y + 1.0f);
-    case Op::asin:
-      return g / sqrt(1.0f - x * x);
-    case Op::acos:
-      return -(g / sqrt(1.0f - x * x));
-    case Op::atan:
-      return g / (x * x + 1.0f);
-    case Op::sinh:
-      return g * cosh(x);
-    case Op::cosh:
-      return g * sinh(x);
-    case Op::tanh:
-      return g * (1.0f - y * y);
-    case Op::asinh:
-      return g / sqrt(x * x + 1.0f);
-    case Op::acosh:
-      return g / sqrt((x - 1.0f) * (x + 1.0f));
-    case Op::atanh:
-      return g / ((1.0f - x) * (1.0f + x));
-    case Op::erf:
-      return g * (Tensor(2 * std::numbers::inv_sqrtpi) * exp(-(x * x)));
-    case Op::sigmoid:
-      return g * (y * (1.0f - y));
-    case Op::cast:
-      return g;
-    default:
-      return Tensor();
-  }
+// In place of a derivative: no gradient passes.
+struct Flat {};
+constexpr Flat flat;
+
+// Rows of op_rows.h as functions. By: derivatives per operand, each an expression.
+template <class ByX>
+constexpr Derivative derivative_of_one() {
+  using Made = std::invoke_result_t<ByX, const Tensor&, const Tensor&, const Tensor&>;
+  if constexpr (std::is_same_v<Made, Flat>)
+    return nullptr;
+  else
+    return [](Adjoint& adjoint) {
+      adjoint.give(0, ByX{}(adjoint.gradient(), adjoint.input(0), adjoint.output()));
+    };
 }
 
-void multiply(Adjoint& adjoint, const Tensor& g, const Tensor& a, const Tensor& b) {
-  if (a.node() == b.node()) {
-    // Both inputs are one node: input 0 gets the whole gradient, 2 x times g, and input 1 gets zeros.
-    adjoint.give(0, g * (a + a));
-    adjoint.give(1, zeros_like(b));
-    return;
-  }
-  if (adjoint.needs(0)) adjoint.give(0, g * b);
-  if (adjoint.needs(1)) adjoint.give(1, g * a);
-}
-
-// At a zero base or exponent the formula would evaluate 0 * inf. The limits match PyTorch's.
-void power(Adjoint& adjoint, const Tensor& g, const Tensor& base, const Tensor& exponent) {
-  if (adjoint.needs(0))
-    adjoint.give(0, where(equal(exponent, 0.0f), 0.0f, g * (exponent * pow(base, exponent - 1.0f))));
-  if (adjoint.needs(1)) {
-    const Tensor flat = logical_and(equal(base, 0.0f), exponent >= 0.0f);
-    adjoint.give(1, where(flat, 0.0f, g * (adjoint.output() * log(base))));
-  }
+template <class ByA, class ByB>
+constexpr Derivative derivative_of_two() {
+  using Made = std::invoke_result_t<ByA, const Tensor&, const Tensor&, const Tensor&, const Tensor&>;
+  if constexpr (std::is_same_v<Made, Flat>)
+    return nullptr;
+  else
+    return [](Adjoint& adjoint) {
+      const Tensor& g = adjoint.gradient();
+      const Tensor a = adjoint.input(0), b = adjoint.input(1);
+      if (adjoint.needs(0)) adjoint.give(0, ByA{}(g, a, b, adjoint.output()));
+      if (adjoint.needs(1)) adjoint.give(1, ByB{}(g, a, b, adjoint.output()));
+    };
 }
 
 // minimum and maximum: the gradient goes to the winning operand; ties share it equally.
-void extremum(Adjoint& adjoint, const Tensor& g, const Tensor& a, const Tensor& b, bool largest) {
+Tensor unextreme(const Tensor& g, const Tensor& a, const Tensor& b, bool is_first,
+                 Tensor (*wins)(const Tensor&, const Tensor&)) {
   const Tensor tie = equal(a, b);
   const Tensor half = g * 0.5f;
-  if (adjoint.needs(0)) adjoint.give(0, where(tie, half, where(largest ? a > b : a < b, g, 0.0f)));
-  if (adjoint.needs(1)) adjoint.give(1, where(tie, half, where(largest ? b > a : b < a, g, 0.0f)));
+  return where(tie, half, where(is_first ? wins(a, b) : wins(b, a), g, 0.0f));
 }
+
+constexpr Derivative named(Derivative derivative) { return derivative; }
+constexpr Derivative named(Flat) { return nullptr; }
 
 }  // namespace
 
-void differentiate_elementwise(Adjoint& adjoint) {
-  const Tensor& g = adjoint.gradient();
-  const Tensor& y = adjoint.output();
-  const Op op = adjoint.node().op;
-  if (adjoint.input_count() == 1) {
-    adjoint.give(0, unary(op, g, adjoint.input(0), y));
-    return;
-  }
-  const Tensor a = adjoint.input(0), b = adjoint.input(1);
-  switch (op) {
-    case Op::add:
-      if (adjoint.needs(0)) adjoint.give(0, g);
-      if (adjoint.needs(1)) adjoint.give(1, g);
-      return;
-    case Op::sub:
-      if (adjoint.needs(0)) adjoint.give(0, g);
-      if (adjoint.needs(1)) adjoint.give(1, -g);
-      return;
-    case Op::mul:
-      return multiply(adjoint, g, a, b);
-    case Op::div:
-      if (adjoint.needs(0)) adjoint.give(0, g / b);
-      if (adjoint.needs(1)) adjoint.give(1, -(g * y / b));
-      return;
-    case Op::remainder:
-      if (adjoint.needs(0)) adjoint.give(0, g);
-      if (adjoint.needs(1)) adjoint.give(1, -(g * floor(a / b)));
-      return;
-    case Op::fmod:
-      if (adjoint.needs(0)) adjoint.give(0, g);
-      if (adjoint.needs(1)) adjoint.give(1, -(g * trunc(a / b)));
-      return;
-    case Op::pow:
-      return power(adjoint, g, a, b);
-    case Op::atan2: {
-      const Tensor scaled = g / (a * a + b * b);
-      if (adjoint.needs(0)) adjoint.give(0, scaled * b);
-      if (adjoint.needs(1)) adjoint.give(1, -(scaled * a));
-      return;
-    }
-    case Op::minimum:
-      return extremum(adjoint, g, a, b, false);
-    case Op::maximum:
-      return extremum(adjoint, g, a, b, true);
-    case Op::where:
-      if (adjoint.needs(1)) adjoint.give(1, where(a, g, 0.0f));
-      if (adjoint.needs(2)) adjoint.give(2, where(a, 0.0f, g));
-      return;
-    default:
-      return;
-  }
+#define IMPRINT_TENSOR [[maybe_unused]] const Tensor&
+#define IMPRINT_BY_ONE(expression) \
+  decltype([](IMPRINT_TENSOR g, IMPRINT_TENSOR x, IMPRINT_TENSOR y) { return expression; })
+#define IMPRINT_BY_TWO(expression) \
+  decltype([](IMPRINT_TENSOR g, IMPRINT_TENSOR a, IMPRINT_TENSOR b, IMPRINT_TENSOR y) { return expression; })
+#define IMPRINT_OF_1(glsl, floats, ints, by_x) derivative_of_one<IMPRINT_BY_ONE(by_x)>(),
+#define IMPRINT_OF_2(glsl, floats, ints, by_a, by_b) \
+  derivative_of_two<IMPRINT_BY_TWO(by_a), IMPRINT_BY_TWO(by_b)>(),
+#define IMPRINT_ELEMENTWISE(name, kind, inputs, dtypes, cost, ...) IMPRINT_OF_##inputs(__VA_ARGS__)
+#define IMPRINT_NAMED(name, kind, inputs, rule, cost, derivative, ...) named(derivative),
+
+Derivative derivative_of(Op op) {
+  using namespace derivatives;
+  static constexpr Derivative kDerivatives[] = {IMPRINT_OPS_BY_TABLE(IMPRINT_NAMED, IMPRINT_ELEMENTWISE)};
+  return kDerivatives[static_cast<std::size_t>(op)];
 }
+
+#undef IMPRINT_TENSOR
+#undef IMPRINT_BY_ONE
+#undef IMPRINT_BY_TWO
+#undef IMPRINT_OF_1
+#undef IMPRINT_OF_2
+#undef IMPRINT_ELEMENTWISE
+#undef IMPRINT_NAMED
 
 }  // namespace imprint::graph

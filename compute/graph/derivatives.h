@@ -38,14 +38,35 @@ class Adjoint {
   std::vector<Tensor> given_;
 };
 
-// Whether the output depends smoothly on a float32 input of this op: false for rounding, sign and
-// stop_gradient.
-bool is_differentiable(tensor::Op op);
+// Gives a gradient for every needed input.
+using Derivative = void (*)(Adjoint& adjoint);
 
-// Each gives a gradient for every needed input.
-void differentiate(Adjoint& adjoint);              // any op
-void differentiate_elementwise(Adjoint& adjoint);  // derivatives.cpp
-void differentiate_arrangement(
-    Adjoint& adjoint);  // derivatives_shape.cpp: views, selects, reductions, contraction, scans, scatters
+// The op's derivative, by its row; null where no gradient passes: rounding, comparisons, stop_gradient.
+Derivative derivative_of(tensor::Op op);
+
+inline bool is_differentiable(tensor::Op op) { return derivative_of(op) != nullptr; }
+
+// The derivatives that rows of op.h name (derivatives_shape.cpp).
+namespace derivatives {
+void uncast(Adjoint& adjoint);
+void unchoose(Adjoint& adjoint);
+void unreshape(Adjoint& adjoint);
+void unpermute(Adjoint& adjoint);
+void unexpand(Adjoint& adjoint);
+void unslice(Adjoint& adjoint);
+void unview_windows(Adjoint& adjoint);
+void rewindow(Adjoint& adjoint);
+void unpad(Adjoint& adjoint);
+void unconcat(Adjoint& adjoint);
+void ungather(Adjoint& adjoint);
+void untake(Adjoint& adjoint);
+void unreduce_sum(Adjoint& adjoint);
+void unreduce_prod(Adjoint& adjoint);
+void unreduce_extreme(Adjoint& adjoint);
+void uncontract(Adjoint& adjoint);
+void uncumsum(Adjoint& adjoint);
+void unrecur(Adjoint& adjoint);
+void unscatter(Adjoint& adjoint);
+}  // namespace derivatives
 
 }  // namespace imprint::graph

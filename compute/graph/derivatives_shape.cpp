@@ -9,6 +9,8 @@ using namespace tensor;
 
 namespace {
 
+// ---- helpers ----
+
 using Amounts = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 Tensor pad_axis(const Tensor& x, int axis, std::int64_t before, std::int64_t after, double value = 0) {
@@ -17,14 +19,14 @@ Tensor pad_axis(const Tensor& x, int axis, std::int64_t before, std::int64_t aft
   return pad(x, amounts, value);
 }
 
-Tensor unpermute(const Tensor& g, const Node& node) {
+Tensor permuted_back(const Tensor& g, const Node& node) {
   Axes inverse(node.ints.size());
   for (std::size_t axis = 0; axis < node.ints.size(); ++axis)
     inverse[static_cast<std::size_t>(node.ints[axis])] = static_cast<int>(axis);
   return permute(g, inverse);
 }
 
-Tensor unexpand(const Tensor& g, const Shape& source) {
+Tensor summed_to(const Tensor& g, const Shape& source) {
   Axes repeated;
   for (int axis = 0; axis < source.rank(); ++axis)
     if (source[axis] != g.extent(axis)) repeated.push_back(axis);
@@ -43,7 +45,7 @@ Tensor spread_axis(const Tensor& g, int axis, std::int64_t step) {
 }
 
 // The gradient of a slice is placed at the slice's position, with zeros elsewhere.
-Tensor unslice(const Tensor& gradient, const Node& node) {
+Tensor placed(const Tensor& gradient, const Node& node) {
   const Shape& source = node.inputs[0]->shape;
   if (node.shape.element_count() == 0) return zeros(source);
   Tensor g = gradient;
@@ -65,43 +67,11 @@ Tensor unslice(const Tensor& gradient, const Node& node) {
   return g;
 }
 
-Tensor unpad(const Tensor& gradient, const Node& node) {
+Tensor inside_of_pad(const Tensor& gradient, const Node& node) {
   Tensor g = gradient;
   for (int axis = 0; axis < g.rank(); ++axis)
     g = narrow(g, axis, node.ints[2 * static_cast<std::size_t>(axis)], node.inputs[0]->shape[axis]);
   return g;
-}
-
-void split_concat(Adjoint& adjoint) {
-  std::int64_t start = 0;
-  for (std::size_t i = 0; i < adjoint.input_count(); ++i) {
-    const std::int64_t extent = adjoint.node().inputs[i]->shape[adjoint.axis()];
-    if (adjoint.needs(i)) adjoint.give(i, narrow(adjoint.gradient(), adjoint.axis(), start, extent));
-    start += extent;
-  }
-}
-
-// take reads whole slabs of the axis. Its indices, flattened to one axis, say where each slab of the gradient
-// goes.
-Tensor untake(const Adjoint& adjoint) {
-  const Shape& data = adjoint.node().inputs[0]->shape;
-  Shape flat = data;
-  flat[adjoint.axis()] = adjoint.input(1).shape().element_count();
-  Shape aligned;
-  for (int axis = 0; axis < data.rank(); ++axis) aligned.append(axis == adjoint.axis() ? flat[axis] : 1);
-  const Tensor indices = expand(reshape(adjoint.input(1), aligned), flat);
-  return scatter_add(zeros(data), adjoint.axis(), indices, reshape(adjoint.gradient(), flat));
-}
-
-// ---- reductions ----
-
-// Equal parts go to all elements that attain the extreme.
-Tensor unreduce_extreme(const Adjoint& adjoint) {
-  const Tensor x = adjoint.input(0);
-  const Tensor attained = equal(x, expand(adjoint.output(), x.shape()));
-  const Axes axes(adjoint.node().ints.begin(), adjoint.node().ints.end());
-  const Tensor share = adjoint.gradient() / sum(cast(attained, DType::float32), axes, true);
-  return where(attained, expand(share, x.shape()), 0.0f);
 }
 
 // Shifts elements of the last axis by `distance` towards its end (or start), and fills the gap with ones.
@@ -121,10 +91,94 @@ Tensor product_of_others(const Tensor& rows, bool before) {
   return product;
 }
 
-// The product of the other elements, without dividing by this element, which may be zero.
-Tensor unreduce_prod(const Adjoint& adjoint) {
+}  // namespace
+
+// ---- elementwise ----
+
+void derivatives::uncast(Adjoint& adjoint) { adjoint.give(0, adjoint.gradient()); }
+
+void derivatives::unchoose(Adjoint& adjoint) {
+  const Tensor condition = adjoint.input(0);
+  if (adjoint.needs(1)) adjoint.give(1, where(condition, adjoint.gradient(), 0.0f));
+  if (adjoint.needs(2)) adjoint.give(2, where(condition, 0.0f, adjoint.gradient()));
+}
+
+// ---- views and selects ----
+
+void derivatives::unreshape(Adjoint& adjoint) {
+  adjoint.give(0, reshape(adjoint.gradient(), adjoint.input(0).shape()));
+}
+
+void derivatives::unpermute(Adjoint& adjoint) {
+  adjoint.give(0, permuted_back(adjoint.gradient(), adjoint.node()));
+}
+
+void derivatives::unexpand(Adjoint& adjoint) {
+  adjoint.give(0, summed_to(adjoint.gradient(), adjoint.input(0).shape()));
+}
+
+void derivatives::unslice(Adjoint& adjoint) { adjoint.give(0, placed(adjoint.gradient(), adjoint.node())); }
+
+void derivatives::unview_windows(Adjoint& adjoint) {
+  std::vector<std::int64_t> ints = adjoint.node().ints;
+  ints.push_back(adjoint.input(0).extent(adjoint.axis()));
+  adjoint.give(0, make(Op::unwindow, {adjoint.gradient()}, {.ints = std::move(ints)}));
+}
+
+void derivatives::rewindow(Adjoint& adjoint) {
+  const std::vector<std::int64_t>& ints = adjoint.node().ints;
+  adjoint.give(0, make(Op::window, {adjoint.gradient()}, {.ints = {ints.begin(), ints.begin() + 4}}));
+}
+
+void derivatives::unpad(Adjoint& adjoint) {
+  adjoint.give(0, inside_of_pad(adjoint.gradient(), adjoint.node()));
+}
+
+void derivatives::unconcat(Adjoint& adjoint) {
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < adjoint.input_count(); ++i) {
+    const std::int64_t extent = adjoint.node().inputs[i]->shape[adjoint.axis()];
+    if (adjoint.needs(i)) adjoint.give(i, narrow(adjoint.gradient(), adjoint.axis(), start, extent));
+    start += extent;
+  }
+}
+
+void derivatives::ungather(Adjoint& adjoint) {
+  adjoint.give(
+      0, scatter_add(zeros(adjoint.input(0).shape()), adjoint.axis(), adjoint.input(1), adjoint.gradient()));
+}
+
+// take reads whole slabs of the axis. Its indices, flattened to one axis, say where each slab of the gradient
+// goes.
+void derivatives::untake(Adjoint& adjoint) {
+  const Shape& data = adjoint.node().inputs[0]->shape;
+  Shape flat = data;
+  flat[adjoint.axis()] = adjoint.input(1).shape().element_count();
+  Shape aligned;
+  for (int axis = 0; axis < data.rank(); ++axis) aligned.append(axis == adjoint.axis() ? flat[axis] : 1);
+  const Tensor indices = expand(reshape(adjoint.input(1), aligned), flat);
+  adjoint.give(0, scatter_add(zeros(data), adjoint.axis(), indices, reshape(adjoint.gradient(), flat)));
+}
+
+// ---- reductions and contraction ----
+
+void derivatives::unreduce_sum(Adjoint& adjoint) {
+  adjoint.give(0, expand(adjoint.gradient(), adjoint.input(0).shape()));
+}
+
+// Equal parts go to all elements that attain the extreme.
+void derivatives::unreduce_extreme(Adjoint& adjoint) {
   const Tensor x = adjoint.input(0);
-  if (x.shape().element_count() == 0) return zeros(x.shape());
+  const Tensor attained = equal(x, expand(adjoint.output(), x.shape()));
+  const Axes axes(adjoint.node().ints.begin(), adjoint.node().ints.end());
+  const Tensor share = adjoint.gradient() / sum(cast(attained, DType::float32), axes, true);
+  adjoint.give(0, where(attained, expand(share, x.shape()), 0.0f));
+}
+
+// The product of the other elements, without dividing by this element, which may be zero.
+void derivatives::unreduce_prod(Adjoint& adjoint) {
+  const Tensor x = adjoint.input(0);
+  if (x.shape().element_count() == 0) return adjoint.give(0, zeros(x.shape()));
   Axes order, inverse(static_cast<std::size_t>(x.rank()));
   Shape moved;
   std::int64_t folded = 1;
@@ -141,12 +195,26 @@ Tensor unreduce_prod(const Adjoint& adjoint) {
   }
   const Tensor rows = reshape(permute(x, order), {-1, folded});
   const Tensor others = product_of_others(rows, true) * product_of_others(rows, false);
-  return expand(adjoint.gradient(), x.shape()) * permute(reshape(others, moved), inverse);
+  adjoint.give(0, expand(adjoint.gradient(), x.shape()) * permute(reshape(others, moved), inverse));
+}
+
+void derivatives::uncontract(Adjoint& adjoint) {
+  // Gradients are float32; the contraction uses the operands' width.
+  const Tensor g = cast(adjoint.gradient(), adjoint.input(0).dtype());
+  if (adjoint.needs(0)) adjoint.give(0, matmul(g, transpose(adjoint.input(1))));
+  if (adjoint.needs(1)) adjoint.give(1, matmul(transpose(adjoint.input(0)), g));
+}
+
+// ---- scans and scatters ----
+
+void derivatives::uncumsum(Adjoint& adjoint) {
+  const std::vector<std::int64_t>& ints = adjoint.node().ints;
+  adjoint.give(0, cumsum(adjoint.gradient(), adjoint.axis(), ints[1] != 0, ints[2] == 0));
 }
 
 // The gradient runs through the same recurrence backwards, with the factor of the following step: a factor
 // scales what came before it.
-void unrecur(Adjoint& adjoint) {
+void derivatives::unrecur(Adjoint& adjoint) {
   const int axis = adjoint.axis();
   const bool reverse = adjoint.node().ints[2] != 0;
   const std::int64_t length = adjoint.output().extent(axis);
@@ -166,62 +234,9 @@ void unrecur(Adjoint& adjoint) {
   if (adjoint.needs(1)) adjoint.give(1, through * shifted(adjoint.output(), !reverse));
 }
 
-void contract(Adjoint& adjoint) {
-  // Gradients are float32; the contraction uses the operands' width.
-  const Tensor g = cast(adjoint.gradient(), adjoint.input(0).dtype());
-  if (adjoint.needs(0)) adjoint.give(0, matmul(g, transpose(adjoint.input(1))));
-  if (adjoint.needs(1)) adjoint.give(1, matmul(transpose(adjoint.input(0)), g));
-}
-
-}  // namespace
-
-void differentiate_arrangement(Adjoint& adjoint) {
-  const Node& node = adjoint.node();
-  const Tensor& g = adjoint.gradient();
-  switch (node.op) {
-    case Op::reshape:
-      return adjoint.give(0, reshape(g, node.inputs[0]->shape));
-    case Op::permute:
-      return adjoint.give(0, unpermute(g, node));
-    case Op::expand:
-      return adjoint.give(0, unexpand(g, node.inputs[0]->shape));
-    case Op::slice:
-      return adjoint.give(0, unslice(g, node));
-    case Op::window: {
-      std::vector<std::int64_t> ints = node.ints;
-      ints.push_back(node.inputs[0]->shape[adjoint.axis()]);
-      return adjoint.give(0, make(Op::unwindow, {g}, {.ints = std::move(ints)}));
-    }
-    case Op::unwindow:
-      return adjoint.give(0, make(Op::window, {g}, {.ints = {node.ints.begin(), node.ints.begin() + 4}}));
-    case Op::pad:
-      return adjoint.give(0, unpad(g, node));
-    case Op::concat:
-      return split_concat(adjoint);
-    case Op::gather:
-      return adjoint.give(0, scatter_add(zeros(node.inputs[0]->shape), adjoint.axis(), adjoint.input(1), g));
-    case Op::take:
-      return adjoint.give(0, untake(adjoint));
-    case Op::reduce_sum:
-      return adjoint.give(0, expand(g, node.inputs[0]->shape));
-    case Op::reduce_prod:
-      return adjoint.give(0, unreduce_prod(adjoint));
-    case Op::reduce_max:
-    case Op::reduce_min:
-      return adjoint.give(0, unreduce_extreme(adjoint));
-    case Op::matmul:
-      return contract(adjoint);
-    case Op::cumsum:
-      return adjoint.give(0, cumsum(g, adjoint.axis(), node.ints[1] != 0, node.ints[2] == 0));
-    case Op::linear_recurrence:
-      return unrecur(adjoint);
-    case Op::scatter_add:
-      if (adjoint.needs(0)) adjoint.give(0, g);
-      if (adjoint.needs(2)) adjoint.give(2, gather(g, adjoint.axis(), adjoint.input(1)));
-      return;
-    default:
-      return;
-  }
+void derivatives::unscatter(Adjoint& adjoint) {
+  if (adjoint.needs(0)) adjoint.give(0, adjoint.gradient());
+  if (adjoint.needs(2)) adjoint.give(2, gather(adjoint.gradient(), adjoint.axis(), adjoint.input(1)));
 }
 
 }  // namespace imprint::graph

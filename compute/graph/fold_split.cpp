@@ -46,9 +46,7 @@ class FoldSplitter {
   // Terms per partial result; 0: the node stays as it is.
   std::int64_t stretch_length(NodeIndex index) const {
     const GraphNode& node = graph_[index];
-    if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min &&
-        node.op != Op::reduce_prod)
-      return 0;
+    if (!tensor::is_plain_fold(node.op)) return 0;
     if (split_.region_of[at(index)] >= 0 || node.blocks > 0 || node.has_tails ||
         graph_[node.inputs[0]].blocks > 0)
       return 0;
@@ -95,23 +93,10 @@ class FoldSplitter {
     if (rest > 0) {
       const NodeIndex last =
           made(node.op, node.dtype, {before, 1, behind}, {part(stretches * length, rest)}, {1});
-      result = made(combination(node.op), node.dtype, whole,
+      result = made(tensor::fold_of(node.op)->combination, node.dtype, whole,
                     {result, made(Op::reshape, node.dtype, whole, {last}, {})}, {});
     }
     return made(Op::reshape, node.dtype, node.shape, {result}, {});
-  }
-
-  static Op combination(Op fold) {
-    switch (fold) {
-      case Op::reduce_prod:
-        return Op::mul;
-      case Op::reduce_max:
-        return Op::maximum;
-      case Op::reduce_min:
-        return Op::minimum;
-      default:
-        return Op::add;
-    }
   }
 
   const Graph& graph_;

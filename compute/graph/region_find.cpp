@@ -211,7 +211,7 @@ class RegionFinder {
       return any && classes_.axis_in(graph_, node.inputs[0], batch.rows) == rank - 1 &&
              classes_.axis_in(graph_, node.inputs[1], batch.rows) == rank - 2;
     }
-    if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min) return false;
+    if (!tensor::is_plain_fold(node.op)) return false;
     const NodeIndex input = node.inputs[0];
     if (!is_row(input, batch.rows)) return false;
     return std::ranges::find(node.ints, classes_.axis_in(graph_, input, batch.rows)) != node.ints.end();

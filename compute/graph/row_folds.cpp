@@ -124,9 +124,7 @@ class RowFinder {
 
   bool is_row_fold(NodeIndex index) const {
     const GraphNode& node = graph_[index];
-    if (node.op != Op::reduce_sum && node.op != Op::reduce_max && node.op != Op::reduce_min &&
-        node.op != Op::reduce_prod)
-      return false;
+    if (!is_plain_fold(node.op)) return false;
     const GraphNode& source = graph_[node.inputs[0]];
     if (node.dtype != DType::float32 || source.dtype != DType::float32 || node.has_tails || source.blocks > 0)
       return false;

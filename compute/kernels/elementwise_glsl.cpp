@@ -1,5 +1,6 @@
 #include "compute/kernels/elementwise_glsl.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -42,141 +43,90 @@ std::string glsl_literal(double value, DType dtype) {
 
 namespace {
 
-// An op that is one function of GLSL or of shaders/include.
-struct FunctionOfOp {
-  Op op;
-  std::string_view function;
-  std::string_view include = {};
+// How one dtype's operands become an expression.
+struct Form {
+  std::string_view pattern;   // $a and $b are the operands
+  std::string_view includes;  // files of shaders/include, separated by spaces
+  bool of_vectors = false;
 };
 
-constexpr FunctionOfOp kFunctions[] = {
-    {Op::abs, "abs"},
-    {Op::sign, "sign"},
-    {Op::ceil, "ceil"},
-    {Op::floor, "floor"},
-    {Op::round, "roundEven"},
-    {Op::trunc, "trunc"},
-    {Op::sqrt, "sqrt"},
-    {Op::exp, "exp"},
-    {Op::expm1, "imp_expm1", "expm1"},
-    {Op::log, "log"},
-    {Op::log1p, "imp_log1p", "log1p"},
-    {Op::sin, "sin"},
-    {Op::cos, "cos"},
-    {Op::tan, "tan"},
-    {Op::asin, "imp_asin", "atan2"},
-    {Op::acos, "imp_acos", "atan2"},
-    {Op::atan, "atan"},
-    {Op::tanh, "imp_tanh", "tanh"},
-    {Op::erf, "imp_erf", "erf"},
-    {Op::is_nan, "isnan"},
-    {Op::is_inf, "isinf"},
-    {Op::remainder, "imp_remainder", "division"},
-    {Op::fmod, "imp_fmod", "division"},
-    {Op::pow, "imp_pow", "pow"},
-    {Op::atan2, "imp_atan2", "atan2"},
-    {Op::minimum, "imp_min", "extremes"},
-    {Op::maximum, "imp_max", "extremes"},
+// The glsl column of op_rows.h.
+struct Forms {
+  Form floats, ints;  // bools are as ints
+
+  constexpr Forms vectors() const {
+    return {{floats.pattern, floats.includes, true}, {ints.pattern, ints.includes, true}};
+  }
+  constexpr Forms ints_by(std::string_view pattern, std::string_view includes) const {
+    return {floats, {pattern, includes}};
+  }
 };
 
-// An op that is an operator between its operands; not for bool operands where GLSL has none.
-struct OperatorOfOp {
-  Op op;
-  std::string_view symbol;
-};
-
-constexpr OperatorOfOp kOperators[] = {
-    {Op::add, "+"},          {Op::sub, "-"},          {Op::mul, "*"},
-    {Op::equal, "=="},       {Op::not_equal, "!="},   {Op::less, "<"},
-    {Op::less_equal, "<="},  {Op::greater, ">"},      {Op::greater_equal, ">="},
-    {Op::logical_and, "&&"}, {Op::logical_or, "||"},  {Op::logical_xor, "^^"},
-    {Op::bit_and, "&"},      {Op::bit_or, "|"},       {Op::bit_xor, "^"},
-    {Op::shift_left, "<<"},  {Op::shift_right, ">>"},
-};
-
-std::string call(std::string_view function, std::span<const std::string> operands) {
-  std::string out = text(function, "(");
-  for (std::size_t i = 0; i < operands.size(); ++i) out += text(i > 0 ? ", " : "", operands[i]);
-  return out + ")";
+constexpr Forms glsl(std::string_view pattern, std::string_view includes = {}) {
+  return {{pattern, includes}, {pattern, includes}};
 }
 
-std::string infix(std::string_view symbol, std::span<const std::string> operands) {
-  return text("(", operands[0], " ", symbol, " ", operands[1], ")");
+const Form& form_of(Op op, DType operand_dtype) {
+#define IMPRINT_FORMS(name, kind, inputs, dtypes, cost, forms, ...) forms,
+#define IMPRINT_NO_FORMS(...) Forms{},  // cast, where and operations that are not elementwise
+  static constexpr Forms kForms[] = {IMPRINT_OPS_BY_TABLE(IMPRINT_NO_FORMS, IMPRINT_FORMS)};
+#undef IMPRINT_FORMS
+#undef IMPRINT_NO_FORMS
+  const Forms& forms = kForms[static_cast<std::size_t>(op)];
+  return dtype_is_float(operand_dtype) ? forms.floats : forms.ints;
+}
+
+void include(std::string_view names, std::set<std::string>& includes) {
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(' '), names.size());
+    includes.emplace(names.substr(0, end));
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+}
+
+std::string filled(std::string_view pattern, std::span<const std::string> operands) {
+  std::string out;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '$')
+      out += operands[static_cast<std::size_t>(pattern[++i] - 'a')];
+    else
+      out += pattern[i];
+  }
+  return out;
 }
 
 std::string cast_glsl(DType from, DType to, std::span<const std::string> operands,
                       std::set<std::string>& includes) {
   const auto with = [&](const char* include, std::string_view function) {
     includes.insert(include);
-    return call(function, operands);
+    return text(function, "(", operands[0], ")");
   };
   if (from == to) return operands[0];
   if (to == DType::float16) return with("narrow_floats", "imp_to_half");
   if (to == DType::bfloat16) return with("narrow_floats", "imp_to_bfloat16");
   if (to == DType::boolean) return text("(", operands[0], dtype_is_float(from) ? " != 0.0)" : " != 0)");
   if (dtype_is_float(from) && to == DType::int32) return with("to_int", "imp_to_int");
-  return call(glsl_type(to), operands);
-}
-
-// GLSL does not order bools: false is less than true.
-std::string compared_bools(Op op, std::span<const std::string> operands) {
-  switch (op) {
-    case Op::less:
-      return text("(!", operands[0], " && ", operands[1], ")");
-    case Op::less_equal:
-      return text("(!", operands[0], " || ", operands[1], ")");
-    case Op::greater:
-      return text("(", operands[0], " && !", operands[1], ")");
-    case Op::greater_equal:
-      return text("(", operands[0], " || !", operands[1], ")");
-    default:
-      return {};
-  }
+  return text(glsl_type(to), "(", operands[0], ")");
 }
 
 }  // namespace
 
 std::string elementwise_glsl(Op op, DType operand_dtype, DType result_dtype,
                              std::span<const std::string> operands, std::set<std::string>& includes) {
-  if (operand_dtype == DType::boolean)
-    if (std::string compared = compared_bools(op, operands); !compared.empty()) return compared;
-  for (const FunctionOfOp& entry : kFunctions) {
-    if (entry.op != op) continue;
-    if (!entry.include.empty()) includes.emplace(entry.include);
-    return call(entry.function, operands);
-  }
-  for (const OperatorOfOp& entry : kOperators)
-    if (entry.op == op) return infix(entry.symbol, operands);
-
-  switch (op) {
-    case Op::neg:
-      return text("(-", operands[0], ")");
-    case Op::recip:
-      return text("(1.0 / ", operands[0], ")");
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-      includes.insert({"expm1", "log1p", "hyperbolic"});
-      return call(text("imp_", op_info(op).name), operands);
-    case Op::sigmoid:
-      return text("(1.0 / (1.0 + exp(-", operands[0], ")))");
-    case Op::logical_not:
-      return text("(!", operands[0], ")");
-    case Op::bit_not:
-      return text("(~", operands[0], ")");
-    case Op::cast:
-      return cast_glsl(operand_dtype, result_dtype, operands, includes);
-    case Op::div:
-      if (dtype_is_float(operand_dtype)) return infix("/", operands);
-      includes.insert("division");
-      return call("imp_div", operands);
-    case Op::where:
-      return text("(", operands[0], " ? ", operands[1], " : ", operands[2], ")");
-    default:
-      return {};  // not elementwise: the emitter never asks
-  }
+  if (op == Op::cast) return cast_glsl(operand_dtype, result_dtype, operands, includes);
+  if (op == Op::where) return text("(", operands[0], " ? ", operands[1], " : ", operands[2], ")");
+  const Form& form = form_of(op, operand_dtype);
+  include(form.includes, includes);
+  return filled(form.pattern, operands);
 }
+
+std::string operator_glsl(Op op, DType operand_dtype) {
+  constexpr std::string_view kBefore = "($a ", kAfter = " $b)";
+  const std::string_view pattern = form_of(op, operand_dtype).pattern;
+  if (!pattern.starts_with(kBefore) || !pattern.ends_with(kAfter)) return {};
+  return std::string(pattern.substr(kBefore.size(), pattern.size() - kBefore.size() - kAfter.size()));
+}
+
+bool takes_vectors(Op op, DType operand_dtype) { return form_of(op, operand_dtype).of_vectors; }
 
 }  // namespace imprint::kernels

@@ -22,4 +22,10 @@ std::string glsl_literal(double value, DType dtype);
 std::string elementwise_glsl(tensor::Op op, DType operand_dtype, DType result_dtype,
                              std::span<const std::string> operands, std::set<std::string>& includes);
 
+// The operator between its two operands, such as "+"; empty where it is a function.
+std::string operator_glsl(tensor::Op op, DType operand_dtype);
+
+// Whether GLSL defines that expression for vectors and scalars alike, mixed in any order.
+bool takes_vectors(tensor::Op op, DType operand_dtype);
+
 }  // namespace imprint::kernels

@@ -14,18 +14,8 @@ using namespace graph;
 using namespace tensor;
 
 std::string fold_start(Op op, DType dtype) {
-  switch (op) {
-    case Op::reduce_prod:
-      return glsl_literal(1, dtype);
-    case Op::reduce_max:
-    case Op::argmax:
-      return dtype == DType::int32 ? "(-2147483647 - 1)" : "uintBitsToFloat(0xff800000u)";
-    case Op::reduce_min:
-    case Op::argmin:
-      return dtype == DType::int32 ? "2147483647" : "uintBitsToFloat(0x7f800000u)";
-    default:
-      return glsl_literal(0, dtype);
-  }
+  const Fold* fold = fold_of(op);
+  return glsl_literal(fold ? fold->start(dtype) : 0, dtype);
 }
 
 Emitter::Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory,
@@ -298,36 +288,27 @@ ElementIndex Emitter::through_view(NodeIndex node, const ElementIndex& index) {
 
 std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std::string& term,
                              const std::string& position) {
-  switch (graph_[node].op) {
-    case Op::reduce_prod:
-      return into.value + " *= " + term + ";";
-    case Op::reduce_max:
-    case Op::reduce_min: {
-      includes_.insert("extremes");
-      const std::string function = graph_[node].op == Op::reduce_max ? "imp_max(" : "imp_min(";
-      const std::string operands[] = {into.value, term};
-      const auto better = [&](std::span<const std::string> pair) {
-        return function + pair[0] + ", " + pair[1] + ")";
-      };
-      const DType dtype = graph_[graph_[node].inputs[0]].dtype;
-      return into.value + " = " +
-             (is_wide(into.value) ? componentwise(dtype, operands, better) : better(operands)) + ";";
-    }
-    case Op::argmax:
-    case Op::argmin: {
-      // The first of equals wins in any order of combination; NaN wins over every number.
-      const std::string better = term + (graph_[node].op == Op::argmax ? " > " : " < ") + into.value;
-      const std::string tie = term + " == " + into.value + " && " + position + " < " + into.index;
-      const bool is_float = graph_[graph_[node].inputs[0]].dtype == DType::float32;
-      const std::string nan = is_float ? " || (isnan(" + term + ") && (!isnan(" + into.value + ") || " +
-                                             position + " < " + into.index + "))"
-                                       : "";
-      return "if (" + better + " || (" + tie + ")" + nan + ") { " + into.value + " = " + term + "; " +
-             into.index + " = " + position + "; }";
-    }
-    default:
-      return into.value + " += " + term + ";";
+  const Fold* fold = fold_of(graph_[node].op);
+  const Op combination = fold ? fold->combination : Op::add;
+  const DType dtype = graph_[graph_[node].inputs[0]].dtype;
+  const std::string symbol = operator_glsl(combination, dtype);
+  if (fold && fold->finds_position) {
+    // The first of equals wins in any order of combination; NaN wins over every number.
+    const std::string better = text(term, " ", symbol, " ", into.value);
+    const std::string tie = term + " == " + into.value + " && " + position + " < " + into.index;
+    const std::string nan = dtype == DType::float32 ? " || (isnan(" + term + ") && (!isnan(" + into.value +
+                                                          ") || " + position + " < " + into.index + "))"
+                                                    : "";
+    return "if (" + better + " || (" + tie + ")" + nan + ") { " + into.value + " = " + term + "; " +
+           into.index + " = " + position + "; }";
   }
+  const bool whole = !is_wide(into.value) || takes_vectors(combination, dtype);
+  if (!symbol.empty() && whole) return text(into.value, " ", symbol, "= ", term, ";");
+  const std::string operands[] = {into.value, term};
+  const auto combined = [&](std::span<const std::string> pair) {
+    return elementwise_glsl(combination, dtype, dtype, pair, includes_);
+  };
+  return into.value + " = " + (whole ? combined(operands) : componentwise(dtype, operands, combined)) + ";";
 }
 
 Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, const std::string& first,

@@ -24,7 +24,10 @@ inline IndexExpression named(const std::string& name) { return IndexExpression(n
 inline constexpr char kComponents[] = "xyzw";  // of a vec4
 
 // Whether a fold keeps the position of its best term as well.
-inline bool finds_position(tensor::Op op) { return op == tensor::Op::argmax || op == tensor::Op::argmin; }
+inline bool finds_position(tensor::Op op) {
+  const tensor::Fold* fold = tensor::fold_of(op);
+  return fold && fold->finds_position;
+}
 
 // The value of a fold's accumulator before the first term, as a literal.
 std::string fold_start(tensor::Op op, DType dtype);

@@ -25,34 +25,6 @@ std::string_view wide_type(DType dtype) {
   }
 }
 
-// Operations that GLSL defines for vectors and scalars alike, mixed in any order.
-bool takes_vectors(Op op, DType operand_dtype) {
-  switch (op) {
-    case Op::neg:
-    case Op::abs:
-    case Op::sqrt:
-    case Op::recip:
-    case Op::exp:
-    case Op::log:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::sigmoid:
-    case Op::ceil:
-    case Op::floor:
-    case Op::round:
-    case Op::trunc:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-      return true;
-    case Op::div:
-      return operand_dtype == DType::float32;
-    default:
-      return false;
-  }
-}
-
 bool is_wide_index(const IndexExpression& index) { return index.lane != 0; }
 
 constexpr std::int64_t kCrossingTile =

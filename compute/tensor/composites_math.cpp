@@ -63,4 +63,17 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   return x.ok() ? where(mask, number(value, x), x) : x;
 }
 
+// Below a half by reflection; then six steps of the recurrence and the asymptotic series.
+Tensor trigamma(const Tensor& x) {
+  if (!x.ok()) return x;
+  const Tensor reflects = x < 0.5f;
+  const Tensor z = where(reflects, 1.0f - x, x);
+  Tensor sum = square(recip(z));
+  for (int step = 1; step < 6; ++step) sum = sum + square(recip(z + static_cast<float>(step)));
+  const Tensor r = recip(z + 6.0f), s = square(r);
+  const Tensor series = r * (1.0f + r * 0.5f + s * (1.0f / 6 - s * (1.0f / 30 - s * (1.0f / 42))));
+  const Tensor inverse = Tensor(std::numbers::pi) / sin(Tensor(std::numbers::pi) * (x - floor(x)));
+  return where(reflects, square(inverse) - (sum + series), sum + series);
+}
+
 }  // namespace imprint

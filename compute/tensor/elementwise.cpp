@@ -78,68 +78,15 @@ Tensor tensor::elementwise(Op op, std::initializer_list<Tensor> operands) {
   return elementwise(op, std::span<const Tensor>(operands.begin(), operands.size()));
 }
 
-#define IMPRINT_UNARY(name) \
+#define IMPRINT_UNARY(name, ...) \
   Tensor name(const Tensor& x) { return elementwise(Op::name, {x}); }
-IMPRINT_UNARY(abs)
-IMPRINT_UNARY(neg)
-IMPRINT_UNARY(sign)
-IMPRINT_UNARY(ceil)
-IMPRINT_UNARY(floor)
-IMPRINT_UNARY(round)
-IMPRINT_UNARY(trunc)
-IMPRINT_UNARY(sqrt)
-IMPRINT_UNARY(recip)
-IMPRINT_UNARY(exp)
-IMPRINT_UNARY(expm1)
-IMPRINT_UNARY(log)
-IMPRINT_UNARY(log1p)
-IMPRINT_UNARY(sin)
-IMPRINT_UNARY(cos)
-IMPRINT_UNARY(tan)
-IMPRINT_UNARY(asin)
-IMPRINT_UNARY(acos)
-IMPRINT_UNARY(atan)
-IMPRINT_UNARY(sinh)
-IMPRINT_UNARY(cosh)
-IMPRINT_UNARY(tanh)
-IMPRINT_UNARY(asinh)
-IMPRINT_UNARY(acosh)
-IMPRINT_UNARY(atanh)
-IMPRINT_UNARY(erf)
-IMPRINT_UNARY(sigmoid)
-IMPRINT_UNARY(is_nan)
-IMPRINT_UNARY(is_inf)
-IMPRINT_UNARY(logical_not)
-IMPRINT_UNARY(bit_not)
+IMPRINT_UNARY_OPS(IMPRINT_UNARY)
 IMPRINT_UNARY(stop_gradient)
 #undef IMPRINT_UNARY
 
-#define IMPRINT_BINARY(name) \
+#define IMPRINT_BINARY(name, ...) \
   Tensor name(const Tensor& a, const Tensor& b) { return elementwise(Op::name, {a, b}); }
-IMPRINT_BINARY(add)
-IMPRINT_BINARY(sub)
-IMPRINT_BINARY(mul)
-IMPRINT_BINARY(div)
-IMPRINT_BINARY(remainder)
-IMPRINT_BINARY(fmod)
-IMPRINT_BINARY(pow)
-IMPRINT_BINARY(atan2)
-IMPRINT_BINARY(minimum)
-IMPRINT_BINARY(maximum)
-IMPRINT_BINARY(equal)
-IMPRINT_BINARY(not_equal)
-IMPRINT_BINARY(less)
-IMPRINT_BINARY(less_equal)
-IMPRINT_BINARY(greater)
-IMPRINT_BINARY(greater_equal)
-IMPRINT_BINARY(logical_and)
-IMPRINT_BINARY(logical_or)
-IMPRINT_BINARY(logical_xor)
-IMPRINT_BINARY(bit_and)
-IMPRINT_BINARY(bit_or)
-IMPRINT_BINARY(bit_xor)
-IMPRINT_BINARY(shift_left)
-IMPRINT_BINARY(shift_right)
+IMPRINT_BINARY_OPS(IMPRINT_BINARY)
 #undef IMPRINT_BINARY
 
 Tensor cast(const Tensor& x, DType dtype) {

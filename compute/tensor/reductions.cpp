@@ -105,18 +105,13 @@ Tensor truth(const Tensor& x) { return x.dtype() == DType::boolean ? x : cast(x,
 
 }  // namespace
 
-Tensor sum(const Tensor& x, const Axes& axes, bool keep_dims) {
-  return reduce(Op::reduce_sum, "sum", x, axes, keep_dims);
-}
-Tensor prod(const Tensor& x, const Axes& axes, bool keep_dims) {
-  return reduce(Op::reduce_prod, "prod", x, axes, keep_dims);
-}
-Tensor max(const Tensor& x, const Axes& axes, bool keep_dims) {
-  return reduce(Op::reduce_max, "max", x, axes, keep_dims);
-}
-Tensor min(const Tensor& x, const Axes& axes, bool keep_dims) {
-  return reduce(Op::reduce_min, "min", x, axes, keep_dims);
-}
+#define IMPRINT_FOLD(name, kind, inputs, rule, cost, derivative, function, ...) \
+  Tensor(function)(const Tensor& x, const Axes& axes, bool keep_dims) {         \
+    return reduce(Op::name, #function, x, axes, keep_dims);                     \
+  }
+IMPRINT_FOLD_OPS(IMPRINT_FOLD)
+#undef IMPRINT_FOLD
+
 Tensor argmax(const Tensor& x, const Axes& axes, bool keep_dims) {
   return arg_reduce(Op::argmax, x, axes, keep_dims);
 }

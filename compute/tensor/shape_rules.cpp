@@ -1,5 +1,5 @@
-// Shape and dtype of every primitive's result, one rule per op. Public functions broadcast first, so operands
-// arrive with equal shapes.
+// Shape and dtype of every primitive's result: the rules that op.h names. Public functions broadcast first,
+// so operands arrive with equal shapes.
 
 #include <algorithm>
 
@@ -97,26 +97,18 @@ Result<Inferred> random_permutation(const Rule& rule) {
 
 // ---- elementwise ----
 
-// The dtypes that an elementwise op accepts. Its operands share one of them, which is also the result's, or
-// bool.
-struct Accepted {
-  bool floats = false, ints = false, bools = false;
-  bool to_bool = false;
-};
+std::string names_of(const Dtypes& dtypes) {
+  std::string names;
+  for (auto [wanted, name] : {std::pair{dtypes.floats, "float32"}, std::pair{dtypes.ints, "int32"},
+                              std::pair{dtypes.bools, "bool"}})
+    if (wanted) names += text(names.empty() ? "" : " or ", name);
+  return names;
+}
 
-Result<Inferred> elementwise_rule(const Rule& rule, const Accepted& accepts) {
+Result<Inferred> elementwise_rule(const Rule& rule, const Dtypes& accepts) {
   for (std::size_t i = 0; i < rule.inputs.size(); ++i) {
     const DType dtype = rule.dtype(i);
-    const bool accepted = (accepts.floats && dtype == DType::float32) ||
-                          (accepts.ints && dtype == DType::int32) ||
-                          (accepts.bools && dtype == DType::boolean);
-    if (!accepted) {
-      std::string expected;
-      for (auto [wanted, name] : {std::pair{accepts.floats, "float32"}, std::pair{accepts.ints, "int32"},
-                                  std::pair{accepts.bools, "bool"}})
-        if (wanted) expected += text(expected.empty() ? "" : " or ", name);
-      return rule.bad_dtype(i, expected);
-    }
+    if (!accepts.accept(dtype)) return rule.bad_dtype(i, names_of(accepts));
     if (dtype != rule.dtype(0)) return rule.refuse(ErrorCode::dtype_mismatch, mixed_dtypes(rule, i));
     if (rule.shape(i) != rule.shape(0))
       return rule.bad_shape(text("found ", describe(*rule.inputs[0]), " and ", describe(*rule.inputs[i]),
@@ -136,8 +128,7 @@ Result<Inferred> cast(const Rule& rule) {
 Result<Inferred> where(const Rule& rule) {
   if (rule.dtype(0) != DType::boolean) return rule.bad_dtype(0, "a bool condition");
   const Rule branches{rule.op, rule.inputs.subspan(1), rule.attributes};
-  IMPRINT_ASSIGN(const Inferred made,
-                 elementwise_rule(branches, {.floats = true, .ints = true, .bools = true}));
+  IMPRINT_ASSIGN(const Inferred made, elementwise_rule(branches, dtypes::all));
   if (rule.shape(0) != made.shape)
     return rule.bad_shape(text("found condition ", describe(*rule.inputs[0]), " and ",
                                describe(*rule.inputs[1]), ", expected equal shapes. Expand them first."));
@@ -296,7 +287,9 @@ Result<Inferred> take(const Rule& rule) {
 // ---- reductions, contraction, scan, scatter ----
 
 Result<Inferred> reduce(const Rule& rule) {
-  if (!is_number(rule.dtype())) return rule.bad_dtype(0, "float32 or int32");
+  Dtypes accepts = dtypes_of(fold_of(rule.op)->combination);
+  accepts.bools = false;
+  if (!accepts.accept(rule.dtype())) return rule.bad_dtype(0, names_of(accepts));
   if (rule.attributes.ints.empty()) return rule.bad_attributes();
   Shape out = rule.shape();
   for (std::size_t i = 0; i < rule.attributes.ints.size(); ++i) {
@@ -400,75 +393,18 @@ Result<Inferred> unwindow(const Rule& rule) {
   return Inferred{rule.dtype(), out};
 }
 
-std::optional<Accepted> accepted_by(Op op) {
-  switch (op) {
-    case Op::abs:
-    case Op::neg:
-    case Op::sign:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::remainder:
-    case Op::fmod:
-    case Op::minimum:
-    case Op::maximum:
-      return Accepted{.floats = true, .ints = true};
-    case Op::ceil:
-    case Op::floor:
-    case Op::round:
-    case Op::trunc:
-    case Op::sqrt:
-    case Op::recip:
-    case Op::exp:
-    case Op::expm1:
-    case Op::log:
-    case Op::log1p:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::tanh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::erf:
-    case Op::sigmoid:
-    case Op::pow:
-    case Op::atan2:
-      return Accepted{.floats = true};
-    case Op::is_nan:
-    case Op::is_inf:
-      return Accepted{.floats = true, .to_bool = true};
-    case Op::less:
-    case Op::less_equal:
-    case Op::greater:
-    case Op::greater_equal:
-      return Accepted{.floats = true, .ints = true, .to_bool = true};
-    case Op::equal:
-    case Op::not_equal:
-      return Accepted{.floats = true, .ints = true, .bools = true, .to_bool = true};
-    case Op::logical_not:
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::logical_xor:
-      return Accepted{.bools = true};
-    case Op::bit_not:
-    case Op::bit_and:
-    case Op::bit_or:
-    case Op::bit_xor:
-    case Op::shift_left:
-    case Op::shift_right:
-      return Accepted{.ints = true};
-    case Op::stop_gradient:
-      return Accepted{.floats = true, .ints = true, .bools = true};
-    default:
-      return std::nullopt;
-  }
+Result<Inferred> same_as_input(const Rule& rule) { return Inferred{rule.dtype(), rule.shape()}; }
+
+using InferRule = Result<Inferred> (*)(const Rule& rule);
+
+InferRule rule_of(Op op) {
+#define IMPRINT_RULE(name, kind, inputs, rule, ...) InferRule{rule},
+#define IMPRINT_ELEMENTWISE_RULE(name, kind, inputs, accepted, ...) \
+  InferRule{[](const Rule& rule) { return elementwise_rule(rule, dtypes::accepted); }},
+  static constexpr InferRule kRules[] = {IMPRINT_OPS_BY_TABLE(IMPRINT_RULE, IMPRINT_ELEMENTWISE_RULE)};
+#undef IMPRINT_RULE
+#undef IMPRINT_ELEMENTWISE_RULE
+  return kRules[static_cast<std::size_t>(op)];
 }
 
 }  // namespace
@@ -478,64 +414,7 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
   const int expected = op_info(op).input_count;
   if (expected >= 0 && static_cast<int>(inputs.size()) != expected)
     return rule.refuse(ErrorCode::internal, text("found ", inputs.size(), " operands, expected ", expected));
-  if (const std::optional<Accepted> accepted = accepted_by(op)) return elementwise_rule(rule, *accepted);
-  switch (op) {
-    case Op::constant:
-    case Op::input:
-    case Op::variable:
-    case Op::full:
-      return leaf(rule);
-    case Op::iota:
-      return iota(rule);
-    case Op::random_uniform:
-      return random_uniform(rule);
-    case Op::random_permutation:
-      return random_permutation(rule);
-    case Op::cast:
-      return cast(rule);
-    case Op::where:
-      return where(rule);
-    case Op::reshape:
-      return reshape(rule);
-    case Op::permute:
-      return permute(rule);
-    case Op::expand:
-      return expand(rule);
-    case Op::slice:
-      return slice(rule);
-    case Op::window:
-      return window(rule);
-    case Op::pad:
-      return pad(rule);
-    case Op::concat:
-      return concat(rule);
-    case Op::gather:
-      return gather(rule);
-    case Op::take:
-      return take(rule);
-
-    case Op::reduce_sum:
-    case Op::reduce_prod:
-    case Op::reduce_max:
-    case Op::reduce_min:
-      return reduce(rule);
-    case Op::argmax:
-    case Op::argmin:
-      return arg_reduce(rule);
-    case Op::matmul:
-      return matmul(rule);
-    case Op::cumsum:
-      return cumsum(rule);
-    case Op::custom:
-      return custom(rule);
-    case Op::linear_recurrence:
-      return linear_recurrence(rule);
-    case Op::scatter_add:
-      return scatter_add(rule);
-    case Op::unwindow:
-      return unwindow(rule);
-  }
-  return rule.refuse(ErrorCode::internal, "unknown op");
+  return rule_of(op)(rule);
 }
 
 }  // namespace imprint::tensor

@@ -125,47 +125,24 @@ Tensor random_permutation(const Tensor& generator, Shape shape, std::uint32_t st
 Tensor generator_next(const Tensor& generator);
 
 // ---- elementwise: one operand ----
-// abs, neg, sign and square take float32 or int32; the others take float32 unless noted. round rounds halves
-// to even.
-Tensor abs(const Tensor&);
-Tensor neg(const Tensor&);
-Tensor sign(const Tensor&);
-Tensor ceil(const Tensor&);
-Tensor floor(const Tensor&);
-Tensor round(const Tensor&);
-Tensor trunc(const Tensor&);
-Tensor sqrt(const Tensor&);
+// abs, neg, sign and square take float32 or int32; logical_not takes bool; bit_not takes int32; the others
+// take float32. round rounds halves to even. is_nan and is_inf return bool.
+// The rows of op_rows.h: Tensor abs(const Tensor& x), neg, sign, ceil, floor, round, trunc, sqrt, recip, exp,
+// expm1, log, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, erf, sigmoid,
+// erfinv, lgamma (of |gamma(x)|), digamma, is_nan, is_inf, logical_not, bit_not.
+#define IMPRINT_DECLARE_UNARY(name, ...) Tensor name(const Tensor& x);
+IMPRINT_UNARY_OPS(IMPRINT_DECLARE_UNARY)
+#undef IMPRINT_DECLARE_UNARY
 Tensor rsqrt(const Tensor&);
-Tensor recip(const Tensor&);
 Tensor square(const Tensor&);
-Tensor exp(const Tensor&);
 Tensor exp2(const Tensor&);
-Tensor expm1(const Tensor&);
-Tensor log(const Tensor&);
 Tensor log2(const Tensor&);
 Tensor log10(const Tensor&);
-Tensor log1p(const Tensor&);
-Tensor sin(const Tensor&);
-Tensor cos(const Tensor&);
-Tensor tan(const Tensor&);
-Tensor asin(const Tensor&);
-Tensor acos(const Tensor&);
-Tensor atan(const Tensor&);
-Tensor sinh(const Tensor&);
-Tensor cosh(const Tensor&);
-Tensor tanh(const Tensor&);
-Tensor asinh(const Tensor&);
-Tensor acosh(const Tensor&);
-Tensor atanh(const Tensor&);
-Tensor erf(const Tensor&);
 Tensor erfc(const Tensor&);
 Tensor deg2rad(const Tensor&);
 Tensor rad2deg(const Tensor&);
-Tensor is_nan(const Tensor&);       // -> bool
-Tensor is_inf(const Tensor&);       // -> bool
-Tensor is_finite(const Tensor&);    // -> bool
-Tensor logical_not(const Tensor&);  // bool
-Tensor bit_not(const Tensor&);      // int32
+Tensor trigamma(const Tensor&);   // the derivative of digamma
+Tensor is_finite(const Tensor&);  // -> bool
 // float to int truncates; any number to bool is x != 0.
 Tensor cast(const Tensor&, DType dtype);
 // The same value; its derivative is 0.
@@ -173,33 +150,17 @@ Tensor stop_gradient(const Tensor&);
 
 // ---- elementwise: two and three operands, broadcasting ----
 // int32 division truncates toward zero; int32 x / 0 and x % 0 are 0. Comparisons return bool.
-Tensor add(const Tensor&, const Tensor&);
-Tensor sub(const Tensor&, const Tensor&);
-Tensor mul(const Tensor&, const Tensor&);
-Tensor div(const Tensor&, const Tensor&);
-Tensor remainder(const Tensor&, const Tensor&);  // sign of the divisor, as Python's %
-Tensor fmod(const Tensor&, const Tensor&);       // sign of the dividend, as C's fmod
-Tensor pow(const Tensor&, const Tensor&);        // a negative base needs an integral exponent, else NaN
-Tensor atan2(const Tensor& y, const Tensor& x);
+// The rows of op_rows.h: Tensor add(const Tensor& a, const Tensor& b), sub, mul, div, remainder (the sign of
+// the divisor, as Python's %), fmod (the sign of the dividend, as C's), pow (a negative base needs an
+// integral exponent, else NaN), atan2 (y, x), minimum, maximum, logaddexp, equal, not_equal, less,
+// less_equal, greater, greater_equal, logical_and, logical_or, logical_xor, bit_and, bit_or, bit_xor,
+// shift_left and shift_right (by 0 to 31 bits; right copies the sign).
+#define IMPRINT_DECLARE_BINARY(name, ...) Tensor name(const Tensor& a, const Tensor& b);
+IMPRINT_BINARY_OPS(IMPRINT_DECLARE_BINARY)
+#undef IMPRINT_DECLARE_BINARY
 Tensor hypot(const Tensor&, const Tensor&);
-Tensor minimum(const Tensor&, const Tensor&);
-Tensor maximum(const Tensor&, const Tensor&);
-Tensor equal(const Tensor&, const Tensor&);
-Tensor not_equal(const Tensor&, const Tensor&);
 // |a - b| <= absolute + relative * |b|. float32. Equal infinities are close; NaN is close to nothing.
 Tensor is_close(const Tensor& a, const Tensor& b, double relative = 1e-5, double absolute = 1e-8);
-Tensor less(const Tensor&, const Tensor&);
-Tensor less_equal(const Tensor&, const Tensor&);
-Tensor greater(const Tensor&, const Tensor&);
-Tensor greater_equal(const Tensor&, const Tensor&);
-Tensor logical_and(const Tensor&, const Tensor&);
-Tensor logical_or(const Tensor&, const Tensor&);
-Tensor logical_xor(const Tensor&, const Tensor&);
-Tensor bit_and(const Tensor&, const Tensor&);
-Tensor bit_or(const Tensor&, const Tensor&);
-Tensor bit_xor(const Tensor&, const Tensor&);
-Tensor shift_left(const Tensor&, const Tensor&);   // by 0 to 31 bits
-Tensor shift_right(const Tensor&, const Tensor&);  // by 0 to 31 bits; copies the sign
 Tensor where(const Tensor& condition, const Tensor& if_true, const Tensor& if_false);
 Tensor clamp(const Tensor& x, double low, double high);
 Tensor clamp_min(const Tensor& x, double low);
@@ -253,11 +214,12 @@ Tensor glu(const Tensor&, int axis = -1);
 // Of no elements: sum 0, prod 1, max -inf, min +inf (int32: the smallest and largest number), mean and
 // variance NaN, any false, all true. argmax and argmin fail.
 using Axes = std::vector<int>;
-Tensor sum(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
+// The rows of op_rows.h: sum, prod, max, min.
+#define IMPRINT_DECLARE_FOLD(name, kind, inputs, rule, cost, derivative, function, ...) \
+  Tensor(function)(const Tensor& x, const Axes& axes = {}, bool keep_dims = false);
+IMPRINT_FOLD_OPS(IMPRINT_DECLARE_FOLD)
+#undef IMPRINT_DECLARE_FOLD
 Tensor mean(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-Tensor prod(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-Tensor(max)(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-Tensor(min)(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 // Sum of squared distances from the mean, divided by n - correction.
 Tensor variance(const Tensor&, const Axes& axes = {}, bool keep_dims = false, double correction = 1);
 Tensor logsumexp(const Tensor&, const Axes& axes = {}, bool keep_dims = false);

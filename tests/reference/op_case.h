@@ -54,6 +54,10 @@ Tensor case_loss(const Tensor& output);
 Result<std::vector<Tensor>> case_gradients(const OpCase& op_case, std::span<const Tensor> inputs,
                                            const Tensor& output);
 
+// The oracle of a primitive that is a function of one double; null for others.
+using UnaryOracle = double (*)(double);
+UnaryOracle unary_oracle(tensor::Op op);
+
 // ---- the parts of op_cases() ----
 void add_elementwise_cases(std::vector<OpCase>& cases);
 void add_activation_cases(std::vector<OpCase>& cases);
