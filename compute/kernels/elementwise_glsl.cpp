@@ -46,7 +46,7 @@ namespace {
 // How one dtype's operands become an expression.
 struct Form {
   std::string_view pattern;   // $a and $b are the operands
-  std::string_view includes;  // files of shaders/include, separated by spaces
+  std::string_view includes;  // files of shaders, separated by spaces
   bool of_vectors = false;
 };
 

@@ -18,7 +18,7 @@ std::string_view glsl_type(DType dtype);
 std::string glsl_literal(double value, DType dtype);
 
 // The expression of an elementwise op. operand_dtype: of the operands; for where, of the branches. Adds the
-// names of the shaders/include functions that it calls to `includes`.
+// names of the files of shaders that it calls to `includes`.
 std::string elementwise_glsl(tensor::Op op, DType operand_dtype, DType result_dtype,
                              std::span<const std::string> operands, std::set<std::string>& includes);
 

@@ -1,6 +1,6 @@
 #pragma once
-// GLSL embedded in the library: functions (shaders/include) and pages (shaders/products) for generated
-// kernels, and the classic environments (shaders/environments).
+// GLSL embedded in the library: functions (shaders/include, shaders/both) and pages (shaders/products) for
+// generated kernels, and the classic environments (shaders/environments).
 
 #include <string_view>
 

@@ -5,7 +5,7 @@
 // X(name, kind, inputs, dtypes, cost, glsl, on floats, on ints, derivatives)
 //   dtypes       the operands' dtypes, of which they share one; the result's dtype (struct Dtypes in op.h)
 //   cost         1 is an addition, 6 a function that a GPU has, 12 to 16 a function made of several
-//   glsl         $a and $b are the operands; then the files of shaders/include that it calls. vectors(): GLSL
+//   glsl         $a and $b are the operands; then the files of shaders that it calls. vectors(): GLSL
 //                defines it for vectors and scalars alike, mixed in any order. ints_by(): the form for int32
 //   on floats,   x and y are the operands, of float or std::int32_t (bool as 0 or 1); none: not defined.
 //   on ints      Functions come from cpu/float_functions.h and shaders/both
