@@ -1,5 +1,6 @@
 #include "compute/nn/rollout_ppo.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "compute/graph/autodiff.h"
@@ -13,14 +14,6 @@ namespace {
 // Below this a deviation counts as this: features that hardly move are not blown up.
 constexpr double kLeastDeviation = 0.05;
 
-Parameters of_both(const RolloutNetwork& learned, const RolloutNetwork& critic) {
-  Parameters both;
-  both.add("actor", learned.parameters);
-  if (learned.log_deviation.ok()) both.add("actor.log_deviation", learned.log_deviation);
-  both.add("critic", critic.parameters);
-  return both;
-}
-
 Tensor by_time(const Tensor& by_brain) { return transpose(by_brain, 0, 1); }
 
 // [P] as it multiplies [P, rows, columns].
@@ -28,13 +21,19 @@ Tensor beside(const Tensor& per_brain) { return unsqueeze(unsqueeze(per_brain, 1
 
 }  // namespace
 
-RolloutPpo::RolloutPpo(RolloutPpoOptions options, RolloutNetwork actor, RolloutNetwork learned,
-                       RolloutNetwork critic)
+Parameters PolicyAndCritic::parameters() const {
+  Parameters both;
+  both.add("actor", policy.parameters);
+  if (policy.log_deviation.ok()) both.add("actor.log_deviation", policy.log_deviation);
+  both.add("critic", critic.parameters);
+  return both;
+}
+
+RolloutPpo::RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, PolicyAndCritic learned)
     : options_(std::move(options)),
-      actor_(std::move(actor)),
+      acting_(std::move(acting)),
       learned_(std::move(learned)),
-      critic_(std::move(critic)),
-      adam_(of_both(learned_, critic_), {.epsilon = options_.adam_epsilon, .groups = options_.brains}) {
+      adam_(learned_.parameters(), {.epsilon = options_.adam_epsilon, .groups = options_.brains}) {
   const std::int64_t brains = options_.brains, all = brains * options_.steps;
   const std::int32_t seed[4] = {static_cast<std::int32_t>(options_.seed),
                                 static_cast<std::int32_t>(options_.seed >> 32), 0, 0};
@@ -55,8 +54,6 @@ RolloutPpo::RolloutPpo(RolloutPpoOptions options, RolloutNetwork actor, RolloutN
   turn_ = work("turn", {1}, DType::int32);
   sums_ = work("losses", {brains});
   if (options_.max_divergence > 0) halted_ = work("halted", {brains});
-  for (const Parameter& parameter : learned_.parameters) work_.push_back(parameter.variable);
-  if (learned_.log_deviation.ok()) work_.push_back(learned_.log_deviation);
 }
 
 Variable RolloutPpo::work(const std::string& name, const Shape& shape, DType dtype) {
@@ -111,14 +108,14 @@ Tensor RolloutPpo::deviation() const {
 }
 
 // y = W x + b = (W s) ((x - m) / s) + (b + W m).
-void RolloutPpo::unfold(const RolloutNetwork& from, const RolloutNetwork& to, const MomentValues& moments,
-                        const Tensor& active, std::vector<Update>& updates) const {
+void RolloutPpo::unfold(const RolloutNetwork& network, const MomentValues& moments, const Tensor& active,
+                        std::vector<Update>& updates) const {
   const Tensor changes = logical_and(active, less(fresh_.value(), 0.5f));
-  const Tensor weight = from.parameters[0].value(), bias = from.parameters[1].value();
+  const Tensor weight = network.parameters[0].value(), bias = network.parameters[1].value();
   const Tensor scale = maximum(sqrt(moments.variance), Tensor(kLeastDeviation));
-  updates.push_back(Update::assign(to.parameters[0].variable,
+  updates.push_back(Update::assign(network.parameters[0].variable,
                                    where(beside(changes), weight * transpose(scale, 1, 2), weight)));
-  updates.push_back(Update::assign(to.parameters[1].variable,
+  updates.push_back(Update::assign(network.parameters[1].variable,
                                    where(beside(changes), bias + matmul(moments.mean, weight), bias)));
 }
 
@@ -147,8 +144,8 @@ Result<ProgramSequence> RolloutPpo::update(const Tensor& samples, const Tensor& 
   sequence.parts = {
       {prepare(view(samples), active), 1}, {std::move(step), minibatches()}, {publish(active), 1}};
   sequence.own = work_;
-  for (const Parameters* own : {&state_, &critic_.parameters})
-    for (const Parameter& parameter : *own) sequence.own.push_back(parameter.variable);
+  for (const Parameters& own : {state_, learned_.parameters()})
+    for (const Parameter& parameter : own) sequence.own.push_back(parameter.variable);
   return sequence;
 }
 
@@ -164,8 +161,8 @@ ActionDistribution RolloutPpo::policy(const RolloutNetwork& network, const Tenso
           log_deviation, mask};
 }
 
-Tensor RolloutPpo::values(const Tensor& observation, const Tensor& goal) const {
-  return squeeze(critic_.outputs(observation, goal), 2);
+Tensor RolloutPpo::values(const RolloutNetwork& network, const Tensor& observation, const Tensor& goal) {
+  return squeeze(network.outputs(observation, goal), 2);
 }
 
 Tensor RolloutPpo::scaled_rewards(const RolloutRows& rollout, const Tensor& active,
@@ -191,8 +188,8 @@ Tensor RolloutPpo::standard(const Tensor& advantage) const {
 ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor& active) const {
   const std::int64_t brains = options_.brains, steps = options_.steps, epochs = options_.epochs;
   ProgramDescription program{.name = "prepare"};
-  const Tensor value = values(rollout.observation, rollout.goal);
-  const Tensor next = values(rollout.next_observation, rollout.next_goal) * rollout.continues;
+  const Tensor value = values(acting_.critic, rollout.observation, rollout.goal);
+  const Tensor next = values(acting_.critic, rollout.next_observation, rollout.next_goal) * rollout.continues;
   Trajectories trajectories;
   trajectories.reward = by_time(scaled_rewards(rollout, active, program.updates));
   trajectories.value = by_time(value);
@@ -214,17 +211,12 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
   keep(sums_, zeros({brains}));
   if (options_.max_divergence > 0) keep(halted_, zeros({brains}));
   keep(generator_, generator_next(generator_.value()));
-  std::size_t first = 0;
   if (options_.normalise_observations) {
     const MomentValues moments = grown(observation_moments_, rollout.observation, active);
     assign(observation_moments_, moments, program.updates);
-    unfold(actor_, learned_, moments, active, program.updates);
-    unfold(critic_, critic_, moments, active, program.updates);
-    first = 2;
+    unfold(learned_.policy, moments, active, program.updates);
+    unfold(learned_.critic, moments, active, program.updates);
   }
-  for (std::size_t i = first; i < learned_.parameters.size(); ++i)
-    keep(learned_.parameters[i].variable, actor_.parameters[i].value());
-  if (learned_.log_deviation.ok()) keep(learned_.log_deviation, actor_.log_deviation.value());
   return program;
 }
 
@@ -242,8 +234,8 @@ Result<ProgramDescription> RolloutPpo::minibatch_step(const Tensor& samples, con
   Tensor observation = batch.observation;
   if (options_.normalise_observations)
     observation = (observation - observation_moments_.mean.value()) / deviation();
-  const ActionDistribution distribution = policy(learned_, observation, batch.goal, batch.mask);
-  const Tensor value = values(observation, batch.goal);
+  const ActionDistribution distribution = policy(learned_.policy, observation, batch.goal, batch.mask);
+  const Tensor value = values(learned_.critic, observation, batch.goal);
   PpoEvaluation now;
   now.log_probability = distribution.log_probability({batch.discrete, batch.continuous});
   now.entropy = distribution.entropy();
@@ -287,18 +279,20 @@ Result<ProgramDescription> RolloutPpo::minibatch_step(const Tensor& samples, con
 
 ProgramDescription RolloutPpo::publish(const Tensor& active) const {
   ProgramDescription program{.name = "publish"};
-  std::size_t first = 0;
   if (options_.normalise_observations) {
-    fold(learned_, actor_, active, program.updates);
-    fold(critic_, critic_, active, program.updates);
+    fold(learned_.policy, acting_.policy, active, program.updates);
+    fold(learned_.critic, acting_.critic, active, program.updates);
     program.updates.push_back(
         Update::assign(fresh_, where(active, zeros({options_.brains}), fresh_.value())));
-    first = 2;
   }
-  for (std::size_t i = first; i < learned_.parameters.size(); ++i)
-    program.updates.push_back(Update::assign(actor_.parameters[i].variable, learned_.parameters[i].value()));
-  if (learned_.log_deviation.ok())
-    program.updates.push_back(Update::assign(actor_.log_deviation, learned_.log_deviation.value()));
+  const Parameters target = acting_.parameters(), source = learned_.parameters();
+  for (std::size_t i = 0; i < target.size(); ++i) {
+    const auto is_folded = [&](const Update& update) {
+      return update.target.state() == target[i].variable.state();
+    };
+    if (std::ranges::none_of(program.updates, is_folded))
+      program.updates.push_back(Update::assign(target[i].variable, source[i].value()));
+  }
   program.outputs = {sums_.value() / static_cast<float>(minibatches())};
   return program;
 }

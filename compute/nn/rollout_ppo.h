@@ -7,12 +7,13 @@
 //   minibatch   epochs * steps / minibatch times: clipped loss, clip of the gradient, Adam
 //   publish     the actor's new weights
 //
-// Actor and critic share nothing. With normalise_observations both learn on normalised observations, and
-// their first layers are folded back at the end: outside an update they take observations as they are, so
-// that the weights alone are enough. Folding keeps what the networks compute. Only the very first
-// update takes the initial weights as they are: they suit normalised observations.
+// Policy and critic share nothing. An update changes a learned copy of both; its last part gives the acting
+// networks the new weights. With normalise_observations the copy learns on normalised observations, and its
+// first layers are folded back at the end: the acting networks take observations as they are, so that their
+// weights alone are enough. Folding keeps what the networks compute. Only the very first update takes the
+// initial weights as they are: they suit normalised observations.
 //
-// A brain without samples, or with a gradient that is not finite, keeps its actor.
+// A brain without samples, or with a gradient that is not finite, keeps its weights.
 // Schulman, Wolski, Dhariwal, Radford, Klimov, Proximal Policy Optimization Algorithms, 2017.
 
 #include <cstdint>
@@ -48,6 +49,12 @@ struct RolloutNetwork {
   Variable log_deviation = {};  // [P, 1, continuous] of the policy, if it draws continuous numbers
 };
 
+struct PolicyAndCritic {
+  RolloutNetwork policy, critic;
+
+  Parameters parameters() const;  // "actor....", "actor.log_deviation", "critic...."
+};
+
 // n samples of each brain. A whole rollout is sorted by trajectory.
 struct RolloutRows {
   Tensor observation, next_observation;  // float32 [P, n, D]
@@ -66,8 +73,9 @@ using RolloutView = std::function<RolloutRows(const Tensor& samples)>;
 
 class RolloutPpo {
  public:
-  // actor: acts. learned: the actor's copy that an update changes; its initial values are not used.
-  RolloutPpo(RolloutPpoOptions options, RolloutNetwork actor, RolloutNetwork learned, RolloutNetwork critic);
+  // acting: chooses actions and values them. learned: the copy that an update changes, with the weights of
+  // `acting` at its start.
+  RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, PolicyAndCritic learned);
 
   // samples: float32 [P * R, width], the rollout. filled: int32 [P], 0 = this brain has none.
   // Output of the last part: float32 [P], mean squared error of the critic over the minibatches; not finite
@@ -76,9 +84,9 @@ class RolloutPpo {
   std::uint32_t minibatches() const;
 
   // "adam....", "generator" and, where they are used, "moments....", "returns....", "fresh". For saving, with
-  // the networks' parameters.
+  // the acting networks' parameters. An update changes it from its first part on.
   const Parameters& state() const { return state_; }
-  // Holds nothing between updates; the learned copy is part of it.
+  // Holds nothing between updates.
   const std::vector<Variable>& work() const { return work_; }
 
   // float32 [P]: 1 until the first update. Weights that come from elsewhere set it to 0, so that folding
@@ -102,7 +110,7 @@ class RolloutPpo {
   Tensor deviation() const;  // [P, 1, D] of the observations, as the networks use it
   ActionDistribution policy(const RolloutNetwork& network, const Tensor& observation, const Tensor& goal,
                             const Tensor& mask) const;
-  Tensor values(const Tensor& observation, const Tensor& goal) const;
+  static Tensor values(const RolloutNetwork& network, const Tensor& observation, const Tensor& goal);
 
   ProgramDescription prepare(const RolloutRows& rollout, const Tensor& active) const;
   Result<ProgramDescription> minibatch_step(const Tensor& samples, const Tensor& has_rollout,
@@ -110,13 +118,13 @@ class RolloutPpo {
   ProgramDescription publish(const Tensor& active) const;
   Tensor scaled_rewards(const RolloutRows& rollout, const Tensor& active, std::vector<Update>& updates) const;
   Tensor standard(const Tensor& advantage) const;  // [P, B]
-  void unfold(const RolloutNetwork& from, const RolloutNetwork& to, const MomentValues& moments,
-              const Tensor& active, std::vector<Update>& updates) const;
+  void unfold(const RolloutNetwork& network, const MomentValues& moments, const Tensor& active,
+              std::vector<Update>& updates) const;
   void fold(const RolloutNetwork& from, const RolloutNetwork& to, const Tensor& active,
             std::vector<Update>& updates) const;
 
   RolloutPpoOptions options_;
-  RolloutNetwork actor_, learned_, critic_;
+  PolicyAndCritic acting_, learned_;
   Adam adam_;
   Variable generator_, fresh_;
   Moments observation_moments_, return_moments_;

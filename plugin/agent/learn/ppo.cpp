@@ -7,11 +7,11 @@
 namespace imprint::agent {
 namespace {
 
-Result<Network> make_critic(const BrainSpec& spec) {
+Result<Network> make_critic(const BrainSpec& spec, const std::string& name) {
   BrainSpec critic = spec;
   critic.action = {{}, 1};
   critic.seed += std::uint64_t{1} << 40;  // other first weights than the actor's
-  return Network::create(critic, "critic", 1.0);
+  return Network::create(critic, name, 1.0);
 }
 
 nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
@@ -77,17 +77,26 @@ nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const
 
 Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                          const LearnInputs& intake, LearnGraph& graph) {
-  IMPRINT_ASSIGN(const Network learned, Network::create(spec, "learned"));
-  IMPRINT_ASSIGN(const Network critic, make_critic(spec));
-  const nn::RolloutPpo ppo(options_of(spec), adapted(network), adapted(learned), adapted(critic));
+  IMPRINT_ASSIGN(const Network critic, make_critic(spec, "critic"));
+  IMPRINT_ASSIGN(const Network learned_policy, Network::create(spec, "learned"));
+  IMPRINT_ASSIGN(const Network learned_critic, make_critic(spec, "learned critic"));
+  const nn::PolicyAndCritic acting{adapted(network), adapted(critic)},
+      learned{adapted(learned_policy), adapted(learned_critic)};
+  const nn::RolloutPpo ppo(options_of(spec), acting, learned);
   IMPRINT_ASSIGN(graph.sequence, ppo.update(intake.samples, intake.filled, [&](const Tensor& samples) {
     return rows_of(spec, layout, network, samples);
   }));
-  for (ProgramPart& part : graph.sequence.parts) part.description.yields = true;
   graph.minibatches = ppo.minibatches();
-  add_state(graph.state, "critic", critic.parameters());
-  for (const nn::Parameter& entry : ppo.state()) graph.state.push_back({entry.name, entry.variable});
   graph.work = ppo.work();
+  add_state(graph.state, "critic", critic.parameters());
+  publish_at_end(graph, ppo.state());
+  IMPRINT_ASSIGN(const std::vector<Update> copies,
+                 nn::copy_parameters(learned.parameters(), acting.parameters()));
+  for (const Update& copy : copies) {
+    graph.sequence.parts.front().description.updates.push_back(copy);
+    graph.work.push_back(copy.target);
+  }
+  for (ProgramPart& part : graph.sequence.parts) part.description.yields = true;
   return {};
 }
 
