@@ -53,6 +53,14 @@ Done done(std::uint32_t i) {
   return made;
 }
 
+void standardise(Numbers& values) {
+  const auto count = static_cast<double>(values.size());
+  double mean = 0, square = 0;
+  for (const double value : values) mean += value / count;
+  for (const double value : values) square += (value - mean) * (value - mean) / (count - 1);
+  for (double& value : values) value = (value - mean) / (std::sqrt(square) + 1e-8);
+}
+
 class RolloutTest : public ::testing::Test {
  protected:
   void build(const BrainSpec& wanted) {
@@ -113,6 +121,16 @@ class RolloutTest : public ::testing::Test {
     run(prepare_part);
   }
 
+  // Each row's advantage, standardised in its minibatch. One epoch.
+  Numbers advantages(std::uint32_t brain) const {
+    Numbers by_row(spec.rollout_steps);
+    for (std::size_t place = 0; place < spec.rollout_steps; ++place) {
+      const std::size_t at = brain * spec.rollout_steps + place;
+      by_row[static_cast<std::size_t>(state.at("order")[at])] = state.at("advantage")[at];
+    }
+    return by_row;
+  }
+
   const Variable& kept(const std::string& name) const {
     for (const StateVariable& entry : graph.state)
       if (entry.name == name) return entry.variable;
@@ -143,6 +161,7 @@ TEST_F(RolloutTest, AdvantagesAreThoseOfTheCritic) {
   prepare();
   for (std::uint32_t brain = 0; brain < 2; ++brain) {
     double advantage = 0;
+    Numbers expected(8);
     for (std::uint32_t k = 8; k-- > 0;) {
       const Done step = done(20 * brain + k);
       const auto value = [&](const Numbers& seen, int goal) {
@@ -153,9 +172,12 @@ TEST_F(RolloutTest, AdvantagesAreThoseOfTheCritic) {
       const bool goes_on = k < 7 && !done(20 * brain + k + 1).begins;
       advantage = step.reward + later - here +
                   (goes_on ? double{spec.discount} * double{spec.advantage_decay} * advantage : 0);
-      EXPECT_NEAR(state.at("advantage")[brain * 8 + k], advantage, 1e-9) << k;
-      EXPECT_NEAR(state.at("value target")[brain * 8 + k], advantage + here, 1e-9) << k;
+      expected[k] = advantage;
+      EXPECT_NEAR(state.at("value_target")[brain * 8 + k], advantage + here, 1e-9) << k;
     }
+    standardise(expected);
+    const Numbers found = advantages(brain);
+    for (std::uint32_t k = 0; k < 8; ++k) EXPECT_NEAR(found[k], expected[k], 1e-6) << k;
   }
 }
 
@@ -202,11 +224,7 @@ TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
   give(0, 3);
   Weights actor = weights_of(*network, 0, 1), value = critic(0);
   prepare();
-  Numbers advantage = state.at("advantage");
-  double mean = 0, square = 0;
-  for (const double a : advantage) mean += a / 8;
-  for (const double a : advantage) square += (a - mean) * (a - mean) / 7;
-  for (double& a : advantage) a = (a - mean) / (std::sqrt(square) + 1e-8);
+  const Numbers advantage = advantages(0);
   const auto loss = [&] {
     double total = 0;
     for (std::uint32_t k = 0; k < 8; ++k) {
@@ -221,7 +239,7 @@ TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
       const double ratio =
           std::exp(logit(static_cast<std::size_t>(step.choice)) - std::log(sum) - log_probability(0, step));
       const double error = forward(spec, value, step.observation)[static_cast<std::size_t>(step.goal)] -
-                           state.at("value target")[k];
+                           state.at("value_target")[k];
       total += (-ratio * advantage[k] + 0.5 * error * error - double{spec.entropy_coefficient} * entropy) / 8;
     }
     return total;
@@ -328,12 +346,11 @@ TEST_F(RolloutTest, RewardsAreDividedByTheDeviationOfTheirDiscountedSum) {
   for (const double r : returned) mean += r / 8;
   for (const double r : returned) square += (r - mean) * (r - mean) / 8;
   const Done last = done(7);
-  const double here = forward(spec, value, last.observation)[static_cast<std::size_t>(last.goal)];
   const double later =
       last.terminated
           ? 0
           : double{spec.discount} * forward(spec, value, last.next)[static_cast<std::size_t>(last.next_goal)];
-  EXPECT_NEAR(state.at("advantage")[7], last.reward / std::sqrt(square) + later - here, 2e-3);
+  EXPECT_NEAR(state.at("value_target")[7], last.reward / std::sqrt(square) + later, 2e-3);
 }
 
 TEST(TakeRollouts, AreWholeAndAgentByAgent) {
