@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "compute/base/text.h"
-#include "compute/nn/ppo_loss.h"
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
@@ -63,7 +62,7 @@ Ppo::Ppo(const PpoOptions& options)
     : options_(options),
       learner_(network(options.name)),
       actor_(network(options.name + ".actor")),
-      adam_(learner_.parameters, {.epsilon = options.adam_epsilon}) {
+      update_(make_update()) {
   for (std::size_t i = 0; i < learner_.parameters.size(); ++i)
     actor_.parameters[i].variable.state()->initial = learner_.parameters[i].variable.state()->initial;
 
@@ -85,17 +84,9 @@ Ppo::Ppo(const PpoOptions& options)
   memory_.counts = numbers("counts", {rows, agents});
   if (options.bootstrap_truncated) memory_.ending = numbers("ending", {rows, agents, options.observations});
 
-  work_.first = Variable::zeros(named("first"), {1}, DType::int32);
-  work_.order = Variable::zeros(named("order"), {options.epochs * samples()}, DType::int32);
-  work_.advantage = numbers("advantage", {options.epochs * samples()});
-  work_.value_target = numbers("value_target", {samples()});
-  work_.turn = Variable::zeros(named("turn"), {1}, DType::int32);
-  work_.sums = numbers("sums", {kPpoMetrics});
-  if (options.max_divergence > 0) work_.halted = numbers("halted", {1});
-
+  first_ = Variable::zeros(named("first"), {1}, DType::int32);
   clock_ = Variable(named("clock"), {1}, std::vector<std::int32_t>{-1});
   actor_generator_ = generator(named("actor_generator"), options.seed, 1);
-  learner_generator_ = generator(named("learner_generator"), options.seed, 2);
   if (options.normalise_observations)
     observation_moments_ = RunningMoments(named("observations"), options.observations);
   if (options.normalise_rewards) {
@@ -103,30 +94,12 @@ Ppo::Ppo(const PpoOptions& options)
     discounted_return_ = numbers("discounted_return", {agents});
   }
 
-  state_.add("adam", adam_.state());
+  state_.add("", update_.state());
   state_.add("observations", observation_moments_.state());
   state_.add("returns", return_moments_.state());
-  add(state_, {memory_.observation,
-               memory_.mask,
-               memory_.discrete,
-               memory_.continuous,
-               memory_.log_probability,
-               memory_.value,
-               memory_.reward,
-               memory_.continues,
-               memory_.counts,
-               memory_.ending,
-               work_.first,
-               work_.order,
-               work_.advantage,
-               work_.value_target,
-               work_.turn,
-               work_.sums,
-               work_.halted,
-               clock_,
-               actor_generator_,
-               learner_generator_,
-               discounted_return_});
+  add(state_, {memory_.observation, memory_.mask, memory_.discrete, memory_.continuous,
+               memory_.log_probability, memory_.value, memory_.reward, memory_.continues, memory_.counts,
+               memory_.ending, first_, clock_, actor_generator_, discounted_return_});
 }
 
 // Orthogonal weights: the first policy is nearly uniform. Andrychowicz et al., What Matters in On-Policy

@@ -22,8 +22,8 @@
 #include "compute/nn/action_distribution.h"
 #include "compute/nn/activation.h"
 #include "compute/nn/environment.h"
-#include "compute/nn/optimiser.h"
 #include "compute/nn/parameter.h"
+#include "compute/nn/rollout_ppo.h"
 #include "compute/nn/running_moments.h"
 #include "compute/nn/sequential.h"
 #include "compute/program/program_sequence.h"
@@ -76,19 +76,8 @@ struct PpoStep {
 // Outputs of a step that acts: int32 [agents, branches] if there are branches, then float32 [agents,
 // continuous] if there are continuous numbers.
 //
-// Inputs of the update: learning_rate and clip_range, float32 scalars. Output: float32 [kPpoMetrics], means
-// over the minibatches.
-enum class PpoMetric : std::uint8_t {
-  policy_loss,
-  value_loss,
-  entropy,
-  divergence,
-  clipped_share,
-  gradient_norm,
-  explained_variance
-};
-inline constexpr std::int64_t kPpoMetrics = 7;
-
+// Inputs of the update: learning_rate and clip_range, float32 scalars. Output: float32 [kPpoMetrics], a
+// PpoMetric each.
 class Ppo {
  public:
   // Error: invalid_argument for sizes out of range.
@@ -133,17 +122,6 @@ class Ppo {
     Variable counts;             // 1 where the next state has a value: 0 where the episode terminated
     Variable ending;             // last observation of a truncated episode
   };
-  // State of an update in progress.
-  struct Work {
-    Variable first;         // int32 [1]: the rollout's first row in memory
-    Variable order;         // int32 [epochs * steps * agents]: the samples of all minibatches in order
-    Variable advantage;     // float32 [epochs * steps * agents]: in that order, standardised
-    Variable value_target;  // float32 [steps * agents]
-    Variable turn;          // int32 [1]: the next minibatch
-    Variable sums;          // float32 [kPpoMetrics]
-    Variable halted;        // float32 [1]: 1 once max_divergence was exceeded
-  };
-
   explicit Ppo(const PpoOptions& options);
   ActorCritic network(const std::string& name) const;
   ActionDistribution distribution(const ActorCritic& by, const Tensor& observation, const Tensor& mask) const;
@@ -165,20 +143,20 @@ class Ppo {
   Actions act(const Seen& seen, std::vector<Update>& updates) const;
   Result<> validate(const Environments& environments) const;
 
-  ProgramDescription prepare() const;
-  Result<ProgramDescription> minibatch_step() const;
-  Result<ProgramDescription> publish() const;
+  RolloutPpo make_update() const;
+  RolloutRows whole_rollout() const;
+  RolloutRows rows(const Tensor& chosen) const;
 
   std::int64_t samples() const { return options_.agents * options_.steps; }
-  std::int64_t minibatches() const { return options_.epochs * samples() / options_.minibatch; }
 
   PpoOptions options_;
   ActorCritic learner_, actor_;
-  Adam adam_;
+  Tensor learning_rate_ = input("learning_rate", {}), clip_range_ = input("clip_range", {});
+  RolloutPpo update_;
   Memory memory_;
-  Work work_;
+  Variable first_;  // int32 [1]: the rollout's first row in memory
   Variable clock_;  // int32 [1]: the row observed last; -1 before the first
-  Variable actor_generator_, learner_generator_;
+  Variable actor_generator_;
   Variable discounted_return_;  // float32 [agents]
   RunningMoments observation_moments_, return_moments_;
   Parameters state_;

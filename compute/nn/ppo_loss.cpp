@@ -16,18 +16,23 @@ PpoLoss ppo_loss(const PpoEvaluation& now, const PpoBatch& batch, const PpoLossO
   const Tensor ratio = exp(log_ratio);
   const Tensor bounded = between(ratio, 1.0f - options.clip_range, 1.0f + options.clip_range);
 
+  const auto mean_of = [&](const Tensor& rows) {
+    if (options.groups == 0) return mean(rows);
+    return mean(reshape(rows, {options.groups, rows.extent(0) / options.groups}), {1});
+  };
+
   PpoLoss loss;
-  loss.policy = neg(mean(minimum(ratio * batch.advantage, bounded * batch.advantage)));
+  loss.policy = neg(mean_of(minimum(ratio * batch.advantage, bounded * batch.advantage)));
   Tensor error = square(now.value - batch.value_target);
   if (options.clip_value) {
     const Tensor held =
         batch.value + between(now.value - batch.value, -options.clip_range, options.clip_range);
     error = maximum(error, square(held - batch.value_target));
   }
-  loss.value = mean(error);
-  loss.entropy = mean(now.entropy);
-  loss.divergence = mean((ratio - 1.0f) - log_ratio);
-  loss.clipped = mean(cast(not_equal(ratio, bounded), DType::float32));
+  loss.value = mean_of(error);
+  loss.entropy = mean_of(now.entropy);
+  loss.divergence = mean_of((ratio - 1.0f) - log_ratio);
+  loss.clipped = mean_of(cast(not_equal(ratio, bounded), DType::float32));
   loss.total = loss.policy + loss.value * Tensor(options.value_coefficient) -
                loss.entropy * Tensor(options.entropy_coefficient);
   return loss;

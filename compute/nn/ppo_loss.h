@@ -1,6 +1,8 @@
 #pragma once
 // The loss of proximal policy optimisation on one minibatch, as tensors.
 
+#include <cstdint>
+
 #include "compute/base/result.h"
 #include "compute/tensor/tensor.h"
 
@@ -11,6 +13,9 @@ struct PpoLossOptions {
   double entropy_coefficient = 0;
   double value_coefficient = 0.5;
   bool clip_value = false;  // values gain nothing by moving further than clip_range; needs PpoBatch::value
+  // Networks in a kennel, whose rows lie one after the other: each number of the loss is [groups]. 0: one
+  // network, and scalars.
+  std::int64_t groups = 0;
 };
 
 // The samples, one per row.

@@ -1,80 +1,76 @@
 #include "compute/nn/rollout_ppo.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "compute/graph/autodiff.h"
 #include "compute/nn/advantage.h"
 #include "compute/nn/ppo_loss.h"
+#include "compute/tensor/build.h"
 
 namespace imprint::nn {
+
+using namespace tensor;
 
 namespace {
 
 // Below this a deviation counts as this: features that hardly move are not blown up.
 constexpr double kLeastDeviation = 0.05;
 
-Parameters of_both(const RolloutNetwork& learned, const RolloutNetwork& critic) {
-  Parameters both;
-  both.add("actor", learned.parameters);
-  if (learned.log_deviation.ok()) both.add("actor.log_deviation", learned.log_deviation);
-  both.add("critic", critic.parameters);
-  return both;
-}
-
-Tensor by_time(const Tensor& by_brain) { return transpose(by_brain, 0, 1); }
-
 // [P] as it multiplies [P, rows, columns].
 Tensor beside(const Tensor& per_brain) { return unsqueeze(unsqueeze(per_brain, 1), 2); }
 
 }  // namespace
 
-RolloutPpo::RolloutPpo(RolloutPpoOptions options, RolloutNetwork actor, RolloutNetwork learned,
-                       RolloutNetwork critic)
+RolloutPpo::RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, PolicyAndCritic learned)
     : options_(std::move(options)),
-      actor_(std::move(actor)),
+      acting_(std::move(acting)),
       learned_(std::move(learned)),
-      critic_(std::move(critic)),
-      adam_(of_both(learned_, critic_), {.epsilon = options_.adam_epsilon, .groups = options_.brains}) {
-  const std::int64_t brains = options_.brains, all = brains * options_.steps;
+      adam_(learned_.parameters, {.epsilon = options_.adam_epsilon, .groups = options_.groups}) {
+  const std::int64_t brains = options_.brains(), all = brains * options_.steps;
+  const std::int64_t drawn = options_.epochs * options_.steps;
   const std::int32_t seed[4] = {static_cast<std::int32_t>(options_.seed),
                                 static_cast<std::int32_t>(options_.seed >> 32), 0, 0};
-  generator_ = Variable("generator", {4}, std::span<const std::int32_t>(seed));
+  generator_ = Variable(named("generator"), {4}, std::span<const std::int32_t>(seed));
   state_.add("adam", adam_.state());
   state_.add("generator", generator_);
   if (options_.normalise_observations) {
     observation_moments_ = moments("moments", options_.observations);
-    fresh_ = Variable(kFresh, {brains}, std::vector<float>(static_cast<std::size_t>(brains), 1.0f));
+    fresh_ = Variable(named(kFresh), {brains}, std::vector<float>(static_cast<std::size_t>(brains), 1.0f));
     state_.add(kFresh, fresh_);
   }
   if (options_.normalise_rewards) return_moments_ = moments("returns", 1);
 
-  advantage_ = work("advantage", {all});
-  value_target_ = work("value target", {all});
-  if (options_.clip_values) value_ = work("value", {all});
-  order_ = work("order", {brains, options_.epochs * options_.steps}, DType::int32);
+  order_ = work("order", {brains, drawn}, DType::int32);
+  advantage_ = work("advantage", {brains, drawn});
+  value_target_ = work("value_target", {all});
+  if (options_.clip_values) value_ = work("old_value", {all});
   turn_ = work("turn", {1}, DType::int32);
-  sums_ = work("losses", {brains});
+  sums_ = work("sums", {brains, kPpoMetrics});
   if (options_.max_divergence > 0) halted_ = work("halted", {brains});
-  for (const Parameter& parameter : learned_.parameters) work_.push_back(parameter.variable);
-  if (learned_.log_deviation.ok()) work_.push_back(learned_.log_deviation);
+}
+
+std::string RolloutPpo::named(const std::string& name) const {
+  return options_.name.empty() ? name : options_.name + "." + name;
 }
 
 Variable RolloutPpo::work(const std::string& name, const Shape& shape, DType dtype) {
-  work_.push_back(Variable::zeros(name, shape, dtype));
-  return work_.back();
+  const Variable made = Variable::zeros(named(name), shape, dtype);
+  work_.add(name, made);
+  return made;
 }
 
 // ---- moments ----
 
 RolloutPpo::Moments RolloutPpo::moments(const std::string& name, std::int64_t extent) {
-  const std::int64_t brains = options_.brains;
+  const std::int64_t brains = options_.brains();
   Moments made;
-  made.mean = Variable::zeros(name + ".mean", {brains, 1, extent});
-  made.variance = Variable(name + ".variance", {brains, 1, extent},
+  made.mean = Variable::zeros(named(name) + ".mean", {brains, 1, extent});
+  made.variance = Variable(named(name) + ".variance", {brains, 1, extent},
                            std::vector<float>(static_cast<std::size_t>(brains * extent), 1.0f));
   // Almost no weight, but no division by zero.
-  made.count =
-      Variable(name + ".count", {brains, 1, 1}, std::vector<float>(static_cast<std::size_t>(brains), 1e-4f));
+  made.count = Variable(named(name) + ".count", {brains, 1, 1},
+                        std::vector<float>(static_cast<std::size_t>(brains), 1e-4f));
   state_.add(name + ".mean", made.mean);
   state_.add(name + ".variance", made.variance);
   state_.add(name + ".count", made.count);
@@ -111,14 +107,14 @@ Tensor RolloutPpo::deviation() const {
 }
 
 // y = W x + b = (W s) ((x - m) / s) + (b + W m).
-void RolloutPpo::unfold(const RolloutNetwork& from, const RolloutNetwork& to, const MomentValues& moments,
-                        const Tensor& active, std::vector<Update>& updates) const {
+void RolloutPpo::unfold(const RolloutNetwork& network, const MomentValues& moments, const Tensor& active,
+                        std::vector<Update>& updates) const {
   const Tensor changes = logical_and(active, less(fresh_.value(), 0.5f));
-  const Tensor weight = from.parameters[0].value(), bias = from.parameters[1].value();
+  const Tensor weight = network.parameters[0].value(), bias = network.parameters[1].value();
   const Tensor scale = maximum(sqrt(moments.variance), Tensor(kLeastDeviation));
-  updates.push_back(Update::assign(to.parameters[0].variable,
+  updates.push_back(Update::assign(network.parameters[0].variable,
                                    where(beside(changes), weight * transpose(scale, 1, 2), weight)));
-  updates.push_back(Update::assign(to.parameters[1].variable,
+  updates.push_back(Update::assign(network.parameters[1].variable,
                                    where(beside(changes), bias + matmul(moments.mean, weight), bias)));
 }
 
@@ -138,41 +134,61 @@ std::uint32_t RolloutPpo::minibatches() const {
   return static_cast<std::uint32_t>(options_.epochs * (options_.steps / options_.minibatch));
 }
 
-Result<ProgramSequence> RolloutPpo::update(const Tensor& samples, const Tensor& filled,
-                                           const RolloutView& view) const {
-  const Tensor active = greater(filled, 0);
+Result<ProgramSequence> RolloutPpo::update(const RolloutSource& source, const Tensor& filled) const {
+  const Tensor active = is_empty(filled) ? Tensor() : greater(filled, 0);
   ProgramSequence sequence;
-  sequence.name = "ppo";
-  IMPRINT_ASSIGN(ProgramDescription step, minibatch_step(samples, active, view));
+  sequence.name = named("update");
+  IMPRINT_ASSIGN(ProgramDescription step, minibatch_step(active, source));
   sequence.parts = {
-      {prepare(view(samples), active), 1}, {std::move(step), minibatches()}, {publish(active), 1}};
-  sequence.own = work_;
-  for (const Parameters* own : {&state_, &critic_.parameters})
+      {prepare(source.all(), active), 1}, {std::move(step), minibatches()}, {publish(active), 1}};
+  for (const Parameters* own : {&work_, &state_, &learned_.parameters})
     for (const Parameter& parameter : *own) sequence.own.push_back(parameter.variable);
   return sequence;
 }
 
-ActionDistribution RolloutPpo::policy(const RolloutNetwork& network, const Tensor& observation,
-                                      const Tensor& goal, const Tensor& mask) const {
-  const std::int64_t rows = observation.extent(0) * observation.extent(1);
+ActionDistribution RolloutPpo::policy(const RolloutNetwork& network, const RolloutRows& rows,
+                                      const Tensor& observation) const {
+  const std::int64_t brains = observation.extent(0), count = observation.extent(1),
+                     numbers = options_.action.continuous;
   Tensor log_deviation;
-  if (const std::int64_t numbers = options_.action.continuous; numbers > 0)
-    log_deviation = reshape(
-        expand(network.log_deviation.value(), {observation.extent(0), observation.extent(1), numbers}),
-        {rows, numbers});
-  return {options_.action, reshape(network.outputs(observation, goal), {rows, options_.action.outputs()}),
-          log_deviation, mask};
+  if (numbers > 0) {
+    log_deviation = network.log_deviation.value();
+    if (log_deviation.rank() > 1)
+      log_deviation = reshape(expand(log_deviation, {brains, count, numbers}), {brains * count, numbers});
+  }
+  const Tensor outputs = network.outputs(observation, rows.goal);
+  return {options_.action, reshape(outputs, {brains * count, options_.action.outputs()}), log_deviation,
+          rows.mask};
 }
 
-Tensor RolloutPpo::values(const Tensor& observation, const Tensor& goal) const {
-  return squeeze(critic_.outputs(observation, goal), 2);
+Tensor RolloutPpo::values(const RolloutNetwork& network, const Tensor& observation, const Tensor& goal) {
+  return squeeze(network.outputs(observation, goal), 2);
+}
+
+Tensor RolloutPpo::by_time(const Tensor& rows) const {
+  const std::int64_t brains = options_.brains(), lanes = options_.lanes, time = options_.steps / lanes;
+  if (brains == 1) return reshape(rows, {time, lanes});
+  return reshape(transpose(reshape(rows, {brains, time, lanes}), 0, 1), {time, brains * lanes});
+}
+
+Tensor RolloutPpo::by_brain(const Tensor& time) const {
+  const std::int64_t brains = options_.brains(), lanes = options_.lanes, steps = options_.steps;
+  if (brains == 1) return reshape(time, {1, steps});
+  return reshape(transpose(reshape(time, {steps / lanes, brains, lanes}), 0, 1), {brains, steps});
+}
+
+Tensor RolloutPpo::in_rollouts(const Tensor& rows) const {
+  const std::int64_t brains = options_.brains(), count = rows.extent(1);
+  if (brains == 1) return reshape(rows, {count});
+  return reshape(rows + iota({brains, count}, 0) * static_cast<int>(options_.steps), {brains * count});
 }
 
 Tensor RolloutPpo::scaled_rewards(const RolloutRows& rollout, const Tensor& active,
                                   std::vector<Update>& updates) const {
   if (!options_.normalise_rewards) return rollout.reward;
-  const Tensor returned =
-      linear_recurrence(rollout.reward, Tensor(options_.discount) * (1.0f - rollout.begins), 1);
+  const Tensor kept = narrow(rollout.follows, 1, 0, options_.steps - 1);  // of the return before each row
+  const Tensor returned = linear_recurrence(
+      rollout.reward, Tensor(options_.discount) * concat({zeros({options_.brains(), 1}), kept}, 1), 1);
   const MomentValues moments = grown(return_moments_, unsqueeze(returned, 2), active);
   assign(return_moments_, moments, updates);
   // Scaled, not shifted: the sign of a reward is the game's choice.
@@ -183,123 +199,126 @@ Tensor RolloutPpo::scaled_rewards(const RolloutRows& rollout, const Tensor& acti
 // stay small, so that a policy does not drift before there is anything to learn.
 Tensor RolloutPpo::standard(const Tensor& advantage) const {
   constexpr double kLeastSpread = 0.1;
-  if (!options_.normalise_rewards || advantage.extent(1) == 1) return standardised(advantage);
+  if (!options_.standardise_advantages) return advantage;
+  if (!options_.normalise_rewards || advantage.extent(-1) == 1) return standardised(advantage);
   const Tensor spread = maximum(sqrt(variance(advantage, {-1}, true)), Tensor(kLeastSpread));
   return (advantage - mean(advantage, {-1}, true)) / spread;
 }
 
+// Each minibatch's advantages are standardised here and stored in the order of the minibatches. The rows of a
+// minibatch are then independent until their gradients are added.
 ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor& active) const {
-  const std::int64_t brains = options_.brains, steps = options_.steps, epochs = options_.epochs;
+  const std::int64_t brains = options_.brains(), steps = options_.steps, epochs = options_.epochs;
   ProgramDescription program{.name = "prepare"};
-  const Tensor value = values(rollout.observation, rollout.goal);
-  const Tensor next = values(rollout.next_observation, rollout.next_goal) * rollout.continues;
-  Trajectories trajectories;
-  trajectories.reward = by_time(scaled_rewards(rollout, active, program.updates));
-  trajectories.value = by_time(value);
-  trajectories.next_value = by_time(next);
-  // A row continues in the next one unless that one begins a trajectory.
-  trajectories.continues =
-      by_time(1.0f - concat({narrow(rollout.begins, 1, 1, steps - 1), ones({brains, 1})}, 1));
-  const Advantages found = generalised_advantages(
-      trajectories, {.discount = options_.discount, .decay = options_.advantage_decay});
+  const Tensor value =
+      is_empty(rollout.value) ? values(acting_.critic, rollout.observation, rollout.goal) : rollout.value;
+  const Tensor next = values(acting_.critic, rollout.next_observation, rollout.next_goal) * rollout.continues;
+  const Tensor reward = scaled_rewards(rollout, active, program.updates);
+  const Advantages found =
+      generalised_advantages({by_time(reward), by_time(value), by_time(next), by_time(rollout.follows)},
+                             {.discount = options_.discount, .decay = options_.advantage_decay});
+  const Tensor advantage = by_brain(found.advantage), target = by_brain(found.value_target);
+  const Tensor order =
+      reshape(random_permutation(generator_.value(), {brains, epochs, steps}, 0), {brains, epochs * steps});
+  const Tensor ordered = take(reshape(advantage, {brains * steps}), 0, in_rollouts(order));
+
+  // 1 - variance of the error / variance of the target; 0 where the target is constant. The target's mean is
+  // computed from its parts, which are ready earlier.
+  const Tensor spread =
+      mean(square(target - (mean(advantage, {1}, true) + mean(value, {1}, true))), {1}, true);
+  const Tensor explained =
+      where(spread > 0.0f, 1.0f - variance(advantage, {1}, true, 0) / spread, zeros({brains, 1}));
+
   const auto keep = [&](const Variable& variable, const Tensor& content) {
     program.updates.push_back(Update::assign(variable, content));
   };
-  keep(advantage_, reshape(by_time(found.advantage), {brains * steps}));
-  keep(value_target_, reshape(by_time(found.value_target), {brains * steps}));
+  keep(order_, order);
+  keep(advantage_, reshape(standard(reshape(ordered, {brains, minibatches(), options_.minibatch})),
+                           {brains, epochs * steps}));
+  keep(value_target_, reshape(target, {brains * steps}));
   if (options_.clip_values) keep(value_, reshape(value, {brains * steps}));
-  keep(order_,
-       reshape(random_permutation(generator_.value(), {brains, epochs, steps}, 0), {brains, epochs * steps}));
   keep(turn_, zeros({1}, DType::int32));
-  keep(sums_, zeros({brains}));
+  keep(sums_, concat({zeros({brains, kPpoMetrics - 1}), explained}, 1));
   if (options_.max_divergence > 0) keep(halted_, zeros({brains}));
   keep(generator_, generator_next(generator_.value()));
-  std::size_t first = 0;
   if (options_.normalise_observations) {
     const MomentValues moments = grown(observation_moments_, rollout.observation, active);
     assign(observation_moments_, moments, program.updates);
-    unfold(actor_, learned_, moments, active, program.updates);
-    unfold(critic_, critic_, moments, active, program.updates);
-    first = 2;
+    unfold(learned_.policy, moments, active, program.updates);
+    unfold(learned_.critic, moments, active, program.updates);
   }
-  for (std::size_t i = first; i < learned_.parameters.size(); ++i)
-    keep(learned_.parameters[i].variable, actor_.parameters[i].value());
-  if (learned_.log_deviation.ok()) keep(learned_.log_deviation, actor_.log_deviation.value());
   return program;
 }
 
-Result<ProgramDescription> RolloutPpo::minibatch_step(const Tensor& samples, const Tensor& has_rollout,
-                                                      const RolloutView& view) const {
-  const std::int64_t brains = options_.brains, steps = options_.steps, count = options_.minibatch,
-                     rows = brains * count;
-  const Shape by_brain{brains, count};
-  const Tensor places = turn_.value() * static_cast<int>(count) + arange(count);
-  const Tensor chosen =
-      reshape(take(order_.value(), 1, places) + iota(by_brain, 0) * static_cast<int>(steps), {rows});
-  const RolloutRows batch = view(take(samples, 0, chosen));
-  const auto of_chosen = [&](const Variable& variable) { return take(variable.value(), 0, chosen); };
+Result<ProgramDescription> RolloutPpo::minibatch_step(const Tensor& has_rollout,
+                                                      const RolloutSource& source) const {
+  const std::int64_t brains = options_.brains(), rows = brains * options_.minibatch;
+  const Tensor places = turn_.value() * static_cast<int>(options_.minibatch) + arange(options_.minibatch);
+  const Tensor chosen = in_rollouts(take(order_.value(), 1, places));
+  const RolloutRows batch = source.some(chosen);
 
   Tensor observation = batch.observation;
   if (options_.normalise_observations)
     observation = (observation - observation_moments_.mean.value()) / deviation();
-  const ActionDistribution distribution = policy(learned_, observation, batch.goal, batch.mask);
-  const Tensor value = values(observation, batch.goal);
+  const ActionDistribution distribution = policy(learned_.policy, batch, observation);
   PpoEvaluation now;
   now.log_probability = distribution.log_probability({batch.discrete, batch.continuous});
   now.entropy = distribution.entropy();
-  now.value = reshape(value, {rows});
+  now.value = reshape(values(learned_.critic, observation, batch.goal), {rows});
   PpoBatch before;
   before.log_probability = reshape(batch.log_probability, {rows});
-  before.advantage = reshape(standard(reshape(of_chosen(advantage_), by_brain)), {rows});
-  before.value_target = of_chosen(value_target_);
-  if (options_.clip_values) before.value = of_chosen(value_);
+  before.advantage = reshape(take(advantage_.value(), 1, places), {rows});
+  before.value_target = take(value_target_.value(), 0, chosen);
+  if (options_.clip_values) before.value = take(value_.value(), 0, chosen);
   const PpoLoss loss = ppo_loss(now, before,
-                                {.clip_range = Tensor(options_.clip_range),
+                                {.clip_range = options_.clip_range,
                                  .entropy_coefficient = options_.entropy_coefficient,
                                  .value_coefficient = options_.value_coefficient,
-                                 .clip_value = options_.clip_values});
+                                 .clip_value = options_.clip_values,
+                                 .groups = brains});
 
-  // The loss is a mean over the rows of all brains, which share no weights. Times their number it is the sum
-  // of each brain's own loss.
-  IMPRINT_ASSIGN(const std::vector<Tensor> raw,
-                 gradients(loss.total * static_cast<float>(brains), adam_.parameters().values()));
+  // Brains share no weights, so the gradient of the sum is each brain's own gradient.
+  IMPRINT_ASSIGN(const std::vector<Tensor> raw, gradients(sum(loss.total), adam_.parameters().values()));
   IMPRINT_ASSIGN(const ClippedGradients clipped,
-                 clip_by_global_norm(raw, options_.max_gradient_norm, brains));
-  const Tensor finite = is_finite(clipped.norm);
-  Tensor active = logical_and(has_rollout, finite);
+                 clip_by_global_norm(raw, options_.max_gradient_norm, options_.groups));
+  const Tensor norm = reshape(clipped.norm, {brains});
+  Tensor active = is_finite(norm);
+  if (!is_empty(has_rollout)) active = logical_and(has_rollout, active);
   ProgramDescription program{.name = "minibatch"};
   if (options_.max_divergence > 0) {
-    const Tensor log_ratio = now.log_probability - before.log_probability;
-    const Tensor divergence = mean(reshape(exp(log_ratio) - 1.0f - log_ratio, by_brain), {1});
-    const Tensor halted =
-        maximum(halted_.value(), cast(greater(divergence, Tensor(options_.max_divergence)), DType::float32));
+    const Tensor beyond = greater(loss.divergence, Tensor(options_.max_divergence));
+    const Tensor halted = maximum(halted_.value(), cast(beyond, DType::float32));
     program.updates.push_back(Update::assign(halted_, halted));
     active = logical_and(active, less(halted, 0.5f));
   }
-  IMPRINT_ASSIGN(std::vector<Update> steps_taken,
-                 adam_.step(clipped.gradients, Tensor(options_.learning_rate), cast(active, DType::float32)));
-  program.updates.insert(program.updates.end(), steps_taken.begin(), steps_taken.end());
-  const Tensor error = mean(square(value - reshape(before.value_target, by_brain)), {1});
-  program.updates.push_back(Update::assign(sums_, sums_.value() + where(finite, error, clipped.norm)));
+  IMPRINT_ASSIGN(std::vector<Update> steps,
+                 adam_.step(clipped.gradients, options_.learning_rate, cast(active, DType::float32)));
+  program.updates.insert(program.updates.end(), steps.begin(), steps.end());
+  const Tensor metrics =
+      stack({loss.policy, loss.value, loss.entropy, loss.divergence, loss.clipped, norm, zeros({brains})}, 1);
+  program.updates.push_back(Update::assign(sums_, sums_.value() + metrics));
   program.updates.push_back(Update::assign(turn_, turn_.value() + 1));
   return program;
 }
 
 ProgramDescription RolloutPpo::publish(const Tensor& active) const {
   ProgramDescription program{.name = "publish"};
-  std::size_t first = 0;
   if (options_.normalise_observations) {
-    fold(learned_, actor_, active, program.updates);
-    fold(critic_, critic_, active, program.updates);
-    program.updates.push_back(
-        Update::assign(fresh_, where(active, zeros({options_.brains}), fresh_.value())));
-    first = 2;
+    fold(learned_.policy, acting_.policy, active, program.updates);
+    fold(learned_.critic, acting_.critic, active, program.updates);
+    const Tensor none = zeros({options_.brains()});
+    program.updates.push_back(Update::assign(fresh_, where(active, none, fresh_.value())));
   }
-  for (std::size_t i = first; i < learned_.parameters.size(); ++i)
-    program.updates.push_back(Update::assign(actor_.parameters[i].variable, learned_.parameters[i].value()));
-  if (learned_.log_deviation.ok())
-    program.updates.push_back(Update::assign(actor_.log_deviation, learned_.log_deviation.value()));
-  program.outputs = {sums_.value() / static_cast<float>(minibatches())};
+  for (std::size_t i = 0; i < acting_.parameters.size(); ++i) {
+    const Variable& target = acting_.parameters[i].variable;
+    const auto folded = std::ranges::find(program.updates, target.state(),
+                                          [](const Update& update) { return update.target.state(); });
+    if (folded == program.updates.end())
+      program.updates.push_back(Update::assign(target, learned_.parameters[i].value()));
+  }
+  const Tensor share =
+      concat({full({kPpoMetrics - 1}, 1.0 / static_cast<double>(minibatches())), ones({1})}, 0);
+  program.outputs = {(sums_.value() * share).named("metrics")};
   return program;
 }
 

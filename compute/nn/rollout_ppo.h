@@ -1,22 +1,24 @@
 #pragma once
-// Proximal policy optimisation from rollouts that the host has gathered: agents that act at times of their
-// own, in many brains of one shape at once. (nn::Ppo is for agents that all step at once and keep their
-// rollout on the device.) One update, as programs that run one after the other:
+// The update of proximal policy optimisation, for every source of rollouts: agents that all step at once and
+// keep their rollout on the device (nn::Ppo), and agents of a game that act at times of their own, in many
+// brains of one shape at once (the plugin). Programs that run one after the other:
 //
 //   prepare     moments, scaled rewards, generalised advantages, the order of the minibatches
 //   minibatch   epochs * steps / minibatch times: clipped loss, clip of the gradient, Adam
-//   publish     the actor's new weights
+//   publish     the acting networks' new weights
 //
-// Actor and critic share nothing. With normalise_observations both learn on normalised observations, and
-// their first layers are folded back at the end: outside an update they take observations as they are, so
-// that the weights alone are enough. Folding keeps what the networks compute. Only the very first
-// update takes the initial weights as they are: they suit normalised observations.
+// Policy and critic share nothing. An update changes a learned copy of both. With normalise_observations the
+// copy learns on normalised observations, and its first layers are folded back at the end: the acting
+// networks take observations as they are, so that their weights alone are enough. Folding keeps what the
+// networks compute. Only the very first update takes the initial weights as they are: they suit normalised
+// observations.
 //
-// A brain without samples, or with a gradient that is not finite, keeps its actor.
+// A brain without samples, or with a gradient that is not finite, keeps its weights.
 // Schulman, Wolski, Dhariwal, Radford, Klimov, Proximal Policy Optimization Algorithms, 2017.
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "compute/nn/action_distribution.h"
@@ -26,18 +28,38 @@
 
 namespace imprint::nn {
 
+// Means over the minibatches of an update.
+enum class PpoMetric : std::uint8_t {
+  policy_loss,
+  value_loss,
+  entropy,
+  divergence,
+  clipped_share,
+  gradient_norm,
+  explained_variance
+};
+inline constexpr std::int64_t kPpoMetrics = 7;
+
 // P = brains, R = steps, B = minibatch, D = observations.
 struct RolloutPpoOptions {
-  std::int64_t brains = 1, steps = 128, minibatch = 64, epochs = 4;
+  std::string name = "";     // of its variables: "name.advantage"; empty: "advantage"
+  std::int64_t groups = 1;   // brains; 0: one, whose parameters have no axis of groups
+  std::int64_t steps = 128;  // rows of a rollout and brain, all lanes
+  std::int64_t lanes = 1;    // trajectories side by side: row = time * lanes + lane
+  std::int64_t minibatch = 64, epochs = 4;
   std::int64_t observations = 1;
   ActionSpace action = {};
-  double learning_rate = 3e-4, discount = 0.99, advantage_decay = 0.95, clip_range = 0.2;
+  Tensor learning_rate = 3e-4f, clip_range = 0.2f;  // numbers, or scalar inputs
+  double discount = 0.99, advantage_decay = 0.95;
   double entropy_coefficient = 0, value_coefficient = 0.5, max_gradient_norm = 0.5, adam_epsilon = 1e-5;
-  double max_divergence = 0;  // a brain's update stops once a minibatch exceeds it; 0: no limit
-  bool clip_values = false;   // values move by at most clip_range
-  bool normalise_observations = false;
-  bool normalise_rewards = false;  // divided by the deviation of the discounted return
+  double max_divergence = 0;            // a brain's update stops once a minibatch exceeds it; 0: no limit
+  bool clip_values = false;             // values move by at most clip_range
+  bool standardise_advantages = true;   // within each minibatch
+  bool normalise_observations = false;  // needs groups and `filled`
+  bool normalise_rewards = false;       // the same, and one lane; by the deviation of the discounted return
   std::uint64_t seed = 0;
+
+  std::int64_t brains() const { return groups > 0 ? groups : 1; }
 };
 
 // observation [P, n, D], goal int32 [P, n] -> [P, n, outputs]. The first two parameters are the first layer's
@@ -45,41 +67,52 @@ struct RolloutPpoOptions {
 struct RolloutNetwork {
   std::function<Tensor(const Tensor& observation, const Tensor& goal)> outputs;
   Parameters parameters;
-  Variable log_deviation = {};  // [P, 1, continuous] of the policy, if it draws continuous numbers
+  // Of a policy that draws continuous numbers: [P, 1, continuous], or [continuous] without groups.
+  Variable log_deviation = {};
 };
 
-// n samples of each brain. A whole rollout is sorted by trajectory.
+struct PolicyAndCritic {
+  RolloutNetwork policy, critic;
+  Parameters parameters;  // of both, with the deviation
+};
+
+// n rows of each brain.
 struct RolloutRows {
-  Tensor observation, next_observation;  // float32 [P, n, D]
-  Tensor goal, next_goal;                // int32 [P, n]
-  Tensor discrete;                       // int32 [P * n, branches]; empty without branches
-  Tensor continuous;                     // float32 [P * n, continuous] as drawn; empty without them
-  Tensor mask;                           // bool [P * n, choices]: allowed; empty without branches
-  Tensor log_probability;                // float32 [P, n] of the action, by the weights that chose it
-  Tensor reward;                         // float32 [P, n]
-  Tensor begins;                         // float32 [P, n]: 1 = no row of the same trajectory lies before
-  Tensor continues;                      // float32 [P, n]: 0 = the episode terminated
+  Tensor observation;      // float32 [P, n, D]
+  Tensor goal;             // int32 [P, n], where the networks take one
+  Tensor discrete;         // int32 [P * n, branches]; empty without branches
+  Tensor continuous;       // float32 [P * n, continuous] as drawn; empty without them
+  Tensor mask;             // bool [P * n, choices]: allowed; empty: all are
+  Tensor log_probability;  // float32 [P, n] of the action, by the weights that chose it
+  Tensor value;            // float32 [P, n] by the acting critic; empty: the update evaluates it
+  // Of whole rollouts:
+  Tensor next_observation, next_goal;
+  Tensor reward;     // float32 [P, n]
+  Tensor follows;    // float32 [P, n]: 1 = the next row of its lane continues the trajectory
+  Tensor continues;  // float32 [P, n]: 0 = the next observation has no value: the episode terminated
 };
 
-// The columns of samples float32 [P * n, width], one per row, sorted by brain.
-using RolloutView = std::function<RolloutRows(const Tensor& samples)>;
+struct RolloutSource {
+  std::function<RolloutRows()> all;                     // a whole rollout
+  std::function<RolloutRows(const Tensor& rows)> some;  // int32 [P * n], sorted by brain: row + brain * R
+};
 
 class RolloutPpo {
  public:
-  // actor: acts. learned: the actor's copy that an update changes; its initial values are not used.
-  RolloutPpo(RolloutPpoOptions options, RolloutNetwork actor, RolloutNetwork learned, RolloutNetwork critic);
+  // acting: chooses actions and values them. learned: the copy that an update changes, with the weights of
+  // `acting` at its start.
+  RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, PolicyAndCritic learned);
 
-  // samples: float32 [P * R, width], the rollout. filled: int32 [P], 0 = this brain has none.
-  // Output of the last part: float32 [P], mean squared error of the critic over the minibatches; not finite
-  // where a gradient was not.
-  Result<ProgramSequence> update(const Tensor& samples, const Tensor& filled, const RolloutView& view) const;
+  // filled: int32 [P], 0 = this brain has no rollout; empty: all have.
+  // Output of the last part: float32 [P, kPpoMetrics].
+  Result<ProgramSequence> update(const RolloutSource& source, const Tensor& filled = Tensor()) const;
   std::uint32_t minibatches() const;
 
   // "adam....", "generator" and, where they are used, "moments....", "returns....", "fresh". For saving, with
-  // the networks' parameters.
+  // the acting networks' parameters. An update changes it from its first part on.
   const Parameters& state() const { return state_; }
-  // Holds nothing between updates; the learned copy is part of it.
-  const std::vector<Variable>& work() const { return work_; }
+  // Holds nothing between updates.
+  const Parameters& work() const { return work_; }
 
   // float32 [P]: 1 until the first update. Weights that come from elsewhere set it to 0, so that folding
   // keeps what they compute.
@@ -98,35 +131,38 @@ class RolloutPpo {
   static MomentValues grown(const Moments& moments, const Tensor& rows, const Tensor& active);
   static void assign(const Moments& moments, const MomentValues& values, std::vector<Update>& updates);
 
+  std::string named(const std::string& name) const;
   Variable work(const std::string& name, const Shape& shape, DType dtype = DType::float32);
   Tensor deviation() const;  // [P, 1, D] of the observations, as the networks use it
-  ActionDistribution policy(const RolloutNetwork& network, const Tensor& observation, const Tensor& goal,
-                            const Tensor& mask) const;
-  Tensor values(const Tensor& observation, const Tensor& goal) const;
+  ActionDistribution policy(const RolloutNetwork& network, const RolloutRows& rows,
+                            const Tensor& observation) const;
+  static Tensor values(const RolloutNetwork& network, const Tensor& observation, const Tensor& goal);
 
   ProgramDescription prepare(const RolloutRows& rollout, const Tensor& active) const;
-  Result<ProgramDescription> minibatch_step(const Tensor& samples, const Tensor& has_rollout,
-                                            const RolloutView& view) const;
+  Result<ProgramDescription> minibatch_step(const Tensor& has_rollout, const RolloutSource& source) const;
   ProgramDescription publish(const Tensor& active) const;
+  Tensor by_time(const Tensor& rows) const;   // [P, R] -> [time, P * lanes]
+  Tensor by_brain(const Tensor& time) const;  // and back
   Tensor scaled_rewards(const RolloutRows& rollout, const Tensor& active, std::vector<Update>& updates) const;
-  Tensor standard(const Tensor& advantage) const;  // [P, B]
-  void unfold(const RolloutNetwork& from, const RolloutNetwork& to, const MomentValues& moments,
-              const Tensor& active, std::vector<Update>& updates) const;
+  Tensor standard(const Tensor& advantage) const;  // over the last axis
+  Tensor in_rollouts(const Tensor& rows) const;    // [P, n] rows of each brain -> [P * n] of all
+  void unfold(const RolloutNetwork& network, const MomentValues& moments, const Tensor& active,
+              std::vector<Update>& updates) const;
   void fold(const RolloutNetwork& from, const RolloutNetwork& to, const Tensor& active,
             std::vector<Update>& updates) const;
 
   RolloutPpoOptions options_;
-  RolloutNetwork actor_, learned_, critic_;
+  PolicyAndCritic acting_, learned_;
   Adam adam_;
   Variable generator_, fresh_;
   Moments observation_moments_, return_moments_;
-  Variable advantage_, value_target_, value_;  // float32 [P * R]
-  Variable order_;   // int32 [P, epochs * R]: the row at each place of each minibatch
-  Variable turn_;    // int32 [1]: number of the minibatch
-  Variable sums_;    // float32 [P]: sum of the losses
-  Variable halted_;  // float32 [P]: 1 once max_divergence was exceeded
-  Parameters state_;
-  std::vector<Variable> work_;
+  Variable value_target_, value_;  // float32 [P * R]
+  Variable order_;                 // int32 [P, epochs * R]: the row at each place of each minibatch
+  Variable advantage_;             // float32 [P, epochs * R]: in that order, standardised
+  Variable turn_;                  // int32 [1]: number of the minibatch
+  Variable sums_;                  // float32 [P, kPpoMetrics]
+  Variable halted_;                // float32 [P]: 1 once max_divergence was exceeded
+  Parameters state_, work_;
 };
 
 }  // namespace imprint::nn

@@ -53,6 +53,14 @@ Done done(std::uint32_t i) {
   return made;
 }
 
+void standardise(Numbers& values) {
+  const auto count = static_cast<double>(values.size());
+  double mean = 0, square = 0;
+  for (const double value : values) mean += value / count;
+  for (const double value : values) square += (value - mean) * (value - mean) / (count - 1);
+  for (double& value : values) value = (value - mean) / (std::sqrt(square) + 1e-8);
+}
+
 class RolloutTest : public ::testing::Test {
  protected:
   void build(const BrainSpec& wanted) {
@@ -97,9 +105,30 @@ class RolloutTest : public ::testing::Test {
     return logit(static_cast<std::size_t>(step.choice)) - std::log(sum);
   }
 
+  // The parts of an update.
+  enum Part : std::size_t { begin_part, prepare_part, minibatch_part, publish_part };
   void run(std::size_t part) {
     for (std::uint32_t turn = 0; turn < graph.sequence.parts[part].repeat; ++turn)
       reference::run_updates(graph.sequence.parts[part].description.updates, state);
+  }
+
+  void run_all() {
+    ASSERT_EQ(graph.sequence.parts.size(), publish_part + 1u);
+    for (std::size_t part = 0; part <= publish_part; ++part) run(part);
+  }
+  void prepare() {
+    run(begin_part);
+    run(prepare_part);
+  }
+
+  // Each row's advantage, standardised in its minibatch. One epoch.
+  Numbers advantages(std::uint32_t brain) const {
+    Numbers by_row(spec.rollout_steps);
+    for (std::size_t place = 0; place < spec.rollout_steps; ++place) {
+      const std::size_t at = brain * spec.rollout_steps + place;
+      by_row[static_cast<std::size_t>(state.at("order")[at])] = state.at("advantage")[at];
+    }
+    return by_row;
   }
 
   const Variable& kept(const std::string& name) const {
@@ -129,9 +158,10 @@ TEST_F(RolloutTest, AdvantagesAreThoseOfTheCritic) {
   give(0, 0);
   give(1, 20);
   const Weights critics[] = {critic(0), critic(1)};
-  run(0);
+  prepare();
   for (std::uint32_t brain = 0; brain < 2; ++brain) {
     double advantage = 0;
+    Numbers expected(8);
     for (std::uint32_t k = 8; k-- > 0;) {
       const Done step = done(20 * brain + k);
       const auto value = [&](const Numbers& seen, int goal) {
@@ -142,9 +172,12 @@ TEST_F(RolloutTest, AdvantagesAreThoseOfTheCritic) {
       const bool goes_on = k < 7 && !done(20 * brain + k + 1).begins;
       advantage = step.reward + later - here +
                   (goes_on ? double{spec.discount} * double{spec.advantage_decay} * advantage : 0);
-      EXPECT_NEAR(state.at("advantage")[brain * 8 + k], advantage, 1e-9) << k;
-      EXPECT_NEAR(state.at("value target")[brain * 8 + k], advantage + here, 1e-9) << k;
+      expected[k] = advantage;
+      EXPECT_NEAR(state.at("value_target")[brain * 8 + k], advantage + here, 1e-9) << k;
     }
+    standardise(expected);
+    const Numbers found = advantages(brain);
+    for (std::uint32_t k = 0; k < 8; ++k) EXPECT_NEAR(found[k], expected[k], 1e-6) << k;
   }
 }
 
@@ -154,24 +187,24 @@ TEST_F(RolloutTest, AKennelEqualsSingleBrainsAndBrainsWithoutRolloutStay) {
   give(0, 0);
   give(2, 20);
   const Numbers before = reference::initial_values(network->parameters()[0].variable);
-  for (std::size_t part = 0; part < 3; ++part) run(part);
+  run_all();
   for (const std::uint32_t p : {0u, 2u}) {
     RolloutTest_AKennelEqualsSingleBrainsAndBrainsWithoutRolloutStay_Test single;
     BrainSpec alone = ppo_spec(1);
     alone.seed += p;
     single.build(alone);
     single.give(0, p == 0 ? 0 : 20);
-    for (std::size_t part = 0; part < 3; ++part) single.run(part);
+    single.run_all();
     for (const nn::Parameter& parameter : network->parameters()) {
       const Numbers &all = state.at("network." + parameter.name),
                     &own = single.state.at("network." + parameter.name);
       for (std::size_t i = 0; i < own.size(); ++i)
         ASSERT_NEAR(all[p * own.size() + i], own[i], 1e-7) << parameter.name << " of brain " << p;
     }
-    EXPECT_NEAR(
-        reference::evaluate_all(graph.sequence.parts[2].description.outputs, state)[0][p],
-        reference::evaluate_all(single.graph.sequence.parts[2].description.outputs, single.state)[0][0],
-        1e-9);
+    EXPECT_NEAR(reference::evaluate_all(graph.sequence.parts[publish_part].description.outputs, state)[0][p],
+                reference::evaluate_all(single.graph.sequence.parts[publish_part].description.outputs,
+                                        single.state)[0][0],
+                1e-9);
   }
   const Numbers& after = state.at("network.0.weight");
   for (std::size_t i = 0; i < after.size(); ++i) {
@@ -190,12 +223,8 @@ TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
   build(wanted);
   give(0, 3);
   Weights actor = weights_of(*network, 0, 1), value = critic(0);
-  run(0);
-  Numbers advantage = state.at("advantage");
-  double mean = 0, square = 0;
-  for (const double a : advantage) mean += a / 8;
-  for (const double a : advantage) square += (a - mean) * (a - mean) / 7;
-  for (double& a : advantage) a = (a - mean) / (std::sqrt(square) + 1e-8);
+  prepare();
+  const Numbers advantage = advantages(0);
   const auto loss = [&] {
     double total = 0;
     for (std::uint32_t k = 0; k < 8; ++k) {
@@ -210,7 +239,7 @@ TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
       const double ratio =
           std::exp(logit(static_cast<std::size_t>(step.choice)) - std::log(sum) - log_probability(0, step));
       const double error = forward(spec, value, step.observation)[static_cast<std::size_t>(step.goal)] -
-                           state.at("value target")[k];
+                           state.at("value_target")[k];
       total += (-ratio * advantage[k] + 0.5 * error * error - double{spec.entropy_coefficient} * entropy) / 8;
     }
     return total;
@@ -229,7 +258,8 @@ TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
     return found;
   };
   const Weights of_actor = slopes(actor), of_critic = slopes(value);
-  run(1);
+  run(minibatch_part);
+  run(publish_part);
   for (std::size_t p = 0; p < actor.size(); ++p) {
     const std::string& name = network->parameters()[p].name;
     for (const auto& [prefix, expected] : {std::pair{"adam.first_moment.actor.", &of_actor[p]},
@@ -250,8 +280,8 @@ TEST_F(RolloutTest, NormalisedObservationsAreFoldedIntoTheWeights) {
   build(wanted);
   give(0, 0);
   give(1, 20);
-  for (std::size_t part = 0; part < 3; ++part) run(part);  // takes the first weights as they are
-  EXPECT_EQ(state.at("fresh"), (Numbers{0, 0}));
+  run_all();  // takes the first weights as they are
+  EXPECT_EQ(reference::content(kept("fresh"), state), (Numbers{0, 0}));
   give(0, 8);
   give(1, 40);
   const auto actor = [&](const char* prefix, std::uint32_t brain) {
@@ -282,10 +312,10 @@ TEST_F(RolloutTest, NormalisedObservationsAreFoldedIntoTheWeights) {
         for (std::size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(plain[i], inside[i], 1e-6);
       }
   };
-  run(0);
+  prepare();
   expect_equal();
-  run(1);
-  run(2);
+  run(minibatch_part);
+  run(publish_part);
   expect_equal();
 }
 
@@ -295,7 +325,7 @@ TEST_F(RolloutTest, AnUpdateStopsBeyondTheDivergence) {
   wanted.max_divergence = 1e-12f;
   build(wanted);
   give(0, 0);
-  for (std::size_t part = 0; part < 3; ++part) run(part);
+  run_all();
   EXPECT_EQ(reference::content(kept("adam.step"), state)[0], 1)
       << "the first minibatch moves nothing before it";
 }
@@ -306,7 +336,7 @@ TEST_F(RolloutTest, RewardsAreDividedByTheDeviationOfTheirDiscountedSum) {
   build(wanted);
   give(0, 0);
   const Weights value = critic(0);
-  run(0);
+  prepare();
   Numbers returned;
   double mean = 0, square = 0;
   for (std::uint32_t k = 0; k < 8; ++k) {
@@ -316,12 +346,11 @@ TEST_F(RolloutTest, RewardsAreDividedByTheDeviationOfTheirDiscountedSum) {
   for (const double r : returned) mean += r / 8;
   for (const double r : returned) square += (r - mean) * (r - mean) / 8;
   const Done last = done(7);
-  const double here = forward(spec, value, last.observation)[static_cast<std::size_t>(last.goal)];
   const double later =
       last.terminated
           ? 0
           : double{spec.discount} * forward(spec, value, last.next)[static_cast<std::size_t>(last.next_goal)];
-  EXPECT_NEAR(state.at("advantage")[7], last.reward / std::sqrt(square) + later - here, 2e-3);
+  EXPECT_NEAR(state.at("value_target")[7], last.reward / std::sqrt(square) + later, 2e-3);
 }
 
 TEST(TakeRollouts, AreWholeAndAgentByAgent) {

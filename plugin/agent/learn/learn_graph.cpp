@@ -1,6 +1,8 @@
 #include "plugin/agent/learn/learn_graph.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace imprint::agent {
 
@@ -12,6 +14,26 @@ Result<Program> LearnGraph::compile(Runtime& runtime) const {
 Result<> LearnGraph::bake(Baker& baker, Baker::Groups groups, std::span<const Variable> apart) const {
   if (sequence.parts.empty()) return baker.add(description, groups, apart);
   return baker.add(sequence, groups, apart);
+}
+
+void publish_at_end(LearnGraph& graph, const nn::Parameters& working) {
+  ProgramPart first{{.name = "begin"}, 1};
+  std::vector<Update>& last = graph.sequence.parts.back().description.updates;
+  for (const nn::Parameter& entry : working) {
+    const Variable& copy = entry.variable;
+    const Variable state = Variable::zeros("published." + copy.name(), copy.shape(), copy.dtype());
+    state.state()->initial = copy.state()->initial;
+    first.description.updates.push_back(Update::assign(copy, state.value()));
+    const auto changes =
+        std::ranges::find(last, copy.state(), [](const Update& u) { return u.target.state(); });
+    if (changes != last.end())
+      changes->target = state;
+    else
+      last.push_back(Update::assign(state, copy.value()));
+    graph.state.push_back({entry.name, state});
+    graph.work.push_back(copy);
+  }
+  graph.sequence.parts.insert(graph.sequence.parts.begin(), std::move(first));
 }
 
 std::uint32_t learn_slots(std::uint32_t learn_period_frames) {

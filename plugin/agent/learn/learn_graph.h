@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "compute/nn/parameter.h"
 #include "compute/program/bake.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
@@ -46,6 +47,11 @@ struct LearnGraph {
 struct LearnInputs {
   Tensor filled, rows, samples, copy_rows;
 };
+
+// Makes `working` state of the graph that changes in the last part of the sequence only. The parts before
+// work on copies, which a first part of its own takes. Between two parts the state is that from before the
+// run, so that it does not depend on how a run is sliced.
+void publish_at_end(LearnGraph& graph, const nn::Parameters& working);
 
 // Slots of a learn program: enough that a host which reports completed frames late never delays a step.
 std::uint32_t learn_slots(std::uint32_t learn_period_frames);

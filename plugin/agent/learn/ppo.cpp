@@ -7,26 +7,26 @@
 namespace imprint::agent {
 namespace {
 
-Result<Network> make_critic(const BrainSpec& spec) {
+Result<Network> make_critic(const BrainSpec& spec, const std::string& name) {
   BrainSpec critic = spec;
   critic.action = {{}, 1};
   critic.seed += std::uint64_t{1} << 40;  // other first weights than the actor's
-  return Network::create(critic, "critic", 1.0);
+  return Network::create(critic, name, 1.0);
 }
 
 nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   nn::RolloutPpoOptions options;
-  options.brains = spec.brain_count;
+  options.groups = spec.brain_count;
   options.steps = spec.rollout_steps;
   options.minibatch = spec.batch_size;
   options.epochs = spec.epochs;
   options.observations = spec.observation.count;
   for (const std::uint32_t size : spec.action.branch_sizes) options.action.branches.push_back(size);
   options.action.continuous = spec.action.continuous_count;
-  options.learning_rate = double{spec.learning_rate};
+  options.learning_rate = spec.learning_rate;
   options.discount = double{spec.discount};
   options.advantage_decay = double{spec.advantage_decay};
-  options.clip_range = double{spec.clip_range};
+  options.clip_range = spec.clip_range;
   options.entropy_coefficient = double{spec.entropy_coefficient};
   options.value_coefficient = double{spec.value_coefficient};
   options.max_gradient_norm = max_gradient_norm(spec);
@@ -45,7 +45,15 @@ nn::RolloutNetwork adapted(const Network& network) {
           network.parameters(), network.log_deviation()};
 }
 
-// The columns of samples [P * n, W].
+nn::PolicyAndCritic both_of(const Network& policy, const Network& critic) {
+  nn::PolicyAndCritic both{adapted(policy), adapted(critic), {}};
+  both.parameters.add("actor", policy.parameters());
+  if (policy.log_deviation().ok()) both.parameters.add("actor.log_deviation", policy.log_deviation());
+  both.parameters.add("critic", critic.parameters());
+  return both;
+}
+
+// The columns of samples [P * n, W]. Rows are sorted by trajectory.
 nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                         const Tensor& samples) {
   const std::int64_t brains = spec.brain_count, rows = samples.extent(0) / brains;
@@ -70,24 +78,45 @@ nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const
     found.continuous = columns(layout.continuous, spec.action.continuous_count);
   found.log_probability = column(layout.log_probability);
   found.reward = column(layout.reward);
-  found.begins = column(layout.begins);
+  found.follows = 1.0f - concat({narrow(column(layout.begins), 1, 1, rows - 1), ones({brains, 1})}, 1);
   found.continues = column(layout.continues);
   return found;
 }
 
+// [P]: the critic's error, not finite where a gradient was not.
+Tensor loss_of(const Tensor& metrics) {
+  const auto metric = [&](nn::PpoMetric of) {
+    return squeeze(narrow(metrics, 1, static_cast<std::int64_t>(of), 1), 1);
+  };
+  const Tensor norm = metric(nn::PpoMetric::gradient_norm);
+  return where(is_finite(norm), metric(nn::PpoMetric::value_loss), norm);
+}
+
 Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                          const LearnInputs& intake, LearnGraph& graph) {
-  IMPRINT_ASSIGN(const Network learned, Network::create(spec, "learned"));
-  IMPRINT_ASSIGN(const Network critic, make_critic(spec));
-  const nn::RolloutPpo ppo(options_of(spec), adapted(network), adapted(learned), adapted(critic));
-  IMPRINT_ASSIGN(graph.sequence, ppo.update(intake.samples, intake.filled, [&](const Tensor& samples) {
-    return rows_of(spec, layout, network, samples);
-  }));
-  for (ProgramPart& part : graph.sequence.parts) part.description.yields = true;
+  IMPRINT_ASSIGN(const Network critic, make_critic(spec, "critic"));
+  IMPRINT_ASSIGN(const Network learned_policy, Network::create(spec, "learned"));
+  IMPRINT_ASSIGN(const Network learned_critic, make_critic(spec, "learned critic"));
+  const nn::PolicyAndCritic acting = both_of(network, critic),
+                            learned = both_of(learned_policy, learned_critic);
+  const nn::RolloutPpo ppo(options_of(spec), acting, learned);
+  const auto view = [&](const Tensor& samples) { return rows_of(spec, layout, network, samples); };
+  const nn::RolloutSource source{[&] { return view(intake.samples); },
+                                 [&](const Tensor& rows) { return view(take(intake.samples, 0, rows)); }};
+  IMPRINT_ASSIGN(graph.sequence, ppo.update(source, intake.filled));
+  std::vector<Tensor>& outputs = graph.sequence.parts.back().description.outputs;
+  outputs = {loss_of(outputs[0])};
   graph.minibatches = ppo.minibatches();
+  graph.work = ppo.work().variables();
   add_state(graph.state, "critic", critic.parameters());
-  for (const nn::Parameter& entry : ppo.state()) graph.state.push_back({entry.name, entry.variable});
-  graph.work = ppo.work();
+  publish_at_end(graph, ppo.state());
+  IMPRINT_ASSIGN(const std::vector<Update> copies,
+                 nn::copy_parameters(learned.parameters, acting.parameters));
+  for (const Update& copy : copies) {
+    graph.sequence.parts.front().description.updates.push_back(copy);
+    graph.work.push_back(copy.target);
+  }
+  for (ProgramPart& part : graph.sequence.parts) part.description.yields = true;
   return {};
 }
 

@@ -177,8 +177,8 @@ typedef struct imp_tools_api {
   imp_result(IMP_CALL* context_get_stats)(imp_context context,
                                           imp_context_stats* stats);              /* [any] */
   imp_result(IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats); /* [any] */
-  /* [create] Of weights, moments and counters; waits for the GPU. UNSUPPORTED: record only. During
-   * an update of PPO the hash depends on how much of the update has run. */
+  /* [create] Of weights, moments and counters; waits for the GPU. UNSUPPORTED: record only. The
+   * same whatever the budget, also while a learn step is under way. */
   imp_result(IMP_CALL* brain_hash)(imp_brain brain, uint64_t* low, uint64_t* high);
   /* [frame] After the agent calls: what submit or record would do now. */
   imp_result(IMP_CALL* frame_estimate)(imp_context context, imp_estimate* estimate);
