@@ -87,7 +87,7 @@ class AdoptedDevice final : public Device {
 };
 
 Error missing_field(const char* field) {
-  return make_error(ErrorCode::invalid_argument, text(field, ": found null, expected the host's"));
+  return make_error(ErrorCode::invalid_argument, text(field, ": found null, expected the host's. Pass it."));
 }
 
 }  // namespace

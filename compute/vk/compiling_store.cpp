@@ -103,20 +103,31 @@ Result<> CompilingStore::start(VkPipelineCache host_cache) {
     pipeline_cache_ = own_cache_.get();
     set_debug_name(device_, VK_OBJECT_TYPE_PIPELINE_CACHE, pipeline_cache_, "imprint pipelines");
   }
-  if (!GlslCompiler::present()) log_profile();
+  log_profile();
   const DeviceOptions& options = device_.options();
   if (jobs_ = options.jobs; jobs_) return {};
   IMPRINT_ASSIGN(jobs_, JobQueue::create({options.compile_threads, {}, options.log}));
   return {};
 }
 
-// For libraries without a compiler, which cannot write kernels exactly for this device.
+// An archive serves the devices of its profiles. A library with a compiler compiles the kernels of others,
+// which run faster than those of a profile that asks for less.
 void CompilingStore::log_profile() const {
   const DeviceOptions& options = device_.options();
   if (!options.kernels) return;
   const CapabilityProfile device = CapabilityProfile::of(device_.capabilities(), options.schedule_as_gpu);
   const CapabilityProfile* profile = options.kernels->profile_for(device);
   if (profile && profile->equals(device)) return;
+  const CapabilityProfile compiled = device.as_compiled_here();
+  const bool compiles = GlslCompiler::present();
+  if (compiles && (!profile || (!profile->equals(compiled) && profile->lack(compiled).empty()))) {
+    options.log(LogLevel::warning,
+                text("kernel archive: found profiles ", options.kernels->profile_names(),
+                     ", expected that of ", device.name,
+                     ". Its kernels are compiled instead. To ship them, run `imprint devices "
+                     "--profile FILE.json` there, and bake with --profile FILE.json."));
+    return;
+  }
   if (profile) {
     options.log(LogLevel::info,
                 text("kernels on ", device.name, " are those baked for '", profile->name, "'"));

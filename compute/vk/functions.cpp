@@ -29,9 +29,14 @@ Error missing(const char* name, const char* whose) {
 Result<Functions> load_functions(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
                                  VkDevice device) {
   if (!get_instance_proc_addr)
-    return make_error(ErrorCode::invalid_argument, "get_instance_proc_addr: found null, expected the host's");
-  if (!instance) return make_error(ErrorCode::invalid_argument, "instance: found null, expected the host's");
-  if (!device) return make_error(ErrorCode::invalid_argument, "device: found null, expected the host's");
+    return make_error(ErrorCode::invalid_argument,
+                      "get_instance_proc_addr: found null, expected the host's. Pass vkGetInstanceProcAddr.");
+  if (!instance)
+    return make_error(ErrorCode::invalid_argument,
+                      "instance: found null, expected the host's. Pass what vkCreateInstance made.");
+  if (!device)
+    return make_error(ErrorCode::invalid_argument,
+                      "device: found null, expected the host's. Pass what vkCreateDevice made.");
 
   Functions functions;
   const auto of_instance = [&](const char* name) { return get_instance_proc_addr(instance, name); };

@@ -93,14 +93,14 @@ Result<> read_queue_family(const DeviceDescription& description, const Functions
   functions.vkGetPhysicalDeviceQueueFamilyProperties(description.physical_device, &count, families.data());
   if (description.queue_family >= count) {
     return make_error(ErrorCode::invalid_argument,
-                      text("queue_family: found ", description.queue_family, ", expected below ", count,
+                      text("queue.family: found ", description.queue_family, ", expected below ", count,
                            ", the physical device's count. Pass the family that the queue came from."));
   }
   const VkQueueFamilyProperties& properties = families[description.queue_family];
   if (!(properties.queueFlags & VK_QUEUE_COMPUTE_BIT)) {
     return make_error(
         ErrorCode::unsupported,
-        text("queue_family: found ", description.queue_family,
+        text("queue.family: found ", description.queue_family,
              ", which has no compute, expected one with VK_QUEUE_COMPUTE_BIT. Pass another queue."));
   }
   found.timestamp_valid_bits = properties.timestampValidBits;

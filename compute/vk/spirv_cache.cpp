@@ -48,8 +48,9 @@ fs::path temporary_beside(const fs::path& file) {
   return path;
 }
 
-// Writes the whole file or nothing.
-void write_file(const fs::path& file, std::span<const std::span<const std::byte>> parts, const LogSink& log) {
+// Writes the whole file or nothing. Says so at the first failure of `told`.
+void write_file(const fs::path& file, std::span<const std::span<const std::byte>> parts, const LogSink& log,
+                std::atomic<bool>& told) {
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
   const fs::path temporary = temporary_beside(file);
@@ -63,11 +64,13 @@ void write_file(const fs::path& file, std::span<const std::span<const std::byte>
     if (written) fs::rename(temporary, file, error);
   }
   if (written && !error) return;
+  std::error_code ignored;
+  fs::remove(temporary, ignored);
+  if (told.exchange(true)) return;
   std::string message("shader cache: cannot write ");
   message.append(text_of(file));
   if (error) message.append(": ").append(error.message());
-  log(LogLevel::warning, message.append(". Shaders compile again next time."));
-  fs::remove(temporary, error);
+  log(LogLevel::warning, message.append(". Shaders that cannot be written compile again next time."));
 }
 
 }  // namespace
@@ -108,7 +111,7 @@ void SpirvCache::store(const Hash128& key, const Spirv& spirv) const {
   const FileHead head{kFileMagic, spirv.size(), sum.low, sum.high};
   const std::array<std::span<const std::byte>, 2> bytes = {std::as_bytes(std::span(&head, 1)),
                                                            std::as_bytes(std::span(spirv))};
-  write_file(file_of(key), bytes, log_);
+  write_file(file_of(key), bytes, log_, told_);
 }
 
 fs::path SpirvCache::file_of(const Hash128& key) const { return directory_ / (key.hex() + ".spv.imp"); }
@@ -125,7 +128,8 @@ void dump_glsl(std::string_view directory, std::string_view name, const Hash128&
   }
   file.append("-").append(key.hex(), 0, 12).append(".comp");
   const std::array<std::span<const std::byte>, 1> bytes = {std::as_bytes(std::span(glsl))};
-  write_file(path_of(directory) / path_of(file), bytes, log);
+  std::atomic<bool> told = false;
+  write_file(path_of(directory) / path_of(file), bytes, log, told);
 }
 
 }  // namespace imprint::vk

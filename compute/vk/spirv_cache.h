@@ -2,6 +2,7 @@
 // Stores SPIR-V in a directory, one file per content hash. A defect in the cache costs a compile and a
 // warning, never an error.
 
+#include <atomic>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ class SpirvCache {
   std::filesystem::path file_of(const Hash128& key) const;
   std::filesystem::path directory_;
   LogSink log_;
+  mutable std::atomic<bool> told_ = false;  // that a file could not be written
 };
 
 // Writes a shader's text as DIRECTORY/NAME-HASH.comp, for people. An empty directory: nothing. Failures are

@@ -2,6 +2,7 @@
 // The start of every export: finds the handle, checks the tag, keeps other calls out, stops exceptions.
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -12,7 +13,18 @@ namespace imprint::abi {
 
 inline imp_result stale(const char* call, const char* kind) {
   return fail(IMP_ERROR_INVALID_HANDLE,
-              (std::string(call) + ": the " + kind + " handle is zero, destroyed or foreign").c_str());
+              (std::string(call) + ": the " + kind + " handle is destroyed or foreign").c_str());
+}
+
+// The calls after a failed create meet its zero handle. The first failure is the one to know.
+inline imp_result zero_handle(const char* call, const char* kind) {
+  constexpr const char* kBefore = " The failure before: ";
+  std::string before = last_error();
+  if (const std::size_t at = before.find(kBefore); at != std::string::npos)
+    before.erase(0, at + std::strlen(kBefore));
+  std::string text = std::string(call) + ": the " + kind + " handle is zero.";
+  if (!before.empty()) text += kBefore + before;
+  return fail(IMP_ERROR_INVALID_HANDLE, text.c_str());
 }
 
 // A call that passed the gate, until its end. Its time counts as the frame's if it belongs to a frame.
@@ -78,6 +90,7 @@ template <class Handle, class Body>
 imp_result in_context(Handle handle, const char* kind, Tag tag, const char* call, AfterLoss after,
                       Body&& body) noexcept {
   return guarded([&]() -> imp_result {
+    if (handle.id == 0) return zero_handle(call, kind);
     const ContextHold hold(handle);
     if (const imp_result refused = enter(hold, tag, call, kind); refused != IMP_OK) return refused;
     ContextEntry& entry = *hold.entry();
@@ -142,6 +155,7 @@ imp_result with_tensor(imp_tensor tensor, Tag tag, const char* call, Body&& body
 template <class Body>
 imp_result with_context_any(imp_context context, const char* call, Body&& body) noexcept {
   return guarded([&]() -> imp_result {
+    if (context.id == 0) return zero_handle(call, "context");
     const std::lock_guard lock(registry_mutex());
     ContextEntry* entry = find_context(context);
     if (!entry) return stale(call, "context");
@@ -152,6 +166,7 @@ imp_result with_context_any(imp_context context, const char* call, Body&& body) 
 template <class Body>
 imp_result with_brain_any(imp_brain brain, const char* call, Body&& body) noexcept {
   return guarded([&]() -> imp_result {
+    if (brain.id == 0) return zero_handle(call, "brain");
     const std::lock_guard lock(registry_mutex());
     ContextEntry* entry = find_context_of(brain);
     const std::shared_ptr<agent::Brain>* found = entry ? find_brain(*entry, brain) : nullptr;

@@ -127,6 +127,12 @@ Result<std::unique_ptr<agent::AgentSystem>> open_own_device(const bridge::Contex
   return agent::AgentSystem::open_on_cpu(own.options, own.budget);
 }
 
+// Most of what a create does knows no function of the table.
+imp_result translate_of(const char* call, const Result<>& made) {
+  if (made || made.error().message.starts_with(call)) return translate(made);
+  return fail(make_error(made.error().code, text(call, ": ", made.error().message)));
+}
+
 Result<> finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits,
                       Result<std::unique_ptr<agent::AgentSystem>> world, imp_context* context) {
   IMPRINT_ASSIGN(entry->world, std::move(world));
@@ -188,7 +194,7 @@ Result<> to_semaphores(const char* name, const imp_vk_semaphore* given, std::uin
 imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_host* host,
                                    const imp_limits* limits, imp_context* context) {
   return guarded([&]() -> imp_result {
-    return translate([&]() -> Result<> {
+    return translate_of("context_create", [&]() -> Result<> {
       constexpr const char* call = "context_create";
       IMPRINT_CHECK(check_pointer(call, "context", context));
       IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
@@ -216,7 +222,7 @@ imp_result IMP_CALL context_create(const imp_vk_device_info* device, const imp_h
 imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device, const imp_host* host,
                                               const imp_limits* limits, imp_context* context) {
   return guarded([&]() -> imp_result {
-    return translate([&]() -> Result<> {
+    return translate_of("context_create_standalone", [&]() -> Result<> {
       constexpr const char* call = "context_create_standalone";
       IMPRINT_CHECK(check_pointer(call, "context", context));
       IMPRINT_ASSIGN(const Limits checked, to_limits(call, limits));
@@ -244,7 +250,9 @@ imp_result IMP_CALL context_destroy(imp_context context) {
       GatePass pass(*hold.entry(), Tag::create);
       const Result<> closed = hold.entry()->world->close();
       // Destructors of games do not look at the code.
-      if (!closed) hold.entry()->log.sink()(LogLevel::error, closed.error().message);
+      if (!closed &&
+          std::exchange(hold.entry()->close_error, closed.error().message) != closed.error().message)
+        hold.entry()->log.sink()(LogLevel::error, closed.error().message);
       if (const imp_result result = pass.finish(closed); result != IMP_OK) return result;
     }
     name_what_is_left(*hold.entry());

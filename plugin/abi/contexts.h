@@ -53,6 +53,7 @@ struct ContextEntry {
   imp_vk_queue queue{};
   QueueClaim claim;
   HostDevice device;
+  std::string close_error;                                // logged last
   std::vector<bridge::HostSemaphore> waits, completions;  // of frame_submit_with; kept to reuse their memory
   std::unique_ptr<agent::AgentSystem> world;
   Gate gate;

@@ -90,8 +90,26 @@ Result<> Agents::observe(std::uint32_t agent, std::span<const float> observation
   IMPRINT_CHECK(check_count(call, "count", observation.size(), spec_.observation.count, kPerObservation));
   IMPRINT_CHECK(check_finite(call, "observation", observation));
   IMPRINT_CHECK(check_compiled(call));
+  if (learning_ && !spec_.normalise_observations) check_scale(observation);
   decisions_.agent(agent).request(services_.clock.frame, observation);
   return {};
+}
+
+// Networks learn slowly or not at all from large numbers.
+void Agents::check_scale(std::span<const float> observation) {
+  constexpr float kLarge = 10;
+  if (counts_.has(Alarm::unscaled)) return;
+  const std::vector<float>& scale = spec_.observation.scale;
+  for (std::size_t i = 0; i < observation.size(); ++i) {
+    const float seen = scale.empty() ? observation[i] : observation[i] * scale[i];
+    if (std::abs(seen) <= kLarge || !counts_.raise(Alarm::unscaled)) continue;
+    services_.log(LogLevel::warning, text("brain '", spec_.name, "': agent_observe: observation[", i,
+                                          "]: found ", seen, scale.empty() ? "" : " after its scale",
+                                          ", expected about -1 to 1. Set "
+                                          "imp_brain_desc::observation_scale[",
+                                          i, "] to 1 / the largest number."));
+    return;
+  }
 }
 
 Result<> Agents::observe_in_place(std::uint32_t agent, std::uint64_t offset) {
@@ -159,6 +177,7 @@ Result<> Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint
   acted(agent);
   if (slot.mode() == Mode::record && takes_demonstrations()) {
     ++counts_.demonstrations;
+    learning_->experience().demonstrated();
     learning_->experience().add_labelled(agent, slot.last_answer().choice, 1.0f, kRecordedWeight);
   }
   return {};
@@ -202,6 +221,7 @@ Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstra
   shown.branches.assign(demonstration.branches.begin(), demonstration.branches.end());
   shown.continuous.assign(demonstration.continuous.begin(), demonstration.continuous.end());
   ++counts_.demonstrations;
+  learning_->experience().demonstrated();
   learning_->experience().add_labelled(agent, shown, 1.0f, demonstration.weight);
   return {};
 }
@@ -209,8 +229,8 @@ Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstra
 Result<> Agents::reward(std::uint32_t agent, float reward) {
   if (!std::isfinite(reward)) return bad_field("agent_reward", "reward", text(reward), "a finite number");
   AgentSlot& slot = decisions_.agent(agent);
-  if (reward == 0) return {};
-  if (slot.mode() == Mode::learning && !takes_feedback() && counts_.raise(Alarm::unused_reward))
+  if (reward != 0 && slot.mode() == Mode::learning && !takes_feedback() &&
+      counts_.raise(Alarm::unused_reward))
     services_.log(LogLevel::warning,
                   text("brain '", spec_.name, "': agent_reward: found learner ", learner_name(spec_.learner),
                        ", which learns from no reward. Set imp_brain_desc::learner to a learner of rewards, "

@@ -68,7 +68,8 @@ class Agents {
                         std::span<const float> continuous) const;
   bool takes_feedback() const { return learning_ && learning_->learner().takes_feedback(); }
   bool takes_demonstrations() const { return learning_ && learning_->learner().takes_demonstrations(); }
-  void acted(std::uint32_t agent);  // a new action begins
+  void check_scale(std::span<const float> observation);  // warns once
+  void acted(std::uint32_t agent);                       // a new action begins
 
   const BrainServices& services_;
   const BrainSpec& spec_;

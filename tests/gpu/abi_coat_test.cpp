@@ -77,6 +77,26 @@ TEST(Coat, DescriptorsEqualTheirCForms) {
   EXPECT_GT(services.lines, 0) << "names of objects destroyed with the context";
 }
 
+// A game that checks only its last create learns which one failed first.
+TEST(Coat, AZeroHandleNamesTheFailureThatLeftIt) {
+  StandaloneDesc device;
+  device.device = "cpu";
+  Context context = Context::create_standalone(Library(imp_get_api), device).value;
+  Brain brain = context.create_brain(BrainDesc::of(DqnOptions(), 2, {3, 3})).value;
+  const Made<Agent> agent = brain.create_agent();
+  EXPECT_EQ(agent.outcome.code(), Code::invalid_handle);
+  EXPECT_THAT(agent.outcome.message(),
+              HasSubstr("agent_create: the brain handle is zero. The failure before: "
+                        "brain_create: actions: found 2 branches"));
+  device.device = "no such device";
+  context = Context::create_standalone(Library(imp_get_api), device).value;
+  brain = context.create_brain(BrainDesc::of(DqnOptions(), 2, {3})).value;
+  const Made<Agent> second = brain.create_agent();
+  EXPECT_THAT(second.outcome.message(),
+              HasSubstr("agent_create: the brain handle is zero. The failure before: "
+                        "context_create_standalone: "));
+}
+
 TEST(Coat, OwnsAndMoves) {
   const std::string name = device_name();
   imp_standalone_info device = imp_standalone_info_init();

@@ -164,6 +164,25 @@ TEST_F(BakeTest, EveryNamedProfileIsWrittenFor) {
   EXPECT_LE(all.kernel_count(), count);
 }
 
+TEST_F(BakeTest, AnArchiveOfOtherProfilesIsSaidOnce) {
+  Trainer trainer;
+  vk::CapabilityProfile other = profile();
+  other.name = "other";
+  other.max_workgroup_invocations /= 2;
+  Baker baker({other});
+  ASSERT_TRUE(baker.add(trainer.description).ok());
+  std::vector<std::string> lines;
+  const auto device = open({.kernels = archive_of(baker),
+                            .log = {[](void* user, LogLevel level, std::string_view message) {
+                                      if (level == LogLevel::warning)
+                                        static_cast<std::vector<std::string>*>(user)->emplace_back(message);
+                                    },
+                                    &lines}});
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("kernel archive: found profiles other, expected that of "));
+  EXPECT_THAT(lines[0], HasSubstr("--profile FILE.json"));
+}
+
 TEST_F(BakeTest, AProgramBeyondAProfileIsRefusedByName) {
   Baker baker({vk::named_profiles().back()});
   const Variable narrow = Variable::zeros("narrow", {2}, DType::float16);

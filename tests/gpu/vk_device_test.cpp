@@ -125,7 +125,7 @@ TEST(VkDevice, NamesTheFieldThatIsMissing) {
   EXPECT_THAT(refusal([](DeviceDescription& d) { d.device = VK_NULL_HANDLE; }),
               HasSubstr("device: found null"));
   EXPECT_THAT(refusal([](DeviceDescription& d) { d.queue_family = 77; }),
-              HasSubstr("queue_family: found 77"));
+              HasSubstr("queue.family: found 77"));
   EXPECT_THAT(refusal([](DeviceDescription& d) {
                 d.get_instance_proc_addr = [](VkInstance, const char*) -> PFN_vkVoidFunction {
                   return nullptr;

@@ -60,13 +60,16 @@ std::vector<Row> rows() {
          const std::int64_t again = c.played(0.85, change + 500);
          return again >= 0 && again <= change + 4000;
        }}};
+  AbiTrial zeros = trial("feedback", "fight", 14'500, 250);
+  zeros.miss_is_zero = true;
   return {{"dqn-cartpole", trial("dqn", "cartpole", 100'000, 2'500), {reaches(475, 100'000), ends}},
           {"ppo-cartpole", trial("ppo", "cartpole", 60'000, 2'500), {reaches(475, 60'000)}},
           {"ppo-acrobot", trial("ppo", "acrobot", 150'000, 10'000), {reaches(-100, 150'000)}},
           {"dqn-acrobot", trial("dqn", "acrobot", 100'000, 10'000), {}},
           {"dqn-fight", trial("dqn", "fight", 14'500, 250), fights},
           {"ppo-fight", trial("ppo", "fight", 14'500, 250), fights},
-          {"feedback-fight", trial("feedback", "fight", 14'500, 250), fights}};
+          {"feedback-fight", trial("feedback", "fight", 14'500, 250), fights},
+          {"feedback-fight-01", zeros, {fights[0]}}};
 }
 
 // True when all bars are met.

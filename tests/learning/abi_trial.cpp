@@ -167,7 +167,7 @@ struct Body {
 class Stage {
  public:
   Stage(const AbiTrial& trial, std::uint32_t bodies, bool learns, std::vector<std::string>* log)
-      : context_(open_context(log)) {
+      : context_(open_context(log)), miss_is_zero_(trial.miss_is_zero) {
     BrainDesc desc;
     desc.observation_count = static_cast<std::uint32_t>(make_game(trial)->observation_count());
     desc.branch_sizes = {static_cast<std::uint32_t>(make_game(trial)->choice_count())};
@@ -227,7 +227,8 @@ class Stage {
   template <class Told>
   void act(Body& body, const Action& action, const Told& told) {
     const trials::Outcome outcome = body.world->step(action.branches[0]);
-    must(body.agent.reward(static_cast<float>(outcome.reward)));
+    const double told_reward = miss_is_zero_ ? std::max(outcome.reward, 0.0) : outcome.reward;
+    must(body.agent.reward(static_cast<float>(told_reward)));
     body.returned += outcome.reward;
     const bool ended = outcome.terminated || outcome.truncated;
     if (outcome.truncated) {
@@ -245,6 +246,7 @@ class Stage {
   Context context_;
   Brain brain_;
   std::vector<Body> bodies_;
+  bool miss_is_zero_;
   std::uint64_t frame_ = 0;
 };
 

@@ -16,6 +16,7 @@ struct AbiTrial {
   std::uint32_t agents = 1;
   std::int64_t steps = 100'000;      // decisions of all agents
   std::int64_t check_every = 2'500;  // decisions between greedy evaluations
+  bool miss_is_zero = false;         // a reward below 0 is told as 0
   std::map<std::string, double> options;
 };
 

@@ -97,6 +97,13 @@ class AgentSlotTest : public ::testing::Test {
   bool answer(std::uint64_t ticket, std::uint32_t choice) {
     return agent.answer(ticket, std::vector<std::uint32_t>{choice}, {}, std::vector<float>{0, 0, 0, 0});
   }
+  void scold(std::uint32_t choice, std::uint64_t command, std::vector<float> seen = {}) {
+    Choice meant;
+    meant.branches = {choice};
+    meant.command = command;
+    meant.observation = std::move(seen);
+    agent.scold(meant);
+  }
   std::vector<std::int32_t> mask() const {
     std::vector<std::int32_t> flags(4);
     agent.write_mask(flags);
@@ -205,12 +212,49 @@ TEST_F(AgentSlotTest, ScoldingForbidsForTheRestOfTheCommand) {
   answer(ask(0), 2);
   agent.act(2, 0.1);
   const std::uint64_t command = agent.past(0).command;
-  agent.scold(2, command);
+  scold(2, command);
   EXPECT_THAT(mask(), ElementsAre(1, 1, 0, 1));
   agent.set_goal(1);
   EXPECT_THAT(mask(), ElementsAre(1, 1, 1, 1)) << "a new command, even for the same goal";
-  agent.scold(2, command);
+  scold(2, command);
   EXPECT_THAT(mask(), ElementsAre(1, 1, 1, 1)) << "that command is over";
+}
+
+TEST_F(AgentSlotTest, ABanEndsWithItsSituation) {
+  const std::vector<float> scale{0.1f};
+  agent.end_bans_with_situation(scale);
+  const auto see = [&](float seen) {
+    agent.request(1, std::vector<float>{seen});
+    agent.take(1);
+  };
+  answer(ask(10), 2);
+  agent.act(12, 0.1);
+  agent.scold(agent.past(0));
+  see(10.4f);
+  EXPECT_THAT(mask(), ElementsAre(1, 1, 0, 1)) << "the same, within a twentieth times its scale";
+  see(10.6f);
+  EXPECT_THAT(mask(), ElementsAre(1, 1, 1, 1));
+  scold(1, agent.past(0).command, {5});
+  scold(3, agent.past(0).command, {7});
+  EXPECT_THAT(mask(), ElementsAre(1, 1, 1, 0)) << "each in its own situation";
+  see(7);
+  EXPECT_EQ(agent.cornered(), 0u);
+}
+
+TEST_F(AgentSlotTest, DecisionsWithOneChoiceLeftAreCounted) {
+  const std::uint64_t command = [&] {
+    answer(ask(0), 0);
+    agent.act(2, 0);
+    return agent.past(0).command;
+  }();
+  for (const std::uint32_t choice : {0u, 1u}) scold(choice, command);
+  ask(3);
+  EXPECT_EQ(agent.cornered(), 0u) << "two choices are left";
+  scold(2, command);
+  for (std::uint64_t frame = 4; frame < 7; ++frame) ask(frame);
+  EXPECT_EQ(agent.cornered(), 3u);
+  agent.set_goal(0);
+  EXPECT_EQ(agent.cornered(), 0u);
 }
 
 TEST_F(AgentSlotTest, TheLastAllowedChoiceCannotBeForbidden) {
@@ -221,19 +265,19 @@ TEST_F(AgentSlotTest, TheLastAllowedChoiceCannotBeForbidden) {
     agent.act(2, 0);
     return agent.past(0).command;
   }();
-  agent.scold(0, command);
+  scold(0, command);
   EXPECT_THAT(mask(), ElementsAre(0, 0, 1, 0));
-  agent.scold(2, command);
-  EXPECT_THAT(mask(), ElementsAre(0, 0, 1, 0));
-  const std::vector<std::uint8_t> only_scolded{1, 0, 0, 0};
+  scold(2, command);
+  EXPECT_THAT(mask(), ElementsAre(1, 0, 0, 0)) << "all were wrong: the others are tried again";
+  const std::vector<std::uint8_t> only_scolded{0, 0, 1, 0};
   agent.set_mask(only_scolded);
-  EXPECT_THAT(mask(), ElementsAre(1, 0, 0, 0)) << "scolding forbids no action if that would leave none";
+  EXPECT_THAT(mask(), ElementsAre(0, 0, 1, 0)) << "scolding forbids no action if that would leave none";
 }
 
 TEST_F(AgentSlotTest, EpisodesLimitCredit) {
   answer(ask(0), 2);
   agent.act(2, 0.1);
-  agent.scold(2, agent.past(0).command);
+  agent.scold(agent.past(0));
   agent.end_episode();
   EXPECT_TRUE(agent.onsets().empty());
   EXPECT_THAT(mask(), ElementsAre(1, 1, 1, 1));

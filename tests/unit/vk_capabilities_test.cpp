@@ -473,7 +473,7 @@ TEST_F(CapabilitiesTest, RefusesQueueFamiliesThatAreMissingOrDoNotCompute) {
   const auto report = read();
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().code, ErrorCode::unsupported);
-  EXPECT_THAT(report.error().message, HasSubstr("queue_family: found 1, which has no compute"));
+  EXPECT_THAT(report.error().message, HasSubstr("queue.family: found 1, which has no compute"));
 }
 
 TEST_F(CapabilitiesTest, RefusesBrokenDescriptions) {

@@ -71,6 +71,15 @@ TEST_F(SpirvCacheTest, IsOffWithoutADirectory) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(SpirvCacheTest, AFolderThatCannotBeMadeIsSaidOnce) {
+  fs::create_directories(directory_);
+  write(directory_ / "file", "");
+  const SpirvCache cache((directory_ / "file" / "cache").string(), log());
+  for (std::uint64_t i = 0; i < 3; ++i) cache.store({i, i}, spirv_);
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find("shader cache: cannot write "), std::string::npos);
+}
+
 TEST_F(SpirvCacheTest, IgnoresEveryTruncation) {
   const SpirvCache cache(directory_.string(), log());
   cache.store(key_, spirv_);

@@ -7,6 +7,9 @@
 namespace imprint::agent {
 namespace {
 
+// A change of one number, times its scale, beyond which a situation is another one.
+constexpr float kNewSituation = 0.05f;
+
 // Keeps the memory.
 void clear(Answer& answer) {
   Choice& choice = answer.choice;
@@ -38,9 +41,8 @@ void AgentSlot::occupy() {
   occupied_ = true;
   mode_ = Mode::learning;
   goal_ = 0;
-  ++command_;
   std::ranges::fill(allowed_, std::uint8_t{1});
-  std::ranges::fill(scolded_, std::uint8_t{0});
+  begin_command();
   forget_decisions();
   decisions_ = 0;
 }
@@ -48,6 +50,12 @@ void AgentSlot::occupy() {
 void AgentSlot::vacate() {
   forget_decisions();
   occupied_ = false;
+}
+
+void AgentSlot::begin_command() {
+  ++command_;
+  cornered_ = 0;
+  std::ranges::fill(scolded_, std::uint8_t{0});
 }
 
 void AgentSlot::forget_decisions() {
@@ -75,13 +83,11 @@ void AgentSlot::set_mode(Mode mode) {
 
 void AgentSlot::set_goal(std::uint32_t goal) {
   goal_ = goal;
-  ++command_;
-  std::ranges::fill(scolded_, std::uint8_t{0});
+  begin_command();
 }
 
 void AgentSlot::end_episode() {
-  ++command_;
-  std::ranges::fill(scolded_, std::uint8_t{0});
+  begin_command();
   forget_decisions();
 }
 
@@ -89,12 +95,52 @@ void AgentSlot::set_mask(std::span<const std::uint8_t> allowed) {
   for (std::size_t i = 0; i < allowed_.size(); ++i) allowed_[i] = allowed.empty() || allowed[i] != 0 ? 1 : 0;
 }
 
-void AgentSlot::scold(std::uint32_t choice, std::uint64_t command) {
-  if (command != command_ || branch_sizes_.empty() || choice >= branch_sizes_[0]) return;
+void AgentSlot::end_bans_with_situation(std::span<const float> scale) {
+  bans_end_with_situation_ = true;
+  scale_ = scale;
+}
+
+bool AgentSlot::banned() const { return std::ranges::find(scolded_, std::uint8_t{1}) != scolded_.end(); }
+
+bool AgentSlot::sees_again(const Choice& choice) const {
+  if (choice.copy_number != situation_copy_ || choice.observation.size() != situation_.size()) return false;
+  for (std::size_t i = 0; i < situation_.size(); ++i) {
+    const float change = choice.observation[i] - situation_[i];
+    if (std::abs(scale_.empty() ? change : change * scale_[i]) > kNewSituation) return false;
+  }
+  return true;
+}
+
+void AgentSlot::scold(const Choice& meant) {
+  if (meant.command != command_ || branch_sizes_.empty() || meant.branches[0] >= branch_sizes_[0]) return;
+  if (bans_end_with_situation_) {
+    if (!sees_again(meant)) std::ranges::fill(scolded_, std::uint8_t{0});
+    situation_.assign(meant.observation.begin(), meant.observation.end());
+    situation_copy_ = meant.copy_number;
+  }
+  bool others = false, unbanned = false;
+  for (std::uint32_t i = 0; i < branch_sizes_[0]; ++i) {
+    others |= i != meant.branches[0] && allowed_[i];
+    unbanned |= i != meant.branches[0] && allowed_[i] && !scolded_[i];
+  }
+  if (!others) return;
+  if (!unbanned) std::ranges::fill(scolded_, std::uint8_t{0});
+  scolded_[meant.branches[0]] = 1;
+}
+
+// Before a decision in this situation.
+void AgentSlot::review_bans(const Choice& choice) {
+  if (!banned()) {
+    cornered_ = 0;
+    return;
+  }
+  if (bans_end_with_situation_) {
+    if (!sees_again(choice)) std::ranges::fill(scolded_, std::uint8_t{0});
+    return;
+  }
   std::uint32_t left = 0;
-  for (std::uint32_t i = 0; i < branch_sizes_[0]; ++i)
-    left += i != choice && allowed_[i] && !scolded_[i] ? 1 : 0;
-  if (left > 0) scolded_[choice] = 1;
+  for (std::uint32_t i = 0; i < branch_sizes_[0]; ++i) left += allowed_[i] && !scolded_[i] ? 1 : 0;
+  cornered_ = left == 1 ? cornered_ + 1 : 0;
 }
 
 void AgentSlot::write_mask(std::span<std::int32_t> mask) const {
@@ -154,6 +200,7 @@ AgentSlot::TakenRequest AgentSlot::take(std::uint64_t frame, std::uint64_t versi
   waiting_ = false;
   Request& request = requests_[open_ - 1];
   if (takes_turns_) request.answer.requested_frame = frame;
+  review_bans(request.answer.choice);
   note_mask(request.answer.choice);
   request.answer.choice.version = version;
   return {&request.answer.choice, request.ticket, draws_++};

@@ -80,9 +80,13 @@ class AgentSlot {
   // ---- what is allowed: one flag per choice of each branch ----
   // Empty = all. The caller checks that each branch allows at least one choice.
   void set_mask(std::span<const std::uint8_t> allowed);
-  // Forbids a choice of branch 0 for the rest of `command`. No effect when that command is over or nothing
-  // else would be allowed.
-  void scold(std::uint32_t choice, std::uint64_t command);
+  // Bans also end when the agent sees a new situation. scale: ObservationSpec, which outlives the slot.
+  void end_bans_with_situation(std::span<const float> scale);
+  // Bans the choice of branch 0 for the rest of its command. No effect when that command is over or the mask
+  // allows nothing else. Where no choice would be left, the other bans end.
+  void scold(const Choice& meant);
+  // The newest decisions, one after the other, to which bans until the next command left one choice.
+  std::uint32_t cornered() const { return cornered_; }
   // 1 = allowed and not scolded. Scolding is ignored where it would leave no choice.
   void write_mask(std::span<std::int32_t> mask) const;
 
@@ -136,6 +140,10 @@ class AgentSlot {
   };
 
   void forget_decisions();
+  void begin_command();
+  bool banned() const;
+  bool sees_again(const Choice& choice) const;
+  void review_bans(const Choice& choice);
   Answer& open_request(std::uint64_t frame);
   void drop(std::size_t index, std::size_t count);  // of the open requests
   void note_mask(Choice& choice) const;
@@ -153,6 +161,11 @@ class AgentSlot {
   std::uint32_t goal_ = 0;
   std::uint64_t command_ = 1;
   std::vector<std::uint8_t> allowed_, scolded_;
+  bool bans_end_with_situation_ = false;
+  std::span<const float> scale_;
+  std::vector<float> situation_;      // of the bans; empty when observed through the shared buffer:
+  std::uint64_t situation_copy_ = 0;  // Choice::copy_number
+  std::uint32_t cornered_ = 0;
 
   // Once warm a decision allocates nothing: requests, answers and choices keep their memory for later ones.
   std::vector<Request> requests_;  // the first open_ are open, oldest first; the last may wait for take()

@@ -24,6 +24,9 @@ Decisions::Decisions(const BrainServices& services, const BrainSpec& spec, const
   agents_.reserve(spec.agent_capacity());
   for (std::uint32_t i = 0; i < spec.agent_capacity(); ++i)
     agents_.emplace_back(spec.action, latency_, spec.decision_period_frames > 1, keeps);
+  // Several goals are commands, and a command stands while the situation changes.
+  if (spec.goal_count == 1)
+    for (AgentSlot& agent : agents_) agent.end_bans_with_situation(spec.observation.scale);
 }
 
 Result<> Decisions::compile() {
@@ -115,6 +118,7 @@ void Decisions::fill(std::uint32_t slot) {
     if (!decides(i)) continue;
     const std::uint64_t version = hooks_.version ? hooks_.version(i / spec_.agents_per_brain) : 0;
     const AgentSlot::TakenRequest taken = agent.take(services_.clock.frame, version);
+    note_bans(agent);
     inference_->put(slot, i, *taken.choice);
     const std::span<std::int32_t> mask = inference_->mask(slot, i);
     if (!mask.empty()) agent.write_mask(mask);
@@ -192,6 +196,15 @@ void Decisions::note_lateness(std::uint64_t frames) {
                                         ", expected at least ", most_frames_, ", because ", late_runs_,
                                         " answers in a row arrived up to ", most_frames_,
                                         " frames after the question. Set it to ", most_frames_, "."));
+}
+
+void Decisions::note_bans(const AgentSlot& agent) {
+  constexpr std::uint32_t kMany = 64;
+  if (agent.cornered() < kMany || !counts_.raise(Alarm::one_choice_left)) return;
+  services_.log(LogLevel::warning,
+                text("brain '", spec_.name, "': agent_feedback: found one choice left in ", kMany,
+                     " decisions in a row, expected more, because a scolding bans its action until the next "
+                     "command. Call agent_set_goal for each command, or agent_end_episode after each try."));
 }
 
 void Decisions::finish(std::uint32_t slot) {

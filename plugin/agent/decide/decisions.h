@@ -74,6 +74,7 @@ class Decisions {
   Drawn drawn(const Inference::AgentAnswer& answer, const InferenceRun::Asked& asked);
   void finish(std::uint32_t slot);
   void note_lateness(std::uint64_t frames);  // of one run, from question to answer
+  void note_bans(const AgentSlot& agent);
 
   const BrainServices& services_;
   const BrainSpec& spec_;

@@ -10,7 +10,12 @@ namespace imprint::agent {
 
 Experience::Experience(const BrainSpec& spec, Training& training)
     : spec_(spec), learner_(learner_of(spec)), layout_(learner_.layout(spec)), training_(training) {
-  if (!learner_.records_steps()) return;
+  if (!learner_.records_steps()) {
+    told_.resize(spec_.agent_capacity());
+    rewarded_.assign(spec_.brain_count, 0);
+    judged_.assign(spec_.brain_count, 0);
+    return;
+  }
   trajectories_.resize(spec.agent_capacity());
   newest_step_.assign(spec.brain_count, UINT32_MAX);
   broken_.assign(spec.agent_capacity(), 0);
@@ -32,6 +37,8 @@ bool Experience::records(const AgentSlot& slot) const {
 }
 
 void Experience::acted(std::uint32_t agent, const AgentSlot& slot, double time_s) {
+  settle_zero(agent, slot);
+  settle_silence(agent, slot, time_s);
   if (!records(slot)) return;
   trajectories_[agent].act(slot.last_answer().choice, time_s);
   if (learner_.predicts_returns() && spec_.discount < 1) note_values(slot.last_answer());
@@ -52,6 +59,7 @@ void Experience::mode_changes(std::uint32_t agent) {
 }
 
 void Experience::left(std::uint32_t agent) {
+  if (labels()) told_[agent] = {};
   if (trajectories_.empty()) return;
   lost_.unfollowed += trajectories_[agent].size();
   trajectories_[agent].forget();
@@ -59,6 +67,7 @@ void Experience::left(std::uint32_t agent) {
 }
 
 void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s) {
+  settle_zero(agent, slot);
   if (trajectories_.empty()) return;
   // Without a next observation in its samples, a learner needs no state to continue from.
   const EpisodeEnd known = learner_.needs_next() ? end : EpisodeEnd::terminated;
@@ -69,11 +78,17 @@ void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& sl
 void Experience::feedback(std::uint32_t agent, AgentSlot& slot, const Feedback& feedback) {
   if (!hears_.empty() && feedback.credit == CreditKind::by_onset) hears_[agent] = 1;
   credit(agent, slot, feedback);
+  if (labels() && !credits_.empty()) {
+    judged_[agent / spec_.agents_per_brain] = 1;
+    Told& told = told_[agent];
+    told.praises += feedback.value > 0 ? 1 : 0;
+    told.scolded |= feedback.value < 0;
+    told.word_s = feedback.time_s;
+  }
   if (feedback.value >= 0) return;
   const std::ptrdiff_t worst = most_credited(credits_, slot.onsets());
   if (worst < 0) return;
-  const Choice& choice = slot.past(static_cast<std::size_t>(worst));
-  slot.scold(choice.branches[0], choice.command);
+  slot.scold(slot.past(static_cast<std::size_t>(worst)));
 }
 
 void Experience::credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback) {
@@ -81,11 +96,17 @@ void Experience::credit(std::uint32_t agent, const AgentSlot& slot, const Feedba
     credit_by_onset(slot.onsets(), feedback.time_s, {spec_.credit_delay_s, spec_.credit_width_s}, credits_);
   else
     credit_current(slot.onsets(), feedback.time_s, credits_);
+  if (feedback.credit == CreditKind::by_onset && !credits_.empty()) {
+    ++signs_.words;
+    signs_.word_actions += credits_.size();
+  }
   bool reached = false;
+  if (labels() && !credits_.empty()) note_value(feedback.value);
   for (const Credit& credit : credits_) {
     const Choice& meant = slot.past(credit.index);
     const float weight = credit.weight * feedback.weight;
-    if (trajectories_.empty()) add_labelled(agent, meant, feedback.value, weight, feedback.pushes_rivals);
+    if (labels()) told_[agent].judged.set(meant.action % AgentSlot::kHistory);
+    if (labels()) add_labelled(agent, meant, feedback.value, weight, feedback.pushes_rivals);
     reached |= trajectories_.empty() || trajectories_[agent].reward(meant.action, feedback.value * weight);
   }
   if (enabled_ && !reached) ++lost_.uncredited;
@@ -95,10 +116,69 @@ void Experience::credit(std::uint32_t agent, const AgentSlot& slot, const Feedba
 // one pushes no rivals: two actions that are both worth something would push each other down.
 void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, double time_s) {
   if (learner_.needs_next()) {
-    if (enabled_ && !trajectories_[agent].reward_newest(reward)) ++lost_.uncredited;
+    if (enabled_ && reward != 0 && !trajectories_[agent].reward_newest(reward)) ++lost_.uncredited;
     return;
   }
+  if (!labels()) {
+    if (reward != 0)
+      credit(agent, slot, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, false});
+    return;
+  }
+  if (slot.onsets().empty()) {
+    if (enabled_ && reward != 0) ++lost_.uncredited;
+    return;
+  }
+  Told& told = told_[agent];
+  const std::uint64_t newest = slot.past(slot.onsets().size() - 1).action;
+  const bool first = std::exchange(told.rewarded, newest) != newest;
+  told.zero = reward == 0 && (first || told.zero);
+  if (reward == 0) return;
+  rewarded_[agent / spec_.agents_per_brain] = 1;
   credit(agent, slot, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, false});
+}
+
+// An action that earned nothing is worse than one that earned something. Its 0 counts once, when it is over,
+// and only where the game rewards at all: a person's pet may be told 0 in each frame.
+void Experience::settle_zero(std::uint32_t agent, const AgentSlot& slot) {
+  if (!labels() || !std::exchange(told_[agent].zero, false) || !enabled_) return;
+  const std::uint32_t brain = agent / spec_.agents_per_brain;
+  if (!rewarded_[brain] || judged_[brain]) return;
+  for (std::size_t i = slot.onsets().size(); i-- > 0;) {
+    if (slot.past(i).action != told_[agent].rewarded) continue;
+    note_value(0);
+    return add_labelled(agent, slot.past(i), 0, 1, false);
+  }
+}
+
+// A person who only praises means "wrong" by silence. Loftin et al., Learning behaviors via human-delivered
+// discrete feedback, 2016. Without a word for long the person is away, and silence means nothing.
+void Experience::settle_silence(std::uint32_t agent, const AgentSlot& slot, double time_s) {
+  constexpr std::uint32_t kPraises = 8;
+  constexpr double kAttention = 60;  // seconds
+  constexpr float kWrong = -1, kWeight = 0.5f;
+  if (!labels() || slot.onsets().empty()) return;
+  Told& told = told_[agent];
+  const std::size_t count = slot.onsets().size();
+  const std::uint64_t newest = slot.past(count - 1).action;
+  told.judged.reset(newest % AgentSlot::kHistory);
+  told.settled = std::max(told.settled, newest - count);
+  const double reach_s = double{spec_.credit_delay_s} + spec_.credit_width_s;
+  for (; told.settled < newest; ++told.settled) {
+    const std::size_t index = count - (newest - told.settled);
+    const double onset_s = slot.onsets()[index];
+    if (onset_s + reach_s >= time_s) return;
+    const bool attends = told.praises >= kPraises && !told.scolded && onset_s <= told.word_s + kAttention;
+    const bool silent = !told.judged.test((told.settled + 1) % AgentSlot::kHistory);
+    if (!attends || !silent || !enabled_ || slot.mode() != Mode::learning) continue;
+    signs_.compares = true;
+    add_labelled(agent, slot.past(index), kWrong, kWeight, false);
+  }
+}
+
+void Experience::note_value(float value) {
+  signs_.compares |= signs_.equals > 0 && value != signs_.value;
+  signs_.value = value;
+  ++signs_.equals;
 }
 
 void Experience::settle(double time_s) {

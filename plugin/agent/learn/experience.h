@@ -8,6 +8,7 @@
 // Rewards are for the newest step, which becomes a sample as soon as its successor is known. A person's words
 // reach back: from an agent's first feedback by onset on, its steps wait until none can reach them.
 
+#include <bitset>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -51,6 +52,8 @@ class Experience {
   void add_labelled(std::uint32_t agent, const Choice& choice, float target, float weight,
                     bool pushes_rivals = true);
 
+  void demonstrated() { signs_.compares = true; }
+
   // Steps that are complete become samples.
   void settle(double time_s);
   void forget_steps();
@@ -59,6 +62,10 @@ class Experience {
   const LostExperience& lost() const { return lost_; }
   // Counts that alarms follow from.
   struct Signs {
+    std::uint64_t words = 0, word_actions = 0;  // by onset that reached an action; those actions
+    std::uint64_t equals = 0;  // words and rewards of a learner of labels, as long as all had `value`
+    float value = 0;
+    bool compares = false;      // another value or a demonstration was given
     std::uint64_t steps = 0;    // that became samples
     double largest_reward = 0;  // of one step
     double highest_value =
@@ -71,6 +78,10 @@ class Experience {
  private:
   bool records(const AgentSlot& slot) const;
   void note_values(const Answer& answer);
+  bool labels() const { return trajectories_.empty(); }
+  void note_value(float value);
+  void settle_zero(std::uint32_t agent, const AgentSlot& slot);
+  void settle_silence(std::uint32_t agent, const AgentSlot& slot, double time_s);
   // Fills credits_.
   void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);
   void settle_agent(std::uint32_t agent, double time_s);
@@ -88,7 +99,20 @@ class Experience {
   std::vector<std::uint32_t> newest_step_;  // [P] the agent whose step became a sample last
   std::vector<std::uint8_t> broken_;        // [agents] 1 = its last step did not become a sample
   std::vector<std::uint8_t> hears_;         // [agents] 1 = a person gave it feedback by onset
-  std::vector<Credit> credits_;             // of one feedback; a member to keep its memory
+  // A learner of labels: what an agent was told.
+  struct Told {
+    std::uint64_t rewarded = 0;               // the action that was rewarded last, and
+    bool zero = false;                        // so far only by 0
+    std::uint64_t settled = 0;                // no word reaches this action and those before
+    std::bitset<AgentSlot::kHistory> judged;  // by action number: words or rewards reached it
+    std::uint32_t praises = 0;
+    bool scolded = false;
+    double word_s = 0;  // the newest
+  };
+  std::vector<Told> told_;              // [agents]
+  std::vector<std::uint8_t> rewarded_;  // [P] 1 = by another number than 0
+  std::vector<std::uint8_t> judged_;    // [P] 1 = by a person
+  std::vector<Credit> credits_;         // of one feedback; a member to keep its memory
   LostExperience lost_;
   Signs signs_;
   bool enabled_ = true;

@@ -6,6 +6,12 @@
 #include "plugin/agent/learn/registry.h"
 
 namespace imprint::agent {
+namespace {
+
+constexpr const char* kSpreadRemedy =
+    "Call agent_observe once per 1 to 2 s, or use agent_reward or IMP_CREDIT_CURRENT.";
+
+}  // namespace
 
 Learning::Learning(const BrainServices& services, const BrainSpec& spec, LearnGraph graph,
                    BrainCounts& counts)
@@ -112,9 +118,17 @@ void Learning::watch() {
   warn_of_signs();
 }
 
+// A person's word is meant for one or two actions.
+bool Learning::words_spread() const {
+  constexpr std::uint64_t kWords = 16, kActionsPerWord = 8;
+  const Experience::Signs& signs = experience_.signs();
+  return signs.words >= kWords && signs.word_actions >= kActionsPerWord * signs.words;
+}
+
 // A learn step takes in rows_per_step samples of each brain. A shorter period takes in more, as long as
 // samples and not GPU time are what there is too much of.
 std::string Learning::intake_remedy(std::uint64_t samples) const {
+  if (words_spread()) return kSpreadRemedy;
   const double frames = static_cast<double>(services_.clock.frame - first_frame_ + 1);
   const double per_frame = static_cast<double>(samples) / (frames * spec_.brain_count);
   const auto period = static_cast<std::uint32_t>(rows_per_step(spec_) / std::max(per_frame, 1e-3));
@@ -149,12 +163,29 @@ void Learning::warn_of_losses(const LostExperience& lost, std::uint64_t used) {
     say("dropped_unfollowed", lost.unfollowed,
         "Call agent_observe with the last state before agent_end_episode(IMP_EPISODE_TRUNCATED).");
   if (is_news(lost.uncredited, Alarm::uncredited))
-    warn(text("uncredited: found ", lost.uncredited,
-              " rewards or words that reached no action, expected none. Give them between agent_act and "
-              "agent_end_episode."));
+    warn(text(
+        "uncredited: found ", lost.uncredited,
+        " rewards or words that reached no action, expected none. Give them between agent_act and "
+        "agent_end_episode. Give agent_feedback a time_s of the frames' clock, imp_frame_info::time_s."));
+}
+
+// Only feedback is learned by comparing actions: what COACH is told moves the policy as it is.
+void Learning::warn_of_one_value() {
+  constexpr std::uint64_t kMany = 200;
+  const Experience::Signs& signs = experience_.signs();
+  if (signs.equals < kMany || signs.compares || !counts_.raise(Alarm::one_value)) return;
+  warn(text("agent_feedback, agent_reward: found the value ", signs.value, " in all of ", signs.equals,
+            " words and rewards, expected others too, because the learner compares actions by them. ",
+            signs.value > 0
+                ? "Scold what is wrong, or call agent_reward with 0 for an action that earned nothing."
+                : "Praise what is right."));
 }
 
 void Learning::warn_of_signs() {
+  warn_of_one_value();
+  if (words_spread() && counts_.raise(Alarm::spread_words))
+    warn(text("agent_feedback: found ", experience_.signs().word_actions / experience_.signs().words,
+              " actions that a word is for, expected one or two. ", kSpreadRemedy));
   constexpr std::uint64_t kStepsWithoutReward = 5000;
   constexpr std::uint32_t kDecisionsBeyond = 200;  // one after the other
   const Experience::Signs& signs = experience_.signs();

@@ -45,6 +45,8 @@ class Learning : public std::enable_shared_from_this<Learning> {
   void warn(const std::string& what);
   void warn_of_losses(const LostExperience& lost, std::uint64_t used);
   void warn_of_signs();
+  void warn_of_one_value();
+  bool words_spread() const;
   std::string intake_remedy(std::uint64_t samples) const;
 
   const BrainServices& services_;

@@ -31,7 +31,11 @@ enum class Alarm : std::uint64_t {
   not_finite = 1 << 5,
   diverging_values = 1 << 6,
   no_reward = 1 << 7,
-  unused_reward = 1 << 8
+  unused_reward = 1 << 8,
+  one_choice_left = 1 << 9,
+  one_value = 1 << 10,
+  unscaled = 1 << 11,
+  spread_words = 1 << 12
 };
 
 struct BrainCounts {
@@ -49,6 +53,7 @@ struct BrainCounts {
     const auto bit = static_cast<std::uint64_t>(alarm);
     return (alarms.fetch_or(bit) & bit) == 0;
   }
+  bool has(Alarm alarm) const { return (alarms & static_cast<std::uint64_t>(alarm)) != 0; }
   LostExperience lost() const { return {lost_intake, lost_stale, lost_unfollowed, uncredited}; }
   void set_lost(const LostExperience& lost) {
     lost_intake = lost.intake;

@@ -9,7 +9,8 @@
 //   Made<Context> context = Context::create(library, device);
 //   Made<Brain> brain = context->create_brain(BrainDesc::of(DqnOptions(), 28, {10}));
 //   Made<Agent> agent = brain->create_agent();
-//   if (!agent || !context->warmup()) return fail(library.last_error());
+//   if (!agent) return fail(agent.outcome.message());     // names the call that failed first
+//   if (const Outcome warm = context->warmup(); !warm) return fail(warm.message());
 //   Frames clock(2);                                      // frames in flight
 //
 //   Frame frame(*context, clock.next(1.0 / 60));          // in each frame of the game

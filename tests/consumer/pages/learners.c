@@ -6,6 +6,8 @@
 
 #include "learners-options.inc"
 
+int run_learners_cpp(void); /* learners.cpp */
+
 int main(void) {
   const imp_api* api;
   const uint32_t moves = 8;
@@ -20,5 +22,5 @@ int main(void) {
       api->brain_create(context, &desc, &brain) < 0 || api->context_warmup(context, NULL, NULL) < 0 ||
       api->context_destroy(context) < 0)
     return fprintf(stderr, "learners: %s\n", api->last_error()), 1;
-  return 0;
+  return run_learners_cpp();
 }

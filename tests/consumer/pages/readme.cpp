@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   ::Host host;
   if (!host.open(argc > 1 ? argv[1] : "")) return fail("no device", host.error());
   Pet pet;
-  if (!pet.open(declare(host))) return fail("open", Library(imp_get_api).last_error());
+  if (const Outcome opened = pet.open(declare(host)); !opened) return fail("open", opened.message());
   Game game;
   for (std::uint64_t number = 1; number <= kFrames; ++number) {
     const VkCommandBuffer commands = host.begin_frame(number);

@@ -1,0 +1,39 @@
+// The C++ code of plugin/docs/learners.md makes its brains on the CPU.
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include <imprint/imprint.hpp>
+
+using namespace imprint::game;
+
+#include "learners-continuous.inc"
+#include "learners-observation.inc"
+
+extern "C" int run_learners_cpp(void) {
+  StandaloneDesc cpu;
+  cpu.device = "cpu";
+  Made<Context> context = Context::create_standalone(Library(imp_get_api), cpu);
+  Made<Brain> cat = context->create_brain(describe_cat()), car = context->create_brain(describe_car());
+  Made<Agent> agents[] = {cat->create_agent(), car->create_agent()};
+  for (const Made<Agent>& agent : agents)
+    if (!agent) return std::fprintf(stderr, "learners: %s\n", agent.outcome.message()), 1;
+  if (!context->warmup()) return std::fputs("learners: warmup\n", stderr), 1;
+  Action driven;
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    Frame frame(*context, [&] {
+      imp_frame_info now = imp_frame_info_init();
+      now.frame = number;
+      return now;
+    }());
+    frame.act(*agents[0]);
+    driven = frame.act(*agents[1]);
+    frame.keep(agents[0]->observe(look(23.5f, 40)));
+    frame.keep(agents[1]->observe(std::array<float, 6>{}));
+    frame.submit();
+    if (const Outcome outcome = frame.end(); !outcome)
+      return std::fprintf(stderr, "learners: %s\n", outcome.message()), 1;
+  }
+  return driven.is_new && std::abs(throttle(driven)) <= 1 ? 0 : 1;
+}
