@@ -52,16 +52,6 @@ Tensor GatedFeedForward::operator()(const Tensor& x) const {
   return (*this)(x, evaluation);
 }
 
-namespace {
-
-// PyTorch's names, whatever the layer's own are.
-void add_norm(Parameters& parameters, const std::string& name, const Parameters& norm) {
-  parameters.add(name + ".weight", norm[0].variable);
-  parameters.add(name + ".bias", norm[1].variable);
-}
-
-}  // namespace
-
 TransformerEncoderLayer::TransformerEncoderLayer(const std::string& name, std::int64_t extent,
                                                  std::int64_t heads, const TransformerLayerOptions& options)
     : options_(options),
@@ -73,8 +63,8 @@ TransformerEncoderLayer::TransformerEncoderLayer(const std::string& name, std::i
       norm2_(name + ".norm2", extent, {.epsilon = options.epsilon}) {
   parameters_.add("self_attn", attention_.parameters());
   parameters_.add("", feed_forward_.parameters());
-  add_norm(parameters_, "norm1", norm1_.parameters());
-  add_norm(parameters_, "norm2", norm2_.parameters());
+  parameters_.add("norm1", norm1_.parameters());
+  parameters_.add("norm2", norm2_.parameters());
 }
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionMask& mask, Pass& pass) const {
@@ -107,9 +97,9 @@ TransformerDecoderLayer::TransformerDecoderLayer(const std::string& name, std::i
   parameters_.add("self_attn", self_attention_.parameters());
   parameters_.add("multihead_attn", memory_attention_.parameters());
   parameters_.add("", feed_forward_.parameters());
-  add_norm(parameters_, "norm1", norm1_.parameters());
-  add_norm(parameters_, "norm2", norm2_.parameters());
-  add_norm(parameters_, "norm3", norm3_.parameters());
+  parameters_.add("norm1", norm1_.parameters());
+  parameters_.add("norm2", norm2_.parameters());
+  parameters_.add("norm3", norm3_.parameters());
 }
 
 Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
