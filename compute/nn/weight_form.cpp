@@ -10,12 +10,12 @@ namespace {
 
 constexpr double kLeastNorm = 1e-12;  // PyTorch's
 
-using Numbers = std::vector<double>;
+using Doubles = std::vector<double>;
 
 // The values as [outputs, rest].
 struct UnitRows {
   std::size_t outputs = 1, rest = 1;
-  Numbers values;
+  Doubles values;
 };
 
 UnitRows rows_of(const std::vector<float>& values, const Shape& shape, bool transposed) {
@@ -29,14 +29,14 @@ UnitRows rows_of(const std::vector<float>& values, const Shape& shape, bool tran
   return out;
 }
 
-void normalise(Numbers& vector) {
+void normalise(Doubles& vector) {
   double squares = 0;
   for (const double element : vector) squares += element * element;
   for (double& element : vector) element /= std::max(std::sqrt(squares), kLeastNorm);
 }
 
 // The first singular vectors, by as many power iterations as PyTorch starts with.
-void first_vectors(const UnitRows& rows, Numbers& u, Numbers& v) {
+void first_vectors(const UnitRows& rows, Doubles& u, Doubles& v) {
   v.assign(rows.rest, 1);
   for (std::size_t i = 0; i < v.size(); ++i) v[i] += 0.5 * std::sin(static_cast<double>(i) + 1);
   for (int iteration = 0; iteration < 15; ++iteration) {
@@ -52,7 +52,7 @@ void first_vectors(const UnitRows& rows, Numbers& u, Numbers& v) {
 }
 
 Variable vector_variable(Parameters& buffers, const std::string& layer, const std::string& name,
-                         const Numbers& values) {
+                         const Doubles& values) {
   const std::vector<float> narrow(values.begin(), values.end());
   const Variable made(layer + "." + name, {static_cast<std::int64_t>(values.size())},
                       std::span<const float>(narrow));
@@ -81,7 +81,7 @@ FormedWeight::FormedWeight(Parameters& parameters, Parameters& buffers, const st
   original_ = Variable(name, shape, std::span<const float>(values));
   if (form == WeightForm::spectral_norm) {
     parameters.add("parametrizations.weight.original", original_, transposed);
-    Numbers u, v;
+    Doubles u, v;
     first_vectors(rows, u, v);
     u_ = vector_variable(buffers, layer, "parametrizations.weight.0._u", u);
     v_ = vector_variable(buffers, layer, "parametrizations.weight.0._v", v);
