@@ -58,7 +58,6 @@ Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t
            PadMode mode);
 
 // ---- elementwise ----
-Tensor logaddexp(const Tensor& a, const Tensor& b);     // log(exp(a) + exp(b)); of two -inf: -inf, gradient 0
 Tensor floor_divide(const Tensor& a, const Tensor& b);  // rounds toward -inf; int32 or float32
 Tensor nan_to_num(const Tensor& x, double nan = 0, double largest = 3.4028234663852886e38,
                   double least = -3.4028234663852886e38);

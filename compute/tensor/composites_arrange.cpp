@@ -247,15 +247,6 @@ Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t
   return out;
 }
 
-Tensor logaddexp(const Tensor& a, const Tensor& b) {
-  if (!a.ok() || !b.ok()) return a.ok() ? b : a;
-  const Tensor larger = where(a > b, a, b), smaller = where(a > b, b, a);
-  // Equal infinities: their difference is NaN, and so is its derivative.
-  const Tensor is_far = logical_or(is_inf(larger), is_inf(smaller));
-  const Tensor distance = where(is_far, 0.0f, smaller) - where(is_far, 0.0f, larger);
-  return larger + where(is_far, 0.0f, log1p(exp(distance)));
-}
-
 Tensor floor_divide(const Tensor& a, const Tensor& b) {
   if (!a.ok() || !b.ok()) return a.ok() ? b : a;
   if (a.dtype() != DType::int32) return floor(a / b);

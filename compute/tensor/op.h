@@ -1,7 +1,7 @@
 #pragma once
 // The primitive operations that a node can be. All other operations of tensor.h (softmax, gelu, layer norm,
-// convolution, ...) are composed of them. Shape rules, derivatives, code generation and the oracle have one
-// case per line below.
+// conv2d, ...) are composed of them. Shape rules, derivatives, code generation and the oracle have one case
+// per line below.
 
 #include <cstdint>
 #include <string_view>

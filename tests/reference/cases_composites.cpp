@@ -51,8 +51,6 @@ void add_composite_arrangements(std::vector<OpCase>& cases) {
   add_composite(cases, "pad/wrap", {{{4, 5}}}, [](Inputs in) {
     return pad(in[0], ComposedAmounts{{{4, 1}, {0, 5}}}, PadMode::wrap) * 2;
   });
-  add_composite(cases, "logaddexp/plain", {{{3, 5}}, {{5}}},
-                [](Inputs in) { return logaddexp(in[0], in[1]); });
 }
 
 void add_composite_volumes(std::vector<OpCase>& cases) {

@@ -4,6 +4,7 @@
 #include "compute/nn/activation.h"
 #include "compute/nn/convolution.h"
 #include "compute/nn/linear.h"
+#include "compute/nn/losses_sequences.h"
 #include "compute/nn/norms.h"
 #include "compute/nn/pooling.h"
 #include "compute/nn/recurrent.h"
@@ -114,6 +115,31 @@ TEST_F(GoldenLayers, ModulesFromTheirStateDictionaries) {
     const Made made = made_layer(name, pass);
     ASSERT_TRUE(made.forward);
     expect_module(record, made, pass);
+  }
+}
+
+TEST_F(GoldenLayers, Losses) {
+  for (const auto& [name, record] : golden_layers().at("losses").items()) {
+    SCOPED_TRACE(name);
+    const Json& inputs = record.at("inputs");
+    std::vector<Tensor> operands{constant_of(inputs[0])};
+    const bool is_float = name.find("soft_margin") != std::string::npos;
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+      operands.push_back(is_float ? constant_of(inputs[i]) : indices_of(inputs[i]));
+    expect_loss(
+        record, operands,
+        [&](const std::vector<Tensor>& x) {
+          if (name == "multi_margin") return multi_margin_loss(x[0], x[1], 0.75);
+          if (name == "multi_margin_square") return multi_margin_loss(x[0], x[1], 1, 2);
+          if (name == "multilabel_margin") return multilabel_margin_loss(x[0], x[1]);
+          if (name == "multilabel_soft_margin") return multilabel_soft_margin_loss(x[0], x[1]);
+          if (name == "soft_margin") return soft_margin_loss(x[0], x[1]);
+          const Reduction reduction = name == "ctc_sum" ? Reduction::sum : Reduction::mean;
+          return name.starts_with("ctc")
+                     ? ctc_loss(log_softmax(x[0]), x[1], x[2], x[3], {.reduction = reduction})
+                     : Tensor();
+        },
+        5e-6);
   }
 }
 

@@ -336,15 +336,15 @@ TEST(Modules, SequentialTrainsAndEvaluates) {
   EXPECT_EQ(updates.size(), 4u);
   const std::string table = network.summary({2, 3, 4, 4});
   EXPECT_EQ(table,
-            "layer  kind       output        parameters\n"
-            "net.0  Conv2d     [2, 4, 4, 4]         112\n"
-            "net.1  Residual   [2, 4, 4, 4]         156\n"
-            "net.2  MaxPool    [2, 4, 2, 2]           0\n"
-            "net.3  Dropout    [2, 4, 2, 2]           0\n"
-            "net.4  Flatten    [2, 16]                0\n"
-            "net.5  Linear     [2, 10]              170\n"
-            "net.6  Layer      [2, 10]                0\n"
-            "total                                  438\n");
+            "layer  kind      output        parameters\n"
+            "net.0  Conv2d    [2, 4, 4, 4]         112\n"
+            "net.1  Residual  [2, 4, 4, 4]         156\n"
+            "net.2  MaxPool   [2, 4, 2, 2]           0\n"
+            "net.3  Dropout   [2, 4, 2, 2]           0\n"
+            "net.4  Flatten   [2, 16]                0\n"
+            "net.5  Linear    [2, 10]              170\n"
+            "net.6  Layer     [2, 10]                0\n"
+            "total                                 438\n");
   EXPECT_NE(network.summary({2, 5, 4, 4}).find("conv2d 'net.0': found input [2, 5, 4, 4]"),
             std::string::npos);
   EXPECT_EQ(evaluate(Module()(x), bindings), bindings.at("x"));
