@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "compute/model/onnx_op.h"
+#include "compute/tensor/images.h"
 
 namespace imprint::onnx {
 namespace {
@@ -109,43 +110,6 @@ Axes window_axes(std::size_t count) {
   return axes;
 }
 
-// Any number of spatial axes, one group: patches against flattened kernels.
-Tensor convolve(const Tensor& x, const Tensor& weight, const std::vector<Slide>& slides) {
-  const auto count = static_cast<int>(slides.size());
-  const Tensor windows = windows_of(x, slides, 0);
-  if (!windows.ok()) return windows;
-  const std::int64_t batch = x.extent(0),
-                     fan_in = weight.shape().element_count() / std::max<std::int64_t>(1, weight.extent(0));
-  Axes order{0};
-  std::int64_t positions = 1;
-  for (int i = 0; i < count; ++i) {
-    order.push_back(2 + i);
-    positions *= slides[static_cast<std::size_t>(i)].positions;
-  }
-  order.push_back(1);
-  for (int i = 0; i < count; ++i) order.push_back(2 + count + i);
-  const Tensor patches = imprint::reshape(imprint::permute(windows, order), {batch * positions, fan_in});
-  const Tensor products =
-      imprint::matmul(patches, imprint::transpose(imprint::reshape(weight, {weight.extent(0), fan_in})));
-  Shape shape{batch};
-  for (const Slide& slide : slides) shape.append(slide.positions);
-  shape.append(weight.extent(0));
-  Axes back{0, count + 1};
-  for (int i = 0; i < count; ++i) back.push_back(1 + i);
-  return imprint::permute(imprint::reshape(products, shape), back);
-}
-
-Tensor convolve_groups(const Tensor& x, const Tensor& weight, const std::vector<Slide>& slides,
-                       std::int64_t groups) {
-  if (groups == 1) return convolve(x, weight, slides);
-  std::vector<Tensor> parts;
-  const std::int64_t in = weight.extent(1), out = weight.extent(0) / groups;
-  for (std::int64_t group = 0; group < groups; ++group)
-    parts.push_back(convolve(imprint::narrow(x, 1, group * in, in),
-                             imprint::narrow(weight, 0, group * out, out), slides));
-  return imprint::concat(parts, 1);
-}
-
 void conv(OpContext& context) {
   Tensor x = context.tensor(0), weight = context.tensor(1);
   const int spatial = x.rank() - 2;
@@ -169,36 +133,15 @@ void conv(OpContext& context) {
                                          "bias " + bias.shape().text() + " does not fit " + shapes))
     return;
 
-  const bool uniform = spatial == 1 || (spatial == 2 && along[0].stride == along[1].stride &&
-                                        along[0].dilation == along[1].dilation);
-  if (uniform) {
-    // The two-dimensional form has its own kernels. A line is an image of one row.
-    const int last = spatial + 1;
-    std::vector<std::pair<std::int64_t, std::int64_t>> pads(4);
-    for (int i = 0; i < spatial; ++i)
-      pads[static_cast<std::size_t>(4 - spatial + i)] = {along[static_cast<std::size_t>(i)].before,
-                                                         along[static_cast<std::size_t>(i)].after};
-    Tensor image = spatial == 1 ? imprint::unsqueeze(x, 2) : x;
-    if (spatial == 1) weight = imprint::unsqueeze(weight, 2);
-    Conv2dOptions options;
-    options.stride = along.back().stride;
-    options.dilation = along.back().dilation;
-    options.groups = groups;
-    const bool symmetric = pads[2] == pads[3] && pads[2].first == pads[2].second;
-    if (symmetric)
-      options.padding = pads[2].first;
-    else
-      image = imprint::pad(image, pads);
-    const Tensor out = imprint::conv2d(image, weight, bias, options);
-    return context.set(0, spatial == 1 && out.ok() ? imprint::squeeze(out, last) : out);
-  }
-  constexpr std::int64_t kOperationsPerGroup = 16;
-  if (groups > 256 || !context.mover().may_make(groups * kOperationsPerGroup))
-    return context.unsupported(std::to_string(groups) + " groups with this stride");
-  const Tensor out = convolve_groups(x, weight, along, groups);
-  Shape column{weight.extent(0)};
-  for (int i = 0; i < spatial; ++i) column.append(1);
-  context.set(0, context.has(2) ? imprint::add(out, imprint::reshape(bias, column)) : out);
+  std::vector<std::pair<std::int64_t, std::int64_t>> pads(2);
+  for (const Slide& slide : along) pads.emplace_back(slide.before, slide.after);
+  const auto each = [&](std::int64_t Slide::*field) {
+    const auto of = [&](std::size_t i) { return along[std::min(i, along.size() - 1)].*field; };
+    return PerAxis{of(0), of(1), of(2)};
+  };
+  context.set(0, imprint::convolution(
+                     imprint::pad(x, pads), weight, bias,
+                     {.stride = each(&Slide::stride), .dilation = each(&Slide::dilation), .groups = groups}));
 }
 
 std::vector<Slide> pool_slides(OpContext& context, const Shape& shape) {

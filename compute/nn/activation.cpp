@@ -9,28 +9,34 @@
 namespace imprint::nn {
 namespace {
 
-constexpr std::array<std::string_view, 26> kNames{
-    "identity",    "relu",    "leaky_relu",  "elu",         "selu",         "gelu",        "gelu_tanh",
-    "silu",        "mish",    "tanh",        "sigmoid",     "softplus",     "softsign",    "hard_tanh",
-    "hard_swish",  "relu6",   "celu",        "log_sigmoid", "hard_sigmoid", "tanh_shrink", "hard_shrink",
-    "soft_shrink", "softmax", "log_softmax", "softmin",     "glu"};
+constexpr std::array<std::string_view, 28> kNames{
+    "identity",    "relu",    "leaky_relu",  "elu",         "selu",         "gelu",          "gelu_tanh",
+    "silu",        "mish",    "tanh",        "sigmoid",     "softplus",     "softsign",      "hard_tanh",
+    "hard_swish",  "relu6",   "celu",        "log_sigmoid", "hard_sigmoid", "tanh_shrink",   "hard_shrink",
+    "soft_shrink", "softmax", "log_softmax", "softmin",     "glu",          "quiet_softmax", "threshold"};
 
-Tensor activate_rarely(const Tensor& x, Activation activation) {
+// The i-th number, or the default.
+struct Numbers {
+  std::span<const double> given;
+  double operator()(std::size_t i, double otherwise) const { return i < given.size() ? given[i] : otherwise; }
+};
+
+Tensor activate_rarely(const Tensor& x, Activation activation, const Numbers& number) {
   switch (activation) {
     case Activation::relu6:
       return relu6(x);
     case Activation::celu:
-      return celu(x);
+      return celu(x, number(0, 1));
     case Activation::log_sigmoid:
       return log_sigmoid(x);
     case Activation::hard_sigmoid:
-      return hard_sigmoid(x);
+      return hard_sigmoid(x, number(0, 1.0 / 6), number(1, 0.5));
     case Activation::tanh_shrink:
       return tanh_shrink(x);
     case Activation::hard_shrink:
-      return hard_shrink(x);
+      return hard_shrink(x, number(0, 0.5));
     case Activation::soft_shrink:
-      return soft_shrink(x);
+      return soft_shrink(x, number(0, 0.5));
     case Activation::softmax:
       return softmax(x);
     case Activation::log_softmax:
@@ -39,6 +45,10 @@ Tensor activate_rarely(const Tensor& x, Activation activation) {
       return softmin(x);
     case Activation::glu:
       return glu(x);
+    case Activation::quiet_softmax:
+      return quiet_softmax(x);
+    case Activation::threshold:
+      return threshold(x, number(0, 0), number(1, 0));
     default:
       return x;
   }
@@ -46,16 +56,17 @@ Tensor activate_rarely(const Tensor& x, Activation activation) {
 
 }  // namespace
 
-Tensor activate(const Tensor& x, Activation activation) {
+Tensor activate(const Tensor& x, Activation activation, std::span<const double> numbers) {
+  const Numbers number{numbers};
   switch (activation) {
     case Activation::identity:
       return x;
     case Activation::relu:
       return relu(x);
     case Activation::leaky_relu:
-      return leaky_relu(x);
+      return leaky_relu(x, number(0, 0.01));
     case Activation::elu:
-      return elu(x);
+      return elu(x, number(0, 1));
     case Activation::selu:
       return selu(x);
     case Activation::gelu:
@@ -71,15 +82,15 @@ Tensor activate(const Tensor& x, Activation activation) {
     case Activation::sigmoid:
       return sigmoid(x);
     case Activation::softplus:
-      return softplus(x);
+      return softplus(x, number(0, 1));
     case Activation::softsign:
       return softsign(x);
     case Activation::hard_tanh:
-      return hard_tanh(x);
+      return hard_tanh(x, number(0, -1), number(1, 1));
     case Activation::hard_swish:
       return hard_swish(x);
     default:
-      return activate_rarely(x, activation);
+      return activate_rarely(x, activation, number);
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compute/nn/parameter.h"
 
@@ -36,10 +38,14 @@ enum class Activation {
   softmax,  // over the last axis, as the next three
   log_softmax,
   softmin,
-  glu  // halves the last axis
+  glu,            // halves the last axis
+  quiet_softmax,  // over the last axis
+  threshold       // numbers {0, 0}: x above the first, else the second
 };
 
-Tensor activate(const Tensor& x, Activation activation);
+// numbers: in the place of the defaults of the function in tensor.h, in its order; {0.2} of leaky_relu is its
+// slope. Functions without such take none.
+Tensor activate(const Tensor& x, Activation activation, std::span<const double> numbers = {});
 std::string_view activation_name(Activation activation);  // "leaky_relu"
 std::optional<Activation> find_activation(std::string_view name);
 
@@ -52,11 +58,13 @@ double activation_gain(Activation activation);
 class ActivationLayer {
  public:
   static constexpr std::string_view kKind = "Activation";
-  explicit ActivationLayer(Activation activation) : activation_(activation) {}
-  Tensor operator()(const Tensor& x) const { return activate(x, activation_); }
+  explicit ActivationLayer(Activation activation, std::vector<double> numbers = {})
+      : activation_(activation), numbers_(std::move(numbers)) {}
+  Tensor operator()(const Tensor& x) const { return activate(x, activation_, numbers_); }
 
  private:
   Activation activation_;
+  std::vector<double> numbers_;
 };
 
 // x where positive, else weight x, with one learned weight, or one per channel: x [batch, channels, ...].

@@ -35,6 +35,13 @@ Tensor Embedding::operator()(const Tensor& indices) const {
   return where(unsqueeze(padded, -1), reshape(row, {weight_.shape()[1]}), rows);
 }
 
+Tensor Embedding::logits(const Tensor& x) const {
+  const Tensor weight = weight_.value();
+  if (x.ok() && weight.ok() && (x.rank() < 1 || x.extent(-1) != weight.extent(1)))
+    return unfit_input("embedding logits", name_, x, text("[..., ", weight.extent(1), "]"));
+  return matmul(x, transpose(weight));
+}
+
 LearnedPositions::LearnedPositions(const std::string& name, std::int64_t most_steps, std::int64_t extent,
                                    const Initialisation& values, std::uint64_t seed)
     : name_(name),
@@ -55,8 +62,8 @@ Tensor LearnedPositions::operator()(const Tensor& x) const {
 namespace {
 
 // [steps, extent / 2]: t base^(-2 i / extent).
-Tensor position_angles(std::int64_t steps, std::int64_t extent, double base, std::int64_t first) {
-  const Tensor t = cast(arange(steps), DType::float32) + Tensor(static_cast<double>(first));
+Tensor position_angles(const Tensor& positions, std::int64_t extent, double base) {
+  const Tensor t = cast(positions, DType::float32);
   const Tensor i = cast(arange(extent / 2), DType::float32);
   const Tensor rates = exp(i * Tensor(-2 * std::log(base) / static_cast<double>(extent)));
   return unsqueeze(t, 1) * rates;
@@ -71,23 +78,31 @@ Tensor odd_extent(const char* what, std::int64_t extent) {
 
 Tensor sinusoidal_positions(std::int64_t steps, std::int64_t extent, double base) {
   if (extent < 2 || extent % 2 != 0) return odd_extent("sinusoidal_positions", extent);
-  const Tensor angles = position_angles(steps, extent, base, 0);
+  const Tensor angles = position_angles(arange(steps), extent, base);
   return reshape(stack({sin(angles), cos(angles)}, -1), {steps, extent});
 }
 
 Tensor rotary(const Tensor& x, double base, std::int64_t first) {
+  return rotary(x, base, Tensor(static_cast<int>(first)));
+}
+
+Tensor rotary(const Tensor& x, double base, const Tensor& first) {
   if (!x.ok()) return x;
   const std::int64_t extent = x.extent(-1);
   if (x.rank() < 2 || extent < 2 || extent % 2 != 0) return odd_extent("rotary", extent);
-  const Tensor angles = position_angles(x.extent(-2), extent, base, first);
+  const Tensor angles = position_angles(arange(x.extent(-2)) + first, extent, base);
   const Tensor c = cos(angles), s = sin(angles);
   const Tensor a = narrow(x, -1, 0, extent / 2), b = narrow(x, -1, extent / 2, extent / 2);
   return concat({a * c - b * s, b * c + a * s}, -1);
 }
 
+Tensor alibi_bias(std::int64_t heads, std::int64_t queries, std::int64_t keys) {
+  return alibi_bias(heads, arange(queries) + static_cast<int>(keys - queries), keys);
+}
+
 // Slopes are 2^(-8 k / n) for n heads, a power of two. Other numbers take those of the next lower power, then
 // every second of twice as many: the authors' rule.
-Tensor alibi_bias(std::int64_t heads, std::int64_t queries, std::int64_t keys) {
+Tensor alibi_bias(std::int64_t heads, const Tensor& positions, std::int64_t keys) {
   std::int64_t power = 1;
   while (2 * power <= heads) power *= 2;
   std::vector<float> slopes;
@@ -97,8 +112,7 @@ Tensor alibi_bias(std::int64_t heads, std::int64_t queries, std::int64_t keys) {
     const double index = static_cast<double>(is_extra ? 2 * (k - power) - 1 : k);
     slopes.push_back(static_cast<float>(std::exp2(-8 * index / n)));
   }
-  const Tensor query = cast(arange(queries), DType::float32) + Tensor(static_cast<double>(keys - queries));
-  const Tensor distance = abs(unsqueeze(query, 1) - cast(arange(keys), DType::float32));
+  const Tensor distance = abs(cast(unsqueeze(positions, 1) - arange(keys), DType::float32));
   return -Tensor::from(slopes, {heads, 1, 1}) * distance;
 }
 

@@ -24,6 +24,9 @@ class Embedding {
   Embedding(const std::string& name, std::int64_t count, std::int64_t extent,
             const EmbeddingOptions& options = {});
   Tensor operator()(const Tensor& indices) const;
+  // x weight^T: [..., extent] -> [..., count]. Weight tying: the output layer of a language model. Press,
+  // Wolf, Using the Output Embedding to Improve Language Models, 2017.
+  Tensor logits(const Tensor& x) const;
   const Parameters& parameters() const { return parameters_; }
 
  private:
@@ -57,9 +60,13 @@ Tensor sinusoidal_positions(std::int64_t steps, std::int64_t extent, double base
 // (first + t) base^(-2 i / extent). extent: even. Su et al., RoFormer: Enhanced Transformer with Rotary
 // Position Embedding, 2021; halves as in LLaMA.
 Tensor rotary(const Tensor& x, double base = 10000, std::int64_t first = 0);
+// first: int32 [1], such as the length of a cache (attention.h).
+Tensor rotary(const Tensor& x, double base, const Tensor& first);
 
 // float32 [heads, queries, keys]: -slope |query - key|, to add to attention scores; the last query is beside
 // the last key. Press, Smith, Lewis, Train Short, Test Long: Attention with Linear Biases, 2022.
 Tensor alibi_bias(std::int64_t heads, std::int64_t queries, std::int64_t keys);
+// positions: int32 [queries], where the queries are among the keys.
+Tensor alibi_bias(std::int64_t heads, const Tensor& positions, std::int64_t keys);
 
 }  // namespace imprint::nn

@@ -13,21 +13,23 @@ Linear::Linear(const std::string& name, std::int64_t in, std::int64_t out, const
                        .fan_out = out,
                        .groups = options.groups,
                        .seed = options.seed};
-  const std::string weight_name = name + ".weight", bias_name = name + ".bias";
-  const Shape weight_shape = options.groups > 0 ? Shape{options.groups, in, out} : Shape{in, out};
-  weight_ = Variable(weight_name, weight_shape,
-                     std::span<const float>(initial_values(options.weight_values, weight_name, wanted)));
-  parameters_.add("weight", weight_, true);
+  const bool is_kennel = options.groups > 0;
+  weight_ =
+      FormedWeight(parameters_, buffers_, name, is_kennel ? Shape{options.groups, in, out} : Shape{in, out},
+                   is_kennel ? WeightForm::plain : options.weight_form, options.weight_values, wanted, true);
   if (!has_bias_) return;
   wanted.rows = 1;
-  const Shape bias_shape = options.groups > 0 ? Shape{options.groups, 1, out} : Shape{out};
-  bias_ = Variable(bias_name, bias_shape,
-                   std::span<const float>(initial_values(options.bias_values, bias_name, wanted)));
-  parameters_.add("bias", bias_);
+  bias_ = add_parameter(parameters_, name, "bias", is_kennel ? Shape{options.groups, 1, out} : Shape{out},
+                        options.bias_values, wanted);
 }
 
 Tensor Linear::operator()(const Tensor& x) const {
-  const Tensor weight = weight_.value();
+  Pass evaluation;
+  return (*this)(x, evaluation);
+}
+
+Tensor Linear::operator()(const Tensor& x, Pass& pass) const {
+  const Tensor weight = weight_.value(pass);
   if (x.ok() && weight.ok()) {
     const std::int64_t in = weight.extent(-2);
     const bool fits =

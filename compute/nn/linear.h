@@ -7,6 +7,7 @@
 
 #include "compute/nn/initialise.h"
 #include "compute/nn/parameter.h"
+#include "compute/nn/weight_form.h"
 
 namespace imprint::nn {
 
@@ -15,6 +16,7 @@ struct LinearOptions {
   Initialisation weight_values = {};  // the default is PyTorch's, for weights and biases
   Initialisation bias_values = {};
   std::int64_t groups = 0;  // number of networks in a kennel; 0: one plain network (parameter.h)
+  WeightForm weight_form = WeightForm::plain;  // other forms: without groups
   std::uint64_t seed = 0;
 };
 
@@ -29,18 +31,20 @@ class Linear {
 
   // x: [..., in] -> [..., out]. With groups: [groups, batch, in] -> [groups, batch, out].
   Tensor operator()(const Tensor& x) const;
+  Tensor operator()(const Tensor& x, Pass& pass) const;
 
-  const Parameters& parameters() const { return parameters_; }  // "weight", "bias"
-  const Variable& weight() const { return weight_; }
+  const Parameters& parameters() const { return parameters_; }  // "weight" or its form's, "bias"
+  const Parameters& buffers() const { return buffers_; }        // of the weight's form
+  const Variable& weight() const { return weight_.variable(); }
   const Variable& bias() const { return bias_; }  // !ok() without a bias
 
  private:
   std::string name_;
   std::int64_t groups_;
   bool has_bias_;
-  Variable weight_;
+  Parameters parameters_, buffers_;
+  FormedWeight weight_;
   Variable bias_;
-  Parameters parameters_;
 };
 
 struct BilinearOptions {

@@ -137,6 +137,24 @@ Tensor hinge_embedding_loss(const Tensor& distance, const Tensor& label, double 
 Tensor margin_ranking_loss(const Tensor& first, const Tensor& second, const Tensor& label, double margin = 0,
                            Reduction reduction = Reduction::mean, const Tensor& weight = Tensor());
 
+// log(1 + exp(-label score)) per element.
+Tensor soft_margin_loss(const Tensor& score, const Tensor& label, Reduction reduction = Reduction::mean,
+                        const Tensor& weight = Tensor());
+
+// ---- margins between classes: scores [..., classes], one loss per row ----
+
+// Sum over the other classes of max(0, margin - score of the target + score)^p / classes. target: int32
+// [...]. p: 1 or 2.
+Tensor multi_margin_loss(const Tensor& scores, const Tensor& target, double margin = 1, double p = 1,
+                         Reduction reduction = Reduction::mean, const Tensor& weight = Tensor());
+// Sum over pairs of a target and a class that is none of max(0, 1 - score of the target + score) / classes.
+// target: int32 [..., classes], classes up to the first negative number.
+Tensor multilabel_margin_loss(const Tensor& scores, const Tensor& target,
+                              Reduction reduction = Reduction::mean, const Tensor& weight = Tensor());
+// The mean of binary_cross_entropy_with_logits over the classes. target: float32 [..., classes], 0 or 1.
+Tensor multilabel_soft_margin_loss(const Tensor& scores, const Tensor& target,
+                                   Reduction reduction = Reduction::mean, const Tensor& weight = Tensor());
+
 // ---- distances: operands [..., features], one loss per row ----
 
 // |a - b + epsilon|_p over the last axis, as PyTorch's. p >= 1.

@@ -79,6 +79,13 @@ class Module {
   Parameters parameters_;
 };
 
+// x as it is. A default Module does the same.
+class Identity {
+ public:
+  static constexpr std::string_view kKind = "Identity";
+  Tensor operator()(const Tensor& x) const { return x; }
+};
+
 // shortcut(x) + body(x). Parameters: "body.*", "shortcut.*". He, Zhang, Ren, Sun, Deep Residual Learning for
 // Image Recognition, 2016. PyTorch has none.
 class Residual {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "compute/nn/parameter.h"
 
@@ -13,21 +14,22 @@ struct LayerNormOptions {
   std::int64_t groups = 0;
 };
 
-// Normalises over the last axis, then y = gain * x + bias. gain starts at 1, bias at 0; both are [extent].
-// With groups: [groups, 1, extent], for x [groups, batch, extent].
-// Ba, Kiros, Hinton, Layer Normalization, 2016.
+// Normalises over the last axis, then y = weight * x + bias. weight starts at 1, bias at 0; both are
+// [extent]. With groups: [groups, 1, extent], for x [groups, batch, extent]. Ba, Kiros, Hinton, Layer
+// Normalization, 2016.
 class LayerNorm {
  public:
+  static constexpr std::string_view kKind = "LayerNorm";
   LayerNorm(const std::string& name, std::int64_t extent, const LayerNormOptions& options = {});
 
   Tensor operator()(const Tensor& x) const;
-  const Parameters& parameters() const { return parameters_; }  // "gain", "bias"
+  const Parameters& parameters() const { return parameters_; }  // "weight", "bias"
 
  private:
   std::string name_;
   std::int64_t extent_;
   LayerNormOptions options_;
-  Variable gain_;
+  Variable weight_;
   Variable bias_;
   Parameters parameters_;
 };

@@ -109,4 +109,15 @@ Tensor RmsNorm::operator()(const Tensor& x) const {
   return x * rsqrt(squares + Tensor(options_.epsilon)) * weight_.value();
 }
 
+Tensor LocalResponseNorm::operator()(const Tensor& x) const {
+  if (!x.ok()) return x;
+  if (x.rank() < 2 || x.rank() == Shape::kMaxRank || size_ < 1)
+    return unfit_input("local response norm", text(size_), x,
+                       "[batch, channels, ...] and a size of 1 or more");
+  std::vector<std::pair<std::int64_t, std::int64_t>> amounts(static_cast<std::size_t>(x.rank()));
+  amounts[1] = {size_ / 2, (size_ - 1) / 2};
+  const Tensor squares = mean(window(pad(square(x), amounts), 1, size_), {-1});
+  return x / pow(Tensor(options_.k) + Tensor(options_.alpha) * squares, Tensor(options_.beta));
+}
+
 }  // namespace imprint::nn

@@ -90,4 +90,25 @@ class RmsNorm {
   Variable weight_;
 };
 
+struct LocalResponseNormOptions {
+  double alpha = 1e-4;
+  double beta = 0.75;
+  double k = 1;
+};
+
+// x / (k + alpha m)^beta, where m is the mean of x^2 over `size` channels around each one; missing ones count
+// as 0. x: [batch, channels, ...]. Krizhevsky, Sutskever, Hinton, ImageNet Classification with Deep
+// Convolutional Neural Networks, 2012; PyTorch divides the sum by size.
+class LocalResponseNorm {
+ public:
+  static constexpr std::string_view kKind = "LocalResponseNorm";
+  explicit LocalResponseNorm(std::int64_t size, const LocalResponseNormOptions& options = {})
+      : size_(size), options_(options) {}
+  Tensor operator()(const Tensor& x) const;
+
+ private:
+  std::int64_t size_;
+  LocalResponseNormOptions options_;
+};
+
 }  // namespace imprint::nn

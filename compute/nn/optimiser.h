@@ -393,6 +393,26 @@ class Muon final : public RuleOptimiser {
   MuonOptions options_;
 };
 
+struct LbfgsOptions {
+  std::int64_t history = 10;     // PyTorch: 100
+  double least_gradient = 1e-7;  // a step with smaller gradients changes nothing
+  double least_change = 1e-9;    // nor does one that would lower the loss by less
+};
+// One iteration of L-BFGS without a line search: p += learning_rate d, where d solves H d = -g for an
+// approximation H of the second derivatives from the last steps. Give it the gradients of the whole data set.
+// PyTorch's LBFGS with max_iter 1. Takes about two dispatches per step of history. No groups.
+// Liu, Nocedal, On the Limited Memory BFGS Method for Large Scale Optimization, 1989.
+class Lbfgs final : public Optimiser {
+ public:
+  explicit Lbfgs(const Parameters& parameters, const LbfgsOptions& options = {});
+  Result<std::vector<Update>> step(std::span<const Tensor> gradients, const Tensor& learning_rate,
+                                   const Tensor& active = Tensor()) const override;
+
+ private:
+  LbfgsOptions options_;
+  Variable gradient_, direction_, moves_, changes_, inverses_, scale_, rate_, step_;
+};
+
 // Parameter groups: several optimisers, each with its own parameters, options and factor of the learning
 // rate. Gradients are in the order of parameters(): those of the first part, then those of the second.
 class CombinedOptimiser final : public Optimiser {

@@ -18,7 +18,7 @@ Recurrent::Recurrent(const std::string& name, Cell cell, std::int64_t in, std::i
                      const RecurrentOptions& options)
     : name_(name), cell_(cell), in_(in), hidden_(hidden), options_(options) {
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
-    const std::int64_t width = layer == 0 ? in : hidden * (options.bidirectional ? 2 : 1);
+    const std::int64_t width = layer == 0 ? in : output() * (options.bidirectional ? 2 : 1);
     lines_.push_back(line(text("_l", layer), width));
     if (options.bidirectional) lines_.push_back(line(text("_l", layer, "_reverse"), width));
   }
@@ -27,18 +27,18 @@ Recurrent::Recurrent(const std::string& name, Cell cell, std::int64_t in, std::i
 Recurrent::Line Recurrent::line(const std::string& suffix, std::int64_t in) {
   const std::int64_t width = gates_of(cell_) * hidden_;
   const auto add = [&](const std::string& kind, const Shape& shape) {
-    const std::int64_t rows = shape.rank() == 2 ? shape[0] : 1;
+    const std::int64_t rows = shape.rank() == 2 ? shape[0] : 1, columns = shape[shape.rank() - 1];
     const InitialValues wanted{
-        .rows = rows, .columns = width, .fan_in = hidden_, .fan_out = width, .seed = options_.seed};
+        .rows = rows, .columns = columns, .fan_in = hidden_, .fan_out = columns, .seed = options_.seed};
     return add_parameter(parameters_, name_, kind + suffix, shape, Initialisation(), wanted,
                          shape.rank() == 2);
   };
   Line made;
   made.input_weight = add("weight_ih", {in, width});
-  made.hidden_weight = add("weight_hh", {hidden_, width});
-  if (!options_.bias) return made;
-  made.input_bias = add("bias_ih", {width});
-  made.hidden_bias = add("bias_hh", {width});
+  made.hidden_weight = add("weight_hh", {output(), width});
+  if (options_.bias) made.input_bias = add("bias_ih", {width});
+  if (options_.bias) made.hidden_bias = add("bias_hh", {width});
+  if (options_.projection > 0) made.projection = add("weight_hr", {hidden_, options_.projection});
   return made;
 }
 
@@ -65,7 +65,8 @@ Recurrent::Memory Recurrent::advance(const Line& line, const Tensor& projected, 
   }
   const Tensor gates = projected + recurrent;
   const Tensor cell = sigmoid(part(gates, 1)) * before.cell + sigmoid(part(gates, 0)) * tanh(part(gates, 2));
-  return {sigmoid(part(gates, 3)) * tanh(cell), cell};
+  const Tensor hidden = sigmoid(part(gates, 3)) * tanh(cell);
+  return {line.projection.ok() ? matmul(hidden, line.projection.value()) : hidden, cell};
 }
 
 Tensor Recurrent::run_line(const Line& line, const Tensor& x, bool backward, Memory& memory) const {
@@ -85,13 +86,21 @@ Recurrent::Output Recurrent::run(const Tensor& x, const RecurrentState& start, P
   if (!x.ok()) return {x, {}};
   if (x.rank() != 3 || x.extent(2) != in_ || x.extent(1) < 1)
     return {unfit_input("recurrent", name_, x, text("[batch, steps, ", in_, "] with 1 step or more")), {}};
+  if (options_.projection > 0 && cell_ != Cell::lstm)
+    return {Tensor(make_error(ErrorCode::invalid_argument,
+                              text("recurrent '", name_, "': found projection ", options_.projection,
+                                   ", expected 0 for a layer that is no Lstm"))),
+            {}};
   const auto count = static_cast<std::int64_t>(lines_.size());
-  const Shape whole{count, x.extent(0), hidden_};
-  for (const Tensor& given : {start.hidden, start.cell})
-    if (!tensor::is_empty(given) && (!given.ok() || given.shape() != whole))
-      return {given.ok() ? unfit_input("recurrent state of", name_, given, whole.text()) : given, {}};
-  const auto begin = [&](const Tensor& given, std::int64_t i) {
-    return tensor::is_empty(given) ? zeros({x.extent(0), hidden_}) : squeeze(narrow(given, 0, i, 1), 0);
+  const auto refused = [&](const Tensor& given, std::int64_t extent) {
+    const Shape whole{count, x.extent(0), extent};
+    if (tensor::is_empty(given) || (given.ok() && given.shape() == whole)) return Tensor();
+    return given.ok() ? unfit_input("recurrent state of", name_, given, whole.text()) : given;
+  };
+  if (const Tensor bad = refused(start.hidden, output()); !tensor::is_empty(bad)) return {bad, {}};
+  if (const Tensor bad = refused(start.cell, hidden_); !tensor::is_empty(bad)) return {bad, {}};
+  const auto begin = [&](const Tensor& given, std::int64_t i, std::int64_t extent) {
+    return tensor::is_empty(given) ? zeros({x.extent(0), extent}) : squeeze(narrow(given, 0, i, 1), 0);
   };
   std::vector<Tensor> hidden, cells;
   Tensor out = x;
@@ -101,7 +110,8 @@ Recurrent::Output Recurrent::run(const Tensor& x, const RecurrentState& start, P
     std::vector<Tensor> sides;
     for (std::int64_t direction = 0; direction < directions; ++direction) {
       const std::int64_t i = layer * directions + direction;
-      Memory memory{begin(start.hidden, i), cell_ == Cell::lstm ? begin(start.cell, i) : Tensor()};
+      Memory memory{begin(start.hidden, i, output()),
+                    cell_ == Cell::lstm ? begin(start.cell, i, hidden_) : Tensor()};
       sides.push_back(run_line(lines_[static_cast<std::size_t>(i)], out, direction == 1, memory));
       hidden.push_back(memory.hidden);
       cells.push_back(memory.cell);

@@ -4,8 +4,9 @@
 // Every step is recorded: the program grows with steps, and compiling with it. Keep steps at 64 or fewer.
 //
 // Parameters per layer l, with PyTorch's names: "weight_ih_l0" [in, gates hidden], "weight_hh_l0"
-// [hidden, gates hidden], "bias_ih_l0", "bias_hh_l0" [gates hidden]; those of the backward direction end in
-// "_reverse". Weights are the transpose of PyTorch's.
+// [output, gates hidden], "bias_ih_l0", "bias_hh_l0" [gates hidden], and with a projection "weight_hr_l0"
+// [hidden, projection]; those of the backward direction end in "_reverse". Weights are the transpose of
+// PyTorch's. The output is the hidden state, or its projection.
 
 #include <cstdint>
 #include <string>
@@ -29,13 +30,16 @@ struct RecurrentOptions {
   bool bidirectional = false;
   bool bias = true;
   double dropout = 0;  // between layers
+  // Of an Lstm: outputs are hidden W, with this extent; 0: none. Sak, Senior, Beaufays, Long Short-Term
+  // Memory Recurrent Neural Network Architectures for Large Scale Acoustic Modeling, 2014. PyTorch's
+  // proj_size.
+  std::int64_t projection = 0;
   std::uint64_t seed = 0;
 };
 
-// [layers * directions, batch, hidden].
 struct RecurrentState {
-  Tensor hidden = {};
-  Tensor cell = {};  // of an Lstm; empty else
+  Tensor hidden = {};  // [layers * directions, batch, output]
+  Tensor cell = {};    // [layers * directions, batch, hidden] of an Lstm; empty else
 };
 
 class Recurrent {
@@ -45,7 +49,7 @@ class Recurrent {
             const RecurrentOptions& options = {});
 
   struct Output {
-    Tensor steps;          // [batch, steps, directions * hidden]
+    Tensor steps;          // [batch, steps, directions * output]
     RecurrentState state;  // after the last step
   };
   // start: from an earlier run; empty tensors are zeros.
@@ -58,11 +62,12 @@ class Recurrent {
  private:
   // One layer in one direction.
   struct Line {
-    Variable input_weight, hidden_weight, input_bias, hidden_bias;
+    Variable input_weight, hidden_weight, input_bias, hidden_bias, projection;
   };
   struct Memory {
     Tensor hidden, cell;
   };
+  std::int64_t output() const { return options_.projection > 0 ? options_.projection : hidden_; }
   Line line(const std::string& suffix, std::int64_t in);
   Memory advance(const Line& line, const Tensor& projected, const Memory& before) const;
   Tensor run_line(const Line& line, const Tensor& x, bool backward, Memory& memory) const;

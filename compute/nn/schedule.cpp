@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "compute/tensor/build.h"
@@ -150,6 +151,38 @@ void ScheduledRate::advance(std::vector<Update>& updates, const Tensor& active) 
   const Tensor next = step_.value() + 1;
   updates.push_back(Update::assign(
       step_, tensor::is_empty(active) ? next : where(reshape(active, {1}) > 0.0f, next, step_.value())));
+}
+
+PlateauRate::PlateauRate(const std::string& name, double rate, const PlateauOptions& options)
+    : options_(options) {
+  const auto add = [&](const std::string& part, double initial) {
+    const float content[] = {static_cast<float>(initial)};
+    const Variable made(name + "." + part, {1}, std::span<const float>(content));
+    state_.add(part, made);
+    return made;
+  };
+  rate_ = add("rate", rate);
+  best_ = add("best", std::numeric_limits<double>::infinity());
+  bad_ = add("bad", 0);
+  cooldown_ = add("cooldown", 0);
+}
+
+void PlateauRate::measure(std::vector<Update>& updates, const Tensor& measured) const {
+  constexpr double kLeastFall = 1e-8;  // PyTorch's
+  const Tensor now = reshape(measured, {1}), best = best_.value();
+  const Tensor bar =
+      options_.relative ? best * Tensor(1 - options_.threshold) : best - Tensor(options_.threshold);
+  const Tensor is_better = now<bar, cools = cooldown_.value()> 0.0f;
+  Tensor bad = where(is_better, 0.0f, bad_.value() + 1.0f), cooldown = cooldown_.value();
+  bad = where(cools, 0.0f, bad);
+  cooldown = where(cools, cooldown - 1.0f, cooldown);
+  const Tensor falls = bad > number_of(options_.patience);
+  const Tensor lower = clamp_min(rate_.value() * Tensor(options_.factor), options_.least);
+  const Tensor moves = logical_and(falls, rate_.value() - lower > Tensor(kLeastFall));
+  updates.push_back(Update::assign(rate_, where(moves, lower, rate_.value())));
+  updates.push_back(Update::assign(best_, where(is_better, now, best)));
+  updates.push_back(Update::assign(bad_, where(falls, 0.0f, bad)));
+  updates.push_back(Update::assign(cooldown_, where(falls, number_of(options_.cooldown), cooldown)));
 }
 
 }  // namespace imprint::nn

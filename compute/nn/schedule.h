@@ -90,4 +90,29 @@ class ScheduledRate {
   Parameters state_;
 };
 
+struct PlateauOptions {
+  double factor = 0.1;
+  std::int64_t patience = 10;  // measurements without a better one before the rate falls
+  double threshold = 1e-4;     // better: less than best (1 - threshold), or than best - threshold
+  bool relative = true;
+  std::int64_t cooldown = 0;  // measurements after a fall that do not count as bad
+  double least = 0;           // of the rate
+};
+
+// A rate that falls when a measure, such as the validation loss, stops falling. PyTorch's ReduceLROnPlateau.
+class PlateauRate {
+ public:
+  PlateauRate(const std::string& name, double rate, const PlateauOptions& options = {});
+
+  Tensor value() const { return rate_.value(); }  // float32 [1]
+  // Adds the updates for one measurement: a float32 scalar or [1], smaller is better.
+  void measure(std::vector<Update>& updates, const Tensor& measured) const;
+  const Parameters& state() const { return state_; }  // "rate", "best", "bad", "cooldown"
+
+ private:
+  PlateauOptions options_;
+  Variable rate_, best_, bad_, cooldown_;
+  Parameters state_;
+};
+
 }  // namespace imprint::nn

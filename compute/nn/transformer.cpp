@@ -54,10 +54,12 @@ Tensor GatedFeedForward::operator()(const Tensor& x) const {
 
 namespace {
 
-// PyTorch's names, whatever the layer's own are.
-void add_norm(Parameters& parameters, const std::string& name, const Parameters& norm) {
-  parameters.add(name + ".weight", norm[0].variable);
-  parameters.add(name + ".bias", norm[1].variable);
+AttentionOptions attention_options(const TransformerLayerOptions& options) {
+  return {.dropout = options.dropout,
+          .rotary = options.rotary,
+          .alibi = options.alibi,
+          .key_heads = options.key_heads,
+          .seed = options.seed};
 }
 
 }  // namespace
@@ -65,26 +67,31 @@ void add_norm(Parameters& parameters, const std::string& name, const Parameters&
 TransformerEncoderLayer::TransformerEncoderLayer(const std::string& name, std::int64_t extent,
                                                  std::int64_t heads, const TransformerLayerOptions& options)
     : options_(options),
-      attention_(name + ".self_attn", extent, heads,
-                 {.dropout = options.dropout, .rotary = options.rotary, .seed = options.seed}),
+      attention_(name + ".self_attn", extent, heads, attention_options(options)),
       feed_forward_(name, extent, options.hidden,
                     {.activation = options.activation, .dropout = options.dropout, .seed = options.seed}),
       norm1_(name + ".norm1", extent, {.epsilon = options.epsilon}),
       norm2_(name + ".norm2", extent, {.epsilon = options.epsilon}) {
   parameters_.add("self_attn", attention_.parameters());
   parameters_.add("", feed_forward_.parameters());
-  add_norm(parameters_, "norm1", norm1_.parameters());
-  add_norm(parameters_, "norm2", norm2_.parameters());
+  parameters_.add("norm1", norm1_.parameters());
+  parameters_.add("norm2", norm2_.parameters());
+}
+
+template <class Attend>
+Tensor TransformerEncoderLayer::forward(const Tensor& x, Attend attend, Pass& pass) const {
+  const Dropout dropout(options_.dropout);
+  if (options_.norm_first) {
+    const Tensor middle = x + dropout(attend(norm1_(x)), pass);
+    return middle + dropout(feed_forward_(norm2_(middle), pass), pass);
+  }
+  const Tensor middle = norm1_(x + dropout(attend(x), pass));
+  return norm2_(middle + dropout(feed_forward_(middle, pass), pass));
 }
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionMask& mask, Pass& pass) const {
-  const Dropout dropout(options_.dropout);
-  if (options_.norm_first) {
-    const Tensor middle = x + dropout(attention_(norm1_(x), mask, pass), pass);
-    return middle + dropout(feed_forward_(norm2_(middle), pass), pass);
-  }
-  const Tensor middle = norm1_(x + dropout(attention_(x, mask, pass), pass));
-  return norm2_(middle + dropout(feed_forward_(middle, pass), pass));
+  return forward(
+      x, [&](const Tensor& in) { return attention_(in, mask, pass); }, pass);
 }
 
 Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionMask& mask) const {
@@ -92,11 +99,22 @@ Tensor TransformerEncoderLayer::operator()(const Tensor& x, const AttentionMask&
   return (*this)(x, mask, evaluation);
 }
 
+AttentionCache TransformerEncoderLayer::cache(const std::string& name, std::int64_t batch,
+                                              std::int64_t steps) const {
+  return attention_.cache(name, batch, steps);
+}
+
+Tensor TransformerEncoderLayer::cached(const Tensor& x, const AttentionCache& cache,
+                                       std::vector<Update>& updates) const {
+  Pass evaluation;
+  return forward(
+      x, [&](const Tensor& in) { return attention_.cached(in, cache, updates); }, evaluation);
+}
+
 TransformerDecoderLayer::TransformerDecoderLayer(const std::string& name, std::int64_t extent,
                                                  std::int64_t heads, const TransformerLayerOptions& options)
     : options_(options),
-      self_attention_(name + ".self_attn", extent, heads,
-                      {.dropout = options.dropout, .rotary = options.rotary, .seed = options.seed}),
+      self_attention_(name + ".self_attn", extent, heads, attention_options(options)),
       memory_attention_(name + ".multihead_attn", extent, heads,
                         {.dropout = options.dropout, .seed = options.seed}),
       feed_forward_(name, extent, options.hidden,
@@ -107,13 +125,14 @@ TransformerDecoderLayer::TransformerDecoderLayer(const std::string& name, std::i
   parameters_.add("self_attn", self_attention_.parameters());
   parameters_.add("multihead_attn", memory_attention_.parameters());
   parameters_.add("", feed_forward_.parameters());
-  add_norm(parameters_, "norm1", norm1_.parameters());
-  add_norm(parameters_, "norm2", norm2_.parameters());
-  add_norm(parameters_, "norm3", norm3_.parameters());
+  parameters_.add("norm1", norm1_.parameters());
+  parameters_.add("norm2", norm2_.parameters());
+  parameters_.add("norm3", norm3_.parameters());
 }
 
-Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
-                                           const AttentionMask& memory_mask, Pass& pass) const {
+template <class Attend>
+Tensor TransformerDecoderLayer::forward(const Tensor& x, Attend attend, const Tensor& memory,
+                                        const AttentionMask& memory_mask, Pass& pass) const {
   const Dropout dropout(options_.dropout);
   const bool first = options_.norm_first;
   // One branch: with its norm before it, or after the sum.
@@ -121,16 +140,77 @@ Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory
     const Tensor sum = in + dropout(function(first ? norm(in) : in), pass);
     return first ? sum : norm(sum);
   };
-  const Tensor own = branch(x, norm1_, [&](const Tensor& in) { return self_attention_(in, mask, pass); });
+  const Tensor own = branch(x, norm1_, attend);
   const Tensor both = branch(
       own, norm2_, [&](const Tensor& in) { return memory_attention_.cross(in, memory, memory_mask, pass); });
   return branch(both, norm3_, [&](const Tensor& in) { return feed_forward_(in, pass); });
 }
 
 Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
+                                           const AttentionMask& memory_mask, Pass& pass) const {
+  return forward(
+      x, [&](const Tensor& in) { return self_attention_(in, mask, pass); }, memory, memory_mask, pass);
+}
+
+Tensor TransformerDecoderLayer::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
                                            const AttentionMask& memory_mask) const {
   Pass evaluation;
   return (*this)(x, memory, mask, memory_mask, evaluation);
+}
+
+AttentionCache TransformerDecoderLayer::cache(const std::string& name, std::int64_t batch,
+                                              std::int64_t steps) const {
+  return self_attention_.cache(name, batch, steps);
+}
+
+Tensor TransformerDecoderLayer::cached(const Tensor& x, const Tensor& memory,
+                                       const AttentionMask& memory_mask, const AttentionCache& cache,
+                                       std::vector<Update>& updates) const {
+  Pass evaluation;
+  return forward(
+      x, [&](const Tensor& in) { return self_attention_.cached(in, cache, updates); }, memory, memory_mask,
+      evaluation);
+}
+
+TransformerEncoder::TransformerEncoder(const std::string& name, std::int64_t layers, std::int64_t extent,
+                                       std::int64_t heads, TransformerLayerOptions options) {
+  for (std::int64_t i = 0; i < layers; ++i) {
+    layers_.emplace_back(text(name, ".layers.", i), extent, heads, options);
+    parameters_.add(text("layers.", i), layers_.back().parameters());
+  }
+  if (!options.norm_first) return;
+  norm_.emplace_back(name + ".norm", extent, LayerNormOptions{.epsilon = options.epsilon});
+  parameters_.add("norm", norm_[0].parameters());
+}
+
+Tensor TransformerEncoder::operator()(const Tensor& x, const AttentionMask& mask, Pass& pass) const {
+  Tensor out = x;
+  for (const TransformerEncoderLayer& layer : layers_) out = layer(out, mask, pass);
+  return finish(out);
+}
+
+Tensor TransformerEncoder::operator()(const Tensor& x, const AttentionMask& mask) const {
+  Pass evaluation;
+  return (*this)(x, mask, evaluation);
+}
+
+std::vector<AttentionCache> TransformerEncoder::caches(const std::string& name, std::int64_t batch,
+                                                       std::int64_t steps) const {
+  std::vector<AttentionCache> made;
+  for (const TransformerEncoderLayer& layer : layers_)
+    made.push_back(layer.cache(text(name, ".", made.size()), batch, steps));
+  return made;
+}
+
+Tensor TransformerEncoder::cached(const Tensor& x, const std::vector<AttentionCache>& caches,
+                                  std::vector<Update>& updates) const {
+  if (caches.size() != layers_.size())
+    return Tensor(make_error(ErrorCode::invalid_argument,
+                             text("transformer encoder: found ", caches.size(), " caches, expected ",
+                                  layers_.size(), ". Make them with caches().")));
+  Tensor out = x;
+  for (std::size_t i = 0; i < layers_.size(); ++i) out = layers_[i].cached(out, caches[i], updates);
+  return finish(out);
 }
 
 }  // namespace imprint::nn

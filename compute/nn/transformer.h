@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compute/nn/activation.h"
 #include "compute/nn/attention.h"
@@ -63,8 +64,10 @@ struct TransformerLayerOptions {
   std::int64_t hidden = 2048;
   double dropout = 0.1;  // of attention weights, between the feed-forward's layers, and of both branches
   Activation activation = Activation::relu;
-  bool norm_first = false;  // x + f(norm(x)) instead of norm(x + f(x))
-  bool rotary = false;      // positions by rotation; else add them to the input
+  bool norm_first = false;     // x + f(norm(x)) instead of norm(x + f(x))
+  bool rotary = false;         // positions by rotation; else add them to the input
+  bool alibi = false;          // positions by distance
+  std::int64_t key_heads = 0;  // of the self-attention; 0: as many as heads
   double epsilon = 1e-5;
   std::uint64_t seed = 0;
 };
@@ -80,9 +83,15 @@ class TransformerEncoderLayer {
   Tensor operator()(const Tensor& x, const AttentionMask& mask, Pass& pass) const;
   Tensor operator()(const Tensor& x, Pass& pass) const { return (*this)(x, {}, pass); }
   Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const;
+  AttentionCache cache(const std::string& name, std::int64_t batch, std::int64_t steps) const;
+  // The next steps of a causal sequence (attention.h).
+  Tensor cached(const Tensor& x, const AttentionCache& cache, std::vector<Update>& updates) const;
   const Parameters& parameters() const { return parameters_; }
 
  private:
+  template <class Attend>
+  Tensor forward(const Tensor& x, Attend attend, Pass& pass) const;
+
   TransformerLayerOptions options_;
   MultiHeadAttention attention_;
   FeedForward feed_forward_;
@@ -101,13 +110,43 @@ class TransformerDecoderLayer {
                     const AttentionMask& memory_mask, Pass& pass) const;
   Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask = {.causal = true},
                     const AttentionMask& memory_mask = {}) const;
+  AttentionCache cache(const std::string& name, std::int64_t batch, std::int64_t steps) const;
+  Tensor cached(const Tensor& x, const Tensor& memory, const AttentionMask& memory_mask,
+                const AttentionCache& cache, std::vector<Update>& updates) const;
   const Parameters& parameters() const { return parameters_; }
 
  private:
+  template <class Attend>
+  Tensor forward(const Tensor& x, Attend attend, const Tensor& memory, const AttentionMask& memory_mask,
+                 Pass& pass) const;
+
   TransformerLayerOptions options_;
   MultiHeadAttention self_attention_, memory_attention_;
   FeedForward feed_forward_;
   LayerNorm norm1_, norm2_, norm3_;
+  Parameters parameters_;
+};
+
+// Encoder layers in sequence, and a last norm if options.norm_first. Parameters: "layers.0.*", ..., "norm.*":
+// PyTorch's TransformerEncoder.
+class TransformerEncoder {
+ public:
+  static constexpr std::string_view kKind = "TransformerEncoder";
+  TransformerEncoder(const std::string& name, std::int64_t layers, std::int64_t extent, std::int64_t heads,
+                     TransformerLayerOptions options = {});
+  Tensor operator()(const Tensor& x, const AttentionMask& mask, Pass& pass) const;
+  Tensor operator()(const Tensor& x, const AttentionMask& mask = {}) const;
+  // One cache per layer.
+  std::vector<AttentionCache> caches(const std::string& name, std::int64_t batch, std::int64_t steps) const;
+  Tensor cached(const Tensor& x, const std::vector<AttentionCache>& caches,
+                std::vector<Update>& updates) const;
+  const Parameters& parameters() const { return parameters_; }
+
+ private:
+  Tensor finish(const Tensor& x) const { return norm_.empty() ? x : norm_[0](x); }
+
+  std::vector<TransformerEncoderLayer> layers_;
+  std::vector<LayerNorm> norm_;
   Parameters parameters_;
 };
 

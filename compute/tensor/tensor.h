@@ -304,17 +304,4 @@ Tensor scatter_add(const Tensor& base, int axis, const Tensor& indices, const Te
 Tensor custom_rows(std::string name, std::string_view glsl, std::span<const Tensor> inputs,
                    std::int64_t width);
 
-// ---- images: NCHW ----
-struct Conv2dOptions {
-  std::int64_t stride = 1, padding = 0, dilation = 1, groups = 1;
-};
-// x: [batch, in, height, width]. weight: [out, in / groups, rows, columns]. bias: [out] or empty.
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options = {});
-struct Pool2dOptions {
-  std::int64_t size = 2, stride = 2, padding = 0;
-};
-Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options = {});
-// Counts padding, as ONNX's count_include_pad = 1.
-Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options = {});
-
 }  // namespace imprint

@@ -10,6 +10,7 @@
 #include "compute/nn/loss_scaler.h"
 #include "compute/nn/optimiser.h"
 #include "compute/nn/sequential.h"
+#include "compute/tensor/images.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {
@@ -80,7 +81,7 @@ TEST_F(MixedPrecision, AConvolutionAndItsGradientsAreNearThoseOfFloat32) {
   const auto outputs = [&](Precision precision) {
     const Tensor x = tanh(Variable("x", {8, 16, 12, 12}, wave(8 * 16 * 144, 1, 1)).value()),
                  w = tanh(Variable("w", {32, 16, 3, 3}, wave(32 * 144, 0.3f, 2)).value());
-    const Tensor y = conv2d(x, w, Tensor(), {.padding = 1});
+    const Tensor y = convolution(x, w, Tensor(), {.padding = 1});
     const Tensor targets[] = {x, w};
     const std::vector<Tensor> g = gradients(mean(square(y)), targets).value();
     Program program = compile(ProgramDescription{

@@ -8,6 +8,7 @@
 #include "compute/nn/losses.h"
 #include "compute/nn/norms.h"
 #include "compute/nn/optimiser.h"
+#include "compute/nn/pooling.h"
 #include "compute/nn/recurrent.h"
 #include "compute/nn/schedule.h"
 #include "compute/nn/sequential.h"
@@ -70,7 +71,7 @@ TEST_F(Networks, ConvolutionsNormsAndDropout) {
       .add(Residual(block))
       .activation(Activation::relu)
       .add<GroupNorm>(2, 4)
-      .add(MaxPool2d())
+      .add(MaxPool())
       .add(Dropout(0.25))
       .add(Flatten())
       .linear(36, 3, {.seed = 3});

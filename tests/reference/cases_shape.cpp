@@ -1,5 +1,6 @@
 #include <array>
 
+#include "compute/tensor/images.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {
@@ -125,15 +126,15 @@ void add_narrow(std::vector<OpCase>& cases) {
 void add_images(std::vector<OpCase>& cases) {
   const Tolerance sums{2e-5, 2e-5}, gradient_sums{1e-4, 2e-4};
   const auto convolve = [&](const std::string& name, const Shape& image, const Shape& weight,
-                            const Conv2dOptions& options) {
-    cases.push_back({"conv2d/" + name,
+                            const ConvolutionOptions& options) {
+    cases.push_back({"convolution/" + name,
                      {{image}, {weight}, {{weight[0]}}},
-                     [options](Inputs in) { return conv2d(in[0], in[1], in[2], options); },
+                     [options](Inputs in) { return convolution(in[0], in[1], in[2], options); },
                      sums,
                      gradient_sums});
   };
   const auto convolve_by_tiles = [&](const std::string& name, const Shape& image, const Shape& weight,
-                                     const Conv2dOptions& options) {
+                                     const ConvolutionOptions& options) {
     convolve("tiles_" + name, image, weight, options);
     cases.back().tolerance = {2e-4, 5e-5};
     cases.back().gradient_tolerance = {1e-3, 3e-4};
@@ -150,18 +151,18 @@ void add_images(std::vector<OpCase>& cases) {
   convolve("groups", {2, 4, 5, 5}, {6, 2, 3, 3}, {.padding = 1, .groups = 2});
   convolve("depthwise", {2, 4, 5, 5}, {4, 1, 3, 3}, {.padding = 1, .groups = 4});
   convolve("no_images", {0, 2, 5, 5}, {3, 2, 3, 3}, {});
-  cases.push_back({"conv2d/no_bias",
+  cases.push_back({"convolution/no_bias",
                    {{{1, 2, 5, 5}}, {{3, 2, 3, 3}}},
-                   [](Inputs in) { return conv2d(in[0], in[1], Tensor()); },
+                   [](Inputs in) { return convolution(in[0], in[1], Tensor()); },
                    sums,
                    gradient_sums});
   const CaseInput image{{2, 3, 7, 6}};
-  add(cases, "max_pool2d/default", {image}, [](Inputs in) { return max_pool2d(in[0]); });
-  add(cases, "max_pool2d/overlap_padded", {image},
-      [](Inputs in) { return max_pool2d(in[0], {.size = 3, .stride = 2, .padding = 1}); });
-  add(cases, "avg_pool2d/default", {image}, [](Inputs in) { return avg_pool2d(in[0]); });
-  add(cases, "avg_pool2d/overlap_padded", {image},
-      [](Inputs in) { return avg_pool2d(in[0], {.size = 3, .stride = 1, .padding = 1}); });
+  add(cases, "max_pool/default", {image}, [](Inputs in) { return max_pool(in[0]); });
+  add(cases, "max_pool/overlap_padded", {image},
+      [](Inputs in) { return max_pool(in[0], {.size = 3, .stride = 2, .padding = 1}); });
+  add(cases, "avg_pool/default", {image}, [](Inputs in) { return avg_pool(in[0]); });
+  add(cases, "avg_pool/overlap_padded", {image},
+      [](Inputs in) { return avg_pool(in[0], {.size = 3, .stride = 1, .padding = 1}); });
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ constexpr std::string_view kFaceNames[] = {
     // results and messages
     "Error", "ErrorCode", "LogLevel", "LogSink", "Result",
     // tensors
-    "Axes", "Conv2dOptions", "DType", "Pool2dOptions", "Shape", "Tensor", "Variable",
+    "Axes", "ConvolutionOptions", "DType", "PadMode", "PerAxis", "PoolOptions", "Resize", "ResizeOptions",
+    "Shape", "Tensor", "TransposedOptions", "UnfoldOptions", "Variable",
     // programs
     "BufferRange", "Commands", "CpuWork", "DispatchFigures", "HostTensor", "KernelFigures", "Precision",
     "Program", "ProgramDescription", "ProgramPart", "ProgramSequence", "ProgramStats", "Runtime",
@@ -32,9 +33,10 @@ constexpr std::string_view kFaceNames[] = {
 
 // Headers whose functions belong to the face; functions of others are in a room's namespace.
 constexpr std::string_view kFaceFunctions[] = {
-    "compute/base/result.h",  "compute/graph/autodiff.h",  "compute/model/onnx_import.h",
-    "compute/model/policy.h", "compute/program/runtime.h", "compute/tensor/dtype.h",
-    "compute/tensor/shape.h", "compute/tensor/tensor.h",   "compute/tuning/tuning_table.h"};
+    "compute/base/result.h",       "compute/graph/autodiff.h",     "compute/model/onnx_import.h",
+    "compute/model/policy.h",      "compute/program/runtime.h",    "compute/tensor/dtype.h",
+    "compute/tensor/composites.h", "compute/tensor/images.h",      "compute/tensor/shape.h",
+    "compute/tensor/tensor.h",     "compute/tuning/tuning_table.h"};
 
 std::vector<std::string> lines_of(const fs::path& file) {
   std::ifstream stream(file);

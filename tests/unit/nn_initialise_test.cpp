@@ -108,11 +108,11 @@ TEST(Layers, SequentialNamesByPosition) {
   for (const Parameter& parameter : network.parameters())
     names.push_back(parameter.name), variables.push_back(parameter.variable.name());
   EXPECT_EQ(names,
-            (std::vector<std::string>{"0.weight", "0.bias", "1.gain", "1.bias", "3.weight", "3.bias"}));
+            (std::vector<std::string>{"0.weight", "0.bias", "1.weight", "1.bias", "3.weight", "3.bias"}));
   EXPECT_EQ(variables[4], "policy.3.weight");
   EXPECT_EQ(network.parameters().element_count(), 4 * 8 + 8 + 8 + 8 + 8 * 3 + 3);
-  EXPECT_NE(network.parameters().find("1.gain"), nullptr);
-  EXPECT_EQ(network.parameters().find("gain"), nullptr);
+  EXPECT_NE(network.parameters().find("1.weight"), nullptr);
+  EXPECT_EQ(network.parameters().find("weight"), nullptr);
   EXPECT_EQ(network(input("x", {5, 4})).shape(), (Shape{5, 3}));
   Parameters all;
   all.add("policy", network.parameters());

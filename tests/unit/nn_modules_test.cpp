@@ -11,6 +11,7 @@
 #include "compute/nn/embedding.h"
 #include "compute/nn/linear.h"
 #include "compute/nn/norms.h"
+#include "compute/nn/pooling.h"
 #include "compute/nn/sequential.h"
 #include "tests/reference/updates.h"
 #include "tests/unit/nn_check.h"
@@ -132,8 +133,8 @@ TEST(Modules, Conv2dAndPools) {
   expect_sound_module(layer(x), x, v, layer.parameters());
   EXPECT_NE(layer(input("x", {2, 4, 5, 5})).error().message.find("expected [batch, 3, height, width]"),
             std::string::npos);
-  EXPECT_EQ(MaxPool2d({.size = 2, .stride = 2})(x).shape(), (Shape{2, 3, 2, 2}));
-  EXPECT_EQ(AvgPool2d({.size = 3, .stride = 1, .padding = 1})(x).shape(), (Shape{2, 3, 5, 5}));
+  EXPECT_EQ(MaxPool({.size = 2, .stride = 2})(x).shape(), (Shape{2, 3, 2, 2}));
+  EXPECT_EQ(AvgPool({.size = 3, .stride = 1, .padding = 1})(x).shape(), (Shape{2, 3, 5, 5}));
   EXPECT_EQ(Flatten()(x).shape(), (Shape{2, 75}));
   double first = 0;
   for (std::size_t i = 0; i < 25; ++i) first += v[i] / 25;
@@ -314,7 +315,7 @@ TEST(Modules, SequentialTrainsAndEvaluates) {
   Sequential network("net");
   network.add<Conv2d>(3, 4, 3, ConvOptions{.padding = 1, .seed = 1})
       .add(Residual(body))
-      .add(MaxPool2d())
+      .add(MaxPool())
       .add(Dropout(0.5))
       .add(Flatten())
       .linear(16, 10)
@@ -335,15 +336,15 @@ TEST(Modules, SequentialTrainsAndEvaluates) {
   EXPECT_EQ(updates.size(), 4u);
   const std::string table = network.summary({2, 3, 4, 4});
   EXPECT_EQ(table,
-            "layer  kind       output        parameters\n"
-            "net.0  Conv2d     [2, 4, 4, 4]         112\n"
-            "net.1  Residual   [2, 4, 4, 4]         156\n"
-            "net.2  MaxPool2d  [2, 4, 2, 2]           0\n"
-            "net.3  Dropout    [2, 4, 2, 2]           0\n"
-            "net.4  Flatten    [2, 16]                0\n"
-            "net.5  Linear     [2, 10]              170\n"
-            "net.6  Layer      [2, 10]                0\n"
-            "total                                  438\n");
+            "layer  kind      output        parameters\n"
+            "net.0  Conv2d    [2, 4, 4, 4]         112\n"
+            "net.1  Residual  [2, 4, 4, 4]         156\n"
+            "net.2  MaxPool   [2, 4, 2, 2]           0\n"
+            "net.3  Dropout   [2, 4, 2, 2]           0\n"
+            "net.4  Flatten   [2, 16]                0\n"
+            "net.5  Linear    [2, 10]              170\n"
+            "net.6  Layer     [2, 10]                0\n"
+            "total                                 438\n");
   EXPECT_NE(network.summary({2, 5, 4, 4}).find("conv2d 'net.0': found input [2, 5, 4, 4]"),
             std::string::npos);
   EXPECT_EQ(evaluate(Module()(x), bindings), bindings.at("x"));

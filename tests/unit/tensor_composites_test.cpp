@@ -7,6 +7,7 @@
 #include <limits>
 #include <numbers>
 
+#include "compute/tensor/images.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {
@@ -246,26 +247,26 @@ std::vector<double> pseudo_random(std::int64_t count) {
 TEST(Composites, ConvolutionIsTheSumOverTheKernel) {
   struct Form {
     Shape image, weight;
-    Conv2dOptions options;
+    ConvolutionOptions options;
   };
   for (const Form& form :
        {Form{{2, 3, 7, 5}, {4, 3, 3, 2}, {}},
         Form{{1, 4, 6, 7}, {6, 2, 3, 3}, {.stride = 2, .padding = 1, .dilation = 2, .groups = 2}},
         Form{{2, 3, 5, 5}, {3, 1, 2, 2}, {.padding = 1, .groups = 3}},
         Form{{1, 2, 4, 4}, {5, 2, 1, 1}, {.stride = 3}}}) {
-    const Conv2dOptions& o = form.options;
+    const ConvolutionOptions& o = form.options;
     const reference::Bindings bindings{{"image", pseudo_random(form.image.element_count())},
                                        {"weight", pseudo_random(form.weight.element_count() + 5)},
                                        {"bias", pseudo_random(form.weight[0])}};
     reference::Bindings fed = bindings;
     fed["weight"].resize(static_cast<std::size_t>(form.weight.element_count()));
-    const Tensor out =
-        conv2d(input("image", form.image), input("weight", form.weight), input("bias", {form.weight[0]}), o);
+    const Tensor out = convolution(input("image", form.image), input("weight", form.weight),
+                                   input("bias", {form.weight[0]}), o);
     ASSERT_TRUE(out.ok()) << out.error().message;
     const std::int64_t rows =
-        (form.image[2] + 2 * o.padding - o.dilation * (form.weight[2] - 1) - 1) / o.stride + 1;
+        (form.image[2] + 2 * o.padding[0] - o.dilation[0] * (form.weight[2] - 1) - 1) / o.stride[0] + 1;
     const std::int64_t columns =
-        (form.image[3] + 2 * o.padding - o.dilation * (form.weight[3] - 1) - 1) / o.stride + 1;
+        (form.image[3] + 2 * o.padding[0] - o.dilation[0] * (form.weight[3] - 1) - 1) / o.stride[0] + 1;
     ASSERT_EQ(out.shape(), (Shape{form.image[0], form.weight[0], rows, columns}));
     const std::vector<double> found = evaluate(out, fed);
     std::size_t position = 0;
@@ -280,8 +281,8 @@ TEST(Composites, ConvolutionIsTheSumOverTheKernel) {
                 for (std::int64_t j = 0; j < form.weight[3]; ++j)
                   expected += image_at(fed["weight"], form.weight, k, c, i, j, 0) *
                               image_at(fed["image"], form.image, n, group * form.weight[1] + c,
-                                       y * o.stride - o.padding + i * o.dilation,
-                                       x * o.stride - o.padding + j * o.dilation, 0);
+                                       y * o.stride[0] - o.padding[0] + i * o.dilation[0],
+                                       x * o.stride[0] - o.padding[0] + j * o.dilation[0], 0);
             EXPECT_NEAR(found[position++], expected, 1e-9);
           }
   }
@@ -290,13 +291,13 @@ TEST(Composites, ConvolutionIsTheSumOverTheKernel) {
 TEST(Composites, PoolsFoldTheirWindows) {
   const Shape shape{2, 3, 7, 6};
   const reference::Bindings bindings{{"image", pseudo_random(shape.element_count())}};
-  for (const Pool2dOptions& o : {Pool2dOptions{}, Pool2dOptions{.size = 3, .stride = 2, .padding = 1},
-                                 Pool2dOptions{.size = 3, .stride = 1}}) {
+  for (const PoolOptions& o : {PoolOptions{.stride = 2}, PoolOptions{.size = 3, .stride = 2, .padding = 1},
+                               PoolOptions{.size = 3, .stride = 1}}) {
     const Tensor image = input("image", shape);
-    const std::vector<double> largest = evaluate(max_pool2d(image, o), bindings),
-                              average = evaluate(avg_pool2d(image, o), bindings);
-    const std::int64_t rows = (7 + 2 * o.padding - o.size) / o.stride + 1,
-                       columns = (6 + 2 * o.padding - o.size) / o.stride + 1;
+    const std::vector<double> largest = evaluate(max_pool(image, o), bindings),
+                              average = evaluate(avg_pool(image, o), bindings);
+    const std::int64_t rows = (7 + 2 * o.padding[0] - o.size[0]) / o.stride[0] + 1,
+                       columns = (6 + 2 * o.padding[0] - o.size[0]) / o.stride[0] + 1;
     ASSERT_EQ(static_cast<std::int64_t>(largest.size()), 6 * rows * columns);
     std::size_t position = 0;
     for (std::int64_t n = 0; n < 2; ++n)
@@ -304,14 +305,15 @@ TEST(Composites, PoolsFoldTheirWindows) {
         for (std::int64_t y = 0; y < rows; ++y)
           for (std::int64_t x = 0; x < columns; ++x) {
             double best = -kInfinity, total = 0;
-            for (std::int64_t i = 0; i < o.size; ++i)
-              for (std::int64_t j = 0; j < o.size; ++j) {
-                const std::int64_t row = y * o.stride - o.padding + i, column = x * o.stride - o.padding + j;
+            for (std::int64_t i = 0; i < o.size[0]; ++i)
+              for (std::int64_t j = 0; j < o.size[0]; ++j) {
+                const std::int64_t row = y * o.stride[0] - o.padding[0] + i,
+                                   column = x * o.stride[0] - o.padding[0] + j;
                 best = std::fmax(best, image_at(bindings.at("image"), shape, n, c, row, column, -kInfinity));
                 total += image_at(bindings.at("image"), shape, n, c, row, column, 0);
               }
             EXPECT_EQ(largest[position], best);
-            EXPECT_NEAR(average[position++], total / static_cast<double>(o.size * o.size), 1e-6);
+            EXPECT_NEAR(average[position++], total / static_cast<double>(o.size[0] * o.size[0]), 1e-6);
           }
   }
 }

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "compute/tensor/tensor.h"
+#include "compute/tensor/images.h"
 
 namespace imprint {
 namespace {
@@ -42,8 +42,8 @@ TEST(Errors, NameOpOperandsAndShapes) {
   expect_error(window(kX, 1, 6), ErrorCode::shape_mismatch, {"window", "6", "x [3, 5]"});
   expect_error(layer_norm(kX, ones({4}), zeros({5})), ErrorCode::shape_mismatch,
                {"layer_norm", "gain", "[5]", "x [3, 5]"});
-  expect_error(conv2d(kX, kWeight, Tensor()), ErrorCode::shape_mismatch,
-               {"conv2d", "x [3, 5]", "[batch, channels, height, width]"});
+  expect_error(convolution(kX, kWeight, Tensor()), ErrorCode::shape_mismatch,
+               {"convolution", "x [3, 5]", "[batch, channels, places...]"});
   expect_error(argmax(input("nothing", {2, 0}), 1), ErrorCode::shape_mismatch,
                {"argmax", "nothing [2, 0]", "empty"});
   expect_error(Tensor::from({1, 2, 3}, {2, 2}), ErrorCode::shape_mismatch, {"3 values", "[2, 2]", "4"});

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "compute/graph/autodiff.h"
-#include "compute/tensor/tensor.h"
+#include "compute/tensor/images.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 
@@ -111,7 +111,7 @@ std::vector<Product> convolutions_of(std::int64_t size, std::int64_t batch) {
       "3x3x64x64x" + std::to_string(size) + "x" + std::to_string(size) + "x" + std::to_string(batch);
   const double operations = 2 * static_cast<double>(image.element_count()) * 64 * 9;
   const auto convolved = [](const Tensor& x, const Tensor& w) {
-    return conv2d(x, w, Tensor(), {.padding = 1});
+    return convolution(x, w, Tensor(), {.padding = 1});
   };
   // The gradient of a sum weighted by `g` is what a following layer would return.
   const auto gradient = [=](const Tensor& x, const Tensor& w, const Tensor& g,

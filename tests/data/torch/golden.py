@@ -192,6 +192,7 @@ def losses():
     return out
 
 
-with open(sys.argv[1], "w") as file:
-    json.dump({"torch": torch.__version__, "optimisers": optimisers(), "schedules": schedules(),
-               "modules": modules(), "losses": losses()}, file)
+if __name__ == "__main__":
+    with open(sys.argv[1], "w") as file:
+        json.dump({"torch": torch.__version__, "optimisers": optimisers(), "schedules": schedules(),
+                   "modules": modules(), "losses": losses()}, file)

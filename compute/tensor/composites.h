@@ -1,0 +1,72 @@
+#pragma once
+// Further operations, composed of those of tensor.h: products by letters, triangles and diagonals, and other
+// arrangements. NumPy's and PyTorch's meanings and names. Errors as in tensor.h.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compute/tensor/tensor.h"
+
+namespace imprint {
+
+// ---- products ----
+// Einstein's summation: "bij,bjk->bik". One letter per axis; a letter that is not in the result is summed. A
+// letter twice in one operand takes the diagonal. Without "->": the letters that occur once, sorted. Operands
+// are contracted from left to right.
+Tensor einsum(std::string_view letters, std::span<const Tensor> operands);
+Tensor einsum(std::string_view letters, std::initializer_list<Tensor> operands);
+// Sums over the last `axes` axes of a with the first ones of b.
+Tensor tensordot(const Tensor& a, const Tensor& b, int axes = 2);
+Tensor outer(const Tensor& a, const Tensor& b);                 // [n], [m] -> [n, m]
+Tensor kron(const Tensor& a, const Tensor& b);                  // matrices [n, m], [k, l] -> [n k, m l]
+Tensor cross(const Tensor& a, const Tensor& b, int axis = -1);  // of 3 elements along the axis
+// (sum |x|^p)^(1 / p) over the axes; p 0 counts what is not 0, an infinite p takes the largest. The
+// derivative at 0 is 0.
+Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, bool keep_dims = false);
+
+// ---- matrices: the last two axes ----
+Tensor eye(std::int64_t rows, std::int64_t columns = -1);  // -1: rows
+// Zero above (tril) or below (triu) the offset-th diagonal.
+Tensor tril(const Tensor& x, std::int64_t offset = 0);
+Tensor triu(const Tensor& x, std::int64_t offset = 0);
+Tensor diagonal(const Tensor& x, std::int64_t offset = 0);  // [..., n, m] -> [..., length]
+Tensor diag_embed(const Tensor& x);                         // [..., n] -> [..., n, n]
+Tensor trace(const Tensor& x);                              // [..., n, m] -> [...]
+
+// ---- arrangement ----
+Tensor linspace(double start, double stop, std::int64_t count);  // float32 [count], both ends included
+// One grid per vector, each [n0, n1, ...].
+std::vector<Tensor> meshgrid(std::span<const Tensor> vectors);
+Tensor roll(const Tensor& x, std::int64_t shift, int axis);  // elements move by shift, around the end
+Tensor rot90(const Tensor& x, int times = 1, int first_axis = 0, int second_axis = 1);
+Tensor tile(const Tensor& x, std::span<const std::int64_t> times);        // one number per axis
+Tensor repeat_interleave(const Tensor& x, int axis, std::int64_t times);  // each element `times` times
+std::vector<Tensor> chunk(const Tensor& x, std::int64_t count, int axis);
+Tensor movedim(const Tensor& x, int from, int to);
+Tensor unflatten(const Tensor& x, int axis, const Shape& extents);
+
+enum class PadMode : std::uint8_t {
+  constant,
+  reflect,  // mirrored, without the edge itself; less than the extent
+  edge,     // the first or last element; torch's replicate
+  wrap      // from the other end; at most the extent; torch's circular
+};
+Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t>> before_after,
+           PadMode mode);
+
+// ---- elementwise ----
+Tensor floor_divide(const Tensor& a, const Tensor& b);  // rounds toward -inf; int32 or float32
+Tensor nan_to_num(const Tensor& x, double nan = 0, double largest = 3.4028234663852886e38,
+                  double least = -3.4028234663852886e38);
+
+// ---- graphs ----
+// The same outputs, computed with `to` instead of `from`: inputs, variables' values or any other tensors of
+// the graph. Shapes and dtypes are equal in pairs. What does not depend on them is shared, not copied.
+std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const Tensor> from,
+                               std::span<const Tensor> to);
+Tensor substitute(const Tensor& output, std::span<const Tensor> from, std::span<const Tensor> to);
+
+}  // namespace imprint

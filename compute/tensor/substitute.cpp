@@ -1,0 +1,84 @@
+#include <unordered_map>
+
+#include "compute/base/text.h"
+#include "compute/tensor/build.h"
+#include "compute/tensor/composites.h"
+
+namespace imprint {
+
+using namespace tensor;
+
+namespace {
+
+// Inputs before what uses them, without recursion: training graphs are deep.
+std::vector<const NodeRef*> in_order(std::span<const Tensor> outputs) {
+  std::vector<const NodeRef*> order;
+  std::unordered_map<const Node*, bool> done;  // false: its inputs are pending
+  std::vector<const NodeRef*> pending;
+  for (const Tensor& output : outputs) pending.push_back(&output.node());
+  while (!pending.empty()) {
+    const NodeRef* node = pending.back();
+    const auto [found, is_new] = done.try_emplace(node->get(), false);
+    if (is_new) {
+      for (const NodeRef& input : (*node)->inputs)
+        if (!done.contains(input.get())) pending.push_back(&input);
+      continue;
+    }
+    pending.pop_back();
+    if (found->second) continue;
+    found->second = true;
+    order.push_back(node);
+  }
+  return order;
+}
+
+Tensor with_inputs(const Node& node, std::span<const Tensor> inputs) {
+  const Tensor made = make(
+      node.op, inputs, {.ints = node.ints, .floats = node.floats, .shape = node.shape, .dtype = node.dtype});
+  if (!made.ok()) return made;
+  Node& copy = const_cast<Node&>(*made.node());  // not shared yet
+  copy.constant = node.constant;
+  copy.label = node.label;
+  return made;
+}
+
+}  // namespace
+
+std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const Tensor> from,
+                               std::span<const Tensor> to) {
+  const auto failed = [&](Tensor error) { return std::vector<Tensor>(outputs.size(), error); };
+  for (const std::span<const Tensor> list : {outputs, from, to})
+    if (const Tensor* error = first_error(list)) return failed(*error);
+  std::unordered_map<const Node*, Tensor> replaced;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (i >= to.size() || from[i].shape() != to[i].shape() || from[i].dtype() != to[i].dtype())
+      return failed(failure(ErrorCode::shape_mismatch, "substitute",
+                            text("found ", i < to.size() ? describe(to[i]) : "nothing", " for ",
+                                 describe(from[i]), ", expected equal shapes and dtypes")));
+    replaced.insert_or_assign(from[i].node().get(), to[i]);
+  }
+  for (const NodeRef* ref : in_order(outputs)) {
+    const Node& node = **ref;
+    if (replaced.contains(&node)) continue;
+    bool changes = false;
+    std::vector<Tensor> inputs;
+    for (const NodeRef& input : node.inputs) {
+      const auto found = replaced.find(input.get());
+      changes = changes || found != replaced.end();
+      inputs.push_back(found != replaced.end() ? found->second : Tensor(input));
+    }
+    if (changes) replaced.insert_or_assign(&node, with_inputs(node, inputs));
+  }
+  std::vector<Tensor> out;
+  for (const Tensor& output : outputs) {
+    const auto found = replaced.find(output.node().get());
+    out.push_back(found != replaced.end() ? found->second : output);
+  }
+  return out;
+}
+
+Tensor substitute(const Tensor& output, std::span<const Tensor> from, std::span<const Tensor> to) {
+  return substitute(std::span<const Tensor>(&output, 1), from, to)[0];
+}
+
+}  // namespace imprint

@@ -1,0 +1,116 @@
+// Composites of compute/tensor/composites.h and images.h.
+
+#include <array>
+
+#include "compute/tensor/composites.h"
+#include "compute/tensor/images.h"
+#include "tests/reference/op_case.h"
+
+namespace imprint::reference {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+using ComposedAmounts = std::array<std::pair<std::int64_t, std::int64_t>, 2>;
+
+void add_composite(std::vector<OpCase>& cases, std::string name, std::vector<CaseInput> inputs, Build build) {
+  cases.push_back({std::move(name), std::move(inputs), std::move(build), {2e-5, 2e-5}, {1e-4, 2e-4}});
+}
+
+void add_composite_products(std::vector<OpCase>& cases) {
+  add_composite(cases, "einsum/batched", {{{2, 3, 5}}, {{2, 5, 4}}},
+                [](Inputs in) { return einsum("bij,bjk->bki", in); });
+  add_composite(cases, "einsum/three", {{{3, 5}}, {{5, 2}}, {{2, 4}}},
+                [](Inputs in) { return einsum("ab,bc,cd->da", in); });
+  add_composite(cases, "einsum/diagonal", {{{4, 4, 3}}}, [](Inputs in) { return einsum("iij->ij", in); });
+  add_composite(cases, "einsum/products_only", {{{3}}, {{5}}},
+                [](Inputs in) { return einsum("i,j->ij", in); });
+  add_composite(cases, "tensordot/two", {{{3, 4, 5}}, {{4, 5, 2}}},
+                [](Inputs in) { return tensordot(in[0], in[1]); });
+  add_composite(cases, "kron/ragged", {{{2, 3}}, {{3, 2}}}, [](Inputs in) { return kron(in[0], in[1]); });
+  add_composite(cases, "cross/rows", {{{3, 5}}, {{3, 5}}}, [](Inputs in) { return cross(in[0], in[1], 0); });
+  add_composite(cases, "norm/two", {{{4, 7}}}, [](Inputs in) { return norm(in[0], 2, {1}); });
+  add_composite(cases, "norm/three", {{{4, 7}, DType::float32, -2, 2, {0}}},
+                [](Inputs in) { return norm(in[0], 3, {0}, true); });
+}
+
+void add_composite_arrangements(std::vector<OpCase>& cases) {
+  add_composite(cases, "tril/offset", {{{4, 6}}}, [](Inputs in) { return tril(in[0], 1) * 2; });
+  add_composite(cases, "triu/batch", {{{2, 5, 4}}}, [](Inputs in) { return triu(in[0], -1) * 2; });
+  add_composite(cases, "diagonal/below", {{{2, 5, 4}}}, [](Inputs in) { return diagonal(in[0], -2) * 2; });
+  add_composite(cases, "diag_embed/rows", {{{3, 4}}}, [](Inputs in) { return diag_embed(in[0]) * 2; });
+  add_composite(cases, "roll/around", {{{3, 7}}}, [](Inputs in) { return roll(in[0], -9, 1) * 2; });
+  add_composite(cases, "rot90/once", {{{3, 5}}}, [](Inputs in) { return rot90(in[0]) * 2; });
+  add_composite(cases, "repeat_interleave/rows", {{{3, 5}}},
+                [](Inputs in) { return repeat_interleave(in[0], 0, 3) * 2; });
+  add_composite(cases, "pad/reflect", {{{4, 5}}}, [](Inputs in) {
+    return pad(in[0], ComposedAmounts{{{3, 1}, {0, 4}}}, PadMode::reflect) * 2;
+  });
+  add_composite(cases, "pad/edge", {{{4, 5}}}, [](Inputs in) {
+    return pad(in[0], ComposedAmounts{{{3, 1}, {0, 6}}}, PadMode::edge) * 2;
+  });
+  add_composite(cases, "pad/wrap", {{{4, 5}}}, [](Inputs in) {
+    return pad(in[0], ComposedAmounts{{{4, 1}, {0, 5}}}, PadMode::wrap) * 2;
+  });
+}
+
+void add_composite_volumes(std::vector<OpCase>& cases) {
+  add_composite(cases, "convolution/line", {{{2, 4, 9}}, {{6, 2, 3}}, {{6}}}, [](Inputs in) {
+    return convolution(in[0], in[1], in[2], {.stride = 2, .padding = 1, .dilation = 2, .groups = 2});
+  });
+  add_composite(cases, "convolution/volume", {{{2, 4, 3, 5, 4}}, {{6, 2, 2, 3, 2}}, {{6}}}, [](Inputs in) {
+    return convolution(in[0], in[1], in[2], {.stride = {1, 2, 1}, .padding = {0, 1, 1}, .groups = 2});
+  });
+  add_composite(cases, "convolution/same", {{{1, 2, 5, 6}}, {{3, 2, 2, 3}}},
+                [](Inputs in) { return convolution(in[0], in[1], Tensor(), {.stride = 2, .same = true}); });
+  add_composite(
+      cases, "transposed_convolution/image", {{{2, 4, 4, 3}}, {{4, 3, 3, 2}}, {{6}}}, [](Inputs in) {
+        return transposed_convolution(
+            in[0], in[1], in[2],
+            {.stride = {2, 3}, .padding = {1, 0}, .output_padding = {1, 0}, .dilation = {2, 1}, .groups = 2});
+      });
+  add_composite(cases, "transposed_convolution/volume", {{{1, 2, 3, 2, 2}}, {{2, 3, 2, 2, 2}}},
+                [](Inputs in) { return transposed_convolution(in[0], in[1], Tensor(), {.stride = 2}); });
+  add_composite(cases, "fold/overlap", {{{2, 12, 9}}}, [](Inputs in) {
+    return fold(in[0], {4, 4}, {.size = 2, .stride = 1});
+  });
+}
+
+void add_composite_places(std::vector<OpCase>& cases) {
+  const CaseInput image{{2, 3, 7, 6}};
+  add_composite(cases, "max_pool/ceil", {image}, [](Inputs in) {
+    return max_pool(in[0], {.size = 3, .stride = {2, 3}, .padding = 1, .ceil = true});
+  });
+  add_composite(cases, "avg_pool/inside", {image}, [](Inputs in) {
+    return avg_pool(in[0], {.size = 3, .stride = 2, .padding = 1, .ceil = true, .count_padding = false});
+  });
+  add_composite(cases, "lp_pool/cubes", {{{2, 2, 7}, DType::float32, 0.5, 2}},
+                [](Inputs in) { return lp_pool(in[0], 3); });
+  add_composite(cases, "adaptive_avg_pool/ragged", {image}, [](Inputs in) {
+    return adaptive_avg_pool(in[0], {3, 4});
+  });
+  add_composite(cases, "adaptive_max_pool/ragged", {image}, [](Inputs in) {
+    return adaptive_max_pool(in[0], {3, 4});
+  });
+  add_composite(cases, "interpolate/nearest", {image}, [](Inputs in) {
+    return interpolate(in[0], {9, 3}) * 2;
+  });
+  add_composite(cases, "interpolate/linear", {image}, [](Inputs in) {
+    return interpolate(in[0], {9, 3}, {.mode = Resize::linear});
+  });
+  add_composite(cases, "interpolate/cubic_corners", {{{1, 2, 5}}}, [](Inputs in) {
+    return interpolate(in[0], 8, {.mode = Resize::cubic, .align_corners = true});
+  });
+  add_composite(cases, "pixel_shuffle/both_ways", {{{1, 8, 2, 3}}},
+                [](Inputs in) { return pixel_shuffle(in[0], 2) * 2; });
+}
+
+}  // namespace
+
+void add_composite_cases(std::vector<OpCase>& cases) {
+  add_composite_products(cases);
+  add_composite_arrangements(cases);
+  add_composite_volumes(cases);
+  add_composite_places(cases);
+}
+
+}  // namespace imprint::reference
