@@ -190,10 +190,10 @@ typedef struct imp_feedback {
 typedef struct imp_demonstration {
   imp_header header;
   const float* observation;
-  uint32_t observation_count;
-  uint32_t goal;
-  uint32_t branches[IMP_MAX_BRANCHES];
-  float continuous[IMP_MAX_CONTINUOUS];
+  uint32_t observation_count, goal;
+  const uint32_t* branches; /* a choice for each branch */
+  const float* continuous;  /* -1 .. 1, for each continuous action */
+  uint32_t branch_count, continuous_count;
   float weight; /* > 0. Default 2 */
 } imp_demonstration;
 
