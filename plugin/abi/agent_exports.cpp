@@ -49,7 +49,7 @@ imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agen
 
 imp_result IMP_CALL agent_destroy(imp_agent agent) {
   return with_place(
-      agent, Tag::create, "agent_destroy",
+      agent, Tag::frame_or_create, "agent_destroy",
       [&](ContextEntry& entry, AgentPlace& place) -> Result<> {
         place.brain->agents().remove(place.seat);
         const std::lock_guard lock(registry_mutex());

@@ -8,7 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include "samples/pet/view/overlay/overlay_draw.h"
 #include "samples/pet/yard/lessons.h"
 
 namespace pet {
@@ -74,6 +73,8 @@ bool belongs(Cue cue, Action action) {
   }
   return false;
 }
+
+std::string percent(float share) { return std::to_string(static_cast<int>(share * 100.0f + 0.5f)) + " %"; }
 
 const char* words(TeacherKind teacher) {
   switch (teacher) {
@@ -172,10 +173,8 @@ Result<> Director::frame(Run& run) {
   PET_ASSIGN(Picture picture, stage_->capture());
   if (!moment) return write_frame(picture);
   const Answered& answer = moment->answer;
-  *moment->place =
-      Moment{std::move(picture),
-             "\"" + capitalized(game.overlay().names.of(answer.cue)) + "!\": " + does(answer.view.pet.action),
-             answer.right};
+  const std::string told = std::string("\"") + game.overlay().names.of(answer.cue) + "\": ";
+  *moment->place = Moment{std::move(picture), told + does(answer.view.pet.action), answer.right};
   return {};
 }
 
@@ -195,7 +194,7 @@ void Director::add_rows(const Report& report, SheetData& into) const {
   });
   order.resize(kColumns);
   MomentRow before{"Before the lessons", {}};
-  MomentRow after{"After " + std::to_string(static_cast<int>(report.simulated_seconds)) + " seconds", {}};
+  MomentRow after{"After the lessons", {}};
   for (const Cue cue : order) {
     if (const auto& moment = untaught_[trick_index(cue)]) before.moments.push_back(*moment);
     if (const auto& moment = taught_[trick_index(cue)]) after.moments.push_back(*moment);

@@ -266,7 +266,7 @@ typedef struct imp_api {
 
   /* [create] brain_index: which brain of a kennel. UNSUPPORTED: agents_per_brain is reached. */
   imp_result(IMP_CALL* agent_create)(imp_brain brain, uint32_t brain_index, imp_agent* agent);
-  imp_result(IMP_CALL* agent_destroy)(imp_agent agent);                 /* [create] */
+  imp_result(IMP_CALL* agent_destroy)(imp_agent agent);                 /* [either] */
   imp_result(IMP_CALL* agent_set_mode)(imp_agent agent, imp_mode mode); /* [either] */
   imp_result(IMP_CALL* agent_set_goal)(imp_agent agent, uint32_t goal); /* [either] A command. */
   /* [either] 1 = allowed, for each option of all branches; at least one per branch. Null = all. */
