@@ -78,6 +78,8 @@ class Context {
   virtual std::string report()
       const = 0;  // adoption report: device, what is used, what is missing and its cost
   virtual FrameState frame_state() const = 0;
+  // An open frame whose work could not be issued counts as issued from here on.
+  virtual void give_up_issue() = 0;
 
   // ---- create-time: no frame is open; blocks ----
   // Runs once after pending uploads, and waits. Errors: unsupported (nothing can be waited for), wrong_state

@@ -30,6 +30,7 @@ class ContextImpl final : public Context {
   Result<HostSemaphore> semaphore() const override;
   std::string report() const override;
   FrameState frame_state() const override { return engine_->state(); }
+  void give_up_issue() override { engine_->give_up_issue(); }
 
   Result<> run_now(const Commands& commands) override;
   Result<> run_now(Program& program) override;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace imprint::graph {
 namespace {
@@ -26,15 +25,16 @@ Hash128 node_key(const GraphNode& node, std::int64_t lifted_position) {
   return hasher.digest();
 }
 
-std::vector<const NodeRef*> reachable_in_order(std::span<const Tensor> roots) {
-  std::vector<const NodeRef*> found;
-  std::unordered_set<const Node*> seen;
-  std::vector<const NodeRef*> stack;
+using IndexOf = std::unordered_map<const Node*, NodeIndex>;
+
+// Gives each an entry in `index_of`, still without its index.
+std::vector<const NodeRef*> reachable_in_order(std::span<const Tensor> roots, IndexOf& index_of) {
+  std::vector<const NodeRef*> found, stack;
   for (const Tensor& root : roots) stack.push_back(&root.node());
   while (!stack.empty()) {
     const NodeRef* node = stack.back();
     stack.pop_back();
-    if (!seen.insert(node->get()).second) continue;
+    if (!index_of.try_emplace(node->get(), -1).second) continue;
     found.push_back(node);
     for (const NodeRef& input : (*node)->inputs) stack.push_back(&input);
   }
@@ -77,8 +77,11 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
     if (!root.ok()) return root.error();
 
   Graph graph;
-  std::unordered_map<const Node*, NodeIndex> index_of;
+  IndexOf index_of;
+  const std::vector<const NodeRef*> found = reachable_in_order(roots, index_of);
+  graph.nodes.reserve(found.size());
   std::unordered_map<Hash128, NodeIndex, Hash128Hasher> known;
+  known.reserve(found.size());
   ReluConditions conditions;
   const auto add = [&](GraphNode node) {
     const auto [position, fresh] = known.try_emplace(
@@ -89,13 +92,14 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
     }
     return position->second;
   };
-  for (const NodeRef* reference : reachable_in_order(roots)) {
+  for (const NodeRef* reference : found) {
     const Node& node = **reference;
-    GraphNode entry{node.op, node.dtype, node.shape, {}, node.ints, node.floats, *reference};
     if (node.op == Op::stop_gradient) {  // only autodiff needs it
-      index_of.emplace(&node, index_of.at(node.inputs[0].get()));
+      index_of.at(&node) = index_of.at(node.inputs[0].get());
       continue;
     }
+    GraphNode entry{node.op, node.dtype, node.shape, {}, node.ints, node.floats, *reference};
+    entry.inputs.reserve(node.inputs.size());
     for (const NodeRef& input : node.inputs) {
       const NodeIndex condition = index_of.at(input.get()), relu = conditions.relu_of(condition);
       const bool is_relu_again =
@@ -112,7 +116,7 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
       entry.op = Op::input;
       lifted->push_back(*reference);
     }
-    index_of.emplace(&node, add(std::move(entry)));
+    index_of.at(&node) = add(std::move(entry));
   }
   for (const Tensor& root : roots) graph.roots.push_back(index_of.at(root.node().get()));
   return graph;

@@ -81,10 +81,16 @@ double cost_of(const Graph& graph, NodeIndex index, const std::vector<std::uint8
   return sum;
 }
 
-// The most evaluations per element count, and their sum in order of first appearance.
+// The most evaluations per element count, and their sum in order of first appearance. Nearly all values have
+// consumers of one count, which needs no table.
 class SharedEvaluations {
  public:
   void add(std::int64_t element_count, double evaluations) {
+    if (first_count_ < 0) first_count_ = element_count;
+    if (element_count == first_count_) {
+      first_most_ = std::max(first_most_, evaluations);
+      return;
+    }
     const auto [known, fresh] = position_.try_emplace(element_count, most_.size());
     if (fresh)
       most_.push_back(evaluations);
@@ -92,12 +98,15 @@ class SharedEvaluations {
       most_[known->second] = std::max(most_[known->second], evaluations);
   }
   double added_to(double sum) const {
+    sum += first_most_;
     for (double most : most_) sum += most;
     return sum;
   }
 
  private:
-  std::unordered_map<std::int64_t, std::size_t> position_;
+  std::int64_t first_count_ = -1;
+  double first_most_ = 0;
+  std::unordered_map<std::int64_t, std::size_t> position_;  // of the others
   std::vector<double> most_;
 };
 

@@ -11,7 +11,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kMeasuredRuns = 3;  // the first one fills the caches
+constexpr int kMeasuredRuns = 3;         // the first one fills the caches
+constexpr float kLongRunUs = 20 * 1000;  // of a run so long the caches are a small part: it is not repeated
 
 float us_since(Clock::time_point start) {
   return std::chrono::duration<float, std::micro>(Clock::now() - start).count();
@@ -80,7 +81,8 @@ Result<> CpuIssuer::run_now(Program& program) { return program.run_pieces(0, 0, 
 Result<std::vector<float>> CpuIssuer::measure(Program& program) {
   const std::uint32_t pure = std::min(program.first_state_write(), program.piece_count());
   std::vector<float> us(pure, std::numeric_limits<float>::max());
-  for (int run = 0; run < kMeasuredRuns; ++run)
+  const Clock::time_point begin = Clock::now();
+  for (int run = 0; run < kMeasuredRuns && (run == 0 || us_since(begin) < kLongRunUs); ++run)
     for (std::uint32_t piece = 0; piece < pure; ++piece) {
       const Clock::time_point start = Clock::now();
       IMPRINT_CHECK(program.run_pieces(0, piece, 1));

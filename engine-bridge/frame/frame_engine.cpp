@@ -188,11 +188,15 @@ Result<> FrameEngine::issue_work(Issuer& issuer, std::uint64_t frame, float lear
   return issued;
 }
 
+void FrameEngine::give_up_issue() {
+  if (state_ == FrameState::open) state_ = FrameState::submitted;
+}
+
 Result<> FrameEngine::end() {
+  const FrameState found = std::exchange(state_, FrameState::closed);
   IMPRINT_CHECK(check_alive("frame_end"));
-  if (state_ == FrameState::closed) return check_frame_open(state_, "frame_end");
+  if (found == FrameState::closed) return check_frame_open(found, "frame_end");
   Call call(*this);
-  state_ = FrameState::closed;
   ++counted_.frames;
   frame_ended_ = true;
   return {};

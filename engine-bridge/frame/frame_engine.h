@@ -45,6 +45,8 @@ class FrameEngine {
   // left. more: see SubmitInfo.
   Result<std::uint32_t> issue(Issuer& issuer, std::uint32_t budget_us, FrameState state,
                               const EnqueueMore& more);
+  void give_up_issue();  // see Context
+  // Closes the frame, after a device loss too.
   Result<> end();
 
   // Issues everything, due or not, and calls what has completed. Between frames.

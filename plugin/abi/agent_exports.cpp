@@ -49,7 +49,7 @@ imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agen
 
 imp_result IMP_CALL agent_destroy(imp_agent agent) {
   return with_place(
-      agent, Tag::create, "agent_destroy",
+      agent, Tag::frame_or_create, "agent_destroy",
       [&](ContextEntry& entry, AgentPlace& place) -> Result<> {
         place.brain->agents().remove(place.seat);
         const std::lock_guard lock(registry_mutex());
@@ -138,21 +138,24 @@ imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback
 }
 
 imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* demonstration) {
-  return with_agent(
-      agent, Tag::frame, "agent_demonstrate", [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
-        IMPRINT_ASSIGN(const imp_demonstration given,
-                       read_struct("agent_demonstrate", "demonstration", demonstration));
-        IMPRINT_CHECK(check_pointer("agent_demonstrate", "demonstration.observation", given.observation));
-        const agent::BrainInfo info = brain.info();
-        agent::Demonstration shown;
-        shown.observation = {given.observation, given.observation_count};
-        shown.goal = given.goal;
-        shown.branches = {given.branches, std::min<std::size_t>(info.branch_count, IMP_MAX_BRANCHES)};
-        shown.continuous = {given.continuous,
-                            std::min<std::size_t>(info.continuous_count, IMP_MAX_CONTINUOUS)};
-        shown.weight = given.weight;
-        return brain.agents().demonstrate(seat, shown);
-      });
+  return with_agent(agent, Tag::frame, "agent_demonstrate",
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+                      IMPRINT_ASSIGN(const imp_demonstration given,
+                                     read_struct("agent_demonstrate", "demonstration", demonstration));
+                      constexpr const char* call = "agent_demonstrate";
+                      IMPRINT_CHECK(check_pointer(call, "demonstration.observation", given.observation));
+                      if (given.branch_count > 0)
+                        IMPRINT_CHECK(check_pointer(call, "demonstration.branches", given.branches));
+                      if (given.continuous_count > 0)
+                        IMPRINT_CHECK(check_pointer(call, "demonstration.continuous", given.continuous));
+                      agent::Demonstration shown;
+                      shown.observation = {given.observation, given.observation_count};
+                      shown.goal = given.goal;
+                      shown.branches = span_of(given.branches, given.branch_count);
+                      shown.continuous = span_of(given.continuous, given.continuous_count);
+                      shown.weight = given.weight;
+                      return brain.agents().demonstrate(seat, shown);
+                    });
 }
 
 imp_result IMP_CALL agent_reward(imp_agent agent, float reward) {

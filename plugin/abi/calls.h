@@ -30,12 +30,11 @@ inline imp_result zero_handle(const char* call, const char* kind) {
 // A call that passed the gate, until its end. Its time counts as the frame's if it belongs to a frame.
 class GatePass {
  public:
-  GatePass(ContextEntry& entry, Tag tag)
-      : entry_(entry),
-        gate_(entry.gate),
-        tag_(tag),
-        frame_(entry.gate.in_frame(tag) ? &entry.world->context() : nullptr) {
-    if (frame_) frame_->enter_frame_call();
+  GatePass(ContextEntry& entry, Tag tag) : entry_(entry), tag_(tag) {
+    bridge::Context& context = entry.world->context();
+    if (!Gate::in_frame(tag, context.frame_state())) return;
+    frame_ = &context;
+    frame_->enter_frame_call();
   }
   ~GatePass() {
     if (frame_) frame_->leave_frame_call();
@@ -47,27 +46,23 @@ class GatePass {
     }
     if (lost && !device.told_lost.exchange(true) && device.lost)
       device.lost(device.user, "the device was lost. Make a new context on a new device.");
-    gate_.leave(tag_, done_);
   }
   GatePass(const GatePass&) = delete;
   GatePass& operator=(const GatePass&) = delete;
 
   imp_result finish(const Result<>& status) {
-    done_ = status.ok();
+    if (tag_ == Tag::frame_begin && status) entry_.gate.opened();
     // After an error that the caller can correct, it may call again in this frame; after others it may not.
-    if (tag_ == Tag::frame_submit && !done_)
-      done_ =
-          status.error().code != ErrorCode::invalid_argument && status.error().code != ErrorCode::unsupported;
-    if (tag_ == Tag::frame_end) done_ = true;
+    if (tag_ == Tag::frame_submit && !status && status.error().code != ErrorCode::invalid_argument &&
+        status.error().code != ErrorCode::unsupported)
+      entry_.world->context().give_up_issue();
     return translate(status);
   }
 
  private:
   ContextEntry& entry_;
-  Gate& gate_;
-  Tag tag_;
-  bridge::Context* frame_;  // null: not a call of a frame
-  bool done_ = false;
+  const Tag tag_;
+  bridge::Context* frame_ = nullptr;  // null: not a call of a frame
 };
 
 // Enters the context of `hold`, for a handle of this kind. Returns IMP_OK, or the code of the refusal.
@@ -79,7 +74,8 @@ inline imp_result enter(const ContextHold& hold, Tag tag, const char* call, cons
                                      "context must not overlap.")
                     .c_str());
   if (!hold.entry()) return stale(call, kind);
-  return translate(hold.entry()->gate.enter(tag, call));
+  const ContextEntry& entry = *hold.entry();
+  return translate(entry.gate.enter(tag, entry.world->context().frame_state(), call));
 }
 
 // Whether a function still works after a device loss.

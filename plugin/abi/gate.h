@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "compute/base/result.h"
+#include "engine-bridge/frame/frame.h"
 
 namespace imprint::abi {
 
@@ -18,20 +19,20 @@ enum class Tag : std::uint8_t {
   frame_end         // a frame is open, on its thread; closes it
 };
 
-// One per context. ContextHold lets only one call of a context in at a time.
+// One per context. ContextHold lets only one call of a context in at a time. The frame's state is the
+// bridge's (Context::frame_state); the gate adds the thread that the frame belongs to.
 class Gate {
  public:
-  // After success, call leave(). Errors: wrong_state, with the call, the state found and what to do.
-  Result<> enter(Tag tag, const char* call) const;
-  // done: the call succeeded, and the gate moves to the state that `tag` leads to.
-  void leave(Tag tag, bool done);
-  // Whether the call that entered belongs to a frame.
-  bool in_frame(Tag tag) const { return tag == Tag::frame_begin || state_ != State::closed; }
+  // Errors: wrong_state, with the call, the state found and what to do.
+  Result<> enter(Tag tag, bridge::FrameState state, const char* call) const;
+  // This thread's frame_begin opened a frame.
+  void opened() { thread_ = std::this_thread::get_id(); }
+  // Whether a call that entered belongs to a frame.
+  static bool in_frame(Tag tag, bridge::FrameState state) {
+    return tag == Tag::frame_begin || state != bridge::FrameState::closed;
+  }
 
  private:
-  enum class State : std::uint8_t { closed, open, submitted };
-
-  State state_ = State::closed;
   std::thread::id thread_;
 };
 

@@ -20,7 +20,7 @@ static_assert(first<imp_policy_desc>(72));
 static_assert(first<imp_brain_info>(56));
 static_assert(first<imp_action>(600));
 static_assert(first<imp_feedback>(40));
-static_assert(first<imp_demonstration>(328));
+static_assert(first<imp_demonstration>(64));
 static_assert(first<imp_feedback_options>(56));
 static_assert(first<imp_cloning_options>(40));
 static_assert(first<imp_dqn_options>(72));

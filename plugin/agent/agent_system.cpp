@@ -263,7 +263,7 @@ Result<> AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) 
 Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
   IMPRINT_CHECK(check_frame(info, time_s));
   const FrameClock before = clock_;
-  clock_ = {info.frame, time_s, true};  // completions of earlier frames arrive in the call below and read it
+  clock_ = {info.frame, time_s};  // completions of earlier frames arrive in the call below and read it
   if (Result<> begun = context_->frame_begin(info); !begun.ok()) {
     clock_ = before;
     return begun;
@@ -396,7 +396,7 @@ Result<> AgentSystem::submit(const bridge::SubmitInfo& info, FrameScope scope) {
 }
 
 Result<bridge::FrameEstimate> AgentSystem::estimate() {
-  if (clock_.open) IMPRINT_CHECK(enqueue_brains(FrameScope::work));
+  if (context_->frame_state() == bridge::FrameState::open) IMPRINT_CHECK(enqueue_brains(FrameScope::work));
   return context_->estimate();
 }
 
@@ -430,7 +430,6 @@ void AgentSystem::watch_silence() {
 }
 
 Result<> AgentSystem::frame_end() {
-  clock_.open = false;
   watch_silence();
   return context_->frame_end();
 }

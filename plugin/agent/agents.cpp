@@ -20,6 +20,8 @@ Result<> check_count(const char* call, const char* field, std::size_t found, std
 
 constexpr const char* kPerObservation = ", imp_brain_desc::observation_count";
 constexpr const char* kPerChoice = ", one flag per choice of all branches";
+constexpr const char* kPerBranch = ", imp_brain_desc::branch_count";
+constexpr const char* kPerContinuous = ", imp_brain_desc::continuous_count";
 constexpr const char* kPerGoal = ", below imp_brain_desc::goal_count";
 
 Result<> check_index(const char* call, const char* field, std::uint64_t found, std::uint64_t count,
@@ -213,6 +215,10 @@ Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstra
   IMPRINT_CHECK(check_count(call, "observation_count", demonstration.observation.size(),
                             spec_.observation.count, kPerObservation));
   IMPRINT_CHECK(check_finite(call, "observation", demonstration.observation));
+  IMPRINT_CHECK(check_count(call, "branch_count", demonstration.branches.size(),
+                            spec_.action.branch_sizes.size(), kPerBranch));
+  IMPRINT_CHECK(check_count(call, "continuous_count", demonstration.continuous.size(),
+                            spec_.action.continuous_count, kPerContinuous));
   IMPRINT_CHECK(check_action(call, demonstration.goal, demonstration.branches, demonstration.continuous));
   IMPRINT_CHECK(check_positive(call, "weight", demonstration.weight));
   Choice shown;

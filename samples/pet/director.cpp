@@ -1,8 +1,10 @@
 #include "samples/pet/director.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <utility>
 
@@ -11,8 +13,13 @@
 namespace pet {
 namespace {
 
-constexpr double kFrameSeconds = 0.25;  // between two pictures of --frames
-constexpr std::size_t kMostMoments = 6;
+constexpr double kFrameSeconds = 0.25;     // between two pictures of --frames
+constexpr std::size_t kColumns = 3;        // of the sheet: tricks, before and after
+constexpr double kUntaughtSeconds = 10.0;  // a pet counts as untaught so long, without a ghost
+constexpr double kUnknownLateSeconds =
+    30;  // when the pictures of the taught pet begin, in a game without end
+// The tricks that a picture shows best come first.
+constexpr std::array<Cue, kTrickCount> kShownFirst = {Cue::fetch, Cue::bed, Cue::come, Cue::spin, Cue::sit};
 
 StageOptions stage_options(const Options& options) {
   StageOptions stage;
@@ -22,9 +29,50 @@ StageOptions stage_options(const Options& options) {
   return stage;
 }
 
-std::string quoted(Cue cue) { return std::string("\"") + name(cue) + "\""; }
+const char* does(Action action) {
+  switch (action) {
+    case Action::sit:
+      return "it sits down";
+    case Action::lie:
+      return "it lies down";
+    case Action::spin:
+      return "it spins";
+    case Action::jump:
+      return "it jumps";
+    case Action::bark:
+      return "it barks";
+    case Action::go_player:
+      return "it comes";
+    case Action::go_ball:
+      return "it gets the ball";
+    case Action::give:
+      return "it brings the ball";
+    case Action::go_bed:
+      return "it goes to bed";
+    case Action::go_bowl:
+      return "it goes to its bowl";
+  }
+  return "";
+}
 
-std::string at(double seconds) { return std::to_string(static_cast<int>(seconds)) + " s: "; }
+// The action that a command begins with or, for a pet with the ball, goes on with.
+bool belongs(Cue cue, Action action) {
+  switch (cue) {
+    case Cue::sit:
+      return action == Action::sit;
+    case Cue::spin:
+      return action == Action::spin;
+    case Cue::come:
+      return action == Action::go_player;
+    case Cue::bed:
+      return action == Action::go_bed;
+    case Cue::fetch:
+      return action == Action::go_ball || action == Action::go_player || action == Action::give;
+    case Cue::none:
+      break;
+  }
+  return false;
+}
 
 std::string percent(float share) { return std::to_string(static_cast<int>(share * 100.0f + 0.5f)) + " %"; }
 
@@ -56,45 +104,47 @@ Result<std::unique_ptr<Director>> Director::create(const Options& options) {
   return std::unique_ptr<Director>(new Director(options, std::move(stage)));
 }
 
-std::string Director::notice(const Game& game) {
-  const WorldView now = game.yard(0);
-  const WorldView before = std::exchange(before_, now);
-  if (options_.picture.empty() || moments_.size() >= kMostMoments - 1) return {};
-  const auto once = [&](Event event) { return !std::exchange(seen_[static_cast<std::size_t>(event)], true); };
-  const bool own = now.cue != Cue::none && !now.demonstrating;
-
-  if (now.demonstrating && now.cue == Cue::fetch && now.pet.holding && now.pet.pose == Pose::walk &&
-      once(Event::shown)) {
-    return at(now.time_s) + quoted(now.cue) + " is shown";
-  }
-  if (!now.markers.empty() &&
-      (before.markers.empty() || before.markers.back().time_s < now.markers.back().time_s)) {
-    const FeedbackMarker& marker = now.markers.back();
-    if (marker.kind == FeedbackKind::scold && marker.credited && own && once(Event::scolded)) {
-      return at(now.time_s) + quoted(now.cue) + "? \"No!\", for: " + name(marker.action);
-    }
-    if (marker.kind == FeedbackKind::praise && marker.credited && own && once(Event::praised)) {
-      return at(now.time_s) + "\"Good!\", for: " + name(marker.action);
-    }
-  }
-  const bool success = now.trial_over && !before.trial_over && now.trial_success && !before.demonstrating;
-  if (success && before.cue == Cue::spin && once(Event::spin))
-    return at(now.time_s) + "\"spin\", all by itself";
-  if (success && before.cue == Cue::bed && now.time_s > 20.0 && once(Event::bed))
-    return at(now.time_s) + "\"bed\", without any help";
-  if (own && now.cue == Cue::fetch && now.pet.pose == Pose::give && now.time_s > 30.0 && once(Event::gave)) {
-    return at(now.time_s) + "\"fetch\": there, run, take, back, give";
-  }
-  return {};
+std::optional<Director::Answered> Director::answered(const WorldView& before, const WorldView& now) {
+  if (before.cue == Cue::none || before.demonstrating || before.scene != now.scene) return std::nullopt;
+  if (!before.pet.acting || now.pet.acting) return std::nullopt;
+  const bool over = now.trial_over && !before.trial_over;
+  return Answered{before, before.cue, over ? now.trial_success : belongs(before.cue, before.pet.action),
+                  over};
 }
 
-Result<> Director::draw(const Game& game, bool film) {
+std::optional<Director::Due> Director::due(const Game& game) {
+  const WorldView taught = game.yard(0), untaught = game.ghost() ? *game.ghost() : taught;
+  const WorldView taught_before = std::exchange(taught_before_, taught),
+                  untaught_before = std::exchange(untaught_before_, untaught);
+  if (options_.picture.empty()) return std::nullopt;
+  // Before the lessons: the first wrong answer.
+  if (game.ghost() || untaught.time_s < kUntaughtSeconds) {
+    const std::optional<Answered> found = answered(untaught_before, untaught);
+    if (found && !found->right && !untaught_[trick_index(found->cue)])
+      return Due{*found, &untaught_[trick_index(found->cue)]};
+  }
+  // After them: the first success, or what there is.
+  const double late = options_.seconds > 0.0 ? options_.seconds / 2 : kUnknownLateSeconds;
+  const std::optional<Answered> found = answered(taught_before, taught);
+  if (!found || !found->trial_over || taught.time_s < late) return std::nullopt;
+  std::optional<Moment>& place = taught_[trick_index(found->cue)];
+  if (place && (place->right || !found->right)) return std::nullopt;
+  return Due{*found, &place};
+}
+
+// alone: this yard and nothing else, from near. Without it: the game as its window shows it.
+Result<> Director::draw(const Game& game, const WorldView* alone) {
   Show show;
-  for (std::size_t pet = 0; pet < game.pet_count(); ++pet) show.yards.push_back(&game.yard(pet));
-  show.ghost = film ? game.ghost() : nullptr;
-  show.panels = film;
+  if (alone) {
+    show.yards = {alone};
+  } else {
+    for (std::size_t pet = 0; pet < game.pet_count(); ++pet) show.yards.push_back(&game.yard(pet));
+    show.ghost = game.ghost();
+  }
+  show.panels = !alone;
   OverlayState overlay = game.overlay();
   overlay.device = host().properties().deviceName;
+  if (alone) overlay.caption.clear(), overlay.kennel.clear();
   return stage_->draw(show, overlay);
 }
 
@@ -111,20 +161,20 @@ Result<> Director::frame(Run& run) {
   Game& game = run.game();
   PET_ASSIGN(const FrameStart start, stage_->begin_frame());
   PET_CHECK(run.begin(start));
-  std::string moment = notice(game);
-  if (moments_.empty() && moment.empty() && !options_.picture.empty() && game.time_s() > 0.5)
-    moment = at(0.0) + "it knows nothing yet";
-  const bool last = game.finished() && !options_.picture.empty();
-  if (last) moment = at(game.time_s()) + "what it has become";
   const bool film = !options_.frames.empty() && game.time_s() >= next_frame_s_ && !game.finished();
-  const bool drawn = film || !moment.empty();
-  if (drawn) PET_CHECK(draw(game, film));
+  const std::optional<Due> moment = due(game);
+  if (moment)
+    PET_CHECK(draw(game, &moment->answer.view));
+  else if (film)
+    PET_CHECK(draw(game, nullptr));
   PET_CHECK(stage_->end_frame());
   PET_CHECK(run.end());
-  if (!drawn) return {};
+  if (!moment && !film) return {};
   PET_ASSIGN(Picture picture, stage_->capture());
-  if (film) PET_CHECK(write_frame(picture));
-  if (!moment.empty()) moments_.push_back({std::move(picture), std::move(moment)});
+  if (!moment) return write_frame(picture);
+  const Answered& answer = moment->answer;
+  const std::string told = std::string("\"") + game.overlay().names.of(answer.cue) + "\": ";
+  *moment->place = Moment{std::move(picture), told + does(answer.view.pet.action), answer.right};
   return {};
 }
 
@@ -133,6 +183,23 @@ Result<> Director::write(const Game& game, const Report& report) {
   if (!write_png(draw_sheet(sheet(game, report)), options_.picture))
     return Error{"cannot write " + options_.picture};
   return {};
+}
+
+// Tricks with both pictures and a success come first, so that each column shows one lesson.
+void Director::add_rows(const Report& report, SheetData& into) const {
+  std::vector<Cue> order(kShownFirst.begin(), kShownFirst.end());
+  std::ranges::stable_sort(order, std::greater(), [&](Cue cue) {
+    const std::optional<Moment>&before = untaught_[trick_index(cue)], &after = taught_[trick_index(cue)];
+    return (before && after ? 2 : 0) + (after && after->right ? 1 : 0);
+  });
+  order.resize(kColumns);
+  MomentRow before{"Before the lessons", {}};
+  MomentRow after{"After the lessons", {}};
+  for (const Cue cue : order) {
+    if (const auto& moment = untaught_[trick_index(cue)]) before.moments.push_back(*moment);
+    if (const auto& moment = taught_[trick_index(cue)]) after.moments.push_back(*moment);
+  }
+  into.rows = {std::move(before), std::move(after)};
 }
 
 SheetData Director::sheet(const Game& game, const Report& report) const {
@@ -150,7 +217,7 @@ SheetData Director::sheet(const Game& game, const Report& report) const {
     made.title = who + follow + share + " after " + seconds + " seconds";
   made.subtitle = std::string(words(report.teacher)) + "; learner " + name(report.learner) + "; seed " +
                   std::to_string(report.seed) + "; " + report.device;
-  made.moments = moments_;
+  add_rows(report, made);
   made.curve = overlay.curve;
   made.ghost_curve = overlay.ghost_curve;
   made.ticks = overlay.ticks;
@@ -160,20 +227,17 @@ SheetData Director::sheet(const Game& game, const Report& report) const {
   }
   char line[160];
   const auto fact = [&] { made.facts.emplace_back(line); };
-  std::snprintf(line, sizeof line, "%llu signals; %llu actions shown in lessons",
-                static_cast<unsigned long long>(report.feedbacks),
-                static_cast<unsigned long long>(report.demonstrations));
+  std::snprintf(line, sizeof line, "%llu decisions, %llu minibatches",
+                static_cast<unsigned long long>(report.decisions),
+                static_cast<unsigned long long>(report.minibatches));
   fact();
-  std::snprintf(line, sizeof line, "%llu minibatches, %llu decisions",
-                static_cast<unsigned long long>(report.minibatches),
-                static_cast<unsigned long long>(report.decisions));
+  const bool software = stage_->host().properties().deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  const char* what = report.access == Access::cpu ? "CPU" : software ? "software GPU" : "GPU";
+  std::snprintf(line, sizeof line, "%s time per frame: median %.0f us to infer, %.0f us to learn", what,
+                report.infer_gpu_us.median, report.learn_gpu_us.median);
   fact();
-  std::snprintf(line, sizeof line, "%s: infer %.0f us, learn %.0f us (medians of %zu and %zu frames)",
-                report.access == Access::cpu ? "CPU" : "GPU", report.infer_gpu_us.median,
-                report.learn_gpu_us.median, report.infer_gpu_us.frames, report.learn_gpu_us.frames);
-  fact();
-  std::snprintf(line, sizeof line, "99 %% of frames within %.0f us; budget %u us", report.gpu_us.p99,
-                report.budget_us);
+  std::snprintf(line, sizeof line, "budget %u us%s", report.budget_us,
+                software ? ", which a software GPU may miss" : "");
   fact();
   return made;
 }

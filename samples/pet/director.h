@@ -1,9 +1,10 @@
 #pragma once
-// Draws a headless game off screen: chooses moments for pictures and composes the sheet.
+// Draws a headless game off screen: pictures each trick before and after the lessons, and composes the sheet.
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,19 +29,28 @@ class Director {
  private:
   Director(const Options& options, std::unique_ptr<Stage> stage)
       : options_(options), stage_(std::move(stage)) {}
-  // Words for a moment worth a picture; empty if nothing special just happened.
-  std::string notice(const Game& game);
-  Result<> draw(const Game& game, bool film);
+  // One finished answer to a command, as it was just before it ended.
+  struct Answered {
+    WorldView view;
+    Cue cue = Cue::none;
+    bool right = false, trial_over = false;
+  };
+  static std::optional<Answered> answered(const WorldView& before, const WorldView& now);
+  // The answer that is worth a picture now, and where the picture belongs.
+  struct Due {
+    Answered answer;
+    std::optional<Moment>* place = nullptr;
+  };
+  std::optional<Due> due(const Game& game);
+  Result<> draw(const Game& game, const WorldView* alone);
   Result<> write_frame(const Picture& picture);
   SheetData sheet(const Game& game, const Report& report) const;
-
-  enum class Event : std::uint8_t { shown, scolded, praised, spin, bed, gave, count };
+  void add_rows(const Report& report, SheetData& into) const;
 
   Options options_;
   std::unique_ptr<Stage> stage_;
-  std::vector<Moment> moments_;
-  WorldView before_;
-  std::array<bool, static_cast<std::size_t>(Event::count)> seen_{};
+  std::array<std::optional<Moment>, kTrickCount> untaught_, taught_;  // per trick
+  WorldView untaught_before_, taught_before_;                         // one frame ago
   std::uint32_t pictures_ = 0;
   double next_frame_s_ = 0.0;
 };

@@ -5,7 +5,8 @@
 namespace pet {
 namespace {
 
-constexpr double kCheckSeconds = 15.0;
+// The examination of a kennel takes two seconds.
+constexpr double kCheckSeconds = 5.0, kKennelCheckSeconds = 15.0;
 constexpr std::uint64_t kSettleFrames = 12;  // for minibatches under way when learning ends
 constexpr double kCaptionSeconds = 1.2;
 constexpr double kStatusSeconds = 3.0;
@@ -164,7 +165,7 @@ void Game::State::examine(std::uint64_t now_frame) {
     // One step late counts as on time. Otherwise the examination is dated when it really began.
     check_began_s =
         phase == Phase::playing && clock_s < next_check_s + 2.5 * kStepSeconds ? next_check_s : clock_s;
-    next_check_s = check_began_s + kCheckSeconds;
+    next_check_s = check_began_s + (lives.size() > 1 ? kKennelCheckSeconds : kCheckSeconds);
     ghost_examined = !overlay.then;
     checkup.begin(options.seed);
     if (ghost_checkup) ghost_checkup->begin(options.seed);

@@ -248,10 +248,15 @@ class Player {
       }
       case 1: {
         const float observation[kObservation] = {0, source_.real(), 1};
+        const std::uint32_t branches[] = {source_.count(3), 0};
+        const float continuous[] = {source_.real(), 0};
         imp_demonstration demonstration = imp_demonstration_init();
         demonstration.observation = observation;
         demonstration.observation_count = kObservation;
-        demonstration.branches[0] = source_.count(3);
+        demonstration.branches = branches;
+        demonstration.branch_count = source_.below(8) ? 1 : source_.below(3);
+        demonstration.continuous = continuous;
+        demonstration.continuous_count = source_.below(8) ? 0 : source_.below(3);
         return check(api().agent_demonstrate(agent(), &demonstration));
       }
       case 2: {

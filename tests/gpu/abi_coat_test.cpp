@@ -97,6 +97,44 @@ TEST(Coat, AZeroHandleNamesTheFailureThatLeftIt) {
                         "context_create_standalone: "));
 }
 
+// A creature dies during a frame, before and after the frame's work is issued.
+TEST(Coat, AnAgentMayEndInAFrame) {
+  imp_standalone_info device = imp_standalone_info_init();
+  const std::string name = device_name();
+  device.device = name.c_str();
+  Made<Context> context = Context::create_standalone(Library(imp_get_api), device);
+  ASSERT_TRUE(context) << context.outcome.message();
+  BrainDesc desc;
+  desc.observation_count = 3;
+  desc.branch_sizes = {3};
+  desc.agents_per_brain = 2;
+  desc.learner = FeedbackOptions();
+  Made<Brain> brain = context->create_brain(desc);
+  Made<std::vector<Agent>> crowd = brain->create_agents(2);
+  ASSERT_TRUE(crowd) << crowd.outcome.message();
+  ASSERT_TRUE(context->warmup());
+  const float seen[] = {1, 0, -1};
+  std::uint64_t number = 0;
+  for (const bool before : {true, false}) {
+    for (int round = 0; round < 4; ++round) {  // the seat is free again, and answers go to nobody else
+      ASSERT_TRUE(context->frame_begin(++number, static_cast<double>(number) / 60));
+      for (Agent& agent : *crowd) ASSERT_TRUE(agent.observe(seen));
+      if (before) crowd->pop_back();
+      ASSERT_TRUE(context->submit());
+      if (!before) crowd->pop_back();
+      ASSERT_TRUE(context->frame_end());
+      Made<Agent> next = brain->create_agent();
+      ASSERT_TRUE(next) << next.outcome.message();
+      crowd->push_back(std::move(*next));
+      ASSERT_TRUE(context->frame_begin(++number, static_cast<double>(number) / 60));
+      EXPECT_EQ(crowd->back().act().outcome.code(), Code::not_found);
+      ASSERT_TRUE(context->submit());
+      ASSERT_TRUE(context->frame_end());
+    }
+  }
+  EXPECT_EQ(brain->create_agent().outcome.code(), Code::unsupported) << "both seats are taken";
+}
+
 TEST(Coat, OwnsAndMoves) {
   const std::string name = device_name();
   imp_standalone_info device = imp_standalone_info_init();

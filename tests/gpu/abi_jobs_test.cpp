@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -98,6 +99,17 @@ std::size_t threads_of_all() {
   return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
+// Linux lists a joined thread a moment longer: join() returns when the kernel clears the thread's id, which
+// is before it leaves /proc.
+template <class Holds>
+bool soon(const Holds& holds) {
+  for (int i = 0; i < 2000 && !holds(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return holds();
+}
+bool soon_none_of_ours() {
+  return soon([] { return threads_of_ours().empty(); });
+}
+
 class R28Jobs : public ::testing::Test {
  protected:
   Outcome open(std::uint32_t threads, const imp_host& host = imp_host_init()) {
@@ -158,16 +170,18 @@ class R28Jobs : public ::testing::Test {
 };
 
 TEST_F(R28Jobs, OwnWorkersHaveTheRequestedNumberAndNames) {
+  ASSERT_TRUE(soon_none_of_ours()) << "of the test before";
   ASSERT_WORKS(open(3));
   EXPECT_EQ(threads_of_ours(), (std::multiset<std::string>{"imprint-jobs", "imprint-jobs", "imprint-jobs"}));
   ASSERT_NO_FATAL_FAILURE(add_pet());
   EXPECT_EQ(threads_of_ours().size(), 3u);
   ASSERT_WORKS(context_.destroy());
-  EXPECT_TRUE(threads_of_ours().empty());
+  EXPECT_TRUE(soon_none_of_ours());
   agent_.release(), brain_.release();
 }
 
 TEST_F(R28Jobs, WithoutWorkersThereIsNoOwnThread) {
+  ASSERT_TRUE(soon_none_of_ours()) << "of the test before";
   const std::size_t before = threads_of_all();
   ASSERT_WORKS(open(0));
   ASSERT_NO_FATAL_FAILURE(add_pet());
@@ -186,9 +200,10 @@ TEST_F(R28Jobs, WithoutWorkersThereIsNoOwnThread) {
   ASSERT_NO_FATAL_FAILURE(save());
   ASSERT_WORKS(context_.drain(60'000));
   EXPECT_TRUE(brain_.save_status().ready());
-  EXPECT_TRUE(threads_of_ours().empty());
+  EXPECT_TRUE(soon_none_of_ours());
   if (const char* device = std::getenv("IMPRINT_TEST_DEVICE"); device && std::string(device) == "cpu")
-    EXPECT_EQ(threads_of_all(), before);
+    EXPECT_TRUE(soon([&] { return threads_of_all() <= before; }))
+        << threads_of_all() << ", before " << before;
 }
 
 TEST_F(R28Jobs, LendingTimeIsBoundedAndForBetweenFrames) {
@@ -218,7 +233,7 @@ TEST_F(R28Jobs, AHostsWorkersDoIt) {
     writes += !before && std::filesystem::exists(path_);
   };
   ASSERT_WORKS(open(1, host));  // without effect when the host provides workers
-  EXPECT_TRUE(threads_of_ours().empty());
+  EXPECT_TRUE(soon_none_of_ours());
   ASSERT_NO_FATAL_FAILURE(add_pet());
   ASSERT_NO_FATAL_FAILURE(save());
   for (int i = 0; i < 2000 && brain_.save_status().code() == Code::not_ready; ++i)
@@ -227,7 +242,7 @@ TEST_F(R28Jobs, AHostsWorkersDoIt) {
   ASSERT_WORKS(context_.drain(60'000));
   EXPECT_EQ(writes, 1) << "within the host's own call";
   EXPECT_TRUE(on_workers);
-  EXPECT_TRUE(threads_of_ours().empty());
+  EXPECT_TRUE(soon_none_of_ours());
   ASSERT_WORKS(context_.destroy());
   agent_.release(), brain_.release();
 }
@@ -260,7 +275,7 @@ TEST_F(R28Jobs, AHostMayRunThemAtOnce) {
   ASSERT_NO_FATAL_FAILURE(add_pet());
   ASSERT_NO_FATAL_FAILURE(save());
   EXPECT_TRUE(brain_.save_status().ready());
-  EXPECT_TRUE(threads_of_ours().empty());
+  EXPECT_TRUE(soon_none_of_ours());
 }
 
 TEST_F(R28Jobs, TooManyThreadsAreRefused) {

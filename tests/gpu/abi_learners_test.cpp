@@ -420,9 +420,8 @@ TEST_P(EveryLearner, KeepsToTheMaskHoweverItExplores) {
 TEST_P(EveryLearner, RefusesSignalsThatItDoesNotLearnFrom) {
   add(describe(GetParam(), kThings, kOptions));
   const auto seen = one_hot<kThings>(0);
-  imp_demonstration shown = imp_demonstration_init();
-  shown.observation = seen.data();
-  shown.observation_count = kThings;
+  Demonstration shown;
+  shown.observation = seen;
   pass([&] {
     const Outcome refused = agents[0].demonstrate(shown);
     EXPECT_EQ(refused.code(), Code::unsupported);

@@ -77,7 +77,6 @@ TEST_F(Misuse, WrongOrder) {
   EXPECT_FAILS(api()->brain_load_weights(brain, "x"), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->tools->brain_hash(brain, &low, &high), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->agent_create(brain, 0, &made_agent), IMP_ERROR_WRONG_STATE, "a frame is open");
-  EXPECT_FAILS(api()->agent_destroy(agent), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->context_warmup(context, nullptr, nullptr), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->context_drain(context, 1), IMP_ERROR_WRONG_STATE, "a frame is open");
   EXPECT_FAILS(api()->context_set_limits(context, &limits), IMP_ERROR_WRONG_STATE, "a frame is open");

@@ -49,10 +49,25 @@ TEST_F(Misuse, NumbersThatAreNone) {
   imp_demonstration shown = imp_demonstration_init();
   shown.observation = seen;
   shown.observation_count = 4;
-  shown.branches[0] = 3;
+  EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT,
+               "branch_count: found 0, expected 1");
+  std::uint32_t branches[] = {3, 0};
+  shown.branch_count = 1;
+  EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT, "branches: found null");
+  shown.branches = branches;
   EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT,
                "branches[0]: found 3, expected 0 to 2");
-  shown.branches[0] = 0;
+  branches[0] = 0;
+  shown.branch_count = 2;
+  EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT,
+               "branch_count: found 2, expected 1");
+  shown.branch_count = 1;
+  const float continuous = 0;
+  shown.continuous = &continuous;
+  shown.continuous_count = 1;
+  EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT,
+               "continuous_count: found 1, expected 0");
+  shown.continuous_count = 0;
   shown.goal = 2;
   EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT, "goal");
   EXPECT_FAILS(api()->agent_end_episode(agent, static_cast<imp_episode_end>(4)), IMP_ERROR_INVALID_ARGUMENT,

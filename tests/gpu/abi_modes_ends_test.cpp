@@ -199,9 +199,9 @@ TEST(T8Modes, AForgottenPartOfTheFrameIsSaidOnce) {
   Made<Agent> agent = brain->create_agent();
   bool good = context->warmup().ok();
   const float seen[] = {1, 2};
-  imp_demonstration shown = imp_demonstration_init();
+  Demonstration shown;
   shown.observation = seen;
-  shown.observation_count = 2;
+  shown.branches = {0};
   const std::string path = ::testing::TempDir() + "imprint-exit.brain";
   for (std::uint64_t frame = 1; frame <= 20; ++frame) {
     const VkCommandBuffer commands = host.begin_frame(frame);

@@ -76,10 +76,12 @@ void live(const imp_api* api, const std::string& file, bool goes_on, Hash& hash)
       const float seen[6] = {1, 2, 3, 4, 5, 6};
       imp_frame_info info = imp_frame_info_init();
       info.frame = frame;
+      const std::uint32_t choice = static_cast<std::uint32_t>(frame % 4);
       imp_demonstration shown = imp_demonstration_init();
       shown.observation = seen;
       shown.observation_count = 6;
-      shown.branches[0] = static_cast<std::uint32_t>(frame % 4);
+      shown.branches = &choice;
+      shown.branch_count = 1;
       ASSERT_EQ(api->frame_begin(context, &info), IMP_OK);
       ASSERT_EQ(api->agent_observe(agent, seen, 6), IMP_OK);
       ASSERT_EQ(api->agent_demonstrate(agent, &shown), IMP_OK);

@@ -239,9 +239,12 @@ TEST_P(T7Callbacks, FindNoLockHeld) {
     begin.time_s = static_cast<double>(number) / 60;
     ASSERT_OK(api->frame_begin(context, &begin));
     const float seen[4] = {1, 0, -1, static_cast<float>(number % 3)};
+    const std::uint32_t choice = 0;
     imp_demonstration shown = imp_demonstration_init();
     shown.observation = seen;
     shown.observation_count = 4;
+    shown.branches = &choice;
+    shown.branch_count = 1;
     ASSERT_OK(api->vulkan->agent_observe_in_place(agent, 0));
     ASSERT_OK(api->agent_demonstrate(agent, &shown));
     if (number == 10) ASSERT_OK(api->brain_save(brain, path.c_str()));

@@ -75,10 +75,12 @@ struct Game {
   }
   void show(std::uint64_t frame) {
     const float seen[4] = {1.0f, static_cast<float>(frame % 3), -1.0f, static_cast<float>(frame % 5) - 2.0f};
+    const std::uint32_t choice = static_cast<std::uint32_t>(frame % 3);
     imp_demonstration shown = imp_demonstration_init();
     shown.observation = seen;
     shown.observation_count = 4;
-    shown.branches[0] = static_cast<std::uint32_t>(frame % 3);
+    shown.branches = &choice;
+    shown.branch_count = 1;
     ASSERT_WORKS(api->agent_demonstrate(agent, &shown));
     ASSERT_WORKS(api->agent_observe(agent, seen, 4));  // so that every frame has something to submit
   }

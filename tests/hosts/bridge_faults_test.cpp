@@ -126,10 +126,12 @@ class Life {
     if (!ask("frame_begin", [&] { return api_->frame_begin(context_, &info); })) return false;
     const float seen[4] = {1.0f, static_cast<float>(number % 3), -1.0f,
                            static_cast<float>(number % 5) - 2.0f};
+    const std::uint32_t choice = static_cast<std::uint32_t>(number % 3);
     imp_demonstration shown = imp_demonstration_init();
     shown.observation = seen;
     shown.observation_count = 4;
-    shown.branches[0] = static_cast<std::uint32_t>(number % 3);
+    shown.branches = &choice;
+    shown.branch_count = 1;
     // They meet no fault, but another thread may have met the loss.
     const auto give = [&](imp_result given) {
       if (given == IMP_ERROR_DEVICE_LOST) shim_.told();

@@ -116,10 +116,12 @@ class Overlap : public testing::Test {
     for (std::size_t i = 0; i < agents.size(); ++i) {
       for (std::uint32_t k = 0; k < 28; ++k)
         seen[k] = static_cast<float>((frame * 31 + i * 17 + k * 7) % 101) / 50 - 1;
+      const std::uint32_t choice = static_cast<std::uint32_t>(frame % 60);
       imp_demonstration shown = imp_demonstration_init();
       shown.observation = seen;
       shown.observation_count = 28;
-      shown.branches[0] = static_cast<std::uint32_t>(frame % 60);
+      shown.branches = &choice;
+      shown.branch_count = 1;
       EXPECT_EQ(api_->agent_demonstrate(agents[i], &shown), IMP_OK) << api_->last_error();
     }
   }

@@ -139,10 +139,12 @@ struct Game {
     ASSERT_WORKS(api->frame_begin(context, &info));
     const float seen[4] = {1, 0, -1, static_cast<float>(number % 3)};
     if (shows) {
+      const std::uint32_t choice = static_cast<std::uint32_t>(number % 3);
       imp_demonstration shown = imp_demonstration_init();
       shown.observation = seen;
       shown.observation_count = 4;
-      shown.branches[0] = static_cast<std::uint32_t>(number % 3);
+      shown.branches = &choice;
+      shown.branch_count = 1;
       ASSERT_WORKS(api->agent_demonstrate(agent, &shown));
     }
     ASSERT_WORKS(api->agent_observe(agent, seen, 4));

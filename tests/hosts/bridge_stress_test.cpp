@@ -61,10 +61,12 @@ struct Visitor {
   }
   void live(std::uint64_t frame, std::span<const float> seen) {
     ASSERT_WORKS(agent.observe_in_place(frame % (kSeen - 2)));
+    const std::uint32_t choice = 1;
     imp_demonstration shown = imp_demonstration_init();
     shown.observation = seen.data();
     shown.observation_count = 3;
-    shown.branches[0] = 1;
+    shown.branches = &choice;
+    shown.branch_count = 1;
     ASSERT_WORKS(agent.demonstrate(shown));
   }
   void go() {

@@ -89,21 +89,21 @@ TEST(Handles, EraseIfFreesTheErasedHandles) {
   EXPECT_EQ(value.use_count(), 1);
 }
 
+using bridge::FrameState;
+
 class GateTest : public ::testing::Test {
  protected:
-  // Enters and leaves again. Returns the error's message, or "".
-  std::string call(Tag tag, bool done = true) {
-    const Result<> status = gate.enter(tag, "call");
-    if (!status.ok()) {
-      EXPECT_EQ(status.error().code, ErrorCode::wrong_state);
-      return status.error().message;
-    }
-    gate.leave(tag, done);
-    return "";
+  // The error's message, or "".
+  std::string enter(Tag tag, FrameState state) const {
+    const Result<> status = gate.enter(tag, state, "call");
+    if (status) return "";
+    EXPECT_EQ(status.error().code, ErrorCode::wrong_state);
+    EXPECT_THAT(status.error().message, ::testing::StartsWith("call: "));
+    return status.error().message;
   }
-  std::string call_elsewhere(Tag tag) {
+  std::string enter_elsewhere(Tag tag, FrameState state) const {
     std::string message;
-    std::thread([&] { message = call(tag); }).join();
+    std::thread([&] { message = enter(tag, state); }).join();
     return message;
   }
 
@@ -111,43 +111,44 @@ class GateTest : public ::testing::Test {
 };
 
 TEST_F(GateTest, AFrameInOrderIsLetThrough) {
-  for (int frame = 0; frame < 3; ++frame) {
-    EXPECT_EQ(call(Tag::create), "");
-    EXPECT_EQ(call(Tag::frame_or_create), "");
-    EXPECT_EQ(call(Tag::frame_begin), "");
-    EXPECT_EQ(call(Tag::frame_before), "");
-    EXPECT_EQ(call(Tag::frame_or_create), "");
-    EXPECT_EQ(call(Tag::frame), "");
-    EXPECT_EQ(call(Tag::frame_submit), "");
-    EXPECT_EQ(call(Tag::frame), "");
-    EXPECT_EQ(call(Tag::frame_end), "");
-  }
+  for (const Tag tag : {Tag::create, Tag::frame_or_create, Tag::frame_begin})
+    EXPECT_EQ(enter(tag, FrameState::closed), "");
+  gate.opened();
+  for (const Tag tag :
+       {Tag::frame_before, Tag::frame_or_create, Tag::frame, Tag::frame_submit, Tag::frame_end})
+    EXPECT_EQ(enter(tag, FrameState::open), "");
+  for (const FrameState issued : {FrameState::submitted, FrameState::recorded})
+    for (const Tag tag : {Tag::frame, Tag::frame_or_create, Tag::frame_end})
+      EXPECT_EQ(enter(tag, issued), "");
 }
 
 TEST_F(GateTest, CallsOutOfOrderAreNamed) {
   for (const Tag tag : {Tag::frame, Tag::frame_before, Tag::frame_submit, Tag::frame_end})
-    EXPECT_THAT(call(tag), HasSubstr("no frame is open"));
-  call(Tag::frame_begin);
-  EXPECT_THAT(call(Tag::create), HasSubstr("a frame is open"));
-  EXPECT_THAT(call(Tag::frame_begin), HasSubstr("a frame is open"));
-  call(Tag::frame_submit);
-  EXPECT_THAT(call(Tag::frame_submit), HasSubstr("already submitted"));
-  EXPECT_THAT(call(Tag::frame_before), HasSubstr("already submitted"));
-}
-
-TEST_F(GateTest, ARefusedBeginOpensNothing) {
-  EXPECT_EQ(call(Tag::frame_begin, false), "");
-  EXPECT_THAT(call(Tag::frame), HasSubstr("no frame is open"));
+    EXPECT_THAT(enter(tag, FrameState::closed), HasSubstr("no frame is open"));
+  gate.opened();
+  for (const FrameState state : {FrameState::open, FrameState::submitted, FrameState::recorded})
+    for (const Tag tag : {Tag::create, Tag::frame_begin})
+      EXPECT_THAT(enter(tag, state), HasSubstr("a frame is open"));
+  for (const Tag tag : {Tag::frame_before, Tag::frame_submit}) {
+    EXPECT_THAT(enter(tag, FrameState::submitted), HasSubstr("already submitted"));
+    EXPECT_THAT(enter(tag, FrameState::recorded), HasSubstr("already recorded"));
+  }
 }
 
 TEST_F(GateTest, AnOpenFrameBelongsToItsThread) {
-  call(Tag::frame_begin);
+  gate.opened();
   for (const Tag tag :
        {Tag::frame, Tag::frame_before, Tag::frame_submit, Tag::frame_end, Tag::frame_or_create})
-    EXPECT_THAT(call_elsewhere(tag), HasSubstr("another thread"));
-  EXPECT_EQ(call(Tag::frame_submit), "");
-  EXPECT_EQ(call(Tag::frame_end), "");
-  EXPECT_EQ(call_elsewhere(Tag::frame_begin), "") << "the next frame may be another thread's";
+    EXPECT_THAT(enter_elsewhere(tag, FrameState::open), HasSubstr("another thread"));
+  EXPECT_EQ(enter(Tag::frame_end, FrameState::submitted), "");
+  for (const Tag tag : {Tag::frame_begin, Tag::frame_or_create})
+    EXPECT_EQ(enter_elsewhere(tag, FrameState::closed), "") << "the next frame may be another thread's";
+}
+
+TEST_F(GateTest, OnlyCallsOfAFrameCountAsItsTime) {
+  EXPECT_TRUE(Gate::in_frame(Tag::frame_begin, FrameState::closed));
+  EXPECT_TRUE(Gate::in_frame(Tag::frame_or_create, FrameState::submitted));
+  EXPECT_FALSE(Gate::in_frame(Tag::frame_or_create, FrameState::closed));
 }
 
 TEST(ContextHolds, ComeOneAtATime) {

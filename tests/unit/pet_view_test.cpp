@@ -164,13 +164,14 @@ TEST(PetSheet, ShowsMomentsCurveAndTricks) {
                     }()};
   SheetData data;
   data.title = "A pet";
-  data.moments = {{red, "first"}, {red, "second"}};
+  data.rows = {
+      {"before", {{red, "first"}, {red, "second"}}}, {"after", {{red, "third", true}}}, {"none", {}}};
   data.curve = {{0.0f, 0.1f}, {15.0f, 0.9f}, {30.0f, 1.0f}};
   data.ticks = {{3.0f, FeedbackKind::praise}, {9.0f, FeedbackKind::scold}};
   data.tricks = {{"sit", 0.1f, 1.0f}, {"spin", 0.1f, 0.5f}};
   const Picture sheet = draw_sheet(data);
   ASSERT_EQ(sheet.rgba.size(), static_cast<std::size_t>(sheet.width) * sheet.height * 4);
-  std::size_t pictured = 0, curve = 0, bar = 0;
+  std::size_t pictured = 0, curve = 0, bar = 0, wrong = 0;
   const auto is = [](const std::uint8_t* p, ImU32 color) {
     return p[0] == (color >> IM_COL32_R_SHIFT & 255) && p[1] == (color >> IM_COL32_G_SHIFT & 255) &&
            p[2] == (color >> IM_COL32_B_SHIFT & 255);
@@ -181,10 +182,12 @@ TEST(PetSheet, ShowsMomentsCurveAndTricks) {
     pictured += p[0] == 255 && p[1] == 0 && p[2] == 0;
     curve += is(p, palette::kLearn);
     bar += is(p, palette::kGood);
+    wrong += is(p, palette::kWrong);
   }
-  EXPECT_GT(pictured, 200000u);  // two large pictures
+  EXPECT_GT(pictured, 900000u);  // three large pictures
   EXPECT_GT(curve, 2000u);
   EXPECT_GT(bar, 3000u);
+  EXPECT_GT(wrong, 1000u) << "a cross beside each of the first two";
 }
 
 TEST(PetSheet, DrawsWithNothingToShow) {

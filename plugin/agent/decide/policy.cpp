@@ -33,10 +33,11 @@ class Substitution {
   }
 
   Tensor operator()(const Tensor& tensor) {
-    if (!tensor.ok()) return tensor;
+    if (!tensor.ok() || results_.empty()) return tensor;
+    std::vector<Tensor> operands;
     for (const NodeRef& node : unvisited_below(tensor.node())) {
       bool changed = false;
-      std::vector<Tensor> operands;
+      operands.clear();
       for (const NodeRef& input : node->inputs) {
         operands.push_back(results_.at(input.get()));
         changed = changed || operands.back().node() != input;

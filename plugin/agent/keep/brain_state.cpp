@@ -313,7 +313,7 @@ Result<> BrainState::save(const std::string& path) {
   if (path.empty()) return make_error(ErrorCode::invalid_argument, "brain_save: path: found an empty one");
   if (services_.context.lost()) return save_host_copy(path);
   if (!saving_->prepared()) {
-    if (services_.clock.open)
+    if (services_.context.frame_state() != bridge::FrameState::closed)
       return make_error(
           ErrorCode::wrong_state,
           text("brain_save: brain '", spec_.name,

@@ -13,7 +13,6 @@ class FileWriter;
 struct FrameClock {
   std::uint64_t frame = 0;
   double time_s = 0;
-  bool open = false;  // between frame_begin and frame_end
 };
 
 struct BrainServices {

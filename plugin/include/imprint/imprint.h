@@ -190,10 +190,10 @@ typedef struct imp_feedback {
 typedef struct imp_demonstration {
   imp_header header;
   const float* observation;
-  uint32_t observation_count;
-  uint32_t goal;
-  uint32_t branches[IMP_MAX_BRANCHES];
-  float continuous[IMP_MAX_CONTINUOUS];
+  uint32_t observation_count, goal;
+  const uint32_t* branches; /* a choice for each branch */
+  const float* continuous;  /* -1 .. 1, for each continuous action */
+  uint32_t branch_count, continuous_count;
   float weight; /* > 0. Default 2 */
 } imp_demonstration;
 
@@ -266,7 +266,7 @@ typedef struct imp_api {
 
   /* [create] brain_index: which brain of a kennel. UNSUPPORTED: agents_per_brain is reached. */
   imp_result(IMP_CALL* agent_create)(imp_brain brain, uint32_t brain_index, imp_agent* agent);
-  imp_result(IMP_CALL* agent_destroy)(imp_agent agent);                 /* [create] */
+  imp_result(IMP_CALL* agent_destroy)(imp_agent agent);                 /* [either] */
   imp_result(IMP_CALL* agent_set_mode)(imp_agent agent, imp_mode mode); /* [either] */
   imp_result(IMP_CALL* agent_set_goal)(imp_agent agent, uint32_t goal); /* [either] A command. */
   /* [either] 1 = allowed, for each option of all branches; at least one per branch. Null = all. */

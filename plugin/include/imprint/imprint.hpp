@@ -164,12 +164,6 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
     return call(&imp_api::agent_demonstrate, &demonstration);
   }
   Outcome demonstrate(const Demonstration& demonstration) {
-    if (demonstration.branches.size() > IMP_MAX_BRANCHES ||
-        demonstration.continuous.size() > IMP_MAX_CONTINUOUS)
-      return {
-          api_, IMP_ERROR_INVALID_ARGUMENT,
-          "agent_demonstrate: branches, continuous: found more than an action can have, expected "
-          "one for each branch and continuous action of the brain"};
     return demonstrate(static_cast<imp_demonstration>(demonstration));
   }
   Outcome reward(float reward) { return call(&imp_api::agent_reward, reward); }

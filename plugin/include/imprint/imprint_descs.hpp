@@ -345,7 +345,7 @@ struct PolicyDesc {
   }
 };
 
-// imp_demonstration.
+// imp_demonstration, which reads this object: keep it until the call.
 struct Demonstration {
   std::span<const float> observation{};
   std::uint32_t goal = 0;
@@ -353,13 +353,15 @@ struct Demonstration {
   List<float, IMP_MAX_CONTINUOUS> continuous{};
   float weight = 2;
 
-  operator imp_demonstration() const {
+  operator imp_demonstration() const& {
     imp_demonstration shown = imp_demonstration_init();
     shown.observation = observation.data();
     shown.observation_count = detail::count_of(observation.size());
     shown.goal = goal;
-    std::copy_n(branches.data(), IMP_MAX_BRANCHES, shown.branches);
-    std::copy_n(continuous.data(), IMP_MAX_CONTINUOUS, shown.continuous);
+    shown.branches = branches.data();
+    shown.branch_count = detail::count_of(branches.size());
+    shown.continuous = continuous.data();
+    shown.continuous_count = detail::count_of(continuous.size());
     shown.weight = weight;
     return shown;
   }

@@ -22,15 +22,28 @@ struct Area {
   ImVec2 high() const { return {right, bottom}; }
 };
 
-void draw_moment(ImDrawList& list, const Fonts& fonts, const Moment& moment, int number, const Area& area) {
+constexpr float kCaptionHeight = 58.0f, kRowTitle = 50.0f;
+
+// A tick or a cross on a disc.
+void draw_verdict(ImDrawList& list, ImVec2 center, bool right) {
+  const auto at = [&](float x, float y) { return ImVec2{center.x + x, center.y + y}; };
+  list.AddCircleFilled(center, 18.0f, right ? palette::kGood : palette::kWrong, 32);
+  if (right) {
+    list.AddLine(at(-8.0f, 1.0f), at(-2.0f, 7.0f), IM_COL32_WHITE, 5.0f);
+    list.AddLine(at(-3.0f, 7.0f), at(8.0f, -6.0f), IM_COL32_WHITE, 5.0f);
+  } else {
+    list.AddLine(at(-7.0f, -7.0f), at(7.0f, 7.0f), IM_COL32_WHITE, 5.0f);
+    list.AddLine(at(-7.0f, 7.0f), at(7.0f, -7.0f), IM_COL32_WHITE, 5.0f);
+  }
+}
+
+void draw_moment(ImDrawList& list, const Fonts& fonts, const Moment& moment, const Area& area) {
   const float picture_bottom = area.top + (area.right - area.left) * kPictureRatio;
   draw_card(list, area.low(), area.high(), 14.0f);
-  const ImVec2 badge{area.left + 26.0f, picture_bottom + 23.0f};
-  list.AddCircleFilled(badge, 14.0f, palette::kShow, 28);
-  draw_text_centered(list, fonts.bold, {badge.x, badge.y - fonts.bold->FontSize * 0.5f}, IM_COL32_WHITE,
-                     std::to_string(number));
-  draw_text(list, fonts.body, {area.left + 50.0f, badge.y - fonts.body->FontSize * 0.5f}, palette::kInk,
-            fitted(fonts.body, moment.caption, area.right - area.left - 60.0f));
+  const ImVec2 badge{area.left + 32.0f, picture_bottom + kCaptionHeight * 0.5f};
+  draw_verdict(list, badge, moment.right);
+  draw_text(list, fonts.body, {area.left + 62.0f, badge.y - fonts.body->FontSize * 0.5f}, palette::kInk,
+            fitted(fonts.body, moment.caption, area.right - area.left - 72.0f));
 }
 
 void draw_tricks(ImDrawList& list, const Fonts& fonts, const SheetData& data, const Area& area) {
@@ -44,9 +57,10 @@ void draw_tricks(ImDrawList& list, const Fonts& fonts, const SheetData& data, co
   float names = 0.0f;
   for (const SheetTrick& trick : data.tricks)
     names = std::max(names, text_size(fonts.body, capitalized(trick.name)).x);
-  const float top = area.top + 54.0f, row = (area.bottom - 14.0f - top) /
+  const float top = area.top + 62.0f, row = (area.bottom - 14.0f - top) /
                                             static_cast<float>(std::max<std::size_t>(data.tricks.size(), 1));
-  const float left = area.left + 22.0f + names + 18.0f, right = area.right - 88.0f;
+  const float left = area.left + 22.0f + names + 18.0f,
+              right = area.right - 38.0f - text_size(fonts.bold, "100%").x;
   for (std::size_t i = 0; i < data.tricks.size(); ++i) {
     const SheetTrick& trick = data.tricks[i];
     const float middle = top + (static_cast<float>(i) + 0.5f) * row, half = std::min(13.0f, row * 0.32f);
@@ -85,8 +99,8 @@ void draw_learning(ImDrawList& list, const Fonts& fonts, const SheetData& data, 
   plot.curve = &data.curve;
   plot.ghost = data.ghost_curve.empty() ? nullptr : &data.ghost_curve;
   plot.ticks = &data.ticks;
-  plot.thickness = 3.5f;
-  draw_curve(list, fonts, {area.left + 18.0f, area.top + 50.0f}, {area.right - 12.0f, area.bottom - 42.0f},
+  plot.thickness = 4.0f;
+  draw_curve(list, fonts, {area.left + 18.0f, area.top + 58.0f}, {area.right - 12.0f, area.bottom - 50.0f},
              plot);
 
   // The legend of the signs under the curve.
@@ -103,17 +117,48 @@ void draw_learning(ImDrawList& list, const Fonts& fonts, const SheetData& data, 
     std::size_t count = 0;
     for (const FeedbackTick& tick : data.ticks) count += tick.kind == sign.kind;
     if (count == 0) continue;
-    draw_sign(list, sign.kind, {at, area.bottom - 24.0f}, 8.0f, color_of(sign.kind));
+    draw_sign(list, sign.kind, {at, area.bottom - 28.0f}, 11.0f, color_of(sign.kind));
     const std::string text = std::to_string(count) + " " + sign.text;
-    draw_text(list, fonts.small, {at + 16.0f, area.bottom - 24.0f - fonts.small->FontSize * 0.5f},
-              palette::kSoft, text);
-    at += text_size(fonts.small, text).x + 46.0f;
+    draw_text(list, fonts.body, {at + 20.0f, area.bottom - 28.0f - fonts.body->FontSize * 0.5f},
+              palette::kInk, text);
+    at += text_size(fonts.body, text).x + 56.0f;
   }
 }
 
-// One row for up to four moments, two for more.
-std::size_t columns_of(std::size_t moments) {
-  return moments <= 4 ? std::max<std::size_t>(moments, 1) : (moments + 1) / 2;
+constexpr std::size_t kMostColumns = 4;
+
+std::size_t count_of(const MomentRow& row) { return std::min(row.moments.size(), kMostColumns); }
+
+struct Placed {
+  const Moment* moment;
+  Area area;
+};
+
+// Draws the rows of cards from `top` on and moves it below them. All cards have one size.
+std::vector<Placed> draw_rows(ImDrawList& list, const Fonts& fonts, const std::vector<MomentRow>& rows,
+                              float cell, float& top) {
+  std::vector<Placed> placed;
+  for (const MomentRow& row : rows) {
+    if (row.moments.empty()) continue;
+    draw_text(list, fonts.bold, {kSheetMargin, top + 6.0f}, palette::kInk, row.title);
+    top += kRowTitle;
+    const float bottom = top + cell * kPictureRatio + kCaptionHeight;
+    for (std::size_t i = 0; i < count_of(row); ++i) {
+      const float left = kSheetMargin + static_cast<float>(i) * (cell + kSheetGap);
+      placed.push_back({&row.moments[i], {left, top, left + cell, bottom}});
+      draw_moment(list, fonts, row.moments[i], placed.back().area);
+    }
+    top = bottom + kSheetGap;
+  }
+  return placed;
+}
+
+// Before any is drawn.
+float height_of(const std::vector<MomentRow>& rows, float cell) {
+  float height = 0.0f;
+  for (const MomentRow& row : rows)
+    if (!row.moments.empty()) height += kRowTitle + cell * kPictureRatio + kCaptionHeight + kSheetGap;
+  return height;
 }
 
 }  // namespace
@@ -124,18 +169,17 @@ Picture draw_sheet(const SheetData& data) {
   ImGuiContext* const own = ImGui::CreateContext();
   ImGui::SetCurrentContext(own);
   ImGui::GetIO().IniFilename = nullptr;
-  const Fonts fonts = add_fonts(*ImGui::GetIO().Fonts, 19.0f);
+  const Fonts fonts = add_fonts(*ImGui::GetIO().Fonts, 26.0f);
   FontTexture texture(*ImGui::GetIO().Fonts);
 
-  const std::size_t count = std::min<std::size_t>(data.moments.size(), 8), columns = columns_of(count),
-                    rows = count ? (count + columns - 1) / columns : 0;
+  std::size_t columns = 1;
+  for (const MomentRow& row : data.rows) columns = std::max(columns, count_of(row));
+  columns = std::max<std::size_t>(columns, 2);  // a single picture of the page's width would be the page
   const float cell =
       (kWidth - 2 * kSheetMargin - kSheetGap * static_cast<float>(columns - 1)) / static_cast<float>(columns);
-  const float cell_height = cell * kPictureRatio + 46.0f;
-  const float facts = data.facts.empty() ? 0.0f : 44.0f;
-  const float top = 128.0f, chart_top = top + static_cast<float>(rows) * (cell_height + kSheetGap) + 4.0f,
-              chart_height = 360.0f;
-  const float height = chart_top + chart_height + facts + kSheetMargin;
+  const float facts = data.facts.empty() ? 0.0f : 44.0f, chart_height = 380.0f;
+  float top = 134.0f;
+  const float height = top + height_of(data.rows, cell) + 10.0f + chart_height + facts + kSheetMargin;
   Picture page =
       blank_page(static_cast<std::uint32_t>(kWidth), static_cast<std::uint32_t>(std::lround(height)));
 
@@ -143,34 +187,25 @@ Picture draw_sheet(const SheetData& data) {
   ImGui::GetIO().DeltaTime = 1.0f / 60.0f;
   ImGui::NewFrame();
   ImDrawList& list = *ImGui::GetForegroundDrawList();
-  draw_text(list, fonts.title, {kSheetMargin, 32.0f}, palette::kInk, data.title);
-  draw_text(list, fonts.body, {kSheetMargin, 78.0f}, palette::kSoft,
-            fitted(fonts.body, data.subtitle, kWidth - 2 * kSheetMargin));
-  std::vector<Area> areas;
-  for (std::size_t i = 0; i < count; ++i) {
-    // Centres a last row that is not full.
-    const std::size_t in_row = std::min(columns, count - i / columns * columns);
-    const float indent = 0.5f * static_cast<float>(columns - in_row) * (cell + kSheetGap);
-    const float left = kSheetMargin + indent + static_cast<float>(i % columns) * (cell + kSheetGap),
-                up = top + static_cast<float>(i / columns) * (cell_height + kSheetGap);
-    areas.push_back({left, up, left + cell, up + cell_height});
-    draw_moment(list, fonts, data.moments[i], static_cast<int>(i + 1), areas.back());
-  }
+  draw_text(list, fonts.title, {kSheetMargin, 30.0f}, palette::kInk, data.title);
+  draw_text(list, fonts.small, {kSheetMargin, 86.0f}, palette::kSoft,
+            fitted(fonts.small, data.subtitle, kWidth - 2 * kSheetMargin));
+  const std::vector<Placed> placed = draw_rows(list, fonts, data.rows, cell, top);
+  const float chart_top = top + 10.0f, chart_bottom = chart_top + chart_height;
   const float middle = kSheetMargin + (kWidth - 2 * kSheetMargin) * 0.62f;
-  draw_learning(list, fonts, data, {kSheetMargin, chart_top, middle, chart_top + chart_height});
-  draw_tricks(list, fonts, data,
-              {middle + kSheetGap, chart_top, kWidth - kSheetMargin, chart_top + chart_height});
+  draw_learning(list, fonts, data, {kSheetMargin, chart_top, middle, chart_bottom});
+  draw_tricks(list, fonts, data, {middle + kSheetGap, chart_top, kWidth - kSheetMargin, chart_bottom});
   std::string line;
   for (const std::string& fact : data.facts) line += (line.empty() ? "" : "   |   ") + fact;
   if (!line.empty())
-    draw_text(list, fonts.small, {kSheetMargin + 4.0f, chart_top + chart_height + 22.0f}, palette::kSoft,
+    draw_text(list, fonts.small, {kSheetMargin + 4.0f, chart_bottom + 22.0f}, palette::kSoft,
               fitted(fonts.small, line, kWidth - 2 * kSheetMargin));
   ImGui::Render();
   paint(page, *ImGui::GetDrawData(), texture);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (const Placed& card : placed) {
     // Pictures lie on their cards, so they are painted after them.
-    const Area& a = areas[i];
-    paint_picture(page, data.moments[i].picture, a.left + 6.0f, a.top + 6.0f, a.right - 6.0f,
+    const Area& a = card.area;
+    paint_picture(page, card.moment->picture, a.left + 6.0f, a.top + 6.0f, a.right - 6.0f,
                   a.top + (a.right - a.left) * kPictureRatio, 10.0f);
   }
   ImGui::DestroyContext(own);

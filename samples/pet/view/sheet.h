@@ -1,6 +1,6 @@
 #pragma once
-// The picture of a whole training: moments of the yard, the learning curve, success per trick. Plain data in,
-// one picture out; needs no GPU.
+// The picture of a whole training: the pet before and after it, the learning curve, success per trick. Plain
+// data in, one picture out; needs no GPU.
 
 #include <string>
 #include <vector>
@@ -12,7 +12,13 @@ namespace pet {
 
 struct Moment {
   Picture picture;      // any size of about 16:9; scaled to fit
-  std::string caption;  // "12 s: the first \"sit\""
+  std::string caption;  // "\"Fetch!\": go to the bowl"
+  bool right = false;   // the sign beside the caption
+};
+
+struct MomentRow {
+  std::string title;  // "Before the lessons"
+  std::vector<Moment> moments;
 };
 
 struct SheetTrick {
@@ -24,7 +30,7 @@ struct SheetTrick {
 struct SheetData {
   std::string title;                    // "Pip learned five tricks in 45 seconds"
   std::string subtitle;                 // teacher, seed, device
-  std::vector<Moment> moments;          // 1 to 8, in order
+  std::vector<MomentRow> rows;          // first to last; of each the first 4 moments
   std::vector<CurvePoint> curve;        // learning pet
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn; may be empty
   std::vector<FeedbackTick> ticks;

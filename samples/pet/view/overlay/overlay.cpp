@@ -14,7 +14,7 @@ namespace pet {
 namespace {
 
 constexpr float kBodyPixels = 14.0f;
-constexpr float kEnlarged = 1.75f;
+constexpr float kEnlarged = 2.5f;  // in pictures, which are seen small
 constexpr float kColumn = 288.0f, kBar = 74.0f,
                 kMargin = 10.0f;  // sizes at scale 1: right column, bar at the bottom
 

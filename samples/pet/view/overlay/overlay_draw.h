@@ -25,6 +25,7 @@ inline constexpr ImU32 kTreat = rgb(0xd9902f);
 inline constexpr ImU32 kClick = rgb(0xe9b21c);
 inline constexpr ImU32 kShow = rgb(0x2b93b8);
 inline constexpr ImU32 kGood = rgb(0x5fa545);
+inline constexpr ImU32 kWrong = rgb(0xd1495b);
 inline constexpr ImU32 kLearn = rgb(0xf08a3c);
 inline constexpr ImU32 kGhost = rgb(0x8fa8c8);
 }  // namespace palette
