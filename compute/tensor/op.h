@@ -18,7 +18,8 @@ enum class OpKind : std::uint8_t {
   reduce,       // folds axes
   contract,     // matmul
   scan,         // ordered along an axis
-  scatter       // sums inputs into positions named by indices
+  scatter,      // sums inputs into positions named by indices
+  page          // a loop of its own, with several outputs
 };
 
 // X(name, kind, inputs); inputs -1: any number. Attributes are in Node::ints and Node::floats, in the order
@@ -90,7 +91,10 @@ enum class OpKind : std::uint8_t {
   X(custom, scan, -1)            /* ints {1, 0, 0}; Node::constant: the caller's GLSL (custom_rows) */ \
   X(scatter_add, scatter, 3)     /* base, int32 indices, updates; ints {axis}: adds in a fixed */ \
                                  /* order; an index outside is dropped */ \
-  X(unwindow, scatter, 1)        /* ints {axis, size, stride, dilation, extent}: adjoint of window */
+  X(unwindow, scatter, 1)        /* ints {axis, size, stride, dilation, extent}: adjoint of window */ \
+  /* pages */ \
+  X(page, page, -1)       /* Node::page (page.h); the node is its output 0 */ \
+  X(page_output, page, 1) /* of a page; ints {output}, at least 1 */
 // clang-format on
 
 enum class Op : std::uint8_t {

@@ -534,6 +534,9 @@ Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes&
       return scatter_add(rule);
     case Op::unwindow:
       return unwindow(rule);
+    case Op::page:
+    case Op::page_output:  // run_page has checked them
+      return Inferred{attributes.dtype, attributes.shape};
   }
   return rule.refuse(ErrorCode::internal, "unknown op");
 }

@@ -38,6 +38,7 @@ std::vector<OpCase> op_cases() {
   add_activation_cases(cases);
   add_shape_cases(cases);
   add_folding_cases(cases);
+  add_page_cases(cases);
   return cases;
 }
 

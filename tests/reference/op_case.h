@@ -59,5 +59,6 @@ void add_elementwise_cases(std::vector<OpCase>& cases);
 void add_activation_cases(std::vector<OpCase>& cases);
 void add_shape_cases(std::vector<OpCase>& cases);
 void add_folding_cases(std::vector<OpCase>& cases);
+void add_page_cases(std::vector<OpCase>& cases);
 
 }  // namespace imprint::reference

@@ -39,6 +39,7 @@
 #include "compute/program/program_sequence.h"
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"
+#include "compute/tensor/page.h"
 #include "compute/tensor/tensor.h"
 #include "compute/tuning/tuner.h"
 #include "compute/tuning/tuning_table.h"
