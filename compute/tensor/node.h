@@ -57,8 +57,8 @@ struct Node {
   std::shared_ptr<const ConstantData> constant;
   std::shared_ptr<VariableState> variable;
   std::shared_ptr<const Page> page;  // of an op page
-  std::string label;     // input name, or a name given by Tensor::named for messages and dumps
-  std::uint64_t id = 0;  // order of creation, unique in the process; inputs have smaller ids
+  std::string label;                 // input name, or a name given by Tensor::named for messages and dumps
+  std::uint64_t id = 0;              // order of creation, unique in the process; inputs have smaller ids
 
   Node() = default;
   Node(const Node&) = delete;

@@ -33,7 +33,7 @@ struct PageOutput {
   DType dtype = DType::float32;  // float32, int32 or bool
 };
 
-// What an expansion may use of a device.
+// The limits of a device, for expansions.
 struct PageLimits {
   int invocations = 128;      // per workgroup
   int shared_bytes = 16384;   // per workgroup

@@ -9,8 +9,9 @@ shared uint keys[SIZE];
 shared int positions[SIZE];
 shared uint chosen_digit, left_before, found;
 
-// Of the elements at `word` (0: keys, 1: positions) that agree with `chosen` above SHIFT + 8 bits, finds the digit
-// that holds number `wanted`, from 1. Sets chosen_digit, left_before (how many have smaller digits).
+// Among the elements whose `word` (0: key, 1: position) agrees with `chosen` above shift + 8 bits, finds the digit
+// that holds number `wanted`, from 1. Sets chosen_digit, left_before (how many have smaller digits), and found (how
+// many have this one).
 void count_digits(int lane, int start, int word, uint key, uint chosen, int shift, uint wanted) {
   for (int k = lane; k < 256 * kCopies; k += 256) counts[k] = 0u;
   barrier();

@@ -27,7 +27,7 @@ std::int64_t inner_of(const Shape& shape, std::int64_t axis) {
   return inner;
 }
 
-// Of equals the last; NaN wins.
+// The last of equals; NaN wins.
 Values cumulative_extreme(const Page& page, std::span<const Operand> operands) {
   const bool largest = page.name == "cummax";
   const std::vector<double>& x = operands[0].values;
