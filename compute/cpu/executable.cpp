@@ -12,6 +12,7 @@ FusionOptions fusion_options(bool fuse) {
   options.fill_groups = options.fill_invocations = 1;  // tasks run one after the other
   options.fuse = fuse;
   options.regions = false;
+  options.expand = false;  // pages have CPU functions
   options.recompute_limit = 0;
   return options;
 }

@@ -51,6 +51,7 @@ Result<> Lowering::lower(const Task& task) {
   // Rows first: their inputs may be overwritten by the chain, and their targets are not read by the task.
   for (const Store& store : task.stores)
     if (store.row_indices >= 0) IMPRINT_CHECK(store_rows(store));
+  if (task.kind == TaskKind::page) return lower_page(task);
   ChainBuilder chain(*this, task.element_count);
   for (const Store& store : task.stores) {
     if (store.row_indices >= 0) continue;
@@ -124,6 +125,8 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
     case OpKind::scan:
     case OpKind::scatter:
       break;
+    case OpKind::page:
+      return make_error(ErrorCode::internal, "found a page outside of its kernel");
     default: {
       ChainBuilder chain(*this, entry.element_count());
       IMPRINT_ASSIGN(const std::int32_t result, chain.value(node));

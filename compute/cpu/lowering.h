@@ -32,6 +32,7 @@ class Lowering {
   Result<Strided> find_row_major(graph::NodeIndex node);
   Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
   Result<> compute_reduce(graph::NodeIndex node, std::int32_t into);
+  Result<> lower_page(const graph::Task& task);  // page_step.cpp
   Result<> compute_pad(graph::NodeIndex node, std::int32_t into);
   Result<> compute_concat(graph::NodeIndex node, std::int32_t into);
   Result<> compute_copy(const Strided& from, std::int32_t into);

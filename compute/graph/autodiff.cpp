@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compute/base/text.h"
 #include "compute/graph/derivatives.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/page.h"
 
 namespace imprint {
 
@@ -18,6 +20,8 @@ struct Visit {
   NodeRef node;
   bool leads_to_target = false;  // a requested target depends on gradients here
   Tensor gradient;               // empty until one arrives
+  std::vector<Tensor>
+      of_outputs;  // of a page: the gradients of its outputs, empty or up to the last that arrived
 };
 
 using Visits = std::unordered_map<const Node*, Visit>;
@@ -40,19 +44,63 @@ std::vector<NodeRef> ancestors_in_order(const NodeRef& loss, Visits& visits) {
 // Per input of the node: whether a gradient passes to it and a target needs it.
 std::vector<bool> needed_inputs(const Node& node, const Visits& visits) {
   std::vector<bool> needed(node.inputs.size(), false);
-  if (!dtype_is_float(node.dtype) || !is_differentiable(node.op)) return needed;
+  if (node.op == Op::page_output) {
+    needed[0] = dtype_is_float(node.dtype) && visits.at(node.inputs[0].get()).leads_to_target;
+    return needed;
+  }
+  const bool is_page = node.op == Op::page;  // another output may be a float
+  if (!is_page && (!dtype_is_float(node.dtype) || !is_differentiable(node.op))) return needed;
   for (std::size_t i = 0; i < needed.size(); ++i)
     needed[i] = dtype_is_float(node.inputs[i]->dtype) && visits.at(node.inputs[i].get()).leads_to_target;
   return needed;
 }
 
+// Keeps the gradient of a page's output for the page itself, which comes later in the walk.
+void give_to_page(const Node& output, const Tensor& gradient, Visits& visits) {
+  std::vector<Tensor>& list = visits.at(output.inputs[0].get()).of_outputs;
+  const auto position = static_cast<std::size_t>(output.ints[0]);
+  if (list.size() <= position) list.resize(position + 1);
+  list[position] = is_empty(list[position]) ? gradient : list[position] + gradient;
+}
+
+Result<> differentiate_page(Adjoint& adjoint, const std::vector<Tensor>& of_outputs) {
+  const Page& page = *adjoint.node().page;
+  if (!page.backward)
+    return make_error(ErrorCode::invalid_argument,
+                      "gradients: page '" + page.name +
+                          "': found no backward, expected one, since a gradient "
+                          "arrives. Set Page::backward, or stop_gradient() its inputs.");
+  std::vector<Tensor> inputs, outputs, gradients;
+  for (std::size_t i = 0; i < adjoint.input_count(); ++i) inputs.push_back(adjoint.input(i));
+  for (std::size_t k = 0; k < page.outputs.size(); ++k) {
+    outputs.push_back(page_output(adjoint.output().node(), k));
+    Tensor gradient = k == 0 ? adjoint.gradient() : k < of_outputs.size() ? of_outputs[k] : Tensor();
+    gradients.push_back(is_empty(gradient) ? zeros(page.outputs[k].shape) : gradient);
+  }
+  const std::vector<Tensor> given = page.backward(inputs, outputs, gradients);
+  if (given.size() != inputs.size())
+    return make_error(ErrorCode::invalid_argument,
+                      text("gradients: page '", page.name, "': found ", given.size(),
+                           " gradients from backward, expected one per input, ", inputs.size()));
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (adjoint.needs(i)) adjoint.give(i, is_empty(given[i]) ? zeros_like(inputs[i]) : given[i]);
+  return {};
+}
+
 Result<> propagate(const NodeRef& node, Visits& visits) {
-  const Tensor gradient = visits.at(node.get()).gradient;
-  if (is_empty(gradient)) return {};
+  const Visit& visit = visits.at(node.get());
+  if (is_empty(visit.gradient) && visit.of_outputs.empty()) return {};
   std::vector<bool> needed = needed_inputs(*node, visits);
   if (std::ranges::find(needed, true) == needed.end()) return {};
-  Adjoint adjoint(node, gradient, std::move(needed));
-  derivative_of(node->op)(adjoint);
+  if (node->op == Op::page_output) {
+    give_to_page(*node, visit.gradient, visits);
+    return {};
+  }
+  Adjoint adjoint(node, visit.gradient, std::move(needed));
+  if (node->op == Op::page)
+    IMPRINT_CHECK(differentiate_page(adjoint, visit.of_outputs));
+  else
+    derivative_of(node->op)(adjoint);
   for (std::size_t i = 0; i < node->inputs.size(); ++i) {
     if (!adjoint.needs(i)) continue;
     const Tensor& given = adjoint.given(i);

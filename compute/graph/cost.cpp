@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compute/graph/number_set.h"
+#include "compute/tensor/page.h"
 
 namespace imprint::graph {
 
@@ -47,6 +48,10 @@ double evaluations_per_element(const Graph& graph, NodeIndex index, std::size_t 
     case Op::random_uniform:
     case Op::random_permutation:
       return 4;
+    case Op::page:
+      return node.source->page->loads * input / own;
+    case Op::page_output:
+      return 0;
     default:
       return static_cast<double>(fold_length(graph, index));
   }

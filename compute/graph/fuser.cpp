@@ -13,6 +13,7 @@
 #include "compute/graph/row_reads.h"
 #include "compute/graph/task_order.h"
 #include "compute/graph/workgroups.h"
+#include "compute/tensor/page.h"
 
 namespace imprint::graph {
 namespace {
@@ -309,8 +310,14 @@ void Fuser::add_node(NodeIndex index) {
     task_of_[at(index)] = t;
     return;
   }
+  if (node.op == Op::page_output) {  // computed by the page's own task
+    join(task_of_[at(node.inputs[0])], index, {});
+    return;
+  }
   TaskKind kind = TaskKind::map;
-  if (node.op == Op::custom)
+  if (node.op == Op::page)
+    kind = TaskKind::page;
+  else if (node.op == Op::custom)
     kind = TaskKind::custom;
   else if (node.kind() == OpKind::scan)
     kind = TaskKind::scan;
@@ -338,6 +345,9 @@ void Fuser::add_node(NodeIndex index) {
   task.kind = kind;
   task.anchor = kind == TaskKind::map ? -1 : index;
   task.element_count = node.element_count();
+  if (kind == TaskKind::page)
+    for (const PageOutput& output : node.source->page->outputs)
+      task.element_count = std::max(task.element_count, output.shape.element_count());
   if (kind == TaskKind::product) {
     task.tile = choose_tile(graph_, schedule_.materialized, index, options_, task.choices);
   }
@@ -394,7 +404,8 @@ std::int32_t Fuser::find_continued(NodeIndex index, const std::vector<Read>& rea
   const Task& task = schedule_.tasks[at(host)];
   const bool takes = task.element_count == graph_[index].element_count() && task.kind != TaskKind::scan &&
                      task.kind != TaskKind::region && task.kind != TaskKind::custom &&
-                     task.kind != TaskKind::row_fold && task.members.size() < kMaxMembers &&
+                     task.kind != TaskKind::row_fold && task.kind != TaskKind::page &&
+                     task.members.size() < kMaxMembers &&
                      !stays_apart(graph_[task.members.front()], options_);
   return takes && (task.kind == TaskKind::map || cheap_cost(index) <= kMaxEpilogueCost) ? host : -1;
 }

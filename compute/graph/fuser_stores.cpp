@@ -92,8 +92,8 @@ std::int32_t Fuser::assignment_writer(const GraphUpdate& update) {
 
 std::int32_t Fuser::rows_writer(const GraphUpdate& update, NodeIndex& rows) {
   const std::int32_t producer = task_of_[at(without_reshape(update.value))];
-  if (producer < 0 || !options_.fuse ||
-      schedule_.tasks[static_cast<std::size_t>(producer)].kind == TaskKind::column_fold)
+  if (producer < 0 || !options_.fuse || schedule_.tasks[at(producer)].kind == TaskKind::column_fold ||
+      schedule_.tasks[at(producer)].kind == TaskKind::page)
     return add_rows_copy(update);
   const auto in_time = [&](NodeIndex numbers) {
     return std::ranges::all_of(row_reads(numbers), [&](const Read& read) {

@@ -7,6 +7,7 @@
 #include "compute/graph/fold_split.h"
 #include "compute/graph/fuser.h"
 #include "compute/graph/narrow_products.h"
+#include "compute/graph/page_expand.h"
 #include "compute/graph/product_split.h"
 #include "compute/graph/region.h"
 #include "compute/graph/row_folds.h"
@@ -18,6 +19,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   FusionOptions options = given;
   options.steps = &steps;
   std::vector<std::string> notes;
+  if (options.expand) IMPRINT_CHECK(expand_pages(graph, request, options));
   if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
   if (options.fuse) read_state_early(graph, request);
   RowBlockLimits limits;

@@ -6,6 +6,7 @@
 
 #include "compute/graph/variants.h"
 #include "compute/tensor/node.h"
+#include "compute/tensor/page.h"
 
 namespace imprint::graph {
 
@@ -72,6 +73,10 @@ struct FusionOptions {
   std::int64_t row_lane_elements = 8;   // elements of a row per lane
   std::int32_t map_invocations = 64;    // per workgroup of a large map
   std::int32_t most_invocations = 128;  // per workgroup of any kernel
+
+  // Replaces sorts, long scans and large scatters by smaller pages (page_expand.h).
+  bool expand = true;
+  PageLimits pages;
 
   // Measured on the device; overrides the cost model (variants.h). Null: none. Must outlive the call.
   const VariantTable* variants = nullptr;

@@ -3,8 +3,21 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "compute/tensor/page.h"
+
 namespace imprint::graph {
 namespace {
+
+void add_page(Hasher& hasher, const Page& page) {
+  hasher.text(page.name).text(page.glsl).text(page.shader).number(page.groups).number(page.group_size);
+  hasher.number(page.outputs.size());
+  for (const PageOutput& output : page.outputs) {
+    hasher.number(output.dtype).number(output.shape.rank());
+    for (std::int64_t extent : output.shape.extents()) hasher.number(extent);
+  }
+  hasher.number(page.constants.size());
+  for (const auto& [name, value] : page.constants) hasher.text(name).number(value);
+}
 
 // Everything that determines the value of a node, given merged inputs.
 Hash128 node_key(const GraphNode& node, std::int64_t lifted_position) {
@@ -19,6 +32,7 @@ Hash128 node_key(const GraphNode& node, std::int64_t lifted_position) {
   for (double value : node.floats) hasher.number(value);
   if ((node.op == Op::constant || node.op == Op::custom) && node.source->constant)
     hasher.bytes(node.source->constant->bytes);
+  if (node.op == Op::page) add_page(hasher, *node.source->page);
   if (node.op == Op::variable) hasher.number(reinterpret_cast<std::uintptr_t>(node.source->variable.get()));
   if (node.op == Op::input)
     hasher.text(node.source->label).number(node.source->constant ? lifted_position : -1);

@@ -306,8 +306,8 @@ class MemoryChoice {
     const bool own_kernel =
         !in_region && (wants_group(graph_, i, options_) || wants_columns(graph_, i, options_) ||
                        wants_tiles(graph_, i, options_));
-    memory_[at(i)] = is_memory_leaf(node) || forced_[at(i)] || node.kind() == OpKind::scan || own_kernel ||
-                     inlines_too_much(i);
+    memory_[at(i)] = is_memory_leaf(node) || forced_[at(i)] || node.kind() == OpKind::scan ||
+                     node.kind() == OpKind::page || own_kernel || inlines_too_much(i);
     if (memory_[at(i)] || is_literal(node) || node.kind() == OpKind::view) return;
     const double again =
         std::max(0.0, asked_.of(i, cost_[at(i)]) - static_cast<double>(node.element_count()));

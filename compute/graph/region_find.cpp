@@ -153,7 +153,7 @@ class RegionFinder {
   void classify(const Batch& batch, NodeIndex index) {
     const GraphNode& node = graph_[index];
     if (is_memory_leaf(node) || classes_.is_wildcard(index) || node.element_count() == 0 ||
-        node.kind() == OpKind::scan || stays_apart(node, options_))
+        node.kind() == OpKind::scan || node.kind() == OpKind::page || stays_apart(node, options_))
       return;
     const int row = classes_.axis_in(graph_, index, batch.rows);
     if (row == -2) return;

@@ -15,8 +15,8 @@ bool Schedule::takes_from_table() const {
 }
 
 std::string_view task_kind_name(TaskKind kind) {
-  static constexpr std::string_view kNames[] = {"map",     "group fold", "column fold", "scan",
-                                                "product", "region",     "custom",      "row fold"};
+  static constexpr std::string_view kNames[] = {"map",    "group fold", "column fold", "scan", "product",
+                                                "region", "custom",     "row fold",    "page"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -59,7 +59,8 @@ enum class TaskKind : std::uint8_t {
   // that row
   custom,
   // a few lanes per row of the input of `anchor`, which is folded; registers hold values of the row's length
-  row_fold
+  row_fold,
+  page  // the workgroups of `anchor`, a page; the other members are its other outputs
 };
 
 // One step of a region's workgroup. A barrier precedes it if it needs what other invocations wrote.
@@ -143,7 +144,7 @@ struct ProductTile {
 // One kernel. It computes all `members` at the same linear index, in order.
 struct Task {
   TaskKind kind = TaskKind::map;
-  NodeIndex anchor = -1;     // group_fold, column_fold, scan, product, custom, row_fold
+  NodeIndex anchor = -1;     // group_fold, column_fold, scan, product, custom, row_fold, page
   std::int32_t region = -1;  // position in Schedule::regions
   ProductTile tile;          // of a product
   // Per workgroup, for shared folds and for large maps that run alone. A power of two.

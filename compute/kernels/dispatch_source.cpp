@@ -12,10 +12,12 @@
 #include "compute/kernels/custom_emitter.h"
 #include "compute/kernels/embedded_shaders.h"
 #include "compute/kernels/emitter.h"
+#include "compute/kernels/page_emitter.h"
 #include "compute/kernels/product_emitter.h"
 #include "compute/kernels/region_emitter.h"
 #include "compute/kernels/region_matrix.h"
 #include "compute/kernels/row_emitter.h"
+#include "compute/tensor/page.h"
 #include "compute/vk/pipeline_store.h"
 
 namespace imprint::kernels {
@@ -163,7 +165,7 @@ std::vector<std::string> extensions(MatrixUnits units, MatrixDialect dialect) {
 }
 
 // Invocations of a workgroup of the dispatch: those of its product, region or fold, else kWorkgroupSize.
-int workgroup_size_of(const Schedule& schedule, std::span<const std::int32_t> tasks) {
+int workgroup_size_of(const Graph& graph, const Schedule& schedule, std::span<const std::int32_t> tasks) {
   const auto task_of = [&](std::int32_t t) -> const Task& { return schedule.tasks[at(t)]; };
   for (const std::int32_t t : tasks)
     if (task_of(t).kind == TaskKind::region) return schedule.regions[at(task_of(t).region)].invocations;
@@ -171,6 +173,8 @@ int workgroup_size_of(const Schedule& schedule, std::span<const std::int32_t> ta
     if (task_of(t).kind == TaskKind::product) return task_of(t).tile.invocations();
   for (const std::int32_t t : tasks)
     if (shares_folds(task_of(t).kind)) return task_of(t).invocations;
+  for (const std::int32_t t : tasks)
+    if (task_of(t).kind == TaskKind::page) return graph[task_of(t).anchor].source->page->group_size;
   const Task& first = task_of(tasks[0]);
   return tasks.size() == 1 && is_large_map(first) ? first.invocations : kWorkgroupSize;
 }
@@ -189,6 +193,9 @@ class FunctionWriter {
         return add_region(task, name);
       case TaskKind::custom:
         functions += emitter<CustomEmitter>(task).function(name, workgroup_size_) + "\n";
+        return Emitter::group_count(graph_, task, workgroup_size_);
+      case TaskKind::page:
+        functions += emitter<PageEmitter>(task).function(name) + "\n";
         return Emitter::group_count(graph_, task, workgroup_size_);
       case TaskKind::product:
         functions += emitter<ProductEmitter>(task).function(name) + "\n";
@@ -246,10 +253,12 @@ std::string fold_arrays(const std::string& functions, int workgroup_size) {
 void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
                 const std::function<std::int32_t(const Place&)>& buffer_of, DispatchSource& source) {
   const auto kind_of = [&](std::int32_t t) { return schedule.tasks[at(t)].kind; };
-  const auto is_custom = [&](std::int32_t t) { return kind_of(t) == TaskKind::custom; };
+  const auto is_custom = [&](std::int32_t t) {  // the caller's text
+    return kind_of(t) == TaskKind::custom || kind_of(t) == TaskKind::page;
+  };
   const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
   DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, is_custom));
-  const int workgroup_size = workgroup_size_of(schedule, source.tasks);
+  const int workgroup_size = workgroup_size_of(graph, schedule, source.tasks);
   FunctionWriter writer(graph, schedule, limits, names, workgroup_size);
   MatrixUnits units = MatrixUnits::none;
   const auto product = std::ranges::find_if(source.tasks, is_product);
@@ -297,12 +306,13 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
 }
 
 // Whether two tasks may be functions of one shader. A region fixes the number of invocations, which suits
-// only small maps. The GLSL of two callers may use the same names. The products of a dispatch share one tile,
-// its shared folds one number of invocations.
+// only small maps. A page is alone, and the GLSL of two callers may use the same names. The products of a
+// dispatch share one tile, its shared folds one number of invocations.
 bool go_together(const Task& a, const Task& b) {
   const auto is_small = [](const Task& task) {
     return task.kind == TaskKind::map && task.element_count <= kBesideRegion;
   };
+  if (a.kind == TaskKind::page || b.kind == TaskKind::page) return false;
   if (a.kind == TaskKind::region) return is_small(b);
   if (b.kind == TaskKind::region) return is_small(a);
   if (a.kind == TaskKind::product && b.kind == TaskKind::product) return a.tile == b.tile;
@@ -319,7 +329,7 @@ void put_deepest_first(const Graph& graph, const Schedule& schedule, std::vector
 }
 
 // Kernels count in 32 bits. More elements are possible only where they are numbered axis by axis.
-Result<> check_counts(const Graph& graph, const Schedule& schedule) {
+Result<> check_counts(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   const auto refuse = [&](NodeIndex n, std::int64_t count, const std::string& of) {
     return make_error(ErrorCode::unsupported, text(node_text(graph, n), ": found ", count, " ", of,
@@ -333,6 +343,17 @@ Result<> check_counts(const Graph& graph, const Schedule& schedule) {
       return refuse(n, node.shape.element_count(), "numbered elements");
     if (const std::int64_t terms = fold_length(graph, n); terms > kMost)
       return refuse(n, terms, "terms of one fold");
+  }
+  for (const Task& task : schedule.tasks) {
+    if (task.kind != TaskKind::page) continue;
+    const Page& page = *graph[task.anchor].source->page;
+    if (page.group_size > static_cast<std::int64_t>(limits.invocations))
+      return make_error(ErrorCode::unsupported,
+                        text("page '", page.name, "': group_size: found ", page.group_size,
+                             ", expected at most the device's ", limits.invocations));
+    if (page.groups > kMost)
+      return make_error(ErrorCode::unsupported, text("page '", page.name, "': groups: found ", page.groups,
+                                                     ", expected at most ", kMost));
   }
   for (const Task& task : schedule.tasks)
     if (task.element_count > kMost && !task.stores.empty())
@@ -380,7 +401,7 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
                                                      const DispatchLimits& limits, const BufferOf& buffer_of,
                                                      std::vector<std::int32_t>* too_wide) {
   std::vector<std::int32_t> unused;
-  IMPRINT_CHECK(check_counts(graph, schedule));
+  IMPRINT_CHECK(check_counts(graph, schedule, limits));
   IMPRINT_CHECK(check_bindings(graph, schedule, limits, buffer_of, too_wide ? *too_wide : unused));
   std::vector<DispatchSource> dispatches;
   std::set<std::int32_t> buffers;  // of the dispatch being filled

@@ -10,6 +10,7 @@
 #include "compute/graph/product.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
+#include "compute/tensor/page.h"
 
 namespace imprint::kernels {
 
@@ -19,6 +20,7 @@ std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int work
   if (task.element_count == 0) return 0;
   if (task.kind == TaskKind::group_fold || task.kind == TaskKind::region || task.kind == TaskKind::row_fold)
     return task.element_count;
+  if (task.kind == TaskKind::page) return graph[task.anchor].source->page->groups;
   if (task.kind == TaskKind::column_fold) return (task.element_count + kFoldColumns - 1) / kFoldColumns;
   if (task.kind == TaskKind::product) return tile_count(product_shape(graph, task.anchor), task.tile);
   std::int64_t invocations = task.element_count;

@@ -39,6 +39,8 @@ FusionOptions program::fusion_options(const vk::CapabilityProfile& capabilities)
   options.matrix_tiles = options.matrix_units && capabilities.cooperative_matrix_khr;
   // These kernels also use the matrices of GL_KHR_cooperative_matrix.
   options.matrix_workgroups = options.matrix_tiles && capabilities.cooperative_matrix2_nv;
+  options.pages.invocations = options.most_invocations;
+  options.pages.shared_bytes = static_cast<int>(options.region_shared_bytes);
   if (capabilities.processor) {
     // A CPU device has few cores, and a cache where a GPU has shared memory. Every invocation of a workgroup
     // saves its state at every barrier.
@@ -56,6 +58,7 @@ FusionOptions program::fusion_options(const vk::CapabilityProfile& capabilities)
     options.fold_invocations = 64;
     options.row_lane_elements = 64;
     options.fill_groups = 8;
+    options.pages.groups = 8;
     options.fill_invocations = 512;
   }
   return options;
@@ -65,6 +68,7 @@ DispatchLimits program::dispatch_limits(const vk::CapabilityProfile& capabilitie
   DispatchLimits limits;
   limits.storage_buffers = std::min(capabilities.max_storage_buffers_per_stage, vk::kTableBinding);
   limits.workgroup_count_x = capabilities.max_workgroup_count_x;
+  limits.invocations = capabilities.max_workgroup_invocations;
   limits.table_entries = vk::kTableBytes / 4;
   limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
   limits.fold_terms = capabilities.processor ? 2 : 8;

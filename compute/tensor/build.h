@@ -53,6 +53,9 @@ Tensor broadcast_operand(const Tensor& tensor, const Shape& shape);
 // Rounds to a value of the dtype: float for float32, truncation for int32, 0 or 1 for bool.
 double representable(double value, DType dtype);
 
+// Output i of a page's node. 0: the node itself.
+Tensor page_output(const NodeRef& page, std::size_t output);
+
 // Whether the tensor is default-constructed: not given, rather than failed.
 bool is_empty(const Tensor& tensor);
 

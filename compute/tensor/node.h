@@ -14,6 +14,10 @@
 #include "compute/tensor/op.h"
 #include "compute/tensor/shape.h"
 
+namespace imprint {
+struct Page;
+}
+
 namespace imprint::tensor {
 
 struct Node;
@@ -52,8 +56,9 @@ struct Node {
   std::vector<double> floats;
   std::shared_ptr<const ConstantData> constant;
   std::shared_ptr<VariableState> variable;
-  std::string label;     // input name, or a name given by Tensor::named for messages and dumps
-  std::uint64_t id = 0;  // order of creation, unique in the process; inputs have smaller ids
+  std::shared_ptr<const Page> page;  // of an op page
+  std::string label;                 // input name, or a name given by Tensor::named for messages and dumps
+  std::uint64_t id = 0;              // order of creation, unique in the process; inputs have smaller ids
 
   Node() = default;
   Node(const Node&) = delete;

@@ -20,7 +20,8 @@ enum class OpKind : std::uint8_t {
   reduce,       // folds axes
   contract,     // matmul
   scan,         // ordered along an axis
-  scatter       // sums inputs into positions named by indices
+  scatter,      // sums inputs into positions named by indices
+  page          // a loop of its own, with several outputs
 };
 
 // X(name, kind, inputs, rule, cost, derivative, ...)
@@ -81,7 +82,10 @@ enum class OpKind : std::uint8_t {
   /* base, int32 indices, updates; ints {axis}: adds in a fixed order; an index outside is dropped */ \
   X(scatter_add, scatter, 3, scatter_add, 3, unscatter) \
   /* ints {axis, size, stride, dilation, extent}: adjoint of window */ \
-  X(unwindow, scatter, 1, unwindow, 3, rewindow)
+  X(unwindow, scatter, 1, unwindow, 3, rewindow) \
+  /* pages; run_page has checked shape and dtype, and differentiates by Page::backward */ \
+  X(page, page, -1, leaf, 1, flat)        /* Node::page (page.h); the node is its output 0 */ \
+  X(page_output, page, 1, leaf, 0, flat)  /* of a page; ints {output}, at least 1 */
 #define IMPRINT_OPS(X) IMPRINT_OPS_BY_TABLE(X, X)
 // clang-format on
 

@@ -250,6 +250,24 @@ Tensor cumsum(const Tensor&, int axis, bool exclusive = false, bool reverse = fa
 // averages.
 Tensor linear_recurrence(const Tensor& terms, const Tensor& factors, int axis, bool reverse = false);
 
+Tensor cumprod(const Tensor&, int axis);       // float32; zeros have exact gradients
+Tensor logcumsumexp(const Tensor&, int axis);  // float32: log of the sum of exp so far
+// An extreme and its int32 position along the axis.
+struct WithIndices {
+  Tensor values, indices;
+};
+// The largest (smallest) so far; of equals the last position. NaN wins over every number.
+WithIndices cummax(const Tensor&, int axis);
+WithIndices cummin(const Tensor&, int axis);
+
+// ---- order; float32 or int32 ----
+// Stable: equals keep their order, and -0 equals 0. NaN comes last, ascending or descending. The gradient
+// goes to where each value came from.
+Tensor argsort(const Tensor&, int axis = -1, bool descending = false);  // int32 positions along the axis
+WithIndices sort(const Tensor&, int axis = -1, bool descending = false);
+// The `count` largest (smallest) in order, the first of equals first. NaN counts only after all numbers.
+WithIndices topk(const Tensor&, std::int64_t count, int axis = -1, bool largest = true);
+
 // ---- contraction ----
 // [..., m, k] x [..., k, n] -> float32 [..., m, n]. Leading axes broadcast; rank-1 operands as in NumPy.
 // Operands are both float32, both float16 or both bfloat16; sums are float32. float16 uses matrix units where
@@ -293,6 +311,10 @@ Tensor take(const Tensor& data, int axis, const Tensor& indices);
 Tensor index_select(const Tensor& data, int axis, const Tensor& indices);  // take with 1-D indices
 // base with updates added at the indices, in a fixed order. As torch's scatter_add.
 Tensor scatter_add(const Tensor& base, int axis, const Tensor& indices, const Tensor& updates);
+
+// As scatter_add, with another combination: assign (the last update wins), mul, min or max (a NaN wins).
+enum class Scatter : std::uint8_t { assign, add, mul, min, max };
+Tensor scatter(const Tensor& base, int axis, const Tensor& indices, const Tensor& updates, Scatter mode);
 
 // ---- the caller's own GLSL ----
 // Rows computed by the caller's GLSL: float32 [rows, width]. Vulkan devices only.

@@ -55,6 +55,8 @@ std::vector<double> compute(const Node& node, std::span<const Operand> operands,
     case OpKind::scan:
     case OpKind::scatter:
       return fold(node, operands);
+    case OpKind::page:
+      return page(node, operands);
   }
   throw std::runtime_error("unknown kind of op");
 }
@@ -87,7 +89,8 @@ std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, c
       throw std::runtime_error("two variables are called " + node->label);
     pending.pop_back();
     std::vector<Operand> operands;
-    for (const NodeRef& input : node->inputs) operands.push_back({*input, done.at(input.get())});
+    const Node& source = node->op == Op::page_output ? *node->inputs[0] : *node;
+    for (const NodeRef& input : source.inputs) operands.push_back({*input, done.at(input.get())});
     std::vector<double> values = compute(*node, operands, bindings);
     if (static_cast<std::int64_t>(values.size()) != node->shape.element_count())
       throw std::runtime_error(

@@ -34,6 +34,9 @@ std::vector<double> elementwise(const tensor::Node& node, std::span<const Operan
 std::vector<double> generate(const tensor::Node& node, std::span<const Operand> operands);
 std::vector<double> arrange(const tensor::Node& node,
                             std::span<const Operand> operands);  // views and selects
+// Output node.ints[0] of a page, from the page's operands: by the oracle of its name, else by its CPU
+// function.
+std::vector<double> page(const tensor::Node& node, std::span<const Operand> operands);
 std::vector<double> fold(const tensor::Node& node,
                          std::span<const Operand> operands);  // reductions, contraction, scans, scatters
 

@@ -39,6 +39,7 @@ std::vector<OpCase> op_cases() {
   add_shape_cases(cases);
   add_folding_cases(cases);
   add_composite_cases(cases);
+  add_page_cases(cases);
   return cases;
 }
 

@@ -5,6 +5,7 @@ target_sources(imprint_cli PRIVATE
   bench_frame.cpp
   bench_learn.cpp
   bench_ops.cpp
+  bench_order.cpp
   bench_pet.cpp
   bench_plan.cpp
   bench_policy.cpp

@@ -88,6 +88,7 @@ std::vector<BenchCase> learn_cases();
 std::vector<BenchCase> pet_cases();
 std::vector<BenchCase> kennel_cases();
 std::vector<BenchCase> ops_cases();
+std::vector<BenchCase> order_cases();  // bench_order.cpp: part of suite ops
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 std::vector<BenchCase> plan_cases();

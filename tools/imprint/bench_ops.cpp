@@ -1,7 +1,9 @@
 // Single operations on tensors on the device, each a program of its own: how close the generated kernels come
 // to the hardware's limits.
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <string>
 
 #include "compute/graph/autodiff.h"
@@ -183,6 +185,7 @@ std::vector<BenchCase> ops_cases() {
   const std::vector<Product> large = products(false);
   for (std::size_t i = 0; i < large.size(); ++i)
     cases.push_back({large[i].name, [i](BenchDevice& device) { return run_product(device, i); }});
+  std::ranges::move(order_cases(), std::back_inserter(cases));
   return cases;
 }
 

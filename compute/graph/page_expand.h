@@ -1,0 +1,14 @@
+#pragma once
+// Replaces operations by smaller pages where those suit a device better: sorts, long scans, large scatters.
+// The operation keeps its meaning, derivative and CPU function; only the schedule changes.
+
+#include "compute/graph/fusion_options.h"
+#include "compute/graph/fusion_request.h"
+#include "compute/graph/graph.h"
+
+namespace imprint::graph {
+
+// Renumbers the nodes. Errors: those of the expansions.
+Result<> expand_pages(Graph& graph, FusionRequest& request, const FusionOptions& options);
+
+}  // namespace imprint::graph

@@ -1,0 +1,57 @@
+#include "compute/kernels/page_emitter.h"
+
+#include <utility>
+
+#include "compute/base/text.h"
+#include "compute/kernels/embedded_shaders.h"
+#include "compute/tensor/page.h"
+
+namespace imprint::kernels {
+
+using namespace graph;
+
+std::string PageEmitter::function(const std::string& name) {
+  const Page& page = *anchor_.source->page;
+  includes_.insert(page.includes.begin(), page.includes.end());
+  std::string out = text("#define imp_group_size ", page.group_size, "\n");
+  for (const auto& [constant, value] : page.constants) out += text("#define ", constant, " ", value, "\n");
+  for (std::size_t k = 0; k < anchor_.inputs.size(); ++k) out += load_function(k);
+  for (std::size_t k = 0; k < page.outputs.size(); ++k) out += store_function(k);
+  if (!page.prelude.empty()) out += text(embedded_shader(page.prelude), "\n");
+  out += page.glsl + "\n";
+  if (!page.shader.empty()) out += text(embedded_shader(page.shader), "\n");
+  return out + "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) { imp_page(group); }\n";
+}
+
+std::string PageEmitter::take_body() {
+  scopes_.assign(1, {});
+  return std::exchange(body_, {});
+}
+
+std::string PageEmitter::load_function(std::size_t input) {
+  const GraphNode& node = graph_[anchor_.inputs[input]];
+  const std::string name = text("imp_load_", input, "(int i)");
+  if (node.element_count() == 0)
+    return text(node.dtype == DType::float32 ? "float " : "int ", name, " { return ",
+                node.dtype == DType::float32 ? "0.0" : "0", "; }\n");
+  const std::string result = value(anchor_.inputs[input], {IndexExpression(std::string("i")), {}});
+  line("return " + (node.dtype == DType::boolean ? "int(" + result + ")" : result) + ";");
+  return (node.dtype == DType::float32 ? "float " : "int ") + name + " {\n" + take_body() + "}\n";
+}
+
+// An output that nothing reads is not stored.
+std::string PageEmitter::store_function(std::size_t output) {
+  const DType dtype = anchor_.source->page->outputs[output].dtype;
+  for (const Store& store : task_.stores) {
+    const GraphNode& node = graph_[store.node];
+    const std::size_t position = node.op == Op::page_output ? static_cast<std::size_t>(node.ints[0]) : 0;
+    if (position != output) continue;
+    members_ = {{store.node, dtype == DType::boolean ? "bool(value)" : "value"}};
+    write(store, IndexExpression(std::string("i")));
+    members_.clear();
+  }
+  return text("void imp_store_", output, "(int i, ", dtype == DType::float32 ? "float" : "int", " value) {\n",
+              take_body(), "}\n");
+}
+
+}  // namespace imprint::kernels

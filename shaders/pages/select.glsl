@@ -1,0 +1,100 @@
+// Finds the COUNT elements of each line that come first in the order of a sort, and sorts them: one workgroup of 256
+// per line. Digits of eight bits, from the highest, narrow down the last key that is taken; where more elements have
+// that key than are wanted, digits of the position decide. SIZE: COUNT rounded up to a power of two.
+
+const int kCopies = 8;  // neighbours count in different banks
+shared uint counts[256 * kCopies];
+shared uint totals[256];
+shared uint keys[SIZE];
+shared int positions[SIZE];
+shared uint chosen_digit, left_before, found;
+
+// Among the elements whose `word` (0: key, 1: position) agrees with `chosen` above shift + 8 bits, finds the digit
+// that holds number `wanted`, from 1. Sets chosen_digit, left_before (how many have smaller digits), and found (how
+// many have this one).
+void count_digits(int lane, int start, int word, uint key, uint chosen, int shift, uint wanted) {
+  for (int k = lane; k < 256 * kCopies; k += 256) counts[k] = 0u;
+  barrier();
+  for (int i = lane; i < LENGTH; i += 256) {
+    uint own = sort_key(imp_load_0(start + i));
+    uint value = word == 0 ? own : uint(i);
+    bool agrees = word == 0 || own == key;
+    if (agrees && (shift == 24 || value >> (shift + 8) == chosen >> (shift + 8)))
+      atomicAdd(counts[int((value >> shift) & 255u) * kCopies + lane % kCopies], 1u);
+  }
+  barrier();
+  uint own = 0u;
+  for (int k = 0; k < kCopies; ++k) own += counts[lane * kCopies + (k + lane) % kCopies];
+  totals[lane] = own;
+  barrier();
+  for (int distance = 1; distance < 256; distance <<= 1) {
+    uint before = 0u;
+    if (lane >= distance) before = totals[lane - distance];
+    barrier();
+    totals[lane] += before;
+    barrier();
+  }
+  uint before = totals[lane] - own;
+  if (before < wanted && wanted <= totals[lane]) {
+    chosen_digit = uint(lane);
+    left_before = before;
+    found = own;
+  }
+  barrier();
+}
+
+void imp_page(int group) {
+  int lane = int(gl_LocalInvocationID.x);
+  int start = group * LENGTH;
+  uint last_key = 0u, last_position = 0xffffffffu, wanted = uint(COUNT);
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    count_digits(lane, start, 0, 0u, last_key, shift, wanted);
+    last_key |= chosen_digit << shift;
+    wanted -= left_before;
+    barrier();
+  }
+  bool has_ties = found > wanted;  // more elements have the last key than are wanted
+  barrier();
+  if (has_ties) {
+    last_position = 0u;
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      count_digits(lane, start, 1, last_key, last_position, shift, wanted);
+      last_position |= chosen_digit << shift;
+      wanted -= left_before;
+      barrier();
+    }
+  }
+  // Any order: the sort by key and position that follows is unique.
+  for (int k = lane; k < SIZE; k += 256) {
+    keys[k] = 0xffffffffu;
+    positions[k] = 0x7fffffff;
+  }
+  if (lane == 0) found = 0u;
+  barrier();
+  for (int i = lane; i < LENGTH; i += 256) {
+    uint own = sort_key(imp_load_0(start + i));
+    if (own < last_key || (own == last_key && uint(i) <= last_position)) {
+      int place = int(atomicAdd(found, 1u));
+      keys[place] = own;
+      positions[place] = i;
+    }
+  }
+  barrier();
+  for (int run = 2; run <= SIZE; run <<= 1)
+    for (int distance = run / 2; distance > 0; distance >>= 1) {
+      for (int pair = lane; pair < SIZE / 2; pair += 256) {
+        int a = pair / distance * distance * 2 + pair % distance, b = a + distance;
+        uint key_a = keys[a], key_b = keys[b];
+        int position_a = positions[a], position_b = positions[b];
+        bool is_after = key_a > key_b || (key_a == key_b && position_a > position_b);
+        if (is_after == ((a & run) == 0)) {
+          keys[a] = key_b;
+          keys[b] = key_a;
+          positions[a] = position_b;
+          positions[b] = position_a;
+        }
+      }
+      barrier();
+    }
+  for (int k = lane; k < COUNT; k += 256) imp_store_0(group * COUNT + k, positions[k]);
+}

@@ -1,0 +1,257 @@
+// Pages as a user writes them: a game's own physics step, differentiated, and the door's edges. Runs on the
+// device and on the CPU.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compute/graph/autodiff.h"
+#include "compute/tensor/page.h"
+#include "tests/gpu/session_test.h"
+
+namespace imprint {
+namespace {
+
+using testing::HasSubstr;
+
+// A rope of masses between springs: one step of semi-implicit Euler. Positions and velocities in and out.
+constexpr float kStiffness = 40, kDrag = 0.5f, kStep = 0.01f;
+
+constexpr char kRopeGlsl[] = R"(
+const float kStiffness = 40.0, kDrag = 0.5, kStep = 0.01;
+shared float around[imp_group_size + 2];
+
+void imp_page(int group) {
+  int lane = int(gl_LocalInvocationID.x);
+  int i = group * imp_group_size + lane;
+  around[lane + 1] = imp_load_0(min(i, COUNT - 1));
+  if (lane == 0) around[0] = i > 0 ? imp_load_0(i - 1) : 0.0;
+  if (lane == imp_group_size - 1) around[lane + 2] = i + 1 < COUNT ? imp_load_0(i + 1) : 0.0;
+  barrier();
+  if (i >= COUNT) return;
+  float left = around[lane], right = i + 1 < COUNT ? around[lane + 2] : 0.0, x = around[lane + 1];
+  float velocity = imp_load_1(i);
+  velocity += kStep * (kStiffness * (left - 2.0 * x + right) - kDrag * velocity);
+  imp_store_0(i, x + kStep * velocity);
+  imp_store_1(i, velocity);
+}
+)";
+
+// The adjoint of the step: the springs' matrix is symmetric, so the same page computes it.
+std::vector<Tensor> rope(const Tensor& positions, const Tensor& velocities);
+
+std::vector<Tensor> rope_backward(std::span<const Tensor>, std::span<const Tensor>,
+                                  std::span<const Tensor> g) {
+  const Tensor of_velocity = g[1] + kStep * g[0];
+  const Tensor zero = zeros({1});
+  const std::int64_t count = g[0].extent(0);
+  const Tensor left = concat({zero, narrow(of_velocity, 0, 0, count - 1)}, 0),
+               right = concat({narrow(of_velocity, 0, 1, count - 1), zero}, 0);
+  return {g[0] + kStep * kStiffness * (left - 2.0f * of_velocity + right), of_velocity * (1 - kStep * kDrag)};
+}
+
+std::vector<Tensor> rope(const Tensor& positions, const Tensor& velocities) {
+  Page page;
+  const std::int64_t count = positions.extent(0);
+  page.name = "rope";
+  page.glsl = kRopeGlsl;
+  page.outputs = {{positions.shape()}, {positions.shape()}};
+  page.group_size = 32;
+  page.groups = (count + 31) / 32;
+  page.constants = {{"COUNT", count}};
+  page.cpu = [](std::span<const PageArray> in, std::span<const PageArray> out) {
+    const std::span<float> x = in[0].floats(), v = in[1].floats();
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float left = i > 0 ? x[i - 1] : 0, right = i + 1 < x.size() ? x[i + 1] : 0;
+      const float velocity = v[i] + kStep * (kStiffness * (left - 2 * x[i] + right) - kDrag * v[i]);
+      out[0].floats()[i] = x[i] + kStep * velocity;
+      out[1].floats()[i] = velocity;
+    }
+  };
+  page.backward = rope_backward;
+  return run_page(std::move(page), std::vector{positions, velocities});
+}
+
+class PageTest : public test::SessionTest {};
+
+TEST_F(PageTest, RunsAGamesOwnPhysicsAndDifferentiatesIt) {
+  constexpr std::int64_t kCount = 77;
+  constexpr int kSteps = 4;
+  const Tensor start = input("start", {kCount}), speed = input("speed", {kCount});
+  std::vector<Tensor> state{start * 0.5f, speed};  // the product fuses into the first page's loads
+  for (int step = 0; step < kSteps; ++step) state = rope(state[0], state[1]);
+  const Tensor loss = sum(state[0] * state[0]) + 0.1f * sum(state[1]);
+  const auto grads = gradients(loss, std::vector{start, speed});
+  ASSERT_TRUE(grads.ok()) << grads.error().message;
+  Program program = compile(ProgramDescription{
+      .name = "rope", .inputs = {start, speed}, .outputs = {loss, (*grads)[0], (*grads)[1]}});
+
+  const auto run = [&](const std::vector<float>& x, const std::vector<float>& v) {
+    return session()
+        .run(program,
+             std::vector<HostTensor>{{DType::float32, {kCount}, x, {}}, {DType::float32, {kCount}, v, {}}})
+        .value();
+  };
+  // The same in double, for values and central differences.
+  const auto expected = [&](std::vector<double> x, std::vector<double> v) {
+    for (double& one : x) one *= 0.5;
+    for (int step = 0; step < kSteps; ++step) {
+      const std::vector<double> old = x;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        const double left = i > 0 ? old[i - 1] : 0, right = i + 1 < x.size() ? old[i + 1] : 0;
+        v[i] += double{kStep} * (kStiffness * (left - 2 * old[i] + right) - double{kDrag} * v[i]);
+        x[i] = old[i] + double{kStep} * v[i];
+      }
+    }
+    double total = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) total += x[i] * x[i] + 0.1 * v[i];
+    return total;
+  };
+  const std::vector<float> x = test::wave(kCount, 1, 1), v = test::wave(kCount, 1, 2);
+  const std::vector<double> wide_x(x.begin(), x.end()), wide_v(v.begin(), v.end());
+  const std::vector<HostTensor> found = run(x, v);
+  EXPECT_NEAR(found[0].floats[0], expected(wide_x, wide_v), 1e-4);
+  for (std::size_t i : {0u, 1u, 31u, 32u, 40u, 76u}) {
+    constexpr double kDelta = 1e-4;
+    std::vector<double> up = wide_x, down = wide_x;
+    up[i] += kDelta;
+    down[i] -= kDelta;
+    EXPECT_NEAR(found[1].floats[i], (expected(up, wide_v) - expected(down, wide_v)) / (2 * kDelta), 1e-4)
+        << i;
+    up = down = wide_v;
+    up[i] += kDelta;
+    down[i] -= kDelta;
+    EXPECT_NEAR(found[2].floats[i], (expected(wide_x, up) - expected(wide_x, down)) / (2 * kDelta), 1e-4)
+        << i;
+  }
+}
+
+// Counts and lists: an int output, a bool output and a bool input; the first output has another size.
+Page above_page(std::int64_t count) {
+  Page page;
+  page.name = "above";
+  page.glsl = R"(
+shared int found[imp_group_size];
+void imp_page(int group) {
+  int lane = int(gl_LocalInvocationID.x), own = 0;
+  for (int i = lane; i < COUNT; i += imp_group_size) {
+    int is_above = imp_load_1(i) != 0 && imp_load_0(i) > 0.25 ? 1 : 0;
+    imp_store_1(i, is_above);
+    imp_store_2(i, imp_load_0(i) * 2.0);
+    own += is_above;
+  }
+  found[lane] = own;
+  barrier();
+  if (lane != 0) return;
+  int total = 0;
+  for (int k = 0; k < imp_group_size; ++k) total += found[k];
+  imp_store_0(0, total);
+}
+)";
+  page.outputs = {{{1}, DType::int32}, {{count}, DType::boolean}, {{count}}};
+  page.constants = {{"COUNT", count}};
+  page.cpu = [](std::span<const PageArray> in, std::span<const PageArray> out) {
+    out[0].ints()[0] = 0;
+    for (std::size_t i = 0; i < in[0].floats().size(); ++i) {
+      out[1].ints()[i] = in[1].ints()[i] != 0 && in[0].floats()[i] > 0.25f;
+      out[2].floats()[i] = in[0].floats()[i] * 2;
+      out[0].ints()[0] += out[1].ints()[i];
+    }
+  };
+  return page;
+}
+
+TEST_F(PageTest, HasOutputsOfSeveralTypesAndUpdatesVariables) {
+  constexpr std::int64_t kCount = 300;
+  const Tensor x = input("x", {kCount}), mask = input("mask", {kCount}, DType::boolean);
+  Variable doubled = Variable::zeros("doubled", {kCount});
+  const std::vector<Tensor> above = run_page(above_page(kCount), std::vector{x, mask});
+  ASSERT_EQ(above.size(), 3u);
+  ASSERT_TRUE(above[2].ok()) << above[2].error().message;
+  // Output 1 is read by another kernel; output 2 becomes state.
+  Program program = compile(ProgramDescription{.name = "above",
+                                               .inputs = {x, mask},
+                                               .outputs = {above[0], sum(where(above[1], x, 0.0f))},
+                                               .updates = {Update::assign(doubled, above[2])}});
+  const std::vector<float> values = test::wave(kCount, 1, 3);
+  std::vector<std::int32_t> allowed(kCount);
+  std::int32_t count = 0;
+  double total = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    allowed[i] = i % 3 != 0;
+    if (allowed[i] && values[i] > 0.25f) ++count, total += values[i];
+  }
+  const auto found = session()
+                         .run(program, std::vector<HostTensor>{{DType::float32, {kCount}, values, {}},
+                                                               {DType::boolean, {kCount}, {}, allowed}})
+                         .value();
+  EXPECT_EQ(found[0].ints[0], count);
+  EXPECT_NEAR(found[1].floats[0], total, 1e-3);
+  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(floats(doubled)[i], values[i] * 2) << i;
+}
+
+TEST_F(PageTest, GivesEqualBitsHoweverItIsSliced) {
+  constexpr std::int64_t kCount = 100;
+  const std::vector<float> start = test::wave(kCount, 1, 4);
+  Variable x("x", {kCount}, start);
+  Variable v = Variable::zeros("v", {kCount});
+  std::vector<Tensor> state = rope(x.value(), v.value());
+  state = rope(state[0], state[1]);
+  Program program = compile(ProgramDescription{
+      .name = "sliced", .updates = {Update::assign(x, state[0]), Update::assign(v, state[1])}});
+  run_sliced(program, {1000});
+  const std::vector<float> first = floats(x);
+  ASSERT_TRUE(session().write(x, HostTensor::from(start, {kCount})).ok());
+  ASSERT_TRUE(session().write(v, HostTensor::from(std::vector<float>(kCount), {kCount})).ok());
+  run_sliced(program, {1});
+  EXPECT_EQ(floats(x), first);
+}
+
+TEST_F(PageTest, MergesEqualPages) {
+  const Tensor x = input("x", {10}), v = input("v", {10});
+  const std::vector<Tensor> once = rope(x, v), again = rope(x, v);
+  Program program =
+      compile(ProgramDescription{.name = "merged", .inputs = {x, v}, .outputs = {once[0] + again[1]}});
+  EXPECT_EQ(program.stats().kernels, 2u);  // the page and the sum
+}
+
+TEST_F(PageTest, RefusesWithTheReason) {
+  const Tensor x = input("x", {10}), mask = input("mask", {10}, DType::boolean);
+  Page none = above_page(10);
+  none.outputs.clear();
+  EXPECT_THAT(run_page(none, std::vector{x, mask})[0].error().message,
+              HasSubstr("page 'above': found no outputs"));
+  EXPECT_THAT(run_page(above_page(10), std::vector{x, cast(x, DType::float16)})[0].error().message,
+              HasSubstr("expected float32, int32 or bool"));
+
+  const std::vector<Tensor> above = run_page(above_page(10), std::vector{x, mask});
+  const auto grads = gradients(sum(above[2]), std::vector{x});
+  ASSERT_FALSE(grads.ok());
+  EXPECT_THAT(grads.error().message, HasSubstr("page 'above': found no backward"));
+
+  Page other = above_page(10);
+  other.cpu = nullptr;
+  other.glsl = "void imp_page(int group) { nonsense }";
+  const auto broken =
+      Program::compile(runtime(), ProgramDescription{.name = "broken",
+                                                     .inputs = {x, mask},
+                                                     .outputs = {run_page(other, std::vector{x, mask})[0]}});
+  ASSERT_FALSE(broken.ok());
+  if (runtime().on_cpu()) {
+    EXPECT_THAT(broken.error().message, HasSubstr("no CPU function"));
+    return;
+  }
+  EXPECT_EQ(broken.error().code, ErrorCode::compile_failed) << broken.error().message;
+  Page large = above_page(10);
+  large.group_size = 1 << 20;
+  const auto wide =
+      Program::compile(runtime(), ProgramDescription{.name = "wide",
+                                                     .inputs = {x, mask},
+                                                     .outputs = {run_page(large, std::vector{x, mask})[0]}});
+  ASSERT_FALSE(wide.ok());
+  EXPECT_THAT(wide.error().message, HasSubstr("group_size: found 1048576"));
+}
+
+}  // namespace
+}  // namespace imprint

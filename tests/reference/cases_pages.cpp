@@ -1,0 +1,128 @@
+// Scans, sorts and scatters whose kernels are pages. Long lines take several kernels on a device.
+
+#include "tests/reference/op_case.h"
+
+namespace imprint::reference {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+
+void add_page_case(std::vector<OpCase>& cases, std::string name, std::vector<CaseInput> inputs, Build build,
+                   bool differentiable = true, Tolerance tolerance = {1e-4, 1e-4}) {
+  cases.push_back(
+      {std::move(name), std::move(inputs), std::move(build), tolerance, {1e-3, 1e-3}, differentiable});
+}
+
+void add_scan_pages(std::vector<OpCase>& cases) {
+  add_page_case(cases, "cumsum/long", {{{1, 20001}}}, [](Inputs in) { return cumsum(in[0], 1); }, true,
+                {1e-3, 1e-4});
+  add_page_case(cases, "cumsum/long_exclusive_reverse", {{{2, 9001}}},
+                [](Inputs in) { return cumsum(tanh(in[0]), -1, true, true); }, true, {1e-3, 1e-4});
+  add_page_case(cases, "cumsum/long_columns", {{{700, 37}}}, [](Inputs in) { return cumsum(in[0], 0); });
+  add_page_case(
+      cases, "cumsum/long_middle_int32", {{{2, 3000, 3}, DType::int32, -9, 9}},
+      [](Inputs in) { return cumsum(in[0], 1, true); }, false);
+  for (const bool reverse : {false, true})
+    add_page_case(cases, reverse ? "linear_recurrence/long_reverse" : "linear_recurrence/long",
+                  {{{2, 9001}}, {{2, 9001}, DType::float32, -0.9, 0.9}},
+                  [=](Inputs in) { return linear_recurrence(in[0], in[1], 1, reverse); });
+  add_page_case(cases, "linear_recurrence/long_columns", {{{600, 5}}, {{600, 5}, DType::float32, 0.5, 0.99}},
+                [](Inputs in) { return linear_recurrence(in[0], in[1], 0); });
+  add_page_case(cases, "cumprod/rows", {{{3, 17}, DType::float32, -1.5, 1.5}},
+                [](Inputs in) { return cumprod(in[0], 1); });
+  add_page_case(cases, "cumprod/zeros", {{{3, 6}, DType::float32, 0.5, 1.5}}, [](Inputs in) {
+    const Tensor mask = Tensor::from({1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1, 1}, {3, 6});
+    return cumprod(in[0] * mask, -1);
+  });
+  add_page_case(cases, "cumprod/long_columns", {{{700, 3}, DType::float32, 0.99, 1.01}},
+                [](Inputs in) { return cumprod(in[0], 0); });
+  add_page_case(cases, "logcumsumexp/rows", {{{3, 17}, DType::float32, -9, 9}},
+                [](Inputs in) { return logcumsumexp(in[0], 1); });
+  add_page_case(
+      cases, "logcumsumexp/long", {{{1, 9001}, DType::float32, -30, 30}},
+      [](Inputs in) { return logcumsumexp(in[0], 1); }, false);
+  for (const bool largest : {true, false}) {
+    const std::string name = largest ? "cummax" : "cummin";
+    const auto extreme = [largest](const Tensor& x, int axis) {
+      return largest ? cummax(x, axis) : cummin(x, axis);
+    };
+    add_page_case(cases, name + "/rows", {{{3, 17}}}, [=](Inputs in) { return extreme(in[0], 1).values; });
+    add_page_case(cases, name + "/columns", {{{9, 5}}}, [=](Inputs in) {
+      const WithIndices found = extreme(in[0] * 2.0f, 0);
+      return found.values * cast(found.indices, DType::float32);
+    });
+    add_page_case(cases, name + "/long", {{{1, 8500}}}, [=](Inputs in) { return extreme(in[0], 1).values; });
+    add_page_case(
+        cases, name + "/ties_int32", {{{2, 900}, DType::int32, -3, 3}},
+        [=](Inputs in) { return extreme(in[0], 1).indices; }, false);
+  }
+}
+
+void add_sort_pages(std::vector<OpCase>& cases) {
+  for (const bool descending : {false, true}) {
+    const std::string suffix = descending ? "_descending" : "";
+    add_page_case(cases, "sort/rows" + suffix, {{{3, 17}}},
+                  [=](Inputs in) { return sort(in[0], 1, descending).values; });
+    add_page_case(cases, "sort/middle" + suffix, {{{2, 5, 3}}},
+                  [=](Inputs in) { return sort(in[0] * in[0], 1, descending).values; });
+    add_page_case(
+        cases, "argsort/ties" + suffix, {{{5, 70}, DType::int32, -3, 3}},
+        [=](Inputs in) { return argsort(in[0], 1, descending); }, false);
+    add_page_case(
+        cases, "argsort/long" + suffix, {{{2, 5003}}},
+        [=](Inputs in) { return argsort(in[0], 1, descending); }, false);
+    add_page_case(
+        cases, "argsort/long_ties" + suffix, {{{3000, 2}, DType::int32, -9, 9}},
+        [=](Inputs in) { return argsort(in[0], 0, descending); }, false);
+    add_page_case(cases, "topk/rows" + suffix, {{{4, 33}}},
+                  [=](Inputs in) { return topk(in[0], 5, 1, descending).values; });
+    add_page_case(
+        cases, "topk/long" + suffix, {{{3, 3001}}},
+        [=](Inputs in) { return topk(in[0], 19, 1, descending).indices; }, false);
+    add_page_case(
+        cases, "topk/ties" + suffix, {{{2, 2000}, DType::int32, -4, 4}},
+        [=](Inputs in) { return topk(in[0], 700, -1, descending).indices; }, false);
+    add_page_case(
+        cases, "topk/parts" + suffix, {{{1, 40001}, DType::int32, -4000, 4000}},
+        [=](Inputs in) { return topk(in[0], 30, -1, descending).indices; }, false);
+  }
+  add_page_case(
+      cases, "argsort/one", {{{3, 1}}}, [](Inputs in) { return argsort(in[0]); }, false);
+  add_page_case(
+      cases, "argsort/nothing", {{{3, 0}}}, [](Inputs in) { return argsort(in[0]); }, false);
+  add_page_case(
+      cases, "topk/most", {{{1, 1500}}}, [](Inputs in) { return topk(in[0], 1100).indices; }, false);
+}
+
+void add_scatter_pages(std::vector<OpCase>& cases) {
+  for (const Scatter mode : {Scatter::assign, Scatter::mul, Scatter::min, Scatter::max, Scatter::add}) {
+    constexpr const char* kNames[] = {"assign", "add", "mul", "min", "max"};
+    const std::string name = std::string("scatter/") + kNames[static_cast<int>(mode)];
+    add_page_case(cases, name + "_rows", {{{5, 4}}, {{7, 4}, DType::int32, -1, 5}, {{7, 4}}},
+                  [=](Inputs in) { return scatter(in[0], 0, in[1], in[2], mode); });
+    add_page_case(
+        cases, name + "_columns_int32",
+        {{{3, 6}, DType::int32, -3, 3}, {{3, 9}, DType::int32, -2, 7}, {{3, 9}, DType::int32, -3, 3}},
+        [=](Inputs in) { return scatter(in[0], 1, in[1], in[2], mode); }, false);
+    add_page_case(cases, name + "_large",
+                  {{{300, 70}}, {{220, 70}, DType::int32, -3, 320}, {{220, 70}, DType::float32, 0.9, 1.1}},
+                  [=](Inputs in) { return scatter(in[0], 0, in[1], in[2], mode); });
+  }
+  // Most updates go to a few rows, as those of padding do.
+  add_page_case(cases, "take/large_embedding", {{{500, 33}}, {{900}, DType::int32, -3, 520}},
+                [](Inputs in) { return take(in[0], 0, minimum(in[1], maximum(in[1] - 400, 0) + 7)); });
+  add_page_case(cases, "take/large_last_axis", {{{40, 300}}, {{400}, DType::int32, 0, 299}},
+                [](Inputs in) { return take(in[0], 1, in[1]); });
+  add_page_case(cases, "gather/large_line", {{{3000}}, {{1500}, DType::int32, -5, 3010}},
+                [](Inputs in) { return gather(in[0] * in[0], 0, in[1]); });
+}
+
+}  // namespace
+
+void add_page_cases(std::vector<OpCase>& cases) {
+  add_scan_pages(cases);
+  add_sort_pages(cases);
+  add_scatter_pages(cases);
+}
+
+}  // namespace imprint::reference

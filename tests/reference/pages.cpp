@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include "compute/tensor/page.h"
+#include "tests/reference/interpreter.h"
+
+namespace imprint::reference {
+
+using namespace tensor;
+
+namespace {
+
+using Values = std::vector<std::vector<double>>;  // per output
+
+// Plain loops in double precision, by the page's name.
+using Oracle = Values (*)(const Page& page, std::span<const Operand> operands);
+
+std::int64_t constant(const Page& page, const std::string& name) {
+  return std::ranges::find(page.constants, name, &std::pair<std::string, std::int64_t>::first)->second;
+}
+
+std::int64_t inner_of(const Shape& shape, std::int64_t axis) {
+  std::int64_t inner = 1;
+  for (int k = static_cast<int>(axis) + 1; k < shape.rank(); ++k) inner *= shape[k];
+  return inner;
+}
+
+// The last of equals; NaN wins.
+Values cumulative_extreme(const Page& page, std::span<const Operand> operands) {
+  const bool largest = page.name == "cummax";
+  const std::vector<double>& x = operands[0].values;
+  const Shape& shape = operands[0].node.shape;
+  const std::int64_t axis = constant(page, "AXIS"), inner = inner_of(shape, axis),
+                     length = shape[static_cast<int>(axis)];
+  Values out{x, x};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::int64_t step = static_cast<std::int64_t>(i) / inner % length;
+    double best = x[i];
+    std::int64_t at = step;
+    for (std::int64_t k = step - 1; k >= 0; --k) {
+      const double other = x[i - static_cast<std::size_t>((step - k) * inner)];
+      const bool wins = std::isnan(other) ? !std::isnan(best) : largest ? other > best : other < best;
+      if (wins) best = other, at = k;
+    }
+    out[0][i] = best;
+    out[1][i] = static_cast<double>(at);
+  }
+  return out;
+}
+
+// The rank of each element of a line by counting those that come before it.
+Values order(const Page& page, std::span<const Operand> operands) {
+  const bool descending = constant(page, "DESCENDING") != 0;
+  const std::vector<double>& x = operands[0].values;
+  const Shape& shape = operands[0].node.shape;
+  const auto length = static_cast<std::size_t>(shape[1]),
+             count = static_cast<std::size_t>(page.outputs[0].shape[1]);
+  Values out(1);
+  for (std::size_t line = 0; line < static_cast<std::size_t>(shape[0]); ++line) {
+    std::vector<std::pair<std::pair<bool, double>, std::size_t>> keys;
+    for (std::size_t k = 0; k < length; ++k) {
+      const double value = x[line * length + k];
+      const bool is_nan = std::isnan(value);
+      keys.push_back({{is_nan, is_nan ? 0 : descending ? -value : value}, k});
+    }
+    std::ranges::sort(keys);
+    for (std::size_t k = 0; k < count; ++k) out[0].push_back(static_cast<double>(keys[k].second));
+  }
+  return out;
+}
+
+Values scatter(const Page& page, std::span<const Operand> operands) {
+  const Shape &shape = operands[0].node.shape, &updates = operands[2].node.shape;
+  const std::int64_t axis = constant(page, "AXIS"), inner = inner_of(shape, axis),
+                     extent = shape[static_cast<int>(axis)], length = updates[static_cast<int>(axis)];
+  Values out{operands[0].values};
+  for (std::size_t i = 0; i < operands[2].values.size(); ++i) {
+    const auto index = static_cast<std::int64_t>(operands[1].values[i]), at = static_cast<std::int64_t>(i);
+    if (index < 0 || index >= extent) continue;
+    double& target =
+        out[0][static_cast<std::size_t>((at / (inner * length) * extent + index) * inner + at % inner)];
+    const double update = operands[2].values[i];
+    if (page.name == "scatter_assign")
+      target = update;
+    else if (page.name == "scatter_mul")
+      target *= update;
+    else if (!std::isnan(target))
+      target = std::isnan(update) || (page.name == "scatter_max" ? update > target : update < target)
+                   ? update
+                   : target;
+  }
+  return out;
+}
+
+const std::map<std::string, Oracle>& oracles() {
+  static const std::map<std::string, Oracle> map{{"cummax", cumulative_extreme},
+                                                 {"cummin", cumulative_extreme},
+                                                 {"argsort", order},
+                                                 {"topk", order},
+                                                 {"scatter_assign", scatter},
+                                                 {"scatter_mul", scatter},
+                                                 {"scatter_min", scatter},
+                                                 {"scatter_max", scatter}};
+  return map;
+}
+
+// A page as elements of four bytes.
+struct Words {
+  std::vector<float> floats;
+  std::vector<std::int32_t> ints;
+
+  Words(DType dtype, const Shape& shape, const std::vector<double>& values) {
+    const auto count = static_cast<std::size_t>(shape.element_count());
+    if (dtype == DType::float32)
+      floats.assign(values.begin(), values.end()), floats.resize(count);
+    else
+      ints.assign(values.begin(), values.end()), ints.resize(count);
+  }
+  PageArray array(DType dtype, const Shape& shape) {
+    return {dtype, shape,
+            dtype == DType::float32 ? static_cast<void*>(floats.data()) : static_cast<void*>(ints.data())};
+  }
+  std::vector<double> values(DType dtype) const {
+    return dtype == DType::float32 ? std::vector<double>(floats.begin(), floats.end())
+                                   : std::vector<double>(ints.begin(), ints.end());
+  }
+};
+
+Values by_cpu_function(const Page& page, std::span<const Operand> operands) {
+  if (!page.cpu) throw std::runtime_error("page " + page.name + " has neither an oracle nor a CPU function");
+  std::vector<Words> inputs, outputs;
+  std::vector<PageArray> input_arrays, output_arrays;
+  for (const Operand& operand : operands)
+    inputs.emplace_back(operand.node.dtype, operand.node.shape, operand.values);
+  for (const PageOutput& output : page.outputs)
+    outputs.emplace_back(output.dtype, output.shape, std::vector<double>());
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    input_arrays.push_back(inputs[i].array(operands[i].node.dtype, operands[i].node.shape));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    output_arrays.push_back(outputs[i].array(page.outputs[i].dtype, page.outputs[i].shape));
+  page.cpu(input_arrays, output_arrays);
+  Values values;
+  for (std::size_t i = 0; i < outputs.size(); ++i) values.push_back(outputs[i].values(page.outputs[i].dtype));
+  return values;
+}
+
+}  // namespace
+
+std::vector<double> page(const Node& node, std::span<const Operand> operands) {
+  const bool is_first = node.op == Op::page;
+  const Page& page = is_first ? *node.page : *node.inputs[0]->page;
+  const auto oracle = oracles().find(page.name);
+  const Values values =
+      oracle == oracles().end() ? by_cpu_function(page, operands) : oracle->second(page, operands);
+  return values[is_first ? 0 : static_cast<std::size_t>(node.ints[0])];
+}
+
+}  // namespace imprint::reference
