@@ -75,11 +75,11 @@ class FoldSplitter {
     };
     const auto [before, terms, behind] = extents_of(graph_[graph_[old].inputs[0]].shape, graph_[old]);
     const std::int64_t length = lengths_[at(old)], stretches = terms / length, rest = terms % length;
-    const NodeIndex flat = made(Op::reshape, source, {before, terms, behind}, {node.inputs[0]}, {});
+    const NodeIndex line = made(Op::reshape, source, {before, terms, behind}, {node.inputs[0]}, {});
     const auto part = [&](std::int64_t start, std::int64_t count) {
       return count == terms
-                 ? flat
-                 : made(Op::slice, source, {before, count, behind}, {flat}, {0, 1, start, 1, 0, 1});
+                 ? line
+                 : made(Op::slice, source, {before, count, behind}, {line}, {0, 1, start, 1, 0, 1});
     };
     // If there are no elements in front, there is no axis for them: the folded axes are then outermost.
     const int axis = before == 1 ? 0 : 1;

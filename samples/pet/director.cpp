@@ -186,7 +186,7 @@ Result<> Director::write(const Game& game, const Report& report) {
 }
 
 // Tricks with both pictures and a success come first, so that each column shows one lesson.
-void Director::add_rows(const Report& report, SheetData& into) const {
+void Director::add_rows(SheetData& into) const {
   std::vector<Cue> order(kShownFirst.begin(), kShownFirst.end());
   std::ranges::stable_sort(order, std::greater(), [&](Cue cue) {
     const std::optional<Moment>&before = untaught_[trick_index(cue)], &after = taught_[trick_index(cue)];
@@ -217,7 +217,7 @@ SheetData Director::sheet(const Game& game, const Report& report) const {
     made.title = who + follow + share + " after " + seconds + " seconds";
   made.subtitle = std::string(words(report.teacher)) + "; learner " + name(report.learner) + "; seed " +
                   std::to_string(report.seed) + "; " + report.device;
-  add_rows(report, made);
+  add_rows(made);
   made.curve = overlay.curve;
   made.ghost_curve = overlay.ghost_curve;
   made.ticks = overlay.ticks;

@@ -45,7 +45,7 @@ class Director {
   Result<> draw(const Game& game, const WorldView* alone);
   Result<> write_frame(const Picture& picture);
   SheetData sheet(const Game& game, const Report& report) const;
-  void add_rows(const Report& report, SheetData& into) const;
+  void add_rows(SheetData& into) const;
 
   Options options_;
   std::unique_ptr<Stage> stage_;

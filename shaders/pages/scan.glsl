@@ -1,9 +1,9 @@
-// Scans lines: combines the elements of each line from its first to its last, in a fixed order. The text before
-// defines State, identity(), combine(before, after), element(i) and the kernel's end:
+// Scans lines: combines the elements of each line from its first to its last, in a fixed order. The text
+// before defines State, identity(), combine(before, after), element(i) and the kernel's end:
 //   TOTALS 1: keep_total(i, state): the combination of each chunk of a line.
 //   TOTALS 0: keep(i, state), with chunk_total(i) where CHUNKS > 1.
-// A line is LENGTH elements that are INNER apart; LINES lines. A workgroup takes a chunk of TILES tiles of COLUMNS
-// lines; each invocation takes RUN elements of a tile: SLICES of them share a line.
+// A line is LENGTH elements that are INNER apart; LINES lines. A workgroup takes a chunk of TILES tiles of
+// COLUMNS lines; each invocation takes RUN elements of a tile: SLICES of them share a line.
 
 const int kTileRows = SLICES * RUN;
 shared State tile[kTileRows * COLUMNS + (kTileRows * COLUMNS) / 32 + 1];
@@ -53,7 +53,8 @@ void imp_page(int group) {
       int row = INNER == 1 ? k % kTileRows : k / COLUMNS;
       int line = INNER == 1 ? k / kTileRows : k % COLUMNS;
       State own = identity();
-      if (first + row < LENGTH && first_line + line < LINES) own = element(element_of(first_line + line, first + row));
+      if (first + row < LENGTH && first_line + line < LINES)
+        own = element(element_of(first_line + line, first + row));
       tile[padded(line * kTileRows + row)] = own;
     }
     barrier();

@@ -1,7 +1,7 @@
-// Combines the updates of each row with its base, in the order of the updates. Inputs: base [ROWS, WIDTH], updates
-// [UPDATES, WIDTH], positions of the updates sorted by row, and where each row begins among them. A workgroup takes
-// SLICES rows and COLUMNS columns. One invocation combines the updates of a short row; all slices share a long one.
-// The text before defines VALUE, START and combine(before, after).
+// Combines the updates of each row with its base, in the order of the updates. Inputs: base [ROWS, WIDTH],
+// updates [UPDATES, WIDTH], positions of the updates sorted by row, and where each row begins among them. A
+// workgroup takes SLICES rows and COLUMNS columns. One invocation combines the updates of a short row; all
+// slices share a long one. The text before defines VALUE, START and combine(before, after).
 
 const int kLong = 24;  // updates of a row that slices share
 shared VALUE parts[SLICES * COLUMNS];
@@ -31,7 +31,8 @@ void imp_page(int group) {
     if (to - from < kLong) continue;  // the same for the whole workgroup
     int share = (to - from + SLICES - 1) / SLICES;
     VALUE part = START;
-    if (column < WIDTH) part = updates_between(min(to, from + slice * share), min(to, from + (slice + 1) * share), column);
+    if (column < WIDTH)
+      part = updates_between(min(to, from + slice * share), min(to, from + (slice + 1) * share), column);
     parts[lane] = part;
     barrier();
     for (int distance = 1; distance < SLICES; distance <<= 1) {  // neighbours first, in order

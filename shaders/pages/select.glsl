@@ -1,6 +1,7 @@
-// Finds the COUNT elements of each line that come first in the order of a sort, and sorts them: one workgroup of 256
-// per line. Digits of eight bits, from the highest, narrow down the last key that is taken; where more elements have
-// that key than are wanted, digits of the position decide. SIZE: COUNT rounded up to a power of two.
+// Finds the COUNT elements of each line that come first in the order of a sort, and sorts them: one workgroup
+// of 256 per line. Digits of eight bits, from the highest, narrow down the last key that is taken; where more
+// elements have that key than are wanted, digits of the position decide. SIZE: COUNT rounded up to a power of
+// two.
 
 const int kCopies = 8;  // neighbours count in different banks
 shared uint counts[256 * kCopies];
@@ -9,9 +10,9 @@ shared uint keys[SIZE];
 shared int positions[SIZE];
 shared uint chosen_digit, left_before, found;
 
-// Among the elements whose `word` (0: key, 1: position) agrees with `chosen` above shift + 8 bits, finds the digit
-// that holds number `wanted`, from 1. Sets chosen_digit, left_before (how many have smaller digits), and found (how
-// many have this one).
+// Among the elements whose `word` (0: key, 1: position) agrees with `chosen` above shift + 8 bits, finds the
+// digit that holds number `wanted`, from 1. Sets chosen_digit, left_before (how many have smaller digits),
+// and found (how many have this one).
 void count_digits(int lane, int start, int word, uint key, uint chosen, int shift, uint wanted) {
   for (int k = lane; k < 256 * kCopies; k += 256) counts[k] = 0u;
   barrier();

@@ -1,5 +1,5 @@
-// Counts the digits of four bits at SHIFT in each chunk of a line: output [line, digit, chunk]. A chunk is CHUNK
-// elements; a line has CHUNKS chunks. Integer sums: the order of the atomic additions does not matter.
+// Counts the digits of four bits at SHIFT in each chunk of a line: output [line, digit, chunk]. A chunk is
+// CHUNK elements; a line has CHUNKS chunks. Integer sums: the order of the atomic additions does not matter.
 
 const int kCopies = 32;  // neighbours count in different banks
 shared uint counts[16 * kCopies];

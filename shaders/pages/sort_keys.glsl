@@ -1,5 +1,5 @@
-// Keys whose unsigned order is the order of a sort. KEY_KIND 0: stored keys; 1: float32; 2: int32. DESCENDING 1:
-// the largest first. NaN is last in both directions, and -0 equals 0.
+// Keys whose unsigned order is the order of a sort. KEY_KIND 0: stored keys; 1: float32; 2: int32. DESCENDING
+// 1: the largest first. NaN is last in both directions, and -0 equals 0.
 #if KEY_KIND == 1
 uint sort_key(float x) {
   if (isnan(x)) return 0xffffffffu;

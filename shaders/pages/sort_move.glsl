@@ -1,14 +1,15 @@
-// Moves each element to its place by the digit of four bits at SHIFT: one pass of a stable radix sort. FIRST 1: no
-// positions are stored yet. Each invocation takes RUN neighbours of a tile; a chunk is CHUNK elements. Source of the
-// counting by rows of pairs: Satish, Harris, Garland, Designing Efficient Sorting Algorithms for Manycore GPUs, 2009.
+// Moves each element to its place by the digit of four bits at SHIFT: one pass of a stable radix sort. FIRST
+// 1: no positions are stored yet. Each invocation takes RUN neighbours of a tile; a chunk is CHUNK elements.
+// Source of the counting by rows of pairs: Satish, Harris, Garland, Designing Efficient Sorting Algorithms
+// for Manycore GPUs, 2009.
 
 const int kTile = imp_group_size * RUN;
 const int kPieces = imp_group_size / 8;  // invocations per row of counts
 
-shared uint pool[kTile];                // counts of two digits per word, [8][imp_group_size]; then elements in order
+shared uint pool[kTile];  // counts of two digits per word, [8][imp_group_size]; then elements in order
 shared uint sums[imp_group_size];
-shared uint firsts[16];                 // of each digit: its first place in the tile
-shared int bases[16];                   // the place in the line of its next element
+shared uint firsts[16];  // of each digit: its first place in the tile
+shared int bases[16];    // the place in the line of its next element
 shared uint tile_counts[16];
 
 // bases[] becomes the number of the line's elements that come before the chunk's first of each digit.
@@ -92,7 +93,8 @@ void imp_page(int group) {
     barrier();
     for (int k = 0; k < RUN; ++k) {
       int digit = int(keys[k] >> SHIFT) & 15;
-      places[k] += int(firsts[digit]) + (int(pool[digit / 2 * imp_group_size + lane] >> (digit % 2 * 16)) & 0xffff);
+      places[k] +=
+          int(firsts[digit]) + (int(pool[digit / 2 * imp_group_size + lane] >> (digit % 2 * 16)) & 0xffff);
     }
     barrier();
     for (int k = 0; k < RUN; ++k) pool[places[k]] = keys[k];

@@ -1,6 +1,6 @@
-// Sorts lines of up to SIZE elements, a power of two, in shared memory: LINES_HERE of them per workgroup. Ties are
-// decided by position, so that the bitonic network is stable. Source: Batcher, Sorting networks and their
-// applications, 1968.
+// Sorts lines of up to SIZE elements, a power of two, in shared memory: LINES_HERE of them per workgroup.
+// Ties are decided by position, so that the bitonic network is stable. Source: Batcher, Sorting networks and
+// their applications, 1968.
 
 shared uint keys[SIZE * LINES_HERE];
 shared int positions[SIZE * LINES_HERE];

@@ -117,7 +117,8 @@ TEST(Coat, AnAgentMayEndInAFrame) {
   std::uint64_t number = 0;
   for (const bool before : {true, false}) {
     for (int round = 0; round < 4; ++round) {  // the seat is free again, and answers go to nobody else
-      ASSERT_TRUE(context->frame_begin(++number, static_cast<double>(number) / 60));
+      ++number;
+      ASSERT_TRUE(context->frame_begin(number, static_cast<double>(number) / 60));
       for (Agent& agent : *crowd) ASSERT_TRUE(agent.observe(seen));
       if (before) crowd->pop_back();
       ASSERT_TRUE(context->submit());
@@ -126,7 +127,8 @@ TEST(Coat, AnAgentMayEndInAFrame) {
       Made<Agent> next = brain->create_agent();
       ASSERT_TRUE(next) << next.outcome.message();
       crowd->push_back(std::move(*next));
-      ASSERT_TRUE(context->frame_begin(++number, static_cast<double>(number) / 60));
+      ++number;
+      ASSERT_TRUE(context->frame_begin(number, static_cast<double>(number) / 60));
       EXPECT_EQ(crowd->back().act().outcome.code(), Code::not_found);
       ASSERT_TRUE(context->submit());
       ASSERT_TRUE(context->frame_end());

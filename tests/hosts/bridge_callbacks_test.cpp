@@ -160,12 +160,12 @@ struct Lender {
       };
     }
     info.memory_user = this;
-    info.allocate_device_memory = [](void* user, const void* info, std::uint64_t* memory) -> std::int32_t {
+    info.allocate_device_memory = [](void* user, const void* wanted, std::uint64_t* memory) -> std::int32_t {
       auto& self = *static_cast<Lender*>(user);
       self.asker.ask("allocate_device_memory");
       VkDeviceMemory made = VK_NULL_HANDLE;
       const VkResult result =
-          self.allocate(self.device.device, static_cast<const VkMemoryAllocateInfo*>(info), nullptr, &made);
+          self.allocate(self.device.device, static_cast<const VkMemoryAllocateInfo*>(wanted), nullptr, &made);
       std::memcpy(memory, &made, sizeof made);
       return result;
     };

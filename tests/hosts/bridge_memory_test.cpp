@@ -88,10 +88,10 @@ imp_host lend(Host& host) {
 // The host's own device memory.
 void lend_memory(Host& host, imp_vk_device_info& info) {
   info.memory_user = &host;
-  info.allocate_device_memory = [](void* user, const void* info, std::uint64_t* number) -> std::int32_t {
+  info.allocate_device_memory = [](void* user, const void* wanted, std::uint64_t* number) -> std::int32_t {
     DeviceMemory& self = static_cast<Host*>(user)->memory;
     VkDeviceMemory made = VK_NULL_HANDLE;
-    const auto& asked = *static_cast<const VkMemoryAllocateInfo*>(info);
+    const auto& asked = *static_cast<const VkMemoryAllocateInfo*>(wanted);
     const VkResult result = self.allocate(self.device, &asked, nullptr, &made);
     if (result != VK_SUCCESS) return result;
     *number = 0;

@@ -21,7 +21,9 @@ constexpr std::string_view kFaceNames[] = {
     "Error", "ErrorCode", "LogLevel", "LogSink", "Result",
     // tensors
     "Axes", "ConvolutionOptions", "DType", "PadMode", "PerAxis", "PoolOptions", "Resize", "ResizeOptions",
-    "Shape", "Tensor", "TransposedOptions", "UnfoldOptions", "Variable",
+    "Scatter", "Shape", "Tensor", "TransposedOptions", "UnfoldOptions", "Variable", "WithIndices",
+    // operations with a loop of their own
+    "Page", "PageArray", "PageLimits", "PageOutput",
     // programs
     "BufferRange", "Commands", "CpuWork", "DispatchFigures", "HostTensor", "KernelFigures", "Precision",
     "Program", "ProgramDescription", "ProgramPart", "ProgramSequence", "ProgramStats", "Runtime",
@@ -33,10 +35,10 @@ constexpr std::string_view kFaceNames[] = {
 
 // Headers whose functions belong to the face; functions of others are in a room's namespace.
 constexpr std::string_view kFaceFunctions[] = {
-    "compute/base/result.h",       "compute/graph/autodiff.h",     "compute/model/onnx_import.h",
-    "compute/model/policy.h",      "compute/program/runtime.h",    "compute/tensor/dtype.h",
-    "compute/tensor/composites.h", "compute/tensor/images.h",      "compute/tensor/shape.h",
-    "compute/tensor/tensor.h",     "compute/tuning/tuning_table.h"};
+    "compute/base/result.h",       "compute/graph/autodiff.h",  "compute/model/onnx_import.h",
+    "compute/model/policy.h",      "compute/program/runtime.h", "compute/tensor/dtype.h",
+    "compute/tensor/composites.h", "compute/tensor/images.h",   "compute/tensor/page.h",
+    "compute/tensor/shape.h",      "compute/tensor/tensor.h",   "compute/tuning/tuning_table.h"};
 
 std::vector<std::string> lines_of(const fs::path& file) {
   std::ifstream stream(file);

@@ -14,12 +14,6 @@ namespace {
 using reference::evaluate;
 using Numbers = std::vector<double>;
 
-Numbers counted(std::int64_t count) {
-  Numbers values;
-  for (std::int64_t i = 0; i < count; ++i) values.push_back(static_cast<double>(i));
-  return values;
-}
-
 Tensor count(const Shape& shape) {
   return reshape(cast(arange(shape.element_count()), DType::float32), shape);
 }
