@@ -43,7 +43,7 @@ enum class Activation {
   threshold       // numbers {0, 0}: x above the first, else the second
 };
 
-// numbers: in the place of the defaults of the function in tensor.h, in its order; {0.2} of leaky_relu is its
+// numbers: instead of the defaults of the function in tensor.h, in its order; {0.2} of leaky_relu is its
 // slope. Functions without such take none.
 Tensor activate(const Tensor& x, Activation activation, std::span<const double> numbers = {});
 std::string_view activation_name(Activation activation);  // "leaky_relu"

@@ -67,7 +67,7 @@ struct RolloutPpoOptions {
 struct RolloutNetwork {
   std::function<Tensor(const Tensor& observation, const Tensor& goal)> outputs;
   Parameters parameters;
-  // Of a policy that draws continuous numbers: [P, 1, continuous], or [continuous] without groups.
+  // For a policy that draws continuous numbers: [P, 1, continuous], or [continuous] without groups.
   Variable log_deviation = {};
 };
 

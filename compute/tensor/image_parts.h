@@ -1,5 +1,5 @@
 #pragma once
-// What the operations on images share. Internal.
+// Parts that the operations on images share. Internal.
 
 #include <cstdint>
 #include <optional>

@@ -116,7 +116,7 @@ TEST(Coat, AnAgentMayEndInAFrame) {
   const float seen[] = {1, 0, -1};
   std::uint64_t number = 0;
   for (const bool before : {true, false}) {
-    for (int round = 0; round < 4; ++round) {  // the seat is free again, and answers go to nobody else
+    for (int round = 0; round < 4; ++round) {  // the seat is free again, and no other agent gets the answer
       ++number;
       ASSERT_TRUE(context->frame_begin(number, static_cast<double>(number) / 60));
       for (Agent& agent : *crowd) ASSERT_TRUE(agent.observe(seen));

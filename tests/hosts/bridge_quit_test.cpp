@@ -314,7 +314,10 @@ TEST_P(T8QuitKilled, LeavesAnOldFileOrANewOne) {
     const auto after =
         std::chrono::microseconds(1 + random() % static_cast<std::uint32_t>(saving_time_.count()));
     ASSERT_NO_FATAL_FAILURE(play(after));
-    in_time += !fs::exists(folder / "quits");
+    const bool late = fs::exists(folder / "quits");
+    in_time += !late;
+    if (late)
+      saving_time_ = std::max(after / 2, std::chrono::microseconds(1));  // the measured run was slower
     ASSERT_NO_FATAL_FAILURE(
         expect_files(folder, "killed " + std::to_string(after.count()) + " us after the saves began"));
   }
