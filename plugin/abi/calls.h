@@ -13,7 +13,7 @@ namespace imprint::abi {
 
 inline imp_result stale(const char* call, const char* kind) {
   return fail(IMP_ERROR_INVALID_HANDLE,
-              (std::string(call) + ": the " + kind + " handle is destroyed or foreign").c_str());
+              (std::string(call) + ": the " + kind + " handle is zero, destroyed or foreign").c_str());
 }
 
 // The calls after a failed create meet its zero handle. The first failure is the one to know.

@@ -221,7 +221,8 @@ void Game::State::show() {
   overlay.learning = brain->learning();
   overlay.learner = brain->learner();
   overlay.tricks = lessons.scores();
-  overlay.rule = lessons.rule();
+  // Its lesson comes after the tricks: until then tries say nothing.
+  overlay.rule = lessons.next() && !lessons.rule().mastered ? TrickScore{} : lessons.rule();
   overlay.chain = lessons.chain();
   if (clock_s >= silent_until_s) overlay.caption.clear();
   if (clock_s >= status_until_s) overlay.status.clear();

@@ -266,6 +266,7 @@ class WindowGame {
   }
 
   void apply_game(const PlayerInput& input) {
+    if (input.toggle_help) help(!helped_);
     if (input.toggle_pause) pause(!paused_);
     if (input.toggle_slow) slow_ = !slow_;
     if (input.toggle_ghost) ghost_ = !ghost_;
@@ -298,6 +299,14 @@ class WindowGame {
     const std::size_t next = overlay.learning ? static_cast<std::size_t>(overlay.learner) + 1 : 0;
     game().input(signal(SignalKind::learner, static_cast<std::uint64_t>(kLearners[next])));
     if (!overlay.learning) game().input(signal(SignalKind::learning, 1));
+  }
+
+  // The game waits, and goes on if it did before.
+  void help(bool on) {
+    helped_ = on;
+    if (on) paused_before_help_ = paused_;
+    if (paused_ == (on || paused_before_help_)) return;
+    pause(!paused_);
   }
 
   // A paused pet does not learn.
@@ -368,7 +377,7 @@ class WindowGame {
   std::unique_ptr<Stage> stage_;
   std::unique_ptr<Run> run_;
   Cue last_cue_ = Cue::none;
-  bool paused_ = false;
+  bool paused_ = false, helped_ = false, paused_before_help_ = false;
   bool slow_ = false;
   bool ghost_ = true;
   std::optional<std::size_t> saving_;

@@ -136,6 +136,12 @@ bool StageInput::game_key(int key, int modifiers) {
   return true;
 }
 
+void StageInput::toggle_help() {
+  overlay_->toggle_help();
+  help_shown_ = !help_shown_;
+  pending_.toggle_help = !pending_.toggle_help;
+}
+
 void StageInput::view_key(int key) {
   switch (key) {
     case GLFW_KEY_ENTER:
@@ -146,13 +152,11 @@ void StageInput::view_key(int key) {
       overlay_->ask_name();
       break;
     case GLFW_KEY_F1:
-      overlay_->toggle_help();
-      help_shown_ = !help_shown_;
+      toggle_help();
       break;
     case GLFW_KEY_ESCAPE:
       if (help_shown_) {
-        overlay_->toggle_help();
-        help_shown_ = false;
+        toggle_help();
       } else {
         pending_.quit = true;
       }

@@ -33,6 +33,7 @@ class StageInput {
   bool game_key(int key, int modifiers);
   // The keys of overlay, help and camera.
   void view_key(int key);
+  void toggle_help();
   void mouse(int button, bool pressed, Vec2 at);
   void moved(Vec2 at, Vec2 by);
   void handle_pet(Vec2 at, Vec2 by);

@@ -37,6 +37,7 @@ struct PlayerInput {
 
   // The game.
   bool toggle_pause = false;           // space
+  bool toggle_help = false;            // F1 and Esc: the game waits while the help is open
   bool toggle_slow = false;            // L
   bool toggle_ghost = false;           // G
   bool toggle_learning = false;        // O

@@ -68,9 +68,17 @@ void Overlay::pet_card(const OverlayState& state, const Anchors& anchors) {
                        : state.learning ? palette::kGood
                                         : palette::kScold,
                        16);
-  if (!state.temperament.empty()) mood += "; " + state.temperament;
-  draw_text(list, fonts_.small, {x + px(13), at.y + px(6)}, palette::kSoft,
-            fitted(fonts_.small, mood, right - text_size(fonts_.title, clock).x - px(8) - x - px(13)));
+  // The dot says whether it learns, so a long character may stand alone.
+  const float room = right - text_size(fonts_.title, clock).x - px(8) - x - px(13);
+  const auto fits = [&](const std::string& words) { return text_size(fonts_.small, words).x <= room; };
+  const std::string& character = state.temperament;
+  if (!character.empty() && fits(mood + "; " + character))
+    mood += "; " + character;
+  else if (state.learning && !state.paused && !character.empty())
+    mood = fits(character) || character.find(", ") == std::string::npos
+               ? character
+               : character.substr(character.find(", ") + 2);
+  draw_text(list, fonts_.small, {x + px(13), at.y + px(6)}, palette::kSoft, fitted(fonts_.small, mood, room));
 
   // Three needs, as the pet feels them.
   const Drives& drives = anchors.world->pet.drives;
@@ -177,7 +185,14 @@ void Overlay::gpu_card(const OverlayState& state) {
   };
   key(palette::kShow, "act " + microseconds(state.infer_gpu_us));
   key(palette::kLearn, "learn " + microseconds(state.learn_gpu_us));
-  if (state.budget_us > 0.0f) key(palette::kInk, "budget " + microseconds(state.budget_us));
+  // A single slice of a software device may be longer than the budget.
+  const bool over = state.budget_us > 0.0f && used > state.budget_us;
+  const bool software = state.device.find("llvmpipe") != std::string::npos;
+  if (state.budget_us > 0.0f)
+    key(palette::kInk, "budget " + microseconds(state.budget_us) +
+                           (!over      ? ""
+                            : software ? ": a software GPU exceeds it"
+                                       : ": exceeded at deadlines"));
   y += px(16);
   draw_text(list, fonts_.small, {at.x, y}, palette::kSoft,
             "CPU " + microseconds(state.frame_cpu_us) +
@@ -404,7 +419,11 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
       {"+  -", "text size"},
       {"F1, Esc", "close this help, quit"},
   };
-  const float row = px(22), width = px(600), height = px(92) + row * static_cast<float>(std::size(lines));
+  const float words_at = px(236);
+  float width = px(600);
+  for (const auto& line : lines)
+    width = std::max(width, px(24) + words_at + text_size(fonts_.body, line.what).x);
+  const float row = px(22), height = px(92) + row * static_cast<float>(std::size(lines));
   const ImVec2 low{(static_cast<float>(size.width) - width) * 0.5f,
                    (static_cast<float>(size.height) - height) * 0.5f},
       high{low.x + width, low.y + height};
@@ -415,7 +434,7 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
   for (std::size_t i = 0; i < std::size(lines); ++i) {
     const float y = low.y + px(54) + row * static_cast<float>(i);
     draw_text(list, fonts_.bold, {low.x + px(24), y}, palette::kShow, lines[i].key);
-    draw_text(list, fonts_.body, {low.x + px(236), y}, palette::kInk, lines[i].what);
+    draw_text(list, fonts_.body, {low.x + words_at, y}, palette::kInk, lines[i].what);
   }
   draw_text(list, fonts_.small, {low.x + px(24), high.y - px(28)}, palette::kSoft,
             fitted(fonts_.small, state.keeping, width - px(48)));
