@@ -1,7 +1,7 @@
 #ifndef IMPRINT_SAMPLES_ADAPTERS_VSG_H_
 #define IMPRINT_SAMPLES_ADAPTERS_VSG_H_
-// VulkanSceneGraph. An earlier version ran in it, recording and submitting. The tests compile this header
-// against declarations of vsg::Instance, vsg::PhysicalDevice, vsg::Device and vsg::Queue.
+// VulkanSceneGraph. A test compiles this header against declarations of vsg::Instance, vsg::PhysicalDevice,
+// vsg::Device and vsg::Queue. It never ran in VulkanSceneGraph.
 //
 // vsg::Instance asks for Vulkan 1.0 by default. Set WindowTraits::vulkanVersion to VK_API_VERSION_1_1 or
 // more.

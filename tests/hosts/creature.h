@@ -81,4 +81,13 @@ struct Creature {
   }
 };
 
+// The decisions that a saved creature has made; 0: its file cannot be loaded.
+inline std::uint64_t decisions_in(const char* file) {
+  imp_standalone_info device = imp_standalone_info_init();
+  device.device = "cpu";
+  game::Made<game::Context> context = game::Context::create_standalone(game::Library(imp_get_api), device);
+  game::Made<game::Brain> brain = context->create_brain(game::BrainDesc::of(game::FeedbackOptions(), 2, {4}));
+  return brain->load(file) ? brain->stats()->decisions : 0;
+}
+
 }  // namespace imprint::hosts

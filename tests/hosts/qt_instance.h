@@ -15,8 +15,9 @@ namespace imprint::hosts {
 
 class QtInstance {
  public:
-  explicit QtInstance(bool validation = true) {
-    instance_.setApiVersion(QVersionNumber(1, 1));
+  // version: null asks for none, as a host that forgot setApiVersion.
+  explicit QtInstance(bool validation = true, const QVersionNumber& version = {1, 1}) {
+    if (!version.isNull()) instance_.setApiVersion(version);
     instance_.setFlags(QVulkanInstance::NoDebugOutputRedirect);
     if (validation) {
       instance_.setLayers({"VK_LAYER_KHRONOS_validation"});

@@ -231,6 +231,7 @@ class CreatureWindow : public QVulkanWindow {
 
   Creature creature;
   std::vector<QImage> pictures;
+  static constexpr const char* kFile = "qt.brain";
 
  private:
   // Qt deletes the renderer before the window.
@@ -262,8 +263,14 @@ class CreatureWindow : public QVulkanWindow {
   void release() {
     if (!teach_) return;
     // imprint: begin
-    if (!creature.context.close()) creature.fails(game::Library(imp_get_api).last_error());
+    const auto closed = adapters::close_qt(*this, creature.context, clock_, [this] { save(); });
     // imprint: end
+    if (!closed && creature.failure.empty()) creature.fails(closed.message());
+  }
+
+  void save() {
+    const game::Outcome saved = creature.brain.save(kFile);
+    EXPECT_TRUE(saved) << saved.message();
   }
 
   void clear() {
@@ -310,7 +317,11 @@ TEST_F(T8QtHost, ACreatureLearnsWhileTheWindowIsResized) {
     window.hide();
     window.destroy();
     EXPECT_EQ(window.creature.failure, "");
-    if (teach) EXPECT_GE(window.creature.meadow.success(), 0.9f);
+    if (teach) {
+      EXPECT_GE(window.creature.meadow.success(), 0.9f);
+      EXPECT_FALSE(window.creature.context) << "it would outlive its device";
+      EXPECT_GT(decisions_in(CreatureWindow::kFile), 100u);
+    }
     pictures[teach] = window.pictures;
     messages[teach] = instance.messages();
   }
@@ -318,6 +329,35 @@ TEST_F(T8QtHost, ACreatureLearnsWhileTheWindowIsResized) {
   EXPECT_EQ(pictures[1][1].size(), QSize(200, 150));
   EXPECT_EQ(pictures[0], pictures[1]);
   EXPECT_EQ(messages[0], messages[1]);
+}
+
+// A host that forgot QVulkanInstance::setApiVersion has an instance of Vulkan 1.0.
+TEST_F(T8QtHost, AnInstanceOfVulkan10IsRefused) {
+  struct Asker : QVulkanWindowRenderer {
+    Asker(QVulkanWindow& on, std::string& said) : window(on), refusal(said) {}
+    void initResources() override {
+      const game::Made<game::Context> made =
+          game::Context::create(game::Library(imp_get_api), adapters::describe_qt(window));
+      refusal = made.outcome.message();
+      QMetaObject::invokeMethod(qApp, &QCoreApplication::quit, Qt::QueuedConnection);
+    }
+    void startNextFrame() override { window.frameReady(); }
+    QVulkanWindow& window;
+    std::string& refusal;
+  };
+  struct PlainWindow : QVulkanWindow {
+    QVulkanWindowRenderer* createRenderer() override { return new Asker(*this, refusal); }
+    std::string refusal;
+  };
+  QtInstance instance(false, QVersionNumber());
+  ASSERT_TRUE(instance.ok());
+  PlainWindow window;
+  window.setVulkanInstance(instance.get());
+  window.show();
+  QGuiApplication::exec();
+  window.hide();
+  window.destroy();
+  EXPECT_NE(window.refusal.find("api_version: found vulkan 1.0"), std::string::npos) << window.refusal;
 }
 
 TEST_F(T4QtHost, DoesNotLinkTheVulkanLoader) {
