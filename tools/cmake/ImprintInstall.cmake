@@ -94,5 +94,4 @@ set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)                # libc6 and libstdc++6, in the versions that the build used
 set(CPACK_DEBIAN_PACKAGE_DEPENDS libvulkan1)          # the command line and standalone contexts load it at run time
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libvulkan-dev, glslang-dev")  # to link the static library
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 include(CPack)
