@@ -20,8 +20,8 @@
 
 namespace imprint::adapters {
 
-// The arguments of vkCreateInstance and vkCreateDevice, copied: their arguments may go. Move nothing of it
-// while a context of locked() lives.
+// Copies what vkCreateInstance and vkCreateDevice were given. Declare it before the context: a context of
+// locked() uses its lock until it is destroyed. To quit with saves on disk see last_frame.h.
 class VulkanGuest {
  public:
   VulkanGuest() = default;
