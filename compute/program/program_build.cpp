@@ -3,6 +3,7 @@
 
 #include "compute/base/text.h"
 #include "compute/graph/memory_plan.h"
+#include "compute/graph/page_expand.h"
 #include "compute/graph/set_apart.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
@@ -53,9 +54,11 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
     std::unordered_set<const Node*> apart;
     std::string reason;
-    for (int splits = 0; splits <= kMostSplits; ++splits) {
+    ProgramGraph expanded = source;  // once: operations that are set apart must stay the same nodes
+    built = expand_pages(expanded.graph, expanded.request, fusion_options(expanded, profile));
+    for (int splits = 0; built.ok() && splits <= kMostSplits; ++splits) {
       impl = std::make_unique<Impl>(runtime);
-      impl->source = source;  // fusion renumbers its own copy
+      impl->source = expanded;  // fusion renumbers its own copy
       built = impl->build(variants, profile, apart);
       if (built.ok() || !source.fuse) break;
       if (set_apart(impl->source.graph, impl->schedule, impl->too_wide, apart) == 0) break;
