@@ -17,11 +17,10 @@ FusionOptions fusion_options(bool fuse) {
   return options;
 }
 
-Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, const FusionRequest& request,
-                                                        const Schedule& schedule,
+Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, const Schedule& schedule,
                                                         std::uint64_t memory_limit) {
   auto executable = std::make_unique<Executable>();
-  IMPRINT_CHECK(Lowering(graph, request, schedule, *executable).run(memory_limit));
+  IMPRINT_CHECK(Lowering(graph, schedule, *executable).run(memory_limit));
   return executable;
 }
 

@@ -33,7 +33,6 @@ class Executable {
   // Keeps the graph's constants alive, nothing else of it. memory_limit: most memory_bytes().
   // Errors: unsupported (custom_rows, which is GLSL); out_of_device_memory (memory_limit).
   static Result<std::unique_ptr<Executable>> compile(const graph::Graph& graph,
-                                                     const graph::FusionRequest& request,
                                                      const graph::Schedule& schedule,
                                                      std::uint64_t memory_limit = UINT64_MAX);
 

@@ -11,7 +11,12 @@ namespace {
 using Int = std::int32_t;
 
 // The result may be one of the operands: elements do not depend on each other.
-#define IMPRINT_EACH_ELEMENT _Pragma("GCC ivdep") for (std::int64_t i = 0; i < count; ++i)
+#ifdef __clang__
+#define IMPRINT_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define IMPRINT_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#define IMPRINT_EACH_ELEMENT IMPRINT_INDEPENDENT for (std::int64_t i = 0; i < count; ++i)
 
 template <class In, class Out, class Function>
 inline void map_one(const void* a, void* result, std::int64_t count, Function function) {

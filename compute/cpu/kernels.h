@@ -47,5 +47,6 @@ const KernelSet& kernels();
 extern const KernelSet kBaselineKernels;
 extern const KernelSet kAvx2Kernels;
 extern const KernelSet kAvx512Kernels;
+extern const KernelSet kNeonKernels;
 
 }  // namespace imprint::cpu

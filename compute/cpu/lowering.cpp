@@ -22,10 +22,8 @@ std::uint64_t bytes_of(const Shape& shape) {
 
 }  // namespace
 
-Lowering::Lowering(const Graph& graph, const FusionRequest& request, const Schedule& schedule,
-                   Executable& into)
+Lowering::Lowering(const Graph& graph, const Schedule& schedule, Executable& into)
     : graph_(graph),
-      request_(request),
       schedule_(schedule),
       executable_(into),
       kernels_(kernels()),

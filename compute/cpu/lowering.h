@@ -16,8 +16,7 @@ namespace imprint::cpu {
 
 class Lowering {
  public:
-  Lowering(const graph::Graph& graph, const graph::FusionRequest& request, const graph::Schedule& schedule,
-           Executable& into);
+  Lowering(const graph::Graph& graph, const graph::Schedule& schedule, Executable& into);
   Result<> run(std::uint64_t memory_limit);
 
  private:
@@ -50,7 +49,6 @@ class Lowering {
   Result<> plan_arena(std::uint64_t memory_limit);
 
   const graph::Graph& graph_;
-  const graph::FusionRequest& request_;
   const graph::Schedule& schedule_;
   Executable& executable_;
   const KernelSet& kernels_;

@@ -73,8 +73,7 @@ Result<> CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
     IMPRINT_CHECK(runtime_.place(*variable));
     part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
   }
-  auto made = cpu::Executable::compile(part_source.graph, part_source.request, part.schedule,
-                                       runtime_.memory()->free_bytes());
+  auto made = cpu::Executable::compile(part_source.graph, part.schedule, runtime_.memory()->free_bytes());
   if (!made) return make_error(made.error().code, "program '" + part.name + "': " + made.error().message);
   part.executable = std::move(*made);
   IMPRINT_ASSIGN(part.intermediates, CpuReservation::make(runtime_.memory(), part.executable->memory_bytes(),

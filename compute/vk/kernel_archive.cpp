@@ -12,7 +12,6 @@ namespace {
 constexpr std::string_view kArchiveMagic = "imp-kern";
 constexpr std::string_view kMaker = IMPRINT_VERSION;
 constexpr std::uint32_t kLayout = 1;
-constexpr std::size_t kHead = 16, kArchiveEnvelope = kHead + 16;
 constexpr std::uint32_t kMostProfiles = 256;
 
 template <std::unsigned_integral T>

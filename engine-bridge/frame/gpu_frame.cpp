@@ -6,7 +6,7 @@
 namespace imprint::bridge {
 
 Result<std::unique_ptr<GpuFrame>> GpuFrame::create(vk::Device& device, Runtime& runtime, bool exclusive) {
-  std::unique_ptr<GpuFrame> frame(new GpuFrame(device, runtime));
+  std::unique_ptr<GpuFrame> frame(new GpuFrame(runtime));
   IMPRINT_ASSIGN(frame->timer_, GpuTimer::create(device));
   IMPRINT_ASSIGN(frame->commands_, CommandSet::create(device));
   IMPRINT_ASSIGN(frame->sync_, FrameSync::create(device, *frame->commands_, exclusive));

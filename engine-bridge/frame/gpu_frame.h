@@ -62,7 +62,7 @@ class GpuFrame {
     std::vector<Share> shares;
   };
 
-  GpuFrame(vk::Device& device, Runtime& runtime) : device_(device), runtime_(runtime) {}
+  explicit GpuFrame(Runtime& runtime) : runtime_(runtime) {}
   bool has_immediate_work(const FrameWork& work) const {
     return work.immediate_count > 0 || uploads_.primary != VK_NULL_HANDLE;
   }
@@ -76,7 +76,6 @@ class GpuFrame {
   void add_step(const Step& step, FrameJobs& jobs, bool after_barrier, VkCommandBufferLevel level);
 
   // Destroyed from the last to the first.
-  vk::Device& device_;
   Runtime& runtime_;
   std::unique_ptr<GpuTimer> timer_;
   std::unique_ptr<CommandSet> commands_;

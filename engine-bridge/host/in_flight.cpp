@@ -202,8 +202,8 @@ Result<> InFlight::wait_for(const Point& point, std::uint64_t left_ns, std::uint
 }
 
 Result<> InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
+  using std::chrono::steady_clock;
+  const steady_clock::time_point start = steady_clock::now();
   bool counted = false;
   for (;;) {
     if (device_.lost()) return lost_device_error("wait");
@@ -229,7 +229,7 @@ Result<> InFlight::wait(vk::Ticket ticket, std::uint64_t timeout_ns) {
       counted = true;
     }
     const auto spent = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+        std::chrono::duration_cast<std::chrono::nanoseconds>(steady_clock::now() - start).count());
     const std::uint64_t left = timeout_ns > spent ? timeout_ns - spent : 0;
     IMPRINT_CHECK(wait_for(next, left, timeout_ns));
   }

@@ -38,6 +38,7 @@ static const char* creature_turn(VkCommandBuffer commands, const guest_world* wo
     if (api->agent_observe(creature, seen, floats_seen) < 0) return "agent_observe";
   }
   info.command_buffer = commands;
+  if (frames.frame == 1) info.scope = IMP_SCOPE_WARMUP; /* a game does this in its loading screen */
   return api->vulkan->frame_record(context, &info, NULL) < 0 ? "frame_record" : NULL;
 }
 

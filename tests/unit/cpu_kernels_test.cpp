@@ -28,6 +28,8 @@ std::vector<const KernelSet*> sets_of_this_cpu() {
 #if defined(__x86_64__) && !defined(_WIN32)
   if (__builtin_cpu_supports("avx2")) sets.push_back(&kAvx2Kernels);
   if (&kernels() == &kAvx512Kernels) sets.push_back(&kAvx512Kernels);
+#elif defined(__aarch64__)
+  sets.push_back(&kNeonKernels);
 #endif
   return sets;
 }

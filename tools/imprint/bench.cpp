@@ -227,8 +227,8 @@ std::string markdown_text(const Computer& computer, const std::vector<BenchResul
       "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n";
   const auto cell = [](double value, int digits) {
     char number[32];
-    std::snprintf(number, sizeof(number), value == 0 ? "" : "%.*f", digits, value);
-    return " | " + std::string(number);
+    std::snprintf(number, sizeof(number), "%.*f", digits, value);
+    return value == 0 ? std::string(" | ") : " | " + std::string(number);
   };
   for (const BenchResult& r : results) {
     text += "| `" + r.name + "`" + cell(r.gpu_us.median, 1) + cell(r.replayed_us.median, 1) +

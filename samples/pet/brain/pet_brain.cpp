@@ -17,6 +17,7 @@ using imprint::game::Demonstration;
 using imprint::game::DqnOptions;
 using imprint::game::EpisodeEnd;
 using imprint::game::FeedbackOptions;
+using imprint::game::FrameScope;
 using imprint::game::HostDesc;
 using imprint::game::Library;
 using imprint::game::Limits;
@@ -199,6 +200,7 @@ Result<> BrainContext::warmup(const std::function<void(float)>& progress) {
   const auto tell = [&](float fraction) {
     if (progress) progress(fraction);
   };
+  scope_ = FrameScope::warmup;
   return status_of(context_.warmup(tell), "warmup");
 }
 
@@ -207,7 +209,8 @@ Result<> BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame
 }
 
 Result<> BrainContext::send_work(VkCommandBuffer commands) {
-  if (setup_.access == Access::record) return status_of(context_.record(commands).outcome, "record");
+  if (setup_.access == Access::record)
+    return status_of(context_.record(commands, std::exchange(scope_, FrameScope::frame)).outcome, "record");
   return status_of(context_.submit(), "submit");
 }
 

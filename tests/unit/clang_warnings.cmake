@@ -1,0 +1,32 @@
+# cmake -D CLANG=clang++ -D SOURCE=folder -D OUT=folder "-DINCLUDES=folder;..." -P clang_warnings.cmake: fails
+# if Clang has a warning about the sources of the libraries. It reads each room as one source and makes no code.
+# -Wshadow is left to GCC, since names of different files meet here.
+set(options -std=c++20 -fsyntax-only -Wall -Wextra -Wno-missing-field-initializers -Werror
+  -D VK_NO_PROTOTYPES "-DIMPRINT_VERSION=\"0\"" -I ${SOURCE} -I ${SOURCE}/compute/include -I ${SOURCE}/plugin/include)
+foreach(folder IN LISTS INCLUDES)
+  list(APPEND options -idirafter ${folder})
+endforeach()
+file(MAKE_DIRECTORY ${OUT})
+file(GLOB rooms LIST_DIRECTORIES true RELATIVE ${SOURCE} ${SOURCE}/compute/*)
+set(read 0)
+foreach(room IN LISTS rooms ITEMS engine-bridge plugin)
+  file(GLOB_RECURSE files ${SOURCE}/${room}/*.cpp)
+  # Built for one instruction set, or instead of another file.
+  list(FILTER files EXCLUDE REGEX "/kernels_[^/]*\\.cpp$|_absent\\.cpp$")
+  list(LENGTH files count)
+  if(count EQUAL 0)
+    continue()
+  endif()
+  math(EXPR read "${read} + ${count}")
+  list(TRANSFORM files REPLACE "(.+)" "#include \"\\1\"\n")
+  list(JOIN files "" text)
+  string(REPLACE "/" "_" name ${room})
+  file(WRITE ${OUT}/${name}.cpp "${text}")
+  execute_process(COMMAND ${CLANG} ${options} ${OUT}/${name}.cpp RESULT_VARIABLE status ERROR_VARIABLE messages)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${room}: found warnings of Clang, expected none:\n${messages}")
+  endif()
+endforeach()
+if(read LESS 200)
+  message(FATAL_ERROR "sources: found ${read}, expected at least 200. Check SOURCE: ${SOURCE}")
+endif()
