@@ -124,6 +124,7 @@ struct Trainer::Impl {
   TrainerOptions options;
   nn::Pass pass;
   nn::ScheduledRate rate;
+  std::optional<nn::PlateauRate> plateau;
   std::optional<nn::LossScaler> scaler;  // of mixed precision
   nn::Parameters saved;                  // everything that a checkpoint holds
   Position position{.best_loss = kInfinity};
@@ -131,6 +132,7 @@ struct Trainer::Impl {
 
   std::vector<std::string> metric_names;
   std::optional<Program> step, gather_step;  // the optimiser's; of a batch before it
+  std::optional<Program> measuring;          // of the plateau
   std::map<std::int64_t, std::pair<Program, std::vector<std::string>>> evaluations;  // by batch size
 
   Impl(Session& used, Model given, const nn::Parameters& state, std::shared_ptr<const nn::Optimiser> trains,
@@ -145,6 +147,8 @@ struct Trainer::Impl {
     saved.add("optimiser", optimiser->state());
     saved.add("pass", pass.state());
     saved.add("rate", rate.state());
+    if (options.plateau)
+      saved.add("plateau", plateau.emplace("training.plateau", 1, *options.plateau).state());
     if (options.precision == Precision::mixed16) saved.add("scaler", scaler.emplace("training").state());
   }
 
@@ -160,6 +164,8 @@ struct Trainer::Impl {
   Result<> keep(double loss);
   Result<double> current_rate();
   Result<bool> end_epoch(Loader* validation, Outcome& outcome, Report& report);
+  Tensor rate_now() const { return plateau ? rate.value() * plateau->value() : rate.value(); }
+  Result<> measure(double loss);
   bool must_stop() const { return options.stop != nullptr && options.stop->load(); }
 };
 
@@ -196,7 +202,7 @@ Result<> Trainer::Impl::compile(const Loader& training) {
       step_updates.insert(step_updates.end(), scales.begin(), scales.end());
     }
   }
-  IMPRINT_ASSIGN(const std::vector<Update> updates, optimiser->step(slopes, rate.value(), active));
+  IMPRINT_ASSIGN(const std::vector<Update> updates, optimiser->step(slopes, rate_now(), active));
   step_updates.insert(step_updates.end(), updates.begin(), updates.end());
   rate.advance(step_updates, active);
   recording.finish(step_updates);
@@ -274,9 +280,7 @@ Result<> Trainer::Impl::run_group(Loader& training, std::int64_t first) {
 }
 
 Result<double> Trainer::Impl::current_rate() {
-  // Of the step that is done.
-  IMPRINT_ASSIGN(const HostTensor value, session.evaluate(options.rate.at(Tensor(static_cast<int>(
-                                             std::max<std::int64_t>(position.step - 1, 0))))));
+  IMPRINT_ASSIGN(const HostTensor value, session.evaluate(rate_now()));
   return static_cast<double>(value.floats[0]);
 }
 
@@ -309,6 +313,23 @@ Result<> Trainer::Impl::keep(double loss) {
   return save(in_folder(name));
 }
 
+// The plateau's rate takes in a validation loss.
+Result<> Trainer::Impl::measure(double loss) {
+  if (!plateau) return {};
+  if (!measuring) {
+    const Tensor measured = input("loss", {});
+    std::vector<Update> updates;
+    plateau->measure(updates, measured);
+    IMPRINT_ASSIGN(
+        Program made,
+        Program::compile(session.runtime(), {.name = "plateau", .inputs = {measured}, .updates = updates}));
+    measuring = std::move(made);
+  }
+  const HostTensor value = HostTensor::from({static_cast<float>(loss)}, {});
+  IMPRINT_CHECK(session.run(*measuring, std::span(&value, 1)));
+  return {};
+}
+
 // Whether training stops early.
 Result<bool> Trainer::Impl::end_epoch(Loader* validation, Outcome& outcome, Report& report) {
   report.ends_epoch = true;
@@ -323,6 +344,7 @@ Result<bool> Trainer::Impl::end_epoch(Loader* validation, Outcome& outcome, Repo
     const bool is_better = outcome.validation.loss < position.best_loss;
     position.bad_validations = is_better ? 0 : position.bad_validations + 1;
     if (is_better) position.best_loss = outcome.validation.loss;
+    IMPRINT_CHECK(measure(outcome.validation.loss));
   }
   if (options.report) options.report(report);
   report.validation = nullptr;

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -59,7 +60,7 @@ struct Report {
   std::int64_t epoch = 0, epochs = 0;   // epoch counts from 1
   std::int64_t batch = 0, batches = 0;  // of this epoch
   std::int64_t step = 0;                // of the optimiser, since the start
-  double rate = 0;
+  double rate = 0;                      // of the next step
   bool ends_epoch = false;
   Scores training = {};                // of this epoch so far
   const Scores* validation = nullptr;  // at the end of an epoch that validates
@@ -67,7 +68,9 @@ struct Report {
 
 struct TrainerOptions {
   std::int64_t epochs = 1;
-  nn::Schedule rate = 1e-3;     // by optimiser step
+  nn::Schedule rate = 1e-3;  // by optimiser step
+  // The rate is multiplied by a factor that falls when the validation loss stops falling.
+  std::optional<nn::PlateauOptions> plateau = {};
   double clip_norm = 0;         // of all gradients together; 0: not clipped
   std::int64_t accumulate = 1;  // batches per optimiser step
   Precision precision = Precision::float32;
