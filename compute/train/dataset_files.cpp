@@ -65,6 +65,28 @@ Result<DatasetRef> idx_files(const std::string& pictures, const std::string& lab
   return in_memory({{"x", std::move(x)}, {"label", std::move(y)}});
 }
 
+Result<DatasetRef> cifar_files(const std::vector<std::string>& paths) {
+  constexpr std::size_t kPixels = 3 * 32 * 32, kRecord = 1 + kPixels;
+  HostTensor x, y{DType::int32, {}, {}, {}};
+  for (const std::string& path : paths) {
+    IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+    if (bytes.empty() || bytes.size() % kRecord != 0)
+      return make_error(ErrorCode::corrupt_file,
+                        text(path, ": found ", bytes.size(), " bytes, expected a multiple of ", kRecord));
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      const int value = std::to_integer<int>(bytes[i]);
+      if (i % kRecord == 0)
+        y.ints.push_back(value);
+      else
+        x.floats.push_back(static_cast<float>(value) / 255);
+    }
+  }
+  const auto count = static_cast<std::int64_t>(y.ints.size());
+  x.shape = {count, 3, 32, 32};
+  y.shape = {count};
+  return in_memory({{"x", std::move(x)}, {"label", std::move(y)}});
+}
+
 Result<DatasetRef> csv_file(const std::string& path, const std::string& target) {
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -158,6 +158,22 @@ TEST_F(Files, IdxPicturesAndLabels) {
   EXPECT_FALSE(idx_files((folder_ / "none").string(), labels));
 }
 
+TEST_F(Files, CifarRecords) {
+  std::string record(3073, '\0');
+  record[0] = 6;
+  record[3072] = '\xff';
+  const std::string one = write("a.bin", record), two = write("b.bin", record + record);
+  const auto data = cifar_files({one, two});
+  ASSERT_TRUE(data) << data.error().message;
+  EXPECT_EQ((*data)->size(), 3);
+  std::vector<HostTensor> batch{{DType::float32, {1, 3, 32, 32}, std::vector<float>(3072), {}},
+                                {DType::int32, {1}, {}, Ids(1)}};
+  ASSERT_TRUE((*data)->read(2, batch, 0));
+  EXPECT_EQ(batch[0].floats[3071], 1);
+  EXPECT_EQ(batch[1].ints, (Ids{6}));
+  EXPECT_EQ(cifar_files({write("c.bin", "x")}).error().code, ErrorCode::corrupt_file);
+}
+
 TEST_F(Files, CsvColumns) {
   const auto data = csv_file(write("t.csv", "a,price,\"b\"\n1, 2.5,3\r\n\n-4,5,6e1\n"), "price");
   ASSERT_TRUE(data) << data.error().message;
