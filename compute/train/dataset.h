@@ -60,8 +60,8 @@ Result<DatasetRef> token_windows(std::vector<std::int32_t> tokens, std::int64_t 
 // "label" int32 []. http://yann.lecun.com/exdb/mnist. Errors: io, corrupt_file.
 Result<DatasetRef> idx_files(const std::string& pictures, const std::string& labels);
 
-// CIFAR-10's binary files, one after the other. Fields "x" float32 [3, 32, 32] in [0, 1] and "label" int32 [].
-// Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009. Errors: io, corrupt_file.
+// CIFAR-10's binary files, one after the other. Fields "x" float32 [3, 32, 32] in [0, 1] and "label" int32
+// []. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009. Errors: io, corrupt_file.
 Result<DatasetRef> cifar_files(const std::vector<std::string>& paths);
 
 // A table of numbers with a first line of names. Fields: "x" float32 [columns - 1], and the named column as

@@ -30,7 +30,7 @@ class Confusion {
 
   std::int64_t count(std::int64_t target, std::int64_t answer) const;
   double accuracy() const;
-  // Of one class: right answers by all that gave it, or by all that are it. 0 / 0 is 0.
+  // Right answers of one class, divided by all answers of it, or by all samples of it. 0 / 0 is 0.
   double precision(std::int64_t of) const;
   double recall(std::int64_t of) const;
   // (1 + beta^2) precision recall / (beta^2 precision + recall). van Rijsbergen, Information Retrieval, 1979.

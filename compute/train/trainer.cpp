@@ -50,7 +50,7 @@ Tensor averaged(const Tensor& values, const Tensor& weights) {
   return sum(rows * weights) / clamp_min(sum(weights), 1);
 }
 
-// What one batch is asked for, and what comes back in the same order: the loss, then the metrics.
+// The inputs and outputs of one batch; outputs are the loss, then the metrics.
 struct Recorded {
   std::vector<Tensor> inputs, outputs;
   std::vector<std::string> metric_names;
@@ -330,7 +330,7 @@ Result<> Trainer::Impl::measure(double loss) {
   return {};
 }
 
-// Whether training stops early.
+// Returns whether training stops early.
 Result<bool> Trainer::Impl::end_epoch(Loader* validation, Outcome& outcome, Report& report) {
   report.ends_epoch = true;
   outcome.training = report.training;
