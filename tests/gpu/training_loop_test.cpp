@@ -90,8 +90,9 @@ class TrainingLoop : public test::SessionTest {
 
   std::vector<float> content(const Learner& learner) {
     std::vector<float> all;
-    for (const HostTensor& value : *session().read(state_of(learner.network).variables()))
-      all.insert(all.end(), value.floats.begin(), value.floats.end());
+    const auto values = session().read(state_of(learner.network).variables());
+    EXPECT_TRUE(values);
+    for (const HostTensor& value : *values) all.insert(all.end(), value.floats.begin(), value.floats.end());
     return all;
   }
 
