@@ -1,6 +1,7 @@
 #include "compute/train/trainer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -99,22 +100,28 @@ double Scores::metric(std::string_view name) const {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-std::function<void(const Report&)> lines_to(std::FILE* file) {
-  return [file](const Report& report) {
-    const auto print = [&](const char* split, const Scores& scores) {
-      std::fprintf(file, "  %s loss %.4f", split, scores.loss);
-      for (const auto& [name, value] : scores.metrics) std::fprintf(file, " %s %.4f", name.c_str(), value);
-    };
-    std::fprintf(file, "epoch %lld/%lld", static_cast<long long>(report.epoch),
-                 static_cast<long long>(report.epochs));
-    if (!report.ends_epoch)
-      std::fprintf(file, " batch %lld/%lld", static_cast<long long>(report.batch),
-                   static_cast<long long>(report.batches));
-    print("training", report.training);
-    if (report.validation != nullptr) print("validation", *report.validation);
-    std::fprintf(file, "  %.0f samples/s\n", speed(report.training));
-    std::fflush(file);
-  };
+namespace {
+
+std::string digits(double value, int count) {
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, count);
+  return error == std::errc() ? std::string(text, end) : std::string("beyond range");
+}
+
+std::string words(const char* split, const Scores& scores) {
+  std::string line = text("  ", split, " loss ", digits(scores.loss, 4));
+  for (const auto& [name, value] : scores.metrics) line += " " + name + " " + digits(value, 4);
+  return line;
+}
+
+}  // namespace
+
+std::string line_of(const Report& report) {
+  std::string line = text("epoch ", report.epoch, "/", report.epochs);
+  if (!report.ends_epoch) line += text(" batch ", report.batch, "/", report.batches);
+  line += words("training", report.training);
+  if (report.validation != nullptr) line += words("validation", *report.validation);
+  return line + "  " + digits(speed(report.training), 0) + " samples/s";
 }
 
 struct Trainer::Impl {

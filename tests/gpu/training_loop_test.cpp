@@ -108,11 +108,16 @@ TEST_F(TrainingLoop, LearnsAndReports) {
   Loader training = batches_of(quadrants(192), {.batch = 32, .shuffle = true, .seed = 1});
   Loader validation = batches_of(quadrants(50), {.batch = 32});
   std::vector<std::int64_t> epochs;
+  std::string line;
   Trainer trainer(session(), learner.model, state_of(learner.network), learner.optimiser,
                   {.epochs = 12,
                    .rate = nn::Schedule::cosine(0.05, 72),
                    .clip_norm = 1,
-                   .report = [&](const Report& report) { epochs.push_back(report.epoch); },
+                   .report =
+                       [&](const Report& report) {
+                         epochs.push_back(report.epoch);
+                         line = line_of(report);
+                       },
                    .folder = folder_.string()});
   const auto outcome = trainer.fit(training, &validation);
   ASSERT_TRUE(outcome) << outcome.error().message;
@@ -122,11 +127,12 @@ TEST_F(TrainingLoop, LearnsAndReports) {
   EXPECT_GT(outcome->validation.metric("accuracy"), 0.9);
   EXPECT_TRUE(std::isnan(outcome->validation.metric("speed")));
   EXPECT_EQ(epochs.size(), 12u);
+  EXPECT_TRUE(line.starts_with("epoch 12/12  training loss 0.")) << line;
   const auto again = trainer.evaluate(validation);
   ASSERT_TRUE(again);
   EXPECT_EQ(again->loss, outcome->validation.loss);
   std::ifstream curves(folder_ / "curves.csv");
-  std::string header, line;
+  std::string header;
   std::getline(curves, header);
   EXPECT_EQ(header, "epoch,step,split,rate,loss,samples_per_second,accuracy");
   int rows = 0;
