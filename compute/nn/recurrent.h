@@ -30,7 +30,7 @@ struct RecurrentOptions {
   bool bidirectional = false;
   bool bias = true;
   double dropout = 0;  // between layers
-  // Of an Lstm: outputs are hidden W, with this extent; 0: none. Sak, Senior, Beaufays, Long Short-Term
+  // Only for an Lstm: outputs are hidden W, with this extent; 0: none. Sak, Senior, Beaufays, Long Short-Term
   // Memory Recurrent Neural Network Architectures for Large Scale Acoustic Modeling, 2014. PyTorch's
   // proj_size.
   std::int64_t projection = 0;

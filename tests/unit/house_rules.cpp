@@ -20,14 +20,14 @@ struct Room {
 // In the direction of data flow: a room includes itself and the rooms before it. Folders of a room come
 // before the room.
 constexpr Room kRooms[] = {
-    {"compute/base/", false},       {"compute/vk/", true},           {"compute/tensor/", false},
-    {"compute/graph/", false},      {"compute/cpu/", false},         {"compute/kernels/", true},
-    {"compute/program/", true},     {"compute/tuning/", true},       {"compute/nn/", false},
-    {"compute/model/", false},      {"compute/include/", true},      {"engine-bridge/host/", true},
-    {"engine-bridge/frame/", true}, {"engine-bridge/context", true}, {"engine-bridge/own/", true},
-    {"plugin/agent/spec/", true},   {"plugin/agent/decide/", true},  {"plugin/agent/learn/", true},
-    {"plugin/agent/keep/", true},   {"plugin/agent/", true},         {"plugin/include/", false},
-    {"plugin/abi/", true},
+    {"compute/base/", false},      {"compute/vk/", true},          {"compute/tensor/", false},
+    {"compute/graph/", false},     {"compute/cpu/", false},        {"compute/kernels/", true},
+    {"compute/program/", true},    {"compute/tuning/", true},      {"compute/nn/", false},
+    {"compute/model/", false},     {"compute/train/", false},      {"compute/include/", true},
+    {"engine-bridge/host/", true}, {"engine-bridge/frame/", true}, {"engine-bridge/context", true},
+    {"engine-bridge/own/", true},  {"plugin/agent/spec/", true},   {"plugin/agent/decide/", true},
+    {"plugin/agent/learn/", true}, {"plugin/agent/keep/", true},   {"plugin/agent/", true},
+    {"plugin/include/", false},    {"plugin/abi/", true},
 };
 constexpr std::size_t kNoRoom = std::size(kRooms);
 

@@ -1,0 +1,121 @@
+#include "compute/train/checkpoint.h"
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "compute/base/text.h"
+#include "compute/model/file.h"
+
+namespace imprint::train {
+namespace {
+
+template <class Number>
+bool read_number(std::string_view text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+}  // namespace
+
+std::string exact(double value) {
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  return error == std::errc() ? std::string(text, end) : std::string("nan");
+}
+
+std::map<std::string, std::string> metadata_of(const Position& position) {
+  std::string metrics, kept;
+  for (const double sum : position.sums.metrics) metrics += exact(sum) + " ";
+  for (const KeptCheckpoint& each : position.kept) kept += exact(each.loss) + " " + each.file + " ";
+  return {{"format", "imprint training 1"},
+          {"epoch", text(position.epoch)},
+          {"batch", text(position.batch)},
+          {"step", text(position.step)},
+          {"loss", exact(position.sums.loss)},
+          {"samples", exact(position.sums.samples)},
+          {"metrics", metrics},
+          {"best_loss", exact(position.best_loss)},
+          {"bad_validations", text(position.bad_validations)},
+          {"kept", kept}};
+}
+
+Result<Position> position_of(const std::map<std::string, std::string>& metadata) {
+  const auto bad = [&](const std::string& name) {
+    const auto found = metadata.find(name);
+    return make_error(ErrorCode::corrupt_file,
+                      text("checkpoint: found ", name, " '", found == metadata.end() ? "" : found->second,
+                           "', expected a checkpoint of a trainer"));
+  };
+  const auto value = [&](const char* name) {
+    const auto found = metadata.find(name);
+    return found == metadata.end() ? std::string() : found->second;
+  };
+  if (value("format") != "imprint training 1") return bad("format");
+  Position position;
+  const std::pair<const char*, std::int64_t*> counts[] = {{"epoch", &position.epoch},
+                                                          {"batch", &position.batch},
+                                                          {"step", &position.step},
+                                                          {"bad_validations", &position.bad_validations}};
+  for (const auto& [name, target] : counts)
+    if (!read_number(value(name), *target) || *target < 0) return bad(name);
+  const std::pair<const char*, double*> numbers[] = {
+      {"loss", &position.sums.loss}, {"samples", &position.sums.samples}, {"best_loss", &position.best_loss}};
+  for (const auto& [name, target] : numbers)
+    if (!read_number(value(name), *target)) return bad(name);
+  for (const std::string& word : words_of(value("metrics")))
+    if (!read_number(word, position.sums.metrics.emplace_back())) return bad("metrics");
+  const std::vector<std::string> kept = words_of(value("kept"));
+  if (kept.size() % 2 != 0) return bad("kept");
+  for (std::size_t i = 0; i < kept.size(); i += 2) {
+    KeptCheckpoint& each = position.kept.emplace_back();
+    // A name that leaves the folder would delete a file elsewhere.
+    if (!read_number(kept[i], each.loss) || kept[i + 1].find_first_of("/\\") != std::string::npos)
+      return bad("kept");
+    each.file = kept[i + 1];
+  }
+  return position;
+}
+
+Result<> cut_curves(const std::string& path, std::int64_t step) {
+  if (!std::filesystem::exists(path)) return {};
+  std::ifstream file(path, std::ios::binary);
+  std::string line, kept;
+  for (bool is_header = true; std::getline(file, line); is_header = false) {
+    const std::size_t first = line.find(','), second = line.find(',', first + 1);
+    std::int64_t at = 0;
+    const bool is_row =
+        second != line.npos && read_number(std::string_view(line).substr(first + 1, second - first - 1), at);
+    if (is_header || (is_row && at <= step)) kept += line + "\n";
+  }
+  return write_file_atomic(path, std::as_bytes(std::span(kept)));
+}
+
+Result<> add_curve(const std::string& path, const std::vector<std::string>& metric_names,
+                   const CurveRow& row) {
+  const bool is_new = !std::filesystem::exists(path);
+  std::ofstream file(path, std::ios::binary | std::ios::app);
+  if (is_new) {
+    file << "epoch,step,split,rate,loss,samples_per_second";
+    for (const std::string& name : metric_names) file << ',' << name;
+    file << '\n';
+  }
+  file << row.epoch << ',' << row.step << ',' << row.split << ',' << exact(row.rate) << ',' << exact(row.loss)
+       << ',' << exact(row.samples_per_second);
+  for (const double metric : row.metrics) file << ',' << exact(metric);
+  file << '\n';
+  file.flush();
+  if (!file) return make_error(ErrorCode::io, text(path, ": found no room or no permission to write"));
+  return {};
+}
+
+}  // namespace imprint::train

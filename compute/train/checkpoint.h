@@ -1,0 +1,56 @@
+#pragma once
+// The part of a training run that is no variable, as text in a checkpoint's metadata. Internal.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+
+namespace imprint::train {
+
+// Sums over samples.
+struct Sums {
+  double loss = 0, samples = 0;
+  std::vector<double> metrics = {};
+  bool operator==(const Sums&) const = default;
+};
+
+struct KeptCheckpoint {
+  double loss = 0;
+  std::string file;  // its name in the folder
+  bool operator==(const KeptCheckpoint&) const = default;
+};
+
+struct Position {
+  std::int64_t epoch = 0;  // the one under way, from 0
+  std::int64_t batch = 0;  // batches of it that are done
+  std::int64_t step = 0;   // optimiser steps
+  Sums sums = {};          // of the epoch under way
+  double best_loss = 0;    // set by the trainer
+  std::int64_t bad_validations = 0;
+  std::vector<KeptCheckpoint> kept = {};  // best first
+  bool operator==(const Position&) const = default;
+};
+
+std::map<std::string, std::string> metadata_of(const Position& position);
+// Error: corrupt_file, with the missing or malformed name.
+Result<Position> position_of(const std::map<std::string, std::string>& metadata);
+
+// Numbers that read back as the same bits.
+std::string exact(double value);
+
+// Rows of curves.csv: epoch, step, split, rate, loss, samples_per_second, then the metrics.
+struct CurveRow {
+  std::int64_t epoch = 0, step = 0;
+  std::string split;
+  double rate = 0, loss = 0, samples_per_second = 0;
+  std::vector<double> metrics = {};
+};
+// Removes the rows after the step, of a run that went on after the checkpoint. A missing file is no error.
+Result<> cut_curves(const std::string& path, std::int64_t step);
+Result<> add_curve(const std::string& path, const std::vector<std::string>& metric_names,
+                   const CurveRow& row);
+
+}  // namespace imprint::train

@@ -1,0 +1,74 @@
+#pragma once
+// Data sets: samples that are read by their number.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/program/run.h"
+
+namespace imprint::train {
+
+// One part of a sample, such as its picture or its label.
+struct Field {
+  std::string name;
+  Shape shape;  // of one sample
+  DType dtype = DType::float32;
+};
+
+// Threads: read() is called from several threads at once.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::int64_t size() const = 0;
+  virtual const std::vector<Field>& fields() const = 0;
+  // Writes the sample to row `row` of each field's batch [rows, sample's shape].
+  virtual Result<> read(std::int64_t sample, std::span<HostTensor> batch, std::int64_t row) const = 0;
+};
+using DatasetRef = std::shared_ptr<const Dataset>;
+
+struct NamedTensor {
+  std::string name;
+  HostTensor values;  // [samples, ...]
+};
+// Samples in memory. Errors: invalid_argument (no field, or a scalar), shape_mismatch (unequal numbers of
+// samples, or of values and shape).
+Result<DatasetRef> in_memory(std::vector<NamedTensor> fields);
+
+// The samples with these numbers, in this order. Error: invalid_argument (a number outside).
+Result<DatasetRef> subset(DatasetRef dataset, std::vector<std::int64_t> samples);
+// Two parts: the first has round(share * size) samples, drawn by the seed. Error: invalid_argument.
+struct Parts {
+  DatasetRef first, second;
+};
+Result<Parts> split(DatasetRef dataset, double share, std::uint64_t seed);
+
+// Applies a function to each sample as it is read, on the loader's thread. `sample` is the number in the
+// dataset; `fields` hold one sample each and keep shape and dtype.
+using Transform = std::function<void(std::int64_t sample, std::span<HostTensor> fields)>;
+DatasetRef mapped(DatasetRef dataset, Transform transform);
+
+// Windows of a text of tokens: fields "x" and "y" int32 [length], where y is x one later. Sample i starts at
+// token i. Error: invalid_argument (fewer than length + 1 tokens).
+Result<DatasetRef> token_windows(std::vector<std::int32_t> tokens, std::int64_t length);
+
+// MNIST's files: pictures and labels in the IDX format. Fields "x" float32 [1, rows, columns] in [0, 1] and
+// "label" int32 []. http://yann.lecun.com/exdb/mnist. Errors: io, corrupt_file.
+Result<DatasetRef> idx_files(const std::string& pictures, const std::string& labels);
+
+// CIFAR-10's binary files, one after the other. Fields "x" float32 [3, 32, 32] in [0, 1] and "label" int32
+// []. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009. Errors: io, corrupt_file.
+Result<DatasetRef> cifar_files(const std::vector<std::string>& paths);
+
+// A table of numbers with a first line of names. Fields: "x" float32 [columns - 1], and the named column as
+// "y" float32 []. Errors: io, corrupt_file (with the line), not_found.
+Result<DatasetRef> csv_file(const std::string& path, const std::string& target);
+
+// Numbers 0 .. count - 1 in an order that the seed and the round determine, equal on every machine.
+std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint32_t round);
+
+}  // namespace imprint::train

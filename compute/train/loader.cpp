@@ -1,0 +1,152 @@
+#include "compute/train/loader.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "compute/base/text.h"
+
+namespace imprint::train {
+
+struct Loader::Impl {
+  DatasetRef dataset;
+  LoaderOptions options;
+  std::int64_t batches = 0;
+
+  std::vector<std::int64_t> order;  // of the epoch; set while no thread runs
+  std::int64_t next_batch = 0;      // that is read next, by the thread or by next()
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Result<Batch>> ready;  // guarded by mutex, as the next two
+  bool stops = false;
+  bool is_done = false;  // the thread has read the last batch
+  std::thread thread;
+
+  ~Impl() { stop(); }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex);
+      stops = true;
+    }
+    changed.notify_all();
+    if (thread.joinable()) thread.join();
+    ready.clear();
+    stops = is_done = false;
+  }
+
+  Result<Batch> read(std::int64_t number) const {
+    Batch batch;
+    for (const Field& field : dataset->fields()) {
+      Shape shape{options.batch};
+      for (const std::int64_t extent : field.shape.extents()) shape.append(extent);
+      HostTensor values{field.dtype, shape, {}, {}};
+      const auto count = static_cast<std::size_t>(shape.element_count());
+      if (dtype_is_float(field.dtype))
+        values.floats.resize(count);
+      else
+        values.ints.resize(count);
+      batch.fields.push_back(std::move(values));
+    }
+    batch.weights =
+        HostTensor::from(std::vector<float>(static_cast<std::size_t>(options.batch), 1.0f), {options.batch});
+    const std::int64_t first = number * options.batch,
+                       count = std::min(options.batch, static_cast<std::int64_t>(order.size()) - first);
+    batch.count = count;
+    for (std::int64_t row = 0; row < options.batch; ++row) {
+      const auto at = static_cast<std::size_t>(first + row % count);
+      IMPRINT_CHECK(dataset->read(order[at], batch.fields, row));
+      if (row >= count) batch.weights.floats[static_cast<std::size_t>(row)] = 0;
+    }
+    return batch;
+  }
+
+  void read_ahead() {
+    while (true) {
+      {
+        std::unique_lock lock(mutex);
+        changed.wait(lock,
+                     [&] { return stops || ready.size() < static_cast<std::size_t>(options.read_ahead); });
+        if (stops || next_batch >= batches) {
+          is_done = true;
+          changed.notify_all();
+          return;
+        }
+      }
+      Result<Batch> made = read(next_batch++);
+      const bool failed = !made.ok();
+      {
+        const std::lock_guard lock(mutex);
+        ready.push_back(std::move(made));
+        is_done = failed;
+      }
+      changed.notify_all();
+      if (failed) return;
+    }
+  }
+};
+
+Loader::Loader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Loader::Loader(Loader&&) noexcept = default;
+Loader& Loader::operator=(Loader&&) noexcept = default;
+Loader::~Loader() = default;
+
+Result<Loader> Loader::create(DatasetRef dataset, const LoaderOptions& options) {
+  const std::int64_t size = dataset ? dataset->size() : 0;
+  const bool drops = options.last == LastBatch::drop;
+  if (size < 1 || options.batch < 1 || options.read_ahead < 0 || (drops && size < options.batch))
+    return make_error(
+        ErrorCode::invalid_argument,
+        text("loader: found ", size, " samples and batch ", options.batch, ", read ahead ",
+             options.read_ahead, ", expected 1 or more of both", drops ? ", and a whole batch" : ""));
+  auto impl = std::make_unique<Impl>();
+  impl->dataset = std::move(dataset);
+  impl->options = options;
+  impl->batches = drops ? size / options.batch : (size + options.batch - 1) / options.batch;
+  Loader loader(std::move(impl));
+  loader.start(0);
+  return loader;
+}
+
+const Dataset& Loader::dataset() const { return *impl_->dataset; }
+const LoaderOptions& Loader::options() const { return impl_->options; }
+std::int64_t Loader::batches() const { return impl_->batches; }
+
+void Loader::start(std::int64_t epoch, std::int64_t first_batch) {
+  impl_->stop();
+  const std::int64_t size = impl_->dataset->size();
+  if (impl_->options.shuffle) {
+    impl_->order = shuffled(size, impl_->options.seed, static_cast<std::uint32_t>(epoch));
+  } else if (impl_->order.empty()) {
+    impl_->order.resize(static_cast<std::size_t>(size));
+    for (std::int64_t i = 0; i < size; ++i) impl_->order[static_cast<std::size_t>(i)] = i;
+  }
+  impl_->next_batch = first_batch;
+}
+
+Result<bool> Loader::next(Batch& batch) {
+  Impl& impl = *impl_;
+  if (impl.options.read_ahead == 0) {
+    if (impl.next_batch >= impl.batches) return false;
+    IMPRINT_ASSIGN(batch, impl.read(impl.next_batch++));
+    return true;
+  }
+  if (!impl.thread.joinable()) impl.thread = std::thread([&impl] { impl.read_ahead(); });
+  std::optional<Result<Batch>> made;
+  {
+    std::unique_lock lock(impl.mutex);
+    impl.changed.wait(lock, [&] { return !impl.ready.empty() || impl.is_done; });
+    if (impl.ready.empty()) return false;
+    made = std::move(impl.ready.front());
+    impl.ready.pop_front();
+  }
+  impl.changed.notify_all();
+  if (!made->ok()) return made->error();
+  batch = std::move(*made).value();
+  return true;
+}
+
+}  // namespace imprint::train

@@ -1,0 +1,56 @@
+#pragma once
+// Batches of a data set in order or shuffled, read ahead by a thread.
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "compute/train/dataset.h"
+
+namespace imprint::train {
+
+// A program has fixed shapes: a last batch with fewer samples is left out or filled up.
+enum class LastBatch : std::uint8_t {
+  drop,
+  fill  // repeats the samples of the batch's start; their weight is 0
+};
+
+struct LoaderOptions {
+  std::int64_t batch = 32;
+  bool shuffle = false;  // another order each epoch
+  std::uint64_t seed = 0;
+  LastBatch last = LastBatch::fill;
+  int read_ahead = 2;  // batches that a thread prepares; 0: without a thread
+};
+
+struct Batch {
+  std::vector<HostTensor> fields;  // [batch, sample's shape], as the data set's fields
+  HostTensor weights;              // float32 [batch]: 1, or 0 for samples that only fill
+  std::int64_t count = 0;          // samples that count
+};
+
+// One thread at a time. Batches do not depend on read_ahead.
+class Loader {
+ public:
+  // Error: invalid_argument (an empty data set, a batch below 1, or no whole batch with LastBatch::drop).
+  static Result<Loader> create(DatasetRef dataset, const LoaderOptions& options = {});
+  Loader(Loader&&) noexcept;
+  Loader& operator=(Loader&&) noexcept;
+  ~Loader();
+
+  const Dataset& dataset() const;
+  const LoaderOptions& options() const;
+  std::int64_t batches() const;  // per epoch
+
+  // Goes to a batch of an epoch; the order depends on seed and epoch only.
+  void start(std::int64_t epoch, std::int64_t first_batch = 0);
+  // False after the epoch's last batch. Errors: those of the data set.
+  Result<bool> next(Batch& batch);
+
+ private:
+  struct Impl;
+  explicit Loader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace imprint::train

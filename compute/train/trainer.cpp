@@ -1,0 +1,434 @@
+#include "compute/train/trainer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "compute/base/text.h"
+#include "compute/graph/autodiff.h"
+#include "compute/model/state_dict.h"
+#include "compute/nn/loss_scaler.h"
+#include "compute/train/checkpoint.h"
+
+namespace imprint::train {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// One tensor per field, and the weights of the samples.
+std::vector<Tensor> batch_inputs(const Loader& loader) {
+  std::vector<Tensor> inputs;
+  for (const Field& field : loader.dataset().fields()) {
+    Shape shape{loader.options().batch};
+    for (const std::int64_t extent : field.shape.extents()) shape.append(extent);
+    inputs.push_back(input(field.name, shape, field.dtype));
+  }
+  inputs.push_back(input("sample weights", {loader.options().batch}));
+  return inputs;
+}
+
+// The mean over the samples that count.
+Tensor averaged(const Tensor& values, const Tensor& weights) {
+  if (!values.ok() || values.rank() == 0) return values;
+  Axes axes;
+  for (int axis = 1; axis < values.rank(); ++axis) axes.push_back(axis);
+  const Tensor rows = axes.empty() ? values : mean(values, axes);
+  if (rows.extent(0) != weights.extent(0))
+    return Tensor(make_error(ErrorCode::shape_mismatch,
+                             text("trainer: found ", values.shape().text(), ", expected losses and metrics [",
+                                  weights.extent(0), ", ...], one per sample, or a scalar")));
+  return sum(rows * weights) / clamp_min(sum(weights), 1);
+}
+
+// The inputs and outputs of one batch; outputs are the loss, then the metrics.
+struct Recorded {
+  std::vector<Tensor> inputs, outputs;
+  std::vector<std::string> metric_names;
+};
+
+Result<Recorded> record(const Model& model, const Loader& loader, nn::Pass& pass) {
+  Recorded recorded{.inputs = batch_inputs(loader)};
+  const std::span<const Tensor> fields = std::span(recorded.inputs).first(recorded.inputs.size() - 1);
+  const Computed computed = model(fields, pass);
+  recorded.outputs.push_back(averaged(computed.loss, recorded.inputs.back()));
+  for (const auto& [name, value] : computed.metrics) {
+    recorded.metric_names.push_back(name);
+    recorded.outputs.push_back(averaged(value, recorded.inputs.back()));
+  }
+  for (const Tensor& output : recorded.outputs)
+    if (!output.ok()) return output.error();
+  return recorded;
+}
+
+void add_batch(Sums& sums, const std::vector<HostTensor>& outputs, std::int64_t count) {
+  const double samples = static_cast<double>(count);
+  sums.metrics.resize(outputs.size() - 1);
+  sums.loss += samples * static_cast<double>(outputs[0].floats[0]);
+  for (std::size_t i = 1; i < outputs.size(); ++i)
+    sums.metrics[i - 1] += samples * static_cast<double>(outputs[i].floats[0]);
+  sums.samples += samples;
+}
+
+Scores scores_of(const Sums& sums, const std::vector<std::string>& names, double seconds) {
+  const double samples = std::max(sums.samples, 1.0);
+  Scores scores{.loss = sums.loss / samples, .samples = std::llround(sums.samples), .seconds = seconds};
+  for (std::size_t i = 0; i < std::min(names.size(), sums.metrics.size()); ++i)
+    scores.metrics.emplace_back(names[i], sums.metrics[i] / samples);
+  return scores;
+}
+
+double speed(const Scores& scores) {
+  return scores.seconds > 0 ? static_cast<double>(scores.samples) / scores.seconds : 0;
+}
+
+}  // namespace
+
+double Scores::metric(std::string_view name) const {
+  for (const auto& [each, value] : metrics)
+    if (each == name) return value;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+namespace {
+
+std::string digits(double value, int count) {
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, count);
+  return error == std::errc() ? std::string(text, end) : std::string("beyond range");
+}
+
+std::string words(const char* split, const Scores& scores) {
+  std::string line = text("  ", split, " loss ", digits(scores.loss, 4));
+  for (const auto& [name, value] : scores.metrics) line += " " + name + " " + digits(value, 4);
+  return line;
+}
+
+}  // namespace
+
+std::string line_of(const Report& report) {
+  std::string line = text("epoch ", report.epoch, "/", report.epochs);
+  if (!report.ends_epoch) line += text(" batch ", report.batch, "/", report.batches);
+  line += words("training", report.training);
+  if (report.validation != nullptr) line += words("validation", *report.validation);
+  return line + "  " + digits(speed(report.training), 0) + " samples/s";
+}
+
+struct Trainer::Impl {
+  Session& session;
+  Model model;
+  std::shared_ptr<const nn::Optimiser> optimiser;
+  TrainerOptions options;
+  nn::Pass pass;
+  nn::ScheduledRate rate;
+  std::optional<nn::PlateauRate> plateau;
+  std::optional<nn::LossScaler> scaler;  // of mixed precision
+  nn::Parameters saved;                  // everything that a checkpoint holds
+  Position position{.best_loss = kInfinity};
+  bool was_loaded = false;
+
+  std::vector<std::string> metric_names;
+  std::optional<Program> step, gather_step;  // the optimiser's; of a batch before it
+  std::optional<Program> measuring;          // of the plateau
+  std::map<std::int64_t, std::pair<Program, std::vector<std::string>>> evaluations;  // by batch size
+
+  Impl(Session& used, Model given, const nn::Parameters& state, std::shared_ptr<const nn::Optimiser> trains,
+       TrainerOptions chosen)
+      : session(used),
+        model(std::move(given)),
+        optimiser(std::move(trains)),
+        options(std::move(chosen)),
+        pass("training", options.seed),
+        rate("training", options.rate) {
+    saved.add("model", state);
+    saved.add("optimiser", optimiser->state());
+    saved.add("pass", pass.state());
+    saved.add("rate", rate.state());
+    if (options.plateau)
+      saved.add("plateau", plateau.emplace("training.plateau", 1, *options.plateau).state());
+    if (options.precision == Precision::mixed16) saved.add("scaler", scaler.emplace("training").state());
+  }
+
+  std::string in_folder(const std::string& name) const {
+    return (std::filesystem::path(options.folder) / name).string();
+  }
+
+  Result<> compile(const Loader& training);
+  Result<Scores> evaluate(Loader& data);
+  Result<> save(const std::string& path);
+  Result<> run_group(Loader& training, std::int64_t first);
+  Result<> curve(const std::string& split, const Scores& scores, double used_rate);
+  Result<> keep(double loss);
+  Result<double> current_rate();
+  Result<bool> end_epoch(Loader* validation, Outcome& outcome, Report& report);
+  Tensor rate_now() const { return plateau ? rate.value() * plateau->value() : rate.value(); }
+  Result<> measure(double loss);
+  bool must_stop() const { return options.stop != nullptr && options.stop->load(); }
+};
+
+// The step's program takes the batch and, with accumulation, its share of the step.
+Result<> Trainer::Impl::compile(const Loader& training) {
+  if (step) return {};
+  nn::Pass recording = pass;
+  IMPRINT_ASSIGN(Recorded recorded, record(model, training, recording));
+  metric_names = recorded.metric_names;
+  const nn::Parameters& parameters = optimiser->parameters();
+  const Tensor loss = scaler ? scaler->scaled(recorded.outputs[0]) : recorded.outputs[0];
+  IMPRINT_ASSIGN(std::vector<Tensor> slopes, gradients(loss, parameters.values()));
+  std::vector<Update> step_updates, gather_updates;
+  if (options.accumulate > 1) {
+    const Tensor share = input("share", {});
+    recorded.inputs.push_back(share);
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      const Variable sum = Variable::zeros("accumulated." + parameters[i].name, slopes[i].shape());
+      slopes[i] = sum.value() + share * slopes[i];
+      gather_updates.push_back(Update::assign(sum, slopes[i]));
+      step_updates.push_back(Update::assign(sum, zeros(slopes[i].shape())));
+    }
+    recording.finish(gather_updates);
+  }
+  Tensor active;
+  if (options.clip_norm > 0 || scaler) {
+    const double most = options.clip_norm > 0 ? options.clip_norm : kInfinity;
+    IMPRINT_ASSIGN(nn::ClippedGradients clipped,
+                   nn::clip_by_global_norm(slopes, most, 0, scaler ? scaler->scale() : Tensor()));
+    slopes = std::move(clipped.gradients);
+    if (scaler) {
+      active = scaler->active(clipped.norm);
+      const std::vector<Update> scales = scaler->step(clipped.norm);
+      step_updates.insert(step_updates.end(), scales.begin(), scales.end());
+    }
+  }
+  IMPRINT_ASSIGN(const std::vector<Update> updates, optimiser->step(slopes, rate_now(), active));
+  step_updates.insert(step_updates.end(), updates.begin(), updates.end());
+  rate.advance(step_updates, active);
+  recording.finish(step_updates);
+  ProgramDescription description{.name = "training step",
+                                 .inputs = recorded.inputs,
+                                 .outputs = recorded.outputs,
+                                 .updates = std::move(step_updates),
+                                 .precision = options.precision};
+  IMPRINT_ASSIGN(Program made, Program::compile(session.runtime(), description));
+  step = std::move(made);
+  if (options.accumulate <= 1) return {};
+  description.name = "accumulation";
+  description.updates = std::move(gather_updates);
+  IMPRINT_ASSIGN(Program gathering, Program::compile(session.runtime(), description));
+  gather_step = std::move(gathering);
+  return {};
+}
+
+Result<Scores> Trainer::Impl::evaluate(Loader& data) {
+  const Clock::time_point start = Clock::now();
+  const std::int64_t size = data.options().batch;
+  if (!evaluations.contains(size)) {
+    nn::Pass evaluation;
+    IMPRINT_ASSIGN(Recorded recorded, record(model, data, evaluation));
+    IMPRINT_ASSIGN(Program made, Program::compile(session.runtime(), {.name = "evaluation",
+                                                                      .inputs = recorded.inputs,
+                                                                      .outputs = recorded.outputs,
+                                                                      .precision = options.precision}));
+    evaluations.emplace(size, std::pair(std::move(made), recorded.metric_names));
+  }
+  auto& [program, names] = evaluations.at(size);
+  data.start(0);
+  Sums sums;
+  Batch batch;
+  while (true) {
+    IMPRINT_ASSIGN(const bool has_batch, data.next(batch));
+    if (!has_batch) break;
+    std::vector<HostTensor> inputs = std::move(batch.fields);
+    inputs.push_back(std::move(batch.weights));
+    IMPRINT_ASSIGN(const std::vector<HostTensor> outputs, session.run(program, inputs));
+    add_batch(sums, outputs, batch.count);
+  }
+  return scores_of(sums, names, seconds_since(start));
+}
+
+Result<> Trainer::Impl::save(const std::string& path) {
+  IMPRINT_ASSIGN(safetensors::File file, nn::save_state(session, saved));
+  file.metadata = metadata_of(position);
+  return safetensors::save(file, path);
+}
+
+// The batches of one optimiser step.
+Result<> Trainer::Impl::run_group(Loader& training, std::int64_t first) {
+  const std::int64_t count =
+      std::min(std::max<std::int64_t>(options.accumulate, 1), training.batches() - first);
+  for (std::int64_t i = 0; i < count; ++i) {
+    Batch batch;
+    IMPRINT_ASSIGN(const bool has_batch, training.next(batch));
+    if (!has_batch) break;
+    std::vector<HostTensor> inputs = std::move(batch.fields);
+    inputs.push_back(std::move(batch.weights));
+    if (options.accumulate > 1) inputs.push_back(HostTensor::from({1.0f / static_cast<float>(count)}, {}));
+    Program& program = i + 1 < count ? *gather_step : *step;
+    IMPRINT_ASSIGN(const std::vector<HostTensor> outputs, session.run(program, inputs));
+    if (!std::isfinite(outputs[0].floats[0]))
+      return make_error(
+          ErrorCode::invalid_argument,
+          text("trainer: found loss ", static_cast<double>(outputs[0].floats[0]), " in step ",
+               position.step + 1, ", expected a finite number. Lower the rate or clip gradients."));
+    add_batch(position.sums, outputs, batch.count);
+    ++position.batch;
+  }
+  ++position.step;
+  return {};
+}
+
+Result<double> Trainer::Impl::current_rate() {
+  IMPRINT_ASSIGN(const HostTensor value, session.evaluate(rate_now()));
+  return static_cast<double>(value.floats[0]);
+}
+
+Result<> Trainer::Impl::curve(const std::string& split, const Scores& scores, double used_rate) {
+  if (options.folder.empty()) return {};
+  CurveRow row{.epoch = position.epoch + 1,
+               .step = position.step,
+               .split = split,
+               .rate = used_rate,
+               .loss = scores.loss,
+               .samples_per_second = speed(scores)};
+  for (const auto& [name, value] : scores.metrics) row.metrics.push_back(value);
+  return add_curve(in_folder("curves.csv"), metric_names, row);
+}
+
+// Saves a checkpoint that is among the best, and removes the one that no longer is.
+Result<> Trainer::Impl::keep(double loss) {
+  if (options.folder.empty() || options.keep_best < 1) return {};
+  std::vector<KeptCheckpoint>& kept = position.kept;
+  const auto place =
+      std::find_if(kept.begin(), kept.end(), [&](const KeptCheckpoint& each) { return loss < each.loss; });
+  if (static_cast<std::int64_t>(place - kept.begin()) >= options.keep_best) return {};
+  const std::string name = text("step-", position.step, ".safetensors");
+  kept.insert(place, {loss, name});
+  while (static_cast<std::int64_t>(kept.size()) > options.keep_best) {
+    std::error_code ignored;
+    std::filesystem::remove(in_folder(kept.back().file), ignored);
+    kept.pop_back();
+  }
+  return save(in_folder(name));
+}
+
+// The plateau's rate takes in a validation loss.
+Result<> Trainer::Impl::measure(double loss) {
+  if (!plateau) return {};
+  if (!measuring) {
+    const Tensor measured = input("loss", {});
+    std::vector<Update> updates;
+    plateau->measure(updates, measured);
+    IMPRINT_ASSIGN(
+        Program made,
+        Program::compile(session.runtime(), {.name = "plateau", .inputs = {measured}, .updates = updates}));
+    measuring = std::move(made);
+  }
+  const HostTensor value = HostTensor::from({static_cast<float>(loss)}, {});
+  IMPRINT_CHECK(session.run(*measuring, std::span(&value, 1)));
+  return {};
+}
+
+// Returns whether training stops early.
+Result<bool> Trainer::Impl::end_epoch(Loader* validation, Outcome& outcome, Report& report) {
+  report.ends_epoch = true;
+  outcome.training = report.training;
+  IMPRINT_CHECK(curve("training", report.training, report.rate));
+  bool is_validated = false;
+  if (validation != nullptr) {
+    IMPRINT_ASSIGN(outcome.validation, evaluate(*validation));
+    IMPRINT_CHECK(curve("validation", outcome.validation, report.rate));
+    report.validation = &outcome.validation;
+    is_validated = true;
+    const bool is_better = outcome.validation.loss < position.best_loss;
+    position.bad_validations = is_better ? 0 : position.bad_validations + 1;
+    if (is_better) position.best_loss = outcome.validation.loss;
+    IMPRINT_CHECK(measure(outcome.validation.loss));
+  }
+  if (options.report) options.report(report);
+  report.validation = nullptr;
+  ++position.epoch;
+  position.batch = 0;
+  position.sums = {};
+  if (is_validated) IMPRINT_CHECK(keep(outcome.validation.loss));
+  if (!options.folder.empty() && options.checkpoint_every == 0)
+    IMPRINT_CHECK(save(in_folder("last.safetensors")));
+  return options.patience > 0 && position.bad_validations >= options.patience;
+}
+
+Trainer::Trainer(Session& session, Model model, const nn::Parameters& state,
+                 std::shared_ptr<const nn::Optimiser> optimiser, TrainerOptions options)
+    : impl_(std::make_unique<Impl>(session, std::move(model), state, std::move(optimiser),
+                                   std::move(options))) {}
+Trainer::~Trainer() = default;
+
+Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
+  Impl& it = *impl_;
+  IMPRINT_CHECK(it.compile(training));
+  if (!it.options.folder.empty()) {
+    if (!std::filesystem::is_directory(it.options.folder))
+      return make_error(ErrorCode::io,
+                        text("trainer: found no folder ", it.options.folder, ", expected one"));
+    IMPRINT_CHECK(cut_curves(it.in_folder("curves.csv"), it.was_loaded ? it.position.step : -1));
+  }
+  Outcome outcome;
+  Position& position = it.position;
+  while (position.epoch < it.options.epochs && !outcome.stopped_early && !outcome.interrupted) {
+    const Clock::time_point start = Clock::now();
+    training.start(position.epoch, position.batch);
+    Report report{.epoch = position.epoch + 1, .epochs = it.options.epochs, .batches = training.batches()};
+    const auto fill = [&]() -> Result<> {
+      IMPRINT_ASSIGN(report.rate, it.current_rate());
+      report.batch = position.batch;
+      report.step = position.step;
+      report.training = scores_of(position.sums, it.metric_names, seconds_since(start));
+      return {};
+    };
+    while (position.batch < training.batches() && !outcome.interrupted) {
+      IMPRINT_CHECK(it.run_group(training, position.batch));
+      const bool is_last = position.batch >= training.batches();
+      const std::int64_t every = it.options.report_every;
+      if (every > 0 && position.batch % every == 0 && !is_last && it.options.report) {
+        IMPRINT_CHECK(fill());
+        it.options.report(report);
+      }
+      outcome.interrupted = it.must_stop();
+      const std::int64_t saves = it.options.checkpoint_every;
+      const bool must_save = outcome.interrupted || (saves > 0 && position.step % saves == 0);
+      if (must_save && !it.options.folder.empty()) IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
+    }
+    if (outcome.interrupted && position.batch < training.batches()) break;
+    IMPRINT_CHECK(fill());
+    IMPRINT_ASSIGN(outcome.stopped_early, it.end_epoch(validation, outcome, report));
+    if (outcome.interrupted && !it.options.folder.empty())
+      IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
+  }
+  if (!it.options.folder.empty() && it.options.checkpoint_every > 0)
+    IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
+  outcome.epochs = position.epoch;
+  outcome.steps = position.step;
+  outcome.best_loss = position.best_loss;
+  return outcome;
+}
+
+Result<Scores> Trainer::evaluate(Loader& data) { return impl_->evaluate(data); }
+Result<> Trainer::save(const std::string& path) { return impl_->save(path); }
+
+Result<> Trainer::load(const std::string& path) {
+  IMPRINT_ASSIGN(const safetensors::File file, safetensors::load(path));
+  IMPRINT_ASSIGN(Position position, position_of(file.metadata));
+  IMPRINT_CHECK(nn::load_state(impl_->session, impl_->saved, file));
+  impl_->position = std::move(position);
+  impl_->was_loaded = true;
+  return {};
+}
+
+}  // namespace imprint::train

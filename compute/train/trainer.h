@@ -1,0 +1,123 @@
+#pragma once
+// Trains a model on a data set: epochs, validation, checkpoints, curves.
+//
+//   const train::Model model = [&](std::span<const Tensor> in, nn::Pass& pass) {
+//     const Tensor y = network(in[0], pass);
+//     return train::Computed{nn::cross_entropy(y, in[1], nn::Reduction::none),
+//                            {{"accuracy", train::accuracy(y, in[1])}}};
+//   };
+//   train::Trainer trainer(session, model, train::state_of(network),
+//                          std::make_shared<nn::Adam>(network.parameters()), {.epochs = 3});
+//   const auto end = trainer.fit(training, &validation);
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compute/nn/optimiser.h"
+#include "compute/nn/pass.h"
+#include "compute/nn/schedule.h"
+#include "compute/program/run.h"
+#include "compute/train/loader.h"
+
+namespace imprint::train {
+
+// Each float32 [batch, ...]: one number or several per sample, which are averaged. Samples that only fill a
+// batch do not count. A scalar loss counts as the mean of the whole batch.
+struct Computed {
+  Tensor loss = {};
+  std::vector<std::pair<std::string, Tensor>> metrics = {};
+};
+// Called once with a pass that trains and once with one that evaluates. fields: [batch, ...], as those of the
+// data set.
+using Model = std::function<Computed(std::span<const Tensor> fields, nn::Pass& pass)>;
+
+// The parameters and buffers of a network, under the names of its files.
+template <class Network>
+nn::Parameters state_of(const Network& network) {
+  nn::Parameters all = network.parameters();
+  if constexpr (requires { network.buffers(); }) all.add("", network.buffers());
+  return all;
+}
+
+struct Scores {
+  double loss = 0;
+  std::vector<std::pair<std::string, double>> metrics = {};
+  std::int64_t samples = 0;
+  double seconds = 0;
+
+  double metric(std::string_view name) const;  // NaN when there is none
+};
+
+struct Report {
+  std::int64_t epoch = 0, epochs = 0;   // epoch counts from 1
+  std::int64_t batch = 0, batches = 0;  // of this epoch
+  std::int64_t step = 0;                // of the optimiser, since the start
+  double rate = 0;                      // of the next step
+  bool ends_epoch = false;
+  Scores training = {};                // of this epoch so far
+  const Scores* validation = nullptr;  // at the end of an epoch that validates
+};
+
+struct TrainerOptions {
+  std::int64_t epochs = 1;
+  nn::Schedule rate = 1e-3;  // by optimiser step
+  // The rate is multiplied by a factor that falls when the validation loss stops falling.
+  std::optional<nn::PlateauOptions> plateau = {};
+  double clip_norm = 0;         // of all gradients together; 0: not clipped
+  std::int64_t accumulate = 1;  // batches per optimiser step
+  Precision precision = Precision::float32;
+  std::uint64_t seed = 0;         // of dropout and noise
+  std::int64_t patience = 0;      // validations without a lower loss before training stops; 0: never
+  std::int64_t report_every = 0;  // batches between reports within an epoch; 0: at its end only
+  std::function<void(const Report&)> report = {};
+  // Where checkpoints and curves.csv go, an existing folder; empty: nowhere.
+  std::string folder = {};
+  std::int64_t checkpoint_every = 0;        // optimiser steps between checkpoints; 0: after every epoch
+  std::int64_t keep_best = 1;               // checkpoints of the lowest validation losses that are kept
+  const std::atomic<bool>* stop = nullptr;  // when true, fit() saves a checkpoint and returns
+};
+
+struct Outcome {
+  std::int64_t epochs = 0, steps = 0;     // done in all, those before a resume too
+  Scores training = {}, validation = {};  // of the last epoch
+  double best_loss = 0;                   // lowest validation loss; infinite without validation
+  bool stopped_early = false, interrupted = false;
+};
+
+// "epoch 2/3  training loss 0.1234 accuracy 0.9700  validation loss ...  2204 samples/s".
+std::string line_of(const Report& report);
+
+// One thread at a time. Equal seeds, data and device give equal bits, whether or not training was interrupted
+// and resumed.
+class Trainer {
+ public:
+  // state: what checkpoints hold as the model. optimiser: of the parameters that are trained.
+  Trainer(Session& session, Model model, const nn::Parameters& state,
+          std::shared_ptr<const nn::Optimiser> optimiser, TrainerOptions options = {});
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  // Trains the epochs that are left. Errors: those of the data, of Program::compile and of files;
+  // invalid_argument for a loss that is no number.
+  Result<Outcome> fit(Loader& training, Loader* validation = nullptr);
+  Result<Scores> evaluate(Loader& data);
+
+  // The whole state: model, optimiser, random numbers, position in the data. "last.safetensors" in the folder
+  // is such a file. load() before fit() continues it. Errors: those of safetensors and load_state.
+  Result<> save(const std::string& path);
+  Result<> load(const std::string& path);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace imprint::train

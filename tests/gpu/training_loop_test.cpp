@@ -1,0 +1,292 @@
+// The trainer on a device: it learns, it resumes to the same bits, and batches add up.
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "compute/base/text.h"
+#include "compute/model/safetensors.h"
+#include "compute/nn/dropout.h"
+#include "compute/nn/losses.h"
+#include "compute/nn/norms.h"
+#include "compute/nn/sequential.h"
+#include "compute/train/metrics.h"
+#include "compute/train/trainer.h"
+#include "tests/gpu/session_test.h"
+
+namespace imprint::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Points with the class of their quadrant.
+DatasetRef quadrants(std::int64_t count) {
+  HostTensor x{DType::float32, {count, 2}, test::wave(2 * count, 1, 3), {}},
+      label{DType::int32, {count}, {}, {}};
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(2 * i);
+    label.ints.push_back((x.floats[at] > 0 ? 1 : 0) + (x.floats[at + 1] > 0 ? 2 : 0));
+  }
+  return in_memory({{"x", x}, {"label", label}}).value();
+}
+
+// A network with dropout and running statistics, so that a checkpoint needs all of its parts.
+struct Learner {
+  nn::Sequential network{"net"};
+  std::shared_ptr<const nn::Optimiser> optimiser;
+  Model model;
+
+  explicit Learner(const std::string& kind) {
+    network.linear(2, 8, {.seed = 1}).add<nn::BatchNorm>(8).activation(nn::Activation::tanh);
+    network.add(nn::Dropout(0.1)).linear(8, 4, {.seed = 2});
+    const nn::Parameters all = network.parameters();
+    if (kind == "sgd") optimiser = std::make_shared<nn::Sgd>(all, nn::SgdOptions{.momentum = 0.9});
+    if (kind == "adam") optimiser = std::make_shared<nn::Adam>(all);
+    if (kind == "amsgrad") optimiser = std::make_shared<nn::Adam>(all, nn::AdamOptions{.amsgrad = true});
+    if (kind == "rmsprop") optimiser = std::make_shared<nn::RmsProp>(all);
+    if (kind == "adagrad") optimiser = std::make_shared<nn::Adagrad>(all);
+    if (kind == "adadelta") optimiser = std::make_shared<nn::Adadelta>(all);
+    if (kind == "adamax") optimiser = std::make_shared<nn::Adamax>(all);
+    if (kind == "nadam") optimiser = std::make_shared<nn::NAdam>(all);
+    if (kind == "radam") optimiser = std::make_shared<nn::RAdam>(all);
+    if (kind == "lion") optimiser = std::make_shared<nn::Lion>(all);
+    if (kind == "lamb") optimiser = std::make_shared<nn::Lamb>(all);
+    if (kind == "adan") optimiser = std::make_shared<nn::Adan>(all);
+    if (kind == "adafactor") optimiser = std::make_shared<nn::Adafactor>(all);
+    if (kind == "lbfgs") optimiser = std::make_shared<nn::Lbfgs>(all, nn::LbfgsOptions{.history = 3});
+    if (kind == "muon_and_adam")
+      optimiser = std::make_shared<nn::CombinedOptimiser>(std::vector<nn::CombinedOptimiser::Part>{
+          {std::make_shared<nn::Muon>(matrices())}, {std::make_shared<nn::Adam>(others())}});
+    model = [network = network](std::span<const Tensor> in, nn::Pass& pass) {
+      const Tensor y = network(in[0], pass);
+      return Computed{nn::cross_entropy(y, in[1], nn::Reduction::none), {{"accuracy", accuracy(y, in[1])}}};
+    };
+  }
+
+  nn::Parameters matrices() const { return chosen(true); }
+  nn::Parameters others() const { return chosen(false); }
+  nn::Parameters chosen(bool is_matrix) const {
+    nn::Parameters out;
+    for (const nn::Parameter& parameter : network.parameters())
+      if ((parameter.variable.shape().rank() == 2) == is_matrix)
+        out.add(parameter.name, parameter.variable, parameter.transposed);
+    return out;
+  }
+};
+
+class TrainingLoop : public test::SessionTest {
+ protected:
+  void SetUp() override {
+    SessionTest::SetUp();
+    folder_ = fs::temp_directory_path() /
+              text("imprint-training-", testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  void TearDown() override {
+    fs::remove_all(folder_);
+    SessionTest::TearDown();
+  }
+
+  std::vector<float> content(const Learner& learner) {
+    std::vector<float> all;
+    const auto values = session().read(state_of(learner.network).variables());
+    EXPECT_TRUE(values);
+    for (const HostTensor& value : *values) all.insert(all.end(), value.floats.begin(), value.floats.end());
+    return all;
+  }
+
+  fs::path folder_;
+};
+
+Loader batches_of(DatasetRef data, LoaderOptions options) {
+  return std::move(*Loader::create(std::move(data), options));
+}
+
+TEST_F(TrainingLoop, LearnsAndReports) {
+  const Learner learner("adam");
+  Loader training = batches_of(quadrants(192), {.batch = 32, .shuffle = true, .seed = 1});
+  Loader validation = batches_of(quadrants(50), {.batch = 32});
+  std::vector<std::int64_t> epochs;
+  std::string line;
+  Trainer trainer(session(), learner.model, state_of(learner.network), learner.optimiser,
+                  {.epochs = 12,
+                   .rate = nn::Schedule::cosine(0.05, 72),
+                   .clip_norm = 1,
+                   .report =
+                       [&](const Report& report) {
+                         epochs.push_back(report.epoch);
+                         line = line_of(report);
+                       },
+                   .folder = folder_.string()});
+  const auto outcome = trainer.fit(training, &validation);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->epochs, 12);
+  EXPECT_EQ(outcome->steps, 72);
+  EXPECT_EQ(outcome->validation.samples, 50);
+  EXPECT_GT(outcome->validation.metric("accuracy"), 0.9);
+  EXPECT_TRUE(std::isnan(outcome->validation.metric("speed")));
+  EXPECT_EQ(epochs.size(), 12u);
+  EXPECT_TRUE(line.starts_with("epoch 12/12  training loss 0.")) << line;
+  const auto again = trainer.evaluate(validation);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->loss, outcome->validation.loss);
+  std::ifstream curves(folder_ / "curves.csv");
+  std::string header;
+  std::getline(curves, header);
+  EXPECT_EQ(header, "epoch,step,split,rate,loss,samples_per_second,accuracy");
+  int rows = 0;
+  while (std::getline(curves, line)) ++rows;
+  EXPECT_EQ(rows, 24);
+  // The best checkpoint alone is kept beside the last.
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(folder_))
+    files += entry.path().extension() == ".safetensors";
+  EXPECT_EQ(files, 2);
+}
+
+TEST_F(TrainingLoop, ResumesToTheSameBits) {
+  // A device would compile for minutes.
+  const std::vector<const char*> one{"adam"},
+      all{"sgd",   "adam", "amsgrad", "rmsprop", "adagrad",   "adadelta", "adamax",       "nadam",
+          "radam", "lion", "lamb",    "adan",    "adafactor", "lbfgs",    "muon_and_adam"};
+  for (const char* kind : runtime().on_cpu() ? all : one) {
+    SCOPED_TRACE(kind);
+    const LoaderOptions shuffled{.batch = 16, .shuffle = true, .seed = 4};
+    TrainerOptions options{.epochs = 3, .rate = nn::Schedule::linear(0.01, 0.001, 12), .seed = 9};
+    const Learner whole(kind), parts(kind);
+    Loader data = batches_of(quadrants(56), shuffled), validation = batches_of(quadrants(20), {.batch = 16});
+    Trainer without_stop(session(), whole.model, state_of(whole.network), whole.optimiser, options);
+    const auto expected = without_stop.fit(data, &validation);
+    ASSERT_TRUE(expected) << expected.error().message;
+
+    // Stops after two batches, then in the second epoch, each time with a new trainer.
+    options.folder = folder_.string();
+    std::atomic<bool> stop{false};
+    options.stop = &stop;
+    options.report_every = 1;
+    auto outcome = expected;
+    for (const std::int64_t last_step : {2, 7, 1000}) {
+      options.report = [&](const Report& report) { stop = report.step >= last_step; };
+      stop = false;
+      const Learner learner(kind);
+      Loader some = batches_of(quadrants(56), shuffled);
+      Trainer trainer(session(), learner.model, state_of(learner.network), learner.optimiser, options);
+      if (last_step > 2) {
+        const Result<> loaded = trainer.load((folder_ / "last.safetensors").string());
+        ASSERT_TRUE(loaded) << loaded.error().message;
+      }
+      outcome = trainer.fit(some, &validation);
+      ASSERT_TRUE(outcome) << outcome.error().message;
+      EXPECT_EQ(outcome->interrupted, last_step < 1000);
+      if (last_step < 1000) continue;
+      EXPECT_EQ(outcome->training.loss, expected->training.loss);
+      EXPECT_EQ(outcome->validation.loss, expected->validation.loss);
+      EXPECT_EQ(outcome->best_loss, expected->best_loss);
+      EXPECT_EQ(outcome->steps, expected->steps);
+      EXPECT_EQ(content(learner), content(whole));
+    }
+  }
+}
+
+TEST_F(TrainingLoop, AccumulatedBatchesEqualOneLarge) {
+  // Without noise and batch statistics the gradients of small batches add up.
+  const auto train = [&](std::int64_t batch, std::int64_t accumulate) {
+    const nn::Sequential network = nn::mlp("net", {2, 8, 4}, {.activation = nn::Activation::tanh, .seed = 1});
+    const Model model = [=](std::span<const Tensor> in, nn::Pass&) {
+      return Computed{nn::cross_entropy(network(in[0]), in[1], nn::Reduction::none)};
+    };
+    Loader data = batches_of(quadrants(80), {.batch = batch, .shuffle = true});
+    Trainer trainer(session(), model, network.parameters(), std::make_shared<nn::Sgd>(network.parameters()),
+                    {.epochs = 2, .rate = 0.5, .accumulate = accumulate});
+    const auto outcome = trainer.fit(data);
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    EXPECT_EQ(outcome->steps, 4);
+    return floats(network.parameters()[0].variable);
+  };
+  // 80 samples: two groups of 40, as four batches of 10 each.
+  const std::vector<float> large = train(40, 1), small = train(10, 4);
+  for (std::size_t i = 0; i < large.size(); ++i) EXPECT_NEAR(large[i], small[i], 1e-5);
+}
+
+TEST_F(TrainingLoop, StopsEarlyAndKeepsTheBest) {
+  const Learner learner("sgd");
+  Loader training = batches_of(quadrants(64), {.batch = 32}),
+         validation = batches_of(quadrants(20), {.batch = 32});
+  // The rate destroys what was learned after the third epoch.
+  Trainer trainer(session(), learner.model, state_of(learner.network), learner.optimiser,
+                  {.epochs = 50,
+                   .rate = nn::Schedule::constant(0.05).then(6, nn::Schedule::constant(8)),
+                   .patience = 3,
+                   .folder = folder_.string(),
+                   .keep_best = 2});
+  const auto outcome = trainer.fit(training, &validation);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_TRUE(outcome->stopped_early);
+  EXPECT_LT(outcome->epochs, 20);
+  EXPECT_LT(outcome->best_loss, outcome->validation.loss);
+  // The best checkpoint has the best loss.
+  double best = 1e9;
+  int kept = 0;
+  for (const auto& entry : fs::directory_iterator(folder_)) {
+    if (!entry.path().filename().string().starts_with("step-")) continue;
+    ++kept;
+    const Learner other("sgd");
+    Trainer restored(session(), other.model, state_of(other.network), other.optimiser);
+    ASSERT_TRUE(restored.load(entry.path().string()));
+    best = std::min(best, restored.evaluate(validation)->loss);
+  }
+  EXPECT_EQ(kept, 2);
+  EXPECT_EQ(best, outcome->best_loss);
+}
+
+TEST_F(TrainingLoop, ThePlateauLowersTheRate) {
+  const Learner learner("sgd");
+  Loader training = batches_of(quadrants(32), {.batch = 32}),
+         validation = batches_of(quadrants(20), {.batch = 32});
+  std::vector<double> rates;
+  // A rate of 1e-9 does not improve anything.
+  Trainer trainer(session(), learner.model, state_of(learner.network), learner.optimiser,
+                  {.epochs = 4,
+                   .rate = 1e-9,
+                   .plateau = nn::PlateauOptions{.factor = 0.5, .patience = 0, .threshold = 0.5},
+                   .report = [&](const Report& report) { rates.push_back(1e9 * report.rate); }});
+  ASSERT_TRUE(trainer.fit(training, &validation));
+  ASSERT_EQ(rates.size(), 4u);
+  const double expected[] = {1, 1, 0.5, 0.25};  // falls after the second validation
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(rates[i], expected[i], 1e-6) << i;
+}
+
+TEST_F(TrainingLoop, SaysWhatIsWrong) {
+  const Learner learner("sgd");
+  Loader data = batches_of(quadrants(32), {.batch = 16});
+  Trainer wild(session(), learner.model, state_of(learner.network), learner.optimiser,
+               {.epochs = 60, .rate = 3e38});
+  const auto lost = wild.fit(data);
+  ASSERT_FALSE(lost);
+  EXPECT_NE(lost.error().message.find("expected a finite number"), std::string::npos);
+  const Model wrong = [](std::span<const Tensor> in, nn::Pass&) {
+    return Computed{concat({in[0], in[0]}, 0)};
+  };
+  Trainer shapes(session(), wrong, state_of(learner.network), learner.optimiser);
+  const auto refused = shapes.fit(data);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("one per sample"), std::string::npos);
+  Trainer nowhere(session(), learner.model, state_of(learner.network), learner.optimiser,
+                  {.folder = "/no/folder"});
+  EXPECT_FALSE(nowhere.fit(data));
+  const Learner adam("adam");
+  Trainer saved(session(), learner.model, state_of(learner.network), learner.optimiser),
+      other(session(), adam.model, state_of(adam.network), adam.optimiser);
+  const std::string path = (folder_ / "sgd.safetensors").string();
+  ASSERT_TRUE(saved.save(path));
+  const Result<> loaded = other.load(path);
+  ASSERT_FALSE(loaded);
+  EXPECT_NE(loaded.error().message.find("optimiser."), std::string::npos) << loaded.error().message;
+  safetensors::File weights;
+  ASSERT_TRUE(safetensors::save(weights, path));
+  EXPECT_EQ(other.load(path).error().code, ErrorCode::corrupt_file);
+}
+
+}  // namespace
+}  // namespace imprint::train
