@@ -101,6 +101,12 @@ Result<> take_dqn(const void* options, agent::BrainSpec& spec) {
   spec.target_period = given.target_period;
   spec.target_rate = given.target_rate;
   spec.double_estimate = given.double_estimate != 0;
+  IMPRINT_CHECK(check_flag(kCall, "squared_loss", given.squared_loss));
+  IMPRINT_CHECK(check_flag(kCall, "dueling", given.dueling));
+  spec.n_step = given.n_step;
+  spec.squared_loss = given.squared_loss != 0;
+  spec.dueling = given.dueling != 0;
+  spec.recent_share = given.recent_share;
   spec.epsilon = given.epsilon;
   spec.epsilon_decisions = given.epsilon_decisions;
   return {};

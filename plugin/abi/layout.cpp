@@ -23,7 +23,7 @@ static_assert(first<imp_feedback>(40));
 static_assert(first<imp_demonstration>(64));
 static_assert(first<imp_feedback_options>(56));
 static_assert(first<imp_cloning_options>(40));
-static_assert(first<imp_dqn_options>(72));
+static_assert(first<imp_dqn_options>(88));
 static_assert(first<imp_coach_options>(48));
 static_assert(first<imp_ppo_options>(88));
 static_assert(first<imp_vk_device_info>(208));

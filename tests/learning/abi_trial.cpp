@@ -121,6 +121,10 @@ Options options_of(const AbiTrial& trial) {
     one("double_estimate", options.double_estimate);
     one("epsilon", options.epsilon);
     one("epsilon_decisions", options.epsilon_decisions);
+    one("n_step", options.n_step);
+    one("squared_loss", options.squared_loss);
+    one("dueling", options.dueling);
+    one("recent_share", options.recent_share);
   }
   if constexpr (requires { options.rollout_steps; }) {
     one("rollout_steps", options.rollout_steps);

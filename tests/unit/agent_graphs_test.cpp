@@ -174,8 +174,8 @@ double cloning_loss(const BrainSpec& spec, const Weights& weights, const Sample&
 }
 
 // By the target network's weights.
-auto dqn_loss(const Weights& target) {
-  return [&target](const BrainSpec& spec, const Weights& weights, const Sample& sample) {
+auto dqn_loss(const Weights& target, double least = -1e9, double most = 1e9) {
+  return [=, &target](const BrainSpec& spec, const Weights& weights, const Sample& sample) {
     const auto best = [&](const Numbers& heads) {
       int found = -1;
       for (int choice = 0; choice < 4; ++choice) {
@@ -186,15 +186,17 @@ auto dqn_loss(const Weights& target) {
       return static_cast<std::size_t>(sample.next_goal * 4 + found);
     };
     double wanted = sample.target;
-    if (sample.continues) {
+    if (sample.continues) {  // after a step, or after the discounted rewards of n_step steps
       const Numbers rated = forward(spec, target, sample.next);
-      wanted += double{spec.discount} *
+      wanted += std::pow(double{spec.discount}, spec.n_step) *
                 rated[best(spec.double_estimate ? forward(spec, weights, sample.next) : rated)];
     }
+    wanted = std::clamp(wanted, least, most);
     const double error =
         std::abs(forward(spec, weights,
                          sample.observation)[static_cast<std::size_t>(sample.goal * 4 + sample.choices[0])] -
                  wanted);
+    if (spec.squared_loss) return error * error / 2;
     return error <= 1 ? error * error / 2 : error - 0.5;
   };
 }
@@ -272,7 +274,7 @@ class LearnGraphTest : public ::testing::Test {
     if (spec.learner != LearnerKind::dqn) columns[layout.weight] = sample.weight;
     if (spec.learner == LearnerKind::dqn) {
       columns[layout.reward] = sample.target;
-      columns[layout.continues] = sample.continues ? 1 : 0;
+      columns[layout.continues] = sample.continues ? std::pow(double{spec.discount}, spec.n_step - 1.0) : 0;
       std::copy(sample.next.begin(), sample.next.end(), columns + layout.next_observation);
       columns[layout.next_goal] = sample.next_goal;
       std::copy(sample.allowed.begin(), sample.allowed.end(), columns + layout.allowed);
@@ -409,6 +411,8 @@ class DqnGraphTest : public LearnGraphTest {
     wanted.discount = 0.75f;
     change(wanted);
     build(wanted);
+    bindings["least_reward"].assign(2, -1000);
+    bindings["most_reward"].assign(2, 1000);
     for (std::uint32_t brain = 0; brain < 2; ++brain) {
       targets[brain] = weights_of(*network, brain, 2);
       for (std::size_t p = 0; p < targets[brain].size(); ++p) {
@@ -455,6 +459,68 @@ TEST_F(DqnGraphTest, ADoubleStepChoosesByTheNetworkAndTheTargetFollowsIt) {
     const Numbers& stepped = results.at("network." + parameter.name);
     for (std::size_t i = 0; i < after.size(); ++i)
       ASSERT_NEAR(after[i], before[i] + 0.25 * (stepped[i] - before[i]), 1e-9);
+  }
+}
+
+TEST_F(DqnGraphTest, AStepOfSeveralRewardsAndTheSquaredErrorMatchTheHeader) {
+  build_dqn([](BrainSpec& wanted) { wanted.n_step = 3, wanted.squared_loss = true; });
+  const auto results = run();
+  for (std::uint32_t brain = 0; brain < 2; ++brain) expect_step(brain, results, dqn_loss(targets[brain]));
+}
+
+// Rewards of -0.5 to 0 leave returns of -2 to 0 at a discount of 3/4.
+TEST_F(DqnGraphTest, NoTargetIsBeyondWhatTheRewardsAddUpTo) {
+  build_dqn([](BrainSpec&) {});
+  bindings["least_reward"].assign(2, -0.5);
+  bindings["most_reward"].assign(2, 0);
+  const auto results = run();
+  for (std::uint32_t brain = 0; brain < 2; ++brain)
+    expect_step(brain, results, dqn_loss(targets[brain], -2, 0));
+}
+
+TEST_F(DqnGraphTest, TheRewardsSeenAreThoseThatArrive) {
+  build_dqn([](BrainSpec&) {});
+  bindings["least_reward"].assign(2, 0);
+  bindings["most_reward"].assign(2, 0);
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  for (std::size_t i = 0; i < 3; ++i) {
+    bindings["rows"][i] = i == 1 ? -1 : static_cast<double>(i);  // the second is no sample
+    bindings["samples"][i * layout.width + layout.reward] = i == 1 ? 9 : static_cast<double>(i) - 0.5;
+  }
+  const auto results = run();
+  EXPECT_EQ(results.at("least_reward"), (Numbers{-0.5, 0}));
+  EXPECT_EQ(results.at("most_reward"), (Numbers{1.5, 0}));
+}
+
+// Only the newest 1,000 rows hold a reward: a minibatch that took any other would have no such loss.
+TEST_F(DqnGraphTest, RecentSamplesAreTheNewestOnesAroundTheRing) {
+  build_dqn([](BrainSpec& wanted) {
+    wanted.recent_share = 1, wanted.replay_capacity = 2000, wanted.discount = 0;
+    wanted.squared_loss = true;
+  });
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  std::ranges::fill(replay, 0.0);
+  const double next[] = {500, 1600};
+  for (std::size_t brain = 0; brain < 2; ++brain)
+    for (std::size_t age = 1; age <= 1000; ++age) {
+      const std::size_t row = (static_cast<std::size_t>(next[brain]) + 2000 - age) % 2000;
+      replay[(brain * 2000 + row) * layout.width + layout.reward] = 100;
+    }
+  bindings["filled"].assign(2, 2000);
+  bindings["next_row"] = {500, 1600};
+  bindings["rows"][0] = 500;
+  const auto results = run();
+  for (std::size_t brain = 0; brain < 2; ++brain) EXPECT_GT(results.at("loss")[brain], 99.0 * 99.0 / 2);
+  EXPECT_EQ(results.at("next_row"), (Numbers{501, 1600}));
+}
+
+TEST_F(DqnGraphTest, ADuelingStepIsFiniteAndMovesBothNetworks) {
+  build_dqn([](BrainSpec& wanted) { wanted.dueling = true, wanted.target_period = 1; });
+  const auto results = run();
+  for (const std::string& name : {std::string("network.0.weight"), std::string("beside.value.0.weight"),
+                                  std::string("target_value.0.weight")}) {
+    const Numbers& found = results.at(name);
+    EXPECT_TRUE(std::ranges::all_of(found, [](double number) { return std::isfinite(number); })) << name;
   }
 }
 

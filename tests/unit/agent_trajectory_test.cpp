@@ -62,6 +62,33 @@ TEST(Trajectory, RewardsAreForTheActionUnderWay) {
   EXPECT_EQ(trajectory.settled(2, kReach)->reward, 4) << "no step is open between episodes";
 }
 
+TEST(Trajectory, AReturnSpansSeveralStepsAndNoEpisodesEnd) {
+  Trajectory trajectory;
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    trajectory.act(choice(i, static_cast<float>(10 * i)), static_cast<double>(i));
+    trajectory.reward_newest(static_cast<float>(i));
+  }
+  const Trajectory::Return found = trajectory.returned(100, 0, 3, 0.5f);
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->choice.action, 1u);
+  EXPECT_EQ(found.last->choice.action, 3u);
+  EXPECT_EQ(found.last->next.observation, std::vector<float>{40});
+  EXPECT_EQ(found.steps, 3u);
+  EXPECT_EQ(found.reward, 1 + 0.5f * 2 + 0.25f * 3);
+  trajectory.pop();
+  EXPECT_FALSE(trajectory.returned(100, 0, 3, 0.5f).first) << "the fourth step's result is not known";
+  trajectory.end(EpisodeEnd::terminated, nullptr);
+  trajectory.act(choice(5, 50), 5);
+  EXPECT_EQ(trajectory.returned(100, 0, 3, 0.5f).reward, 2 + 0.5f * 3 + 0.25f * 4);
+  trajectory.pop();
+  trajectory.pop();
+  const Trajectory::Return last = trajectory.returned(100, 0, 3, 0.5f);
+  ASSERT_TRUE(last.first);
+  EXPECT_EQ(last.steps, 1u);
+  EXPECT_EQ(last.reward, 4);
+  EXPECT_TRUE(last.last->terminated);
+}
+
 TEST(Trajectory, AnEndSettlesAllOfItsEpisode) {
   Trajectory trajectory;
   trajectory.act(choice(1, 10), 0);

@@ -115,6 +115,12 @@ Takers options_of(agent::LearnerKind learner, agent::BrainSpec& s) {
       option("epsilon_decisions", s.epsilon_decisions, given.epsilon_decisions);
       s.double_estimate = given.double_estimate != 0;
       takers["double_estimate"] = flag(s.double_estimate);
+      option("n_step", s.n_step, given.n_step);
+      option("recent_share", s.recent_share, given.recent_share);
+      s.squared_loss = given.squared_loss != 0;
+      takers["squared_loss"] = flag(s.squared_loss);
+      s.dueling = given.dueling != 0;
+      takers["dueling"] = flag(s.dueling);
       break;
     }
     case agent::LearnerKind::coach: {

@@ -1,5 +1,8 @@
 #include "plugin/agent/learn/dqn.h"
 
+#include <cmath>
+#include <optional>
+
 #include "compute/nn/losses.h"
 #include "plugin/agent/learn/replay_learner.h"
 #include "plugin/agent/spec/field_check.h"
@@ -7,39 +10,77 @@
 namespace imprint::agent {
 namespace {
 
-constexpr double kNeverBest = -1e30;  // below every value that a network can hold
+constexpr std::uint32_t kMostSteps = 64;  // fewer than a trajectory holds
+constexpr double kNeverBest = -1e30;      // below every value that a network can hold
+
+// Q(s, g, a) of one set of weights. Dueling: value + advantage - mean advantage, by a network each. The
+// choices' order is that of their advantages alone, so that agents act by that network.
+struct Estimates {
+  Network choices;
+  std::optional<Network> value;
+
+  Tensor operator()(const Tensor& seen, const Tensor& goal) const {
+    const Tensor rated = Network::of_goal(choices.heads(seen), goal);
+    if (!value) return rated;
+    return Network::of_goal(value->heads(seen), goal) + rated - mean(rated, {2}, true);
+  }
+};
+
+Result<std::optional<Network>> make_value(const BrainSpec& spec, const std::string& name) {
+  if (!spec.dueling) return std::optional<Network>();
+  BrainSpec value = spec;
+  value.action = {{}, 1};
+  value.seed += std::uint64_t{1} << 40;  // other first weights than the choices'
+  IMPRINT_ASSIGN(Network made, Network::create(value, name));
+  return std::optional<Network>(std::move(made));
+}
 
 class DqnObjective final : public Objective {
  public:
-  DqnObjective(const BrainSpec& spec, Network target) : spec_(spec), target_(std::move(target)) {}
+  DqnObjective(const BrainSpec& spec, std::optional<Network> value, Estimates target)
+      : spec_(spec), value_(std::move(value)), target_(std::move(target)) {
+    const std::size_t brains = spec.brain_count;
+    for (Variable* bound : {&least_, &most_})
+      *bound = Variable::zeros(bound == &least_ ? "least_reward" : "most_reward",
+                               {static_cast<std::int64_t>(brains), 1});
+  }
 
   Tensor losses(const Minibatch& batch, const Network& network) const override {
     const SampleLayout& layout = batch.layout;
+    const Estimates own{network, value_};
     const std::uint32_t choices = spec_.action.branch_sizes[0], seen = spec_.observation.count;
-    const Tensor outputs = Network::of_goal(network.heads(batch.columns(layout.observation, seen)),
-                                            batch.whole_number(layout.goal));
+    const Tensor outputs = own(batch.columns(layout.observation, seen), batch.whole_number(layout.goal));
     const Tensor value = sum(outputs * one_hot(batch.whole_number(layout.branches), choices), {2});
 
     const Tensor next = batch.columns(layout.next_observation, seen),
                  next_goal = batch.whole_number(layout.next_goal);
     const Tensor allowed = greater(batch.columns(layout.allowed, choices), 0.5f);
-    const Tensor rated = Network::of_goal(target_.heads(next), next_goal);
+    const Tensor rated = target_(next, next_goal);
     Tensor best;
-    if (spec_.double_estimate) {
-      const Tensor own = Network::of_goal(network.heads(next), next_goal);
-      best = sum(rated * one_hot(argmax(where(allowed, own, kNeverBest), 2), choices), {2});
-    } else {
+    if (spec_.double_estimate)
+      best = sum(rated * one_hot(argmax(where(allowed, own(next, next_goal), kNeverBest), 2), choices), {2});
+    else
       best = max(where(allowed, rated, kNeverBest), {2});
-    }
     // A choice rather than a product: after a terminal state nothing was allowed, and `best` is not a value.
-    const Tensor later =
-        where(greater(batch.column(layout.continues), 0.5f), best * spec_.discount, zeros_like(best));
-    return nn::huber_loss(value, stop_gradient(batch.column(layout.reward) + later), 1, nn::Reduction::none);
+    const Tensor continues = batch.column(layout.continues);
+    const Tensor later = where(greater(continues, 0.0f), best * continues * spec_.discount, zeros_like(best));
+    const Tensor target = stop_gradient(bounded(batch.column(layout.reward) + later));
+    if (spec_.squared_loss) return square(value - target) * 0.5f;
+    return nn::huber_loss(value, target, 1, nn::Reduction::none);
+  }
+
+  nn::Parameters parameters() const override {
+    nn::Parameters beside;
+    if (value_) beside.add("value", value_->parameters());
+    return beside;
   }
 
   std::vector<StateVariable> state() const override {
     std::vector<StateVariable> state;
-    add_state(state, "target", target_.parameters());
+    add_state(state, "target", target_.choices.parameters());
+    if (target_.value) add_state(state, "target_value", target_.value->parameters());
+    state.push_back({"least_reward", least_});
+    state.push_back({"most_reward", most_});
     return state;
   }
 
@@ -47,9 +88,11 @@ class DqnObjective final : public Objective {
     const Tensor due =
         logical_and(step.active, equal(remainder(step.count, static_cast<int>(spec_.target_period)), 0));
     const Tensor moves = reshape(due, {spec_.brain_count, 1, 1});
+    nn::Parameters targets = target_.choices.parameters();
+    if (target_.value) targets.add("", target_.value->parameters());
     std::vector<Update> updates;
     for (std::size_t i = 0; i < step.parameters.size(); ++i) {
-      const Variable& target = target_.parameters()[i].variable;
+      const Variable& target = targets[i].variable;
       const Tensor value = target.value();
       const Tensor moved =
           spec_.target_rate == 1 ? step.parameters[i] : lerp(value, step.parameters[i], spec_.target_rate);
@@ -58,9 +101,27 @@ class DqnObjective final : public Objective {
     return updates;
   }
 
+  void take_in(const Minibatch& arriving, const Tensor& there, std::vector<Update>& updates) const override {
+    const Tensor reward = arriving.column(arriving.layout.reward);
+    const Tensor known = where(logical_and(there, is_finite(reward)), reward, zeros_like(reward));
+    updates.push_back(Update::assign(least_, minimum(least_.value(), min(known, {1}, true))));
+    updates.push_back(Update::assign(most_, maximum(most_.value(), max(known, {1}, true))));
+  }
+
  private:
+  // No return is beyond what the rewards seen add up to. Keeps estimates that feed on themselves from
+  // growing.
+  Tensor bounded(const Tensor& target) const {
+    const double left = 1 - std::pow(double{spec_.discount}, static_cast<double>(spec_.n_step));
+    if (left < 1e-6) return target;
+    const auto sum_of = [&](const Variable& reward) { return reward.value() * static_cast<float>(1 / left); };
+    return maximum(minimum(target, sum_of(most_)), sum_of(least_));
+  }
+
   BrainSpec spec_;
-  Network target_;
+  std::optional<Network> value_;
+  Estimates target_;
+  Variable least_, most_;  // [P, 1] rewards of n_step steps, 0 included
 };
 
 class DqnLearner final : public ReplayLearner {
@@ -72,6 +133,8 @@ class DqnLearner final : public ReplayLearner {
     IMPRINT_CHECK(check_number("brain_create", "discount", spec.discount, 0, 1));
     IMPRINT_CHECK(check_range("brain_create", "target_period", spec.target_period, 1, kMaxSize));
     IMPRINT_CHECK(check_number("brain_create", "target_rate", spec.target_rate, 1e-6f, 1));
+    IMPRINT_CHECK(check_range("brain_create", "n_step", spec.n_step, 1, kMostSteps));
+    IMPRINT_CHECK(check_number("brain_create", "recent_share", spec.recent_share, 0, 1));
     return check_number("brain_create", "epsilon", spec.epsilon, 0, 1);
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
@@ -93,8 +156,11 @@ class DqnLearner final : public ReplayLearner {
 
  protected:
   Result<std::unique_ptr<Objective>> objective(const BrainSpec& spec) const override {
+    IMPRINT_ASSIGN(std::optional<Network> value, make_value(spec, "value"));
+    IMPRINT_ASSIGN(std::optional<Network> target_value, make_value(spec, "target value"));
     IMPRINT_ASSIGN(Network target, Network::create(spec, "target"));
-    return std::unique_ptr<Objective>(std::make_unique<DqnObjective>(spec, std::move(target)));
+    return std::unique_ptr<Objective>(std::make_unique<DqnObjective>(
+        spec, std::move(value), Estimates{std::move(target), std::move(target_value)}));
   }
 };
 

@@ -188,8 +188,12 @@ void Experience::settle(double time_s) {
 void Experience::settle_agent(std::uint32_t agent, double time_s) {
   const double reach_s = hears_[agent] ? double{spec_.credit_delay_s} + spec_.credit_width_s : 0.0;
   Trajectory& trajectory = trajectories_[agent];
-  for (; const Transition* step = trajectory.settled(time_s, reach_s); trajectory.pop())
-    add_step(agent, *step);
+  const std::uint32_t most = learner_.replays() ? spec_.n_step : 1;
+  for (;; trajectory.pop()) {
+    const Trajectory::Return found = trajectory.returned(time_s, reach_s, most, spec_.discount);
+    if (!found.first) return;
+    add_step(agent, found);
+  }
 }
 
 std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choice) {
@@ -215,7 +219,8 @@ void Experience::add_labelled(std::uint32_t agent, const Choice& choice, float t
 }
 
 // Rows are reused, so every column is written.
-void Experience::add_step(std::uint32_t agent, const Transition& step) {
+void Experience::add_step(std::uint32_t agent, const Trajectory::Return& found) {
+  const Transition& step = *found.first;
   const std::uint32_t brain = agent / spec_.agents_per_brain;
   if (learner_.collects_rollouts() && step.choice.version < training_.oldest_version(brain)) {
     broken_[agent] = 1;
@@ -225,11 +230,11 @@ void Experience::add_step(std::uint32_t agent, const Transition& step) {
   ++signs_.steps;
   signs_.largest_reward = std::max(signs_.largest_reward, std::abs(double{step.reward}));
   const std::span<float> row = new_sample(agent, step.choice);
-  row[layout_.reward] = step.reward;
+  row[layout_.reward] = found.reward;
   if (learner_.collects_rollouts()) row[layout_.log_probability] = step.choice.log_probability;
   if (!learner_.replays()) write_begins(row, agent, step.begins);
-  write_allowed(row, step);
-  if (learner_.needs_next()) write_next(row, step);
+  write_allowed(row, *found.last);
+  if (learner_.needs_next()) write_next(row, found);
 }
 
 // A trace belongs to the brain, so it begins again when another agent's step comes in between. Rollouts are
@@ -251,10 +256,12 @@ void Experience::write_allowed(std::span<float> row, const Transition& step) con
                          [](std::int32_t flag) { return static_cast<float>(flag); });
 }
 
-void Experience::write_next(std::span<float> row, const Transition& step) const {
+void Experience::write_next(std::span<float> row, const Trajectory::Return& found) const {
+  const Transition& step = *found.last;
   const std::span<float> next = row.subspan(layout_.next_observation, spec_.observation.count);
   std::ranges::fill(next, 0.0f);
-  row[layout_.continues] = step.terminated ? 0.0f : 1.0f;
+  row[layout_.continues] =
+      step.terminated ? 0.0f : std::pow(spec_.discount, static_cast<float>(found.steps - 1));
   row[layout_.next_goal] = 0;
   if (step.terminated) return;  // step.next is of an earlier step
   std::ranges::copy(step.next.observation, next.begin());

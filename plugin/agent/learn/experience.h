@@ -86,10 +86,10 @@ class Experience {
   void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);
   void settle_agent(std::uint32_t agent, double time_s);
   std::span<float> new_sample(std::uint32_t agent, const Choice& choice);
-  void add_step(std::uint32_t agent, const Transition& step);
+  void add_step(std::uint32_t agent, const Trajectory::Return& found);
   void write_begins(std::span<float> row, std::uint32_t agent, bool begins);
   void write_allowed(std::span<float> row, const Transition& step) const;
-  void write_next(std::span<float> row, const Transition& step) const;
+  void write_next(std::span<float> row, const Trajectory::Return& found) const;
 
   const BrainSpec& spec_;
   const Learner& learner_;

@@ -1,13 +1,15 @@
 #pragma once
 // Base of the learners that keep a replay memory and draw minibatches from it. One learn step: draw, mean
 // loss, gradients, per-brain clip to max_gradient_norm, Adam with beta 0.9 and 0.999 (Kingma, Ba, Adam,
-// 2015), then add the new samples. A minibatch therefore never holds the samples that arrive with it.
+// 2015), then add the new samples. A minibatch therefore never holds the samples that arrive with it. Of each
+// minibatch recent_share comes from the newest kRecentSamples, so that a brain follows a game that changes.
 //
 // P = brain_count, B = batch_size, V = outputs of one goal.
 
 #include <memory>
 #include <vector>
 
+#include "compute/nn/parameter.h"
 #include "compute/program/program.h"
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/learn/learner.h"
@@ -26,7 +28,7 @@ struct Minibatch {
 
 // Results of one optimiser step. Brains that do not learn in it keep their values.
 struct OptimiserStep {
-  std::vector<Tensor> parameters;  // new values, in the order of the network's parameters
+  std::vector<Tensor> parameters;  // new values: the network's parameters, then the objective's
   Tensor count;                    // int32 [P] optimiser steps so far, this one included
   Tensor active;                   // bool [P] 1 = this brain learns in this step
 };
@@ -36,10 +38,16 @@ class Objective {
   virtual ~Objective() = default;
 
   virtual Tensor losses(const Minibatch& batch, const Network& network) const = 0;  // float32 [P, B]
-  // State beside the network and the optimiser, and its updates after an optimiser step.
+  // Parameters that learn beside the network's. They are part of the state.
+  virtual nn::Parameters parameters() const { return {}; }
+  // State beside the networks and the optimiser, and its updates after an optimiser step.
   virtual std::vector<StateVariable> state() const { return {}; }
+  // Updates from the samples that arrive. there: bool [P, K] 1 = this row is a sample; rows: [P, K, W].
+  virtual void take_in(const Minibatch& /*arriving*/, const Tensor& /*there*/, std::vector<Update>&) const {}
   virtual std::vector<Update> updates(const OptimiserStep&) const { return {}; }
 };
+
+inline constexpr std::uint32_t kRecentSamples = 1000;
 
 class ReplayLearner : public Learner {
  public:

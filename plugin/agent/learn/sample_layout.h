@@ -15,7 +15,7 @@ struct SampleLayout {
   std::uint32_t log_probability = 0;  // of the action, by the weights that chose it
   std::uint32_t begins = 0;           // 1: no step of the same trajectory lies before this one
   std::uint32_t allowed = 0;          // [choices] 1 = allowed
-  std::uint32_t continues = 0;        // 0: the step terminated its episode
+  std::uint32_t continues = 0;  // 0: the step terminated its episode; else the discount of steps between
   std::uint32_t next_observation = 0, next_goal = 0;
   std::uint32_t width = 0;
 

@@ -68,13 +68,33 @@ void Trajectory::forget() {
   begins_ = true;
 }
 
-const Transition* Trajectory::settled(double time_s, double reach_s) {
-  if (count_ == 0) return nullptr;
-  const Entry& oldest = at(0);
+bool Trajectory::is_settled(std::size_t i, double time_s, double reach_s) {
+  const Entry& entry = at(i);
   // AgentSlot::kHistory bounds the steps of a game whose time stands still.
   const bool out_of_reach =
-      reach_s <= 0 || oldest.sealed || time_s > oldest.step.onset_s + reach_s || count_ > AgentSlot::kHistory;
-  return oldest.step.followed && out_of_reach ? &oldest.step : nullptr;
+      reach_s <= 0 || entry.sealed || time_s > entry.step.onset_s + reach_s || count_ > AgentSlot::kHistory;
+  return entry.step.followed && out_of_reach;
+}
+
+const Transition* Trajectory::settled(double time_s, double reach_s) {
+  return count_ > 0 && is_settled(0, time_s, reach_s) ? &at(0).step : nullptr;
+}
+
+Trajectory::Return Trajectory::returned(double time_s, double reach_s, std::uint32_t most, float discount) {
+  Return found;
+  float factor = 1;
+  for (std::size_t i = 0; i < count_; ++i, factor *= discount) {
+    if (!is_settled(i, time_s, reach_s)) return {};
+    const Transition& step = at(i).step;
+    found.last = &step;
+    found.reward += factor * step.reward;
+    const bool ends = step.terminated || (i + 1 < count_ ? at(i + 1).step.begins : begins_);
+    if (++found.steps == most || ends) {
+      found.first = &at(0).step;
+      return found;
+    }
+  }
+  return {};
 }
 
 void Trajectory::pop() {

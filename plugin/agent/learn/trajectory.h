@@ -44,6 +44,14 @@ class Trajectory {
   // The oldest step, once it has a successor and began more than `reach_s` ago; else null. 0: no credit
   // comes.
   const Transition* settled(double time_s, double reach_s);
+  // The oldest step with those after it, at most `most` and to the end of its episode, once all are settled.
+  struct Return {
+    const Transition* first = nullptr;  // null: not yet
+    const Transition* last = nullptr;
+    std::uint32_t steps = 0;
+    float reward = 0;  // discounted sum
+  };
+  Return returned(double time_s, double reach_s, std::uint32_t most, float discount);
   void pop();
   std::size_t size() const { return count_; }
 
@@ -55,6 +63,7 @@ class Trajectory {
 
   Entry& at(std::size_t i) { return entries_[(first_ + i) % entries_.size()]; }  // 0: the oldest
   Entry& push();
+  bool is_settled(std::size_t i, double time_s, double reach_s);
   bool is_open() { return count_ > 0 && !at(count_ - 1).step.followed; }
 
   // A ring. Once warm a step allocates nothing: entries keep their memory for later steps.

@@ -63,6 +63,10 @@ struct BrainSpec {
   std::uint32_t target_period = 50;  // minibatches between two updates of the target network
   float target_rate = 1;             // share of the way to the network that an update goes
   bool double_estimate = false;
+  bool squared_loss = false;            // else Huber's
+  bool dueling = false;                 // a network of the state's value beside that of the choices
+  std::uint32_t n_step = 1;             // rewards summed before the target network's estimate
+  float recent_share = 0;               // of a minibatch, drawn from the newest samples
   float epsilon = 0;                    // share of random choices after epsilon_decisions
   std::uint32_t epsilon_decisions = 0;  // of a brain, all its agents
   float trace_decay = 0;
