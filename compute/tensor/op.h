@@ -79,8 +79,7 @@ enum class OpKind : std::uint8_t {
   X(linear_recurrence, scan, 2, linear_recurrence, 1, unrecur) \
   /* ints {1, 0, 0}; Node::constant: the caller's GLSL (custom_rows) */ \
   X(custom, scan, -1, custom, 1, flat) \
-  /* first carry, stacks, captured values; Node::loop: the body (loop.h). Programs take it apart: no kernel */ \
-  /* computes it */ \
+  /* first carry, stacks, shared values; Node::loop: the body (loop.h). No kernel: programs take it apart */ \
   X(loop, scan, -1, leaf, 0, flat) \
   X(loop_output, scan, 1, leaf, 0, flat)  /* of a loop; ints {position} */ \
   /* base, int32 indices, updates; ints {axis}: adds in a fixed order; an index outside is dropped */ \
