@@ -1,5 +1,7 @@
 #include "compute/cpu/strided.h"
 
+#include "compute/graph/axis_map.h"
+
 namespace imprint::cpu {
 
 using namespace graph;
@@ -43,30 +45,12 @@ std::optional<Strided> reshaped(const Strided& source, const Shape& shape) {
 
 std::optional<Strided> through_view(const GraphNode& view, const Strided& source) {
   if (view.op == Op::reshape) return reshaped(source, view.shape);
+  if (view.kind() != OpKind::view) return {};
   Strided result{source.buffer, source.offset, view.shape, {}};
   for (int axis = 0; axis < view.shape.rank(); ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    std::int64_t& stride = result.strides[a];
-    switch (view.op) {
-      case Op::permute:
-        stride = source.strides[at(view.ints[a])];
-        break;
-      case Op::expand:
-        stride = source.shape[axis] == 1 ? 0 : source.strides[a];
-        break;
-      case Op::slice:
-        stride = source.strides[a] * view.ints[2 * a + 1];
-        result.offset += source.strides[a] * view.ints[2 * a];
-        break;
-      case Op::window:
-        if (axis == source.shape.rank())
-          stride = source.strides[at(view.ints[0])] * view.ints[3];
-        else
-          stride = source.strides[a] * (axis == view.ints[0] ? view.ints[2] : 1);
-        break;
-      default:
-        return {};
-    }
+    const AxisSource from = axis_source(view, source.shape, 0, axis);
+    result.strides[at(axis)] = source.strides[at(from.axis)] * from.step;
+    result.offset += source.strides[at(from.axis)] * from.start;
   }
   return result;
 }

@@ -5,6 +5,7 @@
 
 #include "compute/base/text.h"
 #include "compute/graph/derivatives.h"
+#include "compute/graph/loop_gradient.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/page.h"
 
@@ -20,8 +21,8 @@ struct Visit {
   NodeRef node;
   bool leads_to_target = false;  // a requested target depends on gradients here
   Tensor gradient;               // empty until one arrives
-  std::vector<Tensor>
-      of_outputs;  // of a page: the gradients of its outputs, empty or up to the last that arrived
+  // Of a page or loop: the gradients of its outputs, empty or up to the last that arrived.
+  std::vector<Tensor> of_outputs;
 };
 
 using Visits = std::unordered_map<const Node*, Visit>;
@@ -44,19 +45,20 @@ std::vector<NodeRef> ancestors_in_order(const NodeRef& loss, Visits& visits) {
 // Per input of the node: whether a gradient passes to it and a target needs it.
 std::vector<bool> needed_inputs(const Node& node, const Visits& visits) {
   std::vector<bool> needed(node.inputs.size(), false);
-  if (node.op == Op::page_output) {
+  if (node.op == Op::page_output || node.op == Op::loop_output) {
     needed[0] = dtype_is_float(node.dtype) && visits.at(node.inputs[0].get()).leads_to_target;
     return needed;
   }
-  const bool is_page = node.op == Op::page;  // another output may be a float
-  if (!is_page && (!dtype_is_float(node.dtype) || !is_differentiable(node.op))) return needed;
+  // Another output may be a float.
+  const bool has_outputs = node.op == Op::page || node.op == Op::loop;
+  if (!has_outputs && (!dtype_is_float(node.dtype) || !is_differentiable(node.op))) return needed;
   for (std::size_t i = 0; i < needed.size(); ++i)
     needed[i] = dtype_is_float(node.inputs[i]->dtype) && visits.at(node.inputs[i].get()).leads_to_target;
   return needed;
 }
 
-// Keeps the gradient of a page's output for the page itself, which comes later in the walk.
-void give_to_page(const Node& output, const Tensor& gradient, Visits& visits) {
+// Keeps the gradient of an output for the page or loop itself, which comes later in the walk.
+void give_to_owner(const Node& output, const Tensor& gradient, Visits& visits) {
   std::vector<Tensor>& list = visits.at(output.inputs[0].get()).of_outputs;
   const auto position = static_cast<std::size_t>(output.ints[0]);
   if (list.size() <= position) list.resize(position + 1);
@@ -87,18 +89,28 @@ Result<> differentiate_page(Adjoint& adjoint, const std::vector<Tensor>& of_outp
   return {};
 }
 
+Result<> differentiate_loop(const NodeRef& node, const std::vector<bool>& needed,
+                            const std::vector<Tensor>& of_outputs, Adjoint& adjoint) {
+  IMPRINT_ASSIGN(const std::vector<Tensor> given, loop_gradients(node, of_outputs, needed));
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (needed[i]) adjoint.give(i, is_empty(given[i]) ? zeros_like(adjoint.input(i)) : given[i]);
+  return {};
+}
+
 Result<> propagate(const NodeRef& node, Visits& visits) {
   const Visit& visit = visits.at(node.get());
   if (is_empty(visit.gradient) && visit.of_outputs.empty()) return {};
-  std::vector<bool> needed = needed_inputs(*node, visits);
+  const std::vector<bool> needed = needed_inputs(*node, visits);
   if (std::ranges::find(needed, true) == needed.end()) return {};
-  if (node->op == Op::page_output) {
-    give_to_page(*node, visit.gradient, visits);
+  if (node->op == Op::page_output || node->op == Op::loop_output) {
+    give_to_owner(*node, visit.gradient, visits);
     return {};
   }
-  Adjoint adjoint(node, visit.gradient, std::move(needed));
+  Adjoint adjoint(node, visit.gradient, needed);
   if (node->op == Op::page)
     IMPRINT_CHECK(differentiate_page(adjoint, visit.of_outputs));
+  else if (node->op == Op::loop)
+    IMPRINT_CHECK(differentiate_loop(node, needed, visit.of_outputs, adjoint));
   else
     derivative_of(node->op)(adjoint);
   for (std::size_t i = 0; i < node->inputs.size(); ++i) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "compute/graph/axis_map.h"
+
 namespace imprint::graph {
 namespace {
 
@@ -37,64 +39,18 @@ class Joiner {
 
   void visit(NodeIndex index) {
     const GraphNode& node = graph_[index];
-    switch (node.kind()) {
-      case OpKind::elementwise:
-        for (NodeIndex input : node.inputs) same(index, input, -1);
-        return;
-      case OpKind::reduce:
-        return reduced(index, node);
-      case OpKind::contract:
-        return contracted(index, node);
-      case OpKind::scan:
-        return same(index, node.inputs[0], -1);
-      default:
-        break;
-    }
-    switch (node.op) {
-      case Op::reshape:
-        return reshaped(index, node);
-      case Op::permute:
-        for (int axis = 0; axis < node.shape.rank(); ++axis)
-          join(index, axis, node.inputs[0], static_cast<int>(node.ints[static_cast<std::size_t>(axis)]));
-        return;
-      case Op::expand:
-        for (int axis = 0; axis < node.shape.rank(); ++axis)
-          if (node.shape[axis] == graph_[node.inputs[0]].shape[axis]) join(index, axis, node.inputs[0], axis);
-        return;
-      case Op::slice:
-      case Op::pad:
-        // For a whole axis the attributes are {0, 1}; for an axis without padding they are {0, 0}.
-        for (int axis = 0; axis < node.shape.rank(); ++axis) {
-          const auto a = static_cast<std::size_t>(axis);
-          if (node.shape[axis] == graph_[node.inputs[0]].shape[axis] && node.ints[2 * a] == 0 &&
-              node.ints[2 * a + 1] == (node.op == Op::slice ? 1 : 0))
-            join(index, axis, node.inputs[0], axis);
-        }
-        return;
-      case Op::window:
-      case Op::unwindow: {
-        const NodeIndex wide = node.op == Op::window ? node.inputs[0] : index;
-        const NodeIndex narrow = node.op == Op::window ? index : node.inputs[0];
-        for (int axis = 0; axis < graph_[wide].shape.rank(); ++axis)
-          if (axis != node.ints[0]) join(wide, axis, narrow, axis);
-        return;
+    if (node.op == Op::reshape) return reshaped(index, node);
+    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot)
+      for (int axis = 0; axis < node.shape.rank(); ++axis) {
+        const AxisSource source = axis_source(node, graph_[node.inputs[slot]].shape, slot, axis);
+        if (source.relation != AxisSource::Relation::none) join(index, axis, node.inputs[slot], source.axis);
       }
-      case Op::concat:
-        for (NodeIndex input : node.inputs) same(index, input, static_cast<int>(node.ints[0]));
-        return;
-      case Op::gather:
-        same(index, node.inputs[1], -1);
-        same(index, node.inputs[0], static_cast<int>(node.ints[0]));
-        return;
-      case Op::take:
-        return taken(index, node);
-      case Op::scatter_add:
-        same(index, node.inputs[0], -1);
-        same(node.inputs[1], node.inputs[2], -1);
-        same(index, node.inputs[2], static_cast<int>(node.ints[0]));
-        return;
-      default:
-        return;
+    // Axes that only inputs have.
+    const int rank = node.shape.rank();
+    if (node.kind() == OpKind::contract) join(node.inputs[0], rank - 1, node.inputs[1], rank - 2);
+    if (node.op == Op::scatter_add) {
+      const int axis = static_cast<int>(node.ints[0]);
+      join(node.inputs[1], axis, node.inputs[2], axis);
     }
   }
 
@@ -103,36 +59,6 @@ class Joiner {
     if (wildcard_[at(a)] || wildcard_[at(b)]) return;
     classes_.join(first_[at(a)] + static_cast<std::size_t>(axis_a),
                   first_[at(b)] + static_cast<std::size_t>(axis_b));
-  }
-
-  // All axes except `but`, where the extents agree.
-  void same(NodeIndex a, NodeIndex b, int but) {
-    for (int axis = 0; axis < graph_[a].shape.rank(); ++axis)
-      if (axis != but && graph_[a].shape[axis] == graph_[b].shape[axis]) join(a, axis, b, axis);
-  }
-
-  void reduced(NodeIndex index, const GraphNode& node) {
-    for (int axis = 0; axis < node.shape.rank(); ++axis)
-      if (std::ranges::find(node.ints, axis) == node.ints.end()) join(index, axis, node.inputs[0], axis);
-  }
-
-  void contracted(NodeIndex index, const GraphNode& node) {
-    const int rank = node.shape.rank();
-    for (int axis = 0; axis < rank - 2; ++axis) {
-      join(index, axis, node.inputs[0], axis);
-      join(index, axis, node.inputs[1], axis);
-    }
-    join(index, rank - 2, node.inputs[0], rank - 2);
-    join(index, rank - 1, node.inputs[1], rank - 1);
-    join(node.inputs[0], rank - 1, node.inputs[1], rank - 2);
-  }
-
-  void taken(NodeIndex index, const GraphNode& node) {
-    const int axis = static_cast<int>(node.ints[0]);
-    const int inserted = graph_[node.inputs[1]].shape.rank();
-    for (int i = 0; i < inserted; ++i) join(index, axis + i, node.inputs[1], i);
-    for (int i = 0; i < graph_[node.inputs[0]].shape.rank(); ++i)
-      if (i != axis) join(index, i < axis ? i : i + inserted - 1, node.inputs[0], i);
   }
 
   // Keeps axes that the reshape neither splits nor merges: walks both shapes up to equal products. Skips

@@ -108,6 +108,9 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
   };
   for (const NodeRef* reference : found) {
     const Node& node = **reference;
+    if (node.op == Op::loop)
+      return make_error(ErrorCode::unsupported,
+                        "loop: found it in one graph, expected a program, which takes it apart");
     if (node.op == Op::stop_gradient) {  // only autodiff needs it
       index_of.at(&node) = index_of.at(node.inputs[0].get());
       continue;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/graph/axis_map.h"
 #include "compute/graph/cost.h"
 #include "compute/graph/strides.h"
 
@@ -130,30 +131,18 @@ bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& material
   std::int64_t behind = 1;
   for (int i = axis + 1; i < node.shape.rank(); ++i) behind *= node.shape[i];
   if (materialized[static_cast<std::size_t>(index)]) return behind == 1;
-  const auto a = static_cast<std::size_t>(axis);
-  switch (node.op) {
-    case Op::permute:
-      return along(node.inputs[0], node.ints[a]);
-    case Op::expand:
-      return graph[node.inputs[0]].shape[axis] != 1 && along(node.inputs[0], axis);
-    case Op::slice:
-      return node.ints[2 * a + 1] == 1 && along(node.inputs[0], axis);
-    case Op::window:
-      if (axis + 1 == node.shape.rank()) return node.ints[3] == 1 && along(node.inputs[0], node.ints[0]);
-      return (axis != node.ints[0] || node.ints[2] == 1) && along(node.inputs[0], axis);
-    case Op::reshape: {
-      const Shape& source = graph[node.inputs[0]].shape;
-      std::int64_t behind_source = 1;
-      for (int i = source.rank() - 1; i >= 0; behind_source *= source[i--])
-        if (behind_source == behind && source[i] > 1) return along(node.inputs[0], i);
-      return false;
-    }
-    case Op::pad:
-      return along(node.inputs[0], axis);
-    default:
-      return node.kind() == OpKind::elementwise &&
-             std::ranges::any_of(node.inputs, [&](NodeIndex input) { return along(input, axis); });
+  if (node.kind() == OpKind::elementwise)
+    return std::ranges::any_of(node.inputs, [&](NodeIndex input) { return along(input, axis); });
+  if (node.op == Op::reshape) {
+    const Shape& source = graph[node.inputs[0]].shape;
+    std::int64_t behind_source = 1;
+    for (int i = source.rank() - 1; i >= 0; behind_source *= source[i--])
+      if (behind_source == behind && source[i] > 1) return along(node.inputs[0], i);
+    return false;
   }
+  if (node.kind() != OpKind::view && node.op != Op::pad) return false;
+  const AxisSource source = axis_source(node, graph[node.inputs[0]].shape, 0, axis);
+  return source.step == 1 && along(node.inputs[0], source.axis);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compute/graph/axis_map.h"
 #include "compute/graph/cost.h"
 #include "compute/graph/number_set.h"
 
@@ -221,79 +222,13 @@ class RegionFinder {
   // for inputs that have the axis.
   bool keeps_axis(NodeIndex index, int axis, AxisClass axis_class) const {
     const GraphNode& node = graph_[index];
-    const auto a = static_cast<std::size_t>(axis);
-    const auto position = [&](std::size_t slot) {
-      return classes_.is_wildcard(node.inputs[slot])
-                 ? -1
-                 : classes_.axis_in(graph_, node.inputs[slot], axis_class);
-    };
-    const auto shape = [&](std::size_t slot) -> const Shape& { return graph_[node.inputs[slot]].shape; };
     for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
-      const int p = position(slot);
-      if (p == -1) continue;
-      if (p == -2) return false;
-      bool kept = p == axis && shape(slot)[p] == node.shape[axis];
-      switch (node.kind()) {
-        case OpKind::elementwise:
-          break;
-        case OpKind::reduce:
-          kept = kept && std::ranges::find(node.ints, axis) == node.ints.end();
-          break;
-        case OpKind::contract: {
-          const int rank = node.shape.rank();
-          kept = kept && (axis < rank - 2 || (axis == rank - 2) == (slot == 0));
-          break;
-        }
-        case OpKind::scan:
-          kept = kept && node.ints[0] != axis;
-          break;
-        default:
-          switch (node.op) {
-            case Op::reshape:
-              kept = shape(slot)[p] == node.shape[axis] &&
-                     elements_behind(shape(slot), p) == elements_behind(node.shape, axis);
-              break;
-            case Op::permute:
-              kept = node.ints[a] == p;
-              break;
-            case Op::expand:
-              break;
-            case Op::slice:
-              kept = kept && node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 1;
-              break;
-            case Op::pad:
-              kept = kept && node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 0;
-              break;
-            case Op::window:
-            case Op::unwindow:
-              kept = kept && node.ints[0] != axis && axis < std::min(node.shape.rank(), shape(slot).rank());
-              break;
-            case Op::concat:
-            case Op::gather:
-            case Op::scatter_add:
-              kept = kept && node.ints[0] != axis;
-              break;
-            case Op::take: {
-              const int first = static_cast<int>(node.ints[0]), inserted = shape(1).rank();
-              if (slot == 1)
-                kept = p + first == axis;
-              else
-                kept = p != first && (p < first ? p : p + inserted - 1) == axis;
-              break;
-            }
-            default:
-              return false;
-          }
-      }
-      if (!kept) return false;
+      const NodeIndex input = node.inputs[slot];
+      const int from_axis = classes_.is_wildcard(input) ? -1 : classes_.axis_in(graph_, input, axis_class);
+      if (from_axis == -1) continue;
+      if (from_axis == -2 || !is_same_axis(node, graph_[input].shape, slot, from_axis, axis)) return false;
     }
     return true;
-  }
-
-  static std::int64_t elements_behind(const Shape& shape, int axis) {
-    std::int64_t count = 1;
-    for (int i = axis + 1; i < shape.rank(); ++i) count *= shape[i];
-    return count;
   }
 
   // ---- order ----

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compute/graph/axis_map.h"
 #include "compute/graph/cost.h"
 #include "compute/graph/number_set.h"
 
@@ -11,44 +12,11 @@ namespace {
 
 constexpr int kNone = -1;
 
-std::int64_t elements_behind(const Shape& shape, int axis) {
-  std::int64_t count = 1;
-  for (int i = axis + 1; i < shape.rank(); ++i) count *= shape[i];
-  return count;
-}
-
 // The axis of the input that holds the node's rows; kNone if a row needs more than one row there.
 int row_axis_of_input(const Graph& graph, NodeIndex index, std::size_t slot, int axis) {
   const GraphNode& node = graph[index];
-  const Shape& from = graph[node.inputs[slot]].shape;
-  const auto a = static_cast<std::size_t>(axis);
-  switch (node.kind()) {
-    case OpKind::elementwise:
-      return axis;
-    case OpKind::reduce:
-      return std::ranges::find(node.ints, axis) == node.ints.end() ? axis : kNone;
-    default:
-      break;
-  }
-  switch (node.op) {
-    case Op::custom:
-      return from.rank() == 2 ? axis : kNone;
-    case Op::reshape:
-      for (int p = 0; p < from.rank(); ++p)
-        if (from[p] == node.shape[axis] && elements_behind(from, p) == elements_behind(node.shape, axis))
-          return p;
-      return kNone;
-    case Op::permute:
-      return static_cast<int>(node.ints[a]);
-    case Op::expand:
-      return from[axis] == node.shape[axis] ? axis : kNone;
-    case Op::slice:
-      return node.ints[2 * a] == 0 && node.ints[2 * a + 1] == 1 ? axis : kNone;
-    case Op::concat:
-      return node.ints[0] != axis ? axis : kNone;
-    default:
-      return kNone;
-  }
+  const AxisSource source = axis_source(node, graph[node.inputs[slot]].shape, slot, axis);
+  return source.is_same() ? source.axis : kNone;
 }
 
 }  // namespace

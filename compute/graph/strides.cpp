@@ -1,5 +1,8 @@
 #include "compute/graph/strides.h"
 
+#include "compute/base/at.h"
+#include "compute/graph/axis_map.h"
+
 namespace imprint::graph {
 namespace {
 
@@ -59,26 +62,16 @@ std::optional<Strides> strides_of(const Graph& graph, const std::vector<std::uin
     const GraphNode& node = graph[*view];
     const Shape& source = graph[node.inputs[0]].shape;
     const auto before = strides.axis;
-    for (int axis = 0; axis < node.shape.rank(); ++axis) {
-      const auto a = static_cast<std::size_t>(axis);
-      switch (node.op) {
-        case Op::permute:
-          strides.axis[a] = before[static_cast<std::size_t>(node.ints[a])];
-          break;
-        case Op::expand:
-          if (source[axis] == 1) strides.axis[a] = 0;
-          break;
-        case Op::slice:
-          strides.start += before[a] * node.ints[2 * a];
-          strides.axis[a] = before[a] * node.ints[2 * a + 1];
-          break;
-        case Op::reshape:
-          break;
-        default:
-          return std::nullopt;
-      }
+    if (node.op == Op::reshape) {
+      if (!reshape_strides(source, node.shape, strides)) return std::nullopt;
+      continue;
     }
-    if (node.op == Op::reshape && !reshape_strides(source, node.shape, strides)) return std::nullopt;
+    if (node.shape.rank() > source.rank()) return std::nullopt;  // a window: two axes read one
+    for (int axis = 0; axis < node.shape.rank(); ++axis) {
+      const AxisSource from = axis_source(node, source, 0, axis);
+      strides.start += before[at(from.axis)] * from.start;
+      strides.axis[at(axis)] = before[at(from.axis)] * from.step;
+    }
   }
   return strides;
 }

@@ -1,9 +1,11 @@
 #include "compute/kernels/emitter.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
+#include "compute/graph/axis_map.h"
 #include "compute/graph/cost.h"
 #include "compute/graph/fusion.h"
 #include "compute/kernels/elementwise_glsl.h"
@@ -259,27 +261,18 @@ ElementIndex Emitter::through_view(NodeIndex node, const ElementIndex& index) {
   const std::vector<IndexExpression> own = axes_of(index, entry.shape);
   ElementIndex result;
   result.axes.resize(static_cast<std::size_t>(source.rank()));
-  for (int axis = 0; axis < source.rank(); ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    switch (entry.op) {
-      case Op::permute:
-        result.axes[at(entry.ints[a])] = own[a];
-        break;
-      case Op::expand:
-        result.axes[a] = source[axis] == 1 ? IndexExpression(0) : own[a];
-        break;
-      case Op::slice:
-        result.axes[a] = bind(IndexExpression(entry.ints[2 * a]) + own[a] * entry.ints[2 * a + 1]);
-        break;
-      case Op::window:
-        result.axes[a] =
-            axis == entry.ints[0] ? bind(own[a] * entry.ints[2] + own.back() * entry.ints[3]) : own[a];
-        break;
-      default:
-        result.axes[a] = own[a];
-        break;
-    }
+  std::array<bool, Shape::kMaxRank> is_set{}, is_computed{};
+  for (int axis = 0; axis < entry.shape.rank(); ++axis) {
+    const AxisSource from = axis_source(entry, source, 0, axis);
+    IndexExpression& position = result.axes[at(from.axis)];
+    const bool is_first = !is_set[at(from.axis)];
+    const IndexExpression term = from.step == 1 ? own[at(axis)] : own[at(axis)] * from.step;
+    position = is_first ? (from.start == 0 ? term : IndexExpression(from.start) + term) : position + term;
+    is_set[at(from.axis)] = true;
+    if (!is_first || from.start != 0 || from.step != 1) is_computed[at(from.axis)] = true;
   }
+  for (std::size_t axis = 0; axis < result.axes.size(); ++axis)
+    if (is_computed[axis]) result.axes[axis] = bind(result.axes[axis]);
   if (source.rank() == 0) result.linear = 0;
   return result;
 }

@@ -3,6 +3,7 @@
 #include "compute/base/host_memory.h"
 #include "compute/base/text.h"
 #include "compute/program/cpu_program.h"
+#include "compute/program/loop_parts.h"
 #include "compute/program/program_body.h"
 #include "compute/program/program_impl.h"
 
@@ -21,13 +22,18 @@ Result<Program> program::compile_graph(Runtime& runtime, ProgramGraph source) {
 }
 
 Result<Program> Program::compile(Runtime& runtime, const ProgramDescription& description) {
+  if (has_loops(description)) {
+    IMPRINT_ASSIGN(const ProgramSequence sequence, parts_of_loops(description));
+    return compile(runtime, sequence);
+  }
   return within_host_memory(text("program '", description.name, "'"), [&]() -> Result<Program> {
     IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(description));
     return compile_graph(runtime, std::move(source));
   });
 }
 
-Result<Program> Program::compile(Runtime& runtime, const ProgramSequence& sequence) {
+Result<Program> Program::compile(Runtime& runtime, const ProgramSequence& given) {
+  IMPRINT_ASSIGN(const ProgramSequence sequence, without_loops(given));
   return within_host_memory(text("program '", sequence.name, "'"), [&]() -> Result<Program> {
     std::unique_ptr<Body> body;
     if (runtime.on_cpu()) {

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "compute/base/host_memory.h"
+#include "compute/program/loop_parts.h"
 #include "compute/program/session_impl.h"
 
 namespace imprint {
@@ -21,6 +22,12 @@ Result<std::vector<HostTensor>> Session::evaluate(std::span<const Tensor> tensor
 }
 
 Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::span<const Tensor> tensors) {
+  ProgramDescription whole{.name = "evaluate", .slot_count = 1};
+  whole.outputs.assign(tensors.begin(), tensors.end());
+  if (has_loops(whole)) {
+    IMPRINT_ASSIGN(Program program, Program::compile(runtime, whole));
+    return session.run(program, {});
+  }
   // Constants become inputs: the key is then the structure alone, and new numbers run the cached program.
   ProgramGraph source;
   source.name = "evaluate";

@@ -36,6 +36,9 @@ inline bool is_op(const Tensor& tensor, Op op) { return tensor.node()->op == op;
 Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes = {});
 Tensor make(Op op, std::initializer_list<Tensor> inputs, Attributes attributes = {});
 
+// The node with other inputs, of the same shapes and dtypes.
+NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs);
+
 // The value that an elementwise op on equal shapes reduces to, where that is exact for NaN, infinities and,
 // except x + 0, signed zero.
 std::optional<Tensor> simplify(Op op, std::span<const Tensor> operands);

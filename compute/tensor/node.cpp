@@ -27,9 +27,33 @@ std::string describe(const Tensor& tensor) {
   return tensor.ok() ? describe(*tensor.node()) : "a failed tensor";
 }
 
-Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes) {
-  static std::atomic<std::uint64_t> next_id{1};
+namespace {
 
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs) {
+  auto made = std::make_shared<Node>();
+  made->op = node.op;
+  made->dtype = node.dtype;
+  made->shape = node.shape;
+  made->inputs = std::move(inputs);
+  made->ints = node.ints;
+  made->floats = node.floats;
+  made->constant = node.constant;
+  made->variable = node.variable;
+  made->page = node.page;
+  made->loop = node.loop;
+  made->label = node.label;
+  made->id = next_id();
+  return made;
+}
+
+Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes) {
   if (const Tensor* failed = first_error(inputs)) return *failed;
   std::vector<NodeRef> refs;
   refs.reserve(inputs.size());
@@ -45,7 +69,7 @@ Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes) {
   node->inputs = std::move(refs);
   node->ints = std::move(attributes.ints);
   node->floats = std::move(attributes.floats);
-  node->id = next_id.fetch_add(1, std::memory_order_relaxed);
+  node->id = next_id();
   return Tensor(NodeRef(std::move(node)));
 }
 

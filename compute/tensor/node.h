@@ -20,6 +20,7 @@ struct Page;
 
 namespace imprint::tensor {
 
+struct Loop;  // loop.h
 struct Node;
 using NodeRef = std::shared_ptr<const Node>;
 
@@ -57,6 +58,7 @@ struct Node {
   std::shared_ptr<const ConstantData> constant;
   std::shared_ptr<VariableState> variable;
   std::shared_ptr<const Page> page;  // of an op page
+  std::shared_ptr<const Loop> loop;  // of an op loop
   std::string label;                 // input name, or a name given by Tensor::named for messages and dumps
   std::uint64_t id = 0;              // order of creation, unique in the process; inputs have smaller ids
 

@@ -79,6 +79,9 @@ enum class OpKind : std::uint8_t {
   X(linear_recurrence, scan, 2, linear_recurrence, 1, unrecur) \
   /* ints {1, 0, 0}; Node::constant: the caller's GLSL (custom_rows) */ \
   X(custom, scan, -1, custom, 1, flat) \
+  /* first carry, stacks, shared values; Node::loop: the body (loop.h). No kernel: programs take it apart */ \
+  X(loop, scan, -1, leaf, 0, flat) \
+  X(loop_output, scan, 1, leaf, 0, flat)  /* of a loop; ints {position} */ \
   /* base, int32 indices, updates; ints {axis}: adds in a fixed order; an index outside is dropped */ \
   X(scatter_add, scatter, 3, scatter_add, 3, unscatter) \
   /* ints {axis, size, stride, dilation, extent}: adjoint of window */ \

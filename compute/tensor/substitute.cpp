@@ -32,16 +32,6 @@ std::vector<const NodeRef*> in_order(std::span<const Tensor> outputs) {
   return order;
 }
 
-Tensor with_inputs(const Node& node, std::span<const Tensor> inputs) {
-  const Tensor made = make(
-      node.op, inputs, {.ints = node.ints, .floats = node.floats, .shape = node.shape, .dtype = node.dtype});
-  if (!made.ok()) return made;
-  Node& copy = const_cast<Node&>(*made.node());  // not shared yet
-  copy.constant = node.constant;
-  copy.label = node.label;
-  return made;
-}
-
 }  // namespace
 
 std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const Tensor> from,
@@ -61,13 +51,14 @@ std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const 
     const Node& node = **ref;
     if (replaced.contains(&node)) continue;
     bool changes = false;
-    std::vector<Tensor> inputs;
-    for (const NodeRef& input : node.inputs) {
+    std::vector<NodeRef> inputs = node.inputs;
+    for (NodeRef& input : inputs) {
       const auto found = replaced.find(input.get());
-      changes = changes || found != replaced.end();
-      inputs.push_back(found != replaced.end() ? found->second : Tensor(input));
+      if (found == replaced.end()) continue;
+      changes = true;
+      input = found->second.node();
     }
-    if (changes) replaced.insert_or_assign(&node, with_inputs(node, inputs));
+    if (changes) replaced.insert_or_assign(&node, Tensor(with_inputs(node, std::move(inputs))));
   }
   std::vector<Tensor> out;
   for (const Tensor& output : outputs) {

@@ -1,9 +1,12 @@
 #include "tests/reference/interpreter.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
+#include "compute/base/at.h"
 #include "compute/base/text.h"
+#include "compute/tensor/loop.h"
 
 namespace imprint::reference {
 
@@ -61,10 +64,41 @@ std::vector<double> compute(const Node& node, std::span<const Operand> operands,
   throw std::runtime_error("unknown kind of op");
 }
 
+// All outputs of a loop: its body runs step by step, with the placeholders bound.
+std::vector<std::vector<double>> run_loop(const Node& node, std::span<const Operand> operands,
+                                          Bindings bindings) {
+  const Loop& loop = *node.loop;
+  const std::size_t carries = loop.carry.size();
+  std::vector<Tensor> roots;
+  for (const auto* list : {&loop.next, &loop.results})
+    for (const NodeRef& root : *list) roots.emplace_back(root);
+  std::vector<std::vector<double>> outputs(roots.size());
+  for (std::size_t i = 0; i < carries; ++i) outputs[i] = operands[i].values;
+  for (std::size_t i = carries; i < outputs.size(); ++i)
+    outputs[i].resize(static_cast<std::size_t>(loop.steps * roots[i].shape().element_count()));
+  for (std::size_t i = 0; i < loop.shared.size(); ++i)
+    bindings[loop.shared[i]->label] = operands[carries + loop.rows.size() + i].values;
+  for (std::int64_t step = 0; step < loop.steps; ++step) {
+    const std::int64_t row = loop.reverse ? loop.steps - 1 - step : step;
+    for (std::size_t i = 0; i < carries; ++i) bindings[loop.carry[i]->label] = outputs[i];
+    for (std::size_t i = 0; i < loop.rows.size(); ++i) {
+      const std::vector<double>& stack = operands[carries + i].values;
+      const auto first = stack.begin() + row * loop.rows[i]->shape.element_count();
+      bindings[loop.rows[i]->label].assign(first, first + loop.rows[i]->shape.element_count());
+    }
+    const std::vector<std::vector<double>> found = evaluate_all(roots, bindings);
+    for (std::size_t i = 0; i < carries; ++i) outputs[i] = found[i];
+    for (std::size_t i = carries; i < found.size(); ++i)
+      std::ranges::copy(found[i], outputs[i].begin() + row * static_cast<std::int64_t>(found[i].size()));
+  }
+  return outputs;
+}
+
 }  // namespace
 
 std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, const Bindings& bindings) {
   std::unordered_map<const Node*, std::vector<double>> done;
+  std::unordered_map<const Node*, std::vector<std::vector<double>>> loops;
   std::map<std::string, const VariableState*> variables;
   std::vector<const Node*> pending;
   for (const Tensor& tensor : tensors) {
@@ -91,7 +125,14 @@ std::vector<std::vector<double>> evaluate_all(std::span<const Tensor> tensors, c
     std::vector<Operand> operands;
     const Node& source = node->op == Op::page_output ? *node->inputs[0] : *node;
     for (const NodeRef& input : source.inputs) operands.push_back({*input, done.at(input.get())});
-    std::vector<double> values = compute(*node, operands, bindings);
+    if (node->op == Op::loop) {
+      loops.emplace(node, run_loop(*node, operands, bindings));
+      done.emplace(node, std::vector<double>{});
+      continue;
+    }
+    std::vector<double> values = node->op == Op::loop_output
+                                     ? loops.at(node->inputs[0].get())[at(node->ints[0])]
+                                     : compute(*node, operands, bindings);
     if (static_cast<std::int64_t>(values.size()) != node->shape.element_count())
       throw std::runtime_error(
           text(op_info(node->op).name, " computed ", values.size(), " values for ", node->shape.text()));

@@ -40,6 +40,7 @@ std::vector<OpCase> op_cases() {
   add_folding_cases(cases);
   add_composite_cases(cases);
   add_page_cases(cases);
+  add_loop_cases(cases);
   return cases;
 }
 

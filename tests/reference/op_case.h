@@ -65,5 +65,6 @@ void add_shape_cases(std::vector<OpCase>& cases);
 void add_folding_cases(std::vector<OpCase>& cases);
 void add_composite_cases(std::vector<OpCase>& cases);
 void add_page_cases(std::vector<OpCase>& cases);
+void add_loop_cases(std::vector<OpCase>& cases);
 
 }  // namespace imprint::reference

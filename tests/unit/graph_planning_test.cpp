@@ -6,6 +6,7 @@
 
 #include "compute/cpu/executable.h"
 #include "compute/graph/fusion.h"
+#include "compute/program/loop_parts.h"
 #include "compute/program/program_graph.h"
 #include "tools/imprint/large_graphs.h"
 
@@ -99,6 +100,29 @@ TEST(PlanningLimits, LongRecurrencesLeaveTheirRegion) {
   EXPECT_FALSE(has_region(large));
   ASSERT_EQ(large.schedule.notes.size(), 1u);
   EXPECT_NE(large.schedule.notes[0].find("expected at most 4096"), std::string::npos);
+}
+
+// A loop is planned once: its steps do not count.
+TEST(PlanningLimits, LoopsDoNotGrowWithTheirSteps) {
+  const auto steps_of_planning = [](std::int64_t length) {
+    std::int64_t steps = 0;
+    const Result<ProgramDescription> description = tools::looped_lstm(length);
+    EXPECT_TRUE(description.ok());
+    if (!description) return steps;
+    const Result<ProgramSequence> sequence = parts_of_loops(*description);
+    EXPECT_TRUE(sequence.ok());
+    for (std::size_t i = 0; sequence && i < sequence->parts.size(); ++i) {
+      auto source = build_part_graph(*sequence, i);
+      EXPECT_TRUE(source.ok());
+      if (!source) return steps;
+      const auto schedule = fuse(source->graph, source->request, {});
+      EXPECT_TRUE(schedule.ok());
+      if (schedule) steps += schedule->planning_steps;
+    }
+    return steps;
+  };
+  EXPECT_EQ(steps_of_planning(2048), steps_of_planning(256));
+  EXPECT_LT(steps_of_planning(2048), 20000);
 }
 
 }  // namespace

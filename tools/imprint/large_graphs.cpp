@@ -8,6 +8,7 @@
 #include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
 #include "compute/nn/optimiser.h"
+#include "compute/tensor/loop.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint::tools {
@@ -242,5 +243,24 @@ constexpr std::array kGraphs{LargeGraph{"elementwise-chain", elementwise_chain},
 }  // namespace
 
 std::span<const LargeGraph> large_graphs() { return kGraphs; }
+
+Result<ProgramDescription> looped_lstm(std::int64_t steps) {
+  constexpr std::int64_t kBatch = 64, kInputs = 32, kHidden = 128;
+  const Tensor x = input("x", {steps, kBatch, kInputs});
+  nn::Parameters parameters;
+  parameters.add("weights", weights("weights", {kInputs + kHidden, 4 * kHidden}));
+  parameters.add("bias", weights("bias", {4 * kHidden}));
+  const std::vector<Tensor> own = parameters.values();
+  const auto body = [&](std::span<const Tensor> state, std::span<const Tensor> row) {
+    const Tensor gates = matmul(concat({row[0], state[0]}, 1), own[0]) + own[1];
+    const auto gate = [&](std::int64_t i) { return slice(gates, 1, i * kHidden, (i + 1) * kHidden); };
+    const Tensor cell = sigmoid(gate(0)) * state[1] + sigmoid(gate(1)) * tanh(gate(2));
+    const Tensor hidden = sigmoid(gate(3)) * tanh(cell);
+    return ScanStep{{hidden, cell}, {hidden}};
+  };
+  const Tensor start[] = {zeros({kBatch, kHidden}), zeros({kBatch, kHidden})}, stacks[] = {x};
+  IMPRINT_ASSIGN(const Scanned scanned, scan(body, start, stacks));
+  return trained(x, mean(square(scanned.results[0])), parameters);
+}
 
 }  // namespace imprint::tools

@@ -18,4 +18,7 @@ struct LargeGraph {
 
 std::span<const LargeGraph> large_graphs();
 
+// Descent on an LSTM of 128 with 32 inputs, as a loop of this many steps.
+Result<ProgramDescription> looped_lstm(std::int64_t steps);
+
 }  // namespace imprint::tools

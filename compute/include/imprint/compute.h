@@ -45,6 +45,7 @@
 #include "compute/program/runtime.h"
 #include "compute/tensor/composites.h"
 #include "compute/tensor/images.h"
+#include "compute/tensor/loop.h"
 #include "compute/tensor/page.h"
 #include "compute/tensor/tensor.h"
 #include "compute/train/dataset.h"

@@ -1,0 +1,17 @@
+#pragma once
+// Takes programs with loops (compute/tensor/loop.h) apart into a sequence: values before a loop, the body
+// with one turn per step, values after it. Variables of the sequence's own carry values between the parts.
+
+#include "compute/program/program_sequence.h"
+
+namespace imprint::program {
+
+bool has_loops(const ProgramDescription& description);
+
+// Errors: the error of any tensor.
+Result<ProgramSequence> parts_of_loops(const ProgramDescription& description);
+
+// The sequence with its loops taken apart. Errors: unsupported (a loop in a part that repeats).
+Result<ProgramSequence> without_loops(const ProgramSequence& sequence);
+
+}  // namespace imprint::program

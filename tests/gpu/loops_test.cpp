@@ -1,0 +1,167 @@
+// Loops in programs: one body whatever the number of steps, equal bits however a run is cut, and the results
+// of the same steps written out.
+
+#include "compute/tensor/loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compute/graph/autodiff.h"
+#include "tests/gpu/session_test.h"
+
+namespace imprint {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LoopsTest : public test::SessionTest {};
+
+// A recurrent network with an LSTM's gates, and descent on its weights.
+struct Network {
+  std::int64_t steps, rows, inputs, hidden;
+  Variable weights, bias;
+  Tensor x;
+  Network(std::int64_t steps_, std::int64_t rows_, std::int64_t inputs_, std::int64_t hidden_)
+      : steps(steps_), rows(rows_), inputs(inputs_), hidden(hidden_) {
+    const std::int64_t in = inputs + hidden, gates = 4 * hidden;
+    weights = Variable("weights", {in, gates}, test::wave(in * gates, 0.2f, 1));
+    bias = Variable("bias", {gates}, test::wave(gates, 0.1f, 2));
+    x = input("x", {steps, rows, inputs});
+  }
+
+  ScanStep step(std::span<const Tensor> state, const Tensor& row) const {
+    const Tensor gates = matmul(concat({row, state[0]}, 1), weights.value()) + bias.value();
+    const auto gate = [&](std::int64_t k) { return narrow(gates, 1, k * hidden, hidden); };
+    const Tensor cell = sigmoid(gate(1)) * state[1] + sigmoid(gate(0)) * tanh(gate(2));
+    const Tensor out = sigmoid(gate(3)) * tanh(cell);
+    return {{out, cell}, {out}};
+  }
+
+  Tensor outputs() const {  // [steps, rows, hidden]
+    const Tensor start[] = {zeros({rows, hidden}), zeros({rows, hidden})}, stacks[] = {x};
+    const auto body = [this](std::span<const Tensor> state, std::span<const Tensor> row) {
+      return step(state, row[0]);
+    };
+    const Result<Scanned> scanned = scan(body, start, stacks);
+    return scanned ? scanned->results[0] : Tensor(scanned.error());
+  }
+
+  Tensor outputs_written_out() const {
+    std::vector<Tensor> state{zeros({rows, hidden}), zeros({rows, hidden})}, found;
+    for (std::int64_t t = 0; t < steps; ++t) {
+      const ScanStep next = step(state, reshape(narrow(x, 0, t, 1), {rows, inputs}));
+      state = next.carry;
+      found.push_back(next.results[0]);
+    }
+    return stack(found, 0);
+  }
+
+  ProgramDescription training(const Tensor& found) const {
+    const Tensor loss = mean(square(found - 0.5f));
+    const Tensor by[] = {weights.value(), bias.value()};
+    const Result<std::vector<Tensor>> slopes = gradients(loss, by);
+    if (!slopes) throw std::runtime_error(slopes.error().message);
+    return {.name = "network",
+            .inputs = {x},
+            .outputs = {loss},
+            .updates = {Update::assign(weights, by[0] - (*slopes)[0]),
+                        Update::assign(bias, by[1] - (*slopes)[1])}};
+  }
+
+  HostTensor data() const {
+    return HostTensor::from(test::wave(steps * rows * inputs, 1.0f, 3), {steps, rows, inputs});
+  }
+};
+
+TEST_F(LoopsTest, TrainsLikeTheStepsWrittenOut) {
+  const Network looped(7, 5, 3, 8), written(7, 5, 3, 8);
+  Program loop = compile(looped.training(looped.outputs())),
+          plain = compile(written.training(written.outputs_written_out()));
+  const HostTensor data = looped.data();
+  for (int run = 0; run < 3; ++run) {
+    const auto one = session().run(loop, std::span(&data, 1)),
+               other = session().run(plain, std::span(&data, 1));
+    ASSERT_TRUE(one.ok()) << one.error().message;
+    ASSERT_TRUE(other.ok()) << other.error().message;
+    EXPECT_NEAR((*one)[0].floats[0], (*other)[0].floats[0], 1e-5) << run;
+  }
+  const std::vector<float> found = floats(looped.weights), expected = floats(written.weights);
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-4) << i;
+}
+
+TEST_F(LoopsTest, AreTheSameToTheBitHoweverTheyAreCut) {
+  const Network whole(9, 4, 3, 8);
+  Program program = compile(whole.training(whole.outputs()));
+  const HostTensor data = whole.data();
+  ASSERT_TRUE(session().run(program, std::span(&data, 1)).ok());
+  const std::vector<float> expected = floats(whole.weights);
+  for (const std::uint32_t length : {1u, 3u, 8u}) {
+    const Network cut(9, 4, 3, 8);
+    Program pieces = compile(cut.training(cut.outputs()));
+    std::ranges::copy(std::as_bytes(std::span(data.floats)), pieces.input_bytes(0, 0).begin());
+    run_sliced(pieces, {length});
+    EXPECT_EQ(floats(cut.weights), expected) << length;
+  }
+}
+
+// Kernels per part, whatever the number of steps.
+TEST_F(LoopsTest, HaveOneBodyWhateverTheSteps) {
+  const auto kernels = [&](std::int64_t steps) {
+    const Network network(steps, 4, 8, 16);
+    const Program program = compile(network.training(network.outputs()));
+    std::size_t count = 0;
+    for (const ScheduleFigures& part : program.schedule()) {
+      count += part.dispatches.size();
+      EXPECT_TRUE(part.repeat == 1 || part.repeat == steps) << part.repeat;
+    }
+    return count;
+  };
+  EXPECT_EQ(kernels(200), kernels(20));
+}
+
+TEST_F(LoopsTest, ReadStateAsItWasBeforeTheRun) {
+  const Variable state("state", {2}, std::vector<float>{1, 2});
+  const Tensor start[] = {zeros({2})};
+  const auto body = [&](std::span<const Tensor> x, std::span<const Tensor>) {
+    return ScanStep{{x[0] + state.value()}, {}};
+  };
+  const Result<Scanned> scanned = scan(body, start, {}, {.steps = 3});
+  ASSERT_TRUE(scanned.ok()) << scanned.error().message;
+  Program program =
+      compile(ProgramDescription{.name = "sums", .updates = {Update::assign(state, scanned->carry[0])}});
+  EXPECT_EQ(program.first_shared_write(), program.piece_count() - 2);
+  for (int run = 0; run < 2; ++run) ASSERT_TRUE(session().run(program).ok());
+  EXPECT_EQ(floats(state), (std::vector<float>{9, 18}));
+}
+
+TEST_F(LoopsTest, AreEvaluated) {
+  const Tensor start[] = {Tensor::from({1, 2}, {2})};
+  const auto body = [](std::span<const Tensor> x, std::span<const Tensor>) {
+    return ScanStep{{x[0] * 2.0f}, {x[0]}};
+  };
+  const Result<Scanned> scanned = scan(body, start, {}, {.steps = 3});
+  ASSERT_TRUE(scanned.ok());
+  const auto found = session().evaluate(scanned->results[0]);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(found->floats, (std::vector<float>{1, 2, 2, 4, 4, 8}));
+}
+
+TEST_F(LoopsTest, SayWhatIsWrong) {
+  const Tensor start[] = {zeros({2})}, stacks[] = {zeros({3, 2}), zeros({4, 2})};
+  const auto same = [](std::span<const Tensor> x, std::span<const Tensor>) { return ScanStep{{x[0]}, {}}; };
+  const auto wider = [](std::span<const Tensor> x, std::span<const Tensor>) {
+    return ScanStep{{concat({x[0], x[0]}, 0)}, {}};
+  };
+  const auto message = [](const Result<Scanned>& result) { return result ? "" : result.error().message; };
+  EXPECT_EQ(message(scan(same, start, stacks)), "scan: stack 1: found 4 rows, expected 3");
+  EXPECT_EQ(message(scan(same, start)), "scan: steps: found 0, expected at least 1");
+  EXPECT_EQ(message(scan(wider, start, {}, {.steps = 2})),
+            "scan: the body's carry: tensor 0: found float32[4], expected float32[2]");
+  const auto nested = [&](std::span<const Tensor> x, std::span<const Tensor>) {
+    return ScanStep{scan(same, x, {}, {.steps = 2}).value().carry, {}};
+  };
+  EXPECT_THAT(message(scan(nested, start, {}, {.steps = 2})), HasSubstr("found a loop inside of the body"));
+}
+
+}  // namespace
+}  // namespace imprint
