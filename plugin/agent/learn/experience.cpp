@@ -14,6 +14,7 @@ Experience::Experience(const BrainSpec& spec, Training& training)
     told_.resize(spec_.agent_capacity());
     rewarded_.assign(spec_.brain_count, 0);
     judged_.assign(spec_.brain_count, 0);
+    praised_.assign(std::size_t{spec_.agent_capacity()} * spec_.goal_count, 0);
     return;
   }
   trajectories_.resize(spec.agent_capacity());
@@ -59,7 +60,10 @@ void Experience::mode_changes(std::uint32_t agent) {
 }
 
 void Experience::left(std::uint32_t agent) {
-  if (labels()) told_[agent] = {};
+  if (labels()) {
+    told_[agent] = {};
+    std::ranges::fill_n(&praised_[std::size_t{agent} * spec_.goal_count], spec_.goal_count, std::uint8_t{0});
+  }
   if (trajectories_.empty()) return;
   lost_.unfollowed += trajectories_[agent].size();
   trajectories_[agent].forget();
@@ -78,17 +82,17 @@ void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& sl
 void Experience::feedback(std::uint32_t agent, AgentSlot& slot, const Feedback& feedback) {
   if (!hears_.empty() && feedback.credit == CreditKind::by_onset) hears_[agent] = 1;
   credit(agent, slot, feedback);
-  if (labels() && !credits_.empty()) {
+  const std::ptrdiff_t most = most_credited(credits_, slot.onsets());
+  if (labels() && most >= 0) {
     judged_[agent / spec_.agents_per_brain] = 1;
     Told& told = told_[agent];
     told.praises += feedback.value > 0 ? 1 : 0;
     told.scolded |= feedback.value < 0;
     told.word_s = feedback.time_s;
+    if (feedback.value > 0) praised(agent, slot.past(static_cast<std::size_t>(most))) = 1;
   }
-  if (feedback.value >= 0) return;
-  const std::ptrdiff_t worst = most_credited(credits_, slot.onsets());
-  if (worst < 0) return;
-  slot.scold(slot.past(static_cast<std::size_t>(worst)));
+  if (feedback.value >= 0 || most < 0) return;
+  slot.scold(slot.past(static_cast<std::size_t>(most)));
 }
 
 void Experience::credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback) {
@@ -150,8 +154,13 @@ void Experience::settle_zero(std::uint32_t agent, const AgentSlot& slot) {
   }
 }
 
+std::uint8_t& Experience::praised(std::uint32_t agent, const Choice& choice) {
+  return praised_[std::size_t{agent} * spec_.goal_count + choice.goal];
+}
+
 // A person who only praises means "wrong" by silence. Loftin et al., Learning behaviors via human-delivered
-// discrete feedback, 2016. Without a word for long the person is away, and silence means nothing.
+// discrete feedback, 2016. Without a word for long the person is away, and silence means nothing; nor does it
+// under a goal that no praise was for, such as a pet's that is left to itself.
 void Experience::settle_silence(std::uint32_t agent, const AgentSlot& slot, double time_s) {
   constexpr std::uint32_t kPraises = 8;
   constexpr double kAttention = 60;  // seconds
@@ -169,7 +178,8 @@ void Experience::settle_silence(std::uint32_t agent, const AgentSlot& slot, doub
     if (onset_s + reach_s >= time_s) return;
     const bool attends = told.praises >= kPraises && !told.scolded && onset_s <= told.word_s + kAttention;
     const bool silent = !told.judged.test((told.settled + 1) % AgentSlot::kHistory);
-    if (!attends || !silent || !enabled_ || slot.mode() != Mode::learning) continue;
+    if (!attends || !silent || !praised(agent, slot.past(index))) continue;
+    if (!enabled_ || slot.mode() != Mode::learning) continue;
     signs_.compares = true;
     add_labelled(agent, slot.past(index), kWrong, kWeight, false);
   }

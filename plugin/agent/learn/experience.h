@@ -82,6 +82,7 @@ class Experience {
   void note_value(float value);
   void settle_zero(std::uint32_t agent, const AgentSlot& slot);
   void settle_silence(std::uint32_t agent, const AgentSlot& slot, double time_s);
+  std::uint8_t& praised(std::uint32_t agent, const Choice& choice);
   // Fills credits_.
   void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);
   void settle_agent(std::uint32_t agent, double time_s);
@@ -112,6 +113,7 @@ class Experience {
   std::vector<Told> told_;              // [agents]
   std::vector<std::uint8_t> rewarded_;  // [P] 1 = by another number than 0
   std::vector<std::uint8_t> judged_;    // [P] 1 = by a person
+  std::vector<std::uint8_t> praised_;   // [agents, goals] 1 = praise was for an action under that goal
   std::vector<Credit> credits_;         // of one feedback; a member to keep its memory
   LostExperience lost_;
   Signs signs_;
