@@ -105,9 +105,10 @@ Tensor select_on_device(const Tensor& lines, std::int64_t count, bool largest, c
         reshape(filled == length ? lines : pad(lines, sides, filling), {rows * parts, kSelectedLine});
     const Tensor local = select_on_device(split, count, largest, limits);
     const Tensor values = reshape(gather(split, 1, local), {rows, parts * count});
-    const Tensor positions = reshape(reshape(local, {rows, parts, count}) +
-                                         iota({rows, parts, count}, 1) * static_cast<int>(kSelectedLine),
-                                     {rows, parts * count});
+    const Tensor positions =
+        reshape(reshape(local, {rows, parts, count}) +
+                    imprint::iota({rows, parts, count}, 1) * static_cast<int>(kSelectedLine),
+                {rows, parts * count});
     return gather(positions, 1, select_on_device(values, count, largest, limits));
   }
   Page page = order_page("select", lines, kind_of(lines, false), largest);
