@@ -64,7 +64,7 @@ struct Loop {
   std::vector<NodeRef> results;              // the caller's, then the carries as the step found them
 };
 
-// What a loop's placeholders stand for.
+// The tensors that a loop's placeholders stand for.
 struct LoopInputs {
   std::vector<Tensor> carry, stacks, shared;
 };

@@ -15,7 +15,7 @@ using Relation = AxisSource::Relation;
 
 Graph graph_of(const Tensor& tensor) { return build_graph(std::span(&tensor, 1)).value(); }
 
-// Of the last node.
+// Where an axis of the last node comes from.
 AxisSource source_of(const Tensor& tensor, std::size_t slot, int axis) {
   const Graph graph = graph_of(tensor);
   const GraphNode& node = graph[graph.roots[0]];

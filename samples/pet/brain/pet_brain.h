@@ -53,7 +53,7 @@ class BrainContext {
   explicit BrainContext(const Setup& setup) : setup_(setup) {}
   Setup setup_;
   imprint::game::Context context_;
-  // Of the next recorded frame: the first one after warmup() runs every program once.
+  // Scope of the next recorded frame: the first one after warmup() runs every program once.
   imprint::game::FrameScope scope_ = imprint::game::FrameScope::frame;
   std::string driver_;
   Result<> failure_;
