@@ -23,7 +23,7 @@ static Tensor spirals(int count) {
 }
 static Tensor labels(int count) { return remainder(arange(count), 2); }
 
-static Result<float> train_network(Session& session) {
+static Result<float> train(Session& session) {
   const nn::Sequential network =
       nn::mlp("spirals", {2, 48, 48, 2}, {.activation = nn::Activation::tanh, .seed = 1});
   const Tensor loss = nn::cross_entropy(network(spirals(200)), labels(200));
@@ -57,7 +57,7 @@ static Result<float> train_network(Session& session) {
 int main() {
   auto device = bridge::Standalone::open({});
   if (!device) return std::fprintf(stderr, "%s\n", device.error().message.c_str()), 1;
-  const auto right = train_network((*device)->session());
+  const auto right = train((*device)->session());
   if (!right) return std::fprintf(stderr, "%s\n", right.error().message.c_str()), 1;
   std::printf("%.1f %% of new points are classified correctly\n", 100 * *right);
   return *right > 0.95f ? 0 : 1;

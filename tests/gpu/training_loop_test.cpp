@@ -10,11 +10,11 @@
 #include "compute/nn/losses.h"
 #include "compute/nn/norms.h"
 #include "compute/nn/sequential.h"
-#include "compute/train/metrics.h"
-#include "compute/train/trainer.h"
+#include "compute/training/metrics.h"
+#include "compute/training/trainer.h"
 #include "tests/gpu/session_test.h"
 
-namespace imprint::train {
+namespace imprint::training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -289,4 +289,4 @@ TEST_F(TrainingLoop, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace imprint::train
+}  // namespace imprint::training

@@ -23,7 +23,7 @@ constexpr Room kRooms[] = {
     {"compute/base/", false},      {"compute/vk/", true},          {"compute/tensor/", false},
     {"compute/graph/", false},     {"compute/cpu/", false},        {"compute/kernels/", true},
     {"compute/program/", true},    {"compute/tuning/", true},      {"compute/nn/", false},
-    {"compute/model/", false},     {"compute/train/", false},      {"compute/include/", true},
+    {"compute/model/", false},     {"compute/training/", false},   {"compute/include/", true},
     {"engine-bridge/host/", true}, {"engine-bridge/frame/", true}, {"engine-bridge/context", true},
     {"engine-bridge/own/", true},  {"plugin/agent/spec/", true},   {"plugin/agent/decide/", true},
     {"plugin/agent/learn/", true}, {"plugin/agent/keep/", true},   {"plugin/agent/", true},

@@ -7,12 +7,12 @@
 #include <fstream>
 #include <set>
 
-#include "compute/train/checkpoint.h"
-#include "compute/train/loader.h"
-#include "compute/train/metrics.h"
+#include "compute/training/checkpoint.h"
+#include "compute/training/loader.h"
+#include "compute/training/metrics.h"
 #include "tests/reference/interpreter.h"
 
-namespace imprint::train {
+namespace imprint::training {
 namespace {
 
 namespace fs = std::filesystem;
@@ -267,4 +267,4 @@ TEST(Metrics, ErrorRates) {
 }
 
 }  // namespace
-}  // namespace imprint::train
+}  // namespace imprint::training

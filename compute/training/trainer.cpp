@@ -1,4 +1,4 @@
-#include "compute/train/trainer.h"
+#include "compute/training/trainer.h"
 
 #include <algorithm>
 #include <charconv>
@@ -13,9 +13,9 @@
 #include "compute/graph/autodiff.h"
 #include "compute/model/state_dict.h"
 #include "compute/nn/loss_scaler.h"
-#include "compute/train/checkpoint.h"
+#include "compute/training/checkpoint.h"
 
-namespace imprint::train {
+namespace imprint::training {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -431,4 +431,4 @@ Result<> Trainer::load(const std::string& path) {
   return {};
 }
 
-}  // namespace imprint::train
+}  // namespace imprint::training

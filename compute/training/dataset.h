@@ -11,7 +11,7 @@
 #include "compute/base/result.h"
 #include "compute/program/run.h"
 
-namespace imprint::train {
+namespace imprint::training {
 
 // One part of a sample, such as its picture or its label.
 struct Field {
@@ -71,4 +71,4 @@ Result<DatasetRef> csv_file(const std::string& path, const std::string& target);
 // Numbers 0 .. count - 1 in an order that the seed and the round determine, equal on every machine.
 std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint32_t round);
 
-}  // namespace imprint::train
+}  // namespace imprint::training

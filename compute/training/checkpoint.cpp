@@ -1,4 +1,4 @@
-#include "compute/train/checkpoint.h"
+#include "compute/training/checkpoint.h"
 
 #include <charconv>
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 
-namespace imprint::train {
+namespace imprint::training {
 namespace {
 
 template <class Number>
@@ -118,4 +118,4 @@ Result<> add_curve(const std::string& path, const std::vector<std::string>& metr
   return {};
 }
 
-}  // namespace imprint::train
+}  // namespace imprint::training

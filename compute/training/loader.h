@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "compute/train/dataset.h"
+#include "compute/training/dataset.h"
 
-namespace imprint::train {
+namespace imprint::training {
 
 // A program has fixed shapes: a last batch with fewer samples is left out or filled up.
 enum class LastBatch : std::uint8_t {
@@ -53,4 +53,4 @@ class Loader {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace imprint::train
+}  // namespace imprint::training

@@ -8,7 +8,7 @@
 
 #include "compute/base/result.h"
 
-namespace imprint::train {
+namespace imprint::training {
 
 // Sums over samples.
 struct Sums {
@@ -53,4 +53,4 @@ Result<> cut_curves(const std::string& path, std::int64_t step);
 Result<> add_curve(const std::string& path, const std::vector<std::string>& metric_names,
                    const CurveRow& row);
 
-}  // namespace imprint::train
+}  // namespace imprint::training

@@ -1,4 +1,4 @@
-#include "compute/train/loader.h"
+#include "compute/training/loader.h"
 
 #include <condition_variable>
 #include <deque>
@@ -8,7 +8,7 @@
 
 #include "compute/base/text.h"
 
-namespace imprint::train {
+namespace imprint::training {
 
 struct Loader::Impl {
   DatasetRef dataset;
@@ -149,4 +149,4 @@ Result<bool> Loader::next(Batch& batch) {
   return true;
 }
 
-}  // namespace imprint::train
+}  // namespace imprint::training

@@ -5,9 +5,9 @@
 
 #include "compute/base/text.h"
 #include "compute/model/file.h"
-#include "compute/train/dataset.h"
+#include "compute/training/dataset.h"
 
-namespace imprint::train {
+namespace imprint::training {
 namespace {
 
 std::uint32_t big_endian(std::span<const std::byte> bytes, std::size_t at) {
@@ -126,4 +126,4 @@ Result<DatasetRef> csv_file(const std::string& path, const std::string& target) 
   return in_memory({{"x", std::move(x)}, {"y", std::move(y)}});
 }
 
-}  // namespace imprint::train
+}  // namespace imprint::training

@@ -1,4 +1,4 @@
-#include "compute/train/dataset.h"
+#include "compute/training/dataset.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "compute/base/philox.h"
 #include "compute/base/text.h"
 
-namespace imprint::train {
+namespace imprint::training {
 namespace {
 
 std::size_t index_of(std::int64_t value) { return static_cast<std::size_t>(value); }
@@ -185,4 +185,4 @@ std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::
   return order;
 }
 
-}  // namespace imprint::train
+}  // namespace imprint::training

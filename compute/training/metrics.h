@@ -9,7 +9,7 @@
 
 #include "compute/tensor/tensor.h"
 
-namespace imprint::train {
+namespace imprint::training {
 
 // ---- one float32 per row ----
 // 1 where the largest logit is the target's. logits: [..., classes]; target: int32 [...].
@@ -53,4 +53,4 @@ std::int64_t edit_distance(std::span<const std::int32_t> a, std::span<const std:
 double character_error_rate(std::span<const std::string> found, std::span<const std::string> expected);
 double word_error_rate(std::span<const std::string> found, std::span<const std::string> expected);
 
-}  // namespace imprint::train
+}  // namespace imprint::training

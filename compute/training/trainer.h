@@ -1,12 +1,12 @@
 #pragma once
 // Trains a model on a data set: epochs, validation, checkpoints, curves.
 //
-//   const train::Model model = [&](std::span<const Tensor> in, nn::Pass& pass) {
+//   const training::Model model = [&](std::span<const Tensor> in, nn::Pass& pass) {
 //     const Tensor y = network(in[0], pass);
-//     return train::Computed{nn::cross_entropy(y, in[1], nn::Reduction::none),
-//                            {{"accuracy", train::accuracy(y, in[1])}}};
+//     return training::Computed{nn::cross_entropy(y, in[1], nn::Reduction::none),
+//                            {{"accuracy", training::accuracy(y, in[1])}}};
 //   };
-//   train::Trainer trainer(session, model, train::state_of(network),
+//   training::Trainer trainer(session, model, training::state_of(network),
 //                          std::make_shared<nn::Adam>(network.parameters()), {.epochs = 3});
 //   const auto end = trainer.fit(training, &validation);
 
@@ -24,9 +24,9 @@
 #include "compute/nn/pass.h"
 #include "compute/nn/schedule.h"
 #include "compute/program/run.h"
-#include "compute/train/loader.h"
+#include "compute/training/loader.h"
 
-namespace imprint::train {
+namespace imprint::training {
 
 // Each float32 [batch, ...]: one number or several per sample, which are averaged. Samples that only fill a
 // batch do not count. A scalar loss counts as the mean of the whole batch.
@@ -120,4 +120,4 @@ class Trainer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace imprint::train
+}  // namespace imprint::training

@@ -1,11 +1,11 @@
-#include "compute/train/metrics.h"
+#include "compute/training/metrics.h"
 
 #include <algorithm>
 #include <map>
 #include <numbers>
 #include <numeric>
 
-namespace imprint::train {
+namespace imprint::training {
 
 Tensor accuracy(const Tensor& logits, const Tensor& target) {
   return cast(equal(argmax(logits, -1), target), DType::float32);
@@ -151,4 +151,4 @@ double word_error_rate(std::span<const std::string> found, std::span<const std::
   });
 }
 
-}  // namespace imprint::train
+}  // namespace imprint::training
