@@ -95,4 +95,4 @@ file(WRITE ${OUT}/results/damaged "imp-kern, but not really: it is too short to 
 run("a damaged archive" 3 ${HOST} ${without} ${OUT}/results/damaged ${model} ${OUT}/results/none)
 expect("context_create_standalone.*IMP_ERROR_(CORRUPT_FILE|UNSUPPORTED): context_create_standalone: '.*damaged': kernel archive: ")
 run("an archive that is not there" 3 ${HOST} ${without} ${OUT}/results/nowhere ${model} ${OUT}/results/none)
-expect("IMP_ERROR_NOT_FOUND: cannot read")
+expect("IMP_ERROR_NOT_FOUND: context_create_standalone: cannot read")
