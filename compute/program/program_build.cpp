@@ -56,7 +56,8 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     std::string reason;
     ProgramGraph expanded = source;  // once: operations that are set apart must stay the same nodes
     built = expand_pages(expanded.graph, expanded.request, fusion_options(expanded, profile));
-    for (int splits = 0; built.ok() && splits <= kMostSplits; ++splits) {
+    if (!built.ok()) return false;
+    for (int splits = 0; splits <= kMostSplits; ++splits) {
       impl = std::make_unique<Impl>(runtime);
       impl->source = expanded;  // fusion renumbers its own copy
       built = impl->build(variants, profile, apart);
