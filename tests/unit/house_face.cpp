@@ -24,6 +24,8 @@ constexpr std::string_view kFaceNames[] = {
     "Scatter", "Shape", "Tensor", "TransposedOptions", "UnfoldOptions", "Variable", "WithIndices",
     // operations with a loop of their own
     "Page", "PageArray", "PageLimits", "PageOutput",
+    // loops whose steps are recorded once
+    "Branch", "LoopBody", "LoopCondition", "ScanBody", "ScanOptions", "ScanStep", "Scanned",
     // programs
     "BufferRange", "Commands", "CpuWork", "DispatchFigures", "HostTensor", "KernelFigures", "Precision",
     "Program", "ProgramDescription", "ProgramPart", "ProgramSequence", "ProgramStats", "Runtime",
@@ -35,10 +37,11 @@ constexpr std::string_view kFaceNames[] = {
 
 // Headers whose functions belong to the face; functions of others are in a room's namespace.
 constexpr std::string_view kFaceFunctions[] = {
-    "compute/base/result.h",       "compute/graph/autodiff.h",  "compute/model/onnx_import.h",
-    "compute/model/policy.h",      "compute/program/runtime.h", "compute/tensor/dtype.h",
-    "compute/tensor/composites.h", "compute/tensor/images.h",   "compute/tensor/page.h",
-    "compute/tensor/shape.h",      "compute/tensor/tensor.h",   "compute/tuning/tuning_table.h"};
+    "compute/base/result.h",        "compute/graph/autodiff.h",  "compute/model/onnx_import.h",
+    "compute/model/policy.h",       "compute/program/runtime.h", "compute/tensor/dtype.h",
+    "compute/tensor/composites.h",  "compute/tensor/images.h",   "compute/tensor/loop.h",
+    "compute/tensor/page.h",        "compute/tensor/shape.h",    "compute/tensor/tensor.h",
+    "compute/tuning/tuning_table.h"};
 
 std::vector<std::string> lines_of(const fs::path& file) {
   std::ifstream stream(file);
