@@ -32,7 +32,7 @@ Result<Program> Program::compile(Runtime& runtime, const ProgramDescription& des
   });
 }
 
-Result<Program> Program::compile(Runtime& runtime, const ProgramSequence& given) {
+Result<Program> Program::compile_sequence(Runtime& runtime, const ProgramSequence& given) {
   IMPRINT_ASSIGN(const ProgramSequence sequence, without_loops(given));
   return within_host_memory(text("program '", sequence.name, "'"), [&]() -> Result<Program> {
     std::unique_ptr<Body> body;

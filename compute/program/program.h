@@ -3,6 +3,7 @@
 // is a submit or an execute, without encoding or allocation. For the CPU's runtime it runs the same schedule
 // on the calling thread.
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -79,7 +80,11 @@ class Program {
 
   // The parts of the sequence, in order, as one program. Further errors: invalid_argument (more than
   // kMaxSequenceDispatches), shape_mismatch (inputs of one name with two shapes).
-  static Result<Program> compile(Runtime& runtime, const ProgramSequence& sequence);
+  // A template, so that a braced list always means a description: GCC 13 crashes where it could mean both.
+  template <std::same_as<ProgramSequence> Sequence>
+  static Result<Program> compile(Runtime& runtime, const Sequence& sequence) {
+    return compile_sequence(runtime, sequence);
+  }
 
   Program(Program&&) noexcept;
   Program& operator=(Program&&) noexcept;
@@ -136,6 +141,7 @@ class Program {
 
  private:
   explicit Program(std::unique_ptr<Body> body);
+  static Result<Program> compile_sequence(Runtime& runtime, const ProgramSequence& sequence);
   std::unique_ptr<Body> body_;
 };
 

@@ -100,9 +100,7 @@ inline void expect_on_cpu(const std::vector<Tensor>& outputs, const NetworkCheck
   const auto expected = reference::evaluate_all(outputs, check.bindings);
   const auto runtime = Runtime::create_on_cpu();
   Session session(*runtime);
-  // A variable, since GCC 13 crashes on designated initialisers of an overloaded function.
-  const ProgramDescription description{.name = "check", .inputs = check.inputs, .outputs = outputs};
-  auto program = Program::compile(*runtime, description);
+  auto program = Program::compile(*runtime, {.name = "check", .inputs = check.inputs, .outputs = outputs});
   ASSERT_TRUE(program) << program.error().message;
   std::vector<HostTensor> values;
   for (const Tensor& input : check.inputs) {
