@@ -21,16 +21,21 @@ Choice choice(std::uint64_t action, float seen) {
 
 constexpr double kReach = 1.4;
 
+// The oldest step, once it is complete; else null.
+const Transition* settled(Trajectory& trajectory, double time_s, double reach_s) {
+  return trajectory.returned(time_s, reach_s, 1, 1).first;
+}
+
 TEST(Trajectory, AStepIsCompleteWhenTheNextActionBeginsOutOfReachOfPraise) {
   Trajectory trajectory;
   trajectory.act(choice(1, 10), 0);
-  EXPECT_FALSE(trajectory.settled(100, kReach)) << "its result is not known yet";
+  EXPECT_FALSE(settled(trajectory, 100, kReach)) << "its result is not known yet";
   trajectory.act(choice(2, 20), 1);
-  EXPECT_FALSE(trajectory.settled(1.4, kReach));
+  EXPECT_FALSE(settled(trajectory, 1.4, kReach));
   trajectory.reward(1, 0.5f);
   trajectory.reward(1, 0.25f);
   trajectory.reward(2, 7);
-  const Transition* step = trajectory.settled(1.41, kReach);
+  const Transition* step = settled(trajectory, 1.41, kReach);
   ASSERT_TRUE(step);
   EXPECT_EQ(step->choice.action, 1u);
   EXPECT_EQ(step->reward, 0.75f);
@@ -38,10 +43,10 @@ TEST(Trajectory, AStepIsCompleteWhenTheNextActionBeginsOutOfReachOfPraise) {
   EXPECT_FALSE(step->terminated);
   EXPECT_EQ(step->next.observation, std::vector<float>{20});
   trajectory.pop();
-  EXPECT_FALSE(trajectory.settled(100, kReach));
+  EXPECT_FALSE(settled(trajectory, 100, kReach));
   trajectory.reward(1, 1);  // too late
   trajectory.act(choice(3, 30), 2);
-  step = trajectory.settled(100, kReach);
+  step = settled(trajectory, 100, kReach);
   ASSERT_TRUE(step);
   EXPECT_EQ(step->reward, 7);
   EXPECT_FALSE(step->begins);
@@ -54,12 +59,12 @@ TEST(Trajectory, RewardsAreForTheActionUnderWay) {
   trajectory.reward_newest(2);
   trajectory.act(choice(2, 20), 1);
   trajectory.reward_newest(4);
-  EXPECT_EQ(trajectory.settled(2, kReach)->reward, 2);
+  EXPECT_EQ(settled(trajectory, 2, kReach)->reward, 2);
   trajectory.end(EpisodeEnd::terminated, nullptr);
   trajectory.reward_newest(8);
   trajectory.reward(2, 8);
   trajectory.pop();
-  EXPECT_EQ(trajectory.settled(2, kReach)->reward, 4) << "no step is open between episodes";
+  EXPECT_EQ(settled(trajectory, 2, kReach)->reward, 4) << "no step is open between episodes";
 }
 
 TEST(Trajectory, AReturnSpansSeveralStepsAndNoEpisodesEnd) {
@@ -95,17 +100,17 @@ TEST(Trajectory, AnEndSettlesAllOfItsEpisode) {
   trajectory.act(choice(2, 20), 0.1);
   trajectory.end(EpisodeEnd::terminated, nullptr);
   trajectory.act(choice(3, 30), 0.2);
-  const Transition* step = trajectory.settled(0.2, kReach);
+  const Transition* step = settled(trajectory, 0.2, kReach);
   ASSERT_TRUE(step);
   EXPECT_FALSE(step->terminated);
   trajectory.pop();
-  step = trajectory.settled(0.2, kReach);
+  step = settled(trajectory, 0.2, kReach);
   ASSERT_TRUE(step);
   EXPECT_TRUE(step->terminated);
   trajectory.pop();
-  EXPECT_FALSE(trajectory.settled(0.2, kReach));
+  EXPECT_FALSE(settled(trajectory, 0.2, kReach));
   trajectory.act(choice(4, 40), 0.3);
-  EXPECT_TRUE(trajectory.settled(10, kReach)->begins);
+  EXPECT_TRUE(settled(trajectory, 10, kReach)->begins);
 }
 
 TEST(Trajectory, ATruncatedEndContinuesFromTheLastObservation) {
@@ -113,7 +118,7 @@ TEST(Trajectory, ATruncatedEndContinuesFromTheLastObservation) {
   const Choice last = choice(0, 99);
   trajectory.act(choice(1, 10), 0);
   trajectory.end(EpisodeEnd::truncated, &last);
-  const Transition* step = trajectory.settled(0, kReach);
+  const Transition* step = settled(trajectory, 0, kReach);
   ASSERT_TRUE(step);
   EXPECT_FALSE(step->terminated);
   EXPECT_EQ(step->next.observation, std::vector<float>{99});
@@ -121,9 +126,9 @@ TEST(Trajectory, ATruncatedEndContinuesFromTheLastObservation) {
   trajectory.act(choice(2, 20), 1);
   trajectory.act(choice(3, 30), 1);
   trajectory.end(EpisodeEnd::truncated, nullptr);
-  EXPECT_EQ(trajectory.settled(1, kReach)->choice.action, 2u);
+  EXPECT_EQ(settled(trajectory, 1, kReach)->choice.action, 2u);
   trajectory.pop();
-  EXPECT_FALSE(trajectory.settled(100, kReach)) << "the last step has no result";
+  EXPECT_FALSE(settled(trajectory, 100, kReach)) << "the last step has no result";
 }
 
 TEST(Trajectory, WhereTheChainIsCutTheNewestIsDropped) {
@@ -133,20 +138,20 @@ TEST(Trajectory, WhereTheChainIsCutTheNewestIsDropped) {
   trajectory.cut();
   trajectory.act(choice(3, 30), 2);
   trajectory.act(choice(4, 40), 3);
-  EXPECT_EQ(trajectory.settled(100, kReach)->choice.action, 1u);
+  EXPECT_EQ(settled(trajectory, 100, kReach)->choice.action, 1u);
   trajectory.pop();
-  const Transition* step = trajectory.settled(100, kReach);
+  const Transition* step = settled(trajectory, 100, kReach);
   EXPECT_EQ(step->choice.action, 3u);
   EXPECT_TRUE(step->begins);
   trajectory.forget();
-  EXPECT_FALSE(trajectory.settled(100, kReach));
+  EXPECT_FALSE(settled(trajectory, 100, kReach));
 }
 
 TEST(Trajectory, DoesNotGrowWhereTimeStandsStill) {
   Trajectory trajectory;
   for (std::uint64_t i = 1; i <= 1000; ++i) {
     trajectory.act(choice(i, 0), 5);
-    while (const Transition* step = trajectory.settled(5, kReach)) {
+    while (const Transition* step = settled(trajectory, 5, kReach)) {
       EXPECT_GE(i, step->choice.action + AgentSlot::kHistory);
       trajectory.pop();
     }

@@ -76,10 +76,6 @@ bool Trajectory::is_settled(std::size_t i, double time_s, double reach_s) {
   return entry.step.followed && out_of_reach;
 }
 
-const Transition* Trajectory::settled(double time_s, double reach_s) {
-  return count_ > 0 && is_settled(0, time_s, reach_s) ? &at(0).step : nullptr;
-}
-
 Trajectory::Return Trajectory::returned(double time_s, double reach_s, std::uint32_t most, float discount) {
   Return found;
   float factor = 1;

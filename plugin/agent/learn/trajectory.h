@@ -41,10 +41,8 @@ class Trajectory {
   bool cut();     // the next action does not follow from this one; whether a step was dropped
   void forget();  // drops all steps
 
-  // The oldest step, once it has a successor and began more than `reach_s` ago; else null. 0: no credit
-  // comes.
-  const Transition* settled(double time_s, double reach_s);
-  // The oldest step with those after it, at most `most` and to the end of its episode, once all are settled.
+  // The oldest step with those after it, at most `most` and to the end of its episode, once all are settled:
+  // a step is when it has a successor and began more than `reach_s` ago. reach_s 0: no credit comes.
   struct Return {
     const Transition* first = nullptr;  // null: not yet
     const Transition* last = nullptr;
