@@ -107,7 +107,7 @@ typedef enum imp_record_state {
 typedef enum imp_frame_scope {
   IMP_SCOPE_FRAME = 0,  /* what the budget allows */
   IMP_SCOPE_WARMUP = 1, /* besides, each program once that has not run, beside the brains: for the
-                         * loading screen, after context_warmup */
+                         * loading screen, after context_warmup. No learning begins in it */
   IMP_SCOPE_EVERYTHING = 2 /* all that waits, whatever the budget, and what saves need: the last */
 } imp_frame_scope;
 

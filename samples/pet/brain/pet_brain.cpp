@@ -209,9 +209,9 @@ Result<> BrainContext::begin_frame(std::uint64_t frame, std::uint64_t safe_frame
 }
 
 Result<> BrainContext::send_work(VkCommandBuffer commands) {
-  if (setup_.access == Access::record)
-    return status_of(context_.record(commands, std::exchange(scope_, FrameScope::frame)).outcome, "record");
-  return status_of(context_.submit(), "submit");
+  const FrameScope scope = std::exchange(scope_, FrameScope::frame);
+  if (setup_.access == Access::record) return status_of(context_.record(commands, scope).outcome, "record");
+  return status_of(context_.submit(scope), "submit");
 }
 
 Result<> BrainContext::end_frame() {
