@@ -43,12 +43,26 @@ constexpr imp_tools_api kToolsApi = {
     .tuning_stop = tuning_stop,
 };
 
+constexpr imp_models_api kModelsApi = {
+    .size = sizeof(imp_models_api),
+    .model_create = model_create,
+    .model_destroy = model_destroy,
+    .model_get_info = model_get_info,
+    .model_get_input = model_get_input,
+    .model_get_output = model_get_output,
+    .model_run = model_run,
+    .model_read = model_read,
+    .model_discard = model_discard,
+    .model_reset = model_reset,
+};
+
 constexpr imp_api kApi = {
     .size = sizeof(imp_api),
     .abi_version = IMP_ABI_VERSION,
     .version = IMP_VERSION_STRING,
     .vulkan = &kVulkanApi,
     .tools = &kToolsApi,
+    .models = &kModelsApi,
     .result_name = result_name,
     .last_error = last_error,
     .context_create = context_create,

@@ -1,6 +1,7 @@
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/exports.h"
+#include "plugin/abi/take_tensor.h"
 
 namespace imprint::abi {
 namespace {
@@ -19,24 +20,12 @@ Result<> publish_brain(ContextEntry& entry, std::shared_ptr<agent::Brain> made, 
   return {};
 }
 
-Result<> take_tensor(ContextEntry& entry, const char* call, const char* field, imp_tensor tensor,
-                     agent::SharedTensor& into) {
-  if (tensor.id == 0) return {};
-  const agent::SharedTensor* found = find_context_of(tensor) == &entry ? find_tensor(entry, tensor) : nullptr;
-  if (!found)
-    return refuse(call, text("desc.", field,
-                             ": found a destroyed or foreign handle, expected a tensor of this "
-                             "context, or zero"));
-  into = *found;
-  return {};
-}
-
 // Desc: imp_brain_desc or imp_policy_desc.
 template <class Desc>
 Result<agent::SharedTensors> take_tensors(ContextEntry& entry, const char* call, const Desc& given) {
   agent::SharedTensors shared;
-  IMPRINT_CHECK(take_tensor(entry, call, "observations", given.observations, shared.observations));
-  IMPRINT_CHECK(take_tensor(entry, call, "actions", given.actions, shared.actions));
+  IMPRINT_CHECK(take_tensor(entry, call, "desc.observations", given.observations, shared.observations));
+  IMPRINT_CHECK(take_tensor(entry, call, "desc.actions", given.actions, shared.actions));
   return shared;
 }
 

@@ -146,6 +146,13 @@ imp_result with_tensor(imp_tensor tensor, Tag tag, const char* call, Body&& body
   return with_found(tensor, "tensor", tag, call, after, find_tensor, body);
 }
 
+// body: Result<>(ContextEntry&, const std::shared_ptr<agent::Model>&)
+template <class Body>
+imp_result with_model(imp_model model, Tag tag, const char* call, Body&& body,
+                      AfterLoss after = AfterLoss::refuses) noexcept {
+  return with_found(model, "model", tag, call, after, find_model, body);
+}
+
 // For [any] calls, which may overlap all others. Holds the registry, so body must be short.
 // body: Result<>(ContextEntry&)
 template <class Body>
@@ -159,16 +166,28 @@ imp_result with_context_any(imp_context context, const char* call, Body&& body) 
   });
 }
 
-template <class Body>
-imp_result with_brain_any(imp_brain brain, const char* call, Body&& body) noexcept {
+// find(entry, handle): a pointer to a shared_ptr of the object. body: Result<>(object&)
+template <class Handle, class Find, class Body>
+imp_result with_found_any(Handle handle, const char* kind, const char* call, const Find& find,
+                          Body&& body) noexcept {
   return guarded([&]() -> imp_result {
-    if (brain.id == 0) return zero_handle(call, "brain");
+    if (handle.id == 0) return zero_handle(call, kind);
     const std::lock_guard lock(registry_mutex());
-    ContextEntry* entry = find_context_of(brain);
-    const std::shared_ptr<agent::Brain>* found = entry ? find_brain(*entry, brain) : nullptr;
-    if (!found) return stale(call, "brain");
+    ContextEntry* entry = find_context_of(handle);
+    const auto* found = entry ? find(*entry, handle) : nullptr;
+    if (!found) return stale(call, kind);
     return translate(body(**found));
   });
+}
+
+template <class Body>
+imp_result with_brain_any(imp_brain brain, const char* call, Body&& body) noexcept {
+  return with_found_any(brain, "brain", call, find_brain, body);
+}
+
+template <class Body>
+imp_result with_model_any(imp_model model, const char* call, Body&& body) noexcept {
+  return with_found_any(model, "model", call, find_model, body);
 }
 
 }  // namespace imprint::abi

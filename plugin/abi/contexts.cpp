@@ -117,6 +117,11 @@ ContextEntry* find_context_of(imp_tensor tensor) {
   return parts.kind == HandleKind::tensor ? find(parts) : nullptr;
 }
 
+ContextEntry* find_context_of(imp_model model) {
+  const HandleParts parts = unpack_handle(model.id);
+  return parts.kind == HandleKind::model ? find(parts) : nullptr;
+}
+
 ContextHold::ContextHold(const HandleParts& parts, HandleKind kind) : slot_(parts.context_slot) {
   if (parts.kind != kind || (kind == HandleKind::context && !names_context(parts)) || !find(parts)) return;
   Registration& slot = registry.slots[slot_];
@@ -134,6 +139,7 @@ ContextHold::ContextHold(imp_context context) : ContextHold(unpack_handle(contex
 ContextHold::ContextHold(imp_brain brain) : ContextHold(unpack_handle(brain.id), HandleKind::brain) {}
 ContextHold::ContextHold(imp_agent agent) : ContextHold(unpack_handle(agent.id), HandleKind::agent) {}
 ContextHold::ContextHold(imp_tensor tensor) : ContextHold(unpack_handle(tensor.id), HandleKind::tensor) {}
+ContextHold::ContextHold(imp_model model) : ContextHold(unpack_handle(model.id), HandleKind::model) {}
 
 ContextHold::~ContextHold() {
   if (entry_) registry.slots[slot_].held.store(false, std::memory_order_release);
@@ -152,6 +158,11 @@ AgentPlace* find_agent(ContextEntry& entry, imp_agent agent) {
 agent::SharedTensor* find_tensor(ContextEntry& entry, imp_tensor tensor) {
   const HandleParts parts = unpack_handle(tensor.id);
   return entry.tensors.find(parts.slot, parts.generation);
+}
+
+std::shared_ptr<agent::Model>* find_model(ContextEntry& entry, imp_model model) {
+  const HandleParts parts = unpack_handle(model.id);
+  return entry.models.find(parts.slot, parts.generation);
 }
 
 }  // namespace imprint::abi

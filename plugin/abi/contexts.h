@@ -58,6 +58,7 @@ struct ContextEntry {
   std::unique_ptr<agent::AgentSystem> world;
   Gate gate;
   HandleTable<std::shared_ptr<agent::Brain>> brains;
+  HandleTable<std::shared_ptr<agent::Model>> models;
   HandleTable<AgentPlace> agents;
   std::vector<EngineRemedies> remedies;  // [missing features], made at the first query
   HandleTable<agent::SharedTensor> tensors;
@@ -77,6 +78,7 @@ std::unique_ptr<ContextEntry> withdraw(ContextEntry& entry);
 ContextEntry* find_context(imp_context context);
 ContextEntry* find_context_of(imp_brain brain);
 ContextEntry* find_context_of(imp_tensor tensor);
+ContextEntry* find_context_of(imp_model model);
 
 // A call's hold on the context of a handle. Meanwhile no other call enters that context or destroys it; an
 // overlapping call is refused.
@@ -86,6 +88,7 @@ class ContextHold {
   explicit ContextHold(imp_brain brain);
   explicit ContextHold(imp_agent agent);
   explicit ContextHold(imp_tensor tensor);
+  explicit ContextHold(imp_model model);
   ~ContextHold();
   ContextHold(const ContextHold&) = delete;
   ContextHold& operator=(const ContextHold&) = delete;
@@ -105,5 +108,6 @@ class ContextHold {
 std::shared_ptr<agent::Brain>* find_brain(ContextEntry& entry, imp_brain brain);
 AgentPlace* find_agent(ContextEntry& entry, imp_agent agent);
 agent::SharedTensor* find_tensor(ContextEntry& entry, imp_tensor tensor);
+std::shared_ptr<agent::Model>* find_model(ContextEntry& entry, imp_model model);
 
 }  // namespace imprint::abi

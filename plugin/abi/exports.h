@@ -1,6 +1,7 @@
 #pragma once
 // The functions in the tables. Contracts: the headers in plugin/include/imprint.
 
+#include "plugin/include/imprint/imprint_models.h"
 #include "plugin/include/imprint/imprint_tools.h"
 #include "plugin/include/imprint/imprint_vulkan.h"
 
@@ -43,6 +44,18 @@ imp_result IMP_CALL brain_load_weights(imp_brain brain, const char* path);
 imp_result IMP_CALL brain_snapshot(imp_brain brain, uint64_t* snapshot);
 imp_result IMP_CALL brain_restore(imp_brain brain, uint64_t snapshot);
 imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high);
+
+imp_result IMP_CALL model_create(imp_context context, const imp_model_desc* desc, imp_model* model);
+imp_result IMP_CALL model_destroy(imp_model model);
+imp_result IMP_CALL model_get_info(imp_model model, imp_model_info* info);
+imp_result IMP_CALL model_get_input(imp_model model, uint32_t index, imp_model_value* value);
+imp_result IMP_CALL model_get_output(imp_model model, uint32_t index, imp_model_value* value);
+imp_result IMP_CALL model_run(imp_model model, const imp_model_input* inputs, uint32_t input_count,
+                              uint64_t* run);
+imp_result IMP_CALL model_read(imp_model model, uint64_t run, const imp_model_output* outputs,
+                               uint32_t output_count);
+imp_result IMP_CALL model_discard(imp_model model, uint64_t run);
+imp_result IMP_CALL model_reset(imp_model model);
 
 imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agent* agent);
 imp_result IMP_CALL agent_destroy(imp_agent agent);

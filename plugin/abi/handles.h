@@ -15,7 +15,7 @@
 
 namespace imprint::abi {
 
-enum class HandleKind : std::uint8_t { context = 1, brain = 2, agent = 3, tensor = 4 };
+enum class HandleKind : std::uint8_t { context = 1, brain = 2, agent = 3, tensor = 4, model = 5 };
 
 struct HandleParts {
   HandleKind kind = HandleKind::context;

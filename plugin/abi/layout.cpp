@@ -39,12 +39,19 @@ static_assert(first<imp_missing_feature>(40));
 static_assert(first<imp_estimate>(24));
 static_assert(first<imp_brain_stats>(168));
 static_assert(first<imp_context_stats>(192));
+static_assert(first<imp_model_desc>(112));
+static_assert(first<imp_model_info>(64));
+static_assert(first<imp_model_value>(104));
 
 static_assert(sizeof(imp_header) == 16 && sizeof(imp_vk_queue) == 64 && sizeof(imp_vk_semaphore) == 24);
 static_assert(sizeof(imp_context) == 8 && sizeof(imp_brain) == 8 && sizeof(imp_agent) == 8 &&
               sizeof(imp_tensor) == 8);
+static_assert(sizeof(imp_model) == 8 && sizeof(imp_model_extent) == 16 && sizeof(imp_model_state) == 16 &&
+              sizeof(imp_model_binding) == 16 && sizeof(imp_model_input) == 24 &&
+              sizeof(imp_model_output) == 24);
 static_assert(sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_extra_queue) == 12);
-static_assert(sizeof(imp_api) == 328 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 128);
+static_assert(sizeof(imp_api) == 336 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 128 &&
+              sizeof(imp_models_api) == 80);
 static_assert(offsetof(imp_host, kernel_archive) == 48);
 static_assert(offsetof(imp_limits, worker_threads) == 44);
 static_assert(offsetof(imp_brain_desc, learner) == 76);
@@ -58,17 +65,19 @@ static_assert(offsetof(imp_vk_device_info, allow_own_device) == 192);
 static_assert(offsetof(imp_tensor_desc, shape) == 32);
 static_assert(offsetof(imp_vk_buffer, families) == 56);
 static_assert(offsetof(imp_report, tensor_sharing) == 56);
-static_assert(offsetof(imp_api, result_name) == 32);
-static_assert(offsetof(imp_api, context_create) == 48);
-static_assert(offsetof(imp_api, frame_begin) == 120);
-static_assert(offsetof(imp_api, brain_create) == 144);
-static_assert(offsetof(imp_api, agent_create) == 232);
-static_assert(offsetof(imp_api, agent_end_episode) == 320);
+static_assert(offsetof(imp_api, result_name) == 40);
+static_assert(offsetof(imp_api, context_create) == 56);
+static_assert(offsetof(imp_api, frame_begin) == 128);
+static_assert(offsetof(imp_api, brain_create) == 152);
+static_assert(offsetof(imp_api, agent_create) == 240);
+static_assert(offsetof(imp_api, agent_end_episode) == 328);
 static_assert(offsetof(imp_vulkan_api, frame_record) == 8);
 static_assert(offsetof(imp_vulkan_api, tensor_import_vk) == 32);
 static_assert(offsetof(imp_vulkan_api, merged_free) == 112);
 static_assert(offsetof(imp_tools_api, context_create_standalone) == 8);
 static_assert(offsetof(imp_tools_api, tuning_stop) == 120);
+static_assert(offsetof(imp_models_api, model_create) == 8);
+static_assert(offsetof(imp_models_api, model_reset) == 72);
 
 }  // namespace
 #endif

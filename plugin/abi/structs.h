@@ -16,6 +16,7 @@
 
 #include "compute/base/result.h"
 #include "compute/base/text.h"
+#include "plugin/include/imprint/imprint_models.h"
 #include "plugin/include/imprint/imprint_tools.h"
 #include "plugin/include/imprint/imprint_vulkan.h"
 
@@ -82,6 +83,10 @@ IMPRINT_STRUCT(imp_record_info, IMP_STRUCT_RECORD_INFO)
 IMPRINT_STRUCT(imp_submit_info, IMP_STRUCT_SUBMIT_INFO)
 IMPRINT_STRUCT(imp_tensor_desc, IMP_STRUCT_TENSOR_DESC)
 IMPRINT_STRUCT(imp_vk_buffer, IMP_STRUCT_VK_BUFFER)
+
+IMPRINT_STRUCT(imp_model_desc, IMP_STRUCT_MODEL_DESC)
+IMPRINT_STRUCT(imp_model_info, IMP_STRUCT_MODEL_INFO)
+IMPRINT_STRUCT(imp_model_value, IMP_STRUCT_MODEL_VALUE)
 
 IMPRINT_STRUCT(imp_standalone_info, IMP_STRUCT_STANDALONE_INFO)
 IMPRINT_STRUCT(imp_report, IMP_STRUCT_REPORT)

@@ -146,11 +146,14 @@ imp_result IMP_CALL tensor_destroy(imp_tensor tensor) {
       [&](ContextEntry& entry, agent::SharedTensor& found) -> Result<> {
         std::string user;
         entry.brains.each([&](const std::shared_ptr<agent::Brain>& brain) {
-          if (brain->uses(*found.buffer)) user = brain->spec().name;
+          if (brain->uses(*found.buffer)) user = "brain '" + brain->spec().name;
+        });
+        entry.models.each([&](const std::shared_ptr<agent::Model>& model) {
+          if (model->uses(*found.buffer)) user = "model '" + model->name();
         });
         if (!user.empty())
-          return make_error(ErrorCode::wrong_state, "tensor_destroy: brain '" + user + "' uses '" +
-                                                        found.name + "'; destroy it first");
+          return make_error(ErrorCode::wrong_state,
+                            "tensor_destroy: " + user + "' uses '" + found.name + "'; destroy it first");
         entry.world->context().forget(found.buffer);
         agent::SharedTensor last;  // freed after the lock: freeing may call the host's memory callbacks
         const std::lock_guard lock(registry_mutex());

@@ -64,6 +64,7 @@ AgentSystem::~AgentSystem() {
   files_.flush();
   for (const auto& brain : brains_) brain->cancel();  // its owner may outlive the context
   brains_.clear();
+  for (const auto& model : models_) model->cancel();
 }
 
 std::string AgentSystem::report() const {
@@ -130,11 +131,23 @@ void AgentSystem::remove_brain(const std::shared_ptr<Brain>& brain) {
   std::erase(brains_, brain);
 }
 
+Result<std::shared_ptr<Model>> AgentSystem::add_model(const ModelSpec& spec) {
+  IMPRINT_ASSIGN(std::shared_ptr<Model> model, Model::create(services(), spec));
+  models_.push_back(model);
+  return model;
+}
+
+void AgentSystem::remove_model(const std::shared_ptr<Model>& model) {
+  model->cancel();
+  std::erase(models_, model);
+}
+
 // Reports progress between 0 and 1, rising. A program that is measured counts by the measured share.
 Result<> AgentSystem::warm_brains(const std::function<void(float)>& progress) {
   std::size_t total = 0, done = 0;
   float newest = 0;
   for (const auto& brain : brains_) total += brain->programs_to_compile();
+  for (const auto& model : models_) total += model->compiled() ? 0 : 1;
   const auto advance = [&](float part) {
     const float fraction =
         (static_cast<float>(done) + part) / static_cast<float>(std::max<std::size_t>(1, total));
@@ -146,6 +159,12 @@ Result<> AgentSystem::warm_brains(const std::function<void(float)>& progress) {
       ++done;
       advance(0);
     }));
+  for (const auto& model : models_) {
+    if (model->compiled()) continue;
+    IMPRINT_CHECK(model->compile());
+    ++done;
+    advance(0);
+  }
   return {};
 }
 
@@ -171,6 +190,7 @@ Result<> AgentSystem::run_programs_once() {
   const bool can_wait = context_->submits() && context_->completed_by() != bridge::CompletedBy::frames;
   if (!context_->vulkan() || !can_wait || record_runs()) return {};
   for (const auto& brain : brains_) IMPRINT_CHECK(brain->run_once(false, ran_));
+  for (const auto& model : models_) IMPRINT_CHECK(model->run_once(false, ran_));
   (void)trim();  // the copies beside the brains
   return {};
 }
@@ -319,7 +339,9 @@ Result<> AgentSystem::enqueue_brains(FrameScope scope) {
     away += brain->state().evicted_bytes();
   }
   evicted_bytes_ = away;
-  if (scope == FrameScope::warmup) count_frames_from_here();
+  if (scope != FrameScope::warmup) return {};
+  for (const auto& model : models_) IMPRINT_CHECK(model->run_once(true, ran_));
+  count_frames_from_here();
   return {};
 }
 

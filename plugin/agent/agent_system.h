@@ -18,6 +18,7 @@
 #include "plugin/agent/brain.h"
 #include "plugin/agent/decide/policy.h"
 #include "plugin/agent/keep/file_writer.h"
+#include "plugin/agent/models/model.h"
 #include "plugin/agent/tuning.h"
 
 namespace imprint::agent {
@@ -69,6 +70,8 @@ class AgentSystem {
   Result<std::shared_ptr<Brain>> add_brain(const BrainSpec& spec, const SharedTensors& shared = {});
   Result<std::shared_ptr<Brain>> add_policy(const PolicySpec& spec, const SharedTensors& shared = {});
   void remove_brain(const std::shared_ptr<Brain>& brain);  // waits for its files, not for the GPU
+  Result<std::shared_ptr<Model>> add_model(const ModelSpec& spec);
+  void remove_model(const std::shared_ptr<Model>& model);
   Result<> warmup(const std::function<void(float)>& progress);
   void set_budget(const bridge::Budget& budget);
   // Period of the copies in host memory; 0 = none. Before warmup, which allocates them.
@@ -152,6 +155,7 @@ class AgentSystem {
   std::uint64_t last_record_ = 0, safe_frame_ = 0;
   std::set<VkPipeline> ran_;                    // pipelines that ran once
   std::vector<std::shared_ptr<Brain>> brains_;  // in the order of creation
+  std::vector<std::shared_ptr<Model>> models_;
   // The frame counters when warmup returned.
   std::atomic<std::uint64_t> base_compiles_{0}, base_allocations_{0}, base_waits_{0};
 };

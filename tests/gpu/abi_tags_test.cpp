@@ -17,6 +17,7 @@
 
 #include "header_text.h"
 #include "tests/hosts/assert_works.h"
+#include "tests/unit/model_onnx_builder.h"
 
 namespace {
 
@@ -28,7 +29,7 @@ using namespace imprint::game;
 std::map<std::string, std::string> tags_of_headers() {
   const std::string text = kHeaderText;
   std::map<std::string, std::string> tags;
-  for (const std::string table : {"imp_api", "imp_vulkan_api", "imp_tools_api"}) {
+  for (const std::string table : {"imp_api", "imp_vulkan_api", "imp_tools_api", "imp_models_api"}) {
     const std::size_t first = text.find("typedef struct " + table + " {"),
                       last = text.find("} " + table + ";");
     if (first == text.npos || last == text.npos) return {};
@@ -70,6 +71,11 @@ class T7Tags : public ::testing::Test {
     const imp_vk_buffer wish = imp_vk_buffer_init();
     has_tensor_ = api_->vulkan->tensor_create_vk(context_.handle(), &shape, &wish, &tensor_) ==
                   IMP_OK;  // the CPU has none
+    const std::vector<std::byte> file =
+        imprint::test::OnnxBuilder().input("x", {"1"}).node("Relu", {"x"}, {"y"}).output("y", {"1"}).bytes();
+    Made<Model> model = context_.create_model(ModelDesc{.file = file});
+    ASSERT_TRUE(model) << model.outcome.message();
+    model_ = std::move(*model);
     ASSERT_WORKS(context_.warmup());
   }
 
@@ -81,6 +87,7 @@ class T7Tags : public ::testing::Test {
     const imp_brain b = brain_.handle();
     const imp_agent a = agent_.handle();
     const imp_tensor t = tensor_;
+    const imp_model m = model_.handle();
     std::map<std::string, std::function<imp_result()>> calls = {
         {"context_destroy", [=] { return api->context_destroy(c); }},
         {"context_get_report_text", [=] { return api->tools->context_get_report_text(c, nullptr, nullptr); }},
@@ -138,6 +145,15 @@ class T7Tags : public ::testing::Test {
         {"tuning_set", [=] { return api->tools->tuning_set(c, nullptr, 0); }},
         {"brain_load_weights", [=] { return api->brain_load_weights(b, nullptr); }},
         {"tuning_stop", [=] { return api->tools->tuning_stop(c); }},
+        {"model_create", [=] { return api->models->model_create(c, nullptr, nullptr); }},
+        {"model_destroy", [=] { return api->models->model_destroy(m); }},
+        {"model_get_info", [=] { return api->models->model_get_info(m, nullptr); }},
+        {"model_get_input", [=] { return api->models->model_get_input(m, 0, nullptr); }},
+        {"model_get_output", [=] { return api->models->model_get_output(m, 0, nullptr); }},
+        {"model_run", [=] { return api->models->model_run(m, nullptr, 0, nullptr); }},
+        {"model_read", [=] { return api->models->model_read(m, 0, nullptr, 0); }},
+        {"model_discard", [=] { return api->models->model_discard(m, 0); }},
+        {"model_reset", [=] { return api->models->model_reset(m); }},
     };
     if (has_tensor_) {
       calls["tensor_export_vk"] = [=] { return api->vulkan->tensor_export_vk(t, nullptr); };
@@ -169,6 +185,7 @@ class T7Tags : public ::testing::Test {
   Context context_;
   Brain brain_;
   Agent agent_;
+  Model model_;
   imp_tensor tensor_{};
   bool has_tensor_ = false;
 };
@@ -194,7 +211,8 @@ TEST_F(T7Tags, LeaveNoFunctionOut) {
   }
   const std::size_t functions = sizeof(imp_api) - offsetof(imp_api, result_name) + sizeof(imp_vulkan_api) -
                                 offsetof(imp_vulkan_api, frame_record) + sizeof(imp_tools_api) -
-                                offsetof(imp_tools_api, context_create_standalone);
+                                offsetof(imp_tools_api, context_create_standalone) + sizeof(imp_models_api) -
+                                offsetof(imp_models_api, model_create);
   EXPECT_EQ(tags_.size() * sizeof(void (*)()), functions) << "the header was not read whole";
   for (const char* name :
        {"result_name", "last_error", "context_notify_device_lost", "plan_query_requirements", "tuning_stop"})
@@ -241,7 +259,7 @@ TEST_F(T7Tags, ALostDeviceIsSaidByAll) {
   const std::set<std::string> served = {
       "brain_save",         "brain_save_status",           "context_run_jobs",      "context_get_report_text",
       "context_get_report", "context_get_missing_feature", "missing_feature_remedy"};
-  const std::set<std::string> destroy = {"brain_destroy", "agent_destroy", "tensor_destroy",
+  const std::set<std::string> destroy = {"brain_destroy", "model_destroy", "agent_destroy", "tensor_destroy",
                                          "context_destroy"};
   const std::set<std::string> submit = {"frame_submit", "frame_submit_with", "frame_record"};
   const auto all = calls();

@@ -26,8 +26,8 @@ constexpr Room kRooms[] = {
     {"compute/model/", false},     {"compute/training/", false},   {"compute/include/", true},
     {"engine-bridge/host/", true}, {"engine-bridge/frame/", true}, {"engine-bridge/context", true},
     {"engine-bridge/own/", true},  {"plugin/agent/spec/", true},   {"plugin/agent/decide/", true},
-    {"plugin/agent/learn/", true}, {"plugin/agent/keep/", true},   {"plugin/agent/", true},
-    {"plugin/include/", false},    {"plugin/abi/", true},
+    {"plugin/agent/learn/", true}, {"plugin/agent/keep/", true},   {"plugin/agent/models/", true},
+    {"plugin/agent/", true},       {"plugin/include/", false},     {"plugin/abi/", true},
 };
 constexpr std::size_t kNoRoom = std::size(kRooms);
 

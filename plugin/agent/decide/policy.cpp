@@ -1,13 +1,11 @@
 #include "plugin/agent/decide/policy.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "compute/base/text.h"
 #include "compute/model/onnx_proto.h"
 #include "compute/model/policy.h"
-#include "compute/tensor/build.h"
+#include "compute/tensor/composites.h"
 #include "plugin/agent/decide/shared_tensor.h"
 #include "plugin/agent/spec/field_check.h"
 
@@ -23,53 +21,6 @@ Tensor condition(const Tensor& flags, const Shape& shape) {
   while (column.rank() < shape.rank()) column.append(1);
   return equal(reshape(flags, column), 1);
 }
-
-// Replaces some inputs of a graph by tensors of the same shape and dtype. Tensors that go through one
-// Substitution share the nodes that they shared before, and the work: each node is visited once.
-class Substitution {
- public:
-  Substitution(std::span<const Tensor> inputs, std::span<const Tensor> replacements) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) results_.emplace(inputs[i].node().get(), replacements[i]);
-  }
-
-  Tensor operator()(const Tensor& tensor) {
-    if (!tensor.ok() || results_.empty()) return tensor;
-    std::vector<Tensor> operands;
-    for (const NodeRef& node : unvisited_below(tensor.node())) {
-      bool changed = false;
-      operands.clear();
-      for (const NodeRef& input : node->inputs) {
-        operands.push_back(results_.at(input.get()));
-        changed = changed || operands.back().node() != input;
-      }
-      results_.emplace(node.get(), changed ? copy_of(*node, operands) : Tensor(node));
-    }
-    return results_.at(tensor.node().get());
-  }
-
- private:
-  static Tensor copy_of(const Node& node, const std::vector<Tensor>& operands) {
-    const Tensor copy = make(node.op, operands, {node.ints, node.floats, node.shape, node.dtype});
-    return node.label.empty() ? copy : copy.named(node.label);
-  }
-
-  // Inputs first.
-  std::vector<NodeRef> unvisited_below(const NodeRef& root) const {
-    std::unordered_set<const Node*> seen;
-    std::vector<NodeRef> found, stack{root};
-    while (!stack.empty()) {
-      NodeRef node = std::move(stack.back());
-      stack.pop_back();
-      if (results_.contains(node.get()) || !seen.insert(node.get()).second) continue;
-      for (const NodeRef& input : node->inputs) stack.push_back(input);
-      found.push_back(std::move(node));
-    }
-    std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
-    return found;
-  }
-
-  std::unordered_map<const Node*, Tensor> results_;  // of each visited node; itself if nothing below changed
-};
 
 // Before the state is made, on the host.
 Result<> check_state_bytes(const PolicySpec& spec, std::span<const Tensor> states) {
@@ -141,14 +92,13 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
     exchanged.push_back(fed[0]);
     replacements.push_back(reshape(read_observations(given, shared.observations, offset), fed[0].shape()));
   }
-  Substitution substituted(exchanged, replacements);
+  const std::vector<Tensor> results = substitute(policy.model.output_tensors(), exchanged, replacements);
   for (std::size_t i = 0; i < states.size(); ++i) {
-    const Tensor next = substituted(policy.model.outputs[i + 1].tensor);
     const Variable& state = model->state[i];
     program.updates.push_back(
-        Update::assign(state, where(condition(active, state.shape()), next, state.value())));
+        Update::assign(state, where(condition(active, state.shape()), results[i + 1], state.value())));
   }
-  program.outputs = {substituted(policy.model.outputs[0].tensor)};
+  program.outputs = {results[0]};
   if (!shared.actions.empty()) {
     const Tensor rows = feed(graph.action_rows, input("action rows", {spec.agent_capacity}, DType::int32));
     const std::vector<Update> written = scatter_to(

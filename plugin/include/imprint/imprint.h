@@ -4,6 +4,7 @@
  * Vulkan device. This header is the core. It is C11 or C++11 and needs no Vulkan header.
  *   imprint_learners.h  how brains learn: one option struct per learner (included here)
  *   imprint_vulkan.h    the host's device and queue, recording, semaphores, shared tensors
+ *   imprint_models.h    trained networks of any form
  *   imprint_tools.h     reports, statistics, tuning, pipeline cache, jobs, standalone devices
  *   imprint.hpp         all of it as C++20 classes
  *
@@ -23,9 +24,9 @@
  * only at their end: an older game works with a newer library.
  * Memory: Imprint copies inputs before a call returns, and writes outputs only on success. Strings
  * are UTF-8. Callbacks and their user pointers must live until context_destroy has returned.
- * Errors: last_error names the field and what was expected. A failed call changes nothing. Any
- * function may return INVALID_ARGUMENT, INVALID_HANDLE, WRONG_STATE, OUT_OF_*_MEMORY, DEVICE_LOST
- * or INTERNAL. Comments name the other codes, without IMP_ERROR_. */
+ * Errors: last_error names the field and what was expected. A failed call changes nothing. All may
+ * return INVALID_ARGUMENT, INVALID_HANDLE, WRONG_STATE, OUT_OF_*_MEMORY, DEVICE_LOST or INTERNAL;
+ * comments name other codes, without IMP_ERROR_. */
 
 #include "imprint_base.h"
 #include "imprint_learners.h"
@@ -34,7 +35,6 @@ extern "C" {
 #endif
 
 typedef struct imp_vk_device_info imp_vk_device_info; /* imprint_vulkan.h */
-
 /* Handles are values; 0 is none. A destroyed or foreign handle gives IMP_ERROR_INVALID_HANDLE. */
 IMP_DEFINE_HANDLE(imp_context); /* one device, adopted or Imprint's own */
 IMP_DEFINE_HANDLE(imp_brain);   /* one policy, or a kennel: many policies of one shape */
@@ -122,7 +122,6 @@ typedef struct imp_frame_info {
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
-
 /* A network from observations to actions. header.next: the learner's options; null = defaults. */
 typedef struct imp_brain_desc {
   imp_header header;
@@ -203,6 +202,7 @@ typedef struct imp_api {
   const char* version;                 /* "0.1.0" */
   const struct imp_vulkan_api* vulkan; /* imprint_vulkan.h; never null */
   const struct imp_tools_api* tools;   /* imprint_tools.h; never null */
+  const struct imp_models_api* models; /* imprint_models.h; never null */
 
   /* [any] "IMP_OK" and so on; never null. */
   const char*(IMP_CALL* result_name)(imp_result result);
@@ -215,7 +215,7 @@ typedef struct imp_api {
   /* [create] With all it owns, after its submissions and saves. An error destroys nothing: a frame
    * may still run (imp_vulkan_api::context_device_idle); or, once per save, it is not on disk. */
   imp_result(IMP_CALL* context_destroy)(imp_context context);
-  /* [create] Compiles and uploads all that the brains need. progress may be null; gets 0 .. 1. */
+  /* [create] Compiles and uploads what all of them need. progress may be null; gets 0 .. 1. */
   imp_result(IMP_CALL* context_warmup)(imp_context context,
                                        void (*progress)(void* user, float fraction), void* user);
   /* [create] Changes all but worker_threads and deterministic. */

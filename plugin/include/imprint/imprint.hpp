@@ -32,78 +32,11 @@
 #include <vector>
 
 #include "imprint_descs.hpp"
+#include "imprint_models.hpp"
+#include "imprint_owner.hpp"
 #include "imprint_types.hpp"
 
 namespace imprint::game {
-namespace detail {
-
-// A handle and its library. Move-only; empty after a move. release() gives the handle away.
-template <class Handle, auto kDestroy>
-class Owner {
- public:
-  Owner() = default;
-  Owner(const imp_api* api, Handle handle) : api_(api), handle_(handle) {}
-  Owner(Owner&& other) noexcept
-      : api_(other.api_), handle_(std::exchange(other.handle_, Handle{})) {}
-  Owner& operator=(Owner&& other) noexcept {
-    if (this != &other) {
-      reset();
-      api_ = other.api_;
-      handle_ = std::exchange(other.handle_, Handle{});
-    }
-    return *this;
-  }
-  ~Owner() { reset(); }
-
-  Handle handle() const { return handle_; }
-  const imp_api* api() const { return api_; }
-  explicit operator bool() const { return handle_.id != 0; }
-  Handle release() { return std::exchange(handle_, Handle{}); }
-  void reset() {
-    if (handle_.id != 0) (void)(table(kDestroy).*kDestroy)(std::exchange(handle_, Handle{}));
-  }
-
- protected:
-  // An object that was never made has no table to ask.
-  template <class Table, class... Taken, class... Given>
-  Outcome call(imp_result (IMP_CALL* Table::*function)(Handle, Taken...), Given... given) const {
-    if (!api_) return {};
-    return {api_, (table(function).*function)(handle_, given...)};
-  }
-  // As call, for a function that fills its last argument.
-  template <class T, class Function, class... Given>
-  Made<T> fill(T filled, Function function, Given... given) const {
-    Made<T> made{filled, {}};
-    made.outcome = call(function, given..., &made.value);
-    return made;
-  }
-  // As call, for a function that fills a buffer: an empty one asks for the size.
-  template <class T, class Function>
-  Made<std::size_t> copy_out(Function function, std::span<T> into) const {
-    Made<std::size_t> made{into.size(), {}};
-    made.outcome = call(function, into.empty() ? nullptr : into.data(), &made.value);
-    return made;
-  }
-
-  const imp_api* api_ = nullptr;
-  Handle handle_{};
-
- private:
-  template <class R>
-  const imp_api& table(R imp_api::*) const {
-    return *api_;
-  }
-  template <class R>
-  const imp_vulkan_api& table(R imp_vulkan_api::*) const {
-    return *api_->vulkan;
-  }
-  template <class R>
-  const imp_tools_api& table(R imp_tools_api::*) const {
-    return *api_->tools;
-  }
-};
-
-}  // namespace detail
 
 // imp_action with spans over what it holds.
 struct Action : imp_action {
@@ -316,6 +249,10 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
   Made<Brain> create_brain_from_onnx(const imp_policy_desc& desc) {
     const Made<imp_brain> made = fill(imp_brain{}, &imp_api::brain_create_from_onnx, &desc);
     return {Brain(api_, made.value), made.outcome};
+  }
+  Made<Model> create_model(const imp_model_desc& desc) {
+    const Made<imp_model> made = fill(imp_model{}, &imp_models_api::model_create, &desc);
+    return {Model(api_, made.value), made.outcome};
   }
   Made<Tensor> import_tensor(const imp_tensor_desc& desc, const imp_vk_buffer& buffer) {
     const Made<imp_tensor> made =

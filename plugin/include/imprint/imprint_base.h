@@ -34,7 +34,8 @@ typedef struct imp_header {
   name.header.size = (uint32_t)sizeof name; \
   name.header.type = (uint32_t)(TYPE)
 
-/* 1: imprint.h; 101: imprint_learners.h; 201: imprint_vulkan.h; 301: imprint_tools.h. */
+/* 1: imprint.h; 101: imprint_learners.h; 201: imprint_vulkan.h; 301: imprint_tools.h;
+ * 401: imprint_models.h. */
 typedef enum imp_struct_type {
   IMP_STRUCT_HOST = 1,
   IMP_STRUCT_LIMITS = 2,
@@ -65,7 +66,11 @@ typedef enum imp_struct_type {
   IMP_STRUCT_MISSING_FEATURE = 303,
   IMP_STRUCT_ESTIMATE = 304,
   IMP_STRUCT_BRAIN_STATS = 305,
-  IMP_STRUCT_CONTEXT_STATS = 306
+  IMP_STRUCT_CONTEXT_STATS = 306,
+
+  IMP_STRUCT_MODEL_DESC = 401,
+  IMP_STRUCT_MODEL_INFO = 402,
+  IMP_STRUCT_MODEL_VALUE = 403
 } imp_struct_type;
 
 #endif /* IMPRINT_IMPRINT_BASE_H_ */

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "imprint.h"
+#include "imprint_models.h"
 #include "imprint_tools.h"
 #include "imprint_vulkan.h"
 
@@ -130,7 +131,8 @@ class Library {
   explicit Library(imp_get_api_function get_api) {
     const imp_api* api = nullptr;
     if (get_api && get_api(IMP_ABI_VERSION, &api) == IMP_OK && api->size >= sizeof(imp_api) &&
-        api->vulkan->size >= sizeof(imp_vulkan_api) && api->tools->size >= sizeof(imp_tools_api))
+        api->vulkan->size >= sizeof(imp_vulkan_api) && api->tools->size >= sizeof(imp_tools_api) &&
+        api->models->size >= sizeof(imp_models_api))
       api_ = api;
   }
 

@@ -1,0 +1,111 @@
+#ifndef IMPRINT_IMPRINT_MODELS_HPP_
+#define IMPRINT_IMPRINT_MODELS_HPP_
+// Part of imprint.hpp, which includes it: models, imprint_models.h in C++.
+//
+//   Made<Model> voice = context.create_model(ModelDesc{.path = "voice.onnx"});
+//   const Made<std::uint64_t> run = voice->run({{"samples", samples}});    // in a frame
+//   if (voice->read(*run, {{"speech", speech}}).ready()) use(speech);      // two frames later
+
+#include <initializer_list>
+
+#include "imprint_owner.hpp"
+#include "imprint_types.hpp"
+
+namespace imprint::game {
+
+// imp_model_desc, which reads this object: keep it until the call.
+struct ModelDesc {
+  const char* name = "model";
+  const char* path = nullptr;  // or:
+  std::span<const std::byte> file{};
+  std::span<const imp_model_extent> extents{};
+  std::span<const imp_model_state> states{};
+  std::span<const imp_model_binding> bindings{};
+  std::uint32_t run_capacity = 3;
+  std::uint32_t latency_frames = 2;
+  std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;
+  std::uint64_t operation_limit = std::uint64_t{1} << 36;
+
+  operator imp_model_desc() const {
+    imp_model_desc desc = imp_model_desc_init();
+    desc.name = name;
+    desc.path = path;
+    desc.data = file.data();
+    desc.size = file.size();
+    desc.extents = extents.data();
+    desc.states = states.data();
+    desc.bindings = bindings.data();
+    desc.extent_count = detail::count_of(extents.size());
+    desc.state_count = detail::count_of(states.size());
+    desc.binding_count = detail::count_of(bindings.size());
+    desc.run_capacity = run_capacity;
+    desc.latency_frames = latency_frames;
+    desc.constant_limit_bytes = constant_limit_bytes;
+    desc.operation_limit = operation_limit;
+    return desc;
+  }
+};
+
+// Numbers for an input: a span, an array or a vector. Without a name by position.
+struct ModelInput : imp_model_input {
+  template <class Values>
+  ModelInput(const char* input, const Values& values)
+      : imp_model_input{input, std::span(values).data(), std::span(values).size_bytes()} {}
+  template <class Values>
+  requires(!std::is_base_of_v<imp_model_input, Values>) ModelInput(const Values& values)
+      : ModelInput(nullptr, values) {}
+};
+
+// Room for an output.
+struct ModelOutput : imp_model_output {
+  template <class Values>
+  ModelOutput(const char* output, Values&& values)
+      : imp_model_output{output, std::span(values).data(), std::span(values).size_bytes()} {}
+  template <class Values>
+  requires(!std::is_base_of_v<imp_model_output, std::remove_cvref_t<Values>>)
+      ModelOutput(Values&& values)
+      : ModelOutput(nullptr, values) {}
+};
+
+class Model : public detail::Owner<imp_model, &imp_models_api::model_destroy> {
+ public:
+  using Owner::Owner;
+
+  Made<imp_model_info> info() const {
+    return fill(imp_model_info_init(), &imp_models_api::model_get_info);
+  }
+  Made<imp_model_value> input(std::uint32_t index) const {
+    return fill(imp_model_value_init(), &imp_models_api::model_get_input, index);
+  }
+  Made<imp_model_value> output(std::uint32_t index) const {
+    return fill(imp_model_value_init(), &imp_models_api::model_get_output, index);
+  }
+
+  // The number of the run. False also while run_capacity runs are under way or unread:
+  // outcome.code() is then Code::not_ready.
+  Made<std::uint64_t> run(std::span<const ModelInput> inputs) {
+    static_assert(sizeof(ModelInput) == sizeof(imp_model_input));
+    return fill(std::uint64_t{}, &imp_models_api::model_run,
+                static_cast<const imp_model_input*>(inputs.data()),
+                detail::count_of(inputs.size()));
+  }
+  Made<std::uint64_t> run(std::initializer_list<ModelInput> inputs) {
+    return run(std::span<const ModelInput>(inputs.begin(), inputs.size()));
+  }
+  // ready() once the outputs are there; ok() also before.
+  Outcome read(std::uint64_t run, std::span<const ModelOutput> outputs) {
+    static_assert(sizeof(ModelOutput) == sizeof(imp_model_output));
+    return call(&imp_models_api::model_read, run,
+                static_cast<const imp_model_output*>(outputs.data()),
+                detail::count_of(outputs.size()));
+  }
+  Outcome read(std::uint64_t run, std::initializer_list<ModelOutput> outputs) {
+    return read(run, std::span<const ModelOutput>(outputs.begin(), outputs.size()));
+  }
+  Outcome discard(std::uint64_t run) { return call(&imp_models_api::model_discard, run); }
+  Outcome reset_state() { return call(&imp_models_api::model_reset); }
+};
+
+}  // namespace imprint::game
+
+#endif  // IMPRINT_IMPRINT_MODELS_HPP_
