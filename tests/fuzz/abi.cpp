@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "imprint/imprint.h"
+#include "imprint/imprint_models.h"
 #include "imprint/imprint_tools.h"
 #include "tests/fuzz/harness.h"
 
@@ -100,7 +101,7 @@ class Player {
   imp_context context() const { return context_; }
 
   void step() {
-    switch (source_.below(30)) {
+    switch (source_.below(32)) {
       case 0:
         return create_brain();
       case 1:
@@ -157,6 +158,10 @@ class Player {
         return teach();
       case 28:
         return check(api().agent_end_episode(agent(), static_cast<imp_episode_end>(source_.below(3))));
+      case 29:
+        return create_model();
+      case 30:
+        return use_model();
       default:
         return tool();
     }
@@ -196,6 +201,63 @@ class Player {
     const imp_result result = api().brain_create_from_onnx(context_, &desc, &made);
     if (result == IMP_OK) brains_[source_.below(kMost)] = made;
     check(result);
+  }
+
+  void create_model() {
+    const imp_model_extent extents[] = {{"batch", source_.count(4)}};
+    const imp_model_state states[] = {{"state", "next"}};
+    imp_model_desc desc = imp_model_desc_init();
+    desc.extents = extents;
+    desc.extent_count = source_.below(4) == 0;
+    desc.states = states;
+    desc.state_count = source_.below(8) == 0;
+    desc.run_capacity = source_.below(4) ? 2 : source_.count(4);
+    desc.latency_frames = source_.below(4) ? 1 : source_.count(8);
+    desc.operation_limit = 1u << 24;
+    desc.data = source_.rest().data();
+    desc.size = source_.rest().size();
+    imp_model made = {};
+    const imp_result result = api().models->model_create(context_, &desc, &made);
+    if (result == IMP_OK) models_[source_.below(kMost)] = made;
+    check(result);
+  }
+
+  void use_model() {
+    const imp_model model = models_[source_.below(kMost)];
+    const imp_models_api& models = *api().models;
+    switch (source_.below(6)) {
+      case 0:
+        return check(models.model_destroy(model));
+      case 1:
+        return check(models.model_discard(model, source_.count(8)));
+      case 2:
+        return check(models.model_reset(model));
+      case 3: {
+        std::vector<std::byte> bytes(source_.below(2) ? 4096 : source_.below(64));
+        imp_model_output output = {nullptr, bytes.data(), bytes.size()};
+        return check(models.model_read(model, source_.count(8), &output, source_.below(2)));
+      }
+      case 4: {
+        imp_model_info info = imp_model_info_init();
+        return check(models.model_get_info(model, &info));
+      }
+      default:
+        return run_model(model);
+    }
+  }
+
+  // Mostly with inputs of the right sizes.
+  void run_model(imp_model model) {
+    std::vector<std::vector<std::byte>> bytes;
+    std::vector<imp_model_input> inputs;
+    imp_model_value value = imp_model_value_init();
+    for (std::uint32_t i = 0; i < 4 && api().models->model_get_input(model, i, &value) == IMP_OK; ++i) {
+      if (value.size > 1u << 20) break;
+      bytes.emplace_back(value.size - (source_.below(16) == 0 && value.size > 0), std::byte{1});
+      inputs.push_back({value.name, bytes.back().data(), bytes.back().size()});
+    }
+    std::uint64_t run = 0;
+    check(api().models->model_run(model, inputs.data(), static_cast<std::uint32_t>(inputs.size()), &run));
   }
 
   void create_agent() {
@@ -307,6 +369,7 @@ class Player {
   imp_context context_ = {};
   imp_brain brains_[kMost] = {};
   imp_agent agents_[kMost] = {};
+  imp_model models_[kMost] = {};
   std::string path_;
   std::uint64_t frame_ = 0, snapshot_ = 0;
   bool open_ = false;

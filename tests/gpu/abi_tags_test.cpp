@@ -79,16 +79,32 @@ class T7Tags : public ::testing::Test {
     ASSERT_WORKS(context_.warmup());
   }
 
+  using Calls = std::map<std::string, std::function<imp_result()>>;
+
+  void add_model_calls(Calls& calls) {
+    const imp_models_api* api = api_->models;
+    const imp_context c = context_.handle();
+    const imp_model m = model_.handle();
+    calls["model_create"] = [=] { return api->model_create(c, nullptr, nullptr); };
+    calls["model_destroy"] = [=] { return api->model_destroy(m); };
+    calls["model_get_info"] = [=] { return api->model_get_info(m, nullptr); };
+    calls["model_get_input"] = [=] { return api->model_get_input(m, 0, nullptr); };
+    calls["model_get_output"] = [=] { return api->model_get_output(m, 0, nullptr); };
+    calls["model_run"] = [=] { return api->model_run(m, nullptr, 0, nullptr); };
+    calls["model_read"] = [=] { return api->model_read(m, 0, nullptr, 0); };
+    calls["model_discard"] = [=] { return api->model_discard(m, 0); };
+    calls["model_reset"] = [=] { return api->model_reset(m); };
+  }
+
   // Calls every function with a context so that only its tag can refuse it: other arguments are checked
   // later.
-  std::map<std::string, std::function<imp_result()>> calls() {
+  Calls calls() {
     const imp_api* api = api_;
     const imp_context c = context_.handle();
     const imp_brain b = brain_.handle();
     const imp_agent a = agent_.handle();
     const imp_tensor t = tensor_;
-    const imp_model m = model_.handle();
-    std::map<std::string, std::function<imp_result()>> calls = {
+    Calls calls = {
         {"context_destroy", [=] { return api->context_destroy(c); }},
         {"context_get_report_text", [=] { return api->tools->context_get_report_text(c, nullptr, nullptr); }},
         {"context_warmup", [=] { return api->context_warmup(c, nullptr, nullptr); }},
@@ -145,16 +161,8 @@ class T7Tags : public ::testing::Test {
         {"tuning_set", [=] { return api->tools->tuning_set(c, nullptr, 0); }},
         {"brain_load_weights", [=] { return api->brain_load_weights(b, nullptr); }},
         {"tuning_stop", [=] { return api->tools->tuning_stop(c); }},
-        {"model_create", [=] { return api->models->model_create(c, nullptr, nullptr); }},
-        {"model_destroy", [=] { return api->models->model_destroy(m); }},
-        {"model_get_info", [=] { return api->models->model_get_info(m, nullptr); }},
-        {"model_get_input", [=] { return api->models->model_get_input(m, 0, nullptr); }},
-        {"model_get_output", [=] { return api->models->model_get_output(m, 0, nullptr); }},
-        {"model_run", [=] { return api->models->model_run(m, nullptr, 0, nullptr); }},
-        {"model_read", [=] { return api->models->model_read(m, 0, nullptr, 0); }},
-        {"model_discard", [=] { return api->models->model_discard(m, 0); }},
-        {"model_reset", [=] { return api->models->model_reset(m); }},
     };
+    add_model_calls(calls);
     if (has_tensor_) {
       calls["tensor_export_vk"] = [=] { return api->vulkan->tensor_export_vk(t, nullptr); };
       calls["tensor_destroy"] = [=] { return api->vulkan->tensor_destroy(t); };

@@ -21,7 +21,8 @@ struct ModelValue {
   Shape shape;
 
   std::uint64_t element_count() const { return static_cast<std::uint64_t>(shape.element_count()); }
-  std::uint64_t bytes() const { return element_count() * onnx::element_type_size(type); }  // of the host's
+  // In the host's memory.
+  std::uint64_t bytes() const { return element_count() * onnx::element_type_size(type); }
 };
 
 // Whether the functions below know the type, held that way.

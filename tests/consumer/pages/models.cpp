@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include <imprint/imprint.hpp>
+
 #include "models.inc"
 
 namespace {
