@@ -47,7 +47,7 @@ std::string signature(const Graph& graph, std::span<const NodeIndex> nodes) {
   };
   for (NodeIndex index : nodes) {
     const GraphNode& node = graph[index];
-    hasher.number(node.op).number(node.blocks);
+    hasher.text(op_info(node.op).name).number(node.blocks);  // files outlive the order of the ops
     add_type(node);
     if (node.kind() != OpKind::generate)  // generators' ints only distinguish random streams
       for (std::int64_t number : node.ints) hasher.number(number);

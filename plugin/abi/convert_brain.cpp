@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 
 #include "plugin/abi/convert.h"
+#include "plugin/agent/spec/option_fields.h"
 
 namespace imprint::abi {
 namespace {
@@ -26,18 +28,33 @@ static_assert(same(IMP_LEARNER_COACH, agent::LearnerKind::coach));
 static_assert(same(IMP_LEARNER_PPO, agent::LearnerKind::ppo));
 static_assert(agent::kLastLearner == agent::LearnerKind::ppo, "assert the new learner's number too");
 
+// Null options: the defaults. Otherwise they are of this type.
+template <class Options>
+Result<> take(const void* options, agent::BrainSpec& spec) {
+  Options given = defaults_of(std::type_identity<Options>());
+  if (options) {
+    IMPRINT_ASSIGN(given, read_struct(kCall, "desc.header.next", static_cast<const Options*>(options)));
+  }
+  Result<> taken;
+  agent::each_option(given, spec, [&taken](const char* name, auto value, auto& field) {
+    if constexpr (std::is_same_v<decltype(field), bool&>)
+      if (taken) taken = check_flag(kCall, name, value);
+    field = static_cast<std::remove_reference_t<decltype(field)>>(value);
+  });
+  return taken;
+}
+
 struct OptionKind {
   std::uint32_t type;
   const char* name;
-  imp_learner learner;
+  agent::LearnerKind learner;
+  Result<> (*take)(const void* options, agent::BrainSpec& spec);
 };
-constexpr std::array kOptions = {
-    OptionKind{IMP_STRUCT_FEEDBACK_OPTIONS, "imp_feedback_options", IMP_LEARNER_FEEDBACK},
-    OptionKind{IMP_STRUCT_CLONING_OPTIONS, "imp_cloning_options", IMP_LEARNER_CLONING},
-    OptionKind{IMP_STRUCT_DQN_OPTIONS, "imp_dqn_options", IMP_LEARNER_DQN},
-    OptionKind{IMP_STRUCT_COACH_OPTIONS, "imp_coach_options", IMP_LEARNER_COACH},
-    OptionKind{IMP_STRUCT_PPO_OPTIONS, "imp_ppo_options", IMP_LEARNER_PPO},
-};
+#define IMPRINT_OPTIONS(learner)                                                       \
+  OptionKind{kKind<imp_##learner##_options>.type, kKind<imp_##learner##_options>.name, \
+             agent::LearnerKind::learner, take<imp_##learner##_options>},
+constexpr std::array kOptions = {IMPRINT_LEARNERS(IMPRINT_OPTIONS)};
+#undef IMPRINT_OPTIONS
 
 // The option struct of desc.learner on desc's chain; null: none. Nothing else may be there.
 Result<const void*> find_options(const imp_brain_desc& desc) {
@@ -48,94 +65,14 @@ Result<const void*> find_options(const imp_brain_desc& desc) {
     if (kind == kOptions.end())
       return refuse(kCall, text("desc.header.next: found struct type ", type,
                                 ", expected the learner's option struct. Make it with its _init function."));
-    if (kind->learner != desc.learner)
+    if (!same(desc.learner, kind->learner))
       return refuse(
           kCall, text("desc.header.next: found ", kind->name, ", but desc.learner is ", name_of(desc.learner),
-                      ". Remove it, or set desc.learner to ", name_of(kind->learner), "."));
+                      ". Remove it, or set desc.learner to ", agent::learner_name(kind->learner), "."));
     if (options) return refuse(kCall, text("desc.header.next: found two ", kind->name, ", expected one"));
     options = next;
   }
   return options;
-}
-
-// `options`: null, or of this type.
-template <class T>
-Result<T> read_options(const void* options) {
-  if (!options) return defaults_of(std::type_identity<T>());
-  return read_struct(kCall, "desc.header.next", static_cast<const T*>(options));
-}
-
-template <class Options>
-void take_shared(const Options& from, agent::BrainSpec& into) {
-  into.learn_period_frames = from.learn_period_frames;
-  into.batch_size = from.batch_size;
-  into.learning_rate = from.learning_rate;
-  into.max_gradient_norm = from.max_gradient_norm;
-  if constexpr (requires { from.replay_capacity; }) into.replay_capacity = from.replay_capacity;
-  if constexpr (requires { from.exploration; }) into.exploration = from.exploration;
-  if constexpr (requires { from.discount; }) into.discount = from.discount;
-  if constexpr (requires { from.credit_delay_s; }) {
-    into.credit_delay_s = from.credit_delay_s;
-    into.credit_width_s = from.credit_width_s;
-  }
-}
-
-Result<> take_feedback(const void* options, agent::BrainSpec& spec) {
-  IMPRINT_ASSIGN(const imp_feedback_options given, read_options<imp_feedback_options>(options));
-  take_shared(given, spec);
-  spec.margin = given.margin;
-  spec.margin_weight = given.margin_weight;
-  return {};
-}
-
-Result<> take_cloning(const void* options, agent::BrainSpec& spec) {
-  IMPRINT_ASSIGN(const imp_cloning_options given, read_options<imp_cloning_options>(options));
-  take_shared(given, spec);
-  return {};
-}
-
-Result<> take_dqn(const void* options, agent::BrainSpec& spec) {
-  IMPRINT_ASSIGN(const imp_dqn_options given, read_options<imp_dqn_options>(options));
-  IMPRINT_CHECK(check_flag(kCall, "double_estimate", given.double_estimate));
-  take_shared(given, spec);
-  spec.target_period = given.target_period;
-  spec.target_rate = given.target_rate;
-  spec.double_estimate = given.double_estimate != 0;
-  IMPRINT_CHECK(check_flag(kCall, "squared_loss", given.squared_loss));
-  IMPRINT_CHECK(check_flag(kCall, "dueling", given.dueling));
-  spec.n_step = given.n_step;
-  spec.squared_loss = given.squared_loss != 0;
-  spec.dueling = given.dueling != 0;
-  spec.recent_share = given.recent_share;
-  spec.epsilon = given.epsilon;
-  spec.epsilon_decisions = given.epsilon_decisions;
-  return {};
-}
-
-Result<> take_coach(const void* options, agent::BrainSpec& spec) {
-  IMPRINT_ASSIGN(const imp_coach_options given, read_options<imp_coach_options>(options));
-  take_shared(given, spec);
-  spec.trace_decay = given.trace_decay;
-  return {};
-}
-
-Result<> take_ppo(const void* options, agent::BrainSpec& spec) {
-  IMPRINT_ASSIGN(const imp_ppo_options given, read_options<imp_ppo_options>(options));
-  IMPRINT_CHECK(check_flag(kCall, "clip_values", given.clip_values));
-  IMPRINT_CHECK(check_flag(kCall, "normalise_observations", given.normalise_observations));
-  IMPRINT_CHECK(check_flag(kCall, "normalise_rewards", given.normalise_rewards));
-  take_shared(given, spec);
-  spec.value_coefficient = given.value_coefficient;
-  spec.max_divergence = given.max_divergence;
-  spec.clip_values = given.clip_values != 0;
-  spec.normalise_observations = given.normalise_observations != 0;
-  spec.normalise_rewards = given.normalise_rewards != 0;
-  spec.rollout_steps = given.rollout_steps;
-  spec.epochs = given.epochs;
-  spec.advantage_decay = given.advantage_decay;
-  spec.clip_range = given.clip_range;
-  spec.entropy_coefficient = given.entropy_coefficient;
-  return {};
 }
 
 Result<> take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
@@ -143,22 +80,11 @@ Result<> take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
       check_enum(kCall, "desc.learner", desc.learner, static_cast<imp_learner>(agent::kLastLearner)));
   IMPRINT_ASSIGN(const void* options, find_options(desc));
   spec.learner = static_cast<agent::LearnerKind>(desc.learner);
-  switch (desc.learner) {
-    case IMP_LEARNER_NONE:
-      spec.exploration = 0;
-      return {};
-    case IMP_LEARNER_FEEDBACK:
-      return take_feedback(options, spec);
-    case IMP_LEARNER_CLONING:
-      return take_cloning(options, spec);
-    case IMP_LEARNER_DQN:
-      return take_dqn(options, spec);
-    case IMP_LEARNER_COACH:
-      return take_coach(options, spec);
-    case IMP_LEARNER_PPO:
-      return take_ppo(options, spec);
+  if (spec.learner == agent::LearnerKind::none) {
+    spec.exploration = 0;
+    return {};
   }
-  return {};
+  return kOptions[static_cast<std::size_t>(spec.learner) - 1].take(options, spec);
 }
 
 Result<> check_lists(const imp_brain_desc& desc) {

@@ -156,12 +156,8 @@ std::vector<double> unwindow(const Node& node, const Operand& windows) {
 }  // namespace
 
 std::vector<double> fold(const Node& node, std::span<const Operand> operands) {
+  if (is_plain_fold(node.op)) return reduce(node, operands[0]);
   switch (node.op) {
-    case Op::reduce_sum:
-    case Op::reduce_prod:
-    case Op::reduce_max:
-    case Op::reduce_min:
-      return reduce(node, operands[0]);
     case Op::argmax:
     case Op::argmin:
       return arg_reduce(node, operands[0]);

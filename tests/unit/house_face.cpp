@@ -110,4 +110,27 @@ std::vector<std::string> names_outside_the_face(const fs::path& root) {
   return faults;
 }
 
+std::vector<std::string> undocumented_ops(const fs::path& root) {
+  static const std::regex row(R"(^  X\((?:(\w+), elementwise|\w+, reduce, 1, reduce, \d+, \w+, (\w+)),)"),
+      word(R"(\w+)");
+  constexpr std::string_view rows = "compute/tensor/op_rows.h", readers = "compute/tensor/tensor.h";
+  std::set<std::string> named;
+  for (const std::string& line : lines_of(root / readers))
+    if (line.starts_with("//"))
+      for (std::sregex_iterator found(line.begin(), line.end(), word), end; found != end; ++found)
+        named.insert(found->str());
+  std::vector<std::string> faults;
+  std::size_t number = 0;
+  for (const std::string& line : lines_of(root / rows)) {
+    ++number;
+    std::smatch match;
+    if (!std::regex_search(line, match, row)) continue;
+    const std::string name = match[1].matched ? match[1] : match[2];
+    if (!named.contains(name))
+      faults.push_back(text(rows, ":", number, ": found ", name, " in no comment of ", readers,
+                            ", expected its name there"));
+  }
+  return faults;
+}
+
 }  // namespace imprint::house

@@ -39,4 +39,7 @@ std::vector<std::string> include_knots(const std::filesystem::path& root);
 // source. Names that only rooms need are in the rooms' own namespaces.
 std::vector<std::string> names_outside_the_face(const std::filesystem::path& root);
 
+// Macros declare the operations of op_rows.h, so comments of tensor.h name them for its readers.
+std::vector<std::string> undocumented_ops(const std::filesystem::path& root);
+
 }  // namespace imprint::house

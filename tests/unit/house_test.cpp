@@ -30,6 +30,7 @@ TEST(House, FilesAreShort) { EXPECT_EQ(joined(oversized_files(kRoot)), ""); }
 TEST(House, LinesAreShort) { EXPECT_EQ(joined(wide_lines(kRoot)), ""); }
 TEST(House, FunctionsAreShort) { EXPECT_EQ(joined(long_functions(kRoot)), ""); }
 TEST(House, IncludesFormNoKnots) { EXPECT_EQ(joined(include_knots(kRoot)), ""); }
+TEST(House, HeadersNameEveryOperation) { EXPECT_EQ(joined(undocumented_ops(kRoot)), ""); }
 TEST(House, UsersSeeTheFaceAlone) { EXPECT_EQ(joined(names_outside_the_face(kRoot)), ""); }
 
 // A tree for one test, removed afterwards.
@@ -167,6 +168,18 @@ TEST_F(BadHouse, NamesOutsideTheFaceAreFound) {
         "// namespace imprint\n");
   EXPECT_THAT(names_outside_the_face(root_), ElementsAre(HasSubstr("a.h:3: found Store"),
                                                          HasSubstr("found fuse"), HasSubstr("found kTile")));
+}
+
+TEST_F(BadHouse, OperationsThatNoCommentNamesAreFound) {
+  write("compute/tensor/op_rows.h",
+        "  X(abs, elementwise, 1, floats) \\\n  X(cube, elementwise, 1, floats) \\\n"
+        "  X(reduce_or, reduce, 1, reduce, 1, flat, any_bits, bit_or, 0, 0)\n");
+  write("compute/tensor/tensor.h",
+        "// The rows: Tensor abs(const Tensor& x).\nTensor cube(const Tensor&);\n");
+  EXPECT_THAT(undocumented_ops(root_),
+              ElementsAre(HasSubstr("op_rows.h:2: found cube"), HasSubstr("found any_bits")));
+  write("compute/tensor/tensor.h", "// The rows: abs, cube,\n// any_bits.\n");
+  EXPECT_THAT(undocumented_ops(root_), IsEmpty());
 }
 
 }  // namespace

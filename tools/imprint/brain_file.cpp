@@ -9,6 +9,7 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
+#include "plugin/agent/spec/option_fields.h"
 #include "plugin/agent/validate.h"
 #include "plugin/include/imprint/imprint.h"
 
@@ -72,79 +73,32 @@ Taker word(Enum& into, Enum last, const char* (*name)(Enum)) {
 
 using Takers = std::map<std::string, Taker>;
 
-// The options of a learner; sets their defaults.
-Takers options_of(agent::LearnerKind learner, agent::BrainSpec& s) {
-  Takers takers;
-  const auto option = [&](const char* name, auto& into, auto by_default) {
-    into = by_default;
-    takers[name] = number(into);
-  };
-  const auto shared = [&](const auto& given) {
-    option("learn_period_frames", s.learn_period_frames, given.learn_period_frames);
-    option("batch_size", s.batch_size, given.batch_size);
-    option("learning_rate", s.learning_rate, given.learning_rate);
-    option("max_gradient_norm", s.max_gradient_norm, given.max_gradient_norm);
-    if constexpr (requires { given.replay_capacity; })
-      option("replay_capacity", s.replay_capacity, given.replay_capacity);
-    if constexpr (requires { given.exploration; }) option("exploration", s.exploration, given.exploration);
-    if constexpr (requires { given.discount; }) option("discount", s.discount, given.discount);
-    if constexpr (requires { given.credit_delay_s; }) {
-      option("credit_delay_s", s.credit_delay_s, given.credit_delay_s);
-      option("credit_width_s", s.credit_width_s, given.credit_width_s);
+template <class Options>
+void add_options(const Options& defaults, agent::BrainSpec& spec, Takers& takers) {
+  agent::each_option(defaults, spec, [&takers](const char* name, auto by_default, auto& field) {
+    if constexpr (std::is_same_v<decltype(field), bool&>) {
+      field = by_default != 0;
+      takers[name] = flag(field);
+    } else {
+      field = by_default;
+      takers[name] = number(field);
     }
-    return given;
-  };
+  });
+}
+
+// The options of a learner; sets their defaults.
+Takers options_of(agent::LearnerKind learner, agent::BrainSpec& spec) {
+  Takers takers;
   switch (learner) {
     case agent::LearnerKind::none:
-      s.exploration = 0;
+      spec.exploration = 0;
       break;
-    case agent::LearnerKind::feedback: {
-      const imp_feedback_options given = shared(imp_feedback_options_init());
-      option("margin", s.margin, given.margin);
-      option("margin_weight", s.margin_weight, given.margin_weight);
-      break;
-    }
-    case agent::LearnerKind::cloning:
-      shared(imp_cloning_options_init());
-      break;
-    case agent::LearnerKind::dqn: {
-      const imp_dqn_options given = shared(imp_dqn_options_init());
-      option("target_period", s.target_period, given.target_period);
-      option("target_rate", s.target_rate, given.target_rate);
-      option("epsilon", s.epsilon, given.epsilon);
-      option("epsilon_decisions", s.epsilon_decisions, given.epsilon_decisions);
-      s.double_estimate = given.double_estimate != 0;
-      takers["double_estimate"] = flag(s.double_estimate);
-      option("n_step", s.n_step, given.n_step);
-      option("recent_share", s.recent_share, given.recent_share);
-      s.squared_loss = given.squared_loss != 0;
-      takers["squared_loss"] = flag(s.squared_loss);
-      s.dueling = given.dueling != 0;
-      takers["dueling"] = flag(s.dueling);
-      break;
-    }
-    case agent::LearnerKind::coach: {
-      const imp_coach_options given = shared(imp_coach_options_init());
-      option("trace_decay", s.trace_decay, given.trace_decay);
-      break;
-    }
-    case agent::LearnerKind::ppo: {
-      const imp_ppo_options given = shared(imp_ppo_options_init());
-      option("rollout_steps", s.rollout_steps, given.rollout_steps);
-      option("epochs", s.epochs, given.epochs);
-      option("advantage_decay", s.advantage_decay, given.advantage_decay);
-      option("clip_range", s.clip_range, given.clip_range);
-      option("entropy_coefficient", s.entropy_coefficient, given.entropy_coefficient);
-      option("value_coefficient", s.value_coefficient, given.value_coefficient);
-      option("max_divergence", s.max_divergence, given.max_divergence);
-      s.clip_values = given.clip_values != 0;
-      s.normalise_observations = given.normalise_observations != 0;
-      s.normalise_rewards = given.normalise_rewards != 0;
-      takers["clip_values"] = flag(s.clip_values);
-      takers["normalise_observations"] = flag(s.normalise_observations);
-      takers["normalise_rewards"] = flag(s.normalise_rewards);
-      break;
-    }
+#define IMPRINT_OPTIONS(name)                               \
+  case agent::LearnerKind::name:                            \
+    add_options(imp_##name##_options_init(), spec, takers); \
+    break;
+      IMPRINT_LEARNERS(IMPRINT_OPTIONS)
+#undef IMPRINT_OPTIONS
   }
   return takers;
 }

@@ -228,7 +228,7 @@ void Experience::add_labelled(std::uint32_t agent, const Choice& choice, float t
   learner_.label(new_sample(agent, choice), layout_, target, weight, pushes_rivals);
 }
 
-// Rows are reused, so every column is written.
+// Rows are reused, so every column of the layout is written. A learner may leave columns out.
 void Experience::add_step(std::uint32_t agent, const Trajectory::Return& found) {
   const Transition& step = *found.first;
   const std::uint32_t brain = agent / spec_.agents_per_brain;
@@ -240,10 +240,10 @@ void Experience::add_step(std::uint32_t agent, const Trajectory::Return& found) 
   ++signs_.steps;
   signs_.largest_reward = std::max(signs_.largest_reward, std::abs(double{step.reward}));
   const std::span<float> row = new_sample(agent, step.choice);
-  row[layout_.reward] = found.reward;
-  if (learner_.collects_rollouts()) row[layout_.log_probability] = step.choice.log_probability;
-  if (!learner_.replays()) write_begins(row, agent, step.begins);
-  write_allowed(row, *found.last);
+  if (layout_.reward) row[layout_.reward] = found.reward;
+  if (layout_.log_probability) row[layout_.log_probability] = step.choice.log_probability;
+  if (layout_.begins) write_begins(row, agent, step.begins);
+  if (layout_.allowed) write_allowed(row, *found.last);
   if (learner_.needs_next()) write_next(row, found);
 }
 
@@ -268,14 +268,14 @@ void Experience::write_allowed(std::span<float> row, const Transition& step) con
 
 void Experience::write_next(std::span<float> row, const Trajectory::Return& found) const {
   const Transition& step = *found.last;
+  const bool follows = !step.terminated;  // else step.next is of an earlier step
+  if (layout_.continues)
+    row[layout_.continues] = follows ? std::pow(spec_.discount, static_cast<float>(found.steps - 1)) : 0.0f;
+  if (layout_.next_goal) row[layout_.next_goal] = follows ? static_cast<float>(step.next.goal) : 0.0f;
+  if (!layout_.next_observation) return;
   const std::span<float> next = row.subspan(layout_.next_observation, spec_.observation.count);
   std::ranges::fill(next, 0.0f);
-  row[layout_.continues] =
-      step.terminated ? 0.0f : std::pow(spec_.discount, static_cast<float>(found.steps - 1));
-  row[layout_.next_goal] = 0;
-  if (step.terminated) return;  // step.next is of an earlier step
-  std::ranges::copy(step.next.observation, next.begin());
-  row[layout_.next_goal] = static_cast<float>(step.next.goal);
+  if (follows) std::ranges::copy(step.next.observation, next.begin());
 }
 
 }  // namespace imprint::agent

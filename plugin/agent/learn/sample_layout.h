@@ -7,7 +7,8 @@
 
 namespace imprint::agent {
 
-// First column of each part. A learner fills in the parts that it uses (Learner::layout).
+// First column of each part; 0: the samples do not have it. A learner adds the parts that it reads
+// (Learner::layout).
 struct SampleLayout {
   std::uint32_t observation = 0, goal = 0, branches = 0, continuous = 0;  // every sample has these
   std::uint32_t target = 0, weight = 0, margin = 0;
