@@ -112,6 +112,11 @@ void name_what_is_left(ContextEntry& entry) {
                                        " agents");
 }
 
+// Destructors of games do not look at the code, so the log has each failure of context_destroy once.
+void log_failed_destroy(ContextEntry& entry, const std::string& message) {
+  if (std::exchange(entry.close_error, message) != message) entry.log.sink()(LogLevel::error, message);
+}
+
 // A device that replaces the host's. On the same GPU if that serves, else on any GPU, else the CPU. The
 // host's memory callbacks serve only the host's device.
 Result<std::unique_ptr<agent::AgentSystem>> open_own_device(const bridge::ContextDescription& description) {
@@ -243,16 +248,15 @@ imp_result IMP_CALL context_destroy(imp_context context) {
   return guarded([&]() -> imp_result {
     constexpr const char* call = "context_destroy";
     const ContextHold hold(context);  // to the end: no other call may enter in between
-    if (const imp_result refused = enter(hold, Tag::create, call, "context"); refused != IMP_OK)
+    if (const imp_result refused = enter(hold, Tag::create, call, "context"); refused != IMP_OK) {
+      if (hold.entry()) log_failed_destroy(*hold.entry(), last_error());
       return refused;
+    }
     {
       // Closing may find the device lost. The pass tells the host while the context still exists.
       GatePass pass(*hold.entry(), Tag::create);
       const Result<> closed = hold.entry()->world->close();
-      // Destructors of games do not look at the code.
-      if (!closed &&
-          std::exchange(hold.entry()->close_error, closed.error().message) != closed.error().message)
-        hold.entry()->log.sink()(LogLevel::error, closed.error().message);
+      if (!closed) log_failed_destroy(*hold.entry(), closed.error().message);
       if (const imp_result result = pass.finish(closed); result != IMP_OK) return result;
     }
     name_what_is_left(*hold.entry());

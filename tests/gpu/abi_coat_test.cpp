@@ -268,4 +268,28 @@ TEST(Coat, AFrameEndsWhateverHappensAndKeepsItsFirstFailure) {
   EXPECT_TRUE(context->close());
 }
 
+// Destruction cannot return a code: the log says that the context stays, and why.
+TEST(Coat, AContextThatEndsInAFrameStaysAndSaysSo) {
+  struct Services {
+    void log(LogLevel level, const char* line) {
+      if (level == LogLevel::error) errors.emplace_back(line);
+    }
+    std::vector<std::string> errors;
+  } services;
+  const std::string name = device_name();
+  StandaloneDesc device;
+  device.device = name.empty() ? nullptr : name.c_str();
+  imp_context left{};
+  {
+    Made<Context> context =
+        Context::create_standalone(Library(imp_get_api), device, HostDesc(services), Limits());
+    ASSERT_TRUE(context) << context.outcome.message();
+    left = context->handle();
+    ASSERT_TRUE(context->frame_begin(1, 0));
+  }
+  EXPECT_THAT(services.errors, ::testing::ElementsAre(HasSubstr("context_destroy: a frame is open")));
+  EXPECT_WORKS(api()->frame_end(left));
+  EXPECT_WORKS(api()->context_destroy(left));
+}
+
 }  // namespace

@@ -110,6 +110,14 @@ bool soon_none_of_ours() {
   return soon([] { return threads_of_ours().empty(); });
 }
 
+// A context that a test leaves keeps its job threads. The program fails then, in whatever order its tests
+// run.
+class NoContextIsLeft : public ::testing::Environment {
+  void TearDown() override { EXPECT_TRUE(soon_none_of_ours()) << "a test of this program left a context"; }
+};
+[[maybe_unused]] const ::testing::Environment* const no_context_is_left =
+    ::testing::AddGlobalTestEnvironment(new NoContextIsLeft);
+
 class R28Jobs : public ::testing::Test {
  protected:
   Outcome open(std::uint32_t threads, const imp_host& host = imp_host_init()) {
@@ -170,7 +178,7 @@ class R28Jobs : public ::testing::Test {
 };
 
 TEST_F(R28Jobs, OwnWorkersHaveTheRequestedNumberAndNames) {
-  ASSERT_TRUE(soon_none_of_ours()) << "of the test before";
+  ASSERT_TRUE(soon_none_of_ours()) << "an earlier test left a context";
   ASSERT_WORKS(open(3));
   EXPECT_EQ(threads_of_ours(), (std::multiset<std::string>{"imprint-jobs", "imprint-jobs", "imprint-jobs"}));
   ASSERT_NO_FATAL_FAILURE(add_pet());
@@ -181,7 +189,7 @@ TEST_F(R28Jobs, OwnWorkersHaveTheRequestedNumberAndNames) {
 }
 
 TEST_F(R28Jobs, WithoutWorkersThereIsNoOwnThread) {
-  ASSERT_TRUE(soon_none_of_ours()) << "of the test before";
+  ASSERT_TRUE(soon_none_of_ours()) << "an earlier test left a context";
   const std::size_t before = threads_of_all();
   ASSERT_WORKS(open(0));
   ASSERT_NO_FATAL_FAILURE(add_pet());
