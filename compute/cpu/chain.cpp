@@ -88,8 +88,8 @@ void execute(const Chain& chain, const Instruction& instruction, const Memory& m
 }  // namespace
 
 Word word_of(double value, DType dtype) {
-  if (dtype == DType::float32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  return static_cast<std::uint32_t>(static_cast<std::int32_t>(value));
+  if (dtype_is_float(dtype)) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return static_cast<std::uint32_t>(static_cast<std::int64_t>(value));
 }
 
 void* Chain::find(const Memory& memory, std::int32_t result, std::int64_t begin) const {

@@ -22,7 +22,7 @@ namespace imprint::cpu {
 graph::FusionOptions fusion_options(bool fuse);
 
 // Memory of a program's inputs, outputs and variables, by position in FusionRequest. Row-major elements of
-// four bytes, aligned to 4 bytes. Null where a program does not use one.
+// their dtype's bytes, aligned to 4 bytes. Null where a program does not use one.
 struct Bindings {
   std::span<std::byte*const> inputs, outputs, variables;
 };

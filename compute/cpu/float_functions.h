@@ -229,5 +229,28 @@ inline std::int32_t truncated(float x) {
   return x != x ? 0 : x >= 2147483648.0f ? 2147483647 : static_cast<std::int32_t>(bounded);
 }
 
+// The bits of a number of 0 .. 2^32 - 1; clamps, and NaN is 0.
+inline std::int32_t truncated_unsigned(float x) {
+  const float bounded = x > 0.0f ? (x < 4294967040.0f ? x : 4294967040.0f) : 0.0f;
+  const bool is_high = bounded >= 2147483648.0f;
+  const std::int32_t low = static_cast<std::int32_t>(is_high ? bounded - 2147483648.0f : bounded);
+  return x >= 4294967296.0f ? -1 : is_high ? wrapped(unsigned_of(low) + 0x80000000u) : low;
+}
+
+// The nearest value of float16, halves to even.
+inline float rounded_to_half(float x) {
+  const std::int32_t size = bits_of(x) & 0x7fffffff;
+  const float whole = float_of((size + 0xfff + ((size >> 13) & 1)) & ~0x1fff);
+  // Below 2^-14: a multiple of 2^-24, the last bit of a sum with 1/2.
+  const float subnormal = (magnitude(x) + 0.5f) - 0.5f;
+  const float rounded = size < 0x38800000 ? subnormal : whole > 65504.0f ? kInfinity : whole;
+  return x != x ? x : copy_sign(rounded, x);
+}
+
+inline float rounded_to_bfloat16(float x) {
+  const std::uint32_t bits = unsigned_of(bits_of(x));
+  return x != x ? x : float_of(wrapped((bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u));
+}
+
 }  // namespace
 }  // namespace imprint::cpu

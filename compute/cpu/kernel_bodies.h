@@ -113,14 +113,52 @@ constexpr Elementwise by(Function) {
   return function_of_one<In, Out, Function>();
 }
 
+// An element as a narrow integer keeps its low bits.
+template <class In, class Number>
+Elementwise cast_to_int(DType to, Number) {
+  switch (to) {
+    case DType::uint8:
+      return by<In, Int>([](In x) { return Number{}(x)&0xff; });
+    case DType::int8:
+      return by<In, Int>([](In x) { return wrapped(unsigned_of(Number{}(x)) << 24) >> 24; });
+    case DType::uint16:
+      return by<In, Int>([](In x) { return Number{}(x)&0xffff; });
+    case DType::int16:
+      return by<In, Int>([](In x) { return wrapped(unsigned_of(Number{}(x)) << 16) >> 16; });
+    default:
+      return by<In, Int>([](In x) { return Number{}(x); });
+  }
+}
+
+// ToFloat: the element as a float32.
+template <class In, class ToFloat>
+Elementwise cast_of(DType from, DType to, ToFloat) {
+  if (from == to) return by<In, In>([](In x) { return x; });
+  switch (to) {
+    case DType::float32:
+      return by<In, float>([](In x) { return ToFloat{}(x); });
+    case DType::float16:
+      return by<In, float>([](In x) { return rounded_to_half(ToFloat{}(x)); });
+    case DType::bfloat16:
+      return by<In, float>([](In x) { return rounded_to_bfloat16(ToFloat{}(x)); });
+    case DType::boolean:
+      return by<In, Int>([](In x) { return x != 0; });
+    default:
+      break;
+  }
+  if constexpr (static_cast<In>(0.5f) != 0) {  // floats
+    if (to == DType::uint32) return by<float, Int>([](float x) { return truncated_unsigned(x); });
+    return cast_to_int<float>(to, [](float x) { return truncated(x); });
+  } else {
+    return cast_to_int<Int>(to, [](Int x) { return x; });
+  }
+}
+
 Elementwise cast_function(DType from, DType to) {
-  const bool from_float = from == DType::float32, to_float = to == DType::float32;
-  if (from_float && to_float) return by<float, float>([](float x) { return x; });
-  if (to_float) return by<Int, float>([](Int x) { return static_cast<float>(x); });
-  if (to == DType::boolean && from_float) return by<float, Int>([](float x) { return x != 0.0f; });
-  if (to == DType::boolean) return by<Int, Int>([](Int x) { return x != 0; });
-  if (from_float) return by<float, Int>([](float x) { return truncated(x); });
-  return by<Int, Int>([](Int x) { return x; });
+  if (dtype_is_float(from)) return cast_of<float>(from, to, [](float x) { return x; });
+  if (from == DType::uint32)
+    return cast_of<Int>(from, to, [](Int x) { return static_cast<float>(unsigned_of(x)); });
+  return cast_of<Int>(from, to, [](Int x) { return static_cast<float>(x); });
 }
 
 template <class T>
@@ -134,7 +172,7 @@ void choose(const void* condition, const void* a, const void* b, void* result, s
 
 Elementwise find_elementwise(Op op, DType operand, DType result) {
   if (op == Op::cast) return cast_function(operand, result);
-  if (op == Op::where) return result == DType::float32 ? choose<float> : choose<Int>;
+  if (op == Op::where) return dtype_is_float(result) ? choose<float> : choose<Int>;
   const Functions& functions = kFunctions[static_cast<int>(op)];
   return operand == DType::float32 ? functions.of_floats : functions.of_ints;
 }

@@ -51,16 +51,21 @@ Result<> Lowering::lower(const Task& task) {
     if (store.row_indices >= 0) IMPRINT_CHECK(store_rows(store));
   if (task.kind == TaskKind::page) return lower_page(task);
   ChainBuilder chain(*this, task.element_count);
+  std::vector<std::int32_t> targets;
   for (const Store& store : task.stores) {
     if (store.row_indices >= 0) continue;
     IMPRINT_ASSIGN(const std::int32_t result, chain.value(store.node));
-    chain.store(result, buffer_of(store.place));
+    targets.push_back(unpacked_buffer_of(store));
+    chain.store(result, targets.back());
   }
   if (chain.has_stores()) {
     std::vector<std::int32_t> buffers;
     Chain finished = chain.finish(-1, buffers);
     add(std::make_unique<MapStep>(std::move(finished)), buffers);
   }
+  std::size_t target = 0;
+  for (const Store& store : task.stores)
+    if (store.row_indices < 0) pack(store, targets[target++]);
   return {};
 }
 
@@ -68,8 +73,15 @@ Result<> Lowering::store_rows(const Store& store) {
   IMPRINT_ASSIGN(const Strided values, find_row_major(store.node));
   IMPRINT_ASSIGN(const Strided rows, find_row_major(store.row_indices));
   const std::int32_t into = buffer_of(store.place);
-  add(store_rows_step(values, rows, schedule_.variables[at(store.place.index)]->shape, into),
-      {values.buffer, rows.buffer, into});
+  const DType dtype = graph_[store.node].dtype;
+  Strided stored = values;
+  if (is_packed(store.node, store.place)) {
+    stored = row_major(arena_buffer(values.shape), values.shape);
+    add(pack_step(values, dtype, stored.buffer), {values.buffer, stored.buffer});
+  }
+  add(store_rows_step(stored, rows, schedule_.variables[at(store.place.index)]->shape, dtype_size(dtype),
+                      into),
+      {stored.buffer, rows.buffer, into});
   return {};
 }
 
@@ -81,8 +93,16 @@ bool Lowering::in_memory(NodeIndex node) const {
 }
 
 Result<Strided> Lowering::find(NodeIndex node) {
-  if (in_memory(node)) return row_major(buffer_of(schedule_.place[at(node)]), graph_[node].shape);
+  const Place& place = schedule_.place[at(node)];
+  const bool must_unpack = in_memory(node) && is_packed(node, place);
+  if (in_memory(node) && !must_unpack) return row_major(buffer_of(place), graph_[node].shape);
   if (const auto known = computed_.find(node); known != computed_.end()) return known->second;
+  if (must_unpack) {
+    const Strided into = row_major(arena_buffer(graph_[node].shape), graph_[node].shape);
+    const std::int32_t from = buffer_of(place);
+    add(unpack_step(from, graph_[node].dtype, into), {from, into.buffer});
+    return computed_.emplace(node, into).first->second;
+  }
   if (graph_[node].kind() == OpKind::view) {
     IMPRINT_ASSIGN(const Strided source, find(graph_[node].inputs[0]));
     if (const auto view = through_view(graph_[node], source)) return *view;
@@ -241,6 +261,21 @@ std::int32_t Lowering::buffer_of(const Place& place) {
   return buffer;
 }
 
+bool Lowering::is_packed(NodeIndex node, const Place& place) const {
+  return place.kind != PlaceKind::temporary && dtype_size(graph_[node].dtype) < sizeof(Word);
+}
+
+std::int32_t Lowering::unpacked_buffer_of(const Store& store) {
+  return is_packed(store.node, store.place) ? arena_buffer(graph_[store.node].shape) : buffer_of(store.place);
+}
+
+void Lowering::pack(const Store& store, std::int32_t from) {
+  if (!is_packed(store.node, store.place)) return;
+  const GraphNode& node = graph_[store.node];
+  const std::int32_t into = buffer_of(store.place);
+  add(pack_step(row_major(from, node.shape), node.dtype, into), {from, into});
+}
+
 std::int32_t Lowering::arena_buffer(const Shape& shape) {
   const std::int32_t buffer = buffer_count_++;
   arena_index_.push_back(static_cast<std::int32_t>(arena_.size()));
@@ -252,7 +287,7 @@ std::int32_t Lowering::arena_buffer(const Shape& shape) {
 
 std::int32_t Lowering::destination(NodeIndex node) {
   for (const Store& store : task_->stores)
-    if (store.node == node && store.row_indices < 0 &&
+    if (store.node == node && store.row_indices < 0 && !is_packed(node, store.place) &&
         (store.place.kind == PlaceKind::temporary || store.place.kind == PlaceKind::output))
       return buffer_of(store.place);
   return arena_buffer(graph_[node].shape);

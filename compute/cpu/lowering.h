@@ -27,6 +27,8 @@ class Lowering {
 
   // ---- values ----
   bool in_memory(graph::NodeIndex node) const;  // stored by an earlier kernel, or before any kernel
+  // Whether elements there have fewer than four bytes. Intermediates never have.
+  bool is_packed(graph::NodeIndex node, const graph::Place& place) const;
   Result<Strided> find(graph::NodeIndex node);  // computes the value first where it has no memory
   Result<Strided> find_row_major(graph::NodeIndex node);
   Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
@@ -38,6 +40,9 @@ class Lowering {
 
   // ---- memory ----
   std::int32_t buffer_of(const graph::Place& place);
+  // Where steps write the value of a store: its place, or arena memory that is packed into it afterwards.
+  std::int32_t unpacked_buffer_of(const graph::Store& store);
+  void pack(const graph::Store& store, std::int32_t from);
   bool is_variable(std::int32_t buffer) const { return is_variable_[at(buffer)] != 0; }
   std::int32_t arena_buffer(const Shape& shape);
   // The buffer for a value: where the task stores it, else in the arena.

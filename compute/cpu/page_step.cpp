@@ -2,7 +2,7 @@
 
 #include "compute/base/text.h"
 #include "compute/cpu/lowering.h"
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::cpu {
 
@@ -20,7 +20,8 @@ struct PageValue {
 
 class PageStep : public Step {
  public:
-  PageStep(std::shared_ptr<const Page> page, std::vector<PageValue> inputs, std::vector<PageValue> outputs)
+  PageStep(std::shared_ptr<const LibraryPage> page, std::vector<PageValue> inputs,
+           std::vector<PageValue> outputs)
       : page_(std::move(page)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
 
   void run(const Memory& memory) const override {
@@ -37,7 +38,7 @@ class PageStep : public Step {
     return arrays;
   }
 
-  std::shared_ptr<const Page> page_;
+  std::shared_ptr<const LibraryPage> page_;
   std::vector<PageValue> inputs_, outputs_;
 };
 
@@ -46,7 +47,7 @@ class PageStep : public Step {
 // Computes all outputs. Those that nothing reads get memory of their own for the step.
 Result<> Lowering::lower_page(const Task& task) {
   const GraphNode& entry = graph_[task.anchor];
-  const std::shared_ptr<const Page>& page = entry.source->page;
+  const std::shared_ptr<const LibraryPage>& page = entry.source->page;
   if (!page->cpu)
     return make_error(ErrorCode::unsupported,
                       text("page '", page->name,
@@ -68,10 +69,16 @@ Result<> Lowering::lower_page(const Task& task) {
     buffers.push_back(into);
     if (node_of[k] >= 0) computed_.insert_or_assign(node_of[k], row_major(into, output.shape));
   }
-  add(std::make_unique<PageStep>(page, std::move(inputs), std::move(outputs)), buffers);
+  add(std::make_unique<PageStep>(page, std::move(inputs), outputs), buffers);
+  for (const PageValue& output : outputs)
+    if (const std::int64_t count = output.array.shape.element_count();
+        dtype_size(output.array.dtype) < sizeof(Word) && count > 0)
+      add(narrow_step(output.buffer, count, output.array.dtype, kernels_), {output.buffer});
   for (const Store& store : task.stores) {
     const Strided& result = computed_.at(store.node);
-    if (const std::int32_t into = buffer_of(store.place); into != result.buffer)
+    if (is_packed(store.node, store.place))
+      pack(store, result.buffer);
+    else if (const std::int32_t into = buffer_of(store.place); into != result.buffer)
       IMPRINT_CHECK(compute_copy(result, into));
   }
   return {};

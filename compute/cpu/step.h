@@ -125,8 +125,14 @@ std::unique_ptr<Step> scan_step(const graph::GraphNode& node, std::span<const St
 std::unique_ptr<Step> scatter_add_step(const graph::GraphNode& node, const Strided& indices,
                                        const Strided& updates, std::int32_t into);
 std::unique_ptr<Step> unwindow_step(const graph::GraphNode& node, const Strided& windows, std::int32_t into);
-// target[rows[i]] = values[i]; rows outside are skipped.
+// target[rows[i]] = values[i], of element_bytes each; rows outside are skipped.
 std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows, const Shape& target,
-                                      std::int32_t into);
+                                      std::size_t element_bytes, std::int32_t into);
+// Rounds or wraps words that a caller's function wrote to values of the dtype.
+std::unique_ptr<Step> narrow_step(std::int32_t buffer, std::int64_t count, DType dtype,
+                                  const KernelSet& kernels);
+// Between memory outside the program, which may have elements of fewer than four bytes, and words.
+std::unique_ptr<Step> unpack_step(std::int32_t from, DType dtype, const Strided& to);
+std::unique_ptr<Step> pack_step(const Strided& from, DType dtype, std::int32_t to);
 
 }  // namespace imprint::cpu

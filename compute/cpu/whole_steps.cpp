@@ -328,16 +328,39 @@ std::unique_ptr<Step> unwindow_step(const GraphNode& node, const Strided& window
 }
 
 std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows, const Shape& target,
-                                      std::int32_t into) {
+                                      std::size_t element_bytes, std::int32_t into) {
   const std::int64_t count = rows.shape.element_count(), extent = target[0];
-  const auto width = at(extent == 0 ? 0 : target.element_count() / extent);
+  const auto row_bytes = at(extent == 0 ? 0 : target.element_count() / extent) * element_bytes;
   return made([=](const Memory& memory) {
     const auto* chosen = memory.data<const std::int32_t>(rows.buffer, rows.offset);
-    const Word* from = memory.data<const Word>(values.buffer, values.offset);
-    Word* to = memory.data<Word>(into);
+    const auto* from = reinterpret_cast<const std::byte*>(memory.data<Word>(values.buffer, values.offset));
+    std::byte* to = memory.buffers[at(into)];
     for (std::int64_t i = 0; i < count; ++i)
       if (chosen[i] >= 0 && chosen[i] < extent)
-        std::memcpy(to + at(chosen[i]) * width, from + at(i) * width, width * sizeof(Word));
+        std::memcpy(to + at(chosen[i]) * row_bytes, from + at(i) * row_bytes, row_bytes);
+  });
+}
+
+std::unique_ptr<Step> narrow_step(std::int32_t buffer, std::int64_t count, DType dtype,
+                                  const KernelSet& kernels) {
+  const DType wide = dtype_is_float(dtype) ? DType::float32 : DType::int32;
+  return made([=, cast = kernels.elementwise(Op::cast, wide, dtype)](const Memory& memory) {
+    Word* words = memory.data<Word>(buffer);
+    cast(words, nullptr, nullptr, words, count);
+  });
+}
+
+std::unique_ptr<Step> unpack_step(std::int32_t from, DType dtype, const Strided& to) {
+  return made([=](const Memory& memory) {
+    unpack_elements(memory.buffers[at(from)], at(to.shape.element_count()), dtype,
+                    memory.data<Word>(to.buffer, to.offset));
+  });
+}
+
+std::unique_ptr<Step> pack_step(const Strided& from, DType dtype, std::int32_t to) {
+  return made([=](const Memory& memory) {
+    pack_elements(memory.data<Word>(from.buffer, from.offset), at(from.shape.element_count()), dtype,
+                  memory.buffers[at(to)]);
   });
 }
 

@@ -7,7 +7,7 @@
 #include "compute/graph/derivatives.h"
 #include "compute/graph/loop_gradient.h"
 #include "compute/tensor/build.h"
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "compute/graph/number_set.h"
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::graph {
 

@@ -13,7 +13,7 @@
 #include "compute/graph/row_reads.h"
 #include "compute/graph/task_order.h"
 #include "compute/graph/workgroups.h"
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::graph {
 namespace {

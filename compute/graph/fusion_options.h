@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "compute/graph/variants.h"
+#include "compute/tensor/library_page.h"
 #include "compute/tensor/node.h"
-#include "compute/tensor/page.h"
 
 namespace imprint::graph {
 
@@ -76,7 +76,7 @@ struct FusionOptions {
 
   // Replaces sorts, long scans and large scatters by smaller pages (page_expand.h).
   bool expand = true;
-  PageLimits pages;
+  tensor::PageLimits pages;
 
   // Measured on the device; overrides the cost model (variants.h). Null: none. Must outlive the call.
   const VariantTable* variants = nullptr;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::graph {
 namespace {
 
-void add_page(Hasher& hasher, const Page& page) {
+void add_page(Hasher& hasher, const tensor::LibraryPage& page) {
   hasher.text(page.name).text(page.glsl).text(page.shader).number(page.groups).number(page.group_size);
   hasher.number(page.outputs.size());
   for (const PageOutput& output : page.outputs) {

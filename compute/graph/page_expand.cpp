@@ -5,7 +5,7 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 #include "compute/tensor/scan_page.h"
 #include "compute/tensor/scatter_page.h"
 
@@ -46,7 +46,7 @@ class PageExpansion {
  private:
   // Empty: the node stays.
   std::vector<Tensor> expansion_of(const GraphNode& node) const {
-    const PageLimits& limits = options_.pages;
+    const tensor::PageLimits& limits = options_.pages;
     switch (node.op) {
       case Op::page:
         if (!node.source->page->expand) return {};

@@ -24,8 +24,9 @@ std::string CustomEmitter::function(const std::string& name, int workgroup_size)
   store_members();
   store_result();
   const std::vector<std::byte>& text = anchor_.source->constant->bytes;
-  return std::string(reinterpret_cast<const char*>(text.data()), text.size()) + "\n// " +
-         task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
+  return callers_text(imprint::text("custom_rows '", anchor_.source->label, "'"),
+                      {reinterpret_cast<const char*>(text.data()), text.size()}) +
+         "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";
 }
 
 // Copies one row into or out of an array; short ones without a loop.

@@ -17,7 +17,7 @@
 #include "compute/kernels/region_emitter.h"
 #include "compute/kernels/region_matrix.h"
 #include "compute/kernels/row_emitter.h"
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 #include "compute/vk/pipeline_store.h"
 
 namespace imprint::kernels {
@@ -36,11 +36,18 @@ constexpr std::int64_t kBesideRegion = 16384;     // elements of a map that may 
 class DispatchNames : public MemoryNames {
  public:
   DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of,
-                bool beside_others)
-      : source_(source), buffer_of_(buffer_of), prefix_(beside_others ? "imp_" : "") {}
+                bool beside_others, bool has_16_bits)
+      : source_(source),
+        buffer_of_(buffer_of),
+        prefix_(beside_others ? "imp_" : ""),
+        has_16_bits_(has_16_bits) {}
 
+  bool packs(DType dtype) const override {
+    return dtype_size(dtype) < 4 && !(has_16_bits_ && dtype_is_narrow_float(dtype));
+  }
   std::string array(const Place& place, DType dtype) override {
-    return named(place, dtype == DType::float32    ? 'f'
+    return named(place, packs(dtype)               ? 'i'
+                        : dtype == DType::float32  ? 'f'
                         : dtype == DType::float16  ? 'h'
                         : dtype == DType::bfloat16 ? 'b'
                                                    : 'i');
@@ -118,6 +125,7 @@ class DispatchNames : public MemoryNames {
   DispatchSource& source_;
   const std::function<std::int32_t(const Place&)>& buffer_of_;
   const std::string prefix_;
+  const bool has_16_bits_;
   std::set<std::string> arrays_;
 };
 
@@ -257,7 +265,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     return kind_of(t) == TaskKind::custom || kind_of(t) == TaskKind::page;
   };
   const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
-  DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, is_custom));
+  DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, is_custom), limits.storage_16bit);
   const int workgroup_size = workgroup_size_of(graph, schedule, source.tasks);
   FunctionWriter writer(graph, schedule, limits, names, workgroup_size);
   MatrixUnits units = MatrixUnits::none;
@@ -346,7 +354,11 @@ Result<> check_counts(const Graph& graph, const Schedule& schedule, const Dispat
   }
   for (const Task& task : schedule.tasks) {
     if (task.kind != TaskKind::page) continue;
-    const Page& page = *graph[task.anchor].source->page;
+    const tensor::LibraryPage& page = *graph[task.anchor].source->page;
+    if (!page.has_kernel())
+      return make_error(
+          ErrorCode::unsupported,
+          text("page '", page.name, "': found a Vulkan device and no glsl, expected some. Set Page::glsl."));
     if (page.group_size > static_cast<std::int64_t>(limits.invocations))
       return make_error(ErrorCode::unsupported,
                         text("page '", page.name, "': group_size: found ", page.group_size,

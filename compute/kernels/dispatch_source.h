@@ -31,6 +31,7 @@ struct DispatchLimits {
   // Asks drivers not to unroll loops. CPU drivers unroll short ones, which multiplies their compile time.
   bool keep_loops = false;
   MatrixDialect matrix_dialect = MatrixDialect::nv;
+  bool storage_16bit = false;  // float16 and bfloat16 have arrays of their own
 };
 
 struct DispatchSource {

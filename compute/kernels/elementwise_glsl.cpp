@@ -12,20 +12,14 @@ namespace imprint::kernels {
 using namespace tensor;
 
 std::string_view glsl_type(DType dtype) {
-  switch (dtype) {
-    case DType::int32:
-      return "int";
-    case DType::boolean:
-      return "bool";
-    default:
-      return "float";
-  }
+  constexpr std::string_view kTypes[] = {"float", "int", "bool"};  // by DTypeRegisters
+  return kTypes[static_cast<std::size_t>(dtype_registers(dtype))];
 }
 
 std::string glsl_literal(double value, DType dtype) {
   if (dtype == DType::boolean) return value != 0 ? "true" : "false";
-  if (dtype == DType::int32) {
-    const auto integer = static_cast<std::int64_t>(value);
+  if (dtype_is_integer(dtype)) {
+    const std::int64_t integer = wrapped_to(static_cast<std::int64_t>(value), DType::int32);
     // The most negative int has no literal of its own.
     if (integer == std::numeric_limits<std::int32_t>::min()) return "(-2147483647 - 1)";
     return integer < 0 ? text("(", integer, ")") : text(integer);
@@ -101,12 +95,28 @@ std::string cast_glsl(DType from, DType to, std::span<const std::string> operand
     includes.insert(include);
     return text(function, "(", operands[0], ")");
   };
-  if (from == to) return operands[0];
-  if (to == DType::float16) return with("narrow_floats", "imp_to_half");
-  if (to == DType::bfloat16) return with("narrow_floats", "imp_to_bfloat16");
-  if (to == DType::boolean) return text("(", operands[0], dtype_is_float(from) ? " != 0.0)" : " != 0)");
-  if (dtype_is_float(from) && to == DType::int32) return with("to_int", "imp_to_int");
-  return text(glsl_type(to), "(", operands[0], ")");
+  const std::string& x = operands[0];
+  if (from == to) return x;
+  const auto as_float = [&] {
+    if (dtype_is_float(from)) return x;
+    return from == DType::uint32 ? text("float(uint(", x, "))") : text("float(", x, ")");
+  };
+  const auto as_int = [&] {
+    if (dtype_is_integer(from)) return x;
+    if (from == DType::boolean) return text("int(", x, ")");
+    return to == DType::uint32 ? with("to_int", "imp_to_uint") : with("to_int", "imp_to_int");
+  };
+  if (dtype_is_narrow_float(to)) {
+    includes.insert("narrow_floats");
+    return text(to == DType::float16 ? "imp_to_half(" : "imp_to_bfloat16(", as_float(), ")");
+  }
+  if (to == DType::float32) return as_float();
+  if (to == DType::boolean) return text("(", x, dtype_is_float(from) ? " != 0.0)" : " != 0)");
+  const bool is_signed = to == DType::int8 || to == DType::int16;
+  const std::size_t bits = 8 * dtype_size(to);
+  if (bits == 32) return as_int();
+  if (is_signed) return text("bitfieldExtract(", as_int(), ", 0, ", bits, ")");
+  return text("(", as_int(), bits == 8 ? " & 255)" : " & 65535)");
 }
 
 }  // namespace

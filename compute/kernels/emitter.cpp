@@ -9,6 +9,7 @@
 #include "compute/graph/cost.h"
 #include "compute/graph/fusion.h"
 #include "compute/kernels/elementwise_glsl.h"
+#include "compute/vk/glsl_compiler.h"
 
 namespace imprint::kernels {
 
@@ -18,6 +19,13 @@ using namespace tensor;
 std::string fold_start(Op op, DType dtype) {
   const Fold* fold = fold_of(op);
   return glsl_literal(fold ? fold->start(dtype) : 0, dtype);
+}
+
+std::string callers_text(std::string_view name, std::string_view glsl) {
+  std::string line(name);  // a name with line breaks must not leave its comment
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, ' ');
+  return text(vk::kCallersText, line, "\n", glsl, "\n", vk::kCallersTextEnd, "\n");
 }
 
 Emitter::Emitter(const Graph& graph, const Schedule& schedule, const Task& task, MemoryNames& memory,
@@ -183,35 +191,7 @@ std::string Emitter::load(NodeIndex node, const ElementIndex& index) {
   if (linear.is_irregular) return refuse();
   if (linear.lane != 0) return load_wide(node, linear);
   return declare(entry.dtype,
-                 from_memory(entry.dtype, memory_.array(place, entry.dtype) + "[" +
-                                              (start_of(place, entry.dtype) + linear).str() + "]"));
-}
-
-std::string Emitter::from_memory(DType dtype, const std::string& element, int count) {
-  switch (dtype) {
-    case DType::boolean:
-      return count == 1 ? element + " != 0" : "notEqual(" + element + ", ivec4(0))";
-    case DType::float16:
-      return (count == 1 ? "float(" : "vec4(") + element + ")";
-    case DType::bfloat16:
-      return "uintBitsToFloat(" + std::string(count == 1 ? "uint(" : "uvec4(") + element + ") << 16)";
-    default:
-      return element;
-  }
-}
-
-std::string Emitter::to_memory(DType dtype, const std::string& value, int count) {
-  switch (dtype) {
-    case DType::boolean:
-      return (count == 1 ? "int(" : "ivec4(") + value + ")";
-    case DType::float16:
-      return (count == 1 ? "float16_t(" : "f16vec4(") + value + ")";
-    case DType::bfloat16:
-      includes_.insert("narrow_floats");
-      return (count == 1 ? "uint16_t(" : "u16vec4(") + std::string("imp_bfloat16_bits(") + value + "))";
-    default:
-      return value;
-  }
+                 load_element(place, entry.dtype, (start_of(place, entry.dtype) + linear).str()));
 }
 
 std::string Emitter::compute(NodeIndex node, const ElementIndex& index) {

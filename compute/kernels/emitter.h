@@ -38,12 +38,18 @@ struct ElementIndex {
   std::vector<IndexExpression> axes;  // empty when only the linear index is known, or the rank is 0
 };
 
+// GLSL of the caller's between marks, so that errors name its lines. name: for messages.
+std::string callers_text(std::string_view name, std::string_view glsl);
+
 // How a kernel names memory. Shared by the tasks of one dispatch.
 class MemoryNames {
  public:
   virtual ~MemoryNames() = default;
-  // The GLSL array of the value's buffer, float[] or int[] ("b0f"), and the value's element offset in it
-  // ("o3").
+  // Whether elements of the type share words of int[], rather than have an array of their own: those of less
+  // than four bytes, except floats on a device with 16-bit storage.
+  virtual bool packs(DType dtype) const = 0;
+  // The GLSL array of the value's buffer, float[] or int[] ("b0f"), and the value's offset in it, in words of
+  // four bytes ("o3").
   virtual std::string array(const graph::Place& place, DType dtype) = 0;
   virtual std::string offset(const graph::Place& place) = 0;
   // The same buffer as vec4[] or ivec4[] ("b0q", "b0p"). Values start at a multiple of such an element.
@@ -95,13 +101,18 @@ class Emitter {
   std::string value(graph::NodeIndex node,
                     const ElementIndex& index);  // from a register, from memory, or computed
   std::string compute(graph::NodeIndex node, const ElementIndex& index);
-  // The first element of a value's memory, counted in elements of the dtype. from_memory and to_memory
-  // convert between array elements and registers, `count` at a time.
+  // The first element of a value's memory, counted in elements of the dtype.
   IndexExpression start_of(const graph::Place& place, DType dtype) {
     return IndexExpression(memory_.offset(place), kWide) * static_cast<std::int64_t>(4 / dtype_size(dtype));
   }
-  std::string from_memory(DType dtype, const std::string& element, int count = 1);
-  std::string to_memory(DType dtype, const std::string& value, int count = 1);
+  // Memory of any dtype (emitter_memory.cpp). element: counted from the buffer's start. A load is an
+  // expression of the register type. Of four: the first element is a multiple of kWide.
+  std::string load_element(const graph::Place& place, DType dtype, const std::string& element);
+  std::string load_four(const graph::Place& place, DType dtype, const IndexExpression& four);  // element / 4
+  void store_element(const graph::Place& place, DType dtype, const std::string& element,
+                     const std::string& value);
+  void store_four(const graph::Place& place, DType dtype, const IndexExpression& four,
+                  const std::string& value);
   virtual std::string load(graph::NodeIndex node, const ElementIndex& index);  // of a value in memory
   // Whether a load of the value reads device memory.
   virtual bool in_memory(graph::NodeIndex node) const {

@@ -63,7 +63,7 @@ std::string Emitter::concat(NodeIndex node, const ElementIndex& index) {
            source.str() + ";");
       begin += extent;
     }
-    return declare(entry.dtype, array + "[" + place + "]" + (entry.dtype == DType::boolean ? " != 0" : ""));
+    return declare(entry.dtype, array + "[" + place + "]");
   }
   const std::string result = declare_like(index, entry.dtype, glsl_literal(0, entry.dtype));
   for (NodeIndex input : entry.inputs) {
@@ -82,7 +82,7 @@ std::string Emitter::array_of_all(const std::vector<NodeIndex>& nodes) {
   std::string array;
   for (NodeIndex node : nodes) {
     if (graph_[node].element_count() == 0) continue;
-    if (!in_memory(node) || dtype_is_narrow_float(graph_[node].dtype)) return {};
+    if (!in_memory(node) || dtype_size(graph_[node].dtype) < 4) return {};
     const std::string own = memory_.array(schedule_.place[at(node)], graph_[node].dtype);
     if (!array.empty() && own != array) return {};
     array = own;

@@ -10,7 +10,7 @@
 #include "compute/graph/product.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::kernels {
 
@@ -52,8 +52,6 @@ std::string Emitter::function(const std::string& name, int workgroup_size, bool 
 void Emitter::write(const Store& store, const IndexExpression& linear) {
   const GraphNode& entry = graph_[store.node];
   const std::string& element = members_.at(store.node);
-  const std::string source = to_memory(entry.dtype, element);
-  const std::string array = memory_.array(store.place, entry.dtype);
   const IndexExpression offset = start_of(store.place, entry.dtype);
   const auto put = [&](const IndexExpression& position) {
     if (position.is_irregular || (linear.lane != 0 && position.lane == 0))
@@ -61,7 +59,7 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
     else if (position.lane != 0)
       write_wide(store, position, element);
     else
-      line(array + "[" + position.str() + "] = " + source + ";");
+      store_element(store.place, entry.dtype, position.str(), element);
   };
   if (store.row_indices < 0) return put(offset + linear);
   const Shape& target = schedule_.variables[at(store.place.index)]->shape;

@@ -15,14 +15,8 @@ using namespace graph;
 namespace {
 
 std::string_view wide_type(DType dtype) {
-  switch (dtype) {
-    case DType::int32:
-      return "ivec4";
-    case DType::boolean:
-      return "bvec4";
-    default:
-      return "vec4";
-  }
+  constexpr std::string_view kTypes[] = {"vec4", "ivec4", "bvec4"};  // by DTypeRegisters
+  return kTypes[static_cast<std::size_t>(dtype_registers(dtype))];
 }
 
 bool is_wide_index(const IndexExpression& index) { return index.lane != 0; }
@@ -122,8 +116,7 @@ std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
   const Place& place = schedule_.place[at(node)];
   const IndexExpression element = start_of(place, entry.dtype) + linear;
   const auto quad_at = [&](const IndexExpression& first) {
-    const std::string quad = memory_.vectors(place, entry.dtype) + "[" + (first / kWide).str() + "]";
-    return declare_wide(entry.dtype, from_memory(entry.dtype, quad, kWide));
+    return declare_wide(entry.dtype, load_four(place, entry.dtype, first / kWide));
   };
   if (element.lane == 1 && element.is_multiple_of(kWide)) return quad_at(element);
 
@@ -133,9 +126,7 @@ std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
   std::vector<std::string> components;
   for (std::int64_t e = 0; e < kWide; ++e) {
     if (!in_quads) {
-      const std::string one =
-          memory_.array(place, entry.dtype) + "[" + (element + e * element.lane).str() + "]";
-      components.push_back(from_memory(entry.dtype, one));
+      components.push_back(load_element(place, entry.dtype, (element + e * element.lane).str()));
       continue;
     }
     const IndexExpression start = first + e * element.lane;
@@ -149,16 +140,10 @@ std::string Emitter::load_wide(NodeIndex node, const IndexExpression& linear) {
 
 void Emitter::write_wide(const Store& store, const IndexExpression& element, const std::string& value) {
   const DType dtype = graph_[store.node].dtype;
-  const DType stored = dtype == DType::boolean ? DType::int32 : dtype;
-  if (element.lane == 1 && element.is_multiple_of(kWide)) {
-    const std::string quad = to_memory(dtype, widened(value, dtype), kWide);
-    line(memory_.vectors(store.place, stored) + "[" + (element / kWide).str() + "] = " + quad + ";");
-    return;
-  }
-  for (int e = 0; e < kWide; ++e) {
-    const std::string one = to_memory(dtype, component(value, e));
-    line(memory_.array(store.place, stored) + "[" + (element + e * element.lane).str() + "] = " + one + ";");
-  }
+  if (element.lane == 1 && element.is_multiple_of(kWide))
+    return store_four(store.place, dtype, element / kWide, widened(value, dtype));
+  for (int e = 0; e < kWide; ++e)
+    store_element(store.place, dtype, (element + e * element.lane).str(), component(value, e));
 }
 
 // ---- maps ----

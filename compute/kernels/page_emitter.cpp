@@ -4,21 +4,21 @@
 
 #include "compute/base/text.h"
 #include "compute/kernels/embedded_shaders.h"
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::kernels {
 
 using namespace graph;
 
 std::string PageEmitter::function(const std::string& name) {
-  const Page& page = *anchor_.source->page;
+  const tensor::LibraryPage& page = *anchor_.source->page;
   includes_.insert(page.includes.begin(), page.includes.end());
   std::string out = text("#define imp_group_size ", page.group_size, "\n");
   for (const auto& [constant, value] : page.constants) out += text("#define ", constant, " ", value, "\n");
   for (std::size_t k = 0; k < anchor_.inputs.size(); ++k) out += load_function(k);
   for (std::size_t k = 0; k < page.outputs.size(); ++k) out += store_function(k);
   if (!page.prelude.empty()) out += text(embedded_shader(page.prelude), "\n");
-  out += page.glsl + "\n";
+  out += callers_text(text("page '", page.name, "'"), page.glsl);
   if (!page.shader.empty()) out += text(embedded_shader(page.shader), "\n");
   return out + "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) { imp_page(group); }\n";
 }
@@ -32,11 +32,10 @@ std::string PageEmitter::load_function(std::size_t input) {
   const GraphNode& node = graph_[anchor_.inputs[input]];
   const std::string name = text("imp_load_", input, "(int i)");
   if (node.element_count() == 0)
-    return text(node.dtype == DType::float32 ? "float " : "int ", name, " { return ",
-                node.dtype == DType::float32 ? "0.0" : "0", "; }\n");
+    return text(dtype_is_float(node.dtype) ? "float " : "int ", name, " { return 0; }\n");
   const std::string result = value(anchor_.inputs[input], {IndexExpression(std::string("i")), {}});
   line("return " + (node.dtype == DType::boolean ? "int(" + result + ")" : result) + ";");
-  return (node.dtype == DType::float32 ? "float " : "int ") + name + " {\n" + take_body() + "}\n";
+  return (dtype_is_float(node.dtype) ? "float " : "int ") + name + " {\n" + take_body() + "}\n";
 }
 
 // An output that nothing reads is not stored.
@@ -46,11 +45,15 @@ std::string PageEmitter::store_function(std::size_t output) {
     const GraphNode& node = graph_[store.node];
     const std::size_t position = node.op == Op::page_output ? static_cast<std::size_t>(node.ints[0]) : 0;
     if (position != output) continue;
-    members_ = {{store.node, dtype == DType::boolean ? "bool(value)" : "value"}};
+    if (dtype_is_narrow_float(dtype)) includes_.insert("narrow_floats");
+    members_ = {{store.node, dtype == DType::boolean    ? "bool(value)"
+                             : dtype == DType::float16  ? "imp_to_half(value)"
+                             : dtype == DType::bfloat16 ? "imp_to_bfloat16(value)"
+                                                        : "value"}};
     write(store, IndexExpression(std::string("i")));
     members_.clear();
   }
-  return text("void imp_store_", output, "(int i, ", dtype == DType::float32 ? "float" : "int", " value) {\n",
+  return text("void imp_store_", output, "(int i, ", dtype_is_float(dtype) ? "float" : "int", " value) {\n",
               take_body(), "}\n");
 }
 

@@ -265,9 +265,7 @@ std::string ProductEmitter::vector_at(const Strides& strides, const ElementIndex
     vector = vector +
              (stride % width == 0 ? index.axes[axis] * (stride / width) : index.axes[axis] * stride / width);
   }
-  const std::string subscript = "[" + vector.str() + "]";
-  return width == 8 ? memory_.eights(place) + subscript
-                    : from_memory(dtype, memory_.vectors(place, dtype) + subscript, kWide);
+  return width == 8 ? memory_.eights(place) + "[" + vector.str() + "]" : load_four(place, dtype, vector);
 }
 
 // ---- outputs ----

@@ -116,13 +116,11 @@ void RowEmitter::choose_kept() {
     if (static_cast<std::int64_t>(kept_.size() + 1) * turns_ * width_ > kMostKept) break;
     if (!is_read(node) && (graph_[node].op == Op::expand || op_cost(graph_, node) < kWorthKeeping)) continue;
     if (passes[node] < 2) continue;
-    static constexpr const char* kVectors[] = {"vec4", "ivec4", "bvec4"};
+    static constexpr const char* kVectors[] = {"vec4", "ivec4", "bvec4"};  // by DTypeRegisters
     const DType dtype = graph_[node].dtype;
     const std::string array = fresh('r');
     const std::string type = width_ == 1 ? std::string(glsl_type(dtype))
-                                         : kVectors[dtype == DType::float32 ? 0
-                                                    : dtype == DType::int32 ? 1
-                                                                            : 2];
+                                         : kVectors[static_cast<std::size_t>(dtype_registers(dtype))];
     line(type + " " + array + "[" + text(turns_) + "];");
     kept_.push_back({node, array});
     count_passes();

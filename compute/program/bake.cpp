@@ -196,9 +196,6 @@ Result<> Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Va
                            kMaxGroups, ". Every way to share memory is baked."));
   const Parts parts = parts_of(source, groups, apart);
   for (const vk::CapabilityProfile& profile : profiles_) {
-    if (!profile.storage_16bit)
-      IMPRINT_CHECK(check_narrow_floats(source.graph, source.name,
-                                        text("profile '", profile.name, "' has no storage_16bit")));
     const auto keep = [&](vk::KernelSource& kernel) {
       kernels_->by_key.try_emplace(vk::source_key(kernel.glsl), Kernels::Source{kernel.name, kernel.glsl});
     };

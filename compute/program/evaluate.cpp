@@ -43,7 +43,7 @@ Result<std::vector<HostTensor>> Session::Impl::evaluate(Session& session, std::s
   if (found == evaluated.end()) {
     std::uint64_t offset = 0;
     const auto port = [&](const std::string& name, DType dtype, const Shape& shape) {
-      const std::uint64_t bytes = static_cast<std::uint64_t>(shape.element_count()) * dtype_size(dtype);
+      const std::uint64_t bytes = tensor_bytes(shape, dtype);
       Port result{name, dtype, shape, offset, bytes};
       offset += (bytes + 255) / 256 * 256;
       return result;

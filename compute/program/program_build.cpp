@@ -22,6 +22,7 @@ using namespace tensor;
 FusionOptions program::fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile) {
   FusionOptions options = fusion_options(profile);
   options.fuse = source.fuse;
+  options.expand = !source.is_expanded;
   options.narrow_products = source.precision == Precision::mixed16 && profile.storage_16bit;
   return options;
 }
@@ -42,19 +43,18 @@ std::vector<vk::KernelSource> program::kernel_sources(const std::string& program
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
   const std::vector<vk::CapabilityProfile> profiles = profiles_of(runtime.device());
-  if (!profiles.front().storage_16bit) {
-    const std::string reason = "a device without storageBuffer16BitAccess, or one that does not declare it";
-    IMPRINT_CHECK(check_narrow_floats(source.graph, source.name, reason));
-    if (source.precision == Precision::mixed16)
-      runtime.device().options().log(LogLevel::warning,
-                                     "program '" + source.name + "' stays in float32: found " + reason);
-  }
+  if (!profiles.front().storage_16bit && source.precision == Precision::mixed16)
+    runtime.device().options().log(LogLevel::warning,
+                                   "program '" + source.name +
+                                       "' stays in float32: found a device without storageBuffer16BitAccess, "
+                                       "or one that does not declare it");
   Result<> built;
   std::unique_ptr<Impl> impl;
   const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
     std::unordered_set<const Node*> apart;
     std::string reason;
     ProgramGraph expanded = source;  // once: operations that are set apart must stay the same nodes
+    expanded.is_expanded = true;
     built = expand_pages(expanded.graph, expanded.request, fusion_options(expanded, profile));
     if (!built.ok()) return false;
     for (int splits = 0; splits <= kMostSplits; ++splits) {

@@ -47,10 +47,10 @@ Result<> check_update(const Update& update) {
   const Shape& rows = update.rows.shape();
   const Shape& value = update.value.shape();
   const Shape& target = update.target.shape();
-  if (update.rows.dtype() != DType::int32 || rows.rank() != 1)
+  if (!dtype_is_integer(update.rows.dtype()) || rows.rank() != 1)
     return bad_update(update, ErrorCode::shape_mismatch,
                       "rows: found " + std::string(dtype_name(update.rows.dtype())) + rows.text() +
-                          ", expected int32 of rank 1");
+                          ", expected integers of rank 1");
   bool fits = target.rank() >= 1 && value.rank() == target.rank() && value[0] == rows[0];
   for (int axis = 1; fits && axis < target.rank(); ++axis) fits = value[axis] == target[axis];
   if (!fits)
@@ -134,7 +134,7 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
   std::vector<Tensor> roots = description.outputs;
   for (const Update& update : description.updates) {
     roots.push_back(kept(update.value, targets));
-    if (update.by_rows) roots.push_back(kept(update.rows, targets));
+    if (update.by_rows) roots.push_back(kept(cast(update.rows, DType::int32), targets));
   }
   IMPRINT_ASSIGN(result.graph, build_graph(roots));
 
@@ -163,14 +163,6 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
 
   IMPRINT_CHECK(add_inputs(description, result));
   return result;
-}
-
-Result<> check_narrow_floats(const Graph& graph, const std::string& program, std::string_view reason) {
-  for (NodeIndex n = 0; n < graph.size(); ++n)
-    if (dtype_is_narrow_float(graph[n].dtype))
-      return make_error(ErrorCode::unsupported, "program '" + program + "': " + node_text(graph, n) +
-                                                    ": found " + std::string(reason) + ". Cast to float32.");
-  return {};
 }
 
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error) {

@@ -41,15 +41,13 @@ struct ProgramGraph {
   std::vector<Variable> keep;  // handles of all variables
   std::uint32_t slot_count = 3;
   bool fuse = true;
+  bool is_expanded = false;  // pages are replaced for the device already (page_expand.h)
   Precision precision = Precision::float32;
   bool yields = false;
 };
 
 // Errors: those of the description (Program::compile).
 Result<ProgramGraph> build_program_graph(const ProgramDescription& description);
-
-// For devices without float16 and bfloat16. Errors: unsupported, with the reason, if the graph has some.
-Result<> check_narrow_floats(const graph::Graph& graph, const std::string& program, std::string_view reason);
 
 // ---- parts of a sequence ----
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "compute/base/host_memory.h"
-#include "compute/base/number_format.h"
 #include "compute/program/session_impl.h"
 
 namespace imprint {
@@ -15,26 +14,22 @@ namespace {
 
 constexpr std::uint64_t kTimeout = 120'000'000'000;  // nanoseconds; software devices are slow
 
-// The device's representation of float values.
-std::vector<std::byte> float_bytes(std::span<const float> values, DType dtype) {
-  std::vector<std::byte> bytes(values.size() * dtype_size(dtype));
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint16_t narrow =
-        dtype == DType::float16 ? half_from_float(values[i]) : bfloat16_from_float(values[i]);
-    if (dtype_is_narrow_float(dtype))
-      std::memcpy(bytes.data() + 2 * i, &narrow, 2);
-    else
-      std::memcpy(bytes.data() + 4 * i, &values[i], 4);
-  }
+// The elements in memory, as the dtype has them.
+std::vector<std::byte> packed(const HostTensor& value, DType dtype) {
+  const bool is_float = dtype_is_float(dtype);
+  const std::size_t count = is_float ? value.floats.size() : value.ints.size();
+  std::vector<std::byte> bytes(count * dtype_size(dtype));
+  pack_elements(is_float ? static_cast<const void*>(value.floats.data()) : value.ints.data(), count, dtype,
+                bytes.data());
   return bytes;
 }
 
+bool is_same_kind(DType a, DType b) { return dtype_registers(a) == dtype_registers(b); }
+
 Result<> copy_in(const HostTensor& value, std::span<std::byte> target, const std::string& program,
                  std::size_t index, const Port& port) {
-  const bool is_float = dtype_is_float(port.dtype);
-  const std::size_t count = is_float ? value.floats.size() : value.ints.size();
-  const bool same_kind = is_float ? dtype_is_float(value.dtype) : value.dtype == port.dtype;
-  if (!same_kind)
+  const std::size_t count = dtype_is_float(port.dtype) ? value.floats.size() : value.ints.size();
+  if (!is_same_kind(value.dtype, port.dtype))
     return make_error(ErrorCode::dtype_mismatch, "run '" + program + "': input " + std::to_string(index) +
                                                      " '" + port.name + "': found " +
                                                      std::string(dtype_name(value.dtype)) + ", expected " +
@@ -45,11 +40,7 @@ Result<> copy_in(const HostTensor& value, std::span<std::byte> target, const std
                                                      value.shape.text() + " with " + std::to_string(count) +
                                                      " elements, expected " + port.shape.text());
   if (count == 0) return {};
-  if (dtype_is_narrow_float(port.dtype))
-    std::ranges::copy(float_bytes(value.floats, port.dtype), target.begin());
-  else
-    std::memcpy(target.data(), is_float ? static_cast<const void*>(value.floats.data()) : value.ints.data(),
-                target.size());
+  std::ranges::copy(packed(value, port.dtype), target.begin());
   return {};
 }
 
@@ -65,21 +56,13 @@ HostTensor HostTensor::from_ints(std::vector<std::int32_t> values, Shape shape) 
 HostTensor program::host_tensor(DType dtype, const Shape& shape, std::span<const std::byte> bytes) {
   HostTensor result{dtype, shape, {}, {}};
   const std::size_t count = bytes.size() / dtype_size(dtype);
-  if (dtype_is_narrow_float(dtype)) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto narrow = load_element<std::uint16_t>(bytes.data(), i);
-      result.floats.push_back(dtype == DType::float16 ? float_from_half(narrow)
-                                                      : float_from_bfloat16(narrow));
-    }
-    return result;
-  }
-  if (dtype == DType::float32)
+  if (dtype_is_float(dtype)) {
     result.floats.resize(count);
-  else
+    unpack_elements(bytes.data(), count, dtype, result.floats.data());
+  } else {
     result.ints.resize(count);
-  if (count > 0)
-    std::memcpy(dtype == DType::float32 ? static_cast<void*>(result.floats.data()) : result.ints.data(),
-                bytes.data(), bytes.size());
+    unpack_elements(bytes.data(), count, dtype, result.ints.data());
+  }
   return result;
 }
 
@@ -149,16 +132,12 @@ Result<std::vector<HostTensor>> Session::read(std::span<const Variable> variable
 }
 
 Result<> Session::write(const Variable& variable, const HostTensor& value) {
-  if (!(value.shape == variable.shape()) || dtype_is_float(value.dtype) != dtype_is_float(variable.dtype()))
+  if (!(value.shape == variable.shape()) || !is_same_kind(value.dtype, variable.dtype()))
     return make_error(ErrorCode::shape_mismatch,
                       "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +
                           std::string(dtype_name(value.dtype)) + value.shape.text() +
                           ", expected the variable's shape and dtype");
-  if (dtype_is_narrow_float(variable.dtype()))
-    return impl_->runtime.write(variable, float_bytes(value.floats, variable.dtype()));
-  const auto bytes = value.dtype == DType::float32 ? std::as_bytes(std::span(value.floats))
-                                                   : std::as_bytes(std::span(value.ints));
-  return impl_->runtime.write(variable, bytes);
+  return impl_->runtime.write(variable, packed(value, variable.dtype()));
 }
 
 }  // namespace imprint

@@ -14,7 +14,8 @@ namespace vk {
 class Queue;
 }
 
-// Elements on the host, row-major. int32 and bool (0 or 1) are in `ints`, floats of any width in `floats`.
+// Elements on the host, row-major. Integers of any width and bool (0 or 1) are in `ints`, floats of any width
+// in `floats`. A program packs them as its inputs' types say: dtype.h.
 struct HostTensor {
   DType dtype = DType::float32;
   Shape shape;

@@ -211,9 +211,9 @@ Result<> RuntimeImpl::place_in(const Variable& variable, const BufferRange& rang
   if (const std::uint64_t step = buffer_range_alignment(capabilities); range.offset % step != 0)
     return refuse("offset: found " + std::to_string(range.offset) + ", expected a multiple of " +
                   std::to_string(step) + " (minStorageBufferOffsetAlignment, at least 16)");
-  if (range.size < size)
+  if (const std::uint64_t least = (size + 3) / 4 * 4; range.size < least)  // kernels access whole words
     return refuse("size: found " + std::to_string(range.size) + " bytes, expected at least " +
-                  std::to_string(size));
+                  std::to_string(least));
   if (range.size > capabilities.max_storage_buffer_range)
     return refuse("size: found " + std::to_string(range.size) + " bytes, expected at most " +
                   std::to_string(capabilities.max_storage_buffer_range) +

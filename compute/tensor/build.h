@@ -47,6 +47,9 @@ std::optional<Tensor> simplify(Op op, std::span<const Tensor> operands);
 Tensor elementwise(Op op, std::span<const Tensor> operands);
 Tensor elementwise(Op op, std::initializer_list<Tensor> operands);
 
+// Integers of another type as int32; other tensors as they are.
+Tensor as_indices(const Tensor& tensor);
+
 // The value of a `full` node.
 std::optional<double> full_value(const Tensor& tensor);
 // A scalar of the dtype of `like`.

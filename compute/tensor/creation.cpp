@@ -24,14 +24,17 @@ double tensor::representable(double value, DType dtype) {
       return static_cast<double>(float_from_bfloat16(bfloat16_from_float(static_cast<float>(value))));
     case DType::boolean:
       return value != 0 ? 1 : 0;
-    case DType::int32: {
-      if (std::isnan(value)) return 0;
-      constexpr double kLow = std::numeric_limits<std::int32_t>::min(),
-                       kHigh = std::numeric_limits<std::int32_t>::max();
-      return std::trunc(std::fmin(std::fmax(value, kLow), kHigh));
-    }
-    default:
+    case DType::float64:
+    case DType::int64:
       return value;
+    default: {
+      if (std::isnan(value)) return 0;
+      const bool is_uint32 = dtype == DType::uint32;
+      const double low = is_uint32 ? 0 : std::numeric_limits<std::int32_t>::min(),
+                   high = is_uint32 ? 4294967295.0 : std::numeric_limits<std::int32_t>::max();
+      const double whole = std::trunc(std::fmin(std::fmax(value, low), high));
+      return static_cast<double>(wrapped_to(static_cast<std::int64_t>(whole), dtype));
+    }
   }
 }
 
@@ -77,7 +80,7 @@ Tensor arange(double start, double stop, double step) {
 
 Tensor one_hot(const Tensor& indices, std::int64_t classes) {
   if (!indices.ok()) return indices;
-  if (indices.dtype() != DType::int32) return bad_dtype("one_hot", indices, "int32 indices");
+  if (!dtype_is_integer(indices.dtype())) return bad_dtype("one_hot", indices, "integer indices");
   if (classes < 0 || indices.rank() == Shape::kMaxRank)
     return failure(ErrorCode::invalid_argument, "one_hot",
                    text("found ", classes, " classes for ", describe(indices),
@@ -85,7 +88,7 @@ Tensor one_hot(const Tensor& indices, std::int64_t classes) {
   Shape shape = indices.shape();
   shape.append(classes);
   // Elementwise, so that x * one_hot(i) and its gradient stay in one kernel. A gather would read memory.
-  return cast(equal(unsqueeze(indices, -1), iota(shape, -1)), DType::float32);
+  return cast(equal(unsqueeze(as_indices(indices), -1), iota(shape, -1)), DType::float32);
 }
 
 }  // namespace imprint

@@ -18,15 +18,20 @@ Tensor with_axis(Op op, const Tensor& data, int axis, Build build) {
 
 }  // namespace
 
+Tensor tensor::as_indices(const Tensor& tensor) {
+  const bool is_other = tensor.ok() && dtype_is_integer(tensor.dtype()) && tensor.dtype() != DType::int32;
+  return is_other ? cast(tensor, DType::int32) : tensor;
+}
+
 Tensor gather(const Tensor& data, int axis, const Tensor& indices) {
   return with_axis(Op::gather, data, axis, [&](int position) {
-    return make(Op::gather, {data, indices}, {.ints = {position}});
+    return make(Op::gather, {data, as_indices(indices)}, {.ints = {position}});
   });
 }
 
 Tensor take(const Tensor& data, int axis, const Tensor& indices) {
   return with_axis(Op::take, data, axis, [&](int position) {
-    return make(Op::take, {data, indices}, {.ints = {position}});
+    return make(Op::take, {data, as_indices(indices)}, {.ints = {position}});
   });
 }
 
@@ -40,7 +45,7 @@ Tensor index_select(const Tensor& data, int axis, const Tensor& indices) {
 
 Tensor scatter_add(const Tensor& base, int axis, const Tensor& indices, const Tensor& updates) {
   return with_axis(Op::scatter_add, base, axis, [&](int position) {
-    return make(Op::scatter_add, {base, indices, updates}, {.ints = {position}});
+    return make(Op::scatter_add, {base, as_indices(indices), updates}, {.ints = {position}});
   });
 }
 

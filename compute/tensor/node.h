@@ -14,13 +14,10 @@
 #include "compute/tensor/op.h"
 #include "compute/tensor/shape.h"
 
-namespace imprint {
-struct Page;
-}
-
 namespace imprint::tensor {
 
-struct Loop;  // loop.h
+struct Loop;         // loop.h
+struct LibraryPage;  // library_page.h
 struct Node;
 using NodeRef = std::shared_ptr<const Node>;
 
@@ -57,10 +54,10 @@ struct Node {
   std::vector<double> floats;
   std::shared_ptr<const ConstantData> constant;
   std::shared_ptr<VariableState> variable;
-  std::shared_ptr<const Page> page;  // of an op page
-  std::shared_ptr<const Loop> loop;  // of an op loop
-  std::string label;                 // input name, or a name given by Tensor::named for messages and dumps
-  std::uint64_t id = 0;              // order of creation, unique in the process; inputs have smaller ids
+  std::shared_ptr<const LibraryPage> page;  // of an op page
+  std::shared_ptr<const Loop> loop;         // of an op loop
+  std::string label;     // input name, or a name given by Tensor::named for messages and dumps
+  std::uint64_t id = 0;  // order of creation, unique in the process; inputs have smaller ids
 
   Node() = default;
   Node(const Node&) = delete;

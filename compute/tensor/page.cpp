@@ -1,4 +1,4 @@
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 #include <memory>
 
@@ -11,25 +11,21 @@ using namespace tensor;
 
 namespace {
 
-bool is_page_type(DType dtype) {
-  return dtype == DType::float32 || dtype == DType::int32 || dtype == DType::boolean;
-}
-
 // Empty if the page is sound.
-Tensor refused(const Page& page, std::span<const Tensor> inputs) {
+Tensor refused(const LibraryPage& page) {
   const std::string name = "page '" + page.name + "'";
   if (page.outputs.empty())
     return failure(ErrorCode::invalid_argument, name, "found no outputs, expected at least one");
   if (!page.expand && (page.groups < 1 || page.group_size < 1))
     return failure(ErrorCode::invalid_argument, name,
                    text("found ", page.groups, " groups of ", page.group_size, ", expected at least 1 of 1"));
-  for (const Tensor& input : inputs)
-    if (input.ok() && !is_page_type(input.dtype())) return bad_dtype(name, input, "float32, int32 or bool");
+  if (!page.has_kernel() && !page.expand && !page.cpu)
+    return failure(ErrorCode::invalid_argument, name, "found neither glsl nor cpu, expected one");
   for (const PageOutput& output : page.outputs)
-    if (!is_page_type(output.dtype))
+    if (!dtype_has_tensors(output.dtype))
       return failure(
           ErrorCode::dtype_mismatch, name,
-          text("found an output of ", dtype_name(output.dtype), ", expected float32, int32 or bool"));
+          text("found an output of ", dtype_name(output.dtype), ", which is a type in files only"));
   return Tensor();
 }
 
@@ -43,16 +39,20 @@ Tensor tensor::page_output(const NodeRef& page, std::size_t output) {
 }
 
 std::vector<Tensor> run_page(Page page, std::span<const Tensor> inputs) {
+  return tensor::run_page(LibraryPage(std::move(page)), inputs);
+}
+
+std::vector<Tensor> tensor::run_page(LibraryPage page, std::span<const Tensor> inputs) {
   std::vector<Tensor> outputs;
   const std::size_t count = std::max<std::size_t>(1, page.outputs.size());
   if (const Tensor* failed = first_error(inputs)) return std::vector<Tensor>(count, *failed);
-  if (Tensor error = refused(page, inputs); !is_empty(error)) return std::vector<Tensor>(count, error);
+  if (Tensor error = refused(page); !is_empty(error)) return std::vector<Tensor>(count, error);
   const Tensor made =
       make(Op::page, inputs, {.shape = page.outputs[0].shape, .dtype = page.outputs[0].dtype});
   if (!made.ok()) return std::vector<Tensor>(count, made);
   Node& node = const_cast<Node&>(*made.node());  // not shared yet
   node.label = page.name;
-  node.page = std::make_shared<const Page>(std::move(page));
+  node.page = std::make_shared<const LibraryPage>(std::move(page));
   for (std::size_t i = 0; i < count; ++i) outputs.push_back(page_output(made.node(), i));
   return outputs;
 }

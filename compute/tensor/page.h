@@ -14,7 +14,8 @@
 
 namespace imprint {
 
-// A value in host memory, row-major. float32 as float; int32 and bool as std::int32_t.
+// A value in host memory, row-major. Floats of any width as float; integers of any width, and bool as 0 or 1,
+// as std::int32_t.
 struct PageArray {
   DType dtype = DType::float32;
   Shape shape;
@@ -30,14 +31,7 @@ struct PageArray {
 
 struct PageOutput {
   Shape shape;
-  DType dtype = DType::float32;  // float32, int32 or bool
-};
-
-// The limits of a device, for expansions.
-struct PageLimits {
-  int invocations = 128;      // per workgroup
-  int shared_bytes = 16384;   // per workgroup
-  std::int64_t groups = 256;  // workgroups that fill the device
+  DType dtype = DType::float32;
 };
 
 struct Page {
@@ -62,20 +56,14 @@ struct Page {
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                                     std::span<const Tensor> gradients)>
       backward;
-
-  // ---- for the library's own pages ----
-  std::string prelude, shader;        // pages of shaders/, compiled before and after `glsl`
-  std::vector<std::string> includes;  // of shaders/include
-  double loads = 1;                   // how often the kernel loads each element of an input
-  // The same outputs by other operations, for devices. Then the page has no kernel of its own.
-  std::function<std::vector<Tensor>(std::span<const Tensor> inputs, const PageLimits& limits)> expand;
 };
 
 // The page's outputs. Equal pages on equal inputs run once: name, glsl, outputs, groups, group_size and
 // constants decide.
-// Errors: dtype_mismatch (an input or output that is not float32, int32 or bool), invalid_argument (no
-// outputs, groups or group_size below 1). GLSL that does not compile fails Program::compile (compile_failed);
-// more invocations than the device has fail it too (unsupported).
+// Errors: dtype_mismatch (an output of a type that has no tensors), invalid_argument (no outputs, neither
+// glsl nor cpu, groups or group_size below 1). Program::compile fails for GLSL that does not compile
+// (compile_failed, with the line in `glsl`), for more invocations than the device has, and for a page without
+// glsl on a device or without cpu on device cpu (unsupported).
 std::vector<Tensor> run_page(Page page, std::span<const Tensor> inputs);
 
 }  // namespace imprint

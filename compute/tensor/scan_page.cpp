@@ -107,8 +107,9 @@ Layout layout_of(const Shape& shape, int axis, bool has_two_values, const PageLi
   return layout;
 }
 
-Page page_of(ScanKind kind, DType dtype, const ScanOptions& options, const Layout& layout, bool totals) {
-  Page page;
+LibraryPage page_of(ScanKind kind, DType dtype, const ScanOptions& options, const Layout& layout,
+                    bool totals) {
+  LibraryPage page;
   page.name = totals ? "scan totals" : "scan";
   page.constants = {{"TOTALS", totals},
                     {"LENGTH", layout.length},
@@ -149,11 +150,11 @@ std::vector<Tensor> scan_on_device(ScanKind kind, std::span<const Tensor> inputs
     return outputs;
   };
   if (layout.chunks > 1) {
-    Page totals = page_of(kind, dtype, options, layout, true);
+    LibraryPage totals = page_of(kind, dtype, options, layout, true);
     totals.outputs = outputs_of({layout.lines, layout.chunks}, true);
     for (Tensor& total : run_page(std::move(totals), inputs)) operands.push_back(std::move(total));
   }
-  Page scan = page_of(kind, dtype, options, layout, false);
+  LibraryPage scan = page_of(kind, dtype, options, layout, false);
   scan.outputs = outputs_of(shape, false);
   return run_page(std::move(scan), operands);
 }

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::tensor {
 

@@ -67,7 +67,7 @@ Built along(std::string_view name, const Tensor& x, int axis, bool takes_ints, c
 WithIndices extreme(std::string_view name, const Tensor& x, int axis, bool largest) {
   return along<WithIndices>(name, x, axis, true, [&](int position) -> WithIndices {
     if (is_trivial(x, position)) return {x, zeros(x.shape(), DType::int32)};
-    Page page;
+    LibraryPage page;
     page.name = name;
     page.outputs = {{x.shape(), x.dtype()}, {x.shape(), DType::int32}};
     page.constants = {{"AXIS", position}};

@@ -101,7 +101,7 @@ Tensor scatter(const Tensor& base, int axis, const Tensor& indices, const Tensor
   if (mode == Scatter::add || !like_add.ok()) return like_add;
   const int position = static_cast<int>(like_add.node()->ints[0]);
 
-  Page page;
+  LibraryPage page;
   page.name = name;
   page.outputs = {{base.shape(), base.dtype()}};
   page.constants = {{"AXIS", position}};
@@ -123,7 +123,7 @@ Tensor scatter(const Tensor& base, int axis, const Tensor& indices, const Tensor
   page.expand = [mode, position](std::span<const Tensor> inputs, const PageLimits& limits) {
     return std::vector{scatter_on_device(mode, inputs[0], position, inputs[1], Tensor(), inputs[2], limits)};
   };
-  return run_page(std::move(page), std::vector{base, indices, updates})[0];
+  return run_page(std::move(page), std::vector{base, as_indices(indices), updates})[0];
 }
 
 }  // namespace imprint

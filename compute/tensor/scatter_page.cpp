@@ -43,7 +43,7 @@ Tensor scatter_rows(Scatter mode, const Tensor& base, const Tensor& rows, const 
       sort_on_device(keys, false, limits, true, std::bit_width(static_cast<std::uint64_t>(count)));
   const int invocations = std::min(limits.invocations, 256);
 
-  Page starting;
+  LibraryPage starting;
   starting.name = "starts";
   starting.shader = "pages/starts";
   starting.outputs = {{{count + 1}, DType::int32}};
@@ -61,7 +61,7 @@ Tensor scatter_rows(Scatter mode, const Tensor& base, const Tensor& rows, const 
   const std::int64_t columns =
       std::min<std::int64_t>(32, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(width))));
   const std::int64_t slices = invocations / columns, blocks = (width + columns - 1) / columns;
-  Page page;
+  LibraryPage page;
   page.name = "segments";
   page.glsl = combination(mode, base.dtype());
   page.includes = {"extremes"};

@@ -2,7 +2,7 @@
 // Scatters by pages for a device: sorts the indices, then combines the updates of each row in order. Linear
 // in the updates, and equal bits however workgroups run.
 
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::tensor {
 

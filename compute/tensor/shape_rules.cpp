@@ -40,7 +40,7 @@ struct Rule {
         text("found axis ", axis, " of ", describe(*inputs[input]), ", expected an axis inside"));
   }
   Result<> require_indices(std::size_t i) const {
-    if (dtype(i) != DType::int32) return bad_dtype(i, "int32 indices");
+    if (dtype(i) != DType::int32) return bad_dtype(i, "integer indices");
     return {};
   }
 };
@@ -53,12 +53,19 @@ std::string mixed_dtypes(const Rule& rule, std::size_t i) {
 
 bool is_number(DType dtype) { return dtype == DType::float32 || dtype == DType::int32; }
 
+// The types that tensors have: "float32, int32, ...".
+std::string tensor_dtypes() {
+  std::string names;
+  for (const DTypeInfo& dtype : kDTypes)
+    if (dtype.use != DTypeUse::files) names += text(names.empty() ? "" : ", ", dtype.name);
+  return names;
+}
+
 Result<Inferred> leaf(const Rule& rule) {
   const Attributes& a = rule.attributes;
   if (!dtype_has_tensors(a.dtype))
-    return rule.refuse(
-        ErrorCode::dtype_mismatch,
-        text("found ", dtype_name(a.dtype), ", expected float32, float16, bfloat16, int32 or bool"));
+    return rule.refuse(ErrorCode::dtype_mismatch,
+                       text("found ", dtype_name(a.dtype), ", expected ", tensor_dtypes()));
   for (std::int64_t extent : a.shape.extents())
     if (extent < 0)
       return rule.refuse(ErrorCode::invalid_argument,
@@ -121,7 +128,7 @@ Result<Inferred> cast(const Rule& rule) {
   if (!dtype_has_tensors(rule.attributes.dtype))
     return rule.refuse(ErrorCode::dtype_mismatch,
                        text("found ", dtype_name(rule.attributes.dtype), " for ", describe(*rule.inputs[0]),
-                            ", expected float32, float16, bfloat16, int32 or bool"));
+                            ", expected ", tensor_dtypes()));
   return Inferred{rule.attributes.dtype, rule.shape()};
 }
 

@@ -22,8 +22,8 @@ std::int64_t power_of_two(std::int64_t count) {
 }
 
 // A page of shaders/pages over [lines, length]. kind: of the elements, as in sort_keys.glsl.
-Page order_page(const char* shader, const Tensor& lines, int kind, bool descending) {
-  Page page;
+LibraryPage order_page(const char* shader, const Tensor& lines, int kind, bool descending) {
+  LibraryPage page;
   page.name = shader;
   page.shader = std::string("pages/") + shader;
   page.constants = {{"KEY_KIND", kind},
@@ -37,7 +37,7 @@ Page order_page(const char* shader, const Tensor& lines, int kind, bool descendi
 int kind_of(const Tensor& lines, bool is_key) { return is_key ? 0 : lines.dtype() == DType::float32 ? 1 : 2; }
 
 Sorted sort_small(const Tensor& lines, int kind, bool descending, const PageLimits& limits) {
-  Page page = order_page("sort_small", lines, kind, descending);
+  LibraryPage page = order_page("sort_small", lines, kind, descending);
   const std::int64_t size = std::max<std::int64_t>(2, power_of_two(lines.extent(1))),
                      here = std::min(kSmallSort / size, power_of_two(lines.extent(0)));
   page.constants.insert(page.constants.end(), {{"SIZE", size}, {"LINES_HERE", here}});
@@ -64,7 +64,7 @@ Sorted sort_on_device(const Tensor& lines, bool descending, const PageLimits& li
   Tensor keys = lines, positions;
   for (int shift = 0; shift < key_bits; shift += kDigit) {
     const auto pass = [&](const char* shader, bool is_descending) {
-      Page page = order_page(shader, keys, kind, is_descending);
+      LibraryPage page = order_page(shader, keys, kind, is_descending);
       page.constants.insert(page.constants.end(), {{"SHIFT", shift},
                                                    {"CHUNK", chunk},
                                                    {"CHUNKS", chunks},
@@ -74,10 +74,10 @@ Sorted sort_on_device(const Tensor& lines, bool descending, const PageLimits& li
       page.group_size = static_cast<int>(invocations);
       return page;
     };
-    Page counting = pass("sort_count", descending);
+    LibraryPage counting = pass("sort_count", descending);
     counting.outputs = {{{count, 16, chunks}, DType::int32}};
     const Tensor counts = run_page(std::move(counting), std::span(&keys, 1))[0];
-    Page moving = pass("sort_move", descending);
+    LibraryPage moving = pass("sort_move", descending);
     moving.outputs = {{lines.shape(), DType::int32}, {lines.shape(), DType::int32}};
     std::vector<Tensor> operands{keys, counts};
     if (!is_empty(positions)) operands.push_back(positions);
@@ -111,7 +111,7 @@ Tensor select_on_device(const Tensor& lines, std::int64_t count, bool largest, c
                 {rows, parts * count});
     return gather(positions, 1, select_on_device(values, count, largest, limits));
   }
-  Page page = order_page("select", lines, kind_of(lines, false), largest);
+  LibraryPage page = order_page("select", lines, kind_of(lines, false), largest);
   page.outputs = {{{rows, count}, DType::int32}};
   page.constants.insert(page.constants.end(),
                         {{"COUNT", count}, {"SIZE", std::max<std::int64_t>(2, power_of_two(count))}});

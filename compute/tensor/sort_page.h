@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::tensor {
 

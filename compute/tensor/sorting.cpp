@@ -48,7 +48,7 @@ Tensor positions_of(std::string_view name, const Tensor& x, int axis, std::int64
   shape[shape.rank() - 1] = count;
   if (shape.element_count() == 0) return permute(zeros(shape, DType::int32), to_last);
 
-  Page page;
+  LibraryPage page;
   page.name = name;
   page.outputs = {{{lines, count}, DType::int32}};
   page.constants = {{"DESCENDING", descending}};

@@ -1,7 +1,5 @@
 #include "compute/tensor/tensor.h"
 
-#include <cstring>
-
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
@@ -17,17 +15,16 @@ const Error& uninitialised() {
   return kError;
 }
 
-template <class T>
-Tensor from_values(std::span<const T> values, const Shape& shape, DType dtype) {
-  if (shape.element_count() != static_cast<std::int64_t>(values.size()))
-    return failure(ErrorCode::shape_mismatch, "from",
-                   text("found ", values.size(), " values for shape ", shape.text(), ", expected ",
-                        shape.element_count()));
+Tensor from_values(std::span<const std::byte> bytes, const Shape& shape, DType dtype) {
+  const std::size_t count = bytes.size() / dtype_size(dtype);
+  if (shape.element_count() != static_cast<std::int64_t>(count) || bytes.size() % dtype_size(dtype) != 0)
+    return failure(
+        ErrorCode::shape_mismatch, "from",
+        text("found ", count, " values for shape ", shape.text(), ", expected ", shape.element_count()));
   Tensor made = make(Op::constant, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!made.ok()) return made;
   auto data = std::make_shared<ConstantData>();
-  data->bytes.resize(values.size_bytes());
-  if (!values.empty()) std::memcpy(data->bytes.data(), values.data(), values.size_bytes());
+  data->bytes.assign(bytes.begin(), bytes.end());
   const_cast<Node&>(*made.node()).constant = std::move(data);  // not shared yet
   return made;
 }
@@ -41,20 +38,24 @@ Tensor::Tensor(float value) : Tensor(full({}, value, DType::float32)) {}
 Tensor::Tensor(int value) : Tensor(full({}, value, DType::int32)) {}
 
 Tensor Tensor::from(std::span<const float> values, Shape shape) {
-  return from_values(values, shape, DType::float32);
+  return from_values(std::as_bytes(values), shape, DType::float32);
 }
 
 Tensor Tensor::from(std::initializer_list<float> values, Shape shape) {
-  return from_values(std::span<const float>(values.begin(), values.size()), shape, DType::float32);
+  return from_values(std::as_bytes(std::span(values.begin(), values.size())), shape, DType::float32);
 }
 
 Tensor Tensor::from_ints(std::span<const std::int32_t> values, Shape shape) {
-  return from_values(values, shape, DType::int32);
+  return from_values(std::as_bytes(values), shape, DType::int32);
 }
 
 Tensor Tensor::from_bools(std::span<const bool> values, Shape shape) {
-  const std::vector<std::int32_t> words(values.begin(), values.end());
-  return from_values(std::span<const std::int32_t>(words), shape, DType::boolean);
+  const std::vector<std::uint8_t> bytes(values.begin(), values.end());
+  return from_values(std::as_bytes(std::span(bytes)), shape, DType::boolean);
+}
+
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype) {
+  return from_values(bytes, shape, dtype);
 }
 
 const Error& Tensor::error() const { return error_ ? *error_ : uninitialised(); }

@@ -11,9 +11,9 @@
 // Operands broadcast by NumPy's rules. int32 and float32 do not mix: cast one. A C++ number takes the dtype
 // of the tensor beside it. Axes may be negative: -1 is the last.
 //
-// float16 and bfloat16 halve memory and traffic (dtype.h lists what accepts them). A cast to one rounds.
-// Gradients are float32: keep weights in float32 and cast them for each product. A device without 16-bit
-// storage refuses programs that use these types.
+// Other types save memory: float16, bfloat16, and integers of 8 to 32 bits. dtype.h lists what accepts them
+// and how a cast to one rounds or wraps. Gradients are float32: keep weights in float32 and cast them for
+// each product.
 //
 // Drivers decide what becomes of NaN and infinities in x * 0, x - x and 0 / x: 0 on llvmpipe, NaN on the CPU.
 
@@ -45,6 +45,8 @@ class Tensor {
   static Tensor from(std::initializer_list<float> values, Shape shape);
   static Tensor from_ints(std::span<const std::int32_t> values, Shape shape);
   static Tensor from_bools(std::span<const bool> values, Shape shape);
+  // Elements of any dtype as they lie in memory: dtype_size(dtype) bytes each, little-endian; bool as 0 or 1.
+  static Tensor from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype);
 
   bool ok() const { return node_ != nullptr; }
   const Error& error() const;  // call only when !ok()
@@ -74,6 +76,8 @@ class Variable {
   // carries the error.
   Variable(std::string name, Shape shape, std::span<const float> initial);
   Variable(std::string name, Shape shape, std::span<const std::int32_t> initial);
+  // The same as bytes, as Tensor::from_bytes.
+  Variable(std::string name, Shape shape, DType dtype, std::span<const std::byte> initial);
   static Variable zeros(std::string name, Shape shape, DType dtype = DType::float32);
   // A variable in the caller's memory: call Runtime::place_in before the first program that uses it.
   static Variable external(std::string name, Shape shape, DType dtype = DType::float32);
@@ -143,7 +147,7 @@ Tensor deg2rad(const Tensor&);
 Tensor rad2deg(const Tensor&);
 Tensor trigamma(const Tensor&);   // the derivative of digamma
 Tensor is_finite(const Tensor&);  // -> bool
-// float to int truncates; any number to bool is x != 0.
+// float to int truncates; any number to bool is x != 0; narrower integers keep the low bits (dtype.h).
 Tensor cast(const Tensor&, DType dtype);
 // The same value; its derivative is 0.
 Tensor stop_gradient(const Tensor&);
@@ -301,7 +305,7 @@ Tensor repeat(const Tensor&, int axis,
 // Sliding windows: the axis becomes positions, a last axis of `size` is added. As torch's unfold.
 Tensor window(const Tensor&, int axis, std::int64_t size, std::int64_t stride = 1, std::int64_t dilation = 1);
 
-// ---- indexing; int32 indices ----
+// ---- indexing; integer indices ----
 // An index outside the axis reads 0 (gather, take, index_select) or is dropped (scatter_add).
 
 // out[.., i, ..] = data[.., indices[.., i, ..], ..]. Indices have the data's extents except along the axis.

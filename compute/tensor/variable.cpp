@@ -69,6 +69,13 @@ Variable::Variable(std::string name, Shape shape, std::span<const std::int32_t> 
   node_ = std::move(made.node);
 }
 
+Variable::Variable(std::string name, Shape shape, DType dtype, std::span<const std::byte> initial) {
+  MadeVariable made = make_variable(std::move(name), shape, dtype, initial);
+  state_ = std::move(made.state);
+  error_ = std::move(made.error);
+  node_ = std::move(made.node);
+}
+
 Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
   Variable out;
   // Refuses a bad shape before it allocates the content.

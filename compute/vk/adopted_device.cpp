@@ -24,6 +24,7 @@ class AdoptedDevice final : public Device {
         capabilities_(std::move(report.capabilities)),
         missing_features_(std::move(report.missing_features)),
         options_(options) {
+    if (options.ignore_16bit_storage) capabilities_.storage_16bit = false;
     if (description.allocation_callbacks) callbacks_ = *description.allocation_callbacks;
     memory_ = create_block_pool(*this, options_.memory);
   }

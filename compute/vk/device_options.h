@@ -48,6 +48,8 @@ struct DeviceOptions {
   std::shared_ptr<JobQueue> jobs;  // compiles instead of those threads; may be null
   // Treats a software device as a GPU, which is slower. Tests use it to cover GPU schedules without a GPU.
   bool schedule_as_gpu = false;
+  // Ignores 16-bit storage, as if the device lacked it. Tests use it to cover narrow floats in words.
+  bool ignore_16bit_storage = false;
   LogSink log;
 };
 

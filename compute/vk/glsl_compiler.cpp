@@ -10,9 +10,11 @@
 #include <charconv>
 #include <exception>
 #include <mutex>
-#include <optional>
+#include <span>
+#include <vector>
 
 #include "compute/base/process_mutex.h"
+#include "compute/base/text.h"
 
 namespace imprint::vk {
 namespace {
@@ -24,33 +26,44 @@ constexpr auto kMessages = static_cast<EShMessages>(EShMsgSpvRules | EShMsgVulka
 constinit ProcessMutex process_mutex;
 constinit int process_users = 0;
 
-// The number in the first "ERROR: 0:17: ..." of a log.
-std::optional<std::size_t> first_line_number(std::string_view log) {
-  constexpr std::string_view kMark = "ERROR: 0:";
-  const auto at = log.find(kMark);
-  if (at == std::string_view::npos) return std::nullopt;
-  const std::string_view digits = log.substr(at + kMark.size());
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc{} || number == 0) return std::nullopt;
-  return number;
-}
-
-std::string_view line_of(std::string_view text, std::size_t number) {
-  for (std::size_t i = 1; i < number; ++i) {
-    const auto newline = text.find('\n');
-    if (newline == std::string_view::npos) return {};
-    text.remove_prefix(newline + 1);
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
   }
-  return text.substr(0, text.find('\n'));
+  lines.push_back(text);
+  return lines;
 }
 
+// Where line `number` (from 1) of a kernel comes from: "page 'rope', line 3" for text of the caller's, else
+// "0:17", which is how glslang counts.
+std::string origin_of(std::span<const std::string_view> lines, std::size_t number) {
+  for (std::size_t i = std::min(number, lines.size()); i-- > 1;) {
+    const std::string_view line = lines[i - 1];
+    if (line == kCallersTextEnd) break;
+    if (line.starts_with(kCallersText)) return text(line.substr(kCallersText.size()), ", line ", number - i);
+  }
+  return text("0:", number);
+}
+
+// glslang's log, where each "ERROR: 0:17: ..." says where its line comes from and shows it.
 Error compile_error(std::string_view name, std::string_view glsl, std::string_view log) {
+  constexpr std::string_view kMark = "ERROR: 0:";
   while (!log.empty() && (log.back() == '\n' || log.back() == ' ')) log.remove_suffix(1);
-  std::string message("kernel ");
-  message.append(name).append(" does not compile: ").append(log);
-  if (const auto number = first_line_number(log)) {
-    message.append("\n").append(std::to_string(*number)).append(" | ").append(line_of(glsl, *number));
+  const std::vector<std::string_view> lines = lines_of(glsl);
+  std::string message = text("kernel ", name, " does not compile:");
+  for (const std::string_view entry : lines_of(log)) {
+    std::size_t number = 0;
+    const char* end = nullptr;
+    if (entry.starts_with(kMark))
+      end = std::from_chars(entry.data() + kMark.size(), entry.data() + entry.size(), number).ptr;
+    if (number == 0 || number > lines.size()) {
+      message += text("\n", entry);
+      continue;
+    }
+    message += text("\n", origin_of(lines, number),
+                    entry.substr(static_cast<std::size_t>(end - entry.data())), "\n  | ", lines[number - 1]);
   }
   return make_error(ErrorCode::compile_failed, std::move(message));
 }

@@ -11,6 +11,11 @@
 
 namespace imprint::vk {
 
+// Lines around text that the caller of the library wrote. After kCallersText, the line names the text. Errors
+// then count lines within it.
+inline constexpr std::string_view kCallersText = "// the caller's: ",
+                                  kCallersTextEnd = "// end of the caller's";
+
 // Keeps glslang's process-wide tables alive. The first owner creates them, the last destroys them. Any
 // thread.
 class GlslCompiler {

@@ -35,6 +35,7 @@ bridge::Standalone* gpu() {
     options.validation = !validation || std::string(validation) != "0";
     options.options.compile_threads = 2;
     options.options.schedule_as_gpu = std::getenv("IMPRINT_TEST_SCHEDULE_AS_GPU") != nullptr;
+    options.options.ignore_16bit_storage = std::getenv("IMPRINT_TEST_IGNORE_16BIT") != nullptr;
     auto opened = bridge::Standalone::open(options);
     if (!opened) {
       ADD_FAILURE() << opened.error().message;

@@ -208,6 +208,48 @@ TEST_F(PageTest, GivesEqualBitsHoweverItIsSliced) {
   EXPECT_EQ(floats(x), first);
 }
 
+// Bytes in, bytes and halves out: a page sees ints and floats.
+TEST_F(PageTest, ReadsAndWritesNarrowTypes) {
+  constexpr std::int64_t kCount = 101;
+  Page page;
+  page.name = "narrow";
+  page.glsl = R"(
+void imp_page(int group) {
+  int i = group * imp_group_size + int(gl_LocalInvocationID.x);
+  if (i >= COUNT) return;
+  imp_store_0(i, imp_load_0(i) * 3);
+  imp_store_1(i, float(imp_load_0(i)) * 0.5 + imp_load_1(i));
+})";
+  page.outputs = {{{kCount}, DType::uint8}, {{kCount}, DType::float16}};
+  page.groups = (kCount + 63) / 64;
+  page.constants = {{"COUNT", kCount}};
+  page.cpu = [](std::span<const PageArray> in, std::span<const PageArray> out) {
+    for (std::size_t i = 0; i < kCount; ++i) {
+      out[0].ints()[i] = in[0].ints()[i] * 3;
+      out[1].floats()[i] = static_cast<float>(in[0].ints()[i]) * 0.5f + in[1].floats()[i];
+    }
+  };
+  const Tensor bytes = input("bytes", {kCount}, DType::int8),
+               halves = input("halves", {kCount}, DType::float16);
+  const std::vector<Tensor> out = run_page(page, std::vector{bytes, halves});
+  Program program =
+      compile(ProgramDescription{.name = "narrow",
+                                 .inputs = {bytes, halves},
+                                 .outputs = {out[0], out[1], cast(out[0], DType::float32) * 2.0f}});
+  HostTensor given{DType::int8, {kCount}, {}, {}}, floats{DType::float16, {kCount}, {}, {}};
+  for (int i = 0; i < kCount; ++i) {
+    given.ints.push_back(i - 50);
+    floats.floats.push_back(0.25f * static_cast<float>(i));
+  }
+  const auto found = session().run(program, std::vector{given, floats}).value();
+  for (int i = 0; i < kCount; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    ASSERT_EQ(found[0].ints[at], ((i - 50) * 3) & 255) << i;
+    ASSERT_EQ(found[1].floats[at], 0.5f * static_cast<float>(i - 50) + 0.25f * static_cast<float>(i)) << i;
+    ASSERT_EQ(found[2].floats[at], static_cast<float>(2 * (((i - 50) * 3) & 255))) << i;
+  }
+}
+
 TEST_F(PageTest, MergesEqualPages) {
   const Tensor x = input("x", {10}), v = input("v", {10});
   const std::vector<Tensor> once = rope(x, v), again = rope(x, v);
@@ -222,8 +264,13 @@ TEST_F(PageTest, RefusesWithTheReason) {
   none.outputs.clear();
   EXPECT_THAT(run_page(none, std::vector{x, mask})[0].error().message,
               HasSubstr("page 'above': found no outputs"));
-  EXPECT_THAT(run_page(above_page(10), std::vector{x, cast(x, DType::float16)})[0].error().message,
-              HasSubstr("expected float32, int32 or bool"));
+  Page empty = above_page(10);
+  empty.glsl.clear();
+  empty.cpu = nullptr;
+  EXPECT_THAT(run_page(empty, std::vector{x, mask})[0].error().message, HasSubstr("neither glsl nor cpu"));
+  Page files = above_page(10);
+  files.outputs[2].dtype = DType::int64;
+  EXPECT_THAT(run_page(files, std::vector{x, mask})[0].error().message, HasSubstr("an output of int64"));
 
   const std::vector<Tensor> above = run_page(above_page(10), std::vector{x, mask});
   const auto grads = gradients(sum(above[2]), std::vector{x});
@@ -232,7 +279,7 @@ TEST_F(PageTest, RefusesWithTheReason) {
 
   Page other = above_page(10);
   other.cpu = nullptr;
-  other.glsl = "void imp_page(int group) { nonsense }";
+  other.glsl = "float twice(float x) { return 2.0 * x; }\nvoid imp_page(int group) {\n  nonsense;\n}";
   const auto broken =
       Program::compile(runtime(), ProgramDescription{.name = "broken",
                                                      .inputs = {x, mask},
@@ -243,6 +290,17 @@ TEST_F(PageTest, RefusesWithTheReason) {
     return;
   }
   EXPECT_EQ(broken.error().code, ErrorCode::compile_failed) << broken.error().message;
+  EXPECT_THAT(broken.error().message, HasSubstr("\npage 'above', line 3: 'nonsense'"));
+  EXPECT_THAT(broken.error().message, HasSubstr("\n  |   nonsense;"));
+  Page cpu_only = above_page(10);
+  cpu_only.glsl.clear();
+  const auto unrunnable = Program::compile(
+      runtime(),
+      ProgramDescription{
+          .name = "cpu", .inputs = {x, mask}, .outputs = {run_page(cpu_only, std::vector{x, mask})[0]}});
+  ASSERT_FALSE(unrunnable.ok());
+  EXPECT_EQ(unrunnable.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(unrunnable.error().message, HasSubstr("page 'above': found a Vulkan device and no glsl"));
   Page large = above_page(10);
   large.group_size = 1 << 20;
   const auto wide =

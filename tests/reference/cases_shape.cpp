@@ -120,6 +120,59 @@ void add_narrow(std::vector<OpCase>& cases) {
     });
     moved("concat", {3, 5}, [](const Tensor& x) { return concat({x, flip(x, 1)}, 1); });
     moved("nothing", {3, 0}, [](const Tensor& x) { return x; });
+    for (const Shape& shape : {Shape{37, 3}, Shape{300, 261}}) {
+      cases.push_back(
+          {name + "output", {{shape}}, [=](Inputs in) { return cast(in[0], narrow); }, {0, 0}, {0, 0}});
+      cases.back().differentiable = false;
+    }
+  }
+}
+
+// Integers that are stored in fewer bytes, and in words of 32 bits without a sign: casts wrap, and moves keep
+// the value.
+void add_narrow_integers(std::vector<OpCase>& cases) {
+  for (const DType narrow : {DType::int8, DType::uint8, DType::int16, DType::uint16, DType::uint32}) {
+    const std::string name = std::string(dtype_name(narrow)) + "/";
+    const auto moved = [&](const std::string& what, const Shape& shape, Tensor (*move)(const Tensor&)) {
+      cases.push_back({name + what,
+                       {{shape, DType::int32, -70000, 70000}},
+                       [=](Inputs in) { return cast(move(cast(in[0], narrow)), DType::int32); },
+                       {0, 0},
+                       {0, 0}});
+      cases.back().differentiable = false;
+    };
+    moved("cast", {127, 3}, [](const Tensor& x) { return x; });
+    moved("cast_wide", {300, 260}, [](const Tensor& x) { return x; });
+    moved("cast_ragged", {301, 261}, [](const Tensor& x) { return x; });
+    moved("transpose", {256, 260}, [](const Tensor& x) { return transpose(x); });
+    moved("slice", {9, 12}, [](const Tensor& x) { return slice(x, 1, 1, 12, 2); });
+    moved("pad", {3, 5}, [](const Tensor& x) {
+      return pad(x, std::array<std::pair<std::int64_t, std::int64_t>, 2>{{{1, 0}, {2, 1}}}, 5);
+    });
+    moved("concat", {3, 5}, [](const Tensor& x) { return concat({x, flip(x, 1)}, 1); });
+    moved("take", {7, 5}, [](const Tensor& x) { return take(x, 0, cast(arange(7), DType::int8)); });
+    moved("nothing", {3, 0}, [](const Tensor& x) { return x; });
+    const auto stored = [&](const std::string& what, const CaseInput& from, Tensor (*build)(const Tensor&)) {
+      cases.push_back(
+          {name + what, {from}, [=](Inputs in) { return build(cast(in[0], narrow)); }, {0, 0}, {0, 0}});
+      cases.back().differentiable = false;
+    };
+    // The narrow value itself is an output, so that it is packed.
+    stored("output", {{37, 3}, DType::int32, -70000, 70000}, [](const Tensor& x) { return x; });
+    stored("output_wide", {{300, 261}, DType::int32, -70000, 70000}, [](const Tensor& x) { return x; });
+    stored("from_float", {{33, 5}, DType::float32, -300, 300}, [](const Tensor& x) { return x; });
+    stored("from_large_float", {{33, 5}, DType::float32, -6e9, 6e9}, [](const Tensor& x) { return x; });
+    stored("from_bool", {{33, 5}, DType::boolean, 0, 1}, [](const Tensor& x) { return x; });
+    stored("to_float", {{33, 5}, DType::int32, -70000, 70000},
+           [](const Tensor& x) { return cast(x, DType::float32); });
+    cases.back().tolerance = {0, 1e-7};
+    stored("to_bool", {{33, 5}, DType::int32, -3, 3},
+           [](const Tensor& x) { return cast(x, DType::boolean); });
+    stored("to_half", {{33, 5}, DType::int32, -70000, 70000},
+           [](const Tensor& x) { return cast(x, DType::bfloat16); });
+    stored("index", {{9}, DType::int32, 0, 6},
+           [](const Tensor& x) { return gather(cast(arange(9) * 3, DType::int8), 0, x); });
+    stored("one_hot", {{9}, DType::int32, 0, 6}, [](const Tensor& x) { return one_hot(x, 5); });
   }
 }
 
@@ -173,6 +226,7 @@ void add_shape_cases(std::vector<OpCase>& cases) {
   add_indexing(cases);
   add_images(cases);
   add_narrow(cases);
+  add_narrow_integers(cases);
 }
 
 }  // namespace imprint::reference

@@ -21,19 +21,27 @@ double wrapped(std::int64_t value) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value)));
 }
 
-double cast_to(DType dtype, double x) {
+double cast_to(DType dtype, bool from_float, double x) {
+  const bool to_uint32 = dtype == DType::uint32;
   switch (dtype) {
     case DType::boolean:
       return x != 0 ? 1 : 0;
-    case DType::int32:
-      return std::isnan(x) ? 0 : std::clamp(std::trunc(x), -2147483648.0, 2147483647.0);
     case DType::float16:
       return float_from_half(half_from_float(static_cast<float>(x)));
     case DType::bfloat16:
       return float_from_bfloat16(bfloat16_from_float(static_cast<float>(x)));
-    default:
+    case DType::float32:
+    case DType::float64:
+    case DType::int64:
       return x;
+    default:
+      break;
   }
+  if (std::isnan(x)) return 0;
+  // A float is clamped to the 32 bits of its sign; an integer keeps its low bits.
+  const double low = to_uint32 ? 0 : -2147483648.0, high = to_uint32 ? 4294967295.0 : 2147483647.0;
+  const double whole = from_float ? std::clamp(std::trunc(x), low, high) : x;
+  return static_cast<double>(wrapped_to(static_cast<std::int64_t>(whole), dtype));
 }
 
 double unary(const Node& node, double x) {
@@ -61,7 +69,7 @@ double unary(const Node& node, double x) {
     case Op::bit_not:
       return ~as_int(x);
     case Op::cast:
-      return cast_to(node.dtype, x);
+      return cast_to(node.dtype, dtype_is_float(node.inputs[0]->dtype), x);
     case Op::stop_gradient:
       return x;
     default:

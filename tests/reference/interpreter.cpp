@@ -15,18 +15,17 @@ using namespace tensor;
 namespace {
 
 std::vector<double> decode(std::span<const std::byte> bytes, DType dtype) {
-  std::vector<double> values(bytes.size() / 4);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (dtype == DType::float32) {
-      float value;
-      std::memcpy(&value, bytes.data() + 4 * i, 4);
-      values[i] = value;
-    } else {
-      std::int32_t value;
-      std::memcpy(&value, bytes.data() + 4 * i, 4);
-      values[i] = value;
-    }
+  const std::size_t count = bytes.size() / dtype_size(dtype);
+  if (dtype_is_float(dtype)) {
+    std::vector<float> floats(count);
+    unpack_elements(bytes.data(), count, dtype, floats.data());
+    return {floats.begin(), floats.end()};
   }
+  std::vector<std::int32_t> ints(count);
+  unpack_elements(bytes.data(), count, dtype, ints.data());
+  std::vector<double> values(ints.begin(), ints.end());
+  if (dtype == DType::uint32)
+    for (double& value : values) value += value < 0 ? 4294967296.0 : 0;
   return values;
 }
 

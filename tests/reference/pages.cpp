@@ -3,7 +3,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "compute/tensor/page.h"
+#include "compute/tensor/library_page.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint::reference {

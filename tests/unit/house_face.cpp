@@ -23,7 +23,7 @@ constexpr std::string_view kFaceNames[] = {
     "Axes", "ConvolutionOptions", "DType", "PadMode", "PerAxis", "PoolOptions", "Resize", "ResizeOptions",
     "Scatter", "Shape", "Tensor", "TransposedOptions", "UnfoldOptions", "Variable", "WithIndices",
     // operations with a loop of their own
-    "Page", "PageArray", "PageLimits", "PageOutput",
+    "Page", "PageArray", "PageOutput",
     // loops whose steps are recorded once
     "Branch", "LoopBody", "LoopCondition", "ScanBody", "ScanOptions", "ScanStep", "Scanned",
     // programs

@@ -1,0 +1,101 @@
+// Loads and stores of elements of every dtype. Types of less than four bytes lie in words: a load shifts the
+// element out, four neighbours are stored as whole words, and one alone by two atomics on its bits.
+
+#include "compute/kernels/elementwise_glsl.h"
+#include "compute/kernels/emitter.h"
+
+namespace imprint::kernels {
+
+using namespace graph;
+
+namespace {
+
+// The functions of packed.glsl: imp_int8, imp_int8_four, ...
+std::string unpack_function(DType dtype) {
+  return text("imp_", dtype == DType::boolean ? "uint8" : std::string(dtype_name(dtype)));
+}
+
+// "8" or "16".
+std::string bits_of(DType dtype) { return text(8 * dtype_size(dtype)); }
+
+}  // namespace
+
+std::string Emitter::load_element(const Place& place, DType dtype, const std::string& element) {
+  const std::string array = memory_.array(place, dtype);
+  if (memory_.packs(dtype)) {
+    includes_.insert("packed");
+    const std::string i = declare(DType::int32, element);
+    const std::string value =
+        text(unpack_function(dtype), "(", array, "[", i, " / ", 4 / dtype_size(dtype), "], ", i, ")");
+    return dtype == DType::boolean ? value + " != 0" : value;
+  }
+  const std::string value = array + "[" + element + "]";
+  if (dtype == DType::float16) return "float(" + value + ")";
+  if (dtype == DType::bfloat16) return "uintBitsToFloat(uint(" + value + ") << 16)";
+  return value;
+}
+
+std::string Emitter::load_four(const Place& place, DType dtype, const IndexExpression& four) {
+  if (memory_.packs(dtype)) {
+    includes_.insert("packed");
+    const std::string array = memory_.array(place, dtype);
+    const std::string function = unpack_function(dtype) + "_four(";
+    if (dtype_size(dtype) == 2)
+      return text(function, array, "[2 * ", four.str(), "], ", array, "[2 * ", four.str(), " + 1])");
+    const std::string value = text(function, array, "[", four.str(), "])");
+    return dtype == DType::boolean ? "notEqual(" + value + ", ivec4(0))" : value;
+  }
+  const std::string value = memory_.vectors(place, dtype) + "[" + four.str() + "]";
+  if (dtype == DType::float16) return "vec4(" + value + ")";
+  if (dtype == DType::bfloat16) return "uintBitsToFloat(uvec4(" + value + ") << 16)";
+  return value;
+}
+
+void Emitter::store_element(const Place& place, DType dtype, const std::string& element,
+                            const std::string& value) {
+  const std::string array = memory_.array(place, dtype);
+  if (memory_.packs(dtype)) {
+    includes_.insert("packed");
+    const std::string bits = dtype_is_narrow_float(dtype)
+                                 ? text("imp_packed_", dtype_name(dtype), "(", value, ")")
+                                 : text("int(", value, ")");
+    line(text("imp_put_", bits_of(dtype), "(", array, ", ", element, ", ", bits, ")"));
+    return;
+  }
+  std::string stored = value;
+  if (dtype == DType::float16) stored = "float16_t(" + value + ")";
+  if (dtype == DType::bfloat16) {
+    includes_.insert("narrow_floats");
+    stored = "uint16_t(imp_bfloat16_bits(" + value + "))";
+  }
+  line(array + "[" + element + "] = " + stored + ";");
+}
+
+void Emitter::store_four(const Place& place, DType dtype, const IndexExpression& four,
+                         const std::string& value) {
+  if (memory_.packs(dtype)) {
+    includes_.insert("packed");
+    const std::string array = memory_.array(place, dtype);
+    const std::string bits = dtype_is_narrow_float(dtype)
+                                 ? text("imp_packed_", dtype_name(dtype), "(", value, ")")
+                                 : text("ivec4(", value, ")");
+    if (dtype_size(dtype) == 1) {
+      line(text(array, "[", four.str(), "] = imp_pack_8(", bits, ");"));
+      return;
+    }
+    const std::string words = fresh('w');
+    line(text("ivec2 ", words, " = imp_pack_16(", bits, ");"));
+    line(text(array, "[2 * ", four.str(), "] = ", words, ".x;"));
+    line(text(array, "[2 * ", four.str(), " + 1] = ", words, ".y;"));
+    return;
+  }
+  std::string stored = value;
+  if (dtype == DType::float16) stored = "f16vec4(" + value + ")";
+  if (dtype == DType::bfloat16) {
+    includes_.insert("narrow_floats");
+    stored = "u16vec4(imp_bfloat16_bits(" + value + "))";
+  }
+  line(memory_.vectors(place, dtype) + "[" + four.str() + "] = " + stored + ";");
+}
+
+}  // namespace imprint::kernels

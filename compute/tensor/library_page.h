@@ -1,0 +1,30 @@
+#pragma once
+// Pages of the library itself: their GLSL lies in shaders/pages, and a device may run an expansion instead.
+
+#include "compute/tensor/page.h"
+
+namespace imprint::tensor {
+
+// The limits of a device, for expansions.
+struct PageLimits {
+  int invocations = 128;      // per workgroup
+  int shared_bytes = 16384;   // per workgroup
+  std::int64_t groups = 256;  // workgroups that fill the device
+};
+
+struct LibraryPage : Page {
+  LibraryPage() = default;
+  explicit LibraryPage(Page page) : Page(std::move(page)) {}
+
+  std::string prelude, shader;        // pages of shaders/, compiled before and after `glsl`
+  std::vector<std::string> includes;  // of shaders/include
+  double loads = 1;                   // how often the kernel loads each element of an input
+  // The same outputs by other operations, for devices. Then the page has no kernel of its own.
+  std::function<std::vector<Tensor>(std::span<const Tensor> inputs, const PageLimits& limits)> expand;
+
+  bool has_kernel() const { return !glsl.empty() || !shader.empty(); }
+};
+
+std::vector<Tensor> run_page(LibraryPage page, std::span<const Tensor> inputs);
+
+}  // namespace imprint::tensor

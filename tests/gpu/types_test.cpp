@@ -1,0 +1,146 @@
+// Elements of less than four bytes as state, inputs, outputs, constants and indices. Runs on the device and
+// on the CPU; integers have equal bits on both.
+
+#include <gtest/gtest.h>
+
+#include "compute/graph/autodiff.h"
+#include "tests/gpu/session_test.h"
+
+namespace imprint {
+namespace {
+
+class TypesTest : public test::SessionTest {
+ protected:
+  std::vector<HostTensor> run(const ProgramDescription& description,
+                              std::span<const HostTensor> inputs = {}) {
+    Program program = compile(description);
+    return session().run(program, inputs).value();
+  }
+};
+
+HostTensor ints_of(DType dtype, std::vector<std::int32_t> values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  return {dtype, {count}, {}, std::move(values)};
+}
+
+TEST_F(TypesTest, VariablesTakeTheirBytesAndInputsWrap) {
+  const struct {
+    DType dtype;
+    std::uint64_t bytes;
+    std::vector<std::int32_t> found;  // of -1, 300, 70000, 5, 128
+  } kCases[] = {{DType::int8, 5, {-1, 44, 112, 5, -128}},
+                {DType::uint8, 5, {255, 44, 112, 5, 128}},
+                {DType::int16, 10, {-1, 300, 4464, 5, 128}},
+                {DType::uint16, 10, {65535, 300, 4464, 5, 128}},
+                {DType::uint32, 20, {-1, 300, 70000, 5, 128}}};
+  for (const auto& [dtype, bytes, found] : kCases) {
+    const Tensor x = input("x", {5}, dtype);
+    const Variable kept = Variable::zeros("kept", {5}, dtype);
+    EXPECT_EQ(kept.bytes(), bytes);
+    const HostTensor given[] = {ints_of(dtype, {-1, 300, 70000, 5, 128})};
+    const auto outputs = run({.name = "types",
+                              .inputs = {x},
+                              .outputs = {x, cast(x, DType::int32)},
+                              .updates = {Update::assign(kept, flip(x, 0))}},
+                             given);
+    EXPECT_EQ(outputs[0].ints, found) << dtype_name(dtype);
+    EXPECT_EQ(outputs[1].ints, found) << dtype_name(dtype);
+    EXPECT_EQ(outputs[0].dtype, dtype);
+    EXPECT_EQ(ints(kept), std::vector<std::int32_t>(found.rbegin(), found.rend())) << dtype_name(dtype);
+    ASSERT_TRUE(session().write(kept, ints_of(dtype, {1, 2, 3, 4, 260})).ok());
+    EXPECT_EQ(ints(kept)[4], dtype_size(dtype) == 1 ? 4 : 260) << dtype_name(dtype);
+  }
+}
+
+// Rows of three elements share words with their neighbours.
+TEST_F(TypesTest, UpdatesSingleRowsOfUnevenBytes) {
+  for (const DType dtype : {DType::int8, DType::boolean, DType::int16, DType::float16}) {
+    const bool is_float = dtype_is_float(dtype);
+    const Variable table = Variable::zeros("table", {7, 3}, dtype);
+    const Tensor rows = input("rows", {3}, DType::uint8), values = input("values", {3, 3}, dtype);
+    Program program = compile(ProgramDescription{
+        .name = "rows", .inputs = {rows, values}, .updates = {Update::scatter_rows(table, rows, values)}});
+    HostTensor given{dtype, {3, 3}, {}, {}};
+    if (is_float)
+      given.floats = {1, 1, 1, 1, 0.5f, 1, 1, 1, 1};
+    else
+      given.ints = {1, 1, 1, 1, 0, 1, 1, 1, 1};
+    const HostTensor inputs[] = {ints_of(DType::uint8, {5, 1, 200}), given};
+    ASSERT_TRUE(session().run(program, inputs).ok());
+    std::vector<double> expected(21);
+    for (int k = 0; k < 3; ++k) expected[15 + k] = expected[3 + k] = 1;
+    expected[4] = is_float ? 0.5 : 0;
+    const HostTensor found = session().read(std::span(&table, 1)).value()[0];
+    for (std::size_t i = 0; i < 21; ++i)
+      EXPECT_EQ(is_float ? static_cast<double>(found.floats[i]) : found.ints[i], expected[i])
+          << dtype_name(dtype) << " " << i;
+  }
+}
+
+TEST_F(TypesTest, UpdatesInPlaceAndGivesEqualBitsSliced) {
+  constexpr std::int64_t kCount = 70001;  // wide kernels, with a rest
+  std::vector<std::uint8_t> start(kCount);
+  for (std::size_t i = 0; i < start.size(); ++i) start[i] = static_cast<std::uint8_t>(i * 37);
+  for (const std::uint32_t slice : {1000u, 1u}) {
+    const Variable state("state", {kCount}, DType::uint8, std::as_bytes(std::span(start)));
+    const Variable mask = Variable::zeros("mask", {kCount}, DType::boolean);
+    const Tensor wide = cast(state.value(), DType::int32);
+    Program program =
+        compile(ProgramDescription{.name = "in place",
+                                   .updates = {Update::assign(state, cast(wide * 3 + 1, DType::uint8)),
+                                               Update::assign(mask, wide > 100)}});
+    run_sliced(program, {slice});
+    run_sliced(program, {slice});
+    const std::vector<std::int32_t> found = ints(state), above = ints(mask);
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      const int once = (start[i] * 3 + 1) & 255;
+      ASSERT_EQ(found[i], (once * 3 + 1) & 255) << i;
+      ASSERT_EQ(above[i], once > 100) << i;
+    }
+  }
+}
+
+// Eight-bit weights with a scale per column, as importers and quantisers store them.
+TEST_F(TypesTest, AProductOfQuantisedWeightsIsThatOfTheirValues) {
+  constexpr std::int64_t kRows = 9, kDepth = 130, kColumns = 70;
+  std::vector<std::int8_t> quantised(kDepth * kColumns);
+  std::vector<float> values(quantised.size()), scales(kColumns);
+  for (std::size_t j = 0; j < scales.size(); ++j) scales[j] = 0.001f * static_cast<float>(j + 1);
+  for (std::size_t i = 0; i < quantised.size(); ++i) {
+    quantised[i] = static_cast<std::int8_t>(static_cast<int>(i * 89 % 255) - 127);
+    values[i] = static_cast<float>(quantised[i]) * scales[i % kColumns];
+  }
+  const Variable bytes("bytes", {kDepth, kColumns}, DType::int8, std::as_bytes(std::span(quantised)));
+  const Tensor constant =
+      Tensor::from_bytes(std::as_bytes(std::span(quantised)), {kDepth, kColumns}, DType::int8);
+  const Tensor x = Tensor::from(test::wave(kRows * kDepth, 1, 1), {kRows, kDepth});
+  const Tensor scale = Tensor::from(scales, {kColumns});
+  const auto product = [&](const Tensor& weights) {
+    return matmul(x, cast(weights, DType::float32) * scale);
+  };
+  const auto found = run({.name = "quantised",
+                          .outputs = {product(bytes.value()), product(constant),
+                                      matmul(x, Tensor::from(values, {kDepth, kColumns}))}});
+  EXPECT_EQ(found[0].floats, found[2].floats);
+  EXPECT_EQ(found[1].floats, found[2].floats);
+}
+
+TEST_F(TypesTest, HalvesMoveAndContractWithFloat32Gradients) {
+  const Variable w("w", {24, 9}, test::wave(24 * 9, 1, 2));
+  const Tensor x = Tensor::from(test::wave(5 * 24, 1, 3), {5, 24});
+  for (const DType dtype : {DType::float16, DType::bfloat16}) {
+    const Tensor y = matmul(cast(x, dtype), cast(w.value(), dtype));
+    const Tensor target = w.value();
+    const std::vector<Tensor> gradient = gradients(sum(square(y)), std::span(&target, 1)).value();
+    const Tensor rounded = cast(cast(w.value(), dtype), DType::float32);
+    const auto found =
+        run({.name = "halves",
+             .outputs = {y, matmul(cast(cast(x, dtype), DType::float32), rounded), gradient[0]}});
+    for (std::size_t i = 0; i < found[0].floats.size(); ++i)
+      EXPECT_NEAR(found[0].floats[i], found[1].floats[i], 1e-5) << i;
+    EXPECT_EQ(found[2].shape, w.shape());
+  }
+}
+
+}  // namespace
+}  // namespace imprint
