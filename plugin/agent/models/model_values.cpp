@@ -106,8 +106,7 @@ bool can_exchange(ElementType type, DType held) {
 Result<> take_elements(const ModelValue& value, std::span<const std::byte> given, std::span<std::byte> held) {
   if (value.held == DType::int32) return take_integers(value, given, held);
   if (value.held == DType::boolean) {
-    for (std::size_t i = 0; i < value.element_count(); ++i)
-      put_element(held, i, std::int32_t{given[i] != std::byte{0}});
+    for (std::size_t i = 0; i < value.element_count(); ++i) held[i] = std::byte{given[i] != std::byte{0}};
     return {};
   }
   with_float(value.type, [&]<class T>(T, auto from, auto) {
@@ -123,8 +122,7 @@ void give_elements(const ModelValue& value, std::span<const std::byte> held, std
         put_element(into, i, static_cast<T>(element<std::int32_t>(held, i)));
     });
   if (value.held == DType::boolean) {
-    for (std::size_t i = 0; i < value.element_count(); ++i)
-      into[i] = std::byte{element<std::int32_t>(held, i) != 0};
+    for (std::size_t i = 0; i < value.element_count(); ++i) into[i] = std::byte{held[i] != std::byte{0}};
     return;
   }
   with_float(value.type, [&]<class T>(T, auto, auto to) {

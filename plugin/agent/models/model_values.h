@@ -1,6 +1,6 @@
 #pragma once
-// Inputs and outputs of a model as the host has them. A program computes with elements of four bytes; the
-// host's have the types of the file.
+// Inputs and outputs of a model as the host has them. A program has float32, int32 and bool; the host's
+// elements have the types of the file.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +28,7 @@ struct ModelValue {
 // Whether the functions below know the type, held that way.
 bool can_exchange(onnx::ElementType type, DType held);
 
-// The host's elements as the program's. given: value.bytes(), aligned or not. held: four bytes each.
+// The host's elements as the program's. given: value.bytes(), aligned or not.
 // float64 is rounded to float32. Errors: invalid_argument (a whole number that int32 cannot hold).
 Result<> take_elements(const ModelValue& value, std::span<const std::byte> given, std::span<std::byte> held);
 // The program's elements as the host's. Rounds to float16 and bfloat16; a narrower whole number keeps the low
