@@ -17,7 +17,8 @@ constexpr float kStiffness = 2000, kKept = 0.995f, kStep = 0.01f, kGravity = -9.
 constexpr char kSprings[] = R"(
 const float kRest = 0.15, kStiffness = 2000.0, kKept = 0.995, kStep = 0.01, kGravity = -9.81;
 
-vec2 pull(vec2 d) { return kStiffness * (1.0 - kRest / length(d)) * d; }  // of a spring, towards its other end
+// The force of a spring on one end, with the other end at distance d.
+vec2 pull(vec2 d) { return kStiffness * (1.0 - kRest / length(d)) * d; }
 
 // The derivative of pull, a symmetric matrix, times w.
 vec2 pull_derivative(vec2 d, vec2 w) {
