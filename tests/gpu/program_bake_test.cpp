@@ -185,9 +185,9 @@ TEST_F(BakeTest, AnArchiveOfOtherProfilesIsSaidOnce) {
 
 TEST_F(BakeTest, AProgramBeyondAProfileIsRefusedByName) {
   Baker baker({vk::named_profiles().back()});
-  const Variable narrow = Variable::zeros("narrow", {2}, DType::float16);
-  const Result<> refused =
-      baker.add({.name = "halves", .updates = {Update::assign(narrow, zeros({2}, DType::float16))}});
+  // 256 MiB, and no part of it is bound alone.
+  const Tensor x = input("x", {64 << 20});
+  const Result<> refused = baker.add({.name = "large", .inputs = {x}, .outputs = {x + 1.0f}});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
   EXPECT_THAT(refused.error().message, HasSubstr("'baseline'"));

@@ -171,7 +171,7 @@ TEST_F(VkPipelines, CarryTheLogAndTheLineOfABadShader) {
   ASSERT_FALSE(kernels.ok());
   EXPECT_EQ(kernels.error().code, ErrorCode::compile_failed);
   EXPECT_THAT(kernels.error().message, HasSubstr("kernel bad does not compile"));
-  EXPECT_THAT(kernels.error().message, HasSubstr("9 | this is not glsl;"));
+  EXPECT_THAT(kernels.error().message, HasSubstr("0:9: 'this' : Reserved word. \n  | this is not glsl;"));
   EXPECT_TRUE(get(*device, {ramp(2), ramp(3)}).ok());
   EXPECT_EQ(device->pipelines().stats().pipelines, 2u) << "the good ones were made";
   EXPECT_FALSE(get(*device, {bad}).ok()) << "a failure is not stored as a kernel";

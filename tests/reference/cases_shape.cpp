@@ -158,8 +158,9 @@ void add_narrow_integers(std::vector<OpCase>& cases) {
       cases.back().differentiable = false;
     };
     // The narrow value itself is an output, so that it is packed.
-    stored("output", {{37, 3}, DType::int32, -70000, 70000}, [](const Tensor& x) { return x; });
-    stored("output_wide", {{300, 261}, DType::int32, -70000, 70000}, [](const Tensor& x) { return x; });
+    stored("stored_output", {{37, 3}, DType::int32, -70000, 70000}, [](const Tensor& x) { return x; });
+    stored("stored_output_wide", {{300, 261}, DType::int32, -70000, 70000},
+           [](const Tensor& x) { return x; });
     stored("from_float", {{33, 5}, DType::float32, -300, 300}, [](const Tensor& x) { return x; });
     stored("from_large_float", {{33, 5}, DType::float32, -6e9, 6e9}, [](const Tensor& x) { return x; });
     stored("from_bool", {{33, 5}, DType::boolean, 0, 1}, [](const Tensor& x) { return x; });
