@@ -120,9 +120,10 @@ void add_narrow(std::vector<OpCase>& cases) {
     });
     moved("concat", {3, 5}, [](const Tensor& x) { return concat({x, flip(x, 1)}, 1); });
     moved("nothing", {3, 0}, [](const Tensor& x) { return x; });
-    for (const Shape& shape : {Shape{37, 3}, Shape{300, 261}}) {
+    for (const auto& [what, shape] :
+         {std::pair("output", Shape{37, 3}), std::pair("output_wide", Shape{300, 261})}) {
       cases.push_back(
-          {name + "output", {{shape}}, [=](Inputs in) { return cast(in[0], narrow); }, {0, 0}, {0, 0}});
+          {name + what, {{shape}}, [=](Inputs in) { return cast(in[0], narrow); }, {0, 0}, {0, 0}});
       cases.back().differentiable = false;
     }
   }
@@ -158,9 +159,8 @@ void add_narrow_integers(std::vector<OpCase>& cases) {
       cases.back().differentiable = false;
     };
     // The narrow value itself is an output, so that it is packed.
-    stored("stored_output", {{37, 3}, DType::int32, -70000, 70000}, [](const Tensor& x) { return x; });
-    stored("stored_output_wide", {{300, 261}, DType::int32, -70000, 70000},
-           [](const Tensor& x) { return x; });
+    stored("output", {{37, 3}, DType::int32, -70000, 70000}, [](const Tensor& x) { return x; });
+    stored("output_wide", {{300, 261}, DType::int32, -70000, 70000}, [](const Tensor& x) { return x; });
     stored("from_float", {{33, 5}, DType::float32, -300, 300}, [](const Tensor& x) { return x; });
     stored("from_large_float", {{33, 5}, DType::float32, -6e9, 6e9}, [](const Tensor& x) { return x; });
     stored("from_bool", {{33, 5}, DType::boolean, 0, 1}, [](const Tensor& x) { return x; });
