@@ -1,5 +1,6 @@
 #include "plugin/agent/decide/infer_graph.h"
 
+#include "compute/nn/sac.h"
 #include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/decide/shared_tensor.h"
 
@@ -51,25 +52,42 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
           shared.observation_copies, rows, reshape(observation, {brains * agents, spec.observation.count})));
     }
   }
-  const std::int64_t outputs = spec.action.output_count();
+  const std::int64_t outputs = spec.head_count();
   Tensor values = reshape(network.heads(observation), {brains, agents, spec.goal_count * outputs});
   if (spec.goal_count > 1) {
     const Tensor goal = feed(graph.goal, input("goal", {brains, agents}, DType::int32));
     values = gather(values, 2,
                     unsqueeze(goal * static_cast<int>(outputs), 2) + iota({brains, agents, outputs}, 2));
   }
+  Tensor log_deviations;
+  if (outputs > spec.action.output_count()) {
+    log_deviations = narrow(values, 2, spec.action.output_count(), spec.action.continuous_count);
+    values = narrow(values, 2, 0, spec.action.output_count());
+  }
   graph.values = give(values);
   if (choices > 0) {
     const Tensor mask = feed(graph.mask, input("mask", {brains, agents, choices}, DType::int32));
     const Tensor noise = feed(graph.noise, input("noise", {brains, agents, choices}));
-    const Tensor rated = where(greater(mask, 0), narrow(values, 2, 0, choices) + noise, kForbidden);
+    Tensor wanted = narrow(values, 2, 0, choices) + noise;
+    if (const Variable& unrest = network.unrest(); unrest.ok()) {
+      const Tensor whim = feed(graph.whim, input("whim", {brains, agents, 2}));
+      const Tensor due = less(narrow(whim, 2, 1, 1), reshape(unrest.value(), {brains, 1, 1}));
+      const Tensor choice = one_hot(cast(squeeze(narrow(whim, 2, 0, 1), 2), DType::int32), choices);
+      wanted = where(due, choice, wanted);
+    }
+    const Tensor rated = where(greater(mask, 0), wanted, kForbidden);
     for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b)
       graph.branches.push_back(
           give(argmax(narrow(rated, 2, spec.action.branch_offset(b), spec.action.branch_sizes[b]), 2)));
   }
   if (const std::int64_t numbers = spec.action.continuous_count; numbers > 0) {
     Tensor drawn = narrow(values, 2, choices, numbers);
-    if (const Variable& log_deviation = network.log_deviation(); log_deviation.ok()) {
+    const bool squashes = spec.learner == LearnerKind::sac;
+    if (squashes)
+      drawn = nn::squashed(concat({drawn, log_deviations}, 2),
+                           feed(graph.drift, input("drift", {brains, agents, numbers})))
+                  .action;
+    else if (const Variable& log_deviation = network.log_deviation(); log_deviation.ok()) {
       drawn =
           drawn + exp(log_deviation.value()) * feed(graph.drift, input("drift", {brains, agents, numbers}));
       graph.log_deviation = give(log_deviation.value() * 1.0f);

@@ -66,7 +66,7 @@ struct BrainSpec {
   bool squared_loss = false;            // else Huber's
   bool dueling = false;                 // a network of the state's value beside that of the choices
   std::uint32_t n_step = 1;             // rewards summed before the target network's estimate
-  float recent_share = 0;               // of a minibatch, drawn from the newest samples
+  bool follow_changes = true;           // steps from before a change are drawn seldom: learn/recall.h
   float epsilon = 0;                    // share of random choices after epsilon_decisions
   std::uint32_t epsilon_decisions = 0;  // of a brain, all its agents
   float trace_decay = 0;
@@ -80,6 +80,7 @@ struct BrainSpec {
   bool clip_values = false;
   bool normalise_observations = false;
   bool normalise_rewards = false;
+  float entropy_per_action = -1;  // target of the policy's entropy, per number of an action
   std::uint32_t snapshot_count = 4;
 
   std::uint32_t agent_capacity() const { return brain_count * agents_per_brain; }
@@ -96,7 +97,9 @@ struct BrainSpec {
     return (agents_per_brain - 1) / decision_period_frames + 1;
   }                                                // per brain, at most
   std::vector<std::uint32_t> layer_sizes() const;  // observation, hidden..., goals * outputs
-  std::uint64_t parameter_count() const;           // weights and biases, all brains
+  // Outputs of the network for one goal: one per output of the action, and the SAC learner's log deviations.
+  std::uint32_t head_count() const;
+  std::uint64_t parameter_count() const;  // weights and biases, all brains
 };
 
 // Fills in the fields of the PPO learner that are 0, from the number of agents and how often they decide:

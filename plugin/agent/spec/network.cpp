@@ -67,6 +67,8 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
                  std::vector<float>(count, kFirstLogDeviation));
     if (!network.log_deviation_.ok()) return network.log_deviation_.value().error();
   }
+  if (spec.learner == LearnerKind::dqn && spec.follow_changes)
+    network.unrest_ = Variable::zeros(name + "." + kUnrestName, {spec.brain_count});
   return network;
 }
 
@@ -79,7 +81,7 @@ Tensor Network::heads(const Tensor& observations) const { return heads_of_scaled
 
 Tensor Network::heads_of_scaled(const Tensor& observations) const {
   return reshape(layers_(observations),
-                 {spec_.brain_count, observations.extent(1), spec_.goal_count, spec_.action.output_count()});
+                 {spec_.brain_count, observations.extent(1), spec_.goal_count, spec_.head_count()});
 }
 
 Tensor Network::of_goal(const Tensor& heads, const Tensor& goals) {
@@ -91,6 +93,7 @@ std::vector<StateVariable> Network::state() const {
   std::vector<StateVariable> state;
   add_state(state, "network", parameters());
   if (log_deviation_.ok()) state.push_back({kLogDeviationName, log_deviation_});
+  if (unrest_.ok()) state.push_back({kUnrestName, unrest_});
   return state;
 }
 

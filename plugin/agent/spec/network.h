@@ -13,7 +13,7 @@
 
 namespace imprint::agent {
 
-// P = brain_count, G = goal_count, V = outputs of one goal (ActionSpec), N = any number of rows.
+// P = brain_count, G = goal_count, V = outputs of one goal (BrainSpec::head_count), N = any number of rows.
 class Network {
  public:
   // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller,
@@ -38,14 +38,16 @@ class Network {
   // [P, 1, continuous actions] of a policy that draws them (the PPO learner), else not ok(): log of the
   // deviation.
   const Variable& log_deviation() const { return log_deviation_; }
-  std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName
+  // [P] of a DQN brain that follows changes, else not ok(): share of random choices since the game changed.
+  const Variable& unrest() const { return unrest_; }
+  std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName, kUnrestName
 
  private:
   Network(const BrainSpec& spec, const std::string& name) : spec_(spec), layers_(name) {}
 
   BrainSpec spec_;
   nn::Sequential layers_;
-  Variable log_deviation_;
+  Variable log_deviation_, unrest_;
 };
 
 // Appends each parameter to a state as "prefix.name".
