@@ -44,6 +44,7 @@ class GpuFrame {
               ContextStats& stats);
   void refused(std::size_t slice);  // the assembled slice is not
   void stop_timing(vk::Ticket ticket);
+  VkCommandBuffer timing_rehearsal() const { return timer_->rehearsal(); }
 
   // Corrects the costs of programs by the times of completed frames.
   void read_times(vk::Ticket complete, FrameJobs& jobs, ContextStats& stats);

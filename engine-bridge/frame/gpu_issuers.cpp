@@ -84,6 +84,7 @@ Result<> SubmitIssuer::run_now(const Commands& commands) {
   if (uploads.primary) list.push_back(uploads.primary);
   list.push_back(runtime.barrier().primary);
   list.push_back(commands.primary);
+  if (VkCommandBuffer times = frame_.timing_rehearsal()) list.push_back(times);
   const Result<vk::Ticket> ticket = queue_.submit(list);
   if (!ticket) {
     runtime.put_back_uploads(uploads);

@@ -17,12 +17,19 @@ Result<std::unique_ptr<GpuTimer>> GpuTimer::create(vk::Device& device) {
   const vk::Functions& f = device.functions();
   VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
   info.queryType = VK_QUERY_TYPE_TIMESTAMP;
-  info.queryCount = kFrames * kSections * 2;
+  constexpr std::uint32_t kRehearsal = kFrames * kSections * 2;
+  info.queryCount = kRehearsal + 2;
   const VkResult result =
       f.vkCreateQueryPool(device.handle(), &info, device.allocation_callbacks(), &timer->queries_);
   if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkCreateQueryPool", result);
   IMPRINT_ASSIGN(timer->commands_, CommandSet::create(device));
 
+  IMPRINT_ASSIGN(timer->rehearsal_, timer->commands_->record(false, [&](VkCommandBuffer commands) {
+    f.vkCmdResetQueryPool(commands, timer->queries_, kRehearsal, 2);
+    record_global_barrier(f, commands);
+    timer->record_time(commands, kRehearsal);
+    timer->record_time(commands, kRehearsal + 1);
+  }));
   timer->entries_.resize(kFrames);
   for (std::uint32_t i = 0; i < kFrames; ++i) {
     for (std::uint32_t section = 0; section < kSections; ++section) {

@@ -33,6 +33,9 @@ class GpuTimer {
   GpuTimer(const GpuTimer&) = delete;
   GpuTimer& operator=(const GpuTimer&) = delete;
 
+  // Timestamps that nobody reads: a driver may take memory at the first ones. Null without timestamps.
+  VkCommandBuffer rehearsal() const { return rehearsal_.primary; }
+
   Result<> set_host_use(const HostUse& host);  // create-time: for the exit barrier in finish; none at first
 
   // ---- frame thread ----
@@ -66,6 +69,7 @@ class GpuTimer {
   VkQueryPool queries_ = VK_NULL_HANDLE;
   std::unique_ptr<CommandSet> commands_;
   std::vector<Entry> entries_;
+  Commands rehearsal_;
   std::uint32_t next_ = 0, oldest_ = 0, open_count_ = 0;
 };
 

@@ -214,8 +214,8 @@ Result<> Brain::warmup(const std::function<void()>& advance) {
 Result<> Brain::run_once(bool in_frame, std::set<VkPipeline>& ran) {
   if (!services_.context.vulkan() || !decisions_.compiled()) return {};
   RunOnce runs(services_.context, in_frame, runs_once_, ran);
-  IMPRINT_CHECK(decisions_.run_once(runs));
-  return state_->run_once(runs);
+  IMPRINT_CHECK(state_->run_once(runs));
+  return decisions_.run_once(runs);  // last: the first frame finds its work in the CPU's caches
 }
 
 Result<> Brain::set_learning(bool enabled) {

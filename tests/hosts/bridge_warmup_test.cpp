@@ -2,6 +2,10 @@
 // have nothing left to do in play, and nothing of a brain has changed. Runs without the driver's cache.
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +18,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -156,6 +161,14 @@ std::vector<Case> cases() {
 
 constexpr std::uint32_t kLatency = 4;
 
+// A plain copy, so that another process may write it.
+struct FrameTime {
+  bool learns = false;
+  double ms = 0;
+  long faults = 0;  // pages that the process touched for the first time
+};
+constexpr int kFrames = 300;
+
 class T9Warmup : public testing::TestWithParam<Case> {
  protected:
   // Makes the host's device known through the watch if `watched`.
@@ -196,16 +209,49 @@ class T9Warmup : public testing::TestWithParam<Case> {
     if (file) ASSERT_WORKS(brain_.load(file));
   }
   void frame(FrameScope scope, bool plays) {
+    const auto c = [](clockid_t k) {
+      timespec u{};
+      clock_gettime(k, &u);
+      return u.tv_sec * 1e6 + u.tv_nsec * 1e-3;
+    };
+    double t[9], q[9];
+    int n = 0;
+    const auto w = [&] {
+      q[n] = c(CLOCK_PROCESS_CPUTIME_ID);
+      return c(CLOCK_THREAD_CPUTIME_ID);
+    };
+    t[n] = w();
+    ++n;
     const VkCommandBuffer commands = host_->begin_frame(++frame_);
     const double time = static_cast<double>(frame_) / 60;
+    t[n] = w();
+    ++n;
     ASSERT_WORKS(context_.frame_begin(frame_, time, host_->safe_frame()));
+    t[n] = w();
+    ++n;
     if (plays) play(time);
+    t[n] = w();
+    ++n;
     if (GetParam().way == Way::record)
       ASSERT_WORKS(context_.record(commands, scope).outcome);
     else
       ASSERT_WORKS(context_.submit(scope));
+    t[n] = w();
+    ++n;
     ASSERT_WORKS(context_.frame_end());
+    t[n] = w();
+    ++n;
     host_->end_frame();
+    t[n] = w();
+    ++n;
+    host_->wait_idle();
+    t[n] = w();
+    ++n;
+    if (getenv("TRACE") && frame_ < 7) {
+      fprintf(stderr, "%2d ", (int)frame_);
+      for (int i = 1; i < n; ++i) fprintf(stderr, " %5.0f(%5.0f)", t[i] - t[i - 1], q[i] - q[i - 1]);
+      fprintf(stderr, "\n");
+    }
   }
   void play(double time) {
     float seen[8];
@@ -227,6 +273,7 @@ class T9Warmup : public testing::TestWithParam<Case> {
       ASSERT_NO_FATAL_FAILURE(frame(FrameScope::warmup, false));
     }
   }
+  void time_frames(std::span<FrameTime, kFrames> times, bool forgets);
   std::string saved(const std::string& name) {
     const std::string path = testing::TempDir() + "imprint-warm-" + name + ".brain";
     (void)std::remove(path.c_str());
@@ -298,27 +345,38 @@ struct Clock {
   }
 };
 
-struct Times {
-  std::vector<double> ms;
-  void tell(const char* kind, bool exact, bool only_tell) {
-    if (ms.size() < 5) return;
-    const double first = ms.front();
-    std::ranges::sort(ms);
-    const double median = ms[ms.size() / 2], slowest = ms.back();
-    std::printf("  %s: %zu frames, median %.2f ms, slowest %.2f ms (%.1f times), first %.2f ms\n", kind,
-                ms.size(), median, slowest, slowest / median, first);
-    if (only_tell) return;
-    // Exact: half a millisecond more for caches that are cold. Else the machine may be busy; a compile takes
-    // longer.
-    EXPECT_LE(slowest, exact ? std::max(3 * median, median + 0.5) : 20 * median + 250) << kind;
-  }
-};
+long page_faults() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return used.ru_minflt + used.ru_majflt;
+}
 
-// IMPRINT_WARMUP_EXACT: at most 3 times the median, for a machine that does nothing else.
+// The frames of one kind.
+void tell(const char* kind, const std::vector<FrameTime>& all, bool learns, bool exact, bool only_tell) {
+  std::vector<double> ms;
+  std::size_t slowest = 0;
+  long faults = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].learns != learns) continue;
+    if (ms.empty() || all[i].ms > all[slowest].ms) slowest = i;
+    ms.push_back(all[i].ms);
+    faults += all[i].faults;
+  }
+  ASSERT_GT(ms.size(), 3u) << kind;
+  const double first = ms.front(), most = all[slowest].ms;
+  std::ranges::sort(ms);
+  const double median = ms[ms.size() / 2];
+  std::printf(
+      "  %s: %zu frames, median %.2f ms, slowest %.2f ms (%.1f times, frame %zu), first %.2f ms, %ld "
+      "faults\n",
+      kind, ms.size(), median, most, most / median, slowest, first, faults);
+  if (only_tell) return;
+  // Where the machine may be busy, a frame that waits for a compile takes longer than this.
+  EXPECT_LE(most, exact ? 3 * median : 20 * median + 250) << kind << ", frame " << slowest;
+}
+
 // IMPRINT_WARMUP_NONE: prints what a host that records meets if it forgets the frame.
-TEST_P(T9Warmup, NoFrameWaitsForTheDriversCompiler) {
-  const bool exact = std::getenv("IMPRINT_WARMUP_EXACT") != nullptr;
-  const bool forgets = std::getenv("IMPRINT_WARMUP_NONE") != nullptr;
+void T9Warmup::time_frames(std::span<FrameTime, kFrames> times, bool forgets) {
   ASSERT_NO_FATAL_FAILURE(open(false));
   VkPhysicalDeviceProperties device{};
   vkGetPhysicalDeviceProperties(host_->physical_device(), &device);
@@ -328,23 +386,59 @@ TEST_P(T9Warmup, NoFrameWaitsForTheDriversCompiler) {
     ASSERT_WORKS(context_.warmup());
   else
     ASSERT_NO_FATAL_FAILURE(warm_up());
+  // A loading screen's frame, which recorders sent above: host, driver and Imprint touch a frame's memory.
+  if (GetParam().way != Way::record) ASSERT_NO_FATAL_FAILURE(frame(FrameScope::warmup, false));
   host_->wait_idle();
   std::printf("%s: warm-up %.0f ms\n", GetParam().name, clock.ms() - begin);
-  Times decides, learns;
-  for (int i = 0; i < 300; ++i) {
+  for (FrameTime& time : times) {
     const std::uint64_t slices = context_.stats()->slices;
+    const long faults = page_faults();
     const double start = clock.ms();
     ASSERT_NO_FATAL_FAILURE(frame(FrameScope::frame, true));
     host_->wait_idle();
-    const double ms = clock.ms() - start;
-    (context_.stats()->slices > slices ? learns : decides).ms.push_back(ms);
+    time.ms = clock.ms() - start;
+    time.faults = page_faults() - faults;
+    time.learns = context_.stats()->slices > slices;
   }
-  EXPECT_GT(learns.ms.size(), 3u);
-  decides.tell("decides", exact, forgets);
-  learns.tell("learns", exact, forgets);
-  host_->wait_idle();
   ASSERT_WORKS(context_.device_idle());
   ASSERT_WORKS(context_.destroy());
+}
+
+// IMPRINT_WARMUP_EXACT: at most 3 times the median. All runs play the same, each in a process of its own: the
+// least time of each frame over the runs is its own work, without that of other programs.
+TEST_P(T9Warmup, NoFrameWaitsForTheDriversCompiler) {
+  const char* exact = std::getenv("IMPRINT_WARMUP_EXACT");
+  const bool forgets = std::getenv("IMPRINT_WARMUP_NONE") != nullptr;
+  std::vector<FrameTime> best(kFrames);
+  if (!exact) {
+    ASSERT_NO_FATAL_FAILURE(time_frames(std::span<FrameTime, kFrames>(best), forgets));
+  } else {
+    void* shared =
+        mmap(nullptr, kFrames * sizeof(FrameTime), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(shared, MAP_FAILED);
+    const std::span<FrameTime, kFrames> times(new (shared) FrameTime[kFrames], kFrames);
+    for (int run = 0; run < std::max(1, std::atoi(exact)); ++run) {
+      std::fflush(nullptr);
+      const pid_t child = fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        time_frames(times, forgets);
+        host_ = nullptr;
+        std::fflush(nullptr);
+        _exit(HasFailure() ? 1 : 0);
+      }
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      ASSERT_EQ(status, 0) << "run " << run;
+      for (int i = 0; i < kFrames; ++i) {
+        if (run > 0) ASSERT_EQ(times[i].learns, best[i].learns) << "frame " << i << " of run " << run;
+        if (run == 0 || times[i].ms < best[i].ms) best[i] = times[i];
+      }
+    }
+    munmap(shared, kFrames * sizeof(FrameTime));
+  }
+  tell("decides", best, false, exact != nullptr, forgets);
+  tell("learns", best, true, exact != nullptr, forgets);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, T9Warmup, testing::ValuesIn(cases()),
