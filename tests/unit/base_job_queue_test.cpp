@@ -179,8 +179,12 @@ TEST(JobQueue, IsIdleAfterTheRunningJob) {
   queue->add(nullptr, [&, over = end.get_future().share()] { over.wait(); });  // starts when the other ends
   queue->stand_still(std::chrono::milliseconds(1));
   EXPECT_FALSE(finished) << "its time was used up";
-  std::thread opens([&] { go.set_value(); });
-  queue->stand_still(std::chrono::minutes(1));
+  // A job that started before the call would count, so the first one ends during it.
+  std::thread opens([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    go.set_value();
+  });
+  queue->stand_still(std::chrono::seconds(10));
   EXPECT_TRUE(finished);
   end.set_value();
   opens.join();
