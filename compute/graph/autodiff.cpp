@@ -171,4 +171,40 @@ Result<std::vector<Tensor>> gradients(const Tensor& loss, std::span<const Tensor
   return out;
 }
 
+namespace {
+
+// The sum of a[i] * b[i] over all elements.
+Result<Tensor> inner_product(std::string_view name, std::span<const Tensor> a, std::span<const Tensor> b) {
+  bool fits = a.size() == b.size();
+  for (std::size_t i = 0; fits && i < a.size(); ++i) {
+    if (!a[i].ok()) return a[i].error();
+    if (!b[i].ok()) return b[i].error();
+    fits = a[i].shape() == b[i].shape();
+  }
+  if (!fits)
+    return make_error(ErrorCode::shape_mismatch,
+                      text(name, ": found ", b.size(), " directions for ", a.size(),
+                           " tensors, expected one of the same shape for each"));
+  Tensor total = zeros({});
+  for (std::size_t i = 0; i < a.size(); ++i) total = total + sum(a[i] * b[i]);
+  return total;
+}
+
+}  // namespace
+
+Result<std::vector<Tensor>> vjp(std::span<const Tensor> outputs, std::span<const Tensor> with_respect_to,
+                                std::span<const Tensor> cotangents) {
+  IMPRINT_ASSIGN(const Tensor total, inner_product("vjp", outputs, cotangents));
+  return gradients(total, with_respect_to);
+}
+
+Result<std::vector<Tensor>> jvp(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                                std::span<const Tensor> tangents) {
+  std::vector<Tensor> directions;  // vjp is linear in them, so its derivative contains none
+  for (const Tensor& output : outputs) directions.push_back(input("direction", output.shape()));
+  IMPRINT_ASSIGN(const std::vector<Tensor> pulled, vjp(outputs, inputs, directions));
+  IMPRINT_ASSIGN(const Tensor total, inner_product("jvp", pulled, tangents));
+  return gradients(total, directions);
+}
+
 }  // namespace imprint

@@ -17,4 +17,14 @@ namespace imprint {
 // float32.
 Result<std::vector<Tensor>> gradients(const Tensor& loss, std::span<const Tensor> with_respect_to);
 
+// The same for outputs of any shape: the gradients of the sum of outputs * cotangents. Cotangents have the
+// outputs' shapes. Errors: those of gradients; shape_mismatch.
+Result<std::vector<Tensor>> vjp(std::span<const Tensor> outputs, std::span<const Tensor> with_respect_to,
+                                std::span<const Tensor> cotangents);
+
+// The change of each output when each of `inputs` changes by its tangent, to first order: the derivative of
+// vjp by the cotangents. Errors: those of vjp.
+Result<std::vector<Tensor>> jvp(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                                std::span<const Tensor> tangents);
+
 }  // namespace imprint

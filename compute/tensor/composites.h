@@ -1,6 +1,7 @@
 #pragma once
-// Further operations, composed of those of tensor.h: products by letters, triangles and diagonals, and other
-// arrangements. NumPy's and PyTorch's meanings and names. Errors as in tensor.h.
+// Further operations, composed of those of tensor.h: products by letters, triangles and diagonals, other
+// arrangements, and elements chosen by indices, order or masks. NumPy's and PyTorch's meanings and names.
+// Errors as in tensor.h.
 
 #include <cstdint>
 #include <span>
@@ -61,6 +62,46 @@ Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t
 Tensor floor_divide(const Tensor& a, const Tensor& b);  // rounds toward -inf; int32 or float32
 Tensor nan_to_num(const Tensor& x, double nan = 0, double largest = 3.4028234663852886e38,
                   double least = -3.4028234663852886e38);
+
+// ---- by indices: lists of k indices name rows of the first k axes ----
+// data [n1, .., nk, rest], indices [.., k] -> [.., rest]. An index outside reads 0.
+Tensor gather_nd(const Tensor& data, const Tensor& indices);
+// base with updates [.., rest] at the indices [.., k], as scatter. An index outside is dropped.
+Tensor scatter_nd(const Tensor& base, const Tensor& indices, const Tensor& updates,
+                  Scatter mode = Scatter::assign);
+// Combines the rows of x [n, rest] that have the same segment: -> [count, rest]. A segment without rows has 0
+// (add, assign), 1 (mul) or an infinity (min, max; int32: the largest and smallest number).
+Tensor segment_reduce(const Tensor& x, const Tensor& segments, std::int64_t count,
+                      Scatter mode = Scatter::add);
+// x with `value` from `start` of the axis on; a negative start counts from the end.
+Tensor slice_assign(const Tensor& x, int axis, std::int64_t start, const Tensor& value);
+// int32 [count]: how often each of 0 .. count - 1 occurs. Other numbers are not counted.
+Tensor bincount(const Tensor& x, std::int64_t count);
+// int32 [bins]: elements per bin of equal width; `high` belongs to the last. NaN is not counted.
+Tensor histogram(const Tensor& x, std::int64_t bins, double low, double high);
+
+// ---- by order ----
+// int32: how many elements of the ascending vector are smaller than each value (right: or equal).
+Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right = false);
+// Between neighbours by their distance, as NumPy's linear method. NaN if a line has one.
+Tensor quantile(const Tensor& x, double q, int axis = -1, bool keep_dims = false);
+Tensor median(const Tensor& x, int axis = -1, bool keep_dims = false);  // of two middle ones the mean
+
+// ---- with a bound: shapes are static, so `most` results have memory; further ones are dropped ----
+struct Selected {
+  Tensor values;  // [most, ...]
+  Tensor count;   // int32 scalar: how many there are, also beyond `most`
+};
+Selected masked_select(const Tensor& x, const Tensor& mask, std::int64_t most);  // row-major; then 0
+Selected nonzero(const Tensor& x, std::int64_t most);  // int32 [most, rank] positions; then -1
+Selected unique(const Tensor& x, std::int64_t most);   // ascending; then 0. NaN differ from each other
+
+// ---- random numbers, as in tensor.h ----
+Tensor random_bernoulli(const Tensor& generator, const Tensor& probability, std::uint32_t stream);  // bool
+Tensor random_exponential(const Tensor& generator, Shape shape, std::uint32_t stream);              // mean 1
+// The normal distribution between two bounds.
+Tensor random_truncated_normal(const Tensor& generator, Shape shape, std::uint32_t stream, double low = -2,
+                               double high = 2);
 
 // ---- graphs ----
 // The same outputs, computed with `to` instead of `from`: inputs, variables' values or any other tensors of

@@ -33,6 +33,35 @@ void add_composite_products(std::vector<OpCase>& cases) {
                 [](Inputs in) { return norm(in[0], 3, {0}, true); });
 }
 
+void add_composite_selections(std::vector<OpCase>& cases) {
+  add_composite(cases, "gather_nd/rows", {{{4, 5, 3}}, {{7, 2}, DType::int32, -1, 4}},
+                [](Inputs in) { return gather_nd(in[0], in[1]) * 2; });
+  add_composite(cases, "scatter_nd/add", {{{4, 5, 3}}, {{9, 2}, DType::int32, -1, 4}, {{9, 3}}},
+                [](Inputs in) { return scatter_nd(in[0], in[1], in[2], Scatter::add); });
+  add_composite(cases, "scatter_nd/assign", {{{6, 3}}, {{9, 1}, DType::int32, 0, 5}, {{9, 3}}},
+                [](Inputs in) { return scatter_nd(in[0], in[1], in[2]); });
+  add_composite(cases, "segment_reduce/add", {{{40, 3}}, {{40}, DType::int32, -1, 6}},
+                [](Inputs in) { return segment_reduce(in[0], in[1], 6); });
+  add_composite(cases, "slice_assign/middle", {{{3, 9}}, {{3, 4}}},
+                [](Inputs in) { return slice_assign(in[0], 1, -6, in[1]) * 2; });
+  add_composite(cases, "quantile/third", {{{3, 10}}}, [](Inputs in) { return quantile(in[0], 0.3, 1); });
+  add_composite(cases, "median/columns", {{{8, 5}}}, [](Inputs in) { return median(in[0], 0, true); });
+  add_composite(cases, "masked_select/half", {{{4, 9}}, {{4, 9}, DType::boolean}},
+                [](Inputs in) { return masked_select(in[0], in[1], 30).values; });
+  const auto add_counted = [&](std::string name, std::vector<CaseInput> inputs, Build build) {
+    add_composite(cases, std::move(name), std::move(inputs), std::move(build));
+    cases.back().differentiable = false;
+  };
+  add_counted("histogram/outside", {{{400}, DType::float32, -2, 2}},
+              [](Inputs in) { return histogram(in[0], 7, -1, 1.5); });
+  add_counted("searchsorted/left", {{{33}, DType::int32, -20, 20}, {{5, 9}, DType::int32, -25, 25}},
+              [](Inputs in) { return searchsorted(sort(in[0]).values, in[1]); });
+  add_counted("nonzero/bound", {{{5, 7}, DType::int32, -1, 1}},
+              [](Inputs in) { return nonzero(in[0], 12).values; });
+  add_counted("unique/ints", {{{60}, DType::int32, -9, 9}},
+              [](Inputs in) { return unique(in[0], 30).values; });
+}
+
 void add_composite_arrangements(std::vector<OpCase>& cases) {
   add_composite(cases, "tril/offset", {{{4, 6}}}, [](Inputs in) { return tril(in[0], 1) * 2; });
   add_composite(cases, "triu/batch", {{{2, 5, 4}}}, [](Inputs in) { return triu(in[0], -1) * 2; });
@@ -109,6 +138,7 @@ void add_composite_places(std::vector<OpCase>& cases) {
 void add_composite_cases(std::vector<OpCase>& cases) {
   add_composite_products(cases);
   add_composite_arrangements(cases);
+  add_composite_selections(cases);
   add_composite_volumes(cases);
   add_composite_places(cases);
 }

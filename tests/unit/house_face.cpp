@@ -21,7 +21,7 @@ constexpr std::string_view kFaceNames[] = {
     "Error", "ErrorCode", "LogLevel", "LogSink", "Result",
     // tensors
     "Axes", "ConvolutionOptions", "DType", "PadMode", "PerAxis", "PoolOptions", "Resize", "ResizeOptions",
-    "Scatter", "Shape", "Tensor", "TransposedOptions", "UnfoldOptions", "Variable", "WithIndices",
+    "Scatter", "Selected", "Shape", "Tensor", "TransposedOptions", "UnfoldOptions", "Variable", "WithIndices",
     // operations with a loop of their own
     "Page", "PageArray", "PageOutput",
     // loops whose steps are recorded once
