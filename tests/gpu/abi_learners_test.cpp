@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <imprint/imprint.hpp>
@@ -62,11 +63,22 @@ PpoOptions ppo() {
   return options;
 }
 
+SacOptions sac() {
+  auto options = prompt<SacOptions>();
+  options.learning_rate = 3e-3f;
+  options.replay_capacity = 1000;
+  options.discount = 0;
+  return options;
+}
+
 template <class Options>
 BrainDesc describe(const Options& options, std::uint32_t observations, std::uint32_t choices) {
   BrainDesc desc;
   desc.observation_count = observations;
-  desc.branch_sizes = {choices};
+  if constexpr (std::is_same_v<Options, SacOptions>)
+    desc.continuous_count = 1;
+  else
+    desc.branch_sizes = {choices};
   desc.hidden_sizes = {24};
   desc.activation = Activation::tanh;
   desc.action_latency_frames = 1;
@@ -84,6 +96,8 @@ BrainDesc describe(imp_learner learner, std::uint32_t observations, std::uint32_
       return describe(coach(), observations, choices);
     case IMP_LEARNER_PPO:
       return describe(ppo(), observations, choices);
+    case IMP_LEARNER_SAC:
+      return describe(sac(), observations, choices);
     default:
       return describe(prompt<FeedbackOptions>(), observations, choices);
   }
@@ -404,7 +418,9 @@ TEST_F(EndsTest, ATerminatedEpisodeHasNoFutureValue) {
 
 class EveryLearner : public LearnersTest, public testing::WithParamInterface<imp_learner> {};
 
-TEST_P(EveryLearner, KeepsToTheMaskHoweverItExplores) {
+class LearnerOfChoices : public EveryLearner {};
+
+TEST_P(LearnerOfChoices, KeepsToTheMaskHoweverItExplores) {
   BrainDesc desc = describe(GetParam(), kThings, kOptions);
   if (auto* options = std::get_if<DqnOptions>(&desc.learner)) options->epsilon = 1;
   add(desc);
@@ -442,7 +458,7 @@ TEST_P(EveryLearner, FilesOfOtherLearnersAreRefused) {
   ASSERT_EQ(brain.save_status().result(), IMP_OK);
   ASSERT_WORKS(brain.load(path.c_str()));
   for (const imp_learner other :
-       {IMP_LEARNER_FEEDBACK, IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO}) {
+       {IMP_LEARNER_FEEDBACK, IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO, IMP_LEARNER_SAC}) {
     if (other == GetParam()) continue;
     Made<Brain> made = context.create_brain(describe(other, kThings, kOptions));
     ASSERT_TRUE(made) << made.outcome.message();
@@ -455,13 +471,16 @@ TEST_P(EveryLearner, FilesOfOtherLearnersAreRefused) {
   (void)std::remove(path.c_str());
 }
 
+std::string learner_of(const testing::TestParamInfo<imp_learner>& learner) {
+  static const char* const kNames[] = {"none", "feedback", "cloning", "dqn", "coach", "ppo", "sac"};
+  return kNames[learner.param];
+}
 INSTANTIATE_TEST_SUITE_P(Steps, EveryLearner,
-                         testing::Values(IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO),
-                         [](const auto& learner) {
-                           return learner.param == IMP_LEARNER_DQN     ? "dqn"
-                                  : learner.param == IMP_LEARNER_COACH ? "coach"
-                                                                       : "ppo";
-                         });
+                         testing::Values(IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO,
+                                         IMP_LEARNER_SAC),
+                         learner_of);
+INSTANTIATE_TEST_SUITE_P(Steps, LearnerOfChoices,
+                         testing::Values(IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO), learner_of);
 
 TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
   const auto expect_desc = [&](const BrainDesc& desc, Code code, const char* text) {
@@ -485,6 +504,9 @@ TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
   expect(ppo(), "advantage_decay", [](PpoOptions& o) { o.advantage_decay = 2; });
   expect(ppo(), "clip_range", [](PpoOptions& o) { o.clip_range = std::nanf(""); });
   expect(ppo(), "entropy_coefficient", [](PpoOptions& o) { o.entropy_coefficient = -1; });
+  expect(sac(), "discount", [](SacOptions& o) { o.discount = -1; });
+  expect(sac(), "target_rate", [](SacOptions& o) { o.target_rate = 0; });
+  expect(sac(), "entropy_per_action", [](SacOptions& o) { o.entropy_per_action = std::nanf(""); });
   expect(coach(), "trace_decay", [](CoachOptions& o) { o.trace_decay = 1; });
   BrainDesc desc = describe(dqn(), kThings, kOptions);
   desc.branch_sizes = {};
@@ -493,6 +515,9 @@ TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
   desc = describe(coach(), kThings, kOptions);
   desc.continuous_count = 1;
   expect_desc(desc, Code::unsupported, "choices only");
+  desc = describe(sac(), kThings, kOptions);
+  desc.branch_sizes = {kOptions};
+  expect_desc(desc, Code::unsupported, "continuous actions only");
 }
 
 // Without options a learner uses its own defaults, however the descriptor was made.
@@ -523,11 +548,15 @@ TEST_F(LearnersTest, MissingOptionsAreTheLearnersDefaults) {
   const imp_dqn_options dqn_defaults = imp_dqn_options_init();
   const imp_coach_options coach_defaults = imp_coach_options_init();
   const imp_ppo_options ppo_defaults = imp_ppo_options_init();
+  const imp_sac_options sac_defaults = imp_sac_options_init();
   const std::pair<imp_learner, const void*> learners[] = {{IMP_LEARNER_DQN, &dqn_defaults},
                                                           {IMP_LEARNER_COACH, &coach_defaults},
-                                                          {IMP_LEARNER_PPO, &ppo_defaults}};
+                                                          {IMP_LEARNER_PPO, &ppo_defaults},
+                                                          {IMP_LEARNER_SAC, &sac_defaults}};
   for (const auto& [learner, defaults] : learners) {
     desc.learner = learner;
+    desc.branch_count = learner != IMP_LEARNER_SAC;
+    desc.continuous_count = learner == IMP_LEARNER_SAC;
     desc.header.next = nullptr;
     const BrainHash without = hash_after(desc);
     TearDown();

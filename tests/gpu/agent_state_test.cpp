@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdio>
 #include <iterator>
 
@@ -19,11 +21,14 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
   static BrainSpec small_spec() {
     BrainSpec spec;
     spec.observation.count = 4;
-    spec.action.branch_sizes = {3};
+    spec.learner = GetParam();
+    if (spec.learner == LearnerKind::sac)
+      spec.action = {{}, 1};
+    else
+      spec.action.branch_sizes = {3};
     spec.goal_count = 2;
     spec.hidden_sizes = {8};
     spec.brain_count = 2;
-    spec.learner = GetParam();
     spec.learn_period_frames = 3;
     spec.batch_size = 8;
     spec.replay_capacity = 16;
@@ -50,6 +55,11 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
     }
   }
 
+  // Which choice, or the bits of the number.
+  static std::uint32_t deed(const Choice& choice) {
+    return choice.branches.empty() ? std::bit_cast<std::uint32_t>(choice.continuous[0]) : choice.branches[0];
+  }
+
   // Frames that depend only on their number and the answers: agents ask and act, and some praise or
   // demonstrate.
   std::vector<std::uint32_t> live(Brain& of, int frames) {
@@ -61,8 +71,11 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
           for (std::uint32_t k = 0; k < 4; ++k)
             seen[k] = static_cast<float>(philox_uniform(moment_, k, agent, 7, 7));
           if (const auto answer = of.agents().act(agent); answer.ok()) {
-            actions.push_back((*answer)->choice.branches[0]);
-            const float value = (*answer)->choice.branches[0] == moment_ % 3 ? 1.0f : -0.5f;
+            const Choice& choice = (*answer)->choice;
+            actions.push_back(deed(choice));
+            const bool good =
+                choice.branches.empty() ? choice.continuous[0] > 0.3f : choice.branches[0] == moment_ % 3;
+            const float value = good ? 1.0f : -0.5f;
             if (moment_ % 4 == agent)
               EXPECT_OK(of.agents().feedback(agent, {value, 1.0f, CreditKind::current, now()}));
           }
@@ -81,7 +94,7 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
     return actions;
   }
 
-  // The choices of each brain's first agent, without learning or exploration.
+  // The choices of each brain's first agent, or its numbers in hundredths, without learning or exploration.
   std::vector<std::uint32_t> by_weights(Brain& of) {
     std::vector<std::uint32_t> chosen;
     const bool learns = of.spec().learner != LearnerKind::none;
@@ -91,8 +104,12 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
     for (std::uint32_t look = 0; look < 40; ++look) {
       pass([&] {
         for (const std::uint32_t agent : agents_) {
-          if (const auto answer = of.agents().act(agent); look > 3 && answer.ok())
-            chosen.push_back((*answer)->choice.branches[0]);
+          if (const auto answer = of.agents().act(agent); look > 3 && answer.ok()) {
+            const Choice& choice = (*answer)->choice;
+            chosen.push_back(choice.branches.empty()
+                                 ? static_cast<std::uint32_t>(std::lround(100 * choice.continuous[0] + 100))
+                                 : choice.branches[0]);
+          }
           float seen[4];
           for (std::uint32_t k = 0; k < 4; ++k)
             seen[k] = static_cast<float>(8 * philox_uniform(look, k, 0, 5, 5) - 4);
@@ -203,7 +220,8 @@ TEST_P(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
   }
 }
 
-// Trained with one agent per brain; loaded for three agents that only infer, and for another learner.
+// Trained with one agent per brain; loaded for three agents that only infer, and for another learner. The
+// SAC learner's weights hold deviations, so they serve SAC brains only.
 TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   start(small_spec());
   live(*brain, 120);
@@ -213,8 +231,17 @@ TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   ASSERT_OK(system->drain(10000));
   ASSERT_OK(brain->state().save_status());
 
+  const bool of_its_own = GetParam() == LearnerKind::sac;
   BrainSpec silent = small_spec();
   silent.learner = LearnerKind::none;
+  if (of_its_own) {
+    restart(silent);
+    const Result<> refused = brain->state().load_weights(path("trained.brain"));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::shape_mismatch);
+    silent.learner = LearnerKind::sac;
+    silent.replay_capacity = 8;
+  }
   silent.agents_per_brain = 3;
   silent.seed = 999;
   restart(silent);
@@ -227,7 +254,7 @@ TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   EXPECT_EQ(by_weights(*brain), trained);
 
   BrainSpec other = small_spec();
-  other.learner = LearnerKind::feedback;
+  if (!of_its_own) other.learner = LearnerKind::feedback;
   other.replay_capacity = 32;
   other.seed = 999;
   restart(other);
@@ -482,7 +509,7 @@ TEST_P(StateTest, AFrameTakesNoMemoryForASave) {
 
 INSTANTIATE_TEST_SUITE_P(Every, StateTest,
                          ::testing::Values(LearnerKind::feedback, LearnerKind::dqn, LearnerKind::coach,
-                                           LearnerKind::ppo),
+                                           LearnerKind::ppo, LearnerKind::sac),
                          [](const auto& learner) { return learner_name(learner.param); });
 
 }  // namespace

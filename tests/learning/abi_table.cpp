@@ -66,6 +66,7 @@ std::vector<Row> rows() {
           {"ppo-cartpole", trial("ppo", "cartpole", 60'000, 2'500), {reaches(475, 60'000)}},
           {"ppo-acrobot", trial("ppo", "acrobot", 150'000, 10'000), {reaches(-100, 150'000)}},
           {"dqn-acrobot", trial("dqn", "acrobot", 100'000, 10'000), {}},
+          {"sac-pendulum", trial("sac", "pendulum", 20'000, 5'000), {reaches(-200, 20'000)}},
           {"dqn-fight", trial("dqn", "fight", 14'500, 250), fights},
           {"ppo-fight", trial("ppo", "fight", 14'500, 250), fights},
           {"feedback-fight", trial("feedback", "fight", 14'500, 250), fights},
@@ -134,8 +135,8 @@ int main(int argc, char** argv) {
       "Trains the plugin's learners through the C interface on device cpu and prints figures against bars."};
   app.add_option("--seeds", seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", first_seed, "the first seed")->capture_default_str();
-  app.add_option("--learner", learner, "only rows of this learner: dqn, ppo, feedback");
-  app.add_option("--game", game, "only rows of this game: cartpole, acrobot, fight");
+  app.add_option("--learner", learner, "only rows of this learner: dqn, ppo, sac, feedback");
+  app.add_option("--game", game, "only rows of this game: cartpole, acrobot, pendulum, fight");
   app.add_option("--steps", steps, "decisions of all agents instead of the row's");
   app.add_option("--check-every", check_every, "decisions between checks instead of the row's");
   app.add_option("--agents", agents, "bodies that share the brain instead of one");

@@ -90,8 +90,9 @@ class Fight final : public Environment {
 std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
   if (trial.game == "cartpole") return make_cart_pole();
   if (trial.game == "acrobot") return make_acrobot();
+  if (trial.game == "pendulum") return make_pendulum();
   if (trial.game == "fight") return std::make_unique<Fight>(trial.seed);
-  throw std::runtime_error("game: found '" + trial.game + "', expected cartpole, acrobot or fight");
+  throw std::runtime_error("game: found '" + trial.game + "', expected cartpole, acrobot, pendulum or fight");
 }
 
 // Takes what is named after the options' fields.
@@ -115,9 +116,11 @@ Options options_of(const AbiTrial& trial) {
   if constexpr (requires { options.replay_capacity; }) one("replay_capacity", options.replay_capacity);
   if constexpr (requires { options.exploration; }) one("exploration", options.exploration);
   if constexpr (requires { options.discount; }) one("discount", options.discount);
+  if constexpr (requires { options.target_rate; }) one("target_rate", options.target_rate);
+  if constexpr (requires { options.entropy_per_action; })
+    one("entropy_per_action", options.entropy_per_action);
   if constexpr (requires { options.epsilon; }) {
     one("target_period", options.target_period);
-    one("target_rate", options.target_rate);
     one("double_estimate", options.double_estimate);
     one("epsilon", options.epsilon);
     one("epsilon_decisions", options.epsilon_decisions);
@@ -174,12 +177,17 @@ class Stage {
       : context_(open_context(log)), miss_is_zero_(trial.miss_is_zero) {
     BrainDesc desc;
     desc.observation_count = static_cast<std::uint32_t>(make_game(trial)->observation_count());
-    desc.branch_sizes = {static_cast<std::uint32_t>(make_game(trial)->choice_count())};
+    if (const int choices = make_game(trial)->choice_count(); choices > 0)
+      desc.branch_sizes = {static_cast<std::uint32_t>(choices)};
+    else
+      desc.continuous_count = 1;
     desc.agents_per_brain = bodies;
     desc.seed = trial.seed;
-    if (!learns) {
+    if (!learns) desc.action_latency_frames = 1;
+    if (trial.learner == "sac") {
+      desc.learner = options_of<SacOptions>(trial);  // its policy squashes: no other learner acts by it
+    } else if (!learns) {
       desc.learner = NoLearner();
-      desc.action_latency_frames = 1;
     } else if (trial.learner == "dqn") {
       desc.learner = options_of<DqnOptions>(trial);
     } else if (trial.learner == "ppo") {
@@ -187,7 +195,7 @@ class Stage {
     } else if (trial.learner == "feedback") {
       desc.learner = options_of<FeedbackOptions>(trial);
     } else {
-      throw std::runtime_error("learner: found '" + trial.learner + "', expected dqn, ppo or feedback");
+      throw std::runtime_error("learner: found '" + trial.learner + "', expected dqn, ppo, sac or feedback");
     }
     brain_ = must(context_.create_brain(desc));
     for (std::uint32_t i = 0; i < bodies; ++i) {
@@ -230,7 +238,9 @@ class Stage {
  private:
   template <class Told>
   void act(Body& body, const Action& action, const Told& told) {
-    const trials::Outcome outcome = body.world->step(action.branches[0]);
+    const bool is_number = body.world->choice_count() == 0;  // the pendulum's torque, -2 to 2
+    const trials::Outcome outcome = body.world->step(is_number ? 2.0 * double{action.continuous[0]}
+                                                               : static_cast<double>(action.branches[0]));
     const double told_reward = miss_is_zero_ ? std::max(outcome.reward, 0.0) : outcome.reward;
     must(body.agent.reward(static_cast<float>(told_reward)));
     body.returned += outcome.reward;

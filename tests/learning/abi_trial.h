@@ -10,8 +10,8 @@
 namespace imprint::trials {
 
 struct AbiTrial {
-  std::string learner = "dqn";    // dqn, ppo, feedback
-  std::string game = "cartpole";  // cartpole, acrobot, fight
+  std::string learner = "dqn";    // dqn, ppo, sac, feedback
+  std::string game = "cartpole";  // cartpole, acrobot, pendulum, fight
   std::uint64_t seed = 1;
   std::uint32_t agents = 1;
   std::int64_t steps = 100'000;      // decisions of all agents

@@ -1,5 +1,6 @@
 #include "plugin/agent/decide/infer_graph.h"
 
+#include "compute/nn/sac.h"
 #include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/decide/shared_tensor.h"
 
@@ -51,12 +52,17 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
           shared.observation_copies, rows, reshape(observation, {brains * agents, spec.observation.count})));
     }
   }
-  const std::int64_t outputs = spec.action.output_count();
+  const std::int64_t outputs = spec.head_count();
   Tensor values = reshape(network.heads(observation), {brains, agents, spec.goal_count * outputs});
   if (spec.goal_count > 1) {
     const Tensor goal = feed(graph.goal, input("goal", {brains, agents}, DType::int32));
     values = gather(values, 2,
                     unsqueeze(goal * static_cast<int>(outputs), 2) + iota({brains, agents, outputs}, 2));
+  }
+  Tensor log_deviations;
+  if (outputs > spec.action.output_count()) {
+    log_deviations = narrow(values, 2, spec.action.output_count(), spec.action.continuous_count);
+    values = narrow(values, 2, 0, spec.action.output_count());
   }
   graph.values = give(values);
   if (choices > 0) {
@@ -69,7 +75,12 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   }
   if (const std::int64_t numbers = spec.action.continuous_count; numbers > 0) {
     Tensor drawn = narrow(values, 2, choices, numbers);
-    if (const Variable& log_deviation = network.log_deviation(); log_deviation.ok()) {
+    const bool squashes = spec.learner == LearnerKind::sac;
+    if (squashes)
+      drawn = nn::squashed(concat({drawn, log_deviations}, 2),
+                           feed(graph.drift, input("drift", {brains, agents, numbers})))
+                  .action;
+    else if (const Variable& log_deviation = network.log_deviation(); log_deviation.ok()) {
       drawn =
           drawn + exp(log_deviation.value()) * feed(graph.drift, input("drift", {brains, agents, numbers}));
       graph.log_deviation = give(log_deviation.value() * 1.0f);

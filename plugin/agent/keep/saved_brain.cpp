@@ -307,8 +307,9 @@ Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::
     const bool is_target = own.starts_with(kTarget);
     const std::string name = is_target ? "network." + own.substr(kTarget.size()) : own;
     const bool is_network = name.starts_with("network."),
-               is_beside =
-                   (own.starts_with("critic.") || own == kLogDeviationName) && file.arrays.contains(own);
+               is_beside = (own.starts_with("critic.") || own.starts_with("target_critic.") ||
+                            own == "log_temperature" || own == kLogDeviationName) &&
+                           file.arrays.contains(own);
     if (!is_network && !is_beside) continue;
     IMPRINT_ASSIGN(contents[i], content_of(file, name, variables[i]));
   }

@@ -18,6 +18,7 @@ void add_networks(const BrainSpec& spec, Hasher& hasher) {
   hasher.number(static_cast<std::uint32_t>(spec.hidden_sizes.size()));
   for (const std::uint32_t size : spec.hidden_sizes) hasher.number(size);
   hasher.number(spec.activation).number(spec.brain_count);
+  if (spec.head_count() != spec.action.output_count()) hasher.number(spec.head_count());
 }
 
 bool has_replay(const BrainSpec& spec) {

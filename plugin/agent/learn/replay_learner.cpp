@@ -49,28 +49,36 @@ Tensor drawn_rows(const BrainSpec& spec, const Tensor& generator, const LearnInp
 
 }  // namespace
 
-Result<> ReplayLearner::describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
                                  LearnGraph& graph) const {
   const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity;
-  IMPRINT_ASSIGN(const std::unique_ptr<Objective> objective, this->objective(spec));
   const SampleLayout columns = layout(spec);
   const Variable replay = Variable::zeros(kReplayName, {brains * capacity, columns.width});
   const std::int32_t seed[4] = {static_cast<std::int32_t>(spec.seed),
                                 static_cast<std::int32_t>(spec.seed >> 32), 0, 0};
   const Variable generator("generator", {4}, std::span<const std::int32_t>(seed));
+  graph.state.push_back({kReplayName, replay});
+  graph.state.push_back({"generator", generator});
+  const Tensor drawn = drawn_rows(spec, generator.value(), intake, graph) +
+                       iota({brains, spec.batch_size}, 0) * static_cast<int>(capacity);
+  IMPRINT_CHECK(
+      learn(spec, network, intake, {{take(replay.value(), 0, drawn), columns}, generator.value()}, graph));
+  graph.description.updates.push_back(Update::assign(generator, generator_next(generator.value())));
+  graph.description.updates.push_back(Update::scatter_rows(replay, intake.rows, intake.samples));
+  return {};
+}
+
+Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+                              const Draw& draw, LearnGraph& graph) const {
+  const std::int64_t brains = spec.brain_count;
+  IMPRINT_ASSIGN(const std::unique_ptr<Objective> objective, this->objective(spec));
   nn::Parameters trained = network.parameters();
   trained.add("", objective->parameters());
   const nn::Adam adam(trained, {.groups = brains});
   add_state(graph.state, "adam", adam.state());
-  graph.state.push_back({kReplayName, replay});
-  graph.state.push_back({"generator", generator});
   add_state(graph.state, "beside", objective->parameters());
   for (StateVariable& entry : objective->state()) graph.state.push_back(std::move(entry));
-
-  const Tensor drawn = drawn_rows(spec, generator.value(), intake, graph) +
-                       iota({brains, spec.batch_size}, 0) * static_cast<int>(capacity);
-  const Tensor losses = nn::reduce_loss(objective->losses({take(replay.value(), 0, drawn), columns}, network),
-                                        nn::Reduction::group_mean);
+  const Tensor losses = nn::reduce_loss(objective->losses(draw.batch, network), nn::Reduction::group_mean);
   ProgramDescription& program = graph.description;
   program.outputs = {losses};
 
@@ -88,11 +96,10 @@ Result<> ReplayLearner::describe(const BrainSpec& spec, const Network& network, 
   const OptimiserStep stepped{values_of(program.updates, trained), values_of(program.updates, count)[0],
                               active};
   for (Update& update : objective->updates(stepped)) program.updates.push_back(std::move(update));
+  const SampleLayout& columns = draw.batch.layout;
   const std::int64_t arriving = intake.rows.extent(0) / brains;
   objective->take_in({reshape(intake.samples, {brains, arriving, columns.width}), columns},
                      reshape(greater_equal(intake.rows, 0), {brains, arriving}), program.updates);
-  program.updates.push_back(Update::assign(generator, generator_next(generator.value())));
-  program.updates.push_back(Update::scatter_rows(replay, intake.rows, intake.samples));
   return {};
 }
 

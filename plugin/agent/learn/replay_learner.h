@@ -49,7 +49,8 @@ class Objective {
 
 inline constexpr std::uint32_t kRecentSamples = 1000;
 
-class ReplayLearner : public Learner {
+// Keeps the memory and draws the minibatch.
+class MemoryLearner : public Learner {
  public:
   SampleUse sample_use() const override { return SampleUse::replay; }
   bool off_policy() const override { return true; }
@@ -57,6 +58,22 @@ class ReplayLearner : public Learner {
                     LearnGraph& graph) const override;
 
  protected:
+  // The streams of the generator that learn() may use begin here.
+  static constexpr std::uint32_t kFreeStream = 2;
+  struct Draw {
+    Minibatch batch;
+    Tensor generator;
+  };
+  // One step from a minibatch: adds state, updates and the output kLoss.
+  virtual Result<> learn(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
+                         const Draw& draw, LearnGraph& graph) const = 0;
+};
+
+// Steps Adam down an objective's losses.
+class ReplayLearner : public MemoryLearner {
+ protected:
+  Result<> learn(const BrainSpec& spec, const Network& network, const LearnInputs& intake, const Draw& draw,
+                 LearnGraph& graph) const override;
   virtual Result<std::unique_ptr<Objective>> objective(const BrainSpec& spec) const = 0;
 };
 

@@ -21,8 +21,12 @@ std::uint32_t ActionSpec::branch_offset(std::size_t branch) const {
 std::vector<std::uint32_t> BrainSpec::layer_sizes() const {
   std::vector<std::uint32_t> sizes{observation.count};
   sizes.insert(sizes.end(), hidden_sizes.begin(), hidden_sizes.end());
-  sizes.push_back(goal_count * action.output_count());
+  sizes.push_back(goal_count * head_count());
   return sizes;
+}
+
+std::uint32_t BrainSpec::head_count() const {
+  return action.output_count() + (learner == LearnerKind::sac ? action.continuous_count : 0);
 }
 
 std::uint64_t BrainSpec::parameter_count() const {

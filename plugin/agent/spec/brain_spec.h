@@ -80,6 +80,7 @@ struct BrainSpec {
   bool clip_values = false;
   bool normalise_observations = false;
   bool normalise_rewards = false;
+  float entropy_per_action = -1;  // target of the policy's entropy, per number of an action
   std::uint32_t snapshot_count = 4;
 
   std::uint32_t agent_capacity() const { return brain_count * agents_per_brain; }
@@ -96,7 +97,9 @@ struct BrainSpec {
     return (agents_per_brain - 1) / decision_period_frames + 1;
   }                                                // per brain, at most
   std::vector<std::uint32_t> layer_sizes() const;  // observation, hidden..., goals * outputs
-  std::uint64_t parameter_count() const;           // weights and biases, all brains
+  // Outputs of the network for one goal: one per output of the action, and the SAC learner's log deviations.
+  std::uint32_t head_count() const;
+  std::uint64_t parameter_count() const;  // weights and biases, all brains
 };
 
 // Fills in the fields of the PPO learner that are 0, from the number of agents and how often they decide:

@@ -12,7 +12,8 @@ namespace imprint::agent {
   ENTRY(cloning)                \
   ENTRY(dqn)                    \
   ENTRY(coach)                  \
-  ENTRY(ppo)
+  ENTRY(ppo)                    \
+  ENTRY(sac)
 
 #define IMPRINT_KIND(name) , name
 enum class LearnerKind : std::uint8_t { none IMPRINT_LEARNERS(IMPRINT_KIND) };

@@ -79,7 +79,7 @@ Tensor Network::heads(const Tensor& observations) const { return heads_of_scaled
 
 Tensor Network::heads_of_scaled(const Tensor& observations) const {
   return reshape(layers_(observations),
-                 {spec_.brain_count, observations.extent(1), spec_.goal_count, spec_.action.output_count()});
+                 {spec_.brain_count, observations.extent(1), spec_.goal_count, spec_.head_count()});
 }
 
 Tensor Network::of_goal(const Tensor& heads, const Tensor& goals) {

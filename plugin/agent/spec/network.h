@@ -13,7 +13,7 @@
 
 namespace imprint::agent {
 
-// P = brain_count, G = goal_count, V = outputs of one goal (ActionSpec), N = any number of rows.
+// P = brain_count, G = goal_count, V = outputs of one goal (BrainSpec::head_count), N = any number of rows.
 class Network {
  public:
   // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller,

@@ -49,10 +49,13 @@ struct CoachOptions : imp_coach_options {
 struct PpoOptions : imp_ppo_options {
   PpoOptions() : imp_ppo_options(imp_ppo_options_init()) {}
 };
+struct SacOptions : imp_sac_options {
+  SacOptions() : imp_sac_options(imp_sac_options_init()) {}
+};
 struct NoLearner {};
 
-using Learner =
-    std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions, PpoOptions>;
+using Learner = std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions,
+                             PpoOptions, SacOptions>;
 
 // A Vulkan struct of the host, or none. It must live until the call that uses it has returned.
 template <class T>
@@ -252,6 +255,7 @@ inline imp_learner learner_of(const CloningOptions&) { return IMP_LEARNER_CLONIN
 inline imp_learner learner_of(const DqnOptions&) { return IMP_LEARNER_DQN; }
 inline imp_learner learner_of(const CoachOptions&) { return IMP_LEARNER_COACH; }
 inline imp_learner learner_of(const PpoOptions&) { return IMP_LEARNER_PPO; }
+inline imp_learner learner_of(const SacOptions&) { return IMP_LEARNER_SAC; }
 
 }  // namespace detail
 

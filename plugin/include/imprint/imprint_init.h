@@ -176,4 +176,20 @@ static inline imp_ppo_options imp_ppo_options_init(void) {
   return s;
 }
 
+/* Measured by `tools/learning abi`. */
+static inline imp_sac_options imp_sac_options_init(void) {
+  IMP_INIT(imp_sac_options, s, IMP_STRUCT_SAC_OPTIONS);
+  s.learn_period_frames = 2;
+  s.batch_size = 128;
+  s.replay_capacity = 20000;
+  s.learning_rate = 1e-3f;
+  s.max_gradient_norm = 10.0f;
+  s.discount = 0.99f;
+  s.target_rate = 0.005f;
+  s.entropy_per_action = -1.0f;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  return s;
+}
+
 #endif /* IMPRINT_IMPRINT_INIT_H_ */

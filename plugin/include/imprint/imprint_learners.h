@@ -25,7 +25,8 @@ typedef enum imp_learner {
   IMP_LEARNER_CLONING = 2,  /* imitates demonstrations; branches and continuous actions */
   IMP_LEARNER_DQN = 3,      /* predicts returns, learns from remembered steps; one branch */
   IMP_LEARNER_COACH = 4,    /* moves its policy by feedback at once, without memory; branches */
-  IMP_LEARNER_PPO = 5 /* policy gradient from rewards, for many agents; branches, continuous */
+  IMP_LEARNER_PPO = 5, /* policy gradient from rewards, for many agents; branches, continuous */
+  IMP_LEARNER_SAC = 6  /* returns from remembered steps, for one or a few bodies; continuous */
 } imp_learner;
 
 /* How an agent takes part. */
@@ -150,5 +151,20 @@ typedef struct imp_ppo_options {
   uint32_t normalise_observations; /* 1: by their running mean and deviation. Default 1 */
   uint32_t normalise_rewards;      /* 1: by the deviation of their discounted sum. Default 1 */
 } imp_ppo_options;
+
+/* Haarnoja et al., Soft Actor-Critic Algorithms and Applications, 2018. */
+typedef struct imp_sac_options {
+  imp_header header;
+  uint32_t learn_period_frames; /* at most four minibatches per decision are run. Default 2 */
+  uint32_t batch_size;          /* Default 128 */
+  uint32_t replay_capacity;     /* Default 20000 */
+  float learning_rate;          /* of policy, critics and temperature. Default 1e-3 */
+  float max_gradient_norm;      /* Default 10 */
+  float discount;               /* Default 0.99 */
+  float target_rate;            /* of the target critics in each step, 1e-6 .. 1. Default 0.005 */
+  float entropy_per_action; /* target of the policy's entropy, times continuous_count. Default -1 */
+  float credit_delay_s;     /* Default 0.8 */
+  float credit_width_s;     /* Default 0.6 */
+} imp_sac_options;
 
 #endif /* IMPRINT_IMPRINT_LEARNERS_H_ */
