@@ -127,7 +127,7 @@ Options options_of(const AbiTrial& trial) {
     one("n_step", options.n_step);
     one("squared_loss", options.squared_loss);
     one("dueling", options.dueling);
-    one("recent_share", options.recent_share);
+    one("follow_changes", options.follow_changes);
   }
   if constexpr (requires { options.rollout_steps; }) {
     one("rollout_steps", options.rollout_steps);

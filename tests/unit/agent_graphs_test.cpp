@@ -413,6 +413,7 @@ class DqnGraphTest : public LearnGraphTest {
     build(wanted);
     bindings["least_reward"].assign(2, -1000);
     bindings["most_reward"].assign(2, 1000);
+    bindings["since_change"].assign(2, 9);
     for (std::uint32_t brain = 0; brain < 2; ++brain) {
       targets[brain] = weights_of(*network, brain, 2);
       for (std::size_t p = 0; p < targets[brain].size(); ++p) {
@@ -490,28 +491,6 @@ TEST_F(DqnGraphTest, TheRewardsSeenAreThoseThatArrive) {
   const auto results = run();
   EXPECT_EQ(results.at("least_reward"), (Numbers{-0.5, 0}));
   EXPECT_EQ(results.at("most_reward"), (Numbers{1.5, 0}));
-}
-
-// Only the newest 1,000 rows hold a reward: a minibatch that took any other would have no such loss.
-TEST_F(DqnGraphTest, RecentSamplesAreTheNewestOnesAroundTheRing) {
-  build_dqn([](BrainSpec& wanted) {
-    wanted.recent_share = 1, wanted.replay_capacity = 2000, wanted.discount = 0;
-    wanted.squared_loss = true;
-  });
-  const SampleLayout layout = learner_of(spec).layout(spec);
-  std::ranges::fill(replay, 0.0);
-  const double next[] = {500, 1600};
-  for (std::size_t brain = 0; brain < 2; ++brain)
-    for (std::size_t age = 1; age <= 1000; ++age) {
-      const std::size_t row = (static_cast<std::size_t>(next[brain]) + 2000 - age) % 2000;
-      replay[(brain * 2000 + row) * layout.width + layout.reward] = 100;
-    }
-  bindings["filled"].assign(2, 2000);
-  bindings["next_row"] = {500, 1600};
-  bindings["rows"][0] = 500;
-  const auto results = run();
-  for (std::size_t brain = 0; brain < 2; ++brain) EXPECT_GT(results.at("loss")[brain], 99.0 * 99.0 / 2);
-  EXPECT_EQ(results.at("next_row"), (Numbers{501, 1600}));
 }
 
 TEST_F(DqnGraphTest, ADuelingStepIsFiniteAndMovesBothNetworks) {

@@ -123,6 +123,9 @@ void Decisions::fill(std::uint32_t slot) {
     const std::span<std::int32_t> mask = inference_->mask(slot, i);
     if (!mask.empty()) agent.write_mask(mask);
     explore(inference_->noise(slot, i), mask, i, taken.draw);
+    if (const std::span<float> whim = inference_->whim(slot, i); !whim.empty())
+      std::ranges::copy(explores(i) ? draw_whim(mask, draw_of(i, taken.draw)) : draw_whim({}, {}),
+                        whim.begin());
     fill_noise(inference_->drift(slot, i), explores(i) ? 1.0f : 0.0f, draw_of(i, taken.draw), kDriftWords);
     if (resets_[i]) inference_->set_reset(slot, i);
     resets_[i] = 0;

@@ -68,7 +68,14 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   if (choices > 0) {
     const Tensor mask = feed(graph.mask, input("mask", {brains, agents, choices}, DType::int32));
     const Tensor noise = feed(graph.noise, input("noise", {brains, agents, choices}));
-    const Tensor rated = where(greater(mask, 0), narrow(values, 2, 0, choices) + noise, kForbidden);
+    Tensor wanted = narrow(values, 2, 0, choices) + noise;
+    if (const Variable& unrest = network.unrest(); unrest.ok()) {
+      const Tensor whim = feed(graph.whim, input("whim", {brains, agents, 2}));
+      const Tensor due = less(narrow(whim, 2, 1, 1), reshape(unrest.value(), {brains, 1, 1}));
+      const Tensor choice = one_hot(cast(squeeze(narrow(whim, 2, 0, 1), 2), DType::int32), choices);
+      wanted = where(due, choice, wanted);
+    }
+    const Tensor rated = where(greater(mask, 0), wanted, kForbidden);
     for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b)
       graph.branches.push_back(
           give(argmax(narrow(rated, 2, spec.action.branch_offset(b), spec.action.branch_sizes[b]), 2)));

@@ -103,6 +103,10 @@ std::span<float> Inference::noise(std::uint32_t slot, std::uint32_t agent) {
   return graph_.noise < 0 ? std::span<float>() : input<float>(slot, graph_.noise, agent, choice_count_);
 }
 
+std::span<float> Inference::whim(std::uint32_t slot, std::uint32_t agent) {
+  return graph_.whim < 0 ? std::span<float>() : input<float>(slot, graph_.whim, agent, 2);
+}
+
 std::span<float> Inference::drift(std::uint32_t slot, std::uint32_t agent) {
   return graph_.drift < 0 ? std::span<float>() : input<float>(slot, graph_.drift, agent, continuous_count_);
 }

@@ -18,17 +18,18 @@ namespace imprint::agent {
 // of a brain, or those of one turn.
 struct InferGraph {
   ProgramDescription description;
-  std::uint32_t agents = 0;   // A
-  int observation = -1;       // float32 [P, A, observations]
-  int goal = -1;              // int32 [P, A]
-  int mask = -1;              // int32 [P, A, choices]: 1 = allowed
-  int noise = -1;             // float32 [P, A, choices], added to the values before the choice
-  int drift = -1;             // float32 [P, A, continuous actions]: normal numbers (policies that draw them)
-  int active = -1;            // int32 [P, A]: 1 = this agent asked (recurrent policies)
-  int reset = -1;             // int32 [P, A]: 1 = its episode begins (recurrent policies)
-  int offset = -1;            // int32 [P, A]: first element in the shared observations; -1 = in `observation`
-  int copy_rows = -1;         // int32 [P * A]: row of the observation copies to write; -1 = none
-  int action_rows = -1;       // int32 [P * A]: row of the shared actions to write; -1 = none
+  std::uint32_t agents = 0;  // A
+  int observation = -1;      // float32 [P, A, observations]
+  int goal = -1;             // int32 [P, A]
+  int mask = -1;             // int32 [P, A, choices]: 1 = allowed
+  int noise = -1;            // float32 [P, A, choices], added to the values before the choice
+  int whim = -1;             // float32 [P, A, 2]: a random choice, taken where the second is below the unrest
+  int drift = -1;            // float32 [P, A, continuous actions]: normal numbers (policies that draw them)
+  int active = -1;           // int32 [P, A]: 1 = this agent asked (recurrent policies)
+  int reset = -1;            // int32 [P, A]: 1 = its episode begins (recurrent policies)
+  int offset = -1;           // int32 [P, A]: first element in the shared observations; -1 = in `observation`
+  int copy_rows = -1;        // int32 [P * A]: row of the observation copies to write; -1 = none
+  int action_rows = -1;      // int32 [P * A]: row of the shared actions to write; -1 = none
   std::vector<int> branches;  // int32 [P, A] each: the chosen index
   int continuous = -1;        // float32 [P, A, continuous actions]
   int log_deviation = -1;     // float32 [P, 1, continuous actions] of what was drawn
@@ -70,6 +71,7 @@ class Inference {
   void put(std::uint32_t slot, std::uint32_t agent, const Choice& choice);
   std::span<std::int32_t> mask(std::uint32_t slot, std::uint32_t agent);
   std::span<float> noise(std::uint32_t slot, std::uint32_t agent);
+  std::span<float> whim(std::uint32_t slot, std::uint32_t agent);
   std::span<float> drift(std::uint32_t slot, std::uint32_t agent);
   void set_reset(std::uint32_t slot, std::uint32_t agent);
   // Copies the shared observation at `offset` to `row` of the observation copies, whether the agent asks or

@@ -14,6 +14,17 @@ constexpr float kAboveAll = 1e30f;
 // Element number of the draw that decides whether a choice is random. No noise has that many elements.
 constexpr std::uint32_t kRandomChoice = 0xFFFFFFFF;
 
+constexpr std::uint32_t kWhim = 0xFFFFFFFE;  // of draw_whim
+
+// allowed.size() where nothing is allowed.
+std::size_t random_choice(std::span<const std::int32_t> allowed, std::uint32_t word) {
+  const auto count = static_cast<double>(std::ranges::count(allowed, 1));
+  auto left = static_cast<std::ptrdiff_t>(uniform_of(word) * count);
+  std::size_t found = 0;
+  while (found < allowed.size() && (allowed[found] != 1 || left-- > 0)) ++found;
+  return found;
+}
+
 // The last word keeps these draws apart from those of tensors, whose counters end in 0.
 PhiloxCounter words_of(std::uint32_t element, const DecisionDraw& draw) {
   const PhiloxKey key{static_cast<std::uint32_t>(draw.brain_seed),
@@ -51,10 +62,14 @@ void add_random_choice(std::span<float> noise, std::span<const std::int32_t> all
                        const DecisionDraw& draw) {
   const PhiloxCounter words = words_of(kRandomChoice, draw);
   if (uniform_of(words[0]) >= epsilon) return;
-  const auto count = std::ranges::count(allowed, 1);
-  auto left = static_cast<std::ptrdiff_t>(uniform_of(words[1]) * static_cast<double>(count));
-  for (std::size_t i = 0; i < allowed.size(); ++i)
-    if (allowed[i] == 1 && left-- == 0) noise[i] = kAboveAll;
+  if (const std::size_t found = random_choice(allowed, words[1]); found < noise.size())
+    noise[found] = kAboveAll;
+}
+
+std::array<float, 2> draw_whim(std::span<const std::int32_t> allowed, const DecisionDraw& draw) {
+  if (allowed.empty()) return {0, 1};
+  const PhiloxCounter words = words_of(kWhim, draw);
+  return {static_cast<float>(random_choice(allowed, words[1])), static_cast<float>(uniform_of(words[0]))};
 }
 
 }  // namespace imprint::agent

@@ -2,6 +2,7 @@
 // Exploration noise that depends only on whose decision it is: an agent's k-th decision meets the same noise
 // whatever else happens in the batch, the frame or the game.
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -32,5 +33,8 @@ void fill_gumbel(std::span<float> noise, const DecisionDraw& draw);
 // `allowed`; at least one) with the same probability. Its random numbers are independent of the noise.
 void add_random_choice(std::span<float> noise, std::span<const std::int32_t> allowed, float epsilon,
                        const DecisionDraw& draw);
+
+// {one of the allowed choices, a number in [0, 1)}, independent of the numbers above; allowed empty: {0, 1}.
+std::array<float, 2> draw_whim(std::span<const std::int32_t> allowed, const DecisionDraw& draw);
 
 }  // namespace imprint::agent

@@ -39,7 +39,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
   add_networks(spec, hasher);
   hasher.number(spec.agents_per_brain).number(spec.learner);
   if (has_replay(spec)) hasher.number(spec.replay_capacity);
-  if (spec.learner == LearnerKind::dqn) hasher.number(spec.dueling).number(spec.recent_share > 0);
+  if (spec.learner == LearnerKind::dqn) hasher.number(spec.dueling).number(spec.follow_changes);
   if (spec.learner == LearnerKind::ppo && (spec.normalise_observations || spec.normalise_rewards))
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
   return hasher.digest();
@@ -56,7 +56,7 @@ std::string schema_text(const BrainSpec& spec) {
                 spec.agents_per_brain, " agents, learner ", learner_name(spec.learner));
   if (has_replay(spec)) words += text(", replay ", spec.replay_capacity);
   if (spec.learner == LearnerKind::dqn && spec.dueling) words += ", dueling";
-  if (spec.learner == LearnerKind::dqn && spec.recent_share > 0) words += ", recent samples";
+  if (spec.learner == LearnerKind::dqn && !spec.follow_changes) words += ", unchanging";
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
   if (spec.learner == LearnerKind::ppo && spec.normalise_rewards) words += ", normalised rewards";
   return words;

@@ -1,10 +1,12 @@
 #include "plugin/agent/learn/replay_learner.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "compute/graph/autodiff.h"
 #include "compute/nn/losses.h"
 #include "compute/nn/optimiser.h"
+#include "plugin/agent/learn/recall.h"
 
 namespace imprint::agent {
 namespace {
@@ -19,34 +21,6 @@ std::vector<Tensor> values_of(std::span<const Update> updates, const nn::Paramet
   return values;
 }
 
-// Row of the memory that the next sample overwrites, as ReplayState::next: int32 [P].
-Variable next_row(const BrainSpec& spec, const LearnInputs& intake, LearnGraph& graph) {
-  const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity;
-  const Variable next = Variable::zeros("next_row", {brains}, DType::int32);
-  graph.state.push_back({"next_row", next, 0, static_cast<std::int32_t>(capacity - 1)});
-  const Tensor rows = reshape(intake.rows, {brains, intake.rows.extent(0) / brains});
-  const Tensor arrived = sum(cast(greater_equal(rows, 0), DType::int32), {1});
-  graph.description.updates.push_back(
-      Update::assign(next, remainder(next.value() + arrived, static_cast<int>(capacity))));
-  return next;
-}
-
-// int32 [P, B]: rows of each brain's memory.
-Tensor drawn_rows(const BrainSpec& spec, const Tensor& generator, const LearnInputs& intake,
-                  LearnGraph& graph) {
-  const std::int64_t brains = spec.brain_count, batch = spec.batch_size;
-  const auto recent = static_cast<std::int64_t>(spec.recent_share * static_cast<float>(batch) + 0.5f);
-  const Tensor filled = reshape(intake.filled, {brains, 1});
-  const auto uniform = [&] { return random_integers(generator, {brains, batch - recent}, filled, 0); };
-  if (recent == 0) return uniform();
-  const int capacity = static_cast<int>(spec.replay_capacity);
-  const Tensor next = unsqueeze(next_row(spec, intake, graph).value(), 1);
-  const Tensor age =
-      random_integers(generator, {brains, recent}, minimum(filled, static_cast<int>(kRecentSamples)), 1);
-  const Tensor newest = remainder(next + (capacity - 1) - remainder(age, capacity), capacity);
-  return recent == batch ? newest : concat({uniform(), newest}, 1);
-}
-
 }  // namespace
 
 Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
@@ -59,10 +33,19 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
   const Variable generator("generator", {4}, std::span<const std::int32_t>(seed));
   graph.state.push_back({kReplayName, replay});
   graph.state.push_back({"generator", generator});
-  const Tensor drawn = drawn_rows(spec, generator.value(), intake, graph) +
-                       iota({brains, spec.batch_size}, 0) * static_cast<int>(capacity);
-  IMPRINT_CHECK(
-      learn(spec, network, intake, {{take(replay.value(), 0, drawn), columns}, generator.value()}, graph));
+  const Shape wanted{brains, spec.batch_size};
+  std::optional<Recall> recall;
+  if (records_steps() && spec.follow_changes) recall.emplace(spec, network.unrest(), graph);
+  const Tensor rows =
+      recall ? recall->draw(generator.value(), intake.filled)
+             : random_integers(generator.value(), wanted, reshape(intake.filled, {brains, 1}), 0);
+  const Tensor drawn = take(replay.value(), 0, rows + iota(wanted, 0) * static_cast<int>(capacity));
+  IMPRINT_CHECK(learn(spec, network, intake, {{drawn, columns}, generator.value()}, graph));
+  const std::int64_t arriving = intake.rows.extent(0) / brains;
+  if (recall)
+    recall->take_in(
+        Minibatch{reshape(intake.samples, {brains, arriving, columns.width}), columns}.column(columns.reward),
+        reshape(greater_equal(intake.rows, 0), {brains, arriving}), graph.description.updates);
   graph.description.updates.push_back(Update::assign(generator, generator_next(generator.value())));
   graph.description.updates.push_back(Update::scatter_rows(replay, intake.rows, intake.samples));
   return {};

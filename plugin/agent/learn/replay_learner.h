@@ -1,8 +1,8 @@
 #pragma once
 // Base of the learners that keep a replay memory and draw minibatches from it. One learn step: draw, mean
 // loss, gradients, per-brain clip to max_gradient_norm, Adam with beta 0.9 and 0.999 (Kingma, Ba, Adam,
-// 2015), then add the new samples. A minibatch therefore never holds the samples that arrive with it. Of each
-// minibatch recent_share comes from the newest kRecentSamples, so that a brain follows a game that changes.
+// 2015), then add the new samples. A minibatch therefore never holds the samples that arrive with it. Steps
+// are drawn by learn/recall.h, so that a brain follows a game that changes.
 //
 // P = brain_count, B = batch_size, V = outputs of one goal.
 
@@ -47,8 +47,6 @@ class Objective {
   virtual std::vector<Update> updates(const OptimiserStep&) const { return {}; }
 };
 
-inline constexpr std::uint32_t kRecentSamples = 1000;
-
 // Keeps the memory and draws the minibatch.
 class MemoryLearner : public Learner {
  public:
@@ -59,7 +57,7 @@ class MemoryLearner : public Learner {
 
  protected:
   // The streams of the generator that learn() may use begin here.
-  static constexpr std::uint32_t kFreeStream = 2;
+  static constexpr std::uint32_t kFreeStream = 1;
   struct Draw {
     Minibatch batch;
     Tensor generator;

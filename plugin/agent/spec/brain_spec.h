@@ -66,7 +66,7 @@ struct BrainSpec {
   bool squared_loss = false;            // else Huber's
   bool dueling = false;                 // a network of the state's value beside that of the choices
   std::uint32_t n_step = 1;             // rewards summed before the target network's estimate
-  float recent_share = 0;               // of a minibatch, drawn from the newest samples
+  bool follow_changes = true;           // steps from before a change are drawn seldom: learn/recall.h
   float epsilon = 0;                    // share of random choices after epsilon_decisions
   std::uint32_t epsilon_decisions = 0;  // of a brain, all its agents
   float trace_decay = 0;

@@ -67,6 +67,8 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
                  std::vector<float>(count, kFirstLogDeviation));
     if (!network.log_deviation_.ok()) return network.log_deviation_.value().error();
   }
+  if (spec.learner == LearnerKind::dqn && spec.follow_changes)
+    network.unrest_ = Variable::zeros(name + "." + kUnrestName, {spec.brain_count});
   return network;
 }
 
@@ -91,6 +93,7 @@ std::vector<StateVariable> Network::state() const {
   std::vector<StateVariable> state;
   add_state(state, "network", parameters());
   if (log_deviation_.ok()) state.push_back({kLogDeviationName, log_deviation_});
+  if (unrest_.ok()) state.push_back({kUnrestName, unrest_});
   return state;
 }
 

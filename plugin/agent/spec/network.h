@@ -38,14 +38,16 @@ class Network {
   // [P, 1, continuous actions] of a policy that draws them (the PPO learner), else not ok(): log of the
   // deviation.
   const Variable& log_deviation() const { return log_deviation_; }
-  std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName
+  // [P] of a DQN brain that follows changes, else not ok(): share of random choices since the game changed.
+  const Variable& unrest() const { return unrest_; }
+  std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName, kUnrestName
 
  private:
   Network(const BrainSpec& spec, const std::string& name) : spec_(spec), layers_(name) {}
 
   BrainSpec spec_;
   nn::Sequential layers_;
-  Variable log_deviation_;
+  Variable log_deviation_, unrest_;
 };
 
 // Appends each parameter to a state as "prefix.name".

@@ -143,6 +143,7 @@ static inline imp_dqn_options imp_dqn_options_init(void) {
   s.epsilon = 0.05f;
   s.epsilon_decisions = 500;
   s.n_step = 1;
+  s.follow_changes = 1;
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;
   return s;

@@ -111,8 +111,8 @@ typedef struct imp_dqn_options {
   float credit_width_s;         /* Default 0.6 */
   uint32_t n_step;       /* rewards summed before the estimate of the rest, 1 .. 64. Default 1 */
   uint32_t squared_loss; /* 1: squared error; 0: Huber's. Default 0 */
-  uint32_t dueling;   /* 1: a network for values, one for choices (Wang et al., 2016). Default 0 */
-  float recent_share; /* of a minibatch, drawn from the newest 1000 steps; 0 .. 1. Default 0 */
+  uint32_t dueling; /* 1: a network for values, one for choices (Wang et al., 2016). Default 0 */
+  uint32_t follow_changes; /* 1: forgets what was, where rewards fall for good. Default 1 */
 } imp_dqn_options;
 
 /* Policy gradient with feedback as the advantage. MacGlashan et al., Interactive Learning from
