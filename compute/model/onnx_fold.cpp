@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/number_format.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
@@ -42,6 +43,13 @@ std::int64_t truncated(float value) {
   if (value >= 0x1p63f) return std::numeric_limits<std::int64_t>::max();
   if (value < -0x1p63f) return std::numeric_limits<std::int64_t>::min();
   return static_cast<std::int64_t>(value);
+}
+
+// With the digits of the type.
+float rounded(ElementType type, float value) {
+  if (type == ElementType::float16) return float_from_half(half_from_float(value));
+  if (type == ElementType::bfloat16) return float_from_bfloat16(bfloat16_from_float(value));
+  return value;
 }
 
 struct Unary {
@@ -260,7 +268,7 @@ bool fold_cast(OpContext& context) {
   const auto count = static_cast<std::size_t>(from.shape.element_count());
   for (std::size_t i = 0; i < count; ++i) {
     if (is_float(*to))
-      out.floats[i] = is_float(from.type) ? from.floats[i] : static_cast<F>(from.ints[i]);
+      out.floats[i] = rounded(*to, is_float(from.type) ? from.floats[i] : static_cast<F>(from.ints[i]));
     else if (is_float(from.type))
       out.ints[i] = *to == ElementType::boolean ? from.floats[i] != 0 : wrap(*to, truncated(from.floats[i]));
     else

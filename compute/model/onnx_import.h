@@ -38,6 +38,8 @@ struct ImportOptions {
   // Float initializers with at least one axis become Variables, which can be trained or exchanged, instead of
   // constants.
   bool parameters_as_variables = false;
+  // Inputs that the import knows, by name: shapes may follow from them. They are constants of the graph.
+  std::map<std::string, onnx::TensorData> known_inputs = {};
   // Memory of all constants of the model, those of the file and those that the import computes.
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 40;
 };
@@ -69,7 +71,7 @@ struct OperatorUse {
   std::uint64_t count = 0;
   bool supported = false;  // Imprint has it, though not every use of it
 };
-// Operators of the graph and its subgraphs, by name.
+// Operators of the graph, its subgraphs and the model's functions, by name.
 std::vector<OperatorUse> operators_of(const onnx::Model& model);
 
 }  // namespace imprint

@@ -1,7 +1,6 @@
 #include "compute/model/onnx_op.h"
 
 #include <algorithm>
-#include <array>
 
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
@@ -9,8 +8,21 @@
 namespace imprint::onnx {
 
 OpContext::OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs,
-                     Mover& mover)
-    : node_(node), opset_(opset), inputs_(std::move(inputs)), mover_(mover), outputs_(node.outputs.size()) {}
+                     Mover& mover, Bodies& bodies, const Bindings* bindings)
+    : node_(node),
+      opset_(opset),
+      inputs_(std::move(inputs)),
+      mover_(mover),
+      bodies_(bodies),
+      bindings_(bindings),
+      outputs_(node.outputs.size()) {}
+
+const Attribute* resolved(const Attribute* attribute, const Bindings* bindings) {
+  if (!attribute || attribute->reference.empty()) return attribute;
+  if (!bindings) return nullptr;
+  const auto bound = bindings->find(attribute->reference);
+  return bound == bindings->end() ? nullptr : bound->second;
+}
 
 void OpContext::fail(ErrorCode code, const std::string& reason) {
   if (!failure_) failure_ = make_error(code, text(node_.text(), ": ", reason));
@@ -55,6 +67,18 @@ std::vector<std::int64_t> OpContext::known_ints(int input, const char* what, std
   return {};
 }
 
+std::vector<float> OpContext::known_floats(int input, const char* what, std::size_t most) {
+  const Value& from = value(input);
+  if (!from.host())
+    unsupported(text(what, " is computed at run time: shapes must follow from the input shapes alone"));
+  else if (!is_float(from.type()) || from.rank() > 1 || from.host()->floats.size() > most)
+    fail(ErrorCode::shape_mismatch, text(what, ": found ", element_type_name(from.type()),
+                                         from.shape().text(), ", expected at most ", most, " numbers"));
+  else
+    return from.host()->floats;
+  return {};
+}
+
 double OpContext::known_number(int input, const char* what) {
   const Value& from = value(input);
   const HostArray* host = from.host();
@@ -78,7 +102,7 @@ std::int64_t OpContext::known_int(int input, const char* what) {
 }
 
 const Attribute* OpContext::attribute(std::string_view name, AttributeKind kind) {
-  const Attribute* found = node_.find_attribute(name);
+  const Attribute* found = find_attribute(name);
   if (found && found->kind != kind) {
     fail(ErrorCode::corrupt_file,
          text("attribute ", quote(name), " is of another kind than the operator takes"));
@@ -111,6 +135,29 @@ std::vector<std::int64_t> OpContext::ints_attribute(std::string_view name,
 const TensorData* OpContext::tensor_attribute(std::string_view name) {
   const Attribute* found = attribute(name, AttributeKind::tensor);
   return found && !found->tensors.empty() ? &found->tensors[0] : nullptr;
+}
+
+std::vector<float> OpContext::floats_attribute(std::string_view name) {
+  const Attribute* found = attribute(name, AttributeKind::floats);
+  return found ? found->floats : std::vector<float>();
+}
+
+std::vector<std::string> OpContext::strings_attribute(std::string_view name) {
+  const Attribute* found = attribute(name, AttributeKind::strings);
+  return found ? found->strings : std::vector<std::string>();
+}
+
+const Graph* OpContext::graph_attribute(std::string_view name) {
+  const Attribute* found = attribute(name, AttributeKind::graph);
+  if (found && !found->graphs.empty()) return &found->graphs[0];
+  fail(ErrorCode::corrupt_file, text("attribute ", quote(name), " is missing"));
+  return nullptr;
+}
+
+bool OpContext::may_make(std::int64_t operations) {
+  if (!failure_ && !mover_.may_make(operations))
+    unsupported(text("more ", node_.op_type, " nodes than one model may have"));
+  return !failure_;
 }
 
 int OpContext::axis(std::int64_t raw, int rank) {
@@ -167,14 +214,21 @@ void OpContext::set(int output, Tensor tensor) {
   set(output, std::move(tensor), type);
 }
 
+std::vector<std::span<const OpHandler>> all_ops() {
+  return {elementwise_ops(), activation_ops(), reduce_ops(),    linear_ops(),    shape_ops(),
+          index_ops(),       image_ops(),      norm_ops(),      control_ops(),   resize_ops(),
+          scatter_ops(),     recurrent_ops(),  attention_ops(), quantised_ops(), various_ops()};
+}
+
 const OpHandler* find_handler(std::string_view domain, std::string_view op_type) {
-  if (!domain.empty()) return nullptr;
-  const std::array families{elementwise_ops(), activation_ops(), reduce_ops(), linear_ops(),
-                            shape_ops(),       index_ops(),      image_ops(),  norm_ops()};
-  for (const auto family : families)
-    for (const OpHandler& handler : family)
-      if (handler.name == op_type) return &handler;
-  return nullptr;
+  static const auto by_name = [] {
+    std::map<std::string_view, const OpHandler*> handlers;
+    for (const auto family : all_ops())
+      for (const OpHandler& handler : family) handlers.emplace(handler.name, &handler);
+    return handlers;
+  }();
+  const auto found = by_name.find(domain.empty() ? std::string(op_type) : text(domain, ".", op_type));
+  return found == by_name.end() ? nullptr : found->second;
 }
 
 Value known_vector(std::vector<std::int64_t> values) {

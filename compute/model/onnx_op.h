@@ -2,6 +2,7 @@
 // Private: what the handler of an ONNX operator sees, and the table of handlers.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,15 +13,44 @@
 
 namespace imprint::onnx {
 
+using Extents = std::vector<std::int64_t>;
+
+// The attributes of a call, for the nodes of a model-local function that refer to them.
+using Bindings = std::map<std::string_view, const Attribute*>;
+
+// What a reference to an attribute of a function stands for; nullptr for one that the call leaves out.
+const Attribute* resolved(const Attribute* attribute, const Bindings* bindings);
+
+// Imports the bodies of If, Loop and Scan (onnx_graph.h).
+class Bodies {
+ public:
+  virtual ~Bodies() = default;
+  // The outputs of a body for these inputs. Nothing when a part of it is refused, which is kept already.
+  virtual std::optional<std::vector<Value>> import_body(const Node& node, const Graph& body,
+                                                        std::span<const Value> inputs) = 0;
+
+  struct Mark {
+    std::size_t unsupported = 0;
+    std::uint64_t lacking = 0;
+    bool wrong = false;
+  };
+  virtual Mark mark() const = 0;
+  // Forgets the refusals since the mark, for another attempt. False, and nothing is forgotten, when operators
+  // are missing: no attempt helps.
+  virtual bool forget_since(const Mark& mark) = 0;
+};
+
 // One node during import. The first failure is kept, and later calls return harmless defaults: handlers need
 // no checks in between, and the importer reads failure() when the handler returns.
 class OpContext {
  public:
-  OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs, Mover& mover);
+  OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs, Mover& mover,
+            Bodies& bodies, const Bindings* bindings);
 
   const Node& node() const { return node_; }
   std::int64_t opset() const { return opset_; }
   Mover& mover() { return mover_; }
+  Bodies& bodies() { return bodies_; }
 
   // ---- inputs ----
   int input_count() const { return static_cast<int>(inputs_.size()); }
@@ -32,16 +62,20 @@ class OpContext {
   // The elements of an input that must be known now: at most `most` whole numbers, or one number. Fails for
   // anything else. `most` keeps the cost of a node apart from the size of its constants.
   std::vector<std::int64_t> known_ints(int input, const char* what, std::size_t most = Shape::kMaxRank);
+  std::vector<float> known_floats(int input, const char* what, std::size_t most = Shape::kMaxRank);
   double known_number(int input, const char* what);
   std::int64_t known_int(int input, const char* what);  // below 2^53; a float is truncated
 
   // ---- attributes; fail when the file has another kind ----
-  bool has_attribute(std::string_view name) const { return node_.find_attribute(name) != nullptr; }
+  bool has_attribute(std::string_view name) const { return find_attribute(name) != nullptr; }
   std::int64_t int_attribute(std::string_view name, std::int64_t otherwise);
   double float_attribute(std::string_view name, double otherwise);
   std::string string_attribute(std::string_view name, std::string otherwise);
   std::vector<std::int64_t> ints_attribute(std::string_view name, std::vector<std::int64_t> otherwise = {});
+  std::vector<float> floats_attribute(std::string_view name);
+  std::vector<std::string> strings_attribute(std::string_view name);
   const TensorData* tensor_attribute(std::string_view name);
+  const Graph* graph_attribute(std::string_view name);  // fails when left out
 
   // ---- checks ----
   int axis(std::int64_t raw, int rank);  // normalised; 0 after a failure
@@ -50,9 +84,15 @@ class OpContext {
   // All distinct and normalised.
   std::vector<int> axes(const std::vector<std::int64_t>& raw, int rank);
   Shape checked(std::span<const std::int64_t> extents);
+  // For operators that make many operations: fails when the model has too many. Returns whether nothing has
+  // failed.
+  bool may_make(std::int64_t operations);
   void unsupported(const std::string& reason);
   void fail(ErrorCode code, const std::string& reason);
   const std::optional<Error>& failure() const { return failure_; }
+  // A body was refused, which is kept already: the node makes nothing.
+  void stop() { stopped_ = true; }
+  bool stopped() const { return stopped_; }
 
   // ---- outputs ----
   bool wants(int output) const;  // the node names it
@@ -63,24 +103,33 @@ class OpContext {
   const std::vector<Value>& outputs() const { return outputs_; }
 
  private:
+  const Attribute* find_attribute(std::string_view name) const {
+    return resolved(node_.find_attribute(name), bindings_);
+  }
   const Attribute* attribute(std::string_view name, AttributeKind kind);
 
   const Node& node_;
   std::int64_t opset_;
   std::vector<std::optional<Value>> inputs_;
   Mover& mover_;
+  Bodies& bodies_;
+  const Bindings* bindings_;
+  bool stopped_ = false;
   std::vector<Value> outputs_;
   Value missing_ = Value::run_time(Tensor(0.0f), ElementType::float32);  // value() of an input left out
   std::optional<Error> failure_;
 };
 
 struct OpHandler {
-  std::string_view name;
+  std::string_view name;  // with its domain when that is not ONNX's own
   void (*import)(OpContext&);
   // Computes the outputs on the host when every input is known, and the first is not left out. False when it
   // does not apply. May be null.
   bool (*fold)(OpContext&) = nullptr;
 };
+
+// All of them, family by family.
+std::vector<std::span<const OpHandler>> all_ops();
 
 // Null for operators that Imprint does not have.
 const OpHandler* find_handler(std::string_view domain, std::string_view op_type);
@@ -94,6 +143,13 @@ std::span<const OpHandler> shape_ops();        // onnx_ops_shape.cpp
 std::span<const OpHandler> index_ops();        // onnx_ops_index.cpp
 std::span<const OpHandler> image_ops();        // onnx_ops_image.cpp
 std::span<const OpHandler> norm_ops();         // onnx_ops_norm.cpp
+std::span<const OpHandler> control_ops();      // onnx_ops_control.cpp
+std::span<const OpHandler> resize_ops();       // onnx_ops_resize.cpp
+std::span<const OpHandler> scatter_ops();      // onnx_ops_scatter.cpp
+std::span<const OpHandler> recurrent_ops();    // onnx_ops_recurrent.cpp
+std::span<const OpHandler> attention_ops();    // onnx_ops_attention.cpp
+std::span<const OpHandler> quantised_ops();    // onnx_ops_quantised.cpp
+std::span<const OpHandler> various_ops();      // onnx_ops_various.cpp
 
 // Host arithmetic for known inputs, as shape computations need it (onnx_fold.cpp).
 bool fold_elementwise(OpContext& context);
@@ -106,5 +162,27 @@ std::optional<ElementType> cast_target(OpContext& context, std::int64_t number);
 
 // A known one-dimensional int64 value.
 Value known_vector(std::vector<std::int64_t> values);
+
+// ---- shared by families ----
+
+// Indices that count from the start, made from indices that may count from the end of an axis: on the host
+// where they are known, with a check, else by the graph (onnx_ops_index.cpp).
+std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t extent);
+
+// (x - mean) / sqrt(variance + epsilon) over `axes`, kept. Centred first, so that a large mean costs no
+// digits (onnx_ops_norm.cpp).
+Tensor normalized(const Tensor& x, const Axes& axes, double epsilon);
+
+// x as `type` stores it: whole numbers wrap to its width, floats round to its digits.
+// (onnx_ops_elementwise.cpp)
+Tensor stored_as(ElementType type, const Tensor& x);
+
+// Conv's result for x and weight, with the node's strides, pads and so on (onnx_ops_image.cpp). bias: or
+// empty. May fail.
+Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+inline Extents extents_of(const Shape& shape) {
+  return Extents(shape.extents().begin(), shape.extents().end());
+}
 
 }  // namespace imprint::onnx

@@ -2,14 +2,36 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "compute/model/onnx_op.h"
 
 namespace imprint::onnx {
 namespace {
 
-// Wraps a 32-bit result to a type of 8 or 16 bits.
-Tensor wrapped(ElementType type, const Tensor& x) {
+// x to `digits` binary digits behind the first, halves to even; at least the digits of 2^least. Beyond `most`
+// infinite. By exact products with powers of two, which needs no 16-bit storage and no bits of floats.
+Tensor rounded_to(const Tensor& x, int digits, int least, int largest, double most) {
+  const Tensor size = abs(x);
+  Tensor power = full(x.shape(), std::ldexp(1.0, least)),
+         to_whole = full(x.shape(), std::ldexp(1.0, digits - least));
+  int steps = 1;
+  while (2 * steps <= largest - least) steps *= 2;
+  for (; steps > 0; steps /= 2) {
+    const Tensor larger = size >= power * std::ldexp(1.0, steps);
+    power = imprint::where(larger, power * std::ldexp(1.0, steps), power);
+    to_whole = imprint::where(larger, to_whole * std::ldexp(1.0, -steps), to_whole);
+  }
+  const Tensor out = round(x * to_whole) * (power * std::ldexp(1.0, -digits));
+  const double infinite = std::numeric_limits<double>::infinity();
+  return imprint::where(abs(out) > Tensor(most),
+                        imprint::where(out > 0.0f, Tensor(infinite), Tensor(-infinite)), out);
+}
+
+}  // namespace
+
+Tensor stored_as(ElementType type, const Tensor& x) {
   const auto sign_extended = [&](int bits) { return shift_right(shift_left(x, bits), bits); };
   switch (type) {
     case ElementType::uint8:
@@ -20,15 +42,21 @@ Tensor wrapped(ElementType type, const Tensor& x) {
       return sign_extended(24);
     case ElementType::int16:
       return sign_extended(16);
+    case ElementType::float16:
+      return rounded_to(x, 10, -14, 15, 65504);
+    case ElementType::bfloat16:
+      return rounded_to(x, 7, -100, 127, std::numeric_limits<double>::infinity());
     default:
       return x;
   }
 }
 
+namespace {
+
 // Gives the result the first input's type, unless it is a bool.
 void set_wrapped(OpContext& context, const Tensor& result) {
   const ElementType type = context.value(0).type();
-  context.set(0, result.ok() && result.dtype() == DType::int32 ? wrapped(type, result) : result);
+  context.set(0, result.ok() && result.dtype() == DType::int32 ? stored_as(type, result) : result);
 }
 
 template <Tensor (*function)(const Tensor&)>
@@ -98,15 +126,15 @@ void power(OpContext& context) {
   // Squares are common, and a product is exact where exp(2 log x) is not.
   if (host && host->shape.element_count() == 1 && exponent.rank() <= base.rank() &&
       (is_float(host->type) ? host->floats[0] == 2 : host->ints[0] == 2))
-    return context.set(0, wrapped(base.type(), imprint::square(base.tensor())), base.type());
+    return context.set(0, stored_as(base.type(), imprint::square(base.tensor())), base.type());
   if (is_integer(base.type()) && is_integer(exponent.type()) && host && host->shape.element_count() == 1 &&
       exponent.rank() <= base.rank() && host->ints[0] >= 0 && host->ints[0] <= kLargestPower)
-    return context.set(0, wrapped(base.type(), whole_power(base.tensor(), host->ints[0])), base.type());
+    return context.set(0, stored_as(base.type(), whole_power(base.tensor(), host->ints[0])), base.type());
   constexpr std::int64_t kOperationsOfPower = 192;
   if (is_integer(base.type()) && is_integer(exponent.type()) && !context.mover().may_make(kOperationsOfPower))
     return context.unsupported("more powers of whole numbers than one model may have");
   if (is_integer(base.type()) && is_integer(exponent.type()))
-    return context.set(0, wrapped(base.type(), whole_power(base.tensor(), exponent.tensor())), base.type());
+    return context.set(0, stored_as(base.type(), whole_power(base.tensor(), exponent.tensor())), base.type());
   const Tensor result = pow(cast(base.tensor(), DType::float32), cast(exponent.tensor(), DType::float32));
   context.set(0, cast(is_float(base.type()) ? result : trunc(result), run_time_dtype(base.type())),
               base.type());
@@ -145,16 +173,21 @@ void clip(OpContext& context) {
   context.set(0, x);
 }
 
-void cast_to(OpContext& context) {
-  const auto to = cast_target(context, context.int_attribute("to", 0));
-  if (!to) return;
+// Whole numbers wrap, floats are cut towards zero and rounded to float16's and bfloat16's digits.
+void cast_value(OpContext& context, ElementType to) {
   const Value from = context.value(0);
-  // int32 and float32 represent the wide types. Narrow types would need to wrap or round.
-  const bool wide = *to == ElementType::boolean || *to == ElementType::int32 || *to == ElementType::int64 ||
-                    *to == ElementType::float32 || *to == ElementType::float64;
-  if (!wide && *to != from.type())
-    return context.unsupported("a cast to " + element_type_name(*to) + " at run time");
-  context.set(0, cast(from.tensor(), run_time_dtype(*to)), *to);
+  if (to == from.type()) return context.set(0, from);
+  if ((to == ElementType::float16 || to == ElementType::bfloat16) && !context.may_make(64)) return;
+  context.set(0, stored_as(to, cast(from.tensor(), run_time_dtype(to))), to);
+}
+
+void cast_to(OpContext& context) {
+  if (const auto to = cast_target(context, context.int_attribute("to", 0))) cast_value(context, *to);
+}
+
+void cast_like(OpContext& context) {
+  const ElementType to = context.value(1).type();
+  if (cast_target(context, static_cast<std::int64_t>(to))) cast_value(context, to);
 }
 
 constexpr std::array kElementwiseOps{
@@ -209,6 +242,7 @@ constexpr std::array kElementwiseOps{
     OpHandler{"Where", select, fold_where},
     OpHandler{"Clip", clip},
     OpHandler{"Cast", cast_to, fold_cast},
+    OpHandler{"CastLike", cast_like},
 };
 
 }  // namespace

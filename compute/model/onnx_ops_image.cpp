@@ -5,12 +5,11 @@
 #include <limits>
 
 #include "compute/model/onnx_op.h"
+#include "compute/tensor/composites.h"
 #include "compute/tensor/images.h"
 
 namespace imprint::onnx {
 namespace {
-
-using Extents = std::vector<std::int64_t>;
 
 // How a kernel slides along one axis.
 struct Slide {
@@ -110,8 +109,14 @@ Axes window_axes(std::size_t count) {
   return axes;
 }
 
-void conv(OpContext& context) {
-  Tensor x = context.tensor(0), weight = context.tensor(1);
+PerAxis each_of(const std::vector<Slide>& along, std::int64_t Slide::*field) {
+  const auto of = [&](std::size_t i) { return along[std::min(i, along.size() - 1)].*field; };
+  return {of(0), of(1), of(2)};
+}
+
+}  // namespace
+
+Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const int spatial = x.rank() - 2;
   const std::int64_t groups = context.int_attribute("group", 1);
   const std::string shapes = "input " + x.shape().text() + " and weight " + weight.shape().text();
@@ -121,27 +126,112 @@ void conv(OpContext& context) {
                            weight.extent(1) <= kMaxElements / groups &&
                            weight.extent(1) * groups == x.extent(1),
                        shapes + " do not fit " + std::to_string(groups) + " groups"))
-    return;
+    return x;
   Extents kernel(weight.shape().extents().begin() + 2, weight.shape().extents().end());
   if (!context.require(context.ints_attribute("kernel_shape", kernel) == kernel,
                        "kernel_shape differs from the weight's shape " + weight.shape().text()))
-    return;
-  std::vector<Slide> along = slides(context, x.shape(), kernel);
-  if (context.failure()) return;
-  Tensor bias = context.has(2) ? context.tensor(2) : Tensor();
-  if (context.has(2) && !context.require(bias.shape() == Shape{weight.extent(0)},
-                                         "bias " + bias.shape().text() + " does not fit " + shapes))
-    return;
-
+    return x;
+  const std::vector<Slide> along = slides(context, x.shape(), kernel);
+  if (context.failure()) return x;
+  if (bias.ok() && !context.require(bias.shape() == Shape{weight.extent(0)},
+                                    "bias " + bias.shape().text() + " does not fit " + shapes))
+    return x;
   std::vector<std::pair<std::int64_t, std::int64_t>> pads(2);
   for (const Slide& slide : along) pads.emplace_back(slide.before, slide.after);
-  const auto each = [&](std::int64_t Slide::*field) {
-    const auto of = [&](std::size_t i) { return along[std::min(i, along.size() - 1)].*field; };
+  return imprint::convolution(imprint::pad(x, pads), weight, bias,
+                              {.stride = each_of(along, &Slide::stride),
+                               .dilation = each_of(along, &Slide::dilation),
+                               .groups = groups});
+}
+
+namespace {
+
+void conv(OpContext& context) {
+  context.set(0, convolved(context, context.tensor(0), context.tensor(1),
+                           context.has(2) ? context.tensor(2) : Tensor()));
+}
+
+// What is cut off before and after each axis of a transposed convolution, and zeros added after it.
+struct Cut {
+  std::int64_t before = 0, after = 0, more = 0;
+};
+
+std::vector<Cut> transposed_cuts(OpContext& context, const Shape& input, const Extents& kernel,
+                                 const Extents& strides, const Extents& dilations) {
+  const std::size_t count = kernel.size();
+  const Extents pads = sized(context, "pads", 2 * count, 0),
+                more = sized(context, "output_padding", count, 0),
+                asked = sized(context, "output_shape", count, -1);
+  const std::string automatic = context.string_attribute("auto_pad", "NOTSET");
+  const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
+  const auto sane = [](std::int64_t value) { return value >= 0 && value < (1 << 24); };
+  std::vector<Cut> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!context.require(sane(pads[i]) && sane(pads[i + count]) && sane(more[i]) && sane(asked[i] + 1) &&
+                             sane(strides[i]) && sane(dilations[i]) && strides[i] > 0 && dilations[i] > 0,
+                         "strides, dilations, pads or output_shape are out of range"))
+      return {};
+    const std::int64_t extent = input[static_cast<int>(i) + 2],
+                       full = (extent - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1;
+    Cut cut{pads[i], pads[i + count], more[i]};
+    if (automatic == "VALID") cut = {0, 0, more[i]};
+    if (asked[i] >= 0 || same) {
+      const std::int64_t places = asked[i] >= 0 ? asked[i] : extent * strides[i];
+      const std::int64_t total = full + more[i] - places;
+      cut.before = automatic == "SAME_UPPER" ? total / 2 : total - total / 2;
+      if (automatic != "SAME_UPPER" && !same) cut.before = total / 2;
+      cut.after = total - cut.before;
+    }
+    if (!context.require(extent > 0 && full + cut.more - cut.before - cut.after > 0,
+                         "the pads leave nothing of input " + input.text()))
+      return {};
+    out.push_back(cut);
+  }
+  return out;
+}
+
+void conv_transpose(OpContext& context) {
+  const Tensor x = context.tensor(0), weight = context.tensor(1);
+  const int spatial = x.rank() - 2;
+  const std::int64_t groups = context.int_attribute("group", 1);
+  const std::string shapes = "input " + x.shape().text() + " and weight " + weight.shape().text();
+  if (!context.require(spatial >= 1 && spatial <= 3 && weight.rank() == x.rank() && groups >= 1 &&
+                           weight.extent(0) == x.extent(1) && x.extent(1) % groups == 0 &&
+                           x.shape().element_count() > 0,
+                       shapes + " do not fit " + std::to_string(groups) + " groups"))
+    return;
+  const Extents kernel(weight.shape().extents().begin() + 2, weight.shape().extents().end());
+  const Extents strides = sized(context, "strides", kernel.size(), 1),
+                dilations = sized(context, "dilations", kernel.size(), 1);
+  if (!context.require(context.ints_attribute("kernel_shape", kernel) == kernel,
+                       "kernel_shape differs from the weight's shape " + weight.shape().text()))
+    return;
+  const std::vector<Cut> cuts = transposed_cuts(context, x.shape(), kernel, strides, dilations);
+  if (context.failure()) return;
+  const auto each = [&](const Extents& values) {
+    const auto of = [&](std::size_t i) { return values[std::min(i, values.size() - 1)]; };
     return PerAxis{of(0), of(1), of(2)};
   };
-  context.set(0, imprint::convolution(
-                     imprint::pad(x, pads), weight, bias,
-                     {.stride = each(&Slide::stride), .dilation = each(&Slide::dilation), .groups = groups}));
+  Tensor out = imprint::transposed_convolution(
+      x, weight, Tensor(), {.stride = each(strides), .dilation = each(dilations), .groups = groups});
+  // A negative cut adds zeros.
+  std::vector<std::pair<std::int64_t, std::int64_t>> pads(2);
+  for (const Cut& cut : cuts)
+    pads.emplace_back(std::max<std::int64_t>(0, -cut.before),
+                      std::max<std::int64_t>(0, cut.more - cut.after));
+  out = imprint::pad(out, pads);
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    const int axis = static_cast<int>(i) + 2;
+    const std::int64_t before = std::max<std::int64_t>(0, cuts[i].before),
+                       after = std::max<std::int64_t>(0, cuts[i].after - cuts[i].more);
+    out = imprint::narrow(out, axis, before, out.extent(axis) - before - after);
+  }
+  if (context.has(2)) {
+    Shape beside{context.shape(2).element_count()};
+    for (int i = 0; i < spatial; ++i) beside.append(1);
+    out = out + imprint::reshape(context.tensor(2), beside);
+  }
+  context.set(0, out);
 }
 
 std::vector<Slide> pool_slides(OpContext& context, const Shape& shape) {
@@ -155,13 +245,132 @@ std::vector<Slide> pool_slides(OpContext& context, const Shape& shape) {
   return slides(context, shape, kernel);
 }
 
+// Where each window's maximum stands among all elements of the input.
+Tensor places_of_maxima(OpContext& context, const Tensor& windows, const Shape& input,
+                        const std::vector<Slide>& along) {
+  const Axes axes = window_axes(along.size());
+  const Tensor tap = imprint::argmax(windows, axes);
+  const Shape& shape = tap.shape();
+  const bool columns_first = context.int_attribute("storage_order", 0) != 0;
+  Tensor place = imprint::iota(shape, 0) * static_cast<int>(input[1]) + imprint::iota(shape, 1);
+  std::int64_t inner = 1;
+  std::vector<Tensor> at(along.size());
+  for (std::size_t i = along.size(); i-- > 0;) {
+    const Slide& slide = along[i];
+    const Tensor index = imprint::remainder(imprint::div(tap, Tensor(static_cast<int>(inner))),
+                                            Tensor(static_cast<int>(slide.size)));
+    at[i] = imprint::iota(shape, static_cast<int>(i) + 2) * static_cast<int>(slide.stride) +
+            index * static_cast<int>(slide.dilation) - static_cast<int>(slide.before);
+    inner *= slide.size;
+  }
+  std::vector<std::size_t> order(along.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = columns_first ? order.size() - 1 - i : i;
+  for (const std::size_t i : order) place = place * static_cast<int>(along[i].extent) + at[i];
+  return place;
+}
+
 void max_pool(OpContext& context) {
-  const Tensor x = context.tensor(0);
-  if (context.wants(1)) return context.unsupported("the Indices output");
+  const Value from = context.value(0);
+  const bool whole = is_integer(from.type());
+  const Tensor x = whole ? imprint::cast(from.tensor(), DType::float32) : from.tensor();
   const std::vector<Slide> along = pool_slides(context, x.shape());
   if (context.failure()) return;
   const Tensor windows = windows_of(x, along, static_cast<double>(std::numeric_limits<float>::lowest()));
-  context.set(0, imprint::max(windows, window_axes(along.size())));
+  const Tensor out = imprint::max(windows, window_axes(along.size()));
+  context.set(0, whole ? imprint::cast(out, DType::int32) : out, from.type());
+  if (context.wants(1))
+    context.set(1, places_of_maxima(context, windows, x.shape(), along), ElementType::int64);
+}
+
+// (sum |x|^p)^(1 / p) over windows.
+void lp_pool(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  const std::vector<Slide> along = pool_slides(context, x.shape());
+  if (context.failure()) return;
+  context.set(0, imprint::norm(windows_of(x, along, 0), static_cast<double>(context.int_attribute("p", 2)),
+                               window_axes(along.size())));
+}
+
+void global_lp_pool(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  if (!context.require(x.rank() >= 3, "input " + x.shape().text() + " has no spatial axes")) return;
+  Axes axes;
+  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  context.set(0, imprint::norm(x, static_cast<double>(context.int_attribute("p", 2)), axes, true));
+}
+
+// Places x at the indices, which count all elements of the result.
+void max_unpool(OpContext& context) {
+  const Tensor x = context.tensor(0), indices = context.tensor(1);
+  const Extents kernel = context.ints_attribute("kernel_shape");
+  if (!context.require(
+          x.rank() >= 3 && static_cast<int>(kernel.size()) == x.rank() - 2 && indices.shape() == x.shape(),
+          "indices " + indices.shape().text() + " do not fit input " + x.shape().text()))
+    return;
+  const Extents strides = sized(context, "strides", kernel.size(), 1),
+                pads = sized(context, "pads", 2 * kernel.size(), 0);
+  Extents natural = extents_of(x.shape());
+  for (std::size_t i = 0; i < kernel.size(); ++i) {
+    const auto sane = [](std::int64_t value) { return value >= 0 && value < (1 << 24); };
+    if (!context.require(
+            sane(kernel[i]) && sane(strides[i]) && sane(pads[i]) && sane(pads[i + kernel.size()]),
+            "kernel, strides or pads are out of range"))
+      return;
+    natural[i + 2] = (natural[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + kernel.size()];
+  }
+  const Shape plain = context.checked(natural);
+  const Shape shape = context.has(2) ? context.checked(context.known_ints(2, "output_shape")) : plain;
+  if (context.failure()) return;
+  if (!context.require(shape.rank() == plain.rank() && shape[0] == plain[0] && shape[1] == plain[1],
+                       "output_shape " + shape.text() + " does not fit input " + x.shape().text()))
+    return;
+  // The indices count the elements of the natural result, which stands at the start of a larger one.
+  Tensor out = imprint::scatter(imprint::zeros({plain.element_count()}), 0, imprint::reshape(indices, {-1}),
+                                imprint::reshape(x, {-1}), Scatter::assign);
+  out = imprint::reshape(out, plain);
+  for (int axis = 2; axis < plain.rank(); ++axis) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> more(static_cast<std::size_t>(plain.rank()));
+    more[static_cast<std::size_t>(axis)].second = std::max<std::int64_t>(0, shape[axis] - plain[axis]);
+    out = imprint::narrow(imprint::pad(out, more), axis, 0, shape[axis]);
+  }
+  context.set(0, out);
+}
+
+// Adds columns [batch, channels * window, windows] into an image.
+void col_to_im(OpContext& context) {
+  const Tensor columns = context.tensor(0);
+  const Extents places = context.known_ints(1, "image_shape"), block = context.known_ints(2, "block_shape");
+  const std::size_t count = places.size();
+  if (!context.require(columns.rank() == 3 && count >= 1 && count <= 3 && block.size() == count,
+                       "columns " + columns.shape().text() + ": one to three spatial axes are supported"))
+    return;
+  const Extents strides = sized(context, "strides", count, 1),
+                dilations = sized(context, "dilations", count, 1),
+                pads = sized(context, "pads", 2 * count, 0);
+  Extents padded;
+  const auto sane = [](std::int64_t value, std::int64_t least) {
+    return value >= least && value < (1 << 24);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!context.require(sane(places[i], 1) && sane(block[i], 1) && sane(strides[i], 1) &&
+                             sane(dilations[i], 1) && sane(pads[i], 0) && sane(pads[i + count], 0),
+                         "image, blocks, strides, dilations or pads are out of range"))
+      return;
+    padded.push_back(places[i] + pads[i] + pads[i + count]);
+  }
+  context.checked(padded);
+  if (context.failure()) return;
+  const auto each = [&](const Extents& values) {
+    const auto of = [&](std::size_t i) { return values[std::min(i, count - 1)]; };
+    return PerAxis{of(0), of(1), of(2)};
+  };
+  const UnfoldOptions options{.size = each(block), .stride = each(strides), .dilation = each(dilations)};
+  Tensor out = count == 1   ? imprint::fold(columns, {padded[0]}, options)
+               : count == 2 ? imprint::fold(columns, {padded[0], padded[1]}, options)
+                            : imprint::fold(columns, {padded[0], padded[1], padded[2]}, options);
+  for (std::size_t i = 0; i < count; ++i)
+    out = imprint::narrow(out, static_cast<int>(i) + 2, pads[i], places[i]);
+  context.set(0, out);
 }
 
 // How many of a window's elements count, for each position along an axis.
@@ -216,7 +425,12 @@ void global_pool(OpContext& context) {
 
 constexpr std::array kImageOps{
     OpHandler{"Conv", conv},
+    OpHandler{"ConvTranspose", conv_transpose},
+    OpHandler{"Col2Im", col_to_im},
     OpHandler{"MaxPool", max_pool},
+    OpHandler{"MaxUnpool", max_unpool},
+    OpHandler{"LpPool", lp_pool},
+    OpHandler{"GlobalLpPool", global_lp_pool},
     OpHandler{"AveragePool", average_pool},
     OpHandler{"GlobalAveragePool", global_pool<imprint::mean>},
     OpHandler{"GlobalMaxPool", global_pool<imprint::max>},

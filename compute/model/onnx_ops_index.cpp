@@ -11,22 +11,18 @@
 namespace imprint::onnx {
 namespace {
 
-// A tensor attribute's elements, which the import's limits count.
-std::optional<HostArray> elements_of(OpContext& context, const TensorData& data) {
-  if (!context.mover().may_hold(data.type, stored_elements(data))) {
-    context.fail(ErrorCode::out_of_host_memory, "found constants beyond the limit of the import");
-    return std::nullopt;
-  }
-  auto array = host_array(data);
-  if (array) return std::move(*array);
-  context.fail(array.error().code, array.error().message);
+// A tensor attribute's elements.
+std::optional<Value> elements_of(OpContext& context, const TensorData& data) {
+  auto value = context.mover().held(data);
+  if (value) return std::move(*value);
+  context.fail(value.error().code, value.error().message);
   return std::nullopt;
 }
 
 void constant(OpContext& context) {
   if (const TensorData* data = context.tensor_attribute("value")) {
-    auto array = elements_of(context, *data);
-    if (array) context.set(0, Value::known(std::move(*array)));
+    auto value = elements_of(context, *data);
+    if (value) context.set(0, std::move(*value));
     return;
   }
   HostArray out;
@@ -37,9 +33,8 @@ void constant(OpContext& context) {
     out.ints.push_back(context.int_attribute("value_int", 0));
   } else if (context.has_attribute("value_ints")) {
     return context.set(0, known_vector(context.ints_attribute("value_ints")));
-  } else if (const Attribute* floats = context.node().find_attribute("value_floats");
-             floats && floats->kind == AttributeKind::floats) {
-    out.floats = floats->floats;
+  } else if (context.has_attribute("value_floats")) {
+    out.floats = context.floats_attribute("value_floats");
     out.shape = {static_cast<std::int64_t>(out.floats.size())};
   } else {
     return context.unsupported("a constant that is neither a tensor nor numbers");
@@ -55,9 +50,9 @@ void constant_of_shape(OpContext& context) {
     if (!context.require(data->element_count() == 1,
                          text("value: found ", data->element_count(), " elements, expected one")))
       return;
-    auto array = elements_of(context, *data);
-    if (!array) return;
-    element = std::move(*array);
+    const auto value = elements_of(context, *data);
+    if (!value) return;
+    element = *value->host();
     element.shape = {};
   }
   if (context.failure()) return;
@@ -89,9 +84,9 @@ void range(OpContext& context) {
   context.set(0, Value::known(std::move(out)));
 }
 
-// Indices that count from the start, made from indices that may count from the end: on the host where they
-// are known, with a check, else by the graph. The host reads each index once per node, so the budget counts
-// them.
+}  // namespace
+
+// The host reads each index once per node, so the budget counts them.
 std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t extent) {
   const Value indices = context.value(input);
   if (!is_integer(indices.type())) {
@@ -118,6 +113,8 @@ std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t 
     if (index < 0) index += extent;
   return Value::known(std::move(out));
 }
+
+namespace {
 
 void gather(OpContext& context) {
   const Value data = context.value(0);

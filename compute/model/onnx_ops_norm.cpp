@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compute/model/onnx_op.h"
+#include "compute/tensor/composites.h"
 
 namespace imprint::onnx {
 
@@ -22,20 +23,38 @@ bool is_channel_list(OpContext& context, int input, std::int64_t channels) {
                              " for " + std::to_string(channels) + " channels");
 }
 
-// (x - mean) / sqrt(variance + epsilon) over `axes`, kept. Centred first, so that a large mean costs no
-// digits.
+}  // namespace
+
 Tensor normalized(const Tensor& x, const Axes& axes, double epsilon) {
   const Tensor centred = imprint::sub(x, imprint::mean(x, axes, true));
   const Tensor variance = imprint::mean(imprint::square(centred), axes, true);
   return imprint::mul(centred, imprint::rsqrt(imprint::add(variance, epsilon)));
 }
 
+namespace {
+
+// With the statistics of the batch, and the running ones after it.
+void batch_norm_of_batch(OpContext& context, const Tensor& x, double epsilon) {
+  Axes axes{0};
+  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  const double momentum = context.float_attribute("momentum", 0.9);
+  const Tensor mean = imprint::mean(x, axes), variance = imprint::variance(x, axes, false, 0);
+  const auto beside = [&](const Tensor& values) { return per_channel(values, x.rank()); };
+  const Tensor normal =
+      imprint::mul(imprint::sub(x, beside(mean)), imprint::rsqrt(imprint::add(beside(variance), epsilon)));
+  context.set(0, imprint::add(imprint::mul(normal, beside(context.tensor(1))), beside(context.tensor(2))));
+  const auto running = [&](int input, const Tensor& now) {
+    return imprint::add(imprint::mul(context.tensor(input), momentum), imprint::mul(now, 1 - momentum));
+  };
+  context.set(1, running(3, mean));
+  context.set(2, running(4, variance));
+  context.set(3, mean);
+  context.set(4, variance);
+}
+
 // y = scale * (x - mean) / sqrt(variance + epsilon) + bias, with the statistics of training.
 void batch_norm(OpContext& context) {
   const Tensor x = context.tensor(0);
-  if (context.int_attribute("training_mode", 0) != 0) return context.unsupported("training mode");
-  for (int output = 1; output < 5; ++output)
-    if (context.wants(output)) return context.unsupported("outputs of training");
   if (context.int_attribute("spatial", 1) == 0)
     return context.unsupported("statistics of each place (spatial = 0)");
   if (!context.require(x.rank() >= 2, "input " + x.shape().text() + " has no channels")) return;
@@ -43,6 +62,10 @@ void batch_norm(OpContext& context) {
   for (int input = 1; input < 5; ++input)
     if (!is_channel_list(context, input, channels)) return;
   const double epsilon = context.float_attribute("epsilon", 1e-5);
+  // Before opset 14 further outputs asked for training.
+  bool trains = context.int_attribute("training_mode", 0) != 0;
+  for (int output = 1; output < 5 && context.opset() < 14; ++output) trains = trains || context.wants(output);
+  if (trains) return batch_norm_of_batch(context, x, epsilon);
 
   bool known = true;
   for (int input = 1; input < 5; ++input)
@@ -118,11 +141,58 @@ void group_norm(OpContext& context) {
   context.set(0, imprint::reshape(scaled, x.shape()));
 }
 
+// x / sqrt(mean x^2 + epsilon) * scale from `axis` on.
+void rms_norm(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  if (!context.require(x.rank() >= 1, "a scalar has no axis to normalise")) return;
+  Axes axes;
+  for (int axis = context.axis(context.int_attribute("axis", -1), x.rank()); axis < x.rank(); ++axis)
+    axes.push_back(axis);
+  const Tensor factor = imprint::rsqrt(
+      imprint::add(imprint::mean(imprint::square(x), axes, true), context.float_attribute("epsilon", 1e-5)));
+  context.set(0, imprint::mul(imprint::mul(x, factor), context.tensor(1)));
+}
+
+void lp_norm(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  const std::int64_t p = context.int_attribute("p", 2);
+  const int axis = context.axis(context.int_attribute("axis", -1), x.rank());
+  if (!context.require(x.rank() >= 1 && (p == 1 || p == 2), "p is neither 1 nor 2")) return;
+  const Tensor size = imprint::norm(x, static_cast<double>(p), {axis}, true);
+  context.set(0, imprint::where(imprint::greater(size, 0.0f), imprint::div(x, size), 0.0f));
+}
+
+void mean_variance_norm(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  const Axes axes = context.axes(context.ints_attribute("axes", {0, 2, 3}), x.rank());
+  if (context.failure()) return;
+  const Tensor centre = imprint::sub(x, imprint::mean(x, axes, true));
+  const Tensor deviation = imprint::sqrt(imprint::mean(imprint::square(centre), axes, true));
+  context.set(0, imprint::div(centre, imprint::add(deviation, 1e-9)));
+}
+
+// x / (bias + alpha / size * sum of squares over neighbouring channels)^beta.
+void local_response_norm(OpContext& context) {
+  const Tensor x = context.tensor(0);
+  const std::int64_t size = context.int_attribute("size", 0);
+  if (!context.require(x.rank() >= 3 && size >= 1 && size < (1 << 24),
+                       "input " + x.shape().text() + ": size " + std::to_string(size)))
+    return;
+  std::vector<std::pair<std::int64_t, std::int64_t>> pads(static_cast<std::size_t>(x.rank()));
+  pads[1] = {(size - 1) / 2, size / 2};
+  const Tensor sums = imprint::sum(imprint::window(imprint::pad(imprint::square(x), pads), 1, size), {-1});
+  const Tensor base =
+      imprint::add(imprint::mul(sums, context.float_attribute("alpha", 1e-4) / static_cast<double>(size)),
+                   context.float_attribute("bias", 1));
+  context.set(0, imprint::div(x, imprint::pow(base, Tensor(context.float_attribute("beta", 0.75)))));
+}
+
 constexpr std::array kNormOps{
-    OpHandler{"BatchNormalization", batch_norm},
-    OpHandler{"InstanceNormalization", instance_norm},
-    OpHandler{"LayerNormalization", layer_norm},
-    OpHandler{"GroupNormalization", group_norm},
+    OpHandler{"BatchNormalization", batch_norm}, OpHandler{"InstanceNormalization", instance_norm},
+    OpHandler{"LayerNormalization", layer_norm}, OpHandler{"GroupNormalization", group_norm},
+    OpHandler{"RMSNormalization", rms_norm},     OpHandler{"SimplifiedLayerNormalization", rms_norm},
+    OpHandler{"LpNormalization", lp_norm},       OpHandler{"MeanVarianceNormalization", mean_variance_norm},
+    OpHandler{"LRN", local_response_norm},
 };
 
 }  // namespace

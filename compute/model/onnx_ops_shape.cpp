@@ -10,10 +10,6 @@
 namespace imprint::onnx {
 namespace {
 
-using Extents = std::vector<std::int64_t>;
-
-Extents extents_of(const Shape& shape) { return Extents(shape.extents().begin(), shape.extents().end()); }
-
 void shape_of(OpContext& context) {
   const Shape& shape = context.shape(0);
   // Python's slice of the shape, since opset 15.

@@ -98,8 +98,7 @@ class Parser {
           break;
         }
         case 25:
-          ++model.function_count;
-          message.skip();
+          model.functions.push_back(function(submessage(message, "function")));
           break;
         default:
           message.skip();
@@ -219,6 +218,47 @@ class Parser {
     }
     charge(kMapEntryBytes);
     model.opsets[normal_domain(domain)] = version;
+  }
+
+  Function function(pbf_reader message) {
+    count();
+    charge(3 * sizeof(Function));  // the list grows
+    Function out;
+    Model opsets;
+    const FieldCounts counts = count_fields(message);
+    room(out.graph.inputs, counts[4]);
+    room(out.graph.outputs, counts[5]);
+    room(out.graph.nodes, counts[7]);
+    room(out.defaults, counts[11]);
+    while (message.next()) {
+      switch (message.tag()) {
+        case 1:
+          out.name = name(message, "function name");
+          break;
+        case 4:
+          count(), out.graph.inputs.emplace_back().name = name(message, "function input");
+          break;
+        case 5:
+          count(), out.graph.outputs.emplace_back().name = name(message, "function output");
+          break;
+        case 7:
+          out.graph.nodes.push_back(node(submessage(message, "node"), 0));
+          break;
+        case 9:
+          opset(submessage(message, "opset_import"), opsets);
+          break;
+        case 10:
+          out.domain = normal_domain(name(message, "function domain"));
+          break;
+        case 11:
+          out.defaults.push_back(attribute(submessage(message, "attribute"), 0));
+          break;
+        default:
+          message.skip();
+      }
+    }
+    out.opset = opsets.opset();
+    return out;
   }
 
   void graph(pbf_reader message, Graph& graph, int depth) {
@@ -363,12 +403,16 @@ class Parser {
         case 20:
           out.kind = static_cast<AttributeKind>(integer(message, "attribute type"));
           break;
+        case 21:
+          out.reference = name(message, "ref_attr_name");
+          break;
         default:
           message.skip();
       }
     }
     // Older files have no type field; the field that is present tells the type.
     if (out.kind == AttributeKind::undefined) out.kind = seen;
+    if (!out.reference.empty()) return out;
     // A proto3 writer leaves out a value that is zero or empty.
     if (out.kind == AttributeKind::float_value && out.floats.empty()) out.floats.push_back(0);
     if (out.kind == AttributeKind::int_value && out.ints.empty()) out.ints.push_back(0);

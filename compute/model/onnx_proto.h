@@ -84,6 +84,7 @@ enum class AttributeKind : std::int32_t {
 struct Attribute {
   std::string name;
   AttributeKind kind = AttributeKind::undefined;
+  std::string reference;  // set: the attribute of the function around it that it takes its value from
   std::vector<float> floats;
   std::vector<std::int64_t> ints;
   std::vector<std::string> strings;
@@ -127,12 +128,20 @@ struct Graph {
   std::size_t sparse_initializer_count = 0;
 };
 
+// A model-local function: a graph of its own, whose inputs and outputs have names only.
+struct Function {
+  std::string name, domain;
+  std::int64_t opset = 0;           // of ONNX's own domain; 0 when not declared
+  std::vector<Attribute> defaults;  // of its attributes that have one
+  Graph graph;
+};
+
 struct Model {
   std::int64_t ir_version = 0;
   std::string producer;                        // name and version
   std::map<std::string, std::int64_t> opsets;  // domain -> version; ONNX's own domain is ""
   Graph graph;
-  std::size_t function_count = 0;  // model-local functions
+  std::vector<Function> functions;
   std::map<std::string, std::string> metadata;
 
   std::int64_t opset() const;  // of ONNX's own domain; 0 when not declared

@@ -182,8 +182,10 @@ Value Value::run_time(Tensor tensor, ElementType type) {
   return value;
 }
 
-Value Value::parameter(HostArray array, Tensor variable) {
-  Value value = known(std::move(array));
+Value Value::parameter(const Value& known, Tensor variable) {
+  Value value = known;
+  value.slot_ = std::make_shared<Slot>();
+  value.slot_->array = known.slot_->array;
   value.slot_->tensor = std::move(variable);
   value.slot_->has_tensor = true;
   value.slot_->fold = false;
@@ -211,6 +213,18 @@ bool Mover::may_hold(ElementType type, std::int64_t elements) {
   if (bytes > budget_.constant_bytes) return false;
   budget_.constant_bytes -= bytes;
   return true;
+}
+
+Result<Value> Mover::held(const TensorData& tensor) {
+  if (const auto found = held_.find(&tensor); found != held_.end()) return found->second;
+  if (!may_hold(tensor.type, stored_elements(tensor)))
+    return make_error(ErrorCode::out_of_host_memory,
+                      text("constant ", quote(tensor.name), ": found more than ", constant_limit_,
+                           " bytes of constants, the limit of the import"));
+  IMPRINT_ASSIGN(HostArray array, host_array(tensor));
+  const Value value = Value::known(std::move(array));
+  held_.emplace(&tensor, value);
+  return value;
 }
 
 bool Mover::may_fold(ElementType type, std::int64_t elements) {

@@ -4,6 +4,7 @@
 // either. A result of known operands stays known, so shape arithmetic costs nothing at run time.
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -50,7 +51,7 @@ class Value {
   static Value known(HostArray array);
   static Value run_time(Tensor tensor, ElementType type);
   // The graph uses the variable. Its present elements can be looked at, but not folded.
-  static Value parameter(HostArray array, Tensor variable);
+  static Value parameter(const Value& known, Tensor variable);
 
   ElementType type() const { return type_; }
   const Shape& shape() const { return shape_; }
@@ -86,7 +87,7 @@ struct ImportBudget {
 // within the budget.
 class Mover {
  public:
-  explicit Mover(const ImportBudget& budget) : budget_(budget) {}
+  explicit Mover(const ImportBudget& budget) : budget_(budget), constant_limit_(budget.constant_bytes) {}
 
   Value reshape(const Value& value, const Shape& shape);
   Value permute(const Value& value, const std::vector<int>& axes);
@@ -97,6 +98,10 @@ class Mover {
   Value concat(std::span<const Value> values, int axis);
   // indices: foldable and each inside the axis, or at run time and >= 0.
   Value take(const Value& value, int axis, const Value& indices);
+
+  // The tensor's elements, read once per import and counted by the limits. Errors: those of host_array;
+  // out_of_host_memory.
+  Result<Value> held(const TensorData& tensor);
 
   // Whether the host may compute `elements` more; counts them if so.
   bool may_fold(ElementType type, std::int64_t elements);
@@ -109,6 +114,8 @@ class Mover {
                 std::int64_t offset) const;
 
   ImportBudget budget_;
+  std::uint64_t constant_limit_;
+  std::map<const TensorData*, Value> held_;
 };
 
 }  // namespace imprint::onnx

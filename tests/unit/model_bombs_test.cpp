@@ -144,6 +144,69 @@ TEST(OnnxBombs, ManyFoldsOfOneConstant) {
   }
 }
 
+// The body of a loop: its condition as it is, and `inner` makes "next" of "v".
+OnnxBuilder turn(OnnxBuilder inner) {
+  return std::move(
+      inner.input("i", {}, 7).input("go", {}, 9).input("v", {"n"}).output("go", {}, 9).output("next"));
+}
+
+TEST(OnnxBombs, LoopsThatAreUnrolled) {
+  // Shapes that grow need one import of the body per turn; four loops inside of each other make 1000^4.
+  OnnxBuilder body =
+      turn(OnnxBuilder().node("Concat", {"v", "v"}, {"next"}, {OnnxBuilder::number("axis", 0)}));
+  for (int depth = 0; depth < 3; ++depth)
+    body = turn(OnnxBuilder().node("Loop", {"m", "", "v"}, {"next"}, {OnnxBuilder::body("body", body)}));
+  OnnxBuilder builder;
+  builder.longs("m", {}, {1000})
+      .input("x", {"0"})
+      .node("Loop", {"m", "", "x"}, {"y"}, {OnnxBuilder::body("body", body)})
+      .output("y");
+  const auto bytes = builder.bytes();
+  const Cost cost;
+  EXPECT_THAT(taken(bytes)->message, HasSubstr("more repetitions of its body than one model may have"));
+}
+
+TEST(OnnxBombs, ALoopThatNeverEnds) {
+  const OnnxBuilder body = turn(OnnxBuilder().node("Identity", {"v"}, {"next"}));
+  OnnxBuilder builder;
+  builder.input("x", {"1"}).node("Loop", {"", "", "x"}, {"y"}, {OnnxBuilder::body("body", body)}).output("y");
+  const auto bytes = builder.bytes();
+  const Cost cost;
+  EXPECT_THAT(taken(bytes)->message, HasSubstr("more repetitions"));
+}
+
+TEST(OnnxBombs, FunctionsThatDouble) {
+  OnnxBuilder builder;
+  for (int i = 0; i < 30; ++i) {
+    const std::string inner = i == 0 ? "Neg" : name(i - 1), domain = i == 0 ? "" : "d";
+    builder.function(
+        "d", name(i), {"a"}, {"c"},
+        OnnxBuilder().node(inner, {"a"}, {"b"}, {}, "", domain).node(inner, {"b"}, {"c"}, {}, "", domain));
+  }
+  const auto bytes = builder.input("x", {"1"}).node(name(29), {"x"}, {"y"}, {}, "", "d").output("y").bytes();
+  const Cost cost;
+  EXPECT_THAT(taken(bytes)->message, HasSubstr("more repetitions"));
+}
+
+TEST(OnnxBombs, OperatorsThatMakeManyOperations) {
+  for (const char* op :
+       {"LSTM", "Resize", "Einsum", "DeformConv", "GridSample", "Attention", "MatMulInteger"}) {
+    OnnxBuilder builder(23);
+    builder.input("x", {"1", "1", "1"}).floats("w", {1, 4, 1}, {1, 1, 1, 1}).floats("s", {3}, {1, 1, 1000});
+    std::vector<std::string> names;
+    for (int i = 0; i < 20'000; ++i) {
+      const bool resizes = op == std::string("Resize");
+      builder.node(
+          op, resizes ? std::vector<std::string>{"x", "", "s"} : std::vector<std::string>{"x", "w", "w", "x"},
+          {names.emplace_back(name(i))},
+          {OnnxBuilder::text("mode", "linear"), OnnxBuilder::text("equation", "abc,abc,abc,abc->a")});
+    }
+    const auto bytes = builder.node("Sum", names, {"y"}).output("y").bytes();
+    const Cost cost;
+    EXPECT_TRUE(taken(bytes)) << op;
+  }
+}
+
 // ---- memory ----
 
 TEST(OnnxBombs, ManyEmptyMessages) {

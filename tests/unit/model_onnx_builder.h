@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <string>
 #include <vector>
@@ -11,6 +12,9 @@
 namespace imprint::test {
 
 using Extents = std::vector<std::int64_t>;
+
+// TensorProto.DataType
+inline constexpr int kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kBool = 9, kFloat16 = 10;
 
 class OnnxBuilder {
  public:
@@ -65,6 +69,32 @@ class OnnxBuilder {
               out.add_int32(20, 3);
             }};
   }
+  static Attribute numbers(const std::string& name, const std::vector<float>& values) {
+    return {name, [values](protozero::pbf_writer& out) {
+              for (const float value : values) out.add_float(7, value);
+              out.add_int32(20, 6);
+            }};
+  }
+  static Attribute words(const std::string& name, const std::vector<std::string>& values) {
+    return {name, [values](protozero::pbf_writer& out) {
+              for (const std::string& value : values) out.add_string(9, value);
+              out.add_int32(20, 8);
+            }};
+  }
+  // The graph of another builder.
+  static Attribute body(const std::string& name, const OnnxBuilder& from) {
+    return {name, [graph = from.graph_](protozero::pbf_writer& out) {
+              out.add_message(6, graph);
+              out.add_int32(20, 5);
+            }};
+  }
+  // The value of the function's attribute `of`.
+  static Attribute reference(const std::string& name, const std::string& of, int kind) {
+    return {name, [of, kind](protozero::pbf_writer& out) {
+              out.add_int32(20, kind);
+              out.add_string(21, of);
+            }};
+  }
   static Attribute list(const std::string& name, const Extents& values) {
     return {name, [values](protozero::pbf_writer& out) {
               for (const std::int64_t value : values) out.add_int64(8, value);
@@ -89,6 +119,36 @@ class OnnxBuilder {
     });
   }
 
+  // A model-local function, whose nodes are those of another builder.
+  OnnxBuilder& function(const std::string& domain, const std::string& name,
+                        const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                        const OnnxBuilder& nodes) {
+    std::string bytes;
+    protozero::pbf_writer out(bytes);
+    out.add_string(1, name);
+    for (const std::string& input_name : inputs) out.add_string(4, input_name);
+    for (const std::string& output_name : outputs) out.add_string(5, output_name);
+    protozero::pbf_reader graph(nodes.graph_);
+    while (graph.next())
+      if (graph.tag() == 1)
+        out.add_message(7, graph.get_view());
+      else
+        graph.skip();
+    out.add_string(10, domain);
+    functions_.push_back(bytes);
+    return *this;
+  }
+
+  // Bytes of any element type.
+  OnnxBuilder& raw(const std::string& name, const Extents& extents, int type, const std::string& values) {
+    return graph_field(5, [&](protozero::pbf_writer& tensor) {
+      tensor.add_packed_int64(1, extents.begin(), extents.end());
+      tensor.add_int32(2, type);
+      tensor.add_string(9, values);
+      tensor.add_string(8, name);
+    });
+  }
+
   OnnxBuilder& graph_field(std::uint32_t tag, const std::function<void(protozero::pbf_writer&)>& write) {
     std::string bytes;
     protozero::pbf_writer message(bytes);
@@ -105,6 +165,7 @@ class OnnxBuilder {
     std::string opset;
     protozero::pbf_writer(opset).add_int64(2, opset_);
     model.add_message(8, opset);
+    for (const std::string& function : functions_) model.add_message(25, function);
     const auto* begin = reinterpret_cast<const std::byte*>(file.data());
     return {begin, begin + file.size()};
   }
@@ -131,6 +192,7 @@ class OnnxBuilder {
 
   std::int64_t opset_, ir_version_;
   std::string graph_;
+  std::vector<std::string> functions_;
 };
 
 }  // namespace imprint::test

@@ -9,8 +9,7 @@
 
 #include "compute/model/file.h"
 #include "compute/model/onnx_import.h"
-#include "tests/reference/interpreter.h"
-#include "tests/unit/model_onnx_builder.h"
+#include "tests/unit/model_onnx_run.h"
 
 namespace imprint {
 
@@ -18,35 +17,18 @@ using namespace tensor;
 
 namespace {
 
+using test::kInt64;
+using test::kInt8;
+using test::kUint8;
 using test::OnnxBuilder;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-onnx::Model must_parse(const OnnxBuilder& builder) {
-  auto model = onnx::parse(builder.bytes());
-  EXPECT_TRUE(model.ok()) << (model ? "" : model.error().message);
-  return model ? std::move(*model) : onnx::Model();
-}
-
-ImportedModel must_import(const OnnxBuilder& builder, const std::map<std::string, Shape>& shapes = {}) {
-  auto imported = import_onnx(must_parse(builder), shapes);
-  EXPECT_TRUE(imported.ok()) << (imported ? "" : imported.error().message);
-  return imported ? std::move(*imported) : ImportedModel();
-}
-
-Error refusal(const OnnxBuilder& builder, const std::map<std::string, Shape>& shapes = {}) {
-  auto imported = import_onnx(must_parse(builder), shapes);
-  EXPECT_FALSE(imported.ok());
-  return imported ? Error() : imported.error();
-}
-
-std::vector<double> run(const OnnxBuilder& builder, const std::map<std::string, Shape>& shapes = {},
-                        const reference::Bindings& bindings = {}) {
-  const ImportedModel model = must_import(builder, shapes);
-  return model.outputs.empty() ? std::vector<double>()
-                               : reference::evaluate(model.outputs[0].tensor, bindings);
-}
+using test::must_import;
+using test::must_parse;
+using test::refusal;
+using test::run;
 
 // ---- shapes ----
 
@@ -171,7 +153,6 @@ TEST(OnnxOperators, OneMessageTellsAll) {
 
 // 3^19 has more digits than float32, and 8 bits wrap in 8 bits.
 TEST(OnnxOperators, WholeNumbersStayWhole) {
-  constexpr int kUint8 = 2, kInt8 = 3, kInt64 = 7;
   const auto power = [](std::int64_t exponent) {
     OnnxBuilder builder;
     builder.input("x", {"4"}, kInt64)
@@ -319,19 +300,19 @@ TEST(OnnxOperators, ConvWithStridesThatDiffer) {
 TEST(OnnxRefusals, AllUnsupportedNodesAreReportedAtOnce) {
   OnnxBuilder builder;
   builder.input("x", {"4"})
-      .node("LSTM", {"x"}, {"a"}, {}, "memory")
+      .node("RoiAlign", {"x"}, {"a"}, {}, "regions")
       .node("Blend", {"x"}, {"b"}, {}, "", "com.example")
       .node("Dropout", {"a"}, {"c"})
-      .node("TopK", {"c"}, {"d"}, {}, "best")
-      .node("BatchNormalization", {"x", "x", "x", "x", "x"}, {"e"}, {OnnxBuilder::number("training_mode", 1)},
+      .node("NonMaxSuppression", {"c"}, {"d"}, {}, "best")
+      .node("BatchNormalization", {"x", "x", "x", "x", "x"}, {"e"}, {OnnxBuilder::number("spatial", 0)},
             "norm")
       .node("Sum", {"b", "d", "e"}, {"y"})
       .output("y");
   const Error error = refusal(builder);
   EXPECT_EQ(error.code, ErrorCode::unsupported);
-  EXPECT_THAT(error.message,
-              AllOf(HasSubstr("LSTM 'memory'"), HasSubstr("com.example.Blend -> 'b'"),
-                    HasSubstr("TopK 'best'"), HasSubstr("BatchNormalization 'norm': training mode")));
+  EXPECT_THAT(error.message, AllOf(HasSubstr("RoiAlign 'regions'"), HasSubstr("com.example.Blend -> 'b'"),
+                                   HasSubstr("NonMaxSuppression 'best'"),
+                                   HasSubstr("BatchNormalization 'norm': statistics of each place")));
 
   const auto uses = operators_of(must_parse(builder));
   ASSERT_EQ(uses.size(), 6u);
@@ -343,7 +324,7 @@ TEST(OnnxRefusals, AllUnsupportedNodesAreReportedAtOnce) {
 
 TEST(OnnxRefusals, NodesThatNoOutputNeedsAreLeftOut) {
   OnnxBuilder builder;
-  builder.input("x", {"1"}).node("LSTM", {"x"}, {"unused"}).node("Neg", {"x"}, {"y"}).output("y");
+  builder.input("x", {"1"}).node("RoiAlign", {"x"}, {"unused"}).node("Neg", {"x"}, {"y"}).output("y");
   EXPECT_THAT(run(builder, {}, {{"x", {3}}}), ElementsAre(-3));
 }
 

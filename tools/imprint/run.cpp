@@ -71,6 +71,62 @@ Result<> check_work(const RunOptions& options, const ProgramStats& stats) {
                          ". If you trust the file, raise --most-gop"));
 }
 
+ElementType element_type(safetensors::Type type) {
+  using safetensors::Type;
+  switch (type) {
+    case Type::boolean:
+      return ElementType::boolean;
+    case Type::uint8:
+      return ElementType::uint8;
+    case Type::int8:
+      return ElementType::int8;
+    case Type::uint16:
+      return ElementType::uint16;
+    case Type::int16:
+      return ElementType::int16;
+    case Type::float16:
+      return ElementType::float16;
+    case Type::bfloat16:
+      return ElementType::bfloat16;
+    case Type::uint32:
+      return ElementType::uint32;
+    case Type::int32:
+      return ElementType::int32;
+    case Type::float32:
+      return ElementType::float32;
+    case Type::uint64:
+      return ElementType::uint64;
+    case Type::int64:
+      return ElementType::int64;
+    case Type::float64:
+      return ElementType::float64;
+  }
+  return ElementType::undefined;
+}
+
+// Shapes may follow from the values of inputs: a model that is refused for that is imported once more, for
+// these values.
+Result<ImportedModel> import_for(const onnx::Model& model, const std::map<std::string, Shape>& shapes,
+                                 const safetensors::File& given) {
+  auto imported = import_onnx(model, shapes);
+  if (imported || imported.error().code != ErrorCode::unsupported) return imported;
+  ImportOptions options;
+  for (const onnx::ValueInfo& input : model_inputs(model)) {
+    const safetensors::Array* array = find_input(given, input.name);
+    if (!array || element_type(array->type) != input.type) continue;
+    const auto extents = array->shape.extents();
+    options.known_inputs[input.name] = {.name = input.name,
+                                        .type = input.type,
+                                        .extents = {extents.begin(), extents.end()},
+                                        .bytes = array->bytes,
+                                        .external = {}};
+  }
+  auto known = import_onnx(model, shapes, options);
+  if (!known) return imported;
+  std::fprintf(stderr, "note: the inputs' values are constants of the program: shapes follow from them\n");
+  return known;
+}
+
 Result<> run(const RunOptions& options) {
   IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
@@ -85,7 +141,7 @@ Result<> run(const RunOptions& options) {
                       text("'", options.input, "' lacks input '", input.name, "' ", input.shape_text(), ": ",
                            given.find(input.name).error().message));
   }
-  IMPRINT_ASSIGN(const ImportedModel imported, import_onnx(model, shapes));
+  IMPRINT_ASSIGN(const ImportedModel imported, import_for(model, shapes, given));
   for (const ImportedValue& output : imported.outputs)
     if (!is_utf8(output.name))
       return make_error(ErrorCode::unsupported, text("output '", output.name,

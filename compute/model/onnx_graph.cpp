@@ -1,0 +1,351 @@
+#include "compute/model/onnx_graph.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
+
+namespace imprint::onnx {
+namespace {
+
+constexpr std::size_t kMaxNodeNames = 1 << 14;  // inputs of one node, and outputs
+constexpr int kMaxNesting = 2 * kMaxDepth;      // of bodies and function calls
+constexpr std::int64_t kOperationsPerPart = 2;  // of a body that is imported once more
+
+Error damaged(const std::string& reason) { return make_error(ErrorCode::corrupt_file, reason); }
+
+std::string full_name(const Node& node) {
+  return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
+}
+
+void add_facts(const Graph& graph, std::set<std::string_view>& captured, std::int64_t& parts) {
+  std::set<std::string_view> made, used;
+  for (const TensorData& tensor : graph.initializers) made.insert(tensor.name);
+  for (const ValueInfo& input : graph.inputs) made.insert(input.name);
+  parts += static_cast<std::int64_t>(graph.nodes.size() + made.size());
+  for (const Node& node : graph.nodes) {
+    parts += static_cast<std::int64_t>(node.inputs.size() + node.outputs.size());
+    made.insert(node.outputs.begin(), node.outputs.end());
+    used.insert(node.inputs.begin(), node.inputs.end());
+    for (const Attribute& attribute : node.attributes)
+      for (const Graph& body : attribute.graphs) add_facts(body, used, parts);
+  }
+  for (const ValueInfo& output : graph.outputs) used.insert(output.name);
+  for (const std::string_view name : used)
+    if (!name.empty() && !made.contains(name)) captured.insert(name);
+}
+
+}  // namespace
+
+void Refusals::keep(const Error& error) {
+  if (error.code == ErrorCode::unsupported)
+    unsupported_.push_back(error.message);
+  else if (!wrong_)
+    wrong_ = make_error(error.code, text("onnx: ", error.message));
+}
+
+void Refusals::lacks(const Node& node) {
+  const auto [entry, fresh] = lacking_.emplace(clipped(full_name(node)), 0);
+  ++lacking_count_;
+  if (++entry->second <= 4) unsupported_.push_back("operator " + node.text());
+}
+
+bool Refusals::forget_since(const Bodies::Mark& mark) {
+  if (lacking_count_ != mark.lacking) return false;
+  unsupported_.resize(std::min(unsupported_.size(), mark.unsupported));
+  if (!mark.wrong) wrong_.reset();
+  return true;
+}
+
+std::optional<Error> Refusals::error() const {
+  if (unsupported_.empty()) return wrong_;
+  std::string list = "onnx: not supported: ";
+  for (std::size_t i = 0; i < std::min(unsupported_.size(), kMaxListed); ++i)
+    list += (i == 0 ? "" : "; ") + unsupported_[i];
+  if (unsupported_.size() >= kMaxListed) list += "; and more";
+  std::string counts;
+  std::size_t kinds = 0;
+  for (const auto& [name, count] : lacking_)
+    if (count > 4 && ++kinds <= kMaxListed)
+      counts += text(counts.empty() ? " (in all " : ", ", count, " ", name);
+  list += counts.empty() ? "" : counts + ")";
+  if (wrong_) return make_error(wrong_->code, text(wrong_->message, "; besides, ", list));
+  return make_error(ErrorCode::unsupported, list);
+}
+
+const Function* ImportState::function_of(const Node& node) const {
+  const auto found = functions.find({node.domain, node.op_type});
+  return found == functions.end() ? nullptr : found->second;
+}
+
+BodyFacts& ImportState::facts_of(const Graph& body) {
+  const auto [entry, fresh] = bodies.try_emplace(&body);
+  if (fresh) {
+    std::set<std::string_view> captured;
+    add_facts(body, captured, entry->second.parts);
+    entry->second.captured.assign(captured.begin(), captured.end());
+  }
+  return entry->second;
+}
+
+const Value* GraphImporter::find(std::string_view name) const {
+  for (const GraphImporter* at = this; at; at = at->outer_)
+    if (const auto value = at->values_.find(name); value != at->values_.end()) return &value->second;
+  return nullptr;
+}
+
+const Value* GraphImporter::need(std::string_view name) const {
+  const Value* value = find(name);
+  for (const GraphImporter* at = this; !value && at; at = at->outer_)
+    if (const auto maker = at->unmade_.find(name); maker != at->unmade_.end()) {
+      state_.refusals.unsupported(text(maker->second->text(), ": output ", quote(std::string(name))));
+      break;
+    }
+  return value;
+}
+
+bool GraphImporter::is_absent(std::string_view name) const {
+  for (const GraphImporter* at = this; at; at = at->outer_)
+    if (at->absent_.contains(name)) return true;
+  return false;
+}
+
+bool GraphImporter::is_made(std::string_view name) const {
+  for (const GraphImporter* at = this; at; at = at->outer_)
+    if (at->made_.contains(name)) return true;
+  return false;
+}
+
+template <class Visit>
+void GraphImporter::for_each_read(const Node& node, Visit visit) const {
+  for (const std::string& input : node.inputs)
+    if (!input.empty()) visit(std::string_view(input));
+  for (const Attribute& attribute : node.attributes)
+    for (const Graph& body : attribute.graphs)
+      for (const std::string_view name : state_.facts_of(body).captured) visit(name);
+}
+
+Result<> GraphImporter::check_names() {
+  for (const TensorData& tensor : graph_.initializers)
+    if (!made_.insert(tensor.name).second) return damaged("two initializers are named " + quote(tensor.name));
+  std::set<std::string_view> inputs;
+  for (const ValueInfo& input : graph_.inputs) {
+    if (input.name.empty()) return damaged("an input has no name");
+    if (!inputs.insert(input.name).second) return damaged("two inputs are named " + quote(input.name));
+    made_.insert(input.name);
+  }
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const Node& node = graph_.nodes[i];
+    if (std::max(node.inputs.size(), node.outputs.size()) > kMaxNodeNames)
+      return make_error(ErrorCode::unsupported,
+                        text(node.text(), ": found ", node.inputs.size(), " inputs and ", node.outputs.size(),
+                             " outputs, expected at most ", kMaxNodeNames, " of each"));
+    for (const std::string& output : node.outputs) {
+      if (output.empty()) continue;
+      if (!made_.insert(output).second)
+        return damaged(text(quote(output), " is made twice, the second time by ", node.text()));
+      maker_.emplace(output, i);
+    }
+  }
+  std::string missing;
+  std::size_t count = 0;
+  const auto use = [&](std::string_view name, const auto& user) {
+    if (name.empty() || is_made(name)) return;
+    if (++count <= kMaxListed) missing += text(missing.empty() ? "" : ", ", quote(name), " (", user(), ")");
+  };
+  for (const Node& node : graph_.nodes)
+    for_each_read(node, [&](std::string_view name) { use(name, [&] { return node.text(); }); });
+  for (const ValueInfo& output : graph_.outputs) use(output.name, [] { return "an output of the graph"; });
+  if (count > 0) return damaged("nothing makes " + missing + (count > kMaxListed ? " and more" : ""));
+  return {};
+}
+
+// The nodes that outputs depend on, each after those it reads from, otherwise in the file's order. Not every
+// file is sorted.
+Result<std::vector<std::size_t>> GraphImporter::ordered_nodes() const {
+  const std::size_t count = graph_.nodes.size();
+  std::vector<bool> needed(count, false);
+  std::vector<std::size_t> stack;
+  const auto need = [&](std::string_view name) {
+    const auto maker = maker_.find(name);
+    if (maker == maker_.end() || needed[maker->second]) return;
+    needed[maker->second] = true;
+    stack.push_back(maker->second);
+  };
+  for (const ValueInfo& output : graph_.outputs) need(output.name);
+  while (!stack.empty()) {
+    const std::size_t index = stack.back();
+    stack.pop_back();
+    for_each_read(graph_.nodes[index], need);
+  }
+
+  std::vector<std::size_t> waits(count, 0);
+  std::vector<std::vector<std::size_t>> readers(count);
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!needed[i]) continue;
+    for_each_read(graph_.nodes[i], [&](std::string_view name) {
+      const auto maker = maker_.find(name);
+      if (maker == maker_.end()) return;
+      ++waits[i];
+      readers[maker->second].push_back(i);
+    });
+    if (waits[i] == 0) ready.push(i);
+  }
+  std::vector<std::size_t> order;
+  while (!ready.empty()) {
+    const std::size_t index = ready.top();
+    ready.pop();
+    order.push_back(index);
+    for (const std::size_t reader : readers[index])
+      if (--waits[reader] == 0) ready.push(reader);
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    if (waits[i] != 0) return damaged("the graph has a cycle through " + graph_.nodes[i].text());
+  return order;
+}
+
+Result<> GraphImporter::import_nodes() {
+  IMPRINT_ASSIGN(const std::vector<std::size_t> order, ordered_nodes());
+  for (const std::size_t index : order) import_node(graph_.nodes[index]);
+  return {};
+}
+
+void GraphImporter::list_missing(const Node& node) {
+  if (!find_handler(node.domain, node.op_type) && !state_.function_of(node)) state_.refusals.lacks(node);
+  for (const Attribute& attribute : node.attributes)
+    for (const Graph& body : attribute.graphs)
+      for (const Node& inner : body.nodes) list_missing(inner);
+}
+
+void GraphImporter::import_node(const Node& node) {
+  const OpHandler* handler = find_handler(node.domain, node.op_type);
+  const Function* function = state_.function_of(node);
+  if ((!handler && !function) || !state_.refusals.goes_on()) return list_missing(node);
+  std::vector<Input> inputs;
+  inputs.reserve(node.inputs.size());
+  for (const std::string& name : node.inputs) {
+    if (name.empty() || is_absent(name)) {
+      inputs.emplace_back();
+    } else if (const Value* value = need(name)) {
+      inputs.emplace_back(*value);
+    } else {
+      return list_missing(node);  // the input is refused already
+    }
+  }
+  if (function) return import_call(node, *function, inputs);
+
+  OpContext context(node, opset_, std::move(inputs), state_.mover, *this, bindings_);
+  // Operators without inputs, such as Constant, say themselves that their result is known.
+  const bool folded = handler->fold && context.has(0) && context.all_foldable() && handler->fold(context);
+  if (!folded && !context.failure()) handler->import(context);
+  if (context.failure()) return state_.refusals.keep(*context.failure());
+  if (!context.stopped()) keep_outputs(node, context.outputs());
+}
+
+void GraphImporter::keep_outputs(const Node& node, std::span<const Value> outputs) {
+  for (std::size_t i = 0; i < node.outputs.size() && i < outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    const Value& value = outputs[i];
+    if (value.type() == ElementType::undefined) {
+      unmade_.emplace(node.outputs[i], &node);
+      continue;
+    }
+    if (!value.host()) {
+      const Tensor tensor = value.tensor();
+      if (!tensor.ok())
+        return state_.refusals.keep(
+            make_error(tensor.error().code, text(node.text(), ": ", tensor.error().message)));
+    }
+    if (auto shape = checked_shape(value.shape().extents()); !shape)
+      return state_.refusals.keep(
+          make_error(shape.error().code,
+                     text(node.text(), ": output ", value.shape().text(), ": ", shape.error().message)));
+    values_.emplace(node.outputs[i], value);
+  }
+}
+
+// A graph is imported once for free. What is imported again is counted, nested bodies included.
+bool GraphImporter::may_repeat(const Node& node, const Graph& body) {
+  BodyFacts& facts = state_.facts_of(body);
+  if (state_.depth >= kMaxNesting) {
+    state_.refusals.unsupported(
+        text(node.text(), ": found more than ", kMaxNesting, " bodies and calls inside of each other"));
+    return false;
+  }
+  if (facts.imported && !state_.mover.may_make(kOperationsPerPart * facts.parts)) {
+    state_.refusals.unsupported(text(node.text(), ": more repetitions of its body than one model may have"));
+    return false;
+  }
+  facts.imported = true;
+  return true;
+}
+
+std::optional<std::vector<Value>> GraphImporter::run(const Node& node, std::span<const Input> inputs) {
+  const auto refused = [&](const Error& error) {
+    state_.refusals.keep(make_error(error.code, text(node.text(), ": ", error.message)));
+    return std::nullopt;
+  };
+  if (graph_.sparse_initializer_count > 0)
+    return refused(make_error(ErrorCode::unsupported, "sparse initializers"));
+  if (auto checked = check_names(); !checked) return refused(checked.error());
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i) {
+    if (i < inputs.size() && inputs[i])
+      give(graph_.inputs[i].name, *inputs[i]);
+    else
+      absent_.insert(graph_.inputs[i].name);
+  }
+  for (const TensorData& data : graph_.initializers) {
+    auto value = state_.mover.held(data);
+    if (!value) return refused(value.error());
+    give(data.name, *value);
+  }
+  if (auto imported = import_nodes(); !imported) return refused(imported.error());
+  std::vector<Value> outputs;
+  for (const ValueInfo& output : graph_.outputs) {
+    const Value* value = need(output.name);
+    if (!value) return std::nullopt;  // refused already
+    outputs.push_back(*value);
+  }
+  return outputs;
+}
+
+std::optional<std::vector<Value>> GraphImporter::import_body(const Node& node, const Graph& body,
+                                                             std::span<const Value> inputs) {
+  if (!may_repeat(node, body)) return std::nullopt;
+  if (inputs.size() != body.inputs.size()) {
+    state_.refusals.keep(damaged(
+        text(node.text(), ": the body has ", body.inputs.size(), " inputs, expected ", inputs.size())));
+    return std::nullopt;
+  }
+  GraphImporter inner(state_, body, opset_, this, bindings_);
+  ++state_.depth;
+  const std::vector<Input> given(inputs.begin(), inputs.end());
+  auto outputs = inner.run(node, given);
+  --state_.depth;
+  return outputs;
+}
+
+void GraphImporter::import_call(const Node& node, const Function& function, std::span<const Input> inputs) {
+  if (!may_repeat(node, function.graph)) return;
+  if (inputs.size() > function.graph.inputs.size() || node.outputs.size() > function.graph.outputs.size())
+    return state_.refusals.keep(
+        damaged(text(node.text(), ": found ", inputs.size(), " inputs and ", node.outputs.size(),
+                     " outputs, expected at most ", function.graph.inputs.size(), " and ",
+                     function.graph.outputs.size())));
+  Bindings bindings;
+  for (const Attribute& attribute : function.defaults) bindings[attribute.name] = &attribute;
+  for (const Attribute& attribute : node.attributes) {
+    const Attribute* bound = resolved(&attribute, bindings_);
+    if (bound) bindings[attribute.name] = bound;
+  }
+  GraphImporter inner(state_, function.graph, function.opset > 0 ? function.opset : opset_, nullptr,
+                      &bindings);
+  ++state_.depth;
+  const auto outputs = inner.run(node, inputs);
+  --state_.depth;
+  if (outputs) keep_outputs(node, *outputs);
+}
+
+}  // namespace imprint::onnx

@@ -1,0 +1,111 @@
+#pragma once
+// Private: the import of one graph of a model: its own, the body of a control operator, or a function.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compute/model/onnx_op.h"
+
+namespace imprint::onnx {
+
+inline constexpr std::size_t kMaxListed = 64;  // names and refusals in one message
+
+// All that one import refuses, over all its graphs. The first wrong thing is kept, and up to kMaxListed that
+// are unsupported.
+class Refusals {
+ public:
+  // Nodes are imported until one is wrong, or too many are unsupported for a message. From then on only
+  // missing operators are listed, so that refused nodes cost nothing.
+  bool goes_on() const { return !wrong_ && unsupported_.size() < kMaxListed; }
+  void keep(const Error& error);
+  void unsupported(std::string what) { unsupported_.push_back(std::move(what)); }
+  void lacks(const Node& node);  // its operator
+  // All in one message, or nothing.
+  std::optional<Error> error() const;
+
+  Bodies::Mark mark() const { return {unsupported_.size(), lacking_count_, wrong_.has_value()}; }
+  bool forget_since(const Bodies::Mark& mark);
+
+ private:
+  std::vector<std::string> unsupported_;
+  std::optional<Error> wrong_;
+  std::map<std::string, std::uint64_t> lacking_;
+  std::uint64_t lacking_count_ = 0;
+};
+
+// Facts about a graph inside of a node, found once per import.
+struct BodyFacts {
+  std::vector<std::string_view> captured;  // names from outside that its nodes read, nested bodies included
+  std::int64_t parts = 0;                  // nodes and names, nested bodies included
+  bool imported = false;
+};
+
+struct ImportState {
+  const Model& model;
+  Mover mover;
+  Refusals refusals;
+  std::map<const Graph*, BodyFacts> bodies;
+  std::map<std::pair<std::string_view, std::string_view>, const Function*> functions;  // domain, name
+  int depth = 0;  // of bodies and functions inside of each other
+
+  // nullptr when the model has no such function.
+  const Function* function_of(const Node& node) const;
+  BodyFacts& facts_of(const Graph& body);
+};
+
+class GraphImporter : public Bodies {
+ public:
+  // outer: the graph around a body. bindings: the attributes of the function that the graph belongs to.
+  GraphImporter(ImportState& state, const Graph& graph, std::int64_t opset, const GraphImporter* outer,
+                const Bindings* bindings)
+      : state_(state), graph_(graph), opset_(opset), outer_(outer), bindings_(bindings) {}
+
+  // Each name is made once, and each name that is used is made.
+  Result<> check_names();
+  void give(std::string_view name, Value value) { values_.emplace(name, std::move(value)); }
+  // Imports the nodes that outputs depend on.
+  Result<> import_nodes();
+  const Value* find(std::string_view name) const;  // nullptr for a value that is refused
+  // The same, for a value that is needed: refuses an output that its operator does not make.
+  const Value* need(std::string_view name) const;
+
+  // ---- Bodies ----
+  std::optional<std::vector<Value>> import_body(const Node& node, const Graph& body,
+                                                std::span<const Value> inputs) override;
+  Mark mark() const override { return state_.refusals.mark(); }
+  bool forget_since(const Mark& mark) override { return state_.refusals.forget_since(mark); }
+
+ private:
+  using Input = std::optional<Value>;
+
+  bool is_made(std::string_view name) const;
+  bool is_absent(std::string_view name) const;
+  Result<std::vector<std::size_t>> ordered_nodes() const;
+  // Calls visit(name) for each value that the node reads, those of its bodies included.
+  template <class Visit>
+  void for_each_read(const Node& node, Visit visit) const;
+  std::optional<std::vector<Value>> run(const Node& node, std::span<const Input> inputs);
+  void import_node(const Node& node);
+  void import_call(const Node& node, const Function& function, std::span<const Input> inputs);
+  void keep_outputs(const Node& node, std::span<const Value> outputs);
+  void list_missing(const Node& node);
+  bool may_repeat(const Node& node, const Graph& body);
+
+  ImportState& state_;
+  const Graph& graph_;
+  std::int64_t opset_;
+  const GraphImporter* outer_;
+  const Bindings* bindings_;
+  std::set<std::string_view> made_;
+  std::set<std::string_view> absent_;              // inputs of a function that a call leaves out
+  std::map<std::string_view, std::size_t> maker_;  // value -> node
+  std::map<std::string_view, Value> values_;
+  std::map<std::string_view, const Node*> unmade_;  // outputs that an operator does not make
+};
+
+}  // namespace imprint::onnx
