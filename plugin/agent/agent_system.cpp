@@ -292,7 +292,7 @@ Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) 
   if (info.safe_frame > safe_frame_) records_since_safe_ = 0;
   safe_frame_ = std::max(safe_frame_, info.safe_frame);
   ++frames_since_issue_;
-  for (const auto& brain : brains_) brain->choose_latency();
+  for (const auto& brain : brains_) brain->begin_frame();
   return {};
 }
 

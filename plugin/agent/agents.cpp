@@ -232,6 +232,15 @@ Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstra
   return {};
 }
 
+void Agents::check_cut(float reward) {
+  if (std::abs(reward) <= 1 || learning_->learner().needs_next() || !counts_.raise(Alarm::cut_reward)) return;
+  services_.log(
+      LogLevel::warning,
+      text("brain '", spec_.name, "': agent_reward: found ", reward, ", expected -1 to 1, because the ",
+           learner_name(spec_.learner),
+           " learner cuts what is beyond. Divide your rewards by the largest, or use the DQN learner."));
+}
+
 Result<> Agents::reward(std::uint32_t agent, float reward) {
   if (!std::isfinite(reward)) return bad_field("agent_reward", "reward", text(reward), "a finite number");
   AgentSlot& slot = decisions_.agent(agent);
@@ -242,6 +251,7 @@ Result<> Agents::reward(std::uint32_t agent, float reward) {
                        ", which learns from no reward. Set imp_brain_desc::learner to a learner of rewards, "
                        "or set the agent's mode to inference."));
   if (!takes_feedback() || slot.mode() == Mode::inference) return {};
+  check_cut(reward);
   learning_->experience().reward(agent, slot, reward, services_.clock.time_s);
   return {};
 }

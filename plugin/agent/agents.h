@@ -69,6 +69,7 @@ class Agents {
   bool takes_feedback() const { return learning_ && learning_->learner().takes_feedback(); }
   bool takes_demonstrations() const { return learning_ && learning_->learner().takes_demonstrations(); }
   void check_scale(std::span<const float> observation);  // warns once
+  void check_cut(float reward);                          // warns once
   void acted(std::uint32_t agent);                       // a new action begins
 
   const BrainServices& services_;

@@ -101,7 +101,11 @@ class Brain {
   bool asks() const { return decisions_.asks(); }  // an agent waits for a decision to be enqueued
 
   // ---- frame thread ----
-  void choose_latency() { decisions_.choose_latency(); }  // at the begin of each frame
+  // At the begin of each frame.
+  void begin_frame() {
+    decisions_.choose_latency();
+    decisions_.note_overdue();
+  }
   // Once per frame, before the bridge's submit or record: enqueues the frame's inference, what is due at a
   // boundary, and the next learn step if it may begin.
   Result<> enqueue_frame(bool may_learn);

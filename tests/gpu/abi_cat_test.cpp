@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -61,6 +62,27 @@ class CatTest : public imprint::game::test::StandaloneGame {
     }
     return static_cast<double>(right) / (count - count / 2);
   }
+  // A room that is heated, left alone or cooled in every second frame, 0.5 degrees at a time; it drifts.
+  // Returns how many degrees it is off on average.
+  double keep_warm(int frames, const std::function<float(double off, double before)>& reward) {
+    double off = 5, sum = 0;
+    int steps = 0;
+    for (int i = 0; i < frames; ++i)
+      pass([&] {
+        const Made<Action> action = agents[0].act();
+        if (action.outcome.ready() && action.value.is_new) {
+          const double before = off;
+          off += 0.5 * (static_cast<double>(action.value.branches[0]) - 1) + 0.1;
+          if (std::abs(off) > 15) off = 5;
+          ASSERT_WORKS(agents[0].reward(reward(std::abs(off), std::abs(before))));
+          sum += std::abs(off);
+          ++steps;
+        }
+        if (i % 2 == 0)
+          ASSERT_WORKS(agents[0].observe(std::array<float, 2>{static_cast<float>(off / 15), 1}));
+      });
+    return sum / steps;
+  }
   void say(float value) { ASSERT_WORKS(agents[0].feedback(value, now())); }
 
   std::uint32_t random_ = 1;
@@ -113,6 +135,51 @@ TEST_F(CatTest, RewardsOfOneValueAreSaidOnce) {
   ASSERT_EQ(log.size(), 1u);
   EXPECT_THAT(log[0], HasSubstr("found the value 1 in all of 200"));
   EXPECT_THAT(log[0], HasSubstr("Scold what is wrong"));
+}
+
+// One that does all right from the start earns one value only.
+TEST_F(CatTest, ALoadedBrainThatActsWellIsNotWarnedOf) {
+  const std::string path = testing::TempDir() + "imprint-cat.brain";
+  create();
+  trials(150, [&](bool right) { ASSERT_WORKS(agents[0].reward(right ? 1 : -1)); });
+  ASSERT_WORKS(brain.save(path.c_str()));
+  ASSERT_WORKS(context.drain(60'000));
+  ASSERT_WORKS(brain.load(path.c_str()));
+  ASSERT_TRUE(log.empty()) << log.front();
+  create();
+  ASSERT_WORKS(brain.load(path.c_str()));
+  trials(220, [&](bool) { ASSERT_WORKS(agents[0].reward(1)); });
+  EXPECT_EQ(brain.stats().value.alarms, 0u);
+  EXPECT_TRUE(log.empty()) << log.front();
+}
+
+// How things stand says little about the last action.
+TEST_F(CatTest, RewardsThatTellHowThingsStandAreSaidOnce) {
+  add(BrainDesc::of(FeedbackOptions(), 2, {3}));
+  keep_warm(1400, [](double off, double) { return static_cast<float>(-off / 15); });
+  EXPECT_EQ(brain.stats().value.alarms, std::uint64_t{IMP_ALARM_FLAT_REWARDS});
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr("agent_reward: found rewards that differ by about 0.0"));
+  EXPECT_THAT(log[0], HasSubstr("expected more than exploration, 0.2"));
+  EXPECT_THAT(log[0], HasSubstr("DqnOptions"));
+}
+
+TEST_F(CatTest, RewardsOfTheActionAloneAreNotWarnedOf) {
+  add(BrainDesc::of(FeedbackOptions(), 2, {3}));
+  EXPECT_LT(keep_warm(2000, [](double off, double before) { return off < before ? 1.0f : -1.0f; }), 3);
+  EXPECT_TRUE(log.empty()) << log.front();
+}
+
+TEST_F(CatTest, ARewardThatIsCutIsSaidOnce) {
+  create();
+  trials(12, [&](bool right) { ASSERT_WORKS(agents[0].reward(right ? 5 : -1)); });
+  EXPECT_EQ(brain.stats().value.alarms, std::uint64_t{IMP_ALARM_CUT_REWARD});
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr("agent_reward: found 5, expected -1 to 1, because the feedback learner"));
+  log.clear();
+  add(BrainDesc::of(DqnOptions(), kBowls, {kBowls}));
+  trials(12, [&](bool right) { ASSERT_WORKS(agents[0].reward(right ? 5 : -1)); });
+  EXPECT_TRUE(log.empty()) << log.front();
 }
 
 // A word spans 1.2 s: of a cat that decides 30 times per second no one can say which action was meant.

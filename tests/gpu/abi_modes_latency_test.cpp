@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,51 @@ TEST_F(LatencyTest, ThatIsTooShortIsSaidOnceWithTheNumberToSet) {
   ASSERT_EQ(log.size(), 1u);
   EXPECT_THAT(log[0], HasSubstr("action_latency_frames: found 2, expected at least 3"));
   EXPECT_THAT(log[0], HasSubstr("Set it to 3."));
+}
+
+// A GPU that does nothing for long, and a loop that goes on.
+TEST_F(LatencyTest, AnAnswerThatDoesNotComeIsSaidOnce) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  Side side{host};
+  imp_host callbacks = imp_host_init();
+  callbacks.user = &log;
+  callbacks.log = [](void* user, imp_log_level level, const char* text) {
+    if (level >= IMP_LOG_WARNING) static_cast<std::vector<std::string>*>(user)->emplace_back(text);
+  };
+  VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo create{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
+  create.pNext = &type;
+  VkSemaphore gate = VK_NULL_HANDLE;
+  ASSERT_EQ(host.vk().vkCreateSemaphore(host.device(), &create, nullptr, &gate), VK_SUCCESS);
+  {
+    Context context = std::move(
+        *Context::create(Library(imp_get_api), info_of(host.describe(), side, Way::submit), callbacks));
+    Brain brain = std::move(*context.create_brain(BrainDesc::of(NoLearner(), 2, {3})));
+    Agent agent = std::move(*brain.create_agent());
+    ASSERT_WORKS(context.warmup());
+    imp_vk_semaphore wait{};
+    std::memcpy(&wait.semaphore, &gate, sizeof gate);
+    wait.value = 1;
+    for (std::uint64_t frame = 1; frame <= 80; ++frame) {
+      ASSERT_WORKS(context.frame_begin(frame, static_cast<double>(frame) / 60));
+      ASSERT_WORKS(agent.observe(std::vector<float>{1, 2}));
+      ASSERT_WORKS(frame == 1 ? context.submit({&wait, 1}, {}) : context.submit());
+      ASSERT_WORKS(context.frame_end());
+      EXPECT_EQ(log.size(), frame <= 60 ? 0u : 1u) << frame;
+    }
+    VkSemaphoreSignalInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO};
+    signal.semaphore = gate;
+    signal.value = 1;
+    ASSERT_EQ(host.vk().vkSignalSemaphore(host.device(), &signal), VK_SUCCESS);
+    EXPECT_EQ(brain.stats().value.alarms, std::uint64_t{IMP_ALARM_OVERDUE_ANSWER});
+    ASSERT_WORKS(context.drain(60'000));
+  }
+  host.vk().vkDestroySemaphore(host.device(), gate, nullptr);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr("agent_act: found no answer 60 frames after the question"));
+  EXPECT_THAT(log[0], HasSubstr("context_drain"));
 }
 
 }  // namespace

@@ -113,6 +113,24 @@ struct Game {
   std::vector<std::string> words;  // device-lost messages
 };
 
+TEST(T12DeviceLost, BeforeTheFirstCopyNothingIsAskedForThatIsSet) {
+  Game game(600);
+  ASSERT_NO_FATAL_FAILURE(game.open());
+  const imp_api* api = game.api;
+  ASSERT_WORKS(game.begin(1));
+  ASSERT_NO_FATAL_FAILURE(game.show(1));
+  game.shim.lose();
+  EXPECT_LOST(api->frame_submit(game.context, UINT32_MAX));
+  game.shim.told();
+  EXPECT_LOST(api->frame_end(game.context));
+  EXPECT_LOST(api->brain_save(game.brain, (testing::TempDir() + "imprint-lost.brain").c_str()));
+  const std::string error = api->last_error();
+  EXPECT_NE(error.find("has no copy in host memory yet"), std::string::npos) << error;
+  EXPECT_EQ(error.find("shadow_period_frames"), std::string::npos) << error;
+  ASSERT_WORKS(api->context_destroy(game.context));
+  game.context = {};
+}
+
 TEST(T12DeviceLost, IsToldOnceAndTheDeviceLeftAlone) {
   Game game(0);
   ASSERT_NO_FATAL_FAILURE(game.open());

@@ -198,6 +198,26 @@ void Decisions::note_lateness(std::uint64_t frames) {
                                         " frames after the question. Set it to ", most_frames_, "."));
 }
 
+// A loop that submits as fast as it can outruns the GPU, and nothing that is late ever arrives to be counted.
+// Where frames tell completion, AgentSystem asks for the safe frame.
+void Decisions::note_overdue() {
+  constexpr std::uint64_t kOverdue = 60;
+  if (services_.context.completed_by() == bridge::CompletedBy::frames) return;
+  for (std::uint32_t slot = 0; slot < inference_->run_count(); ++slot) {
+    const InferenceRun& run = inference_->run(slot);
+    const std::uint64_t frames = services_.clock.frame - run.frame;
+    if (!run.in_flight || run.asked.empty() || frames < kOverdue) continue;
+    if (!counts_.raise(Alarm::overdue_answer)) return;
+    services_.log(
+        LogLevel::warning,
+        text("brain '", spec_.name, "': agent_act: found no answer ", frames,
+             " frames after the question, expected one after ", latency_,
+             ". The GPU is behind the loop. Wait in each frame until the GPU has completed an earlier "
+             "one, or call context_drain after each frame of a game without pictures."));
+    return;
+  }
+}
+
 void Decisions::note_bans(const AgentSlot& agent) {
   constexpr std::uint32_t kMany = 64;
   if (agent.cornered() < kMany || !counts_.raise(Alarm::one_choice_left)) return;

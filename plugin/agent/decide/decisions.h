@@ -43,7 +43,8 @@ class Decisions {
   // At the begin of a frame, after the answers that arrived. A chosen latency grows where the host's safe
   // frame is behind it.
   void choose_latency();
-  bool asks() const;  // an agent waits for a run
+  void note_overdue();  // at the begin of a frame
+  bool asks() const;    // an agent waits for a run
   // Enqueues the frame's run. Errors: wrong_state (a shared tensor belongs to the host's queue family).
   Result<> enqueue();
 

@@ -204,6 +204,7 @@ Result<> BrainState::replace(const char* call, std::vector<std::vector<std::byte
 
 Result<> BrainState::resume_loaded() {
   if (learning_) {
+    learning_->experience().loaded();
     Training& training = learning_->training();
     training.resume_all();
     // Cancelling forgot the program's measured cost.
@@ -330,10 +331,12 @@ Result<> BrainState::save_host_copy(const std::string& path) {
   services_.files.flush();  // a newer one may be in the making
   const std::shared_ptr<const HostCopy::Content> copy = host_copy_->newest();
   if (!copy)
-    return make_error(ErrorCode::device_lost,
-                      text("brain_save: the device was lost, and brain '", spec_.name,
-                           "' has no copy in host memory. Set imp_limits::shadow_period_frames before "
-                           "context_warmup."));
+    return make_error(
+        ErrorCode::device_lost,
+        text("brain_save: the device was lost, and brain '", spec_.name, "' has no copy in host memory",
+             services_.host_copy_period_frames > 0 && learning_
+                 ? " yet. The first is made when it has begun to learn."
+                 : ". Set imp_limits::shadow_period_frames before context_warmup."));
   (void)save_status();  // fails a save that was under way
   return saving_->write(path, {copy, &copy->file});
 }

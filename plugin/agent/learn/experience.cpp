@@ -138,6 +138,7 @@ void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, doub
   told.zero = reward == 0 && (first || told.zero);
   if (reward == 0) return;
   rewarded_[agent / spec_.agents_per_brain] = 1;
+  note_reward(agent, reward);
   credit(agent, slot, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, false});
 }
 
@@ -150,6 +151,7 @@ void Experience::settle_zero(std::uint32_t agent, const AgentSlot& slot) {
   for (std::size_t i = slot.onsets().size(); i-- > 0;) {
     if (slot.past(i).action != told_[agent].rewarded) continue;
     note_value(0);
+    note_reward(agent, 0);
     return add_labelled(agent, slot.past(i), 0, 1, false);
   }
 }
@@ -189,6 +191,20 @@ void Experience::note_value(float value) {
   signs_.compares |= signs_.equals > 0 && value != signs_.value;
   signs_.value = value;
   ++signs_.equals;
+}
+
+void Experience::note_reward(std::uint32_t agent, float reward) {
+  if (judged_[agent / spec_.agents_per_brain]) return;
+  if (signs_.rewards == 0 || reward > signs_.best_reward) {
+    signs_.best_reward = reward;
+    signs_.best_rewards = 0;
+  }
+  ++signs_.rewards;
+  signs_.best_rewards += reward == signs_.best_reward ? 1 : 0;
+  const std::optional<float> before = std::exchange(told_[agent].reward, reward);
+  if (!before) return;
+  ++signs_.reward_changes;
+  signs_.squared_changes += (double{reward} - *before) * (double{reward} - *before);
 }
 
 void Experience::settle(double time_s) {

@@ -10,6 +10,7 @@
 
 #include <bitset>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,8 @@ class Experience {
                     bool pushes_rivals = true);
 
   void demonstrated() { signs_.compares = true; }
+  // A brain that was loaded may act well from the start: what it earns is then of one value.
+  void loaded() { signs_.compares = signs_.loaded = true; }
 
   // Steps that are complete become samples.
   void settle(double time_s);
@@ -65,9 +68,15 @@ class Experience {
     std::uint64_t words = 0, word_actions = 0;  // by onset that reached an action; those actions
     std::uint64_t equals = 0;  // words and rewards of a learner of labels, as long as all had `value`
     float value = 0;
-    bool compares = false;      // another value or a demonstration was given
-    std::uint64_t steps = 0;    // that became samples
-    double largest_reward = 0;  // of one step
+    bool compares = false;  // another value or a demonstration was given, or the brain was loaded
+    bool loaded = false;
+    // Rewards of a learner of labels that no person teaches too.
+    std::uint64_t rewards = 0, best_rewards = 0;  // all, those of best_reward
+    float best_reward = 0;
+    std::uint64_t reward_changes = 0;  // between rewards of one agent that follow each other
+    double squared_changes = 0;        // their sum
+    std::uint64_t steps = 0;           // that became samples
+    double largest_reward = 0;         // of one step
     double highest_value =
         0;  // predicted, of the newest decisions that were all beyond what rewards can add up to
     std::uint32_t beyond = 0;  // their number
@@ -80,6 +89,7 @@ class Experience {
   void note_values(const Answer& answer);
   bool labels() const { return trajectories_.empty(); }
   void note_value(float value);
+  void note_reward(std::uint32_t agent, float reward);
   void settle_zero(std::uint32_t agent, const AgentSlot& slot);
   void settle_silence(std::uint32_t agent, const AgentSlot& slot, double time_s);
   std::uint8_t& praised(std::uint32_t agent, const Choice& choice);
@@ -102,6 +112,7 @@ class Experience {
   std::vector<std::uint8_t> hears_;         // [agents] 1 = a person gave it feedback by onset
   // A learner of labels: what an agent was told.
   struct Told {
+    std::optional<float> reward;              // the newest
     std::uint64_t rewarded = 0;               // the action that was rewarded last, and
     bool zero = false;                        // so far only by 0
     std::uint64_t settled = 0;                // no word reaches this action and those before

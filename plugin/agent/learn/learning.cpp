@@ -1,6 +1,7 @@
 #include "plugin/agent/learn/learning.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compute/base/text.h"
 #include "plugin/agent/learn/registry.h"
@@ -181,8 +182,26 @@ void Learning::warn_of_one_value() {
                 : "Praise what is right."));
 }
 
+// A reward that tells how things stand differs little from one action to the next, and exploration hides that
+// little. Asked once, of the first rewards: a creature that acts well earns the best reward again and again.
+void Learning::warn_of_flat_rewards() {
+  constexpr std::uint64_t kMany = 300;
+  const Experience::Signs& signs = experience_.signs();
+  if (signs.loaded || flat_asked_ || signs.rewards < kMany || signs.reward_changes == 0) return;
+  flat_asked_ = true;
+  // Of independent numbers, half the mean square of differences is the variance: von Neumann, 1941.
+  const double spread = std::sqrt(signs.squared_changes / static_cast<double>(2 * signs.reward_changes));
+  if (spread >= double{spec_.exploration} || 2 * signs.best_rewards >= signs.rewards) return;
+  if (signs.squared_changes == 0 || !counts_.raise(Alarm::flat_rewards)) return;
+  warn(text("agent_reward: found rewards that differ by about ", spread,
+            " from action to action, expected more than exploration, ", spec_.exploration,
+            ", because the feedback learner looks no further than one action. Use the DQN learner, "
+            "IMP_LEARNER_DQN or DqnOptions. Or reward each action with 1 or -1 for whether it was right."));
+}
+
 void Learning::warn_of_signs() {
   warn_of_one_value();
+  warn_of_flat_rewards();
   if (words_spread() && counts_.raise(Alarm::spread_words))
     warn(text("agent_feedback: found ", experience_.signs().word_actions / experience_.signs().words,
               " actions that a word is for, expected one or two. ", kSpreadRemedy));

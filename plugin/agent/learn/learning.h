@@ -46,6 +46,7 @@ class Learning : public std::enable_shared_from_this<Learning> {
   void warn_of_losses(const LostExperience& lost, std::uint64_t used);
   void warn_of_signs();
   void warn_of_one_value();
+  void warn_of_flat_rewards();
   bool words_spread() const;
   std::string intake_remedy(std::uint64_t samples) const;
 
@@ -57,6 +58,7 @@ class Learning : public std::enable_shared_from_this<Learning> {
   Experience experience_;
   std::uint64_t first_frame_ = 0;  // with a sample
   std::uint64_t intake_ = 0, queue_dropped_ = 0;
+  bool flat_asked_ = false;
 };
 
 }  // namespace imprint::agent

@@ -35,7 +35,10 @@ enum class Alarm : std::uint64_t {
   one_choice_left = 1 << 9,
   one_value = 1 << 10,
   unscaled = 1 << 11,
-  spread_words = 1 << 12
+  spread_words = 1 << 12,
+  flat_rewards = 1 << 13,
+  cut_reward = 1 << 14,
+  overdue_answer = 1 << 15
 };
 
 struct BrainCounts {

@@ -83,9 +83,13 @@ typedef enum imp_alarm {
   IMP_ALARM_NO_REWARD = 1 << 7,        /* none in the first 5000 steps */
   IMP_ALARM_UNUSED_REWARD = 1 << 8,    /* agent_reward for a learner that takes none */
   IMP_ALARM_ONE_CHOICE_LEFT = 1 << 9,  /* bans: 64 decisions in a row without a new command */
-  IMP_ALARM_ONE_VALUE = 1 << 10,   /* 200 words and rewards of one value: none to compare with */
-  IMP_ALARM_UNSCALED = 1 << 11,    /* an observation beyond 10, times its scale */
-  IMP_ALARM_SPREAD_WORDS = 1 << 12 /* a word is for 8 actions or more, on average */
+  IMP_ALARM_ONE_VALUE = 1 << 10,    /* 200 words and rewards of one value: none to compare with */
+  IMP_ALARM_UNSCALED = 1 << 11,     /* an observation beyond 10, times its scale */
+  IMP_ALARM_SPREAD_WORDS = 1 << 12, /* a word is for 8 actions or more, on average */
+  IMP_ALARM_FLAT_REWARDS =
+      1 << 13, /* feedback: they differ less from action to action than exploration */
+  IMP_ALARM_CUT_REWARD = 1 << 14,    /* feedback, COACH: a reward beyond -1 to 1 */
+  IMP_ALARM_OVERDUE_ANSWER = 1 << 15 /* none came within 60 frames */
 } imp_alarm;
 
 typedef struct imp_brain_stats {
