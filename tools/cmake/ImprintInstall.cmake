@@ -15,8 +15,16 @@ install(TARGETS imprint_plugin EXPORT imprint-plugin
 install(DIRECTORY plugin/include/imprint/ DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 install(DIRECTORY samples/adapters/ DESTINATION ${imprint_header_dir}/adapters FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY plugin/docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/plugin/docs FILES_MATCHING PATTERN "*.md")
+# The pages and their pictures, as they lie in the tree, so that their links hold.
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(folder plugin/docs compute/docs tools/docs)
+  install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
+    FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "figures" EXCLUDE)
+endforeach()
+foreach(page engine-bridge/README.md samples/README.md samples/02-run-policy/models/README.md samples/pet/README.md samples/pet/pet.png)
+  get_filename_component(folder ${page} DIRECTORY)
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
+endforeach()
 
 install(TARGETS imprint_compute imprint_engine_bridge imprint_vulkan_headers EXPORT imprint-compute
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${imprint_header_dir})

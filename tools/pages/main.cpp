@@ -18,6 +18,7 @@ using namespace imprint::pages;
 
 constexpr const char* kUsage =
     "usage: imprint_pages check ROOT         links, blocks of code, words, README's length, generated parts\n"
+    "       imprint_pages check-installed FOLDER   links from page to page and to pictures\n"
     "       imprint_pages write ROOT         writes the tables and the picture again\n"
     "       imprint_pages extract ROOT OUT   writes the pages' C and C++ to files of their own\n";
 
@@ -61,11 +62,22 @@ int check(const fs::path& root, const std::vector<Page>& all) {
   return status;
 }
 
+int check_installed(const fs::path& folder) {
+  std::vector<Page> all = read_pages(folder);
+  for (Page& page : all)
+    std::erase_if(page.links, [](const Link& link) {
+      const std::string kind = fs::path(link.target.substr(0, link.target.find('#'))).extension().string();
+      return kind != ".md" && kind != ".svg" && kind != ".png";
+    });
+  return all.empty() ? tell({"found no page in " + folder.string()}) : tell(broken_links(folder, all));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view command = argc > 2 ? argv[1] : "";
   if (command == "check" && argc == 3) return check(argv[2], read_pages(argv[2]));
+  if (command == "check-installed" && argc == 3) return check_installed(argv[2]);
   if (command == "write" && argc == 3) return tell(generated(argv[2], read_pages(argv[2]), true));
   if (command == "extract" && argc == 4) return extract(read_pages(argv[2]), argv[3]) ? 0 : 1;
   std::fputs(kUsage, stderr);

@@ -189,7 +189,7 @@ void Learning::warn_of_flat_rewards() {
   const Experience::Signs& signs = experience_.signs();
   if (signs.loaded || flat_asked_ || signs.rewards < kMany || signs.reward_changes == 0) return;
   flat_asked_ = true;
-  // Of independent numbers, half the mean square of differences is the variance: von Neumann, 1941.
+  // Half the mean square of differences is the variance of independent numbers: von Neumann, 1941.
   const double spread = std::sqrt(signs.squared_changes / static_cast<double>(2 * signs.reward_changes));
   if (spread >= double{spec_.exploration} || 2 * signs.best_rewards >= signs.rewards) return;
   if (signs.squared_changes == 0 || !counts_.raise(Alarm::flat_rewards)) return;

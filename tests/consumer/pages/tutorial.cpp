@@ -49,13 +49,11 @@ int main() {
     if (!outcome) return fail("take_turn", outcome.message());
     if (!host.end_frame()) return fail("end_frame", host.error().c_str());
   }
-  constexpr const char* kFile = "tutorial.brain";
-  if (const game::Outcome closed = save_and_close(host, *context, *brain, clock, kFile); !closed)
-    return fail("save_and_close", closed.message());
+#include "tutorial-save-call.inc"
   context = lend(host);
   brain = make_brain(*context);
-  if (!load(*brain, kFile) || brain->stats()->decisions == 0)
-    return fail("load", brain->load(kFile).message());
+#include "tutorial-load-call.inc"
+  if (brain->stats()->decisions == 0) return fail("load", "nothing was loaded");
   if (!load(*brain, "nothing.brain")) return fail("load", "a missing file is no failure");
   return world.steps > 10 && world.episodes > 2 ? 0 : fail("it rarely decided", "fewer than eleven steps");
 }
