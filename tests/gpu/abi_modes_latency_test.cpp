@@ -132,7 +132,7 @@ TEST_F(LatencyTest, AnAnswerThatDoesNotComeIsSaidOnce) {
   host.vk().vkDestroySemaphore(host.device(), gate, nullptr);
   ASSERT_EQ(log.size(), 1u);
   EXPECT_THAT(log[0], HasSubstr("agent_act: found no answer 60 frames after the question"));
-  EXPECT_THAT(log[0], HasSubstr("context_drain"));
+  EXPECT_THAT(log[0], HasSubstr("context_quiesce and context_resume"));
 }
 
 }  // namespace

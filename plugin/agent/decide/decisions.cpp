@@ -212,8 +212,8 @@ void Decisions::note_overdue() {
         LogLevel::warning,
         text("brain '", spec_.name, "': agent_act: found no answer ", frames,
              " frames after the question, expected one after ", latency_,
-             ". The GPU is behind the loop. Wait in each frame until the GPU has completed an earlier "
-             "one, or call context_drain after each frame of a game without pictures."));
+             ". The GPU is behind the loop. Wait in each frame until it has completed an earlier one. "
+             "Without pictures call context_quiesce and context_resume after each frame."));
     return;
   }
 }
