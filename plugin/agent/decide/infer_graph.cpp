@@ -10,6 +10,13 @@ namespace {
 // Below every value that a network can hold, yet far from infinity.
 constexpr double kForbidden = -1e30;
 
+// The whim's choice where its number is below the unrest. wanted: [P, A, choices].
+Tensor with_whims(const Tensor& wanted, const Tensor& whim, const Variable& unrest) {
+  const Tensor due = less(narrow(whim, 2, 1, 1), reshape(unrest.value(), {wanted.extent(0), 1, 1}));
+  const Tensor choice = cast(squeeze(narrow(whim, 2, 0, 1), 2), DType::int32);
+  return where(due, one_hot(choice, wanted.extent(2)), wanted);
+}
+
 }  // namespace
 
 Tensor read_observations(const Tensor& given, std::span<const Variable> observations, const Tensor& offset) {
@@ -69,12 +76,8 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
     const Tensor mask = feed(graph.mask, input("mask", {brains, agents, choices}, DType::int32));
     const Tensor noise = feed(graph.noise, input("noise", {brains, agents, choices}));
     Tensor wanted = narrow(values, 2, 0, choices) + noise;
-    if (const Variable& unrest = network.unrest(); unrest.ok()) {
-      const Tensor whim = feed(graph.whim, input("whim", {brains, agents, 2}));
-      const Tensor due = less(narrow(whim, 2, 1, 1), reshape(unrest.value(), {brains, 1, 1}));
-      const Tensor choice = one_hot(cast(squeeze(narrow(whim, 2, 0, 1), 2), DType::int32), choices);
-      wanted = where(due, choice, wanted);
-    }
+    if (network.unrest().ok())
+      wanted = with_whims(wanted, feed(graph.whim, input("whim", {brains, agents, 2})), network.unrest());
     const Tensor rated = where(greater(mask, 0), wanted, kForbidden);
     for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b)
       graph.branches.push_back(
@@ -82,8 +85,7 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   }
   if (const std::int64_t numbers = spec.action.continuous_count; numbers > 0) {
     Tensor drawn = narrow(values, 2, choices, numbers);
-    const bool squashes = spec.learner == LearnerKind::sac;
-    if (squashes)
+    if (spec.learner == LearnerKind::sac)
       drawn = nn::squashed(concat({drawn, log_deviations}, 2),
                            feed(graph.drift, input("drift", {brains, agents, numbers})))
                   .action;
