@@ -33,7 +33,7 @@ class GpuTimer {
   GpuTimer(const GpuTimer&) = delete;
   GpuTimer& operator=(const GpuTimer&) = delete;
 
-  // Timestamps that nobody reads: a driver may take memory at the first ones. Null without timestamps.
+  // Timestamps without a reader: a driver may take memory at the first ones. Null without timestamps.
   VkCommandBuffer rehearsal() const { return rehearsal_.primary; }
 
   Result<> set_host_use(const HostUse& host);  // create-time: for the exit barrier in finish; none at first
