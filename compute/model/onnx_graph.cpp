@@ -13,7 +13,7 @@ constexpr std::size_t kMaxNodeNames = 1 << 14;  // inputs of one node, and outpu
 constexpr int kMaxNesting = 2 * kMaxDepth;      // of bodies and function calls
 constexpr std::int64_t kOperationsPerPart = 2;  // of a body that is imported once more
 
-Error damaged(const std::string& reason) { return make_error(ErrorCode::corrupt_file, reason); }
+Error bad_graph(const std::string& reason) { return make_error(ErrorCode::corrupt_file, reason); }
 
 std::string full_name(const Node& node) {
   return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
@@ -128,11 +128,12 @@ void GraphImporter::for_each_read(const Node& node, Visit visit) const {
 
 Result<> GraphImporter::check_names() {
   for (const TensorData& tensor : graph_.initializers)
-    if (!made_.insert(tensor.name).second) return damaged("two initializers are named " + quote(tensor.name));
+    if (!made_.insert(tensor.name).second)
+      return bad_graph("two initializers are named " + quote(tensor.name));
   std::set<std::string_view> inputs;
   for (const ValueInfo& input : graph_.inputs) {
-    if (input.name.empty()) return damaged("an input has no name");
-    if (!inputs.insert(input.name).second) return damaged("two inputs are named " + quote(input.name));
+    if (input.name.empty()) return bad_graph("an input has no name");
+    if (!inputs.insert(input.name).second) return bad_graph("two inputs are named " + quote(input.name));
     made_.insert(input.name);
   }
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -144,7 +145,7 @@ Result<> GraphImporter::check_names() {
     for (const std::string& output : node.outputs) {
       if (output.empty()) continue;
       if (!made_.insert(output).second)
-        return damaged(text(quote(output), " is made twice, the second time by ", node.text()));
+        return bad_graph(text(quote(output), " is made twice, the second time by ", node.text()));
       maker_.emplace(output, i);
     }
   }
@@ -157,7 +158,7 @@ Result<> GraphImporter::check_names() {
   for (const Node& node : graph_.nodes)
     for_each_read(node, [&](std::string_view name) { use(name, [&] { return node.text(); }); });
   for (const ValueInfo& output : graph_.outputs) use(output.name, [] { return "an output of the graph"; });
-  if (count > 0) return damaged("nothing makes " + missing + (count > kMaxListed ? " and more" : ""));
+  if (count > 0) return bad_graph("nothing makes " + missing + (count > kMaxListed ? " and more" : ""));
   return {};
 }
 
@@ -202,7 +203,7 @@ Result<std::vector<std::size_t>> GraphImporter::ordered_nodes() const {
       if (--waits[reader] == 0) ready.push(reader);
   }
   for (std::size_t i = 0; i < count; ++i)
-    if (waits[i] != 0) return damaged("the graph has a cycle through " + graph_.nodes[i].text());
+    if (waits[i] != 0) return bad_graph("the graph has a cycle through " + graph_.nodes[i].text());
   return order;
 }
 
@@ -315,7 +316,7 @@ std::optional<std::vector<Value>> GraphImporter::import_body(const Node& node, c
                                                              std::span<const Value> inputs) {
   if (!may_repeat(node, body)) return std::nullopt;
   if (inputs.size() != body.inputs.size()) {
-    state_.refusals.keep(damaged(
+    state_.refusals.keep(bad_graph(
         text(node.text(), ": the body has ", body.inputs.size(), " inputs, expected ", inputs.size())));
     return std::nullopt;
   }
@@ -331,9 +332,9 @@ void GraphImporter::import_call(const Node& node, const Function& function, std:
   if (!may_repeat(node, function.graph)) return;
   if (inputs.size() > function.graph.inputs.size() || node.outputs.size() > function.graph.outputs.size())
     return state_.refusals.keep(
-        damaged(text(node.text(), ": found ", inputs.size(), " inputs and ", node.outputs.size(),
-                     " outputs, expected at most ", function.graph.inputs.size(), " and ",
-                     function.graph.outputs.size())));
+        bad_graph(text(node.text(), ": found ", inputs.size(), " inputs and ", node.outputs.size(),
+                       " outputs, expected at most ", function.graph.inputs.size(), " and ",
+                       function.graph.outputs.size())));
   Bindings bindings;
   for (const Attribute& attribute : function.defaults) bindings[attribute.name] = &attribute;
   for (const Attribute& attribute : node.attributes) {
