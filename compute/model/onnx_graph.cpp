@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMaxNodeNames = 1 << 14;  // inputs of one node, and outputs
 constexpr int kMaxNesting = 2 * kMaxDepth;      // of bodies and function calls
-constexpr std::int64_t kOperationsPerPart = 2;  // of a body that is imported once more
+constexpr std::int64_t kOperationsPerPart = 2;  // of a body that is imported again
 
 Error bad_graph(const std::string& reason) { return make_error(ErrorCode::corrupt_file, reason); }
 

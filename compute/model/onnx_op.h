@@ -18,7 +18,7 @@ using Extents = std::vector<std::int64_t>;
 // The attributes of a call, for the nodes of a model-local function that refer to them.
 using Bindings = std::map<std::string_view, const Attribute*>;
 
-// What a reference to an attribute of a function stands for; nullptr for one that the call leaves out.
+// The attribute that a reference in a function stands for; nullptr for one that the call leaves out.
 const Attribute* resolved(const Attribute* attribute, const Bindings* bindings);
 
 // Imports the bodies of If, Loop and Scan (onnx_graph.h).

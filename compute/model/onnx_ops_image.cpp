@@ -151,7 +151,7 @@ void conv(OpContext& context) {
                            context.has(2) ? context.tensor(2) : Tensor()));
 }
 
-// What is cut off before and after each axis of a transposed convolution, and zeros added after it.
+// Elements cut off before and after each axis of a transposed convolution, and zeros added after it.
 struct Cut {
   std::int64_t before = 0, after = 0, more = 0;
 };

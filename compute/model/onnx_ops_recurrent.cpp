@@ -51,7 +51,7 @@ constexpr std::array kGateFunctions{
 
 enum class Kind { rnn, gru, lstm };
 
-// What the node says, for all directions.
+// The node's attributes and extents, for all directions.
 struct Recurrence {
   Kind kind = Kind::rnn;
   std::int64_t gates = 1, hidden = 0, directions = 1, steps = 0, batch = 0;

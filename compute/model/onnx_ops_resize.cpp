@@ -199,7 +199,7 @@ ResizeForm resize_form(OpContext& context, bool old) {
                   "tf_crop_and_resize", "tf_half_pixel_for_nn"});
   is_one_of(context, "nearest_mode", form.nearest,
             std::array<std::string_view, 4>{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
-  // Of opset 11 only: half_pixel without the half.
+  // Opset 11 has it: half_pixel without the half.
   if (form.coordinates == "tf_half_pixel_for_nn") context.unsupported("coordinates 'tf_half_pixel_for_nn'");
   return form;
 }

@@ -127,7 +127,7 @@ class SacStep : public ::testing::Test {
     state["generator"] = {11, 12, 0, 0};
   }
 
-  // What one step leaves, by variable's name in `state`; its loss.
+  // All that one step leaves: the variables by their names in `state`, and its loss.
   Numbers run() {
     SacNetworks networks;
     networks.policy = [&](const Tensor& seen, const Tensor&) { return policy(seen); };

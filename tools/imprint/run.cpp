@@ -104,8 +104,8 @@ ElementType element_type(safetensors::Type type) {
   return ElementType::undefined;
 }
 
-// Shapes may follow from the values of inputs: a model that is refused for that is imported once more, for
-// these values.
+// Shapes may follow from the values of inputs: a model that is refused for that is imported again, for these
+// values.
 Result<ImportedModel> import_for(const onnx::Model& model, const std::map<std::string, Shape>& shapes,
                                  const safetensors::File& given) {
   auto imported = import_onnx(model, shapes);
