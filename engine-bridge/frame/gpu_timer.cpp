@@ -24,7 +24,8 @@ Result<std::unique_ptr<GpuTimer>> GpuTimer::create(vk::Device& device) {
   if (result != VK_SUCCESS) return vk::vulkan_error(device, "vkCreateQueryPool", result);
   IMPRINT_ASSIGN(timer->commands_, CommandSet::create(device));
 
-  IMPRINT_ASSIGN(timer->rehearsal_, timer->commands_->record(false, [&](VkCommandBuffer commands) {
+  // Shared: a run that could not be waited for may still be pending when the next one is submitted.
+  IMPRINT_ASSIGN(timer->rehearsal_, timer->commands_->record(true, [&](VkCommandBuffer commands) {
     f.vkCmdResetQueryPool(commands, timer->queries_, kRehearsal, 2);
     record_global_barrier(f, commands);
     timer->record_time(commands, kRehearsal);
