@@ -24,18 +24,22 @@ constexpr std::uint64_t kLatencyFrames = 120;
 
 class LatencyTest : public ::testing::Test {
  protected:
+  // Warnings and errors go to `log`.
+  imp_host callbacks() {
+    imp_host host = imp_host_init();
+    host.user = &log;
+    host.log = [](void* user, imp_log_level level, const char* text) {
+      if (level >= IMP_LOG_WARNING) static_cast<std::vector<std::string>*>(user)->emplace_back(text);
+    };
+    return host;
+  }
   // behind: frames from a frame to its safe frame. latency 0: the brain's default.
   void live(std::uint32_t latency, std::uint64_t behind) {
     PlainHost host({"rich", VK_API_VERSION_1_3, true});
     ASSERT_TRUE(host.ok());
     Side side{host};
-    imp_host callbacks = imp_host_init();
-    callbacks.user = &log;
-    callbacks.log = [](void* user, imp_log_level level, const char* text) {
-      if (level >= IMP_LOG_WARNING) static_cast<std::vector<std::string>*>(user)->emplace_back(text);
-    };
     Context context = std::move(
-        *Context::create(Library(imp_get_api), info_of(host.describe(), side, Way::record), callbacks));
+        *Context::create(Library(imp_get_api), info_of(host.describe(), side, Way::record), callbacks()));
     BrainDesc desc;
     desc.observation_count = 2;
     desc.branch_sizes = {3};
@@ -95,11 +99,6 @@ TEST_F(LatencyTest, AnAnswerThatDoesNotComeIsSaidOnce) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});
   ASSERT_TRUE(host.ok());
   Side side{host};
-  imp_host callbacks = imp_host_init();
-  callbacks.user = &log;
-  callbacks.log = [](void* user, imp_log_level level, const char* text) {
-    if (level >= IMP_LOG_WARNING) static_cast<std::vector<std::string>*>(user)->emplace_back(text);
-  };
   VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO};
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
   VkSemaphoreCreateInfo create{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO};
@@ -108,7 +107,7 @@ TEST_F(LatencyTest, AnAnswerThatDoesNotComeIsSaidOnce) {
   ASSERT_EQ(host.vk().vkCreateSemaphore(host.device(), &create, nullptr, &gate), VK_SUCCESS);
   {
     Context context = std::move(
-        *Context::create(Library(imp_get_api), info_of(host.describe(), side, Way::submit), callbacks));
+        *Context::create(Library(imp_get_api), info_of(host.describe(), side, Way::submit), callbacks()));
     Brain brain = std::move(*context.create_brain(BrainDesc::of(NoLearner(), 2, {3})));
     Agent agent = std::move(*brain.create_agent());
     ASSERT_WORKS(context.warmup());

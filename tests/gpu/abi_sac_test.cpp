@@ -28,13 +28,7 @@ std::array<float, kLights> light(std::uint32_t index) {
 
 class SacTest : public imprint::game::test::StandaloneGame {
  protected:
-  void SetUp() override {
-    const char* validation = std::getenv("IMPRINT_TEST_VALIDATION");
-    imp_standalone_info device = imp_standalone_info_init();
-    device.device = std::getenv("IMPRINT_TEST_DEVICE");
-    device.validation = !validation || std::string(validation) != "0";
-    open(device);
-  }
+  void SetUp() override { open_test_device(); }
   void TearDown() override {
     const imp_context_stats stats = context.stats().value;
     EXPECT_EQ(stats.frame_compiles, 0u);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <utility>
@@ -17,6 +18,14 @@ namespace imprint::game::test {
 
 class StandaloneGame : public ::testing::Test {
  protected:
+  // The device of IMPRINT_TEST_DEVICE, under validation unless IMPRINT_TEST_VALIDATION is 0.
+  void open_test_device() {
+    const char* validation = std::getenv("IMPRINT_TEST_VALIDATION");
+    imp_standalone_info device = imp_standalone_info_init();
+    device.device = std::getenv("IMPRINT_TEST_DEVICE");
+    device.validation = !validation || std::string(validation) != "0";
+    open(device);
+  }
   // With GPU time for every learner. Warnings and errors go to `log`.
   void open(const imp_standalone_info& device) {
     imp_limits limits = imp_limits_init();

@@ -59,10 +59,7 @@ Model::Model(const BrainServices& services, const ModelSpec& spec, ModelProgram 
       operation_limit_(spec.operation_limit),
       runs_(spec.run_capacity) {
   services_.stream = reinterpret_cast<std::uintptr_t>(this);
-  for (const ModelBinding& binding : spec.bindings) {
-    shared_.push_back(binding.tensor.buffer);
-    shared_names_.push_back(binding.tensor.name);
-  }
+  for (const ModelBinding& binding : spec.bindings) shared_.push_back(binding.tensor);
 }
 
 Result<std::shared_ptr<Model>> Model::create(const BrainServices& services, const ModelSpec& spec) {
@@ -81,7 +78,8 @@ void Model::cancel() {
 }
 
 bool Model::uses(const bridge::SharedBuffer& buffer) const {
-  return std::ranges::any_of(shared_, [&](const auto& shared) { return shared.get() == &buffer; });
+  return std::ranges::any_of(shared_,
+                             [&](const SharedTensor& shared) { return shared.buffer.get() == &buffer; });
 }
 
 ModelStats Model::stats() const { return {begun_, late_, dispatches_, operations_}; }
@@ -120,10 +118,10 @@ Result<> Model::run_once(bool in_frame, std::set<VkPipeline>& ran) {
 
 // The model may use a tensor only while Imprint's queue family owns it.
 Result<> Model::check_owned() const {
-  for (std::size_t i = 0; i < shared_.size(); ++i)
-    if (!shared_[i]->owned_by_imprint())
+  for (const SharedTensor& shared : shared_)
+    if (!shared.buffer->owned_by_imprint())
       return make_error(ErrorCode::wrong_state,
-                        text("model_run: tensor '", shared_names_[i], "' of model '", name(),
+                        text("model_run: tensor '", shared.name, "' of model '", name(),
                              "': found with the host's queue family, expected with Imprint's. Call "
                              "tensor_acquire in this frame first."));
   return {};

@@ -94,8 +94,7 @@ class Model {
 
   BrainServices services_;
   ModelProgram described_;
-  std::vector<std::shared_ptr<bridge::SharedBuffer>> shared_;
-  std::vector<std::string> shared_names_;
+  std::vector<SharedTensor> shared_;
   std::uint32_t latency_frames_;
   std::uint64_t operation_limit_;
   std::unique_ptr<Program> program_;

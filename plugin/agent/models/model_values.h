@@ -16,7 +16,7 @@ namespace imprint::agent {
 
 struct ModelValue {
   std::string name;
-  onnx::ElementType type = onnx::ElementType::float32;  // of the host's elements
+  onnx::ElementType type = onnx::ElementType::float32;  // of the elements that the host has
   DType held = DType::float32;                          // of the program's: float32, int32 or bool
   Shape shape;
 

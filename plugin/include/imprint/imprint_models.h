@@ -16,8 +16,9 @@ IMP_DEFINE_HANDLE(imp_model);
 
 #define IMP_MAX_MODEL_RANK 8u
 
-/* Elements of the host's arrays; the numbers are those of ONNX. A model computes whole numbers in
- * 32 bits, and floats in 32. Of an output below 32 bits the low bits are kept, as a cast in C. */
+/* Elements of arrays that the host gives; the numbers are those of ONNX. A model computes whole
+ * numbers in 32 bits, and floats in 32. Of an output below 32 bits the low bits are kept, as a cast
+ * in C. */
 typedef enum imp_element {
   IMP_ELEMENT_FLOAT32 = 1,
   IMP_ELEMENT_UINT8 = 2,
