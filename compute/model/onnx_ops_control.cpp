@@ -345,6 +345,7 @@ void scan_node(OpContext& context) {
   if (context.opset() < 9) return context.unsupported("Scan with a batch axis, as before opset 9");
   const Graph* body = context.graph_attribute("body");
   const std::int64_t raw = context.int_attribute("num_scan_inputs", 0);
+  if (context.failure()) return;
   if (!context.require(raw >= 1 && raw <= context.input_count() &&
                            body->inputs.size() == static_cast<std::size_t>(context.input_count()),
                        text("num_scan_inputs: found ", raw, " of ", context.input_count(), " inputs")))

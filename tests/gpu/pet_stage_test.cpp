@@ -69,7 +69,7 @@ class PetStage : public testing::Test {
     EXPECT_TRUE(stage.draw(show, overlay));
     EXPECT_TRUE(stage.end_frame());
     const Result<Picture> picture = stage.capture();
-    EXPECT_TRUE(picture);
+    EXPECT_TRUE(picture) << (picture ? "" : picture.error().message);
     return picture ? *picture : Picture();
   }
 };

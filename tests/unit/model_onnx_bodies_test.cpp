@@ -192,6 +192,17 @@ TEST(OnnxBodies, ScanGoesAlongAnyAxisInBothDirections) {
   EXPECT_THAT(scanned(0, 1, 1), ElementsAre(101, 103, 106, 4, 9, 15));
 }
 
+TEST(OnnxBodies, ANodeWithoutItsBodyIsRefusedByName) {
+  for (const auto& [operation, body] :
+       {std::pair("If", "then_branch"), std::pair("Loop", "body"), std::pair("Scan", "body")}) {
+    OnnxBuilder builder;
+    builder.input("x", {"3", "2"})
+        .node(operation, {"x"}, {"y"}, {OnnxBuilder::number("num_scan_inputs", 1)})
+        .output("y");
+    EXPECT_THAT(refusal(builder).message, HasSubstr(body)) << operation;
+  }
+}
+
 // scale * x + x, where the scale is the function's attribute.
 TEST(OnnxBodies, AFunctionOfTheModel) {
   OnnxBuilder nodes;
