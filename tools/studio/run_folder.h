@@ -1,0 +1,56 @@
+#pragma once
+// The files of a run. No MPI: rank 0 writes what is for all.
+//
+//   checkpoints/N/rank-R.brain   each rank's brain, as brain_save writes it
+//   checkpoint                   the newest complete one, in words
+//   curve.csv                    one row per exchange
+//   alive/R                      how far each rank is: for `imprint studio`, which looks for games that hang
+//   final.brain                  the outcome
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "compute/base/result.h"
+
+namespace imprint::studio {
+
+struct Checkpoint {
+  std::uint64_t number = 0, exchanges = 0, steps = 0;
+  std::uint32_t ranks = 0;
+};
+
+class RunFolder {
+ public:
+  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+
+  bool none() const { return path_.empty(); }
+  std::string brain_of(std::uint64_t checkpoint, std::uint32_t rank) const;
+  std::string final_brain() const { return path_ + "/final.brain"; }
+  std::string curve() const { return path_ + "/curve.csv"; }
+
+  Result<> make_folders() const;
+  Result<> make_checkpoint_folder(std::uint64_t number) const;
+  // The newest complete one; none in a new folder. Errors: corrupt_file.
+  Result<std::optional<Checkpoint>> newest() const;
+  // Once all ranks' brains of it are on disk. Removes checkpoints before the one before.
+  Result<> complete(const Checkpoint& checkpoint) const;
+  // Drops rows of exchanges after `exchanges`, which a resumed run makes again.
+  Result<> cut_curve(std::uint64_t exchanges) const;
+  void note_alive(std::uint32_t rank, std::uint64_t exchanges, bool waits) const;
+
+ private:
+  std::string path_;
+};
+
+// How far a rank is; by `imprint studio`.
+struct Alive {
+  std::uint32_t rank = 0;
+  std::uint64_t exchanges = 0;
+  bool waits = false;  // for the others
+  long process = 0;
+  std::string computer;
+};
+std::optional<Alive> read_alive(const std::string& folder, std::uint32_t rank);
+
+}  // namespace imprint::studio
