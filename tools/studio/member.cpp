@@ -78,6 +78,10 @@ struct Member::Parts {
   }
   void write_state() { must(api->tools->brain_set_state(brain, state.data(), state.size())); }
 
+  void note(bool waits) {
+    if (alive) alive->set(exchanges, waits);
+  }
+
   void start();
   std::vector<StateArray> arrays();
   void check_alike(const std::vector<StateArray>& own);
@@ -106,7 +110,8 @@ struct Member::Parts {
   std::uint64_t world_seed = 0;
   bool worlds_restart = true, wants_end = false, over = false;
   double score_sum = 0, episodes = 0, reduced_s = 0;
-  Clock::time_point played_from = Clock::now(), noted = {};
+  Clock::time_point played_from = Clock::now();
+  std::optional<AliveNote> alive;
 };
 
 // ---- joining ----
@@ -198,7 +203,8 @@ void Member::Parts::start() {
     report.emplace(group.ranks(), settings.report_period_s, folder.none() ? "" : folder.curve());
     report->begin(steps);
   }
-  if (!folder.none()) folder.note_alive(group.rank(), exchanges, false);
+  if (!folder.none()) alive.emplace(folder, group.rank(), group.computer());
+  note(false);
   played_from = Clock::now();
 }
 
@@ -219,10 +225,7 @@ void Member::Parts::exchange() {
   drain();
   const imp_brain_stats learned = stats();
   const Clock::time_point arrived = Clock::now();
-  if (!folder.none() && seconds_between(noted, arrived) > 1) {
-    folder.note_alive(group.rank(), exchanges, true);
-    noted = arrived;
-  }
+  note(true);
   group.barrier();
   const Clock::time_point met = Clock::now();
   Share own;
@@ -267,10 +270,7 @@ void Member::Parts::exchange() {
       exchanges % settings.checkpoint_period == 0)
     make_checkpoint();
   played_from = Clock::now();
-  if (!folder.none() && seconds_between(noted, played_from) > 0.2) {
-    folder.note_alive(group.rank(), exchanges, false);
-    noted = played_from;
-  }
+  note(false);
 }
 
 // ---- files ----

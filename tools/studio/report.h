@@ -10,7 +10,7 @@
 
 namespace imprint::studio {
 
-// Of one rank since the exchange before.
+// One rank since the exchange before.
 struct Share {
   double plays_s = 0, waits_s = 0, reduces_s = 0;
   double score_sum = 0, episodes = 0;

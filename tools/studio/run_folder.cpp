@@ -1,10 +1,13 @@
 #include "tools/studio/run_folder.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <sstream>
 #include <system_error>
 
@@ -95,20 +98,37 @@ Result<> RunFolder::cut_curve(std::uint64_t exchanges) const {
   return replace_file(curve(), kept);
 }
 
-void RunFolder::note_alive(std::uint32_t rank, std::uint64_t exchanges, bool waits) const {
-  char computer[256] = {};
-  (void)gethostname(computer, sizeof computer - 1);
-  (void)replace_file(text(path_, "/alive/", rank), text(exchanges, waits ? " waits " : " plays ",
-                                                        static_cast<long>(getpid()), " ", computer, "\n"));
+// ---- how far each rank is ----
+
+AliveNote::AliveNote(const RunFolder& folder, std::uint32_t rank, const std::string& computer) {
+  const std::string path = text(folder.path(), "/alive/", rank);
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return;
+  void* memory = MAP_FAILED;
+  if (::ftruncate(file, sizeof(Alive)) == 0)
+    memory = ::mmap(nullptr, sizeof(Alive), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ::close(file);
+  if (memory == MAP_FAILED) return;
+  alive_ = new (memory) Alive;
+  std::strncpy(alive_->computer, computer.c_str(), sizeof alive_->computer - 1);
+  alive_->process = static_cast<std::uint32_t>(::getpid());
+}
+
+AliveNote::~AliveNote() {
+  if (alive_) ::munmap(alive_, sizeof(Alive));
+}
+
+void AliveNote::set(std::uint64_t exchanges, bool waits) {
+  if (!alive_) return;
+  alive_->exchanges = exchanges;
+  alive_->waits = waits ? 1 : 0;
 }
 
 std::optional<Alive> read_alive(const std::string& folder, std::uint32_t rank) {
-  std::ifstream stream(text(folder, "/alive/", rank));
+  std::ifstream stream(text(folder, "/alive/", rank), std::ios::binary);
   Alive alive;
-  std::string doing;
-  if (!(stream >> alive.exchanges >> doing >> alive.process >> alive.computer)) return std::nullopt;
-  alive.rank = rank;
-  alive.waits = doing == "waits";
+  if (!stream.read(reinterpret_cast<char*>(&alive), sizeof alive) || alive.process == 0) return std::nullopt;
+  alive.computer[sizeof alive.computer - 1] = 0;
   return alive;
 }
 

@@ -37,19 +37,31 @@ class RunFolder {
   Result<> complete(const Checkpoint& checkpoint) const;
   // Drops rows of exchanges after `exchanges`, which a resumed run makes again.
   Result<> cut_curve(std::uint64_t exchanges) const;
-  void note_alive(std::uint32_t rank, std::uint64_t exchanges, bool waits) const;
+  const std::string& path() const { return path_; }
 
  private:
   std::string path_;
 };
 
-// How far a rank is; by `imprint studio`.
+// How far a rank is. Fixed size; written through memory that the file maps.
 struct Alive {
-  std::uint32_t rank = 0;
   std::uint64_t exchanges = 0;
-  bool waits = false;  // for the others
-  long process = 0;
-  std::string computer;
+  std::uint32_t waits = 0;    // 1: for the other ranks
+  std::uint32_t process = 0;  // 0: not begun
+  char computer[64] = {};
+};
+
+// A rank's own note. Does nothing where the file cannot be mapped.
+class AliveNote {
+ public:
+  AliveNote(const RunFolder& folder, std::uint32_t rank, const std::string& computer);
+  ~AliveNote();
+  AliveNote(const AliveNote&) = delete;
+  AliveNote& operator=(const AliveNote&) = delete;
+  void set(std::uint64_t exchanges, bool waits);
+
+ private:
+  Alive* alive_ = nullptr;
 };
 std::optional<Alive> read_alive(const std::string& folder, std::uint32_t rank);
 
