@@ -41,6 +41,9 @@ constexpr imp_tools_api kToolsApi = {
     .tuning_get = tuning_get,
     .tuning_set = tuning_set,
     .tuning_stop = tuning_stop,
+    .brain_get_state_array = brain_get_state_array,
+    .brain_get_state = brain_get_state,
+    .brain_set_state = brain_set_state,
 };
 
 constexpr imp_models_api kModelsApi = {

@@ -190,4 +190,55 @@ imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high) {
                     });
 }
 
+imp_result IMP_CALL brain_get_state_array(imp_brain brain, uint32_t index, imp_state_array* array) {
+  return with_brain(
+      brain, Tag::create, "brain_get_state_array",
+      [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+        IMPRINT_CHECK(check_filled_struct("brain_get_state_array", "array", array));
+        const std::span<const agent::StateVariable> state = found->state().shared_state();
+        if (state.empty())
+          return make_error(ErrorCode::unsupported,
+                            "brain_get_state_array: found a policy from a file, which does not change, "
+                            "expected a brain that brain_create made.");
+        if (index >= state.size())
+          return make_error(ErrorCode::not_found, text("brain_get_state_array: index: found ", index,
+                                                       ", expected less than ", state.size(), "."));
+        std::uint64_t offset = 0;
+        for (const agent::StateVariable& before : state.first(index)) offset += before.variable.bytes();
+        fill_struct(array, [&](imp_state_array& filled) {
+          filled.name = state[index].name.c_str();
+          filled.offset = offset;
+          filled.count = state[index].variable.bytes() / sizeof(float);
+          filled.is_integer = state[index].variable.dtype() == DType::float32 ? 0 : 1;
+        });
+        return {};
+      });
+}
+
+imp_result IMP_CALL brain_get_state(imp_brain brain, void* data, size_t* size) {
+  return with_brain(brain, Tag::create, "brain_get_state",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+                      IMPRINT_CHECK(check_pointer("brain_get_state", "size", size));
+                      const std::uint64_t bytes = found->state().shared_bytes();
+                      if (data && *size < bytes)
+                        return refuse("brain_get_state",
+                                      text("size: found ", *size, ", expected at least ", bytes, " bytes"));
+                      *size = bytes;
+                      if (!data) return {};
+                      return found->state().read_shared(std::span(static_cast<std::byte*>(data), bytes));
+                    });
+}
+
+imp_result IMP_CALL brain_set_state(imp_brain brain, const void* data, size_t size) {
+  return with_brain(brain, Tag::create, "brain_set_state",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+                      IMPRINT_CHECK(check_pointer("brain_set_state", "data", data));
+                      const std::uint64_t bytes = found->state().shared_bytes();
+                      if (size != bytes)
+                        return refuse("brain_set_state",
+                                      text("size: found ", size, ", expected ", bytes, " bytes"));
+                      return found->state().write_shared({static_cast<const std::byte*>(data), size});
+                    });
+}
+
 }  // namespace imprint::abi

@@ -161,6 +161,9 @@ class T7Tags : public ::testing::Test {
         {"tuning_set", [=] { return api->tools->tuning_set(c, nullptr, 0); }},
         {"brain_load_weights", [=] { return api->brain_load_weights(b, nullptr); }},
         {"tuning_stop", [=] { return api->tools->tuning_stop(c); }},
+        {"brain_get_state_array", [=] { return api->tools->brain_get_state_array(b, 0, nullptr); }},
+        {"brain_get_state", [=] { return api->tools->brain_get_state(b, nullptr, nullptr); }},
+        {"brain_set_state", [=] { return api->tools->brain_set_state(b, nullptr, 0); }},
     };
     add_model_calls(calls);
     if (has_tensor_) {

@@ -1,5 +1,5 @@
 # cmake -D NM=nm -D LIBRARY=libimprint.so -P house_symbols.cmake: fails unless the library defines exactly one
-# dynamic symbol, imp_get_api, and contains no function that waits for an idle device or queue.
+# dynamic symbol, imp_get_api, contains no function that waits for an idle device or queue, and no network code.
 execute_process(COMMAND ${NM} --dynamic --defined-only ${LIBRARY} OUTPUT_VARIABLE table ERROR_VARIABLE problem RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "cannot read the symbols of ${LIBRARY}: ${problem}")
@@ -30,5 +30,16 @@ endif()
 string(REGEX MATCH "vk(Device|Queue)WaitIdle" waits "${asked}")
 if(waits)
   message(FATAL_ERROR "${LIBRARY} asks for ${waits}: never wait for a device or a queue to go idle")
+endif()
+# No network: nothing of sockets and nothing of MPI, by linking or by dependency. tests/hosts/no_network_test.cpp runs it without them.
+string(REGEX MATCH " (socket|socketpair|connect|bind|listen|accept|accept4|send|sendto|sendmsg|recv|recvfrom|recvmsg|getaddrinfo|gethostbyname|[PO]?MPI_[A-Za-z_]+)(@|\n)"
+  network "${linked}")
+if(network)
+  message(FATAL_ERROR "${LIBRARY} links${network}: the plugin has no network code")
+endif()
+file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${LIBRARY} RESOLVED_DEPENDENCIES_VAR needed UNRESOLVED_DEPENDENCIES_VAR missing)
+string(REGEX MATCH "[^;]*(mpi|orte|opal|pmix|libcurl|libssl)[^;]*" network "${needed};${missing}")
+if(network)
+  message(FATAL_ERROR "${LIBRARY} needs ${network}: the plugin has no network code")
 endif()
 message(STATUS "${LIBRARY} exports only imp_get_api, links no Vulkan function, and requests none that waits for idle")

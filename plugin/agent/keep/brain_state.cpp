@@ -26,6 +26,8 @@ Result<std::shared_ptr<BrainState>> BrainState::create(const BrainServices& serv
   std::shared_ptr<BrainState> state(
       new BrainState(services, spec, counts, decisions, std::move(learning), std::move(variables)));
   if (!changes) return state;
+  for (const StateVariable& entry : state->variables_)
+    if (entry.name != kReplayName) state->shared_.push_back(entry);
   IMPRINT_ASSIGN(state->snapshots_, Snapshots::create(services.context.runtime(), spec.name,
                                                       state->variables_, spec.snapshot_count));
   state->saving_ = std::make_unique<Saving>(services.files, spec, state->variables_);
@@ -246,6 +248,7 @@ Result<> BrainState::load_weights(const std::string& path) {
 void BrainState::cancel() {
   if (snapshots_) snapshots_->each_program([&](Program& program) { services_.context.cancel(program); });
   if (!saving_) return;
+  if (shared_reader_) services_.context.cancel(shared_reader_->commands().front());
   for (StateReader* reader : {&host_copy_->reader(), &saving_->reader()})
     for (const Commands& commands : reader->commands()) services_.context.cancel(commands);
   if (saving_->idle()) return;

@@ -49,6 +49,17 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<Hash128> hash();
   Result<> load(const std::string& path);
   Result<> load_weights(const std::string& path);
+  // ---- for tools that learn one brain in several processes (keep/shared_state.cpp) ----
+  // What learn steps change, except the replay memory. As long as the brain lives.
+  std::span<const StateVariable> shared_state() const { return shared_; }
+  std::uint64_t shared_bytes() const;
+  // The contents one after the other. Errors: wrong_state (a learn step is under way), unsupported (record
+  // only; policy).
+  Result<> read_shared(std::span<std::byte> into);
+  // Keeps experience and the order of learn steps; stopped brains learn again. Errors: as above, and
+  // invalid_argument (another size, a number that is not finite or out of range).
+  Result<> write_shared(std::span<const std::byte> from);
+
   // Ends a move of learning's memory that is under way; may wait.
   void settle_eviction();
   // Whether learning is on the device, rather than evicted or on its way.
@@ -102,6 +113,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<> put_back(RunOnce& runs);
   Result<> check_changes(const char* call) const;
   Result<> check_can_load(const char* call) const;
+  Result<> check_between_steps(const char* call) const;
   std::uint64_t state_bytes() const;
   const Variable* replay_variable() const;
   HostState host_state() const;
@@ -123,7 +135,9 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Decisions& decisions_;
   std::shared_ptr<Learning> learning_;
   std::vector<StateVariable> variables_;
-  std::unique_ptr<Snapshots> snapshots_;  // null of a policy, as are the next two
+  std::vector<StateVariable> shared_;           // without the replay memory
+  std::unique_ptr<StateReader> shared_reader_;  // once it was asked for
+  std::unique_ptr<Snapshots> snapshots_;        // null of a policy, as are the next two
   std::unique_ptr<Saving> saving_;
   std::unique_ptr<HostCopy> host_copy_;
   std::shared_ptr<MemoryEviction> eviction_;  // null where nothing can be evicted

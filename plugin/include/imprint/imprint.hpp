@@ -151,6 +151,15 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
     made.outcome = call(&imp_tools_api::brain_hash, &made.value.low, &made.value.high);
     return made;
   }
+  Made<imp_state_array> state_array(std::uint32_t index) const {
+    return fill(imp_state_array_init(), &imp_tools_api::brain_get_state_array, index);
+  }
+  Made<std::size_t> state(std::span<std::byte> into = {}) const {
+    return copy_out(&imp_tools_api::brain_get_state, into);
+  }
+  Outcome set_state(std::span<const std::byte> data) {
+    return call(&imp_tools_api::brain_set_state, data.data(), data.size());
+  }
 };
 
 // Must outlive the brains that use it.

@@ -139,6 +139,15 @@ typedef struct imp_estimate {
   uint32_t later_us; /* learning that the budget decides about */
 } imp_estimate;
 
+/* Part of a brain's state between two learn steps: of weights, moments or counters. */
+typedef struct imp_state_array {
+  imp_header header;
+  const char* name;    /* as in files; lives as long as the brain */
+  uint64_t offset;     /* in the bytes of brain_get_state */
+  uint64_t count;      /* of numbers, four bytes each */
+  uint32_t is_integer; /* 1: int32, 0: float */
+} imp_state_array;
+
 static inline imp_report imp_report_init(void) {
   IMP_INIT(imp_report, s, IMP_STRUCT_REPORT);
   return s;
@@ -153,6 +162,10 @@ static inline imp_brain_stats imp_brain_stats_init(void) {
 }
 static inline imp_context_stats imp_context_stats_init(void) {
   IMP_INIT(imp_context_stats, s, IMP_STRUCT_CONTEXT_STATS);
+  return s;
+}
+static inline imp_state_array imp_state_array_init(void) {
+  IMP_INIT(imp_state_array, s, IMP_STRUCT_STATE_ARRAY);
   return s;
 }
 static inline imp_estimate imp_estimate_init(void) {
@@ -210,6 +223,16 @@ typedef struct imp_tools_api {
   imp_result(IMP_CALL* tuning_set)(imp_context context, const char* text, size_t size);
   /* [any] Ends the measuring of a context_warmup under way; also from its progress callback. */
   imp_result(IMP_CALL* tuning_stop)(imp_context context);
+
+  /* [create] For tools that learn one brain in several processes: its state without experience.
+   * NOT_FOUND: index >= the number of arrays. UNSUPPORTED: a policy from a file. */
+  imp_result(IMP_CALL* brain_get_state_array)(imp_brain brain, uint32_t index,
+                                              imp_state_array* array);
+  /* [create] All arrays. WRONG_STATE: a learn step is under way; call context_drain first. */
+  imp_result(IMP_CALL* brain_get_state)(imp_brain brain, void* data, size_t* size);
+  /* [create] Experience and counters of imp_brain_stats stay; stopped brains learn again.
+   * WRONG_STATE as above, or saving. */
+  imp_result(IMP_CALL* brain_set_state)(imp_brain brain, const void* data, size_t size);
 } imp_tools_api;
 
 #ifdef __cplusplus

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# studio.sh CASE IMPRINT GAME FOLDER: one case of imprint studio with the game of cart_pole.cpp.
+set -euo pipefail
+which=$1 imprint=$2 game=$3 folder=$4
+rm -rf "$folder"
+mkdir -p "$folder"
+
+# run NAME OPTION... : a run in FOLDER/NAME, its output in FOLDER/NAME.txt; its exit status in $status.
+run() {
+  local name=$1
+  shift
+  status=0
+  "$imprint" studio --devices cpu --folder "$folder/$name" "$@" >"$folder/$name.txt" 2>&1 || status=$?
+}
+fail() {
+  echo "$*"
+  tail -n 20 "$folder"/*.txt
+  exit 1
+}
+# says NAME TEXT: the run printed a line with this text.
+says() { grep --quiet --fixed-strings -e "$2" "$folder/$1.txt" || fail "$1 does not say: $2"; }
+ends_well() { [ "$status" -eq 0 ] || fail "$1 ended with status $status"; }
+
+case "$which" in
+  learns) # two games reach the score of one, and leave what a game needs
+    run whole --games 2 --steps 60000 --checkpoint 10 "$game" --evaluate
+    ends_well whole
+    awk '/^greedy/ && $2 >= 475 {found = 1} END {exit !found}' "$folder/whole.txt" || fail "no checkpoint plays 475"
+    [ -s "$folder/whole/final.brain" ] || fail "there is no final.brain"
+    [ "$(wc -l <"$folder/whole/curve.csv")" -gt 50 ] || fail "curve.csv is short"
+    says whole "steps of 2 games in"
+    ;;
+  resumes) # a run in two parts has the bits of a run in one; so has a second run
+    for name in one two; do
+      run "$name" --games 2 --steps 30000 --checkpoint 5 "$game"
+      ends_well "$name"
+    done
+    run parts --games 2 --steps 15000 --checkpoint 5 "$game"
+    ends_well parts
+    run parts --games 2 --steps 30000 --checkpoint 5 "$game"
+    ends_well parts
+    says parts "resumes from checkpoint"
+    cmp "$folder/one/final.brain" "$folder/two/final.brain"
+    cmp "$folder/one/final.brain" "$folder/parts/final.brain"
+    cut -d, -f1,2,4-6 "$folder/one/curve.csv" >"$folder/one.curve"
+    cut -d, -f1,2,4-6 "$folder/parts/curve.csv" | cmp - "$folder/one.curve"
+    # Another number of games goes on from the same weights.
+    run parts --games 3 --steps 35000 --checkpoint 5 "$game"
+    ends_well parts
+    says parts "another number of games"
+    ;;
+  refuses) # another network in one game: no restart helps
+    run odd --games 2 --steps 5000 "$game" --odd-width 8
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says odd "rank 1: found"
+    says odd "same imp_brain_desc"
+    ! grep --quiet "Starts again" "$folder/odd.txt" || fail "it was started again"
+    ;;
+  hangs) # a game that hangs: the job starts again from the newest checkpoint
+    run hung --games 2 --steps 20000 --checkpoint 3 --patience 3 "$game" --hang-rank 1 --hang-frame 10000
+    ends_well hung
+    says hung "Not arrived: rank 1 (process"
+    says hung "resumes from checkpoint"
+    run slow --games 2 --steps 4000 --report 0.1 "$game" --slow-ms 2
+    ends_well slow
+    says slow "slowest: rank 1"
+    ;;
+  *) fail "there is no case $which" ;;
+esac

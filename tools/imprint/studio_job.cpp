@@ -1,0 +1,121 @@
+#include "tools/imprint/studio_job.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "compute/base/text.h"
+#include "tools/studio/run_folder.h"
+
+namespace imprint::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kGraceS = 5;  // from SIGTERM to SIGKILL
+
+volatile sig_atomic_t stop_signal = 0;
+
+void note_stop(int signal) { stop_signal = signal; }
+
+double seconds_since(Clock::time_point from) {
+  return std::chrono::duration<double>(Clock::now() - from).count();
+}
+
+pid_t start(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+#if defined(__linux__)
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+  ::execvp(arguments[0], arguments.data());
+  std::string problem = text("imprint studio: cannot run '", words[0], "': ", std::strerror(errno), "\n");
+  (void)!::write(STDERR_FILENO, problem.data(), problem.size());
+  ::_exit(127);
+}
+
+// mpirun passes SIGTERM on to its games, and kills those that stay.
+void end_job(pid_t child) {
+  ::kill(child, SIGTERM);
+  for (const Clock::time_point began = Clock::now(); seconds_since(began) < kGraceS;) {
+    if (::waitpid(child, nullptr, WNOHANG) != 0) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+// The sum of all ranks' exchanges, which rises while the run goes on.
+std::uint64_t progress_of(const StudioJob& job) {
+  std::uint64_t sum = 0;
+  for (std::uint32_t rank = 0; rank < job.games; ++rank)
+    if (const auto alive = studio::read_alive(job.folder, rank)) sum += 1 + alive->exchanges;
+  return sum;
+}
+
+std::string hung_text(const StudioJob& job) {
+  std::string names;
+  for (std::uint32_t rank = 0; rank < job.games; ++rank) {
+    const auto alive = studio::read_alive(job.folder, rank);
+    if (!alive || alive->waits) continue;
+    names += text(names.empty() ? "" : ", ", "rank ", rank, " (process ", alive->process, " on ",
+                  alive->computer, ")");
+  }
+  return text("no exchange in ", job.patience_s, " s. Not arrived: ", names.empty() ? "unknown" : names,
+              ". The job is ended.");
+}
+
+std::string failed_text(int status) {
+  if (status == 127) return "mpirun did not start. Install openmpi-bin (Debian).";
+  if (status > 128) return text("a game was ended by signal ", status - 128, ".");
+  return text("a game ended with status ", status, " before the run was over.");
+}
+
+}  // namespace
+
+StudioJobEnd run_studio_job(const StudioJob& job) {
+  struct sigaction action {};
+  action.sa_handler = note_stop;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  const pid_t child = start(job.command);
+  if (child < 0) return {StudioJobEnd::Kind::failed, 127, text("fork: ", std::strerror(errno))};
+  std::uint64_t progress = progress_of(job);
+  Clock::time_point moved = Clock::now();
+  for (;;) {
+    int status = 0;
+    if (::waitpid(child, &status, WNOHANG) == child) {
+      const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+      if (code == 0) return {StudioJobEnd::Kind::done, 0, ""};
+      return {StudioJobEnd::Kind::failed, code, failed_text(code)};
+    }
+    if (stop_signal != 0) {
+      end_job(child);
+      return {StudioJobEnd::Kind::stopped, 128 + static_cast<int>(stop_signal), ""};
+    }
+    if (const std::uint64_t now = progress_of(job); now != progress) {
+      progress = now;
+      moved = Clock::now();
+    } else if (job.patience_s > 0 && seconds_since(moved) > job.patience_s) {
+      const std::string reason = hung_text(job);
+      end_job(child);
+      return {StudioJobEnd::Kind::hung, 1, reason};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+}  // namespace imprint::tools

@@ -1,0 +1,27 @@
+#pragma once
+// One start of mpirun for `imprint studio`, watched until its end.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace imprint::tools {
+
+struct StudioJob {
+  std::vector<std::string> command;  // mpirun and its arguments
+  std::string folder;                // tools/studio/run_folder.h
+  std::uint32_t games = 1;
+  double patience_s = 60;  // without an exchange, until the job counts as hung
+};
+
+struct StudioJobEnd {
+  enum class Kind { done, failed, hung, stopped };  // stopped: by a signal to this process
+  Kind kind = Kind::failed;
+  int status = 0;      // exit status of failed; 128 + signal for a signal
+  std::string reason;  // of failed and hung: one line
+};
+
+// Waits for the end; ends the job when it hangs, and when this process gets SIGINT or SIGTERM.
+StudioJobEnd run_studio_job(const StudioJob& job);
+
+}  // namespace imprint::tools

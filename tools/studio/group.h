@@ -1,0 +1,45 @@
+#pragma once
+// The processes of a run: a thin form of MPI. The only file of the studio that calls MPI is group.cpp.
+//
+// Collective functions are called by all ranks in the same order. An error of MPI ends the job.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace imprint::studio {
+
+// Exit status of a rank that no restart can help: `imprint studio` then stops.
+inline constexpr int kRefused = 3;
+
+class Group {
+ public:
+  static Group& all();  // starts MPI at the first call
+
+  std::uint32_t rank() const { return rank_; }
+  std::uint32_t ranks() const { return ranks_; }
+  std::uint32_t local_rank() const { return local_rank_; }  // among the ranks of this computer
+  const std::string& computer() const { return computer_; }
+
+  // ---- collective ----
+  void barrier();
+  void broadcast(std::span<std::byte> bytes);               // rank 0's
+  std::vector<double> gather(std::span<const double> own);  // [ranks * own.size()], in all ranks
+  std::vector<std::uint64_t> gather(std::span<const std::uint64_t> own);
+  void add(std::span<float> numbers);  // all ranks get the same bits
+  void take_largest(std::span<std::int32_t> numbers);
+  // All ranks left the run: the process may end. Without it, the end of a process ends the job.
+  void finish();
+
+  // Prints the text with rank and computer, and ends the job.
+  [[noreturn]] void fail(const std::string& text, int status = 1);
+
+ private:
+  Group();
+  std::uint32_t rank_ = 0, ranks_ = 1, local_rank_ = 0;
+  std::string computer_;
+};
+
+}  // namespace imprint::studio

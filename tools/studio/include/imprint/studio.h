@@ -1,0 +1,82 @@
+#ifndef IMPRINT_STUDIO_H_
+#define IMPRINT_STUDIO_H_
+// The studio: one brain learns from many copies of a headless game, in processes of one or many computers.
+// For training builds only: it talks to other processes through MPI, which a shipped game never does.
+//
+//   #include <imprint/studio.h>
+//   namespace studio = imprint::studio;
+//   desc.seed = 1 + studio::rank();                        // before brain_create
+//   ... context_create (on studio::device()), brain_create, agent_create, context_warmup as ever
+//   studio::Member member = studio::join(context.handle(), brain.handle());
+//   while (member.frame()) {                               // between frames, once per frame
+//     if (member.restarts()) world.begin(member.seed());   // all worlds and episodes begin again
+//     ... a frame as ever: frame_begin .. frame_end
+//     member.episode_ended(score);                         // for the report
+//   }
+//
+// Start it with `imprint studio --games N GAME ARGS...`, or with mpirun; alone it is one game of one.
+//
+// A failure that a game cannot mend ends the process and with it the job: stderr names rank and remedy.
+// Functions are for one thread, the one that runs the frames.
+
+#include <imprint/imprint.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace imprint::studio {
+
+std::uint32_t rank();   // of this game: 0 .. ranks() - 1
+std::uint32_t ranks();  // games of this run
+// For imp_standalone_info::device: the next of the devices of `imprint studio --devices`. Default "cpu".
+std::string device();
+
+// `imprint studio` sets them in the environment; the defaults are its defaults.
+struct Settings {
+  std::uint64_t steps = 0;  // decisions of all games, when the run ends; 0: Member::end() ends it
+  std::string folder;       // for checkpoints, the curve and the brain; empty: nothing is written
+  std::uint32_t checkpoint_period = 50;  // exchanges; 0: no checkpoints
+  std::uint64_t seed = 1;                // of Member::seed()
+  double report_period_s = 1;            // 0: no report
+
+  static Settings from_environment();
+};
+
+class Member {
+ public:
+  Member(Member&&) noexcept;
+  Member& operator=(Member&&) noexcept;
+  ~Member();
+
+  // Call between frames, once per frame. When learning has changed the brain, it first waits for all games
+  // and averages their brains. False: the run is over, in all games at once.
+  bool frame();
+  // True once after join and after each checkpoint. Then begin all worlds again, from seed(), and call
+  // agent_end_episode for each agent in the next frame. A run that was resumed from this checkpoint goes on
+  // with the same bits.
+  bool restarts();
+  std::uint64_t seed() const;  // another one for each rank and each checkpoint
+  // The newest checkpoint's brain file of this rank; empty before the first.
+  const std::string& checkpoint() const;
+  void episode_ended(double score);
+  // Ends the run at the next exchange; one rank is enough.
+  void end();
+  std::uint64_t steps() const;  // decisions of all games, as of the newest exchange
+
+ private:
+  struct Parts;
+  friend Member join(imp_context, imp_brain, const Settings&, const imp_api*);
+  explicit Member(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+// After context_warmup, in all games of the run, with brains of one desc. All take rank 0's weights, or
+// their own state from the newest checkpoint in Settings::folder. One brain or kennel per process. api: null
+// = the library that the studio was linked with.
+Member join(imp_context context, imp_brain brain, const Settings& settings = Settings::from_environment(),
+            const imp_api* api = nullptr);
+
+}  // namespace imprint::studio
+
+#endif  // IMPRINT_STUDIO_H_

@@ -1,0 +1,370 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compute/base/hash.h"
+#include "compute/base/philox.h"
+#include "compute/base/text.h"
+#include "imprint/imprint_tools.h"
+#include "imprint/studio.h"
+#include "tools/studio/group.h"
+#include "tools/studio/report.h"
+#include "tools/studio/run_folder.h"
+#include "tools/studio/state_mean.h"
+
+namespace imprint::studio {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kDrainMs = 600'000;
+
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : list + ",") {
+    if (c != ',')
+      word += c;
+    else if (!word.empty())
+      words.push_back(std::exchange(word, {}));
+  }
+  return words;
+}
+
+}  // namespace
+
+std::uint32_t rank() { return Group::all().rank(); }
+std::uint32_t ranks() { return Group::all().ranks(); }
+
+std::string device() {
+  const char* given = std::getenv("IMPRINT_STUDIO_DEVICES");
+  const std::vector<std::string> devices = words_of(given ? given : "");
+  return devices.empty() ? "cpu" : devices[Group::all().local_rank() % devices.size()];
+}
+
+struct Member::Parts {
+  Parts(imp_context own_context, imp_brain own_brain, const Settings& given, const imp_api* own_api)
+      : settings(given), folder(given.folder), context(own_context), brain(own_brain), api(own_api) {}
+
+  // ---- calls of the plugin, which end the job when they fail ----
+  void must(imp_result result) {
+    if (result < 0) group.fail(api->last_error(), kRefused);
+  }
+  imp_brain_stats stats() {
+    imp_brain_stats found = imp_brain_stats_init();
+    must(api->tools->brain_get_stats(brain, &found));
+    return found;
+  }
+  void drain() {
+    const imp_result drained = api->context_drain(context, kDrainMs);
+    if (drained == IMP_NOT_READY)
+      group.fail(
+          text("context_drain: found work after ", kDrainMs / 1000, " s, expected none. The device hangs."));
+    must(drained);
+  }
+  void read_state() {
+    std::size_t size = state.size();
+    must(api->tools->brain_get_state(brain, state.data(), &size));
+  }
+  void write_state() { must(api->tools->brain_set_state(brain, state.data(), state.size())); }
+
+  void note(bool waits) {
+    if (alive) alive->set(exchanges, waits);
+  }
+
+  void start();
+  std::vector<StateArray> arrays();
+  void check_alike(const std::vector<StateArray>& own);
+  void resume_or_share();
+  void begin_worlds();
+  void exchange();
+  std::vector<Share> gather_shares(Share own);
+  Result<> save_to(const std::string& path);
+  bool all_agree(const Result<>& done);
+  void make_checkpoint();
+  void finish();
+
+  Settings settings;
+  RunFolder folder;
+  imp_context context;
+  imp_brain brain;
+  const imp_api* api;
+  Group& group = Group::all();
+
+  std::optional<StateMean> mean;
+  std::optional<Report> report;  // of rank 0
+  std::vector<std::byte> state;
+  std::uint64_t minibatches = 0;  // of the newest exchange
+  std::uint64_t exchanges = 0, steps = 0, checkpoint_number = 0;
+  std::string checkpoint_path;
+  std::uint64_t world_seed = 0;
+  bool worlds_restart = true, wants_end = false, over = false;
+  double score_sum = 0, episodes = 0, reduced_s = 0;
+  Clock::time_point played_from = Clock::now();
+  std::optional<AliveNote> alive;
+};
+
+// ---- joining ----
+
+std::vector<StateArray> Member::Parts::arrays() {
+  std::vector<StateArray> found;
+  for (std::uint32_t i = 0;; ++i) {
+    imp_state_array array = imp_state_array_init();
+    const imp_result result = api->tools->brain_get_state_array(brain, i, &array);
+    if (result == IMP_ERROR_NOT_FOUND) return found;
+    must(result);
+    found.push_back({array.name, array.offset, array.count, array.is_integer != 0});
+  }
+}
+
+void Member::Parts::check_alike(const std::vector<StateArray>& own) {
+  Hasher hasher;
+  for (const StateArray& array : own) hasher.text(array.name).number(array.count).number(array.is_integer);
+  const Hash128 hash = hasher.digest();
+  const std::array<std::uint64_t, 4> mine = {hash.low, hash.high, own.size(), state.size() / sizeof(float)};
+  const std::vector<std::uint64_t> all = group.gather(mine);
+  bool alike = true;
+  std::string differing;
+  for (std::uint32_t other = 1; other < group.ranks(); ++other) {
+    if (std::equal(mine.size() * other + all.begin(), mine.size() * (other + 1) + all.begin(), all.begin()))
+      continue;
+    alike = false;
+    differing += text("rank ", other, ": found ", all[4 * other + 2], " arrays of ", all[4 * other + 3],
+                      " numbers, expected rank 0's ", all[2], " of ", all[3], ". ");
+  }
+  if (alike) return;
+  if (group.rank() == 0)
+    group.fail(differing + "Give the brains of all games the same imp_brain_desc, except for the seed.",
+               kRefused);
+  group.barrier();  // rank 0 ends the job
+}
+
+// The state of the newest checkpoint, or rank 0's.
+void Member::Parts::resume_or_share() {
+  std::array<std::uint64_t, 5> words{};
+  if (!folder.none() && group.rank() == 0) {
+    if (Result<> made = folder.make_folders(); !made.ok()) group.fail(made.error().message, kRefused);
+    const Result<std::optional<Checkpoint>> found = folder.newest();
+    if (!found) group.fail(found.error().message, kRefused);
+    if (*found) words = {1, (*found)->number, (*found)->exchanges, (*found)->steps, (*found)->ranks};
+  }
+  group.broadcast(std::as_writable_bytes(std::span(words)));
+  if (words[0] == 1) {
+    checkpoint_number = words[1];
+    exchanges = words[2];
+    steps = words[3];
+    const bool exact = words[4] == group.ranks();
+    checkpoint_path = folder.brain_of(checkpoint_number, exact ? group.rank() : 0);
+    must(api->brain_load(brain, checkpoint_path.c_str()));
+    if (group.rank() == 0) {
+      (void)folder.cut_curve(exchanges);
+      std::printf("resumes from checkpoint %llu: exchange %llu, %llu steps%s\n",
+                  static_cast<unsigned long long>(checkpoint_number),
+                  static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(steps),
+                  exact ? "" : "; another number of games than before, so not with the same bits");
+    }
+    if (exact) return;
+  }
+  read_state();
+  group.broadcast(state);
+  write_state();
+}
+
+void Member::Parts::begin_worlds() {
+  const std::uint64_t of = settings.seed;
+  const PhiloxCounter drawn = philox({group.rank(), static_cast<std::uint32_t>(checkpoint_number),
+                                      static_cast<std::uint32_t>(checkpoint_number >> 32), 0x5EED},
+                                     {static_cast<std::uint32_t>(of), static_cast<std::uint32_t>(of >> 32)});
+  world_seed = std::uint64_t{drawn[0]} << 32 | drawn[1];
+  worlds_restart = true;
+}
+
+void Member::Parts::start() {
+  std::size_t size = 0;
+  must(api->tools->brain_get_state(brain, nullptr, &size));
+  state.resize(size);
+  const std::vector<StateArray> own = arrays();
+  check_alike(own);
+  mean.emplace(own);
+  resume_or_share();
+  minibatches = stats().minibatches;
+  begin_worlds();
+  if (group.rank() == 0) {
+    report.emplace(group.ranks(), settings.report_period_s, folder.none() ? "" : folder.curve());
+    report->begin(steps);
+  }
+  if (!folder.none()) alive.emplace(folder, group.rank(), group.computer());
+  note(false);
+  played_from = Clock::now();
+}
+
+// ---- the exchange ----
+
+std::vector<Share> Member::Parts::gather_shares(Share own) {
+  const double mine[Share::kNumbers] = {own.plays_s, own.waits_s, own.reduces_s, own.score_sum, own.episodes,
+                                        own.steps,   own.loss,    own.stopped,   own.ends};
+  const std::vector<double> all = group.gather(mine);
+  std::vector<Share> shares;
+  for (std::size_t i = 0; i < all.size(); i += Share::kNumbers)
+    shares.push_back({all[i], all[i + 1], all[i + 2], all[i + 3], all[i + 4], all[i + 5], all[i + 6],
+                      all[i + 7], all[i + 8]});
+  return shares;
+}
+
+void Member::Parts::exchange() {
+  drain();
+  const imp_brain_stats learned = stats();
+  const Clock::time_point arrived = Clock::now();
+  note(true);
+  group.barrier();
+  const Clock::time_point met = Clock::now();
+  Share own;
+  own.plays_s = seconds_between(played_from, arrived);
+  own.waits_s = seconds_between(arrived, met);
+  own.reduces_s = reduced_s;
+  own.score_sum = std::exchange(score_sum, 0);
+  own.episodes = std::exchange(episodes, 0);
+  own.steps = static_cast<double>(learned.decisions);
+  own.loss = learned.stopped_brains > 0 ? 0 : static_cast<double>(learned.last_loss);
+  own.stopped = learned.stopped_brains;
+  own.ends = wants_end;
+  const std::vector<Share> shares = gather_shares(own);
+  std::uint32_t takers = 0;
+  double all_steps = 0;
+  bool ends = false;
+  for (std::uint32_t other = 0; other < group.ranks(); ++other) {
+    const Share& share = shares[other];
+    all_steps += share.steps;
+    ends = ends || share.ends > 0;
+    if (share.stopped == 0)
+      ++takers;
+    else if (group.rank() == 0)
+      std::fprintf(
+          stderr, "studio: rank %u: loss: found a number that is not finite; its share is left out\n", other);
+  }
+  if (takers == 0)
+    group.fail(
+        "loss: found numbers that are not finite in all games. Lower learning_rate, and see which "
+        "observations or rewards the games give.",
+        kRefused);
+  read_state();
+  mean->average(state, learned.stopped_brains == 0, takers, group);
+  write_state();
+  ++exchanges;
+  steps = static_cast<std::uint64_t>(all_steps);
+  minibatches = learned.minibatches;
+  reduced_s = seconds_between(met, Clock::now());
+  if (report) report->add(exchanges, steps, shares);
+  over = ends || (settings.steps > 0 && steps >= settings.steps);
+  if (!over && settings.checkpoint_period > 0 && !folder.none() &&
+      exchanges % settings.checkpoint_period == 0)
+    make_checkpoint();
+  played_from = Clock::now();
+  note(false);
+}
+
+// ---- files ----
+
+Result<> Member::Parts::save_to(const std::string& path) {
+  const auto failed = [&](imp_result result) {
+    return make_error(ErrorCode::io, text(api->result_name(result), ": ", api->last_error()));
+  };
+  if (const imp_result begun = api->brain_save(brain, path.c_str()); begun < 0) return failed(begun);
+  drain();
+  if (const imp_result saved = api->brain_save_status(brain); saved != IMP_OK) return failed(saved);
+  return {};
+}
+
+// Collective. Tells each rank's failure.
+bool Member::Parts::all_agree(const Result<>& done) {
+  if (!done.ok())
+    std::fprintf(stderr, "studio: rank %u on %s: %s\n", group.rank(), group.computer().c_str(),
+                 done.error().message.c_str());
+  const std::vector<std::uint64_t> all = group.gather(std::array<std::uint64_t, 1>{done.ok() ? 1u : 0u});
+  return std::ranges::all_of(all, [](std::uint64_t one) { return one == 1; });
+}
+
+// A run goes on from the file that it just wrote, as a resumed one does: the bits are the same.
+void Member::Parts::make_checkpoint() {
+  const Checkpoint next{checkpoint_number + 1, exchanges, steps, group.ranks()};
+  Result<> made;
+  if (group.rank() == 0) made = folder.make_checkpoint_folder(next.number);
+  if (!all_agree(made)) return;
+  const std::string path = folder.brain_of(next.number, group.rank());
+  if (!all_agree(save_to(path))) return;  // the checkpoint before stays the newest
+  if (!all_agree(group.rank() == 0 ? folder.complete(next) : Result<>())) return;
+  checkpoint_number = next.number;
+  checkpoint_path = path;
+  must(api->brain_load(brain, path.c_str()));
+  minibatches = stats().minibatches;
+  begin_worlds();
+}
+
+void Member::Parts::finish() {
+  if (report) report->end(exchanges, steps);
+  report.reset();
+  Result<> saved;
+  if (!folder.none() && group.rank() == 0) saved = save_to(folder.final_brain());
+  const bool whole = all_agree(saved);
+  if (!whole)
+    group.fail(
+        "the final brain is not on disk. Free some space and start again: the run resumes "
+        "from its newest checkpoint.",
+        kRefused);
+  group.finish();
+}
+
+// ---- the face ----
+
+Member::Member(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Member::Member(Member&&) noexcept = default;
+Member& Member::operator=(Member&&) noexcept = default;
+Member::~Member() = default;
+
+bool Member::frame() {
+  Parts& own = *parts_;
+  if (own.over) return false;
+  if (own.stats().minibatches == own.minibatches) return true;
+  own.exchange();
+  if (!own.over) return true;
+  own.finish();
+  return false;
+}
+
+bool Member::restarts() { return std::exchange(parts_->worlds_restart, false); }
+std::uint64_t Member::seed() const { return parts_->world_seed; }
+const std::string& Member::checkpoint() const { return parts_->checkpoint_path; }
+void Member::episode_ended(double score) {
+  parts_->score_sum += score;
+  parts_->episodes += 1;
+}
+void Member::end() { parts_->wants_end = true; }
+std::uint64_t Member::steps() const { return parts_->steps; }
+
+Member join(imp_context context, imp_brain brain, const Settings& settings, const imp_api* api) {
+  static bool joined = false;
+  Group& group = Group::all();
+  if (joined)
+    group.fail(
+        "join: found a second brain, expected one per process. Make a kennel of them: "
+        "imp_brain_desc::brain_count.",
+        kRefused);
+  joined = true;
+  if (!api && imp_get_api(IMP_ABI_VERSION, &api) != IMP_OK)
+    group.fail("imp_get_api: found another version of the library than the header's", kRefused);
+  auto parts = std::make_unique<Member::Parts>(context, brain, settings, api);
+  parts->start();
+  return Member(std::move(parts));
+}
+
+}  // namespace imprint::studio

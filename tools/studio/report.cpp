@@ -1,0 +1,95 @@
+#include "tools/studio/report.h"
+
+#include <algorithm>
+
+namespace imprint::studio {
+namespace {
+
+constexpr double kStraggles = 1.5;  // times the mean of all games
+
+}  // namespace
+
+Report::Report(std::uint32_t ranks, double period_s, const std::string& curve_path)
+    : ranks_(ranks), period_s_(period_s) {
+  if (curve_path.empty()) return;
+  curve_ = std::fopen(curve_path.c_str(), "a");
+  if (!curve_) return;
+  std::fseek(curve_, 0, SEEK_END);
+  if (std::ftell(curve_) == 0)
+    std::fputs("exchange,steps,seconds,score,episodes,loss,plays_s,waits_s\n", curve_);
+}
+
+Report::~Report() {
+  if (curve_) std::fclose(curve_);
+}
+
+void Report::begin(std::uint64_t steps) {
+  began_ = printed_ = Clock::now();
+  first_steps_ = printed_steps_ = steps;
+}
+
+void Report::add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Share> shares) {
+  double score_sum = 0, episodes = 0, loss = 0, plays_s = 0, waits_s = 0;
+  for (std::uint32_t rank = 0; rank < shares.size(); ++rank) {
+    const Share& share = shares[rank];
+    score_sum += share.score_sum;
+    episodes += share.episodes;
+    loss += share.loss / ranks_;
+    plays_s += share.plays_s / ranks_;
+    waits_s += share.waits_s / ranks_;
+    reduces_s_ += share.reduces_s / ranks_;
+    if (share.plays_s > slowest_s_) {
+      slowest_s_ = share.plays_s;
+      slowest_ = rank;
+    }
+  }
+  score_sum_ += score_sum;
+  episodes_ += episodes;
+  loss_sum_ += loss;
+  plays_s_ += plays_s;
+  waits_s_ += waits_s;
+  ++exchanges_since_;
+  if (curve_)
+    std::fprintf(curve_, "%llu,%llu,%.3f,%.4f,%.0f,%.6g,%.6f,%.6f\n",
+                 static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(steps),
+                 std::chrono::duration<double>(Clock::now() - began_).count(),
+                 episodes > 0 ? score_sum / episodes : 0.0, episodes, loss, plays_s, waits_s);
+  if (period_s_ > 0 && std::chrono::duration<double>(Clock::now() - printed_).count() >= period_s_)
+    print(exchanges, steps);
+}
+
+void Report::print(std::uint64_t exchanges, std::uint64_t steps) {
+  const Clock::time_point now = Clock::now();
+  const double seconds = std::max(std::chrono::duration<double>(now - printed_).count(), 1e-6);
+  if (episodes_ > 0) last_score_ = score_sum_ / episodes_;
+  const double all_s = std::max(plays_s_ + waits_s_ + reduces_s_, 1e-9);
+  std::printf(
+      "exchange %llu: %llu steps, %.0f per second; score %.4g of %.0f episodes; loss %.4g; waits %.0f %%, "
+      "reduces %.0f %%",
+      static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(steps),
+      static_cast<double>(steps - printed_steps_) / seconds, last_score_, episodes_,
+      loss_sum_ / std::max(exchanges_since_, 1u), 100 * waits_s_ / all_s, 100 * reduces_s_ / all_s);
+  const double mean_s = plays_s_ / std::max(exchanges_since_, 1u);
+  if (ranks_ > 1 && slowest_s_ > kStraggles * mean_s)
+    std::printf("; slowest: rank %u, %.3g s for a share of %.3g s", slowest_, slowest_s_, mean_s);
+  std::printf("\n");
+  std::fflush(stdout);
+  if (curve_) std::fflush(curve_);
+  printed_ = now;
+  printed_steps_ = steps;
+  score_sum_ = episodes_ = loss_sum_ = plays_s_ = waits_s_ = reduces_s_ = slowest_s_ = 0;
+  exchanges_since_ = 0;
+}
+
+void Report::end(std::uint64_t exchanges, std::uint64_t steps) {
+  if (period_s_ > 0 && exchanges_since_ > 0) print(exchanges, steps);
+  const double seconds = std::max(std::chrono::duration<double>(Clock::now() - began_).count(), 1e-6);
+  if (period_s_ > 0)
+    std::printf("done: %llu steps of %u games in %.2f s, %.0f per second; score %.4g\n",
+                static_cast<unsigned long long>(steps - first_steps_), ranks_, seconds,
+                static_cast<double>(steps - first_steps_) / seconds, last_score_);
+  std::fflush(stdout);
+  if (curve_) std::fflush(curve_);
+}
+
+}  // namespace imprint::studio

@@ -1,0 +1,49 @@
+#pragma once
+// The dashboard, as plain lines on stdout, and the curve. Rank 0.
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <span>
+#include <string>
+
+namespace imprint::studio {
+
+// One rank since the exchange before.
+struct Share {
+  double plays_s = 0, waits_s = 0, reduces_s = 0;
+  double score_sum = 0, episodes = 0;
+  double steps = 0;  // decisions since the brain was made
+  double loss = 0, stopped = 0, ends = 0;
+  static constexpr std::size_t kNumbers = 9;
+};
+
+class Report {
+ public:
+  Report(std::uint32_t ranks, double period_s, const std::string& curve_path);
+  ~Report();
+  Report(const Report&) = delete;
+  Report& operator=(const Report&) = delete;
+
+  void begin(std::uint64_t steps);
+  void add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Share> shares);
+  void end(std::uint64_t exchanges, std::uint64_t steps);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void print(std::uint64_t exchanges, std::uint64_t steps);
+
+  const std::uint32_t ranks_;
+  const double period_s_;
+  std::FILE* curve_ = nullptr;
+  Clock::time_point began_ = Clock::now(), printed_ = began_;
+  std::uint64_t first_steps_ = 0, printed_steps_ = 0;
+  // Since the newest line.
+  double score_sum_ = 0, episodes_ = 0, loss_sum_ = 0, plays_s_ = 0, waits_s_ = 0, reduces_s_ = 0;
+  double slowest_s_ = 0;
+  std::uint32_t slowest_ = 0, exchanges_since_ = 0;
+  double last_score_ = 0;
+};
+
+}  // namespace imprint::studio

@@ -1,0 +1,135 @@
+#include "tools/studio/run_folder.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <new>
+#include <sstream>
+#include <system_error>
+
+#include "compute/base/text.h"
+
+namespace imprint::studio {
+namespace {
+
+namespace fs = std::filesystem;
+
+// All or nothing.
+Result<> replace_file(const std::string& path, const std::string& content) {
+  const std::string fresh = path + ".new";
+  {
+    std::ofstream stream(fresh, std::ios::binary | std::ios::trunc);
+    stream << content;
+    stream.flush();
+    if (!stream)
+      return make_error(ErrorCode::io, text("cannot write '", fresh,
+                                            "'. Free some space on that disk, or "
+                                            "choose another --folder."));
+  }
+  std::error_code error;
+  fs::rename(fresh, path, error);
+  if (error) return make_error(ErrorCode::io, text("cannot replace '", path, "': ", error.message()));
+  return {};
+}
+
+Result<> make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return make_error(ErrorCode::io, text("cannot make the folder '", path, "': ", error.message()));
+  return {};
+}
+
+}  // namespace
+
+std::string RunFolder::brain_of(std::uint64_t checkpoint, std::uint32_t rank) const {
+  return text(path_, "/checkpoints/", checkpoint, "/rank-", rank, ".brain");
+}
+
+Result<> RunFolder::make_folders() const {
+  IMPRINT_CHECK(make_folder(path_ + "/checkpoints"));
+  return make_folder(path_ + "/alive");
+}
+
+Result<> RunFolder::make_checkpoint_folder(std::uint64_t number) const {
+  return make_folder(text(path_, "/checkpoints/", number));
+}
+
+Result<std::optional<Checkpoint>> RunFolder::newest() const {
+  std::ifstream stream(path_ + "/checkpoint");
+  if (!stream) return std::optional<Checkpoint>();
+  Checkpoint found;
+  std::string words[4];
+  stream >> words[0] >> found.number >> words[1] >> found.exchanges >> words[2] >> found.steps >> words[3] >>
+      found.ranks;
+  if (stream && words[0] == "checkpoint" && words[3] == "ranks" && found.ranks > 0)
+    return std::optional(found);
+  return make_error(ErrorCode::corrupt_file,
+                    text("'", path_,
+                         "/checkpoint' is damaged. Remove it to begin again, or name another "
+                         "--folder."));
+}
+
+Result<> RunFolder::complete(const Checkpoint& checkpoint) const {
+  IMPRINT_CHECK(replace_file(path_ + "/checkpoint",
+                             text("checkpoint ", checkpoint.number, "\nexchanges ", checkpoint.exchanges,
+                                  "\nsteps ", checkpoint.steps, "\nranks ", checkpoint.ranks, "\n")));
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_ + "/checkpoints", ignored)) {
+    std::uint64_t number = 0;
+    std::istringstream name(entry.path().filename().string());
+    if (name >> number && number + 1 < checkpoint.number) fs::remove_all(entry.path(), ignored);
+  }
+  return {};
+}
+
+Result<> RunFolder::cut_curve(std::uint64_t exchanges) const {
+  std::ifstream stream(curve());
+  if (!stream) return {};
+  std::string kept, line;
+  while (std::getline(stream, line)) {
+    std::uint64_t number = 0;
+    std::istringstream row(line);
+    if (!(row >> number) || number <= exchanges) kept += line + "\n";  // the first line names the columns
+  }
+  return replace_file(curve(), kept);
+}
+
+// ---- how far each rank is ----
+
+AliveNote::AliveNote(const RunFolder& folder, std::uint32_t rank, const std::string& computer) {
+  const std::string path = text(folder.path(), "/alive/", rank);
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return;
+  void* memory = MAP_FAILED;
+  if (::ftruncate(file, sizeof(Alive)) == 0)
+    memory = ::mmap(nullptr, sizeof(Alive), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ::close(file);
+  if (memory == MAP_FAILED) return;
+  alive_ = new (memory) Alive;
+  std::strncpy(alive_->computer, computer.c_str(), sizeof alive_->computer - 1);
+  alive_->process = static_cast<std::uint32_t>(::getpid());
+}
+
+AliveNote::~AliveNote() {
+  if (alive_) ::munmap(alive_, sizeof(Alive));
+}
+
+void AliveNote::set(std::uint64_t exchanges, bool waits) {
+  if (!alive_) return;
+  alive_->exchanges = exchanges;
+  alive_->waits = waits ? 1 : 0;
+}
+
+std::optional<Alive> read_alive(const std::string& folder, std::uint32_t rank) {
+  std::ifstream stream(text(folder, "/alive/", rank), std::ios::binary);
+  Alive alive;
+  if (!stream.read(reinterpret_cast<char*>(&alive), sizeof alive) || alive.process == 0) return std::nullopt;
+  alive.computer[sizeof alive.computer - 1] = 0;
+  return alive;
+}
+
+}  // namespace imprint::studio

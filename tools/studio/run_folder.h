@@ -1,0 +1,68 @@
+#pragma once
+// The files of a run. No MPI: rank 0 writes what is for all.
+//
+//   checkpoints/N/rank-R.brain   each rank's brain, as brain_save writes it
+//   checkpoint                   the newest complete one, in words
+//   curve.csv                    one row per exchange
+//   alive/R                      how far each rank is: for `imprint studio`, which looks for games that hang
+//   final.brain                  the outcome
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "compute/base/result.h"
+
+namespace imprint::studio {
+
+struct Checkpoint {
+  std::uint64_t number = 0, exchanges = 0, steps = 0;
+  std::uint32_t ranks = 0;
+};
+
+class RunFolder {
+ public:
+  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+
+  bool none() const { return path_.empty(); }
+  std::string brain_of(std::uint64_t checkpoint, std::uint32_t rank) const;
+  std::string final_brain() const { return path_ + "/final.brain"; }
+  std::string curve() const { return path_ + "/curve.csv"; }
+
+  Result<> make_folders() const;
+  Result<> make_checkpoint_folder(std::uint64_t number) const;
+  // The newest complete one; none in a new folder. Errors: corrupt_file.
+  Result<std::optional<Checkpoint>> newest() const;
+  // Once all ranks' brains of it are on disk. Removes checkpoints before the one before.
+  Result<> complete(const Checkpoint& checkpoint) const;
+  // Drops rows of exchanges after `exchanges`, which a resumed run makes again.
+  Result<> cut_curve(std::uint64_t exchanges) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// How far a rank is. Fixed size; written through memory that the file maps.
+struct Alive {
+  std::uint64_t exchanges = 0;
+  std::uint32_t waits = 0;    // 1: for the other ranks
+  std::uint32_t process = 0;  // 0: not begun
+  char computer[64] = {};
+};
+
+// A rank's own note. Does nothing where the file cannot be mapped.
+class AliveNote {
+ public:
+  AliveNote(const RunFolder& folder, std::uint32_t rank, const std::string& computer);
+  ~AliveNote();
+  AliveNote(const AliveNote&) = delete;
+  AliveNote& operator=(const AliveNote&) = delete;
+  void set(std::uint64_t exchanges, bool waits);
+
+ private:
+  Alive* alive_ = nullptr;
+};
+std::optional<Alive> read_alive(const std::string& folder, std::uint32_t rank);
+
+}  // namespace imprint::studio

@@ -1,0 +1,28 @@
+#include <cstdlib>
+#include <string>
+
+#include "imprint/studio.h"
+
+namespace imprint::studio {
+namespace {
+
+const char* given(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : nullptr;
+}
+
+}  // namespace
+
+Settings Settings::from_environment() {
+  Settings settings;
+  if (const char* value = given("IMPRINT_STUDIO_STEPS")) settings.steps = std::strtoull(value, nullptr, 10);
+  if (const char* value = given("IMPRINT_STUDIO_FOLDER")) settings.folder = value;
+  if (const char* value = given("IMPRINT_STUDIO_CHECKPOINT"))
+    settings.checkpoint_period = static_cast<std::uint32_t>(std::strtoul(value, nullptr, 10));
+  if (const char* value = given("IMPRINT_STUDIO_SEED")) settings.seed = std::strtoull(value, nullptr, 10);
+  if (const char* value = given("IMPRINT_STUDIO_REPORT"))
+    settings.report_period_s = std::strtod(value, nullptr);
+  return settings;
+}
+
+}  // namespace imprint::studio
