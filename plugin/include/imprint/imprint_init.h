@@ -142,8 +142,9 @@ static inline imp_dqn_options imp_dqn_options_init(void) {
   s.double_estimate = 1;
   s.epsilon = 0.05f;
   s.epsilon_decisions = 500;
-  s.n_step = 1;
+  s.n_step = 3;
   s.follow_changes = 1;
+  s.rate_half_life = 5000;
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;
   return s;

@@ -109,10 +109,12 @@ typedef struct imp_dqn_options {
   uint32_t epsilon_decisions;   /* of a brain, all its agents, until that share. Default 500 */
   float credit_delay_s;         /* Default 0.8 */
   float credit_width_s;         /* Default 0.6 */
-  uint32_t n_step;       /* rewards summed before the estimate of the rest, 1 .. 64. Default 1 */
+  uint32_t n_step;       /* rewards summed before the estimate of the rest, 1 .. 64. Default 3 */
   uint32_t squared_loss; /* 1: squared error; 0: Huber's. Default 0 */
   uint32_t dueling; /* 1: a network for values, one for choices (Wang et al., 2016). Default 0 */
   uint32_t follow_changes; /* 1: forgets what was, where rewards fall for good. Default 1 */
+  uint32_t rate_half_life; /* minibatches after which learning_rate is half, after twice as many a
+                            * third, ..., at least 1/32; 0: it stays. Default 5000 */
 } imp_dqn_options;
 
 /* Policy gradient with feedback as the advantage. MacGlashan et al., Interactive Learning from
