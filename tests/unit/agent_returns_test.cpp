@@ -1,4 +1,4 @@
-// What agents earn: when returns have fallen, and which weights are the best so far.
+// Returns of agents: when they have fallen, and which weights are the best so far.
 
 #include <gtest/gtest.h>
 
