@@ -131,6 +131,8 @@ Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
   spec.action_latency_frames = given.action_latency_frames;
   spec.decision_period_frames = given.decision_period_frames;
   spec.snapshot_count = given.snapshot_count;
+  IMPRINT_CHECK(check_flag(kCall, "desc.fall_back", given.fall_back));
+  spec.fall_back = given.fall_back != 0;
   IMPRINT_CHECK(take_learner(given, spec));
   return spec;
 }

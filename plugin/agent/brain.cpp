@@ -186,6 +186,7 @@ BrainStats Brain::stats() const {
   stats.used_samples = counts_.used;
   stats.lost = counts_.lost();
   stats.alarms = counts_.alarms;
+  stats.fall_backs = counts_.fall_backs;
   stats.host_copy_frame = state_->host_copy_frame();
   stats.evicted_bytes = state_->evicted_bytes();
   return stats;
@@ -227,10 +228,21 @@ Result<> Brain::set_learning(bool enabled) {
   return {};
 }
 
+void Brain::keep_the_best() {
+  if (!spec_.fall_back || !state_->learning_present() || state_->programs_to_compile() > 0) return;
+  if (state_->has_best() && learning_->wants_back()) {
+    state_->restore_best();
+    learning_->went_back();
+  } else if (learning_->takes_best()) {
+    state_->keep_best();
+  }
+}
+
 Result<> Brain::enqueue_frame(bool may_learn) {
   if (learning_) {
     learning_->experience().settle(services_.clock.time_s);
     learning_->watch();
+    keep_the_best();
   }
   IMPRINT_CHECK(decisions_.enqueue());
   IMPRINT_ASSIGN(const bool at_boundary, state_->enqueue());

@@ -54,6 +54,7 @@ struct BrainStats {
   std::uint64_t used_samples = 0;    // taken in by learn steps since creation
   LostExperience lost;
   std::uint64_t alarms = 0;           // Alarm bits
+  std::uint64_t fall_backs = 0;       // BrainSpec::fall_back
   std::uint64_t host_copy_frame = 0;  // of the newest copy in host memory; 0 = none
   std::uint64_t evicted_bytes = 0;    // device memory that learning has given up, about
 };
@@ -118,6 +119,7 @@ class Brain {
   Result<> check_sample_memory() const;
   Result<> check_memory_cap() const;
   Result<> make_parts();
+  void keep_the_best();
 
   BrainServices services_;
   BrainSpec spec_;

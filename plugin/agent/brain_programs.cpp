@@ -41,7 +41,7 @@ Result<> bake_brain(Baker& baker, const BrainSpec& given, const std::vector<Vari
   std::vector<std::vector<Variable>> groups{programs.together};
   IMPRINT_CHECK(baker.add(programs.infer.description, groups));
   if (programs.learn) IMPRINT_CHECK(programs.learn->bake(baker, groups, programs.evictable));
-  if (spec.snapshot_count == 0) return {};
+  if (spec.snapshot_count == 0 && !spec.fall_back) return {};
   std::vector<Variable> live;
   for (const StateVariable& entry : programs.state) live.push_back(entry.variable);
   const std::vector<Variable> copies = describe_snapshot(programs.state, 0);  // all snapshots are alike

@@ -72,6 +72,10 @@ Result<> check_sizes(const BrainSpec& spec) {
 Result<> check_learning(const BrainSpec& spec) {
   IMPRINT_CHECK(check_number(kWhat, "exploration", spec.exploration, 0, 1e6f));
   const Learner* learner = find_learner(spec.learner);
+  if (spec.fall_back && (!learner || spec.brain_count > 1))
+    return bad_field(kWhat, "fall_back",
+                     learner ? text("1 and a kennel of ", spec.brain_count) : "1 and no learner",
+                     "0, or one brain with a learner");
   if (!learner) return {};
   IMPRINT_CHECK(learner->check_actions(spec));
   if (learner->takes_feedback()) {

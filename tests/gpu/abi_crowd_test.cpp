@@ -53,13 +53,26 @@ class CrowdTest : public imprint::game::test::StandaloneGame {
     const Made<Action> action = agents[body].act();
     if (action.outcome.ready()) {
       const double way = kTurn * action.value.branches[0] / kDirections;
-      EXPECT_TRUE(agents[body].reward(static_cast<float>(std::cos(way - direction(body)))));
+      EXPECT_TRUE(agents[body].reward(static_cast<float>(reward_sign * std::cos(way - direction(body)))));
     }
     const float seen[] = {static_cast<float>(std::cos(direction(body))),
                           static_cast<float>(std::sin(direction(body)))};
     EXPECT_TRUE(agents[body].observe(seen));
     return action.outcome.ready();
   }
+
+  // Episodes of 20 frames.
+  void live_episodes(int frames) {
+    for (int i = 0; i < frames; ++i)
+      pass([&] {
+        for (std::size_t body = 0; body < agents.size(); ++body) {
+          turn(body);
+          if ((frame + body) % 20 == 0) ASSERT_WORKS(agents[body].end_episode(EpisodeEnd::terminated));
+        }
+      });
+  }
+
+  double reward_sign = 1;
 
   // Returns how many actions began.
   std::uint64_t live(int frames) {
@@ -150,6 +163,55 @@ TEST_F(CrowdTest, ValuesThatDivergeAreSaidOnce) {
   ASSERT_EQ(log.size(), 1u);
   EXPECT_THAT(log[0], HasSubstr("values: found "));
   EXPECT_THAT(log[0], HasSubstr("Set learning_rate to 1 or less"));
+}
+
+BrainDesc four_bodies(bool falls_back) {
+  BrainDesc desc;
+  desc.observation_count = 2;
+  desc.branch_sizes = {kDirections};
+  desc.hidden_sizes = {16};
+  desc.agents_per_brain = 4;
+  desc.learner = DqnOptions();
+  desc.fall_back = falls_back;
+  return desc;
+}
+
+TEST_F(CrowdTest, FallingReturnsAreSaidOnce) {
+  ASSERT_NO_FATAL_FAILURE(add(four_bodies(false)));
+  live_episodes(1500);
+  EXPECT_EQ(brain.stats().value.alarms, 0u);
+  reward_sign = -1;
+  live_episodes(300);
+  EXPECT_EQ(brain.stats().value.alarms, std::uint64_t{IMP_ALARM_FALLING_RETURNS});
+  EXPECT_EQ(brain.stats().value.fall_backs, 0u);
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr("returns: found -"));
+  EXPECT_THAT(log[0], HasSubstr("imp_brain_desc::fall_back"));
+}
+
+// The game is turned round for a while. The brain goes back, and goes on where it was.
+TEST_F(CrowdTest, TheBestWeightsComeBackWhereReturnsFall) {
+  ASSERT_NO_FATAL_FAILURE(add(four_bodies(true)));
+  live_episodes(1500);
+  EXPECT_EQ(brain.stats().value.fall_backs, 0u);
+  reward_sign = -1;
+  while (brain.stats().value.fall_backs == 0 && frame < 2000) live_episodes(1);
+  EXPECT_EQ(brain.stats().value.fall_backs, 1u);
+  reward_sign = 1;
+  live_episodes(600);
+  const imp_brain_stats stats = brain.stats().value;
+  EXPECT_EQ(stats.fall_backs, 1u) << "it earns as before";
+  EXPECT_EQ(stats.alarms, std::uint64_t{IMP_ALARM_FALLING_RETURNS});
+}
+
+TEST_F(CrowdTest, OnlyABrainThatLearnsFallsBack) {
+  BrainDesc desc = four_bodies(true);
+  desc.brain_count = 2;
+  EXPECT_THAT(context.create_brain(desc).outcome.message(),
+              HasSubstr("fall_back: found 1 and a kennel of 2"));
+  desc.brain_count = 1;
+  desc.learner = NoLearner();
+  EXPECT_THAT(context.create_brain(desc).outcome.message(), HasSubstr("fall_back: found 1 and no learner"));
 }
 
 TEST_F(CrowdTest, AnUnusedRewardIsSaidOnce) {

@@ -374,6 +374,27 @@ TEST_P(StateTest, UndoBringsBackTheBits) {
   EXPECT_NE(ends[0], before);
 }
 
+TEST_P(StateTest, TheBestStateComesBackBesideTheSnapshots) {
+  BrainSpec spec = small_spec();
+  spec.snapshot_count = 0;
+  spec.fall_back = true;
+  spec.brain_count = 1;
+  start(spec);
+  EXPECT_FALSE(brain->state().has_best());
+  live(*brain, 50);
+  ASSERT_OK(system->drain(10000));
+  const Hash128 before = hash(*brain);
+  brain->state().keep_best();
+  live(*brain, 60);
+  ASSERT_OK(system->drain(10000));
+  EXPECT_NE(hash(*brain), before);
+  ASSERT_TRUE(brain->state().has_best());
+  brain->state().restore_best();
+  ASSERT_OK(system->drain(10000));
+  EXPECT_EQ(hash(*brain), before);
+  EXPECT_EQ(brain->stats().snapshots, 0u);
+}
+
 TEST_P(StateTest, TheOldestSnapshotGivesWay) {
   start(small_spec());
   std::vector<std::uint64_t> ids;

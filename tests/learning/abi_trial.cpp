@@ -128,6 +128,7 @@ Options options_of(const AbiTrial& trial) {
     one("squared_loss", options.squared_loss);
     one("dueling", options.dueling);
     one("follow_changes", options.follow_changes);
+    one("rate_half_life", options.rate_half_life);
   }
   if constexpr (requires { options.rollout_steps; }) {
     one("rollout_steps", options.rollout_steps);

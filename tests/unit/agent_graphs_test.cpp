@@ -469,6 +469,29 @@ TEST_F(DqnGraphTest, AStepOfSeveralRewardsAndTheSquaredErrorMatchTheHeader) {
   for (std::uint32_t brain = 0; brain < 2; ++brain) expect_step(brain, results, dqn_loss(targets[brain]));
 }
 
+TEST_F(DqnGraphTest, TheLearningRateFallsWithTheMinibatchesDownToAThirtySecond) {
+  build_dqn([](BrainSpec& wanted) { wanted.rate_half_life = 10; });
+  bindings["rate_age"] = {10, 1e6};
+  const auto results = run();
+  const float first = spec.learning_rate;
+  spec.learning_rate = first / 2;
+  expect_step(0, results, dqn_loss(targets[0]));
+  spec.learning_rate = first / 32;
+  expect_step(1, results, dqn_loss(targets[1]));
+  EXPECT_EQ(results.at("rate_age"), (Numbers{11, 1e6 + 1}));
+}
+
+TEST_F(DqnGraphTest, AfterAChangeOfTheGameTheLearningRateIsTheFirstAgain) {
+  build_dqn([](BrainSpec& wanted) { wanted.rate_half_life = 10; });
+  bindings["rate_age"] = {10, 10};
+  bindings["steps_since_change"] = {2000, 2000};
+  bindings["past_reward"] = {0.8, 0.8};
+  bindings["newest_reward"] = {0.8, -0.8};  // brain 1's fell
+  bindings["lowest_reward"] = {-1, -1};
+  bindings["highest_reward"] = {1, 1};
+  EXPECT_EQ(run().at("rate_age"), (Numbers{11, 0}));
+}
+
 // Rewards of -0.5 to 0 leave returns of -2 to 0 at a discount of 3/4.
 TEST_F(DqnGraphTest, NoTargetIsBeyondWhatTheRewardsAddUpTo) {
   build_dqn([](BrainSpec&) {});

@@ -125,6 +125,7 @@ Takers fields_of(BrainFile& brain) {
       {"decision_period_frames", number(s.decision_period_frames)},
       {"learner", word(s.learner, agent::kLastLearner, agent::learner_name)},
       {"snapshot_count", number(s.snapshot_count)},
+      {"fall_back", flag(s.fall_back)},
       {"observations",
        [&brain](const nlohmann::json& value) -> std::string {
          std::vector<std::uint32_t> extents;

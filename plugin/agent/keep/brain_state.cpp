@@ -28,8 +28,9 @@ Result<std::shared_ptr<BrainState>> BrainState::create(const BrainServices& serv
   if (!changes) return state;
   for (const StateVariable& entry : state->variables_)
     if (entry.name != kReplayName) state->shared_.push_back(entry);
-  IMPRINT_ASSIGN(state->snapshots_, Snapshots::create(services.context.runtime(), spec.name,
-                                                      state->variables_, spec.snapshot_count));
+  IMPRINT_ASSIGN(state->snapshots_,
+                 Snapshots::create(services.context.runtime(), spec.name, state->variables_,
+                                   spec.snapshot_count, spec.fall_back));
   state->saving_ = std::make_unique<Saving>(services.files, spec, state->variables_);
   state->host_copy_ = std::make_unique<HostCopy>(services.files, spec, state->variables_);
   if (state->learning_ && services.context.vulkan())
@@ -367,6 +368,17 @@ Result<std::uint64_t> BrainState::snapshot() {
 Result<> BrainState::restore(std::uint64_t snapshot) {
   IMPRINT_CHECK(check_changes("brain_restore"));
   IMPRINT_ASSIGN(const Snapshots::Found found, snapshots_->find(snapshot));
+  go_back(found);
+  return {};
+}
+
+void BrainState::keep_best() {
+  requests_.push_back({Request::Kind::copy, snapshots_->take_best(learning_->training().replay()), false, 0});
+}
+
+void BrainState::restore_best() { go_back(snapshots_->find_best()); }
+
+void BrainState::go_back(const Snapshots::Found& found) {
   if (learning_) {
     learning_->experience().forget_steps();
     learning_->training().replay() = *found.replay;
@@ -375,7 +387,6 @@ Result<> BrainState::restore(std::uint64_t snapshot) {
   requests_.push_back({Request::Kind::copy, found.copy, true, 0});
   changed_ = true;
   publish();
-  return {};
 }
 
 // ---- the frame ----

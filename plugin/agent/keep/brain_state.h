@@ -80,6 +80,10 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<> save_status();  // not_ready, the outcome, or not_found when nothing was saved
   Result<std::uint64_t> snapshot();
   Result<> restore(std::uint64_t snapshot);
+  // Beside the snapshots: BrainSpec::fall_back.
+  void keep_best();
+  bool has_best() const { return snapshots_ && snapshots_->has_best(); }
+  void restore_best();
 
   // ---- frame thread ----
   // Once per frame, after the frame's inference: enqueues what is due at a boundary. Returns whether a learn
@@ -112,6 +116,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<> run_learning_once(RunOnce& runs);
   Result<> put_back(RunOnce& runs);
   Result<> check_changes(const char* call) const;
+  void go_back(const Snapshots::Found& found);
   Result<> check_can_load(const char* call) const;
   Result<> check_between_steps(const char* call) const;
   std::uint64_t state_bytes() const;

@@ -27,8 +27,10 @@ ProgramDescription describe_copy(const std::string& name, std::span<const Variab
 
 Result<std::unique_ptr<Snapshots>> Snapshots::create(Runtime& runtime, const std::string& name,
                                                      std::span<const StateVariable> state,
-                                                     std::uint32_t count) {
+                                                     std::uint32_t count, bool keeps_best) {
+  if (keeps_best) ++count;
   auto snapshots = std::make_unique<Snapshots>();
+  snapshots->keeps_best_ = keeps_best;
   snapshots->name_ = name;
   snapshots->state_.assign(state.begin(), state.end());
   snapshots->entries_.resize(count);
@@ -59,21 +61,27 @@ Result<std::vector<Snapshots::Programs>> Snapshots::compile(Runtime& runtime,
 }
 
 Result<Snapshots::Taken> Snapshots::take(const ReplayState& replay) {
-  if (entries_.empty())
+  if (ring().empty())
     return make_error(ErrorCode::unsupported, text("brain_snapshot: snapshot_count of brain '", name_,
                                                    "': found 0, expected at least 1"));
-  const std::size_t index = last_id_ % entries_.size();
+  const std::size_t index = last_id_ % ring().size();
   Entry& entry = entries_[index];
   entry.id = ++last_id_;
   entry.replay = replay;
   return Taken{entry.id, index};
 }
 
+std::size_t Snapshots::take_best(const ReplayState& replay) {
+  entries_.back().id = 1;
+  entries_.back().replay = replay;
+  return entries_.size() - 1;
+}
+
 Result<Snapshots::Found> Snapshots::find(std::uint64_t id) {
-  for (std::size_t i = 0; i < entries_.size(); ++i)
+  for (std::size_t i = 0; i < ring().size(); ++i)
     if (id != 0 && entries_[i].id == id) return Found{&entries_[i].replay, i};
   std::string known;
-  for (const Entry& entry : entries_)
+  for (const Entry& entry : ring())
     if (entry.id != 0) known += text(known.empty() ? "" : ", ", entry.id);
   return make_error(ErrorCode::not_found, text("brain_restore: snapshot: found ", id,
                                                ", expected one of: ", known.empty() ? "none" : known));
@@ -91,7 +99,7 @@ Result<> Snapshots::run_once(RunOnce& runs) {
 
 std::uint32_t Snapshots::count() const {
   return static_cast<std::uint32_t>(
-      std::ranges::count_if(entries_, [](const Entry& entry) { return entry.id != 0; }));
+      std::ranges::count_if(ring(), [](const Entry& entry) { return entry.id != 0; }));
 }
 
 void Snapshots::each_program(const std::function<void(Program&)>& use) {

@@ -1,5 +1,6 @@
 #pragma once
-// Copies of a brain's whole state on the device, for undo. A ring: a new one replaces the oldest.
+// Copies of a brain's whole state on the device, for undo. A ring: a new one replaces the oldest. Beside the
+// ring there may be one copy of the brain's best state.
 
 #include <cstdint>
 #include <functional>
@@ -17,9 +18,11 @@ namespace imprint::agent {
 // create() takes all device memory, so that a snapshot on a frame thread only copies.
 class Snapshots {
  public:
-  // Makes and places `count` copies of every variable. Errors: out_of_*_memory, unsupported.
+  // Makes and places `count` copies of every variable, and with keeps_best another. Errors: out_of_*_memory,
+  // unsupported.
   static Result<std::unique_ptr<Snapshots>> create(Runtime& runtime, const std::string& name,
-                                                   std::span<const StateVariable> state, std::uint32_t count);
+                                                   std::span<const StateVariable> state, std::uint32_t count,
+                                                   bool keeps_best);
 
   // The programs of one entry.
   struct Programs {
@@ -42,12 +45,15 @@ class Snapshots {
     std::size_t copy = 0;
   };
   Result<Taken> take(const ReplayState& replay);
+  std::size_t take_best(const ReplayState& replay);  // of a ring that keeps the best; returns its copy
   // Errors: not_found, with a list of the snapshots.
   struct Found {
     const ReplayState* replay = nullptr;
     std::size_t copy = 0;
   };
   Result<Found> find(std::uint64_t id);
+  Found find_best() { return {&entries_.back().replay, entries_.size() - 1}; }
+  bool has_best() const { return keeps_best_ && entries_.back().id != 0; }
   // The program to run at the boundary. Only while nothing needs compiling.
   Program& program(std::size_t copy, bool restores) {
     ran_ = true;
@@ -66,8 +72,11 @@ class Snapshots {
 
   std::string name_;
   std::vector<StateVariable> state_;
-  std::vector<Entry> entries_;
+  std::span<const Entry> ring() const { return std::span(entries_).first(entries_.size() - keeps_best_); }
+
+  std::vector<Entry> entries_;      // the ring, then the best one
   std::vector<Programs> programs_;  // per entry, or none
+  bool keeps_best_ = false;
   std::uint64_t last_id_ = 0;
   bool ran_ = false;
 };

@@ -134,6 +134,7 @@ class DqnLearner final : public ReplayLearner {
     IMPRINT_CHECK(check_range("brain_create", "target_period", spec.target_period, 1, kMaxSize));
     IMPRINT_CHECK(check_number("brain_create", "target_rate", spec.target_rate, 1e-6f, 1));
     IMPRINT_CHECK(check_range("brain_create", "n_step", spec.n_step, 1, kMostSteps));
+    IMPRINT_CHECK(check_range("brain_create", "rate_half_life", spec.rate_half_life, 0, kMaxSize));
     return check_number("brain_create", "epsilon", spec.epsilon, 0, 1);
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }

@@ -9,7 +9,11 @@
 namespace imprint::agent {
 
 Experience::Experience(const BrainSpec& spec, Training& training)
-    : spec_(spec), learner_(learner_of(spec)), layout_(learner_.layout(spec)), training_(training) {
+    : spec_(spec),
+      learner_(learner_of(spec)),
+      layout_(learner_.layout(spec)),
+      training_(training),
+      returns_(spec) {
   if (!learner_.records_steps()) {
     told_.resize(spec_.agent_capacity());
     rewarded_.assign(spec_.brain_count, 0);
@@ -38,6 +42,7 @@ bool Experience::records(const AgentSlot& slot) const {
 }
 
 void Experience::acted(std::uint32_t agent, const AgentSlot& slot, double time_s) {
+  if (earns(slot)) returns_.acted(agent);
   settle_zero(agent, slot);
   settle_silence(agent, slot, time_s);
   if (!records(slot)) return;
@@ -56,10 +61,12 @@ void Experience::note_values(const Answer& answer) {
 }
 
 void Experience::mode_changes(std::uint32_t agent) {
+  returns_.left(agent);
   if (!trajectories_.empty()) lost_.unfollowed += trajectories_[agent].cut() ? 1 : 0;
 }
 
 void Experience::left(std::uint32_t agent) {
+  returns_.left(agent);
   if (labels()) {
     told_[agent] = {};
     std::ranges::fill_n(&praised_[std::size_t{agent} * spec_.goal_count], spec_.goal_count, std::uint8_t{0});
@@ -71,6 +78,7 @@ void Experience::left(std::uint32_t agent) {
 }
 
 void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s) {
+  if (earns(slot)) returns_.ended(agent);
   settle_zero(agent, slot);
   if (trajectories_.empty()) return;
   // Without a next observation in its samples, a learner needs no state to continue from.
@@ -119,6 +127,7 @@ void Experience::credit(std::uint32_t agent, const AgentSlot& slot, const Feedba
 // Unlike a scolding, a negative reward forbids nothing: per-step costs are normal. Unlike praise, a positive
 // one pushes no rivals: two actions that are both worth something would push each other down.
 void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, double time_s) {
+  if (earns(slot)) returns_.rewarded(agent, reward);
   if (learner_.needs_next()) {
     if (enabled_ && reward != 0 && !trajectories_[agent].reward_newest(reward)) ++lost_.uncredited;
     return;

@@ -16,6 +16,7 @@
 
 #include "plugin/agent/decide/agent_slot.h"
 #include "plugin/agent/learn/credit.h"
+#include "plugin/agent/learn/returns.h"
 #include "plugin/agent/learn/training.h"
 #include "plugin/agent/learn/trajectory.h"
 #include "plugin/agent/spec/brain_counts.h"
@@ -55,7 +56,10 @@ class Experience {
 
   void demonstrated() { signs_.compares = true; }
   // A brain that was loaded may act well from the start: what it earns is then of one value.
-  void loaded() { signs_.compares = signs_.loaded = true; }
+  void loaded() {
+    signs_.compares = signs_.loaded = true;
+    returns_.forget();
+  }
 
   // Steps that are complete become samples.
   void settle(double time_s);
@@ -82,10 +86,13 @@ class Experience {
     std::uint32_t beyond = 0;  // their number
   };
   const Signs& signs() const { return signs_; }
+  Returns& returns() { return returns_; }
+  const Returns& returns() const { return returns_; }
   double highest_return() const;  // largest_reward / (1 - discount)
 
  private:
   bool records(const AgentSlot& slot) const;
+  bool earns(const AgentSlot& slot) const { return enabled_ && slot.mode() == Mode::learning; }
   void note_values(const Answer& answer);
   bool labels() const { return trajectories_.empty(); }
   void note_value(float value);
@@ -128,6 +135,7 @@ class Experience {
   std::vector<Credit> credits_;         // of one feedback; a member to keep its memory
   LostExperience lost_;
   Signs signs_;
+  Returns returns_;
   bool enabled_ = true;
 };
 

@@ -199,9 +199,36 @@ void Learning::warn_of_flat_rewards() {
             "IMP_LEARNER_DQN or DqnOptions. Or reward each action with 1 or -1 for whether it was right."));
 }
 
+// The game may have become harder, or its player better. Only the game knows.
+void Learning::warn_of_fall() {
+  const Returns& returns = experience_.returns();
+  for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
+    if (!returns.fell(p) || !counts_.raise(Alarm::falling_returns)) continue;
+    const Returns::Fall fall = returns.fall(p);
+    warn(text("returns: found ", fall.now, " on average of the last ", Returns::kCount,
+              returns.has_episodes() ? " episodes" : " spans", " of brain ", p, ", expected about ",
+              fall.best, ", the best so far. If the game has not changed, set learning_rate to ",
+              spec_.learning_rate / 3, " or less, and imp_brain_desc::fall_back to 1."));
+  }
+}
+
+bool Learning::wants_back() const {
+  return spec_.fall_back && (experience_.returns().fell(0) || training_.stopped_brains() > 0);
+}
+
+void Learning::went_back() {
+  Returns& returns = experience_.returns();
+  const Returns::Fall fall = returns.fall(0);
+  ++counts_.fall_backs;
+  services_.log(LogLevel::info, text("brain '", spec_.name, "': goes back to its best weights: they earned ",
+                                     fall.best, " on average, and the newest earned ", fall.now));
+  returns.went_back(0);
+}
+
 void Learning::warn_of_signs() {
   warn_of_one_value();
   warn_of_flat_rewards();
+  warn_of_fall();
   if (words_spread() && counts_.raise(Alarm::spread_words))
     warn(text("agent_feedback: found ", experience_.signs().word_actions / experience_.signs().words,
               " actions that a word is for, expected one or two. ", kSpreadRemedy));

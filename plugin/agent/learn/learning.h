@@ -22,6 +22,7 @@ class Learning : public std::enable_shared_from_this<Learning> {
   const Learner& learner() const { return learner_; }
   Training& training() { return training_; }
   Experience& experience() { return experience_; }
+  const Experience& experience() const { return experience_; }
 
   Result<> compile();  // and installs
   void cancel();       // the step in flight, before this is destroyed
@@ -38,6 +39,11 @@ class Learning : public std::enable_shared_from_this<Learning> {
   void publish();
   // Once per frame: counts what was lost, and logs each cause once with the remedy.
   void watch();
+  // BrainSpec::fall_back: whether now is the time to keep a copy of the brain, or to go back to the newest.
+  bool takes_best() { return spec_.fall_back && experience_.returns().take_best(0); }
+  bool wants_back() const;
+  // The kept copy is restored.
+  void went_back();
 
  private:
   bool has_news() const;  // whether a learner of remembered steps may go on
@@ -47,6 +53,7 @@ class Learning : public std::enable_shared_from_this<Learning> {
   void warn_of_signs();
   void warn_of_one_value();
   void warn_of_flat_rewards();
+  void warn_of_fall();
   bool words_spread() const;
   std::string intake_remedy(std::uint64_t samples) const;
 

@@ -33,7 +33,7 @@ Tensor Recall::draw(const Tensor& generator, const Tensor& filled) const {
   return remainder(unsqueeze(next_row_.value(), 1) + (capacity_ - reach) + place, capacity_);
 }
 
-void Recall::take_in(const Tensor& rewards, const Tensor& there, std::vector<Update>& updates) const {
+Tensor Recall::take_in(const Tensor& rewards, const Tensor& there, std::vector<Update>& updates) const {
   const Tensor is_there = logical_and(there, is_finite(rewards));
   const Tensor known = where(is_there, rewards, zeros_like(rewards));
   const Tensor count = sum(cast(is_there, DType::float32), {1});
@@ -71,6 +71,7 @@ void Recall::take_in(const Tensor& rewards, const Tensor& there, std::vector<Upd
   }
   put(lowest_, lowest);
   put(highest_, highest);
+  return changed;
 }
 
 }  // namespace imprint::agent

@@ -30,7 +30,8 @@ class Recall {
   // int32 [P, B]: rows of each brain's memory. Uses the generator's stream 0.
   Tensor draw(const Tensor& generator, const Tensor& filled) const;
   // rewards: float32 [P, K]; there: bool [P, K], 1 = a sample arrives.
-  void take_in(const Tensor& rewards, const Tensor& there, std::vector<Update>& updates) const;
+  // Returns whether the game has changed, bool [P].
+  Tensor take_in(const Tensor& rewards, const Tensor& there, std::vector<Update>& updates) const;
 
  private:
   std::int64_t brains_, batch_;

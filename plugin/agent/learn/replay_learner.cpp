@@ -11,6 +11,8 @@
 namespace imprint::agent {
 namespace {
 
+constexpr float kLeastRate = 1.0f / 32;  // share of the first learning rate
+
 // The new values of some variables, in their order.
 std::vector<Tensor> values_of(std::span<const Update> updates, const nn::Parameters& variables) {
   std::vector<Tensor> values;
@@ -19,6 +21,18 @@ std::vector<Tensor> values_of(std::span<const Update> updates, const nn::Paramet
                        return update.target.state();
                      })->value);
   return values;
+}
+
+// float32 [P], or a number where it does not fall. Counts minibatches in a state variable of its own.
+Tensor learning_rate(const BrainSpec& spec, const Tensor& active, const Tensor& changed, LearnGraph& graph) {
+  if (spec.rate_half_life == 0) return spec.learning_rate;
+  const Variable age = Variable::zeros("rate_age", {spec.brain_count});
+  graph.state.push_back({"rate_age", age});
+  const Tensor next = age.value() + cast(active, DType::float32);
+  graph.description.updates.push_back(
+      Update::assign(age, changed.ok() ? where(changed, zeros_like(next), next) : next));
+  const Tensor fallen = 1.0f / (age.value() * (1.0f / static_cast<float>(spec.rate_half_life)) + 1.0f);
+  return maximum(fallen, kLeastRate) * spec.learning_rate;
 }
 
 }  // namespace
@@ -40,12 +54,13 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
       recall ? recall->draw(generator.value(), intake.filled)
              : random_integers(generator.value(), wanted, reshape(intake.filled, {brains, 1}), 0);
   const Tensor drawn = take(replay.value(), 0, rows + iota(wanted, 0) * static_cast<int>(capacity));
-  IMPRINT_CHECK(learn(spec, network, intake, {{drawn, columns}, generator.value()}, graph));
   const std::int64_t arriving = intake.rows.extent(0) / brains;
+  Tensor changed;
   if (recall)
-    recall->take_in(
+    changed = recall->take_in(
         Minibatch{reshape(intake.samples, {brains, arriving, columns.width}), columns}.column(columns.reward),
         reshape(greater_equal(intake.rows, 0), {brains, arriving}), graph.description.updates);
+  IMPRINT_CHECK(learn(spec, network, intake, {{drawn, columns}, generator.value(), changed}, graph));
   graph.description.updates.push_back(Update::assign(generator, generator_next(generator.value())));
   graph.description.updates.push_back(Update::scatter_rows(replay, intake.rows, intake.samples));
   return {};
@@ -71,8 +86,9 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
                  nn::clip_by_global_norm(raw, max_gradient_norm(spec), brains));
   const Tensor active =
       logical_and(greater(intake.filled, 0), logical_and(is_finite(losses), is_finite(clipped.norm)));
+  const Tensor rate = learning_rate(spec, active, draw.changed, graph);
   IMPRINT_ASSIGN(const std::vector<Update> steps,
-                 adam.step(clipped.gradients, spec.learning_rate, cast(active, DType::float32)));
+                 adam.step(clipped.gradients, rate, cast(active, DType::float32)));
   program.updates.insert(program.updates.end(), steps.begin(), steps.end());
   nn::Parameters count;
   count.add("step", adam.state().find("step")->variable);

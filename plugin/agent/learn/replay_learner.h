@@ -61,6 +61,7 @@ class MemoryLearner : public Learner {
   struct Draw {
     Minibatch batch;
     Tensor generator;
+    Tensor changed;  // bool [P] 1 = the game has changed; not ok(): it does not look
   };
   // One step from a minibatch: adds state, updates and the output kLoss.
   virtual Result<> learn(const BrainSpec& spec, const Network& network, const LearnInputs& intake,

@@ -38,14 +38,15 @@ enum class Alarm : std::uint64_t {
   spread_words = 1 << 12,
   flat_rewards = 1 << 13,
   cut_reward = 1 << 14,
-  overdue_answer = 1 << 15
+  overdue_answer = 1 << 15,
+  falling_returns = 1 << 16
 };
 
 struct BrainCounts {
   std::atomic<std::uint64_t> decisions{0}, feedbacks{0}, demonstrations{0}, minibatches{0}, episodes{0};
   std::atomic<std::uint64_t> samples{0}, used{0};
   std::atomic<std::uint64_t> lost_intake{0}, lost_stale{0}, lost_unfollowed{0}, uncredited{0};
-  std::atomic<std::uint64_t> alarms{0};
+  std::atomic<std::uint64_t> alarms{0}, fall_backs{0};
   std::atomic<float> last_loss{0};
   std::atomic<std::uint32_t> snapshots{0}, late_actions{0}, stopped{0};
   std::atomic<std::uint32_t> infer_dispatches{0}, learn_dispatches{0}, infer_barriers{0}, learn_barriers{0};

@@ -53,7 +53,8 @@ struct BrainSpec {
   std::uint32_t batch_size = 32;
   std::uint32_t replay_capacity = 4096;
   float learning_rate = 1e-3f;
-  float max_gradient_norm = 1.0f;  // 0 = no clip
+  float max_gradient_norm = 1.0f;    // 0 = no clip
+  std::uint32_t rate_half_life = 0;  // minibatches until half the learning rate; 0 = it does not fall
   float exploration = 0.2f;
   float margin = 0.5f;
   float margin_weight = 0.3f;
@@ -82,6 +83,7 @@ struct BrainSpec {
   bool normalise_rewards = false;
   float entropy_per_action = -1;  // target of the policy's entropy, per number of an action
   std::uint32_t snapshot_count = 4;
+  bool fall_back = false;  // to the best weights so far, where returns fall or a loss is not finite
 
   std::uint32_t agent_capacity() const { return brain_count * agents_per_brain; }
   // The frame, modulo decision_period_frames, in which an agent decides.

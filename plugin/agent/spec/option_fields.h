@@ -14,7 +14,7 @@ namespace imprint::agent {
   FIELD(max_gradient_norm) FIELD(exploration) FIELD(credit_delay_s) FIELD(credit_width_s) FIELD(discount) \
   FIELD(margin) FIELD(margin_weight) \
   FIELD(target_period) FIELD(target_rate) FIELD(double_estimate) FIELD(squared_loss) FIELD(dueling) \
-  FIELD(n_step) FIELD(follow_changes) FIELD(epsilon) FIELD(epsilon_decisions) \
+  FIELD(n_step) FIELD(follow_changes) FIELD(rate_half_life) FIELD(epsilon) FIELD(epsilon_decisions) \
   FIELD(trace_decay) \
   FIELD(rollout_steps) FIELD(epochs) FIELD(advantage_decay) FIELD(clip_range) FIELD(entropy_coefficient) \
   FIELD(value_coefficient) FIELD(max_divergence) FIELD(clip_values) FIELD(normalise_observations) \

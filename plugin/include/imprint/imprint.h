@@ -122,7 +122,7 @@ typedef struct imp_frame_info {
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
-/* A network from observations to actions. header.next: the learner's options; null = defaults. */
+/* A network. header.next: the learner's options; null = defaults. Tensors: imprint_vulkan.h. */
 typedef struct imp_brain_desc {
   imp_header header;
   const char* name;                /* in logs and files; null = "brain" */
@@ -142,8 +142,8 @@ typedef struct imp_brain_desc {
   uint32_t action_latency_frames;  /* observe to answer, up to 64; 0: 2, or as safe_frame shows */
   uint32_t decision_period_frames; /* frames between decisions of an agent, >= 1. Default 1 */
   uint32_t snapshot_count;         /* kept for brain_restore, 0 .. 64. Default 4 */
-  imp_tensor observations;         /* imprint_vulkan.h; 0 = none */
-  imp_tensor actions;
+  imp_tensor observations, actions;
+  uint32_t fall_back; /* 1: back to its best weights where returns fall or a loss is not finite */
 } imp_brain_desc;
 
 /* A trained network from an ONNX file. It does not learn. Further inputs are its state. */

@@ -279,6 +279,7 @@ struct BrainDesc {
   Learner learner{};
   imp_tensor observations{};
   imp_tensor actions{};
+  bool fall_back = false;
 
   // From the values that every game sets: BrainDesc::of(DqnOptions(), 28, {10}, 16).
   static BrainDesc of(const Learner& learner, std::uint32_t observations,
@@ -314,6 +315,7 @@ struct BrainDesc {
     desc.snapshot_count = snapshot_count;
     desc.observations = observations;
     desc.actions = actions;
+    desc.fall_back = fall_back ? 1 : 0;
     std::visit(
         [&desc](const auto& options) {
           desc.learner = detail::learner_of(options);

@@ -137,13 +137,14 @@ static inline imp_dqn_options imp_dqn_options_init(void) {
   s.learning_rate = 1e-3f;
   s.max_gradient_norm = 10.0f;
   s.discount = 0.99f;
-  s.target_period = 200;
+  s.target_period = 100;
   s.target_rate = 1.0f;
   s.double_estimate = 1;
   s.epsilon = 0.05f;
   s.epsilon_decisions = 500;
   s.n_step = 1;
   s.follow_changes = 1;
+  s.rate_half_life = 5000;
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;
   return s;

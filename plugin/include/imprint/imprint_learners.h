@@ -102,7 +102,7 @@ typedef struct imp_dqn_options {
   float max_gradient_norm;      /* Default 10 */
   float exploration;            /* beside epsilon's random choices. Default 0 */
   float discount;               /* Default 0.99 */
-  uint32_t target_period;       /* minibatches per step of the target network, >= 1. Default 200 */
+  uint32_t target_period;       /* minibatches per step of the target network, >= 1. Default 100 */
   float target_rate;            /* share of the way in a step, 1e-6 .. 1. Default 1: a copy */
   uint32_t double_estimate;     /* 1: double DQN (van Hasselt et al., 2016). Default 1 */
   float epsilon;                /* final share of random choices, 0 .. 1. Default 0.05 */
@@ -113,6 +113,8 @@ typedef struct imp_dqn_options {
   uint32_t squared_loss; /* 1: squared error; 0: Huber's. Default 0 */
   uint32_t dueling; /* 1: a network for values, one for choices (Wang et al., 2016). Default 0 */
   uint32_t follow_changes; /* 1: forgets what was, where rewards fall for good. Default 1 */
+  uint32_t rate_half_life; /* minibatches after which learning_rate is half, after twice as many a
+                            * third, ..., at least 1/32; 0: it stays. Default 5000 */
 } imp_dqn_options;
 
 /* Policy gradient with feedback as the advantage. MacGlashan et al., Interactive Learning from

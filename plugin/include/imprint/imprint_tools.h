@@ -88,8 +88,10 @@ typedef enum imp_alarm {
   IMP_ALARM_SPREAD_WORDS = 1 << 12, /* a word is for 8 actions or more, on average */
   IMP_ALARM_FLAT_REWARDS =
       1 << 13, /* feedback: they differ less from action to action than exploration */
-  IMP_ALARM_CUT_REWARD = 1 << 14,    /* feedback, COACH: a reward beyond -1 to 1 */
-  IMP_ALARM_OVERDUE_ANSWER = 1 << 15 /* none came within 60 frames */
+  IMP_ALARM_CUT_REWARD = 1 << 14,     /* feedback, COACH: a reward beyond -1 to 1 */
+  IMP_ALARM_OVERDUE_ANSWER = 1 << 15, /* none came within 60 frames */
+  IMP_ALARM_FALLING_RETURNS =
+      1 << 16 /* 20 episodes earned half of what was learned less than the best 20 */
 } imp_alarm;
 
 typedef struct imp_brain_stats {
@@ -110,6 +112,7 @@ typedef struct imp_brain_stats {
   uint64_t dropped_unfollowed; /* steps without a next observation: mode changes, truncated ends */
   uint64_t uncredited;         /* feedback and rewards that reached no action */
   uint64_t alarms;             /* imp_alarm bits that were raised since creation */
+  uint64_t fall_backs;         /* returns to the best weights: imp_brain_desc::fall_back */
 } imp_brain_stats;
 
 typedef struct imp_context_stats {
