@@ -109,6 +109,7 @@ Tensor RolloutPpo::deviation() const {
 // y = W x + b = (W s) ((x - m) / s) + (b + W m).
 void RolloutPpo::unfold(const RolloutNetwork& network, const MomentValues& moments, const Tensor& active,
                         std::vector<Update>& updates) const {
+  if (network.parameters.empty()) return;
   const Tensor changes = logical_and(active, less(fresh_.value(), 0.5f));
   const Tensor weight = network.parameters[0].value(), bias = network.parameters[1].value();
   const Tensor scale = maximum(sqrt(moments.variance), Tensor(kLeastDeviation));
@@ -120,6 +121,7 @@ void RolloutPpo::unfold(const RolloutNetwork& network, const MomentValues& momen
 
 void RolloutPpo::fold(const RolloutNetwork& from, const RolloutNetwork& to, const Tensor& active,
                       std::vector<Update>& updates) const {
+  if (from.parameters.empty()) return;
   const Tensor scale = deviation(), centre = observation_moments_.mean.value();
   const Tensor weight = from.parameters[0].value() / transpose(scale, 1, 2);
   const Tensor bias = from.parameters[1].value() - matmul(centre, weight);
@@ -146,23 +148,32 @@ Result<ProgramSequence> RolloutPpo::update(const RolloutSource& source, const Te
   return sequence;
 }
 
-ActionDistribution RolloutPpo::policy(const RolloutNetwork& network, const RolloutRows& rows,
-                                      const Tensor& observation) const {
-  const std::int64_t brains = observation.extent(0), count = observation.extent(1),
-                     numbers = options_.action.continuous;
+ActionDistribution RolloutPpo::distribution(const RolloutNetwork& network, const RolloutRows& rows,
+                                            const Tensor& of) const {
+  const std::int64_t brains = of.extent(0), count = of.extent(1), numbers = options_.action.continuous;
   Tensor log_deviation;
   if (numbers > 0) {
     log_deviation = network.log_deviation.value();
     if (log_deviation.rank() > 1)
       log_deviation = reshape(expand(log_deviation, {brains, count, numbers}), {brains * count, numbers});
   }
-  const Tensor outputs = network.outputs(observation, rows.goal);
-  return {options_.action, reshape(outputs, {brains * count, options_.action.outputs()}), log_deviation,
-          rows.mask};
+  return {options_.action, reshape(of, {brains * count, options_.action.outputs()}), log_deviation, rows.mask};
 }
 
-Tensor RolloutPpo::values(const RolloutNetwork& network, const Tensor& observation, const Tensor& goal) {
-  return squeeze(network.outputs(observation, goal), 2);
+RolloutOutputs RolloutPpo::evaluate(const PolicyAndCritic& networks, const RolloutRows& rows,
+                                    const Tensor& observation) {
+  if (networks.together) return networks.together(rows, observation);
+  return {networks.policy.outputs(observation, rows.goal),
+          squeeze(networks.critic.outputs(observation, rows.goal), 2)};
+}
+
+RolloutValues RolloutPpo::values(const PolicyAndCritic& networks, const RolloutRows& rollout) {
+  if (networks.values) return networks.values(rollout);
+  const auto value = [&](const Tensor& observation, const Tensor& goal) {
+    return squeeze(networks.critic.outputs(observation, goal), 2);
+  };
+  return {is_empty(rollout.value) ? value(rollout.observation, rollout.goal) : rollout.value,
+          value(rollout.next_observation, rollout.next_goal)};
 }
 
 Tensor RolloutPpo::by_time(const Tensor& rows) const {
@@ -210,16 +221,17 @@ Tensor RolloutPpo::standard(const Tensor& advantage) const {
 ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor& active) const {
   const std::int64_t brains = options_.brains(), steps = options_.steps, epochs = options_.epochs;
   ProgramDescription program{.name = "prepare"};
-  const Tensor value =
-      is_empty(rollout.value) ? values(acting_.critic, rollout.observation, rollout.goal) : rollout.value;
-  const Tensor next = values(acting_.critic, rollout.next_observation, rollout.next_goal) * rollout.continues;
+  const RolloutValues valued = values(acting_, rollout);
+  const Tensor value = valued.own, next = valued.next * rollout.continues;
   const Tensor reward = scaled_rewards(rollout, active, program.updates);
   const Advantages found =
       generalised_advantages({by_time(reward), by_time(value), by_time(next), by_time(rollout.follows)},
                              {.discount = options_.discount, .decay = options_.advantage_decay});
   const Tensor advantage = by_brain(found.advantage), target = by_brain(found.value_target);
-  const Tensor order =
-      reshape(random_permutation(generator_.value(), {brains, epochs, steps}, 0), {brains, epochs * steps});
+  const std::int64_t sequence = options_.sequence;
+  Tensor order = random_permutation(generator_.value(), {brains, epochs, steps / sequence}, 0);
+  if (sequence > 1) order = unsqueeze(order * static_cast<int>(sequence), 3) + arange(sequence);
+  order = reshape(order, {brains, epochs * steps});
   const Tensor ordered = take(reshape(advantage, {brains * steps}), 0, in_rollouts(order));
 
   // 1 - variance of the error / variance of the target; 0 where the target is constant. The target's mean is
@@ -260,11 +272,12 @@ Result<ProgramDescription> RolloutPpo::minibatch_step(const Tensor& has_rollout,
   Tensor observation = batch.observation;
   if (options_.normalise_observations)
     observation = (observation - observation_moments_.mean.value()) / deviation();
-  const ActionDistribution distribution = policy(learned_.policy, batch, observation);
+  const RolloutOutputs outputs = evaluate(learned_, batch, observation);
+  const ActionDistribution drawn = distribution(learned_.policy, batch, outputs.policy);
   PpoEvaluation now;
-  now.log_probability = distribution.log_probability({batch.discrete, batch.continuous});
-  now.entropy = distribution.entropy();
-  now.value = reshape(values(learned_.critic, observation, batch.goal), {rows});
+  now.log_probability = drawn.log_probability({batch.discrete, batch.continuous});
+  now.entropy = drawn.entropy();
+  now.value = reshape(outputs.value, {rows});
   PpoBatch before;
   before.log_probability = reshape(batch.log_probability, {rows});
   before.advantage = reshape(take(advantage_.value(), 1, places), {rows});

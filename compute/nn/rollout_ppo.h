@@ -7,7 +7,7 @@
 //   minibatch   epochs * steps / minibatch times: clipped loss, clip of the gradient, Adam
 //   publish     the acting networks' new weights
 //
-// Policy and critic share nothing. An update changes a learned copy of both. With normalise_observations the
+// Policy and critic share nothing, or, with PolicyAndCritic::together, all but their outputs. An update changes a learned copy of both. With normalise_observations the
 // copy learns on normalised observations, and its first layers are folded back at the end: the acting
 // networks take observations as they are, so that their weights alone are enough. Folding keeps what the
 // networks compute. Only the very first update takes the initial weights as they are: they suit normalised
@@ -47,6 +47,7 @@ struct RolloutPpoOptions {
   std::int64_t steps = 128;  // rows of a rollout and brain, all lanes
   std::int64_t lanes = 1;    // trajectories side by side: row = time * lanes + lane
   std::int64_t minibatch = 64, epochs = 4;
+  std::int64_t sequence = 1;  // rows that stay together in their order: a divisor of steps and minibatch
   std::int64_t observations = 1;
   ActionSpace action = {};
   Tensor learning_rate = 3e-4f, clip_range = 0.2f;  // numbers, or scalar inputs
@@ -71,11 +72,6 @@ struct RolloutNetwork {
   Variable log_deviation = {};
 };
 
-struct PolicyAndCritic {
-  RolloutNetwork policy, critic;
-  Parameters parameters;  // of both, with the deviation
-};
-
 // n rows of each brain.
 struct RolloutRows {
   Tensor observation;      // float32 [P, n, D]
@@ -85,11 +81,30 @@ struct RolloutRows {
   Tensor mask;             // bool [P * n, choices]: allowed; empty: all are
   Tensor log_probability;  // float32 [P, n] of the action, by the weights that chose it
   Tensor value;            // float32 [P, n] by the acting critic; empty: the update evaluates it
+  Tensor state;            // float32 [P, n, S] of networks with memory, before the row
+  Tensor restarts;         // float32 [P, n]: 1 = the row does not go on from the one before
   // Of whole rollouts:
   Tensor next_observation, next_goal;
   Tensor reward;     // float32 [P, n]
   Tensor follows;    // float32 [P, n]: 1 = the next row of its lane continues the trajectory
   Tensor continues;  // float32 [P, n]: 0 = the next observation has no value: the episode terminated
+};
+
+struct RolloutOutputs {
+  Tensor policy;  // [P, n, outputs]
+  Tensor value;   // [P, n]
+};
+struct RolloutValues {
+  Tensor own, next;  // [P, n] of the observations, and of those that follow
+};
+
+struct PolicyAndCritic {
+  RolloutNetwork policy, critic;
+  Parameters parameters;  // of both, with the deviation
+  // Of networks that share layers or have memory, instead of `outputs`; the critic has no parameters of its own
+  // in its RolloutNetwork. observation: as the network reads it, perhaps normalised.
+  std::function<RolloutOutputs(const RolloutRows& rows, const Tensor& observation)> together = {};
+  std::function<RolloutValues(const RolloutRows& rollout)> values = {};
 };
 
 struct RolloutSource {
@@ -134,9 +149,12 @@ class RolloutPpo {
   std::string named(const std::string& name) const;
   Variable work(const std::string& name, const Shape& shape, DType dtype = DType::float32);
   Tensor deviation() const;  // [P, 1, D] of the observations, as the networks use it
-  ActionDistribution policy(const RolloutNetwork& network, const RolloutRows& rows,
-                            const Tensor& observation) const;
-  static Tensor values(const RolloutNetwork& network, const Tensor& observation, const Tensor& goal);
+  // of: the policy's outputs for the rows.
+  ActionDistribution distribution(const RolloutNetwork& network, const RolloutRows& rows,
+                                  const Tensor& of) const;
+  static RolloutOutputs evaluate(const PolicyAndCritic& networks, const RolloutRows& rows,
+                                 const Tensor& observation);
+  static RolloutValues values(const PolicyAndCritic& networks, const RolloutRows& rollout);
 
   ProgramDescription prepare(const RolloutRows& rollout, const Tensor& active) const;
   Result<ProgramDescription> minibatch_step(const Tensor& has_rollout, const RolloutSource& source) const;

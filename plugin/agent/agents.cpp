@@ -19,6 +19,7 @@ Result<> check_count(const char* call, const char* field, std::size_t found, std
 }
 
 constexpr const char* kPerObservation = ", imp_brain_desc::observation_count";
+constexpr const char* kPerStack = ", imp_brain_desc::observation_count times imp_network_options::stack";
 constexpr const char* kPerChoice = ", one flag per choice of all branches";
 constexpr const char* kPerBranch = ", imp_brain_desc::branch_count";
 constexpr const char* kPerContinuous = ", imp_brain_desc::continuous_count";
@@ -213,7 +214,8 @@ Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstra
   constexpr const char* call = "agent_demonstrate";
   IMPRINT_CHECK(check_learns_from(call, "demonstrations", takes_demonstrations(), agent));
   IMPRINT_CHECK(check_count(call, "observation_count", demonstration.observation.size(),
-                            spec_.observation.count, kPerObservation));
+                            spec_.observation.width(),
+                            spec_.observation.stack > 1 ? kPerStack : kPerObservation));
   IMPRINT_CHECK(check_finite(call, "observation", demonstration.observation));
   IMPRINT_CHECK(check_count(call, "branch_count", demonstration.branches.size(),
                             spec_.action.branch_sizes.size(), kPerBranch));

@@ -11,11 +11,14 @@ namespace imprint::agent {
 Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Variable>& observations,
                                      const std::vector<Variable>& actions) {
   IMPRINT_ASSIGN(const Network network, Network::create(spec));
-  SharedVariables shared{observations, actions, {}};
-  if (!observations.empty() && spec.learner != LearnerKind::none)
+  SharedVariables shared{observations, actions, {}, {}};
+  if (spec.has_cell())
+    shared.states =
+        Variable::zeros("states", {spec.brain_count, spec.agents_per_brain, spec.state_count()});
+  if (!observations.empty() && copies_observations(spec))
     shared.observation_copies = Variable::zeros(
         "observation copies",
-        {std::int64_t{spec.agent_capacity()} * copy_rows_per_agent(spec), spec.observation.count});
+        {std::int64_t{spec.agent_capacity()} * copy_rows_per_agent(spec), spec.observation.width()});
 
   BrainPrograms programs;
   programs.infer = describe_inference(spec, network, shared);
@@ -29,6 +32,7 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
   if (programs.learn)
     programs.together.insert(programs.together.end(), programs.learn->work.begin(),
                              programs.learn->work.end());
+  if (shared.states.ok()) programs.together.push_back(shared.states);
   if (shared.observation_copies.ok()) programs.together.push_back(shared.observation_copies);
   return programs;
 }

@@ -14,6 +14,10 @@ Result<> check_observations(const ObservationSpec& observation) {
   if (!observation.scale.empty() && observation.scale.size() != observation.count)
     return bad_field(kWhat, "observation_scale", text(observation.scale.size(), " factors"),
                      text(observation.count, " or none"));
+  IMPRINT_CHECK(check_range(kWhat, "stack", observation.stack, 1, kMostStacked));
+  if (std::uint64_t{observation.count} * observation.stack > kMaxSize)
+    return bad_field(kWhat, "observation_count * stack", text(observation.count, " * ", observation.stack),
+                     text("at most ", kMaxSize));
   return check_finite(kWhat, "observation_scale", observation.scale);
 }
 
@@ -36,7 +40,8 @@ Result<> check_network(const BrainSpec& spec) {
       check_range(kWhat, "hidden_count", static_cast<std::uint32_t>(spec.hidden_sizes.size()), 0, 16));
   for (std::size_t i = 0; i < spec.hidden_sizes.size(); ++i)
     IMPRINT_CHECK(check_range(kWhat, text("hidden_sizes[", i, "]"), spec.hidden_sizes[i], 1, kMaxSize));
-  return {};
+  IMPRINT_CHECK(check_range(kWhat, "cell_size", spec.cell_size, 1, kMostCells));
+  return check_range(kWhat, "sequence_steps", spec.sequence_steps, 1, kMostSequence);
 }
 
 Result<> check_products(const BrainSpec& spec) {
@@ -78,6 +83,11 @@ Result<> check_learning(const BrainSpec& spec) {
                      "0, or one brain with a learner");
   if (!learner) return {};
   IMPRINT_CHECK(learner->check_actions(spec));
+  if (spec.has_cell() && !learner->learns_sequences())
+    return make_error(ErrorCode::unsupported,
+                      text("brain_create: cell: found ", cell_name(spec.cell), ", expected none, because the ",
+                           learner_name(spec.learner),
+                           " learner does not learn through time. Use the PPO learner, or stack."));
   if (learner->takes_feedback()) {
     IMPRINT_CHECK(check_number(kWhat, "credit_delay_s", spec.credit_delay_s, 0, 1e6f));
     IMPRINT_CHECK(check_number(kWhat, "credit_width_s", spec.credit_width_s, 1e-6f, 1e6f));

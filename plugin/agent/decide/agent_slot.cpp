@@ -22,6 +22,7 @@ void clear(Answer& answer) {
   choice.branches.clear();
   choice.continuous.clear();
   choice.drawn.clear();
+  choice.state.clear();
   choice.allowed.clear();
   answer.values.clear();
 }
@@ -58,7 +59,37 @@ void AgentSlot::begin_command() {
   std::ranges::fill(scolded_, std::uint8_t{0});
 }
 
+void AgentSlot::stack_observations(std::uint32_t count, std::uint32_t stack) {
+  observation_count_ = count;
+  stack_.assign(std::size_t{count} * (stack - 1), 0.0f);
+}
+
+void AgentSlot::clear_stack() {
+  std::ranges::fill(stack_, 0.0f);
+  stacked_copy_ = 0;
+}
+
+std::span<const float> AgentSlot::newest(const Choice& choice) const {
+  const std::span<const float> all(choice.observation);
+  return all.last(std::min(all.size(), observation_count_ > 0 ? observation_count_ : all.size()));
+}
+
+// Numbers are not stacked on copies, nor copies on numbers.
+void AgentSlot::decided(const Choice& choice) {
+  if (stack_.empty()) return;
+  if (choice.copy_number > 0) {
+    std::ranges::fill(stack_, 0.0f);
+    stacked_copy_ = choice.copy_number;
+    return;
+  }
+  stacked_copy_ = 0;
+  const std::span<const float> seen = newest(choice);
+  std::copy(stack_.begin() + static_cast<std::ptrdiff_t>(seen.size()), stack_.end(), stack_.begin());
+  std::ranges::copy(seen, stack_.end() - static_cast<std::ptrdiff_t>(seen.size()));
+}
+
 void AgentSlot::forget_decisions() {
+  clear_stack();
   open_ = 0;
   waiting_ = false;
   clear(last_);
@@ -103,9 +134,10 @@ void AgentSlot::end_bans_with_situation(std::span<const float> scale) {
 bool AgentSlot::banned() const { return std::ranges::find(scolded_, std::uint8_t{1}) != scolded_.end(); }
 
 bool AgentSlot::sees_again(const Choice& choice) const {
-  if (choice.copy_number != situation_copy_ || choice.observation.size() != situation_.size()) return false;
+  const std::span<const float> seen = newest(choice);
+  if (choice.copy_number != situation_copy_ || seen.size() != situation_.size()) return false;
   for (std::size_t i = 0; i < situation_.size(); ++i) {
-    const float change = choice.observation[i] - situation_[i];
+    const float change = seen[i] - situation_[i];
     if (std::abs(scale_.empty() ? change : change * scale_[i]) > kNewSituation) return false;
   }
   return true;
@@ -115,7 +147,8 @@ void AgentSlot::scold(const Choice& meant) {
   if (meant.command != command_ || branch_sizes_.empty() || meant.branches[0] >= branch_sizes_[0]) return;
   if (bans_end_with_situation_) {
     if (!sees_again(meant)) std::ranges::fill(scolded_, std::uint8_t{0});
-    situation_.assign(meant.observation.begin(), meant.observation.end());
+    const std::span<const float> seen = newest(meant);
+    situation_.assign(seen.begin(), seen.end());
     situation_copy_ = meant.copy_number;
   }
   bool others = false, unbanned = false;
@@ -159,15 +192,17 @@ void AgentSlot::write_mask(std::span<std::int32_t> mask) const {
 
 std::uint64_t AgentSlot::request(std::uint64_t frame, std::span<const float> observation) {
   Answer& pending = open_request(frame);
-  pending.choice.observation.assign(observation.begin(), observation.end());
+  pending.choice.observation.assign(stack_.begin(), stack_.end());
+  pending.choice.observation.insert(pending.choice.observation.end(), observation.begin(), observation.end());
   pending.choice.copy_number = 0;
   pending.choice.offset = -1;
   return pending.decision;
 }
 
 std::uint64_t AgentSlot::request_in_place(std::uint64_t frame, std::int32_t offset) {
-  if (!pending_copy_) pending_copy_ = PendingCopy{++copies_, offset};
+  if (!pending_copy_) pending_copy_ = PendingCopy{++copies_, offset, stacked_copy_};
   pending_copy_->offset = offset;
+  if (stacked_copy_ != pending_copy_->number) pending_copy_->before = stacked_copy_;
   Answer& pending = open_request(frame);
   pending.choice.observation.clear();
   pending.choice.copy_number = pending_copy_->number;
@@ -203,6 +238,7 @@ AgentSlot::TakenRequest AgentSlot::take(std::uint64_t frame, std::uint64_t versi
   review_bans(request.answer.choice);
   note_mask(request.answer.choice);
   request.answer.choice.version = version;
+  decided(request.answer.choice);
   return {&request.answer.choice, request.ticket, draws_++};
 }
 
@@ -235,7 +271,8 @@ const Choice* AgentSlot::last_seen() {
 }
 
 bool AgentSlot::answer(std::uint64_t ticket, std::span<const std::uint32_t> branches,
-                       std::span<const float> continuous, std::span<const float> values, const Drawn& drawn) {
+                       std::span<const float> continuous, std::span<const float> values, const Drawn& drawn,
+                       std::span<const float> state) {
   const std::span<Request> open(requests_.data(), open_);
   const auto found = std::ranges::find(open, ticket, &Request::ticket);
   if (found == open.end()) return false;
@@ -243,6 +280,7 @@ bool AgentSlot::answer(std::uint64_t ticket, std::span<const std::uint32_t> bran
   found->answer.choice.branches.assign(branches.begin(), branches.end());
   found->answer.choice.continuous.assign(continuous.begin(), continuous.end());
   found->answer.choice.drawn.assign(drawn.numbers.begin(), drawn.numbers.end());
+  found->answer.choice.state.assign(state.begin(), state.end());
   found->answer.values.assign(values.begin(), values.end());
   if (keeps_ == Keeps::masks_and_probabilities) note_probability(found->answer, drawn.log_density);
   return true;
@@ -269,6 +307,7 @@ bool AgentSlot::act_by_heuristic(double time_s, std::span<const std::uint32_t> b
   waiting_ = false;
   std::swap(last_, requests_[open_ - 1].answer);
   open_ = 0;
+  decided(last_.choice);
   note_mask(last_.choice);
   last_.choice.branches.assign(branches.begin(), branches.end());
   last_.choice.continuous.assign(continuous.begin(), continuous.end());

@@ -24,7 +24,7 @@ enum class Mode : std::uint8_t { learning, inference, heuristic, record };
 
 // An action and its situation.
 struct Choice {
-  std::vector<float> observation;  // empty when observed through the shared buffer:
+  std::vector<float> observation;  // all that the network sees; empty when observed through the shared buffer:
   std::uint64_t copy_number = 0;   // ObservationCopy::number
   std::int32_t offset = -1;        // its first element in the shared buffer
   std::uint32_t goal = 0;
@@ -32,6 +32,7 @@ struct Choice {
   std::vector<std::uint32_t> branches;
   std::vector<float> continuous;
   std::vector<float> drawn;           // continuous actions before the clamp, where they were drawn
+  std::vector<float> state;           // of the network's cell before the decision, where learning needs it
   std::vector<std::int32_t> allowed;  // as write_mask gave it; empty where the slot does not keep masks
   std::uint64_t action = 0;           // from 1, counts the slot's actions; set when it begins
   std::uint64_t version = 0;          // of the weights that decided
@@ -62,6 +63,9 @@ class AgentSlot {
   enum class Keeps : std::uint8_t { nothing, masks, masks_and_probabilities };
   AgentSlot(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns = false,
             Keeps keeps = Keeps::nothing);
+  // Decisions see the newest observations that were decided from, the oldest first, and the new one. Before an
+  // episode's first there are zeros. count: numbers of one.
+  void stack_observations(std::uint32_t count, std::uint32_t stack);
 
   // ---- occupancy: a slot outlives its agents, so that random draws never repeat ----
   bool occupied() const { return occupied_; }
@@ -99,6 +103,7 @@ class AgentSlot {
   struct PendingCopy {
     std::uint64_t number = 0;
     std::int32_t offset = -1;
+    std::uint64_t before = 0;  // the copy that it is stacked on; 0 = none
   };
   // The observation that is still to be copied from the shared buffer, in every mode.
   const std::optional<PendingCopy>& pending_copy() const { return pending_copy_; }
@@ -114,7 +119,8 @@ class AgentSlot {
   const Choice* last_seen();
   // False when the request was dropped.
   bool answer(std::uint64_t ticket, std::span<const std::uint32_t> branches,
-              std::span<const float> continuous, std::span<const float> values, const Drawn& drawn = {});
+              std::span<const float> continuous, std::span<const float> values, const Drawn& drawn = {},
+              std::span<const float> state = {});
 
   enum class Outcome : std::uint8_t { fresh, repeated, not_ready, nothing };
   // The answer is last_answer(). A fresh one begins an action at time_s.
@@ -141,6 +147,9 @@ class AgentSlot {
 
   void forget_decisions();
   void begin_command();
+  void decided(const Choice& choice);  // its observation joins the stack
+  void clear_stack();
+  std::span<const float> newest(const Choice& choice) const;  // of its stack
   bool banned() const;
   bool sees_again(const Choice& choice) const;
   void review_bans(const Choice& choice);
@@ -155,6 +164,10 @@ class AgentSlot {
   std::uint32_t latency_;
   bool takes_turns_;
   Keeps keeps_;
+
+  std::vector<float> stack_;       // observations that were decided from, the newest last; without a stack empty
+  std::uint64_t stacked_copy_ = 0;  // the same through the shared buffer: the newest copy
+  std::size_t observation_count_ = 0;
 
   bool occupied_ = false;
   Mode mode_ = Mode::learning;

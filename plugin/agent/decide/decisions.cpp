@@ -24,6 +24,7 @@ Decisions::Decisions(const BrainServices& services, const BrainSpec& spec, const
   agents_.reserve(spec.agent_capacity());
   for (std::uint32_t i = 0; i < spec.agent_capacity(); ++i)
     agents_.emplace_back(spec.action, latency_, spec.decision_period_frames > 1, keeps);
+  for (AgentSlot& agent : agents_) agent.stack_observations(spec.observation.count, spec.observation.stack);
   // Several goals are commands, and a command stands while the situation changes.
   if (spec.goal_count == 1)
     for (AgentSlot& agent : agents_) agent.end_bans_with_situation(spec.observation.scale);
@@ -102,6 +103,12 @@ Result<> Decisions::enqueue() {
   return enqueued;
 }
 
+// -1: it is stacked on none, or too many came since for that one to be there.
+std::int32_t Decisions::stacked_row(std::uint32_t agent, const AgentSlot::PendingCopy& copy) const {
+  const bool there = copy.before > 0 && copy.number - copy.before < kept_copies(spec_);
+  return there ? copy_row(spec_, {agent, copy.before}) : -1;
+}
+
 void Decisions::fill(std::uint32_t slot) {
   inference_->begin(slot);
   InferenceRun& run = inference_->run(slot);
@@ -113,7 +120,7 @@ void Decisions::fill(std::uint32_t slot) {
     if (copies(i)) {
       const AgentSlot::PendingCopy copy = agent.take_pending_copy();
       captured_[i] = copy.number;
-      inference_->copy_observation(slot, i, copy.offset, copy_row(spec_, {i, copy.number}));
+      inference_->copy_observation(slot, i, copy.offset, copy_row(spec_, {i, copy.number}), stacked_row(i, copy));
     }
     if (!decides(i)) continue;
     const std::uint64_t version = hooks_.version ? hooks_.version(i / spec_.agents_per_brain) : 0;
@@ -239,7 +246,7 @@ void Decisions::finish(std::uint32_t slot) {
   for (const InferenceRun::Asked& asked : run.asked) {
     const Inference::AgentAnswer answer = inference_->answer(slot, asked.agent);
     const bool wanted = agents_[asked.agent].answer(asked.ticket, answer.branches, answer.continuous,
-                                                    answer.values, drawn(answer, asked));
+                                                    answer.values, drawn(answer, asked), answer.state);
     if (late && wanted) ++counts_.late_actions;
   }
 }

@@ -66,6 +66,7 @@ class Decisions {
   bool copies(std::uint32_t agent) const;
   Result<> check_owned() const;
   void fill(std::uint32_t slot);
+  std::int32_t stacked_row(std::uint32_t agent, const AgentSlot::PendingCopy& copy) const;
   void count_decisions();
   DecisionDraw draw_of(std::uint32_t agent, std::uint64_t decision) const;
   bool explores(std::uint32_t agent) const { return agents_[agent].mode() == Mode::learning; }

@@ -17,6 +17,58 @@ Tensor with_whims(const Tensor& wanted, const Tensor& whim, const Variable& unre
   return where(due, one_hot(choice, wanted.extent(2)), wanted);
 }
 
+Tensor feed_input(ProgramDescription& program, int& index, const std::string& name, Shape shape,
+                  DType dtype = DType::int32) {
+  index = static_cast<int>(program.inputs.size());
+  program.inputs.push_back(input(name, std::move(shape), dtype));
+  return program.inputs.back();
+}
+
+// All that the network sees [P, A, D], which is also copied where samples name it.
+Tensor see(const BrainSpec& spec, const SharedVariables& shared, InferGraph& graph) {
+  ProgramDescription& program = graph.description;
+  const std::int64_t brains = spec.brain_count, agents = graph.agents, width = spec.observation.width(),
+                     count = spec.observation.count;
+  const Tensor given =
+      feed_input(program, graph.observation, "observation", {brains, agents, width}, DType::float32);
+  if (shared.observations.empty()) return given;
+  const Tensor offset = feed_input(program, graph.offset, "offset", {brains, agents});
+  Tensor seen = read_observations(narrow(given, 2, width - count, count), shared.observations, offset);
+  if (spec.observation.stack > 1) {
+    const Tensor rows = feed_input(program, graph.stacked, "stacked on", {brains, agents});
+    const Tensor before = where(greater_equal(unsqueeze(rows, 2), 0),
+                                take(shared.observation_copies.value(), 0, maximum(rows, 0)), 0.0f);
+    const Tensor earlier = where(greater_equal(unsqueeze(offset, 2), 0),
+                                 narrow(before, 2, count, width - count), narrow(given, 2, 0, width - count));
+    seen = concat({earlier, seen}, 2);
+  }
+  if (shared.observation_copies.ok()) {
+    const Tensor rows = feed_input(program, graph.copy_rows, "copy rows", {brains * agents});
+    program.updates.push_back(
+        Update::scatter_rows(shared.observation_copies, rows, reshape(seen, {brains * agents, width})));
+  }
+  return seen;
+}
+
+// The network's heads. A cell goes one step on for the agents that asked.
+Tensor rated(const BrainSpec& spec, const Network& network, const Tensor& seen, const Variable& states,
+             InferGraph& graph) {
+  if (!spec.has_cell()) return network.heads(seen);
+  ProgramDescription& program = graph.description;
+  const Shape flags{spec.brain_count, graph.agents};
+  const Tensor active = unsqueeze(feed_input(program, graph.active, "active", flags), 2),
+               reset = unsqueeze(feed_input(program, graph.reset, "reset", flags), 2);
+  const Tensor before = where(greater(reset, 0), 0.0f, states.value());
+  const RecurrentCell::Output after = network.step(network.scaled(seen), before);
+  program.updates.push_back(
+      Update::assign(states, where(greater(active, 0), after.states, states.value())));
+  if (spec.learner != LearnerKind::none) {
+    graph.state = static_cast<int>(program.outputs.size());
+    program.outputs.push_back(before);
+  }
+  return network.heads_of_features(after.features);
+}
+
 }  // namespace
 
 Tensor read_observations(const Tensor& given, std::span<const Variable> observations, const Tensor& offset) {
@@ -32,37 +84,26 @@ std::uint32_t action_width(const BrainSpec& spec) {
 
 InferGraph describe_inference(const BrainSpec& spec, const Network& network, const SharedVariables& shared) {
   InferGraph graph;
-  // Agents may observe through the shared buffer in any frame, without deciding.
-  graph.agents = !shared.observations.empty() ? spec.agents_per_brain : spec.agents_per_turn();
+  // Agents may observe through the shared buffer in any frame, without deciding. Cells have their rows.
+  graph.agents =
+      !shared.observations.empty() || spec.has_cell() ? spec.agents_per_brain : spec.agents_per_turn();
   const std::int64_t brains = spec.brain_count, agents = graph.agents, choices = spec.action.choice_count();
   ProgramDescription& program = graph.description;
   program.name = spec.name + " infer";
   program.slot_count = inference_slots(spec.action_latency_frames);
-  const auto feed = [&](int& index, Tensor tensor) {
-    index = static_cast<int>(program.inputs.size());
-    program.inputs.push_back(tensor);
-    return tensor;
+  const auto feed = [&](int& index, const char* name, Shape shape, DType dtype = DType::int32) {
+    return feed_input(program, index, name, std::move(shape), dtype);
   };
   const auto give = [&](Tensor tensor) {
     program.outputs.push_back(std::move(tensor));
     return static_cast<int>(program.outputs.size()) - 1;
   };
 
-  Tensor observation =
-      feed(graph.observation, input("observation", {brains, agents, spec.observation.count}));
-  if (!shared.observations.empty()) {
-    observation = read_observations(observation, shared.observations,
-                                    feed(graph.offset, input("offset", {brains, agents}, DType::int32)));
-    if (shared.observation_copies.ok()) {
-      const Tensor rows = feed(graph.copy_rows, input("copy rows", {brains * agents}, DType::int32));
-      program.updates.push_back(Update::scatter_rows(
-          shared.observation_copies, rows, reshape(observation, {brains * agents, spec.observation.count})));
-    }
-  }
   const std::int64_t outputs = spec.head_count();
-  Tensor values = reshape(network.heads(observation), {brains, agents, spec.goal_count * outputs});
+  const Tensor heads = rated(spec, network, see(spec, shared, graph), shared.states, graph);
+  Tensor values = reshape(heads, {brains, agents, spec.goal_count * outputs});
   if (spec.goal_count > 1) {
-    const Tensor goal = feed(graph.goal, input("goal", {brains, agents}, DType::int32));
+    const Tensor goal = feed(graph.goal, "goal", {brains, agents});
     values = gather(values, 2,
                     unsqueeze(goal * static_cast<int>(outputs), 2) + iota({brains, agents, outputs}, 2));
   }
@@ -73,11 +114,11 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   }
   graph.values = give(values);
   if (choices > 0) {
-    const Tensor mask = feed(graph.mask, input("mask", {brains, agents, choices}, DType::int32));
-    const Tensor noise = feed(graph.noise, input("noise", {brains, agents, choices}));
+    const Tensor mask = feed(graph.mask, "mask", {brains, agents, choices});
+    const Tensor noise = feed(graph.noise, "noise", {brains, agents, choices}, DType::float32);
     Tensor wanted = narrow(values, 2, 0, choices) + noise;
     if (network.unrest().ok())
-      wanted = with_whims(wanted, feed(graph.whim, input("whim", {brains, agents, 2})), network.unrest());
+      wanted = with_whims(wanted, feed(graph.whim, "whim", {brains, agents, 2}, DType::float32), network.unrest());
     const Tensor rated = where(greater(mask, 0), wanted, kForbidden);
     for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b)
       graph.branches.push_back(
@@ -87,11 +128,11 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
     Tensor drawn = narrow(values, 2, choices, numbers);
     if (spec.learner == LearnerKind::sac)
       drawn = nn::squashed(concat({drawn, log_deviations}, 2),
-                           feed(graph.drift, input("drift", {brains, agents, numbers})))
+                           feed(graph.drift, "drift", {brains, agents, numbers}, DType::float32))
                   .action;
     else if (const Variable& log_deviation = network.log_deviation(); log_deviation.ok()) {
       drawn =
-          drawn + exp(log_deviation.value()) * feed(graph.drift, input("drift", {brains, agents, numbers}));
+          drawn + exp(log_deviation.value()) * feed(graph.drift, "drift", {brains, agents, numbers}, DType::float32);
       graph.log_deviation = give(log_deviation.value() * 1.0f);
     }
     graph.continuous = give(clamp(drawn, -1, 1));
@@ -102,7 +143,7 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
       row.push_back(unsqueeze(cast(program.outputs[static_cast<std::size_t>(branch)], DType::float32), 2));
     if (graph.continuous >= 0) row.push_back(program.outputs[static_cast<std::size_t>(graph.continuous)]);
     row.push_back(values);
-    const Tensor rows = feed(graph.action_rows, input("action rows", {brains * agents}, DType::int32));
+    const Tensor rows = feed(graph.action_rows, "action rows", {brains * agents});
     const std::vector<Update> written =
         scatter_to(shared.actions, rows, reshape(concat(row, 2), {brains * agents, action_width(spec)}));
     program.updates.insert(program.updates.end(), written.begin(), written.end());

@@ -10,11 +10,12 @@ namespace imprint::agent {
 struct SharedVariables {
   std::vector<Variable> observations;  // parts of a float32 array, at least one observation long
   std::vector<Variable> actions;       // parts of float32 [agents, action_width]
-  // float32 [agents * copy_rows_per_agent, observations], where a learner learns from shared observations.
+  // float32 [agents * copy_rows_per_agent, ObservationSpec::width], where copies_observations().
   Variable observation_copies;
+  Variable states;  // float32 [P, agents_per_brain, BrainSpec::state_count] of a network with a cell
 };
 
-// [P, A, observations]: the shared observation at each agent's offset [P, A], with 0 for numbers that are not
+// [P, A, one observation]: the shared observation at each agent's offset [P, A], with 0 for numbers that are not
 // finite; where the offset is -1, `given`.
 Tensor read_observations(const Tensor& given, std::span<const Variable> observations, const Tensor& offset);
 

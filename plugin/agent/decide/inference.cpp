@@ -15,10 +15,11 @@ Inference::Inference(InferGraph graph, const BrainSpec& spec)
     : graph_(std::move(graph)),
       agents_per_brain_(spec.agents_per_brain),
       period_(spec.decision_period_frames),
-      observation_count_(spec.observation.count),
+      observation_count_(spec.observation.width()),
       choice_count_(spec.action.choice_count()),
       continuous_count_(spec.action.continuous_count),
       value_count_(spec.action.output_count()),
+      state_count_(spec.state_count()),
       runs_(graph_.description.slot_count),
       branches_(spec.action.branch_sizes.size()) {}
 
@@ -77,7 +78,7 @@ void Inference::begin(std::uint32_t slot) {
   for (const int flags : {graph_.active, graph_.reset})
     if (flags >= 0)
       std::ranges::fill(program_->input_bytes(slot, static_cast<std::size_t>(flags)), std::byte{0});
-  for (const int rows : {graph_.copy_rows, graph_.action_rows})
+  for (const int rows : {graph_.copy_rows, graph_.action_rows, graph_.stacked})
     if (rows >= 0)
       std::ranges::fill(program_->input_bytes(slot, static_cast<std::size_t>(rows)), std::byte{0xFF});  // -1
 }
@@ -116,9 +117,10 @@ void Inference::set_reset(std::uint32_t slot, std::uint32_t agent) {
 }
 
 void Inference::copy_observation(std::uint32_t slot, std::uint32_t agent, std::int32_t offset,
-                                 std::int32_t row) {
+                                 std::int32_t row, std::int32_t stacked) {
   if (graph_.offset >= 0) input<std::int32_t>(slot, graph_.offset, agent, 1)[0] = offset;
   if (graph_.copy_rows >= 0) input<std::int32_t>(slot, graph_.copy_rows, agent, 1)[0] = row;
+  if (graph_.stacked >= 0) input<std::int32_t>(slot, graph_.stacked, agent, 1)[0] = stacked;
 }
 
 Inference::AgentAnswer Inference::answer(std::uint32_t slot, std::uint32_t agent) {
@@ -129,6 +131,7 @@ Inference::AgentAnswer Inference::answer(std::uint32_t slot, std::uint32_t agent
   if (graph_.continuous >= 0)
     answer.continuous = output<float>(slot, graph_.continuous, agent, continuous_count_);
   if (graph_.values >= 0) answer.values = output<float>(slot, graph_.values, agent, value_count_);
+  if (graph_.state >= 0) answer.state = output<float>(slot, graph_.state, agent, state_count_);
   if (graph_.log_deviation >= 0) {
     const std::span<const std::byte> bytes =
         program_->output_bytes(slot, static_cast<std::size_t>(graph_.log_deviation));

@@ -28,12 +28,14 @@ struct InferGraph {
   int active = -1;           // int32 [P, A]: 1 = this agent asked (recurrent policies)
   int reset = -1;            // int32 [P, A]: 1 = its episode begins (recurrent policies)
   int offset = -1;           // int32 [P, A]: first element in the shared observations; -1 = in `observation`
+  int stacked = -1;          // int32 [P, A]: row of the observation copies that it is stacked on; -1 = none
   int copy_rows = -1;        // int32 [P * A]: row of the observation copies to write; -1 = none
   int action_rows = -1;      // int32 [P * A]: row of the shared actions to write; -1 = none
   std::vector<int> branches;  // int32 [P, A] each: the chosen index
   int continuous = -1;        // float32 [P, A, continuous actions]
   int log_deviation = -1;     // float32 [P, 1, continuous actions] of what was drawn
   int values = -1;            // float32 [P, A, outputs]: the outputs of the agent's goal before noise
+  int state = -1;             // float32 [P, A, states]: of the cells before this run, where learning needs them
   // Of one run, with bytes moved. A file may ask for any number of operations on a few bytes.
   std::uint64_t most_operations = UINT64_MAX;
 };
@@ -75,14 +77,16 @@ class Inference {
   std::span<float> drift(std::uint32_t slot, std::uint32_t agent);
   void set_reset(std::uint32_t slot, std::uint32_t agent);
   // Copies the shared observation at `offset` to `row` of the observation copies, whether the agent asks or
-  // not.
-  void copy_observation(std::uint32_t slot, std::uint32_t agent, std::int32_t offset, std::int32_t row);
+  // not. stacked: InferGraph.
+  void copy_observation(std::uint32_t slot, std::uint32_t agent, std::int32_t offset, std::int32_t row,
+                        std::int32_t stacked);
 
   // The answer for one agent, once the slot's run is complete. Valid until the next answer().
   struct AgentAnswer {
     std::span<const std::uint32_t> branches;
     std::span<const float> continuous, values;
     std::span<const float> log_deviation;  // empty: continuous actions are not drawn
+    std::span<const float> state;          // empty: learning does not need it
   };
   AgentAnswer answer(std::uint32_t slot, std::uint32_t agent);
 
@@ -95,7 +99,7 @@ class Inference {
 
   InferGraph graph_;
   std::uint32_t agents_per_brain_, period_;
-  std::uint32_t observation_count_, choice_count_, continuous_count_, value_count_;
+  std::uint32_t observation_count_, choice_count_, continuous_count_, value_count_, state_count_;
   std::unique_ptr<Program> program_;
   std::vector<InferenceRun> runs_;
   std::vector<std::uint32_t> branches_;  // of the last answer

@@ -18,6 +18,8 @@ void add_networks(const BrainSpec& spec, Hasher& hasher) {
   hasher.number(static_cast<std::uint32_t>(spec.hidden_sizes.size()));
   for (const std::uint32_t size : spec.hidden_sizes) hasher.number(size);
   hasher.number(spec.activation).number(spec.brain_count);
+  if (spec.observation.stack > 1) hasher.text("stack").number(spec.observation.stack);
+  if (spec.has_cell()) hasher.text("cell").number(spec.cell).number(spec.cell_size);
   if (spec.head_count() != spec.action.output_count()) hasher.number(spec.head_count());
 }
 
@@ -46,12 +48,16 @@ Hash128 schema_hash(const BrainSpec& spec) {
 }
 
 std::string schema_text(const BrainSpec& spec) {
-  std::string words = text(spec.observation.count, " observations, ", spec.goal_count, " goals, actions");
+  std::string words = text(spec.observation.count, " observations");
+  if (spec.observation.stack > 1) words += text(" stacked ", spec.observation.stack);
+  words += text(", ", spec.goal_count, " goals, actions");
   for (const std::uint32_t size : spec.action.branch_sizes) words += text(" ", size);
   if (spec.action.continuous_count > 0) words += text(" and ", spec.action.continuous_count, " continuous");
   words += ", network ";
   const std::vector<std::uint32_t> sizes = spec.layer_sizes();
-  for (std::size_t i = 0; i < sizes.size(); ++i) words += text(i == 0 ? "" : "-", sizes[i]);
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    words += text(i == 0 ? "" : "-", spec.has_cell() && i + 2 == sizes.size() ? cell_name(spec.cell) : "",
+                  sizes[i]);
   words += text(" ", activation_name(spec.activation), ", ", spec.brain_count, " brains of ",
                 spec.agents_per_brain, " agents, learner ", learner_name(spec.learner));
   if (has_replay(spec)) words += text(", replay ", spec.replay_capacity);

@@ -11,7 +11,7 @@ class CloningObjective final : public Objective {
   explicit CloningObjective(const BrainSpec& spec) : spec_(spec) {}
 
   Tensor losses(const Minibatch& batch, const Network& network) const override {
-    const Tensor heads = network.heads(batch.columns(batch.layout.observation, spec_.observation.count));
+    const Tensor heads = network.heads(batch.columns(batch.layout.observation, spec_.observation.width()));
     const Tensor outputs = Network::of_goal(heads, batch.whole_number(batch.layout.goal));
     Tensor loss = zeros({outputs.extent(0), outputs.extent(1)});
     for (std::size_t b = 0; b < spec_.action.branch_sizes.size(); ++b) {

@@ -17,8 +17,8 @@ Tensor log_probabilities(const BrainSpec& spec, const SampleLayout& layout, cons
     return narrow(samples, 1, first, static_cast<std::int64_t>(count));
   };
   const Shape by_brain{brains, rows / brains};
-  const Tensor observation = reshape(columns(layout.observation, spec.observation.count),
-                                     {brains, rows / brains, spec.observation.count});
+  const Tensor observation = reshape(columns(layout.observation, spec.observation.width()),
+                                     {brains, rows / brains, spec.observation.width()});
   const Tensor goal = reshape(cast(columns(layout.goal, 1), DType::int32), by_brain);
   const Tensor outputs =
       reshape(Network::of_goal(network.heads(observation), goal), {rows, spec.action.output_count()});

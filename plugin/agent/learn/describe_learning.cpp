@@ -11,9 +11,9 @@ LearnInputs take_in(const BrainSpec& spec, const SampleLayout& layout, LearnInpu
                     const Variable& copies) {
   if (!copies.ok()) return given;
   const Tensor seen = take(copies.value(), 0, maximum(given.copy_rows, 0));
-  const Tensor own = narrow(given.samples, 1, layout.observation, spec.observation.count);
+  const Tensor own = narrow(given.samples, 1, layout.observation, spec.observation.width());
   const Tensor observation = where(greater_equal(unsqueeze(given.copy_rows, 1), 0), seen, own);
-  const std::int64_t rest = layout.observation + spec.observation.count;  // the observation comes first
+  const std::int64_t rest = layout.observation + spec.observation.width();  // the observation comes first
   given.samples = concat({observation, narrow(given.samples, 1, rest, layout.width - rest)}, 1);
   return given;
 }

@@ -48,7 +48,7 @@ class DqnObjective final : public Objective {
   Tensor losses(const Minibatch& batch, const Network& network) const override {
     const SampleLayout& layout = batch.layout;
     const Estimates own{network, value_};
-    const std::uint32_t choices = spec_.action.branch_sizes[0], seen = spec_.observation.count;
+    const std::uint32_t choices = spec_.action.branch_sizes[0], seen = spec_.observation.width();
     const Tensor outputs = own(batch.columns(layout.observation, seen), batch.whole_number(layout.goal));
     const Tensor value = sum(outputs * one_hot(batch.whole_number(layout.branches), choices), {2});
 
@@ -143,7 +143,7 @@ class DqnLearner final : public ReplayLearner {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)
         .add(&SampleLayout::continues)
-        .add(&SampleLayout::next_observation, spec.observation.count)
+        .add(&SampleLayout::next_observation, spec.observation.width())
         .add(&SampleLayout::next_goal)
         .add(&SampleLayout::allowed, spec.action.choice_count());
   }

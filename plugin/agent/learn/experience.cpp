@@ -234,7 +234,7 @@ void Experience::settle_agent(std::uint32_t agent, double time_s) {
 std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choice) {
   const std::span<float> row =
       training_.replay().waiting.push(agent / spec_.agents_per_brain, {agent, choice.copy_number});
-  const auto observation = row.subspan(layout_.observation, spec_.observation.count);
+  const auto observation = row.subspan(layout_.observation, spec_.observation.width());
   if (choice.copy_number > 0)
     std::ranges::fill(observation, 0.0f);
   else
@@ -244,6 +244,7 @@ std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choic
     row[layout_.branches + b] = static_cast<float>(choice.branches[b]);
   std::ranges::copy(choice.drawn.empty() ? choice.continuous : choice.drawn,
                     row.begin() + layout_.continuous);
+  if (layout_.state) std::ranges::copy(choice.state, row.begin() + layout_.state);
   return row;
 }
 
@@ -298,7 +299,7 @@ void Experience::write_next(std::span<float> row, const Trajectory::Return& foun
     row[layout_.continues] = follows ? std::pow(spec_.discount, static_cast<float>(found.steps - 1)) : 0.0f;
   if (layout_.next_goal) row[layout_.next_goal] = follows ? static_cast<float>(step.next.goal) : 0.0f;
   if (!layout_.next_observation) return;
-  const std::span<float> next = row.subspan(layout_.next_observation, spec_.observation.count);
+  const std::span<float> next = row.subspan(layout_.next_observation, spec_.observation.width());
   std::ranges::fill(next, 0.0f);
   if (follows) std::ranges::copy(step.next.observation, next.begin());
 }

@@ -13,7 +13,7 @@ class FeedbackObjective final : public Objective {
   // The goal's outputs are a masked sum rather than a gather: the derivative of a gather would have to search
   // for the rows of each goal.
   Tensor losses(const Minibatch& batch, const Network& network) const override {
-    const Tensor heads = network.heads(batch.columns(batch.layout.observation, spec_.observation.count));
+    const Tensor heads = network.heads(batch.columns(batch.layout.observation, spec_.observation.width()));
     const Tensor goal = unsqueeze(one_hot(batch.whole_number(batch.layout.goal), spec_.goal_count), 3);
     const Tensor choice = one_hot(batch.whole_number(batch.layout.branches), spec_.action.branch_sizes[0]);
     const Tensor outputs = sum(heads * goal, {2});

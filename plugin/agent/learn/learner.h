@@ -62,6 +62,8 @@ class Learner {
 
   // Whether the outputs are discounted sums of rewards, which then bound them.
   virtual bool predicts_returns() const { return false; }
+  // Whether it trains a network with a cell (BrainSpec::cell).
+  virtual bool learns_sequences() const { return false; }
 
   // ---- learning ----
   // Adds state, work, outputs and updates to `graph`. intake.samples: float32 [P * K, W] as layout() says;

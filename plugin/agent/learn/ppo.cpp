@@ -14,13 +14,44 @@ Result<Network> make_critic(const BrainSpec& spec, const std::string& name) {
   return Network::create(critic, name, 1.0);
 }
 
+// The value of a goal by the features of the policy's trunk, where both share it.
+struct ValueHead {
+  Variable weight, bias;  // [P, F, goals], [P, 1, goals]
+  std::int64_t goals = 1;
+
+  static Result<ValueHead> create(const BrainSpec& spec, const std::string& name, std::int64_t features) {
+    BrainSpec critic = spec;
+    critic.seed += std::uint64_t{1} << 40;  // other first weights than the policy's
+    ValueHead head;
+    head.goals = spec.goal_count;
+    head.weight = grouped_parameter(critic, {nn::Scheme::orthogonal, 1.0}, name, "0.weight", features, features,
+                                    head.goals);
+    head.bias = grouped_parameter(critic, {nn::Scheme::zeros}, name, "0.bias", 1, features, head.goals);
+    for (const Variable& made : {head.weight, head.bias})
+      if (!made.ok()) return made.value().error();
+    return head;
+  }
+  // features [P, N, F], goal int32 [P, N] -> [P, N].
+  Tensor operator()(const Tensor& features, const Tensor& goal) const {
+    const Tensor values = matmul(features, weight.value()) + bias.value();
+    return sum(values * one_hot(goal, goals), {2});
+  }
+  nn::Parameters parameters() const {
+    nn::Parameters made;
+    made.add("0.weight", weight);
+    made.add("0.bias", bias);
+    return made;
+  }
+};
+
 nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   nn::RolloutPpoOptions options;
+  if (spec.has_cell()) options.sequence = spec.sequence_steps;
   options.groups = spec.brain_count;
   options.steps = spec.rollout_steps;
   options.minibatch = spec.batch_size;
   options.epochs = spec.epochs;
-  options.observations = spec.observation.count;
+  options.observations = spec.observation.width();
   for (const std::uint32_t size : spec.action.branch_sizes) options.action.branches.push_back(size);
   options.action.continuous = spec.action.continuous_count;
   options.learning_rate = spec.learning_rate;
@@ -53,6 +84,27 @@ nn::PolicyAndCritic both_of(const Network& policy, const Network& critic) {
   return both;
 }
 
+// A policy and a value of one trunk, whose cell learns through the sequences of the rows.
+nn::PolicyAndCritic shared_of(const BrainSpec& spec, const Network& network, const ValueHead& value) {
+  nn::PolicyAndCritic both;
+  both.policy = {{}, network.parameters(), network.log_deviation()};
+  both.parameters.add("actor", network.parameters());
+  if (network.log_deviation().ok()) both.parameters.add("actor.log_deviation", network.log_deviation());
+  both.parameters.add("critic", value.parameters());
+  const std::int64_t steps = spec.sequence_steps;
+  both.together = [=](const nn::RolloutRows& rows, const Tensor& observation) {
+    const Tensor features = network.run(observation, {rows.state, rows.restarts, steps}).features;
+    return nn::RolloutOutputs{Network::of_goal(network.heads_of_features(features), rows.goal),
+                              value(features, rows.goal)};
+  };
+  both.values = [=](const nn::RolloutRows& rollout) {
+    const RecurrentCell::Output own = network.run(rollout.observation, {rollout.state, rollout.restarts, steps});
+    const RecurrentCell::Output next = network.step(rollout.next_observation, own.states);
+    return nn::RolloutValues{value(own.features, rollout.goal), value(next.features, rollout.next_goal)};
+  };
+  return both;
+}
+
 // The columns of samples [P * n, W]. Rows are sorted by trajectory.
 nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                         const Tensor& samples) {
@@ -63,7 +115,7 @@ nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const
   const auto column = [&](std::uint32_t first) { return reshape(columns(first, 1), {brains, rows}); };
   const auto seen = [&](std::uint32_t first) {
     return network.scaled(
-        reshape(columns(first, spec.observation.count), {brains, rows, spec.observation.count}));
+        reshape(columns(first, spec.observation.width()), {brains, rows, spec.observation.width()}));
   };
   nn::RolloutRows found;
   found.observation = seen(layout.observation);
@@ -78,6 +130,10 @@ nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const
     found.continuous = columns(layout.continuous, spec.action.continuous_count);
   found.log_probability = column(layout.log_probability);
   found.reward = column(layout.reward);
+  if (spec.has_cell()) {
+    found.state = reshape(columns(layout.state, spec.state_count()), {brains, rows, spec.state_count()});
+    found.restarts = column(layout.begins);
+  }
   found.follows = 1.0f - concat({narrow(column(layout.begins), 1, 1, rows - 1), ones({brains, 1})}, 1);
   found.continues = column(layout.continues);
   return found;
@@ -92,14 +148,29 @@ Tensor loss_of(const Tensor& metrics) {
   return where(is_finite(norm), metric(nn::PpoMetric::value_loss), norm);
 }
 
+struct Actors {
+  nn::PolicyAndCritic acting, learned;
+  nn::Parameters critic;  // of the one that acts
+};
+
+Result<Actors> make_actors(const BrainSpec& spec, const Network& network) {
+  IMPRINT_ASSIGN(const Network learned, Network::create(spec, "learned"));
+  if (spec.has_cell()) {
+    IMPRINT_ASSIGN(const ValueHead value, ValueHead::create(spec, "critic", network.feature_count()));
+    IMPRINT_ASSIGN(const ValueHead learned_value,
+                   ValueHead::create(spec, "learned critic", network.feature_count()));
+    return Actors{shared_of(spec, network, value), shared_of(spec, learned, learned_value),
+                  value.parameters()};
+  }
+  IMPRINT_ASSIGN(const Network critic, make_critic(spec, "critic"));
+  IMPRINT_ASSIGN(const Network learned_critic, make_critic(spec, "learned critic"));
+  return Actors{both_of(network, critic), both_of(learned, learned_critic), critic.parameters()};
+}
+
 Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                          const LearnInputs& intake, LearnGraph& graph) {
-  IMPRINT_ASSIGN(const Network critic, make_critic(spec, "critic"));
-  IMPRINT_ASSIGN(const Network learned_policy, Network::create(spec, "learned"));
-  IMPRINT_ASSIGN(const Network learned_critic, make_critic(spec, "learned critic"));
-  const nn::PolicyAndCritic acting = both_of(network, critic),
-                            learned = both_of(learned_policy, learned_critic);
-  const nn::RolloutPpo ppo(options_of(spec), acting, learned);
+  IMPRINT_ASSIGN(const Actors actors, make_actors(spec, network));
+  const nn::RolloutPpo ppo(options_of(spec), actors.acting, actors.learned);
   const auto view = [&](const Tensor& samples) { return rows_of(spec, layout, network, samples); };
   const nn::RolloutSource source{[&] { return view(intake.samples); },
                                  [&](const Tensor& rows) { return view(take(intake.samples, 0, rows)); }};
@@ -108,10 +179,10 @@ Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, cons
   outputs = {loss_of(outputs[0])};
   graph.minibatches = ppo.minibatches();
   graph.work = ppo.work().variables();
-  add_state(graph.state, "critic", critic.parameters());
+  add_state(graph.state, "critic", actors.critic);
   publish_at_end(graph, ppo.state());
   IMPRINT_ASSIGN(const std::vector<Update> copies,
-                 nn::copy_parameters(learned.parameters, acting.parameters));
+                 nn::copy_parameters(actors.learned.parameters, actors.acting.parameters));
   for (const Update& copy : copies) {
     graph.sequence.parts.front().description.updates.push_back(copy);
     graph.work.push_back(copy.target);
@@ -132,6 +203,10 @@ class PpoLearner final : public Learner {
     if (spec.batch_size == 0 || spec.rollout_steps % spec.batch_size != 0)
       return bad_field("brain_create", "batch_size", text(spec.batch_size),
                        text("a divisor of rollout_steps, ", spec.rollout_steps));
+    if (spec.has_cell() && spec.batch_size % spec.sequence_steps != 0)
+      return bad_field("brain_create", "batch_size", text(spec.batch_size),
+                       text("a multiple of sequence_steps, ", spec.sequence_steps, ". Set it to ",
+                            (spec.batch_size / spec.sequence_steps + 1) * spec.sequence_steps));
     if (std::uint64_t{spec.rollout_steps} * spec.epochs * spec.brain_count >= kMaxElements)
       return bad_field("brain_create", "rollout_steps * epochs * brain_count",
                        text(std::uint64_t{spec.rollout_steps} * spec.epochs * spec.brain_count),
@@ -145,14 +220,17 @@ class PpoLearner final : public Learner {
   SampleKind sample_kind() const override { return SampleKind::transition; }
   SampleUse sample_use() const override { return SampleUse::rollout; }
   bool off_policy() const override { return false; }
+  bool learns_sequences() const override { return true; }
   SampleLayout layout(const BrainSpec& spec) const override {
-    return SampleLayout::begin(spec)
+    SampleLayout start = SampleLayout::begin(spec);
+    if (spec.has_cell()) start.add(&SampleLayout::state, spec.state_count());
+    return start
         .add(&SampleLayout::reward)
         .add(&SampleLayout::log_probability)
         .add(&SampleLayout::begins)
         .add(&SampleLayout::allowed, spec.action.choice_count())
         .add(&SampleLayout::continues)
-        .add(&SampleLayout::next_observation, spec.observation.count)
+        .add(&SampleLayout::next_observation, spec.observation.width())
         .add(&SampleLayout::next_goal);
   }
   // A draw from the softmax of the outputs.

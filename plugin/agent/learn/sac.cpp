@@ -11,8 +11,7 @@ namespace {
 Result<Network> make_sac_critic(const BrainSpec& spec, const std::string& name, std::uint64_t number) {
   BrainSpec critic = spec;
   critic.learner = LearnerKind::dqn;  // one output per goal, uniform first weights
-  critic.observation.count += spec.action.continuous_count;
-  critic.observation.scale.clear();
+  critic.observation = {.count = spec.observation.width() + spec.action.continuous_count};
   critic.action = {{}, 1};
   critic.seed += number << 40;
   return Network::create(critic, name);
@@ -28,8 +27,8 @@ nn::SacNetworks::Critic adapted_critic(const Network& policy, const Network& cri
 nn::SacRows sac_rows(const BrainSpec& spec, const Minibatch& batch) {
   const SampleLayout& layout = batch.layout;
   nn::SacRows rows;
-  rows.observation = batch.columns(layout.observation, spec.observation.count);
-  rows.next_observation = batch.columns(layout.next_observation, spec.observation.count);
+  rows.observation = batch.columns(layout.observation, spec.observation.width());
+  rows.next_observation = batch.columns(layout.next_observation, spec.observation.width());
   rows.goal = batch.whole_number(layout.goal);
   rows.next_goal = batch.whole_number(layout.next_goal);
   rows.action = batch.columns(layout.continuous, spec.action.continuous_count);
@@ -59,7 +58,7 @@ class SacLearner final : public MemoryLearner {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)
         .add(&SampleLayout::continues)
-        .add(&SampleLayout::next_observation, spec.observation.count)
+        .add(&SampleLayout::next_observation, spec.observation.width())
         .add(&SampleLayout::next_goal);
   }
 

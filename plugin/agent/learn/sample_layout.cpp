@@ -4,7 +4,7 @@ namespace imprint::agent {
 
 SampleLayout SampleLayout::begin(const BrainSpec& spec) {
   SampleLayout layout;
-  return layout.add(&SampleLayout::observation, spec.observation.count)
+  return layout.add(&SampleLayout::observation, spec.observation.width())
       .add(&SampleLayout::goal)
       .add(&SampleLayout::branches, static_cast<std::uint32_t>(spec.action.branch_sizes.size()))
       .add(&SampleLayout::continuous, spec.action.continuous_count);

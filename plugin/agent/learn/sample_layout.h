@@ -14,6 +14,7 @@ struct SampleLayout {
   std::uint32_t target = 0, weight = 0, margin = 0;
   std::uint32_t reward = 0;
   std::uint32_t log_probability = 0;  // of the action, by the weights that chose it
+  std::uint32_t state = 0;            // [BrainSpec::state_count] of the cell before the step
   std::uint32_t begins = 0;           // 1: no step of the same trajectory lies before this one
   std::uint32_t allowed = 0;          // [choices] 1 = allowed
   std::uint32_t continues = 0;  // 0: the step terminated its episode; else the discount of steps between

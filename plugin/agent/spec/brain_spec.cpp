@@ -19,8 +19,9 @@ std::uint32_t ActionSpec::branch_offset(std::size_t branch) const {
 }
 
 std::vector<std::uint32_t> BrainSpec::layer_sizes() const {
-  std::vector<std::uint32_t> sizes{observation.count};
+  std::vector<std::uint32_t> sizes{observation.width()};
   sizes.insert(sizes.end(), hidden_sizes.begin(), hidden_sizes.end());
+  if (has_cell()) sizes.push_back(cell_size);
   sizes.push_back(goal_count * head_count());
   return sizes;
 }
@@ -32,13 +33,21 @@ std::uint32_t BrainSpec::head_count() const {
 std::uint64_t BrainSpec::parameter_count() const {
   const std::vector<std::uint32_t> sizes = layer_sizes();
   std::uint64_t count = 0;
-  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) count += (std::uint64_t{sizes[i]} + 1) * sizes[i + 1];
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    const std::uint64_t in = sizes[i], out = sizes[i + 1];
+    if (has_cell() && i + 3 == sizes.size())
+      count += (in + out + 2) * gate_count() * out;
+    else
+      count += (in + 1) * out;
+  }
   return count * brain_count;
 }
 
 BrainSpec completed(BrainSpec spec) {
   constexpr std::uint64_t kRolloutPerAgent = 32, kLeastRollout = 512, kMostRollout = 16384, kLeastBatch = 64;
+  constexpr std::uint64_t kLeastSequences = 4;
   if (spec.learner != LearnerKind::ppo) return spec;
+  const std::uint32_t sequence = spec.has_cell() ? spec.sequence_steps : 0, unit = std::max(1u, sequence);
   const auto least = [](std::uint64_t value) {
     return static_cast<std::uint32_t>(std::max<std::uint64_t>(value, 1));
   };
@@ -46,13 +55,17 @@ BrainSpec completed(BrainSpec spec) {
     spec.rollout_steps = static_cast<std::uint32_t>(
         std::clamp(kRolloutPerAgent * spec.agents_per_brain, kLeastRollout, kMostRollout));
     // Rounded up to whole minibatches.
-    if (spec.batch_size > 0)
-      spec.rollout_steps = (spec.rollout_steps + spec.batch_size - 1) / spec.batch_size * spec.batch_size;
+    if (const std::uint32_t whole = spec.batch_size > 0 ? spec.batch_size : unit; whole > 0)
+      spec.rollout_steps = (spec.rollout_steps + whole - 1) / whole * whole;
   }
   if (spec.batch_size == 0) {
     spec.batch_size = least(std::min<std::uint64_t>(
-        std::max<std::uint64_t>(spec.rollout_steps / 8, kLeastBatch), spec.rollout_steps));
-    while (spec.rollout_steps % spec.batch_size != 0) --spec.batch_size;
+        std::max<std::uint64_t>({spec.rollout_steps / 8, kLeastBatch, kLeastSequences * sequence}),
+        spec.rollout_steps));
+    const auto fits = [&] {
+      return spec.rollout_steps % spec.batch_size == 0 && spec.batch_size % unit == 0;
+    };
+    while (spec.batch_size > 1 && !fits()) --spec.batch_size;
   }
   if (spec.learn_period_frames == 0) {
     const std::uint64_t minibatches = std::uint64_t{spec.rollout_steps} / spec.batch_size * spec.epochs;
@@ -60,6 +73,18 @@ BrainSpec completed(BrainSpec spec) {
     spec.learn_period_frames = least(std::min(minibatches, frames / 4));
   }
   return spec;
+}
+
+const char* cell_name(Cell cell) {
+  switch (cell) {
+    case Cell::none:
+      return "none";
+    case Cell::gru:
+      return "gru";
+    case Cell::lstm:
+      return "lstm";
+  }
+  return "unknown";
 }
 
 const char* activation_name(Activation activation) {

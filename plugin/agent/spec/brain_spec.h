@@ -15,10 +15,14 @@ inline constexpr std::uint32_t kMaxSize = 1u << 20;  // of one count; keeps prod
 // flight by safe_frame: the latency grows with them.
 inline constexpr std::uint32_t kFirstLatency = 2, kMostChosenLatency = 4;
 inline constexpr std::uint64_t kMaxElements = 1ull << 31;  // of one tensor
+inline constexpr std::uint32_t kMostStacked = 64, kMostCells = 4096, kMostSequence = 256;
 
 struct ObservationSpec {
   std::uint32_t count = 0;   // floats per observation, >= 1
   std::vector<float> scale;  // [count] factors applied before the network; empty = 1
+  std::uint32_t stack = 1;   // newest observations of an agent that the network sees, the oldest first
+
+  std::uint32_t width() const { return count * stack; }  // numbers that the network sees
 };
 
 // An action is one choice per branch and `continuous_count` numbers in [-1, 1].
@@ -35,6 +39,9 @@ struct ActionSpec {
 
 enum class Activation : std::uint8_t { relu, tanh, silu, elu, gelu };
 
+// A recurrent cell between the hidden layers and the outputs. In the order of imp_cell.
+enum class Cell : std::uint8_t { none, gru, lstm };
+
 struct BrainSpec {
   std::string name = "brain";
   ObservationSpec observation;
@@ -42,6 +49,9 @@ struct BrainSpec {
   std::uint32_t goal_count = 1;  // heads: each goal has its own outputs in the last layer
   std::vector<std::uint32_t> hidden_sizes = {64, 64};
   Activation activation = Activation::relu;
+  Cell cell = Cell::none;
+  std::uint32_t cell_size = 64;
+  std::uint32_t sequence_steps = 32;  // that learning goes back through a cell
   std::uint32_t brain_count = 1;  // P: brains of one shape, each with its own weights, optimiser and memory
   std::uint32_t agents_per_brain = 1;        // A
   std::uint64_t seed = 0;                    // brain p of a kennel starts as a single brain with seed + p
@@ -98,7 +108,11 @@ struct BrainSpec {
   std::uint32_t agents_per_turn() const {
     return (agents_per_brain - 1) / decision_period_frames + 1;
   }                                                // per brain, at most
-  std::vector<std::uint32_t> layer_sizes() const;  // observation, hidden..., goals * outputs
+  bool has_cell() const { return cell != Cell::none; }
+  std::uint32_t gate_count() const { return cell == Cell::lstm ? 4 : 3; }
+  // Numbers of an agent's state: the cell's outputs, then an LSTM's cells.
+  std::uint32_t state_count() const { return cell == Cell::none ? 0 : cell_size * (cell == Cell::lstm ? 2 : 1); }
+  std::vector<std::uint32_t> layer_sizes() const;  // seen numbers, hidden..., cell, goals * outputs
   // Outputs of the network for one goal: one per output of the action, and the SAC learner's log deviations.
   std::uint32_t head_count() const;
   std::uint64_t parameter_count() const;  // weights and biases, all brains
@@ -106,10 +120,11 @@ struct BrainSpec {
 
 // Fills in the fields of the PPO learner that are 0, from the number of agents and how often they decide:
 //   rollout_steps        kRolloutPerAgent of each agent, kLeastRollout to kMostRollout in all
-//   batch_size           an eighth of the rollout, at least kLeastBatch
+//   batch_size           an eighth of the rollout, at least kLeastBatch; with a cell whole sequences
 //   learn_period_frames  one minibatch per frame, but at most a quarter of the frames that a rollout takes
 BrainSpec completed(BrainSpec spec);
 
 const char* activation_name(Activation activation);
+const char* cell_name(Cell cell);
 
 }  // namespace imprint::agent

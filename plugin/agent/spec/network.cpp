@@ -23,43 +23,42 @@ nn::Activation activation_of(Activation activation) {
 
 constexpr float kFirstLogDeviation = -0.5f;  // actions of -1 to 1, seldom beyond
 
-// Brain p draws from seed + p alone, so that its first weights do not depend on the other brains.
-Variable grouped(const BrainSpec& spec, const nn::Initialisation& initialisation, const std::string& network,
-                 const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out) {
-  std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(spec.brain_count * rows * out));
-  for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
-    const std::vector<float> own = nn::initial_values(
-        initialisation, "network." + name,
-        {.rows = rows, .columns = out, .fan_in = in, .fan_out = out, .seed = spec.seed + p});
-    values.insert(values.end(), own.begin(), own.end());
-  }
-  return Variable(network + "." + name, {spec.brain_count, rows, out}, values);
-}
-
 }  // namespace
+
+Result<> Network::add_linear(nn::Sequential& into, std::size_t position, std::int64_t in, std::int64_t out,
+                             double gain) {
+  nn::Initialisation weights, biases;
+  if (spec_.learner == LearnerKind::ppo) {
+    weights = {nn::Scheme::orthogonal, gain};
+    biases = {nn::Scheme::zeros};
+  }
+  const std::string layer = std::to_string(position);
+  const Variable weight = grouped_parameter(spec_, weights, trunk_.name(), layer + ".weight", in, in, out);
+  const Variable bias = grouped_parameter(spec_, biases, trunk_.name(), layer + ".bias", 1, in, out);
+  for (const Variable& made : {weight, bias})
+    if (!made.ok()) return made.value().error();
+  into.layer([weight, bias](const Tensor& x) { return matmul(x, weight.value()) + bias.value(); });
+  parameters_.add(layer + ".weight", weight);
+  parameters_.add(layer + ".bias", bias);
+  return {};
+}
 
 Result<Network> Network::create(const BrainSpec& spec, const std::string& name, double head_gain) {
   Network network(spec, name);
-  const std::vector<std::uint32_t> sizes = spec.layer_sizes();
-  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
-    const std::string layer = std::to_string(network.layers_.size());
-    nn::Initialisation weights, biases;
-    if (spec.learner == LearnerKind::ppo) {
-      weights = {nn::Scheme::orthogonal, i + 2 < sizes.size() ? std::numbers::sqrt2 : head_gain};
-      biases = {nn::Scheme::zeros};
-    }
-    const Variable weight = grouped(spec, weights, name, layer + ".weight", sizes[i], sizes[i], sizes[i + 1]);
-    const Variable bias = grouped(spec, biases, name, layer + ".bias", 1, sizes[i], sizes[i + 1]);
-    for (const Variable& made : {weight, bias})
-      if (!made.ok()) return made.value().error();
-    nn::Parameters parameters;
-    parameters.add("weight", weight);
-    parameters.add("bias", bias);
-    network.layers_.layer(
-        [weight, bias](const Tensor& x) { return matmul(x, weight.value()) + bias.value(); }, parameters);
-    if (i + 2 < sizes.size()) network.layers_.activation(activation_of(spec.activation));
+  std::int64_t last = spec.observation.width();
+  for (const std::uint32_t size : spec.hidden_sizes) {
+    nn::Sequential& trunk = network.trunk_;
+    IMPRINT_CHECK(network.add_linear(trunk, trunk.size(), last, size, std::numbers::sqrt2));
+    trunk.activation(activation_of(spec.activation));
+    last = size;
   }
+  if (spec.has_cell()) {
+    IMPRINT_ASSIGN(network.cell_, RecurrentCell::create(spec, name, last));
+    network.parameters_.add("cell", network.cell_->parameters());
+    last = spec.cell_size;
+  }
+  IMPRINT_CHECK(network.add_linear(network.head_, network.trunk_.size(), last,
+                                   std::int64_t{spec.goal_count} * spec.head_count(), head_gain));
   if (spec.learner == LearnerKind::ppo && spec.action.continuous_count > 0) {
     const std::size_t count = std::size_t{spec.brain_count} * spec.action.continuous_count;
     network.log_deviation_ =
@@ -74,14 +73,36 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
 
 Tensor Network::scaled(const Tensor& observations) const {
   if (spec_.observation.scale.empty()) return observations;
-  return observations * Tensor::from(std::span(spec_.observation.scale), {spec_.observation.count});
+  std::vector<float> factors;
+  for (std::uint32_t i = 0; i < spec_.observation.stack; ++i)
+    factors.insert(factors.end(), spec_.observation.scale.begin(), spec_.observation.scale.end());
+  return observations * Tensor::from(std::span<const float>(factors), {spec_.observation.width()});
 }
 
 Tensor Network::heads(const Tensor& observations) const { return heads_of_scaled(scaled(observations)); }
 
 Tensor Network::heads_of_scaled(const Tensor& observations) const {
-  return reshape(layers_(observations),
-                 {spec_.brain_count, observations.extent(1), spec_.goal_count, spec_.head_count()});
+  return heads_of_features(trunk_(observations));
+}
+
+Tensor Network::heads_of_features(const Tensor& features) const {
+  return reshape(head_(features),
+                 {spec_.brain_count, features.extent(1), spec_.goal_count, spec_.head_count()});
+}
+
+RecurrentCell::Output Network::step(const Tensor& observations, const Tensor& states) const {
+  const Tensor seen = trunk_(observations);
+  return cell_ ? cell_->step(seen, states) : RecurrentCell::Output{seen, {}};
+}
+
+RecurrentCell::Output Network::run(const Tensor& observations, const SequenceRows& rows) const {
+  const Tensor seen = trunk_(observations);
+  return cell_ ? cell_->run(seen, rows) : RecurrentCell::Output{seen, {}};
+}
+
+std::int64_t Network::feature_count() const {
+  const std::vector<std::uint32_t> sizes = spec_.layer_sizes();
+  return sizes[sizes.size() - 2];
 }
 
 Tensor Network::of_goal(const Tensor& heads, const Tensor& goals) {

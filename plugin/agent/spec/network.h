@@ -2,6 +2,7 @@
 // The network of a brain, or of all brains of a kennel at once: observations in, one row of outputs per goal
 // out.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,16 @@
 #include "compute/nn/sequential.h"
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/recurrent_cell.h"
 #include "plugin/agent/spec/state_variable.h"
 
 namespace imprint::agent {
 
-// P = brain_count, G = goal_count, V = outputs of one goal (BrainSpec::head_count), N = any number of rows.
+// P = brain_count, G = goal_count, V = outputs of one goal (BrainSpec::head_count), N = any number of rows, D =
+// numbers that it sees (ObservationSpec::width), S = BrainSpec::state_count.
+//
+// The trunk is the hidden layers and the cell; its outputs are features [P, N, F]. The last layer makes heads of
+// them.
 class Network {
  public:
   // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller,
@@ -25,16 +31,23 @@ class Network {
   static Result<Network> create(const BrainSpec& spec, const std::string& name = "network",
                                 double head_gain = 0.01);
 
-  // observations float32 [P, N, observations], before scaling -> [P, N, G, V].
+  // Without a cell: observations float32 [P, N, D], before scaling -> [P, N, G, V].
   Tensor heads(const Tensor& observations) const;
   // The same for observations that are scaled already.
   Tensor heads_of_scaled(const Tensor& observations) const;
+  Tensor heads_of_features(const Tensor& features) const;
   Tensor scaled(const Tensor& observations) const;
 
   // heads [P, N, G, V], goals int32 [P, N] -> [P, N, V], the outputs of each row's goal.
   static Tensor of_goal(const Tensor& heads, const Tensor& goals);
 
-  const nn::Parameters& parameters() const { return layers_.parameters(); }
+  // With a cell, of scaled observations: one step of each row from states [P, N, S], or of sequences. Without
+  // one states are not used.
+  RecurrentCell::Output step(const Tensor& observations, const Tensor& states) const;
+  RecurrentCell::Output run(const Tensor& observations, const SequenceRows& rows) const;
+  std::int64_t feature_count() const;  // F
+
+  const nn::Parameters& parameters() const { return parameters_; }
   // [P, 1, continuous actions] of a policy that draws them (the PPO learner), else not ok(): log of the
   // deviation.
   const Variable& log_deviation() const { return log_deviation_; }
@@ -43,10 +56,16 @@ class Network {
   std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName, kUnrestName
 
  private:
-  Network(const BrainSpec& spec, const std::string& name) : spec_(spec), layers_(name) {}
+  Network(const BrainSpec& spec, const std::string& name) : spec_(spec), trunk_(name) {}
+  // Adds a linear layer to `into` and its parameters to the network's, both named by position.
+  Result<> add_linear(nn::Sequential& into, std::size_t position, std::int64_t in, std::int64_t out,
+                      double gain);
 
   BrainSpec spec_;
-  nn::Sequential layers_;
+  nn::Sequential trunk_;  // hidden layers
+  std::optional<RecurrentCell> cell_;
+  nn::Sequential head_{"head"};
+  nn::Parameters parameters_;
   Variable log_deviation_, unrest_;
 };
 
