@@ -157,7 +157,8 @@ ActionDistribution RolloutPpo::distribution(const RolloutNetwork& network, const
     if (log_deviation.rank() > 1)
       log_deviation = reshape(expand(log_deviation, {brains, count, numbers}), {brains * count, numbers});
   }
-  return {options_.action, reshape(of, {brains * count, options_.action.outputs()}), log_deviation, rows.mask};
+  return {options_.action, reshape(of, {brains * count, options_.action.outputs()}), log_deviation,
+          rows.mask};
 }
 
 RolloutOutputs RolloutPpo::evaluate(const PolicyAndCritic& networks, const RolloutRows& rows,

@@ -7,11 +7,11 @@
 //   minibatch   epochs * steps / minibatch times: clipped loss, clip of the gradient, Adam
 //   publish     the acting networks' new weights
 //
-// Policy and critic share nothing, or, with PolicyAndCritic::together, all but their outputs. An update changes a learned copy of both. With normalise_observations the
-// copy learns on normalised observations, and its first layers are folded back at the end: the acting
-// networks take observations as they are, so that their weights alone are enough. Folding keeps what the
-// networks compute. Only the very first update takes the initial weights as they are: they suit normalised
-// observations.
+// Policy and critic share nothing, or, with PolicyAndCritic::together, all but their outputs. An update
+// changes a learned copy of both. With normalise_observations the copy learns on normalised observations, and
+// its first layers are folded back at the end: the acting networks take observations as they are, so that
+// their weights alone are enough. Folding keeps what the networks compute. Only the very first update takes
+// the initial weights as they are: they suit normalised observations.
 //
 // A brain without samples, or with a gradient that is not finite, keeps its weights.
 // Schulman, Wolski, Dhariwal, Radford, Klimov, Proximal Policy Optimization Algorithms, 2017.
@@ -101,8 +101,8 @@ struct RolloutValues {
 struct PolicyAndCritic {
   RolloutNetwork policy, critic;
   Parameters parameters;  // of both, with the deviation
-  // Of networks that share layers or have memory, instead of `outputs`; the critic has no parameters of its own
-  // in its RolloutNetwork. observation: as the network reads it, perhaps normalised.
+  // Of networks that share layers or have memory, instead of `outputs`; the critic has no parameters of its
+  // own in its RolloutNetwork. observation: as the network reads it, perhaps normalised.
   std::function<RolloutOutputs(const RolloutRows& rows, const Tensor& observation)> together = {};
   std::function<RolloutValues(const RolloutRows& rollout)> values = {};
 };

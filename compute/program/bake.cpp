@@ -13,6 +13,7 @@
 #include "compute/base/text.h"
 #include "compute/graph/set_apart.h"
 #include "compute/program/device_profile.h"
+#include "compute/program/loop_parts.h"
 #include "compute/program/program_impl.h"
 #include "compute/vk/glsl_compiler.h"
 #include "compute/vk/kernel_archive.h"
@@ -176,11 +177,16 @@ Baker::~Baker() = default;
 std::size_t Baker::kernel_count() const { return kernels_->by_key.size(); }
 
 Result<> Baker::add(const ProgramDescription& program, Groups groups, std::span<const Variable> apart) {
+  if (has_loops(program)) {
+    IMPRINT_ASSIGN(const ProgramSequence parts, parts_of_loops(program));
+    return add(parts, groups, apart);
+  }
   IMPRINT_ASSIGN(ProgramGraph source, build_program_graph(program));
   return add_graph(std::move(source), groups, apart);
 }
 
-Result<> Baker::add(const ProgramSequence& sequence, Groups groups, std::span<const Variable> apart) {
+Result<> Baker::add(const ProgramSequence& given, Groups groups, std::span<const Variable> apart) {
+  IMPRINT_ASSIGN(const ProgramSequence sequence, without_loops(given));
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
     if (Result<> added = add_graph(std::move(source), groups, apart); !added)

@@ -26,6 +26,7 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   program->source.outputs = source.outputs;
   program->source.keep = source.keep;
   IMPRINT_CHECK(program->add_part(std::move(source), 1));
+  program->runs_ = {{0, 1}};
   IMPRINT_CHECK(program->make_slots());
   return std::unique_ptr<Program::Body>(std::move(program));
 }
@@ -36,13 +37,15 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   program->source.name = sequence.name;
   program->source.slot_count = std::max(1u, sequence.slot_count);
   program->own = sequence.own;
-  std::uint64_t input_end = 0, turns = 0;
+  program->runs_ = runs_of(sequence);
+  std::uint64_t input_end = 0, kernels = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
-    if (Result<> added = program->add_part(std::move(source), sequence.parts[i].repeat); !added)
+    const std::uint32_t turns = turns_of(i, program->runs_);
+    if (Result<> added = program->add_part(std::move(source), turns); !added)
       return in_sequence(sequence, i, added.error());
     Part& part = program->parts_.back();
-    if (Result<> counted = add_turns(sequence.parts[i], part.kernel_count(), turns); !counted)
+    if (Result<> counted = add_turns(turns, part.kernel_count(), kernels); !counted)
       return in_sequence(sequence, i, counted.error());
     for (Port& port : part.inputs) {
       const auto offset = input_offset(program->source.inputs, port, input_end);
@@ -119,8 +122,9 @@ Result<> CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::ui
   const std::uint32_t begin = first == 0 ? 0 : first - 1;
   const std::uint32_t end = std::min(first + count == 0 ? 0 : first + count - 1, stats.dispatches);
   std::uint32_t before = 0;
-  for (Part& part : parts_) {
-    const std::uint32_t kernels = part.kernel_count(), total = kernels * part.repeat;
+  for (const PartRun& run : runs_) {
+    Part& part = parts_[run.part];
+    const std::uint32_t kernels = part.kernel_count(), total = kernels * run.turns;
     if (begin < before + total && end > before) {
       bind(part, slot);
       for (std::uint32_t k = std::max(begin, before); k < std::min(end, before + total); ++k)
@@ -133,10 +137,11 @@ Result<> CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::ui
 
 std::uint32_t CpuProgram::first_write(std::span<const Variable> except) const {
   std::uint32_t before = 0;
-  for (const Part& part : parts_) {
-    for (std::uint32_t k = 0; k < part.kernel_count() && part.repeat > 0; ++k)
+  for (const PartRun& run : runs_) {
+    const Part& part = parts_[run.part];
+    for (std::uint32_t k = 0; k < part.kernel_count(); ++k)
       if (writes_state(part.schedule, part.schedule.tasks[k], except)) return before + k;
-    before += part.kernel_count() * part.repeat;
+    before += part.kernel_count() * run.turns;
   }
   return stats.dispatches + 1;
 }

@@ -42,7 +42,7 @@ class CpuProgram : public Program::Body {
     graph::Schedule schedule;
     std::unique_ptr<cpu::Executable> executable;
     CpuReservation intermediates;
-    std::uint32_t repeat = 1;
+    std::uint32_t repeat = 1;           // turns of all rounds
     std::vector<Port> inputs, outputs;  // offsets within the slot's inputs and outputs
     std::vector<std::byte*> input_memory, output_memory, variable_memory;
     std::uint32_t kernel_count() const { return static_cast<std::uint32_t>(executable->kernel_count()); }
@@ -54,6 +54,7 @@ class CpuProgram : public Program::Body {
 
   const CpuRuntime& runtime_;
   std::vector<Part> parts_;
+  std::vector<PartRun> runs_;
   std::uint64_t input_bytes_ = 0, output_bytes_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> slots_;  // inputs, then outputs
   CpuReservation slot_reservation_;

@@ -63,7 +63,7 @@ class Splitter {
         if (stage_of(*loop->node) == stage) backwards.push_back(body_part(*loop));
       backwards.push_back(values_part(stage));
     }
-    ProgramSequence sequence{description_.name, {}, {}, description_.slot_count};
+    ProgramSequence sequence{description_.name, {}, {}, {}, description_.slot_count};
     sequence.parts.assign(backwards.rbegin(), backwards.rend());
     list_inputs(sequence);
     sequence.own = own_;
@@ -306,17 +306,22 @@ Result<ProgramSequence> parts_of_loops(const ProgramDescription& description) {
 }
 
 Result<ProgramSequence> without_loops(const ProgramSequence& sequence) {
-  ProgramSequence result{sequence.name, {}, sequence.own, sequence.slot_count};
+  if (std::ranges::none_of(sequence.parts,
+                           [](const ProgramPart& part) { return has_loops(part.description); }))
+    return sequence;
+  if (!sequence.rounds.empty())
+    return make_error(ErrorCode::unsupported,
+                      text("sequence '", sequence.name,
+                           "': found loops and rounds, expected one of them. Repeat a "
+                           "part instead."));
+  ProgramSequence result{sequence.name, {}, {}, sequence.own, sequence.slot_count};
   for (const ProgramPart& part : sequence.parts) {
     if (!has_loops(part.description)) {
       result.parts.push_back(part);
       continue;
     }
-    if (part.repeat != 1)
-      return make_error(ErrorCode::unsupported,
-                        text("sequence '", sequence.name, "': part '", part.description.name,
-                             "': found a loop and ", part.repeat, " turns, expected one turn"));
     IMPRINT_ASSIGN(ProgramSequence parts, parts_of_loops(part.description));
+    if (part.repeat != 1) result.rounds.push_back({result.parts.size(), parts.parts.size(), part.repeat});
     for (ProgramPart& own : parts.parts) result.parts.push_back(std::move(own));
     result.own.insert(result.own.end(), parts.own.begin(), parts.own.end());
   }

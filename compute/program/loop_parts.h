@@ -11,7 +11,8 @@ bool has_loops(const ProgramDescription& description);
 // Errors: the error of any tensor.
 Result<ProgramSequence> parts_of_loops(const ProgramDescription& description);
 
-// The sequence with its loops taken apart. Errors: unsupported (a loop in a part that repeats).
+// The sequence with its loops taken apart; a part that repeats becomes rounds. Errors: unsupported (loops and
+// rounds).
 Result<ProgramSequence> without_loops(const ProgramSequence& sequence);
 
 }  // namespace imprint::program

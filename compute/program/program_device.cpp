@@ -35,11 +35,12 @@ std::uint32_t Program::Impl::first_write(std::span<const Variable> except) const
       if (writes_state(schedule, schedule.tasks[static_cast<std::size_t>(t)], except))
         return static_cast<std::uint32_t>(i);
   std::uint32_t before = 0;
-  for (const Part& part : parts) {
-    const auto own_dispatches = static_cast<std::uint32_t>(part.impl->dispatches.size());
-    const std::uint32_t first = part.impl->first_write(except);
-    if (part.repeat > 0 && first < own_dispatches) return before + first;
-    before += own_dispatches * part.repeat;
+  for (const PartRun& run : runs) {
+    const Impl& part = *parts[run.part].impl;
+    const auto own_dispatches = static_cast<std::uint32_t>(part.dispatches.size());
+    const std::uint32_t first = part.first_write(except);
+    if (first < own_dispatches) return before + first;
+    before += own_dispatches * run.turns;
   }
   return stats.dispatches + 1;
 }

@@ -13,17 +13,18 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   auto impl = std::make_unique<Impl>(runtime);
   impl->source.name = sequence.name;
   impl->source.slot_count = std::max(1u, sequence.slot_count);
-  std::uint64_t turns = 0;
+  impl->runs = runs_of(sequence);
+  std::uint64_t dispatches = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
-    const ProgramPart& part = sequence.parts[i];
+    const std::uint32_t turns = turns_of(i, impl->runs);
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
     auto made = compile(runtime, std::move(source));
     if (!made) return in_sequence(sequence, i, std::move(made).error());
-    if (Result<> added = add_turns(part, (*made)->stats.dispatches, turns); !added)
+    if (Result<> added = add_turns(turns, (*made)->stats.dispatches, dispatches); !added)
       return in_sequence(sequence, i, std::move(added).error());
     if (Result<> opened = (*made)->open_with_barrier(); !opened)
       return in_sequence(sequence, i, std::move(opened).error());
-    impl->parts.push_back({std::move(*made), part.repeat});
+    impl->parts.push_back({std::move(*made), turns});
   }
   impl->own = sequence.own;
   for (std::size_t i = 0; i < impl->parts.size(); ++i)
@@ -106,17 +107,19 @@ void Program::Impl::record_copies_out(VkCommandBuffer commands, std::uint32_t sl
 
 void Program::Impl::encode_sequence(VkCommandBuffer commands, std::uint32_t slot) const {
   record_copies_in(commands, slot);
-  for (const Part& part : parts)
-    for (std::uint32_t turn = 0; turn < part.repeat; ++turn)
-      for (std::size_t i = 0; i < part.impl->dispatches.size(); ++i) part.impl->record_dispatch(commands, i);
+  for (const PartRun& run : runs) {
+    const Impl& part = *parts[run.part].impl;
+    for (std::uint32_t turn = 0; turn < run.turns; ++turn)
+      for (std::size_t i = 0; i < part.dispatches.size(); ++i) part.record_dispatch(commands, i);
+  }
   record_copies_out(commands, slot);
 }
 
 Result<> Program::Impl::record_sequence() {
   std::vector<VkCommandBuffer> primary, secondary;  // of all turns
-  for (const Part& part : parts)
-    for (std::uint32_t turn = 0; turn < part.repeat; ++turn)
-      for (const Commands& commands : part.impl->dispatch_commands) {
+  for (const PartRun& run : runs)
+    for (std::uint32_t turn = 0; turn < run.turns; ++turn)
+      for (const Commands& commands : parts[run.part].impl->dispatch_commands) {
         primary.push_back(commands.primary);
         secondary.push_back(commands.secondary);
       }

@@ -187,12 +187,33 @@ Result<std::uint64_t> input_offset(std::vector<Port>& ports, const Port& wanted,
   return ports.back().offset;
 }
 
-Result<> add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches) {
-  dispatches += std::uint64_t{part.repeat} * std::max(1u, dispatches_per_turn);
+std::vector<PartRun> runs_of(const ProgramSequence& sequence) {
+  std::vector<PartRun> runs;
+  auto rounds = sequence.rounds.begin();
+  for (std::size_t i = 0; i < sequence.parts.size();) {
+    const bool together = rounds != sequence.rounds.end() && rounds->first == i;
+    const std::size_t count = together ? rounds->parts : 1;
+    for (std::uint32_t round = 0; round < (together ? rounds->repeat : 1); ++round)
+      for (std::size_t part = i; part < i + count; ++part)
+        if (sequence.parts[part].repeat > 0) runs.push_back({part, sequence.parts[part].repeat});
+    i += count;
+    if (together) ++rounds;
+  }
+  return runs;
+}
+
+std::uint32_t turns_of(std::size_t part, std::span<const PartRun> runs) {
+  std::uint32_t turns = 0;
+  for (const PartRun& run : runs) turns += run.part == part ? run.turns : 0;
+  return turns;
+}
+
+Result<> add_turns(std::uint32_t turns, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches) {
+  dispatches += std::uint64_t{turns} * std::max(1u, dispatches_per_turn);
   if (dispatches <= kMaxSequenceDispatches) return {};
   return make_error(ErrorCode::invalid_argument,
                     "repeat: found " + std::to_string(dispatches) + " dispatches with " +
-                        std::to_string(part.repeat) + " turns of " + std::to_string(dispatches_per_turn) +
+                        std::to_string(turns) + " turns of " + std::to_string(dispatches_per_turn) +
                         ", expected at most " + std::to_string(kMaxSequenceDispatches) +
                         ". Repeat less and run the sequence more often.");
 }

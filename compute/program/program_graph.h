@@ -2,6 +2,7 @@
 // A program's function as a graph, before fusion, with the layout of its inputs and outputs.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,9 +57,18 @@ Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size
 // The offset of the sequence's input with this port's name; a new input lies at `end`. Errors:
 // shape_mismatch.
 Result<std::uint64_t> input_offset(std::vector<Port>& inputs, const Port& port, std::uint64_t& end);
+// Turns of a part, one after the other.
+struct PartRun {
+  std::size_t part = 0;
+  std::uint32_t turns = 1;
+};
+// All turns of the sequence, in order.
+std::vector<PartRun> runs_of(const ProgramSequence& sequence);
+std::uint32_t turns_of(std::size_t part, std::span<const PartRun> runs);
+
 // Adds a compiled part's dispatches of all turns to `dispatches`. Errors: invalid_argument beyond
 // kMaxSequenceDispatches.
-Result<> add_turns(const ProgramPart& part, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches);
+Result<> add_turns(std::uint32_t turns, std::uint32_t dispatches_per_turn, std::uint64_t& dispatches);
 // Adds the names of the sequence and the part to the error.
 Error in_sequence(const ProgramSequence& sequence, std::size_t part, Error error);
 

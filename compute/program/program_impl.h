@@ -112,13 +112,14 @@ struct Program::Impl : Program::Body {
   // Only for a sequence, which has no dispatches of its own.
   struct Part {
     std::unique_ptr<Impl> impl;
-    std::uint32_t repeat;
+    std::uint32_t repeat;  // turns of all rounds
   };
   struct Copy {
     VkBuffer buffer;
     VkBufferCopy region;
   };  // between a part's arena and the start of a slot
   std::vector<Part> parts;
+  std::vector<program::PartRun> runs;
   std::vector<Copy> upload_copies, download_copies;
 };
 

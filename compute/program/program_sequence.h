@@ -23,14 +23,22 @@ struct ProgramPart {
   std::uint32_t repeat = 1;        // 0: the part does not run
 };
 
+// Parts that take turns: all of them run in order, each its own number of turns, then all again.
+struct ProgramRounds {
+  std::size_t first = 0;  // part
+  std::size_t parts = 1;
+  std::uint32_t repeat = 1;
+};
+
 struct ProgramSequence {
   std::string name;
   // Inputs of one name are one input for all parts and turns. Outputs are those of each part's last turn.
   // Both are in the order of the parts.
   std::vector<ProgramPart> parts;
+  std::vector<ProgramRounds> rounds = {};  // in order; none overlap
   // Variables that nothing else reads or writes during a run (moments, a learner's copy of the weights).
   // Writing them early, in slices of other frames, has no visible effect. See Program::first_shared_write.
-  std::vector<Variable> own;
+  std::vector<Variable> own = {};
   std::uint32_t slot_count = 3;
 };
 

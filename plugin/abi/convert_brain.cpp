@@ -34,7 +34,8 @@ template <class Options>
 Result<> take(const void* options, agent::BrainSpec& spec) {
   Options given = defaults_of(std::type_identity<Options>());
   if (options) {
-    IMPRINT_ASSIGN(given, read_struct(kCall, "desc.header.next", static_cast<const Options*>(options)));
+    IMPRINT_ASSIGN(given,
+                   read_struct(kCall, "desc.header.next", static_cast<const Options*>(options), Next::chain));
   }
   Result<> taken;
   agent::each_option(given, spec, [&taken](const char* name, auto value, auto& field) {
@@ -57,35 +58,59 @@ struct OptionKind {
 constexpr std::array kOptions = {IMPRINT_LEARNERS(IMPRINT_OPTIONS)};
 #undef IMPRINT_OPTIONS
 
-// The option struct of desc.learner on desc's chain; null: none. Nothing else may be there.
-Result<const void*> find_options(const imp_brain_desc& desc) {
-  const void* options = nullptr;
+// What is on desc's chain; null: not there.
+struct Chain {
+  const void* network = nullptr;
+  const void* options = nullptr;  // of desc.learner
+};
+
+Result<Chain> read_chain(const imp_brain_desc& desc) {
+  Chain chain;
   for (const void* next = desc.header.next; next; next = read_header(next).next) {
     const std::uint32_t type = read_header(next).type;
+    const bool of_network = type == kKind<imp_network_options>.type;
     const auto* kind = std::ranges::find(kOptions, type, &OptionKind::type);
-    if (kind == kOptions.end())
+    if (!of_network && kind == kOptions.end())
       return refuse(kCall, text("desc.header.next: found struct type ", type,
-                                ", expected the learner's option struct. Make it with its _init function."));
-    if (!same(desc.learner, kind->learner))
-      return refuse(
-          kCall, text("desc.header.next: found ", kind->name, ", but desc.learner is ", name_of(desc.learner),
-                      ". Remove it, or set desc.learner to ", agent::learner_name(kind->learner), "."));
-    if (options) return refuse(kCall, text("desc.header.next: found two ", kind->name, ", expected one"));
-    options = next;
+                                ", expected imp_network_options or the learner's option struct. Make it with "
+                                "its _init function."));
+    const char* name = of_network ? kKind<imp_network_options>.name : kind->name;
+    if (!of_network && !same(desc.learner, kind->learner))
+      return refuse(kCall,
+                    text("desc.header.next: found ", name, ", but desc.learner is ", name_of(desc.learner),
+                         ". Remove it, or set desc.learner to ", agent::learner_name(kind->learner), "."));
+    const void*& link = of_network ? chain.network : chain.options;
+    if (link) return refuse(kCall, text("desc.header.next: found two ", name, ", expected one"));
+    link = next;
   }
-  return options;
+  return chain;
+}
+
+Result<> take_network(const void* network, agent::BrainSpec& spec) {
+  imp_network_options given = imp_network_options_init();
+  if (network) {
+    IMPRINT_ASSIGN(given, read_struct(kCall, "desc.header.next",
+                                      static_cast<const imp_network_options*>(network), Next::chain));
+  }
+  IMPRINT_CHECK(check_enum(kCall, "cell", given.cell, IMP_CELL_LSTM));
+  spec.observation.stack = given.stack;
+  spec.cell = static_cast<agent::Cell>(given.cell);
+  spec.cell_size = given.cell_size;
+  spec.sequence_steps = given.sequence_steps;
+  return {};
 }
 
 Result<> take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
   IMPRINT_CHECK(
       check_enum(kCall, "desc.learner", desc.learner, static_cast<imp_learner>(agent::kLastLearner)));
-  IMPRINT_ASSIGN(const void* options, find_options(desc));
+  IMPRINT_ASSIGN(const Chain chain, read_chain(desc));
+  IMPRINT_CHECK(take_network(chain.network, spec));
   spec.learner = static_cast<agent::LearnerKind>(desc.learner);
   if (spec.learner == agent::LearnerKind::none) {
     spec.exploration = 0;
     return {};
   }
-  return kOptions[static_cast<std::size_t>(spec.learner) - 1].take(options, spec);
+  return kOptions[static_cast<std::size_t>(spec.learner) - 1].take(chain.options, spec);
 }
 
 Result<> check_lists(const imp_brain_desc& desc) {

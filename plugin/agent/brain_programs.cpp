@@ -13,8 +13,7 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
   IMPRINT_ASSIGN(const Network network, Network::create(spec));
   SharedVariables shared{observations, actions, {}, {}};
   if (spec.has_cell())
-    shared.states =
-        Variable::zeros("states", {spec.brain_count, spec.agents_per_brain, spec.state_count()});
+    shared.states = Variable::zeros("states", {spec.brain_count, spec.agents_per_brain, spec.state_count()});
   if (!observations.empty() && copies_observations(spec))
     shared.observation_copies = Variable::zeros(
         "observation copies",

@@ -85,8 +85,8 @@ Result<> check_learning(const BrainSpec& spec) {
   IMPRINT_CHECK(learner->check_actions(spec));
   if (spec.has_cell() && !learner->learns_sequences())
     return make_error(ErrorCode::unsupported,
-                      text("brain_create: cell: found ", cell_name(spec.cell), ", expected none, because the ",
-                           learner_name(spec.learner),
+                      text("brain_create: cell: found ", cell_name(spec.cell),
+                           ", expected none, because the ", learner_name(spec.learner),
                            " learner does not learn through time. Use the PPO learner, or stack."));
   if (learner->takes_feedback()) {
     IMPRINT_CHECK(check_number(kWhat, "credit_delay_s", spec.credit_delay_s, 0, 1e6f));

@@ -222,7 +222,7 @@ TEST_F(Misuse, OptionsThatAreNotTheLearners) {
   const imp_limits limits = imp_limits_init();
   feedback.header.next = &limits;
   EXPECT_FAILS(create(IMP_LEARNER_FEEDBACK, &feedback), IMP_ERROR_INVALID_ARGUMENT,
-               "desc.header.next: found struct type 2, expected the learner's option struct");
+               "desc.header.next: found struct type 2, expected imp_network_options or");
   second.header.size = sizeof(imp_header);
   EXPECT_FAILS(create(IMP_LEARNER_FEEDBACK, &second), IMP_ERROR_INVALID_ARGUMENT, "imp_feedback_options");
   EXPECT_EQ(create(IMP_LEARNER_NONE, nullptr), IMP_OK);

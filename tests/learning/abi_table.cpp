@@ -13,6 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include <imprint/imprint.h>
+
+#include "compute/base/text.h"
 #include "tests/learning/abi_trial.h"
 
 namespace {
@@ -34,8 +37,7 @@ struct Row {
 };
 
 Bar reaches(double greedy, std::int64_t steps, double share = 0.9) {
-  return {"greedy >= " + std::to_string(static_cast<int>(greedy)) + " within " +
-              std::to_string(steps / 1000) + "k",
+  return {imprint::text("greedy >= ", greedy, " within ", steps / 1000, "k"),
           [=](const AbiCurve& curve) { return curve.reached(greedy) >= 0 && curve.reached(greedy) <= steps; },
           share};
 }
@@ -60,12 +62,22 @@ std::vector<Row> rows() {
          const std::int64_t again = c.played(0.85, change + 500);
          return again >= 0 && again <= change + 4000;
        }}};
+  AbiTrial stacked = trial("ppo", "maze", 60'000, 5'000), remembered = trial("ppo", "maze", 150'000, 10'000),
+           blind = trial("ppo", "blind-cartpole", 100'000, 5'000);
+  stacked.options = {{"stack", 8}};
+  remembered.options = {{"cell", IMP_CELL_GRU}};
+  remembered.length = 20;
+  blind.options = {{"cell", IMP_CELL_GRU}};
+  for (AbiTrial* memory : {&stacked, &remembered, &blind}) memory->agents = 8;
   AbiTrial zeros = trial("feedback", "fight", 14'500, 250);
   zeros.miss_is_zero = true;
   return {{"dqn-cartpole", trial("dqn", "cartpole", 100'000, 2'500), {reaches(475, 100'000), ends}},
           {"ppo-cartpole", trial("ppo", "cartpole", 60'000, 2'500), {reaches(475, 60'000)}},
           {"ppo-acrobot", trial("ppo", "acrobot", 150'000, 10'000), {reaches(-100, 150'000)}},
           {"dqn-acrobot", trial("dqn", "acrobot", 100'000, 10'000), {}},
+          {"ppo-maze-stack", stacked, {reaches(0.8, 60'000)}},
+          {"ppo-maze-gru", remembered, {reaches(0.8, 150'000)}},
+          {"ppo-blind-gru", blind, {reaches(475, 100'000, 0.8)}},
           {"sac-pendulum", trial("sac", "pendulum", 20'000, 5'000), {reaches(-200, 20'000)}},
           {"dqn-fight", trial("dqn", "fight", 14'500, 250), fights},
           {"ppo-fight", trial("ppo", "fight", 14'500, 250), fights},
@@ -128,6 +140,7 @@ int main(int argc, char** argv) {
   std::uint64_t first_seed = 1, seeds = 10;
   std::int64_t steps = 0, check_every = 0;
   std::uint32_t agents = 0;
+  std::uint32_t length = 0;
   std::string learner, game, report_path;
   bool curve = false;
   std::vector<std::string> only, set;
@@ -136,11 +149,13 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", first_seed, "the first seed")->capture_default_str();
   app.add_option("--learner", learner, "only rows of this learner: dqn, ppo, sac, feedback");
-  app.add_option("--game", game, "only rows of this game: cartpole, acrobot, pendulum, fight");
+  app.add_option("--game", game, "only rows of this game: " + std::string(imprint::trials::kGameNames));
   app.add_option("--steps", steps, "decisions of all agents instead of the row's");
   app.add_option("--check-every", check_every, "decisions between checks instead of the row's");
   app.add_option("--agents", agents, "bodies that share the brain instead of one");
-  app.add_option("--set", set, "an option of the learner instead of its default: learning_rate=0.001");
+  app.add_option("--length", length, "of the maze's corridor instead of the row's");
+  app.add_option("--set", set,
+                 "an option of the learner or of its network instead of the row's: learning_rate=0.001");
   app.add_option("--report", report_path,
                  "write every check to this CSV file: row, seed, decisions, greedy, played");
   app.add_flag("--curve", curve, "print every check: decisions, greedy, played");
@@ -160,7 +175,11 @@ int main(int argc, char** argv) {
       if (steps > 0) row.trial.steps = steps;
       if (check_every > 0) row.trial.check_every = check_every;
       if (agents > 0) row.trial.agents = agents;
-      for (const std::string& one : set) row.trial.options.insert(option_of(one));
+      if (length > 0) row.trial.length = length;
+      for (const std::string& one : set) {
+        const auto [name, value] = option_of(one);
+        row.trial.options[name] = value;
+      }
       passed = run(row, first_seed, seeds, curve, report) && passed;
     }
     if (report) std::fclose(report);

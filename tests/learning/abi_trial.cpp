@@ -87,12 +87,72 @@ class Fight final : public Environment {
   int turn_ = 0;
 };
 
+// A cart pole of which only the positions are seen.
+class BlindCartPole final : public Environment {
+ public:
+  int observation_count() const override { return 2; }
+  int choice_count() const override { return whole_->choice_count(); }
+  int step_limit() const override { return whole_->step_limit(); }
+  void observe(std::span<float> into) const override {
+    std::array<float, 4> all{};
+    whole_->observe(all);
+    into[0] = all[0];
+    into[1] = all[2];
+  }
+  std::span<double> state() override { return whole_->state(); }
+
+ protected:
+  void start(Draws& draws) override { whole_->reset(draws); }
+  Outcome advance(double action) override { return whole_->step(action); }
+
+ private:
+  std::unique_ptr<Environment> whole_ = make_cart_pole();
+};
+
+// A corridor that ends in a fork. The first observation alone shows the right way. Observation: the sign,
+// corridor, fork. Choices: on, left, right. Reward: 1 for the right way; standing still costs 0.05. Bakker,
+// Reinforcement Learning with Long Short-Term Memory, 2002.
+class Maze final : public Environment {
+ public:
+  explicit Maze(std::uint32_t length) : length_(length) {}
+  int observation_count() const override { return 3; }
+  int choice_count() const override { return 3; }
+  int step_limit() const override { return static_cast<int>(2 * length_ + 10); }
+  void observe(std::span<float> into) const override {
+    into[0] = place_ == 0 ? static_cast<float>(way_) : 0.0f;
+    into[1] = place_ < length_ ? 1.0f : 0.0f;
+    into[2] = place_ == length_ ? 1.0f : 0.0f;
+  }
+  std::span<double> state() override { return {}; }
+
+ protected:
+  void start(Draws& draws) override {
+    way_ = draws.between(0, 1) < 0.5 ? -1 : 1;
+    place_ = 0;
+  }
+  Outcome advance(double action) override {
+    const int choice = static_cast<int>(action);
+    if (place_ < length_) {
+      place_ += choice == 0 ? 1 : 0;
+      return {choice == 0 ? 0.0 : -0.05, false, false};
+    }
+    if (choice == 0) return {-0.05, false, false};
+    return {(choice == 1) == (way_ < 0) ? 1.0 : 0.0, true, false};
+  }
+
+ private:
+  std::uint32_t length_, place_ = 0;
+  int way_ = 1;
+};
+
 std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
   if (trial.game == "cartpole") return make_cart_pole();
+  if (trial.game == "blind-cartpole") return std::make_unique<BlindCartPole>();
+  if (trial.game == "maze") return std::make_unique<Maze>(trial.length);
   if (trial.game == "acrobot") return make_acrobot();
   if (trial.game == "pendulum") return make_pendulum();
   if (trial.game == "fight") return std::make_unique<Fight>(trial.seed);
-  throw std::runtime_error("game: found '" + trial.game + "', expected cartpole, acrobot, pendulum or fight");
+  throw std::runtime_error("game: found '" + trial.game + "', expected one of " + kGameNames);
 }
 
 // Takes what is named after the options' fields.
@@ -104,10 +164,21 @@ void take(std::map<std::string, double>& from, const char* name, Options& into) 
   from.erase(found);
 }
 
+// Removes them from the options.
+NetworkOptions network_of(std::map<std::string, double>& given) {
+  NetworkOptions network;
+  take(given, "stack", network.stack);
+  take(given, "cell", network.cell);
+  take(given, "cell_size", network.cell_size);
+  take(given, "sequence_steps", network.sequence_steps);
+  return network;
+}
+
 template <class Options>
 Options options_of(const AbiTrial& trial) {
   Options options;
   std::map<std::string, double> given = trial.options;
+  network_of(given);
   const auto one = [&](const char* name, auto& field) { take(given, name, field); };
   one("learn_period_frames", options.learn_period_frames);
   one("batch_size", options.batch_size);
@@ -184,6 +255,8 @@ class Stage {
       desc.continuous_count = 1;
     desc.agents_per_brain = bodies;
     desc.seed = trial.seed;
+    std::map<std::string, double> given = trial.options;
+    desc.network = network_of(given);
     if (!learns) desc.action_latency_frames = 1;
     if (trial.learner == "sac") {
       desc.learner = options_of<SacOptions>(trial);  // its policy squashes: no other learner acts by it

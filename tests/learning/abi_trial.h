@@ -11,13 +11,14 @@ namespace imprint::trials {
 
 struct AbiTrial {
   std::string learner = "dqn";    // dqn, ppo, sac, feedback
-  std::string game = "cartpole";  // cartpole, acrobot, pendulum, fight
+  std::string game = "cartpole";  // kGameNames
   std::uint64_t seed = 1;
   std::uint32_t agents = 1;
-  std::int64_t steps = 100'000;      // decisions of all agents
-  std::int64_t check_every = 2'500;  // decisions between greedy evaluations
-  bool miss_is_zero = false;         // a reward below 0 is told as 0
-  std::map<std::string, double> options;
+  std::int64_t steps = 100'000;           // decisions of all agents
+  std::int64_t check_every = 2'500;       // decisions between greedy evaluations
+  bool miss_is_zero = false;              // a reward below 0 is told as 0
+  std::uint32_t length = 6;               // of the maze's corridor
+  std::map<std::string, double> options;  // of the learner and of its network, by the fields' names
 };
 
 struct AbiCheck {
@@ -41,6 +42,8 @@ struct AbiCurve {
 
 inline constexpr std::int64_t kHabitChanges =
     10'000;  // the fight: decisions until the opponent's habit changes
+
+inline constexpr const char* kGameNames = "cartpole, blind-cartpole, acrobot, pendulum, fight, maze";
 
 // Throws std::runtime_error with the failure's text.
 AbiCurve run_abi_trial(const AbiTrial& trial);

@@ -103,7 +103,7 @@ Takers options_of(agent::LearnerKind learner, agent::BrainSpec& spec) {
   return takers;
 }
 
-// The fields of imp_brain_desc.
+// The fields of imp_brain_desc and of imp_network_options.
 Takers fields_of(BrainFile& brain) {
   agent::BrainSpec& s = brain.spec;
   return {
@@ -120,6 +120,10 @@ Takers fields_of(BrainFile& brain) {
       {"activation", word(s.activation, agent::Activation::gelu, agent::activation_name)},
       {"brain_count", number(s.brain_count)},
       {"agents_per_brain", number(s.agents_per_brain)},
+      {"stack", number(s.observation.stack)},
+      {"cell", word(s.cell, agent::Cell::lstm, agent::cell_name)},
+      {"cell_size", number(s.cell_size)},
+      {"sequence_steps", number(s.sequence_steps)},
       {"seed", number(s.seed)},
       {"action_latency_frames", number(s.action_latency_frames)},
       {"decision_period_frames", number(s.decision_period_frames)},
@@ -167,7 +171,8 @@ Result<BrainFile> parse_brain(const std::string& file, const nlohmann::json& jso
   for (const auto& [key, value] : json.items()) {
     if (is_learner(key)) continue;
     const auto field = fields.find(key);
-    if (field == fields.end()) return refuse("imp_brain_desc has no field " + quote(key));
+    if (field == fields.end())
+      return refuse("neither imp_brain_desc nor imp_network_options has a field " + quote(key));
     if (const std::string expected = field->second(value); !expected.empty())
       return refuse(text(key, ": found ", clipped(value.dump()), ", expected ", expected));
   }

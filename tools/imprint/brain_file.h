@@ -1,7 +1,7 @@
 #pragma once
-// Brains as JSON: an object, or a list of objects. An object has the fields of imp_brain_desc under their
-// names, and the fields of the learner's option struct under the learner's name. Missing fields have their
-// defaults.
+// Brains as JSON: an object, or a list of objects. An object has the fields of imp_brain_desc and
+// imp_network_options under their names, and the fields of the learner's option struct under the learner's
+// name. Missing fields have their defaults.
 //
 //   {"name": "pet", "observation_count": 28, "observation_scale": [..], "goal_count": 6,
 //    "branch_sizes": [10], "continuous_count": 0, "hidden_sizes": [64, 64], "activation": "relu", ...

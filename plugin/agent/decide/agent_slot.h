@@ -24,9 +24,10 @@ enum class Mode : std::uint8_t { learning, inference, heuristic, record };
 
 // An action and its situation.
 struct Choice {
-  std::vector<float> observation;  // all that the network sees; empty when observed through the shared buffer:
-  std::uint64_t copy_number = 0;   // ObservationCopy::number
-  std::int32_t offset = -1;        // its first element in the shared buffer
+  std::vector<float>
+      observation;                // all that the network sees; empty when observed through the shared buffer:
+  std::uint64_t copy_number = 0;  // ObservationCopy::number
+  std::int32_t offset = -1;       // its first element in the shared buffer
   std::uint32_t goal = 0;
   std::uint64_t command = 0;  // which of the agent's commands it belonged to
   std::vector<std::uint32_t> branches;
@@ -63,8 +64,8 @@ class AgentSlot {
   enum class Keeps : std::uint8_t { nothing, masks, masks_and_probabilities };
   AgentSlot(const ActionSpec& action, std::uint32_t latency_frames, bool takes_turns = false,
             Keeps keeps = Keeps::nothing);
-  // Decisions see the newest observations that were decided from, the oldest first, and the new one. Before an
-  // episode's first there are zeros. count: numbers of one.
+  // Decisions see the newest observations that were decided from, the oldest first, and the new one. Before
+  // an episode's first there are zeros. count: numbers of one.
   void stack_observations(std::uint32_t count, std::uint32_t stack);
 
   // ---- occupancy: a slot outlives its agents, so that random draws never repeat ----
@@ -165,7 +166,7 @@ class AgentSlot {
   bool takes_turns_;
   Keeps keeps_;
 
-  std::vector<float> stack_;       // observations that were decided from, the newest last; without a stack empty
+  std::vector<float> stack_;  // observations that were decided from, the newest last; without a stack empty
   std::uint64_t stacked_copy_ = 0;  // the same through the shared buffer: the newest copy
   std::size_t observation_count_ = 0;
 

@@ -120,7 +120,8 @@ void Decisions::fill(std::uint32_t slot) {
     if (copies(i)) {
       const AgentSlot::PendingCopy copy = agent.take_pending_copy();
       captured_[i] = copy.number;
-      inference_->copy_observation(slot, i, copy.offset, copy_row(spec_, {i, copy.number}), stacked_row(i, copy));
+      inference_->copy_observation(slot, i, copy.offset, copy_row(spec_, {i, copy.number}),
+                                   stacked_row(i, copy));
     }
     if (!decides(i)) continue;
     const std::uint64_t version = hooks_.version ? hooks_.version(i / spec_.agents_per_brain) : 0;

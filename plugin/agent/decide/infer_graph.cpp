@@ -60,8 +60,7 @@ Tensor rated(const BrainSpec& spec, const Network& network, const Tensor& seen, 
                reset = unsqueeze(feed_input(program, graph.reset, "reset", flags), 2);
   const Tensor before = where(greater(reset, 0), 0.0f, states.value());
   const RecurrentCell::Output after = network.step(network.scaled(seen), before);
-  program.updates.push_back(
-      Update::assign(states, where(greater(active, 0), after.states, states.value())));
+  program.updates.push_back(Update::assign(states, where(greater(active, 0), after.states, states.value())));
   if (spec.learner != LearnerKind::none) {
     graph.state = static_cast<int>(program.outputs.size());
     program.outputs.push_back(before);
@@ -118,7 +117,8 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
     const Tensor noise = feed(graph.noise, "noise", {brains, agents, choices}, DType::float32);
     Tensor wanted = narrow(values, 2, 0, choices) + noise;
     if (network.unrest().ok())
-      wanted = with_whims(wanted, feed(graph.whim, "whim", {brains, agents, 2}, DType::float32), network.unrest());
+      wanted =
+          with_whims(wanted, feed(graph.whim, "whim", {brains, agents, 2}, DType::float32), network.unrest());
     const Tensor rated = where(greater(mask, 0), wanted, kForbidden);
     for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b)
       graph.branches.push_back(
@@ -131,8 +131,8 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
                            feed(graph.drift, "drift", {brains, agents, numbers}, DType::float32))
                   .action;
     else if (const Variable& log_deviation = network.log_deviation(); log_deviation.ok()) {
-      drawn =
-          drawn + exp(log_deviation.value()) * feed(graph.drift, "drift", {brains, agents, numbers}, DType::float32);
+      drawn = drawn + exp(log_deviation.value()) *
+                          feed(graph.drift, "drift", {brains, agents, numbers}, DType::float32);
       graph.log_deviation = give(log_deviation.value() * 1.0f);
     }
     graph.continuous = give(clamp(drawn, -1, 1));

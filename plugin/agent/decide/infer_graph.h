@@ -15,8 +15,8 @@ struct SharedVariables {
   Variable states;  // float32 [P, agents_per_brain, BrainSpec::state_count] of a network with a cell
 };
 
-// [P, A, one observation]: the shared observation at each agent's offset [P, A], with 0 for numbers that are not
-// finite; where the offset is -1, `given`.
+// [P, A, one observation]: the shared observation at each agent's offset [P, A], with 0 for numbers that are
+// not finite; where the offset is -1, `given`.
 Tensor read_observations(const Tensor& given, std::span<const Variable> observations, const Tensor& offset);
 
 // Width of a row of shared actions: each branch's choice, as floats; the continuous actions; the values.

@@ -35,7 +35,7 @@ struct InferGraph {
   int continuous = -1;        // float32 [P, A, continuous actions]
   int log_deviation = -1;     // float32 [P, 1, continuous actions] of what was drawn
   int values = -1;            // float32 [P, A, outputs]: the outputs of the agent's goal before noise
-  int state = -1;             // float32 [P, A, states]: of the cells before this run, where learning needs them
+  int state = -1;  // float32 [P, A, states]: of the cells before this run, where learning needs them
   // Of one run, with bytes moved. A file may ask for any number of operations on a few bytes.
   std::uint64_t most_operations = UINT64_MAX;
 };

@@ -1,7 +1,7 @@
 #pragma once
 // Observations that never leave the device. An agent may observe through a buffer that the host shares. Each
-// such observation is copied, on the device, into a ring of the agent's newest ones, together with those that it
-// is stacked on; a sample then names a row of the ring instead of holding numbers.
+// such observation is copied, on the device, into a ring of the agent's newest ones, together with those that
+// it is stacked on; a sample then names a row of the ring instead of holding numbers.
 
 #include <cstdint>
 

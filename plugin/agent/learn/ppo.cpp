@@ -24,8 +24,8 @@ struct ValueHead {
     critic.seed += std::uint64_t{1} << 40;  // other first weights than the policy's
     ValueHead head;
     head.goals = spec.goal_count;
-    head.weight = grouped_parameter(critic, {nn::Scheme::orthogonal, 1.0}, name, "0.weight", features, features,
-                                    head.goals);
+    head.weight = grouped_parameter(critic, {nn::Scheme::orthogonal, 1.0}, name, "0.weight", features,
+                                    features, head.goals);
     head.bias = grouped_parameter(critic, {nn::Scheme::zeros}, name, "0.bias", 1, features, head.goals);
     for (const Variable& made : {head.weight, head.bias})
       if (!made.ok()) return made.value().error();
@@ -98,7 +98,8 @@ nn::PolicyAndCritic shared_of(const BrainSpec& spec, const Network& network, con
                               value(features, rows.goal)};
   };
   both.values = [=](const nn::RolloutRows& rollout) {
-    const RecurrentCell::Output own = network.run(rollout.observation, {rollout.state, rollout.restarts, steps});
+    const RecurrentCell::Output own =
+        network.run(rollout.observation, {rollout.state, rollout.restarts, steps});
     const RecurrentCell::Output next = network.step(rollout.next_observation, own.states);
     return nn::RolloutValues{value(own.features, rollout.goal), value(next.features, rollout.next_goal)};
   };
@@ -224,8 +225,7 @@ class PpoLearner final : public Learner {
   SampleLayout layout(const BrainSpec& spec) const override {
     SampleLayout start = SampleLayout::begin(spec);
     if (spec.has_cell()) start.add(&SampleLayout::state, spec.state_count());
-    return start
-        .add(&SampleLayout::reward)
+    return start.add(&SampleLayout::reward)
         .add(&SampleLayout::log_probability)
         .add(&SampleLayout::begins)
         .add(&SampleLayout::allowed, spec.action.choice_count())

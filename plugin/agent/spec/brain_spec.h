@@ -107,11 +107,13 @@ struct BrainSpec {
   }
   std::uint32_t agents_per_turn() const {
     return (agents_per_brain - 1) / decision_period_frames + 1;
-  }                                                // per brain, at most
+  }  // per brain, at most
   bool has_cell() const { return cell != Cell::none; }
   std::uint32_t gate_count() const { return cell == Cell::lstm ? 4 : 3; }
   // Numbers of an agent's state: the cell's outputs, then an LSTM's cells.
-  std::uint32_t state_count() const { return cell == Cell::none ? 0 : cell_size * (cell == Cell::lstm ? 2 : 1); }
+  std::uint32_t state_count() const {
+    return cell == Cell::none ? 0 : cell_size * (cell == Cell::lstm ? 2 : 1);
+  }
   std::vector<std::uint32_t> layer_sizes() const;  // seen numbers, hidden..., cell, goals * outputs
   // Outputs of the network for one goal: one per output of the action, and the SAC learner's log deviations.
   std::uint32_t head_count() const;

@@ -15,11 +15,11 @@
 
 namespace imprint::agent {
 
-// P = brain_count, G = goal_count, V = outputs of one goal (BrainSpec::head_count), N = any number of rows, D =
-// numbers that it sees (ObservationSpec::width), S = BrainSpec::state_count.
+// P = brain_count, G = goal_count, V = outputs of one goal (BrainSpec::head_count), N = any number of rows, D
+// = numbers that it sees (ObservationSpec::width), S = BrainSpec::state_count.
 //
-// The trunk is the hidden layers and the cell; its outputs are features [P, N, F]. The last layer makes heads of
-// them.
+// The trunk is the hidden layers and the cell; its outputs are features [P, N, F]. The last layer makes heads
+// of them.
 class Network {
  public:
   // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller,

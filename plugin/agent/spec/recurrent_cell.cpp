@@ -22,8 +22,7 @@ Variable grouped_parameter(const BrainSpec& spec, const nn::Initialisation& init
   return Variable(network + "." + name, {spec.brain_count, rows, out}, values);
 }
 
-Result<RecurrentCell> RecurrentCell::create(const BrainSpec& spec, const std::string& name,
-                                            std::int64_t in) {
+Result<RecurrentCell> RecurrentCell::create(const BrainSpec& spec, const std::string& name, std::int64_t in) {
   RecurrentCell made(spec.cell, spec.cell_size);
   const std::int64_t size = spec.cell_size, out = spec.gate_count() * size;
   nn::Initialisation weights, biases;

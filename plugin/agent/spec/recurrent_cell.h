@@ -1,8 +1,8 @@
 #pragma once
 // A GRU or LSTM of a brain, or of all brains of a kennel at once.
 //
-// P = brain_count, N = rows, S = BrainSpec::state_count, H = cell_size. A state is the cell's outputs [H], then an
-// LSTM's cells [H].
+// P = brain_count, N = rows, S = BrainSpec::state_count, H = cell_size. A state is the cell's outputs [H],
+// then an LSTM's cells [H].
 //
 // Cho et al., Learning Phrase Representations using RNN Encoder-Decoder, 2014, in cuDNN's form; Hochreiter,
 // Schmidhuber, Long Short-Term Memory, 1997. The gates are in PyTorch's order.
@@ -50,8 +50,8 @@ class RecurrentCell {
   nn::Parameters parameters_;
 };
 
-// A variable [P, rows, out]. Brain p draws from seed + p alone, so that its first weights do not depend on the
-// other brains. in: of the layer, for the range of the values.
+// A variable [P, rows, out]. Brain p draws from seed + p alone, so that its first weights do not depend on
+// the other brains. in: of the layer, for the range of the values.
 Variable grouped_parameter(const BrainSpec& spec, const nn::Initialisation& initialisation,
                            const std::string& network, const std::string& name, std::int64_t rows,
                            std::int64_t in, std::int64_t out);

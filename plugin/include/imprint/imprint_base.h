@@ -24,7 +24,7 @@
 typedef struct imp_header {
   uint32_t size;    /* sizeof the whole struct */
   uint32_t type;    /* IMP_STRUCT_... */
-  const void* next; /* null; in imp_brain_desc: the learner's options */
+  const void* next; /* null; from imp_brain_desc on: options of network and learner */
 } imp_header;
 
 /* Defines the struct `name`: all zero, with its size and type. */
@@ -35,7 +35,7 @@ typedef struct imp_header {
   name.header.type = (uint32_t)(TYPE)
 
 /* 1: imprint.h; 101: imprint_learners.h; 201: imprint_vulkan.h; 301: imprint_tools.h;
- * 401: imprint_models.h. */
+ * 401: imprint_models.h; 501: imprint_networks.h. */
 typedef enum imp_struct_type {
   IMP_STRUCT_HOST = 1,
   IMP_STRUCT_LIMITS = 2,
@@ -72,7 +72,9 @@ typedef enum imp_struct_type {
 
   IMP_STRUCT_MODEL_DESC = 401,
   IMP_STRUCT_MODEL_INFO = 402,
-  IMP_STRUCT_MODEL_VALUE = 403
+  IMP_STRUCT_MODEL_VALUE = 403,
+
+  IMP_STRUCT_NETWORK_OPTIONS = 501
 } imp_struct_type;
 
 #endif /* IMPRINT_IMPRINT_BASE_H_ */

@@ -52,6 +52,9 @@ struct PpoOptions : imp_ppo_options {
 struct SacOptions : imp_sac_options {
   SacOptions() : imp_sac_options(imp_sac_options_init()) {}
 };
+struct NetworkOptions : imp_network_options {
+  NetworkOptions() : imp_network_options(imp_network_options_init()) {}
+};
 struct NoLearner {};
 
 using Learner = std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions,
@@ -280,6 +283,7 @@ struct BrainDesc {
   imp_tensor observations{};
   imp_tensor actions{};
   bool fall_back = false;
+  mutable NetworkOptions network{};  // the C form links it to the learner's options
 
   // From the values that every game sets: BrainDesc::of(DqnOptions(), 28, {10}, 16).
   static BrainDesc of(const Learner& learner, std::uint32_t observations,
@@ -317,12 +321,14 @@ struct BrainDesc {
     desc.actions = actions;
     desc.fall_back = fall_back ? 1 : 0;
     std::visit(
-        [&desc](const auto& options) {
+        [&desc, this](const auto& options) {
           desc.learner = detail::learner_of(options);
+          network.header.next = nullptr;
           if constexpr (!std::is_same_v<decltype(options), const NoLearner&>)
-            desc.header.next = &options;
+            network.header.next = &options;
         },
         learner);
+    desc.header.next = &network;
     return desc;
   }
 };

@@ -54,6 +54,14 @@ static inline imp_demonstration imp_demonstration_init(void) {
   return s;
 }
 
+static inline imp_network_options imp_network_options_init(void) {
+  IMP_INIT(imp_network_options, s, IMP_STRUCT_NETWORK_OPTIONS);
+  s.stack = 1;
+  s.cell_size = 64;
+  s.sequence_steps = 32;
+  return s;
+}
+
 /* A brain with one choice among *choices options, from what every game decides. It keeps the
  * pointer. */
 static inline imp_brain_desc imp_brain_desc_of(imp_learner learner, uint32_t observations,
