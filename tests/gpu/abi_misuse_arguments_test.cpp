@@ -223,6 +223,34 @@ TEST_F(Misuse, OptionsThatAreNotTheLearners) {
   feedback.header.next = &limits;
   EXPECT_FAILS(create(IMP_LEARNER_FEEDBACK, &feedback), IMP_ERROR_INVALID_ARGUMENT,
                "desc.header.next: found struct type 2, expected imp_network_options or");
+  imp_network_options network = imp_network_options_init(), other = network;
+  feedback.header.next = &network;
+  EXPECT_EQ(create(IMP_LEARNER_FEEDBACK, &feedback), IMP_OK);
+  feedback.header.next = nullptr;
+  network.header.next = &feedback;
+  EXPECT_EQ(create(IMP_LEARNER_FEEDBACK, &network), IMP_OK) << "in any order";
+  network.header.next = &other;
+  EXPECT_FAILS(create(IMP_LEARNER_FEEDBACK, &network), IMP_ERROR_INVALID_ARGUMENT,
+               "found two imp_network_options");
+  network.header.next = &network;
+  EXPECT_FAILS(create(IMP_LEARNER_NONE, &network), IMP_ERROR_INVALID_ARGUMENT,
+               "found two imp_network_options");
+  const auto expect_network = [&](imp_learner learner, imp_result code, const char* text, auto change) {
+    imp_network_options changed = imp_network_options_init();
+    change(changed);
+    EXPECT_FAILS(create(learner, &changed), code, text);
+  };
+  using Network = imp_network_options;
+  expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT, "stack: found 0, expected 1 to 64",
+                 [](Network& n) { n.stack = 0; });
+  expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT, "cell",
+                 [](Network& n) { n.cell = static_cast<imp_cell>(3); });
+  expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT, "cell_size: found 4097",
+                 [](Network& n) { n.cell_size = 4097; });
+  expect_network(IMP_LEARNER_DQN, IMP_ERROR_UNSUPPORTED, "Use the PPO learner, or stack",
+                 [](Network& n) { n.cell = IMP_CELL_LSTM; });
+  expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT, "imp_network_options",
+                 [](Network& n) { n.header.size = 4; });
   second.header.size = sizeof(imp_header);
   EXPECT_FAILS(create(IMP_LEARNER_FEEDBACK, &second), IMP_ERROR_INVALID_ARGUMENT, "imp_feedback_options");
   EXPECT_EQ(create(IMP_LEARNER_NONE, nullptr), IMP_OK);

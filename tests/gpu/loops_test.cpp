@@ -104,6 +104,30 @@ TEST_F(LoopsTest, AreTheSameToTheBitHoweverTheyAreCut) {
   }
 }
 
+// A part with a loop repeats as a whole: three steps of descent in one run, in slices too.
+TEST_F(LoopsTest, RepeatWithTheirPart) {
+  const Network once(6, 4, 3, 8);
+  Program single = compile(once.training(once.outputs()));
+  const HostTensor data = once.data();
+  for (int run = 0; run < 3; ++run) ASSERT_TRUE(session().run(single, std::span(&data, 1)).ok());
+  const std::vector<float> expected = floats(once.weights);
+  for (const std::uint32_t length : {1u, 5u, 1000u}) {
+    const Network thrice(6, 4, 3, 8);
+    Program program =
+        compile(ProgramSequence{.name = "thrice", .parts = {{thrice.training(thrice.outputs()), 3}}});
+    EXPECT_EQ(program.stats().dispatches, 3 * single.stats().dispatches);
+    std::ranges::copy(std::as_bytes(std::span(data.floats)), program.input_bytes(0, 0).begin());
+    run_sliced(program, {length});
+    EXPECT_EQ(floats(thrice.weights), expected) << length;
+  }
+  const Network odd(6, 4, 3, 8);
+  const auto both = Program::compile(
+      runtime(),
+      ProgramSequence{.name = "odd", .parts = {{odd.training(odd.outputs())}}, .rounds = {{0, 1, 2}}});
+  ASSERT_FALSE(both.ok());
+  EXPECT_THAT(both.error().message, HasSubstr("'odd': found loops and rounds, expected one of them"));
+}
+
 // Kernels per part, whatever the number of steps.
 TEST_F(LoopsTest, HaveOneBodyWhateverTheSteps) {
   const auto kernels = [&](std::int64_t steps) {

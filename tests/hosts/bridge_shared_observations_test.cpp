@@ -121,6 +121,51 @@ TEST_F(T10SharedObservations, LieBeyondTheReachOfOneBinding) {
   close();
 }
 
+// Observations in the host's buffer are stacked on the device, as those that are told are on the CPU.
+TEST_F(T10SharedObservations, AreStacked) {
+  open(kBaseline, true);
+  make_rows(64);
+  game::BrainDesc desc = describe(IMP_LEARNER_NONE);
+  desc.network.stack = 3;
+  imp_brain blind{}, brain{};
+  ASSERT_WORKS(api_->brain_create(context_, c_form(desc), &blind));
+  desc.observations = import(rows_, {64});
+  ASSERT_WORKS(api_->brain_create(context_, c_form(desc), &brain));
+  const std::vector<imp_agent> agents = seat(brain, 2), others = seat(blind, 2);
+  std::vector<std::vector<float>> before;
+  for (std::uint32_t step = 0; step < 6; ++step) {
+    std::vector<float> values;
+    for (std::uint32_t i = 0; i < 2 * kSenses; ++i) values.push_back(number_of(step, i));
+    if (step == 4)  // the second agent's episode ends
+      for (const imp_agent agent : {agents[1], others[1]}) {
+        imp_frame_info info = imp_frame_info_init();
+        info.frame = ++number_;
+        info.time_s = static_cast<double>(number_);
+        EXPECT_WORKS(api_->frame_begin(context_, &info));
+        EXPECT_WORKS(api_->agent_end_episode(agent, IMP_EPISODE_TERMINATED));
+        EXPECT_WORKS(api_->frame_submit(context_, UINT32_MAX));
+        EXPECT_WORKS(api_->frame_end(context_));
+      }
+    const auto seen = ask(
+        agents, [&](VkCommandBuffer commands) { put(commands, 8, values); },
+        [&](std::size_t i) {
+          EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agents[i], 8 + i * kSenses));
+        });
+    const auto told = ask(
+        others, [](VkCommandBuffer) {},
+        [&](std::size_t i) {
+          EXPECT_WORKS(api_->agent_observe(others[i], values.data() + i * kSenses, kSenses));
+        });
+    for (std::size_t i = 0; i < 2; ++i) {
+      ASSERT_EQ(seen[i].size(), 2u);
+      for (std::size_t k = 0; k < 2; ++k) EXPECT_FLOAT_EQ(seen[i][k], told[i][k]) << step << ", agent " << i;
+    }
+    EXPECT_NE(seen, before);
+    before = seen;
+  }
+  close();
+}
+
 // A policy from a file observes what the host wrote and answers where the host reads. Its memory belongs to
 // the agent.
 TEST_F(T10SharedObservations, AreThoseOfPoliciesFromFilesToo) {

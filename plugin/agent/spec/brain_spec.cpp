@@ -44,24 +44,28 @@ std::uint64_t BrainSpec::parameter_count() const {
 }
 
 BrainSpec completed(BrainSpec spec) {
-  constexpr std::uint64_t kRolloutPerAgent = 32, kLeastRollout = 512, kMostRollout = 16384, kLeastBatch = 64;
-  constexpr std::uint64_t kLeastSequences = 4;
+  constexpr std::uint64_t kRolloutPerAgent = 32, kLeastRollout = 512, kMostRollout = 16384;
+  constexpr std::uint32_t kLeastBatch = 64, kLeastSequences = 4;
   if (spec.learner != LearnerKind::ppo) return spec;
-  const std::uint32_t sequence = spec.has_cell() ? spec.sequence_steps : 0, unit = std::max(1u, sequence);
+  const std::uint32_t unit = spec.has_cell() ? std::max(1u, spec.sequence_steps) : 1;
+  const auto wanted_batch = [&](std::uint32_t rollout) {
+    const std::uint32_t sequences = spec.has_cell() ? kLeastSequences * unit : 0;
+    return std::max({rollout / 8, kLeastBatch, sequences});
+  };
+  const auto rounded_up = [](std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; };
   const auto least = [](std::uint64_t value) {
     return static_cast<std::uint32_t>(std::max<std::uint64_t>(value, 1));
   };
   if (spec.rollout_steps == 0) {
     spec.rollout_steps = static_cast<std::uint32_t>(
         std::clamp(kRolloutPerAgent * spec.agents_per_brain, kLeastRollout, kMostRollout));
-    // Rounded up to whole minibatches.
-    if (const std::uint32_t whole = spec.batch_size > 0 ? spec.batch_size : unit; whole > 0)
-      spec.rollout_steps = (spec.rollout_steps + whole - 1) / whole * whole;
+    if (spec.batch_size == 0 && spec.has_cell())
+      spec.batch_size = rounded_up(wanted_batch(spec.rollout_steps), unit);
+    // Whole minibatches.
+    if (spec.batch_size > 0) spec.rollout_steps = rounded_up(spec.rollout_steps, spec.batch_size);
   }
   if (spec.batch_size == 0) {
-    spec.batch_size = least(std::min<std::uint64_t>(
-        std::max<std::uint64_t>({spec.rollout_steps / 8, kLeastBatch, kLeastSequences * sequence}),
-        spec.rollout_steps));
+    spec.batch_size = least(std::min(wanted_batch(spec.rollout_steps), spec.rollout_steps));
     const auto fits = [&] {
       return spec.rollout_steps % spec.batch_size == 0 && spec.batch_size % unit == 0;
     };
