@@ -28,8 +28,8 @@ constexpr std::string_view kFaceNames[] = {
     "Branch", "LoopBody", "LoopCondition", "ScanBody", "ScanOptions", "ScanStep", "Scanned",
     // programs
     "BufferRange", "Commands", "CpuWork", "DispatchFigures", "HostTensor", "KernelFigures", "Precision",
-    "Program", "ProgramDescription", "ProgramPart", "ProgramSequence", "ProgramStats", "Runtime",
-    "ScheduleFigures", "Session", "StateReadback", "Update", "kMaxSequenceDispatches",
+    "Program", "ProgramDescription", "ProgramPart", "ProgramRounds", "ProgramSequence", "ProgramStats",
+    "Runtime", "ScheduleFigures", "Session", "StateReadback", "Update", "kMaxSequenceDispatches",
     // tuning and baking
     "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
     // models

@@ -9,14 +9,16 @@
 using namespace imprint::game;
 
 #include "learners-continuous.inc"
+#include "learners-memory.inc"
 #include "learners-observation.inc"
 
 extern "C" int run_learners_cpp(void) {
   StandaloneDesc cpu;
   cpu.device = "cpu";
   Made<Context> context = Context::create_standalone(Library(imp_get_api), cpu);
-  Made<Brain> cat = context->create_brain(describe_cat()), car = context->create_brain(describe_car());
-  Made<Agent> agents[] = {cat->create_agent(), car->create_agent()};
+  Made<Brain> cat = context->create_brain(describe_cat()), car = context->create_brain(describe_car()),
+              runner = context->create_brain(describe_maze_runner());
+  Made<Agent> agents[] = {cat->create_agent(), car->create_agent(), runner->create_agent()};
   for (const Made<Agent>& agent : agents)
     if (!agent) return std::fprintf(stderr, "learners: %s\n", agent.outcome.message()), 1;
   if (!context->warmup()) return std::fputs("learners: warmup\n", stderr), 1;
@@ -31,6 +33,7 @@ extern "C" int run_learners_cpp(void) {
     driven = frame.act(*agents[1]);
     frame.keep(agents[0]->observe(look(23.5f, 40)));
     frame.keep(agents[1]->observe(std::array<float, 6>{}));
+    frame.keep(agents[2]->observe(std::array<float, 3>{}));
     frame.submit();
     if (const Outcome outcome = frame.end(); !outcome)
       return std::fprintf(stderr, "learners: %s\n", outcome.message()), 1;
