@@ -122,7 +122,7 @@ typedef struct imp_frame_info {
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
-/* A network. header.next: imp_network_options, learner's options. Tensors: imprint_vulkan.h. */
+/* A network. header.next: imp_network_options, the learner's options. Tensors: imprint_vulkan.h. */
 typedef struct imp_brain_desc {
   imp_header header;
   const char* name;                /* in logs and files; null = "brain" */
