@@ -149,9 +149,12 @@ Result<> RuntimeImpl::place(VariableState& variable, bool yields) {
         ErrorCode::invalid_argument,
         "variable '" + variable.name + "': found an external one without a buffer. Call place_in first.");
   const std::uint64_t size = variable.bytes();
-  IMPRINT_ASSIGN(
-      const vk::Allocation allocation,
-      device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::device, yields));
+  auto allocated =
+      device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::device, yields);
+  if (!allocated)
+    return make_error(allocated.error().code, "variable '" + variable.name + "' " + variable.shape.text() +
+                                                  ": " + allocated.error().message);
+  const vk::Allocation allocation = *allocated;
   return settle(variable, std::make_shared<DeviceVariable>(link_, allocation));
 }
 
