@@ -24,10 +24,6 @@ namespace imprint {
 
 class Program;
 
-// Bytes of staging memory that stream_uploads() uses at a time. Uploads queued beyond it wait in host memory,
-// or in their file.
-inline constexpr std::uint64_t kUploadRing = 16ull << 20;
-
 namespace program {
 class VariantTuner;  // compute/tuning/tuner.h implements it
 }
@@ -157,8 +153,16 @@ class Runtime {
   virtual void set_cpu_memory_cap(std::uint64_t) {}
 };
 
+namespace program {
+
+// Bytes of staging memory that stream_uploads() uses at a time. Uploads queued beyond it wait in host memory,
+// or in their file.
+inline constexpr std::uint64_t kUploadRing = 16ull << 20;
+
 // Submits all queued uploads except the last kUploadRing bytes, and waits for each submission. Returns the
 // commands of the rest, as take_uploads().
 Result<Commands> stream_uploads(Runtime& runtime, vk::Queue& queue);
+
+}  // namespace program
 
 }  // namespace imprint

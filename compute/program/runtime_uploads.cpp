@@ -29,7 +29,7 @@ bool device_can_fill(const vk::Allocation& target, std::span<const std::byte> by
 
 }  // namespace
 
-Result<Commands> stream_uploads(Runtime& runtime, vk::Queue& queue) {
+Result<Commands> program::stream_uploads(Runtime& runtime, vk::Queue& queue) {
   for (;;) {
     IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads(kUploadRing));
     if (!uploads.primary || !runtime.has_uploads()) return uploads;

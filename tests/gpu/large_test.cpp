@@ -92,7 +92,7 @@ TEST_F(LargeTest, StreamsWeightsOfThreeHundredMebibytesFromTheirFile) {
     expected = next;
   }
   ASSERT_EQ((*found)[0].floats, std::vector<float>(expected.begin(), expected.end()));
-  EXPECT_LT(peak(), 320u + (2 * kUploadRing >> 20) + 32) << "staging of more than the ring";
+  EXPECT_LT(peak(), 320u + (2 * program::kUploadRing >> 20) + 32) << "staging of more than the ring";
 }
 
 // Inputs, constants, intermediates and outputs of 48 MiB each, of which one range holds two.
