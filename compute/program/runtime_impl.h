@@ -107,9 +107,9 @@ class RuntimeImpl : public Runtime {
   Result<> upload(const vk::Allocation& target, const SharedBytes& bytes, bool at_once);
   std::uint64_t room_to_stage() const;  // bytes that the ring has left
   Result<vk::Allocation> staged(std::span<const std::byte> bytes);
-  // Moves uploads of at most so many bytes of staging out of the queue. The caller holds upload_mutex_.
+  // Moves uploads out of the queue. most: bytes of their staging. The caller holds upload_mutex_.
   Result<std::vector<Upload>> take_some(std::uint64_t most);
-  // the placed variable's range; checks that it holds so many bytes
+  // the placed variable's range; `bytes` must be its size
   Result<vk::Allocation> write_target(const Variable& variable, std::size_t bytes);
 
   vk::Device& device_;
