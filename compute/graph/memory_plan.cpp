@@ -44,7 +44,7 @@ class Ranges {
 // O(log times) nodes, and so does a search.
 class Occupancy {
  public:
-  explicit Occupancy(std::size_t times) {
+  Occupancy(std::size_t times, const MemoryRange& range) : range_(range) {
     while (leaves_ < times) leaves_ *= 2;
     always_.resize(2 * leaves_);
     ever_.resize(2 * leaves_);
@@ -58,10 +58,11 @@ class Occupancy {
   std::uint64_t lowest_fit(std::size_t first, std::size_t last, std::uint64_t bytes) {
     obstacles_.clear();
     collect(1, {0, leaves_ - 1}, {first, last});
-    std::uint64_t begin = 0;
+    std::uint64_t begin = within_page(range_.begin, bytes, range_.page_bytes);
     for (std::size_t agreed = 0, i = 0; agreed < obstacles_.size();) {
       ++steps_;
-      const std::uint64_t end = obstacles_[i]->end_of_obstacle(begin, bytes);
+      const std::uint64_t end =
+          within_page(obstacles_[i]->end_of_obstacle(begin, bytes), bytes, range_.page_bytes);
       agreed = end == begin ? agreed + 1 : 0;
       if (end == begin) i = (i + 1) % obstacles_.size();
       begin = end;
@@ -98,6 +99,7 @@ class Occupancy {
     if (life.meets(right)) collect(2 * node + 1, right, life);
   }
 
+  MemoryRange range_;
   std::size_t leaves_ = 1;
   std::vector<Ranges> always_, ever_;  // per node of the tree; node 1 is its root
   std::vector<const Ranges*> obstacles_;
@@ -106,7 +108,8 @@ class Occupancy {
 
 }  // namespace
 
-MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignment) {
+MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignment,
+                       const MemoryRange& range) {
   const auto aligned = [&](std::uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; };
 
   std::vector<std::size_t> by_size(lifetimes.size());
@@ -123,17 +126,17 @@ MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignm
   };
 
   MemoryPlan plan;
-  plan.offsets.resize(lifetimes.size());
-  Occupancy occupancy(times.size());
+  plan.offsets.resize(lifetimes.size(), range.begin);
+  Occupancy occupancy(times.size(), range);
   for (std::size_t index : by_size) {
     const Lifetime& life = lifetimes[index];
     const std::uint64_t bytes = aligned(life.bytes);
-    if (bytes == 0) continue;  // lies at 0, like everything that occupies nothing
+    if (bytes == 0) continue;  // lies at the beginning, like everything that occupies nothing
     plan.unplanned_bytes += bytes;
     const std::size_t first = time(life.first), last = time(life.last);
     const std::uint64_t begin = occupancy.lowest_fit(first, last, bytes);
     plan.offsets[index] = begin;
-    plan.total_bytes = std::max(plan.total_bytes, begin + bytes);
+    plan.total_bytes = std::max(plan.total_bytes, begin + bytes - range.begin);
     occupancy.add(first, last, begin, begin + bytes);
   }
   plan.steps = occupancy.steps();

@@ -23,7 +23,7 @@ std::string CustomEmitter::function(const std::string& name, int workgroup_size)
   call();
   store_members();
   store_result();
-  const std::vector<std::byte>& text = anchor_.source->constant->bytes;
+  const SharedBytes& text = anchor_.source->constant->bytes;
   return callers_text(imprint::text("custom_rows '", anchor_.source->label, "'"),
                       {reinterpret_cast<const char*>(text.data()), text.size()}) +
          "// " + task_text(graph_, task_) + "\nvoid " + name + "(int group) {\n" + body_ + "}\n";

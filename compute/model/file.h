@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/base/shared_bytes.h"
 
 namespace imprint {
 
@@ -18,6 +19,10 @@ namespace imprint {
 // than size_limit bytes).
 Result<std::vector<std::byte>> read_file(const std::string& path,
                                          std::uint64_t size_limit = std::uint64_t{4} << 30);
+
+// The whole file, which the system reads where it is used. The file must not change while the bytes live.
+// Errors: not_found, io (with the system's reason).
+Result<SharedBytes> map_file(const std::string& path);
 
 // A file open for reading parts of it.
 class FileReader {

@@ -106,7 +106,9 @@ Result<Entry> parse_entry(const std::string& name, const Json& json) {
   return entry;
 }
 
-Result<File> parse_unguarded(std::span<const std::byte> bytes) {
+// The arrays share the bytes.
+Result<File> parse_unguarded(const SharedBytes& whole) {
+  const std::span<const std::byte> bytes = whole;
   if (bytes.size() < kLengthBytes)
     return damaged(text("found ", bytes.size(), " bytes, expected a header length of ", kLengthBytes));
   const auto header_length = load_element<std::uint64_t>(bytes.data(), 0);
@@ -150,10 +152,9 @@ Result<File> parse_unguarded(std::span<const std::byte> bytes) {
     return damaged(
         text("tensors end at byte ", position, " of ", data.size(), ": truncated, or trailing bytes"));
   for (Entry& entry : entries) {
-    const auto part = data.subspan(static_cast<std::size_t>(entry.begin),
-                                   static_cast<std::size_t>(entry.end - entry.begin));
-    file.arrays.emplace(std::move(entry.name),
-                        Array{entry.type, entry.shape, std::vector<std::byte>(part.begin(), part.end())});
+    SharedBytes part = whole.part(bytes.size() - data.size() + static_cast<std::size_t>(entry.begin),
+                                  static_cast<std::size_t>(entry.end - entry.begin));
+    file.arrays.emplace(std::move(entry.name), Array{entry.type, entry.shape, std::move(part)});
   }
   return file;
 }
@@ -212,10 +213,16 @@ auto guarded(Function function, ErrorCode code) -> decltype(function()) {
   }
 }
 
+Result<File> parse_file(const std::string& path, const SharedBytes& bytes) {
+  auto file = guarded([&] { return parse_unguarded(bytes); }, ErrorCode::corrupt_file);
+  if (!file) return make_error(file.error().code, "'" + path + "': " + file.error().message);
+  return file;
+}
+
 template <class T>
 Array packed(Type type, std::span<const T> values, const Shape& shape) {
   const auto bytes = std::as_bytes(values);
-  return Array{type, shape, std::vector<std::byte>(bytes.begin(), bytes.end())};
+  return Array{type, shape, SharedBytes(std::vector(bytes.begin(), bytes.end()))};
 }
 
 template <class Stored, class Wanted>
@@ -287,9 +294,9 @@ Array Array::of(std::span<const std::int64_t> values, const Shape& shape) {
   return packed(Type::int64, values, shape);
 }
 Array Array::of_bools(std::span<const std::int32_t> values, const Shape& shape) {
-  Array array{Type::boolean, shape, std::vector<std::byte>(values.size())};
-  for (std::size_t i = 0; i < values.size(); ++i) array.bytes[i] = std::byte{values[i] != 0};
-  return array;
+  std::vector<std::byte> bytes;
+  for (const std::int32_t value : values) bytes.push_back(std::byte{value != 0});
+  return {Type::boolean, shape, SharedBytes(std::move(bytes))};
 }
 
 std::vector<float> Array::floats() const {
@@ -361,14 +368,18 @@ Result<const Array*> File::find(std::string_view name) const {
 }
 
 Result<File> parse(std::span<const std::byte> bytes) {
-  return guarded([&] { return parse_unguarded(bytes); }, ErrorCode::corrupt_file);
+  return guarded([&] { return parse_unguarded(SharedBytes(std::vector(bytes.begin(), bytes.end()))); },
+                 ErrorCode::corrupt_file);
 }
 
 Result<File> load(const std::string& path) {
-  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
-  auto file = parse(bytes);
-  if (!file) return make_error(file.error().code, "'" + path + "': " + file.error().message);
-  return file;
+  IMPRINT_ASSIGN(std::vector<std::byte> bytes, read_file(path));
+  return parse_file(path, SharedBytes(std::move(bytes)));
+}
+
+Result<File> map(const std::string& path) {
+  IMPRINT_ASSIGN(const SharedBytes bytes, map_file(path));
+  return parse_file(path, bytes);
 }
 
 Result<std::vector<std::byte>> serialize(const File& file) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/base/shared_bytes.h"
 #include "compute/tensor/shape.h"
 
 namespace imprint::safetensors {
@@ -38,7 +39,7 @@ std::size_t type_size(Type type);       // bytes of an element
 struct Array {
   Type type = Type::float32;
   Shape shape;
-  std::vector<std::byte> bytes;  // element count * type_size
+  SharedBytes bytes;  // element count * type_size
 
   static Array of(std::span<const float> values, const Shape& shape);
   static Array of(std::span<const std::int32_t> values, const Shape& shape);
@@ -68,6 +69,9 @@ struct File {
 // a name twice, a header that needs more memory than that); unsupported (a rank above Shape::kMaxRank).
 Result<File> parse(std::span<const std::byte> bytes);
 Result<File> load(const std::string& path);
+// The same, without reading the tensors: the system reads them from the file when they are used. The file
+// must not change while any of them lives.
+Result<File> map(const std::string& path);
 
 // Equal contents give equal bytes. Errors: invalid_argument (bytes that do not fit the shape, a name that is
 // not UTF-8).

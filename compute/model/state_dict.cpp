@@ -47,7 +47,11 @@ Result<safetensors::File> save_state(Session& session, const Parameters& paramet
 
 Result<> load_state(Session& session, const Parameters& parameters, const safetensors::File& file,
                     std::string_view prefix) {
-  std::vector<HostTensor> values;
+  const auto has_type_of = [](const safetensors::Array& array, DType dtype) {
+    return (dtype == DType::float32 && array.type == safetensors::Type::float32) ||
+           (dtype == DType::int32 && array.type == safetensors::Type::int32);
+  };
+  std::vector<const safetensors::Array*> arrays;
   for (const Parameter& parameter : parameters) {
     const std::string name = std::string(prefix) + parameter.name;
     IMPRINT_ASSIGN(const safetensors::Array* array, file.find(name));
@@ -56,17 +60,26 @@ Result<> load_state(Session& session, const Parameters& parameters, const safete
     if (array->shape != expected)
       return make_error(ErrorCode::shape_mismatch, text("load_state: found ", name, " ", array->shape.text(),
                                                         ", expected ", expected.text()));
-    if (parameter.variable.dtype() == DType::int32) {
-      IMPRINT_ASSIGN(std::vector<std::int32_t> ints, array->ints());
-      values.push_back(HostTensor::from_ints(std::move(ints), shape));
-    } else {
-      std::vector<float> floats = array->floats();
-      values.push_back(
-          HostTensor::from(parameter.transposed ? turned(floats, expected) : std::move(floats), shape));
-    }
+    // Nothing is written when one of them does not fit.
+    if (parameter.variable.dtype() == DType::int32) IMPRINT_CHECK(array->ints());
+    arrays.push_back(array);
   }
-  for (std::size_t i = 0; i < values.size(); ++i)
-    IMPRINT_CHECK(session.write(parameters[i].variable, values[i]));
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    const safetensors::Array& array = *arrays[i];
+    if (!parameter.transposed && has_type_of(array, parameter.variable.dtype())) {
+      IMPRINT_CHECK(session.runtime().write(parameter.variable, array.bytes));
+      continue;
+    }
+    HostTensor value = HostTensor::from({}, parameter.variable.shape());
+    if (parameter.variable.dtype() == DType::int32) {
+      IMPRINT_ASSIGN(value.ints, array.ints());
+      value.dtype = DType::int32;
+    } else {
+      value.floats = parameter.transposed ? turned(array.floats(), array.shape) : array.floats();
+    }
+    IMPRINT_CHECK(session.write(parameter.variable, value));
+  }
   return {};
 }
 

@@ -33,8 +33,11 @@ class CpuRuntime : public Runtime {
   Result<> displace(const Variable& variable) override;
   Result<> place_in(const Variable& variable, const BufferRange& range) override;
   Result<> write(const Variable& variable, std::span<const std::byte> bytes) override;
+  Result<> write(const Variable& variable, SharedBytes bytes) override {
+    return write(variable, std::span<const std::byte>(bytes));
+  }
   Result<> write_zeros(const Variable& variable) override;
-  Result<Commands> take_uploads() override { return nothing_; }
+  Result<Commands> take_uploads(std::uint64_t) override { return nothing_; }
   void put_back_uploads(const Commands&) override {}
   bool has_uploads() const override { return false; }
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;

@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cstring>
 
 #include "compute/base/text.h"
-#include "compute/graph/memory_plan.h"
 #include "compute/graph/page_expand.h"
 #include "compute/graph/set_apart.h"
 #include "compute/program/device_profile.h"
@@ -121,8 +119,9 @@ Result<> Program::Impl::build(const VariantTable* variants, const vk::Capability
     runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
   IMPRINT_CHECK(place_variables());
   IMPRINT_CHECK(place_constants());
-  plan();
-  IMPRINT_CHECK(make_io());
+  IMPRINT_CHECK(plan());
+  IMPRINT_CHECK(make_arena());
+  IMPRINT_CHECK(make_slots());
   IMPRINT_CHECK(make_kernels(dispatch_limits(profile)));
   IMPRINT_CHECK(make_tables());
   IMPRINT_CHECK(make_descriptor_sets());
@@ -134,8 +133,8 @@ Program::Impl::~Impl() {
   for (const std::vector<Commands>* list : {&upload_commands, &download_commands, &whole_commands,
                                             &head_commands, &tail_commands, &dispatch_commands})
     for (const Commands& commands : *list) runtime.retire(commands);
-  for (const vk::Allocation* allocation : {&arena, &constants, &tables}) runtime.retire(*allocation);
-  for (const std::vector<vk::Allocation>* list : {&upload_slots, &readback_slots})
+  runtime.retire(tables);
+  for (const std::vector<vk::Allocation>* list : {&arena, &constants, &upload_slots, &readback_slots})
     for (const vk::Allocation& allocation : *list) runtime.retire(allocation);
   if (descriptor_pool != VK_NULL_HANDLE) {
     vk::Device& device = runtime.device();
@@ -143,145 +142,6 @@ Program::Impl::~Impl() {
       device.functions().vkDestroyDescriptorPool(device.handle(), pool, device.allocation_callbacks());
     });
   }
-}
-
-// ---- memory ----
-
-Result<> Program::Impl::place_variables() {
-  for (const std::shared_ptr<VariableState>& variable : source.request.variables)
-    IMPRINT_CHECK(runtime.place(*variable));
-  return {};
-}
-
-Result<> Program::Impl::place_constants() {
-  constant_offset.assign(source.graph.nodes.size(), 0);
-  std::vector<std::byte> bytes;
-  for (NodeIndex n = 0; n < source.graph.size(); ++n) {
-    const GraphNode& node = source.graph[n];
-    if (node.op != Op::constant) continue;
-    constant_offset[static_cast<std::size_t>(n)] = bytes.size();
-    const std::vector<std::byte>& data = node.source->constant->bytes;
-    bytes.insert(bytes.end(), data.begin(), data.end());
-    bytes.resize(aligned(bytes.size() + (data.empty() ? 1 : 0)));  // an empty constant still needs a buffer
-  }
-  if (bytes.empty()) return {};
-  IMPRINT_ASSIGN(constants,
-                 runtime.device().memory().allocate(bytes.size(), kAlignment, vk::MemoryUse::device));
-  return runtime.upload(constants, bytes);
-}
-
-void Program::Impl::plan() {
-  for (const Port& port : source.inputs)
-    input_bytes = std::max(input_bytes, port.offset + aligned(port.bytes));
-  for (const Port& port : source.outputs)
-    output_bytes = std::max(output_bytes, port.offset + aligned(port.bytes));
-
-  std::unordered_map<NodeIndex, std::size_t> index_of;
-  std::vector<Lifetime> lifetimes;
-  std::vector<NodeIndex> nodes;
-  for (const Task& task : schedule.tasks)
-    for (const Store& store : task.stores)
-      if (store.place.kind == PlaceKind::temporary) {
-        index_of.emplace(store.place.index, lifetimes.size());
-        const GraphNode& node = source.graph[store.node];
-        lifetimes.push_back({tensor_bytes(node.shape, node.dtype), task.level, task.level});
-        nodes.push_back(store.place.index);
-      }
-  for (const Task& task : schedule.tasks)
-    for (const Read& read : task.reads)
-      if (const Place& place = schedule.place[static_cast<std::size_t>(read.node)];
-          place.kind == PlaceKind::temporary) {
-        Lifetime& life = lifetimes[index_of.at(place.index)];
-        life.last = std::max(life.last, task.level);
-      }
-  const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
-  temporary_offset.assign(source.graph.nodes.size(), 0);
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    temporary_offset[static_cast<std::size_t>(nodes[i])] = input_bytes + output_bytes + plan.offsets[i];
-  stats.arena_bytes = plan.total_bytes;
-  stats.unplanned_bytes = plan.unplanned_bytes;
-}
-
-vk::Allocation Program::Impl::allocation_of(const Place& place) const {
-  switch (place.kind) {
-    case PlaceKind::variable:
-      return static_cast<const DeviceVariable*>(
-                 schedule.variables[static_cast<std::size_t>(place.index)]->storage.get())
-          ->allocation();
-    case PlaceKind::constant:
-      return constants;
-    default:
-      return arena;
-  }
-}
-
-// Buffer 0 is the arena, even where constants or variables share its memory block. So a kernel's text does
-// not depend on that. Constants and variables of one block share a buffer.
-std::int32_t Program::Impl::buffer_of(const Place& place) {
-  const vk::Allocation allocation = allocation_of(place);
-  const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
-  if (buffers.empty()) buffers.push_back({arena.buffer, arena.bound_offset, arena.bound_size});
-  if (in_arena) return 0;
-  for (std::size_t i = 1; i < buffers.size(); ++i)
-    if (buffers[i].buffer == allocation.buffer && buffers[i].offset == allocation.bound_offset &&
-        buffers[i].size == allocation.bound_size)
-      return static_cast<std::int32_t>(i);
-  buffers.push_back({allocation.buffer, allocation.bound_offset, allocation.bound_size});
-  return static_cast<std::int32_t>(buffers.size()) - 1;
-}
-
-std::uint64_t Program::Impl::byte_offset(const Place& place) const {
-  const vk::Allocation allocation = allocation_of(place);
-  const std::uint64_t base = allocation.offset - allocation.bound_offset;
-  const auto index = static_cast<std::size_t>(place.index);
-  switch (place.kind) {
-    case PlaceKind::input:
-      return base + source.inputs[index].offset;
-    case PlaceKind::output:
-      return base + input_bytes + source.outputs[index].offset;
-    case PlaceKind::temporary:
-      return base + temporary_offset[index];
-    case PlaceKind::constant:
-      return base + constant_offset[index];
-    default:
-      return base;
-  }
-}
-
-Result<> Program::Impl::make_io() {
-  vk::MemoryPool& pool = runtime.device().memory();
-  const std::uint64_t total =
-      std::max<std::uint64_t>(kAlignment, input_bytes + output_bytes + stats.arena_bytes);
-  auto allocated = pool.allocate(total, kAlignment, vk::MemoryUse::device, source.yields);
-  if (!allocated) {
-    Error error = std::move(allocated).error();
-    error.message = "program '" + source.name + "' needs an arena of " + std::to_string(total) +
-                    " bytes in one piece, for inputs (" + std::to_string(input_bytes) + "), outputs (" +
-                    std::to_string(output_bytes) + ") and intermediates (" +
-                    std::to_string(stats.arena_bytes) + "): " + error.message;
-    return error;
-  }
-  arena = *allocated;
-  stats.io_bytes = (input_bytes + output_bytes) * (source.slot_count + 1);
-  return make_slots();
-}
-
-Result<> Program::Impl::make_slots() {
-  vk::MemoryPool& pool = runtime.device().memory();
-  for (std::uint32_t slot = 0; slot < source.slot_count; ++slot) {
-    if (input_bytes > 0) {
-      IMPRINT_ASSIGN(const vk::Allocation allocation,
-                     pool.allocate(input_bytes, kAlignment, vk::MemoryUse::upload));
-      upload_slots.push_back(allocation);
-      std::memset(allocation.mapped, 0, input_bytes);
-    }
-    if (output_bytes > 0) {
-      IMPRINT_ASSIGN(const vk::Allocation allocation,
-                     pool.allocate(output_bytes, kAlignment, vk::MemoryUse::readback));
-      readback_slots.push_back(allocation);
-    }
-  }
-  return {};
 }
 
 // ---- kernels ----
@@ -336,8 +196,13 @@ void Program::Impl::count() {
         name_of.try_emplace(allocation.buffer, static_cast<std::uint32_t>(name_of.size())).first->second;
     return vk::Access{name, allocation.bound_offset, allocation.bound_offset + allocation.bound_size, write};
   };
-  const Place any_in_arena{PlaceKind::temporary, 0};
-  if (input_bytes > 0) tracker.dispatch(std::vector{access(any_in_arena, true)});
+  const auto ports = [&](PlaceKind kind, const std::vector<Port>& list) {
+    std::vector<vk::Access> accesses;
+    for (std::size_t i = 0; i < list.size(); ++i)
+      accesses.push_back(access({kind, static_cast<std::int32_t>(i)}, kind == PlaceKind::input));
+    return accesses;
+  };
+  if (input_bytes > 0) tracker.dispatch(ports(PlaceKind::input, source.inputs));
   for (const DispatchSource& dispatch : dispatches) {
     std::vector<vk::Access> accesses;
     for (std::int32_t t : dispatch.tasks) {
@@ -355,7 +220,7 @@ void Program::Impl::count() {
     stats.barriers += needed;
   }
   if (output_bytes > 0) {
-    download_barrier = tracker.dispatch(std::vector{access(any_in_arena, false)});
+    download_barrier = tracker.dispatch(ports(PlaceKind::output, source.outputs));
     stats.barriers += download_barrier + 1;
   }
 }

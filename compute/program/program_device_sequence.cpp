@@ -6,6 +6,7 @@
 
 namespace imprint {
 
+using namespace graph;
 using namespace program;
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime,
@@ -49,18 +50,23 @@ Result<> Program::Impl::open_with_barrier() {
 }
 
 Result<> Program::Impl::place_ports(const Impl& part) {
-  for (const Port& port : part.source.inputs) {
+  const auto place_of = [&](PlaceKind kind, std::size_t i) {
+    const Place place{kind, static_cast<std::int32_t>(i)};
+    const vk::Allocation page = part.allocation_of(place);
+    return std::pair(page.buffer, page.offset + part.arena_offset(place) % part.page_bytes());
+  };
+  for (std::size_t i = 0; i < part.source.inputs.size(); ++i) {
+    const Port& port = part.source.inputs[i];
     IMPRINT_ASSIGN(const std::uint64_t from, input_offset(source.inputs, port, input_bytes));
-    if (port.bytes > 0)
-      upload_copies.push_back({part.arena.buffer, {from, part.arena.offset + port.offset, port.bytes}});
+    const auto [page, offset] = place_of(PlaceKind::input, i);
+    if (port.bytes > 0) upload_copies.push_back({page, {from, offset, port.bytes}});
   }
-  for (const Port& port : part.source.outputs) {
+  for (std::size_t i = 0; i < part.source.outputs.size(); ++i) {
+    const Port& port = part.source.outputs[i];
     source.outputs.push_back(port);
     source.outputs.back().offset = output_bytes;
-    if (port.bytes > 0)
-      download_copies.push_back(
-          {part.arena.buffer,
-           {part.arena.offset + part.input_bytes + port.offset, output_bytes, port.bytes}});
+    const auto [page, offset] = place_of(PlaceKind::output, i);
+    if (port.bytes > 0) download_copies.push_back({page, {offset, output_bytes, port.bytes}});
     output_bytes += aligned(port.bytes);
   }
   return {};

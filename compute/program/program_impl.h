@@ -1,6 +1,7 @@
 #pragma once
 // Implementation of a device's Program. build makes everything except commands; record makes the commands.
 
+#include <functional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -53,7 +54,14 @@ struct Program::Impl : Program::Body {
                  const std::unordered_set<const tensor::Node*>& apart = {});
   Result<> place_variables();
   Result<> place_constants();
-  void plan();  // the arena: inputs, outputs, intermediates
+  Result<> upload_constants();
+  Result<> plan();  // offsets of inputs, outputs, intermediates
+  Result<> make_arena();
+  Result<> make_slots();             // memory where the host writes inputs and reads outputs
+  std::uint64_t page_bytes() const;  // of the arena's pages and the constants'
+  std::uint64_t arena_offset(const graph::Place& place) const;
+  void each_port_copy(graph::PlaceKind kind, std::uint64_t slot,
+                      const std::function<void(VkBuffer, const VkBufferCopy&)>& use) const;
   std::int32_t buffer_of(const graph::Place& place);
   std::uint64_t byte_offset(const graph::Place& place) const;  // from where the place's buffer is bound
   vk::Allocation allocation_of(const graph::Place& place) const;
@@ -63,8 +71,6 @@ struct Program::Impl : Program::Body {
 
   // ---- recording ----
   Result<> make_descriptor_sets();
-  Result<> make_io();     // the arena and the slots
-  Result<> make_slots();  // memory where the host writes inputs and reads outputs
   Result<> record();
   void record_upload(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const;
@@ -87,19 +93,23 @@ struct Program::Impl : Program::Body {
   std::vector<std::uint8_t> barrier_before;  // per dispatch
   bool download_barrier = true;
 
-  // Memory. The arena's layout: [inputs][outputs][intermediates].
-  vk::Allocation arena, constants, tables;
+  // Memory. Offsets in the arena and the constants: page number * page_bytes() + bytes in the page. The
+  // arena's layout: [inputs][outputs][intermediates].
+  std::vector<vk::Allocation> arena, constants;  // pages
+  std::vector<std::uint64_t> arena_bytes;        // per page
+  vk::Allocation tables;
   std::vector<vk::Allocation> upload_slots, readback_slots;
   std::uint64_t input_bytes = 0, output_bytes = 0;
-  std::vector<std::uint64_t> temporary_offset;    // per node, in the arena
-  std::vector<std::uint64_t> constant_offset;     // per node, in `constants`
-  std::vector<std::uint32_t> table_offset;        // per dispatch, bytes in `tables`
+  std::vector<std::uint64_t> input_offsets, output_offsets;  // per port, in the arena
+  std::vector<std::uint64_t> temporary_offset;               // per node, in the arena
+  std::vector<std::uint64_t> constant_offset;                // per node, in `constants`
+  std::vector<std::uint32_t> table_offset;                   // per dispatch, bytes in `tables`
   std::vector<std::vector<std::int32_t>> pushed;  // per dispatch: its table, if it is push constants
   struct Buffer {
     VkBuffer buffer;
     std::uint64_t offset, size;
   };                            // ranges that descriptors bind
-  std::vector<Buffer> buffers;  // 0 is the arena's
+  std::vector<Buffer> buffers;  // 0 is the arena's first page
 
   VkDescriptorPool descriptor_pool = VK_NULL_HANDLE;
   std::vector<VkDescriptorSet> sets;  // per dispatch; dispatches with equal buffers share one

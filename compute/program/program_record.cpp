@@ -68,8 +68,10 @@ Result<> Program::Impl::make_descriptor_sets() {
 
 void Program::Impl::record_upload(VkCommandBuffer commands, std::uint32_t slot) const {
   if (input_bytes == 0) return;
-  const VkBufferCopy region{upload_slots[slot].offset, arena.offset, input_bytes};
-  runtime.device().functions().vkCmdCopyBuffer(commands, upload_slots[slot].buffer, arena.buffer, 1, &region);
+  each_port_copy(
+      graph::PlaceKind::input, upload_slots[slot].offset, [&](VkBuffer page, const VkBufferCopy& region) {
+        runtime.device().functions().vkCmdCopyBuffer(commands, upload_slots[slot].buffer, page, 1, &region);
+      });
 }
 
 void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const {
@@ -97,8 +99,10 @@ void Program::Impl::record_download(VkCommandBuffer commands, std::uint32_t slot
   if (output_bytes == 0) return;
   const vk::Functions& functions = runtime.device().functions();
   if (download_barrier) global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
-  const VkBufferCopy region{arena.offset + input_bytes, readback_slots[slot].offset, output_bytes};
-  functions.vkCmdCopyBuffer(commands, arena.buffer, readback_slots[slot].buffer, 1, &region);
+  each_port_copy(graph::PlaceKind::output, readback_slots[slot].offset,
+                 [&](VkBuffer page, const VkBufferCopy& region) {
+                   functions.vkCmdCopyBuffer(commands, page, readback_slots[slot].buffer, 1, &region);
+                 });
   global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
 }
 

@@ -73,7 +73,7 @@ Session::~Session() = default;
 Runtime& Session::runtime() { return impl_->runtime; }
 
 Result<> Session::Impl::submit_and_wait(VkCommandBuffer commands) {
-  IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
+  IMPRINT_ASSIGN(const Commands uploads, stream_uploads(runtime, *queue));
   const VkCommandBuffer buffers[] = {uploads.primary, commands};
   const auto first = uploads.primary ? 0u : 1u;
   const auto count = (commands ? 2u : 1u) - first;
@@ -137,7 +137,11 @@ Result<> Session::write(const Variable& variable, const HostTensor& value) {
                       "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +
                           std::string(dtype_name(value.dtype)) + value.shape.text() +
                           ", expected the variable's shape and dtype");
-  return impl_->runtime.write(variable, packed(value, variable.dtype()));
+  IMPRINT_CHECK(impl_->runtime.write(variable, SharedBytes(packed(value, variable.dtype()))));
+  impl_->written += variable.bytes();
+  if (impl_->written <= kUploadRing) return {};
+  impl_->written = 0;
+  return impl_->runtime.on_cpu() ? Result<>() : impl_->submit_and_wait(VK_NULL_HANDLE);
 }
 
 }  // namespace imprint

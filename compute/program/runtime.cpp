@@ -55,10 +55,6 @@ VkBufferCopy copy_region(const vk::Allocation& from, const vk::Allocation& to, s
   return {from.offset, to.offset, size};
 }
 
-bool overlap(const vk::Allocation& a, const vk::Allocation& b) {
-  return a.buffer == b.buffer && a.offset < b.offset + b.size && b.offset < a.offset + a.size;
-}
-
 }  // namespace
 
 std::uint64_t buffer_range_alignment(const vk::Capabilities& capabilities) {
@@ -153,9 +149,12 @@ Result<> RuntimeImpl::place(VariableState& variable, bool yields) {
         ErrorCode::invalid_argument,
         "variable '" + variable.name + "': found an external one without a buffer. Call place_in first.");
   const std::uint64_t size = variable.bytes();
-  IMPRINT_ASSIGN(
-      const vk::Allocation allocation,
-      device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::device, yields));
+  auto allocated =
+      device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::device, yields);
+  if (!allocated)
+    return make_error(allocated.error().code, "variable '" + variable.name + "' " + variable.shape.text() +
+                                                  ": " + allocated.error().message);
+  const vk::Allocation allocation = *allocated;
   return settle(variable, std::make_shared<DeviceVariable>(link_, allocation));
 }
 
@@ -223,24 +222,26 @@ Result<> RuntimeImpl::place_in(const Variable& variable, const BufferRange& rang
 }
 
 Result<> RuntimeImpl::write(const Variable& variable, std::span<const std::byte> bytes) {
-  IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
-  if (bytes.size() != target.size)
-    return make_error(ErrorCode::shape_mismatch,
-                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +
-                          std::to_string(bytes.size()) + " bytes, expected " + std::to_string(target.size));
+  IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable, bytes.size()));
   return bytes.empty() ? Result<>() : upload(target, bytes);
 }
 
+Result<> RuntimeImpl::write(const Variable& variable, SharedBytes bytes) {
+  IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable, bytes.size()));
+  return bytes.empty() ? Result<>() : upload(target, std::move(bytes));
+}
+
 Result<> RuntimeImpl::write_zeros(const Variable& variable) {
-  IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable));
+  IMPRINT_ASSIGN(const vk::Allocation target, write_target(variable, variable.bytes()));
   if (target.size % 4 != 0)
     return make_error(ErrorCode::unsupported, "write_zeros to variable '" + variable.name() + "': found " +
                                                   std::to_string(target.size) +
                                                   " bytes, expected a multiple of 4");
-  return target.size == 0 ? Result<>() : queue({}, target);
+  if (target.size > 0) queue({{}, target, {}});
+  return {};
 }
 
-Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable) {
+Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable, std::size_t bytes) {
   IMPRINT_CHECK(place(variable, false));
   const auto& storage = static_cast<const DeviceVariable&>(*variable.state()->storage);
   if (storage.borrowed() && !storage.borrowed()->copy_target)
@@ -249,94 +250,11 @@ Result<vk::Allocation> RuntimeImpl::write_target(const Variable& variable) {
                           "': buffer: found a usage without VK_BUFFER_USAGE_TRANSFER_DST_BIT. Declare it.");
   vk::Allocation target = storage.allocation();
   target.size = variable.bytes();  // a borrowed range may be longer
+  if (bytes != target.size)
+    return make_error(ErrorCode::shape_mismatch,
+                      "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +
+                          std::to_string(bytes) + " bytes, expected " + std::to_string(target.size));
   return target;
-}
-
-Result<> RuntimeImpl::upload(const vk::Allocation& target, std::span<const std::byte> bytes) {
-  if (bytes.size() > target.size)
-    return make_error(ErrorCode::internal, "upload: found " + std::to_string(bytes.size()) +
-                                               " bytes, expected at most " + std::to_string(target.size));
-  // Replay memories and moments start as zeros: many megabytes for many agents. The device fills zeros by
-  // itself, in whole words.
-  if (target.size % 4 == 0 && std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; }))
-    return queue({}, target);
-  IMPRINT_ASSIGN(const vk::Allocation staging,
-                 device_.memory().allocate(bytes.size(), kTensorAlignment, vk::MemoryUse::upload));
-  std::memcpy(staging.mapped, bytes.data(), bytes.size());
-  return queue(staging, target);
-}
-
-Result<> RuntimeImpl::queue(const vk::Allocation& staging, const vk::Allocation& target) {
-  const std::lock_guard lock(upload_mutex_);
-  uploads_.push_back({staging, target});
-  return {};
-}
-
-bool RuntimeImpl::has_uploads() const {
-  const std::lock_guard lock(upload_mutex_);
-  return !uploads_.empty();
-}
-
-Result<Commands> RuntimeImpl::take_uploads() {
-  std::vector<Upload> uploads;
-  {
-    const std::lock_guard lock(upload_mutex_);
-    uploads.swap(uploads_);
-  }
-  if (uploads.empty()) return Commands{};
-  auto commands = record([&](VkCommandBuffer buffer) {
-    const vk::Functions& functions = device_.functions();
-    const vk::CommandLabel label(functions, buffer, "imprint uploads");
-    global_barrier(functions, buffer, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
-    for (std::size_t i = 0; i < uploads.size(); ++i) {
-      // Two writes of one range keep their order.
-      for (std::size_t before = 0; before < i; ++before)
-        if (overlap(uploads[before].target, uploads[i].target)) {
-          global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT);
-          break;
-        }
-      if (!uploads[i].staging) {
-        functions.vkCmdFillBuffer(buffer, uploads[i].target.buffer, uploads[i].target.offset,
-                                  uploads[i].target.size, 0);
-        continue;
-      }
-      const VkBufferCopy region = copy_region(uploads[i].staging, uploads[i].target, uploads[i].staging.size);
-      functions.vkCmdCopyBuffer(buffer, uploads[i].staging.buffer, uploads[i].target.buffer, 1, &region);
-    }
-    global_barrier(functions, buffer, VK_PIPELINE_STAGE_TRANSFER_BIT, kWorkStages);
-  });
-  if (!commands) {
-    const std::lock_guard lock(upload_mutex_);
-    uploads_.insert(uploads_.begin(), uploads.begin(), uploads.end());
-    return std::move(commands).error();
-  }
-  auto batch = std::make_shared<Batch>();
-  batch->uploads = std::move(uploads);
-  batch->commands = *commands;
-  {
-    const std::lock_guard lock(upload_mutex_);
-    taken_ = batch;
-  }
-  const vk::Ticket carrier{device_.last_ticket().value + 1};
-  device_.retire(carrier, [link = link_, &device = device_, batch] {
-    if (batch->put_back) return;
-    for (const Upload& upload : batch->uploads)
-      if (upload.staging) device.memory().free(upload.staging);
-    const std::lock_guard lock(link->mutex);
-    if (link->runtime) link->runtime->release(batch->commands);
-  });
-  return *commands;
-}
-
-void RuntimeImpl::put_back_uploads(const Commands& commands) {
-  if (!commands.primary) return;
-  {
-    const std::lock_guard lock(upload_mutex_);
-    const std::shared_ptr<Batch> batch = taken_.lock();
-    if (!batch || batch->commands.primary != commands.primary || batch->put_back.exchange(true)) return;
-    uploads_.insert(uploads_.begin(), batch->uploads.begin(), batch->uploads.end());
-  }
-  release(commands);
 }
 
 Result<std::unique_ptr<StateReadback>> RuntimeImpl::read(std::span<const Variable> variables, bool yields) {
@@ -476,15 +394,6 @@ void RuntimeImpl::retire(const vk::Allocation& allocation) {
   forget_uploads(allocation);
   device_.retire(device_.last_ticket(),
                  [&device = device_, allocation] { device.memory().free(allocation); });
-}
-
-void RuntimeImpl::forget_uploads(const vk::Allocation& target) {
-  const std::lock_guard lock(upload_mutex_);
-  std::erase_if(uploads_, [&](const Upload& upload) {
-    if (!overlap(upload.target, target)) return false;
-    if (upload.staging) device_.memory().free(upload.staging);
-    return true;
-  });
 }
 
 }  // namespace imprint

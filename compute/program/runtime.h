@@ -16,6 +16,7 @@
 
 #include "compute/base/log.h"
 #include "compute/base/result.h"
+#include "compute/base/shared_bytes.h"
 #include "compute/graph/variants.h"
 #include "compute/tensor/tensor.h"
 
@@ -28,6 +29,7 @@ class VariantTuner;  // compute/tuning/tuner.h implements it
 }
 namespace vk {
 class Device;
+class Queue;
 struct Capabilities;
 }  // namespace vk
 
@@ -115,11 +117,15 @@ class Runtime {
   // Queues new content; bytes.size() must equal the variable's. Takes effect in call order when the pending
   // uploads run; on the CPU at once.
   virtual Result<> write(const Variable& variable, std::span<const std::byte> bytes) = 0;
+  // Keeps the bytes instead of a copy, until they are uploaded.
+  virtual Result<> write(const Variable& variable, SharedBytes bytes) = 0;
   // Errors: unsupported (on a device: not a whole number of four-byte words).
   virtual Result<> write_zeros(const Variable& variable) = 0;
   // Uploads queued since the last call, with barriers at both ends, to submit before anything else; null
-  // handles without uploads. The next submission must carry them: its ticket frees the staging memory.
-  virtual Result<Commands> take_uploads() = 0;
+  // handles without uploads. The next submission must carry them: its ticket frees the staging memory. most:
+  // bytes of staging; where more is queued, has_uploads() stays true, and the rest must come before programs
+  // that need it.
+  virtual Result<Commands> take_uploads(std::uint64_t most = UINT64_MAX) = 0;
   // The submission with the newest take_uploads failed: its uploads wait again, before those queued since.
   // Call before anything else is submitted; the commands are invalid. Does nothing for null handles.
   virtual void put_back_uploads(const Commands& commands) = 0;
@@ -146,5 +152,17 @@ class Runtime {
   // Changes the cap of create_on_cpu. No effect on a device, whose memory pool has its own cap.
   virtual void set_cpu_memory_cap(std::uint64_t) {}
 };
+
+namespace program {
+
+// Bytes of staging memory that stream_uploads() uses at a time. Uploads queued beyond it wait in host memory,
+// or in their file.
+inline constexpr std::uint64_t kUploadRing = 16ull << 20;
+
+// Submits all queued uploads except the last kUploadRing bytes, and waits for each submission. Returns the
+// commands of the rest, as take_uploads().
+Result<Commands> stream_uploads(Runtime& runtime, vk::Queue& queue);
+
+}  // namespace program
 
 }  // namespace imprint

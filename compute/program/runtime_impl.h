@@ -2,6 +2,7 @@
 // Implementation of Runtime, for programs: staging uploads, command buffers, storage of variables.
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -59,8 +60,9 @@ class RuntimeImpl : public Runtime {
   Result<> displace(const Variable& variable) override;
   Result<> place_in(const Variable& variable, const BufferRange& range) override;
   Result<> write(const Variable& variable, std::span<const std::byte> bytes) override;
+  Result<> write(const Variable& variable, SharedBytes bytes) override;
   Result<> write_zeros(const Variable& variable) override;
-  Result<Commands> take_uploads() override;
+  Result<Commands> take_uploads(std::uint64_t most) override;
   void put_back_uploads(const Commands& commands) override;
   bool has_uploads() const override;
   Result<std::unique_ptr<StateReadback>> read(std::span<const Variable> variables, bool yields) override;
@@ -76,6 +78,8 @@ class RuntimeImpl : public Runtime {
                   std::shared_ptr<DeviceVariable> storage);  // with its initial content
   // Queues bytes for a range of device memory; copies them at once.
   Result<> upload(const vk::Allocation& target, std::span<const std::byte> bytes);
+  // Keeps them where more than a ring is queued already.
+  Result<> upload(const vk::Allocation& target, SharedBytes bytes);
   // Records the same commands at both levels; they may be resubmitted while pending. Call `release` when the
   // GPU is done with them.
   Result<Commands> record(const std::function<void(VkCommandBuffer)>& body);
@@ -86,9 +90,11 @@ class RuntimeImpl : public Runtime {
   void forget_uploads(const vk::Allocation& target);
 
  private:
+  // Without staging and source: zeros.
   struct Upload {
     vk::Allocation staging, target;
-  };  // without staging: zeros
+    SharedBytes source;  // not staged yet
+  };
   // The result of one take_uploads. Its owner frees it once the GPU is done.
   struct Batch {
     std::vector<Upload> uploads;
@@ -96,17 +102,24 @@ class RuntimeImpl : public Runtime {
     std::atomic<bool> put_back{false};  // nothing to free here: the uploads are queued again
   };
 
-  Result<> queue(const vk::Allocation& staging, const vk::Allocation& target);
-  // the placed variable's range, with the variable's size
-  Result<vk::Allocation> write_target(const Variable& variable);
+  void queue(Upload upload);
+  // at_once: copies the bytes to staging memory.
+  Result<> upload(const vk::Allocation& target, const SharedBytes& bytes, bool at_once);
+  std::uint64_t room_to_stage() const;  // bytes that the ring has left
+  Result<vk::Allocation> staged(std::span<const std::byte> bytes);
+  // Moves uploads out of the queue. most: bytes of their staging. The caller holds upload_mutex_.
+  Result<std::vector<Upload>> take_some(std::uint64_t most);
+  // the placed variable's range; `bytes` must be its size
+  Result<vk::Allocation> write_target(const Variable& variable, std::size_t bytes);
 
   vk::Device& device_;
   std::shared_ptr<RuntimeLink> link_ = std::make_shared<RuntimeLink>();
   VkCommandPool command_pool_ = VK_NULL_HANDLE;
   mutable std::mutex pool_mutex_;
   mutable std::mutex upload_mutex_;
-  std::vector<Upload> uploads_;
-  std::weak_ptr<Batch> taken_;  // the newest
+  std::deque<Upload> uploads_;
+  std::uint64_t staged_bytes_ = 0;  // in uploads_
+  std::weak_ptr<Batch> taken_;      // the newest
   Commands barrier_;
   mutable std::mutex variants_mutex_;
   std::shared_ptr<const VariantTable> variants_;

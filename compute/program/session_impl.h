@@ -25,7 +25,8 @@ struct Session::Impl {
                                       const std::vector<program::Port>& output_ports);
 
   Runtime& runtime;
-  vk::Queue* queue;  // null on the CPU
+  vk::Queue* queue;           // null on the CPU
+  std::uint64_t written = 0;  // bytes, since writes were last uploaded without a run
   // By structure; constants are inputs of these programs.
   std::unordered_map<Hash128, Program, Hash128Hasher> evaluated;
 };

@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "compute/tensor/build.h"
 
 namespace imprint {
@@ -13,8 +11,8 @@ Tensor custom_rows(std::string name, std::string_view glsl, std::span<const Tens
       make(Op::custom, inputs, {.ints = {1, 0, 0}, .shape = {rows, width}, .dtype = DType::float32});
   if (!made.ok()) return made;
   auto text = std::make_shared<ConstantData>();
-  text->bytes.resize(glsl.size());
-  std::memcpy(text->bytes.data(), glsl.data(), glsl.size());
+  const auto bytes = std::as_bytes(std::span(glsl));
+  text->bytes = SharedBytes(std::vector(bytes.begin(), bytes.end()));
   Node& node = const_cast<Node&>(*made.node());  // not shared yet
   node.constant = std::move(text);
   node.label = std::move(name);

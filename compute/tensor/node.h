@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/base/shared_bytes.h"
 #include "compute/tensor/dtype.h"
 #include "compute/tensor/op.h"
 #include "compute/tensor/shape.h"
@@ -23,7 +24,7 @@ using NodeRef = std::shared_ptr<const Node>;
 
 // A constant's elements, row-major, dtype_size(dtype) bytes each. Never changes.
 struct ConstantData {
-  std::vector<std::byte> bytes;
+  SharedBytes bytes;
 };
 
 // A variable's memory on a device. Opaque here: this room knows no Vulkan.
@@ -38,7 +39,7 @@ struct VariableState {
   std::string name;
   DType dtype = DType::float32;
   Shape shape;
-  std::vector<std::byte> initial;            // bytes() of them; emptied once on a device; empty when external
+  SharedBytes initial;                       // bytes() of them; emptied once on a device; empty when external
   bool external = false;                     // the caller provides memory and content
   std::shared_ptr<VariableStorage> storage;  // null until on a device
 

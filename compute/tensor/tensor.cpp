@@ -15,7 +15,7 @@ const Error& uninitialised() {
   return kError;
 }
 
-Tensor from_values(std::span<const std::byte> bytes, const Shape& shape, DType dtype) {
+Tensor from_shared(SharedBytes bytes, const Shape& shape, DType dtype) {
   const std::size_t count = bytes.size() / dtype_size(dtype);
   if (shape.element_count() != static_cast<std::int64_t>(count) || bytes.size() % dtype_size(dtype) != 0)
     return failure(
@@ -24,9 +24,13 @@ Tensor from_values(std::span<const std::byte> bytes, const Shape& shape, DType d
   Tensor made = make(Op::constant, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!made.ok()) return made;
   auto data = std::make_shared<ConstantData>();
-  data->bytes.assign(bytes.begin(), bytes.end());
+  data->bytes = std::move(bytes);
   const_cast<Node&>(*made.node()).constant = std::move(data);  // not shared yet
   return made;
+}
+
+Tensor from_values(std::span<const std::byte> bytes, const Shape& shape, DType dtype) {
+  return from_shared(SharedBytes(std::vector(bytes.begin(), bytes.end())), shape, dtype);
 }
 
 }  // namespace
@@ -56,6 +60,13 @@ Tensor Tensor::from_bools(std::span<const bool> values, Shape shape) {
 
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype) {
   return from_values(bytes, shape, dtype);
+}
+
+Tensor Tensor::from_bytes(SharedBytes bytes, Shape shape, DType dtype) {
+  // Device cpu reads constants where they lie, and needs them aligned.
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % sizeof(float) != 0)
+    return from_values(bytes, shape, dtype);
+  return from_shared(std::move(bytes), shape, dtype);
 }
 
 const Error& Tensor::error() const { return error_ ? *error_ : uninitialised(); }

@@ -47,6 +47,8 @@ class Tensor {
   static Tensor from_bools(std::span<const bool> values, Shape shape);
   // Elements of any dtype as they lie in memory: dtype_size(dtype) bytes each, little-endian; bool as 0 or 1.
   static Tensor from_bytes(std::span<const std::byte> bytes, Shape shape, DType dtype);
+  // Keeps the bytes instead of a copy, for example those of a mapped file.
+  static Tensor from_bytes(SharedBytes bytes, Shape shape, DType dtype);
 
   bool ok() const { return node_ != nullptr; }
   const Error& error() const;  // call only when !ok()
@@ -78,6 +80,8 @@ class Variable {
   Variable(std::string name, Shape shape, std::span<const std::int32_t> initial);
   // The same as bytes, as Tensor::from_bytes.
   Variable(std::string name, Shape shape, DType dtype, std::span<const std::byte> initial);
+  // Keeps the bytes until the variable is on a device.
+  Variable(std::string name, Shape shape, DType dtype, SharedBytes initial);
   static Variable zeros(std::string name, Shape shape, DType dtype = DType::float32);
   // A variable in the caller's memory: call Runtime::place_in before the first program that uses it.
   static Variable external(std::string name, Shape shape, DType dtype = DType::float32);

@@ -36,8 +36,7 @@ MadeVariable make_variable(std::string name, const Shape& shape, DType dtype) {
   return made;
 }
 
-MadeVariable make_variable(std::string name, const Shape& shape, DType dtype,
-                           std::span<const std::byte> initial) {
+MadeVariable make_variable(std::string name, const Shape& shape, DType dtype, SharedBytes initial) {
   MadeVariable made = make_variable(std::move(name), shape, dtype);
   if (made.error) return made;
   const std::size_t expected = static_cast<std::size_t>(shape.element_count());
@@ -49,28 +48,35 @@ MadeVariable make_variable(std::string name, const Shape& shape, DType dtype,
                 text("variable '", made.state->name, "': found ", initial.size() / dtype_size(dtype),
                      " initial values for shape ", shape.text(), ", expected ", expected)))};
   }
-  made.state->initial.assign(initial.begin(), initial.end());
+  made.state->initial = std::move(initial);
   return made;
+}
+
+SharedBytes copy_of(std::span<const std::byte> bytes) {
+  return SharedBytes(std::vector(bytes.begin(), bytes.end()));
 }
 
 }  // namespace
 
 Variable::Variable(std::string name, Shape shape, std::span<const float> initial) {
-  MadeVariable made = make_variable(std::move(name), shape, DType::float32, std::as_bytes(initial));
+  MadeVariable made = make_variable(std::move(name), shape, DType::float32, copy_of(std::as_bytes(initial)));
   state_ = std::move(made.state);
   error_ = std::move(made.error);
   node_ = std::move(made.node);
 }
 
 Variable::Variable(std::string name, Shape shape, std::span<const std::int32_t> initial) {
-  MadeVariable made = make_variable(std::move(name), shape, DType::int32, std::as_bytes(initial));
+  MadeVariable made = make_variable(std::move(name), shape, DType::int32, copy_of(std::as_bytes(initial)));
   state_ = std::move(made.state);
   error_ = std::move(made.error);
   node_ = std::move(made.node);
 }
 
-Variable::Variable(std::string name, Shape shape, DType dtype, std::span<const std::byte> initial) {
-  MadeVariable made = make_variable(std::move(name), shape, dtype, initial);
+Variable::Variable(std::string name, Shape shape, DType dtype, std::span<const std::byte> initial)
+    : Variable(std::move(name), shape, dtype, copy_of(initial)) {}
+
+Variable::Variable(std::string name, Shape shape, DType dtype, SharedBytes initial) {
+  MadeVariable made = make_variable(std::move(name), shape, dtype, std::move(initial));
   state_ = std::move(made.state);
   error_ = std::move(made.error);
   node_ = std::move(made.node);
@@ -82,7 +88,7 @@ Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
   MadeVariable made = make_variable(std::move(name), shape, dtype);
   if (made.state) {
     try {
-      made.state->initial.resize(static_cast<std::size_t>(shape.element_count()) * dtype_size(dtype));
+      made.state->initial = SharedBytes(std::vector<std::byte>(made.state->bytes()));
     } catch (const std::bad_alloc&) {
       made = {
           {},

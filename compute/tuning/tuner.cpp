@@ -31,7 +31,7 @@ std::shared_ptr<VariableState> zeros_like(const VariableState& state) {
   scratch->name = state.name;
   scratch->dtype = state.dtype;
   scratch->shape = state.shape;
-  scratch->initial.resize(state.bytes());
+  scratch->initial = SharedBytes(std::vector<std::byte>(state.bytes()));
   return scratch;
 }
 

@@ -70,7 +70,7 @@ TuningTimer::~TuningTimer() {
 }
 
 Result<> TuningTimer::upload() {
-  IMPRINT_ASSIGN(const Commands uploads, runtime_.take_uploads());
+  IMPRINT_ASSIGN(const Commands uploads, stream_uploads(runtime_, queue_));
   if (!uploads.primary) return {};
   const Result<vk::Ticket> ticket = queue_.submit(std::span(&uploads.primary, 1));
   if (ticket) return {};

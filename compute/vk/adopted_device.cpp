@@ -25,6 +25,9 @@ class AdoptedDevice final : public Device {
         missing_features_(std::move(report.missing_features)),
         options_(options) {
     if (options.ignore_16bit_storage) capabilities_.storage_16bit = false;
+    if (const std::uint64_t range = options.storage_buffer_range; range > 0)
+      capabilities_.max_storage_buffer_range =
+          std::min<std::uint64_t>(capabilities_.max_storage_buffer_range, range);
     if (description.allocation_callbacks) callbacks_ = *description.allocation_callbacks;
     memory_ = create_block_pool(*this, options_.memory);
   }

@@ -76,7 +76,7 @@ class BlockPool final : public MemoryPool {
   // The caller does not hold the lock: these call the driver, which may call the host.
   Result<std::unique_ptr<MemoryBlock>> create_block(std::uint64_t size, const BlockKind& kind,
                                                     const DedicatedBuffer* dedicated = nullptr);
-  Result<> check_size(std::uint64_t size) const;
+  Result<> check_size(std::uint64_t size, MemoryUse use = MemoryUse::device) const;
   Result<> add_memory(MemoryBlock& block, const VkMemoryRequirements& requirements,
                       VkExternalMemoryHandleTypeFlags exported);
   VkPhysicalDeviceMemoryBudgetPropertiesEXT budget() const;
@@ -96,9 +96,10 @@ class BlockPool final : public MemoryPool {
                        // when asked
 };
 
-Result<> BlockPool::check_size(std::uint64_t size) const {
+// Descriptors bind only the blocks of the device's use.
+Result<> BlockPool::check_size(std::uint64_t size, MemoryUse use) const {
   if (size == 0) return make_error(ErrorCode::invalid_argument, "size: found 0, expected at least 1 byte");
-  if (size > longest_) {
+  if (size > longest_ && use == MemoryUse::device) {
     return make_error(ErrorCode::unsupported, text("size: found ", size, " bytes, expected at most ",
                                                    longest_, " (maxStorageBufferRange). Split the tensor."));
   }
@@ -112,7 +113,7 @@ Result<Allocation> BlockPool::allocate(std::uint64_t size, std::uint64_t alignme
     return make_error(ErrorCode::invalid_argument,
                       text("alignment: found ", alignment, ", expected a power of two"));
   }
-  IMPRINT_CHECK(check_size(size));
+  IMPRINT_CHECK(check_size(size, use));
 
   const BlockKind kind{use, yields, false};
 
@@ -153,7 +154,7 @@ Result<std::vector<Allocation>> BlockPool::allocate_together(std::span<const std
   const std::uint64_t step = std::max(alignment, granularity_);
   std::uint64_t total = 0;
   for (const std::uint64_t size : sizes) {
-    IMPRINT_CHECK(check_size(size));
+    IMPRINT_CHECK(check_size(size, use));
     total += round_up(size, step);
   }
   // Allocates one range for all, then frees it and allocates its parts under one lock, so that they fit in

@@ -50,6 +50,9 @@ struct DeviceOptions {
   bool schedule_as_gpu = false;
   // Ignores 16-bit storage, as if the device lacked it. Tests use it to cover narrow floats in words.
   bool ignore_16bit_storage = false;
+  // The longest range that a descriptor binds, if less than maxStorageBufferRange; 0: the device's. Tests use
+  // it to cover programs whose memory lies in several pages.
+  std::uint64_t storage_buffer_range = 0;
   LogSink log;
 };
 

@@ -93,7 +93,7 @@ class MemoryPool {
   // minUniformBufferOffsetAlignment. yields: the range may be freed for a while, so it lies in a small block
   // that then becomes empty. Errors: out_of_device_memory (the cap, the device or the number of allocations;
   // says what was asked, what is in use, the limit), invalid_argument (size 0, alignment not a power of two),
-  // unsupported (longer than maxStorageBufferRange), device_lost.
+  // unsupported (MemoryUse::device, longer than maxStorageBufferRange), device_lost.
   virtual Result<Allocation> allocate(std::uint64_t size, std::uint64_t alignment, MemoryUse use,
                                       bool yields = false) = 0;
 

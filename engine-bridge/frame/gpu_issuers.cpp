@@ -80,7 +80,7 @@ Result<> SubmitIssuer::run_now(const Commands& commands) {
   if (queue_.completes_by_frames()) return cannot_wait("run_now");
   Runtime& runtime = frame_.runtime();
   std::vector<VkCommandBuffer> list;
-  IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
+  IMPRINT_ASSIGN(const Commands uploads, program::stream_uploads(runtime, queue_));
   if (uploads.primary) list.push_back(uploads.primary);
   list.push_back(runtime.barrier().primary);
   list.push_back(commands.primary);
@@ -96,7 +96,8 @@ Result<> SubmitIssuer::run_now(const Commands& commands) {
 Result<> SubmitIssuer::submit_uploads() {
   Runtime& runtime = frame_.runtime();
   if (!runtime.has_uploads()) return {};
-  IMPRINT_ASSIGN(const Commands uploads, runtime.take_uploads());
+  IMPRINT_ASSIGN(const Commands uploads, program::stream_uploads(runtime, queue_));
+  if (!uploads.primary) return {};
   const Result<vk::Ticket> submitted = queue_.submit(std::span(&uploads.primary, 1));
   if (submitted) return {};
   runtime.put_back_uploads(uploads);

@@ -36,6 +36,8 @@ bridge::Standalone* gpu() {
     options.options.compile_threads = 2;
     options.options.schedule_as_gpu = std::getenv("IMPRINT_TEST_SCHEDULE_AS_GPU") != nullptr;
     options.options.ignore_16bit_storage = std::getenv("IMPRINT_TEST_IGNORE_16BIT") != nullptr;
+    if (const char* range = std::getenv("IMPRINT_TEST_STORAGE_RANGE"))
+      options.options.storage_buffer_range = std::strtoull(range, nullptr, 10);
     auto opened = bridge::Standalone::open(options);
     if (!opened) {
       ADD_FAILURE() << opened.error().message;

@@ -250,6 +250,77 @@ void imp_page(int group) {
   }
 }
 
+// Rows of a variable that a page computes, at numbers that a page computes, in every width and fused or not.
+TEST_F(PageTest, ScattersItsOutputsByRows) {
+  constexpr std::int64_t kCount = 6, kWidth = 5;
+  Page page;
+  page.name = "rows";
+  page.glsl = R"(
+void imp_page(int group) {
+  int i = int(gl_LocalInvocationID.x);
+  if (i >= COUNT) return;
+  for (int k = 0; k < WIDTH; ++k) {
+    imp_store_0(i * WIDTH + k, imp_load_0(i * WIDTH + k) * 2.0);
+    imp_store_2(i * WIDTH + k, int(imp_load_0(i * WIDTH + k)));
+    imp_store_3(i * WIDTH + k, imp_load_0(i * WIDTH + k) > 10.0 ? 1 : 0);
+  }
+  imp_store_1(i, (i * 7 + 3) % 8);
+})";
+  page.outputs = {{{kCount, kWidth}},
+                  {{kCount}, DType::int32},
+                  {{kCount, kWidth}, DType::int8},
+                  {{kCount, kWidth}, DType::boolean}};
+  page.constants = {{"COUNT", kCount}, {"WIDTH", kWidth}};
+  page.cpu = [](std::span<const PageArray> in, std::span<const PageArray> out) {
+    for (std::size_t i = 0; i < kCount * kWidth; ++i) {
+      out[0].floats()[i] = in[0].floats()[i] * 2;
+      out[2].ints()[i] = static_cast<std::int32_t>(in[0].floats()[i]);
+      out[3].ints()[i] = in[0].floats()[i] > 10 ? 1 : 0;
+    }
+    for (int i = 0; i < kCount; ++i) out[1].ints()[static_cast<std::size_t>(i)] = (i * 7 + 3) % 8;
+  };
+  for (const bool fuse : {true, false})
+    for (const bool also_output : {true, false}) {
+      const Tensor x = input("x", {kCount, kWidth});
+      const Variable wide = Variable::zeros("wide", {7, kWidth}),
+                     again = Variable::zeros("again", {7, kWidth}),
+                     bytes("bytes", {7, kWidth}, DType::int8, std::vector<std::byte>(7 * kWidth)),
+                     masks("masks", {7, kWidth}, DType::boolean, std::vector<std::byte>(7 * kWidth)),
+                     whole = Variable::zeros("whole", {kCount, kWidth});
+      const std::vector<Tensor> out = run_page(page, std::vector{x + 0.0f});
+      ProgramDescription description{.name = "rows", .inputs = {x}};
+      description.updates = {Update::scatter_rows(wide, out[1], out[0]),
+                             Update::scatter_rows(again, out[1], out[0] + 1.0f),
+                             Update::scatter_rows(bytes, out[1], out[2]),
+                             Update::scatter_rows(masks, out[1], out[3]), Update::assign(whole, out[0])};
+      if (also_output) description.outputs = {sum(out[0]), out[2]};
+      description.fuse = fuse;
+      Program program = compile(description);
+      std::vector<float> values(kCount * kWidth);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) + 0.5f;
+      ASSERT_TRUE(session().run(program, std::vector{HostTensor::from(values, {kCount, kWidth})}).ok());
+      std::vector<float> rows(7 * kWidth), more(7 * kWidth);
+      std::vector<std::int32_t> narrow(7 * kWidth), above(7 * kWidth);
+      for (int i = 0; i < kCount; ++i) {
+        const int row = (i * 7 + 3) % 8;
+        if (row >= 7) continue;
+        for (int k = 0; k < kWidth; ++k) {
+          const auto to = static_cast<std::size_t>(row * kWidth + k);
+          const float value = values[static_cast<std::size_t>(i * kWidth + k)];
+          rows[to] = 2 * value;
+          more[to] = 2 * value + 1;
+          narrow[to] = static_cast<std::int32_t>(value);
+          above[to] = value > 10;
+        }
+      }
+      EXPECT_EQ(floats(wide), rows) << fuse << also_output;
+      EXPECT_EQ(floats(again), more) << fuse << also_output;
+      EXPECT_EQ(ints(bytes), narrow) << fuse << also_output;
+      EXPECT_EQ(ints(masks), above) << fuse << also_output;
+      for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(floats(whole)[i], 2 * values[i]);
+    }
+}
+
 TEST_F(PageTest, MergesEqualPages) {
   const Tensor x = input("x", {10}), v = input("v", {10});
   const std::vector<Tensor> once = rope(x, v), again = rope(x, v);

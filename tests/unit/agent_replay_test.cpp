@@ -138,7 +138,10 @@ class SavedBrainTest : public ::testing::Test {
     EXPECT_TRUE(graph.ok()) << graph.error().message;
     variables = network->state();
     variables.insert(variables.end(), graph->state.begin(), graph->state.end());
-    for (const StateVariable& entry : variables) state.push_back(entry.variable.state()->initial);
+    for (const StateVariable& entry : variables) {
+      const SharedBytes& initial = entry.variable.state()->initial;
+      state.emplace_back(initial.begin(), initial.end());
+    }
     host.seed = 0xFEDCBA9876543210ull;
     host.counters = {1, 2, 3, 4, 5};
     host.draws = {11, 12};

@@ -40,6 +40,27 @@ TEST(MemoryPlan, PutsSmallOnesIntoGaps) {
   expect_disjoint(lives, plan, 256);
 }
 
+TEST(MemoryPlan, PutsNoValueAcrossPages) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Lifetime> lifetimes(random() % 60);
+    for (Lifetime& life : lifetimes) {
+      life.bytes = random() % 1024;
+      life.first = static_cast<std::int32_t>(random() % 12);
+      life.last = life.first + static_cast<std::int32_t>(random() % 5);
+    }
+    constexpr std::uint64_t kPage = 1024, kBegin = 640;
+    MemoryPlan plan = plan_memory(lifetimes, 64, {kBegin, kPage});
+    for (std::size_t i = 0; i < lifetimes.size(); ++i) {
+      EXPECT_GE(plan.offsets[i], kBegin);
+      if (lifetimes[i].bytes > 0)
+        EXPECT_EQ(plan.offsets[i] / kPage, (plan.offsets[i] + lifetimes[i].bytes - 1) / kPage);
+      plan.offsets[i] -= kBegin;
+    }
+    expect_disjoint(lifetimes, plan, 64);
+  }
+}
+
 TEST(MemoryPlan, NothingNeedsNothing) { EXPECT_EQ(plan_memory({}, 256).total_bytes, 0u); }
 
 TEST(MemoryPlan, NeverOverlapsAndNeverExceedsTheSum) {

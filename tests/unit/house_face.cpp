@@ -18,7 +18,7 @@ constexpr std::string_view kFace = "compute/include/imprint/compute.h";
 // Types, aliases and constants that may be in `imprint` itself. Everything else is in a room's namespace.
 constexpr std::string_view kFaceNames[] = {
     // results and messages
-    "Error", "ErrorCode", "LogLevel", "LogSink", "Result",
+    "Error", "ErrorCode", "LogLevel", "LogSink", "Result", "SharedBytes",
     // tensors
     "Axes", "ConvolutionOptions", "DType", "PadMode", "PerAxis", "PoolOptions", "Resize", "ResizeOptions",
     "Scatter", "Selected", "Shape", "Tensor", "TransposedOptions", "UnfoldOptions", "Variable", "WithIndices",

@@ -80,21 +80,23 @@ TEST(Safetensors, DataBeginsAligned) {
 }
 
 TEST(Safetensors, ConvertsOnRequest) {
-  Array half{Type::float16, {4}, {}};
-  half.bytes = {std::byte{0x00}, std::byte{0x3C}, std::byte{0x01}, std::byte{0x00},
-                std::byte{0x00}, std::byte{0xFC}, std::byte{0xFF}, std::byte{0x7B}};
+  const auto bytes_of = [](std::vector<std::uint8_t> values) {
+    const auto bytes = std::as_bytes(std::span(values));
+    return SharedBytes(std::vector(bytes.begin(), bytes.end()));
+  };
+  const Array half{Type::float16, {4}, bytes_of({0x00, 0x3C, 0x01, 0x00, 0x00, 0xFC, 0xFF, 0x7B})};
   EXPECT_THAT(half.floats(),
               testing::ElementsAre(1.0f, 0x1p-24f, -std::numeric_limits<float>::infinity(), 65504.0f));
-  Array brain{Type::bfloat16, {1}, {std::byte{0x80}, std::byte{0xBF}}};
+  const Array brain{Type::bfloat16, {1}, bytes_of({0x80, 0xBF})};
   EXPECT_THAT(brain.floats(), testing::ElementsAre(-1.0f));
   const double wide = 0.1;
-  Array doubles{Type::float64, {1}, std::vector<std::byte>(8)};
-  std::memcpy(doubles.bytes.data(), &wide, 8);
+  const auto eight = std::as_bytes(std::span(&wide, 1));
+  const Array doubles{Type::float64, {1}, SharedBytes(std::vector(eight.begin(), eight.end()))};
   EXPECT_THAT(doubles.floats(), testing::ElementsAre(0.1f));
 
   EXPECT_THAT(Array::of_bools(std::vector<std::int32_t>{5, 0}, {2}).ints().value(),
               testing::ElementsAre(1, 0));
-  Array bytes{Type::int8, {2}, {std::byte{0xFF}, std::byte{0x7F}}};
+  const Array bytes{Type::int8, {2}, bytes_of({0xFF, 0x7F})};
   EXPECT_THAT(bytes.ints().value(), testing::ElementsAre(-1, 127));
   const std::vector<std::int64_t> longs{std::int64_t{1} << 40};
   const auto narrow = Array::of(longs, {1}).ints();
@@ -156,7 +158,7 @@ TEST(Safetensors, AcceptsNothing) {
 
 TEST(Safetensors, WriterRefusesTheReadersFaults) {
   File file;
-  file.arrays["a"] = Array{Type::float32, {3}, std::vector<std::byte>(8)};
+  file.arrays["a"] = Array{Type::float32, {3}, SharedBytes(std::vector<std::byte>(8))};
   EXPECT_EQ(serialize(file).error().code, ErrorCode::invalid_argument);
   file.arrays.clear();
   file.arrays["__metadata__"] = Array::of(std::vector<float>{1}, {1});

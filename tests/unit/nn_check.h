@@ -92,7 +92,7 @@ class KeptVariables {
     if (node.op == tensor::Op::variable) kept_.emplace_back(node.variable, node.variable->initial);
     for (const tensor::NodeRef& input : node.inputs) visit(*input, seen);
   }
-  std::vector<std::pair<std::shared_ptr<tensor::VariableState>, std::vector<std::byte>>> kept_;
+  std::vector<std::pair<std::shared_ptr<tensor::VariableState>, SharedBytes>> kept_;
 };
 
 inline void expect_on_cpu(const std::vector<Tensor>& outputs, const NetworkCheck& check) {

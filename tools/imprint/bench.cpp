@@ -296,7 +296,7 @@ Result<> run_bench(const BenchOptions& options) {
 // Uploads state and every slot's inputs, which are no part of a measured run.
 Result<> run_each_slot_once(bridge::Context& context, const Program& program) {
   constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
-  IMPRINT_ASSIGN(const Commands uploads, context.runtime().take_uploads());
+  IMPRINT_ASSIGN(const Commands uploads, program::stream_uploads(context.runtime(), *context.queue()));
   std::vector<VkCommandBuffer> commands;
   if (uploads.primary) commands.push_back(uploads.primary);
   for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)

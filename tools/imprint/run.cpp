@@ -118,7 +118,7 @@ Result<ImportedModel> import_for(const onnx::Model& model, const std::map<std::s
     options.known_inputs[input.name] = {.name = input.name,
                                         .type = input.type,
                                         .extents = {extents.begin(), extents.end()},
-                                        .bytes = array->bytes,
+                                        .bytes = {array->bytes.begin(), array->bytes.end()},
                                         .external = {}};
   }
   auto known = import_onnx(model, shapes, options);

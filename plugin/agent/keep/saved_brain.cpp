@@ -147,7 +147,7 @@ Result<std::vector<std::byte>> content_of(const safetensors::File& file, const s
   IMPRINT_ASSIGN(const safetensors::Array* array,
                  find_array(file, name, file_type(entry.variable.dtype()), entry.variable.shape()));
   IMPRINT_CHECK(check_content(name, array->bytes, entry));
-  return array->bytes;
+  return std::vector(array->bytes.begin(), array->bytes.end());
 }
 
 Result<> read_waiting(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
@@ -205,7 +205,7 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
     safetensors::Array array;
     array.type = file_type(variables[i].variable.dtype());
     array.shape = variables[i].variable.shape();
-    array.bytes.assign(state[i].begin(), state[i].end());
+    array.bytes = SharedBytes(std::vector(state[i].begin(), state[i].end()));
     file.arrays.emplace(variables[i].name, std::move(array));
   }
   file.arrays.emplace(

@@ -1,0 +1,275 @@
+// Memory of a device's program: pages of the arena and of the constants, each within the longest range that a
+// descriptor binds, and the slots of inputs and outputs.
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "compute/base/text.h"
+#include "compute/graph/memory_plan.h"
+#include "compute/program/program_impl.h"
+
+namespace imprint {
+
+using namespace graph;
+using namespace program;
+using namespace tensor;
+
+namespace {
+
+constexpr std::uint64_t kSmallConstant = 64 << 10;  // bytes, up to which constants share an upload
+
+Error too_long(const std::string& name, const std::string& value, const GraphNode& node, std::uint64_t most) {
+  return make_error(
+      ErrorCode::unsupported,
+      text("program '", name, "': ", value, node.source->label.empty() ? "" : " '", node.source->label,
+           node.source->label.empty() ? "" : "'", " ", dtype_name(node.dtype), node.shape.text(), ": found ",
+           tensor_bytes(node.shape, node.dtype), " bytes, expected at most ", most,
+           " (maxStorageBufferRange). Split the tensor."));
+}
+
+}  // namespace
+
+// The longest range that descriptors bind, in whole units of alignment.
+std::uint64_t Program::Impl::page_bytes() const {
+  return runtime.device().capabilities().max_storage_buffer_range / kAlignment * kAlignment;
+}
+
+Result<> Program::Impl::place_variables() {
+  for (const std::shared_ptr<VariableState>& variable : source.request.variables)
+    IMPRINT_CHECK(runtime.place(*variable));
+  return {};
+}
+
+Result<> Program::Impl::place_constants() {
+  const std::uint64_t page = page_bytes();
+  constant_offset.assign(source.graph.nodes.size(), 0);
+  std::uint64_t end = 0;
+  std::vector<std::uint64_t> page_ends;
+  for (NodeIndex n = 0; n < source.graph.size(); ++n) {
+    const GraphNode& node = source.graph[n];
+    if (node.op != Op::constant) continue;
+    const std::uint64_t bytes = node.source->constant->bytes.size();
+    if (bytes > page) return too_long(source.name, "constant", node, page);
+    end = within_page(end, aligned(bytes), page);
+    constant_offset[static_cast<std::size_t>(n)] = end;
+    end += aligned(std::max<std::uint64_t>(bytes, 1));  // an empty constant still needs a buffer
+    page_ends.resize(static_cast<std::size_t>((end - 1) / page + 1));
+    page_ends.back() = (end - 1) % page + 1;
+  }
+  for (const std::uint64_t bytes : page_ends) {
+    IMPRINT_ASSIGN(const vk::Allocation allocation,
+                   runtime.device().memory().allocate(bytes, kAlignment, vk::MemoryUse::device));
+    constants.push_back(allocation);
+  }
+  return upload_constants();
+}
+
+// Neighbouring small constants become one upload.
+Result<> Program::Impl::upload_constants() {
+  const std::uint64_t page = page_bytes();
+  std::vector<std::byte> run;
+  std::uint64_t begin = 0;
+  const auto upload = [&](std::uint64_t offset, SharedBytes bytes) -> Result<> {
+    if (bytes.empty()) return {};
+    vk::Allocation target = constants[static_cast<std::size_t>(offset / page)];
+    target.offset += offset % page;
+    target.size = bytes.size();
+    return runtime.upload(target, std::move(bytes));
+  };
+  for (NodeIndex n = 0; n < source.graph.size(); ++n) {
+    const GraphNode& node = source.graph[n];
+    if (node.op != Op::constant) continue;
+    const SharedBytes& bytes = node.source->constant->bytes;
+    const std::uint64_t offset = constant_offset[static_cast<std::size_t>(n)];
+    const bool small = bytes.size() <= kSmallConstant;
+    if (!small || offset / page != begin / page || offset != begin + run.size()) {
+      IMPRINT_CHECK(upload(begin, SharedBytes(std::exchange(run, {}))));
+      begin = offset;
+    }
+    if (!small) {
+      IMPRINT_CHECK(upload(offset, bytes));
+      begin = offset + aligned(bytes.size());
+      continue;
+    }
+    run.insert(run.end(), bytes.begin(), bytes.end());
+    run.resize(aligned(run.size() + (bytes.empty() ? 1 : 0)));
+  }
+  return upload(begin, SharedBytes(std::move(run)));
+}
+
+// ---- the arena: inputs, outputs, intermediates ----
+
+Result<> Program::Impl::plan() {
+  const std::uint64_t page = page_bytes();
+  std::uint64_t end = 0;
+  const auto place_ports_of = [&](const std::vector<Port>& ports, const char* kind, std::uint64_t& bytes,
+                                  std::vector<std::uint64_t>& offsets) -> Result<> {
+    for (const Port& port : ports) {
+      if (port.bytes > page)
+        return make_error(ErrorCode::unsupported,
+                          text("program '", source.name, "': ", kind, " '", port.name, "' ",
+                               port.shape.text(), ": found ", port.bytes, " bytes, expected at most ", page,
+                               " (maxStorageBufferRange). Split the tensor."));
+      bytes = std::max(bytes, port.offset + aligned(port.bytes));
+      offsets.push_back(within_page(end, aligned(port.bytes), page));
+      end = offsets.back() + aligned(port.bytes);
+    }
+    return {};
+  };
+  IMPRINT_CHECK(place_ports_of(source.inputs, "input", input_bytes, input_offsets));
+  IMPRINT_CHECK(place_ports_of(source.outputs, "output", output_bytes, output_offsets));
+
+  std::unordered_map<NodeIndex, std::size_t> index_of;
+  std::vector<Lifetime> lifetimes;
+  std::vector<NodeIndex> nodes;
+  for (const Task& task : schedule.tasks)
+    for (const Store& store : task.stores)
+      if (store.place.kind == PlaceKind::temporary) {
+        index_of.emplace(store.place.index, lifetimes.size());
+        const GraphNode& node = source.graph[store.node];
+        const std::uint64_t bytes = tensor_bytes(node.shape, node.dtype);
+        if (bytes > page) return too_long(source.name, "intermediate", node, page);
+        lifetimes.push_back({bytes, task.level, task.level});
+        nodes.push_back(store.place.index);
+      }
+  for (const Task& task : schedule.tasks)
+    for (const Read& read : task.reads)
+      if (const Place& place = schedule.place[static_cast<std::size_t>(read.node)];
+          place.kind == PlaceKind::temporary) {
+        Lifetime& life = lifetimes[index_of.at(place.index)];
+        life.last = std::max(life.last, task.level);
+      }
+  const MemoryPlan plan = plan_memory(lifetimes, kAlignment, {end, page});
+  temporary_offset.assign(source.graph.nodes.size(), 0);
+  arena_bytes.assign(1, kAlignment);  // a program always has buffer 0
+  const auto occupy = [&](std::uint64_t offset, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    const auto at = static_cast<std::size_t>(offset / page);
+    arena_bytes.resize(std::max(arena_bytes.size(), at + 1));
+    arena_bytes[at] = std::max(arena_bytes[at], offset % page + aligned(bytes));
+  };
+  for (std::size_t i = 0; i < source.inputs.size(); ++i) occupy(input_offsets[i], source.inputs[i].bytes);
+  for (std::size_t i = 0; i < source.outputs.size(); ++i) occupy(output_offsets[i], source.outputs[i].bytes);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    temporary_offset[static_cast<std::size_t>(nodes[i])] = plan.offsets[i];
+    occupy(plan.offsets[i], lifetimes[i].bytes);
+  }
+  stats.arena_bytes = plan.total_bytes;
+  stats.unplanned_bytes = plan.unplanned_bytes;
+  return {};
+}
+
+std::uint64_t Program::Impl::arena_offset(const Place& place) const {
+  const auto index = static_cast<std::size_t>(place.index);
+  if (place.kind == PlaceKind::input) return input_offsets[index];
+  return place.kind == PlaceKind::output ? output_offsets[index] : temporary_offset[index];
+}
+
+vk::Allocation Program::Impl::allocation_of(const Place& place) const {
+  const auto index = static_cast<std::size_t>(place.index);
+  switch (place.kind) {
+    case PlaceKind::variable:
+      return static_cast<const DeviceVariable*>(schedule.variables[index]->storage.get())->allocation();
+    case PlaceKind::constant:
+      return constants[static_cast<std::size_t>(constant_offset[index] / page_bytes())];
+    default:
+      // Where a value of no elements lies does not matter.
+      return arena[std::min(arena.size() - 1, static_cast<std::size_t>(arena_offset(place) / page_bytes()))];
+  }
+}
+
+// Buffer 0 is the arena's first page, even where constants or variables share its memory block. So a kernel's
+// text does not depend on that. Values of one block share a buffer otherwise.
+std::int32_t Program::Impl::buffer_of(const Place& place) {
+  const auto buffer_over = [](const vk::Allocation& a) {
+    return Buffer{a.buffer, a.bound_offset, a.bound_size};
+  };
+  const vk::Allocation allocation = allocation_of(place);
+  const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
+  if (buffers.empty()) buffers.push_back(buffer_over(arena.front()));
+  if (in_arena && arena_offset(place) < page_bytes()) return 0;
+  for (std::size_t i = 1; i < buffers.size(); ++i)
+    if (buffers[i].buffer == allocation.buffer && buffers[i].offset == allocation.bound_offset &&
+        buffers[i].size == allocation.bound_size)
+      return static_cast<std::int32_t>(i);
+  buffers.push_back(buffer_over(allocation));
+  return static_cast<std::int32_t>(buffers.size()) - 1;
+}
+
+std::uint64_t Program::Impl::byte_offset(const Place& place) const {
+  const vk::Allocation allocation = allocation_of(place);
+  const std::uint64_t base = allocation.offset - allocation.bound_offset;
+  if (place.kind == PlaceKind::variable) return base;
+  if (place.kind == PlaceKind::constant)
+    return base + constant_offset[static_cast<std::size_t>(place.index)] % page_bytes();
+  return base + arena_offset(place) % page_bytes();
+}
+
+Result<> Program::Impl::make_arena() {
+  vk::MemoryPool& pool = runtime.device().memory();
+  for (const std::uint64_t bytes : arena_bytes) {
+    auto allocated = pool.allocate(bytes, kAlignment, vk::MemoryUse::device, source.yields);
+    if (!allocated) {
+      Error error = std::move(allocated).error();
+      error.message = text("program '", source.name, "' needs an arena of ", bytes,
+                           " bytes in one piece, for inputs (", input_bytes, "), outputs (", output_bytes,
+                           ") and intermediates (", stats.arena_bytes, "): ", error.message);
+      return error;
+    }
+    arena.push_back(*allocated);
+  }
+  stats.io_bytes = (input_bytes + output_bytes) * (source.slot_count + 1);
+  return {};
+}
+
+Result<> Program::Impl::make_slots() {
+  vk::MemoryPool& pool = runtime.device().memory();
+  for (std::uint32_t slot = 0; slot < source.slot_count; ++slot) {
+    if (input_bytes > 0) {
+      IMPRINT_ASSIGN(const vk::Allocation allocation,
+                     pool.allocate(input_bytes, kAlignment, vk::MemoryUse::upload));
+      upload_slots.push_back(allocation);
+      std::memset(allocation.mapped, 0, input_bytes);
+    }
+    if (output_bytes > 0) {
+      IMPRINT_ASSIGN(const vk::Allocation allocation,
+                     pool.allocate(output_bytes, kAlignment, vk::MemoryUse::readback));
+      readback_slots.push_back(allocation);
+    }
+  }
+  return {};
+}
+
+// Calls use(buffer of the arena, region): copies between ports in a slot, which begins at `slot`, and in the
+// arena. Ports that are neighbours in both share a region.
+void Program::Impl::each_port_copy(PlaceKind kind, std::uint64_t slot,
+                                   const std::function<void(VkBuffer, const VkBufferCopy&)>& use) const {
+  const bool in = kind == PlaceKind::input;
+  const std::vector<Port>& ports = in ? source.inputs : source.outputs;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkBufferCopy region{};  // from the slot to the arena
+  const auto flush = [&] {
+    if (region.size == 0) return;
+    if (!in) std::swap(region.srcOffset, region.dstOffset);
+    use(buffer, region);
+  };
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (ports[i].bytes == 0) continue;
+    const Place place{kind, static_cast<std::int32_t>(i)};
+    const vk::Allocation page = allocation_of(place);
+    const VkBufferCopy port{slot + ports[i].offset, page.offset + arena_offset(place) % page_bytes(),
+                            aligned(ports[i].bytes)};
+    if (page.buffer == buffer && port.srcOffset == region.srcOffset + region.size &&
+        port.dstOffset == region.dstOffset + region.size) {
+      region.size += port.size;
+      continue;
+    }
+    flush();
+    buffer = page.buffer;
+    region = port;
+  }
+  flush();
+}
+
+}  // namespace imprint
