@@ -70,6 +70,8 @@ const std::array kUnary{
     Unary{"Round", [](float a) { return std::nearbyint(a); }, nullptr},
     Unary{"Sqrt", [](float a) { return std::sqrt(a); }, nullptr},
     Unary{"Reciprocal", [](float a) { return 1 / a; }, nullptr},
+    Unary{"Relu", [](float a) { return a < 0 ? 0.0f : a; },
+          [](std::int64_t a) { return std::max<std::int64_t>(a, 0); }},
     Unary{"Not", nullptr, [](std::int64_t a) -> std::int64_t { return a == 0; }},
 };
 
@@ -261,7 +263,11 @@ std::optional<ElementType> cast_target(OpContext& context, std::int64_t number) 
 }
 
 bool fold_cast(OpContext& context) {
-  const auto to = cast_target(context, context.int_attribute("to", 0));
+  const std::int64_t number = context.int_attribute("to", 0);
+  if (number == static_cast<std::int32_t>(ElementType::string) ||
+      context.value(0).type() == ElementType::string)
+    return false;  // cast_text does it
+  const auto to = cast_target(context, number);
   const HostArray& from = *context.value(0).host();
   if (!to || !context.mover().may_fold(*to, from.shape.element_count())) return false;
   HostArray out = empty_like(*to, from.shape);

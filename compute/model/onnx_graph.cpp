@@ -237,6 +237,14 @@ void GraphImporter::import_node(const Node& node) {
   }
   if (function) return import_call(node, *function, inputs);
 
+  const auto takes = [&](const Value& value) {
+    if (handler->takes == Takes::anything) return true;
+    return value.is_tensor() && (handler->takes == Takes::text || value.type() != ElementType::string);
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i] && !takes(*inputs[i]))
+      return state_.refusals.unsupported(
+          text(node.text(), ": input ", i, ": found ", inputs[i]->text(), ", expected a tensor of numbers"));
   OpContext context(node, opset_, std::move(inputs), state_.mover, *this, bindings_);
   // Operators without inputs, such as Constant, say themselves that their result is known.
   const bool folded = handler->fold && context.has(0) && context.all_foldable() && handler->fold(context);
@@ -249,6 +257,10 @@ void GraphImporter::keep_outputs(const Node& node, std::span<const Value> output
   for (std::size_t i = 0; i < node.outputs.size() && i < outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     const Value& value = outputs[i];
+    if (!value.is_tensor()) {
+      values_.emplace(node.outputs[i], value);
+      continue;
+    }
     if (value.type() == ElementType::undefined) {
       unmade_.emplace(node.outputs[i], &node);
       continue;

@@ -19,7 +19,8 @@ using onnx::Value;
 // Constants that one import may compute: kFoldBytes, and each weight rearranged kFoldsPerWeight times.
 constexpr std::uint64_t kFoldBytes = 48 << 20;
 constexpr std::uint64_t kFoldsPerWeight = 4;
-constexpr std::int64_t kOperations = 1 << 16;  // of the graph, beyond a few per node
+constexpr std::int64_t kOperations = 1 << 16;    // of the graph, beyond a few per node
+constexpr std::size_t kMaxInputParts = 1 << 12;  // tensors of a sequence
 
 onnx::ImportBudget budget_of(const onnx::Graph& graph, const ImportOptions& options) {
   onnx::ImportBudget budget{kFoldBytes, options.constant_limit_bytes, kOperations};
@@ -41,8 +42,9 @@ class Importer {
 
   Result<ImportedModel> run() {
     if (graph_.sparse_initializer_count > 0) state_.refusals.unsupported("sparse initializers");
-    if (model_.opset() == 0 && !graph_.nodes.empty())
-      return damaged("the model declares no version of ONNX's own operators");
+    const bool own = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                                 [](const onnx::Node& node) { return node.domain.empty(); });
+    if (model_.opset() == 0 && own) return damaged("the model declares no version of ONNX's own operators");
     for (const onnx::Function& function : model_.functions)
       if (!state_.functions
                .emplace(std::pair<std::string_view, std::string_view>(function.domain, function.name),
@@ -75,7 +77,9 @@ class Importer {
                         text(what, " is given for ", quote(name), ": ", known_inputs()));
     };
     for (const auto& entry : given_) IMPRINT_CHECK(check(entry.first, "a shape"));
-    for (const auto& entry : options_.known_inputs) IMPRINT_CHECK(check(entry.first, "a value"));
+    for (const auto& entry : options_.sequence_inputs) IMPRINT_CHECK(check(entry.first, "a sequence"));
+    for (const auto& entry : options_.known_inputs)
+      IMPRINT_CHECK(check(entry.first.substr(0, entry.first.find('[')), "a value"));
     return {};
   }
 
@@ -137,29 +141,75 @@ class Importer {
     for (const onnx::ValueInfo& input : graph_.inputs) IMPRINT_CHECK(bind_symbols(input));
     for (const onnx::ValueInfo& input : graph_.inputs) {
       if (is_constant_input(input)) continue;
-      if (!input.is_tensor || (!onnx::is_float(input.type) && !onnx::is_integer(input.type) &&
-                               input.type != ElementType::boolean)) {
-        state_.refusals.unsupported(
-            text("input ", quote(input.name), " is ",
-                 input.is_tensor ? element_type_name(input.type) : std::string("not a tensor")));
+      if (options_.absent_inputs.contains(input.name) && input.optional) {
+        importer_.give(input.name, Value::nothing());
         continue;
       }
-      if (const auto known = options_.known_inputs.find(input.name); known != options_.known_inputs.end()) {
-        IMPRINT_CHECK(add_known(input, known->second));
+      if (input.sequence) {
+        IMPRINT_CHECK(add_sequence(input));
         continue;
       }
-      IMPRINT_ASSIGN(const Shape shape, input_shape(input));
-      note_type(input.name, input.type);
-      note_wide_input(input);
-      const Tensor tensor = imprint::input(input.name, shape, onnx::run_time_dtype(input.type));
-      if (!tensor.ok()) return tensor.error();
-      importer_.give(input.name, Value::run_time(tensor, input.type));
-      result_.inputs.push_back({input.name, tensor, input.type});
+      IMPRINT_ASSIGN(const std::optional<Value> value, input_tensor(input));
+      if (value) importer_.give(input.name, *value);
     }
     return {};
   }
 
-  Result<> add_known(const onnx::ValueInfo& input, const onnx::TensorData& data) {
+  Result<> add_sequence(const onnx::ValueInfo& input) {
+    const auto shapes = options_.sequence_inputs.find(input.name);
+    if (shapes == options_.sequence_inputs.end()) {
+      state_.refusals.unsupported(
+          text("input ", quote(input.name), " is a sequence of a length that is not given"));
+      return {};
+    }
+    if (shapes->second.size() > kMaxInputParts)
+      return make_error(ErrorCode::unsupported,
+                        text("input ", quote(input.name), ": found ", shapes->second.size(),
+                             " tensors, expected at most ", kMaxInputParts));
+    std::vector<Value> parts;
+    for (std::size_t i = 0; i < shapes->second.size(); ++i) {
+      onnx::ValueInfo part;
+      part.name = text(input.name, "[", i, "]");
+      part.is_tensor = true;
+      part.type = input.type;
+      part.shape.emplace();
+      for (const std::int64_t extent : shapes->second[i].extents())
+        part.shape->push_back({.value = extent, .symbol = {}});
+      IMPRINT_ASSIGN(const std::optional<Value> value, input_tensor(part));
+      if (value) parts.push_back(*value);
+    }
+    importer_.give(input.name, Value::sequence(std::move(parts)));
+    return {};
+  }
+
+  // Nothing after a refusal.
+  Result<std::optional<Value>> input_tensor(const onnx::ValueInfo& input) {
+    const bool numbers =
+        onnx::is_float(input.type) || onnx::is_integer(input.type) || input.type == ElementType::boolean;
+    const auto known = options_.known_inputs.find(input.name);
+    const bool is_known = known != options_.known_inputs.end();
+    if ((!input.is_tensor && !input.optional) ||
+        (!numbers && !(is_known && input.type == ElementType::string))) {
+      state_.refusals.unsupported(text(
+          "input ", quote(input.name), " is ",
+          input.is_tensor || input.optional ? element_type_name(input.type) : std::string("not a tensor"),
+          input.type == ElementType::string ? ": its value must be known" : ""));
+      return std::optional<Value>();
+    }
+    if (is_known) {
+      IMPRINT_ASSIGN(Value value, known_value(input, known->second));
+      return std::optional<Value>(std::move(value));
+    }
+    IMPRINT_ASSIGN(const Shape shape, input_shape(input));
+    note_type(input.name, input.type);
+    note_wide_input(input);
+    const Tensor tensor = imprint::input(input.name, shape, onnx::run_time_dtype(input.type));
+    if (!tensor.ok()) return tensor.error();
+    result_.inputs.push_back({input.name, tensor, input.type});
+    return std::optional<Value>(Value::run_time(tensor, input.type));
+  }
+
+  Result<Value> known_value(const onnx::ValueInfo& input, const onnx::TensorData& data) {
     auto held = state_.mover.held(data);
     if (!held) return prefixed(held.error());
     if (data.type != input.type)
@@ -177,8 +227,7 @@ class Importer {
                           text("onnx: input ", quote(input.name), ": found a value ", held->shape().text(),
                                ", expected ", input.shape_text()));
     }
-    importer_.give(input.name, std::move(*held));
-    return {};
+    return std::move(*held);
   }
 
   Result<> bind_symbols(const onnx::ValueInfo& input) {
@@ -233,18 +282,32 @@ class Importer {
       const Value* value = importer_.need(output.name);
       if (auto refused = state_.refusals.error()) return *refused;
       if (!value) return damaged("nothing makes output " + quote(output.name));
-      const Tensor tensor = value->tensor();
-      if (!tensor.ok())
-        return make_error(tensor.error().code,
-                          text("onnx: output ", quote(output.name), ": ", tensor.error().message));
-      if (output.is_tensor && output.type != ElementType::undefined &&
-          onnx::run_time_dtype(output.type) != tensor.dtype())
-        return make_error(ErrorCode::dtype_mismatch, text("onnx: output ", quote(output.name),
-                                                          " is declared as ", element_type_name(output.type),
-                                                          " and computed as ", dtype_name(tensor.dtype())));
-      result_.outputs.push_back({output.name, tensor, output.is_tensor ? output.type : value->type()});
+      if (value->is_nothing()) continue;
+      const std::span<const Value> parts = value->is_sequence() ? value->parts() : std::span(value, 1);
+      for (std::size_t i = 0; i < parts.size(); ++i)
+        IMPRINT_CHECK(add_output(output, value->is_sequence() ? text(output.name, "[", i, "]") : output.name,
+                                 parts[i]));
     }
-    if (result_.outputs.empty()) return damaged("the graph has no outputs");
+    if (graph_.outputs.empty()) return damaged("the graph has no outputs");
+    return {};
+  }
+
+  Result<> add_output(const onnx::ValueInfo& output, const std::string& name, const Value& value) {
+    if (value.type() == ElementType::string) {
+      result_.texts.push_back({name, value.shape(), value.host()->strings});
+      return {};
+    }
+    const Tensor tensor = value.tensor();
+    if (!tensor.ok())
+      return make_error(tensor.error().code,
+                        text("onnx: output ", quote(name), ": ", tensor.error().message));
+    const bool declared = output.is_tensor || output.sequence || output.optional;
+    if (declared && output.type != ElementType::undefined &&
+        onnx::run_time_dtype(output.type) != tensor.dtype())
+      return make_error(ErrorCode::dtype_mismatch,
+                        text("onnx: output ", quote(name), " is declared as ", element_type_name(output.type),
+                             " and computed as ", dtype_name(tensor.dtype())));
+    result_.outputs.push_back({name, tensor, declared ? output.type : value.type()});
     return {};
   }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,11 +24,23 @@ struct ImportedValue {
   onnx::ElementType type = onnx::ElementType::float32;  // in the file
 };
 
+// An output of strings. Imprint computes none at run time: they follow from known inputs.
+struct ImportedText {
+  std::string name;
+  Shape shape;
+  std::vector<std::string> strings;
+};
+
 struct ImportedModel {
-  std::vector<ImportedValue> inputs;   // tensors made by input(), under the model's names and in its order
-  std::vector<ImportedValue> outputs;  // may be constants, or an input itself
-  std::vector<Variable> parameters;    // ImportOptions::parameters_as_variables; named as in the file
-  std::uint64_t parameter_count = 0;   // elements of float initializers
+  // Tensors made by input(), under the model's names and in its order; of a sequence NAME[0], NAME[1] and so
+  // on.
+  std::vector<ImportedValue> inputs;
+  // May be constants, or an input itself. Sequences as those of the inputs; an optional that holds nothing
+  // has none.
+  std::vector<ImportedValue> outputs;
+  std::vector<ImportedText> texts;
+  std::vector<Variable> parameters;   // ImportOptions::parameters_as_variables; named as in the file
+  std::uint64_t parameter_count = 0;  // elements of float initializers
   std::vector<std::string> notes;
 
   std::vector<Tensor> input_tensors() const;
@@ -38,8 +51,12 @@ struct ImportOptions {
   // Float initializers with at least one axis become Variables, which can be trained or exchanged, instead of
   // constants.
   bool parameters_as_variables = false;
-  // Inputs that the import knows, by name: shapes may follow from them. They are constants of the graph.
+  // Inputs that the import knows, by name: shapes may follow from them. They are constants of the graph. An
+  // input of strings must be known.
   std::map<std::string, onnx::TensorData> known_inputs = {};
+  // The shapes of each tensor of an input that is a sequence. Its length is fixed by this.
+  std::map<std::string, std::vector<Shape>> sequence_inputs = {};
+  std::set<std::string> absent_inputs = {};  // optionals that hold nothing
   // Memory of all constants of the model, those of the file and those that the import computes.
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 40;
 };

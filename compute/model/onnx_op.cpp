@@ -215,9 +215,10 @@ void OpContext::set(int output, Tensor tensor) {
 }
 
 std::vector<std::span<const OpHandler>> all_ops() {
-  return {elementwise_ops(), activation_ops(), reduce_ops(),    linear_ops(),    shape_ops(),
-          index_ops(),       image_ops(),      norm_ops(),      control_ops(),   resize_ops(),
-          scatter_ops(),     recurrent_ops(),  attention_ops(), quantised_ops(), various_ops()};
+  return {elementwise_ops(), activation_ops(), reduce_ops(),   linear_ops(),   shape_ops(),   index_ops(),
+          image_ops(),       norm_ops(),       control_ops(),  resize_ops(),   scatter_ops(), recurrent_ops(),
+          attention_ops(),   quantised_ops(),  various_ops(),  sequence_ops(), random_ops(),  detection_ops(),
+          text_ops(),        training_ops(),   microsoft_ops()};
 }
 
 const OpHandler* find_handler(std::string_view domain, std::string_view op_type) {

@@ -120,12 +120,20 @@ class OpContext {
   std::optional<Error> failure_;
 };
 
+enum class Takes : std::uint8_t {
+  numbers,  // tensors of numbers and bools
+  text,     // tensors of strings too
+  anything  // sequences and optionals too
+};
+
 struct OpHandler {
   std::string_view name;  // with its domain when that is not ONNX's own
   void (*import)(OpContext&);
   // Computes the outputs on the host when every input is known, and the first is not left out. False when it
   // does not apply. May be null.
   bool (*fold)(OpContext&) = nullptr;
+  // Inputs of other kinds are refused before the handler is called.
+  Takes takes = Takes::numbers;
 };
 
 // All of them, family by family.
@@ -150,6 +158,12 @@ std::span<const OpHandler> recurrent_ops();    // onnx_ops_recurrent.cpp
 std::span<const OpHandler> attention_ops();    // onnx_ops_attention.cpp
 std::span<const OpHandler> quantised_ops();    // onnx_ops_quantised.cpp
 std::span<const OpHandler> various_ops();      // onnx_ops_various.cpp
+std::span<const OpHandler> sequence_ops();     // onnx_ops_sequence.cpp
+std::span<const OpHandler> random_ops();       // onnx_ops_random.cpp
+std::span<const OpHandler> detection_ops();    // onnx_ops_detection.cpp
+std::span<const OpHandler> text_ops();         // onnx_ops_text.cpp
+std::span<const OpHandler> training_ops();     // onnx_ops_training.cpp
+std::span<const OpHandler> microsoft_ops();    // onnx_ops_microsoft.cpp
 
 // Host arithmetic for known inputs, as shape computations need it (onnx_fold.cpp).
 bool fold_elementwise(OpContext& context);
@@ -180,6 +194,12 @@ Tensor stored_as(ElementType type, const Tensor& x);
 // Conv's result for x and weight, with the node's strides, pads and so on (onnx_ops_image.cpp). bias: or
 // empty. May fail.
 Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+// A cast between numbers and strings that are known. False when neither side has strings (onnx_ops_text.cpp).
+bool cast_text(OpContext& context, ElementType to);
+
+// Dropout's two outputs in training (onnx_ops_random.cpp).
+void dropout_in_training(OpContext& context, double ratio);
 
 inline Extents extents_of(const Shape& shape) {
   return Extents(shape.extents().begin(), shape.extents().end());

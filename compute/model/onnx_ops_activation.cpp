@@ -51,9 +51,14 @@ void swish(OpContext& context) {
 }
 
 void prelu(OpContext& context) {
-  const Tensor x = context.tensor(0), slope = context.tensor(1);
-  if (context.opset() < 7 && slope.shape().element_count() != 1)
-    return context.unsupported("slopes for channels, as before opset 7");
+  const Tensor x = context.tensor(0);
+  Tensor slope = context.tensor(1);
+  // Before opset 7 a list is one slope per channel.
+  if (context.opset() < 7 && slope.rank() == 1 && x.rank() > 2) {
+    Shape shape = slope.shape();
+    for (int i = 2; i < x.rank(); ++i) shape.append(1);
+    slope = imprint::reshape(slope, shape);
+  }
   context.set(0, imprint::where(imprint::greater_equal(x, 0), x, imprint::mul(x, slope)),
               context.value(0).type());
 }
@@ -81,13 +86,13 @@ void identity(OpContext& context) { context.set(0, context.value(0)); }
 
 void dropout(OpContext& context) {
   if (context.has(2) && context.known_number(2, "training_mode") != 0)
-    return context.unsupported("training mode");
+    return dropout_in_training(context, context.has(1) ? context.known_number(1, "ratio") : 0.5);
   context.set(0, context.value(0));
   if (context.wants(1)) context.set(1, full(context.shape(0), 1, DType::boolean), ElementType::boolean);
 }
 
 constexpr std::array kActivationOps{
-    OpHandler{"Relu", plain<imprint::relu>},
+    OpHandler{"Relu", plain<imprint::relu>, fold_elementwise},
     OpHandler{"LeakyRelu", leaky_relu},
     OpHandler{"PRelu", prelu},
     OpHandler{"Elu", elu},
@@ -106,7 +111,7 @@ constexpr std::array kActivationOps{
     OpHandler{"Softmax", softmax<imprint::softmax>},
     OpHandler{"LogSoftmax", softmax<imprint::log_softmax>},
     OpHandler{"Hardmax", softmax<first_maximum>},
-    OpHandler{"Identity", identity},
+    OpHandler{"Identity", identity, nullptr, Takes::anything},
     OpHandler{"Dropout", dropout},
 };
 

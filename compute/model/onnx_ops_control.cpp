@@ -32,9 +32,10 @@ Value known_number(std::int64_t number) {
 
 // The value of a condition that is known. Fails for one that is not one bool.
 std::optional<bool> known_condition(OpContext& context, const Value& value) {
-  if (!context.require(value.shape().element_count() == 1 && value.type() == ElementType::boolean,
-                       text("condition: found ", element_type_name(value.type()), value.shape().text(),
-                            ", expected one bool")) ||
+  if (!context.require(
+          value.is_tensor() && value.shape().element_count() == 1 && value.type() == ElementType::boolean,
+          text("condition: found ", element_type_name(value.type()), value.shape().text(),
+               ", expected one bool")) ||
       !value.foldable())
     return std::nullopt;
   return value.host()->ints[0] != 0;
@@ -56,6 +57,7 @@ void if_branch(OpContext& context) {
   const Graph* then_branch = context.graph_attribute("then_branch");
   const Graph* else_branch = context.graph_attribute("else_branch");
   const std::size_t count = context.node().outputs.size();
+  if (!context.require(context.value(0).is_tensor(), "the condition is no tensor")) return;
   const auto chosen = known_condition(context, context.value(0));
   if (context.failure()) return;
   const auto counted = [&](const Graph& branch) {
@@ -73,6 +75,9 @@ void if_branch(OpContext& context) {
   const Tensor condition = scalar_of(context.value(0));
   for (std::size_t i = 0; i < count; ++i) {
     const Value &a = (*first)[i], &b = (*second)[i];
+    if (!a.is_tensor() || !b.is_tensor())
+      return context.unsupported(text("output ", i, ": found ", a.text(), " and ", b.text(),
+                                      " for a condition of run time, expected tensors"));
     if (!(a.shape() == b.shape()))
       return context.unsupported(text("output ", i, ": found branches of shapes ", a.shape().text(), " and ",
                                       b.shape().text(),
@@ -158,19 +163,27 @@ std::optional<Values> unrolled(OpContext& context, const Turns& turns, bool& unk
     const auto outputs = context.bodies().import_body(context.node(), *turns.body, inputs);
     if (!outputs || outputs->size() != 1 + carry.size() + turns.results) return std::nullopt;
     const Value& condition = outputs->front();
+    if (!context.require(condition.is_tensor() && condition.type() == ElementType::boolean,
+                         "the body's condition: found " + condition.text() + ", expected one bool"))
+      return std::nullopt;
     unknown = !condition.foldable() || condition.host()->ints.size() != 1;
     if (unknown) return std::nullopt;
     goes_on = condition.host()->ints[0] != 0;
     for (std::size_t i = 0; i < carry.size(); ++i) carry[i] = (*outputs)[1 + i];
     for (std::size_t i = 0; i < turns.results; ++i) {
       const Value& result = (*outputs)[1 + carry.size() + i];
-      if (!results[i].empty() && !(results[i][0].shape() == result.shape())) {
-        context.fail(ErrorCode::shape_mismatch, text("results of shapes ", results[i][0].shape().text(),
-                                                     " and ", result.shape().text(), " cannot be stacked"));
+      if (!result.is_tensor()) {
+        context.unsupported("a loop that stacks " + result.text());
         return std::nullopt;
       }
       if (!context.require(result.rank() < Shape::kMaxRank, "a stacked result has too many axes"))
         return std::nullopt;
+      const Shape one = stacked(1, result.shape());
+      if (!results[i].empty() && !(results[i][0].shape() == one)) {
+        context.fail(ErrorCode::shape_mismatch, text("results of shapes ", results[i][0].shape().text(),
+                                                     " and ", one.text(), " cannot be stacked"));
+        return std::nullopt;
+      }
       results[i].push_back(context.mover().reshape(result, stacked(1, result.shape())));
     }
   }
@@ -198,7 +211,9 @@ void run_turns(OpContext& context, const Turns& turns) {
   };
   constexpr std::int64_t kFewest = 2;  // turns that are worth a loop
   const bool countable = turns.count && *turns.count <= kMostTurns;
-  const bool counted = countable && *turns.count >= kFewest;
+  const bool tensors = std::all_of(turns.carry.begin(), turns.carry.end(),
+                                   [](const Value& value) { return value.is_tensor(); });
+  const bool counted = countable && tensors && *turns.count >= kFewest;
   if (counted && turns.begins == true) {
     if (done(recorded(context, turns, false))) return;
     if (!bodies.forget_since(mark)) return context.stop();
@@ -207,6 +222,7 @@ void run_turns(OpContext& context, const Turns& turns) {
   if (!unknown && done(unrolled(context, turns, unknown))) return;
   if (context.failure()) return;
   if (!unknown || !bodies.forget_since(mark)) return context.stop();
+  if (!tensors) return context.unsupported("a loop that carries sequences: its condition must be known");
   if (turns.results > 0)
     return context.unsupported("stacked results of a loop that its condition ends at run time");
   if (!countable)
@@ -222,7 +238,7 @@ void loop(OpContext& context) {
   turns.body = context.graph_attribute("body");
   if (context.has(0)) {
     const Value& most = context.value(0);
-    if (!context.require(most.shape().element_count() == 1 && is_integer(most.type()),
+    if (!context.require(most.is_tensor() && most.shape().element_count() == 1 && is_integer(most.type()),
                          "the trip count is not one whole number"))
       return;
     if (most.foldable()) turns.count = std::max<std::int64_t>(0, most.host()->ints[0]);
@@ -341,8 +357,58 @@ std::optional<Values> scanned_by_turns(OpContext& context, const Graph& body, Va
   return carry;
 }
 
+// Opset 8: each sequence of a batch [batch, steps, ...] by itself.
+void scan_of_batch(OpContext& context) {
+  const Graph* body = context.graph_attribute("body");
+  const std::int64_t raw = context.int_attribute("num_scan_inputs", 0);
+  const int given = context.input_count() - 1;
+  if (context.has(0)) return context.unsupported("sequence_lens, as before opset 9");
+  if (context.failure() ||
+      !context.require(raw >= 1 && raw <= given && body->inputs.size() == static_cast<std::size_t>(given) &&
+                           context.node().outputs.size() <= body->outputs.size() &&
+                           body->outputs.size() + static_cast<std::size_t>(raw) >= body->inputs.size(),
+                       text("num_scan_inputs: found ", raw, " of ", given, " inputs")))
+    return;
+  const auto carried = static_cast<std::size_t>(given - raw);
+  const Extents turned = context.ints_attribute("directions");
+  for (const std::int64_t direction : turned)
+    if (direction != 0) return context.unsupported("directions, as before opset 9");
+  const std::int64_t batch = context.value(1).rank() > 0 ? context.shape(1)[0] : 0;
+  for (int i = 0; i < given; ++i) {
+    const Shape& shape = context.shape(1 + i);
+    const int axes = static_cast<std::size_t>(i) < carried ? 1 : 2;
+    if (!context.require(batch > 0 && shape.rank() >= axes && shape[0] == batch && (axes < 2 || shape[1] > 0),
+                         text("input ", 1 + i, ": found ", shape.text(), " in a batch of ", batch)))
+      return;
+  }
+  if (!context.may_make(batch * 4 * (given + static_cast<std::int64_t>(body->outputs.size())))) return;
+  std::vector<Values> results(body->outputs.size());
+  for (std::int64_t at = 0; at < batch; ++at) {
+    Values carry, stacks;
+    for (int i = 0; i < given; ++i) {
+      const Value row = context.mover().slice(context.value(1 + i), 0, at, 1, 1);
+      Extents extents = extents_of(row.shape());
+      extents.erase(extents.begin());
+      (static_cast<std::size_t>(i) < carried ? carry : stacks)
+          .push_back(context.mover().reshape(row, Shape(extents)));
+    }
+    const Bodies::Mark mark = context.bodies().mark();
+    auto found = scanned_in_graph(context, *body, carry, stacks);
+    if (!found && !context.bodies().forget_since(mark)) return context.stop();
+    if (!found) found = scanned_by_turns(context, *body, carry, stacks);
+    if (!found) return context.stop();
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      const Value& value = (*found)[i];
+      if (!context.require(value.rank() < Shape::kMaxRank, "a stacked result has too many axes")) return;
+      results[i].push_back(context.mover().reshape(value, stacked(1, value.shape())));
+    }
+  }
+  for (std::size_t i = 0; i < results.size(); ++i)
+    context.set(static_cast<int>(i), context.mover().concat(results[i], 0));
+}
+
 void scan_node(OpContext& context) {
-  if (context.opset() < 9) return context.unsupported("Scan with a batch axis, as before opset 9");
+  if (context.opset() < 9) return scan_of_batch(context);
   const Graph* body = context.graph_attribute("body");
   const std::int64_t raw = context.int_attribute("num_scan_inputs", 0);
   if (context.failure()) return;
@@ -394,7 +460,7 @@ void scan_node(OpContext& context) {
 
 constexpr std::array kControlOps{
     OpHandler{"If", if_branch},
-    OpHandler{"Loop", loop},
+    OpHandler{"Loop", loop, nullptr, Takes::anything},
     OpHandler{"Scan", scan_node},
 };
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
 namespace imprint::onnx {
@@ -65,16 +66,22 @@ void unary(OpContext& context) {
 }
 
 // Before opset 7 an attribute said where the second operand's axes begin, instead of NumPy's rule.
-bool has_old_broadcast(OpContext& context) {
-  const bool old = context.opset() < 7 && context.has_attribute("axis");
-  if (old) context.unsupported("broadcasting from an axis, as before opset 7");
-  return old;
+Tensor second_operand(OpContext& context) {
+  const Tensor b = context.tensor(1);
+  if (context.opset() >= 7 || !context.has_attribute("axis")) return b;
+  const int rank = context.shape(0).rank();
+  const std::int64_t axis = context.int_attribute("axis", 0);
+  if (!context.require(axis >= -rank && axis + (axis < 0 ? rank : 0) + b.rank() <= rank,
+                       text("axis: found ", axis, " for operands of rank ", rank, " and ", b.rank())))
+    return b;
+  std::vector<std::int64_t> extents = extents_of(b.shape());
+  extents.resize(static_cast<std::size_t>(rank - (axis < 0 ? axis + rank : axis)), 1);
+  return imprint::reshape(b, Shape(extents));
 }
 
 template <Tensor (*function)(const Tensor&, const Tensor&)>
 void binary(OpContext& context) {
-  if (has_old_broadcast(context)) return;
-  set_wrapped(context, function(context.tensor(0), context.tensor(1)));
+  set_wrapped(context, function(context.tensor(0), second_operand(context)));
 }
 
 // Any number of operands, folded from the left.
@@ -120,7 +127,8 @@ Tensor whole_power(Tensor base, const Tensor& exponent) {
 }
 
 void power(OpContext& context) {
-  if (has_old_broadcast(context)) return;
+  if (context.opset() < 7 && context.has_attribute("axis"))
+    return context.unsupported("broadcasting from an axis, as before opset 7");
   const Value base = context.value(0), exponent = context.value(1);
   const HostArray* host = exponent.host();
   // Squares are common, and a product is exact where exp(2 log x) is not.
@@ -182,11 +190,15 @@ void cast_value(OpContext& context, ElementType to) {
 }
 
 void cast_to(OpContext& context) {
-  if (const auto to = cast_target(context, context.int_attribute("to", 0))) cast_value(context, *to);
+  const std::int64_t number = context.int_attribute("to", 0);
+  const bool to_text = number == static_cast<std::int32_t>(ElementType::string);
+  const auto to = to_text ? std::optional(ElementType::string) : cast_target(context, number);
+  if (to && !cast_text(context, *to)) cast_value(context, *to);
 }
 
 void cast_like(OpContext& context) {
   const ElementType to = context.value(1).type();
+  if (!context.failure() && cast_text(context, to)) return;
   if (cast_target(context, static_cast<std::int64_t>(to))) cast_value(context, to);
 }
 
@@ -241,8 +253,8 @@ constexpr std::array kElementwiseOps{
     OpHandler{"Mean", mean},
     OpHandler{"Where", select, fold_where},
     OpHandler{"Clip", clip},
-    OpHandler{"Cast", cast_to, fold_cast},
-    OpHandler{"CastLike", cast_like},
+    OpHandler{"Cast", cast_to, fold_cast, Takes::text},
+    OpHandler{"CastLike", cast_like, nullptr, Takes::text},
 };
 
 }  // namespace

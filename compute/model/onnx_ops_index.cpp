@@ -36,6 +36,13 @@ void constant(OpContext& context) {
   } else if (context.has_attribute("value_floats")) {
     out.floats = context.floats_attribute("value_floats");
     out.shape = {static_cast<std::int64_t>(out.floats.size())};
+  } else if (context.has_attribute("value_string")) {
+    out.type = ElementType::string;
+    out.strings.push_back(context.string_attribute("value_string", ""));
+  } else if (context.has_attribute("value_strings")) {
+    out.type = ElementType::string;
+    out.strings = context.strings_attribute("value_strings");
+    out.shape = {static_cast<std::int64_t>(out.strings.size())};
   } else {
     return context.unsupported("a constant that is neither a tensor nor numbers");
   }

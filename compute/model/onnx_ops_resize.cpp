@@ -39,6 +39,7 @@ float original_place(const ResizeForm& form, const ResizeAxis& axis, std::int64_
   const float whole = static_cast<float>(axis.places), real = scale * in;
   const float out = std::fabs(real - whole) < 1e-3f ? whole : real;
   if (form.coordinates == "asymmetric") return at / scale;
+  if (form.coordinates == "tf_half_pixel_for_nn") return (at + 0.5f) / scale;  // opset 11 only
   if (form.coordinates == "align_corners") return axis.places == 1 ? 0 : at * (in - 1) / (out - 1);
   if (form.coordinates == "pytorch_half_pixel" && axis.places == 1) return 0;
   if (form.coordinates == "half_pixel_symmetric")
@@ -199,8 +200,6 @@ ResizeForm resize_form(OpContext& context, bool old) {
                   "tf_crop_and_resize", "tf_half_pixel_for_nn"});
   is_one_of(context, "nearest_mode", form.nearest,
             std::array<std::string_view, 4>{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
-  // Opset 11 has it: half_pixel without the half.
-  if (form.coordinates == "tf_half_pixel_for_nn") context.unsupported("coordinates 'tf_half_pixel_for_nn'");
   return form;
 }
 

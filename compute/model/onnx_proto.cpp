@@ -1,66 +1,17 @@
 #include "compute/model/onnx_proto.h"
 
-#include <algorithm>
-#include <array>
 #include <exception>
 #include <limits>
 #include <new>
-#include <protozero/pbf_reader.hpp>
 
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
+#include "compute/model/onnx_reader.h"
 #include "compute/model/onnx_tensor_data.h"
 
 namespace imprint::onnx {
 
 namespace {
-
-using protozero::pbf_reader;
-using protozero::pbf_wire_type;
-
-// Thrown and caught inside this file only, as protozero's own exceptions are.
-struct Refused {
-  ErrorCode code;
-  std::string reason;
-};
-
-[[noreturn]] void damaged(const std::string& reason) { throw Refused{ErrorCode::corrupt_file, reason}; }
-
-// protozero reads a field of an unexpected wire type as garbage, and asserts in debug builds.
-void expect(const pbf_reader& message, pbf_wire_type type, const char* field) {
-  if (!message.has_wire_type(type)) damaged(imprint::text("field ", field, " has the wrong wire type"));
-}
-
-std::string words(pbf_reader& message, const char* field) {
-  expect(message, pbf_wire_type::length_delimited, field);
-  return message.get_string();
-}
-std::int64_t integer(pbf_reader& message, const char* field) {
-  expect(message, pbf_wire_type::varint, field);
-  return message.get_int64();
-}
-pbf_reader submessage(pbf_reader& message, const char* field) {
-  expect(message, pbf_wire_type::length_delimited, field);
-  return message.get_message();
-}
-
-// Room for `count` more, growing geometrically: a list may come in many short runs.
-template <class T>
-void grow(std::vector<T>& out, std::size_t count) {
-  const std::size_t needed = out.size() + count;
-  if (needed > out.capacity()) out.reserve(std::max(needed, 2 * out.capacity()));
-}
-
-// How often each field below 32 occurs in a message, so that lists of structs are made once, at their size.
-using FieldCounts = std::array<std::size_t, 32>;
-FieldCounts count_fields(pbf_reader message) {
-  FieldCounts counts{};
-  while (message.next()) {
-    if (message.tag() < counts.size()) ++counts[message.tag()];
-    message.skip();
-  }
-  return counts;
-}
 
 std::string normal_domain(std::string domain) { return domain == "ai.onnx" ? std::string() : domain; }
 
@@ -431,16 +382,9 @@ class Parser {
         case 1:
           info.name = name(message, "value name");
           break;
-        case 2: {
-          pbf_reader type = submessage(message, "type");
-          while (type.next()) {
-            if (type.tag() == 1)
-              tensor_type(submessage(type, "tensor_type"), info);
-            else
-              type.skip();
-          }
+        case 2:
+          value_type(submessage(message, "type"), info, 0);
           break;
-        }
         default:
           message.skip();
       }
@@ -448,9 +392,31 @@ class Parser {
     return info;
   }
 
+  // A tensor, a sequence of tensors, or an optional of either. Other types stay unknown.
+  void value_type(pbf_reader type, ValueInfo& info, int depth) {
+    while (type.next()) {
+      const bool list = type.tag() == 4 || type.tag() == 9;
+      if (type.tag() == 1) {
+        info.is_tensor = depth == 0;
+        tensor_type(submessage(type, "tensor_type"), info);
+      } else if (list && depth < 2) {
+        count();
+        (type.tag() == 4 ? info.sequence : info.optional) = true;
+        pbf_reader inner = submessage(type, "type of elements");
+        while (inner.next()) {
+          if (inner.tag() == 1)
+            value_type(submessage(inner, "type of elements"), info, depth + 1);
+          else
+            inner.skip();
+        }
+      } else {
+        type.skip();
+      }
+    }
+  }
+
   void tensor_type(pbf_reader message, ValueInfo& info) {
     count();
-    info.is_tensor = true;
     while (message.next()) {
       switch (message.tag()) {
         case 1:
@@ -514,8 +480,8 @@ class Parser {
           append_integers(message, fields.ints32, "int32_data");
           break;
         case 6:
-          ++fields.string_count;
-          message.skip();
+          name_list(message, out.strings, "string_data");
+          charge(2 * sizeof(std::string));  // the list grows
           break;
         case 7:
           append_integers(message, fields.ints64, "int64_data");

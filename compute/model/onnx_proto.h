@@ -53,6 +53,7 @@ struct TensorData {
   std::vector<std::int64_t> extents;  // >= 0, their product is a number of elements
   std::vector<std::byte> bytes;  // row-major, little-endian, packed: element count * element_type_size; empty
                                  // for types of size 0
+  std::vector<std::string> strings;      // elements of the type string
   std::optional<ExternalData> external;  // set: the bytes are in another file and `bytes` is empty
 
   std::int64_t element_count() const;
@@ -112,7 +113,9 @@ struct Dimension {
 struct ValueInfo {
   std::string name;
   bool is_tensor = false;  // false: a sequence, map, optional or sparse tensor, or no type at all
-  ElementType type = ElementType::undefined;
+  bool sequence = false;   // of tensors, also inside of an optional
+  bool optional = false;
+  ElementType type = ElementType::undefined;    // of the tensors of a sequence too
   std::optional<std::vector<Dimension>> shape;  // nothing: not even the rank is known
 
   std::string shape_text() const;  // "[batch, 26]"

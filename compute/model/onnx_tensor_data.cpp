@@ -61,6 +61,39 @@ std::vector<std::byte> from_typed_field(ElementType type, const TypedFields& fie
   }
 }
 
+ElementType element_type(safetensors::Type type) {
+  using safetensors::Type;
+  switch (type) {
+    case Type::boolean:
+      return ElementType::boolean;
+    case Type::uint8:
+      return ElementType::uint8;
+    case Type::int8:
+      return ElementType::int8;
+    case Type::uint16:
+      return ElementType::uint16;
+    case Type::int16:
+      return ElementType::int16;
+    case Type::float16:
+      return ElementType::float16;
+    case Type::bfloat16:
+      return ElementType::bfloat16;
+    case Type::uint32:
+      return ElementType::uint32;
+    case Type::int32:
+      return ElementType::int32;
+    case Type::float32:
+      return ElementType::float32;
+    case Type::uint64:
+      return ElementType::uint64;
+    case Type::int64:
+      return ElementType::int64;
+    case Type::float64:
+      return ElementType::float64;
+  }
+  return ElementType::undefined;
+}
+
 // The files that hold a model's external tensors. Each is opened once per run of tensors that use it.
 class ExternalFiles {
  public:
@@ -162,12 +195,24 @@ Result<> fill_bytes(TensorData& tensor, TypedFields fields) {
       return damaged(tensor, "found extents whose product is beyond 2^63");
     bytes *= static_cast<std::uint64_t>(extent);
   }
+  if (tensor.type == ElementType::string && tensor.strings.size() != bytes)
+    return damaged(tensor, text("found ", tensor.strings.size(), " strings, expected ", bytes));
+  if (tensor.type != ElementType::string) tensor.strings.clear();
   if (tensor.external || size == 0) return {};
   tensor.bytes = fields.raw ? std::move(*fields.raw) : from_typed_field(tensor.type, fields);
   if (tensor.bytes.size() != bytes)
     return damaged(tensor, text("found ", tensor.bytes.size(), " bytes, expected ", bytes, " of ",
                                 element_type_name(tensor.type), " for its shape"));
   return {};
+}
+
+TensorData tensor_data(std::string name, const safetensors::Array& array) {
+  TensorData out;
+  out.name = std::move(name);
+  out.type = element_type(array.type);
+  out.extents.assign(array.shape.extents().begin(), array.shape.extents().end());
+  out.bytes = array.bytes;
+  return out;
 }
 
 Result<Model> load(const std::string& path) {

@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "compute/model/onnx_proto.h"
+#include "compute/model/safetensors.h"
 
 namespace imprint::onnx {
 
@@ -16,7 +18,6 @@ struct TypedFields {
   std::vector<std::int64_t> ints64;    // int64
   std::vector<double> doubles;         // float64
   std::vector<std::uint64_t> uints64;  // uint32, uint64
-  std::size_t string_count = 0;
   std::optional<std::vector<std::byte>> raw;
 
   std::size_t bytes(ElementType type) const;  // that the typed field of `type` fills; 0 for unknown types
@@ -25,5 +26,8 @@ struct TypedFields {
 // Checks type, extents and counts of `tensor`, and fills its bytes from the field that its type uses. Errors:
 // corrupt_file.
 Result<> fill_bytes(TensorData& tensor, TypedFields fields);
+
+// An array of a safetensors file.
+TensorData tensor_data(std::string name, const safetensors::Array& array);
 
 }  // namespace imprint::onnx

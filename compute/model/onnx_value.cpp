@@ -38,6 +38,8 @@ void for_each_offset(const Shape& shape, std::span<const std::int64_t> strides, 
 }
 
 Tensor constant_of(const HostArray& array) {
+  if (array.type == ElementType::string)
+    return Tensor(make_error(ErrorCode::unsupported, "found strings, expected numbers"));
   if (is_float(array.type)) return Tensor::from(array.floats, array.shape);
   std::vector<std::int32_t> narrow(array.ints.size());
   for (std::size_t i = 0; i < narrow.size(); ++i) {
@@ -106,7 +108,8 @@ Result<HostArray> host_array(const TensorData& tensor) {
     return make_error(ErrorCode::corrupt_file,
                       text("tensor ", quote(tensor.name), " is in another file, ",
                            quote(tensor.external->location), ": load the model by its path, not from bytes"));
-  if (!is_float(tensor.type) && !is_integer(tensor.type) && tensor.type != ElementType::boolean)
+  if (!is_float(tensor.type) && !is_integer(tensor.type) && tensor.type != ElementType::boolean &&
+      tensor.type != ElementType::string)
     return fail("elements of type " + element_type_name(tensor.type));
   auto shape = checked_shape(tensor.extents);
   if (!shape) return fail(shape.error().message);
@@ -114,6 +117,10 @@ Result<HostArray> host_array(const TensorData& tensor) {
   array.type = tensor.type;
   array.shape = *shape;
   const auto count = static_cast<std::size_t>(shape->element_count());
+  if (tensor.type == ElementType::string) {
+    array.strings = tensor.strings;
+    return array;
+  }
   if (is_float(tensor.type)) {
     array.floats.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -192,19 +199,45 @@ Value Value::parameter(const Value& known, Tensor variable) {
   return value;
 }
 
+Value Value::sequence(std::vector<Value> parts) {
+  Value value;
+  value.kind_ = Kind::sequence;
+  value.slot_ = std::make_shared<Slot>();
+  value.slot_->parts = std::move(parts);
+  return value;
+}
+
+Value Value::nothing() {
+  Value value;
+  value.kind_ = Kind::nothing;
+  return value;
+}
+
+std::span<const Value> Value::parts() const {
+  return slot_ ? std::span<const Value>(slot_->parts) : std::span<const Value>();
+}
+
+std::string Value::text() const {
+  if (is_sequence()) return imprint::text("a sequence of ", parts().size());
+  if (is_nothing()) return "an optional that holds nothing";
+  return imprint::text(element_type_name(type_), " ", shape_.text());
+}
+
 Tensor Value::tensor() const {
-  if (!slot_) return Tensor();
+  if (!slot_ || !is_tensor()) return Tensor();
   if (!slot_->has_tensor) slot_->tensor = constant_of(*slot_->array);
   slot_->has_tensor = true;
   return slot_->tensor;
 }
 
 std::int64_t stored_elements(const TensorData& tensor) {
+  if (tensor.type == ElementType::string) return static_cast<std::int64_t>(tensor.strings.size());
   const std::size_t size = element_type_size(tensor.type);
   return size == 0 ? 0 : static_cast<std::int64_t>(tensor.bytes.size() / size);
 }
 
 std::uint64_t held_bytes(ElementType type, std::int64_t elements) {
+  if (type == ElementType::string) return static_cast<std::uint64_t>(elements) * sizeof(std::string);
   return static_cast<std::uint64_t>(elements) * ((is_float(type) ? sizeof(float) : sizeof(std::int64_t)) + 4);
 }
 

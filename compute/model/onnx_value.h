@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "compute/model/onnx_proto.h"
@@ -14,12 +15,13 @@
 
 namespace imprint::onnx {
 
-// Elements on the host: float types as float32, whole-number types as int64, bool as 0 or 1.
+// Elements on the host: float types as float32, whole-number types as int64, bool as 0 or 1, strings.
 struct HostArray {
   ElementType type = ElementType::float32;  // as the file says
   Shape shape;
   std::vector<float> floats;       // when is_float(type)
-  std::vector<std::int64_t> ints;  // otherwise
+  std::vector<std::int64_t> ints;  // whole numbers and bool
+  std::vector<std::string> strings;
 };
 
 bool is_float(ElementType type);         // float16, bfloat16, float32, float64
@@ -30,11 +32,12 @@ DType run_time_dtype(ElementType type);  // float32, int32 or boolean
 // loaded.
 std::int64_t stored_elements(const TensorData& tensor);
 
-// Memory of `elements` on the host and as a constant of the graph, in bytes.
+// Memory of `elements` on the host and as a constant of the graph, in bytes; of strings without their
+// letters.
 std::uint64_t held_bytes(ElementType type, std::int64_t elements);
 
-// Errors: unsupported (strings, complex numbers, rank or size beyond Tensor's), corrupt_file (external data
-// that was not loaded).
+// Errors: unsupported (complex numbers, rank or size beyond Tensor's), corrupt_file (external data that was
+// not loaded).
 Result<HostArray> host_array(const TensorData& tensor);
 
 // The most elements of one tensor. Keeps every product of extents far from overflow.
@@ -44,15 +47,25 @@ inline constexpr std::int64_t kMaxElements = (std::int64_t{1} << 31) - 1;
 // invalid_argument (a negative extent).
 Result<Shape> checked_shape(std::span<const std::int64_t> extents);
 
-// Cheap to copy: elements are shared.
+// Cheap to copy: elements are shared. A tensor, a sequence of a length that is known, or nothing: an optional
+// without content.
 class Value {
  public:
   Value() = default;
   static Value known(HostArray array);
+  static Value sequence(std::vector<Value> parts);
+  static Value nothing();
   static Value run_time(Tensor tensor, ElementType type);
   // The graph uses the variable. Its present elements can be looked at, but not folded.
   static Value parameter(const Value& known, Tensor variable);
 
+  bool is_tensor() const { return kind_ == Kind::tensor; }
+  bool is_sequence() const { return kind_ == Kind::sequence; }
+  bool is_nothing() const { return kind_ == Kind::nothing; }
+  std::span<const Value> parts() const;  // of a sequence
+  std::string text() const;              // for messages: "float32 [2, 3]", "a sequence of 3"
+
+  // The rest is for tensors. Type and shape of others are undefined and [].
   ElementType type() const { return type_; }
   const Shape& shape() const { return shape_; }
   int rank() const { return shape_.rank(); }
@@ -69,7 +82,10 @@ class Value {
     Tensor tensor;
     bool has_tensor = false;
     bool fold = true;
+    std::vector<Value> parts;
   };
+  enum class Kind : std::uint8_t { tensor, sequence, nothing };
+  Kind kind_ = Kind::tensor;
   ElementType type_ = ElementType::undefined;
   Shape shape_;
   std::shared_ptr<Slot> slot_;

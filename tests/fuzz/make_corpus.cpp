@@ -11,6 +11,7 @@
 #include "compute/vk/kernel_archive.h"
 #include "compute/vk/pipeline_blob.h"
 #include "plugin/agent/brain_programs.h"
+#include "tests/fuzz/make_models.h"
 #include "tests/fuzz/seed_brain.h"
 #include "tools/imprint/profiles.h"
 
@@ -78,6 +79,8 @@ Result<> write_vulkan_files(const fs::path& corpus) {
 }
 
 Result<> write_all(const fs::path& corpus) {
+  for (const fuzz::ModelSeed& seed : fuzz::model_seeds())
+    IMPRINT_CHECK(write(corpus / "onnx" / seed.name, seed.bytes));
   IMPRINT_CHECK(write_safetensors(corpus / "safetensors"));
   IMPRINT_CHECK(write_brain(corpus / "saved_brain"));
   IMPRINT_CHECK(write_vulkan_files(corpus));

@@ -33,7 +33,8 @@ constexpr std::string_view kFaceNames[] = {
     // tuning and baking
     "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
     // models
-    "ImportOptions", "ImportedModel", "ImportedValue", "OperatorUse", "Policy", "PolicyDescription"};
+    "ImportOptions", "ImportedModel", "ImportedText", "ImportedValue", "OperatorUse", "Policy",
+    "PolicyDescription"};
 
 // Headers whose functions belong to the face; functions of others are in a room's namespace.
 constexpr std::string_view kFaceFunctions[] = {

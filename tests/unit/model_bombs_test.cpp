@@ -277,6 +277,98 @@ TEST(OnnxBombs, TheHostLimitsConstants) {
   EXPECT_THAT(imported.error().message, AllOf(HasSubstr("'w'"), HasSubstr("more than 1000 bytes")));
 }
 
+// ---- sequences, strings and boxes ----
+
+TEST(OnnxBombs, BodiesThatAreMissing) {
+  for (const char* op : {"If", "Loop", "Scan", "SequenceMap"})
+    for (const std::int64_t opset : {8, 17}) {
+      OnnxBuilder builder(opset);
+      builder.input("x", {"2"}).node(op, {"x", "x"}, {"y"}, {OnnxBuilder::number("num_scan_inputs", 1)});
+      const auto error = taken(builder.output("y").bytes());
+      ASSERT_TRUE(error) << op;
+      EXPECT_THAT(error->message, HasSubstr(op));
+    }
+}
+
+TEST(OnnxBombs, SequencesThatGrow) {
+  OnnxBuilder builder;
+  builder.input("x", {"2"}).node("SequenceConstruct", {"x"}, {name(0)});
+  for (int i = 0; i < 20'000; ++i) builder.node("SequenceInsert", {name(i), "x"}, {name(i + 1)});
+  const auto bytes =
+      builder.node("SequenceLength", {name(20'000)}, {"y"}).output("y", {}, test::kInt64).bytes();
+  const Cost cost;
+  EXPECT_THAT(taken(bytes)->message, HasSubstr("than one model may have"));
+}
+
+TEST(OnnxBombs, PartsOfAWideTensor) {
+  OnnxBuilder builder;
+  builder.longs("extents", {1}, {1 << 30}).input("x", {"1"}).node("Expand", {"x", "extents"}, {"w"});
+  builder.node("SplitToSequence", {"w"}, {"s"}).node("SequenceLength", {"s"}, {"y"});
+  const auto bytes = builder.output("y", {}, test::kInt64).bytes();
+  const Cost cost;
+  EXPECT_THAT(taken(bytes)->message, HasSubstr("than one model may have"));
+}
+
+TEST(OnnxBombs, StringsThatDouble) {
+  OnnxBuilder builder;
+  builder.graph_field(5, [&](protozero::pbf_writer& tensor) {
+    tensor.add_int64(1, 1);
+    tensor.add_int32(2, 8);
+    tensor.add_string(6, "letters");
+    tensor.add_string(8, name(0));
+  });
+  for (int i = 0; i < 60; ++i) builder.node("StringConcat", {name(i), name(i)}, {name(i + 1)});
+  const auto bytes =
+      builder.node("Cast", {name(60)}, {"y"}, {OnnxBuilder::number("to", 1)}).output("y").bytes();
+  const Cost cost;
+  EXPECT_THAT(taken(bytes)->message, HasSubstr("strings of this size"));
+}
+
+TEST(OnnxBombs, BoxesThatAllOverlapALittle) {
+  constexpr std::int64_t kBoxes = 10'000;
+  std::vector<float> boxes, scores(kBoxes, 0.5f);
+  for (int i = 0; i < kBoxes; ++i)
+    for (const int corner : {2 * i, 0, 2 * i + 1, 1}) boxes.push_back(static_cast<float>(corner));
+  OnnxBuilder builder;
+  builder.floats("boxes", {1, kBoxes, 4}, boxes).floats("scores", {1, 1, kBoxes}, scores);
+  builder.longs("most", {}, {kBoxes});
+  std::vector<std::string> names;
+  for (int i = 0; i < 200; ++i)
+    builder.node("NonMaxSuppression", {"boxes", "scores", "most"}, {names.emplace_back(name(i))});
+  const auto bytes = builder.node("Concat", names, {"y"}, {OnnxBuilder::number("axis", 0)})
+                         .output("y", {}, test::kInt64)
+                         .bytes();
+  const Cost cost;
+  EXPECT_THAT(taken(bytes)->message, HasSubstr("NonMaxSuppression"));
+}
+
+TEST(OnnxBombs, RowsOfNothing) {
+  for (const char* op : {"Unique", "NonMaxSuppression"}) {
+    OnnxBuilder builder;
+    builder.floats("boxes", {0, 1 << 30, 4}, {}).floats("scores", {0, 1, 1 << 30}, {});
+    builder.floats("rows", {1 << 30, 0}, {});
+    if (op == std::string("Unique"))
+      builder.node(op, {"rows"}, {"y"}, {OnnxBuilder::number("axis", 0)});
+    else
+      builder.node(op, {"boxes", "scores"}, {"y"});
+    const auto bytes = builder.output("y").bytes();
+    const Cost cost;
+    EXPECT_TRUE(taken(bytes)) << op;
+  }
+}
+
+TEST(OnnxBombs, RegionsOfManyBins) {
+  OnnxBuilder builder(16);
+  builder.input("x", {"1", "1", "65536", "8192"}).longs("batch", {1 << 12}, test::Extents(1 << 12));
+  builder.input("regions", {"4096", "4"});
+  builder.node("RoiAlign", {"x", "regions", "batch"}, {"y"},
+               {OnnxBuilder::number("output_height", 1024), OnnxBuilder::number("output_width", 1024),
+                OnnxBuilder::number("sampling_ratio", 64)});
+  const auto bytes = builder.output("y").bytes();
+  const Cost cost;
+  EXPECT_THAT(taken(bytes)->message, HasSubstr("found a tensor of more than"));
+}
+
 // ---- long names ----
 
 TEST(OnnxBombs, NamesInMessagesAreShort) {

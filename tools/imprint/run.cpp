@@ -8,6 +8,7 @@
 #include "compute/base/utf8.h"
 #include "compute/model/file.h"
 #include "compute/model/onnx_import.h"
+#include "compute/model/onnx_tensor_data.h"
 #include "compute/model/safetensors.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
@@ -71,39 +72,6 @@ Result<> check_work(const RunOptions& options, const ProgramStats& stats) {
                          ". If you trust the file, raise --most-gop"));
 }
 
-ElementType element_type(safetensors::Type type) {
-  using safetensors::Type;
-  switch (type) {
-    case Type::boolean:
-      return ElementType::boolean;
-    case Type::uint8:
-      return ElementType::uint8;
-    case Type::int8:
-      return ElementType::int8;
-    case Type::uint16:
-      return ElementType::uint16;
-    case Type::int16:
-      return ElementType::int16;
-    case Type::float16:
-      return ElementType::float16;
-    case Type::bfloat16:
-      return ElementType::bfloat16;
-    case Type::uint32:
-      return ElementType::uint32;
-    case Type::int32:
-      return ElementType::int32;
-    case Type::float32:
-      return ElementType::float32;
-    case Type::uint64:
-      return ElementType::uint64;
-    case Type::int64:
-      return ElementType::int64;
-    case Type::float64:
-      return ElementType::float64;
-  }
-  return ElementType::undefined;
-}
-
 // Shapes may follow from the values of inputs: a model that is refused for that is imported again, for these
 // values.
 Result<ImportedModel> import_for(const onnx::Model& model, const std::map<std::string, Shape>& shapes,
@@ -113,13 +81,9 @@ Result<ImportedModel> import_for(const onnx::Model& model, const std::map<std::s
   ImportOptions options;
   for (const onnx::ValueInfo& input : model_inputs(model)) {
     const safetensors::Array* array = find_input(given, input.name);
-    if (!array || element_type(array->type) != input.type) continue;
-    const auto extents = array->shape.extents();
-    options.known_inputs[input.name] = {.name = input.name,
-                                        .type = input.type,
-                                        .extents = {extents.begin(), extents.end()},
-                                        .bytes = {array->bytes.begin(), array->bytes.end()},
-                                        .external = {}};
+    if (!array) continue;
+    if (onnx::TensorData data = onnx::tensor_data(input.name, *array); data.type == input.type)
+      options.known_inputs[input.name] = std::move(data);
   }
   auto known = import_onnx(model, shapes, options);
   if (!known) return imported;
