@@ -211,7 +211,7 @@ TensorData tensor_data(std::string name, const safetensors::Array& array) {
   out.name = std::move(name);
   out.type = element_type(array.type);
   out.extents.assign(array.shape.extents().begin(), array.shape.extents().end());
-  out.bytes = array.bytes;
+  out.bytes.assign(array.bytes.begin(), array.bytes.end());
   return out;
 }
 
