@@ -58,7 +58,7 @@ struct OptionKind {
 constexpr std::array kOptions = {IMPRINT_LEARNERS(IMPRINT_OPTIONS)};
 #undef IMPRINT_OPTIONS
 
-// What is on desc's chain; null: not there.
+// Structs on desc's chain; null: not there.
 struct Chain {
   const void* network = nullptr;
   const void* options = nullptr;  // of desc.learner

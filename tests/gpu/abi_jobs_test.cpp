@@ -248,6 +248,8 @@ TEST_F(R28Jobs, AHostsWorkersDoIt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(brain_.save_status().ready());
   ASSERT_WORKS(context_.drain(60'000));
+  // The save is ready before the worker that wrote it returns from its job.
+  for (int i = 0; i < 2000 && writes == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(writes, 1) << "within the host's own call";
   EXPECT_TRUE(on_workers);
   EXPECT_TRUE(soon_none_of_ours());
