@@ -152,12 +152,12 @@ void derivatives::ungather(Adjoint& adjoint) {
 // goes.
 void derivatives::untake(Adjoint& adjoint) {
   const Shape& data = adjoint.node().inputs[0]->shape;
-  Shape flat = data;
-  flat[adjoint.axis()] = adjoint.input(1).shape().element_count();
+  Shape slabs = data;
+  slabs[adjoint.axis()] = adjoint.input(1).shape().element_count();
   Shape aligned;
-  for (int axis = 0; axis < data.rank(); ++axis) aligned.append(axis == adjoint.axis() ? flat[axis] : 1);
-  const Tensor indices = expand(reshape(adjoint.input(1), aligned), flat);
-  adjoint.give(0, scatter_add(zeros(data), adjoint.axis(), indices, reshape(adjoint.gradient(), flat)));
+  for (int axis = 0; axis < data.rank(); ++axis) aligned.append(axis == adjoint.axis() ? slabs[axis] : 1);
+  const Tensor indices = expand(reshape(adjoint.input(1), aligned), slabs);
+  adjoint.give(0, scatter_add(zeros(data), adjoint.axis(), indices, reshape(adjoint.gradient(), slabs)));
 }
 
 // ---- reductions and contraction ----

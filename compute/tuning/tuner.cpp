@@ -187,8 +187,8 @@ class Tuner::Subject {
   std::size_t told_ = 0, open_variants_ = 0;
 };
 
-Tuner::Tuner(Runtime& runtime, vk::Queue& queue, VariantTable known, TuningOptions options)
-    : runtime_(runtime), queue_(queue), table_(std::move(known)), options_(std::move(options)) {}
+Tuner::Tuner(Runtime& runtime, VariantTable known, TuningOptions options)
+    : runtime_(runtime), table_(std::move(known)), options_(std::move(options)) {}
 
 Tuner::~Tuner() = default;
 
@@ -203,7 +203,7 @@ Result<std::shared_ptr<Tuner>> Tuner::create(Runtime& runtime, vk::Queue& queue,
         "tuning: found a library without a shader compiler. Ship a table, and an archive of imprint "
         "bake --tuning.");
   options.runs = std::max(1u, options.runs);
-  std::shared_ptr<Tuner> tuner(new Tuner(runtime, queue, std::move(known), std::move(options)));
+  std::shared_ptr<Tuner> tuner(new Tuner(runtime, std::move(known), std::move(options)));
   tuner->deadline_ns_ =
       now_ns() + static_cast<std::uint64_t>(std::clamp(tuner->options_.seconds, 0.0, 1e6) * 1e9);
   IMPRINT_ASSIGN(tuner->timer_,

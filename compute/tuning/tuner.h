@@ -72,10 +72,9 @@ class Tuner final : public program::VariantTuner {
  private:
   class Subject;
   bool is_over() const;
-  Tuner(Runtime& runtime, vk::Queue& queue, VariantTable known, TuningOptions options);
+  Tuner(Runtime& runtime, VariantTable known, TuningOptions options);
 
   Runtime& runtime_;
-  vk::Queue& queue_;
   VariantTable table_;
   TuningOptions options_;
   std::unique_ptr<tuning::TuningTimer> timer_;

@@ -7,8 +7,7 @@
 // either record or submit:
 //   record: configure a plugin event with kUnityVulkanRenderPass_EnsureOutside and
 //     kUnityVulkanEventConfigFlag_ModifiesCommandBuffersState. In it take CommandRecordingState and call
-//     frame_begin, record into its commandBuffer, and frame_end, once per frame. action_latency_frames must
-//     be at least currentFrameNumber - safeFrameNumber.
+//     frame_begin, record into its commandBuffer, and frame_end, once per frame.
 //   submit: configure the event with kUnityVulkanGraphicsQueueAccess_Allow and make all calls of a frame in
 //     it.
 // Unity's interface does not report the enabled features. For more than the baseline, wrap vkCreateDevice

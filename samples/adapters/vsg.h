@@ -14,8 +14,8 @@
 // locks the queue and takes no VkFence. With submit_without_fence the clock tells which frames are
 // complete.
 //
-// RecordAndSubmitTask waits for the fence of three frames ago: Frames clock(3), and an action_latency_frames
-// of 3 or more when recording. Declare the features that WindowTraits has (deviceFeatures->data()).
+// RecordAndSubmitTask waits for the fence of three frames ago: Frames clock(3). Declare the features that
+// WindowTraits has (deviceFeatures->data()).
 
 #include <imprint/imprint.hpp>
 

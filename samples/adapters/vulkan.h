@@ -92,10 +92,12 @@ class VulkanGuest {
        sizeof(VkPhysicalDeviceSubgroupSizeControlFeatures)},
       {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_CREATION_CACHE_CONTROL_FEATURES,
        sizeof(VkPhysicalDevicePipelineCreationCacheControlFeatures)},
-#ifdef VK_KHR_cooperative_matrix
-      {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR,
-       sizeof(VkPhysicalDeviceCooperativeMatrixFeaturesKHR)},
-#endif
+      // Newer than the oldest Vulkan headers that Imprint supports, so as numbers: cooperative matrices
+      // (KHR), and cooperative matrices 2 (NV).
+      {static_cast<VkStructureType>(1000506000), sizeof(VkBaseOutStructure) + 2 * sizeof(VkBool32)},
+      {static_cast<VkStructureType>(1000593000), sizeof(VkBaseOutStructure) + 7 * sizeof(VkBool32)},
+      {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV,
+       sizeof(VkPhysicalDeviceCooperativeMatrixFeaturesNV)},
   };
   using Block = std::array<std::uint64_t, 64>;  // one feature struct
 

@@ -141,6 +141,36 @@ TEST(T8Modes, AnIdleDeviceCompletesWhatWasRecorded) {
   EXPECT_EQ(host.messages(), 0u) << host.first_message();
 }
 
+// Without a function to wait with, a destructor leaves the context alone, and the log says so.
+TEST(T8Modes, ADestructorThatCannotWaitSaysSo) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  Side side{host};
+  const imprint::vk::DeviceDescription device = host.describe();
+  imp_host lent = imp_host_init();
+  lent.user = &side;
+  lent.log = [](void* user, imp_log_level level, const char* text) {
+    if (level >= IMP_LOG_WARNING) static_cast<Side*>(user)->log.emplace_back(text);
+  };
+  Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::record), lent);
+  ASSERT_TRUE(context) << context.outcome.message();
+  const VkCommandBuffer commands = host.begin_frame(1);
+  ASSERT_WORKS(context->frame_begin(1, 0));
+  ASSERT_WORKS(context->record(commands).outcome);
+  ASSERT_WORKS(context->frame_end());
+  host.end_frame();
+  const imp_api& api = *context->api();
+  const imp_context left = context->handle();
+  context->reset();
+  EXPECT_FALSE(*context);
+  ASSERT_EQ(side.log.size(), 1u);
+  EXPECT_NE(side.log[0].find("context_destroy"), std::string::npos) << side.log[0];
+  EXPECT_NE(side.log[0].find("context_device_idle"), std::string::npos) << side.log[0];
+  host.wait_idle();
+  EXPECT_EQ(api.vulkan->context_device_idle(left), IMP_OK) << api.last_error();
+  EXPECT_EQ(api.context_destroy(left), IMP_OK) << api.last_error();
+}
+
 // A host that forgets a part of the frame gets no answer, and one warning that says why.
 TEST(T8Modes, AForgottenPartOfTheFrameIsSaidOnce) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});

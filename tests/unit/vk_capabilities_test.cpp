@@ -5,10 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "compute/vk/optional_features.h"
+#include "samples/adapters/vulkan.h"
 
 namespace imprint::vk {
 namespace {
@@ -539,6 +543,39 @@ TEST(Capabilities, SaysWhichSubgroupsItsKernelsMayAskFor) {
   chosen.max_subgroup_size = 64;
   EXPECT_TRUE(chosen.runs_subgroups_of(32));
   EXPECT_FALSE(chosen.runs_subgroups_of(16));
+}
+
+// Fewer features would be legal, so only this test sees that the adapter's copy lacks one.
+TEST(AdapterVulkan, PassesOnEveryFeatureThatImprintReads) {
+  FeatureSource source{VK_API_VERSION_1_3, {}};
+  for (const OptionalFeature& feature : optional_features())
+    if (feature.extension) source.extensions.insert(feature.extension);
+  struct AllOn {
+    VkStructureType type;
+    const void* next = nullptr;
+    std::array<VkBool32, 100> features;
+  } chain;
+  chain.features.fill(VK_TRUE);
+  std::vector<int> types;
+  for (int core = 0; core < 64; ++core) types.push_back(core);
+  for (int extension = 1; extension < 1000; ++extension)
+    for (int of_extension = 0; of_extension < 10; ++of_extension)
+      types.push_back(1'000'000'000 + (extension - 1) * 1000 + of_extension);
+  imprint::adapters::VulkanGuest guest;
+  const VkDeviceCreateInfo device{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &chain};
+  int read = 0;
+  for (const int type : types) {
+    chain.type = static_cast<VkStructureType>(type);
+    const Capabilities wanted = read_chain(&chain, source).usable;
+    guest.made_device(device, VK_NULL_HANDLE, VK_NULL_HANDLE);
+    const Capabilities copied = read_chain(guest.record_only(0).features, source).usable;
+    for (const OptionalFeature& feature : optional_features()) {
+      EXPECT_EQ(copied.*feature.member, wanted.*feature.member)
+          << "struct " << type << ", " << feature.feature;
+      read += wanted.*feature.member;
+    }
+  }
+  EXPECT_GE(read, 19);  // each optional feature of a struct, by its version and by its extension
 }
 
 }  // namespace

@@ -245,10 +245,10 @@ constexpr std::array kGraphs{LargeGraph{"elementwise-chain", elementwise_chain},
 std::span<const LargeGraph> large_graphs() { return kGraphs; }
 
 Result<ProgramDescription> looped_lstm(std::int64_t steps) {
-  constexpr std::int64_t kBatch = 64, kInputs = 32, kHidden = 128;
-  const Tensor x = input("x", {steps, kBatch, kInputs});
+  constexpr std::int64_t kBatch = 64, kFeatures = 32, kHidden = 128;
+  const Tensor x = input("x", {steps, kBatch, kFeatures});
   nn::Parameters parameters;
-  parameters.add("weights", weights("weights", {kInputs + kHidden, 4 * kHidden}));
+  parameters.add("weights", weights("weights", {kFeatures + kHidden, 4 * kHidden}));
   parameters.add("bias", weights("bias", {4 * kHidden}));
   const std::vector<Tensor> own = parameters.values();
   const auto body = [&](std::span<const Tensor> state, std::span<const Tensor> row) {

@@ -1,4 +1,4 @@
-# Compiles every public header after the macros of other libraries, -fsyntax-only:
+# Compiles every public header, and the adapters that any host can use, after the macros of other libraries, -fsyntax-only:
 # cmake -D SOURCE= -D OUT= -D C= -D CXX= [-D CLANG=] [-D QT=dir,dir,...] [-D X11=dir] -D VULKAN=dir -P headers.cmake
 set(here ${CMAKE_CURRENT_LIST_DIR})
 set(strict -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only -I ${SOURCE}/plugin/include)
@@ -58,6 +58,9 @@ foreach(set IN LISTS sets)
   if(NOT set MATCHES "all|real_")
     continue()  # in C++20 all at once, which takes a second
   endif()
+  foreach(adapter enabled last_frame vulkan)
+    one("the adapter ${adapter}.h after ${set}.h" ${CXX} -std=c++20 ${strict} -idirafter ${VULKAN} ${after} -x c++ ${SOURCE}/samples/adapters/${adapter}.h)
+  endforeach()
   one("imprint.hpp after ${set}.h" ${CXX} -std=c++20 ${strict} ${after} ${here}/../header_macros.cpp)
   one("the library's headers after ${set}.h" ${CXX} -std=c++20 ${strict} -Wno-conversion -idirafter ${VULKAN} -I ${SOURCE} -I ${SOURCE}/compute/include ${after} ${OUT}/library.cpp)
 endforeach()
