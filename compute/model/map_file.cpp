@@ -5,8 +5,12 @@
 #include "compute/model/file.h"
 
 #if defined(_WIN32)
-#define NOMINMAX
+#ifndef NOMINMAX
+#define NOMINMAX  // MinGW's headers define it themselves
+#endif
+#ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
+#endif
 #include <windows.h>
 #else
 #include <fcntl.h>
