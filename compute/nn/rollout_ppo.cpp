@@ -5,7 +5,6 @@
 
 #include "compute/graph/autodiff.h"
 #include "compute/nn/advantage.h"
-#include "compute/nn/ppo_loss.h"
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
@@ -48,6 +47,7 @@ RolloutPpo::RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, Policy
   turn_ = work("turn", {1}, DType::int32);
   sums_ = work("sums", {brains, kPpoMetrics});
   if (options_.max_divergence > 0) halted_ = work("halted", {brains});
+  if (shares()) make_totals();
 }
 
 std::string RolloutPpo::named(const std::string& name) const {
@@ -77,12 +77,19 @@ RolloutPpo::Moments RolloutPpo::moments(const std::string& name, std::int64_t ex
   return made;
 }
 
+RolloutPpo::Fresh RolloutPpo::fresh(const Tensor& rows, std::int64_t column) const {
+  const auto count = static_cast<double>(rows.extent(1));
+  if (!shares()) return {mean(rows, {1}, true), variance(rows, {1}, true, 0), count};
+  const auto part = [&](const Variable& total) { return narrow(total.value(), 2, column, rows.extent(2)); };
+  return {part(total_mean_), part(total_variance_), count * static_cast<double>(options_.sharers)};
+}
+
 // Chan, Golub, LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979.
-RolloutPpo::MomentValues RolloutPpo::grown(const Moments& moments, const Tensor& rows, const Tensor& active) {
-  const Tensor fresh_mean = mean(rows, {1}, true), fresh_variance = variance(rows, {1}, true, 0);
+RolloutPpo::MomentValues RolloutPpo::grown(const Moments& moments, const Fresh& fresh, const Tensor& active) {
+  const Tensor &fresh_mean = fresh.mean, &fresh_variance = fresh.variance;
   const Tensor old_mean = moments.mean.value(), old_variance = moments.variance.value(),
                old_count = moments.count.value();
-  const Tensor rows_count(static_cast<double>(rows.extent(1)));
+  const Tensor rows_count(fresh.rows);
   const Tensor total = old_count + rows_count, share = rows_count / total, apart = fresh_mean - old_mean;
   const Tensor grows =
       logical_and(beside(active), logical_and(is_finite(fresh_mean), is_finite(fresh_variance)));
@@ -139,10 +146,15 @@ std::uint32_t RolloutPpo::minibatches() const {
 Result<ProgramSequence> RolloutPpo::update(const RolloutSource& source, const Tensor& filled) const {
   const Tensor active = is_empty(filled) ? Tensor() : greater(filled, 0);
   ProgramSequence sequence;
+  if (shares()) {
+    IMPRINT_ASSIGN(sequence, shared_update(source, active));
+  } else {
+    IMPRINT_ASSIGN(const Minibatch batch, minibatch(source));
+    IMPRINT_ASSIGN(ProgramDescription one, step(batch, active));
+    sequence.parts = {
+        {prepare(source.all(), active), 1}, {std::move(one), minibatches()}, {publish(active), 1}};
+  }
   sequence.name = named("update");
-  IMPRINT_ASSIGN(ProgramDescription step, minibatch_step(active, source));
-  sequence.parts = {
-      {prepare(source.all(), active), 1}, {std::move(step), minibatches()}, {publish(active), 1}};
   for (const Parameters* own : {&work_, &state_, &learned_.parameters})
     for (const Parameter& parameter : *own) sequence.own.push_back(parameter.variable);
   return sequence;
@@ -195,13 +207,18 @@ Tensor RolloutPpo::in_rollouts(const Tensor& rows) const {
   return reshape(rows + iota({brains, count}, 0) * static_cast<int>(options_.steps), {brains * count});
 }
 
+Tensor RolloutPpo::discounted_returns(const RolloutRows& rollout) const {
+  const Tensor kept = narrow(rollout.follows, 1, 0, options_.steps - 1);  // of the return before each row
+  return linear_recurrence(rollout.reward,
+                           Tensor(options_.discount) * concat({zeros({options_.brains(), 1}), kept}, 1), 1);
+}
+
 Tensor RolloutPpo::scaled_rewards(const RolloutRows& rollout, const Tensor& active,
                                   std::vector<Update>& updates) const {
   if (!options_.normalise_rewards) return rollout.reward;
-  const Tensor kept = narrow(rollout.follows, 1, 0, options_.steps - 1);  // of the return before each row
-  const Tensor returned = linear_recurrence(
-      rollout.reward, Tensor(options_.discount) * concat({zeros({options_.brains(), 1}), kept}, 1), 1);
-  const MomentValues moments = grown(return_moments_, unsqueeze(returned, 2), active);
+  const std::int64_t column = options_.normalise_observations ? options_.observations : 0;
+  const MomentValues moments =
+      grown(return_moments_, fresh(unsqueeze(discounted_returns(rollout), 2), column), active);
   assign(return_moments_, moments, updates);
   // Scaled, not shifted: the sign of a reward is the game's choice.
   return clamp(rollout.reward / sqrt(squeeze(moments.variance, 2) + Tensor(1e-8)), -10, 10);
@@ -210,11 +227,28 @@ Tensor RolloutPpo::scaled_rewards(const RolloutRows& rollout, const Tensor& acti
 // Advantages of one deviation. Where rewards are normalised, advantages that hardly differ are noise: they
 // stay small, so that a policy does not drift before there is anything to learn.
 Tensor RolloutPpo::standard(const Tensor& advantage) const {
-  constexpr double kLeastSpread = 0.1;
-  if (!options_.standardise_advantages) return advantage;
+  if (!options_.standardise_advantages || shares()) return advantage;  // shared_update does it later
   if (!options_.normalise_rewards || advantage.extent(-1) == 1) return standardised(advantage);
   const Tensor spread = maximum(sqrt(variance(advantage, {-1}, true)), Tensor(kLeastSpread));
   return (advantage - mean(advantage, {-1}, true)) / spread;
+}
+
+// Each block of rows has its own permutation, and gives each minibatch as many rows as the others.
+Tensor RolloutPpo::drawn_order() const {
+  const std::int64_t brains = options_.brains(), epochs = options_.epochs, shards = options_.shards,
+                     own = options_.steps / shards, sequence = options_.sequence;
+  std::vector<Tensor> blocks;
+  for (std::int64_t shard = 0; shard < shards; ++shard) {
+    const auto stream = static_cast<std::uint32_t>(options_.sharer + shard);
+    Tensor order = random_permutation(generator_.value(), {brains, epochs, own / sequence}, stream);
+    if (sequence > 1) order = unsqueeze(order * static_cast<int>(sequence), 3) + arange(sequence);
+    if (shards > 1)
+      order = reshape(order,
+                      {brains, epochs, own * shards / options_.minibatch, 1, options_.minibatch / shards}) +
+              static_cast<int>(shard * own);
+    blocks.push_back(order);
+  }
+  return reshape(shards > 1 ? concat(blocks, 3) : blocks[0], {brains, epochs * options_.steps});
 }
 
 // Each minibatch's advantages are standardised here and stored in the order of the minibatches. The rows of a
@@ -229,10 +263,7 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
       generalised_advantages({by_time(reward), by_time(value), by_time(next), by_time(rollout.follows)},
                              {.discount = options_.discount, .decay = options_.advantage_decay});
   const Tensor advantage = by_brain(found.advantage), target = by_brain(found.value_target);
-  const std::int64_t sequence = options_.sequence;
-  Tensor order = random_permutation(generator_.value(), {brains, epochs, steps / sequence}, 0);
-  if (sequence > 1) order = unsqueeze(order * static_cast<int>(sequence), 3) + arange(sequence);
-  order = reshape(order, {brains, epochs * steps});
+  const Tensor order = drawn_order();
   const Tensor ordered = take(reshape(advantage, {brains * steps}), 0, in_rollouts(order));
 
   // 1 - variance of the error / variance of the target; 0 where the target is constant. The target's mean is
@@ -248,6 +279,9 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
   keep(order_, order);
   keep(advantage_, reshape(standard(reshape(ordered, {brains, minibatches(), options_.minibatch})),
                            {brains, epochs * steps}));
+  if (total_advantage_.ok())
+    keep(total_advantage_, mean(reshape(ordered, {brains, minibatches(), options_.minibatch}), {2}, true) *
+                               Tensor(1.0 / static_cast<double>(options_.sharers)));
   keep(value_target_, reshape(target, {brains * steps}));
   if (options_.clip_values) keep(value_, reshape(value, {brains * steps}));
   keep(turn_, zeros({1}, DType::int32));
@@ -255,7 +289,7 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
   if (options_.max_divergence > 0) keep(halted_, zeros({brains}));
   keep(generator_, generator_next(generator_.value()));
   if (options_.normalise_observations) {
-    const MomentValues moments = grown(observation_moments_, rollout.observation, active);
+    const MomentValues moments = grown(observation_moments_, fresh(rollout.observation, 0), active);
     assign(observation_moments_, moments, program.updates);
     unfold(learned_.policy, moments, active, program.updates);
     unfold(learned_.critic, moments, active, program.updates);
@@ -263,8 +297,7 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
   return program;
 }
 
-Result<ProgramDescription> RolloutPpo::minibatch_step(const Tensor& has_rollout,
-                                                      const RolloutSource& source) const {
+Result<RolloutPpo::Minibatch> RolloutPpo::minibatch(const RolloutSource& source) const {
   const std::int64_t brains = options_.brains(), rows = brains * options_.minibatch;
   const Tensor places = turn_.value() * static_cast<int>(options_.minibatch) + arange(options_.minibatch);
   const Tensor chosen = in_rollouts(take(order_.value(), 1, places));
@@ -284,17 +317,24 @@ Result<ProgramDescription> RolloutPpo::minibatch_step(const Tensor& has_rollout,
   before.advantage = reshape(take(advantage_.value(), 1, places), {rows});
   before.value_target = take(value_target_.value(), 0, chosen);
   if (options_.clip_values) before.value = take(value_.value(), 0, chosen);
-  const PpoLoss loss = ppo_loss(now, before,
-                                {.clip_range = options_.clip_range,
-                                 .entropy_coefficient = options_.entropy_coefficient,
-                                 .value_coefficient = options_.value_coefficient,
-                                 .clip_value = options_.clip_values,
-                                 .groups = brains});
+  Minibatch batched;
+  batched.loss = ppo_loss(now, before,
+                          {.clip_range = options_.clip_range,
+                           .entropy_coefficient = options_.entropy_coefficient,
+                           .value_coefficient = options_.value_coefficient,
+                           .clip_value = options_.clip_values,
+                           .groups = brains});
 
   // Brains share no weights, so the gradient of the sum is each brain's own gradient.
-  IMPRINT_ASSIGN(const std::vector<Tensor> raw, gradients(sum(loss.total), adam_.parameters().values()));
+  IMPRINT_ASSIGN(batched.gradients, gradients(sum(batched.loss.total), adam_.parameters().values()));
+  return batched;
+}
+
+Result<ProgramDescription> RolloutPpo::step(const Minibatch& from, const Tensor& has_rollout) const {
+  const std::int64_t brains = options_.brains();
+  const PpoLoss& loss = from.loss;
   IMPRINT_ASSIGN(const ClippedGradients clipped,
-                 clip_by_global_norm(raw, options_.max_gradient_norm, options_.groups));
+                 clip_by_global_norm(from.gradients, options_.max_gradient_norm, options_.groups));
   const Tensor norm = reshape(clipped.norm, {brains});
   Tensor active = is_finite(norm);
   if (!is_empty(has_rollout)) active = logical_and(has_rollout, active);

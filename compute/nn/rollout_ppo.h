@@ -24,6 +24,7 @@
 #include "compute/nn/action_distribution.h"
 #include "compute/nn/optimiser.h"
 #include "compute/nn/parameter.h"
+#include "compute/nn/ppo_loss.h"
 #include "compute/program/program_sequence.h"
 
 namespace imprint::nn {
@@ -59,6 +60,14 @@ struct RolloutPpoOptions {
   bool normalise_observations = false;  // needs groups and `filled`
   bool normalise_rewards = false;       // the same, and one lane; by the deviation of the discounted return
   std::uint64_t seed = 0;
+  // Processes that learn the same brains side by side: each has its own rollout, and its rows of a minibatch
+  // are `minibatch` of `sharers * minibatch`. Parts then name what is added up (ProgramPart::summed). The
+  // caller sets ProgramSequence::add_up and gives all of them the same state. Not with networks that have
+  // memory.
+  std::int64_t sharers = 1, sharer = 0;
+  // One process with `shards` blocks of rows draws each minibatch as that many sharers do, from each block
+  // alike: a divisor of steps and minibatch.
+  std::int64_t shards = 1;
 
   std::int64_t brains() const { return groups > 0 ? groups : 1; }
 };
@@ -142,8 +151,15 @@ class RolloutPpo {
     Tensor mean, variance, count;
   };
   Moments moments(const std::string& name, std::int64_t extent);
-  // With rows [P, n, extent] too. Brains that are not active keep theirs.
-  static MomentValues grown(const Moments& moments, const Tensor& rows, const Tensor& active);
+  // New rows, of all sharers.
+  struct Fresh {
+    Tensor mean, variance;  // [P, 1, extent]
+    double rows = 0;
+  };
+  // rows: float32 [P, n, extent]; column: where their moments are in total_mean_ and total_variance_.
+  Fresh fresh(const Tensor& rows, std::int64_t column) const;
+  // With new rows too. Brains that are not active keep theirs.
+  static MomentValues grown(const Moments& moments, const Fresh& fresh, const Tensor& active);
   static void assign(const Moments& moments, const MomentValues& values, std::vector<Update>& updates);
 
   std::string named(const std::string& name) const;
@@ -157,17 +173,38 @@ class RolloutPpo {
   static RolloutValues values(const PolicyAndCritic& networks, const RolloutRows& rollout);
 
   ProgramDescription prepare(const RolloutRows& rollout, const Tensor& active) const;
-  Result<ProgramDescription> minibatch_step(const Tensor& has_rollout, const RolloutSource& source) const;
+  Tensor drawn_order() const;  // int32 [P, epochs * R]
+  struct Minibatch {
+    std::vector<Tensor> gradients;  // of adam_'s parameters
+    PpoLoss loss;
+  };
+  Result<Minibatch> minibatch(const RolloutSource& source) const;
+  Result<ProgramDescription> step(const Minibatch& from, const Tensor& has_rollout) const;
   ProgramDescription publish(const Tensor& active) const;
-  Tensor by_time(const Tensor& rows) const;   // [P, R] -> [time, P * lanes]
-  Tensor by_brain(const Tensor& time) const;  // and back
+  Tensor by_time(const Tensor& rows) const;                     // [P, R] -> [time, P * lanes]
+  Tensor by_brain(const Tensor& time) const;                    // and back
+  Tensor discounted_returns(const RolloutRows& rollout) const;  // [P, R]
   Tensor scaled_rewards(const RolloutRows& rollout, const Tensor& active, std::vector<Update>& updates) const;
+  // A deviation of advantages below this counts as this, where rewards are normalised.
+  static constexpr double kLeastSpread = 0.1;
   Tensor standard(const Tensor& advantage) const;  // over the last axis
   Tensor in_rollouts(const Tensor& rows) const;    // [P, n] rows of each brain -> [P * n] of all
   void unfold(const RolloutNetwork& network, const MomentValues& moments, const Tensor& active,
               std::vector<Update>& updates) const;
   void fold(const RolloutNetwork& from, const RolloutNetwork& to, const Tensor& active,
             std::vector<Update>& updates) const;
+
+  // ---- with sharers (rollout_ppo_shared.cpp) ----
+  bool shares() const { return options_.sharers > 1; }
+  void make_totals();
+  Result<ProgramSequence> shared_update(const RolloutSource& source, const Tensor& active) const;
+  ProgramDescription total_means(const RolloutRows& rollout) const;
+  ProgramDescription total_variances(const RolloutRows& rollout) const;
+  Tensor moment_rows(const RolloutRows& rollout) const;  // [P, R, what has running moments]
+  ProgramDescription total_spreads() const;
+  ProgramDescription total_standard() const;
+  Result<ProgramDescription> total_gradient(const RolloutSource& source) const;
+  Minibatch total_minibatch() const;
 
   RolloutPpoOptions options_;
   PolicyAndCritic acting_, learned_;
@@ -180,6 +217,10 @@ class RolloutPpo {
   Variable turn_;                  // int32 [1]: number of the minibatch
   Variable sums_;                  // float32 [P, kPpoMetrics]
   Variable halted_;                // float32 [P]: 1 once max_divergence was exceeded
+  // Added up over the sharers, each of which contributes its share of the mean.
+  Variable total_mean_, total_variance_;     // [P, 1, D + 1], without what is not normalised
+  Variable total_advantage_, total_spread_;  // [P, minibatches, 1]
+  Variable total_gradient_;                  // gradients, one after the other, then metrics
   Parameters state_, work_;
 };
 

@@ -38,6 +38,7 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   program->source.slot_count = std::max(1u, sequence.slot_count);
   program->own = sequence.own;
   program->runs_ = runs_of(sequence);
+  program->add_up_ = sequence.add_up;
   std::uint64_t input_end = 0, kernels = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));
@@ -45,6 +46,11 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
     if (Result<> added = program->add_part(std::move(source), turns); !added)
       return in_sequence(sequence, i, added.error());
     Part& part = program->parts_.back();
+    if (const Variable& summed = sequence.parts[i].summed; summed.ok()) {
+      IMPRINT_CHECK(program->runtime_.place(*summed.state()));
+      std::byte* bytes = static_cast<const CpuVariable*>(summed.state()->storage.get())->bytes();
+      part.summed = {reinterpret_cast<float*>(bytes), summed.bytes() / sizeof(float)};
+    }
     if (Result<> counted = add_turns(turns, part.kernel_count(), kernels); !counted)
       return in_sequence(sequence, i, counted.error());
     for (Port& port : part.inputs) {
@@ -127,8 +133,11 @@ Result<> CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::ui
     const std::uint32_t kernels = part.kernel_count(), total = kernels * run.turns;
     if (begin < before + total && end > before) {
       bind(part, slot);
-      for (std::uint32_t k = std::max(begin, before); k < std::min(end, before + total); ++k)
+      for (std::uint32_t k = std::max(begin, before); k < std::min(end, before + total); ++k) {
         part.executable->run((k - before) % kernels);
+        const bool ends_turn = (k - before + 1) % kernels == 0;
+        if (ends_turn && !part.summed.empty() && add_up_) add_up_(part.summed);
+      }
     }
     before += total;
   }

@@ -43,6 +43,7 @@ class CpuProgram : public Program::Body {
     std::unique_ptr<cpu::Executable> executable;
     CpuReservation intermediates;
     std::uint32_t repeat = 1;           // turns of all rounds
+    std::span<float> summed;            // of the variable that add_up_ changes; empty: none
     std::vector<Port> inputs, outputs;  // offsets within the slot's inputs and outputs
     std::vector<std::byte*> input_memory, output_memory, variable_memory;
     std::uint32_t kernel_count() const { return static_cast<std::uint32_t>(executable->kernel_count()); }
@@ -55,6 +56,7 @@ class CpuProgram : public Program::Body {
   const CpuRuntime& runtime_;
   std::vector<Part> parts_;
   std::vector<PartRun> runs_;
+  std::function<void(std::span<float>)> add_up_;
   std::uint64_t input_bytes_ = 0, output_bytes_ = 0;
   std::vector<std::unique_ptr<std::byte[]>> slots_;  // inputs, then outputs
   CpuReservation slot_reservation_;

@@ -7,6 +7,8 @@
 // turns, and a run may be cut between any two.
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ inline constexpr std::uint32_t kMaxSequenceDispatches = 1u << 20;
 struct ProgramPart {
   ProgramDescription description;  // its name is for dumps; its slot_count is ignored
   std::uint32_t repeat = 1;        // 0: the part does not run
+  // float32: after each turn ProgramSequence::add_up replaces its content. CPU only; not with a loop.
+  Variable summed = {};
 };
 
 // Parts that take turns: all of them run in order, each its own number of turns, then all again.
@@ -40,6 +44,9 @@ struct ProgramSequence {
   // Writing them early, in slices of other frames, has no visible effect. See Program::first_shared_write.
   std::vector<Variable> own = {};
   std::uint32_t slot_count = 3;
+  // Replaces numbers by their sums over all processes that run this sequence side by side; blocks until all
+  // are here. Called on the thread that runs the program. Null: there is one process.
+  std::function<void(std::span<float>)> add_up = {};
 };
 
 }  // namespace imprint

@@ -62,24 +62,29 @@ constexpr std::array kOptions = {IMPRINT_LEARNERS(IMPRINT_OPTIONS)};
 struct Chain {
   const void* network = nullptr;
   const void* options = nullptr;  // of desc.learner
+  const void* sharing = nullptr;
 };
 
 Result<Chain> read_chain(const imp_brain_desc& desc) {
   Chain chain;
   for (const void* next = desc.header.next; next; next = read_header(next).next) {
     const std::uint32_t type = read_header(next).type;
-    const bool of_network = type == kKind<imp_network_options>.type;
+    const bool of_network = type == kKind<imp_network_options>.type,
+               of_sharing = type == kKind<imp_shared_learning>.type;
     const auto* kind = std::ranges::find(kOptions, type, &OptionKind::type);
-    if (!of_network && kind == kOptions.end())
+    if (!of_network && !of_sharing && kind == kOptions.end())
       return refuse(kCall, text("desc.header.next: found struct type ", type,
-                                ", expected imp_network_options or the learner's option struct. Make it with "
+                                ", expected imp_network_options, imp_shared_learning or the learner's option "
+                                "struct. Make it with "
                                 "its _init function."));
-    const char* name = of_network ? kKind<imp_network_options>.name : kind->name;
-    if (!of_network && !same(desc.learner, kind->learner))
+    const char* name = of_network   ? kKind<imp_network_options>.name
+                       : of_sharing ? kKind<imp_shared_learning>.name
+                                    : kind->name;
+    if (!of_network && !of_sharing && !same(desc.learner, kind->learner))
       return refuse(kCall,
                     text("desc.header.next: found ", name, ", but desc.learner is ", name_of(desc.learner),
                          ". Remove it, or set desc.learner to ", agent::learner_name(kind->learner), "."));
-    const void*& link = of_network ? chain.network : chain.options;
+    const void*& link = of_network ? chain.network : of_sharing ? chain.sharing : chain.options;
     if (link) return refuse(kCall, text("desc.header.next: found two ", name, ", expected one"));
     link = next;
   }
@@ -100,6 +105,29 @@ Result<> take_network(const void* network, agent::BrainSpec& spec) {
   return {};
 }
 
+Result<> take_sharing(const void* sharing, agent::BrainSpec& spec) {
+  if (!sharing) return {};
+  IMPRINT_ASSIGN(
+      const imp_shared_learning given,
+      read_struct(kCall, "desc.header.next", static_cast<const imp_shared_learning*>(sharing), Next::chain));
+  if (given.count == 0 || given.index >= given.count)
+    return refuse(kCall, text("index: found ", given.index, " of ", given.count,
+                              " processes, expected less than count"));
+  if (given.count == 1) return {};
+  IMPRINT_CHECK(check_pointer(kCall, "add", given.add));
+  if (spec.learner != agent::LearnerKind::ppo || spec.has_cell())
+    return make_error(
+        ErrorCode::unsupported,
+        "brain_create: imp_shared_learning: found a learner other than PPO, or a cell, expected "
+        "PPO without a cell. Average the processes' states instead: brain_set_state.");
+  spec.sharer = given.index;
+  spec.sharers = given.count;
+  spec.add_up = [add = given.add, user = given.user](std::span<float> numbers) {
+    add(user, numbers.data(), numbers.size());
+  };
+  return {};
+}
+
 Result<> take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
   IMPRINT_CHECK(
       check_enum(kCall, "desc.learner", desc.learner, static_cast<imp_learner>(agent::kLastLearner)));
@@ -110,7 +138,8 @@ Result<> take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
     spec.exploration = 0;
     return {};
   }
-  return kOptions[static_cast<std::size_t>(spec.learner) - 1].take(chain.options, spec);
+  IMPRINT_CHECK(kOptions[static_cast<std::size_t>(spec.learner) - 1].take(chain.options, spec));
+  return take_sharing(chain.sharing, spec);
 }
 
 Result<> check_lists(const imp_brain_desc& desc) {

@@ -98,6 +98,7 @@ IMPRINT_STRUCT(imp_estimate, IMP_STRUCT_ESTIMATE)
 IMPRINT_STRUCT(imp_brain_stats, IMP_STRUCT_BRAIN_STATS)
 IMPRINT_STRUCT(imp_context_stats, IMP_STRUCT_CONTEXT_STATS)
 IMPRINT_STRUCT(imp_state_array, IMP_STRUCT_STATE_ARRAY)
+IMPRINT_STRUCT(imp_shared_learning, IMP_STRUCT_SHARED_LEARNING)
 #undef IMPRINT_STRUCT
 
 // An input with all fields of this library.

@@ -34,6 +34,7 @@ void publish_at_end(LearnGraph& graph, const nn::Parameters& working) {
     graph.work.push_back(copy);
   }
   graph.sequence.parts.insert(graph.sequence.parts.begin(), std::move(first));
+  for (ProgramRounds& rounds : graph.sequence.rounds) ++rounds.first;
 }
 
 std::uint32_t learn_slots(std::uint32_t learn_period_frames) {

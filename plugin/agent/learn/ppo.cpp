@@ -66,6 +66,9 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.normalise_observations = spec.normalise_observations;
   options.normalise_rewards = spec.normalise_rewards;
   options.seed = spec.seed;
+  options.sharers = spec.sharers;
+  options.sharer = spec.sharer;
+  options.shards = spec.shards;
   return options;
 }
 
@@ -176,6 +179,7 @@ Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, cons
   const nn::RolloutSource source{[&] { return view(intake.samples); },
                                  [&](const Tensor& rows) { return view(take(intake.samples, 0, rows)); }};
   IMPRINT_ASSIGN(graph.sequence, ppo.update(source, intake.filled));
+  graph.sequence.add_up = spec.add_up;
   std::vector<Tensor>& outputs = graph.sequence.parts.back().description.outputs;
   outputs = {loss_of(outputs[0])};
   graph.minibatches = ppo.minibatches();

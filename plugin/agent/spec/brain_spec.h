@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -94,6 +96,10 @@ struct BrainSpec {
   float entropy_per_action = -1;  // target of the policy's entropy, per number of an action
   std::uint32_t snapshot_count = 4;
   bool fall_back = false;  // to the best weights so far, where returns fall or a loss is not finite
+  // Processes that learn this brain by the same minibatches: nn::RolloutPpoOptions, ProgramSequence::add_up.
+  std::uint32_t sharers = 1, sharer = 0;
+  std::uint32_t shards = 1;
+  std::function<void(std::span<float>)> add_up;
 
   std::uint32_t agent_capacity() const { return brain_count * agents_per_brain; }
   // The frame, modulo decision_period_frames, in which an agent decides.

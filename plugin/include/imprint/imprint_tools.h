@@ -176,6 +176,26 @@ static inline imp_estimate imp_estimate_init(void) {
   return s;
 }
 
+/* ---- One brain that several processes learn. Imprint itself talks to none of them. ---- */
+
+/* On imp_brain_desc's header.next, for PPO on device "cpu": the processes learn the same
+ * minibatches, and imp_ppo_options::rollout_steps and batch_size are each one's part. Begin with
+ * the same state in all of them, by brain_set_state; then all stay equal, bit by bit. */
+typedef struct imp_shared_learning {
+  imp_header header;
+  uint32_t index, count; /* of this process, and of all. Default 0 of 1 */
+  void* user;            /* passed to add */
+  /* Replaces numbers by their sums over all processes: the same bits in each. Blocks until all have
+   * called it. In frame_submit and context_drain; call no function of this context in it. */
+  void (*add)(void* user, float* numbers, size_t count);
+} imp_shared_learning;
+
+static inline imp_shared_learning imp_shared_learning_init(void) {
+  IMP_INIT(imp_shared_learning, s, IMP_STRUCT_SHARED_LEARNING);
+  s.count = 1;
+  return s;
+}
+
 /* ---- imp_api::tools. Tags and codes: see imprint.h. Functions that fill a buffer are called
  * twice: with a null buffer they give *size. ---- */
 
