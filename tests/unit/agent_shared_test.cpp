@@ -67,8 +67,9 @@ struct Process {
         row[layout.branches] = i % 4;
         row[layout.reward] = 5 * draw(i, 5);
         row[layout.log_probability] = std::log(0.25) + 0.1 * draw(i, 6);
-        row[layout.begins] = k % kOwnRows == 0 || k % 5 == 4;
-        row[layout.continues] = k % 5 == 3 ? 0 : 1;
+        const std::uint32_t own = k % kOwnRows;  // the same trajectories in one process and in many
+        row[layout.begins] = own % 5 == 4 || own == 0;
+        row[layout.continues] = own % 5 == 3 ? 0 : 1;
         for (std::uint32_t c = 0; c < 4; ++c) row[layout.allowed + c] = 1;
       }
   }
