@@ -114,7 +114,7 @@ Result<> take_sharing(const void* sharing, agent::BrainSpec& spec) {
     return refuse(kCall, text("index: found ", given.index, " of ", given.count,
                               " processes, expected less than count"));
   if (given.count == 1) return {};
-  IMPRINT_CHECK(check_pointer(kCall, "add", given.add));
+  if (!given.add) return refuse(kCall, "add: found null, expected a function");
   if (spec.learner != agent::LearnerKind::ppo || spec.has_cell())
     return make_error(
         ErrorCode::unsupported,

@@ -73,7 +73,9 @@ class Stage {
       desc.learner = NoLearner();
     if (!learns) desc.action_latency_frames = 1;
     if (flags.odd_width > 0 && studio::rank() == 1) desc.hidden_sizes = {flags.odd_width};
-    brain_ = must(context_.create_brain(desc));
+    imp_brain_desc shared = desc;
+    if (learns) studio::share(shared);
+    brain_ = must(context_.create_brain(shared));
     for (Body& body : bodies_) {
       body.agent = must(brain_.create_agent());
       if (!learns) must(body.agent.set_mode(Mode::inference));
@@ -163,7 +165,7 @@ double evaluate(const Flags& flags, const std::string& path) {
 
 int play(const Flags& flags) {
   const studio::Settings settings = studio::Settings::from_environment();
-  Stage stage(flags, flags.bodies, true, flags.seed + 1000 * studio::rank());
+  Stage stage(flags, flags.bodies, true, flags.seed);
   studio::Member member = studio::join(stage.context().handle(), stage.brain().handle(), settings);
   std::string judged;
   std::int64_t frames = 0;

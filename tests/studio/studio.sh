@@ -49,6 +49,19 @@ case "$which" in
     ends_well parts
     says parts "another number of games"
     ;;
+  shares) # the same minibatches: two games learn, with the bits of a second run and of a run in two parts
+    for name in one two; do
+      run "$name" --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --evaluate --rollout 256 --batch 32
+      ends_well "$name"
+    done
+    awk '/^greedy/ && $2 >= 475 {found = 1} END {exit !found}' "$folder/one.txt" || fail "no checkpoint plays 475"
+    run parts --share minibatches --games 2 --steps 8000 --checkpoint 5 "$game" --rollout 256 --batch 32
+    ends_well parts
+    run parts --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --rollout 256 --batch 32
+    ends_well parts
+    cmp "$folder/one/final.brain" "$folder/two/final.brain"
+    cmp "$folder/one/final.brain" "$folder/parts/final.brain"
+    ;;
   refuses) # another network in one game: no restart helps
     run odd --games 2 --steps 5000 "$game" --odd-width 8
     [ "$status" -eq 1 ] || fail "status $status, expected 1"

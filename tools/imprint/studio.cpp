@@ -26,7 +26,7 @@ struct StudioOptions {
   std::uint32_t games = 2, checkpoint = 50, restarts = 10;
   std::uint64_t steps = 0, seed = 1;
   double patience_s = 60, report_s = 1;
-  std::string folder = "studio-run", devices = "auto", mpirun = "mpirun";
+  std::string folder = "studio-run", devices = "auto", mpirun = "mpirun", share = "updates";
   std::vector<std::string> mpirun_options, game;
 };
 
@@ -46,9 +46,13 @@ std::string found_devices() {
 // The variables that studio::Settings::from_environment reads; returns their names.
 std::vector<std::string> set_environment(const StudioOptions& options, const std::string& devices) {
   const std::pair<const char*, std::string> variables[] = {
-      {"IMPRINT_STUDIO_STEPS", text(options.steps)},           {"IMPRINT_STUDIO_FOLDER", options.folder},
-      {"IMPRINT_STUDIO_CHECKPOINT", text(options.checkpoint)}, {"IMPRINT_STUDIO_SEED", text(options.seed)},
-      {"IMPRINT_STUDIO_REPORT", text(options.report_s)},       {"IMPRINT_STUDIO_DEVICES", devices}};
+      {"IMPRINT_STUDIO_STEPS", text(options.steps)},
+      {"IMPRINT_STUDIO_FOLDER", options.folder},
+      {"IMPRINT_STUDIO_CHECKPOINT", text(options.checkpoint)},
+      {"IMPRINT_STUDIO_SEED", text(options.seed)},
+      {"IMPRINT_STUDIO_REPORT", text(options.report_s)},
+      {"IMPRINT_STUDIO_SHARE", options.share},
+      {"IMPRINT_STUDIO_DEVICES", devices}};
   std::vector<std::string> names;
   for (const auto& [name, value] : variables) {
     ::setenv(name, value.c_str(), 1);
@@ -130,6 +134,13 @@ void add_studio(CLI::App& app) {
       ->add_option("--devices", options->devices,
                    "devices that the games of a computer share in turn: 0,1 or cpu; auto: all GPUs")
       ->option_text("LIST=auto");
+  command
+      ->add_option(
+          "--share", options->share,
+          "updates: average the brains after each learn step; minibatches: learn the same minibatches, "
+          "PPO on device cpu")
+      ->check(CLI::IsMember({"updates", "minibatches"}))
+      ->option_text("KIND=updates");
   command->add_option("--checkpoint", options->checkpoint, "exchanges between checkpoints; 0: none")
       ->option_text("N=50");
   command->add_option("--seed", options->seed, "of the games' worlds")->option_text("N=1");

@@ -28,7 +28,8 @@ class Group {
   void broadcast(std::span<std::byte> bytes);               // rank 0's
   std::vector<double> gather(std::span<const double> own);  // [ranks * own.size()], in all ranks
   std::vector<std::uint64_t> gather(std::span<const std::uint64_t> own);
-  void add(std::span<float> numbers);  // all ranks get the same bits
+  double seconds_in_add() const { return seconds_in_add_; }  // since the start
+  void add(std::span<float> numbers);                        // all ranks get the same bits
   void take_largest(std::span<std::int32_t> numbers);
   // All ranks left the run: the process may end. Without it, the end of a process ends the job.
   void finish();
@@ -40,6 +41,7 @@ class Group {
   Group();
   std::uint32_t rank_ = 0, ranks_ = 1, local_rank_ = 0;
   std::string computer_;
+  double seconds_in_add_ = 0;
 };
 
 }  // namespace imprint::studio

@@ -52,6 +52,18 @@ std::string device() {
   return devices.empty() ? "cpu" : devices[Group::all().local_rank() % devices.size()];
 }
 
+void share(imp_brain_desc& desc, const Settings& settings) {
+  Group& group = Group::all();
+  desc.seed += std::uint64_t{group.rank()} << 32;
+  if (settings.share != Share::minibatches) return;
+  static imp_shared_learning sharing = imp_shared_learning_init();
+  sharing.index = group.rank();
+  sharing.count = group.ranks();
+  sharing.add = [](void*, float* numbers, size_t count) { Group::all().add({numbers, count}); };
+  sharing.header.next = desc.header.next;
+  desc.header.next = &sharing;
+}
+
 struct Member::Parts {
   Parts(imp_context own_context, imp_brain own_brain, const Settings& given, const imp_api* own_api)
       : settings(given), folder(given.folder), context(own_context), brain(own_brain), api(own_api) {}
@@ -88,9 +100,10 @@ struct Member::Parts {
   void resume_or_share();
   void begin_worlds();
   void exchange();
-  std::vector<Share> gather_shares(Share own);
+  std::vector<Contribution> gather_contributions(Contribution own);
   Result<> save_to(const std::string& path);
   bool all_agree(const Result<>& done);
+  bool states_are_equal();
   void make_checkpoint();
   void finish();
 
@@ -109,7 +122,7 @@ struct Member::Parts {
   std::string checkpoint_path;
   std::uint64_t world_seed = 0;
   bool worlds_restart = true, wants_end = false, over = false;
-  double score_sum = 0, episodes = 0, reduced_s = 0;
+  double score_sum = 0, episodes = 0, reduced_s = 0, added_s = 0;
   Clock::time_point played_from = Clock::now();
   std::optional<AliveNote> alive;
 };
@@ -210,12 +223,13 @@ void Member::Parts::start() {
 
 // ---- the exchange ----
 
-std::vector<Share> Member::Parts::gather_shares(Share own) {
-  const double mine[Share::kNumbers] = {own.plays_s, own.waits_s, own.reduces_s, own.score_sum, own.episodes,
-                                        own.steps,   own.loss,    own.stopped,   own.ends};
+std::vector<Contribution> Member::Parts::gather_contributions(Contribution own) {
+  const double mine[Contribution::kNumbers] = {own.plays_s,   own.waits_s,  own.reduces_s,
+                                               own.score_sum, own.episodes, own.steps,
+                                               own.loss,      own.stopped,  own.ends};
   const std::vector<double> all = group.gather(mine);
-  std::vector<Share> shares;
-  for (std::size_t i = 0; i < all.size(); i += Share::kNumbers)
+  std::vector<Contribution> shares;
+  for (std::size_t i = 0; i < all.size(); i += Contribution::kNumbers)
     shares.push_back({all[i], all[i + 1], all[i + 2], all[i + 3], all[i + 4], all[i + 5], all[i + 6],
                       all[i + 7], all[i + 8]});
   return shares;
@@ -228,22 +242,24 @@ void Member::Parts::exchange() {
   note(true);
   group.barrier();
   const Clock::time_point met = Clock::now();
-  Share own;
-  own.plays_s = seconds_between(played_from, arrived);
+  Contribution own;
+  // With shared minibatches a learn step waits and reduces within.
+  const double added = settings.share == Share::minibatches ? group.seconds_in_add() - added_s : 0;
+  own.plays_s = seconds_between(played_from, arrived) - added;
   own.waits_s = seconds_between(arrived, met);
-  own.reduces_s = reduced_s;
+  own.reduces_s = reduced_s + added;
   own.score_sum = std::exchange(score_sum, 0);
   own.episodes = std::exchange(episodes, 0);
   own.steps = static_cast<double>(learned.decisions);
   own.loss = learned.stopped_brains > 0 ? 0 : static_cast<double>(learned.last_loss);
   own.stopped = learned.stopped_brains;
   own.ends = wants_end;
-  const std::vector<Share> shares = gather_shares(own);
+  const std::vector<Contribution> shares = gather_contributions(own);
   std::uint32_t takers = 0;
   double all_steps = 0;
   bool ends = false;
   for (std::uint32_t other = 0; other < group.ranks(); ++other) {
-    const Share& share = shares[other];
+    const Contribution& share = shares[other];
     all_steps += share.steps;
     ends = ends || share.ends > 0;
     if (share.stopped == 0)
@@ -257,13 +273,16 @@ void Member::Parts::exchange() {
         "loss: found numbers that are not finite in all games. Lower learning_rate, and see which "
         "observations or rewards the games give.",
         kRefused);
-  read_state();
-  mean->average(state, learned.stopped_brains == 0, takers, group);
-  write_state();
+  if (settings.share == Share::updates) {
+    read_state();
+    mean->average(state, learned.stopped_brains == 0, takers, group);
+    write_state();
+  }
   ++exchanges;
   steps = static_cast<std::uint64_t>(all_steps);
   minibatches = learned.minibatches;
   reduced_s = seconds_between(met, Clock::now());
+  added_s = group.seconds_in_add();
   if (report) report->add(exchanges, steps, shares);
   over = ends || (settings.steps > 0 && steps >= settings.steps);
   if (!over && settings.checkpoint_period > 0 && !folder.none() &&
@@ -294,8 +313,23 @@ bool Member::Parts::all_agree(const Result<>& done) {
   return std::ranges::all_of(all, [](std::uint64_t one) { return one == 1; });
 }
 
+// Collective.
+bool Member::Parts::states_are_equal() {
+  read_state();
+  const Hash128 hash = Hasher().bytes(state).digest();
+  const std::vector<std::uint64_t> all = group.gather(std::array<std::uint64_t, 2>{hash.low, hash.high});
+  for (std::size_t i = 2; i < all.size(); ++i)
+    if (all[i] != all[i % 2]) return false;
+  return true;
+}
+
 // A run goes on from the file that it just wrote, as a resumed one does: the bits are the same.
 void Member::Parts::make_checkpoint() {
+  if (!states_are_equal())
+    group.fail(
+        "found brains that differ after an exchange, expected equal ones. Call studio::share before "
+        "brain_create in every game.",
+        kRefused);
   const Checkpoint next{checkpoint_number + 1, exchanges, steps, group.ranks()};
   Result<> made;
   if (group.rank() == 0) made = folder.make_checkpoint_folder(next.number);

@@ -28,10 +28,10 @@ void Report::begin(std::uint64_t steps) {
   first_steps_ = printed_steps_ = steps;
 }
 
-void Report::add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Share> shares) {
+void Report::add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Contribution> shares) {
   double score_sum = 0, episodes = 0, loss = 0, plays_s = 0, waits_s = 0;
   for (std::uint32_t rank = 0; rank < shares.size(); ++rank) {
-    const Share& share = shares[rank];
+    const Contribution& share = shares[rank];
     score_sum += share.score_sum;
     episodes += share.episodes;
     loss += share.loss / ranks_;

@@ -11,7 +11,7 @@
 namespace imprint::studio {
 
 // One rank since the exchange before.
-struct Share {
+struct Contribution {
   double plays_s = 0, waits_s = 0, reduces_s = 0;
   double score_sum = 0, episodes = 0;
   double steps = 0;  // decisions since the brain was made
@@ -27,7 +27,7 @@ class Report {
   Report& operator=(const Report&) = delete;
 
   void begin(std::uint64_t steps);
-  void add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Share> shares);
+  void add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Contribution> shares);
   void end(std::uint64_t exchanges, std::uint64_t steps);
 
  private:

@@ -22,6 +22,8 @@ Settings Settings::from_environment() {
   if (const char* value = given("IMPRINT_STUDIO_SEED")) settings.seed = std::strtoull(value, nullptr, 10);
   if (const char* value = given("IMPRINT_STUDIO_REPORT"))
     settings.report_period_s = std::strtod(value, nullptr);
+  if (const char* value = given("IMPRINT_STUDIO_SHARE"))
+    settings.share = std::string(value) == "minibatches" ? Share::minibatches : Share::updates;
   return settings;
 }
 

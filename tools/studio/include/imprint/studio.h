@@ -5,7 +5,7 @@
 //
 //   #include <imprint/studio.h>
 //   namespace studio = imprint::studio;
-//   desc.seed = 1 + studio::rank();                        // before brain_create
+//   studio::share(desc);                                   // an imp_brain_desc, before brain_create
 //   ... context_create (on studio::device()), brain_create, agent_create, context_warmup as ever
 //   studio::Member member = studio::join(context.handle(), brain.handle());
 //   while (member.frame()) {                               // between frames, once per frame
@@ -32,6 +32,12 @@ std::uint32_t ranks();  // games of this run
 // For imp_standalone_info::device: the next of the devices of `imprint studio --devices`. Default "cpu".
 std::string device();
 
+// How the games share what they learn.
+enum class Share : std::uint8_t {
+  updates,     // each learns its own minibatches; after each learn step all take the mean of all brains
+  minibatches  // all learn the same minibatches, of everyone's rows: PPO on device "cpu"
+};
+
 // `imprint studio` sets them in the environment; the defaults are its defaults.
 struct Settings {
   std::uint64_t steps = 0;  // decisions of all games, when the run ends; 0: Member::end() ends it
@@ -39,9 +45,14 @@ struct Settings {
   std::uint32_t checkpoint_period = 50;  // exchanges; 0: no checkpoints
   std::uint64_t seed = 1;                // of Member::seed()
   double report_period_s = 1;            // 0: no report
+  Share share = Share::updates;
 
   static Settings from_environment();
 };
+
+// Gives each game its own exploration (seed), and with Share::minibatches a link on header.next, which points
+// to memory that lives as long as the process. rollout_steps and batch_size stay this game's own.
+void share(imp_brain_desc& desc, const Settings& settings = Settings::from_environment());
 
 class Member {
  public:
@@ -49,8 +60,8 @@ class Member {
   Member& operator=(Member&&) noexcept;
   ~Member();
 
-  // Call between frames, once per frame. When learning has changed the brain, it first waits for all games
-  // and averages their brains. False: the run is over, in all games at once.
+  // Call between frames, once per frame. When a learn step has begun, it completes the step, waits for all
+  // games and, with Share::updates, averages their brains. False: the run is over, in all games at once.
   bool frame();
   // True once after join and after each checkpoint. Then begin all worlds again, from seed(), and call
   // agent_end_episode for each agent in the next frame. A run that was resumed from this checkpoint goes on
@@ -71,9 +82,9 @@ class Member {
   std::unique_ptr<Parts> parts_;
 };
 
-// After context_warmup, in all games of the run, with brains of one desc. All take rank 0's weights, or
-// their own state from the newest checkpoint in Settings::folder. One brain or kennel per process. api: null
-// = the library that the studio was linked with.
+// After context_warmup, in all games of the run, with brains of one desc that share() has seen. All take rank
+// 0's weights, or their own state from the newest checkpoint in Settings::folder. One brain or kennel per
+// process. api: null = the library that the studio was linked with.
 Member join(imp_context context, imp_brain brain, const Settings& settings = Settings::from_environment(),
             const imp_api* api = nullptr);
 
