@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# studio.sh CASE IMPRINT GAME FOLDER: one case of imprint studio with the game of cart_pole.cpp.
+# studio.sh CASE IMPRINT GAME FOLDER [HOME]: one case of imprint studio with the game of cart_pole.cpp.
 set -euo pipefail
-which=$1 imprint=$2 game=$3 folder=$4
+which=$1 imprint=$2 game=$3 folder=$4 home=${5:-}
 rm -rf "$folder"
 mkdir -p "$folder"
 
@@ -61,6 +61,14 @@ case "$which" in
     ends_well parts
     cmp "$folder/one/final.brain" "$folder/two/final.brain"
     cmp "$folder/one/final.brain" "$folder/parts/final.brain"
+    ;;
+  comes-home) # the studio's brain in a shipped game with baked kernels: it plays at once, and learns on
+    run whole --games 2 --steps 30000 --checkpoint 0 "$game"
+    ends_well whole
+    echo '{"name": "balance", "observation_count": 4, "branch_sizes": [2], "learner": "ppo"}' >"$folder/brain.json"
+    "$imprint" bake --agent "$folder/brain.json" --output "$folder/kernels" >"$folder/bake.txt" 2>&1 || fail "it cannot be baked"
+    "$home" "$folder/whole/final.brain" "$folder/kernels"
+    ! ldd "$home" | grep --ignore-case mpi || fail "the shipped game needs MPI"
     ;;
   refuses) # another network in one game: no restart helps
     run odd --games 2 --steps 5000 "$game" --odd-width 8
