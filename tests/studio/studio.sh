@@ -66,8 +66,9 @@ case "$which" in
     run whole --games 2 --steps 30000 --checkpoint 0 "$game"
     ends_well whole
     echo '{"name": "balance", "observation_count": 4, "branch_sizes": [2], "learner": "ppo"}' >"$folder/brain.json"
-    "$imprint" bake --agent "$folder/brain.json" --output "$folder/kernels" >"$folder/bake.txt" 2>&1 || fail "it cannot be baked"
-    "$home" "$folder/whole/final.brain" "$folder/kernels"
+    "$imprint" bake --device "${IMPRINT_TEST_DEVICE:-0}" --agent "$folder/brain.json" --output "$folder/kernels" >"$folder/bake.txt" 2>&1 || fail "it cannot be baked"
+    "$home" "$folder/whole/final.brain" "$folder/kernels" >"$folder/home.txt" 2>&1 || fail "it is not at home"
+    ! grep --quiet "compiled instead" "$folder/home.txt" || fail "its kernels are not the baked ones"
     ! ldd "$home" | grep --ignore-case mpi || fail "the shipped game needs MPI"
     ;;
   refuses) # another network in one game: no restart helps
