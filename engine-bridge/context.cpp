@@ -132,7 +132,7 @@ std::string ContextImpl::missing_report() const {
       used += text(used.empty() ? "" : ", ",
                    feature.core_since == vk::kNeverCore ? feature.extension : feature.feature);
   lines = text("optional features in use: ", used.empty() ? "none" : used, "\n");
-  if (!device_->missing_features().empty()) lines += "missing, the dearest first:\n";
+  if (!device_->missing_features().empty()) lines += "missing, the costliest first:\n";
   std::size_t number = 0;
   for (const vk::MissingFeature& missing : device_->missing_features())
     lines += text("  ", ++number, ". without ", missing.item, " (", missing.cause, "): ", missing.cost,

@@ -76,7 +76,8 @@ constexpr FeatureBit kFeatureBits[] = {
 };
 #undef BIT
 
-// The dearest to miss first: what each frame of a game feels, then float16 on matrix units, then rare cases.
+// In order of cost without them: first those that every frame of a game needs, then float16 on matrix
+// units, then rare cases.
 constexpr OptionalFeature kOptionalFeatures[] = {
     {&Capabilities::timeline_semaphore, "timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2,
      "completion is tracked by fences or frame numbers; queues cannot wait for or signal each other"},

@@ -65,8 +65,17 @@ class GatePass {
   bridge::Context* frame_ = nullptr;  // null: not a call of a frame
 };
 
+// Whether a function still works after a device loss.
+enum class AfterLoss : std::uint8_t { refuses, serves };
+
+inline Error lost_error(const char* call) {
+  return make_error(ErrorCode::device_lost,
+                    std::string(call) + ": the device was lost. Make a new context on a new device.");
+}
+
 // Enters the context of `hold`, for a handle of this kind. Returns IMP_OK, or the code of the refusal.
-inline imp_result enter(const ContextHold& hold, Tag tag, const char* call, const char* kind) {
+inline imp_result enter(const ContextHold& hold, Tag tag, const char* call, const char* kind,
+                        AfterLoss after) {
   if (hold.busy())
     return fail(IMP_ERROR_WRONG_STATE,
                 (std::string(call) + ": another call of this context is under way, on another thread or "
@@ -75,11 +84,12 @@ inline imp_result enter(const ContextHold& hold, Tag tag, const char* call, cons
                     .c_str());
   if (!hold.entry()) return stale(call, kind);
   const ContextEntry& entry = *hold.entry();
-  return translate(entry.gate.enter(tag, entry.world->context().frame_state(), call));
+  bridge::Context& context = entry.world->context();
+  const Result<> entered = entry.gate.enter(tag, context.frame_state(), call);
+  // On a lost device no frame begins: the loss explains a call out of turn.
+  if (!entered && after == AfterLoss::refuses && context.lost()) return fail(lost_error(call));
+  return translate(entered);
 }
-
-// Whether a function still works after a device loss.
-enum class AfterLoss : std::uint8_t { refuses, serves };
 
 // body: imp_result(GatePass&, ContextEntry&)
 template <class Handle, class Body>
@@ -88,13 +98,10 @@ imp_result in_context(Handle handle, const char* kind, Tag tag, const char* call
   return guarded([&]() -> imp_result {
     if (handle.id == 0) return zero_handle(call, kind);
     const ContextHold hold(handle);
-    if (const imp_result refused = enter(hold, tag, call, kind); refused != IMP_OK) return refused;
+    if (const imp_result refused = enter(hold, tag, call, kind, after); refused != IMP_OK) return refused;
     ContextEntry& entry = *hold.entry();
     GatePass pass(entry, tag);
-    if (after == AfterLoss::refuses && entry.world->context().lost())
-      return pass.finish(
-          make_error(ErrorCode::device_lost,
-                     std::string(call) + ": the device was lost. Make a new context on a new device."));
+    if (after == AfterLoss::refuses && entry.world->context().lost()) return pass.finish(lost_error(call));
     return body(pass, entry);
   });
 }

@@ -248,7 +248,8 @@ imp_result IMP_CALL context_destroy(imp_context context) {
   return guarded([&]() -> imp_result {
     constexpr const char* call = "context_destroy";
     const ContextHold hold(context);  // to the end: no other call may enter in between
-    if (const imp_result refused = enter(hold, Tag::create, call, "context"); refused != IMP_OK) {
+    if (const imp_result refused = enter(hold, Tag::create, call, "context", AfterLoss::serves);
+        refused != IMP_OK) {
       if (hold.entry()) log_failed_destroy(*hold.entry(), last_error());
       return refused;
     }

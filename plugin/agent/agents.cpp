@@ -23,18 +23,18 @@ constexpr const char* kPerStack = ", imp_brain_desc::observation_count times imp
 constexpr const char* kPerChoice = ", one flag per choice of all branches";
 constexpr const char* kPerBranch = ", imp_brain_desc::branch_count";
 constexpr const char* kPerContinuous = ", imp_brain_desc::continuous_count";
-constexpr const char* kPerGoal = ", below imp_brain_desc::goal_count";
+constexpr const char* kPerGoal = ", imp_brain_desc::goal_count";
 
 Result<> check_index(const char* call, const char* field, std::uint64_t found, std::uint64_t count,
                      const char* source) {
-  return found < count ? Result<>{} : bad_field(call, field, text(found), text("0 to ", count - 1, source));
+  return found < count ? Result<>{} : bad_field(call, field, text(found), text("below ", count, source));
 }
 
 }  // namespace
 
 Result<std::uint32_t> Agents::add(std::uint32_t brain_index) {
   IMPRINT_CHECK(check_index("agent_create", "brain_index", brain_index, spec_.brain_count,
-                            ", below imp_brain_desc::brain_count"));
+                            ", imp_brain_desc::brain_count"));
   const std::uint32_t first = brain_index * spec_.agents_per_brain;
   for (std::uint32_t agent = first; agent < first + spec_.agents_per_brain; ++agent) {
     if (decisions_.agent(agent).occupied()) continue;
@@ -42,10 +42,11 @@ Result<std::uint32_t> Agents::add(std::uint32_t brain_index) {
     decisions_.reset_state(agent);
     return agent;
   }
-  return make_error(ErrorCode::unsupported,
-                    text("agent_create: brain ", brain_index, " of '", spec_.name, "': agents: found all ",
-                         spec_.agents_per_brain,
-                         " taken, expected a free one. Create the brain with a larger agents_per_brain."));
+  return make_error(
+      ErrorCode::unsupported,
+      text("agent_create: brain ", brain_index, " of '", spec_.name, "': agents: found ",
+           spec_.agents_per_brain, " of agents_per_brain ", spec_.agents_per_brain,
+           ", expected fewer. Destroy one, or create the brain with a larger agents_per_brain."));
 }
 
 void Agents::remove(std::uint32_t agent) {
@@ -158,7 +159,7 @@ Result<> Agents::check_action(const char* call, std::uint32_t goal, std::span<co
   for (std::size_t b = 0; b < branches.size(); ++b)
     if (branches[b] >= spec_.action.branch_sizes[b])
       return bad_field(call, text("branches[", b, "]"), text(branches[b]),
-                       text("0 to ", spec_.action.branch_sizes[b] - 1));
+                       text("below ", spec_.action.branch_sizes[b], ", its size"));
   for (std::size_t i = 0; i < continuous.size(); ++i)
     if (!(std::abs(continuous[i]) <= 1))
       return bad_field(call, text("continuous[", i, "]"), text(continuous[i]), "-1 to 1");

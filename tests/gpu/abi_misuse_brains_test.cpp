@@ -102,9 +102,10 @@ TEST_F(Misuse, Agents) {
   EXPECT_WORKS(api()->agent_create(brain, 0, &made));
   imp_agent third{};
   EXPECT_FAILS(api()->agent_create(brain, 0, &third), IMP_ERROR_UNSUPPORTED,
-               "found all 2 taken, expected a free one");
+               "agents: found 2 of agents_per_brain 2, expected fewer");
   EXPECT_FAILS(api()->agent_set_mode(made, static_cast<imp_mode>(9)), IMP_ERROR_INVALID_ARGUMENT, "mode");
-  EXPECT_FAILS(api()->agent_set_goal(made, 2), IMP_ERROR_INVALID_ARGUMENT, "goal: found 2, expected 0 to 1");
+  EXPECT_FAILS(api()->agent_set_goal(made, 2), IMP_ERROR_INVALID_ARGUMENT,
+               "goal: found 2, expected below 2, imp_brain_desc::goal_count");
   const std::uint8_t none[] = {0, 0, 0};
   EXPECT_FAILS(api()->agent_set_mask(made, none, 3), IMP_ERROR_INVALID_ARGUMENT, "at least one");
   EXPECT_FAILS(api()->agent_set_mask(made, none, 2), IMP_ERROR_INVALID_ARGUMENT,

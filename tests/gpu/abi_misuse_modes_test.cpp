@@ -56,7 +56,7 @@ TEST_F(Misuse, NumbersThatAreNone) {
   EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT, "branches: found null");
   shown.branches = branches;
   EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT,
-               "branches[0]: found 3, expected 0 to 2");
+               "branches[0]: found 3, expected below 3");
   branches[0] = 0;
   shown.branch_count = 2;
   EXPECT_FAILS(api()->agent_demonstrate(agent, &shown), IMP_ERROR_INVALID_ARGUMENT,

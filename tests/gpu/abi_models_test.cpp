@@ -313,7 +313,7 @@ TEST_F(ModelsTest, RunsThatDoNotFitAreRefusedByName) {
   pass([&] { EXPECT_THAT(model.run({words, scale}).outcome.message(), HasSubstr("Call context_warmup")); });
   ASSERT_WORKS(context.warmup());
   pass([&] {
-    EXPECT_THAT(model.run({words}).outcome.message(), HasSubstr("found 1 without 'scale', expected all 2"));
+    EXPECT_THAT(model.run({words}).outcome.message(), HasSubstr("found 1, expected 2: 'scale' is missing"));
     EXPECT_THAT(model.run({words, longer}).outcome.message(),
                 HasSubstr("input 'scale': found 12 bytes, expected 8, which is float32[2]"));
     EXPECT_THAT(model.run({{"words", words}}).outcome.message(),

@@ -35,7 +35,7 @@ TEST(Standalone, UnknownNamesAreAnsweredWithTheList) {
     const auto opened = Standalone::open(options);
     ASSERT_FALSE(opened);
     EXPECT_EQ(opened.error().code, ErrorCode::not_found);
-    EXPECT_THAT(opened.error().message, HasSubstr("no device matches '" + options.device + "'"));
+    EXPECT_THAT(opened.error().message, HasSubstr("device: found '" + options.device + "'"));
     EXPECT_THAT(opened.error().message, HasSubstr(devices->front().name));
   }
 }

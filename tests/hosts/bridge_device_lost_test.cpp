@@ -202,6 +202,7 @@ TEST(T12DeviceLost, TheHostMayTellItself) {
   ASSERT_WORKS(api->context_notify_device_lost(game.context));
   const std::uint64_t calls = game.shim.calls();
   EXPECT_LOST(game.begin(2));
+  EXPECT_LOST(api->agent_reward(game.agent, 1)) << "no frame is open, because of the loss";
   std::uint64_t low = 0, high = 0;
   EXPECT_LOST(api->tools->brain_hash(game.brain, &low, &high));
   EXPECT_LOST(api->context_warmup(game.context, nullptr, nullptr));

@@ -43,7 +43,7 @@ Result<> examine(const std::string& device) {
 void add_doctor(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "doctor",
-      "show on one page what a device and its driver give Imprint, and what is missing, dearest first");
+      "show on one page what a device and its driver give Imprint, and what is missing, costliest first");
   auto device = std::make_shared<std::string>();
   command->add_option("--device", *device, kDeviceHelp)->type_name("DEVICE");
   set_work(*command, [device] { return examine(*device); });

@@ -217,9 +217,15 @@ Result<> BrainState::resume_loaded() {
   return {};
 }
 
+Result<std::vector<std::byte>> BrainState::read_save(const char* call, const std::string& path) const {
+  IMPRINT_CHECK(check_can_load(call));
+  auto bytes = read_file(path);
+  if (!bytes) return make_error(bytes.error().code, text(call, ": ", bytes.error().message));
+  return bytes;
+}
+
 Result<> BrainState::load(const std::string& path) {
-  IMPRINT_CHECK(check_can_load("brain_load"));
-  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_save("brain_load", path));
   IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, variables_));
   settle_eviction();
 
@@ -237,8 +243,7 @@ Result<> BrainState::load(const std::string& path) {
 }
 
 Result<> BrainState::load_weights(const std::string& path) {
-  IMPRINT_CHECK(check_can_load("brain_load_weights"));
-  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_save("brain_load_weights", path));
   IMPRINT_ASSIGN(std::vector<std::vector<std::byte>> weights, decode_weights(bytes, spec_, variables_));
   settle_eviction();
   IMPRINT_CHECK(replace("brain_load_weights", std::move(weights)));

@@ -118,6 +118,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<> check_changes(const char* call) const;
   void go_back(const Snapshots::Found& found);
   Result<> check_can_load(const char* call) const;
+  Result<std::vector<std::byte>> read_save(const char* call, const std::string& path) const;
   Result<> check_between_steps(const char* call) const;
   std::uint64_t state_bytes() const;
   const Variable* replay_variable() const;

@@ -8,8 +8,8 @@ namespace {
 Error bad_actions(const BrainSpec& spec, const char* expected) {
   return make_error(
       ErrorCode::unsupported,
-      text("brain_create: actions: found ", spec.action.branch_sizes.size(), " branches and ",
-           spec.action.continuous_count, " continuous actions, but the ", learner_name(spec.learner),
+      text("brain_create: actions: found branch_count ", spec.action.branch_sizes.size(),
+           " and continuous_count ", spec.action.continuous_count, ", but the ", learner_name(spec.learner),
            " learner ", expected, ". Or use the PPO learner; to imitate, the cloning learner."));
 }
 

@@ -2,9 +2,9 @@
 // How much agents earn, and whether that has fallen: per brain, from episodes of agents in learning mode.
 //
 // A game that never ends episodes is judged by spans of kSpan steps of an agent instead.
-// All averages are of kCount returns that follow each other. The returns have fallen when the newest average
-// lies below the best one by half of what was learned, the best minus the first, and by kErrors standard
-// errors, so that chance does not look like a fall.
+// All averages are of kCount returns that follow each other. The gain is the best average minus the
+// first one. The returns have fallen when the newest average lies below the best one by half of the gain and
+// by kErrors standard errors: chance does not look like a fall.
 //
 // P = brain_count. Frame thread.
 

@@ -147,8 +147,8 @@ Result<> Model::fill(std::uint32_t slot, std::span<const ModelInput> inputs) {
     std::size_t missing = 0;
     while (std::ranges::find(places, missing) != places.end()) ++missing;
     return bad_value("model_run", name(),
-                     text("inputs: found ", places.size(), " without '", this->inputs()[missing].name,
-                          "', expected all ", this->inputs().size()));
+                     text("inputs: found ", places.size(), ", expected ", this->inputs().size(), ": '",
+                          this->inputs()[missing].name, "' is missing"));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Result<> taken =

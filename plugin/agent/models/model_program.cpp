@@ -26,7 +26,9 @@ std::string names_of(const std::vector<ImportedValue>& values) {
 Result<onnx::Model> read_model(const ModelSpec& spec) {
   if (spec.path.empty() == spec.file.empty())
     return bad_field(kCall, "path, data", spec.path.empty() ? "neither" : "both", "one of them");
-  return spec.path.empty() ? onnx::parse(spec.file) : onnx::load(spec.path);
+  auto model = spec.path.empty() ? onnx::parse(spec.file) : onnx::load(spec.path);
+  if (!model) return make_error(model.error().code, text(kCall, ": ", model.error().message));
+  return model;
 }
 
 // Shapes of all inputs: free dimensions are what the host says, else 1.

@@ -215,7 +215,7 @@ typedef struct imp_api {
   /* [create] With all it owns, after its submissions and saves. An error destroys nothing: a frame
    * may still run (imp_vulkan_api::context_device_idle); or, once per save, it is not on disk. */
   imp_result(IMP_CALL* context_destroy)(imp_context context);
-  /* [create] Compiles and uploads what all of them need. progress may be null; gets 0 .. 1. */
+  /* [create] Compiles and uploads for all brains and models. progress: null, or gets 0 .. 1. */
   imp_result(IMP_CALL* context_warmup)(imp_context context,
                                        void (*progress)(void* user, float fraction), void* user);
   /* [create] Changes all but worker_threads and deterministic. */
@@ -228,7 +228,7 @@ typedef struct imp_api {
   imp_result(IMP_CALL* context_resume)(imp_context context); /* [create] */
   /* [create] Gives unused device memory back. freed_bytes may be null. */
   imp_result(IMP_CALL* context_trim)(imp_context context, uint64_t* freed_bytes);
-  /* [any] The host itself met a device loss; imp_host::device_lost is not called. */
+  /* [any] The host met a device loss; device_lost is not called. On the CPU without effect. */
   imp_result(IMP_CALL* context_notify_device_lost)(imp_context context);
 
   /* [frame] Opens a frame, which makes this thread the frame thread. */
@@ -249,8 +249,8 @@ typedef struct imp_api {
   imp_result(IMP_CALL* brain_get_info)(imp_brain brain, imp_brain_info* info); /* [any] */
   /* [either] Default 1. At 0 no feedback or demonstration is stored. UNSUPPORTED: no learner. */
   imp_result(IMP_CALL* brain_set_learning)(imp_brain brain, uint32_t enabled);
-  /* [either] Starts a save of weights, optimiser and replay; replaces the file when complete.
-   * WRONG_STATE: a save is under way, or context_warmup found no memory for it. */
+  /* [either] Starts a save of weights, optimiser and replay. Later frames or context_drain complete
+   * it and replace the file. WRONG_STATE: one is under way, or context_warmup found no memory. */
   imp_result(IMP_CALL* brain_save)(imp_brain brain, const char* path);
   /* [either] NOT_READY until the file is on disk, then the outcome. NOT_FOUND: never saved. */
   imp_result(IMP_CALL* brain_save_status)(imp_brain brain);

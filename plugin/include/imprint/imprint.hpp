@@ -215,8 +215,8 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
     if (destroyed) handle_ = {};
     return destroyed;
   }
-  // Destroys now, whatever becomes of saves. Where recorded frames may still run it first calls
-  // what wait_idle_with() gave; without that the context stays. The log has each failure.
+  // Destroys now, even if a save fails. Where recorded frames may still run it first calls the
+  // function of wait_idle_with(); without one the context stays. The log has each failure.
   void reset() {
     if (handle_.id == 0) return;
     bool gone = destroy().ok();
@@ -236,8 +236,8 @@ class Context : public detail::Owner<imp_context, &imp_api::context_destroy> {
   }
   // The host waited until its device is idle: all recorded frames count as complete.
   Outcome device_idle() { return call(&imp_vulkan_api::context_device_idle); }
-  // The host has waited until its device is idle: waits for saves, then destroys. On failure the
-  // context stays.
+  // Waits for saves, then destroys; on failure the context stays. A host that records first waits
+  // until its device is idle. A context that submits, or is standalone, waits for the GPU itself.
   Outcome close() {
     const Outcome idle = device_idle();
     if (!idle && idle.code() != Code::device_lost) return idle;

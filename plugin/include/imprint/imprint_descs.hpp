@@ -357,7 +357,7 @@ struct PolicyDesc {
   }
 };
 
-// imp_demonstration, which reads this object: keep it until the call.
+// imp_demonstration. The C form points into this object: keep it until the call has returned.
 struct Demonstration {
   std::span<const float> observation{};
   std::uint32_t goal = 0;

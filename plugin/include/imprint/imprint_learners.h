@@ -33,7 +33,7 @@ typedef enum imp_learner {
 typedef enum imp_mode {
   IMP_MODE_LEARNING = 0,  /* acts with exploration and learns. Default */
   IMP_MODE_INFERENCE = 1, /* acts greedily; refuses feedback and demonstrations, ignores rewards */
-  IMP_MODE_HEURISTIC = 2, /* the game acts by agent_heuristic; DQN learns from these steps too */
+  IMP_MODE_HEURISTIC = 2, /* the game acts by agent_heuristic; DQN and SAC learn from it too */
   IMP_MODE_RECORD = 3     /* as heuristic; each action becomes a demonstration of weight 2 */
 } imp_mode;
 
@@ -43,7 +43,7 @@ typedef enum imp_credit {
   IMP_CREDIT_CURRENT = 1   /* the action under way at time_s */
 } imp_credit;
 
-/* How an episode ended. DQN and PPO estimate the future of a truncated end, and none of a
+/* How an episode ended. DQN, PPO and SAC estimate the future of a truncated end, and none of a
  * terminated one: call agent_observe with the last state before a truncated end. */
 typedef enum imp_episode_end {
   IMP_EPISODE_TERMINATED = 0, /* by what the agent did */
@@ -63,8 +63,8 @@ typedef enum imp_episode_end {
  *   credit_width_s       half-width of the triangle of credit around it, seconds; >= 1e-6
  * The credit times are for words of a person, agent_feedback by onset. Rewards are for the newest
  * step, which is learned from as soon as the next observation is known. From an agent's first
- * feedback by onset on, DQN, COACH and PPO learn from its steps credit_delay_s + credit_width_s
- * after their onset. */
+ * feedback by onset on, DQN, COACH, PPO and SAC learn from its steps credit_delay_s +
+ * credit_width_s after their onset. */
 
 /* Evaluative feedback: a regression from situation and action to praise or scolding. */
 typedef struct imp_feedback_options {

@@ -13,7 +13,7 @@
 
 namespace imprint::game {
 
-// imp_model_desc, which reads this object: keep it until the call.
+// imp_model_desc. It borrows names and lists until create_model has returned.
 struct ModelDesc {
   const char* name = "model";
   const char* path = nullptr;  // or:

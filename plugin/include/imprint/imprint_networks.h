@@ -23,8 +23,8 @@ typedef enum imp_cell {
 typedef struct imp_network_options {
   imp_header header;
   uint32_t stack;          /* the network sees this many observations of an agent: those that it
-                            * decided from last, then the newest. At the begin of an episode zeros
-                            * come before. 1 .. 64. Default 1 */
+                            * decided from last, then the newest. At the start of an episode zeros
+                            * come before it. 1 .. 64. Default 1 */
   imp_cell cell;           /* Default none */
   uint32_t cell_size;      /* outputs of the cell, 1 .. 4096. Default 64 */
   uint32_t sequence_steps; /* steps that learning goes back in time, 1 .. 256: a divisor of

@@ -90,8 +90,7 @@ typedef enum imp_alarm {
       1 << 13, /* feedback: they differ less from action to action than exploration */
   IMP_ALARM_CUT_REWARD = 1 << 14,     /* feedback, COACH: a reward beyond -1 to 1 */
   IMP_ALARM_OVERDUE_ANSWER = 1 << 15, /* none came within 60 frames */
-  IMP_ALARM_FALLING_RETURNS =
-      1 << 16 /* 20 episodes earned half of what was learned less than the best 20 */
+  IMP_ALARM_FALLING_RETURNS = 1 << 16 /* the last 20 episodes earned much less than the best 20 */
 } imp_alarm;
 
 typedef struct imp_brain_stats {

@@ -94,7 +94,10 @@ class [[nodiscard]] Outcome {
   explicit operator bool() const { return ok(); }
   Code code() const { return static_cast<Code>(result_); }
   imp_result result() const { return result_; }
-  const char* name() const { return api_ ? api_->result_name(result_) : "no library"; }
+  const char* name() const {
+    if (api_) return api_->result_name(result_);
+    return ready() ? "IMP_OK" : "no library";
+  }
   // Text of this thread's newest failure: read it before the next call that fails.
   const char* message() const {
     if (ok()) return "";

@@ -103,12 +103,12 @@ typedef enum imp_record_state {
   IMP_RECORD_OTHER_FAMILY = 16 /* its pool is not of imp_vk_queue::family */
 } imp_record_state;
 
-/* The work of a frame. A frame with another scope than the first may take long. */
+/* The work of a frame. With the second and third scope it may take long. */
 typedef enum imp_frame_scope {
-  IMP_SCOPE_FRAME = 0,  /* what the budget allows */
-  IMP_SCOPE_WARMUP = 1, /* besides, each program once that has not run, beside the brains: for the
-                         * loading screen, after context_warmup. No learning begins in it */
-  IMP_SCOPE_EVERYTHING = 2 /* all that waits, whatever the budget, and what saves need: the last */
+  IMP_SCOPE_FRAME = 0,  /* decisions, learning that is due, and learning that fits the budget */
+  IMP_SCOPE_WARMUP = 1, /* also each program that has not run yet, once; brains do not change. For
+                         * the loading screen, after context_warmup. No learning begins in it */
+  IMP_SCOPE_EVERYTHING = 2 /* all waiting work and saves, beyond the budget: for the last frame */
 } imp_frame_scope;
 
 typedef struct imp_record_info {
@@ -152,9 +152,10 @@ static inline imp_submit_info imp_submit_info_init(void) {
  * stages and access. Across queues the host orders with semaphores. Across queue families an
  * exclusive buffer also changes its owner by tensor_acquire and tensor_release.
  *
- * imp_brain_desc::observations: float32, any shape, read by agent_observe_in_place; not for DQN
- * and PPO. imp_brain_desc::actions: float32 [brain_count * agents_per_brain, action_width]. Agent j
- * of brain i writes row i * agents_per_brain + j: branch indices, continuous actions, values. */
+ * imp_brain_desc::observations: float32, any shape, read by agent_observe_in_place; not for DQN,
+ * PPO and SAC. imp_brain_desc::actions: float32 [brain_count * agents_per_brain, action_width].
+ * Agent j of brain i writes row i * agents_per_brain + j: branch indices, continuous actions,
+ * values. */
 
 typedef enum imp_dtype { IMP_DTYPE_FLOAT32 = 0, IMP_DTYPE_INT32 = 1 } imp_dtype;
 
@@ -226,7 +227,7 @@ typedef struct imp_vk_merged {
   const char* const* device_extensions;
   void* owner; /* for merged_free */
   const void* enabled_features;
-  const char* left_off; /* wishes that stay off, since a struct of unknown size comes before theirs;
+  const char* left_off; /* wishes that stay off, since a struct of unknown size precedes theirs;
                          * "" = none. Put such structs last. */
 } imp_vk_merged;
 
@@ -261,7 +262,7 @@ typedef struct imp_vulkan_api {
    * UNSUPPORTED: Imprint's own device, or the CPU. */
   imp_result(IMP_CALL* tensor_import_vk)(imp_context context, const imp_tensor_desc* desc,
                                          const imp_vk_buffer* buffer, imp_tensor* tensor);
-  /* [create] A new buffer, zero at first. Used of `wish`: usage, sharing, families, stages, access;
+  /* [create] A new buffer, zero at first. `wish` sets usage, sharing, families, stages and access;
    * the rest must be 0. UNSUPPORTED: the CPU, or no memory shared with the host's device. */
   imp_result(IMP_CALL* tensor_create_vk)(imp_context context, const imp_tensor_desc* desc,
                                          const imp_vk_buffer* wish, imp_tensor* tensor);

@@ -11,10 +11,47 @@ using namespace imprint::game;
 #include "learners-continuous.inc"
 #include "learners-memory.inc"
 #include "learners-observation.inc"
+#include "learners-truncated.inc"
+
+namespace {
+
+// The ball is out after every seventh step; time is over after every fifth.
+struct Court {
+  int steps = 0, truncated = 0;
+  float step(std::uint32_t) { return ++steps % 2 ? 1.0f : -1.0f; }
+  bool ball_out() const { return steps % 7 == 0; }
+  bool time_over() { return steps % 5 == 0 && ++truncated; }
+  void serve() {}
+  std::array<float, 2> look() const { return {static_cast<float>(steps % 7), 0}; }
+};
+
+int play_rallies(Context& context, Brain& brain, Agent& player) {
+  Court court;
+  Frames clock(0);
+  for (int i = 0; i < 200; ++i) {
+    Frame frame(context, clock.next(1.0 / 60));
+    take_turn(frame, player, court);
+    frame.submit();
+    if (const Outcome outcome = frame.end(); !outcome)
+      return std::fprintf(stderr, "learners: %s\n", outcome.message()), 1;
+  }
+  const Made<imp_brain_stats> stats = brain.stats();
+  if (!stats || court.truncated == 0 || stats->dropped_unfollowed != 0 || stats->minibatches == 0)
+    return std::fputs("learners: rallies\n", stderr), 1;
+  return 0;
+}
+
+}  // namespace
 
 extern "C" int run_learners_cpp(void) {
   StandaloneDesc cpu;
   cpu.device = "cpu";
+  Made<Context> rallies = Context::create_standalone(Library(imp_get_api), cpu);
+  Made<Brain> brain = rallies->create_brain(BrainDesc::of(DqnOptions(), 2, {3}));
+  Made<Agent> player = brain->create_agent();
+  if (!player || !rallies->warmup()) return std::fputs("learners: player\n", stderr), 1;
+  if (play_rallies(*rallies, *brain, *player) != 0) return 1;
+
   Made<Context> context = Context::create_standalone(Library(imp_get_api), cpu);
   Made<Brain> cat = context->create_brain(describe_cat()), car = context->create_brain(describe_car()),
               runner = context->create_brain(describe_maze_runner());

@@ -154,7 +154,7 @@ class Bubbles {
     box.low.x = x;
   }
 
-  // A sign and its words, so far below a point.
+  // A sign and its words below a point.
   Box label(Vec2 at, float below, const std::string& text, FeedbackKind sign, ImU32 color, float shown) {
     const float width = text_size(fonts_.bold, text).x + px(34), height = px(24);
     const ImVec2 low{at.x - width * 0.5f, at.y + below}, high{low.x + width, low.y + height};

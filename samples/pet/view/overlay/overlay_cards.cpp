@@ -68,7 +68,7 @@ void Overlay::pet_card(const OverlayState& state, const Anchors& anchors) {
                        : state.learning ? palette::kGood
                                         : palette::kScold,
                        16);
-  // The dot says whether it learns, so a long character may stand alone.
+  // The dot says whether the pet learns, so a long description needs no further word.
   const float room = right - text_size(fonts_.title, clock).x - px(8) - x - px(13);
   const auto fits = [&](const std::string& words) { return text_size(fonts_.small, words).x <= room; };
   const std::string& character = state.temperament;
@@ -258,7 +258,7 @@ void Overlay::snapshots_card(const OverlayState& state, PlayerInput& input) {
   end_card();
 }
 
-// One cell a pet: the darker, the more it can do.
+// One cell per pet: the darker, the more it can do.
 void Overlay::kennel_card(const OverlayState& state) {
   const float left = px(10), width = px(184), pad = px(12);
   std::size_t columns = 1;

@@ -270,8 +270,8 @@ std::string clock_text(double seconds) {
 std::string capitalized(std::string text) {
   if (text.empty()) return text;
   if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  // U+00E0 .. U+00FE, less the sign of division among them: their capitals are 0x20 before. That of U+00FF no
-  // font here has.
+  // U+00E0 .. U+00FE without the division sign: their capitals are 0x20 before. No font here has the capital
+  // of U+00FF.
   const auto second = static_cast<unsigned char>(text.size() > 1 ? text[1] : 0);
   if (text[0] == '\xc3' && second >= 0xa0 && second <= 0xbe && second != 0xb7)
     text[1] = static_cast<char>(second - 0x20);
