@@ -262,7 +262,9 @@ TEST(Coat, AFrameEndsWhateverHappensAndKeepsItsFirstFailure) {
   }
   { Frame unfinished(*context, clock.next(0)); }
   Frame next(*context, clock.next(0));
-  EXPECT_TRUE(next.end()) << "the frame before was ended";
+  const Outcome ended = next.end();
+  EXPECT_TRUE(ended) << "the frame before was ended";
+  EXPECT_STREQ(ended.name(), "IMP_OK");
   Frame stale(*context, imp_frame_info_init());
   EXPECT_THAT(stale.end().message(), HasSubstr("frame"));
   EXPECT_TRUE(context->close());
