@@ -87,7 +87,7 @@ TEST(Coat, AZeroHandleNamesTheFailureThatLeftIt) {
   EXPECT_EQ(agent.outcome.code(), Code::invalid_handle);
   EXPECT_THAT(agent.outcome.message(),
               HasSubstr("agent_create: the brain handle is zero. The failure before: "
-                        "brain_create: actions: found 2 branches"));
+                        "brain_create: actions: found branch_count 2"));
   device.device = "no such device";
   context = Context::create_standalone(Library(imp_get_api), device).value;
   brain = context.create_brain(BrainDesc::of(DqnOptions(), 2, {3})).value;
@@ -262,7 +262,9 @@ TEST(Coat, AFrameEndsWhateverHappensAndKeepsItsFirstFailure) {
   }
   { Frame unfinished(*context, clock.next(0)); }
   Frame next(*context, clock.next(0));
-  EXPECT_TRUE(next.end()) << "the frame before was ended";
+  const Outcome ended = next.end();
+  EXPECT_TRUE(ended) << "the frame before was ended";
+  EXPECT_STREQ(ended.name(), "IMP_OK");
   Frame stale(*context, imp_frame_info_init());
   EXPECT_THAT(stale.end().message(), HasSubstr("frame"));
   EXPECT_TRUE(context->close());

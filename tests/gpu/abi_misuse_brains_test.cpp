@@ -31,7 +31,7 @@ TEST_F(Misuse, LongNamesKeepTheRestOfTheMessage) {
   EXPECT_THAT(api()->last_error(), HasSubstr("Call context_warmup before the first frame"));
   end();
   EXPECT_WORKS(api()->brain_destroy(made));
-  EXPECT_FAILS(api()->brain_load(brain, name.c_str()), IMP_ERROR_IO, "cannot read 'nnn");
+  EXPECT_FAILS(api()->brain_load(brain, name.c_str()), IMP_ERROR_IO, "brain_load: cannot read 'nnn");
   EXPECT_THAT(api()->last_error(), HasSubstr("too long"));
 }
 
