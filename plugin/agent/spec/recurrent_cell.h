@@ -10,6 +10,7 @@
 #include <string>
 
 #include "compute/base/result.h"
+#include "compute/nn/initialise.h"
 #include "compute/nn/parameter.h"
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/spec/brain_spec.h"
