@@ -116,8 +116,7 @@ TEST_P(StreamsLearnTest, ToEqualBitsWithAnyBudgetAndGoesOnFromAFile) {
   EXPECT_EQ(brain->state().load_weights(path).error().code, ErrorCode::shape_mismatch);
 }
 
-INSTANTIATE_TEST_SUITE_P(Learners, StreamsLearnTest,
-                         ::testing::Values(LearnerKind::feedback, LearnerKind::dqn, LearnerKind::ppo),
+INSTANTIATE_TEST_SUITE_P(Learners, StreamsLearnTest, ::testing::Values(LearnerKind::dqn, LearnerKind::ppo),
                          [](const auto& one) { return std::string(learner_name(one.param)); });
 
 }  // namespace
