@@ -106,7 +106,8 @@ TEST_F(BakeBrains, BakedKernelsAreNotCompiled) {
        {std::uint64_t{32} << 20, std::uint64_t{3} << 20, std::uint64_t{1} << 20, std::uint64_t{1} << 16}) {
     reopen(*archive, block_bytes);
     std::vector<std::shared_ptr<Brain>> brains;
-    for (const BrainSpec& spec : {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, rememberer(), pet()}) {
+    for (const BrainSpec& spec :
+         {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, rememberer(), pet()}) {
       auto made = system->add_brain(spec);
       ASSERT_TRUE(made.ok()) << made.error().message;
       brains.push_back(*made);

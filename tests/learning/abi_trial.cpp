@@ -441,8 +441,8 @@ double fight_score(double mean_reward) {
   return (countered - 1.0 / kMoves) / (Fight::bayes() - 1.0 / kMoves);
 }
 
-// Greedy episodes of the saved weights: some bodies, each until its first episode ends. The fight has no greedy
-// check: what the player meets is what is judged.
+// Greedy episodes of the saved weights: some bodies, each until its first episode ends. The fight has no
+// greedy check: what the player meets is what is judged.
 double evaluate(const AbiTrial& trial, const std::string& path) {
   const std::uint32_t bodies = trial.game == "nearest" ? 400 : 20;  // whose episodes have one step
   Stage stage(trial, bodies, false, nullptr);
