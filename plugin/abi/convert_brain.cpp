@@ -102,6 +102,14 @@ Result<> take_network(const void* network, agent::BrainSpec& spec) {
   spec.cell = static_cast<agent::Cell>(given.cell);
   spec.cell_size = given.cell_size;
   spec.sequence_steps = given.sequence_steps;
+  IMPRINT_CHECK(check_array(kCall, "streams", given.streams, given.stream_count, IMP_MAX_STREAMS));
+  for (std::uint32_t i = 0; i < given.stream_count; ++i) {
+    const imp_stream& stream = given.streams[i];
+    IMPRINT_CHECK(check_enum(kCall, text("streams[", i, "].kind").c_str(), stream.kind, IMP_STREAM_IDS));
+    spec.observation.streams.push_back({static_cast<agent::StreamKind>(stream.kind), stream.count,
+                                        stream.channels, stream.height, stream.width, stream.features,
+                                        stream.vocabulary, stream.size});
+  }
   return {};
 }
 

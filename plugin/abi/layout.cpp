@@ -27,7 +27,7 @@ static_assert(first<imp_dqn_options>(96));
 static_assert(first<imp_coach_options>(48));
 static_assert(first<imp_ppo_options>(88));
 static_assert(first<imp_sac_options>(56));
-static_assert(first<imp_network_options>(32));
+static_assert(first<imp_network_options>(48));
 static_assert(first<imp_vk_device_info>(208));
 static_assert(first<imp_vk_plan>(48));
 static_assert(first<imp_vk_merged>(72));
@@ -53,6 +53,7 @@ static_assert(sizeof(imp_context) == 8 && sizeof(imp_brain) == 8 && sizeof(imp_a
 static_assert(sizeof(imp_model) == 8 && sizeof(imp_model_extent) == 16 && sizeof(imp_model_state) == 16 &&
               sizeof(imp_model_binding) == 16 && sizeof(imp_model_input) == 24 &&
               sizeof(imp_model_output) == 24);
+static_assert(sizeof(imp_stream) == 32);
 static_assert(sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_extra_queue) == 12);
 static_assert(sizeof(imp_api) == 336 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 152 &&
               sizeof(imp_models_api) == 80);

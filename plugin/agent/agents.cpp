@@ -94,7 +94,8 @@ Result<> Agents::observe(std::uint32_t agent, std::span<const float> observation
   IMPRINT_CHECK(check_count(call, "count", observation.size(), spec_.observation.count, kPerObservation));
   IMPRINT_CHECK(check_finite(call, "observation", observation));
   IMPRINT_CHECK(check_compiled(call));
-  if (learning_ && !spec_.normalise_observations) check_scale(observation);
+  if (learning_ && !spec_.normalise_observations && spec_.observation.streams.empty())
+    check_scale(observation);
   decisions_.agent(agent).request(services_.clock.frame, observation);
   return {};
 }

@@ -8,6 +8,46 @@ namespace imprint::agent {
 namespace {
 
 constexpr const char* kWhat = "brain_create";
+constexpr std::uint32_t kMostEntities = 1024, kMostFeatures = 4096, kMostChannels = 64, kLeastPicture = 4,
+                        kMostPicture = 1024, kMostIds = 1u << 16, kMostOutputs = 4096;
+
+// Fields that the kind does not read are 0.
+Result<> check_stream(const std::string& name, const StreamSpec& stream, std::uint32_t stack) {
+  const bool picture = stream.kind == StreamKind::picture, entities = stream.kind == StreamKind::entities,
+             ids = stream.kind == StreamKind::ids, vector = stream.kind == StreamKind::vector;
+  const auto check = [&](const char* field, std::uint32_t value, bool read, std::uint32_t low,
+                         std::uint32_t high) -> Result<> {
+    if (read) return check_range(kWhat, name + field, value, low, high);
+    if (value == 0) return {};
+    return bad_field(kWhat, name + field, text(value),
+                     text("0 for a stream of kind ", stream_name(stream.kind)));
+  };
+  IMPRINT_CHECK(check(".count", stream.count, !picture, 1, entities ? kMostEntities : kMaxSize));
+  IMPRINT_CHECK(check(".channels", stream.channels, picture, 1, kMostChannels));
+  IMPRINT_CHECK(check(".height", stream.height, picture, kLeastPicture, kMostPicture));
+  IMPRINT_CHECK(check(".width", stream.width, picture, kLeastPicture, kMostPicture));
+  IMPRINT_CHECK(check(".features", stream.features, entities, 1, kMostFeatures));
+  IMPRINT_CHECK(check(".vocabulary", stream.vocabulary, ids, 2, kMostIds));
+  IMPRINT_CHECK(check(".size", stream.size, !vector, 0, kMostOutputs));
+  if (entities && stack > 1)
+    return bad_field(kWhat, "stack", text(stack),
+                     text("1, because ", name, " is a set of entities. Use a cell instead"));
+  return {};
+}
+
+Result<> check_streams(const ObservationSpec& observation) {
+  if (observation.streams.empty()) return {};
+  IMPRINT_CHECK(check_range(kWhat, "stream_count", static_cast<std::uint32_t>(observation.streams.size()), 1,
+                            kMostStreams));
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < observation.streams.size(); ++i) {
+    IMPRINT_CHECK(check_stream(text("streams[", i, "]"), observation.streams[i], observation.stack));
+    sum += observation.streams[i].numbers();
+  }
+  if (sum == observation.count) return {};
+  return bad_field(kWhat, "observation_count", text(observation.count),
+                   text(sum, ", the numbers of all streams"));
+}
 
 Result<> check_observations(const ObservationSpec& observation) {
   IMPRINT_CHECK(check_range(kWhat, "observation_count", observation.count, 1, kMaxSize));
@@ -18,7 +58,8 @@ Result<> check_observations(const ObservationSpec& observation) {
   if (std::uint64_t{observation.count} * observation.stack > kMaxSize)
     return bad_field(kWhat, "observation_count * stack", text(observation.count, " * ", observation.stack),
                      text("at most ", kMaxSize));
-  return check_finite(kWhat, "observation_scale", observation.scale);
+  IMPRINT_CHECK(check_finite(kWhat, "observation_scale", observation.scale));
+  return check_streams(observation);
 }
 
 Result<> check_actions(const BrainSpec& spec) {
@@ -83,6 +124,11 @@ Result<> check_learning(const BrainSpec& spec) {
                      "0, or one brain with a learner");
   if (!learner) return {};
   IMPRINT_CHECK(learner->check_actions(spec));
+  if (!spec.observation.streams.empty() && spec.learner == LearnerKind::sac)
+    return make_error(
+        ErrorCode::unsupported,
+        "brain_create: streams: found some, expected none, because the sac learner reads numbers "
+        "only. Use the PPO learner, or give the numbers without streams.");
   if (spec.has_cell() && !learner->learns_sequences())
     return make_error(ErrorCode::unsupported,
                       text("brain_create: cell: found ", cell_name(spec.cell),

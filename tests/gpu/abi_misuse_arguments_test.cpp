@@ -249,6 +249,25 @@ TEST_F(Misuse, OptionsThatAreNotTheLearners) {
                  [](Network& n) { n.cell_size = 4097; });
   expect_network(IMP_LEARNER_DQN, IMP_ERROR_UNSUPPORTED, "Use the PPO learner, or stack",
                  [](Network& n) { n.cell = IMP_CELL_LSTM; });
+  const imp_stream streams[] = {{IMP_STREAM_VECTOR, 2, 0, 0, 0, 0, 0, 0},
+                                {IMP_STREAM_IDS, 1, 0, 0, 0, 0, 4, 0}};
+  expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT, "streams",
+                 [](Network& n) { n.stream_count = 1; });
+  expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT, "streams", [&](Network& n) {
+    n.streams = streams;
+    n.stream_count = 17;
+  });
+  expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT,
+                 "observation_count: found 4, expected 3, the numbers of all streams", [&](Network& n) {
+                   n.streams = streams;
+                   n.stream_count = 2;
+                 });
+  imp_stream odd = streams[0];
+  odd.kind = static_cast<imp_stream_kind>(9);
+  expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT, "streams[0].kind: found 9", [&](Network& n) {
+    n.streams = &odd;
+    n.stream_count = 1;
+  });
   expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT, "imp_network_options",
                  [](Network& n) { n.header.size = 4; });
   second.header.size = sizeof(imp_header);

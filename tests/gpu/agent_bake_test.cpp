@@ -50,6 +50,18 @@ BrainSpec stepper(LearnerKind learner) {
   return spec;
 }
 
+BrainSpec rememberer() {
+  BrainSpec spec = stepper(LearnerKind::ppo);
+  spec.name = "rememberer";
+  spec.observation.streams = {{.kind = StreamKind::vector, .count = 22},
+                              {.kind = StreamKind::entities, .count = 2, .features = 2},
+                              {.kind = StreamKind::ids, .count = 1, .vocabulary = 4}};
+  spec.cell = Cell::gru;
+  spec.cell_size = 8;
+  spec.sequence_steps = 4;
+  return spec;
+}
+
 std::vector<std::byte> policy_file() {
   return read_file(std::string(IMPRINT_TEST_MODELS) + "/godot/BallChase.onnx").value();
 }
@@ -84,6 +96,7 @@ TEST_F(BakeBrains, BakedKernelsAreNotCompiled) {
   ASSERT_OK(bake_brain(all, dqn));
   ASSERT_OK(bake_brain(all, coach));
   ASSERT_OK(bake_brain(all, ppo));
+  ASSERT_OK(bake_brain(all, rememberer()));
   const std::vector<std::byte> file = policy_file();
   ASSERT_OK(bake_policy(all, {.file = file, .agent_capacity = 4}));
   const auto archive = all.compile();
@@ -93,7 +106,8 @@ TEST_F(BakeBrains, BakedKernelsAreNotCompiled) {
        {std::uint64_t{32} << 20, std::uint64_t{3} << 20, std::uint64_t{1} << 20, std::uint64_t{1} << 16}) {
     reopen(*archive, block_bytes);
     std::vector<std::shared_ptr<Brain>> brains;
-    for (const BrainSpec& spec : {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, pet()}) {
+    for (const BrainSpec& spec :
+         {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, rememberer(), pet()}) {
       auto made = system->add_brain(spec);
       ASSERT_TRUE(made.ok()) << made.error().message;
       brains.push_back(*made);

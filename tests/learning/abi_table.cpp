@@ -42,6 +42,12 @@ Bar reaches(double greedy, std::int64_t steps, double share = 0.9) {
           share};
 }
 
+// A network that does not suit the task.
+Bar misses(double greedy) {
+  return {imprint::text("greedy < ", greedy, " all the time"),
+          [=](const AbiCurve& curve) { return curve.reached(greedy) < 0; }, 0.9};
+}
+
 std::vector<Row> rows() {
   const auto trial = [](const char* learner, const char* game, std::int64_t steps, std::int64_t check) {
     AbiTrial made;
@@ -68,6 +74,15 @@ std::vector<Row> rows() {
   remembered.options = {{"cell", IMP_CELL_GRU}};
   remembered.length = 20;
   blind.options = {{"cell", IMP_CELL_GRU}};
+  AbiTrial caught = trial("dqn", "catch", 40'000, 5'000),
+           caught_by_ppo = trial("ppo", "catch", 100'000, 10'000),
+           large = trial("dqn", "catch", 15'000, 3'000), large_by_ppo = trial("ppo", "catch", 60'000, 10'000),
+           set = trial("ppo", "nearest", 200'000, 20'000), flat = set;
+  caught_by_ppo.agents = large_by_ppo.agents = 8;
+  large.pixels = large_by_ppo.pixels = 7;
+  large.options = {{"replay_capacity", 1000}};
+  set.agents = flat.agents = 16;
+  flat.streams = false;
   for (AbiTrial* memory : {&stacked, &remembered, &blind}) memory->agents = 8;
   AbiTrial zeros = trial("feedback", "fight", 14'500, 250);
   zeros.miss_is_zero = true;
@@ -78,6 +93,12 @@ std::vector<Row> rows() {
           {"ppo-maze-stack", stacked, {reaches(0.8, 60'000)}},
           {"ppo-maze-gru", remembered, {reaches(0.8, 150'000)}},
           {"ppo-blind-gru", blind, {reaches(475, 100'000, 0.8)}},
+          {"dqn-catch", caught, {reaches(0.9, 40'000)}},
+          {"ppo-catch", caught_by_ppo, {reaches(0.9, 100'000)}},
+          {"dqn-catch-84", large, {reaches(0.9, 15'000)}},
+          {"ppo-catch-84", large_by_ppo, {reaches(0.9, 60'000)}},
+          {"ppo-nearest-set", set, {reaches(0.9, 200'000)}},
+          {"ppo-nearest-vector", flat, {misses(0.9)}},
           {"sac-pendulum", trial("sac", "pendulum", 20'000, 5'000), {reaches(-200, 20'000)}},
           {"dqn-fight", trial("dqn", "fight", 14'500, 250), fights},
           {"ppo-fight", trial("ppo", "fight", 14'500, 250), fights},

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <filesystem>
 #include <imprint/imprint.hpp>
@@ -145,9 +146,103 @@ class Maze final : public Environment {
   int way_ = 1;
 };
 
+constexpr std::uint32_t kCells = 12;
+
+// A ball falls through a picture of 12 x 12 cells, one cell per step and perhaps aside; a paddle of three
+// cells at the bottom must catch it. Choices: left, stay, right. Reward at the end: 1 or -1. After Mnih et
+// al., Recurrent Models of Visual Attention, 2014.
+class Catch final : public Environment {
+ public:
+  explicit Catch(std::uint32_t pixels) : pixels_(pixels) {}
+  int observation_count() const override { return static_cast<int>(side() * side()); }
+  int choice_count() const override { return 3; }
+  int step_limit() const override { return 1'000; }
+  std::uint32_t side() const { return kCells * pixels_; }
+  void observe(std::span<float> into) const override {
+    for (std::uint32_t y = 0; y < side(); ++y)
+      for (std::uint32_t x = 0; x < side(); ++x) {
+        const int row = static_cast<int>(y / pixels_), column = static_cast<int>(x / pixels_);
+        const bool ball = row == row_ && column == ball_;
+        const bool paddle = row == kLast && std::abs(column - paddle_) <= 1;
+        into[y * side() + x] = ball || paddle ? 1.0f : 0.0f;
+      }
+  }
+  std::span<double> state() override { return {}; }
+
+ protected:
+  void start(Draws& draws) override {
+    row_ = 0;
+    ball_ = static_cast<int>(draws.between(0, kCells));
+    paddle_ = 1 + static_cast<int>(draws.between(0, kCells - 2));
+    drift_ = static_cast<int>(draws.between(0, 3)) - 1;
+  }
+  Outcome advance(double action) override {
+    paddle_ = std::clamp(paddle_ + static_cast<int>(action) - 1, 1, kLast - 1);
+    ++row_;
+    if (row_ % 2 == 0) ball_ = std::clamp(ball_ + drift_, 0, kLast);
+    if (row_ < kLast) return {0, false, false};
+    return {std::abs(ball_ - paddle_) <= 1 ? 1.0 : -1.0, true, false};
+  }
+
+ private:
+  static constexpr int kLast = static_cast<int>(kCells) - 1;
+  std::uint32_t pixels_;
+  int row_ = 0, ball_ = 0, paddle_ = 1, drift_ = 0;
+};
+
+constexpr std::uint32_t kMostEntities = 12, kColours = 3;
+
+// 2 to 12 entities around, in any order: which colour has the nearest? Observation: their number, then place
+// and colour of each. One step per episode. Reward: 1 for the right colour.
+class Nearest final : public Environment {
+ public:
+  static constexpr std::uint32_t kFeatures = 2 + kColours;
+  int observation_count() const override { return 1 + kMostEntities * kFeatures; }
+  int choice_count() const override { return kColours; }
+  int step_limit() const override { return 10; }
+  void observe(std::span<float> into) const override { std::ranges::copy(seen_, into.begin()); }
+  std::span<double> state() override { return {}; }
+
+ protected:
+  void start(Draws& draws) override {
+    seen_.fill(0);
+    const auto count = static_cast<std::uint32_t>(draws.between(2, kMostEntities + 1));
+    seen_[0] = static_cast<float>(count);
+    double nearest = 4;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const double x = draws.between(-1, 1), y = draws.between(-1, 1);
+      const auto colour = static_cast<std::uint32_t>(draws.between(0, kColours));
+      float* entity = seen_.data() + 1 + i * kFeatures;
+      entity[0] = static_cast<float>(x);
+      entity[1] = static_cast<float>(y);
+      entity[2 + colour] = 1;
+      if (x * x + y * y >= nearest) continue;
+      nearest = x * x + y * y;
+      answer_ = colour;
+    }
+  }
+  Outcome advance(double action) override {
+    return {static_cast<std::uint32_t>(action) == answer_ ? 1.0 : 0.0, true, false};
+  }
+
+ private:
+  std::array<float, 1 + kMostEntities * kFeatures> seen_{};
+  std::uint32_t answer_ = 0;
+};
+
+// Empty: one vector.
+std::vector<imp_stream> streams_of(const AbiTrial& trial) {
+  if (!trial.streams) return {};
+  if (trial.game == "catch") return {picture_stream(1, kCells * trial.pixels, kCells * trial.pixels)};
+  if (trial.game == "nearest") return {entity_stream(kMostEntities, Nearest::kFeatures)};
+  return {};
+}
+
 std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
   if (trial.game == "cartpole") return make_cart_pole();
   if (trial.game == "blind-cartpole") return std::make_unique<BlindCartPole>();
+  if (trial.game == "catch") return std::make_unique<Catch>(trial.pixels);
+  if (trial.game == "nearest") return std::make_unique<Nearest>();
   if (trial.game == "maze") return std::make_unique<Maze>(trial.length);
   if (trial.game == "acrobot") return make_acrobot();
   if (trial.game == "pendulum") return make_pendulum();
@@ -257,6 +352,8 @@ class Stage {
     desc.seed = trial.seed;
     std::map<std::string, double> given = trial.options;
     desc.network = network_of(given);
+    const std::vector<imp_stream> streams = streams_of(trial);
+    desc.network.set_streams(streams);
     if (!learns) desc.action_latency_frames = 1;
     if (trial.learner == "sac") {
       desc.learner = options_of<SacOptions>(trial);  // its policy squashes: no other learner acts by it
@@ -344,14 +441,14 @@ double fight_score(double mean_reward) {
   return (countered - 1.0 / kMoves) / (Fight::bayes() - 1.0 / kMoves);
 }
 
-// Greedy episodes of the saved weights: 20 bodies, each until its first episode ends. The fight has no greedy
-// check: what the player meets is what is judged.
+// Greedy episodes of the saved weights: some bodies, each until its first episode ends. The fight has no
+// greedy check: what the player meets is what is judged.
 double evaluate(const AbiTrial& trial, const std::string& path) {
-  constexpr std::uint32_t kBodies = 20;
-  Stage stage(trial, kBodies, false, nullptr);
+  const std::uint32_t bodies = trial.game == "nearest" ? 400 : 20;  // whose episodes have one step
+  Stage stage(trial, bodies, false, nullptr);
   must(stage.brain().load_weights(path.c_str()));
   double sum = 0;
-  std::uint32_t left = kBodies;
+  std::uint32_t left = bodies;
   while (left > 0)
     stage.frame([&](Body& body, const trials::Outcome&, bool ended) {
       if (!ended) return;
@@ -359,7 +456,7 @@ double evaluate(const AbiTrial& trial, const std::string& path) {
       body.done = true;
       --left;
     });
-  return sum / kBodies;
+  return sum / bodies;
 }
 
 double mean(const std::deque<double>& values) {

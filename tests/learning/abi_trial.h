@@ -18,6 +18,8 @@ struct AbiTrial {
   std::int64_t check_every = 2'500;       // decisions between greedy evaluations
   bool miss_is_zero = false;              // a reward below 0 is told as 0
   std::uint32_t length = 6;               // of the maze's corridor
+  std::uint32_t pixels = 1;               // of a cell of the catch game's picture, along each axis
+  bool streams = true;                    // a game of pictures or entities has encoders for them
   std::map<std::string, double> options;  // of the learner and of its network, by the fields' names
 };
 
@@ -43,7 +45,8 @@ struct AbiCurve {
 inline constexpr std::int64_t kHabitChanges =
     10'000;  // the fight: decisions until the opponent's habit changes
 
-inline constexpr const char* kGameNames = "cartpole, blind-cartpole, acrobot, pendulum, fight, maze";
+inline constexpr const char* kGameNames =
+    "cartpole, blind-cartpole, acrobot, pendulum, fight, maze, catch, nearest";
 
 // Throws std::runtime_error with the failure's text.
 AbiCurve run_abi_trial(const AbiTrial& trial);

@@ -73,6 +73,33 @@ Taker word(Enum& into, Enum last, const char* (*name)(Enum)) {
 
 using Takers = std::map<std::string, Taker>;
 
+// A list of objects with the fields of imp_stream.
+Taker streams(std::vector<agent::StreamSpec>& into) {
+  return [&into](const nlohmann::json& value) -> std::string {
+    if (!value.is_array()) return "a list of streams";
+    into.clear();
+    for (const nlohmann::json& one : value) {
+      if (!one.is_object()) return "a list of which each is an object with the fields of imp_stream";
+      agent::StreamSpec& stream = into.emplace_back();
+      const Takers fields = {{"kind", word(stream.kind, agent::StreamKind::ids, agent::stream_name)},
+                             {"count", number(stream.count)},
+                             {"channels", number(stream.channels)},
+                             {"height", number(stream.height)},
+                             {"width", number(stream.width)},
+                             {"features", number(stream.features)},
+                             {"vocabulary", number(stream.vocabulary)},
+                             {"size", number(stream.size)}};
+      for (const auto& [key, given] : one.items()) {
+        const auto field = fields.find(key);
+        if (field == fields.end()) return "streams with the fields of imp_stream; it has no " + quote(key);
+        if (const std::string expected = field->second(given); !expected.empty())
+          return "streams whose " + key + " is " + expected;
+      }
+    }
+    return {};
+  };
+}
+
 template <class Options>
 void add_options(const Options& defaults, agent::BrainSpec& spec, Takers& takers) {
   agent::each_option(defaults, spec, [&takers](const char* name, auto by_default, auto& field) {
@@ -120,6 +147,7 @@ Takers fields_of(BrainFile& brain) {
       {"activation", word(s.activation, agent::Activation::gelu, agent::activation_name)},
       {"brain_count", number(s.brain_count)},
       {"agents_per_brain", number(s.agents_per_brain)},
+      {"streams", streams(s.observation.streams)},
       {"stack", number(s.observation.stack)},
       {"cell", word(s.cell, agent::Cell::lstm, agent::cell_name)},
       {"cell_size", number(s.cell_size)},

@@ -7,6 +7,8 @@
 //    "branch_sizes": [10], "continuous_count": 0, "hidden_sizes": [64, 64], "activation": "relu", ...
 //    "learner": "feedback",
 //    "feedback": {"learning_rate": 0.002, "batch_size": 32, ...},     imp_feedback_options
+//    "stack": 4, "cell": "gru", "cell_size": 64,                      imp_network_options
+//    "streams": [{"kind": "picture", "channels": 1, "height": 84, "width": 84}],
 //    "observations": [64, 28],      the shape of the tensor that agents observe in place, if they do
 //    "actions": true}               whether answers are written to a tensor
 

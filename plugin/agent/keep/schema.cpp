@@ -19,8 +19,32 @@ void add_networks(const BrainSpec& spec, Hasher& hasher) {
   for (const std::uint32_t size : spec.hidden_sizes) hasher.number(size);
   hasher.number(spec.activation).number(spec.brain_count);
   if (spec.observation.stack > 1) hasher.text("stack").number(spec.observation.stack);
+  for (const StreamSpec& stream : spec.observation.streams)
+    hasher.text("stream")
+        .number(stream.kind)
+        .number(stream.count)
+        .number(stream.channels)
+        .number(stream.height)
+        .number(stream.width)
+        .number(stream.features)
+        .number(stream.vocabulary)
+        .number(stream.outputs());
   if (spec.has_cell()) hasher.text("cell").number(spec.cell).number(spec.cell_size);
   if (spec.head_count() != spec.action.output_count()) hasher.number(spec.head_count());
+}
+
+std::string stream_text(const StreamSpec& stream) {
+  switch (stream.kind) {
+    case StreamKind::vector:
+      return text(" vector ", stream.count);
+    case StreamKind::picture:
+      return text(" picture ", stream.channels, "x", stream.height, "x", stream.width);
+    case StreamKind::entities:
+      return text(" entities ", stream.count, "x", stream.features);
+    case StreamKind::ids:
+      return text(" ids ", stream.count, " of ", stream.vocabulary);
+  }
+  return {};
 }
 
 bool has_replay(const BrainSpec& spec) {
@@ -50,6 +74,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
 std::string schema_text(const BrainSpec& spec) {
   std::string words = text(spec.observation.count, " observations");
   if (spec.observation.stack > 1) words += text(" stacked ", spec.observation.stack);
+  for (const StreamSpec& stream : spec.observation.streams) words += stream_text(stream);
   words += text(", ", spec.goal_count, " goals, actions");
   for (const std::uint32_t size : spec.action.branch_sizes) words += text(" ", size);
   if (spec.action.continuous_count > 0) words += text(" and ", spec.action.continuous_count, " continuous");

@@ -1,5 +1,6 @@
 #include "plugin/agent/learn/describe_learning.h"
 
+#include "compute/program/loop_parts.h"
 #include "plugin/agent/learn/registry.h"
 #include "plugin/agent/learn/samples.h"
 
@@ -32,6 +33,10 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
   graph.description.inputs = {inputs.filled, inputs.rows, inputs.samples};
   if (copies.ok()) graph.description.inputs.push_back(inputs.copy_rows);
   for (ProgramPart& part : graph.sequence.parts) part.description.inputs = graph.description.inputs;
+  // The loops' own variables lie with the brain's, so that baked kernels find them there.
+  const auto known = static_cast<std::ptrdiff_t>(graph.sequence.own.size());
+  IMPRINT_ASSIGN(graph.sequence, program::without_loops(graph.sequence));
+  graph.work.insert(graph.work.end(), graph.sequence.own.begin() + known, graph.sequence.own.end());
   return graph;
 }
 

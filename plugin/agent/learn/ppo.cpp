@@ -87,7 +87,7 @@ nn::PolicyAndCritic both_of(const Network& policy, const Network& critic) {
   return both;
 }
 
-// A policy and a value of one trunk, whose cell learns through the sequences of the rows.
+// A policy and a value of one trunk, whose cell, if it has one, learns through the sequences of the rows.
 nn::PolicyAndCritic shared_of(const BrainSpec& spec, const Network& network, const ValueHead& value) {
   nn::PolicyAndCritic both;
   both.policy = {{}, network.parameters(), network.log_deviation()};
@@ -159,7 +159,7 @@ struct Actors {
 
 Result<Actors> make_actors(const BrainSpec& spec, const Network& network) {
   IMPRINT_ASSIGN(const Network learned, Network::create(spec, "learned"));
-  if (spec.has_cell()) {
+  if (spec.shares_trunk()) {
     IMPRINT_ASSIGN(const ValueHead value, ValueHead::create(spec, "critic", network.feature_count()));
     IMPRINT_ASSIGN(const ValueHead learned_value,
                    ValueHead::create(spec, "learned critic", network.feature_count()));

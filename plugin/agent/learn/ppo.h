@@ -9,14 +9,15 @@
 // log-probability, so a rollout may hold steps of two versions: those of the weights before the newest, which
 // agents took during the update, are not lost.
 // Actor and critic share nothing. The critic has the actor's hidden layers and one output per goal. With a
-// cell they share all but the last layer. A minibatch is then whole sequences of sequence_steps rows, and
-// gradients go back to the start of each. The state there is the one that the agent decided from; its sample
-// holds it (Kapturowski et al., Recurrent Experience Replay in Distributed Reinforcement Learning, 2019). The
-// update works on a copy of the actor and publishes it at the end. Until then agents act with the weights
-// that collected the rollout, and everything but the last part may run early and in slices. Loss: the
-// critic's mean squared error, mean over the minibatches; not finite where a gradient was not. Schulman,
-// Wolski, Dhariwal, Radford, Klimov, Proximal Policy Optimization Algorithms, 2017; Schulman, Moritz, Levine,
-// Jordan, Abbeel, High-Dimensional Continuous Control Using Generalized Advantage Estimation, 2016.
+// cell or streams they share all but the last layer. With a cell a minibatch is whole sequences of
+// sequence_steps rows, and gradients go back to the start of each. The state there is the one that the agent
+// decided from; its sample holds it (Kapturowski et al., Recurrent Experience Replay in Distributed
+// Reinforcement Learning, 2019). The update works on a copy of the actor and publishes it at the end. Until
+// then agents act with the weights that collected the rollout, and everything but the last part may run early
+// and in slices. Loss: the critic's mean squared error, mean over the minibatches; not finite where a
+// gradient was not. Schulman, Wolski, Dhariwal, Radford, Klimov, Proximal Policy Optimization Algorithms,
+// 2017; Schulman, Moritz, Levine, Jordan, Abbeel, High-Dimensional Continuous Control Using Generalized
+// Advantage Estimation, 2016.
 
 #include "plugin/agent/learn/learner.h"
 

@@ -2,7 +2,40 @@
 
 #include <algorithm>
 
+#include "plugin/agent/spec/encoder.h"
+
 namespace imprint::agent {
+
+std::uint64_t StreamSpec::numbers() const {
+  switch (kind) {
+    case StreamKind::picture:
+      return std::uint64_t{channels} * height * width;
+    case StreamKind::entities:
+      return 1 + std::uint64_t{count} * features;
+    case StreamKind::vector:
+    case StreamKind::ids:
+      break;
+  }
+  return count;
+}
+
+std::uint32_t StreamSpec::outputs() const {
+  constexpr std::uint32_t kPicture = 128, kLargePicture = 512, kEntities = 64, kId = 16;
+  if (size > 0) return size;
+  if (kind == StreamKind::picture) return is_large_picture(*this) ? kLargePicture : kPicture;
+  return kind == StreamKind::entities ? kEntities : kId;
+}
+
+std::uint32_t ObservationSpec::encoded_count() const {
+  if (streams.empty()) return width();
+  std::uint32_t sum = 0;
+  for (const StreamSpec& stream : streams) {
+    if (stream.kind == StreamKind::vector) sum += stream.count * stack;
+    if (stream.kind == StreamKind::ids) sum += stream.count * stack * stream.outputs();
+    if (stream.kind == StreamKind::picture || stream.kind == StreamKind::entities) sum += stream.outputs();
+  }
+  return sum;
+}
 
 std::uint32_t ActionSpec::choice_count() const {
   std::uint32_t sum = 0;
@@ -19,7 +52,7 @@ std::uint32_t ActionSpec::branch_offset(std::size_t branch) const {
 }
 
 std::vector<std::uint32_t> BrainSpec::layer_sizes() const {
-  std::vector<std::uint32_t> sizes{observation.width()};
+  std::vector<std::uint32_t> sizes{observation.encoded_count()};
   sizes.insert(sizes.end(), hidden_sizes.begin(), hidden_sizes.end());
   if (has_cell()) sizes.push_back(cell_size);
   sizes.push_back(goal_count * head_count());
@@ -40,6 +73,8 @@ std::uint64_t BrainSpec::parameter_count() const {
     else
       count += (in + 1) * out;
   }
+  for (const EncoderPart& part : encoder_parts(observation))
+    count += static_cast<std::uint64_t>(part.rows * part.columns);
   return count * brain_count;
 }
 
@@ -47,6 +82,7 @@ BrainSpec completed(BrainSpec spec) {
   constexpr std::uint64_t kRolloutPerAgent = 32, kLeastRollout = 512, kMostRollout = 16384;
   constexpr std::uint32_t kLeastBatch = 64, kLeastSequences = 4;
   if (spec.learner != LearnerKind::ppo) return spec;
+  if (!spec.observation.streams.empty()) spec.normalise_observations = false;
   const std::uint32_t unit = spec.has_cell() ? std::max(1u, spec.sequence_steps) : 1;
   const auto wanted_batch = [&](std::uint32_t rollout) {
     const std::uint32_t sequences = spec.has_cell() ? kLeastSequences * unit : 0;
@@ -77,6 +113,20 @@ BrainSpec completed(BrainSpec spec) {
     spec.learn_period_frames = least(std::min(minibatches, frames / 4));
   }
   return spec;
+}
+
+const char* stream_name(StreamKind kind) {
+  switch (kind) {
+    case StreamKind::vector:
+      return "vector";
+    case StreamKind::picture:
+      return "picture";
+    case StreamKind::entities:
+      return "entities";
+    case StreamKind::ids:
+      return "ids";
+  }
+  return "unknown";
 }
 
 const char* cell_name(Cell cell) {

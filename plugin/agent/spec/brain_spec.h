@@ -17,14 +17,32 @@ inline constexpr std::uint32_t kMaxSize = 1u << 20;  // of one count; keeps prod
 // flight by safe_frame: the latency grows with them.
 inline constexpr std::uint32_t kFirstLatency = 2, kMostChosenLatency = 4;
 inline constexpr std::uint64_t kMaxElements = 1ull << 31;  // of one tensor
-inline constexpr std::uint32_t kMostStacked = 64, kMostCells = 4096, kMostSequence = 256;
+inline constexpr std::uint32_t kMostStacked = 64, kMostCells = 4096, kMostSequence = 256, kMostStreams = 16;
+
+// A part of an observation, with its encoder. In the order of imp_stream_kind.
+enum class StreamKind : std::uint8_t { vector, picture, entities, ids };
+
+struct StreamSpec {
+  StreamKind kind = StreamKind::vector;
+  std::uint32_t count = 0;                            // numbers of a vector; most entities; ids
+  std::uint32_t channels = 0, height = 0, width = 0;  // of a picture
+  std::uint32_t features = 0;                         // of an entity
+  std::uint32_t vocabulary = 0;                       // ids are below it
+  std::uint32_t size = 0;                             // outputs: of a picture, a set, an id; 0: chosen
+
+  std::uint64_t numbers() const;  // of an observation
+  std::uint32_t outputs() const;  // size, or the chosen one
+};
 
 struct ObservationSpec {
   std::uint32_t count = 0;   // floats per observation, >= 1
   std::vector<float> scale;  // [count] factors applied before the network; empty = 1
   std::uint32_t stack = 1;   // newest observations of an agent that the network sees, the oldest first
 
+  std::vector<StreamSpec> streams;  // in the observation's order; empty: one vector
+
   std::uint32_t width() const { return count * stack; }  // numbers that the network sees
+  std::uint32_t encoded_count() const;                   // numbers that the hidden layers see
 };
 
 // An action is one choice per branch and `continuous_count` numbers in [-1, 1].
@@ -115,12 +133,14 @@ struct BrainSpec {
     return (agents_per_brain - 1) / decision_period_frames + 1;
   }  // per brain, at most
   bool has_cell() const { return cell != Cell::none; }
+  // Whether a learner's critic uses the policy's layers: encoders and cells are too dear to have twice.
+  bool shares_trunk() const { return has_cell() || !observation.streams.empty(); }
   std::uint32_t gate_count() const { return cell == Cell::lstm ? 4 : 3; }
   // Numbers of an agent's state: the cell's outputs, then an LSTM's cells.
   std::uint32_t state_count() const {
     return cell == Cell::none ? 0 : cell_size * (cell == Cell::lstm ? 2 : 1);
   }
-  std::vector<std::uint32_t> layer_sizes() const;  // seen numbers, hidden..., cell, goals * outputs
+  std::vector<std::uint32_t> layer_sizes() const;  // encoded numbers, hidden..., cell, goals * outputs
   // Outputs of the network for one goal: one per output of the action, and the SAC learner's log deviations.
   std::uint32_t head_count() const;
   std::uint64_t parameter_count() const;  // weights and biases, all brains
@@ -134,5 +154,6 @@ BrainSpec completed(BrainSpec spec);
 
 const char* activation_name(Activation activation);
 const char* cell_name(Cell cell);
+const char* stream_name(StreamKind kind);
 
 }  // namespace imprint::agent

@@ -45,7 +45,11 @@ Result<> Network::add_linear(nn::Sequential& into, std::size_t position, std::in
 
 Result<Network> Network::create(const BrainSpec& spec, const std::string& name, double head_gain) {
   Network network(spec, name);
-  std::int64_t last = spec.observation.width();
+  if (!spec.observation.streams.empty()) {
+    IMPRINT_ASSIGN(network.encoder_, Encoder::create(spec, name));
+    network.parameters_.add("", network.encoder_->parameters());
+  }
+  std::int64_t last = spec.observation.encoded_count();
   for (const std::uint32_t size : spec.hidden_sizes) {
     nn::Sequential& trunk = network.trunk_;
     IMPRINT_CHECK(network.add_linear(trunk, trunk.size(), last, size, std::numbers::sqrt2));
@@ -82,7 +86,11 @@ Tensor Network::scaled(const Tensor& observations) const {
 Tensor Network::heads(const Tensor& observations) const { return heads_of_scaled(scaled(observations)); }
 
 Tensor Network::heads_of_scaled(const Tensor& observations) const {
-  return heads_of_features(trunk_(observations));
+  return heads_of_features(trunk(observations));
+}
+
+Tensor Network::trunk(const Tensor& observations) const {
+  return trunk_(encoder_ ? (*encoder_)(observations) : observations);
 }
 
 Tensor Network::heads_of_features(const Tensor& features) const {
@@ -91,12 +99,12 @@ Tensor Network::heads_of_features(const Tensor& features) const {
 }
 
 RecurrentCell::Output Network::step(const Tensor& observations, const Tensor& states) const {
-  const Tensor seen = trunk_(observations);
+  const Tensor seen = trunk(observations);
   return cell_ ? cell_->step(seen, states) : RecurrentCell::Output{seen, {}};
 }
 
 RecurrentCell::Output Network::run(const Tensor& observations, const SequenceRows& rows) const {
-  const Tensor seen = trunk_(observations);
+  const Tensor seen = trunk(observations);
   return cell_ ? cell_->run(seen, rows) : RecurrentCell::Output{seen, {}};
 }
 

@@ -10,6 +10,7 @@
 #include "compute/nn/sequential.h"
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/encoder.h"
 #include "plugin/agent/spec/recurrent_cell.h"
 #include "plugin/agent/spec/state_variable.h"
 
@@ -18,8 +19,8 @@ namespace imprint::agent {
 // P = brain_count, G = goal_count, V = outputs of one goal (BrainSpec::head_count), N = any number of rows, D
 // = numbers that it sees (ObservationSpec::width), S = BrainSpec::state_count.
 //
-// The trunk is the hidden layers and the cell; its outputs are features [P, N, F]. The last layer makes heads
-// of them.
+// The trunk is the encoders, the hidden layers and the cell; its outputs are features [P, N, F]. The last
+// layer makes heads of them.
 class Network {
  public:
   // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller,
@@ -61,7 +62,10 @@ class Network {
   Result<> add_linear(nn::Sequential& into, std::size_t position, std::int64_t in, std::int64_t out,
                       double gain);
 
+  Tensor trunk(const Tensor& observations) const;  // scaled ones, up to the cell
+
   BrainSpec spec_;
+  std::optional<Encoder> encoder_;
   nn::Sequential trunk_;  // hidden layers
   std::optional<RecurrentCell> cell_;
   nn::Sequential head_{"head"};

@@ -54,7 +54,41 @@ struct SacOptions : imp_sac_options {
 };
 struct NetworkOptions : imp_network_options {
   NetworkOptions() : imp_network_options(imp_network_options_init()) {}
+  // It borrows them until the brain is made.
+  void set_streams(std::span<const imp_stream> given) {
+    streams = given.data();
+    stream_count = detail::count_of(given.size());
+  }
 };
+// One part of an observation each.
+inline imp_stream vector_stream(std::uint32_t count) {
+  imp_stream stream{};
+  stream.count = count;
+  return stream;
+}
+inline imp_stream picture_stream(std::uint32_t channels, std::uint32_t height,
+                                 std::uint32_t width) {
+  imp_stream stream{};
+  stream.kind = IMP_STREAM_PICTURE;
+  stream.channels = channels;
+  stream.height = height;
+  stream.width = width;
+  return stream;
+}
+inline imp_stream entity_stream(std::uint32_t most, std::uint32_t features) {
+  imp_stream stream{};
+  stream.kind = IMP_STREAM_ENTITIES;
+  stream.count = most;
+  stream.features = features;
+  return stream;
+}
+inline imp_stream id_stream(std::uint32_t count, std::uint32_t vocabulary) {
+  imp_stream stream{};
+  stream.kind = IMP_STREAM_IDS;
+  stream.count = count;
+  stream.vocabulary = vocabulary;
+  return stream;
+}
 struct NoLearner {};
 
 using Learner = std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions,

@@ -11,6 +11,7 @@ using namespace imprint::game;
 #include "learners-continuous.inc"
 #include "learners-memory.inc"
 #include "learners-observation.inc"
+#include "learners-streams.inc"
 #include "learners-truncated.inc"
 
 namespace {
@@ -54,8 +55,10 @@ extern "C" int run_learners_cpp(void) {
 
   Made<Context> context = Context::create_standalone(Library(imp_get_api), cpu);
   Made<Brain> cat = context->create_brain(describe_cat()), car = context->create_brain(describe_car()),
-              runner = context->create_brain(describe_maze_runner());
-  Made<Agent> agents[] = {cat->create_agent(), car->create_agent(), runner->create_agent()};
+              runner = context->create_brain(describe_maze_runner()),
+              scout = context->create_brain(describe_scout());
+  Made<Agent> agents[] = {cat->create_agent(), car->create_agent(), runner->create_agent(),
+                          scout->create_agent()};
   for (const Made<Agent>& agent : agents)
     if (!agent) return std::fprintf(stderr, "learners: %s\n", agent.outcome.message()), 1;
   if (!context->warmup()) return std::fputs("learners: warmup\n", stderr), 1;
@@ -71,6 +74,7 @@ extern "C" int run_learners_cpp(void) {
     frame.keep(agents[0]->observe(look(23.5f, 40)));
     frame.keep(agents[1]->observe(std::array<float, 6>{}));
     frame.keep(agents[2]->observe(std::array<float, 3>{}));
+    frame.keep(agents[3]->observe(std::array<float, 50>{}));
     frame.submit();
     if (const Outcome outcome = frame.end(); !outcome)
       return std::fprintf(stderr, "learners: %s\n", outcome.message()), 1;

@@ -1,0 +1,123 @@
+// Brains that see pictures, sets and ids: a kennel learns to equal bits with any budget and goes on from a
+// file.
+
+#include <gmock/gmock.h>
+
+#include <vector>
+
+#include "compute/base/philox.h"
+#include "plugin/agent/learn/registry.h"
+#include "tests/gpu/agent_system.h"
+
+namespace imprint::agent::test {
+namespace {
+
+class StreamsLearnTest : public AgentSystemTest, public ::testing::WithParamInterface<LearnerKind> {
+ protected:
+  static BrainSpec seeing_spec() {
+    BrainSpec spec;
+    spec.observation.streams = {
+        {.kind = StreamKind::vector, .count = 2},
+        {.kind = StreamKind::picture, .channels = 1, .height = 6, .width = 5, .size = 8},
+        {.kind = StreamKind::entities, .count = 3, .features = 2, .size = 8},
+        {.kind = StreamKind::ids, .count = 1, .vocabulary = 4, .size = 3},
+    };
+    spec.observation.count = 2 + 30 + 7 + 1;
+    spec.learner = GetParam();
+    spec.action.branch_sizes = {3};
+    spec.hidden_sizes = {8};
+    spec.brain_count = 2;
+    spec.learn_period_frames = 2;
+    spec.batch_size = 8;
+    spec.replay_capacity = 32;
+    spec.rollout_steps = 16;
+    spec.epochs = 2;
+    spec.target_period = 5;
+    spec.snapshot_count = 1;
+    spec.seed = 5;
+    return spec;
+  }
+
+  void start(const BrainSpec& spec, const bridge::Budget& budget = {}) {
+    open(budget);
+    brain = add(spec);
+    ASSERT_TRUE(brain);
+    moment_ = 0;
+    for (std::uint32_t p = 0; p < 2; ++p) agents_[p] = brain->agents().add(p).value();
+  }
+
+  static std::vector<float> seen(std::uint32_t moment, std::uint32_t agent) {
+    std::vector<float> numbers(40);
+    for (std::uint32_t k = 0; k < 40; ++k)
+      numbers[k] = static_cast<float>(philox_uniform(moment, k, agent, 7, 7));
+    numbers[32] = static_cast<float>(moment % 4);
+    numbers[39] = static_cast<float>((moment + agent) % 4);
+    return numbers;
+  }
+
+  // All values that the agents saw.
+  std::vector<float> live(int frames) {
+    std::vector<float> values;
+    for (int i = 0; i < frames; ++i, ++moment_)
+      pass([&] {
+        for (const std::uint32_t agent : agents_) {
+          if (const auto answer = brain->agents().act(agent); answer.ok()) {
+            values.insert(values.end(), (*answer)->values.begin(), (*answer)->values.end());
+            if (brain->spec().learner != LearnerKind::none)
+              EXPECT_OK(
+                  brain->agents().reward(agent, (*answer)->choice.branches[0] == moment_ % 3 ? 1.0f : -1.0f));
+          }
+          EXPECT_OK(brain->agents().observe(agent, seen(moment_, agent)));
+        }
+      });
+    return values;
+  }
+
+  std::uint32_t agents_[2] = {};
+  std::uint32_t moment_ = 0;
+};
+
+TEST_P(StreamsLearnTest, ToEqualBitsWithAnyBudgetAndGoesOnFromAFile) {
+  std::vector<float> first;
+  Hash128 end{};
+  for (const bridge::Budget& budget : {bridge::Budget{1000000, 0}, bridge::Budget{1, 100}}) {
+    start(seeing_spec(), budget);
+    const Hash128 begin = hash(*brain);
+    const std::vector<float> values = live(50);
+    if (first.empty()) {
+      first = values;
+      end = hash(*brain);
+      EXPECT_NE(end, begin);
+      EXPECT_GT(brain->stats().counters.minibatches, 3u);
+    }
+    EXPECT_EQ(values, first);
+    EXPECT_EQ(hash(*brain), end);
+  }
+  const std::string path = ::testing::TempDir() + "imprint-sees.brain";
+  ASSERT_OK(brain->set_learning(false));
+  for (int i = 0; i < 6; ++i) pass();
+  ASSERT_OK(brain->state().save(path));
+  ASSERT_OK(saved(*brain));
+  for (const std::uint32_t agent : agents_) ASSERT_OK(brain->agents().set_mode(agent, Mode::inference));
+  moment_ = 100;
+  live(3);  // answers of before
+  const std::vector<float> learned = live(5);
+
+  BrainSpec silent = seeing_spec();
+  silent.learner = LearnerKind::none;
+  silent.seed = 77;
+  start(silent);
+  ASSERT_OK(brain->state().load_weights(path));
+  moment_ = 100;
+  live(3);
+  EXPECT_EQ(live(5), learned);
+  std::swap(silent.observation.streams[1].height, silent.observation.streams[1].width);
+  start(silent);
+  EXPECT_EQ(brain->state().load_weights(path).error().code, ErrorCode::shape_mismatch);
+}
+
+INSTANTIATE_TEST_SUITE_P(Learners, StreamsLearnTest, ::testing::Values(LearnerKind::dqn, LearnerKind::ppo),
+                         [](const auto& one) { return std::string(learner_name(one.param)); });
+
+}  // namespace
+}  // namespace imprint::agent::test
