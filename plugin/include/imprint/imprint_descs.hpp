@@ -55,10 +55,13 @@ struct SacOptions : imp_sac_options {
 struct NetworkOptions : imp_network_options {
   NetworkOptions() : imp_network_options(imp_network_options_init()) {}
 };
+struct BanditOptions : imp_bandit_options {
+  BanditOptions() : imp_bandit_options(imp_bandit_options_init()) {}
+};
 struct NoLearner {};
 
 using Learner = std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions,
-                             PpoOptions, SacOptions>;
+                             PpoOptions, SacOptions, BanditOptions>;
 
 // A Vulkan struct of the host, or none. It must live until the call that uses it has returned.
 template <class T>
@@ -259,6 +262,7 @@ inline imp_learner learner_of(const DqnOptions&) { return IMP_LEARNER_DQN; }
 inline imp_learner learner_of(const CoachOptions&) { return IMP_LEARNER_COACH; }
 inline imp_learner learner_of(const PpoOptions&) { return IMP_LEARNER_PPO; }
 inline imp_learner learner_of(const SacOptions&) { return IMP_LEARNER_SAC; }
+inline imp_learner learner_of(const BanditOptions&) { return IMP_LEARNER_BANDIT; }
 
 }  // namespace detail
 
