@@ -27,7 +27,8 @@ static_assert(same(IMP_LEARNER_DQN, agent::LearnerKind::dqn));
 static_assert(same(IMP_LEARNER_COACH, agent::LearnerKind::coach));
 static_assert(same(IMP_LEARNER_PPO, agent::LearnerKind::ppo));
 static_assert(same(IMP_LEARNER_SAC, agent::LearnerKind::sac));
-static_assert(agent::kLastLearner == agent::LearnerKind::sac, "assert the new learner's number too");
+static_assert(same(IMP_LEARNER_BANDIT, agent::LearnerKind::bandit));
+static_assert(agent::kLastLearner == agent::LearnerKind::bandit, "assert the new learner's number too");
 
 // Null options: the defaults. Otherwise they are of this type.
 template <class Options>

@@ -28,6 +28,7 @@ static_assert(first<imp_coach_options>(48));
 static_assert(first<imp_ppo_options>(88));
 static_assert(first<imp_sac_options>(56));
 static_assert(first<imp_network_options>(48));
+static_assert(first<imp_bandit_options>(64));
 static_assert(first<imp_vk_device_info>(208));
 static_assert(first<imp_vk_plan>(48));
 static_assert(first<imp_vk_merged>(72));

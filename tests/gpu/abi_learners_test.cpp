@@ -71,6 +71,12 @@ SacOptions sac() {
   return options;
 }
 
+BanditOptions bandit() {
+  auto options = prompt<BanditOptions>();
+  options.replay_capacity = 1000;
+  return options;
+}
+
 template <class Options>
 BrainDesc describe(const Options& options, std::uint32_t observations, std::uint32_t choices) {
   BrainDesc desc;
@@ -98,6 +104,8 @@ BrainDesc describe(imp_learner learner, std::uint32_t observations, std::uint32_
       return describe(ppo(), observations, choices);
     case IMP_LEARNER_SAC:
       return describe(sac(), observations, choices);
+    case IMP_LEARNER_BANDIT:
+      return describe(bandit(), observations, choices);
     default:
       return describe(prompt<FeedbackOptions>(), observations, choices);
   }
@@ -450,8 +458,8 @@ TEST_P(EveryLearner, FilesOfOtherLearnersAreRefused) {
   ASSERT_WORKS(context.drain(60'000));
   ASSERT_EQ(brain.save_status().result(), IMP_OK);
   ASSERT_WORKS(brain.load(path.c_str()));
-  for (const imp_learner other :
-       {IMP_LEARNER_FEEDBACK, IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO, IMP_LEARNER_SAC}) {
+  for (const imp_learner other : {IMP_LEARNER_FEEDBACK, IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO,
+                                  IMP_LEARNER_SAC, IMP_LEARNER_BANDIT}) {
     if (other == GetParam()) continue;
     Made<Brain> made = context.create_brain(describe(other, kThings, kOptions));
     ASSERT_TRUE(made) << made.outcome.message();
@@ -465,12 +473,12 @@ TEST_P(EveryLearner, FilesOfOtherLearnersAreRefused) {
 }
 
 std::string learner_of(const testing::TestParamInfo<imp_learner>& learner) {
-  static const char* const kNames[] = {"none", "feedback", "cloning", "dqn", "coach", "ppo", "sac"};
+  static const char* const kNames[] = {"none", "feedback", "cloning", "dqn", "coach", "ppo", "sac", "bandit"};
   return kNames[learner.param];
 }
 INSTANTIATE_TEST_SUITE_P(Steps, EveryLearner,
-                         testing::Values(IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO,
-                                         IMP_LEARNER_SAC),
+                         testing::Values(IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO, IMP_LEARNER_SAC,
+                                         IMP_LEARNER_BANDIT),
                          learner_of);
 INSTANTIATE_TEST_SUITE_P(Steps, LearnerOfChoices,
                          testing::Values(IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO), learner_of);
@@ -500,6 +508,8 @@ TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
   expect(sac(), "discount", [](SacOptions& o) { o.discount = -1; });
   expect(sac(), "target_rate", [](SacOptions& o) { o.target_rate = 0; });
   expect(sac(), "entropy_per_action", [](SacOptions& o) { o.entropy_per_action = std::nanf(""); });
+  expect(bandit(), "drift", [](BanditOptions& o) { o.drift = 1.5f; });
+  expect(bandit(), "thompson", [](BanditOptions& o) { o.thompson = 2; });
   expect(coach(), "trace_decay", [](CoachOptions& o) { o.trace_decay = 1; });
   BrainDesc desc = describe(dqn(), kThings, kOptions);
   desc.branch_sizes = {};
@@ -542,10 +552,12 @@ TEST_F(LearnersTest, MissingOptionsAreTheLearnersDefaults) {
   const imp_coach_options coach_defaults = imp_coach_options_init();
   const imp_ppo_options ppo_defaults = imp_ppo_options_init();
   const imp_sac_options sac_defaults = imp_sac_options_init();
+  const imp_bandit_options bandit_defaults = imp_bandit_options_init();
   const std::pair<imp_learner, const void*> learners[] = {{IMP_LEARNER_DQN, &dqn_defaults},
                                                           {IMP_LEARNER_COACH, &coach_defaults},
                                                           {IMP_LEARNER_PPO, &ppo_defaults},
-                                                          {IMP_LEARNER_SAC, &sac_defaults}};
+                                                          {IMP_LEARNER_SAC, &sac_defaults},
+                                                          {IMP_LEARNER_BANDIT, &bandit_defaults}};
   for (const auto& [learner, defaults] : learners) {
     desc.learner = learner;
     desc.branch_count = learner != IMP_LEARNER_SAC;

@@ -92,11 +92,12 @@ TEST_F(BakeBrains, BakedKernelsAreNotCompiled) {
   ASSERT_OK(bake_brain(all, pet()));
   ASSERT_OK(bake_brain(all, copycats()));
   const BrainSpec dqn = stepper(LearnerKind::dqn), coach = stepper(LearnerKind::coach),
-                  ppo = stepper(LearnerKind::ppo);
+                  ppo = stepper(LearnerKind::ppo), bandit = stepper(LearnerKind::bandit);
   ASSERT_OK(bake_brain(all, dqn));
   ASSERT_OK(bake_brain(all, coach));
   ASSERT_OK(bake_brain(all, ppo));
   ASSERT_OK(bake_brain(all, rememberer()));
+  ASSERT_OK(bake_brain(all, bandit));  // its learning has a loop
   const std::vector<std::byte> file = policy_file();
   ASSERT_OK(bake_policy(all, {.file = file, .agent_capacity = 4}));
   const auto archive = all.compile();
@@ -107,7 +108,7 @@ TEST_F(BakeBrains, BakedKernelsAreNotCompiled) {
     reopen(*archive, block_bytes);
     std::vector<std::shared_ptr<Brain>> brains;
     for (const BrainSpec& spec :
-         {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, rememberer(), pet()}) {
+         {copycats(), pet(), dqn, pet(), coach, copycats(), ppo, rememberer(), bandit, pet()}) {
       auto made = system->add_brain(spec);
       ASSERT_TRUE(made.ok()) << made.error().message;
       brains.push_back(*made);

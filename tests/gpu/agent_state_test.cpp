@@ -37,6 +37,7 @@ class StateTest : public AgentSystemTest, public ::testing::WithParamInterface<L
     spec.target_period = 7;
     spec.epsilon = 0.1f;
     spec.trace_decay = 0.5f;
+    spec.drift = 0.01f;
     spec.rollout_steps = 16;
     spec.epochs = 2;
     if (learner_of(spec).records_steps())
@@ -530,7 +531,7 @@ TEST_P(StateTest, AFrameTakesNoMemoryForASave) {
 
 INSTANTIATE_TEST_SUITE_P(Every, StateTest,
                          ::testing::Values(LearnerKind::feedback, LearnerKind::dqn, LearnerKind::coach,
-                                           LearnerKind::ppo, LearnerKind::sac),
+                                           LearnerKind::ppo, LearnerKind::sac, LearnerKind::bandit),
                          [](const auto& learner) { return learner_name(learner.param); });
 
 }  // namespace

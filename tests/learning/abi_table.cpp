@@ -101,6 +101,7 @@ std::vector<Row> rows() {
           {"ppo-nearest-vector", flat, {misses(0.9)}},
           {"sac-pendulum", trial("sac", "pendulum", 20'000, 5'000), {reaches(-200, 20'000)}},
           {"dqn-fight", trial("dqn", "fight", 14'500, 250), fights},
+          {"bandit-fight", trial("bandit", "fight", 14'500, 250), fights},
           {"ppo-fight", trial("ppo", "fight", 14'500, 250), fights},
           {"feedback-fight", trial("feedback", "fight", 14'500, 250), fights},
           {"feedback-fight-01", zeros, {fights[0]}}};
@@ -169,7 +170,7 @@ int main(int argc, char** argv) {
       "Trains the plugin's learners through the C interface on device cpu and prints figures against bars."};
   app.add_option("--seeds", seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", first_seed, "the first seed")->capture_default_str();
-  app.add_option("--learner", learner, "only rows of this learner: dqn, ppo, sac, feedback");
+  app.add_option("--learner", learner, "only rows of this learner: dqn, ppo, sac, bandit, feedback");
   app.add_option("--game", game, "only rows of this game: " + std::string(imprint::trials::kGameNames));
   app.add_option("--steps", steps, "decisions of all agents instead of the row's");
   app.add_option("--check-every", check_every, "decisions between checks instead of the row's");

@@ -296,6 +296,11 @@ Options options_of(const AbiTrial& trial) {
     one("follow_changes", options.follow_changes);
     one("rate_half_life", options.rate_half_life);
   }
+  if constexpr (requires { options.drift; }) {
+    one("drift", options.drift);
+    one("thompson", options.thompson);
+    one("follow_changes", options.follow_changes);
+  }
   if constexpr (requires { options.rollout_steps; }) {
     one("rollout_steps", options.rollout_steps);
     one("epochs", options.epochs);
@@ -363,10 +368,13 @@ class Stage {
       desc.learner = options_of<DqnOptions>(trial);
     } else if (trial.learner == "ppo") {
       desc.learner = options_of<PpoOptions>(trial);
+    } else if (trial.learner == "bandit") {
+      desc.learner = options_of<BanditOptions>(trial);
     } else if (trial.learner == "feedback") {
       desc.learner = options_of<FeedbackOptions>(trial);
     } else {
-      throw std::runtime_error("learner: found '" + trial.learner + "', expected dqn, ppo, sac or feedback");
+      throw std::runtime_error("learner: found '" + trial.learner +
+                               "', expected dqn, ppo, sac, bandit or feedback");
     }
     brain_ = must(context_.create_brain(desc));
     for (std::uint32_t i = 0; i < bodies; ++i) {

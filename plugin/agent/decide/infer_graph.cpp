@@ -10,6 +10,13 @@ namespace {
 // Below every value that a network can hold, yet far from infinity.
 constexpr double kForbidden = -1e30;
 
+// all: [P, A, goals * outputs] -> those of each agent's goal. goal: int32 [P, A], or not ok() with one goal.
+Tensor of_agents_goal(const Tensor& goal, const Tensor& all, std::int64_t outputs) {
+  if (!goal.ok()) return all;
+  const Shape shape{all.extent(0), all.extent(1), outputs};
+  return gather(all, 2, unsqueeze(goal * static_cast<int>(outputs), 2) + iota(shape, 2));
+}
+
 // The whim's choice where its number is below the unrest. wanted: [P, A, choices].
 Tensor with_whims(const Tensor& wanted, const Tensor& whim, const Variable& unrest) {
   const Tensor due = less(narrow(whim, 2, 1, 1), reshape(unrest.value(), {wanted.extent(0), 1, 1}));
@@ -99,13 +106,11 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   };
 
   const std::int64_t outputs = spec.head_count();
-  const Tensor heads = rated(spec, network, see(spec, shared, graph), shared.states, graph);
-  Tensor values = reshape(heads, {brains, agents, spec.goal_count * outputs});
-  if (spec.goal_count > 1) {
-    const Tensor goal = feed(graph.goal, "goal", {brains, agents});
-    values = gather(values, 2,
-                    unsqueeze(goal * static_cast<int>(outputs), 2) + iota({brains, agents, outputs}, 2));
-  }
+  const Tensor seen = see(spec, shared, graph);
+  const Tensor heads = rated(spec, network, seen, shared.states, graph);
+  Tensor goal;
+  if (spec.goal_count > 1) goal = feed(graph.goal, "goal", {brains, agents});
+  Tensor values = of_agents_goal(goal, reshape(heads, {brains, agents, spec.goal_count * outputs}), outputs);
   Tensor log_deviations;
   if (outputs > spec.action.output_count()) {
     log_deviations = narrow(values, 2, spec.action.output_count(), spec.action.continuous_count);
@@ -114,7 +119,10 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   graph.values = give(values);
   if (choices > 0) {
     const Tensor mask = feed(graph.mask, "mask", {brains, agents, choices});
-    const Tensor noise = feed(graph.noise, "noise", {brains, agents, choices}, DType::float32);
+    Tensor noise = feed(graph.noise, "noise", {brains, agents, choices}, DType::float32);
+    if (network.has_belief())
+      noise =
+          noise * of_agents_goal(goal, nn::value_widths(network.belief(), network.features(seen)), outputs);
     Tensor wanted = narrow(values, 2, 0, choices) + noise;
     if (network.unrest().ok())
       wanted =

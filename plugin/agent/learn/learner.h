@@ -60,6 +60,9 @@ class Learner {
   virtual void explore(const BrainSpec& spec, const DecisionDraw& draw, std::span<const std::int32_t> allowed,
                        std::span<float> noise) const;
 
+  // Whether a step takes in no more samples than agents make in a period: each costs a pass over the weights.
+  virtual bool learns_one_by_one() const { return false; }
+
   // Whether the outputs are discounted sums of rewards, which then bound them.
   virtual bool predicts_returns() const { return false; }
   // Whether it trains a network with a cell (BrainSpec::cell).

@@ -99,7 +99,8 @@ std::uint32_t rows_per_step(const BrainSpec& spec) {
   const std::uint64_t crowd = std::uint64_t{spec.agents_per_turn()} * spec.learn_period_frames;
   const auto rows =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(crowd, kRowsPerStep, kMostRowsPerStep));
-  const std::uint32_t wanted = learner.records_steps() ? std::max(rows, spec.batch_size) : rows;
+  const std::uint32_t wanted =
+      learner.records_steps() && !learner.learns_one_by_one() ? std::max(rows, spec.batch_size) : rows;
   return learner.replays() ? std::min(wanted, spec.replay_capacity) : wanted;
 }
 

@@ -13,7 +13,8 @@ namespace imprint::agent {
   ENTRY(dqn)                    \
   ENTRY(coach)                  \
   ENTRY(ppo)                    \
-  ENTRY(sac)
+  ENTRY(sac)                    \
+  ENTRY(bandit)
 
 #define IMPRINT_KIND(name) , name
 enum class LearnerKind : std::uint8_t { none IMPRINT_LEARNERS(IMPRINT_KIND) };

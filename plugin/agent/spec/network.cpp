@@ -28,7 +28,7 @@ constexpr float kFirstLogDeviation = -0.5f;  // actions of -1 to 1, seldom beyon
 Result<> Network::add_linear(nn::Sequential& into, std::size_t position, std::int64_t in, std::int64_t out,
                              double gain) {
   nn::Initialisation weights, biases;
-  if (spec_.learner == LearnerKind::ppo) {
+  if (spec_.learner == LearnerKind::ppo || spec_.learner == LearnerKind::bandit) {
     weights = {nn::Scheme::orthogonal, gain};
     biases = {nn::Scheme::zeros};
   }
@@ -61,8 +61,10 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
     network.parameters_.add("cell", network.cell_->parameters());
     last = spec.cell_size;
   }
+  // A bandit's mean begins at 0: nothing is known.
+  const double last_gain = spec.learner == LearnerKind::bandit ? 0 : head_gain;
   IMPRINT_CHECK(network.add_linear(network.head_, network.trunk_.size(), last,
-                                   std::int64_t{spec.goal_count} * spec.head_count(), head_gain));
+                                   std::int64_t{spec.goal_count} * spec.head_count(), last_gain));
   if (spec.learner == LearnerKind::ppo && spec.action.continuous_count > 0) {
     const std::size_t count = std::size_t{spec.brain_count} * spec.action.continuous_count;
     network.log_deviation_ =
@@ -72,7 +74,45 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
   }
   if (spec.learner == LearnerKind::dqn && spec.follow_changes)
     network.unrest_ = Variable::zeros(name + "." + kUnrestName, {spec.brain_count});
+  if (spec.learner == LearnerKind::bandit) IMPRINT_CHECK(network.make_belief(name));
   return network;
+}
+
+Result<> Network::make_belief(const std::string& name) {
+  const std::vector<std::uint32_t> sizes = spec_.layer_sizes();
+  const std::int64_t brains = spec_.brain_count, features = sizes[sizes.size() - 2] + 1, arms = sizes.back();
+  std::vector<float> first(static_cast<std::size_t>(brains * features * features * arms));
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i) / (arms * features) % features;
+    first[i] = static_cast<std::int64_t>(i) % features == row ? 1.0f : 0.0f;
+  }
+  covariance_ = Variable(name + ".covariance", {brains, features, arms * features}, first);
+  const std::vector<float> noise(spec_.brain_count, nn::kFirstNoise);
+  squares_ = Variable(name + ".squares", {brains}, noise);
+  count_ = Variable(name + ".count", {brains}, noise);
+  return covariance_.ok() ? Result<>{} : Result<>{covariance_.value().error()};
+}
+
+Tensor Network::features(const Tensor& observations) const {
+  const Tensor seen = scaled(observations);
+  const Tensor found = trunk_.size() > 0 ? trunk_(seen) : seen;
+  return concat({found, ones({found.extent(0), found.extent(1), 1})}, 2);
+}
+
+nn::LinearBelief Network::belief() const {
+  const std::vector<Tensor> all = parameters().values();
+  return {concat({all[all.size() - 2], all.back()}, 1), covariance_.value(), squares_.value(),
+          count_.value()};
+}
+
+void Network::assign_belief(const nn::LinearBelief& belief, std::vector<Update>& updates) const {
+  const nn::Parameters& all = parameters();
+  const std::int64_t inputs = belief.mean.extent(1) - 1;
+  updates.push_back(Update::assign(all[all.size() - 2].variable, narrow(belief.mean, 1, 0, inputs)));
+  updates.push_back(Update::assign(all[all.size() - 1].variable, narrow(belief.mean, 1, inputs, 1)));
+  updates.push_back(Update::assign(covariance_, belief.covariance));
+  updates.push_back(Update::assign(squares_, belief.squares));
+  updates.push_back(Update::assign(count_, belief.count));
 }
 
 Tensor Network::scaled(const Tensor& observations) const {
@@ -123,6 +163,9 @@ std::vector<StateVariable> Network::state() const {
   add_state(state, "network", parameters());
   if (log_deviation_.ok()) state.push_back({kLogDeviationName, log_deviation_});
   if (unrest_.ok()) state.push_back({kUnrestName, unrest_});
+  if (has_belief())
+    for (const Variable& variable : {covariance_, squares_, count_})
+      state.push_back({"belief." + variable.name().substr(variable.name().rfind('.') + 1), variable});
   return state;
 }
 

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/nn/linear_bandit.h"
 #include "compute/nn/sequential.h"
+#include "compute/program/program.h"
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/spec/brain_spec.h"
 #include "plugin/agent/spec/encoder.h"
@@ -39,6 +41,10 @@ class Network {
   Tensor heads_of_features(const Tensor& features) const;
   Tensor scaled(const Tensor& observations) const;
 
+  // observations, before scaling -> [P, N, F], the last hidden layer's outputs and 1, or without a hidden
+  // layer the scaled observations and 1.
+  Tensor features(const Tensor& observations) const;
+
   // heads [P, N, G, V], goals int32 [P, N] -> [P, N, V], the outputs of each row's goal.
   static Tensor of_goal(const Tensor& heads, const Tensor& goals);
 
@@ -54,6 +60,10 @@ class Network {
   const Variable& log_deviation() const { return log_deviation_; }
   // [P] of a DQN brain that follows changes, else not ok(): share of random choices since the game changed.
   const Variable& unrest() const { return unrest_; }
+  // A bandit brain has a belief: its last layer is the mean, with one arm per goal and choice.
+  bool has_belief() const { return covariance_.ok(); }
+  nn::LinearBelief belief() const;
+  void assign_belief(const nn::LinearBelief& belief, std::vector<Update>& updates) const;
   std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName, kUnrestName
 
  private:
@@ -61,6 +71,7 @@ class Network {
   // Adds a linear layer to `into` and its parameters to the network's, both named by position.
   Result<> add_linear(nn::Sequential& into, std::size_t position, std::int64_t in, std::int64_t out,
                       double gain);
+  Result<> make_belief(const std::string& name);
 
   Tensor trunk(const Tensor& observations) const;  // scaled ones, up to the cell
 
@@ -71,6 +82,7 @@ class Network {
   nn::Sequential head_{"head"};
   nn::Parameters parameters_;
   Variable log_deviation_, unrest_;
+  Variable covariance_, squares_, count_;  // nn::LinearBelief
 };
 
 // Appends each parameter to a state as "prefix.name".

@@ -19,7 +19,8 @@ namespace imprint::agent {
   FIELD(rollout_steps) FIELD(epochs) FIELD(advantage_decay) FIELD(clip_range) FIELD(entropy_coefficient) \
   FIELD(value_coefficient) FIELD(max_divergence) FIELD(clip_values) FIELD(normalise_observations) \
   FIELD(normalise_rewards) \
-  FIELD(entropy_per_action)
+  FIELD(entropy_per_action) \
+  FIELD(thompson) FIELD(drift)
 // clang-format on
 
 // Stands for the value of any member.

@@ -60,6 +60,9 @@ struct NetworkOptions : imp_network_options {
     stream_count = detail::count_of(given.size());
   }
 };
+struct BanditOptions : imp_bandit_options {
+  BanditOptions() : imp_bandit_options(imp_bandit_options_init()) {}
+};
 // One part of an observation each.
 inline imp_stream vector_stream(std::uint32_t count) {
   imp_stream stream{};
@@ -92,7 +95,7 @@ inline imp_stream id_stream(std::uint32_t count, std::uint32_t vocabulary) {
 struct NoLearner {};
 
 using Learner = std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions,
-                             PpoOptions, SacOptions>;
+                             PpoOptions, SacOptions, BanditOptions>;
 
 // A Vulkan struct of the host, or none. It must live until the call that uses it has returned.
 template <class T>
@@ -293,6 +296,7 @@ inline imp_learner learner_of(const DqnOptions&) { return IMP_LEARNER_DQN; }
 inline imp_learner learner_of(const CoachOptions&) { return IMP_LEARNER_COACH; }
 inline imp_learner learner_of(const PpoOptions&) { return IMP_LEARNER_PPO; }
 inline imp_learner learner_of(const SacOptions&) { return IMP_LEARNER_SAC; }
+inline imp_learner learner_of(const BanditOptions&) { return IMP_LEARNER_BANDIT; }
 
 }  // namespace detail
 

@@ -202,4 +202,21 @@ static inline imp_sac_options imp_sac_options_init(void) {
   return s;
 }
 
+/* Measured by `tools/learning abi`. */
+static inline imp_bandit_options imp_bandit_options_init(void) {
+  IMP_INIT(imp_bandit_options, s, IMP_STRUCT_BANDIT_OPTIONS);
+  s.learn_period_frames = 2;
+  s.batch_size = 32;
+  s.replay_capacity = 4096;
+  s.learning_rate = 1e-3f;
+  s.max_gradient_norm = 1.0f;
+  s.exploration = 0.3f;
+  s.thompson = 1;
+  s.drift = 5e-4f;
+  s.follow_changes = 1;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  return s;
+}
+
 #endif /* IMPRINT_IMPRINT_INIT_H_ */

@@ -25,8 +25,9 @@ typedef enum imp_learner {
   IMP_LEARNER_CLONING = 2,  /* imitates demonstrations; branches and continuous actions */
   IMP_LEARNER_DQN = 3,      /* predicts returns, learns from remembered steps; one branch */
   IMP_LEARNER_COACH = 4,    /* moves its policy by feedback at once, without memory; branches */
-  IMP_LEARNER_PPO = 5, /* policy gradient from rewards, for many agents; branches, continuous */
-  IMP_LEARNER_SAC = 6  /* returns from remembered steps, for one or a few bodies; continuous */
+  IMP_LEARNER_PPO = 5,   /* policy gradient from rewards, for many agents; branches, continuous */
+  IMP_LEARNER_SAC = 6,   /* returns from remembered steps, for one or a few bodies; continuous */
+  IMP_LEARNER_BANDIT = 7 /* which choice earns most at once, with its doubt; one branch */
 } imp_learner;
 
 /* How an agent takes part. */
@@ -168,5 +169,23 @@ typedef struct imp_sac_options {
   float credit_delay_s;     /* Default 0.8 */
   float credit_width_s;     /* Default 0.6 */
 } imp_sac_options;
+
+/* Contextual bandit: Bayesian linear regression of rewards on the last hidden layer, which learns
+ * too. Li et al., A Contextual-Bandit Approach to Personalized News Article Recommendation, 2010
+ * (LinUCB); Riquelme, Tucker, Snoek, Deep Bayesian Bandits Showdown, 2018. */
+typedef struct imp_bandit_options {
+  imp_header header;
+  uint32_t learn_period_frames; /* at most four minibatches per decision are run. Default 2 */
+  uint32_t batch_size;          /* Default 32 */
+  uint32_t replay_capacity;     /* for the hidden layers. Default 4096 */
+  float learning_rate;          /* of the hidden layers. Default 1e-3 */
+  float max_gradient_norm;      /* Default 1 */
+  float exploration;            /* factor of the doubt about a choice. Default 0.3 */
+  uint32_t thompson;            /* 1: draws from its belief; 0: LinUCB. Default 1 */
+  float drift; /* share of what is known that each sample puts in doubt, 0 .. 1. Default 5e-4 */
+  uint32_t follow_changes; /* 1: begins again, where rewards fall for good. Default 1 */
+  float credit_delay_s;    /* Default 0.8 */
+  float credit_width_s;    /* Default 0.6 */
+} imp_bandit_options;
 
 #endif /* IMPRINT_IMPRINT_LEARNERS_H_ */
