@@ -63,8 +63,8 @@ typedef enum imp_episode_end {
  *   credit_width_s       half-width of the triangle of credit around it, seconds; >= 1e-6
  * The credit times are for words of a person, agent_feedback by onset. Rewards are for the newest
  * step, which is learned from as soon as the next observation is known. From an agent's first
- * feedback by onset on, DQN, COACH and PPO learn from its steps credit_delay_s + credit_width_s
- * after their onset. */
+ * feedback by onset on, DQN, COACH, PPO and SAC learn from its steps credit_delay_s +
+ * credit_width_s after their onset. */
 
 /* Evaluative feedback: a regression from situation and action to praise or scolding. */
 typedef struct imp_feedback_options {
