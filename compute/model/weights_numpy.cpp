@@ -108,9 +108,9 @@ safetensors::Array read_numpy(Bytes file, Allowance& allowance) {
   const std::size_t size = type_size(out.type);
   const Bytes data = cursor.take(static_cast<std::uint64_t>(out.shape.element_count()) * size);
   allowance.take(data.size());
-  out.bytes = value_of(header, "'fortran_order'") == "True" && out.shape.rank() > 1
-                  ? transposed(data, out.shape, size)
-                  : std::vector<std::byte>(data.begin(), data.end());
+  const bool turned = value_of(header, "'fortran_order'") == "True" && out.shape.rank() > 1;
+  out.bytes = SharedBytes(turned ? transposed(data, out.shape, size)
+                                 : std::vector<std::byte>(data.begin(), data.end()));
   return out;
 }
 
@@ -225,14 +225,14 @@ safetensors::Array gguf_array(const GgufType& type, const GgufTensor& tensor, By
   out.shape = tensor.shape;
   allowance.take(count * type_size(type.plain));
   if (!type.unpack) {
-    out.bytes.assign(bytes.begin(), bytes.end());
+    out.bytes = SharedBytes(std::vector(bytes.begin(), bytes.end()));
     return out;
   }
   std::vector<float> floats(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < blocks; ++i)
     type.unpack(bytes.data() + i * type.bytes, floats.data() + i * type.block);
   const auto raw = std::as_bytes(std::span(floats));
-  out.bytes.assign(raw.begin(), raw.end());
+  out.bytes = SharedBytes(std::vector(raw.begin(), raw.end()));
   return out;
 }
 

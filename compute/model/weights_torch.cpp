@@ -57,11 +57,11 @@ safetensors::Array array_of(const PickleValue& tensor, Type type, Bytes storage,
   }
   if (tensor.whole < 0 || (count > 0 && last >= most)) corrupt("a tensor that reaches beyond its storage");
   allowance.take(count * size);
-  out.bytes.resize(count * size);
+  std::vector<std::byte> bytes(count * size);
   std::array<std::int64_t, Shape::kMaxRank> index{};
   std::int64_t from = tensor.whole;
   for (std::size_t i = 0; i < count; ++i) {
-    std::memcpy(out.bytes.data() + i * size, storage.data() + static_cast<std::size_t>(from) * size, size);
+    std::memcpy(bytes.data() + i * size, storage.data() + static_cast<std::size_t>(from) * size, size);
     for (int axis = out.shape.rank() - 1; axis >= 0; --axis) {
       const auto a = static_cast<std::size_t>(axis);
       from += tensor.strides[a];
@@ -70,6 +70,7 @@ safetensors::Array array_of(const PickleValue& tensor, Type type, Bytes storage,
       index[a] = 0;
     }
   }
+  out.bytes = SharedBytes(std::move(bytes));
   return out;
 }
 

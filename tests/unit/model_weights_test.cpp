@@ -24,6 +24,12 @@ std::vector<std::byte> content_bytes(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
+// A literal with zeros inside of it.
+template <std::size_t count>
+std::string raw(const char (&literal)[count]) {
+  return {literal, count - 1};
+}
+
 template <class T>
 void put(std::string& out, T value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -94,7 +100,7 @@ TEST(TorchFiles, NumbersBesideTensorsAreReported) {
 
 // A pickle that would run a command.
 TEST(TorchFiles, NothingIsCalled) {
-  const std::string pickle("\x80\x02}X\x01\0\0\0ncos\nsystem\nX\x04\0\0\0true\x85Rs.", 39);
+  const std::string pickle = raw("\x80\x02}X\x01\0\0\0ncos\nsystem\nX\x04\0\0\0true\x85Rs.");
   const auto found = weights::parse(content_bytes(zip_of({{"a/data.pkl", pickle}})));
   ASSERT_TRUE(found.ok()) << found.error().message;
   ASSERT_THAT(found->left_out, SizeIs(1));
@@ -104,18 +110,12 @@ TEST(TorchFiles, NothingIsCalled) {
 
 // n tensors that share one storage of 64 KiB.
 TEST(TorchFiles, SharedStoragesAreCounted) {
-  std::string pickle("\x80\x02}", 3);
-  pickle += std::string(
-      "(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0000X\x03\0\0\0cpuM\0\x40tQq\x01"
-      "0",
-      59);
+  std::string pickle = raw("\x80\x02}(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0") + "0";
+  pickle += raw("X\x03\0\0\0cpuM\0\x40tQq\x01") + "0";
   for (int i = 0; i < 2000; ++i) {
-    pickle += "X" + std::string("\x05\0\0\0", 4) + std::to_string(10000 + i);
-    pickle += "ctorch._utils\n_rebuild_tensor_v2\n(h\x01K";
-    pickle += std::string(
-        "\0M\0\x40\x85K\x01\x85\x89"
-        "}tRs",
-        13);
+    pickle += raw("X\x05\0\0\0") + std::to_string(10000 + i) +
+              raw("ctorch._utils\n_rebuild_tensor_v2\n(h\x01K\0M\0\x40");
+    pickle += raw("\x85K\x01\x85\x89}tRs");
   }
   pickle += ".";
   const auto found =
@@ -143,7 +143,7 @@ TEST(TorchFiles, DamagedFilesAreRefused) {
 // ---- NumPy ----
 
 std::string npy(const std::string& header, const std::string& data) {
-  std::string out("\x93NUMPY\x01\0", 8);
+  std::string out = raw("\x93NUMPY\x01\0");
   put(out, static_cast<std::uint16_t>(header.size() + 1));
   return out + header + "\n" + data;
 }
