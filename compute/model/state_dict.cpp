@@ -51,7 +51,7 @@ Shape stored_shape(const Parameter& parameter) {
   return parameter.transposed ? turned(shape) : shape;
 }
 
-// What the stars of the pattern stand for, or nothing. Each takes as few characters as it can.
+// The texts that the stars of the pattern stand for, or nothing. Each takes as few characters as it can.
 std::optional<std::vector<std::string>> stars_of(std::string_view pattern, std::string_view name) {
   std::vector<std::string> out;
   std::size_t star = pattern.find('*');
