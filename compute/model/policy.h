@@ -4,25 +4,38 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/model/onnx_import.h"
 
 namespace imprint {
 
-// The first input is the observation. Each further input i is state: zero at the start of an episode, then
-// output i of the previous run. Output 0 is the action.
+// Which inputs and outputs play which part follows from their names and number:
+//   ML-Agents          obs_0, obs_1, .. or vector_observation; deterministic_continuous_actions,
+//                      continuous_actions or action, then the same for discrete ones; recurrent_in and
+//                      recurrent_out. Masks are 1, epsilon is 0
+//   Godot RL           obs and state_ins; output and state_outs
+//   Stable-Baselines3  one input; three outputs: actions, values, logarithms of probabilities
+//   CleanRL            one input; two or more outputs: the action comes first
+//   positions          any other: input 0 is the observation and output 0 the action; input i is state, and
+//                      output i its next value
+// State is zero at the start of an episode. Several observations are one row, in the file's order, and
+// several actions too. Whole numbers among the actions become float32.
 struct PolicyDescription {
   struct State {
     std::string input, output;
     Shape shape;             // of one agent, without the batch
     std::int64_t count = 1;  // elements of one agent
   };
-  std::string observation, action;
+  std::string rule;                    // a name of the list above, or "names"
+  std::string observation, action;     // "obs_0 + obs_1"
   Shape observation_shape;             // of one agent
   std::int64_t observation_count = 0;  // elements of one agent
   std::int64_t action_count = 0;
   std::vector<State> states;
+
+  std::string text() const;  // "Godot RL: obs [26] -> output [8], state state_ins -> state_outs"
 };
 
 struct Policy {
@@ -30,9 +43,16 @@ struct Policy {
   ImportedModel model;  // inputs: observation, states...; outputs: action, next states... in the same order
 };
 
+// Instead of a rule. All inputs are an observation or a state.
+struct PolicyNames {
+  std::string observation, action;
+  std::vector<std::pair<std::string, std::string>> states = {};  // input, output
+};
+
 // Imports a policy for `batch` agents and checks its form. Refuses inputs that the file fixes to another
 // batch, and free dimensions other than the first. Bounds: those of import_onnx. Errors: those of
-// import_onnx; unsupported, with what does not fit the form.
-Result<Policy> import_policy(const onnx::Model& model, std::int64_t batch, const ImportOptions& options = {});
+// import_onnx; unsupported, with what does not fit the form; not_found (a name of `names`).
+Result<Policy> import_policy(const onnx::Model& model, std::int64_t batch, const ImportOptions& options = {},
+                             const PolicyNames& names = {});
 
 }  // namespace imprint

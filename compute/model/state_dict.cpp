@@ -1,5 +1,8 @@
 #include "compute/model/state_dict.h"
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "compute/base/text.h"
@@ -22,6 +25,76 @@ std::vector<float> turned(const std::vector<float>& values, const Shape& shape) 
     for (std::size_t i = 0; i < rows; ++i)
       for (std::size_t k = 0; k < columns; ++k) out[begin + k * rows + i] = values[begin + i * columns + k];
   return out;
+}
+
+bool has_type_of(const safetensors::Array& array, DType dtype) {
+  return (dtype == DType::float32 && array.type == safetensors::Type::float32) ||
+         (dtype == DType::int32 && array.type == safetensors::Type::int32);
+}
+
+// Writes an array whose shape fits.
+Result<> write_content(Session& session, const Parameter& parameter, const safetensors::Array& array) {
+  if (!parameter.transposed && has_type_of(array, parameter.variable.dtype()))
+    return session.runtime().write(parameter.variable, array.bytes);
+  HostTensor value = HostTensor::from({}, parameter.variable.shape());
+  if (parameter.variable.dtype() == DType::int32) {
+    IMPRINT_ASSIGN(value.ints, array.ints());
+    value.dtype = DType::int32;
+  } else {
+    value.floats = parameter.transposed ? turned(array.floats(), array.shape) : array.floats();
+  }
+  return session.write(parameter.variable, value);
+}
+
+Shape stored_shape(const Parameter& parameter) {
+  const Shape& shape = parameter.variable.shape();
+  return parameter.transposed ? turned(shape) : shape;
+}
+
+// The texts that the stars of the pattern stand for, or nothing. Each takes as few characters as it can.
+std::optional<std::vector<std::string>> stars_of(std::string_view pattern, std::string_view name) {
+  std::vector<std::string> out;
+  std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return name == pattern ? std::optional(out) : std::nullopt;
+  if (!name.starts_with(pattern.substr(0, star))) return std::nullopt;
+  name.remove_prefix(star);
+  while (star != std::string_view::npos) {
+    pattern.remove_prefix(star + 1);
+    star = pattern.find('*');
+    const std::string_view literal = pattern.substr(0, star);
+    const bool last = star == std::string_view::npos;
+    if (last && !name.ends_with(literal)) return std::nullopt;
+    const std::size_t at = last ? name.size() - literal.size() : name.find(literal);
+    if (at == std::string_view::npos) return std::nullopt;
+    out.emplace_back(name.substr(0, at));
+    name.remove_prefix(at + literal.size());
+  }
+  return out;
+}
+
+std::string renamed(const std::string& name, std::span<const Rename> renames) {
+  for (const Rename& rule : renames) {
+    const auto stars = stars_of(rule.from, name);
+    if (!stars) continue;
+    std::string out;
+    std::size_t next = 0;
+    for (const char letter : rule.to) {
+      if (letter != '*')
+        out += letter;
+      else if (next < stars->size())
+        out += (*stars)[next++];
+    }
+    return out;
+  }
+  return name;
+}
+
+std::string listed(std::string_view what, std::span<const std::string> names) {
+  constexpr std::size_t kMost = 16;
+  if (names.empty()) return {};
+  std::string out = text(names.size(), " ", what, ": ");
+  for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i) out += (i == 0 ? "" : ", ") + names[i];
+  return out + (names.size() > kMost ? " and more\n" : "\n");
 }
 
 }  // namespace
@@ -47,16 +120,11 @@ Result<safetensors::File> save_state(Session& session, const Parameters& paramet
 
 Result<> load_state(Session& session, const Parameters& parameters, const safetensors::File& file,
                     std::string_view prefix) {
-  const auto has_type_of = [](const safetensors::Array& array, DType dtype) {
-    return (dtype == DType::float32 && array.type == safetensors::Type::float32) ||
-           (dtype == DType::int32 && array.type == safetensors::Type::int32);
-  };
   std::vector<const safetensors::Array*> arrays;
   for (const Parameter& parameter : parameters) {
     const std::string name = std::string(prefix) + parameter.name;
     IMPRINT_ASSIGN(const safetensors::Array* array, file.find(name));
-    const Shape& shape = parameter.variable.shape();
-    const Shape expected = parameter.transposed ? turned(shape) : shape;
+    const Shape expected = stored_shape(parameter);
     if (array->shape != expected)
       return make_error(ErrorCode::shape_mismatch, text("load_state: found ", name, " ", array->shape.text(),
                                                         ", expected ", expected.text()));
@@ -64,23 +132,50 @@ Result<> load_state(Session& session, const Parameters& parameters, const safete
     if (parameter.variable.dtype() == DType::int32) IMPRINT_CHECK(array->ints());
     arrays.push_back(array);
   }
-  for (std::size_t i = 0; i < arrays.size(); ++i) {
-    const Parameter& parameter = parameters[i];
-    const safetensors::Array& array = *arrays[i];
-    if (!parameter.transposed && has_type_of(array, parameter.variable.dtype())) {
-      IMPRINT_CHECK(session.runtime().write(parameter.variable, array.bytes));
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    IMPRINT_CHECK(write_content(session, parameters[i], *arrays[i]));
+  return {};
+}
+
+std::string LoadReport::text() const {
+  return listed("loaded", loaded) + listed("missing", missing) + listed("of another shape", misfits) +
+         listed("not used", unused);
+}
+
+Result<LoadReport> load_tensors(Session& session, const Parameters& parameters, const safetensors::File& file,
+                                const LoadOptions& options) {
+  std::map<std::string, const safetensors::Array*> tensors;
+  for (const auto& [name, array] : file.arrays) {
+    const std::string fresh = renamed(name, options.renames);
+    if (!tensors.emplace(fresh, &array).second)
+      return make_error(ErrorCode::invalid_argument, imprint::text("load_tensors: found two tensors for ",
+                                                                   fresh, ", the second is ", name));
+  }
+  LoadReport report;
+  std::vector<std::pair<const Parameter*, const safetensors::Array*>> fits;
+  for (const Parameter& parameter : parameters) {
+    const auto found = tensors.find(parameter.name);
+    if (found == tensors.end()) {
+      report.missing.push_back(parameter.name);
       continue;
     }
-    HostTensor value = HostTensor::from({}, parameter.variable.shape());
-    if (parameter.variable.dtype() == DType::int32) {
-      IMPRINT_ASSIGN(value.ints, array.ints());
-      value.dtype = DType::int32;
+    const safetensors::Array& array = *found->second;
+    const Shape expected = stored_shape(parameter);
+    if (array.shape == expected) {
+      if (parameter.variable.dtype() == DType::int32) IMPRINT_CHECK(array.ints());
+      fits.emplace_back(&parameter, &array);
+      report.loaded.push_back(parameter.name);
     } else {
-      value.floats = parameter.transposed ? turned(array.floats(), array.shape) : array.floats();
+      report.misfits.push_back(
+          imprint::text(parameter.name, ": found ", array.shape.text(), ", expected ", expected.text()));
     }
-    IMPRINT_CHECK(session.write(parameter.variable, value));
+    tensors.erase(found);
   }
-  return {};
+  for (const auto& entry : tensors) report.unused.push_back(entry.first);
+  if (!report.complete() && !options.partial)
+    return make_error(ErrorCode::not_found, "load_tensors: " + report.text());
+  for (const auto& [parameter, array] : fits) IMPRINT_CHECK(write_content(session, *parameter, *array));
+  return report;
 }
 
 }  // namespace imprint::nn

@@ -120,7 +120,9 @@ Result<std::shared_ptr<Brain>> AgentSystem::add_policy(const PolicySpec& given, 
   if (memory_cap_bytes_ > 0) spec.state_limit_bytes = std::min(spec.state_limit_bytes, memory_cap_bytes_);
   IMPRINT_ASSIGN(std::unique_ptr<PolicyModel> model,
                  make_policy(spec, {shared.observations.parts, shared.actions.parts, {}}));
+  const std::string parts = text("brain '", spec.name, "': policy by ", model->parts);
   IMPRINT_ASSIGN(std::shared_ptr<Brain> brain, Brain::create_policy(services(), std::move(model), shared));
+  log_(LogLevel::info, parts);
   brains_.push_back(brain);
   return brain;
 }

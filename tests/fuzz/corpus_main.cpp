@@ -27,6 +27,7 @@ struct Harness {
 constexpr Harness kHarnesses[] = {
     {"onnx", onnx, 8},
     {"safetensors", safetensors},
+    {"weights", weights},
     {"saved_brain", saved_brain},
     {"kernel_archive", kernel_archive},
     {"pipeline_cache", pipeline_cache},

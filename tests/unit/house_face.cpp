@@ -34,7 +34,7 @@ constexpr std::string_view kFaceNames[] = {
     "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
     // models
     "ImportOptions", "ImportedModel", "ImportedText", "ImportedValue", "OperatorUse", "Policy",
-    "PolicyDescription"};
+    "PolicyDescription", "PolicyNames"};
 
 // Headers whose functions belong to the face; functions of others are in a room's namespace.
 constexpr std::string_view kFaceFunctions[] = {

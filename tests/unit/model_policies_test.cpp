@@ -7,6 +7,7 @@
 #include "compute/model/policy.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/model_data.h"
+#include "tests/unit/model_onnx_builder.h"
 
 namespace imprint {
 namespace {
@@ -110,6 +111,87 @@ TEST(Policy, DescribesObservationActionAndState) {
     EXPECT_EQ(description.states[0].output, "state_outs") << name;
     EXPECT_EQ(description.states[0].count, 1) << name;
   }
+}
+
+// ---- rules ----
+
+using test::OnnxBuilder;
+
+Result<Policy> policy_of(const OnnxBuilder& builder, const PolicyNames& names = {}) {
+  const auto model = onnx::parse(builder.bytes());
+  EXPECT_TRUE(model.ok());
+  return import_policy(*model, 2, {}, names);
+}
+
+TEST(PolicyRules, GodotRlByNamesInAnyOrder) {
+  OnnxBuilder builder;
+  builder.input("state_ins", {"batch", "1"}).input("obs", {"batch", "3"});
+  builder.node("Relu", {"obs"}, {"output"}).node("Neg", {"state_ins"}, {"state_outs"});
+  const auto policy = policy_of(builder.output("state_outs").output("output"));
+  ASSERT_TRUE(policy.ok()) << policy.error().message;
+  EXPECT_EQ(policy->description.text(), "Godot RL: obs [3] -> output [3], state state_ins -> state_outs");
+  EXPECT_EQ(policy->model.inputs[1].name, "state_ins");
+}
+
+TEST(PolicyRules, StableBaselines3AndCleanRlActFirst) {
+  const auto policy = [](int more) {
+    OnnxBuilder builder;
+    builder.input("observation", {"n", "3"}).node("Tanh", {"observation"}, {"7"}).output("7");
+    for (int i = 0; i < more; ++i)
+      builder.node("ReduceSum", {"observation"}, {"r" + std::to_string(i)}).output("r" + std::to_string(i));
+    return policy_of(builder);
+  };
+  EXPECT_EQ(policy(2)->description.text(), "Stable-Baselines3: observation [3] -> 7 [3]");
+  EXPECT_EQ(policy(3)->description.rule, "CleanRL");
+  EXPECT_EQ(policy(0)->description.rule, "positions");
+  EXPECT_EQ(policy(3)->model.outputs.size(), 1u);
+}
+
+TEST(PolicyRules, ADiscreteActionBecomesANumber) {
+  OnnxBuilder builder;
+  builder.input("input", {"n", "3"})
+      .node("ArgMax", {"input"}, {"a"}, {OnnxBuilder::number("axis", 1), OnnxBuilder::number("keepdims", 0)});
+  const auto policy = policy_of(builder.output("a", {}, test::kInt64));
+  ASSERT_TRUE(policy.ok()) << policy.error().message;
+  EXPECT_EQ(policy->model.outputs[0].tensor.shape(), (Shape{2, 1}));
+  EXPECT_THAT(reference::evaluate(policy->model.outputs[0].tensor, {{"input", {0, 5, 1, 0, 1, 9}}}),
+              testing::ElementsAre(1, 2));
+}
+
+TEST(PolicyRules, MlAgentsJoinsObservationsAndActions) {
+  OnnxBuilder builder;
+  builder.input("obs_0", {"batch", "2"}).input("obs_1", {"batch", "1"}).input("action_masks", {"batch", "2"});
+  builder.input("recurrent_in", {"batch", "1", "2"}).floats("version", {1}, {3}).longs("one", {1}, {1});
+  builder.node("Identity", {"version"}, {"version_number"})
+      .node("Add", {"obs_0", "obs_1"}, {"deterministic_continuous_actions"})
+      .node("Neg", {"obs_0"}, {"continuous_actions"})
+      .node("Add", {"obs_0", "action_masks"}, {"logits"})
+      .node("ArgMax", {"logits"}, {"discrete_actions"}, {OnnxBuilder::number("axis", 1)})
+      .node("Neg", {"recurrent_in"}, {"recurrent_out"});
+  builder.output("version_number").output("continuous_actions").output("deterministic_continuous_actions");
+  const auto policy = policy_of(builder.output("discrete_actions", {}, test::kInt64).output("recurrent_out"));
+  ASSERT_TRUE(policy.ok()) << policy.error().message;
+  const PolicyDescription& found = policy->description;
+  EXPECT_EQ(found.rule, "ML-Agents");
+  EXPECT_EQ(found.observation, "obs_0 + obs_1");
+  EXPECT_EQ(found.action, "deterministic_continuous_actions + discrete_actions");
+  ASSERT_EQ(found.states.size(), 1u);
+  EXPECT_EQ(found.states[0].count, 2);
+  ASSERT_EQ(policy->model.inputs.size(), 2u);
+  EXPECT_THAT(
+      reference::evaluate(policy->model.outputs[0].tensor, {{found.observation, {1, 2, 10, 4, 3, 20}}}),
+      testing::ElementsAre(11, 12, 1, 24, 23, 0));
+}
+
+TEST(PolicyRules, NamesWin) {
+  OnnxBuilder builder;
+  builder.input("memory", {"n", "1"}).input("eyes", {"n", "2"});
+  builder.node("Neg", {"eyes"}, {"hands"}).node("Neg", {"memory"}, {"later"}).output("later").output("hands");
+  const auto policy = policy_of(builder, {"eyes", "hands", {{"memory", "later"}}});
+  ASSERT_TRUE(policy.ok()) << policy.error().message;
+  EXPECT_EQ(policy->description.text(), "names: eyes [2] -> hands [2], state memory -> later");
+  EXPECT_EQ(policy_of(builder, {"ears", "hands"}).error().code, ErrorCode::not_found);
+  EXPECT_THAT(policy_of(builder, {"eyes", "hands"}).error().message, testing::HasSubstr("found 2 inputs"));
 }
 
 TEST(Policy, RefusesBadBatches) {

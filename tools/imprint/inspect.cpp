@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compute/model/onnx_import.h"
+#include "compute/model/policy.h"
 #include "tools/imprint/commands.h"
 
 namespace imprint::tools {
@@ -119,10 +120,10 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
   for (const OperatorUse& use : operators)
     std::printf("  %-24s %6llu%s\n", use.name.c_str(), static_cast<unsigned long long>(use.count),
                 use.supported ? "" : "   not supported");
-  if (problem.empty())
-    std::printf("everything in it is supported\n");
-  else
-    std::printf("cannot be run: %s\n", problem.c_str());
+  if (problem.empty()) std::printf("everything in it is supported\n");
+  if (const auto policy = import_policy(model, 1); policy)
+    std::printf("as a policy, by %s\n", policy->description.text().c_str());
+  if (!problem.empty()) std::printf("cannot be run: %s\n", problem.c_str());
 }
 
 Result<> inspect(const std::string& path, bool as_json) {

@@ -8,6 +8,7 @@
 #include "compute/model/policy.h"
 #include "compute/model/safetensors.h"
 #include "compute/model/state_dict.h"
+#include "compute/model/weights.h"
 #include "compute/nn/action_distribution.h"
 #include "compute/nn/activation.h"
 #include "compute/nn/advantage.h"

@@ -49,6 +49,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
 
   auto model = std::make_unique<PolicyModel>();
   model->parameter_count = policy.model.parameter_count;
+  model->parts = found.text();
   BrainSpec& brain = model->spec;
   brain.name = spec.name;
   brain.observation.count = static_cast<std::uint32_t>(found.observation_count);

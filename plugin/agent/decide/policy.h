@@ -36,6 +36,7 @@ struct PolicyModel {
   InferGraph graph;
   std::vector<Variable> state;
   std::uint64_t parameter_count = 0;
+  std::string parts;  // PolicyDescription::text()
 };
 
 // shared.observations: agents may observe through it; shared.actions: [agent_capacity, outputs], rows of the

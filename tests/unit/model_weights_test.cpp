@@ -1,0 +1,263 @@
+// Files of PyTorch, GGUF and NumPy, and how their tensors become parameters.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "compute/model/file.h"
+#include "compute/model/state_dict.h"
+#include "compute/model/weights.h"
+#include "compute/program/runtime.h"
+#include "tests/unit/model_data.h"
+
+namespace imprint {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+std::vector<std::byte> content_bytes(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+// A literal with zeros inside of it.
+template <std::size_t count>
+std::string raw(const char (&literal)[count]) {
+  return {literal, count - 1};
+}
+
+template <class T>
+void put(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// A zip file of stored entries. Checksums are 0: the reader does not need them.
+std::string zip_of(const std::vector<std::pair<std::string, std::string>>& entries,
+                   std::uint16_t method = 0) {
+  std::string out, directory;
+  for (const auto& [name, content] : entries) {
+    const auto offset = static_cast<std::uint32_t>(out.size()),
+               size = static_cast<std::uint32_t>(content.size());
+    const auto length = static_cast<std::uint16_t>(name.size());
+    put(out, std::uint32_t{0x04034b50});
+    out += std::string(14, '\0');
+    put(out, size), put(out, size), put(out, length), put(out, std::uint16_t{0});
+    out += name + content;
+    put(directory, std::uint32_t{0x02014b50});
+    put(directory, std::uint32_t{0}), put(directory, std::uint16_t{0}), put(directory, method);
+    directory += std::string(8, '\0');
+    put(directory, size), put(directory, size), put(directory, length);
+    directory += std::string(12, '\0');
+    put(directory, offset);
+    directory += name;
+  }
+  const auto begin = static_cast<std::uint32_t>(out.size()),
+             count = static_cast<std::uint32_t>(entries.size());
+  out += directory;
+  put(out, std::uint32_t{0x06054b50}), put(out, std::uint32_t{0});
+  put(out, static_cast<std::uint16_t>(count)), put(out, static_cast<std::uint16_t>(count));
+  put(out, static_cast<std::uint32_t>(directory.size())), put(out, begin), put(out, std::uint16_t{0});
+  return out;
+}
+
+// ---- PyTorch ----
+
+class TorchFile : public testing::TestWithParam<std::string> {};
+
+TEST_P(TorchFile, HasTheTensorsThatTorchReads) {
+  const std::string path = test::model_path("pytorch/" + GetParam() + ".pt");
+  const auto found = weights::load(path);
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(found->format, "PyTorch");
+  const auto expected = safetensors::load(path + ".ref.safetensors");
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  ASSERT_EQ(found->tensors.arrays.size(), expected->arrays.size());
+  for (const auto& [name, array] : expected->arrays) {
+    const auto tensor = found->tensors.arrays.find(name);
+    ASSERT_NE(tensor, found->tensors.arrays.end()) << name;
+    EXPECT_EQ(tensor->second.type, array.type) << name;
+    EXPECT_EQ(tensor->second.shape, array.shape) << name;
+    EXPECT_EQ(tensor->second.bytes, array.bytes) << name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TorchFile,
+                         testing::Values("linear", "checkpoint", "complex_nested", "float16",
+                                         "simple_legacy"),
+                         [](const auto& one) { return one.param; });
+
+TEST(TorchFiles, NumbersBesideTensorsAreReported) {
+  const auto found = weights::load(test::model_path("pytorch/checkpoint.pt"));
+  ASSERT_TRUE(found.ok());
+  std::vector<std::string> names;
+  for (const weights::LeftOut& entry : found->left_out) names.push_back(entry.name);
+  EXPECT_THAT(names, testing::IsSupersetOf({"epoch", "loss"}));
+}
+
+// A pickle that would run a command.
+TEST(TorchFiles, NothingIsCalled) {
+  const std::string pickle = raw("\x80\x02}X\x01\0\0\0ncos\nsystem\nX\x04\0\0\0true\x85Rs.");
+  const auto found = weights::parse(content_bytes(zip_of({{"a/data.pkl", pickle}})));
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_THAT(found->left_out, SizeIs(1));
+  EXPECT_EQ(found->left_out[0].name, "n");
+  EXPECT_THAT(found->left_out[0].reason, HasSubstr("made by 'os.system', which is not called"));
+}
+
+// n tensors that share one storage of 64 KiB.
+TEST(TorchFiles, SharedStoragesAreCounted) {
+  std::string pickle = raw("\x80\x02}(X\x07\0\0\0storagectorch\nFloatStorage\nX\x01\0\0\0") + "0";
+  pickle += raw("X\x03\0\0\0cpuM\0\x40tQq\x01") + "0";
+  for (int i = 0; i < 2000; ++i) {
+    pickle += raw("X\x05\0\0\0") + std::to_string(10000 + i) +
+              raw("ctorch._utils\n_rebuild_tensor_v2\n(h\x01K\0M\0\x40");
+    pickle += raw("\x85K\x01\x85\x89}tRs");
+  }
+  pickle += ".";
+  const auto found =
+      weights::parse(content_bytes(zip_of({{"a/data.pkl", pickle}, {"a/data/0", std::string(65536, 'x')}})));
+  ASSERT_FALSE(found.ok());
+  EXPECT_THAT(found.error().message, HasSubstr("bytes of memory per byte of the file"));
+}
+
+TEST(TorchFiles, DamagedFilesAreRefused) {
+  std::mt19937 random(7);
+  for (const char* name : {"linear", "simple_legacy", "checkpoint"}) {
+    const std::vector<std::byte> whole =
+        test::must_read(test::model_path(std::string("pytorch/") + name + ".pt"));
+    for (std::size_t length = 0; length < whole.size(); length += 7)
+      EXPECT_FALSE(weights::parse(std::span(whole).first(length)).ok()) << name << " " << length;
+    for (int i = 0; i < 3000; ++i) {
+      std::vector<std::byte> changed = whole;
+      changed[random() % changed.size()] ^= static_cast<std::byte>(1u << random() % 8);
+      const auto read = weights::parse(changed);
+      if (!read) EXPECT_FALSE(read.error().message.empty());
+    }
+  }
+}
+
+// ---- NumPy ----
+
+std::string npy(const std::string& header, const std::string& data) {
+  std::string out = raw("\x93NUMPY\x01\0");
+  put(out, static_cast<std::uint16_t>(header.size() + 1));
+  return out + header + "\n" + data;
+}
+
+TEST(NumpyFiles, ArraysOfEitherOrder) {
+  const std::vector<float> values{1, 2, 3, 4, 5, 6};
+  const std::string data(reinterpret_cast<const char*>(values.data()), 24);
+  const auto one =
+      weights::parse(content_bytes(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", data)));
+  ASSERT_TRUE(one.ok()) << one.error().message;
+  EXPECT_EQ(one->format, "NumPy");
+  EXPECT_EQ(one->tensors.arrays.at("array").shape, (Shape{2, 3}));
+  EXPECT_EQ(one->tensors.arrays.at("array").floats(), values);
+  const std::string columns = npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", data);
+  const auto more = weights::parse(content_bytes(
+      zip_of({{"w.npy", columns},
+              {"n.npy", npy("{'descr': '|u1', 'fortran_order': False, 'shape': (), }", "\7")}})));
+  ASSERT_TRUE(more.ok()) << more.error().message;
+  EXPECT_THAT(more->tensors.arrays.at("w").floats(), ElementsAre(1, 3, 5, 2, 4, 6));
+  EXPECT_THAT(more->tensors.arrays.at("n").floats(), ElementsAre(7));
+  EXPECT_THAT(weights::parse(content_bytes(zip_of({{"w.npy", columns}}, 8))).error().message,
+              HasSubstr("is compressed"));
+  EXPECT_THAT(
+      weights::parse(content_bytes(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (6,), }", data)))
+          .error()
+          .message,
+      HasSubstr("little-endian"));
+  EXPECT_THAT(
+      weights::parse(content_bytes(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }", data)))
+          .error()
+          .message,
+      HasSubstr("ends too early"));
+}
+
+// ---- GGUF ----
+
+TEST(GgufFiles, PlainAndBlockedTensors) {
+  std::string file("GGUF");
+  put(file, std::uint32_t{3}), put(file, std::uint64_t{3}), put(file, std::uint64_t{1});
+  const auto words = [&](const std::string& text) {
+    put(file, std::uint64_t{text.size()});
+    file += text;
+  };
+  words("general.name");
+  put(file, std::uint32_t{8});
+  words("small");
+  const auto tensor = [&](const std::string& name, std::vector<std::uint64_t> extents, std::uint32_t type,
+                          std::uint64_t offset) {
+    words(name);
+    put(file, static_cast<std::uint32_t>(extents.size()));
+    for (const std::uint64_t extent : extents) put(file, extent);
+    put(file, type), put(file, offset);
+  };
+  tensor("plain", {3, 2}, 0, 0);
+  tensor("blocks", {32}, 2, 32);
+  tensor("other", {256}, 12, 64);
+  file += std::string((32 - file.size() % 32) % 32, '\0');
+  for (const float value : {1.f, 2.f, 3.f, 4.f, 5.f, 6.f}) put(file, value);
+  file += std::string(8, '\0');
+  put(file, std::uint16_t{0x3800});  // 0.5
+  for (int i = 0; i < 16; ++i) file += static_cast<char>(i | (15 - i) << 4);
+  const auto found = weights::parse(content_bytes(file));
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(found->format, "GGUF");
+  EXPECT_EQ(found->tensors.arrays.at("plain").shape, (Shape{2, 3}));
+  EXPECT_THAT(found->tensors.arrays.at("plain").floats(), ElementsAre(1, 2, 3, 4, 5, 6));
+  const std::vector<float> blocks = found->tensors.arrays.at("blocks").floats();
+  for (int i = 0; i < 16; ++i) {
+    EXPECT_EQ(blocks[static_cast<std::size_t>(i)], 0.5f * static_cast<float>(i - 8));
+    EXPECT_EQ(blocks[static_cast<std::size_t>(16 + i)], 0.5f * static_cast<float>(7 - i));
+  }
+  ASSERT_THAT(found->left_out, SizeIs(1));
+  EXPECT_EQ(found->left_out[0].name, "other");
+  for (std::size_t length = 0; length + 20 < file.size(); ++length)
+    EXPECT_FALSE(weights::parse(content_bytes(file.substr(0, length))).ok()) << length;
+}
+
+// ---- parameters ----
+
+TEST(LoadTensors, RenamesAndReports) {
+  const auto runtime = Runtime::create_on_cpu();
+  Session session(*runtime);
+  const auto file = weights::load(test::model_path("pytorch/checkpoint.pt"));
+  ASSERT_TRUE(file.ok());
+  nn::Parameters parameters;
+  parameters.add("first.weight", Variable::zeros("a", {5, 10}), true);
+  parameters.add("first.bias", Variable::zeros("b", {10}));
+  const nn::LoadOptions renames{.renames = {{"model_state_dict.fc1.*", "first.*"}}};
+  const auto loaded = nn::load_tensors(session, parameters, file->tensors, renames);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_THAT(loaded->loaded, ElementsAre("first.weight", "first.bias"));
+  EXPECT_THAT(loaded->unused, SizeIs(3));
+  const auto weight = session.read(std::vector<Variable>{parameters[0].variable});
+  ASSERT_TRUE(weight.ok());
+  const std::vector<float> stored = file->tensors.arrays.at("model_state_dict.fc1.weight").floats();
+  EXPECT_EQ((*weight)[0].floats[1], stored[5]);  // transposed
+
+  parameters.add("second.bias", Variable::zeros("c", {4}));
+  parameters.add("first.scale", Variable::zeros("d", {1}));
+  nn::LoadOptions more{.renames = {{"model_state_dict.fc1.*", "first.*"}, {"*.fc2.bias", "second.bias"}}};
+  const auto refused = nn::load_tensors(session, parameters, file->tensors, more);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("1 missing: first.scale"));
+  EXPECT_THAT(refused.error().message, HasSubstr("second.bias: found [3], expected [4]"));
+  more.partial = true;
+  const auto partial = nn::load_tensors(session, parameters, file->tensors, more);
+  ASSERT_TRUE(partial.ok());
+  EXPECT_FALSE(partial->complete());
+  EXPECT_THAT(partial->loaded, SizeIs(2));
+  EXPECT_THAT(nn::load_tensors(session, parameters, file->tensors, {.renames = {{"*.bias", "first.bias"}}})
+                  .error()
+                  .message,
+              HasSubstr("two tensors for first.bias"));
+}
+
+}  // namespace
+}  // namespace imprint
