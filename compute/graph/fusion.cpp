@@ -70,7 +70,9 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
       const RegionNodes& region = split.regions[static_cast<std::size_t>(index)];
       RegionLimit& limit = limits[region.uncut()];
       if (cut.contains(region.uncut())) continue;
-      if (smaller == 0 && region.products > 1) {
+      // A small region first takes fewer rows at a time.
+      const bool large = region.nodes > 4 * static_cast<std::int64_t>(options.region_part_nodes);
+      if ((smaller == 0 || large) && region.products > 1) {
         cut.insert(region.uncut());
         limit = {2 * limit.parts, {}};
         continue;

@@ -31,7 +31,7 @@ struct RegionNodes {
   AxisClass row_class = -1, group_class = -1;  // axes of the graph before the split
   std::int32_t phase = 0;
   std::int32_t uncut_phase = 0, part = 0;  // its phase before cuts, and which part of that region it is
-  std::int64_t products = 0;               // a part with several can be cut further
+  std::int64_t nodes = 0, products = 0;    // a part with several products can be cut further
   std::int64_t rows = 0, groups = 1, blocks = 0;
   std::int32_t row_block = 0, turns = 1;
   bool may_turn = false;  // its sums over the rows fit into a workgroup's registers

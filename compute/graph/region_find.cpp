@@ -329,6 +329,7 @@ class RegionFinder {
     region.phase = key.second;
     region.uncut_phase = uncut_phase_[at(matmul)];
     region.part = part_[at(matmul)];
+    region.nodes = static_cast<std::int64_t>(nodes_.at(key).size());
     region.products = std::ranges::count_if(nodes_.at(key), [&](NodeIndex i) { return is_row_product(i); });
     region.rows = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch.rows)];
     if (batch.groups >= 0)

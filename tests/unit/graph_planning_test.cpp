@@ -97,7 +97,7 @@ TEST(PlanningLimits, LongRecurrencesAreCutIntoRegions) {
   EXPECT_EQ(regions(small), 1);
   EXPECT_EQ(large.schedule.notes, std::vector<std::string>{});
   EXPECT_GE(regions(large), 10);
-  EXPECT_LE(regions(large), large.nodes / 400);
+  EXPECT_LE(regions(large), large.nodes / 200);
   EXPECT_LT(large.schedule.tasks.size(), 2 * static_cast<std::size_t>(regions(large)) + 20);
   FusionOptions whole;
   whole.regions = false;
