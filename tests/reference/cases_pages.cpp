@@ -1,5 +1,7 @@
 // Scans, sorts and scatters whose kernels are pages. Long lines take several kernels on a device.
 
+#include "compute/tensor/composites.h"
+#include "compute/tensor/linear_algebra.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {
@@ -117,12 +119,60 @@ void add_scatter_pages(std::vector<OpCase>& cases) {
                 [](Inputs in) { return gather(in[0] * in[0], 0, in[1]); });
 }
 
+// Well away from singular: in rows of a batch, with a large diagonal.
+Tensor regular(const Tensor& x) { return 0.3f * x + 2.0f * eye(x.extent(-1)); }
+Tensor positive_definite(const Tensor& x) { return 0.1f * matmul(x, transpose(x)) + eye(x.extent(-2)); }
+
+void add_matrix_pages(std::vector<OpCase>& cases) {
+  add_page_case(cases, "cholesky/batch", {{{3, 5, 5}}},
+                [](Inputs in) { return cholesky(positive_definite(in[0])); });
+  add_page_case(cases, "cholesky/lower_triangle", {{{4, 4}}},
+                [](Inputs in) { return cholesky(0.2f * in[0] + 3.0f * eye(4)); });
+  add_page_case(cases, "cholesky/one", {{{2, 3, 1, 1}, DType::float32, 0.5, 3}},
+                [](Inputs in) { return cholesky(in[0]); });
+  add_page_case(
+      cases, "cholesky/blocks", {{{1, 150, 7}}}, [](Inputs in) { return cholesky(positive_definite(in[0])); },
+      false);
+  for (const bool upper : {false, true}) {
+    const std::string name = std::string("solve_triangular/") + (upper ? "upper" : "lower");
+    add_page_case(cases, name, {{{2, 6, 6}}, {{2, 6, 3}}},
+                  [=](Inputs in) { return solve_triangular(regular(in[0]), in[1], upper); });
+    add_page_case(cases, name + "_unit", {{{5, 5}}, {{5, 2}}},
+                  [=](Inputs in) { return solve_triangular(0.3f * in[0], in[1], upper, true); });
+    add_page_case(
+        cases, name + "_blocks", {{{2, 70, 70}, DType::float32, -0.2, 0.2}, {{2, 70, 3}}},
+        [=](Inputs in) { return solve_triangular(regular(in[0]), in[1], upper); }, false);
+  }
+  add_page_case(cases, "lu/factors", {{{3, 6, 6}}},
+                [](Inputs in) { return lu(in[0] + flip(eye(6), 0) * 3.0f).factors; });
+  add_page_case(
+      cases, "lu/pivots", {{{4, 9, 9}}}, [](Inputs in) { return lu(in[0]).pivots; }, false);
+  add_page_case(cases, "lu/most", {{{1, 64, 64}}}, [](Inputs in) { return lu(in[0]).factors; }, false,
+                {2e-2, 2e-3});
+  add_page_case(cases, "qr/q", {{{2, 7, 4}}}, [](Inputs in) { return qr(in[0]).q; });
+  add_page_case(cases, "qr/r", {{{2, 5, 5}}}, [](Inputs in) { return qr(regular(in[0])).r; });
+  add_page_case(
+      cases, "qr/tall", {{{1, 100, 20}}}, [](Inputs in) { return qr(in[0]).q; }, false);
+  add_page_case(cases, "solve/batch", {{{2, 3, 4, 4}}, {{2, 3, 4, 2}}},
+                [](Inputs in) { return solve(regular(in[0]), in[1]); });
+  add_page_case(cases, "inverse/rows_exchanged", {{{3, 5, 5}}},
+                [](Inputs in) { return inverse(0.3f * in[0] + 2.0f * flip(eye(5), 1)); });
+  add_page_case(cases, "det/batch", {{{3, 4, 4}}}, [](Inputs in) { return det(regular(in[0])); });
+  add_page_case(
+      cases, "det/singular", {{{3, 3}}}, [](Inputs in) { return det(in[0] * 0.0f + 1.0f); }, false);
+  add_page_case(cases, "slogdet/both", {{{4, 5, 5}}}, [](Inputs in) {
+    const SignAndLog found = slogdet(0.3f * in[0] - 2.0f * eye(5));
+    return found.sign * found.log;
+  });
+}
+
 }  // namespace
 
 void add_page_cases(std::vector<OpCase>& cases) {
   add_scan_pages(cases);
   add_sort_pages(cases);
   add_scatter_pages(cases);
+  add_matrix_pages(cases);
 }
 
 }  // namespace imprint::reference

@@ -94,11 +94,128 @@ Values scatter(const Page& page, std::span<const Operand> operands) {
   return out;
 }
 
+// A matrix of the batch in an operand, row by row.
+std::span<const double> matrix_of(const Operand& operand, std::int64_t matrix) {
+  const Shape& shape = operand.node.shape;
+  const auto size = static_cast<std::size_t>(shape[1] * shape[2]);
+  return std::span(operand.values).subspan(static_cast<std::size_t>(matrix) * size, size);
+}
+
+// Row by row: L of L L^T = a.
+std::vector<double> lower_factor(std::span<const double> a, std::size_t n) {
+  std::vector<double> l(n * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = a[i * n + j];
+      for (std::size_t k = 0; k < j; ++k) sum -= l[i * n + k] * l[j * n + k];
+      l[i * n + j] = i == j ? std::sqrt(sum) : sum / l[j * n + j];
+    }
+  return l;
+}
+
+Values cholesky(const Page&, std::span<const Operand> operands) {
+  const Shape& shape = operands[0].node.shape;
+  Values out(1);
+  for (std::int64_t m = 0; m < shape[0]; ++m) {
+    const auto l = lower_factor(matrix_of(operands[0], m), static_cast<std::size_t>(shape[1]));
+    out[0].insert(out[0].end(), l.begin(), l.end());
+  }
+  return out;
+}
+
+// By elimination: columns of the triangle are subtracted from the right-hand side.
+Values solve_triangular(const Page& page, std::span<const Operand> operands) {
+  const bool upper = constant(page, "UPPER") != 0, unit = constant(page, "UNIT") != 0;
+  const auto n = static_cast<std::size_t>(constant(page, "N")),
+             columns = static_cast<std::size_t>(constant(page, "K"));
+  Values out(1);
+  for (std::int64_t m = 0; m < operands[0].node.shape[0]; ++m) {
+    const auto t = matrix_of(operands[0], m), b = matrix_of(operands[1], m);
+    std::vector<double> x(b.begin(), b.end());
+    for (std::size_t step = 0; step < n; ++step) {
+      const std::size_t j = upper ? n - 1 - step : step;
+      for (std::size_t c = 0; c < columns; ++c) {
+        if (!unit) x[j * columns + c] /= t[j * n + j];
+        for (std::size_t rest = step + 1; rest < n; ++rest) {
+          const std::size_t i = upper ? n - 1 - rest : rest;
+          x[i * columns + c] -= t[i * n + j] * x[j * columns + c];
+        }
+      }
+    }
+    out[0].insert(out[0].end(), x.begin(), x.end());
+  }
+  return out;
+}
+
+// Doolittle's method on rows in the order that pivoting gives.
+Values lu(const Page&, std::span<const Operand> operands) {
+  const auto n = static_cast<std::size_t>(operands[0].node.shape[1]);
+  Values out(3);
+  for (std::int64_t m = 0; m < operands[0].node.shape[0]; ++m) {
+    const auto given = matrix_of(operands[0], m);
+    std::vector<std::vector<double>> rows;
+    std::vector<double> order;
+    for (std::size_t i = 0; i < n; ++i) {
+      rows.emplace_back(given.begin() + static_cast<std::ptrdiff_t>(i * n),
+                        given.begin() + static_cast<std::ptrdiff_t>(i * n + n));
+      order.push_back(static_cast<double>(i));
+    }
+    double sign = 1;
+    for (std::size_t k = 0; k < n; ++k) {
+      for (std::size_t i = k; i < n; ++i)
+        for (std::size_t p = 0; p < k; ++p) rows[i][k] -= rows[i][p] * rows[p][k];
+      std::size_t best = k;
+      for (std::size_t i = k; i < n; ++i)
+        if (std::fabs(rows[i][k]) > std::fabs(rows[best][k])) best = i;
+      if (best != k) {
+        sign = -sign;
+        std::swap(rows[k], rows[best]);
+        std::swap(order[k], order[best]);
+      }
+      for (std::size_t i = k + 1; i < n; ++i) rows[i][k] /= rows[k][k];
+      for (std::size_t j = k + 1; j < n; ++j)
+        for (std::size_t p = 0; p < k; ++p) rows[k][j] -= rows[k][p] * rows[p][j];
+    }
+    for (const auto& row : rows) out[0].insert(out[0].end(), row.begin(), row.end());
+    out[1].insert(out[1].end(), order.begin(), order.end());
+    out[2].push_back(sign);
+  }
+  return out;
+}
+
+// R is the transposed factor of a^T a, and Q = a R^-1.
+Values qr(const Page& page, std::span<const Operand> operands) {
+  const auto rows = static_cast<std::size_t>(constant(page, "M")),
+             n = static_cast<std::size_t>(constant(page, "N"));
+  Values out(2);
+  for (std::int64_t m = 0; m < operands[0].node.shape[0]; ++m) {
+    const auto a = matrix_of(operands[0], m);
+    std::vector<double> squares(n * n), q(a.begin(), a.end());
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        for (std::size_t k = 0; k < rows; ++k) squares[i * n + j] += a[k * n + i] * a[k * n + j];
+    const std::vector<double> l = lower_factor(squares, n);
+    for (std::size_t k = 0; k < rows; ++k)
+      for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t p = 0; p < j; ++p) q[k * n + j] -= q[k * n + p] * l[j * n + p];
+        q[k * n + j] /= l[j * n + j];
+      }
+    out[0].insert(out[0].end(), q.begin(), q.end());
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) out[1].push_back(l[j * n + i]);
+  }
+  return out;
+}
+
 const std::map<std::string, Oracle>& oracles() {
   static const std::map<std::string, Oracle> map{{"cummax", cumulative_extreme},
                                                  {"cummin", cumulative_extreme},
                                                  {"argsort", order},
                                                  {"topk", order},
+                                                 {"cholesky", cholesky},
+                                                 {"solve_triangular", solve_triangular},
+                                                 {"lu", lu},
+                                                 {"qr", qr},
                                                  {"scatter_assign", scatter},
                                                  {"scatter_mul", scatter},
                                                  {"scatter_min", scatter},
