@@ -46,7 +46,7 @@ typedef struct imp_stream {
   uint32_t size;                    /* outputs, 1 .. 4096; 0: the default. vector: 0 */
 } imp_stream;
 
-/* For every learner: `stack`, and but for SAC the streams. With streams PPO does not normalise
+/* For every learner: `stack`, and except for SAC the streams. With streams PPO does not normalise
  * observations, and its critic uses the policy's layers. For PPO, and for a brain without learner
  * that loads its weights: the cell. An agent's stack and its cell's state are its own. They begin
  * again with an episode; files and snapshots do not hold them. */
