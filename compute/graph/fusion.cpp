@@ -65,7 +65,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
       request = std::move(split_request);
       return schedule;
     }
-    std::set<std::pair<AxisClass, std::int32_t>> cut;  // anew: limits of their parts no longer hold
+    std::set<std::pair<AxisClass, std::int32_t>> cut;  // again, as limits of their parts changed
     for (const auto& [index, smaller] : fuser.outgrown()) {
       const RegionNodes& region = split.regions[static_cast<std::size_t>(index)];
       RegionLimit& limit = limits[region.uncut()];

@@ -222,7 +222,7 @@ TEST_F(Misuse, OptionsThatAreNotTheLearners) {
   const imp_limits limits = imp_limits_init();
   feedback.header.next = &limits;
   EXPECT_FAILS(create(IMP_LEARNER_FEEDBACK, &feedback), IMP_ERROR_INVALID_ARGUMENT,
-               "desc.header.next: found struct type 2, expected imp_network_options or");
+               "desc.header.next: found struct type 2, expected imp_network_options,");
   imp_network_options network = imp_network_options_init(), other = network;
   feedback.header.next = &network;
   EXPECT_EQ(create(IMP_LEARNER_FEEDBACK, &feedback), IMP_OK);

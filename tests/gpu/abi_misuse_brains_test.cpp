@@ -58,7 +58,7 @@ TEST_F(Misuse, Brains) {
   expect(IMP_ERROR_INVALID_ARGUMENT, "activation",
          [](imp_brain_desc& d) { d.activation = static_cast<imp_activation>(7); });
   expect(IMP_ERROR_INVALID_ARGUMENT, "learner",
-         [](imp_brain_desc& d) { d.learner = static_cast<imp_learner>(7), d.header.next = nullptr; });
+         [](imp_brain_desc& d) { d.learner = static_cast<imp_learner>(99), d.header.next = nullptr; });
   const auto expect_options = [&](imp_result code, const char* text, auto change) {
     imp_feedback_options options = small_options();
     expect(code, text, [&](imp_brain_desc& d) { change(d, options), d.header.next = &options; });
