@@ -381,7 +381,7 @@ class RegionFinder {
           choose_turns(static_cast<std::int32_t>(std::max<std::int64_t>(1, wanted_block / block)), region);
       region.blocks = (region.rows + block * region.turns - 1) / (block * region.turns);
     }
-    // Of all parts: cutting spares no partial results.
+    // Counts all parts: cutting spares no partial results.
     const std::int64_t all_partials = folds ? partial_elements_.at(region.uncut()) : 0;
     if (!partials_fit(all_partials, region.blocks)) {
       notes_.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs " +

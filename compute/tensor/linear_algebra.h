@@ -17,7 +17,7 @@ Tensor cholesky(const Tensor& a);
 // takes its diagonal for 1. Any n.
 Tensor solve_triangular(const Tensor& a, const Tensor& b, bool upper = false, bool unit_diagonal = false);
 
-// Of [..., n, n], n <= 64, with partial pivoting: row i of L U is row pivots[i] of a.
+// Factors of [..., n, n], n <= 64, with partial pivoting: row i of L U is row pivots[i] of a.
 struct LuFactors {
   Tensor factors;      // U with its diagonal, below it L without its diagonal of 1
   Tensor pivots;       // int32 [..., n]
@@ -25,14 +25,14 @@ struct LuFactors {
 };
 LuFactors lu(const Tensor& a);
 
-// Of [..., m, n], m >= n, m (n + 1) + n n <= 4096: q [..., m, n] has orthonormal columns, r [..., n, n] is
-// upper triangular with a positive diagonal. NaN where columns depend on each other.
+// Factors of [..., m, n], m >= n, m (n + 1) + n n <= 4096: q [..., m, n] has orthonormal columns, r [..., n,
+// n] is upper triangular with a positive diagonal. NaN where columns depend on each other.
 struct QrFactors {
   Tensor q, r;
 };
 QrFactors qr(const Tensor& a);
 
-// Of [..., n, n], n <= 64. A singular matrix gives infinities or NaN; its determinant is 0, without a finite
+// For [..., n, n], n <= 64. A singular matrix gives infinities or NaN; its determinant is 0, without a finite
 // gradient.
 Tensor solve(const Tensor& a, const Tensor& b);  // b [..., n, k]
 Tensor inverse(const Tensor& a);
