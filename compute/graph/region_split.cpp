@@ -98,7 +98,7 @@ class Splitter {
 }  // namespace
 
 RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options,
-                          const RegionLimits& limits) {
+                          const RowBlockLimits& limits) {
   return Splitter(graph, request, find_row_regions(graph, request, options, limits)).run();
 }
 
