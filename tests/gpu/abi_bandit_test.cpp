@@ -13,34 +13,17 @@
 
 #include <imprint/imprint.hpp>
 
-#include "tests/gpu/standalone_game.h"
+#include "tests/gpu/learning_game.h"
 
 namespace {
 
 using namespace imprint::game;
+using imprint::game::test::one_hot;
 
 constexpr std::uint32_t kMoods = 4, kHints = 5;
 
-std::array<float, kMoods> mood(std::uint32_t index) {
-  std::array<float, kMoods> observation{};
-  observation[index] = 1;
-  return observation;
-}
-
-class HintTest : public imprint::game::test::StandaloneGame {
+class HintTest : public imprint::game::test::LearningGame {
  protected:
-  void SetUp() override { open_test_device(); }
-  void TearDown() override {
-    const imp_context_stats stats = context.stats().value;
-    EXPECT_EQ(stats.frame_compiles, 0u);
-    EXPECT_EQ(stats.frame_allocations, 0u);
-    EXPECT_EQ(stats.frame_waits, 0u);
-    // A software device may be late for long.
-    std::erase_if(
-        log, [](const std::string& line) { return line.find("action_latency_frames") != std::string::npos; });
-    EXPECT_TRUE(log.empty()) << log.front();
-  }
-
   static BrainDesc hinting(bool thompson, std::uint32_t goals = 1) {
     BanditOptions options;
     options.thompson = thompson;
@@ -59,7 +42,7 @@ class HintTest : public imprint::game::test::StandaloneGame {
   }
 
   std::uint32_t choose(Agent& agent, std::uint32_t seen) {
-    pass([&] { EXPECT_TRUE(agent.observe(mood(seen))); });
+    pass([&] { EXPECT_TRUE(agent.observe(one_hot<kMoods>(seen))); });
     for (;;) {
       Made<Action> action;
       pass([&] { action = agent.act(); });

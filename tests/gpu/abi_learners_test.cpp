@@ -16,12 +16,13 @@
 
 #include <imprint/imprint.hpp>
 
-#include "tests/gpu/standalone_game.h"
+#include "tests/gpu/learning_game.h"
 
 namespace {
 
 using ::testing::HasSubstr;
 using namespace imprint::game;
+using imprint::game::test::one_hot;
 
 // Options that all tests of this file use: rewards only, or feedback with exact credit, so that no wait is
 // needed.
@@ -111,30 +112,8 @@ BrainDesc describe(imp_learner learner, std::uint32_t observations, std::uint32_
   }
 }
 
-template <std::size_t N>
-std::array<float, N> one_hot(std::uint32_t index) {
-  std::array<float, N> observation{};
-  observation[index] = 1;
-  return observation;
-}
-
-class LearnersTest : public imprint::game::test::StandaloneGame {
+class LearnersTest : public imprint::game::test::LearningGame {
  protected:
-  void SetUp() override { open_test_device(); }
-  void TearDown() override {
-    const imp_context_stats stats = context.stats().value;
-    EXPECT_EQ(stats.frame_compiles, 0u);
-    EXPECT_EQ(stats.frame_allocations, 0u);
-    EXPECT_EQ(stats.frame_waits, 0u);
-    agents.clear();
-    brain.reset();
-    context.reset();
-    // A software device may be late for long.
-    std::erase_if(
-        log, [](const std::string& line) { return line.find("action_latency_frames") != std::string::npos; });
-    EXPECT_TRUE(log.empty()) << log.front();
-  }
-
   // Runs frames until `decisions` decisions and a tenth as many minibatches are complete. A software device
   // may lag. play returns its number of decisions.
   void play_until(int decisions, const std::function<int()>& play) {

@@ -18,17 +18,23 @@ namespace {
 using namespace imprint::game;
 using namespace imprint::game::test;
 
+// Callbacks that keep warnings and errors in side.log.
+imp_host listening(Side& side) {
+  imp_host host = imp_host_init();
+  host.user = &side;
+  host.log = [](void* user, imp_log_level level, const char* text) {
+    if (level >= IMP_LOG_WARNING) static_cast<Side*>(user)->log.emplace_back(text);
+  };
+  return host;
+}
+
 // A brain may be destroyed while its save waits for a submission that the host refused.
 TEST(T6Modes, ARefusedSaveGoesWithItsBrain) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});
   ASSERT_TRUE(host.ok());
   Side side{host};
   const imprint::vk::DeviceDescription device = host.describe();
-  imp_host lent = imp_host_init();
-  lent.user = &side;
-  lent.log = [](void* user, imp_log_level level, const char* text) {
-    if (level >= IMP_LOG_WARNING) static_cast<Side*>(user)->log.emplace_back(text);
-  };
+  const imp_host lent = listening(side);
   {
     Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::submit), lent);
     ASSERT_TRUE(context) << context.outcome.message();
@@ -147,11 +153,7 @@ TEST(T8Modes, ADestructorThatCannotWaitSaysSo) {
   ASSERT_TRUE(host.ok());
   Side side{host};
   const imprint::vk::DeviceDescription device = host.describe();
-  imp_host lent = imp_host_init();
-  lent.user = &side;
-  lent.log = [](void* user, imp_log_level level, const char* text) {
-    if (level >= IMP_LOG_WARNING) static_cast<Side*>(user)->log.emplace_back(text);
-  };
+  const imp_host lent = listening(side);
   Made<Context> context = Context::create(Library(imp_get_api), info_of(device, side, Way::record), lent);
   ASSERT_TRUE(context) << context.outcome.message();
   const VkCommandBuffer commands = host.begin_frame(1);

@@ -12,34 +12,17 @@
 
 #include <imprint/imprint.hpp>
 
-#include "tests/gpu/standalone_game.h"
+#include "tests/gpu/learning_game.h"
 
 namespace {
 
 using namespace imprint::game;
+using imprint::game::test::one_hot;
 
 constexpr std::uint32_t kLights = 3;
 
-std::array<float, kLights> light(std::uint32_t index) {
-  std::array<float, kLights> observation{};
-  observation[index] = 1;
-  return observation;
-}
-
-class SacTest : public imprint::game::test::StandaloneGame {
+class SacTest : public imprint::game::test::LearningGame {
  protected:
-  void SetUp() override { open_test_device(); }
-  void TearDown() override {
-    const imp_context_stats stats = context.stats().value;
-    EXPECT_EQ(stats.frame_compiles, 0u);
-    EXPECT_EQ(stats.frame_allocations, 0u);
-    EXPECT_EQ(stats.frame_waits, 0u);
-    // A software device may be late for long.
-    std::erase_if(
-        log, [](const std::string& line) { return line.find("action_latency_frames") != std::string::npos; });
-    EXPECT_TRUE(log.empty()) << log.front();
-  }
-
   static BrainDesc steering(std::uint32_t brains) {
     SacOptions options;
     options.learn_period_frames = 1;
@@ -57,7 +40,7 @@ class SacTest : public imprint::game::test::StandaloneGame {
   }
 
   Action decide(Agent& agent, std::uint32_t index) {
-    pass([&] { EXPECT_TRUE(agent.observe(light(index))); });
+    pass([&] { EXPECT_TRUE(agent.observe(one_hot<kLights>(index))); });
     Action action;
     for (bool ready = false; !ready;)
       pass([&] {
@@ -94,7 +77,7 @@ TEST_F(SacTest, LearnsTheNumbersThatPay) {
           ASSERT_WORKS(agents[i].end_episode(EpisodeEnd::terminated));
         }
         seen[i] = (turn * 7 + static_cast<std::uint32_t>(i)) % kLights;
-        ASSERT_WORKS(agents[i].observe(light(seen[i])));
+        ASSERT_WORKS(agents[i].observe(one_hot<kLights>(seen[i])));
       }
       ++turn;
     });
