@@ -28,13 +28,16 @@ bool Host::choose(const std::string& device) {
   return fail("device: found no Vulkan device of that name with a compute queue. Check the name.");
 }
 
-bool Host::open(const std::string& device) {
+bool Host::open(const std::string& device, std::span<const char* const> instance_extensions,
+                std::span<const char* const> device_extensions) {
   if (volkInitialize() != VK_SUCCESS) return fail("Vulkan loader: not found. Install libvulkan1.");
   VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO};
   application.pApplicationName = "imprint-sample";
   application.apiVersion = kApiVersion;
   VkInstanceCreateInfo instance{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   instance.pApplicationInfo = &application;
+  instance.enabledExtensionCount = static_cast<std::uint32_t>(instance_extensions.size());
+  instance.ppEnabledExtensionNames = instance_extensions.data();
   if (const VkResult r = vkCreateInstance(&instance, nullptr, &instance_); r != VK_SUCCESS)
     return fail("vkCreateInstance", r);
   volkLoadInstance(instance_);
@@ -48,6 +51,8 @@ bool Host::open(const std::string& device) {
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<std::uint32_t>(device_extensions.size());
+  info.ppEnabledExtensionNames = device_extensions.data();
   if (const VkResult r = vkCreateDevice(physical_device_, &info, nullptr, &device_); r != VK_SUCCESS)
     return fail("vkCreateDevice", r);
   volkLoadDevice(device_);
@@ -103,12 +108,18 @@ VkCommandBuffer Host::begin_frame(std::uint64_t frame) {
   return current_->commands;
 }
 
-bool Host::end_frame() {
+bool Host::end_frame(VkSemaphore acquired, VkSemaphore finished) {
   if (const VkResult r = vkEndCommandBuffer(current_->commands); r != VK_SUCCESS)
     return fail("vkEndCommandBuffer", r);
   VkSubmitInfo submit{VK_STRUCTURE_TYPE_SUBMIT_INFO};
   submit.commandBufferCount = 1;
   submit.pCommandBuffers = &current_->commands;
+  const VkPipelineStageFlags copies = VK_PIPELINE_STAGE_TRANSFER_BIT;
+  submit.waitSemaphoreCount = acquired ? 1 : 0;
+  submit.pWaitSemaphores = &acquired;
+  submit.pWaitDstStageMask = &copies;
+  submit.signalSemaphoreCount = finished ? 1 : 0;
+  submit.pSignalSemaphores = &finished;
   if (const VkResult r = vkQueueSubmit(queue_, 1, &submit, current_->fence); r != VK_SUCCESS)
     return fail("vkQueueSubmit", r);
   return true;

@@ -79,6 +79,13 @@ TEST_F(ReturnsTest, ChanceNeverLooksLikeAFall) {
   EXPECT_LE(bests, 2);
 }
 
+// The luckiest and the unluckiest twenty of many have a small variance of their own.
+TEST_F(ReturnsTest, ManyCoinsAfterAGainNeverLookLikeAFall) {
+  play(40, [](int) { return -0.5; });
+  play(100'000, [](int i) { return noise(static_cast<std::uint32_t>(i)) > 0 ? 1.0 : 0.0; });
+  EXPECT_EQ(falls, 0);
+}
+
 TEST_F(ReturnsTest, AGameWithoutEpisodesIsJudgedBySpans) {
   const auto live = [&](std::uint32_t steps, float reward) {
     for (std::uint32_t i = 0; i < steps; ++i) {

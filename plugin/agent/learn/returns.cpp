@@ -19,11 +19,6 @@ Returns::Average average_of(const std::array<double, N>& values) {
   return {mean, squares / (N - 1)};
 }
 
-// Standard error of the difference of two averages.
-double error_of(const Returns::Average& one, const Returns::Average& other) {
-  return std::sqrt((one.variance + other.variance) / Returns::kCount);
-}
-
 }  // namespace
 
 Returns::Returns(const BrainSpec& spec)
@@ -54,9 +49,15 @@ void Returns::add(std::uint32_t brain, double earned) {
   if (own.count >= kCount) judge(own);
 }
 
+double Returns::error_of(const Earned& own, const Average& one, const Average& other) {
+  const double usual = own.variances / static_cast<double>(own.judged);
+  return std::sqrt((std::max(one.variance, usual) + std::max(other.variance, usual)) / kCount);
+}
+
 void Returns::judge(Earned& own) {
   own.newest = average_of(own.newest_ones);
-  if (!std::exchange(own.judged, true)) own.first = own.best = own.newest;
+  own.variances += own.newest.variance;
+  if (own.judged++ == 0) own.first = own.best = own.newest;
   const double learned = own.best.mean - own.first.mean;
   if (own.newest.mean > own.best.mean) own.best = own.newest;
   const double now = own.newest.mean;
@@ -64,10 +65,11 @@ void Returns::judge(Earned& own) {
     own.first = own.best = own.newest;
     own.has_kept = false;
   }
-  own.is_best = own.newest.mean >= own.best.mean && learned > kErrors * error_of(own.best, own.first) &&
+  own.is_best = own.newest.mean >= own.best.mean && learned > kErrors * error_of(own, own.best, own.first) &&
                 (!own.has_kept || now > own.kept + kNewBest * learned);
-  own.fell = learned > kErrors * error_of(own.best, own.first) &&
-             own.best.mean - now > std::max(kFallenShare * learned, kErrors * error_of(own.best, own.newest));
+  own.fell =
+      learned > kErrors * error_of(own, own.best, own.first) &&
+      own.best.mean - now > std::max(kFallenShare * learned, kErrors * error_of(own, own.best, own.newest));
 }
 
 bool Returns::take_best(std::uint32_t brain) {

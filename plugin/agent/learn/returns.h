@@ -4,7 +4,8 @@
 // A game that never ends episodes is judged by spans of kSpan steps of an agent instead.
 // All averages are of kCount returns that follow each other. The gain is the best average minus the
 // first one. The returns have fallen when the newest average lies below the best one by half of the gain and
-// by kErrors standard errors: chance does not look like a fall.
+// by kErrors standard errors: chance does not look like a fall. A lucky or unlucky average has a small
+// variance of its own, so the errors take at least the mean variance of all averages so far.
 //
 // P = brain_count. Frame thread.
 
@@ -58,12 +59,16 @@ class Returns {
     std::array<double, kCount> newest_ones{};
     std::uint64_t count = 0;  // since the brain began, or went back
     Average newest, first, best;
-    double kept = 0;  // the average of take_best
-    bool judged = false, has_kept = false, is_best = false, fell = false, tried = false;
+    double variances = 0;      // sum over all averages
+    std::uint64_t judged = 0;  // averages
+    double kept = 0;           // the average of take_best
+    bool has_kept = false, is_best = false, fell = false, tried = false;
   };
 
   void add(std::uint32_t brain, double earned);
   static void judge(Earned& own);
+  // Standard error of the difference of two averages.
+  static double error_of(const Earned& own, const Average& one, const Average& other);
 
   const BrainSpec& spec_;
   std::vector<Agent> agents_;
