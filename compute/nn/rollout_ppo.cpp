@@ -233,6 +233,12 @@ Tensor RolloutPpo::standard(const Tensor& advantage) const {
   return (advantage - mean(advantage, {-1}, true)) / spread;
 }
 
+Tensor RolloutPpo::tells(const RolloutRows& rollout) {
+  const Tensor differs = greater(max(rollout.reward, {1}, true), min(rollout.reward, {1}, true));
+  const Tensor ends = less_equal(min(rollout.continues, {1}, true), 0.0f);
+  return cast(logical_or(differs, ends), DType::float32);
+}
+
 // Each block of rows has its own permutation, and gives each minibatch as many rows as the others.
 Tensor RolloutPpo::drawn_order() const {
   const std::int64_t brains = options_.brains(), epochs = options_.epochs, shards = options_.shards,
@@ -276,9 +282,11 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
   const auto keep = [&](const Variable& variable, const Tensor& content) {
     program.updates.push_back(Update::assign(variable, content));
   };
+  Tensor standardised_order = reshape(standard(reshape(ordered, {brains, minibatches(), options_.minibatch})),
+                                      {brains, epochs * steps});
+  if (options_.wait_for_reward) standardised_order = standardised_order * tells(rollout);
   keep(order_, order);
-  keep(advantage_, reshape(standard(reshape(ordered, {brains, minibatches(), options_.minibatch})),
-                           {brains, epochs * steps}));
+  keep(advantage_, standardised_order);
   if (total_advantage_.ok())
     keep(total_advantage_, mean(reshape(ordered, {brains, minibatches(), options_.minibatch}), {2}, true) *
                                Tensor(1.0 / static_cast<double>(options_.sharers)));

@@ -54,9 +54,12 @@ struct RolloutPpoOptions {
   Tensor learning_rate = 3e-4f, clip_range = 0.2f;  // numbers, or scalar inputs
   double discount = 0.99, advantage_decay = 0.95;
   double entropy_coefficient = 0, value_coefficient = 0.5, max_gradient_norm = 0.5, adam_epsilon = 1e-5;
-  double max_divergence = 0;            // a brain's update stops once a minibatch exceeds it; 0: no limit
-  bool clip_values = false;             // values move by at most clip_range
-  bool standardise_advantages = true;   // within each minibatch
+  double max_divergence = 0;           // a brain's update stops once a minibatch exceeds it; 0: no limit
+  bool clip_values = false;            // values move by at most clip_range
+  bool standardise_advantages = true;  // within each minibatch
+  // The policy learns nothing but entropy from a rollout of equal rewards without a terminated episode: its
+  // advantages are the critic's errors. Not for processes that share a brain.
+  bool wait_for_reward = false;
   bool normalise_observations = false;  // needs groups and `filled`
   bool normalise_rewards = false;       // the same, and one lane; by the deviation of the discounted return
   std::uint64_t seed = 0;
@@ -188,7 +191,9 @@ class RolloutPpo {
   // A deviation of advantages below this counts as this, where rewards are normalised.
   static constexpr double kLeastSpread = 0.1;
   Tensor standard(const Tensor& advantage) const;  // over the last axis
-  Tensor in_rollouts(const Tensor& rows) const;    // [P, n] rows of each brain -> [P * n] of all
+  // [P, 1] 1 = the rollout tells good actions from bad ones.
+  static Tensor tells(const RolloutRows& rollout);
+  Tensor in_rollouts(const Tensor& rows) const;  // [P, n] rows of each brain -> [P * n] of all
   void unfold(const RolloutNetwork& network, const MomentValues& moments, const Tensor& active,
               std::vector<Update>& updates) const;
   void fold(const RolloutNetwork& from, const RolloutNetwork& to, const Tensor& active,

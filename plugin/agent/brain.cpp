@@ -145,6 +145,9 @@ Result<> Brain::make_parts() {
          [learning = learning_.get(), this](const DecisionDraw& draw, std::span<const std::int32_t> allowed,
                                             std::span<float> noise) {
            learning->learner().explore(spec_, draw, allowed, noise);
+         },
+         [learning = learning_.get()](std::uint32_t brain) {
+           return learning->experience().explores_slowly(brain);
          }});
   }
   IMPRINT_ASSIGN(state_, BrainState::create(services_, spec_, counts_, decisions_, learning_,

@@ -95,7 +95,7 @@ TEST_F(CommandLine, ExplainsAProgram) {
   EXPECT_EQ(unknown.status, 1);
   EXPECT_THAT(unknown.text,
               HasSubstr("program: found 'none', expected an ONNX file (MODEL.onnx) or a program of "
-                        "suites policy, learn, pet, kennel, ops, worlds."));
+                        "suites policy, learn, learners, pet, kennel, ops, worlds."));
 }
 
 // Rows of bench --list that are no programs, or that the CPU cannot run.
@@ -107,25 +107,29 @@ TEST_F(CommandLine, RefusesProgramsThatItCannotExplain) {
       EXPECT_THAT(finished.text,
                   HasSubstr("found '" + std::string(row) + "', a benchmark without a program of its own"))
           << command;
-      EXPECT_THAT(finished.text,
-                  HasSubstr("expected a program of suites policy, learn, pet, kennel, ops, worlds."))
+      EXPECT_THAT(
+          finished.text,
+          HasSubstr("expected a program of suites policy, learn, learners, pet, kennel, ops, worlds."))
           << command;
       EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << finished.text;
     }
   for (const char* row : {"gelu", "worlds/cartpole/n8/to-the-end", "ops/matmul"}) {
     const Finished finished = run("explain --device cpu " + std::string(row));
     EXPECT_EQ(finished.status, 1) << row;
-    EXPECT_THAT(finished.text,
-                HasSubstr("found '" + std::string(row) +
-                          "', which needs a Vulkan device, expected a program of suites policy, learn, pet, "
-                          "kennel."));
+    EXPECT_THAT(
+        finished.text,
+        HasSubstr(
+            "found '" + std::string(row) +
+            "', which needs a Vulkan device, expected a program of suites policy, learn, learners, pet, "
+            "kennel."));
   }
 }
 
 TEST_F(CommandLine, ListsTheBenchmarksThatWouldRun) {
   const std::string all = run("bench --list").text, processor = run("bench --list --device cpu").text;
-  for (const char* everywhere : {"policy/32-64-64-8/f32/b1\n", "learn/ppo/h64/f32/b256\n", "pet/b32\n",
-                                 "kennel/pet/n64/b32\n", "frame/pet/learning-on\n"}) {
+  for (const char* everywhere :
+       {"policy/32-64-64-8/f32/b1\n", "learn/ppo/h64/f32/b256\n", "learners/double-dqn/h64/b64\n",
+        "pet/b32\n", "kennel/pet/n64/b32\n", "frame/pet/learning-on\n"}) {
     EXPECT_THAT(all, HasSubstr(everywhere));
     EXPECT_THAT(processor, HasSubstr(everywhere));
   }

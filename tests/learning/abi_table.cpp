@@ -84,11 +84,21 @@ std::vector<Row> rows() {
   set.agents = flat.agents = 16;
   flat.streams = false;
   for (AbiTrial* memory : {&stacked, &remembered, &blind}) memory->agents = 8;
+  // rl-zoo's settings.
+  AbiTrial hill = trial("dqn", "mountain-car", 120'000, 5'000);
+  hill.options = {{"learning_rate", 4e-3}, {"batch_size", 128},           {"replay_capacity", 10'000},
+                  {"discount", 0.98},      {"learn_period_frames", 2},    {"target_period", 300},
+                  {"epsilon", 0.07},       {"epsilon_decisions", 24'000}, {"rate_half_life", 0}};
   AbiTrial zeros = trial("feedback", "fight", 14'500, 250);
   zeros.miss_is_zero = true;
   return {{"dqn-cartpole", trial("dqn", "cartpole", 100'000, 2'500), {reaches(475, 100'000), ends}},
           {"ppo-cartpole", trial("ppo", "cartpole", 60'000, 2'500), {reaches(475, 60'000)}},
           {"ppo-acrobot", trial("ppo", "acrobot", 150'000, 10'000), {reaches(-100, 150'000)}},
+          {"ppo-mountain-car", trial("ppo", "mountain-car", 150'000, 10'000), {}},
+          {"dqn-mountain-car", hill, {reaches(-130, 120'000, 0.8)}},
+          {"sac-mountain-car",
+           trial("sac", "mountain-car-continuous", 50'000, 5'000),
+           {reaches(90, 50'000, 0.8)}},
           {"dqn-acrobot", trial("dqn", "acrobot", 100'000, 10'000), {}},
           {"ppo-maze-stack", stacked, {reaches(0.8, 60'000)}},
           {"ppo-maze-gru", remembered, {reaches(0.8, 150'000)}},

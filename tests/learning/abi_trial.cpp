@@ -245,6 +245,8 @@ std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
   if (trial.game == "nearest") return std::make_unique<Nearest>();
   if (trial.game == "maze") return std::make_unique<Maze>(trial.length);
   if (trial.game == "acrobot") return make_acrobot();
+  if (trial.game == "mountain-car") return make_mountain_car();
+  if (trial.game == "mountain-car-continuous") return make_mountain_car_continuous();
   if (trial.game == "pendulum") return make_pendulum();
   if (trial.game == "fight") return std::make_unique<Fight>(trial.seed);
   throw std::runtime_error("game: found '" + trial.game + "', expected one of " + kGameNames);
@@ -417,9 +419,10 @@ class Stage {
  private:
   template <class Told>
   void act(Body& body, const Action& action, const Told& told) {
-    const bool is_number = body.world->choice_count() == 0;  // the pendulum's torque, -2 to 2
-    const trials::Outcome outcome = body.world->step(is_number ? 2.0 * double{action.continuous[0]}
-                                                               : static_cast<double>(action.branches[0]));
+    const bool is_number = body.world->choice_count() == 0;
+    const trials::Outcome outcome =
+        body.world->step(is_number ? body.world->largest_action() * double{action.continuous[0]}
+                                   : static_cast<double>(action.branches[0]));
     const double told_reward = miss_is_zero_ ? std::max(outcome.reward, 0.0) : outcome.reward;
     must(body.agent.reward(static_cast<float>(told_reward)));
     body.returned += outcome.reward;

@@ -46,7 +46,8 @@ inline constexpr std::int64_t kHabitChanges =
     10'000;  // the fight: decisions until the opponent's habit changes
 
 inline constexpr const char* kGameNames =
-    "cartpole, blind-cartpole, acrobot, pendulum, fight, maze, catch, nearest";
+    "cartpole, blind-cartpole, acrobot, mountain-car, mountain-car-continuous, pendulum, fight, maze, catch, "
+    "nearest";
 
 // Throws std::runtime_error with the failure's text.
 AbiCurve run_abi_trial(const AbiTrial& trial);

@@ -61,6 +61,15 @@ TEST(Environments, MountainCarIsGymnasiums) {
               {-0.487172553, -0.00245058198});
 }
 
+// Gymnasium stores this one's state in float32.
+TEST(Environments, MountainCarContinuousIsGymnasiums) {
+  const Walk walked =
+      walk(*make_mountain_car_continuous(), {-0.5, 0}, 10, [](int step) { return step < 5 ? 0.7 : -0.4; });
+  EXPECT_NEAR(walked.state[0], -0.479442984, 1e-6);
+  EXPECT_NEAR(walked.state[1], -0.000311541924, 1e-7);
+  EXPECT_NEAR(walked.reward, -0.1 * (5 * 0.49 + 5 * 0.16), 1e-12);
+}
+
 TEST(Environments, ATimeLimitTruncatesAndDoesNotTerminate) {
   const auto pendulum = make_pendulum();
   Draws draws(3, 0);

@@ -181,6 +181,28 @@ TEST_F(RolloutTest, AdvantagesAreThoseOfTheCritic) {
   }
 }
 
+TEST_F(RolloutTest, APolicyWaitsForARewardThatDiffersOrATerminatedEpisode) {
+  build(ppo_spec(3));
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  for (std::uint32_t brain = 0; brain < 3; ++brain) {
+    give(brain, 20 * brain);
+    for (std::uint32_t k = 0; k < 8; ++k) {
+      double* columns = state["samples"].data() + (std::size_t{brain} * 8 + k) * layout.width;
+      columns[layout.reward] = brain == 1 && k == 6 ? -0.5 : -1;
+      columns[layout.continues] = brain == 2 && k == 7 ? 0 : 1;
+    }
+  }
+  prepare();
+  const auto all_zero = [](const Numbers& values) {
+    return std::ranges::all_of(values, [](double value) { return value == 0; });
+  };
+  EXPECT_TRUE(all_zero(advantages(0))) << "its advantages are the critic's errors";
+  EXPECT_FALSE(all_zero(advantages(1)));
+  EXPECT_FALSE(all_zero(advantages(2)));
+  const Numbers& targets = state.at("value_target");
+  EXPECT_FALSE(all_zero(Numbers(targets.begin(), targets.begin() + 8)));
+}
+
 // One epoch of one minibatch, so that the order does not matter.
 TEST_F(RolloutTest, AKennelEqualsSingleBrainsAndBrainsWithoutRolloutStay) {
   build(ppo_spec(3));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plugin/agent/decide/noise.h"
+#include "plugin/agent/learn/news.h"
 #include "plugin/agent/learn/trajectory.h"
 
 namespace imprint::agent {
@@ -176,6 +177,66 @@ TEST(Draws, TheHighestOfLogitsAndGumbelNoiseIsADrawFromTheirSoftmax) {
     const double p = std::exp(logits[i]) / sum;
     EXPECT_NEAR(drawn[i] / double{kDraws}, p, 4 * std::sqrt(p * (1 - p) / kDraws)) << i;
   }
+}
+
+TEST(Draws, SlowNoiseGlidesAndEachDrawIsStillFromTheSoftmax) {
+  const std::array<double, 3> logits = {0, 1, -0.5};
+  std::array<int, 3> drawn{};
+  std::array<float, 3> noise{};
+  constexpr int kDraws = 200'000;
+  std::size_t before = 0;
+  int kept = 0;
+  for (std::uint64_t decision = 0; decision < kDraws; ++decision) {
+    fill_gumbel(noise, {.brain_seed = 3, .agent = 1, .decision = decision, .slow = true});
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < 3; ++i)
+      if (logits[i] + noise[i] > logits[best] + noise[best]) best = i;
+    ++drawn[best];
+    kept += best == before ? 1 : 0;
+    before = best;
+  }
+  double sum = 0, twice = 0;
+  for (const double logit : logits) sum += std::exp(logit);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double p = std::exp(logits[i]) / sum;
+    twice += p * p;
+    EXPECT_NEAR(drawn[i] / double{kDraws}, p, 0.015) << i;  // neighbours are not independent
+  }
+  EXPECT_GT(kept / double{kDraws}, twice + 0.2);
+}
+
+TEST(Draws, SlowNoiseHasItsDeviationAndBelongsToItsAgent) {
+  double squares = 0, steps = 0, others = 0;
+  std::array<float, 40> last{}, noise{}, other{};
+  constexpr int kDraws = 20'000;
+  for (std::uint64_t decision = 0; decision < kDraws; ++decision) {
+    fill_noise(noise, 2, {.brain_seed = 3, .agent = 1, .decision = decision, .slow = true});
+    fill_noise(other, 2, {.brain_seed = 3, .agent = 2, .decision = decision, .slow = true});
+    const double now = double{noise[37]}, step = now - double{last[37]};
+    squares += now * now;
+    others += now * double{other[37]};
+    steps += step * step;
+    last = noise;
+  }
+  EXPECT_NEAR(squares / kDraws, 4, 0.4);
+  EXPECT_NEAR(others / kDraws, 0, 0.4);
+  EXPECT_LT(steps / kDraws, 2) << "of independent numbers 8";
+}
+
+TEST(News, AreRareWhereRewardsAreEqualAndEpisodesDoNotTerminate) {
+  const auto after = [](int steps, int every, bool by_end) {
+    News news;
+    for (int i = 1; i <= steps; ++i) {
+      const bool told = every > 0 && i % every == 0;
+      news.add(told && !by_end ? 0.0f : -1.0f, told && by_end);
+    }
+    return news.are_rare();
+  };
+  EXPECT_FALSE(after(500, 0, false)) << "too early to tell";
+  EXPECT_TRUE(after(600, 0, false));
+  EXPECT_FALSE(after(600, 100, false));
+  EXPECT_FALSE(after(600, 100, true));
+  EXPECT_TRUE(after(50'000, 600, true));
 }
 
 TEST(Draws, ARandomChoiceIsOneOfTheOpenOnes) {

@@ -4,6 +4,7 @@ target_sources(imprint_cli PRIVATE
   bench_floor.cpp
   bench_frame.cpp
   bench_learn.cpp
+  bench_learners.cpp
   bench_ops.cpp
   bench_order.cpp
   bench_pet.cpp

@@ -56,8 +56,8 @@ operands of suite ops are smaller; the names of its rows say so.
 Suite plan: CPU time to plan graphs of about 50,000 nodes, from tensors to kernels. The device does
 not matter.
 
-On the CPU (--device cpu) suites policy, learn, pet, kennel and frame run on the calling thread: wall
-and chained, and gpu of suite frame, are its time.)";
+On the CPU (--device cpu) suites policy, learn, learners, pet, kennel and frame run on the calling
+thread: wall and chained, and gpu of suite frame, are its time.)";
 
 struct Suite {
   const char* name;
@@ -65,11 +65,11 @@ struct Suite {
   bool on_cpu;    // runs without a Vulkan device too
   bool programs;  // each benchmark is a program that explain and tune can take
 };
-constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", policy_cases, true, true},
-                             {"learn", learn_cases, true, true},    {"pet", pet_cases, true, true},
-                             {"kennel", kennel_cases, true, true},  {"ops", ops_cases, false, true},
-                             {"worlds", worlds_cases, false, true}, {"frame", frame_cases, true, false},
-                             {"plan", plan_cases, true, false}};
+constexpr Suite kSuites[] = {{"floor", floor_cases, false, false}, {"policy", policy_cases, true, true},
+                             {"learn", learn_cases, true, true},   {"learners", learner_cases, true, true},
+                             {"pet", pet_cases, true, true},       {"kennel", kennel_cases, true, true},
+                             {"ops", ops_cases, false, true},      {"worlds", worlds_cases, false, true},
+                             {"frame", frame_cases, true, false},  {"plan", plan_cases, true, false}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   std::vector<BenchCase> cases;

@@ -85,6 +85,7 @@ struct BenchCase {
 std::vector<BenchCase> floor_cases();
 std::vector<BenchCase> policy_cases();
 std::vector<BenchCase> learn_cases();
+std::vector<BenchCase> learner_cases();
 std::vector<BenchCase> pet_cases();
 std::vector<BenchCase> kennel_cases();
 std::vector<BenchCase> ops_cases();

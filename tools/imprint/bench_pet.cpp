@@ -10,6 +10,7 @@
 #include "plugin/agent/learn/samples.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
+#include "tools/imprint/bench_resident.h"
 
 namespace imprint::tools {
 namespace {
@@ -71,19 +72,36 @@ Result<BenchResult> run_copied(BenchDevice& device, const std::string& name, con
   return measure_program(device, program, name);
 }
 
-// Every run adds the same samples.
-Result<BenchResult> run_resident(BenchDevice& device, const std::string& name, const agent::BrainSpec& spec) {
-  IMPRINT_ASSIGN(const agent::Network network, agent::Network::create(spec));
+Result<BenchResult> run_pets(BenchDevice& device, const std::string& name, const agent::BrainSpec& spec) {
   agent::ReplayState replay = agent::ReplayState::empty(spec);
   Noise noise;
-  const std::int64_t new_rows = std::int64_t{spec.brain_count} * agent::rows_per_step(spec),
-                     width = agent::learner_of(spec).layout(spec).width;
-  std::vector<float> values(static_cast<std::size_t>(new_rows * width));
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(new_rows));
+  const std::uint32_t new_rows = spec.brain_count * agent::rows_per_step(spec),
+                      width = agent::learner_of(spec).layout(spec).width;
+  std::vector<float> values(std::size_t{new_rows} * width);
+  std::vector<std::int32_t> rows(new_rows);
   take_new_samples(spec, replay, noise, values, rows);
-  const Variable sample_values("samples", {new_rows, width}, values), sample_rows("rows", {new_rows}, rows),
-      filled("filled", {std::int64_t{spec.brain_count}}, replay.filled),
-      loss = Variable::zeros("loss", {std::int64_t{spec.brain_count}});
+  return run_resident(device, name, spec, {values, rows, replay.filled});
+}
+
+void add_minibatches(std::string name, std::string copied, std::uint32_t pets,
+                     std::vector<BenchCase>& cases) {
+  constexpr std::uint32_t kBatch = 32;
+  for (std::string* one : {&name, &copied}) *one += "/b" + std::to_string(kBatch);
+  const agent::BrainSpec spec = pet_spec(pets, kBatch);
+  cases.push_back({name, [=](BenchDevice& device) { return run_pets(device, name, spec); }});
+  cases.push_back({copied, [=](BenchDevice& device) { return run_copied(device, copied, spec); }});
+}
+
+}  // namespace
+
+Result<BenchResult> run_resident(BenchDevice& device, const std::string& name, const agent::BrainSpec& spec,
+                                 const NewSamples& given) {
+  IMPRINT_ASSIGN(const agent::Network network, agent::Network::create(spec));
+  const auto new_rows = static_cast<std::int64_t>(given.rows.size());
+  const std::int64_t width = agent::learner_of(spec).layout(spec).width, brains = spec.brain_count;
+  const Variable sample_values("samples", {new_rows, width}, given.values),
+      sample_rows("rows", {new_rows}, given.rows), filled("filled", {brains}, given.filled),
+      loss = Variable::zeros("loss", {brains});
   IMPRINT_ASSIGN(agent::LearnGraph graph,
                  agent::describe_learning_from(
                      spec, network, {filled.value(), sample_rows.value(), sample_values.value(), {}}));
@@ -94,17 +112,6 @@ Result<BenchResult> run_resident(BenchDevice& device, const std::string& name, c
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), graph.description));
   return measure_program(device, program, name);
 }
-
-void add_minibatches(std::string name, std::string copied, std::uint32_t pets,
-                     std::vector<BenchCase>& cases) {
-  constexpr std::uint32_t kBatch = 32;
-  for (std::string* one : {&name, &copied}) *one += "/b" + std::to_string(kBatch);
-  const agent::BrainSpec spec = pet_spec(pets, kBatch);
-  cases.push_back({name, [=](BenchDevice& device) { return run_resident(device, name, spec); }});
-  cases.push_back({copied, [=](BenchDevice& device) { return run_copied(device, copied, spec); }});
-}
-
-}  // namespace
 
 std::vector<BenchCase> pet_cases() {
   std::vector<BenchCase> cases;

@@ -53,6 +53,7 @@ class Pendulum final : public Environment {
   int observation_count() const override { return 3; }
   int choice_count() const override { return 0; }
   int step_limit() const override { return 200; }
+  double largest_action() const override { return 2; }
   std::span<double> state() override { return state_; }
   void observe(std::span<float> into) const override {
     into[0] = static_cast<float>(std::cos(state_[0]));
@@ -152,11 +153,41 @@ class MountainCar final : public Environment {
   std::array<double, 2> state_{};
 };
 
+// A force instead of a choice, which costs its square; 100 at the goal.
+class MountainCarContinuous final : public Environment {
+ public:
+  int observation_count() const override { return 2; }
+  int choice_count() const override { return 0; }
+  int step_limit() const override { return 999; }
+  std::span<double> state() override { return state_; }
+  void observe(std::span<float> into) const override {
+    std::ranges::transform(state_, into.begin(), [](double x) { return static_cast<float>(x); });
+  }
+
+ protected:
+  void start(Draws& draws) override { state_ = {draws.between(-0.6, -0.4), 0}; }
+  Outcome advance(double action) override {
+    auto& [position, speed] = state_;
+    const double force = std::clamp(action, -1.0, 1.0);
+    speed = std::clamp(speed + force * 0.0015 - 0.0025 * std::cos(3 * position), -0.07, 0.07);
+    position = std::clamp(position + speed, -1.2, 0.6);
+    if (position == -1.2 && speed < 0) speed = 0;
+    const bool there = position >= 0.45 && speed >= 0;
+    return {(there ? 100.0 : 0.0) - 0.1 * action * action, there, false};
+  }
+
+ private:
+  std::array<double, 2> state_{};
+};
+
 }  // namespace
 
 std::unique_ptr<Environment> make_cart_pole() { return std::make_unique<CartPole>(); }
 std::unique_ptr<Environment> make_pendulum() { return std::make_unique<Pendulum>(); }
 std::unique_ptr<Environment> make_acrobot() { return std::make_unique<Acrobot>(); }
+std::unique_ptr<Environment> make_mountain_car_continuous() {
+  return std::make_unique<MountainCarContinuous>();
+}
 std::unique_ptr<Environment> make_mountain_car() { return std::make_unique<MountainCar>(); }
 
 }  // namespace imprint::trials

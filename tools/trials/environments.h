@@ -36,6 +36,7 @@ class Environment {
   virtual int observation_count() const = 0;
   virtual int choice_count() const = 0;  // 0: one continuous action
   virtual int step_limit() const = 0;
+  virtual double largest_action() const { return 1; }  // of a continuous one
 
   void reset(Draws& draws) {
     start(draws);
@@ -65,5 +66,6 @@ std::unique_ptr<Environment>
 make_acrobot();  // Sutton, Generalization in Reinforcement Learning, 1996; 500 steps
 std::unique_ptr<Environment>
 make_mountain_car();  // Moore, Efficient Memory-based Learning for Robot Control, 1990; 200 steps
+std::unique_ptr<Environment> make_mountain_car_continuous();  // 999 steps
 
 }  // namespace imprint::trials

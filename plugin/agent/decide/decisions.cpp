@@ -130,14 +130,14 @@ void Decisions::fill(std::uint32_t slot) {
     inference_->put(slot, i, *taken.choice);
     const std::span<std::int32_t> mask = inference_->mask(slot, i);
     if (!mask.empty()) agent.write_mask(mask);
-    explore(inference_->noise(slot, i), mask, i, taken.draw);
+    const DecisionDraw draw = draw_of(i, taken.draw);
+    explore(inference_->noise(slot, i), mask, explores(i), draw);
     if (const std::span<float> whim = inference_->whim(slot, i); !whim.empty())
-      std::ranges::copy(explores(i) ? draw_whim(mask, draw_of(i, taken.draw)) : draw_whim({}, {}),
-                        whim.begin());
-    fill_noise(inference_->drift(slot, i), explores(i) ? 1.0f : 0.0f, draw_of(i, taken.draw), kDriftWords);
+      std::ranges::copy(explores(i) ? draw_whim(mask, draw) : draw_whim({}, {}), whim.begin());
+    fill_noise(inference_->drift(slot, i), explores(i) ? 1.0f : 0.0f, draw, kDriftWords);
     if (resets_[i]) inference_->set_reset(slot, i);
     resets_[i] = 0;
-    run.asked.push_back({i, taken.ticket, taken.draw, explores(i)});
+    run.asked.push_back({i, taken.ticket, draw, explores(i)});
   }
   counts_.decisions += run.asked.size();
 }
@@ -151,13 +151,12 @@ void Decisions::count_decisions() {
 
 DecisionDraw Decisions::draw_of(std::uint32_t agent, std::uint64_t decision) const {
   const std::uint32_t brain = agent / spec_.agents_per_brain;
-  return {noise_seed_ + brain, agent % spec_.agents_per_brain, decision, decided_[brain]};
+  return {noise_seed_ + brain, agent % spec_.agents_per_brain, decision, decided_[brain],
+          hooks_.slow && hooks_.slow(brain)};
 }
 
-void Decisions::explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t agent,
-                        std::uint64_t decision) const {
-  const DecisionDraw draw = draw_of(agent, decision);
-  const bool learning = explores(agent);
+void Decisions::explore(std::span<float> noise, std::span<const std::int32_t> allowed, bool learning,
+                        const DecisionDraw& draw) const {
   if (learning && hooks_.explore) return hooks_.explore(draw, allowed, noise);
   fill_noise(noise, learning ? spec_.exploration : 0.0f, draw);
 }
@@ -167,7 +166,7 @@ Drawn Decisions::drawn(const Inference::AgentAnswer& answer, const InferenceRun:
   const std::size_t count = answer.log_deviation.size();
   drift_.resize(count);
   drawn_.resize(count);
-  fill_noise(drift_, asked.explores ? 1.0f : 0.0f, draw_of(asked.agent, asked.draw), kDriftWords);
+  fill_noise(drift_, asked.explores ? 1.0f : 0.0f, asked.draw, kDriftWords);
   double log_density = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const double log_deviation = double{answer.log_deviation[i]}, drift = double{drift_[i]};

@@ -27,6 +27,7 @@ class Decisions {
     std::function<std::uint64_t(std::uint32_t brain)> version;  // of the weights that decide now
     std::function<void(const DecisionDraw&, std::span<const std::int32_t> allowed, std::span<float> noise)>
         explore;
+    std::function<bool(std::uint32_t brain)> slow;  // DecisionDraw::slow
   };
 
   // services, spec and counts outlive it. keeps: AgentSlot.
@@ -70,8 +71,8 @@ class Decisions {
   void count_decisions();
   DecisionDraw draw_of(std::uint32_t agent, std::uint64_t decision) const;
   bool explores(std::uint32_t agent) const { return agents_[agent].mode() == Mode::learning; }
-  void explore(std::span<float> noise, std::span<const std::int32_t> allowed, std::uint32_t agent,
-               std::uint64_t decision) const;
+  void explore(std::span<float> noise, std::span<const std::int32_t> allowed, bool learning,
+               const DecisionDraw& draw) const;
   // The numbers that were drawn, from the means and the draw's own random numbers.
   Drawn drawn(const Inference::AgentAnswer& answer, const InferenceRun::Asked& asked);
   void finish(std::uint32_t slot);

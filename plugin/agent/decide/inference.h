@@ -10,6 +10,7 @@
 #include "compute/base/result.h"
 #include "compute/program/program.h"
 #include "plugin/agent/decide/agent_slot.h"
+#include "plugin/agent/decide/noise.h"
 #include "plugin/agent/spec/brain_spec.h"
 
 namespace imprint::agent {
@@ -45,7 +46,7 @@ struct InferenceRun {
   struct Asked {
     std::uint32_t agent = 0;
     std::uint64_t ticket = 0;
-    std::uint64_t draw = 0;
+    DecisionDraw draw;
     bool explores = false;
   };
   std::uint64_t frame = 0;

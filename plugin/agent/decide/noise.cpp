@@ -34,9 +34,37 @@ PhiloxCounter words_of(std::uint32_t element, const DecisionDraw& draw) {
                 key);
 }
 
+constexpr std::uint32_t kSlowWords = 1u << 29;         // of slow noise
+constexpr std::uint32_t kGlide = 0xFFFFFFFD;           // of the draw of a glide's length
+constexpr std::uint64_t kShortest = 4, kLongest = 32;  // glides, in decisions
+
+// From the normal numbers of two decisions, with weights whose squares add up to 1.
+void fill_slow(std::span<float> noise, float deviation, const DecisionDraw& draw, std::uint32_t first_word) {
+  DecisionDraw key = draw;
+  key.slow = false;
+  key.decision = draw.decision / kLongest;
+  const std::uint64_t length = kShortest << (words_of(kGlide, key)[0] >> 30);
+  key.decision = draw.decision / length;
+  const double way = static_cast<double>(draw.decision % length) / static_cast<double>(length);
+  const auto words = static_cast<std::uint32_t>(kSlowWords + (length << 20)) + first_word;
+  std::array<float, 32> later{};
+  for (std::size_t i = 0; i < noise.size(); i += later.size()) {
+    const std::span<float> some = noise.subspan(i, std::min(later.size(), noise.size() - i));
+    const auto at = words + static_cast<std::uint32_t>(i / 4);
+    ++key.decision;
+    fill_noise(std::span(later).first(some.size()), deviation, key, at);
+    --key.decision;
+    fill_noise(some, deviation, key, at);
+    const auto sine = static_cast<float>(std::sin(way * std::numbers::pi / 2)),
+               cosine = static_cast<float>(std::cos(way * std::numbers::pi / 2));
+    for (std::size_t k = 0; k < some.size(); ++k) some[k] = cosine * some[k] + sine * later[k];
+  }
+}
+
 }  // namespace
 
 void fill_noise(std::span<float> noise, float deviation, const DecisionDraw& draw, std::uint32_t first_word) {
+  if (draw.slow) return fill_slow(noise, deviation, draw, first_word);
   for (std::size_t i = 0; i < noise.size(); i += 4) {
     const PhiloxCounter words = words_of(first_word + static_cast<std::uint32_t>(i / 4), draw);
     for (std::size_t pair = 0; pair < 2 && i + 2 * pair < noise.size(); ++pair) {
@@ -50,11 +78,20 @@ void fill_noise(std::span<float> noise, float deviation, const DecisionDraw& dra
 }
 
 void fill_gumbel(std::span<float> noise, const DecisionDraw& draw) {
+  constexpr double kLeast = 0x1p-25;
+  if (draw.slow) {
+    fill_noise(noise, 1, draw);
+    for (float& number : noise) {
+      const double uniform = 0.5 * std::erfc(-double{number} / std::numbers::sqrt2);
+      number = static_cast<float>(-std::log(-std::log(std::clamp(uniform, kLeast, 1 - kLeast))));
+    }
+    return;
+  }
   for (std::size_t i = 0; i < noise.size(); i += 4) {
     const PhiloxCounter words = words_of(static_cast<std::uint32_t>(i / 4), draw);
     for (std::size_t k = i; k < std::min(i + 4, noise.size()); ++k)
       noise[k] = static_cast<float>(
-          -std::log(-std::log(uniform_of(words[k - i]) + 0x1p-25)));  // half a grid step: never log of 0 or 1
+          -std::log(-std::log(uniform_of(words[k - i]) + kLeast)));  // half a grid step: never log of 0 or 1
   }
 }
 

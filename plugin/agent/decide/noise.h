@@ -15,9 +15,12 @@ struct DecisionDraw {
   std::uint32_t agent = 0;     // of the brain
   std::uint64_t decision = 0;  // counts the agent's decisions
   std::uint64_t of_brain = 0;  // counts those of all agents of the brain; no key
+  // Noise that changes slowly from one decision to the next. Each number alone is distributed as ever.
+  bool slow = false;
 };
 
-// Independent normal numbers of the given standard deviation, from Philox. Box, Muller, A Note on the
+// Independent normal numbers of the given standard deviation, from Philox. Slow ones glide from one number to
+// the next in 4 to 32 decisions; how many is drawn for each 32. Box, Muller, A Note on the
 // Generation of Random Normal Deviates, 1958.
 // first_word: 0 or kDriftWords, so that two kinds of noise of one decision are independent.
 void fill_noise(std::span<float> noise, float deviation, const DecisionDraw& draw,

@@ -16,6 +16,7 @@
 
 #include "plugin/agent/decide/agent_slot.h"
 #include "plugin/agent/learn/credit.h"
+#include "plugin/agent/learn/news.h"
 #include "plugin/agent/learn/returns.h"
 #include "plugin/agent/learn/training.h"
 #include "plugin/agent/learn/trajectory.h"
@@ -89,6 +90,10 @@ class Experience {
   Returns& returns() { return returns_; }
   const Returns& returns() const { return returns_; }
   double highest_return() const;  // largest_reward / (1 - discount)
+  // Whether a brain that draws its choices from its policy explores slowly (News::are_rare).
+  bool explores_slowly(std::uint32_t brain) const {
+    return learner_.collects_rollouts() && news_[brain].are_rare();
+  }
 
  private:
   bool records(const AgentSlot& slot) const;
@@ -116,6 +121,7 @@ class Experience {
   std::vector<Trajectory> trajectories_;    // [agents] of a learner that records steps, else empty
   std::vector<std::uint32_t> newest_step_;  // [P] the agent whose step became a sample last
   std::vector<std::uint8_t> broken_;        // [agents] 1 = its last step did not become a sample
+  std::vector<News> news_;                  // [P] of a learner that records steps
   std::vector<std::uint8_t> hears_;         // [agents] 1 = a person gave it feedback by onset
   // A learner of labels: what an agent was told.
   struct Told {

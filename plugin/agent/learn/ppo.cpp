@@ -65,6 +65,7 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.clip_values = spec.clip_values;
   options.normalise_observations = spec.normalise_observations;
   options.normalise_rewards = spec.normalise_rewards;
+  options.wait_for_reward = spec.sharers == 1 && spec.shards == 1;
   options.seed = spec.seed;
   options.sharers = spec.sharers;
   options.sharer = spec.sharer;
