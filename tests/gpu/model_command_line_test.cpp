@@ -299,6 +299,34 @@ TEST_F(CommandLine, BakesForTheProfileOfADeviceElsewhere) {
   EXPECT_THAT(baked.text, HasSubstr(", software"));
 }
 
+TEST_F(CommandLine, BakesModelsAsAGameMakesThem) {
+  const std::string model = test::model_path("godot/BallChase.onnx");
+  const auto bake = [&](const std::string& more) {
+    std::ofstream(path("model.json")) << R"([{"path": ")" << model << R"(", "name": "herd")" << more << "}]";
+    return run("bake --game-model " + path("model.json") + " --profile software --output " + path("kernels"));
+  };
+  const Finished baked = bake(R"(, "extents": [{"name": "batch_size", "value": 16}],
+    "states": [{"input": "state_ins", "output": "state_outs"}], "bindings": [{"name": "obs", "shape": [16, 21]}])");
+  ASSERT_EQ(baked.status, 0) << baked.text;
+  EXPECT_THAT(baked.text, HasSubstr("model.json, model 'herd': "));
+  const struct {
+    std::string more, complaint;
+  } wrong[] = {
+      {R"(, "extents": [{"name": "batch", "value": 16}])", "desc.extents: found 'batch'"},
+      {R"(, "extents": [{"name": "batch_size"}])",
+       "extents[0].value: found nothing, expected a whole number up to 2147483647"},
+      {R"(, "state": [])", "imp_model_desc has no field 'state'"},
+      {R"(, "states": 3)", "states: found 3, expected a list of objects"},
+      {R"(, "states": [{"input": "a", "out": "b"}])", "states[0].imp_model_state has no field 'out'"},
+      {R"(, "bindings": [{"name": "obs", "shape": [4]}])", "expected as many elements as 'obs'"},
+      {R"(, "bindings": [{"name": "obs", "shape": [65536, 65536]}])", "expected 1 to 8 extents"}};
+  for (const auto& [more, complaint] : wrong) {
+    const Finished finished = bake(more);
+    EXPECT_EQ(finished.status, 1) << more;
+    EXPECT_THAT(finished.text, HasSubstr(complaint)) << more;
+  }
+}
+
 TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
   const std::string output = " --output " + path("kernels");
   const auto brain = [&](const std::string& text) {
@@ -315,7 +343,8 @@ TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
   const struct {
     std::string arguments, complaint;
   } wrong[] = {
-      {"bake" + output, "found nothing to bake. Name what the game loads, with --model and --agent."},
+      {"bake" + output,
+       "found nothing to bake. Name what the game loads, with --model, --game-model and --agent."},
       {good + " --profile phone",
        "profile: found 'phone', expected one of desktop, software, baseline or a file"},
       {good + " --profile " + path("profile.json"), "there is no field 'max_shared_memory'"},
