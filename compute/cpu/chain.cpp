@@ -117,12 +117,18 @@ void MapStep::run(const Memory& memory) const {
   }
 }
 
-ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, Chain chain, std::int32_t result,
-                       const KernelSet& kernels, std::int32_t into)
+ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, std::span<const int> order, Chain chain,
+                       std::int32_t result, const KernelSet& kernels, std::int32_t into)
     : chain_(std::move(chain)), result_(result), into_(into), outputs_(node.element_count()) {
   Strides strides = row_major_strides(node.shape);
   for (std::int64_t axis : node.ints) strides[at(axis)] = 0;
-  loops_ = loops_over<1>(source, {strides});
+  Shape walked = order.empty() ? source : Shape{};
+  const Strides own = strides;
+  for (const int axis : order) {
+    strides[at(walked.rank())] = own[at(axis)];
+    walked.append(source[axis]);
+  }
+  loops_ = loops_over<1>(walked, {strides});
   folds_inner_ = loops_.strides[0][at(loops_.depth) - 1] == 0;
   const Fold& fold = *fold_of(node.op);
   start_ = word_of(fold.start(node.dtype), node.dtype);

@@ -26,6 +26,9 @@ inline float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }
 inline float larger(float a, float b) { return a >= b || a != a ? a : b; }
 inline float smaller(float a, float b) { return a <= b || a != a ? a : b; }
 
+// b is a number: a plain comparison, which loops vectorise. A NaN gives NaN.
+inline float at_most(float a, float b) { return a > b ? b : a; }
+
 // 2^n for -126 <= n <= 127, n integral.
 inline float power_of_two(float n) { return float_of((static_cast<std::int32_t>(n) + 127) << 23); }
 
@@ -87,7 +90,7 @@ inline float tanh_of(float x) {
   const float near =
       x * (1.0f + s * (-0.333333333f +
                        s * (0.133333333f + s * (-0.0539682540f + s * (0.0218694885f - s * 0.00886323553f)))));
-  const float t = exp_of(-2.0f * smaller(magnitude(x), 15.0f));
+  const float t = exp_of(-2.0f * at_most(magnitude(x), 15.0f));
   return magnitude(x) < 0.3f ? near : copy_sign((1.0f - t) / (1.0f + t), x);
 }
 
@@ -95,19 +98,19 @@ inline float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
 
 inline float sinh_of(float x) {
   const float a = magnitude(x);
-  const float t = expm1_of(smaller(a, 88.0f));
+  const float t = expm1_of(at_most(a, 88.0f));
   const float h = exp_of(a * 0.5f);
   return copy_sign(a > 88.0f ? 0.5f * h * h : 0.5f * (t + t / (t + 1.0f)), x);
 }
 
 inline float cosh_of(float x) {
-  const float h = exp_of(smaller(magnitude(x), 89.0f) * 0.5f);
+  const float h = exp_of(at_most(magnitude(x), 89.0f) * 0.5f);
   return magnitude(x) > 89.0f ? kInfinity : 0.5f * h * h + 0.5f / (h * h);
 }
 
 inline float asinh_of(float x) {
   const float a = magnitude(x);
-  const float near = smaller(a, 1e9f);
+  const float near = at_most(a, 1e9f);
   return copy_sign(a > 1e9f ? log_of(a) + 0.693147181f
                             : log1p_of(near + near * near / (1.0f + __builtin_sqrtf(near * near + 1.0f))),
                    x);
