@@ -81,6 +81,7 @@ class ChainBuilder {
   ChainBuilder(Lowering& lowering, std::int64_t count, std::vector<int> order = {})
       : lowering_(lowering), order_(std::move(order)) {
     chain_.count = count;
+    chain_.copy_run = lowering.kernels_.copy_run;
   }
 
   Result<std::int32_t> value(graph::NodeIndex node);  // its register

@@ -75,6 +75,7 @@ struct Chain {
   std::vector<Instruction> once;  // the same for every block
   std::vector<Instruction> block;
   std::vector<ChainStore> stores;
+  CopyRun copy_run = nullptr;
 
   void prepare(const Memory& memory) const;
   void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // without the stores
