@@ -225,7 +225,7 @@ TEST_F(CommandLine, UsageErrorsHaveAStatusOfTheirOwn) {
       {"run", "imprint run: model is required"},
       {"run a.onnx --input", "imprint run: --input"},
       {"run a.onnx --input a --ouput b", "imprint run: there is no option '--ouput'"},
-      {"run a.onnx --input a", "imprint run: --output is required"},
+      {"run a.onnx --repeat 0", "imprint run: --repeat"},
   };
   for (const auto& [arguments, complaint] : wrong) {
     const Finished finished = run(arguments);
@@ -299,6 +299,35 @@ TEST_F(CommandLine, BakesForTheProfileOfADeviceElsewhere) {
   EXPECT_THAT(baked.text, HasSubstr(", software"));
 }
 
+TEST_F(CommandLine, MeasuresModelsForGivenShapes) {
+  const std::string model = test::model_path("godot/BallChase.onnx");
+  const Finished profiled = run("run " + model + " --repeat 3 --profile --shape obs=5x21 --device cpu");
+  ASSERT_EQ(profiled.status, 0) << profiled.text;
+  EXPECT_THAT(profiled.text, HasSubstr("3 runs with copies: median "));
+  EXPECT_THAT(profiled.text, HasSubstr("tanh"));
+  EXPECT_THAT(profiled.text, HasSubstr("output F32 [5, 2]"));
+  const Finished inspected = run("inspect " + model + " --shape obs=7x21 --svg " + path("graph.svg"));
+  ASSERT_EQ(inspected.status, 0) << inspected.text;
+  EXPECT_THAT(inspected.text, HasSubstr("float32 [7, 2]"));
+  EXPECT_THAT(inspected.text, HasSubstr(" dispatches of "));
+  const auto picture = read_file(path("graph.svg"));
+  ASSERT_TRUE(picture.ok());
+  const std::string_view svg(reinterpret_cast<const char*>(picture->data()), picture->size());
+  EXPECT_THAT(svg, HasSubstr(">Gemm</text>"));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  const Finished measured =
+      run("bench " + model + " --device cpu --batch 2 --seconds 0.01 --warmup 1 --repeats 2");
+  ASSERT_EQ(measured.status, 0) << measured.text;
+  EXPECT_THAT(measured.text, HasSubstr("\nBallChase "));
+  const struct {
+    std::string arguments, complaint;
+  } wrong[] = {
+      {"inspect " + model + " --shape obs=7xx", "--shape: found 'obs=7xx', expected NAME=1x3x48x192"},
+      {"run " + model + " --shape eyes=7", "has no input 'eyes'"},
+      {"bench " + model + " --shape obs=1x21 --shape obs=2x21", "found 'obs' again"}};
+  for (const auto& [arguments, complaint] : wrong) EXPECT_THAT(run(arguments).text, HasSubstr(complaint));
+}
+
 TEST_F(CommandLine, BakesModelsAsAGameMakesThem) {
   const std::string model = test::model_path("godot/BallChase.onnx");
   const auto bake = [&](const std::string& more) {
@@ -306,7 +335,8 @@ TEST_F(CommandLine, BakesModelsAsAGameMakesThem) {
     return run("bake --game-model " + path("model.json") + " --profile software --output " + path("kernels"));
   };
   const Finished baked = bake(R"(, "extents": [{"name": "batch_size", "value": 16}],
-    "states": [{"input": "state_ins", "output": "state_outs"}], "bindings": [{"name": "obs", "shape": [16, 21]}])");
+    "states": [{"input": "state_ins", "output": "state_outs"}],
+    "bindings": [{"name": "obs", "shape": [16, 21]}])");
   ASSERT_EQ(baked.status, 0) << baked.text;
   EXPECT_THAT(baked.text, HasSubstr("model.json, model 'herd': "));
   const struct {
