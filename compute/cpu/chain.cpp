@@ -12,21 +12,15 @@ using namespace tensor;
 
 namespace {
 
-void load_block(const Instruction& load, const Word* from, std::int64_t begin, std::int64_t length,
-                Word* to) {
+void load_block(const Instruction& load, CopyRun copy_run, const Word* from, std::int64_t begin,
+                std::int64_t length, Word* to) {
   Walk<1> walk(load.loops);
   walk.seek(begin);
   const std::int64_t run = load.loops.extents[walk.inner()], stride = load.loops.strides[0][walk.inner()];
   std::int64_t position = begin % run;
   while (length > 0) {
     const std::int64_t count = std::min(run - position, length);
-    const Word* source = from + walk.offsets[0] + position * stride;
-    if (stride == 1)
-      std::memcpy(to, source, static_cast<std::size_t>(count) * sizeof(Word));
-    else if (stride == 0)
-      std::fill_n(to, count, *source);
-    else
-      for (std::int64_t i = 0; i < count; ++i) to[i] = source[i * stride];
+    copy_run(from + walk.offsets[0] + position * stride, stride, to, count);
     to += count;
     length -= count;
     position = 0;
@@ -66,11 +60,11 @@ void execute(const Chain& chain, const Instruction& instruction, const Memory& m
       return;
     }
     case Instruction::Kind::load:
-      load_block(instruction, memory.data<const Word>(instruction.from, instruction.offset), begin, length,
-                 static_cast<Word*>(result));
+      load_block(instruction, chain.copy_run, memory.data<const Word>(instruction.from, instruction.offset),
+                 begin, length, static_cast<Word*>(result));
       return;
     case Instruction::Kind::fill:
-      std::fill_n(static_cast<Word*>(result), length, instruction.value);
+      chain.copy_run(&instruction.value, 0, result, length);
       return;
     case Instruction::Kind::iota: {
       auto* values = static_cast<std::int32_t*>(result);
@@ -117,12 +111,18 @@ void MapStep::run(const Memory& memory) const {
   }
 }
 
-ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, Chain chain, std::int32_t result,
-                       const KernelSet& kernels, std::int32_t into)
+ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, std::span<const int> order, Chain chain,
+                       std::int32_t result, const KernelSet& kernels, std::int32_t into)
     : chain_(std::move(chain)), result_(result), into_(into), outputs_(node.element_count()) {
   Strides strides = row_major_strides(node.shape);
   for (std::int64_t axis : node.ints) strides[at(axis)] = 0;
-  loops_ = loops_over<1>(source, {strides});
+  Shape walked = order.empty() ? source : Shape{};
+  const Strides own = strides;
+  for (const int axis : order) {
+    strides[at(walked.rank())] = own[at(axis)];
+    walked.append(source[axis]);
+  }
+  loops_ = loops_over<1>(walked, {strides});
   folds_inner_ = loops_.strides[0][at(loops_.depth) - 1] == 0;
   const Fold& fold = *fold_of(node.op);
   start_ = word_of(fold.start(node.dtype), node.dtype);

@@ -16,6 +16,16 @@ bool is_equal_for_blocks(const Loops<1>& loops) {
   return loops.depth == 2 && loops.strides[0][0] == 0 && kBlock % loops.extents[1] == 0;
 }
 
+Strided permuted(const Strided& from, const std::vector<int>& order) {
+  if (order.empty()) return from;
+  Strided to{from.buffer, from.offset, {}, {}};
+  for (const int axis : order) {
+    to.strides[at(to.shape.rank())] = from.strides[at(axis)];
+    to.shape.append(from.shape[axis]);
+  }
+  return to;
+}
+
 }  // namespace
 
 Result<std::int32_t> ChainBuilder::value(NodeIndex node) {
@@ -28,9 +38,10 @@ Result<std::int32_t> ChainBuilder::value(NodeIndex node) {
 Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
   const GraphNode& entry = lowering_.graph_[node];
   const bool is_elsewhere = lowering_.in_memory(node) || lowering_.computed_.contains(node);
-  if (!is_elsewhere && entry.op == Op::reshape)
+  if (!is_elsewhere && entry.op == Op::reshape && order_.empty())
     return value(entry.inputs[0]);  // the same elements in the same order
-  if (!is_elsewhere && entry.kind() == OpKind::generate) return generate(node);
+  if (!is_elsewhere && entry.kind() == OpKind::generate && (order_.empty() || entry.op == Op::full))
+    return generate(node);
   if (!is_elsewhere && entry.kind() == OpKind::elementwise) {
     Instruction instruction;
     for (std::size_t slot = 0; slot < entry.inputs.size(); ++slot) {
@@ -44,7 +55,7 @@ Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
     return add(chain_.block, instruction);
   }
   IMPRINT_ASSIGN(const Strided found, lowering_.find(node));
-  return load(found);
+  return load(permuted(found, order_));
 }
 
 Result<std::int32_t> ChainBuilder::generate(NodeIndex node) {

@@ -26,13 +26,16 @@ inline float nearest(float x) { return (x + 12582912.0f) - 12582912.0f; }
 inline float larger(float a, float b) { return a >= b || a != a ? a : b; }
 inline float smaller(float a, float b) { return a <= b || a != a ? a : b; }
 
+// A NaN in a gives b.
+inline float at_most(float a, float b) { return a < b ? a : b; }
+
 // 2^n for -126 <= n <= 127, n integral.
 inline float power_of_two(float n) { return float_of((static_cast<std::int32_t>(n) + 127) << 23); }
 
-inline float exp_of(float x) {
-  const float bounded = x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x != x ? 0.0f : x;
-  const float n = nearest(bounded * 1.44269504f);
-  const float r = (bounded - n * 0.693359375f) - n * -2.12194440e-4f;
+// e^x for -104 <= x <= 89; no NaN.
+inline float bounded_exp(float x) {
+  const float n = nearest(x * 1.44269504f);
+  const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
@@ -40,8 +43,12 @@ inline float exp_of(float x) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   const float half = nearest(n * 0.5f);  // in two steps, so that subnormal and overflowing results are right
-  const float scaled = (p * r * r + r + 1.0f) * power_of_two(half) * power_of_two(n - half);
-  return x != x ? x : scaled;
+  return (p * r * r + r + 1.0f) * power_of_two(half) * power_of_two(n - half);
+}
+
+inline float exp_of(float x) {
+  const float result = bounded_exp(x > 89.0f ? 89.0f : x < -104.0f ? -104.0f : x != x ? 0.0f : x);
+  return x != x ? x : result;
 }
 
 inline float log_of(float x) {
@@ -66,13 +73,14 @@ inline float log_of(float x) {
   return x > 0.0f ? (x == kInfinity ? x : result) : x == 0.0f ? -kInfinity : kNaN;
 }
 
-inline float expm1_of(float x) {
-  const float near =
-      x * (1.0f + x * (0.5f + x * (0.166666667f +
-                                   x * (0.0416666667f +
-                                        x * (0.00833333333f + x * (0.00138888889f + x * 0.000198412698f))))));
-  return magnitude(x) < 0.35f ? near : exp_of(x) - 1.0f;
+inline float near_expm1(float x) {
+  return x *
+         (1.0f + x * (0.5f + x * (0.166666667f +
+                                  x * (0.0416666667f +
+                                       x * (0.00833333333f + x * (0.00138888889f + x * 0.000198412698f))))));
 }
+
+inline float expm1_of(float x) { return magnitude(x) < 0.35f ? near_expm1(x) : exp_of(x) - 1.0f; }
 
 // Corrects the rounding of 1 + x (Goldberg, What Every Computer Scientist Should Know, 1991, theorem 4).
 inline float log1p_of(float x) {
@@ -82,27 +90,30 @@ inline float log1p_of(float x) {
   return d == 0.0f ? x : u == kInfinity ? u : result;
 }
 
+// One clamp around bounded_exp: GCC 12 turns two into branches, and does not vectorise them.
 inline float tanh_of(float x) {
-  const float s = x * x;
+  const float a = magnitude(x), s = x * x;
   const float near =
       x * (1.0f + s * (-0.333333333f +
                        s * (0.133333333f + s * (-0.0539682540f + s * (0.0218694885f - s * 0.00886323553f)))));
-  const float t = exp_of(-2.0f * smaller(magnitude(x), 15.0f));
-  return magnitude(x) < 0.3f ? near : copy_sign((1.0f - t) / (1.0f + t), x);
+  const float t = bounded_exp(-2.0f * at_most(a, 15.0f));
+  return a >= 0.3f ? copy_sign((1.0f - t) / (1.0f + t), x) : near;
 }
 
 inline float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
 
 inline float sinh_of(float x) {
-  const float a = magnitude(x);
-  const float t = expm1_of(smaller(a, 88.0f));
-  const float h = exp_of(a * 0.5f);
-  return copy_sign(a > 88.0f ? 0.5f * h * h : 0.5f * (t + t / (t + 1.0f)), x);
+  const float a = magnitude(x), low = at_most(a, 88.0f);
+  const float t = low < 0.35f ? near_expm1(low) : bounded_exp(low) - 1.0f;
+  const float h = bounded_exp(at_most(a, 178.0f) * 0.5f);
+  const float result = copy_sign(a > 88.0f ? 0.5f * h * h : 0.5f * (t + t / (t + 1.0f)), x);
+  return x != x ? x : result;
 }
 
 inline float cosh_of(float x) {
-  const float h = exp_of(smaller(magnitude(x), 89.0f) * 0.5f);
-  return magnitude(x) > 89.0f ? kInfinity : 0.5f * h * h + 0.5f / (h * h);
+  const float h = bounded_exp(at_most(magnitude(x), 89.0f) * 0.5f);
+  const float result = magnitude(x) > 89.0f ? kInfinity : 0.5f * h * h + 0.5f / (h * h);
+  return x != x ? x : result;
 }
 
 inline float asinh_of(float x) {

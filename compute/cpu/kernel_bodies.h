@@ -221,6 +221,25 @@ FoldRun find_fold_run(Op op, DType operand) {
   }
 }
 
+// ---- copies ----
+
+typedef std::uint32_t Bits __attribute__((may_alias));
+
+void copy_run(const void* elements, std::int64_t stride, void* result, std::int64_t count) {
+  const Bits* from = static_cast<const Bits*>(elements);
+  Bits* to = static_cast<Bits*>(result);
+  if (stride == 1) {
+    IMPRINT_EACH_ELEMENT to[i] = from[i];
+  } else if (stride == 0) {
+    const Bits value = *from;
+    IMPRINT_EACH_ELEMENT to[i] = value;
+  } else if (stride == 2) {
+    IMPRINT_EACH_ELEMENT to[i] = from[2 * i];
+  } else {
+    IMPRINT_EACH_ELEMENT to[i] = from[i * stride];
+  }
+}
+
 // ---- matmul ----
 
 typedef float Lanes __attribute__((vector_size(kLanes * 4)));
@@ -293,6 +312,11 @@ inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t n, std::int6
   float* copy = m.scratch;
   for (std::int64_t row = 0; row < panel.depth; ++row, copy += width) {
     const float* from = panel.elements + row * m.b_depth;
+    if (m.b_column == 1 && panel.columns == width) {
+      for (std::int64_t column = 0; column < width; column += kLanes)
+        store(copy + column, load(from + column));
+      continue;
+    }
     for (std::int64_t column = 0; column < panel.columns; ++column) copy[column] = from[column * m.b_column];
     for (std::int64_t column = panel.columns; column < width; ++column) copy[column] = 0;
   }
@@ -343,6 +367,6 @@ void find_product(const Matmul& m) {
 }  // namespace
 
 extern const KernelSet IMPRINT_KERNEL_SET;
-const KernelSet IMPRINT_KERNEL_SET = {kSetName, find_elementwise, find_fold_run, find_product};
+const KernelSet IMPRINT_KERNEL_SET = {kSetName, find_elementwise, find_fold_run, find_product, copy_run};
 
 }  // namespace imprint::cpu

@@ -32,12 +32,16 @@ struct Matmul {
 inline constexpr std::int64_t kMatmulDepth = 512;
 inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 64;
 
+// to[i] = from[i * stride], elements of any type.
+using CopyRun = void (*)(const void* from, std::int64_t stride, void* to, std::int64_t count);
+
 struct KernelSet {
   const char* name;  // of the instruction set
   // operand: the dtype of the first operand; for where, of the branches. Null: no such kernel.
   Elementwise (*elementwise)(Op op, DType operand, DType result);
   FoldRun (*fold_run)(Op op, DType operand);  // of IMPRINT_FOLD_OPS
   void (*matmul)(const Matmul& arguments);
+  CopyRun copy_run;
 };
 
 // The set for the widest vectors of this CPU. Any thread.

@@ -1,6 +1,7 @@
 #include "compute/cpu/lowering.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "compute/base/text.h"
 #include "compute/graph/cost.h"
@@ -183,15 +184,55 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
   return {};
 }
 
+// Windows are views whose last axes are short. A fold over those runs along them at every position. With the
+// positions innermost it is a few passes over whole rows instead. Each position folds its window in order.
+std::vector<int> Lowering::fold_order(const GraphNode& node) const {
+  constexpr std::int64_t kLongWindow = 64,
+                         kMostPositions = 4096;  // in the innermost loop: their sums stay near
+  const NodeIndex source = node.inputs[0];
+  const Shape& shape = graph_[source].shape;
+  const auto folds = [&](int axis) { return std::ranges::find(node.ints, axis) != node.ints.end(); };
+  int axis = shape.rank() - 1;
+  std::int64_t window = 1, positions = 1;
+  for (; axis >= 0 && (folds(axis) || shape[axis] == 1); --axis) window *= shape[axis];
+  if (window == 1 || window > kLongWindow || axis < 0 || !reads_windows(source)) return {};
+  int first = axis + 1;  // of the positions in the innermost loop
+  while (first > 0 && !folds(first - 1) && (positions == 1 || positions * shape[first - 1] <= kMostPositions))
+    positions *= shape[--first];
+  if (positions < 4) return {};
+  std::vector<int> order;
+  for (int a = 0; a < first; ++a) order.push_back(a);
+  for (int a = axis + 1; a < shape.rank(); ++a) order.push_back(a);
+  for (int a = first; a <= axis; ++a) order.push_back(a);
+  return order;
+}
+
+bool Lowering::reads_windows(NodeIndex node) const {
+  std::vector<NodeIndex> open{node};
+  std::unordered_set<NodeIndex> seen{node};
+  while (!open.empty()) {
+    const NodeIndex next = open.back();
+    open.pop_back();
+    const GraphNode& entry = graph_[next];
+    if (in_memory(next) || computed_.contains(next)) continue;
+    if (entry.op == Op::window) return true;
+    if (entry.kind() != OpKind::view && entry.kind() != OpKind::elementwise) continue;
+    for (const NodeIndex input : entry.inputs)
+      if (seen.insert(input).second) open.push_back(input);
+  }
+  return false;
+}
+
 Result<> Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
   const NodeIndex source = graph_[node].inputs[0];
-  ChainBuilder chain(*this, graph_[source].element_count());
+  std::vector<int> order = fold_order(graph_[node]);
+  ChainBuilder chain(*this, graph_[source].element_count(), order);
   IMPRINT_ASSIGN(const std::int32_t result, chain.value(source));
   std::vector<std::int32_t> buffers;
   Chain finished = chain.finish(result, buffers);
   buffers.push_back(into);
-  auto step = std::make_unique<ReduceStep>(graph_[node], graph_[source].shape, std::move(finished), result,
-                                           kernels_, into);
+  auto step = std::make_unique<ReduceStep>(graph_[node], graph_[source].shape, order, std::move(finished),
+                                           result, kernels_, into);
   if (!step->has_kernels())
     return make_error(ErrorCode::internal, text("found no CPU kernel for ", op_info(graph_[node].op).name,
                                                 " of ", dtype_name(graph_[node].dtype)));

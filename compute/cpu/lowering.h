@@ -33,6 +33,8 @@ class Lowering {
   Result<Strided> find_row_major(graph::NodeIndex node);
   Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
   Result<> compute_reduce(graph::NodeIndex node, std::int32_t into);
+  std::vector<int> fold_order(const graph::GraphNode& node) const;
+  bool reads_windows(graph::NodeIndex node) const;
   Result<> lower_page(const graph::Task& task);  // page_step.cpp
   Result<> compute_pad(graph::NodeIndex node, std::int32_t into);
   Result<> compute_concat(graph::NodeIndex node, std::int32_t into);
@@ -75,7 +77,12 @@ class Lowering {
 // Builds one chain: gets its inputs from the lowering and gives each value a register.
 class ChainBuilder {
  public:
-  ChainBuilder(Lowering& lowering, std::int64_t count) : lowering_(lowering) { chain_.count = count; }
+  // order: of the axes of the values in the chain, outermost first; empty: as they are.
+  ChainBuilder(Lowering& lowering, std::int64_t count, std::vector<int> order = {})
+      : lowering_(lowering), order_(std::move(order)) {
+    chain_.count = count;
+    chain_.copy_run = lowering.kernels_.copy_run;
+  }
 
   Result<std::int32_t> value(graph::NodeIndex node);  // its register
   std::int32_t load(const Strided& from);
@@ -98,6 +105,7 @@ class ChainBuilder {
   void place_registers(std::int32_t kept);
 
   Lowering& lowering_;
+  std::vector<int> order_;
   Chain chain_;
   std::unordered_map<graph::NodeIndex, std::int32_t> register_of_;
 };

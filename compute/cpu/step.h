@@ -75,6 +75,7 @@ struct Chain {
   std::vector<Instruction> once;  // the same for every block
   std::vector<Instruction> block;
   std::vector<ChainStore> stores;
+  CopyRun copy_run = nullptr;
 
   void prepare(const Memory& memory) const;
   void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // without the stores
@@ -93,8 +94,9 @@ class MapStep : public Step {
 // reduce_*: folds the chain's value `result`, in the order of its elements, without storing it.
 class ReduceStep : public Step {
  public:
-  ReduceStep(const graph::GraphNode& node, const Shape& source, Chain chain, std::int32_t result,
-             const KernelSet& kernels, std::int32_t into);
+  // order: of the source's axes in the chain, outermost first; empty: as they are.
+  ReduceStep(const graph::GraphNode& node, const Shape& source, std::span<const int> order, Chain chain,
+             std::int32_t result, const KernelSet& kernels, std::int32_t into);
   bool has_kernels() const { return fold_ && combine_; }  // false: the operation has none for its dtype
   void run(const Memory& memory) const override;
 

@@ -40,17 +40,18 @@ void each_run(const Loops<N>& loops, Use use) {
     use(walk.offsets, loops.extents[walk.inner()], strides);
 }
 
-void copy_run(const Word* from, std::int64_t from_stride, Word* to, std::int64_t to_stride,
-              std::int64_t count) {
-  if (from_stride == 1 && to_stride == 1)
-    std::memcpy(to, from, at(count) * sizeof(Word));
+void copy_run(CopyRun contiguous, const Word* from, std::int64_t from_stride, Word* to,
+              std::int64_t to_stride, std::int64_t count) {
+  if (to_stride == 1)
+    contiguous(from, from_stride, to, count);
   else
     for (std::int64_t i = 0; i < count; ++i) to[i * to_stride] = from[i * from_stride];
 }
 
 void copy(const Loops<2>& loops, const Word* from, Word* to) {
+  const CopyRun contiguous = kernels().copy_run;
   each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
-    copy_run(from + offsets[0], strides[0], to + offsets[1], strides[1], count);
+    copy_run(contiguous, from + offsets[0], strides[0], to + offsets[1], strides[1], count);
   });
 }
 
@@ -74,7 +75,7 @@ std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to) {
 }
 
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value) {
-  return made([=](const Memory& memory) { std::fill_n(memory.data<Word>(buffer), count, value); });
+  return made([=](const Memory& memory) { kernels().copy_run(&value, 0, memory.data<Word>(buffer), count); });
 }
 
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,

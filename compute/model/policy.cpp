@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "compute/base/quote.h"
@@ -109,22 +110,45 @@ Result<Parts> by_name(const ImportedModel& model, const PolicyNames& names) {
   const auto found = [](const std::vector<ImportedValue>& values, const char* kind,
                         const std::string& name) -> Result<std::size_t> {
     if (const auto at = find(values, name)) return *at;
-    return make_error(ErrorCode::not_found, text("onnx policy: ", kind, ": found no ", quote(name)));
+    std::string all;
+    for (const ImportedValue& value : values) all += (all.empty() ? "" : ", ") + quote(value.name);
+    return make_error(ErrorCode::not_found,
+                      text("onnx policy: ", kind, ": found ", quote(name), ", expected one of ", all));
   };
   Parts parts{"names", {}, {}, {}, {}};
-  IMPRINT_ASSIGN(const std::size_t observation, found(model.inputs, "observation", names.observation));
-  IMPRINT_ASSIGN(const std::size_t action, found(model.outputs, "action", names.action));
-  parts.observations = {observation};
-  parts.actions = {action};
-  for (const auto& [input, output] : names.states) {
-    IMPRINT_ASSIGN(const std::size_t from, found(model.inputs, "state", input));
-    IMPRINT_ASSIGN(const std::size_t to, found(model.outputs, "state", output));
+  std::set<std::size_t> taken;
+  const auto input = [&](const char* kind, const std::string& name) -> Result<std::size_t> {
+    IMPRINT_ASSIGN(const std::size_t at, found(model.inputs, kind, name));
+    if (taken.insert(at).second) return at;
+    return make_error(ErrorCode::invalid_argument, text("onnx policy: ", kind, ": found input ", quote(name),
+                                                        " again, expected one part for each input"));
+  };
+  for (const std::string& name : names.observations) {
+    IMPRINT_ASSIGN(const std::size_t at, input("observation", name));
+    parts.observations.push_back(at);
+  }
+  for (const std::string& name : names.actions) {
+    IMPRINT_ASSIGN(const std::size_t at, found(model.outputs, "action", name));
+    parts.actions.push_back(at);
+  }
+  for (const auto& [state, next] : names.states) {
+    IMPRINT_ASSIGN(const std::size_t from, input("state", state));
+    IMPRINT_ASSIGN(const std::size_t to, found(model.outputs, "state", next));
     parts.states.emplace_back(from, to);
   }
-  if (parts.states.size() + 1 != model.inputs.size())
-    return no_policy(text("found ", model.inputs.size(), " inputs, expected the observation and ",
-                          parts.states.size(), " states"));
-  return parts;
+  for (const std::string& name : names.zeros) {
+    IMPRINT_ASSIGN(const std::size_t at, input("zeros", name));
+    parts.fixed.emplace_back(at, 0);
+  }
+  if (parts.observations.empty() || parts.actions.empty())
+    return make_error(ErrorCode::invalid_argument,
+                      text("onnx policy: names: found ", parts.observations.size(), " observations and ",
+                           parts.actions.size(), " actions, expected one or more of each"));
+  if (taken.size() == model.inputs.size()) return parts;
+  std::string left;
+  for (std::size_t i = 0; i < model.inputs.size(); ++i)
+    if (!taken.contains(i)) left += (left.empty() ? "" : ", ") + quote(model.inputs[i].name);
+  return no_policy(text("found no part for input ", left, ", expected an observation, a state or zeros"));
 }
 
 Result<> check_parts(const ImportedModel& model, const Parts& parts, std::int64_t batch) {
@@ -231,7 +255,8 @@ Result<Policy> import_policy(const onnx::Model& model, std::int64_t batch, const
   IMPRINT_ASSIGN(const auto shapes, batch_shapes(inputs, batch));
   IMPRINT_ASSIGN(ImportedModel imported, import_onnx(model, shapes, options));
   if (imported.outputs.empty()) return no_policy("the model has no output of numbers");
-  const bool named = !names.observation.empty() || !names.action.empty() || !names.states.empty();
+  const bool named =
+      !names.observations.empty() || !names.actions.empty() || !names.states.empty() || !names.zeros.empty();
   IMPRINT_ASSIGN(const Parts parts, named ? by_name(imported, names) : by_rule(imported));
   IMPRINT_CHECK(check_parts(imported, parts, batch));
 

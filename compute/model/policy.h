@@ -43,10 +43,12 @@ struct Policy {
   ImportedModel model;  // inputs: observation, states...; outputs: action, next states... in the same order
 };
 
-// Instead of a rule. All inputs are an observation or a state.
+// Instead of a rule. Several observations are one row, in this order, and several actions too. Each input has
+// one part: an observation, a state, or zeros. Outputs without a name here are dropped.
 struct PolicyNames {
-  std::string observation, action;
+  std::vector<std::string> observations, actions;
   std::vector<std::pair<std::string, std::string>> states = {};  // input, output
+  std::vector<std::string> zeros = {};                           // inputs
 };
 
 // Imports a policy for `batch` agents and checks its form. Refuses inputs that the file fixes to another

@@ -47,7 +47,8 @@ imp_result IMP_CALL brain_create_from_onnx(imp_context context, const imp_policy
   return with_context(context, Tag::create, "brain_create_from_onnx", [&](ContextEntry& entry) -> Result<> {
     IMPRINT_CHECK(check_pointer("brain_create_from_onnx", "brain", brain));
     IMPRINT_ASSIGN(const agent::PolicySpec spec, to_policy_spec(desc));
-    IMPRINT_ASSIGN(const imp_policy_desc given, read_struct("brain_create_from_onnx", "desc", desc));
+    IMPRINT_ASSIGN(const imp_policy_desc given,
+                   read_struct("brain_create_from_onnx", "desc", desc, Next::chain));
     IMPRINT_ASSIGN(const agent::SharedTensors shared, take_tensors(entry, "brain_create_from_onnx", given));
     IMPRINT_ASSIGN(std::shared_ptr<agent::Brain> made, entry.world->add_policy(spec, shared));
     return publish_brain(entry, std::move(made), brain);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "compute/base/utf8.h"
+
 namespace imprint::abi {
 namespace {
 
@@ -100,6 +102,36 @@ bridge::QueueAccess to_queue(imp_vk_queue& queue) {
 
 Result<> check_pointer(const char* call, const char* name, const void* pointer) {
   return pointer ? Result<>{} : Result<>{refuse(call, text(name, ": found null, expected a pointer"))};
+}
+
+Result<std::string> to_name(const char* call, const std::string& field, const char* given) {
+  IMPRINT_CHECK(check_pointer(call, field.c_str(), given));
+  if (is_utf8(given)) return std::string(given);
+  return refuse(call, field + ": found bytes that are not UTF-8, expected UTF-8");
+}
+
+Result<std::vector<std::string>> to_names(const char* call, const std::string& field,
+                                          const char* const* given, std::uint32_t count) {
+  IMPRINT_CHECK(check_array(call, field.c_str(), given, count, kMostListed));
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    IMPRINT_ASSIGN(std::string name, to_name(call, text(field, "[", i, "]"), given[i]));
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> to_states(const char* call, const std::string& field,
+                                                                   const imp_model_state* given,
+                                                                   std::uint32_t count) {
+  IMPRINT_CHECK(check_array(call, field.c_str(), given, count, kMostListed));
+  std::vector<std::pair<std::string, std::string>> states;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    IMPRINT_ASSIGN(std::string input, to_name(call, text(field, "[", i, "].input"), given[i].input));
+    IMPRINT_ASSIGN(std::string output, to_name(call, text(field, "[", i, "].output"), given[i].output));
+    states.emplace_back(std::move(input), std::move(output));
+  }
+  return states;
 }
 
 Result<> check_array(const char* call, const char* name, const void* pointer, std::size_t count,

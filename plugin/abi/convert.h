@@ -4,6 +4,8 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compute/base/result.h"
 #include "engine-bridge/context.h"
@@ -18,6 +20,16 @@ Result<> check_pointer(const char* call, const char* name, const void* pointer);
 // Errors: invalid_argument for more than `most` elements, and for null with any. A wild count stops here.
 Result<> check_array(const char* call, const char* name, const void* pointer, std::size_t count,
                      std::size_t most);
+
+inline constexpr std::size_t kMostListed = 256;  // names, extents, states, bindings, inputs, outputs
+// A copy. Errors: invalid_argument (null, not UTF-8).
+Result<std::string> to_name(const char* call, const std::string& field, const char* given);
+Result<std::vector<std::string>> to_names(const char* call, const std::string& field,
+                                          const char* const* given, std::uint32_t count);
+// imp_model_state as pairs of input and output.
+Result<std::vector<std::pair<std::string, std::string>>> to_states(const char* call, const std::string& field,
+                                                                   const imp_model_state* given,
+                                                                   std::uint32_t count);
 
 // The number behind an enumeration from the host. It may be none of the enumerators, so reading it as one
 // would be undefined.

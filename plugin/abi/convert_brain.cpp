@@ -200,9 +200,30 @@ Result<agent::BrainSpec> to_brain_spec(const imp_brain_desc* desc) {
   return spec;
 }
 
+namespace {
+
+// The chain of a policy: nothing, or imp_policy_names.
+Result<PolicyNames> to_policy_names(const char* call, const void* next) {
+  PolicyNames names;
+  if (!next) return names;
+  constexpr const char* field = "desc.header.next";
+  IMPRINT_ASSIGN(const imp_policy_names given,
+                 read_struct(call, field, static_cast<const imp_policy_names*>(next)));
+  IMPRINT_ASSIGN(names.observations,
+                 to_names(call, "observations", given.observations, given.observation_count));
+  IMPRINT_ASSIGN(names.actions, to_names(call, "actions", given.actions, given.action_count));
+  IMPRINT_ASSIGN(names.states, to_states(call, "states", given.states, given.state_count));
+  IMPRINT_ASSIGN(names.zeros, to_names(call, "zeros", given.zeros, given.zero_count));
+  if (!names.observations.empty() && !names.actions.empty()) return names;
+  return refuse(call, text(field, ": found ", names.observations.size(), " observations and ",
+                           names.actions.size(), " actions in imp_policy_names, expected 1 or more of each"));
+}
+
+}  // namespace
+
 Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc) {
   constexpr const char* call = "brain_create_from_onnx";
-  IMPRINT_ASSIGN(const imp_policy_desc given, read_struct(call, "desc", desc));
+  IMPRINT_ASSIGN(const imp_policy_desc given, read_struct(call, "desc", desc, Next::chain));
   IMPRINT_CHECK(check_array(call, "desc.data", given.data, given.size, SIZE_MAX));
   agent::PolicySpec spec;
   if (given.name) spec.name = given.name;
@@ -210,6 +231,7 @@ Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc) {
   spec.agent_capacity = given.agent_capacity;
   spec.action_latency_frames = given.action_latency_frames;
   spec.constant_limit_bytes = given.constant_limit_bytes;
+  IMPRINT_ASSIGN(spec.names, to_policy_names(call, given.header.next));
   return spec;
 }
 

@@ -47,6 +47,7 @@ static_assert(first<imp_shared_learning>(40));
 static_assert(first<imp_model_desc>(112));
 static_assert(first<imp_model_info>(64));
 static_assert(first<imp_model_value>(104));
+static_assert(first<imp_policy_names>(64));
 
 static_assert(sizeof(imp_header) == 16 && sizeof(imp_vk_queue) == 64 && sizeof(imp_vk_semaphore) == 24);
 static_assert(sizeof(imp_context) == 8 && sizeof(imp_brain) == 8 && sizeof(imp_agent) == 8 &&

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "compute/base/utf8.h"
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/exports.h"
@@ -9,18 +8,9 @@
 namespace imprint::abi {
 namespace {
 
-constexpr std::size_t kMostListed = 256;  // extents, states, bindings, inputs, outputs
-
-Result<std::string> to_name(const char* call, const std::string& field, const char* given) {
-  IMPRINT_CHECK(check_pointer(call, field.c_str(), given));
-  if (is_utf8(given)) return std::string(given);
-  return refuse(call, field + ": found bytes that are not UTF-8, expected UTF-8");
-}
-
 Result<> take_lists(const imp_model_desc& given, ContextEntry& entry, agent::ModelSpec& spec) {
   constexpr const char* call = "model_create";
   IMPRINT_CHECK(check_array(call, "desc.extents", given.extents, given.extent_count, kMostListed));
-  IMPRINT_CHECK(check_array(call, "desc.states", given.states, given.state_count, kMostListed));
   IMPRINT_CHECK(check_array(call, "desc.bindings", given.bindings, given.binding_count, kMostListed));
   for (std::uint32_t i = 0; i < given.extent_count; ++i) {
     IMPRINT_ASSIGN(std::string name,
@@ -28,12 +18,8 @@ Result<> take_lists(const imp_model_desc& given, ContextEntry& entry, agent::Mod
     spec.extents.push_back({std::move(name), static_cast<std::int64_t>(std::min(given.extents[i].value,
                                                                                 std::uint64_t{INT64_MAX}))});
   }
-  for (std::uint32_t i = 0; i < given.state_count; ++i) {
-    const std::string field = text("desc.states[", i, "]");
-    IMPRINT_ASSIGN(std::string input, to_name(call, field + ".input", given.states[i].input));
-    IMPRINT_ASSIGN(std::string output, to_name(call, field + ".output", given.states[i].output));
-    spec.states.push_back({std::move(input), std::move(output)});
-  }
+  IMPRINT_ASSIGN(const auto states, to_states(call, "desc.states", given.states, given.state_count));
+  for (const auto& [input, output] : states) spec.states.push_back({input, output});
   for (std::uint32_t i = 0; i < given.binding_count; ++i) {
     const std::string field = text("desc.bindings[", i, "]");
     agent::ModelBinding binding;

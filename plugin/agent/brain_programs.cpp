@@ -59,4 +59,10 @@ Result<> bake_policy(Baker& baker, const PolicySpec& spec) {
   return baker.add(model->graph.description, groups);
 }
 
+Result<> bake_model(Baker& baker, const ModelSpec& spec) {
+  IMPRINT_ASSIGN(const ModelProgram model, describe_model(spec));
+  const std::vector<std::vector<Variable>> groups{model.state};
+  return baker.add(model.description, groups);
+}
+
 }  // namespace imprint::agent

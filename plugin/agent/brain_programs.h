@@ -10,6 +10,7 @@
 #include "plugin/agent/decide/infer_graph.h"
 #include "plugin/agent/decide/policy.h"
 #include "plugin/agent/learn/learn_graph.h"
+#include "plugin/agent/models/model_program.h"
 #include "plugin/agent/spec/brain_spec.h"
 #include "plugin/agent/spec/state_variable.h"
 
@@ -34,5 +35,7 @@ Result<> bake_brain(Baker& baker, const BrainSpec& spec, const std::vector<Varia
                     const std::vector<Variable>& actions = {});
 // The same for a policy. Errors: those of make_policy and of Baker::add.
 Result<> bake_policy(Baker& baker, const PolicySpec& spec);
+// The same for a model. Errors: those of describe_model and of Baker::add.
+Result<> bake_model(Baker& baker, const ModelSpec& spec);
 
 }  // namespace imprint::agent

@@ -176,6 +176,59 @@ TEST_F(ModelsTest, RunsUnderWayAreLimitedAndCanBeDiscarded) {
   EXPECT_THAT(total, ElementsAre(10, 20));
 }
 
+// A policy whose inputs no rule fits.
+TEST_F(ModelsTest, APolicyTakesItsPartsByName) {
+  const std::vector<std::byte> file = OnnxBuilder()
+                                          .input("memory", {"n", "1"})
+                                          .input("eyes", {"n", "2"})
+                                          .input("noise", {"n", "2"})
+                                          .node("Add", {"memory", "eyes"}, {"sums"})
+                                          .node("Add", {"sums", "noise"}, {"hands"})
+                                          .node("ReduceSum", {"eyes"}, {"sum"})
+                                          .node("Add", {"memory", "sum"}, {"later"})
+                                          .output("hands")
+                                          .output("later")
+                                          .bytes();
+  PolicyDesc desc{.file = file, .agent_capacity = 2};
+  EXPECT_FALSE(context.create_brain_from_onnx(desc));
+  const std::array eyes{"eyes"}, hands{"hands"}, noise{"noise"};
+  const std::array states{imp_model_state{"memory", "later"}};
+  const auto refused_names = [&](const PolicyNames& names) {
+    desc.names = names;
+    const Made<Brain> made = context.create_brain_from_onnx(desc);
+    EXPECT_FALSE(made);
+    return std::string(made.outcome.message());
+  };
+  EXPECT_THAT(refused_names({.actions = hands}), HasSubstr("found 0 observations and 1 actions"));
+  EXPECT_THAT(refused_names({.observations = hands, .actions = hands}),
+              HasSubstr("observation: found 'hands', expected one of 'memory', 'eyes', 'noise'"));
+  EXPECT_THAT(refused_names({.observations = eyes, .actions = hands, .states = states}),
+              HasSubstr("found no part for input 'noise'"));
+  const std::array nothing{static_cast<const char*>(nullptr)};
+  EXPECT_THAT(refused_names({.observations = nothing, .actions = hands}), HasSubstr("observations[0]"));
+
+  desc.names = PolicyNames{.observations = eyes, .actions = hands, .states = states, .zeros = noise};
+  Made<Brain> named = context.create_brain_from_onnx(desc);
+  ASSERT_TRUE(named) << named.outcome.message();
+  Made<Agent> agent = named->create_agent();
+  ASSERT_TRUE(agent) << agent.outcome.message();
+  ASSERT_WORKS(context.warmup());
+  const std::array<std::array<float, 2>, 2> expected{{{1, 2}, {4, 5}}};  // then memory is 3
+  for (const std::array<float, 2>& action : expected) {
+    pass([&] { ASSERT_WORKS(agent->observe(std::array<float, 2>{1, 2})); });
+    for (int i = 0; i < 4; ++i) {
+      pass([] {});
+      ASSERT_WORKS(context.drain(60'000));
+    }
+    pass([&] {
+      const auto answer = agent->act();
+      ASSERT_TRUE(answer) << answer.outcome.message();
+      EXPECT_EQ(answer->values[0], action[0]);
+      EXPECT_EQ(answer->values[1], action[1]);
+    });
+  }
+}
+
 TEST_F(ModelsTest, StateStaysOnTheDeviceUntilItIsReset) {
   const std::vector<std::byte> file = running_sum();
   const std::array states{imp_model_state{"sum", "sum_out"}};

@@ -121,6 +121,28 @@ TEST_F(BakeBrains, BakedKernelsAreNotCompiled) {
   }
 }
 
+TEST_F(BakeBrains, BakedModelsAreNotCompiled) {
+  const std::vector<std::byte> file = policy_file();
+  const ModelSpec spec{
+      .file = file, .extents = {{"batch_size", 16}}, .states = {{"state_ins", "state_outs"}}};
+  const ModelSpec stateless{.file = file};
+  Baker all = baker();
+  ASSERT_OK(bake_model(all, spec));
+  ASSERT_OK(bake_model(all, stateless));
+  const auto archive = all.compile();
+  ASSERT_TRUE(archive.ok()) << archive.error().message;
+  for (const std::uint64_t block_bytes : {std::uint64_t{32} << 20, std::uint64_t{1} << 16}) {
+    reopen(*archive, block_bytes);
+    for (const ModelSpec* one : {&spec, &stateless, &spec}) EXPECT_OK(system->add_model(*one));
+    ASSERT_OK(system->warmup([](float) {}));
+    const vk::PipelineStats stats = system->context().device().pipelines().stats();
+    EXPECT_EQ(stats.glsl_compiles, 0u) << "blocks of " << block_bytes;
+    EXPECT_GT(stats.archive_hits, 0u);
+  }
+  Baker none = baker();
+  EXPECT_EQ(bake_model(none, {}).error().code, ErrorCode::invalid_argument);
+}
+
 TEST_F(BakeBrains, ObservationsInPlaceAndSharedActionsAreBakedToo) {
   const BrainSpec spec = pet();
   const Variable seen = Variable::external("observations", {40, 28}),

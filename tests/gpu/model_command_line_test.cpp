@@ -229,7 +229,7 @@ TEST_F(CommandLine, UsageErrorsHaveAStatusOfTheirOwn) {
       {"run", "imprint run: model is required"},
       {"run a.onnx --input", "imprint run: --input"},
       {"run a.onnx --input a --ouput b", "imprint run: there is no option '--ouput'"},
-      {"run a.onnx --input a", "imprint run: --output is required"},
+      {"run a.onnx --repeat 0", "imprint run: --repeat"},
   };
   for (const auto& [arguments, complaint] : wrong) {
     const Finished finished = run(arguments);
@@ -303,6 +303,64 @@ TEST_F(CommandLine, BakesForTheProfileOfADeviceElsewhere) {
   EXPECT_THAT(baked.text, HasSubstr(", software"));
 }
 
+TEST_F(CommandLine, MeasuresModelsForGivenShapes) {
+  const std::string model = test::model_path("godot/BallChase.onnx");
+  const Finished profiled = run("run " + model + " --repeat 3 --profile --shape obs=5x21 --device cpu");
+  ASSERT_EQ(profiled.status, 0) << profiled.text;
+  EXPECT_THAT(profiled.text, HasSubstr("3 runs with copies: median "));
+  EXPECT_THAT(profiled.text, HasSubstr("tanh"));
+  EXPECT_THAT(profiled.text, HasSubstr("output F32 [5, 2]"));
+  const Finished inspected = run("inspect " + model + " --shape obs=7x21 --svg " + path("graph.svg"));
+  ASSERT_EQ(inspected.status, 0) << inspected.text;
+  EXPECT_THAT(inspected.text, HasSubstr("float32 [7, 2]"));
+  EXPECT_THAT(inspected.text, HasSubstr(" dispatches of "));
+  const auto picture = read_file(path("graph.svg"));
+  ASSERT_TRUE(picture.ok());
+  const std::string_view svg(reinterpret_cast<const char*>(picture->data()), picture->size());
+  EXPECT_THAT(svg, HasSubstr(">Gemm</text>"));
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  const Finished measured =
+      run("bench " + model + " --device cpu --batch 2 --seconds 0.01 --warmup 1 --repeats 2");
+  ASSERT_EQ(measured.status, 0) << measured.text;
+  EXPECT_THAT(measured.text, HasSubstr("\nBallChase "));
+  const struct {
+    std::string arguments, complaint;
+  } wrong[] = {
+      {"inspect " + model + " --shape obs=7xx", "--shape: found 'obs=7xx', expected NAME=1x3x48x192"},
+      {"run " + model + " --shape eyes=7", "has no input 'eyes'"},
+      {"bench " + model + " --shape obs=1x21 --shape obs=2x21", "found 'obs' again"}};
+  for (const auto& [arguments, complaint] : wrong) EXPECT_THAT(run(arguments).text, HasSubstr(complaint));
+}
+
+TEST_F(CommandLine, BakesModelsAsAGameMakesThem) {
+  const std::string model = test::model_path("godot/BallChase.onnx");
+  const auto bake = [&](const std::string& more) {
+    std::ofstream(path("model.json")) << R"([{"path": ")" << model << R"(", "name": "herd")" << more << "}]";
+    return run("bake --game-model " + path("model.json") + " --profile software --output " + path("kernels"));
+  };
+  const Finished baked = bake(R"(, "extents": [{"name": "batch_size", "value": 16}],
+    "states": [{"input": "state_ins", "output": "state_outs"}],
+    "bindings": [{"name": "obs", "shape": [16, 21]}])");
+  ASSERT_EQ(baked.status, 0) << baked.text;
+  EXPECT_THAT(baked.text, HasSubstr("model.json, model 'herd': "));
+  const struct {
+    std::string more, complaint;
+  } wrong[] = {
+      {R"(, "extents": [{"name": "batch", "value": 16}])", "desc.extents: found 'batch'"},
+      {R"(, "extents": [{"name": "batch_size"}])",
+       "extents[0].value: found nothing, expected a whole number up to 2147483647"},
+      {R"(, "state": [])", "imp_model_desc has no field 'state'"},
+      {R"(, "states": 3)", "states: found 3, expected a list of objects"},
+      {R"(, "states": [{"input": "a", "out": "b"}])", "states[0].imp_model_state has no field 'out'"},
+      {R"(, "bindings": [{"name": "obs", "shape": [4]}])", "expected as many elements as 'obs'"},
+      {R"(, "bindings": [{"name": "obs", "shape": [65536, 65536]}])", "expected 1 to 8 extents"}};
+  for (const auto& [more, complaint] : wrong) {
+    const Finished finished = bake(more);
+    EXPECT_EQ(finished.status, 1) << more;
+    EXPECT_THAT(finished.text, HasSubstr(complaint)) << more;
+  }
+}
+
 TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
   const std::string output = " --output " + path("kernels");
   const auto brain = [&](const std::string& text) {
@@ -319,7 +377,8 @@ TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
   const struct {
     std::string arguments, complaint;
   } wrong[] = {
-      {"bake" + output, "found nothing to bake. Name what the game loads, with --model and --agent."},
+      {"bake" + output,
+       "found nothing to bake. Name what the game loads, with --model, --game-model and --agent."},
       {good + " --profile phone",
        "profile: found 'phone', expected one of desktop, software, baseline or a file"},
       {good + " --profile " + path("profile.json"), "there is no field 'max_shared_memory'"},

@@ -183,6 +183,10 @@ TEST(Structs, AllOfTheInterface) {
   try_given(imp_report_init());
   try_given(imp_missing_feature_init());
   try_given(imp_estimate_init());
+  try_given(imp_model_desc_init());
+  try_given(imp_model_info_init());
+  try_given(imp_model_value_init());
+  try_given(imp_policy_names_init());
 }
 
 }  // namespace

@@ -187,11 +187,29 @@ TEST(PolicyRules, NamesWin) {
   OnnxBuilder builder;
   builder.input("memory", {"n", "1"}).input("eyes", {"n", "2"});
   builder.node("Neg", {"eyes"}, {"hands"}).node("Neg", {"memory"}, {"later"}).output("later").output("hands");
-  const auto policy = policy_of(builder, {"eyes", "hands", {{"memory", "later"}}});
+  const auto policy = policy_of(builder, {{"eyes"}, {"hands"}, {{"memory", "later"}}});
   ASSERT_TRUE(policy.ok()) << policy.error().message;
   EXPECT_EQ(policy->description.text(), "names: eyes [2] -> hands [2], state memory -> later");
-  EXPECT_EQ(policy_of(builder, {"ears", "hands"}).error().code, ErrorCode::not_found);
-  EXPECT_THAT(policy_of(builder, {"eyes", "hands"}).error().message, testing::HasSubstr("found 2 inputs"));
+  EXPECT_EQ(policy_of(builder, {{"ears"}, {"hands"}}).error().code, ErrorCode::not_found);
+  EXPECT_THAT(policy_of(builder, {{"ears"}, {"hands"}}).error().message,
+              testing::HasSubstr("found 'ears', expected one of 'memory', 'eyes'"));
+  EXPECT_THAT(policy_of(builder, {{"eyes"}, {"hands"}}).error().message,
+              testing::HasSubstr("found no part for input 'memory'"));
+  EXPECT_THAT(policy_of(builder, {{"eyes"}, {}}).error().message, testing::HasSubstr("and 0 actions"));
+  EXPECT_THAT(policy_of(builder, {{"eyes", "memory", "eyes"}, {"hands"}}).error().message,
+              testing::HasSubstr("found input 'eyes' again"));
+  EXPECT_EQ(policy_of(builder, {{"eyes"}, {"hands"}, {}, {"memory"}})->model.inputs.size(), 1u);
+}
+
+TEST(PolicyRules, NamedObservationsAndActionsAreRowsInTheirOrder) {
+  OnnxBuilder builder;
+  builder.input("memory", {"n", "1"}).input("eyes", {"n", "2"});
+  builder.node("Neg", {"eyes"}, {"hands"}).node("Neg", {"memory"}, {"later"}).output("later").output("hands");
+  const auto policy = policy_of(builder, {{"eyes", "memory"}, {"hands", "later"}});
+  ASSERT_TRUE(policy.ok()) << policy.error().message;
+  EXPECT_EQ(policy->description.text(), "names: eyes + memory [3] -> hands + later [3]");
+  EXPECT_THAT(reference::evaluate(policy->model.outputs[0].tensor, {{"eyes + memory", {1, 2, 3, 4, 5, 6}}}),
+              testing::ElementsAre(-1, -2, -3, -4, -5, -6));
 }
 
 TEST(Policy, RefusesBadBatches) {

@@ -15,6 +15,7 @@
 #include "tools/imprint/brain_file.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
+#include "tools/imprint/model_file.h"
 #include "tools/imprint/profiles.h"
 #include "tools/imprint/workloads.h"
 
@@ -25,7 +26,7 @@ using namespace program;
 namespace {
 
 struct BakeOptions {
-  std::vector<std::string> models, brains, profiles, devices, tunings;
+  std::vector<std::string> models, game_models, brains, profiles, devices, tunings;
   std::vector<std::uint32_t> batches{1};
   std::string output;
   bool mixed = false;
@@ -56,7 +57,7 @@ void tell(const std::string& what, std::size_t kernels) {
 // The program that both imprint run and the library compile.
 Result<> add_model(Baker& baker, const onnx::Model& model, const std::string& name, std::uint32_t batch,
                    Precision precision) {
-  IMPRINT_ASSIGN(const ImportedModel imported, import_batch(model, name, batch));
+  IMPRINT_ASSIGN(const ImportedModel imported, import_at(model, name, {.batch = batch}));
   // A variable, since GCC 13 crashes on this initialiser as an argument.
   const ProgramDescription description{.name = name,
                                        .inputs = imported.input_tensors(),
@@ -85,6 +86,19 @@ Result<> add_models(Baker& baker, const BakeOptions& options) {
       if (!policy)
         std::fprintf(stderr, "note: not for imp_api::brain_create_from_onnx: %s\n",
                      policy.error().message.c_str());
+    }
+  }
+  return {};
+}
+
+Result<> add_game_models(Baker& baker, const BakeOptions& options) {
+  for (const std::string& file : options.game_models) {
+    IMPRINT_ASSIGN(const std::vector<agent::ModelSpec> models, load_models(file));
+    for (const agent::ModelSpec& model : models) {
+      const std::size_t before = baker.kernel_count();
+      if (const Result<> added = agent::bake_model(baker, model); !added)
+        return make_error(added.error().code, text("'", file, "': ", added.error().message));
+      tell(file + ", model '" + model.name + "'", baker.kernel_count() - before);
     }
   }
   return {};
@@ -122,9 +136,10 @@ Result<> add_brains(Baker& baker, const BakeOptions& options) {
 }
 
 Result<> bake(const BakeOptions& options) {
-  if (options.models.empty() && options.brains.empty())
-    return make_error(ErrorCode::invalid_argument,
-                      "found nothing to bake. Name what the game loads, with --model and --agent.");
+  if (options.models.empty() && options.game_models.empty() && options.brains.empty())
+    return make_error(
+        ErrorCode::invalid_argument,
+        "found nothing to bake. Name what the game loads, with --model, --game-model and --agent.");
   IMPRINT_CHECK(check_replaceable(options.output));
   IMPRINT_ASSIGN(const std::vector<vk::CapabilityProfile> profiles, profiles_of(options));
   std::vector<VariantTable> tables;
@@ -136,6 +151,7 @@ Result<> bake(const BakeOptions& options) {
   }
   Baker baker(profiles, std::move(tables));
   IMPRINT_CHECK(add_models(baker, options));
+  IMPRINT_CHECK(add_game_models(baker, options));
   IMPRINT_CHECK(add_brains(baker, options));
 
   std::size_t quarter = 0;
@@ -163,6 +179,12 @@ void add_bake(CLI::App& app) {
       ->add_option("--model", options->models,
                    "an ONNX file, for imprint run and for policies of the plugin; may be repeated")
       ->type_name("MODEL.onnx");
+  command
+      ->add_option(
+          "--game-model", options->game_models,
+          "models as the game creates them, as JSON: fields of imp_model_desc; one object or a list; "
+          "may be repeated")
+      ->type_name("DESC.json");
   command
       ->add_option(
           "--batch", options->batches,

@@ -5,6 +5,7 @@ target_sources(imprint_cli PRIVATE
   bench_frame.cpp
   bench_learn.cpp
   bench_learners.cpp
+  bench_models.cpp
   bench_ops.cpp
   bench_order.cpp
   bench_pet.cpp
@@ -14,6 +15,10 @@ target_sources(imprint_cli PRIVATE
   bench_worlds.cpp
   explain.cpp
   explain_floors.cpp
+  graph_picture.cpp
   large_graphs.cpp
+  model_shapes.cpp
+  profile_table.cpp
+  slow_step.cpp
   tune.cpp
   workloads.cpp)

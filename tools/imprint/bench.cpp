@@ -23,6 +23,8 @@ struct BenchOptions {
   std::string suite = "all", device, json, markdown, only, tuning;
   std::string command;  // as it was given
   bool list = false;
+  std::vector<std::string> models;
+  ModelShapes shapes;
   Repeats repeats;
   std::uint32_t in_a_row = kChainedRuns;
 };
@@ -72,6 +74,7 @@ constexpr Suite kSuites[] = {{"floor", floor_cases, false, false}, {"policy", po
                              {"frame", frame_cases, true, false},  {"plan", plan_cases, true, false}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
+  if (!options.models.empty()) return model_cases(options.models, options.shapes);
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites) {
     if (options.suite != "all" && options.suite != suite.name) continue;
@@ -450,6 +453,11 @@ void add_bench(CLI::App& app) {
     names.emplace_back(suite.name);
     list += ", " + names.back();
   }
+  command->add_option("models", options->models, "ONNX files, instead of a suite")->type_name("MODEL.onnx");
+  add_shape_option(*command, options->shapes);
+  command->add_option("--batch", options->shapes.batch, "size of the models' open dimensions")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
+      ->option_text("N=1");
   command->add_option("--suite", options->suite, list)->check(CLI::IsMember(names))->option_text("SUITE=all");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   command->add_option("--json", options->json, "write the results to this file")->type_name("FILE");

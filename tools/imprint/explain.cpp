@@ -19,7 +19,7 @@ namespace {
 
 struct ExplainOptions {
   std::string program, device, json, tuning;
-  std::int64_t batch = 1;
+  ModelShapes shapes;
   bool glsl = false;
   DeviceFigures figures;
 };
@@ -52,8 +52,8 @@ Result<Explained> built_in(BenchDevice& device, const BenchCase& chosen) {
   return explained;
 }
 
-Result<Explained> model(BenchDevice& device, const std::string& file, std::int64_t batch) {
-  IMPRINT_ASSIGN(const Program program, compile_model(device.runtime(), file, batch));
+Result<Explained> model(BenchDevice& device, const std::string& file, const ModelShapes& shapes) {
+  IMPRINT_ASSIGN(const Program program, compile_model(device.runtime(), file, shapes));
   return Explained{file, program.stats(), program.schedule()};
 }
 
@@ -204,7 +204,7 @@ Result<> write_json(const Explained& explained, const BenchDevice& device, const
 }
 
 Result<Explained> compile(BenchDevice& device, const ExplainOptions& options) {
-  if (options.program.ends_with(".onnx")) return model(device, options.program, options.batch);
+  if (options.program.ends_with(".onnx")) return model(device, options.program, options.shapes);
   IMPRINT_ASSIGN(const BenchCase chosen, find_program(options.program, device.computer.on_cpu()));
   return built_in(device, chosen);
 }
@@ -233,7 +233,8 @@ void add_explain(CLI::App& app) {
       ->required()
       ->type_name("PROGRAM");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
-  command->add_option("--batch", options->batch, "size of a model's open dimensions")
+  add_shape_option(*command, options->shapes);
+  command->add_option("--batch", options->shapes.batch, "size of a model's open dimensions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
       ->option_text("N=1");
   command->add_option("--tuning", options->tuning, "a table of imprint tune")->type_name("FILE");

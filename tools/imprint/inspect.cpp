@@ -5,37 +5,72 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "compute/base/text.h"
+#include "compute/model/file.h"
 #include "compute/model/onnx_import.h"
 #include "compute/model/policy.h"
 #include "tools/imprint/commands.h"
+#include "tools/imprint/computer.h"
+#include "tools/imprint/graph_picture.h"
+#include "tools/imprint/slow_step.h"
+#include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
 namespace {
 
-struct Parameters {
-  std::uint64_t count = 0, bytes = 0, tensors = 0;
+struct InspectOptions {
+  std::string path, device = "cpu", picture;
+  ModelShapes shapes;
+  bool as_json = false;
 };
 
-Parameters parameters_of(const onnx::Model& model) {
-  Parameters out;
-  for (const onnx::TensorData& tensor : model.graph.initializers) {
-    ++out.tensors;
-    out.bytes += tensor.bytes.size();
-    using onnx::ElementType;
-    const bool is_float = tensor.type == ElementType::float32 || tensor.type == ElementType::float16 ||
-                          tensor.type == ElementType::bfloat16 || tensor.type == ElementType::float64;
-    if (is_float) out.count += static_cast<std::uint64_t>(tensor.element_count());
+struct Parameters {
+  std::uint64_t count = 0, bytes = 0, tensors = 0;
+
+  void add(const onnx::TensorData& tensor) {
+    ++tensors;
+    bytes += tensor.bytes.size();
+    if (is_float(tensor.type)) count += static_cast<std::uint64_t>(tensor.element_count());
   }
-  return out;
+};
+
+// Initializers and tensors of attributes, in the graphs inside of nodes too. The reader bounds their depth.
+void add_parameters(const onnx::Graph& graph, Parameters& to) {
+  for (const onnx::TensorData& tensor : graph.initializers) to.add(tensor);
+  for (const onnx::Node& node : graph.nodes)
+    for (const onnx::Attribute& attribute : node.attributes) {
+      for (const onnx::TensorData& tensor : attribute.tensors) to.add(tensor);
+      for (const onnx::Graph& inside : attribute.graphs) add_parameters(inside, to);
+    }
 }
 
-// Why the model cannot run; empty when it can. Some faults show only with known shapes, so the model is
-// imported once with every free dimension at 1.
-std::string problem_of(const onnx::Model& model) {
-  const auto shapes = shapes_with_free_dimensions(model, 1);
-  if (!shapes) return shapes.error().message;
-  const auto imported = import_onnx(model, *shapes);
-  return imported ? std::string() : imported.error().message;
+Parameters parameters_of(const onnx::Model& model) {
+  Parameters all;
+  add_parameters(model.graph, all);
+  for (const onnx::Function& function : model.functions) add_parameters(function.graph, all);
+  return all;
+}
+
+struct Compiled {
+  ProgramStats stats;
+  std::vector<std::pair<std::string, std::string>> outputs;  // names, and types with shapes
+};
+
+// The model as a program of the device, for these shapes. Some faults show only then.
+Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options) {
+  const SlowStep slow(text("compiling '", options.path, "'"));
+  IMPRINT_ASSIGN(const ImportedModel imported, import_at(model, options.path, options.shapes));
+  IMPRINT_ASSIGN(Computer computer, Computer::open(options.device));
+  const ProgramDescription description{.name = options.path,
+                                       .inputs = imported.input_tensors(),
+                                       .outputs = imported.output_tensors(),
+                                       .slot_count = 1};
+  IMPRINT_ASSIGN(const Program program, Program::compile(computer.runtime(), description));
+  Compiled made{.stats = program.stats()};
+  for (const ImportedValue& output : imported.outputs)
+    made.outputs.emplace_back(output.name,
+                              text(onnx::element_type_name(output.type), " ", output.tensor.shape().text()));
+  return made;
 }
 
 nlohmann::ordered_json to_json(const onnx::ValueInfo& value) {
@@ -68,8 +103,21 @@ nlohmann::ordered_json to_json(const std::map<std::string, T>& members, const ch
   return out;
 }
 
+nlohmann::ordered_json to_json(const Compiled& program) {
+  nlohmann::ordered_json outputs = nlohmann::ordered_json::object();
+  for (const auto& [name, shape] : program.outputs) outputs[name] = shape;
+  return {{"outputs", std::move(outputs)},
+          {"dispatches", program.stats.dispatches},
+          {"kernels", program.stats.kernels},
+          {"intermediate_bytes", program.stats.arena_bytes},
+          {"input_output_bytes", program.stats.io_bytes},
+          {"bytes_moved", program.stats.bytes_moved},
+          {"operations", program.stats.flops}};
+}
+
 void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operators,
-                const std::string& problem) {
+                const Result<Compiled>& program) {
+  const std::string problem = program ? "" : program.error().message;
   const Parameters parameters = parameters_of(model);
   nlohmann::ordered_json uses = nlohmann::ordered_json::array();
   for (const OperatorUse& use : operators)
@@ -87,6 +135,7 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
       {"parameters", parameters.count},
       {"initializer_bytes", parameters.bytes},
       {"metadata", to_json(model.metadata, "")},
+      {"program", program ? to_json(*program) : nlohmann::ordered_json(nullptr)},
       {"supported", problem.empty()},
       {"problem", problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(problem)}};
   // Names in a file need not be UTF-8.
@@ -101,8 +150,23 @@ void print_values(const char* title, const std::vector<onnx::ValueInfo>& values)
                 value.is_tensor ? value.shape_text().c_str() : "");
 }
 
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+void print_program(const Compiled& program, const std::string& device) {
+  const ProgramStats& stats = program.stats;
+  std::printf("as a program of %s\n", device.c_str());
+  for (const auto& [name, shape] : program.outputs) std::printf("  %-24s %s\n", name.c_str(), shape.c_str());
+  std::printf("  %u dispatches of %u kernels, %.3f billion operations, %.1f MiB read and written\n",
+              stats.dispatches, stats.kernels, static_cast<double>(stats.flops) * 1e-9,
+              mib(stats.bytes_moved));
+  std::printf(
+      "  memory besides the weights: %.1f MiB of intermediates (%.1f MiB if none shared memory), %.1f MiB "
+      "of inputs and outputs\n",
+      mib(stats.arena_bytes), mib(stats.unplanned_bytes), mib(stats.io_bytes));
+}
+
 void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operators,
-                const std::string& problem) {
+                const Result<Compiled>& program, const InspectOptions& options) {
   const Parameters parameters = parameters_of(model);
   std::string opsets;
   for (const auto& [domain, version] : model.opsets)
@@ -120,18 +184,25 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
   for (const OperatorUse& use : operators)
     std::printf("  %-24s %6llu%s\n", use.name.c_str(), static_cast<unsigned long long>(use.count),
                 use.supported ? "" : "   not supported");
-  if (problem.empty()) std::printf("everything in it is supported\n");
+  if (program) print_program(*program, options.device);
+  if (program) std::printf("everything in it is supported\n");
   if (const auto policy = import_policy(model, 1); policy)
     std::printf("as a policy, by %s\n", policy->description.text().c_str());
-  if (!problem.empty()) std::printf("cannot be run: %s\n", problem.c_str());
+  if (!program) std::printf("cannot be run: %s\n", program.error().message.c_str());
 }
 
-Result<> inspect(const std::string& path, bool as_json) {
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(path));
+Result<> inspect(const InspectOptions& options) {
+  if (!options.picture.empty()) IMPRINT_CHECK(check_replaceable(options.picture));
+  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.path));
   const std::vector<OperatorUse> operators = operators_of(model);
-  const std::string problem = problem_of(model);
-  (as_json ? print_json : print_text)(model, operators, problem);
-  return {};
+  const Result<Compiled> program = compile(model, options);
+  if (options.as_json)
+    print_json(model, operators, program);
+  else
+    print_text(model, operators, program, options);
+  if (options.picture.empty()) return {};
+  const std::string picture = graph_picture(model.graph);
+  return write_file_atomic(options.picture, std::as_bytes(std::span(picture)));
 }
 
 }  // namespace
@@ -139,11 +210,16 @@ Result<> inspect(const std::string& path, bool as_json) {
 void add_inspect(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "inspect", "print a model's inputs, outputs, operators and parameters, and what is not supported");
-  auto path = std::make_shared<std::string>();
-  auto as_json = std::make_shared<bool>(false);
-  command->add_option("model", *path, "an ONNX file")->required()->type_name("MODEL.onnx");
-  command->add_flag("--json", *as_json, "print a JSON object");
-  set_work(*command, [path, as_json] { return inspect(*path, *as_json); });
+  auto options = std::make_shared<InspectOptions>();
+  command->add_option("model", options->path, "an ONNX file")->required()->type_name("MODEL.onnx");
+  add_shape_option(*command, options->shapes);
+  command->add_option("--batch", options->shapes.batch, "size of the model's open dimensions")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
+      ->option_text("N=1");
+  command->add_option("--device", options->device, kDeviceHelp)->option_text("DEVICE=cpu");
+  command->add_option("--svg", options->picture, "draw the graph into this file")->type_name("FILE.svg");
+  command->add_flag("--json", options->as_json, "print a JSON object");
+  set_work(*command, [options] { return inspect(*options); });
 }
 
 }  // namespace imprint::tools

@@ -1,8 +1,11 @@
 // imprint run: computes a model's outputs for given inputs on a device.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
@@ -10,8 +13,12 @@
 #include "compute/model/onnx_import.h"
 #include "compute/model/onnx_tensor_data.h"
 #include "compute/model/safetensors.h"
+#include "tools/imprint/bench.h"
+#include "tools/imprint/bench_noise.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
+#include "tools/imprint/profile_table.h"
+#include "tools/imprint/slow_step.h"
 
 namespace imprint::tools {
 
@@ -20,8 +27,11 @@ namespace {
 using onnx::ElementType;
 
 struct RunOptions {
-  std::string model, input, output, device, kernels;
-  bool explain = false, mixed = false;
+  std::string model, input, device, kernels;
+  std::optional<std::string> output;
+  bool explain = false, mixed = false, profile = false;
+  std::uint32_t repeat = 1;
+  ModelShapes shapes;  // without an input file
   // Against files that ask for all there is.
   std::uint64_t most_mib = 4096, most_gop = 100'000;
 };
@@ -91,10 +101,51 @@ Result<ImportedModel> import_for(const onnx::Model& model, const std::map<std::s
   return known;
 }
 
+// Inputs without a file: numbers in [0, 1), and zero for whole numbers, which may be indices.
+Result<safetensors::File> noise_for(const onnx::Model& model, const RunOptions& options) {
+  IMPRINT_ASSIGN(const auto shapes, shapes_of(model, options.model, options.shapes));
+  safetensors::File file;
+  Noise noise;
+  for (const onnx::ValueInfo& input : model_inputs(model)) {
+    const Shape& shape = shapes.at(input.name);
+    const std::size_t count = at(shape.element_count());
+    if (input.type == ElementType::boolean) {
+      file.arrays.emplace(input.name, safetensors::Array::of_bools(std::vector<std::int32_t>(count), shape));
+    } else if (is_float(input.type)) {
+      std::vector<float> values(count);
+      for (float& value : values) value = noise.next();
+      file.arrays.emplace(input.name, safetensors::Array::of(values, shape));
+    } else {
+      file.arrays.emplace(input.name, safetensors::Array::of(std::vector<std::int64_t>(count), shape));
+    }
+  }
+  return file;
+}
+
+// The results of the last of `repeat` runs. With more than one, prints their times.
+Result<std::vector<HostTensor>> run_often(Computer& computer, Program& program,
+                                          const std::vector<HostTensor>& inputs, std::uint32_t repeat) {
+  const SlowStep slow("running");
+  std::vector<double> us;
+  for (std::uint32_t i = 0;; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    IMPRINT_ASSIGN(std::vector<HostTensor> results, computer.session().run(program, inputs));
+    const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - start;
+    us.push_back(taken.count());
+    if (i + 1 < repeat) continue;
+    const Spread times = spread(us);
+    if (repeat > 1)
+      std::printf("%u runs with copies: median %.1f us, p95 %.1f us; the first %.1f us\n", repeat,
+                  times.median, times.p95, us[0]);
+    return results;
+  }
+}
+
 Result<> run(const RunOptions& options) {
-  IMPRINT_CHECK(check_replaceable(options.output));
+  if (options.output) IMPRINT_CHECK(check_replaceable(*options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
-  IMPRINT_ASSIGN(const safetensors::File given, safetensors::load(options.input));
+  IMPRINT_ASSIGN(const safetensors::File given,
+                 options.input.empty() ? noise_for(model, options) : safetensors::load(options.input));
   std::map<std::string, Shape> shapes;
   for (const onnx::ValueInfo& input : model.graph.inputs)
     if (const safetensors::Array* array = find_input(given, input.name))
@@ -128,14 +179,15 @@ Result<> run(const RunOptions& options) {
   IMPRINT_ASSIGN(Program program, Program::compile(computer.runtime(), description));
   IMPRINT_CHECK(check_work(options, program.stats()));
   if (options.explain) std::printf("%s\n", program.explain().c_str());
-  IMPRINT_ASSIGN(const std::vector<HostTensor> results, computer.session().run(program, inputs));
+  IMPRINT_ASSIGN(const std::vector<HostTensor> results, run_often(computer, program, inputs, options.repeat));
 
   safetensors::File out;
   for (std::size_t i = 0; i < results.size(); ++i)
     out.arrays[imported.outputs[i].name] = stored(results[i], imported.outputs[i].type);
   out.metadata = {{"device", computer.name()}, {"driver", computer.driver()}};
-  IMPRINT_CHECK(safetensors::save(out, options.output));
+  if (options.output) IMPRINT_CHECK(safetensors::save(out, *options.output));
   std::printf("%s: %u dispatches\n", computer.name().c_str(), program.stats().dispatches);
+  if (options.profile) IMPRINT_CHECK(print_profile(computer, program, std::max(options.repeat, 5u)));
   for (const auto& [name, array] : out.arrays)
     std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(),
                 array.shape.text().c_str());
@@ -148,11 +200,15 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "run a model on a device");
   auto options = std::make_shared<RunOptions>();
   command->add_option("model", options->model, "an ONNX file")->required()->type_name("MODEL.onnx");
-  command->add_option("--input", options->input, "a file of tensors with the names of the model's inputs")
-      ->required()
+  command
+      ->add_option("--input", options->input,
+                   "a file of tensors with the names of the model's inputs; without one they are noise")
       ->type_name("IN.safetensors");
+  add_shape_option(*command, options->shapes);
+  command->add_option("--batch", options->shapes.batch, "without --input: size of open dimensions")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
+      ->option_text("N=1");
   command->add_option("--output", options->output, "the file for the outputs, with their names")
-      ->required()
       ->type_name("OUT.safetensors");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   command
@@ -174,6 +230,10 @@ void add_run(CLI::App& app) {
                    "refuse a model with more operations and bytes moved, billions")
       ->check(CLI::Range(1, 1 << 30))
       ->option_text("N=100000");
+  command->add_option("--repeat", options->repeat, "runs, whose median time is printed")
+      ->check(CLI::Range(1u, 1000000u))
+      ->option_text("N=1");
+  command->add_flag("--profile", options->profile, "print the time of each kernel, the costliest first");
   command->add_flag("--explain", options->explain,
                     "print the schedule: dispatches, kernels, shapes, barriers");
   set_work(*command, [options] { return run(*options); });

@@ -112,7 +112,7 @@ Result<> tune(const TuneOptions& options) {
     IMPRINT_CHECK(measure(one.name, [&] { return look_at(device, one, [](Program&) {}); }));
   for (const std::string& model : options.models)
     IMPRINT_CHECK(measure(model, [&] {
-      const auto program = compile_model(device.runtime(), model, options.batch);
+      const auto program = compile_model(device.runtime(), model, {.batch = options.batch});
       return program ? Result<>() : Result<>(program.error());
     }));
   device.runtime().set_tuner(nullptr);

@@ -1,11 +1,11 @@
 #include "tools/imprint/workloads.h"
 
 #include <algorithm>
-#include <map>
 
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/tuning/tuning_table.h"
+#include "tools/imprint/slow_step.h"
 
 namespace imprint::tools {
 namespace {
@@ -61,27 +61,22 @@ Result<> look_at(BenchDevice& device, const BenchCase& workload, const std::func
   return looked ? Result<>() : Result<>(looked.error());
 }
 
-Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& name, std::int64_t batch) {
-  std::map<std::string, Shape> shapes;
-  for (const onnx::ValueInfo& input : model_inputs(model)) {
-    if (!input.shape)
-      return make_error(ErrorCode::unsupported,
-                        text("'", name, "': input '", input.name, "': found no shape, expected one."));
-    Shape shape;
-    for (const onnx::Dimension& dimension : *input.shape) shape.append(dimension.value.value_or(batch));
-    shapes.emplace(input.name, shape);
-  }
-  return import_onnx(model, shapes);
+Result<ImportedModel> import_at(const onnx::Model& model, const std::string& name,
+                                const ModelShapes& shapes) {
+  IMPRINT_ASSIGN(const auto found, shapes_of(model, name, shapes));
+  return import_onnx(model, found);
 }
 
-Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch) {
+Result<Program> compile_model(Runtime& runtime, const std::string& file, const ModelShapes& shapes,
+                              std::uint32_t slot_count) {
+  const SlowStep slow(text("compiling '", file, "'"));
   IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
-  IMPRINT_ASSIGN(const ImportedModel imported, import_batch(loaded, file, batch));
+  IMPRINT_ASSIGN(const ImportedModel imported, import_at(loaded, file, shapes));
   // A variable, since GCC 13 crashes on this initialiser as an argument.
   const ProgramDescription description{.name = file,
                                        .inputs = imported.input_tensors(),
                                        .outputs = imported.output_tensors(),
-                                       .slot_count = 1};
+                                       .slot_count = slot_count};
   return Program::compile(runtime, description);
 }
 

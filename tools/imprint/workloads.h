@@ -9,6 +9,7 @@
 #include "compute/model/onnx_import.h"
 #include "compute/program/program.h"
 #include "tools/imprint/bench.h"
+#include "tools/imprint/model_shapes.h"
 
 namespace imprint::tools {
 
@@ -24,10 +25,10 @@ Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_
 // Compiles the benchmark's program and hands it to `look`; runs nothing.
 Result<> look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look);
 
-// batch: size of the model's open dimensions. name: of the model, for errors. Errors: unsupported (an input
-// without a shape), those of import_onnx.
-Result<ImportedModel> import_batch(const onnx::Model& model, const std::string& name, std::int64_t batch);
-Result<Program> compile_model(Runtime& runtime, const std::string& file, std::int64_t batch);
+// name: of the model, for errors. Errors: those of shapes_of and import_onnx.
+Result<ImportedModel> import_at(const onnx::Model& model, const std::string& name, const ModelShapes& shapes);
+Result<Program> compile_model(Runtime& runtime, const std::string& file, const ModelShapes& shapes,
+                              std::uint32_t slot_count = 1);
 
 // Uses this device's table from a file for everything compiled from now on. Errors: not_found, those of
 // read_tuning_tables.

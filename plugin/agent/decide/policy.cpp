@@ -4,7 +4,6 @@
 
 #include "compute/base/text.h"
 #include "compute/model/onnx_proto.h"
-#include "compute/model/policy.h"
 #include "compute/tensor/composites.h"
 #include "plugin/agent/decide/shared_tensor.h"
 #include "plugin/agent/spec/field_check.h"
@@ -43,8 +42,9 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   IMPRINT_CHECK(check_range(call, "agent_capacity", spec.agent_capacity, 1, 1u << 20));
   IMPRINT_CHECK(check_range(call, "action_latency_frames", spec.action_latency_frames, 0, 64));
   IMPRINT_ASSIGN(const onnx::Model file, onnx::parse(spec.file));
-  IMPRINT_ASSIGN(const Policy policy, import_policy(file, spec.agent_capacity,
-                                                    {.constant_limit_bytes = spec.constant_limit_bytes}));
+  IMPRINT_ASSIGN(const Policy policy,
+                 import_policy(file, spec.agent_capacity, {.constant_limit_bytes = spec.constant_limit_bytes},
+                               spec.names));
   const PolicyDescription& found = policy.description;
 
   auto model = std::make_unique<PolicyModel>();

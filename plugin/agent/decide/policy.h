@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/model/policy.h"
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/decide/infer_graph.h"
 #include "plugin/agent/decide/inference.h"
@@ -23,6 +24,7 @@ struct PolicySpec {
   std::uint32_t action_latency_frames = 2;
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;  // ImportOptions
   std::uint64_t state_limit_bytes = UINT64_MAX;                 // of the recurrent state of all agents
+  PolicyNames names;                                            // none: by the rules
 };
 
 // More per decision of one agent is refused in warm-up, before it stops the game: a file of a hundred bytes

@@ -75,6 +75,7 @@ typedef enum imp_struct_type {
   IMP_STRUCT_MODEL_DESC = 401,
   IMP_STRUCT_MODEL_INFO = 402,
   IMP_STRUCT_MODEL_VALUE = 403,
+  IMP_STRUCT_POLICY_NAMES = 404,
 
   IMP_STRUCT_NETWORK_OPTIONS = 501
 } imp_struct_type;

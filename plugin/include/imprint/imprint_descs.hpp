@@ -5,6 +5,7 @@
 // defaults are those of the C struct named in each comment, to which each converts. The C form
 // borrows from the C++ form.
 
+#include <optional>
 #include <type_traits>
 #include <variant>
 
@@ -371,7 +372,30 @@ struct BrainDesc {
   }
 };
 
-// imp_policy_desc: a trained network from the bytes of an ONNX file.
+// imp_policy_names: the parts of a policy by name. Give its C form to PolicyDesc::names; it
+// borrows the lists.
+struct PolicyNames {
+  std::span<const char* const> observations{};
+  std::span<const char* const> actions{};
+  std::span<const imp_model_state> states{};
+  std::span<const char* const> zeros{};
+
+  operator imp_policy_names() const {
+    imp_policy_names names = imp_policy_names_init();
+    names.observations = observations.data();
+    names.actions = actions.data();
+    names.states = states.data();
+    names.zeros = zeros.data();
+    names.observation_count = detail::count_of(observations.size());
+    names.action_count = detail::count_of(actions.size());
+    names.state_count = detail::count_of(states.size());
+    names.zero_count = detail::count_of(zeros.size());
+    return names;
+  }
+};
+
+// imp_policy_desc: a trained network from the bytes of an ONNX file. The C form points into this
+// object: keep it until the call has returned.
 struct PolicyDesc {
   const char* name = "policy";
   std::span<const std::byte> file{};
@@ -380,9 +404,11 @@ struct PolicyDesc {
   imp_tensor observations{};
   imp_tensor actions{};
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;
+  std::optional<imp_policy_names> names{};  // none: by a rule
 
   operator imp_policy_desc() const {
     imp_policy_desc desc = imp_policy_desc_init();
+    if (names) desc.header.next = &*names;
     desc.name = name;
     desc.data = file.data();
     desc.size = file.size();

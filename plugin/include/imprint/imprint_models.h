@@ -73,6 +73,18 @@ typedef struct imp_model_desc {
   uint64_t operation_limit;      /* operations and bytes moved per run. Default 2^36 */
 } imp_model_desc;
 
+/* The parts of a policy by name, instead of by a rule: on imp_policy_desc::header.next. Each input
+ * has one part. Several observations are one row in this order, and several actions too. Outputs
+ * that no list names are dropped. Lists may be null when their count is 0. */
+typedef struct imp_policy_names {
+  imp_header header;
+  const char* const* observations; /* inputs: 1 or more */
+  const char* const* actions;      /* outputs: 1 or more */
+  const imp_model_state* states;   /* zero at the start of an episode */
+  const char* const* zeros;        /* inputs that stay zero */
+  uint32_t observation_count, action_count, state_count, zero_count; /* at most 256 of each */
+} imp_policy_names;
+
 typedef struct imp_model_info {
   imp_header header;
   uint32_t input_count;     /* that model_run takes */
@@ -113,6 +125,10 @@ static inline imp_model_desc imp_model_desc_init(void) {
   s.latency_frames = 2;
   s.constant_limit_bytes = (uint64_t)1 << 30;
   s.operation_limit = (uint64_t)1 << 36;
+  return s;
+}
+static inline imp_policy_names imp_policy_names_init(void) {
+  IMP_INIT(imp_policy_names, s, IMP_STRUCT_POLICY_NAMES);
   return s;
 }
 static inline imp_model_info imp_model_info_init(void) {

@@ -1,5 +1,6 @@
-/* baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS [TABLE [MS]]: a policy acts and a pet learns some steps
- * through the library, with kernels from the archive in the variants of the tuning table. Their exact results
+/* baked LIBRARY ARCHIVE|none MODEL.onnx RESULTS [TABLE [MS]]: a policy acts, its network runs as a model
+ * with state, and a pet learns some steps through the library, with kernels from the archive in the variants
+ * of the tuning table. Their exact results
  * go to RESULTS. With MS, measures the table for MS milliseconds and writes it. Exit status 3: the library
  * refused; its message is on stdout. Exit status 1: a fault of this program, or a validation message. */
 
@@ -8,11 +9,12 @@
 #else
 #include <dlfcn.h>
 #endif
+#include <imprint/imprint_models.h>
 #include <imprint/imprint_tools.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kFrames = 90, kPolicyAgents = 4, kObservations = 28, kGoals = 6, kActions = 10, kMostFloats = 64 };
+enum { kFrames = 90, kPolicyAgents = 4, kObservations = 28, kGoals = 6, kActions = 10, kMostFloats = 256 };
 
 static int errors_logged = 0;
 
@@ -77,8 +79,43 @@ static void write_answer(imp_agent agent, FILE* results) {
   fwrite(action.values, sizeof action.values[0], action.value_count, results);
 }
 
+/* As model.json has it. */
+static imp_model create_model(imp_context context, const char* path, imp_model_value* seen,
+                              imp_model_value* done) {
+  const imp_model_extent extent = {"batch_size", 5};
+  const imp_model_state state = {"state_ins", "state_outs"};
+  imp_model_desc desc = imp_model_desc_init();
+  desc.path = path;
+  desc.extents = &extent;
+  desc.extent_count = 1;
+  desc.states = &state;
+  desc.state_count = 1;
+  imp_model model = {0};
+  CHECK(models->model_create(context, &desc, &model));
+  CHECK(models->model_get_input(model, 0, seen));
+  CHECK(models->model_get_output(model, 0, done));
+  if (seen->size > kMostFloats * sizeof(float) || done->size > kMostFloats * sizeof(float))
+    fprintf(stderr, "the model's arrays are too long\n"), exit(1);
+  return model;
+}
+
+static void run_model(imp_model model, const imp_model_value* seen, const imp_model_value* done,
+                      uint32_t frame, FILE* results) {
+  float values[kMostFloats];
+  for (int i = 0; i < kMostFloats; ++i) values[i] = 2 * next_number() - 1;
+  const imp_model_input input = {seen->name, values, (size_t)seen->size};
+  const imp_model_output output = {done->name, values, (size_t)done->size};
+  static uint64_t run = 0;
+  if (frame % 7 == 1) CHECK(models->model_run(model, &input, 1, &run));
+  if (frame % 7 != 5) return;
+  const imp_result read = api->models->model_read(model, run, &output, 1);
+  check(read, "model_read");
+  if (read == IMP_OK) fwrite(values, 1, output.size, results);
+}
+
 static void live(imp_context context, imp_brain brain, imp_agent pet, const imp_agent* actors,
-                 uint32_t observations, FILE* results) {
+                 uint32_t observations, imp_model model, const imp_model_value* seen,
+                 const imp_model_value* done, FILE* results) {
   uint64_t snapshot = 0;
   for (uint32_t frame = 1; frame <= kFrames; ++frame) {
     imp_frame_info info = imp_frame_info_init();
@@ -90,6 +127,7 @@ static void live(imp_context context, imp_brain brain, imp_agent pet, const imp_
     for (uint32_t i = 0; i < kPolicyAgents && frame % 10 == 1; ++i) observe(actors[i], observations);
     if (frame % 6 == 4) write_answer(pet, results);
     for (uint32_t i = 0; i < kPolicyAgents && frame % 10 == 4; ++i) write_answer(actors[i], results);
+    run_model(model, seen, done, frame, results);
     if (frame % 6 == 5) CHECK(agent_reward(pet, next_number() < 0.5f ? -1.0f : 1.0f));
     if (frame == 40) CHECK(brain_snapshot(brain, &snapshot));
     if (frame == 70) CHECK(brain_restore(brain, snapshot));
@@ -169,12 +207,14 @@ int main(int argc, char** argv) {
   imp_agent pet = {0}, actors[kPolicyAgents];
   CHECK(agent_create(brain, 0, &pet));
   for (uint32_t i = 0; i < kPolicyAgents; ++i) CHECK(agent_create(actor, 0, &actors[i]));
+  imp_model_value seen = imp_model_value_init(), done = imp_model_value_init();
+  const imp_model model = create_model(context, argv[3], &seen, &done);
   CHECK(context_warmup(context, NULL, NULL));
   if (argc > 6) write_table(context, argv[5]);
 
   FILE* results = fopen(argv[4], "wb");
   if (!results) return fprintf(stderr, "cannot write %s\n", argv[4]), 1;
-  live(context, brain, pet, actors, actor_info.observation_count, results);
+  live(context, brain, pet, actors, actor_info.observation_count, model, &seen, &done, results);
   fclose(results);
 
   imp_brain_stats stats = imp_brain_stats_init();

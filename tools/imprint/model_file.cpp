@@ -1,0 +1,161 @@
+#include "tools/imprint/model_file.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "compute/base/json.h"
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
+#include "compute/model/file.h"
+#include "compute/model/onnx_import.h"
+#include "tools/imprint/model_shapes.h"
+
+namespace imprint::tools {
+namespace {
+
+constexpr std::uint64_t kMostModelBytes = 4 << 20;
+
+// Members of one object. Errors name the file and the field.
+class Fields {
+ public:
+  Fields(const std::string& file, std::string place, const nlohmann::json& object)
+      : file_(file), place_(std::move(place)), object_(object) {}
+
+  Result<> only(const std::set<std::string>& known, const char* kind) const {
+    if (!object_.is_object()) return wrong("", text("an object with the fields of ", kind));
+    for (const auto& [key, value] : object_.items())
+      if (!known.contains(key)) return refuse(text(place_, kind, " has no field ", quote(key)));
+    return {};
+  }
+  bool has(const char* key) const { return object_.contains(key); }
+  Result<std::string> string(const char* key) const {
+    if (has(key) && object_[key].is_string()) return object_[key].get<std::string>();
+    return wrong(key, "a text");
+  }
+  Result<std::int64_t> number(const char* key) const {
+    const bool fits = has(key) && object_[key].is_number_unsigned() && object_[key] <= INT32_MAX;
+    if (fits) return object_[key].get<std::int64_t>();
+    return wrong(key, text("a whole number up to ", INT32_MAX));
+  }
+  // each(Fields of the object) for every object of a list.
+  template <class Each>
+  Result<> list(const char* key, const Each& each) const {
+    if (!has(key)) return {};
+    if (!object_[key].is_array()) return wrong(key, "a list of objects");
+    std::size_t i = 0;
+    for (const nlohmann::json& one : object_[key])
+      IMPRINT_CHECK(each(Fields(file_, text(place_, key, "[", i++, "]."), one)));
+    return {};
+  }
+  Result<Shape> shape(const char* key) const {
+    constexpr const char* kExpected = "1 to 8 extents, whose product is below 2^31";
+    if (!has(key) || !object_[key].is_array() || object_[key].empty() ||
+        object_[key].size() > Shape::kMaxRank)
+      return wrong(key, kExpected);
+    Shape shape;
+    std::int64_t elements = 1;
+    for (const nlohmann::json& one : object_[key]) {
+      if (!one.is_number_unsigned() || one == 0 || one > INT32_MAX) return wrong(key, kExpected);
+      shape.append(one.get<std::int64_t>());
+      if ((elements *= shape[shape.rank() - 1]) > INT32_MAX) return wrong(key, kExpected);
+    }
+    return shape;
+  }
+  Error refuse(const std::string& found) const {
+    return make_error(ErrorCode::corrupt_file, text("'", file_, "': ", found));
+  }
+
+ private:
+  Error wrong(const std::string& key, const std::string& expected) const {
+    const std::string found = key.empty()        ? clipped(object_.dump())
+                              : has(key.c_str()) ? clipped(object_[key].dump())
+                                                 : "nothing";
+    return refuse(text(place_, key, key.empty() ? "" : ": ", "found ", found, ", expected ", expected));
+  }
+
+  const std::string& file_;
+  std::string place_;
+  const nlohmann::json& object_;
+};
+
+// A tensor as tensor_create makes it, of the type that the model has there.
+Result<agent::SharedTensor> tensor_of(const Fields& fields, const onnx::Model& model,
+                                      const std::string& name) {
+  std::vector<onnx::ValueInfo> values = model_inputs(model);
+  values.insert(values.end(), model.graph.outputs.begin(), model.graph.outputs.end());
+  const auto value = std::ranges::find(values, name, &onnx::ValueInfo::name);
+  agent::SharedTensor tensor;
+  tensor.name = name;
+  tensor.dtype = value == values.end() || is_float(value->type) ? DType::float32 : DType::int32;
+  IMPRINT_ASSIGN(tensor.shape, fields.shape("shape"));
+  IMPRINT_ASSIGN(tensor.parts, agent::split(name, tensor.shape, tensor.dtype, UINT64_MAX, 1));
+  return tensor;
+}
+
+Result<agent::ModelSpec> parse_model(const std::string& file, const nlohmann::json& json) {
+  const Fields fields(file, "", json);
+  IMPRINT_CHECK(
+      fields.only({"path", "name", "extents", "states", "bindings", "run_capacity"}, "imp_model_desc"));
+  agent::ModelSpec spec;
+  IMPRINT_ASSIGN(const std::string path, fields.string("path"));
+  spec.path = (std::filesystem::path(file).parent_path() / path).string();
+  if (fields.has("name")) {
+    IMPRINT_ASSIGN(spec.name, fields.string("name"));
+  }
+  if (fields.has("run_capacity")) {
+    IMPRINT_ASSIGN(const std::int64_t runs, fields.number("run_capacity"));
+    spec.run_capacity = static_cast<std::uint32_t>(runs);
+  }
+  const auto add_extent = [&spec](const Fields& extent) -> Result<> {
+    IMPRINT_CHECK(extent.only({"name", "value"}, "imp_model_extent"));
+    agent::ModelExtent& made = spec.extents.emplace_back();
+    IMPRINT_ASSIGN(made.name, extent.string("name"));
+    IMPRINT_ASSIGN(made.value, extent.number("value"));
+    return {};
+  };
+  IMPRINT_CHECK(fields.list("extents", add_extent));
+  const auto add_state = [&spec](const Fields& state) -> Result<> {
+    IMPRINT_CHECK(state.only({"input", "output"}, "imp_model_state"));
+    agent::ModelState& made = spec.states.emplace_back();
+    IMPRINT_ASSIGN(made.input, state.string("input"));
+    IMPRINT_ASSIGN(made.output, state.string("output"));
+    return {};
+  };
+  IMPRINT_CHECK(fields.list("states", add_state));
+  if (!fields.has("bindings")) return spec;
+  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(spec.path));
+  const auto add_binding = [&](const Fields& binding) -> Result<> {
+    IMPRINT_CHECK(binding.only({"name", "shape"}, "a binding"));
+    agent::ModelBinding& made = spec.bindings.emplace_back();
+    IMPRINT_ASSIGN(made.name, binding.string("name"));
+    IMPRINT_ASSIGN(made.tensor, tensor_of(binding, model, made.name));
+    return {};
+  };
+  IMPRINT_CHECK(fields.list("bindings", add_binding));
+  return spec;
+}
+
+}  // namespace
+
+Result<std::vector<agent::ModelSpec>> load_models(const std::string& file) {
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(file, kMostModelBytes));
+  const auto parsed = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!parsed) return make_error(parsed.error().code, text("'", file, "': ", parsed.error().message));
+  const nlohmann::json& json = *parsed;
+  std::vector<agent::ModelSpec> models;
+  const auto add = [&](const nlohmann::json& one) -> Result<> {
+    IMPRINT_ASSIGN(agent::ModelSpec spec, parse_model(file, one));
+    models.push_back(std::move(spec));
+    return {};
+  };
+  if (!json.is_array()) {
+    IMPRINT_CHECK(add(json));
+    return models;
+  }
+  if (json.empty()) return make_error(ErrorCode::corrupt_file, text("'", file, "': the list has no model"));
+  for (const nlohmann::json& one : json) IMPRINT_CHECK(add(one));
+  return models;
+}
+
+}  // namespace imprint::tools
