@@ -1,6 +1,7 @@
 #include "compute/graph/fusion.h"
 
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "compute/graph/early_reads.h"
@@ -22,7 +23,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   if (options.expand) IMPRINT_CHECK(expand_pages(graph, request, options));
   if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
   if (options.fuse) read_state_early(graph, request);
-  RowBlockLimits limits;
+  RegionLimits limits;
   bool tails = options.tails;
   for (;;) {
     Graph split_graph = graph;
@@ -64,9 +65,19 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
       request = std::move(split_request);
       return schedule;
     }
+    std::set<std::pair<AxisClass, std::int32_t>> cut;  // again, as limits of their parts changed
     for (const auto& [index, smaller] : fuser.outgrown()) {
       const RegionNodes& region = split.regions[static_cast<std::size_t>(index)];
-      limits[region.key()] = smaller;
+      RegionLimit& limit = limits[region.uncut()];
+      if (cut.contains(region.uncut())) continue;
+      // A small region first takes fewer rows at a time.
+      const bool large = region.nodes > 4 * static_cast<std::int64_t>(options.region_part_nodes);
+      if ((smaller == 0 || large) && region.products > 1) {
+        cut.insert(region.uncut());
+        limit = {2 * region.parts, {}};
+        continue;
+      }
+      limit.row_blocks[region.part] = smaller;
       if (smaller == 0)
         notes.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs more than " +
                         std::to_string(options.region_shared_bytes) +

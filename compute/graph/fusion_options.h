@@ -64,7 +64,9 @@ struct FusionOptions {
   std::int64_t region_weights = 1 << 15;
   std::int64_t region_operations = 1 << 30;
   std::size_t region_nodes = 4096;  // most nodes of a region, which keeps its shader compilable
-  bool region_vectors = true;       // loads and stores of four floats
+  // Nodes per part of a region that is cut: its plan and its shader take more than linear time.
+  std::size_t region_part_nodes = 256;
+  bool region_vectors = true;  // loads and stores of four floats
   // Most operations of one invocation between two barriers. Beyond this, the folded values become their own
   // stage.
   double region_serial_limit = 48;
