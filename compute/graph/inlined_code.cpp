@@ -156,10 +156,11 @@ InlinedCode::Index InlinedCode::reshaped(const Index& index, const Shape& from, 
     int longer_from = 0, longer_to = 0;
     for (int axis = f_first; axis < f; ++axis)
       if (from[axis] != 1) {
-        linear = longer_from++ == 0
-                     ? index.axes[at(axis)]
-                     : position_named(name_of({linear.name, bits(linear.constant), bits(from[axis]),
-                                            index.axes[at(axis)].name, bits(index.axes[at(axis)].constant)}));
+        linear =
+            longer_from++ == 0
+                ? index.axes[at(axis)]
+                : position_named(name_of({linear.name, bits(linear.constant), bits(from[axis]),
+                                          index.axes[at(axis)].name, bits(index.axes[at(axis)].constant)}));
       }
     for (int axis = t_first; axis < t; ++axis) longer_to += to[axis] != 1;
     for (int axis = t_first; axis < t; ++axis) {
@@ -168,8 +169,8 @@ InlinedCode::Index InlinedCode::reshaped(const Index& index, const Shape& from, 
       else if (longer_to == 1)
         result.axes.push_back(linear);
       else
-        result.axes.push_back(
-            position_named(name_of({linear.name, bits(linear.constant), bits(axis - t_first), bits(to[axis])})));
+        result.axes.push_back(position_named(
+            name_of({linear.name, bits(linear.constant), bits(axis - t_first), bits(to[axis])})));
     }
   }
   return result;
