@@ -1,6 +1,8 @@
 #include "compute/graph/fusion.h"
 
 #include <iterator>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "compute/graph/early_reads.h"
@@ -13,6 +15,32 @@
 #include "compute/graph/row_folds.h"
 
 namespace imprint::graph {
+namespace {
+
+// Cuts regions that have outgrown a workgroup into more parts, or leaves them fewer rows at a time.
+void tighten(RegionLimits& limits, const RegionSplit& split, std::span<const Fuser::Outgrown> outgrown,
+             const FusionOptions& options, std::vector<std::string>& notes) {
+  std::set<std::pair<AxisClass, std::int32_t>> cut;  // again, as limits of their parts changed
+  for (const auto& [index, smaller] : outgrown) {
+    const RegionNodes& region = split.regions[static_cast<std::size_t>(index)];
+    RegionLimit& limit = limits[region.uncut()];
+    if (cut.contains(region.uncut())) continue;
+    // A small region first takes fewer rows at a time.
+    const bool large = region.nodes > 4 * static_cast<std::int64_t>(options.region_part_nodes);
+    if ((smaller == 0 || large) && region.products > 1) {
+      cut.insert(region.uncut());
+      limit = {2 * region.parts, {}};
+      continue;
+    }
+    limit.row_blocks[region.part] = smaller;
+    if (smaller == 0)
+      notes.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs more than " +
+                      std::to_string(options.region_shared_bytes) +
+                      " bytes of shared memory for one row and becomes separate kernels");
+  }
+}
+
+}  // namespace
 
 Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& given) {
   std::int64_t steps = 0;
@@ -22,7 +50,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   if (options.expand) IMPRINT_CHECK(expand_pages(graph, request, options));
   if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
   if (options.fuse) read_state_early(graph, request);
-  RowBlockLimits limits;
+  RegionLimits limits;
   bool tails = options.tails;
   for (;;) {
     Graph split_graph = graph;
@@ -64,14 +92,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
       request = std::move(split_request);
       return schedule;
     }
-    for (const auto& [index, smaller] : fuser.outgrown()) {
-      const RegionNodes& region = split.regions[static_cast<std::size_t>(index)];
-      limits[region.key()] = smaller;
-      if (smaller == 0)
-        notes.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs more than " +
-                        std::to_string(options.region_shared_bytes) +
-                        " bytes of shared memory for one row and becomes separate kernels");
-    }
+    tighten(limits, split, fuser.outgrown(), options, notes);
   }
 }
 

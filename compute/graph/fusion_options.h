@@ -27,6 +27,7 @@ struct FusionOptions {
   bool narrow_products = false;               // mixed precision (narrow_products.h)
   double product_turn_operations = 0;         // operations per invocation that one turn of a tile costs
   std::int32_t node_limit = 400;  // most nodes inlined into one value, which keeps shaders compilable
+  std::int64_t code_limit = 200;  // the same, each counted once per path of indices to it (inlined_code.h)
 
   // Kernels that keep whole rows in registers (row_folds.h).
   bool row_folds = true;
@@ -63,7 +64,9 @@ struct FusionOptions {
   std::int64_t region_weights = 1 << 15;
   std::int64_t region_operations = 1 << 30;
   std::size_t region_nodes = 4096;  // most nodes of a region, which keeps its shader compilable
-  bool region_vectors = true;       // loads and stores of four floats
+  // Nodes per part of a region that is cut: its plan and its shader take more than linear time.
+  std::size_t region_part_nodes = 256;
+  bool region_vectors = true;  // loads and stores of four floats
   // Most operations of one invocation between two barriers. Beyond this, the folded values become their own
   // stage.
   double region_serial_limit = 48;

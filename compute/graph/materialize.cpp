@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compute/graph/cost.h"
+#include "compute/graph/inlined_code.h"
 #include "compute/graph/number_set.h"
 
 namespace imprint::graph {
@@ -225,6 +226,8 @@ class MemoryChoice {
         memory_(graph.nodes.size(), 0),
         cost_(graph.nodes.size(), 0),
         above_folds_(graph, memory_),
+        code_(graph, memory_),
+        has_branches_(graph.nodes.size(), 0),
         seen_(graph.nodes.size()) {
     for (NodeIndex i = 0; i < graph.size(); ++i)
       without_views_.push_back(graph[i].kind() == OpKind::view ? without_views_[at(graph[i].inputs[0])] : i);
@@ -297,9 +300,31 @@ class MemoryChoice {
     cost_[at(i)] = cost_of(graph_, i, memory_, cost_) / lanes;
   }
 
+  // Gives memory to inputs until the node's code is short. pad and concat evaluate few elements of an input,
+  // which its cost counts, but write its code once per path to it.
+  void limit_code(NodeIndex i) {
+    const GraphNode& node = graph_[i];
+    const bool is_branch = node.op == Op::pad || node.op == Op::concat;
+    for (NodeIndex input : node.inputs)
+      if (!memory_[at(input)] && (is_branch || has_branches_[at(input)])) has_branches_[at(i)] = 1;
+    if (!has_branches_[at(i)]) return;
+    const std::int64_t most = options_.code_limit;
+    const std::int64_t values = code_.values(i, most);
+    count_steps(options_, values);
+    if (values <= most) return;
+    for (NodeIndex input : node.inputs) {
+      const NodeIndex source = without_views_[at(input)];
+      const std::int64_t share = most / static_cast<std::int64_t>(node.inputs.size());
+      if (memory_[at(source)] || is_literal(graph_[source]) || code_.values(input, share) < share) continue;
+      memory_[at(source)] = 1;
+      for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) cost_[at(view)] = 2;
+    }
+  }
+
   void decide_by_cost(NodeIndex i) {
     const GraphNode& node = graph_[i];
     const bool in_region = region_of_[at(i)] >= 0;
+    limit_code(i);
     limit_serial_work(i, lanes_of(i));
     if (memory_[at(i)]) return;  // a consumer already requested memory for it
     if (wants_lanes(graph_, i) || joins_tails(graph_, uses_, i)) return;
@@ -381,6 +406,8 @@ class MemoryChoice {
   // Per node: itself, or what it is a view of. Memory goes to the op that computes a value.
   std::vector<NodeIndex> without_views_;
   AboveFolds above_folds_;
+  InlinedCode code_;
+  std::vector<std::uint8_t> has_branches_;  // per node: whether pad or concat computes a value inside it
   Marks seen_;
   std::vector<NodeIndex> stack_;
 };

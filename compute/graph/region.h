@@ -19,13 +19,19 @@
 
 namespace imprint::graph {
 
-// Largest block of rows per region. Key: the region's batch axis and phase, which stay equal between
-// attempts.
-using RowBlockLimits = std::map<std::pair<AxisClass, std::int32_t>, std::int32_t>;
+// Limits of a region that earlier attempts at a schedule have met.
+struct RegionLimit {
+  std::int32_t parts = 1;                           // regions that its nodes are cut into, in order
+  std::map<std::int32_t, std::int32_t> row_blocks;  // per part, if known: the largest block of rows; 0: none
+};
+// Key: the region's batch axis and its phase before cuts, which stay equal between attempts.
+using RegionLimits = std::map<std::pair<AxisClass, std::int32_t>, RegionLimit>;
 
 struct RegionNodes {
   AxisClass row_class = -1, group_class = -1;  // axes of the graph before the split
   std::int32_t phase = 0;
+  std::int32_t uncut_phase = 0, part = 0, parts = 1;  // its phase before cuts, and which part of that region
+  std::int64_t nodes = 0, products = 0;               // a part with several products can be cut further
   std::int64_t rows = 0, groups = 1, blocks = 0;
   std::int32_t row_block = 0, turns = 1;
   bool may_turn = false;  // its sums over the rows fit into a workgroup's registers
@@ -33,7 +39,7 @@ struct RegionNodes {
   std::string kernel;  // its signature
   std::vector<VariantChoice> choices;
 
-  std::pair<AxisClass, std::int32_t> key() const { return {row_class, phase}; }
+  std::pair<AxisClass, std::int32_t> uncut() const { return {row_class, uncut_phase}; }
 };
 
 // The regions of a graph.
@@ -63,7 +69,7 @@ bool suits_matrix_units(const Graph& graph, const RegionMembers& members, std::i
 // Finds the regions and splits every fold over a region's rows in two: partial results per block, and their
 // sum. Renumbers the nodes.
 RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options,
-                          const RowBlockLimits& limits);
+                          const RegionLimits& limits);
 
 // Call after split_regions and split_deep_products. Sums over sums of partial results then leave their own
 // partial results, one per workgroup of a column fold.

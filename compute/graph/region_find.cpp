@@ -21,7 +21,7 @@ constexpr std::int64_t kMostWeights = 1 << 18;
 class RegionFinder {
  public:
   RegionFinder(const Graph& graph, const FusionRequest& request, const FusionOptions& options,
-               const RowBlockLimits& limits)
+               const RegionLimits& limits)
       : graph_(graph),
         request_(request),
         options_(options),
@@ -42,6 +42,7 @@ class RegionFinder {
         if (role[at(i)] == RowRole::outside) classify(batches_[b], i);
     number_phases();
     sink();
+    cut();
     make_regions();
   }
 
@@ -265,13 +266,47 @@ class RegionFinder {
   // Nodes of one batch and phase: a region if one of them is a product.
   using Key = std::pair<AxisClass, std::int32_t>;
 
+  // Cuts what does not fit into one region into parts of consecutive nodes. Each part begins with a product,
+  // where the least is in flight. Phases of parts follow one another, before the next phase.
+  void cut() {
+    uncut_phase_ = phase;
+    part_.assign(graph_.nodes.size(), 0);
+    std::map<Key, std::vector<NodeIndex>> nodes;
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      if (role[at(i)] != RowRole::outside) nodes[{row_class_[at(i)], phase[at(i)]}].push_back(i);
+    for (const auto& [key, own] : nodes) {
+      for (NodeIndex i : own)
+        if (role[at(i)] == RowRole::fold) partial_elements_[key] += graph_[i].element_count();
+      const auto limit = limits_.find(key);
+      std::size_t parts = limit == limits_.end() ? 1 : at(limit->second.parts);
+      if (parts > 1 || own.size() > options_.region_nodes)
+        parts = std::max({parts, std::size_t{2}, own.size() / options_.region_part_nodes});
+      std::int32_t part = 0;
+      for (std::size_t n = 0; parts > 1 && n < own.size(); ++n) {
+        if (is_row_product(own[n]) && n * parts / own.size() > at(part)) ++part;
+        part_[at(own[n])] = part;
+      }
+      parts_[key] = part + 1;
+    }
+    count_steps(options_, graph_.size());
+    std::vector<std::pair<std::int32_t, std::int32_t>> order;
+    for (NodeIndex i = 0; i < graph_.size(); ++i) order.emplace_back(phase[at(i)], part_[at(i)]);
+    std::ranges::sort(order);
+    order.erase(std::ranges::unique(order).begin(), order.end());
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      phase[at(i)] = static_cast<std::int32_t>(
+          std::ranges::lower_bound(order, std::pair(uncut_phase_[at(i)], part_[at(i)])) - order.begin());
+  }
+
+  bool is_row_product(NodeIndex i) const { return graph_[i].op == Op::matmul && role[at(i)] == RowRole::row; }
+
   void make_regions() {
     for (std::size_t b = 0; b < batches_.size(); ++b) batch_at_.emplace(batches_[b].rows, b);
     for (NodeIndex i = 0; i < graph_.size(); ++i)
       if (role[at(i)] != RowRole::outside) nodes_[{row_class_[at(i)], phase[at(i)]}].push_back(i);
     std::map<Key, std::int32_t> region_at;  // -1: the rows of this key cannot form a region
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      if (graph_[i].op != Op::matmul || role[at(i)] != RowRole::row) continue;
+      if (!is_row_product(i)) continue;
       const Key key{row_class_[at(i)], phase[at(i)]};
       const auto [known, fresh] = region_at.try_emplace(key, -1);
       if (fresh && add_region(key, i)) known->second = static_cast<std::int32_t>(regions.size()) - 1;
@@ -293,6 +328,11 @@ class RegionFinder {
     region.row_class = batch.rows;
     region.group_class = batch.groups;
     region.phase = key.second;
+    region.uncut_phase = uncut_phase_[at(matmul)];
+    region.part = part_[at(matmul)];
+    region.parts = parts_.at(region.uncut());
+    region.nodes = static_cast<std::int64_t>(nodes_.at(key).size());
+    region.products = std::ranges::count_if(nodes_.at(key), [&](NodeIndex i) { return is_row_product(i); });
     region.rows = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch.rows)];
     if (batch.groups >= 0)
       region.groups = graph_[matmul].shape[classes_.axis_in(graph_, matmul, batch.groups)];
@@ -323,12 +363,12 @@ class RegionFinder {
     std::int64_t block = std::clamp<std::int64_t>(wanted, fewest, most);
     block = std::min(block, power(region.rows));
     const std::int64_t wanted_block = few_leave_results ? std::max(wanted, block) : block;  // of all turns
-    if (const auto limit = limits_.find(key); limit != limits_.end())
-      block = std::min<std::int64_t>(block, limit->second);
+    block = std::min<std::int64_t>(block, most_rows(region));
     if (block < 1) return false;
     if (nodes_.at(key).size() > options_.region_nodes) {
       notes_.push_back("a row-local region over " + std::to_string(region.rows) + " rows has " +
-                       std::to_string(nodes_.at(key).size()) + " nodes, expected at most " +
+                       std::to_string(nodes_.at(key).size()) +
+                       " nodes behind one product, expected at most " +
                        std::to_string(options_.region_nodes) + "; it becomes separate kernels");
       return false;
     }
@@ -343,9 +383,11 @@ class RegionFinder {
           choose_turns(static_cast<std::int32_t>(std::max<std::int64_t>(1, wanted_block / block)), region);
       region.blocks = (region.rows + block * region.turns - 1) / (block * region.turns);
     }
-    if (!partials_fit(partial_elements, region.blocks)) {
+    // Counts all parts: cutting spares no partial results.
+    const std::int64_t all_partials = folds ? partial_elements_.at(region.uncut()) : 0;
+    if (!partials_fit(all_partials, region.blocks)) {
       notes_.push_back("a row-local region over " + std::to_string(region.rows) + " rows needs " +
-                       std::to_string(4 * partial_elements * region.blocks) +
+                       std::to_string(4 * all_partials * region.blocks) +
                        " bytes for partial results, expected at most " +
                        std::to_string(options_.region_partial_bytes) + "; it becomes separate kernels");
       return false;
@@ -378,14 +420,21 @@ class RegionFinder {
            signature(graph_, nodes_.at(key));
   }
 
+  // The largest block of rows that earlier attempts leave.
+  std::int32_t most_rows(const RegionNodes& region) const {
+    const auto limit = limits_.find(region.uncut());
+    if (limit == limits_.end()) return INT32_MAX;
+    const auto rows = limit->second.row_blocks.find(region.part);
+    return rows == limit->second.row_blocks.end() ? INT32_MAX : rows->second;
+  }
+
   std::int32_t choose_rows(std::int32_t usual, std::int64_t partial_elements, RegionNodes& region) const {
     std::vector<Variant> variants;
     std::vector<std::int32_t> numbers;
-    const auto limit = limits_.find(region.key());
     for (std::int32_t rows = std::max(1, usual / 4);
          rows <= std::min<std::int64_t>(4 * usual, std::bit_ceil(static_cast<std::uint64_t>(region.rows)));
          rows *= 2) {
-      if (limit != limits_.end() && rows > limit->second) break;
+      if (rows > most_rows(region)) break;
       if (rows != usual && !partials_fit(partial_elements, (region.rows + rows - 1) / rows)) continue;
       numbers.push_back(rows);
       variants.push_back({std::to_string(rows) + " rows a workgroup",
@@ -417,7 +466,7 @@ class RegionFinder {
     constexpr std::int64_t kMostTile = 32, kMostColumn = 16, kMostSums = 56;
     if (!options_.region_vectors) return false;
     std::int64_t sums = 0;
-    for (NodeIndex i : nodes_.at(region.key())) {
+    for (NodeIndex i : nodes_.at({region.row_class, region.phase})) {
       const GraphNode& node = graph_[i];
       if (role[at(i)] != RowRole::fold) continue;
       std::int64_t tiles = 0;
@@ -473,11 +522,14 @@ class RegionFinder {
   const Graph& graph_;
   const FusionRequest& request_;
   const FusionOptions& options_;
-  const RowBlockLimits& limits_;
+  const RegionLimits& limits_;
   AxisClasses classes_;
   std::vector<std::vector<NodeIndex>> consumers_;
   std::vector<Batch> batches_;
   std::vector<AxisClass> row_class_;
+  std::vector<std::int32_t> uncut_phase_, part_;         // per node
+  std::map<Key, std::int64_t> partial_elements_;         // of all folds, by the phase before cuts
+  std::map<Key, std::int32_t> parts_;                    // the same key
   std::vector<std::string> notes_;                       // regions that were not made, and why
   NumberSet large_;                                      // products that were candidates for a region
   std::unordered_map<AxisClass, std::size_t> batch_at_;  // by rows: position in batches_
@@ -487,7 +539,7 @@ class RegionFinder {
 }  // namespace
 
 RowRegions find_row_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options,
-                            const RowBlockLimits& limits) {
+                            const RegionLimits& limits) {
   RegionFinder finder(graph, request, options, limits);
   finder.run();
   RowRegions found;

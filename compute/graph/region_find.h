@@ -22,6 +22,6 @@ struct RowRegions {
 };
 
 RowRegions find_row_regions(const Graph& graph, const FusionRequest& request, const FusionOptions& options,
-                            const RowBlockLimits& limits);
+                            const RegionLimits& limits);
 
 }  // namespace imprint::graph

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -69,19 +70,21 @@ class Planner {
   }
 
  private:
+  // Elements, elements per row, whether it has networks of its own. -1: not one value per row.
+  using Layout = std::array<std::int64_t, 3>;
+
+  Layout layout_of(NodeIndex node) const {
+    const std::int32_t row = split_.row_axis[at(node)];
+    if (row < 0) return {-1, -1, -1};
+    std::int64_t behind = 1;
+    for (int axis = row + 1; axis < graph_[node].shape.rank(); ++axis) behind *= graph_[node].shape[axis];
+    return {graph_[node].element_count(), behind, region_.groups > 1 && split_.group_axis[at(node)] >= 0};
+  }
+
   // Whether both have a row's features in the same order, so the same invocation can compute them.
   bool same_layout(NodeIndex a, NodeIndex b) const {
-    if (graph_[a].element_count() != graph_[b].element_count() || split_.row_axis[at(a)] < 0 ||
-        split_.row_axis[at(b)] < 0)
-      return false;
-    const auto behind = [&](NodeIndex node) {
-      std::int64_t count = 1;
-      for (int axis = split_.row_axis[at(node)] + 1; axis < graph_[node].shape.rank(); ++axis)
-        count *= graph_[node].shape[axis];
-      return count;
-    };
-    return behind(a) == behind(b) &&
-           (region_.groups == 1 || (split_.group_axis[at(a)] >= 0) == (split_.group_axis[at(b)] >= 0));
+    const Layout layout = layout_of(a);
+    return layout[0] >= 0 && layout == layout_of(b);
   }
 
   // Which members and which memory a member's evaluation reads, and whether only at its own index.
@@ -155,6 +158,8 @@ class Planner {
     if (stage < 0) {
       stage = static_cast<std::int32_t>(region_.stages.size());
       region_.stages.push_back({kind, kind == RegionStage::Kind::spread ? -1 : index, {}});
+      if (kind == RegionStage::Kind::spread && split_.row_axis[at(index)] >= 0)
+        last_spread_[layout_of(index)] = stage;
       if (kind == RegionStage::Kind::outer_product) products_of_[graph_[index].inputs[1]].push_back(stage);
     }
     region_.stages[static_cast<std::size_t>(stage)].members.push_back(index);
@@ -195,25 +200,22 @@ class Planner {
     return -1;
   }
 
-  // The last stage that can also compute this value: everything it reads is available at its own index or was
-  // computed in an earlier stage.
+  // The last stage that can also compute this value: a spread after everything that it reads, or the stage of
+  // its last read, at its own index.
   std::int32_t stage_for(NodeIndex index, const std::vector<Read>& reads) const {
+    if (split_.row_axis[at(index)] < 0) return -1;
     std::int32_t earliest = 0;
     for (const Read& read : reads) earliest = std::max(earliest, stage_of_[at(read.node)]);
-    for (auto s = static_cast<std::int32_t>(region_.stages.size()) - 1; s >= earliest; --s) {
-      count_steps(options_, 1);
-      const RegionStage& stage = region_.stages[static_cast<std::size_t>(s)];
-      if (stage.kind != RegionStage::Kind::spread && stage.kind != RegionStage::Kind::product) continue;
-      if (!same_layout(stage.members[0], index)) continue;
-      bool possible = true, continues = false;
-      for (const Read& read : reads) {
-        const std::int32_t producer = stage_of_[at(read.node)];  // -1: memory
-        possible = possible && (producer == s ? read.aligned : producer < s);
-        continues = continues || producer == s;
-      }
-      if (possible && (continues || stage.kind == RegionStage::Kind::spread)) return s;
-    }
-    return -1;
+    count_steps(options_, 1 + static_cast<std::int64_t>(reads.size()));
+    if (const auto last = last_spread_.find(layout_of(index));
+        last != last_spread_.end() && last->second > earliest)
+      return last->second;
+    const RegionStage& stage = region_.stages[static_cast<std::size_t>(earliest)];
+    if (stage.kind != RegionStage::Kind::spread && stage.kind != RegionStage::Kind::product) return -1;
+    if (!same_layout(stage.members[0], index)) return -1;
+    const bool possible = std::ranges::all_of(
+        reads, [&](const Read& read) { return stage_of_[at(read.node)] < earliest || read.aligned; });
+    return possible ? earliest : -1;
   }
 
   // The side of a product without rows, as it lies in memory, and whether its terms rather than its columns
@@ -262,8 +264,8 @@ class Planner {
     }
     if (!outer && region_.vectors) return choose_vector_tiles(stage, rows, columns);
     if (!outer && 2 * outputs <= region_.invocations) {
-      const std::int64_t most = std::min<std::int64_t>(region_.invocations / outputs,
-                                                       std::max<std::int64_t>(1, terms_of(stage) / 4));
+      const std::int64_t most = std::min<std::int64_t>(
+          region_.invocations / outputs, std::max<std::int64_t>(1, fold_length(graph_, stage.anchor) / 4));
       stage.parts = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
       return;
     }
@@ -288,8 +290,6 @@ class Planner {
     }
   }
 
-  std::int64_t terms_of(const RegionStage& stage) const { return fold_length(graph_, stage.anchor); }
-
   // Chooses the cheapest tile and number of invocations that share its terms. The cost approximates the
   // clocks of a multiprocessor with four schedulers:
   // - a warp's vector load from shared memory takes three clocks;
@@ -297,7 +297,7 @@ class Planner {
   // - weights outside shared memory stall every turn of eight terms.
   // Operations that follow a product form a chain for each output of an invocation.
   void choose_vector_tiles(RegionStage& stage, std::int64_t rows, std::int64_t columns) {
-    const std::int64_t terms = terms_of(stage), invocations = region_.invocations;
+    const std::int64_t terms = fold_length(graph_, stage.anchor), invocations = region_.invocations;
     const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
     // Floats. Small if workgroups wait for each other: shared memory decides how many of them run at a time.
     const bool wait = region_.blocks * region_.turns * region_.groups > 2 * options_.region_groups;
@@ -350,8 +350,6 @@ class Planner {
     return stage.parts * region_.row_block * region_.find(stage.anchor)->width;
   }
 
-  static bool is_float(DType dtype) { return dtype_is_float(dtype); }
-
   // Lifetimes count two moments per stage: its reads, and the late writes of a product that keeps all sums in
   // registers until every invocation has read.
   bool writes_late(std::int32_t stage) const {
@@ -384,7 +382,7 @@ class Planner {
     for (const StageRead& read : stage_reads_[static_cast<std::size_t>(s)]) {
       const RegionValue* old = region_.find(read.node);
       if (!old || old->row_axis < 0 || last_reader_[at(read.node)] != s || old->width != fresh.width ||
-          is_float(graph_[old->node].dtype) != is_float(graph_[fresh.node].dtype))
+          dtype_is_float(graph_[old->node].dtype) != dtype_is_float(graph_[fresh.node].dtype))
         continue;
       const bool only_here =
           std::ranges::all_of(stage_reads_[static_cast<std::size_t>(s)], [&](const StageRead& other) {
@@ -408,13 +406,10 @@ class Planner {
                                [&](const RegionValue* value) { return stage_of_[at(value->node)]; });
       for (RegionValue* entry : values) {
         RegionValue& value = *entry;
-        if (is_float(graph_[value.node].dtype) != floats) continue;
+        if (dtype_is_float(graph_[value.node].dtype) != floats) continue;
         value.offset = -1;
         if (last_reader_[at(value.node)] < 0) continue;
-        // Odd, counted in vectors if there are any: neighbouring rows then lie in different banks.
-        value.stride = value.width == 1  ? 1
-                       : region_.vectors ? ((value.width + 3) / 4 | 1) * 4
-                                         : value.width | 1;
+        value.stride = stride_of(region_, value.width);
         const std::int32_t first = 2 * stage_of_[at(value.node)] + writes_late(stage_of_[at(value.node)]),
                            last = lasts(value) ? kAllStages : last_read(value.node);
         if (const NodeIndex old = makes_room_for(value); old >= 0) {
@@ -462,56 +457,79 @@ class Planner {
     });
   }
 
-  // Loads weights of products into shared memory while there is room, first those that are read across their
-  // rows. They are then read from memory once, and in any direction from there. Skipped if more than one
-  // workgroup should fit on a multiprocessor.
-  void load_weights() {
-    if (region_.row_block > options_.region_load_rows ||
-        region_.blocks * region_.groups > options_.region_groups)
-      return;
+  // Weights of products that could lie in shared memory, first those that are read across their rows.
+  std::vector<NodeIndex> weights_to_load() {
     if (region_.groups > 1 && scratch_.consumers.empty()) scratch_.consumers = graph_.consumers();
-    const auto& consumers = scratch_.consumers;
     std::vector<NodeIndex> wanted;
     NumberSet listed;
     for (const bool transposed : {true, false})
       for (const RegionStage& stage : region_.stages) {
         if (stage.kind != RegionStage::Kind::product) continue;
         const auto [weights, across] = weights_of(stage);
-        if (region_.groups > 1 && !reads_own_network(consumers, weights)) continue;
+        if (region_.groups > 1 && !reads_own_network(scratch_.consumers, weights)) continue;
         const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) &&
                                schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
         if (is_matrix && across == transposed && graph_[weights].dtype == DType::float32 &&
             graph_[weights].element_count() > 0 && listed.insert(weights))
           wanted.push_back(weights);
       }
-    std::vector<std::int64_t> held = floats_before_stages(graph_, region_, scratch_);
-    for (NodeIndex weights : wanted) {
-      const std::int64_t elements = graph_[weights].element_count();
-      const std::size_t last = at(last_reader_[at(weights)]);
-      if (4 * (held[last] + elements) > options_.region_shared_bytes) continue;  // cannot fit
-      const Shape& shape = graph_[weights].shape;
-      RegionValue value;
-      value.node = weights;
-      value.group_axis = region_.groups > 1 ? 0 : -1;
-      value.height = shape[shape.rank() - 2];
-      value.width = shape[shape.rank() - 1];
+    return wanted;
+  }
+
+  // Adds weights that could fit beside what lies in shared memory. held: floats_before_stages, kept up to
+  // date.
+  bool add_weights(NodeIndex weights, std::vector<std::int64_t>& held) {
+    const Shape& shape = graph_[weights].shape;
+    const std::size_t last = at(last_reader_[at(weights)]);
+    if (4 * (held[last] + graph_[weights].element_count()) > options_.region_shared_bytes) return false;
+    RegionValue value;
+    value.node = weights;
+    value.group_axis = region_.groups > 1 ? 0 : -1;
+    value.height = shape[shape.rank() - 2];
+    value.width = shape[shape.rank() - 1];
+    add_from_start(held, last, stride_of(region_, value.width) * value.height);
+    region_.values.insert(std::ranges::upper_bound(region_.values, weights, {}, &RegionValue::node), value);
+    stage_of_[at(weights)] = 0;
+    touched_.push_back(weights);
+    return true;
+  }
+
+  // Loads weights of products into shared memory while there is room. They are then read from memory once,
+  // and in any direction from there. Skipped if more than one workgroup should fit on a multiprocessor. Plans
+  // many weights at once, and fewer where they do not fit.
+  void load_weights() {
+    if (region_.row_block > options_.region_load_rows ||
+        region_.blocks * region_.groups > options_.region_groups)
+      return;
+    const std::vector<NodeIndex> wanted = weights_to_load();
+    std::size_t most = wanted.size();
+    bool is_planned = true;
+    for (std::size_t next = 0; next < wanted.size();) {
       const std::vector<RegionValue> before = region_.values;
-      region_.values.insert(std::ranges::upper_bound(region_.values, weights, {}, &RegionValue::node), value);
-      stage_of_[at(weights)] = 0;
-      touched_.push_back(weights);
-      if (plan_shared()) {
-        region_.stages[0].members.push_back(weights);
-        held = floats_before_stages(graph_, region_, scratch_);
+      std::vector<std::int64_t> held = floats_before_stages(graph_, region_, scratch_);
+      std::vector<NodeIndex> added;
+      std::size_t end = next;
+      for (; end < wanted.size() && added.size() < most; ++end)
+        if (add_weights(wanted[end], held)) added.push_back(wanted[end]);
+      if (added.empty()) break;
+      is_planned = plan_shared();
+      if (is_planned) {
+        region_.stages[0].members.insert(region_.stages[0].members.end(), added.begin(), added.end());
+        next = end;
+        most *= 2;
         continue;
       }
       region_.values = before;
-      stage_of_[at(weights)] = -1;
-      plan_shared();
+      for (NodeIndex weights : added) stage_of_[at(weights)] = -1;
+      if (added.size() == 1) next = end;
+      most = std::max<std::size_t>(1, added.size() / 2);
     }
+    if (!is_planned) plan_shared();
   }
 
   Range range_of(const RegionValue& value) const {
-    return {value.offset, value.offset + value.stride * value.height, is_float(graph_[value.node].dtype)};
+    return {value.offset, value.offset + value.stride * value.height,
+            dtype_is_float(graph_[value.node].dtype)};
   }
 
   // Adds a barrier if a stage reads what others wrote since the last barrier, or writes where others read or
@@ -565,6 +583,7 @@ class Planner {
   std::vector<NodeIndex> touched_;          // nodes of which these are set
   std::unordered_map<NodeIndex, std::vector<std::int32_t>>
       products_of_;                                  // outer products by their right side
+  std::map<Layout, std::int32_t> last_spread_;       // stage
   std::set<NodeIndex> makes_room_;                   // values whose place a later value takes
   std::vector<std::vector<StageRead>> stage_reads_;  // per stage, of earlier stages
 };

@@ -42,4 +42,11 @@ std::vector<std::int64_t> floats_before_stages(const Graph& graph, const Region&
   });
 }
 
+void add_from_start(std::vector<std::int64_t>& floats_before_stages, std::size_t last, std::int64_t floats) {
+  for (std::size_t stage = 1; stage < floats_before_stages.size(); ++stage)
+    floats_before_stages[stage] = stage <= last
+                                      ? floats_before_stages[stage] + floats
+                                      : std::max(floats_before_stages[stage], floats_before_stages[last]);
+}
+
 }  // namespace imprint::graph

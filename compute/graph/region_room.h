@@ -19,4 +19,13 @@ std::int32_t rows_that_could_fit(const Graph& graph, const Region& region, const
 std::vector<std::int64_t> floats_before_stages(const Graph& graph, const Region& region,
                                                const RegionScratch& scratch);
 
+// Updates the same for floats that are there from the start to stage `last`.
+void add_from_start(std::vector<std::int64_t>& floats_before_stages, std::size_t last, std::int64_t floats);
+
+// Floats from a row of a value in shared memory to the next. Odd, counted in vectors if there are any:
+// neighbouring rows then lie in different banks.
+inline std::int64_t stride_of(const Region& region, std::int64_t width) {
+  return width == 1 ? 1 : region.vectors ? ((width + 3) / 4 | 1) * 4 : width | 1;
+}
+
 }  // namespace imprint::graph

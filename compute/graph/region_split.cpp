@@ -98,7 +98,7 @@ class Splitter {
 }  // namespace
 
 RegionSplit split_regions(Graph& graph, FusionRequest& request, const FusionOptions& options,
-                          const RowBlockLimits& limits) {
+                          const RegionLimits& limits) {
   return Splitter(graph, request, find_row_regions(graph, request, options, limits)).run();
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "compute/graph/autodiff.h"
+#include "compute/tensor/associative_scan.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {
@@ -185,6 +186,75 @@ TEST_F(LoopsTest, SayWhatIsWrong) {
     return ScanStep{scan(same, x, {}, {.steps = 2}).value().carry, {}};
   };
   EXPECT_THAT(message(scan(nested, start, {}, {.steps = 2})), HasSubstr("found a loop inside of the body"));
+}
+
+// h[t] = a[t] h[t - 1] + b[t], as pairs that combine, against one step after the other. It differentiates.
+TEST_F(LoopsTest, AssociativeScansCombineWhatTheCallerSays) {
+  constexpr std::int64_t kRows = 37, kWidth = 3;
+  const Tensor a = input("a", {kRows, kWidth}), b = input("b", {kRows, kWidth});
+  const auto combine = [](std::span<const Tensor> before, std::span<const Tensor> after) {
+    return std::vector{after[0] * before[0], after[0] * before[1] + after[1]};
+  };
+  const Tensor both[] = {a, b};
+  const auto forward = associative_scan(combine, both, 0),
+             backward = associative_scan(combine, both, -2, true);
+  ASSERT_TRUE(forward.ok() && backward.ok());
+  const auto slopes = gradients(sum((*forward)[1]), std::span(both).subspan(1));
+  ASSERT_TRUE(slopes.ok()) << slopes.error().message;
+  Program program = compile(ProgramDescription{
+      .name = "pairs", .inputs = {a, b}, .outputs = {(*forward)[1], (*backward)[1], (*slopes)[0]}});
+  const std::vector<float> factors = test::wave(kRows * kWidth, 0.9f, 1),
+                           terms = test::wave(kRows * kWidth, 1, 2);
+  const auto found = session().run(program, std::vector{HostTensor::from(factors, {kRows, kWidth}),
+                                                        HostTensor::from(terms, {kRows, kWidth})});
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  for (std::size_t k = 0; k < kWidth; ++k) {
+    double state = 0, back = 0, slope = 0;
+    for (std::size_t t = 0; t < kRows; ++t) {
+      const std::size_t i = t * kWidth + k, j = (kRows - 1 - t) * kWidth + k;
+      state = double{factors[i]} * state + double{terms[i]};
+      back = double{factors[j]} * back + double{terms[j]};
+      slope = 1 + (t == 0 ? 0 : double{factors[j + kWidth]} * slope);
+      EXPECT_NEAR((*found)[0].floats[i], state, 1e-5) << i;
+      EXPECT_NEAR((*found)[1].floats[j], back, 1e-5) << j;
+      EXPECT_NEAR((*found)[2].floats[j], slope, 1e-4) << j;
+    }
+  }
+  EXPECT_FALSE(associative_scan(combine, both, 2).ok());
+  EXPECT_FALSE(associative_scan(combine, {}, 0).ok());
+}
+
+// Ten rounds of narrow and concat, with their gradients: 3^10 paths from a row of the result to the rows of
+// x.
+TEST_F(LoopsTest, LongAssociativeScansHaveSmallKernels) {
+  constexpr std::int64_t kRows = 1024;
+  const Tensor a = input("a", {kRows}), b = input("b", {kRows});
+  const auto combine = [](std::span<const Tensor> before, std::span<const Tensor> after) {
+    return std::vector{after[0] * before[0], after[0] * before[1] + after[1]};
+  };
+  const Tensor both[] = {a, b};
+  const auto scanned = associative_scan(combine, both, 0);
+  ASSERT_TRUE(scanned.ok());
+  const auto slopes = gradients(sum(square((*scanned)[1])), both);
+  ASSERT_TRUE(slopes.ok()) << slopes.error().message;
+  Program program = compile(ProgramDescription{
+      .name = "long", .inputs = {a, b}, .outputs = {(*scanned)[1], (*slopes)[0], (*slopes)[1]}});
+  for (const ScheduleFigures& part : program.schedule())
+    for (const DispatchFigures& dispatch : part.dispatches) EXPECT_LT(dispatch.glsl.size(), 50'000u);
+  const std::vector<float> factors = test::wave(kRows, 0.9f, 1), terms = test::wave(kRows, 1, 2);
+  const auto found = session().run(
+      program, std::vector{HostTensor::from(factors, {kRows}), HostTensor::from(terms, {kRows})});
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  std::vector<double> states{0};
+  for (std::size_t t = 0; t < kRows; ++t)
+    states.push_back(double{factors[t]} * states.back() + double{terms[t]});
+  double slope = 0;
+  for (std::size_t t = kRows; t-- > 0;) {
+    slope = 2 * states[t + 1] + (t + 1 == kRows ? 0 : double{factors[t + 1]} * slope);
+    EXPECT_NEAR((*found)[0].floats[t], states[t + 1], 1e-4) << t;
+    EXPECT_NEAR((*found)[1].floats[t], slope * states[t], 1e-3) << t;
+    EXPECT_NEAR((*found)[2].floats[t], slope, 1e-3) << t;
+  }
 }
 
 }  // namespace

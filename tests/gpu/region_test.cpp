@@ -195,5 +195,37 @@ TEST_F(RegionTest, NetworksThatDoNotFitAreStillRight) {
   EXPECT_THAT((*x)[0].floats, testing::Pointwise(testing::FloatNear(2e-5f), (*y)[0].floats));
 }
 
+// Seven wide layers are all needed at the end: too much for the memory of a workgroup, which a cut of the
+// region spares.
+TEST_F(RegionTest, RegionsThatAreCutAreTheSameFusedAndNot) {
+  constexpr std::int64_t kWidth = 1500;
+  const auto description = [&](bool fuse) {
+    const Tensor x = Variable("x", {64, 4}, wave(256, 1, 1)).value();
+    std::vector<Tensor> layers, weights;
+    Tensor loss = zeros({});
+    for (int layer = 0; layer < 7; ++layer) {
+      weights.push_back(
+          Variable("w" + std::to_string(layer), {4, kWidth}, wave(4 * kWidth, 1, layer)).value());
+      layers.push_back(tanh(matmul(x, weights.back())));
+    }
+    for (int layer = 0; layer < 7; ++layer) {
+      weights.push_back(
+          Variable("v" + std::to_string(layer), {kWidth, 3}, wave(3 * kWidth, 0.03f, layer)).value());
+      loss = loss + mean(square(matmul(layers[static_cast<std::size_t>(layer)], weights.back())));
+    }
+    const std::vector<Tensor> g = gradients(loss, weights).value();
+    return ProgramDescription{.name = "cut", .outputs = {loss, g[0], g[6], g[7], g[13]}, .fuse = fuse};
+  };
+  auto a = Program::compile(session().runtime(), description(true)),
+       b = Program::compile(session().runtime(), description(false));
+  ASSERT_TRUE(a && b);
+  EXPECT_LT(a->stats().kernels, b->stats().kernels);
+  const auto x = session().run(*a), y = session().run(*b);
+  ASSERT_TRUE(x && y);
+  for (std::size_t o = 0; o < x->size(); ++o)
+    EXPECT_THAT((*x)[o].floats, testing::Pointwise(testing::FloatNear(2e-5f), (*y)[o].floats))
+        << "output " << o;
+}
+
 }  // namespace
 }  // namespace imprint

@@ -44,6 +44,7 @@
 #include "compute/program/program_sequence.h"
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"
+#include "compute/tensor/associative_scan.h"
 #include "compute/tensor/composites.h"
 #include "compute/tensor/images.h"
 #include "compute/tensor/linear_algebra.h"

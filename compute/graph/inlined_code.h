@@ -1,0 +1,47 @@
+#pragma once
+// The size of the code that evaluates a value inside of a kernel.
+
+#include <cstdint>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "compute/graph/graph.h"
+
+namespace imprint::graph {
+
+// Counts as the emitter shares: a value is computed once per index and scope. A node behind concat and pad
+// has many indices, one per path to it. Indices are hashes: equal text has equal hashes.
+class InlinedCode {
+ public:
+  InlinedCode(const Graph& graph, const std::vector<std::uint8_t>& memory) : graph_(graph), memory_(memory) {}
+
+  // Values that evaluating one element of the node computes or loads; at most `most` + 1. Takes at most that
+  // many steps times the inputs of a node.
+  std::int64_t values(NodeIndex node, std::int64_t most);
+
+ private:
+  struct Position {
+    std::uint64_t name = 0;  // 0: only the constant
+    std::int64_t constant = 0;
+  };
+  struct Index {  // as ElementIndex of the kernels
+    std::optional<Position> linear;
+    std::vector<Position> axes;
+  };
+
+  static Position position_named(std::uint64_t name) { return {name, 0}; }
+  void visit(NodeIndex node, const Index& index);
+  void visit_within_scope(NodeIndex node, const Index& index);
+  std::vector<Position> axes_of(const Index& index, const Shape& shape) const;
+  Index through_view(NodeIndex node, const Index& index) const;
+  Index reshaped(const Index& index, const Shape& from, const Shape& to) const;
+
+  const Graph& graph_;
+  const std::vector<std::uint8_t>& memory_;
+  std::int64_t left_ = 0;
+  std::unordered_set<std::uint64_t> known_;  // values at an index, of the open scopes
+  std::vector<std::uint64_t> order_;         // the same, in the order of their evaluation
+};
+
+}  // namespace imprint::graph

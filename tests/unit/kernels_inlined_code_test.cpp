@@ -1,0 +1,103 @@
+// Kernels of chains of operations that read few elements each: their text grows with the chain, not with the
+// number of paths through it. Needs no GPU.
+
+#include "compute/graph/inlined_code.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "compute/graph/fusion.h"
+#include "compute/kernels/dispatch_source.h"
+#include "compute/tensor/tensor.h"
+
+namespace imprint {
+
+using namespace graph;
+using namespace kernels;
+using namespace tensor;
+
+namespace {
+
+using Sides = std::pair<std::int64_t, std::int64_t>;
+
+constexpr std::int64_t kElements = 64;
+
+Tensor chain(int links, const std::function<Tensor(const Tensor& x, int link)>& link) {
+  Tensor x = input("x", {2, kElements});
+  for (int i = 0; i < links; ++i) x = link(x, i);
+  return x;
+}
+
+// The length of all kernels of a value, in bytes.
+std::size_t text_of(const Tensor& output) {
+  Graph graph = build_graph(std::vector{output}).value();
+  FusionRequest request;
+  for (NodeIndex n = 0; n < graph.size(); ++n)
+    if (graph[n].op == Op::input) request.inputs.push_back(n);
+  request.outputs.push_back({graph.roots[0]});
+  const Schedule schedule = fuse(graph, request, {}).value();
+  std::size_t length = 0;
+  for (const DispatchSource& dispatch :
+       build_dispatches(graph, schedule, {}, [](const Place&) { return 0; }).value())
+    length += dispatch.glsl.size();
+  return length;
+}
+
+// A step of a scan: rows after the first `distance` take in those before.
+Tensor scan_step(const Tensor& x, int link) {
+  const std::int64_t distance = 1 << (link % 6);
+  return concat({narrow(x, 1, 0, distance),
+                 narrow(x, 1, 0, kElements - distance) + narrow(x, 1, distance, kElements - distance)},
+                1);
+}
+
+Tensor halves(const Tensor& x, int link) {
+  const Tensor low = narrow(x, 1, 0, kElements / 2), high = narrow(x, 1, kElements / 2, kElements / 2);
+  return link % 2 == 0 ? concat({low + high, low * high}, 1) : concat({low - high, high}, 1);
+}
+
+Tensor padded(const Tensor& x, int link) {
+  const std::int64_t distance = 1 + link % 3;
+  return x + pad(narrow(x, 1, 0, kElements - distance), std::vector<Sides>{{0, 0}, {distance, 0}});
+}
+
+Tensor selected(const Tensor& x, int link) {
+  const Tensor turned = transpose(scan_step(x, link), 0, 1);
+  return transpose(where(turned > 0.5f, turned, turned * 0.5f), 0, 1);
+}
+
+class InlinedCodeTest : public testing::TestWithParam<Tensor (*)(const Tensor&, int)> {};
+
+TEST_P(InlinedCodeTest, GrowsWithTheChain) {
+  const std::size_t few = text_of(chain(5, GetParam())), some = text_of(chain(24, GetParam())),
+                    many = text_of(chain(96, GetParam()));
+  EXPECT_LT(some, 200'000u) << few;
+  EXPECT_LT(many, 6 * some) << some;
+}
+
+INSTANTIATE_TEST_SUITE_P(Chains, InlinedCodeTest, testing::Values(scan_step, halves, padded, selected));
+
+// The count, of a graph by hand.
+TEST(InlinedCodeCount, CountsAValueOncePerIndexAndScope) {
+  const auto values = [](const Tensor& x) {
+    const Graph graph = build_graph(std::vector{x}).value();
+    const std::vector<std::uint8_t> memory(graph.nodes.size(), 0);
+    return InlinedCode(graph, memory).values(graph.roots[0], 100);
+  };
+  const Tensor x = input("x", {8});
+  EXPECT_EQ(values(x * x + x), 3);
+  // The root, two slices, and x at three places.
+  EXPECT_EQ(values(narrow(x, 0, 0, 4) + narrow(x, 0, 4, 4)), 5);
+  // x and its slice at one place.
+  EXPECT_EQ(values(narrow(x, 0, 0, 4) + narrow(exp(x), 0, 0, 4)), 5);
+  // Both branches compute exp(x).
+  const Tensor y = exp(x);
+  EXPECT_EQ(values(concat({y, y}, 0)), 5);
+  EXPECT_EQ(values(exp(pad(x, std::vector<Sides>{{1, 1}}))), 3);
+}
+
+}  // namespace
+}  // namespace imprint
