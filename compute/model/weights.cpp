@@ -1,5 +1,6 @@
 #include "compute/model/weights.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 
@@ -57,7 +58,13 @@ void read_extra(Bytes extra, std::uint64_t& size, std::uint64_t& packed, std::ui
   }
 }
 
-ZipEntry entry_at(Bytes file, Cursor& cursor) {
+// An entry with its bytes in the file, header included.
+struct PlacedEntry {
+  ZipEntry entry;
+  std::uint64_t begin = 0, end = 0;
+};
+
+PlacedEntry entry_at(Bytes file, Cursor& cursor) {
   if (cursor.number<std::uint32_t>() != kCentralHeader) corrupt("a zip file with a damaged directory");
   cursor.take(4);
   const auto flags = cursor.number<std::uint16_t>(), method = cursor.number<std::uint16_t>();
@@ -79,9 +86,23 @@ ZipEntry entry_at(Bytes file, Cursor& cursor) {
     corrupt(text("entry ", quote(out.name), " has no header"));
   local.take(22);
   const auto local_name = local.number<std::uint16_t>(), local_extra = local.number<std::uint16_t>();
-  local.take(std::uint64_t{local_name} + local_extra);
+  if (local.words(local_name) != out.name)
+    corrupt(text("entry ", quote(out.name), " has another name in front of its content"));
+  local.take(local_extra);
   out.content = local.take(size);
-  return out;
+  return {std::move(out), offset, local.at()};
+}
+
+// Readers of one file must agree about its content: an entry has one name, and a byte one entry.
+void check_apart(std::vector<PlacedEntry>& entries, std::uint64_t directory) {
+  std::ranges::sort(entries, {}, [](const PlacedEntry& one) -> std::string_view { return one.entry.name; });
+  for (std::size_t i = 1; i < entries.size(); ++i)
+    if (entries[i].entry.name == entries[i - 1].entry.name)
+      corrupt(text("two entries are named ", quote(entries[i].entry.name)));
+  std::ranges::sort(entries, {}, &PlacedEntry::begin);
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].end > (i + 1 < entries.size() ? entries[i + 1].begin : directory))
+      corrupt(text("entry ", quote(entries[i].entry.name), " overlaps what is behind it"));
 }
 
 }  // namespace
@@ -92,11 +113,15 @@ std::vector<ZipEntry> zip_entries(Bytes file, Allowance& allowance) {
   const Directory directory = directory_of(file);
   if (directory.offset > file.size()) corrupt("a zip file whose directory lies outside of it");
   Cursor cursor(file, static_cast<std::size_t>(directory.offset));
-  std::vector<ZipEntry> out;
+  std::vector<PlacedEntry> placed;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
-    out.push_back(entry_at(file, cursor));
-    allowance.take(3 * sizeof(ZipEntry) + out.back().name.size());
+    placed.push_back(entry_at(file, cursor));
+    allowance.take(4 * sizeof(PlacedEntry) + placed.back().entry.name.size());
   }
+  check_apart(placed, directory.offset);
+  std::vector<ZipEntry> out;
+  out.reserve(placed.size());
+  for (PlacedEntry& one : placed) out.push_back(std::move(one.entry));
   return out;
 }
 

@@ -24,17 +24,6 @@ bool begins_with(Bytes file, std::string_view magic) {
   return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
 }
 
-// The value of a key of the header, a Python literal: the text between the key's colon and the comma or
-// brace.
-std::string_view value_of(std::string_view header, std::string_view key) {
-  const std::size_t at = header.find(key);
-  if (at == std::string_view::npos) corrupt(text("an array without ", key));
-  std::string_view rest = header.substr(at + key.size());
-  rest.remove_prefix(std::min(rest.find_first_not_of(": "), rest.size()));
-  if (rest.starts_with("(")) return rest.substr(0, std::min(rest.find(')'), rest.size()));
-  return rest.substr(0, std::min(rest.find_first_of(",}"), rest.size()));
-}
-
 struct NumpyType {
   std::string_view code;
   Type type;
@@ -45,14 +34,99 @@ constexpr std::array kNumpyTypes{
     NumpyType{"u4", Type::uint32},  NumpyType{"i4", Type::int32}, NumpyType{"f4", Type::float32},
     NumpyType{"u8", Type::uint64},  NumpyType{"i8", Type::int64}, NumpyType{"f8", Type::float64}};
 
-Type numpy_type(std::string_view literal) {
-  if (literal.size() < 5) lacking(text("elements of type ", literal));
-  const char order = literal[1];
-  const std::string_view code = literal.substr(2, literal.size() - 3);
+Type numpy_type(std::string_view found) {
+  const std::string_view code = found.substr(std::min<std::size_t>(found.size(), 1));
   for (const NumpyType& row : kNumpyTypes)
-    if (row.code == code && (order == '<' || order == '|' || order == '=')) return row.type;
-  lacking(text("elements of type ", literal, ", expected little-endian numbers"));
+    if (row.code == code && (found[0] == '<' || found[0] == '|' || found[0] == '=')) return row.type;
+  lacking(text("elements of type ", quote(found), ", expected little-endian numbers"));
 }
+
+// The header is a dictionary as Python writes it, with three keys. Nothing else is understood, so that no
+// reader sees another array in it.
+class NumpyHeader {
+ public:
+  explicit NumpyHeader(std::string_view header) : rest_(header) {}
+
+  Type type = Type::float32;
+  bool columns = false;  // the first axis is the fastest
+  std::vector<std::int64_t> extents;
+
+  void read() {
+    need('{');
+    unsigned seen = 0;
+    while (!skips('}')) {
+      const std::string_view key = words();
+      need(':');
+      const unsigned bit = read_value(key);
+      if ((seen & bit) != 0) corrupt(text("an array with two entries ", quote(key)));
+      seen |= bit;
+      if (!skips(',')) {
+        need('}');
+        break;
+      }
+    }
+    if (seen != 7) corrupt("an array without descr, fortran_order and shape");
+    skip_spaces();
+    if (!rest_.empty()) corrupt("an array with text behind its header");
+  }
+
+ private:
+  unsigned read_value(std::string_view key) {
+    if (key == "descr") {
+      type = numpy_type(words());
+      return 1;
+    }
+    if (key == "fortran_order") {
+      skip_spaces();
+      columns = rest_.starts_with("True");
+      if (!columns && !rest_.starts_with("False")) corrupt("an array whose order is neither True nor False");
+      rest_.remove_prefix(columns ? 4 : 5);
+      return 2;
+    }
+    if (key != "shape") corrupt(text("an array with an entry ", quote(key)));
+    need('(');
+    while (!skips(')')) {
+      extents.push_back(number());
+      if (extents.size() > 64) lacking("an array of more than 64 axes");
+      if (skips(',')) continue;
+      need(')');
+      if (extents.size() == 1) corrupt("an array whose shape is no tuple");
+      break;
+    }
+    return 4;
+  }
+
+  void skip_spaces() { rest_.remove_prefix(std::min(rest_.find_first_not_of(" \n"), rest_.size())); }
+  bool skips(char c) {
+    skip_spaces();
+    if (!rest_.starts_with(c)) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  void need(char c) {
+    if (!skips(c)) corrupt(text("an array whose header lacks '", c, "' at ", quote(rest_)));
+  }
+  std::string_view words() {
+    skip_spaces();
+    const char mark = rest_.starts_with('"') ? '"' : '\'';
+    if (!skips(mark)) lacking(text("an array with ", quote(rest_), ", expected a string"));
+    const std::string_view out = rest_.substr(0, rest_.find(mark));
+    if (out.size() == rest_.size()) corrupt("an array whose header ends in a string");
+    rest_.remove_prefix(out.size() + 1);
+    return out;
+  }
+  std::int64_t number() {
+    skip_spaces();
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc()) corrupt(text("an array whose shape has ", quote(rest_)));
+    rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
+    skips('L');  // of Python 2
+    return value;
+  }
+
+  std::string_view rest_;
+};
 
 // Column-major elements as row-major ones.
 std::vector<std::byte> transposed(Bytes data, const Shape& shape, std::size_t size) {
@@ -89,26 +163,16 @@ safetensors::Array read_numpy(Bytes file, Allowance& allowance) {
   if (major < 1 || major > 3) lacking(text("arrays of version ", int{major}));
   const std::uint32_t length = major == 1 ? cursor.number<std::uint16_t>() : cursor.number<std::uint32_t>();
   if (length > kLongestHeader) lacking(text("a header of ", length, " bytes"));
-  const std::string_view header = cursor.words(length);
+  NumpyHeader header(cursor.words(length));
+  header.read();
   safetensors::Array out;
-  out.type = numpy_type(value_of(header, "'descr'"));
-  std::vector<std::int64_t> extents;
-  std::string_view list = value_of(header, "'shape'");
-  while (!list.empty()) {
-    const std::size_t digit = list.find_first_of("0123456789");
-    if (digit == std::string_view::npos) break;
-    list.remove_prefix(digit);
-    std::int64_t extent = 0;
-    const auto [end, error] = std::from_chars(list.data(), list.data() + list.size(), extent);
-    if (error != std::errc() || extents.size() > 64) corrupt("an array whose shape cannot be read");
-    extents.push_back(extent);
-    list.remove_prefix(static_cast<std::size_t>(end - list.data()));
-  }
-  out.shape = checked_extents(extents);
+  out.type = header.type;
+  out.shape = checked_extents(header.extents);
   const std::size_t size = type_size(out.type);
   const Bytes data = cursor.take(static_cast<std::uint64_t>(out.shape.element_count()) * size);
+  if (cursor.left() > 0) corrupt(text("an array with ", cursor.left(), " bytes behind its elements"));
   allowance.take(data.size());
-  const bool turned = value_of(header, "'fortran_order'") == "True" && out.shape.rank() > 1;
+  const bool turned = header.columns && out.shape.rank() > 1;
   out.bytes = SharedBytes(turned ? transposed(data, out.shape, size)
                                  : std::vector<std::byte>(data.begin(), data.end()));
   return out;
@@ -117,6 +181,8 @@ safetensors::Array read_numpy(Bytes file, Allowance& allowance) {
 // ---- GGUF ----
 
 namespace {
+
+constexpr std::size_t kBlock = 32;  // elements of a block of each type that has blocks
 
 struct GgufType {
   std::uint32_t number;
@@ -174,11 +240,11 @@ void unpack_q8_0(const std::byte* at, float* out) {
 
 constexpr std::array kGgufTypes{GgufType{0, 1, 4, Type::float32},
                                 GgufType{1, 1, 2, Type::float16},
-                                GgufType{2, 32, 18, Type::float32, unpack_q4_0},
-                                GgufType{3, 32, 20, Type::float32, unpack_q4_1},
-                                GgufType{6, 32, 22, Type::float32, unpack_q5_0},
-                                GgufType{7, 32, 24, Type::float32, unpack_q5_1},
-                                GgufType{8, 32, 34, Type::float32, unpack_q8_0},
+                                GgufType{2, kBlock, 18, Type::float32, unpack_q4_0},
+                                GgufType{3, kBlock, 20, Type::float32, unpack_q4_1},
+                                GgufType{6, kBlock, 22, Type::float32, unpack_q5_0},
+                                GgufType{7, kBlock, 24, Type::float32, unpack_q5_1},
+                                GgufType{8, kBlock, 34, Type::float32, unpack_q8_0},
                                 GgufType{24, 1, 1, Type::int8},
                                 GgufType{25, 1, 2, Type::int16},
                                 GgufType{26, 1, 4, Type::int32},
@@ -228,11 +294,13 @@ safetensors::Array gguf_array(const GgufType& type, const GgufTensor& tensor, By
     out.bytes = SharedBytes(std::vector(bytes.begin(), bytes.end()));
     return out;
   }
-  std::vector<float> floats(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < blocks; ++i)
-    type.unpack(bytes.data() + i * type.bytes, floats.data() + i * type.block);
-  const auto raw = std::as_bytes(std::span(floats));
-  out.bytes = SharedBytes(std::vector(raw.begin(), raw.end()));
+  std::vector<std::byte> unpacked(static_cast<std::size_t>(count) * sizeof(float));
+  std::array<float, kBlock> block;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    type.unpack(bytes.data() + i * type.bytes, block.data());
+    std::memcpy(unpacked.data() + i * sizeof block, block.data(), sizeof block);
+  }
+  out.bytes = SharedBytes(std::move(unpacked));
   return out;
 }
 

@@ -106,7 +106,10 @@ PickleValue* PickleMachine::storage(const PickleValue& id) {
                     id.parts[2]->kind == Kind::words && id.parts[4]->kind == Kind::whole &&
                     id.parts[4]->whole >= 0;
   if (!fits) lacking("a pickle that refers to something else than a tensor's storage");
+  if (id.parts[1]->words.size() > kLongestName || id.parts[2]->words.size() > kLongestName)
+    lacking("a storage with a long name in a pickle");
   PickleValue* out = make(Kind::storage);
+  allowance_.take(id.parts[1]->words.size() + id.parts[2]->words.size());
   out->element = id.parts[1]->words;
   out->key = id.parts[2]->words;
   out->whole = id.parts[4]->whole;
@@ -121,12 +124,13 @@ PickleValue* PickleMachine::tensor(const PickleValue& arguments) {
   if (parts.size() < 4 || parts[0]->kind != Kind::storage || parts[1]->kind != Kind::whole)
     corrupt("a tensor without its storage");
   PickleValue* out = make(Kind::tensor);
+  allowance_.take(parts[0]->key.size() + parts[0]->element.size());
   out->key = parts[0]->key;
   out->element = parts[0]->element;
   out->whole = parts[1]->whole;
   out->extents = wholes_of(*parts[2]);
   out->strides = wholes_of(*parts[3]);
-  allowance_.take(32 * out->extents.size());
+  allowance_.take(16 * (out->extents.size() + out->strides.size()));
   return out;
 }
 
@@ -144,16 +148,18 @@ PickleValue* PickleMachine::called(const PickleValue& function, const PickleValu
     if (name == "collections.OrderedDict") {
       PickleValue* out = make(Kind::dictionary);
       // Python 2 gives a list of pairs.
-      if (arguments.parts.size() == 1 && arguments.parts[0]->kind == Kind::list)
-        for (const PickleValue* pair : arguments.parts[0]->parts)
+      if (arguments.parts.size() == 1 && arguments.parts[0]->kind == Kind::list) {
+        const std::vector<PickleValue*>& pairs = arguments.parts[0]->parts;
+        allowance_.take(sizeof(void*) * pairs.size());  // one list may be the argument of many calls
+        for (const PickleValue* pair : pairs)
           if (pair->parts.size() == 2) append(out, pair->parts);
+      }
       return out;
     }
   }
   PickleValue* out = make(Kind::unknown);
-  out->words = function.kind == Kind::global    ? function.words
-               : function.kind == Kind::unknown ? function.words
-                                                : "?";
+  const bool named = function.kind == Kind::global || function.kind == Kind::unknown;
+  out->words = named ? clipped(function.words) : "?";  // for messages
   allowance_.take(out->words.size());
   return out;
 }

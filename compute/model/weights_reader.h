@@ -21,7 +21,9 @@ struct Refusal {
 }
 [[noreturn]] inline void lacking(const std::string& reason) { throw Refusal{ErrorCode::unsupported, reason}; }
 
-// Memory that the reader may still take.
+inline constexpr std::size_t kLongestName = 1024;  // of a tensor, a storage and an entry that has a pickle
+
+// Memory that the reader may still take. Work that makes nothing is counted too, so that it ends.
 class Allowance {
  public:
   explicit Allowance(std::uint64_t file_bytes)
@@ -72,7 +74,8 @@ class Cursor {
   std::size_t at_;
 };
 
-// The content of a stored (not compressed) entry of a zip file, by its name.
+// The content of a stored (not compressed) entry of a zip file, by its name. Names differ, and entries do not
+// overlap.
 struct ZipEntry {
   std::string name;
   Bytes content;

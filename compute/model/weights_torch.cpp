@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <limits>
 
 #include "compute/base/quote.h"
 #include "compute/model/weights_pickle.h"
@@ -14,8 +13,8 @@ namespace {
 
 using safetensors::Type;
 
-constexpr int kDeepest = 32;  // containers inside of each other
-constexpr std::size_t kLongestName = 1024;
+constexpr int kDeepest = 32;                 // containers inside of each other
+constexpr std::uint64_t kTensorBytes = 320;  // of a map's entry with the names and parts of its tensor
 // The whole number of 80 bits that legacy files begin with, as a pickle of protocol 2.
 constexpr std::array<unsigned char, 14> kLegacy{0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
                                                 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19};
@@ -38,6 +37,24 @@ std::optional<Type> storage_type(const std::string& name) {
 
 using FindStorage = std::function<std::optional<Bytes>(const std::string& key)>;
 
+// A strided view as a place in its storage and a stride per axis: 0 for an axis that never takes a step.
+std::vector<std::int64_t> checked_strides(const PickleValue& tensor, std::int64_t stored) {
+  if (tensor.strides.size() != tensor.extents.size()) corrupt("a tensor whose strides do not fit its shape");
+  // Sums begin inside of the storage, so that none can wrap.
+  if (tensor.whole < 0 || tensor.whole > stored) corrupt("a tensor that begins outside of its storage");
+  std::vector<std::int64_t> strides;
+  std::int64_t last = tensor.whole;
+  for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
+    const std::int64_t stride = tensor.strides[i], steps = tensor.extents[i] - 1;
+    if (stride < 0) corrupt("a tensor with a negative stride");
+    if (steps > 0 && stride > (stored - last) / steps) corrupt("a tensor that reaches beyond its storage");
+    strides.push_back(steps > 0 ? stride : 0);
+    last += strides.back() * std::max<std::int64_t>(steps, 0);
+  }
+  if (last >= stored) corrupt("a tensor that reaches beyond its storage");
+  return strides;
+}
+
 // The elements of a strided view of a storage.
 safetensors::Array array_of(const PickleValue& tensor, Type type, Bytes storage, Allowance& allowance) {
   safetensors::Array out;
@@ -45,17 +62,9 @@ safetensors::Array array_of(const PickleValue& tensor, Type type, Bytes storage,
   out.shape = checked_extents(tensor.extents);
   const std::size_t size = type_size(type);
   const auto count = static_cast<std::size_t>(out.shape.element_count());
-  if (tensor.strides.size() != tensor.extents.size()) corrupt("a tensor whose strides do not fit its shape");
-  const auto most = static_cast<std::int64_t>(storage.size() / size);
-  std::int64_t last = tensor.whole;
-  for (std::size_t i = 0; i < tensor.strides.size() && count > 0; ++i) {
-    const std::int64_t stride = tensor.strides[i], steps = tensor.extents[i] - 1;
-    if (stride < 0 || (steps > 0 && stride > (std::numeric_limits<std::int64_t>::max() >> 8) / steps))
-      corrupt("a tensor whose strides are out of range");
-    last += stride * steps;
-    if (last > most) corrupt("a tensor that reaches beyond its storage");
-  }
-  if (tensor.whole < 0 || (count > 0 && last >= most)) corrupt("a tensor that reaches beyond its storage");
+  if (count == 0) return out;
+  const std::vector<std::int64_t> strides =
+      checked_strides(tensor, static_cast<std::int64_t>(storage.size() / size));
   allowance.take(count * size);
   std::vector<std::byte> bytes(count * size);
   std::array<std::int64_t, Shape::kMaxRank> index{};
@@ -64,9 +73,9 @@ safetensors::Array array_of(const PickleValue& tensor, Type type, Bytes storage,
     std::memcpy(bytes.data() + i * size, storage.data() + static_cast<std::size_t>(from) * size, size);
     for (int axis = out.shape.rank() - 1; axis >= 0; --axis) {
       const auto a = static_cast<std::size_t>(axis);
-      from += tensor.strides[a];
+      from += strides[a];
       if (++index[a] < out.shape[axis]) break;
-      from -= tensor.strides[a] * out.shape[axis];
+      from -= strides[a] * out.shape[axis];
       index[a] = 0;
     }
   }
@@ -81,7 +90,7 @@ class Collector {
       : out_(out), find_(find), allowance_(allowance) {}
 
   void collect(const PickleValue& value, const std::string& name, int depth) {
-    allowance_.take(sizeof(void*) + name.size());  // values that contain each other are visited as often
+    allowance_.take(32 + name.size());  // values that contain each other are visited as often
     if (depth > kDeepest) lacking(text("containers nested deeper than ", kDeepest));
     if (name.size() > kLongestName) lacking("a long name in a pickle");
     switch (value.kind) {
@@ -89,8 +98,7 @@ class Collector {
         for (std::size_t i = 0; i + 1 < value.parts.size(); i += 2) {
           const PickleValue& key = *value.parts[i];
           if (key.kind == Kind::words || key.kind == Kind::whole)
-            collect(*value.parts[i + 1], joined(name, key.kind == Kind::words ? key.words : text(key.whole)),
-                    depth + 1);
+            collect(*value.parts[i + 1], joined(name, key), depth + 1);
           else
             leave_out(out_, name, "an entry whose key is neither a string nor a number");
         }
@@ -113,11 +121,17 @@ class Collector {
   }
 
  private:
+  static std::string joined(const std::string& name, const PickleValue& key) {
+    if (key.words.size() > kLongestName) lacking("a long name in a pickle");  // before it is copied
+    return joined(name, key.kind == Kind::words ? key.words : text(key.whole));
+  }
   static std::string joined(const std::string& name, const std::string& key) {
     return name.empty() ? key : text(name, ".", key);
   }
 
+  // A tensor that is in several containers is copied for each.
   void add(const PickleValue& tensor, const std::string& name) {
+    allowance_.take(kTensorBytes + name.size() + tensor.key.size());
     const auto type = storage_type(tensor.element);
     if (!type) return leave_out(out_, name, text("elements of ", quote(tensor.element)));
     const auto storage = find_(tensor.key);
@@ -150,6 +164,7 @@ bool is_torch_zip(std::span<const ZipEntry> entries) { return pickle_entry(entri
 
 File read_torch_zip(std::span<const ZipEntry> entries, Allowance& allowance) {
   const ZipEntry& pickle = *pickle_entry(entries);
+  if (pickle.name.size() > kLongestName) lacking(text("entry ", quote(pickle.name), ": a long name"));
   const std::string folder = pickle.name.substr(0, pickle.name.size() - std::string_view("data.pkl").size());
   std::map<std::string_view, Bytes> contents;
   for (const ZipEntry& entry : entries) {
@@ -198,7 +213,8 @@ File read_torch_legacy(Bytes file, Allowance& allowance) {
     if (type == types.end()) lacking(text("storage ", quote(key->words), " of an unknown type"));
     const auto count = cursor.number<std::uint64_t>();
     if (count > cursor.left()) corrupt(text("storage ", quote(key->words), " ends too early"));
-    contents.emplace(key->words, cursor.take(count * type_size(type->second)));
+    if (!contents.emplace(key->words, cursor.take(count * type_size(type->second))).second)
+      corrupt(text("two storages are named ", quote(key->words)));
   }
   const FindStorage find = [&](const std::string& key) -> std::optional<Bytes> {
     const auto found = contents.find(key);

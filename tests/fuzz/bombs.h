@@ -8,7 +8,7 @@
 
 namespace imprint::fuzz {
 
-enum class BombKind { model, brain, table, archive, cache, safetensors, profile, brain_file };
+enum class BombKind { model, brain, table, archive, cache, safetensors, profile, brain_file, weights };
 
 using FileBytes = std::vector<std::byte>;
 

@@ -9,6 +9,7 @@
 #include "plugin/agent/brain_programs.h"
 #include "tests/fuzz/bombs.h"
 #include "tests/fuzz/seed_brain.h"
+#include "tests/unit/model_weights_builder.h"
 
 namespace imprint::fuzz {
 namespace {
@@ -244,6 +245,42 @@ void add_archives(std::vector<Bomb>& bombs) {
                    [] { return vk::wrap_pipeline_cache(FileBytes(kMost / 2, std::byte{0xFF})); }});
 }
 
+void add_weights(std::vector<Bomb>& bombs) {
+  for (const test::TorchBomb& bomb : test::kTorchBombs)
+    bombs.push_back({bomb.name, BombKind::weights, [bomb] { return bytes_of(bomb.make()); }});
+  const auto add = [&](const char* name, std::function<std::string()> make) {
+    bombs.push_back({name, BombKind::weights, [make = std::move(make)] { return bytes_of(make()); }});
+  };
+  add("an array of many axes", [] {
+    return test::npy(
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (" + test::repeated("1,", 30'000) + ")}", "");
+  });
+  add("entries of one content", [] {
+    std::vector<std::pair<std::string, std::string>> entries(10'000, {"a.npy", ""});
+    return test::zip_of(entries);
+  });
+  add("entries", [] {
+    std::vector<std::pair<std::string, std::string>> entries;
+    for (int i = 0; i < 10'000; ++i) entries.emplace_back(std::to_string(i), "");
+    return test::zip_of(entries);
+  });
+  for (const std::uint64_t count : {std::uint64_t{1} << 31, UINT64_MAX})
+    add("tensors of GGUF that are not there", [count] {
+      std::string file("GGUF");
+      test::put(file, std::uint32_t{3});
+      test::put(file, count);
+      test::put(file, std::uint64_t{0});
+      return file + std::string(kMost, '\0');
+    });
+  add("metadata of GGUF", [] {
+    std::string file("GGUF");
+    test::put(file, std::uint32_t{3});
+    test::put(file, std::uint64_t{0});
+    test::put(file, UINT64_MAX);
+    return file + std::string(kMost, '\0');
+  });
+}
+
 }  // namespace
 
 std::vector<Bomb> file_bombs() {
@@ -251,13 +288,15 @@ std::vector<Bomb> file_bombs() {
       {kHarmless, BombKind::brain, [] { return enveloped(safetensors_of("{}"), seed_brain()); }},
       {kHarmless, BombKind::safetensors, [] { return safetensors_of("{}"); }},
       {kHarmless, BombKind::archive, [] { return vk::write_kernel_archive({}, "", {}); }},
-      {kHarmless, BombKind::cache, [] { return vk::wrap_pipeline_cache({}); }}};
+      {kHarmless, BombKind::cache, [] { return vk::wrap_pipeline_cache({}); }},
+      {kHarmless, BombKind::weights, [] { return bytes_of(test::torch_of("}")); }}};
   for (const BombKind kind : {BombKind::table, BombKind::profile, BombKind::brain_file})
     bombs.push_back({kHarmless, kind, [] { return bytes_of("{}"); }});
   add_brains(bombs);
   add_tables(bombs);
   add_brain_files(bombs);
   add_archives(bombs);
+  add_weights(bombs);
   return bombs;
 }
 

@@ -143,9 +143,9 @@ int run_one(const std::string& entry, const char* file) {
   if (entry == "tuning_set" || entry == "pipeline_cache_set")
     return set_on_device(bytes, entry == "tuning_set");
   const std::map<std::string, void (*)(Bytes)> harnesses = {
-      {"read brain", saved_brain},    {"read table", tuning_table},      {"read archive", kernel_archive},
-      {"read cache", pipeline_cache}, {"read safetensors", safetensors}, {"read profile", profile},
-      {"read brain_file", brain_file}};
+      {"read brain", saved_brain},     {"read table", tuning_table},      {"read archive", kernel_archive},
+      {"read cache", pipeline_cache},  {"read safetensors", safetensors}, {"read profile", profile},
+      {"read brain_file", brain_file}, {"read weights", weights}};
   const auto harness = harnesses.find(entry);
   if (harness == harnesses.end()) return kBroken;
   harness->second(bytes);
@@ -193,8 +193,8 @@ Measured run(const std::vector<std::string>& command, const std::string& output)
 }
 
 const char* kind_name(BombKind kind) {
-  constexpr const char* kNames[] = {"model", "brain",       "table",   "archive",
-                                    "cache", "safetensors", "profile", "brain_file"};
+  constexpr const char* kNames[] = {"model",       "brain",   "table",      "archive", "cache",
+                                    "safetensors", "profile", "brain_file", "weights"};
   return kNames[static_cast<int>(kind)];
 }
 

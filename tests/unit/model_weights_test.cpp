@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <ctime>
+#include <limits>
 #include <random>
 
 #include "compute/model/file.h"
@@ -11,10 +13,16 @@
 #include "compute/model/weights.h"
 #include "compute/program/runtime.h"
 #include "tests/unit/model_data.h"
+#include "tests/unit/model_heap.h"
+#include "tests/unit/model_weights_builder.h"
 
 namespace imprint {
 namespace {
 
+using test::npy;
+using test::put;
+using test::raw;
+using test::zip_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -22,46 +30,6 @@ using testing::SizeIs;
 std::vector<std::byte> content_bytes(const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
-}
-
-// A literal with zeros inside of it.
-template <std::size_t count>
-std::string raw(const char (&literal)[count]) {
-  return {literal, count - 1};
-}
-
-template <class T>
-void put(std::string& out, T value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-// A zip file of stored entries. Checksums are 0: the reader does not need them.
-std::string zip_of(const std::vector<std::pair<std::string, std::string>>& entries,
-                   std::uint16_t method = 0) {
-  std::string out, directory;
-  for (const auto& [name, content] : entries) {
-    const auto offset = static_cast<std::uint32_t>(out.size()),
-               size = static_cast<std::uint32_t>(content.size());
-    const auto length = static_cast<std::uint16_t>(name.size());
-    put(out, std::uint32_t{0x04034b50});
-    out += std::string(14, '\0');
-    put(out, size), put(out, size), put(out, length), put(out, std::uint16_t{0});
-    out += name + content;
-    put(directory, std::uint32_t{0x02014b50});
-    put(directory, std::uint32_t{0}), put(directory, std::uint16_t{0}), put(directory, method);
-    directory += std::string(8, '\0');
-    put(directory, size), put(directory, size), put(directory, length);
-    directory += std::string(12, '\0');
-    put(directory, offset);
-    directory += name;
-  }
-  const auto begin = static_cast<std::uint32_t>(out.size()),
-             count = static_cast<std::uint32_t>(entries.size());
-  out += directory;
-  put(out, std::uint32_t{0x06054b50}), put(out, std::uint32_t{0});
-  put(out, static_cast<std::uint16_t>(count)), put(out, static_cast<std::uint16_t>(count));
-  put(out, static_cast<std::uint32_t>(directory.size())), put(out, begin), put(out, std::uint16_t{0});
-  return out;
 }
 
 // ---- PyTorch ----
@@ -124,6 +92,51 @@ TEST(TorchFiles, SharedStoragesAreCounted) {
   EXPECT_THAT(found.error().message, HasSubstr("bytes of memory per byte of the file"));
 }
 
+// The message of the refusal, or nothing. Memory and CPU time stay bounded.
+std::string refusal(const std::string& file) {
+  const test::HeapWatch heap;
+  const std::clock_t start = std::clock();
+  const std::vector<std::byte> bytes = content_bytes(file);
+  const auto read = weights::parse(bytes);
+  EXPECT_LT(std::clock() - start, 2 * CLOCKS_PER_SEC);
+  EXPECT_LE(heap.peak_bytes(), (weights::kBytesPerByte + 2) * file.size() + (20 << 20));
+  return read ? "" : read.error().message;
+}
+
+TEST(TorchFiles, AViewThatLeavesItsStorage) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::pair<std::int64_t, std::int64_t> wrong[] = {
+      {kMost, 1}, {kMost - 59, 60}, {kMost - 4095, 4096}, {-1, 1}, {17, 0}, {15, 1}, {0, kMost}, {0, -1}};
+  for (const auto& [offset, stride] : wrong)
+    EXPECT_THAT(refusal(test::torch_of("}" + test::words("w") + test::view("0", offset, 2, stride) + "s")),
+                testing::AnyOf(HasSubstr("stor"), HasSubstr("stride")))
+        << offset << " " << stride;
+  EXPECT_EQ(refusal(test::torch_of("}" + test::words("w") + test::view("0", 14, 2, 1) + "s")), "");
+  EXPECT_EQ(refusal(test::torch_of("}" + test::words("w") + test::view("0", 15, 1, kMost) + "s")), "");
+}
+
+class TorchBomb : public testing::TestWithParam<test::TorchBomb> {};
+
+TEST_P(TorchBomb, IsRefusedEarly) { EXPECT_THAT(refusal(GetParam().make()), HasSubstr(GetParam().refusal)); }
+
+INSTANTIATE_TEST_SUITE_P(All, TorchBomb, testing::ValuesIn(test::kTorchBombs),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+TEST(ZipFiles, ANameOrAByteTwiceIsRefused) {
+  const std::string pickle = raw("\x80\x02}.");
+  EXPECT_THAT(refusal(zip_of({{"a/data.pkl", pickle}, {"a/data.pkl", pickle}})),
+              HasSubstr("two entries are named 'a/data.pkl'"));
+  const std::string good = zip_of({{"a/data.pkl", pickle}, {"a/data/0", "data"}});
+  EXPECT_EQ(refusal(good), "");
+  std::string other = good;
+  other.replace(other.find("a/data/0"), 8, "a/data/1");
+  EXPECT_THAT(refusal(other), HasSubstr("entry 'a/data/0' has another name in front of its content"));
+  std::string longer = good;  // in the directory, up to which only the header of the second entry fits
+  const std::size_t directory = longer.find(raw("PK\1\2"));
+  longer[directory + 20] = longer[directory + 24] = 8;
+  EXPECT_THAT(refusal(longer), HasSubstr("overlaps what is behind it"));
+}
+
 TEST(TorchFiles, DamagedFilesAreRefused) {
   std::mt19937 random(7);
   for (const char* name : {"linear", "simple_legacy", "checkpoint"}) {
@@ -141,12 +154,6 @@ TEST(TorchFiles, DamagedFilesAreRefused) {
 }
 
 // ---- NumPy ----
-
-std::string npy(const std::string& header, const std::string& data) {
-  std::string out = raw("\x93NUMPY\x01\0");
-  put(out, static_cast<std::uint16_t>(header.size() + 1));
-  return out + header + "\n" + data;
-}
 
 TEST(NumpyFiles, ArraysOfEitherOrder) {
   const std::vector<float> values{1, 2, 3, 4, 5, 6};
@@ -178,7 +185,49 @@ TEST(NumpyFiles, ArraysOfEitherOrder) {
       HasSubstr("ends too early"));
 }
 
+TEST(NumpyFiles, AHeaderThatReadersMayTakeDifferently) {
+  const std::string data(12, '\0');
+  const auto array = [&](const std::string& order, const std::string& shape) {
+    return npy("{'descr': '<f4', 'fortran_order': " + order + ", 'shape': " + shape + ", }", data);
+  };
+  EXPECT_EQ(refusal(array("False", "(3,)")), "");
+  EXPECT_EQ(refusal(array("True ", "( 3 , 1L )")), "");
+  EXPECT_EQ(refusal(npy("{\"shape\":(3,),\"fortran_order\":False,\"descr\":\"<f4\"}   ", data)), "");
+  const auto columns = weights::parse(
+      content_bytes(npy("{'descr': '|u1', 'fortran_order': True , 'shape': (2, 2), }", raw("\1\2\3\4"))));
+  ASSERT_TRUE(columns.ok()) << columns.error().message;
+  EXPECT_THAT(columns->tensors.arrays.at("array").floats(), ElementsAre(1, 3, 2, 4));
+  for (const char* shape : {"(-3,)", "(2.5,)", "(3)", "(3", "3", "(3,,)", "(,)", "(3 1)", "[3]", "(x3,)"})
+    EXPECT_NE(refusal(array("False", shape)), "") << shape;
+  for (const char* order : {"Truee", "0", "", "'True'"})
+    EXPECT_NE(refusal(array(order, "(3,)")), "") << order;
+  for (const char* header :
+       {"", "{", "{}", "{'descr': '<f4', 'shape': (3,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} 1",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'shape': (3,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3,), 'more': 1}",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}", "{'descr': '"})
+    EXPECT_NE(refusal(npy(header, data)), "") << header;
+  EXPECT_THAT(refusal(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", data)),
+              HasSubstr("4 bytes behind its elements"));
+}
+
 // ---- GGUF ----
+
+TEST(GgufFiles, BlocksTakeTheMemoryOfTheirElementsOnce) {
+  constexpr std::uint64_t kBlocks = 400'000;
+  std::string file("GGUF");
+  put(file, std::uint32_t{3}), put(file, std::uint64_t{1}), put(file, std::uint64_t{0});
+  put(file, std::uint64_t{1});
+  file += 'w';
+  put(file, std::uint32_t{1}), put(file, 32 * kBlocks), put(file, std::uint32_t{2}),
+      put(file, std::uint64_t{0});
+  file += std::string((32 - file.size() % 32) % 32 + 18 * kBlocks, '\0');
+  const std::vector<std::byte> bytes = content_bytes(file);
+  const test::HeapWatch heap;
+  ASSERT_TRUE(weights::parse(bytes).ok());
+  EXPECT_LE(heap.peak_bytes(), weights::kBytesPerByte * bytes.size());
+}
 
 TEST(GgufFiles, PlainAndBlockedTensors) {
   std::string file("GGUF");
