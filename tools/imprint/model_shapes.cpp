@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "compute/base/at.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 

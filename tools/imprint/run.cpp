@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "compute/base/at.h"
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/file.h"
