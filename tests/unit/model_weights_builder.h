@@ -66,7 +66,7 @@ inline std::string whole(std::int64_t value) {
   put(out, value);
   return out;
 }
-// What names a storage of 16 floats, before it is looked up.
+// The part of a persistent id that names a storage of 16 floats, before it is looked up.
 inline std::string storage_id(const std::string& key) {
   return "(" + words("storage") + "ctorch\nFloatStorage\n" + words(key) + words("cpu") + "K\x10t";
 }
