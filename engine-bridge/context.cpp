@@ -119,7 +119,7 @@ std::string ContextImpl::queue_report() const {
                                          "frame numbers that the host reports as safe"};
   const vk::Capabilities& c = device_->capabilities();
   const char* queue = exclusive_ ? "Imprint's own, submitted to from its own thread"
-                      : queue_   ? "the host's, submitted to by Imprint"
+                      : queue_   ? "the declared one, submitted to by Imprint"
                                  : "none; records into the host's command buffers only";
   return text("queue: ", queue, "\ncompletion: ", kCompletion[static_cast<std::size_t>(completed_by())],
               "\ngpu time: ", c.timestamp_valid_bits ? "timestamps" : "estimated", "\n");

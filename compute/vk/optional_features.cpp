@@ -76,31 +76,15 @@ constexpr FeatureBit kFeatureBits[] = {
 };
 #undef BIT
 
-// In order of cost without them: first those that every frame of a game needs, then float16 on matrix
-// units, then rare cases.
+#define LIBRARY_ONLY "the plugin loses nothing; in the C++ library "
+// In order of cost without them: first those of every frame of a game, then rare cases. Float16 comes last:
+// the plugin computes in float32.
 constexpr OptionalFeature kOptionalFeatures[] = {
     {&Capabilities::timeline_semaphore, "timelineSemaphore", "VK_KHR_timeline_semaphore", VK_API_VERSION_1_2,
      "completion is tracked by fences or frame numbers; queues cannot wait for or signal each other"},
     {&Capabilities::synchronization2, "synchronization2", "VK_KHR_synchronization2", VK_API_VERSION_1_3,
      "barriers are Vulkan 1.0's, which wait for more: all shader accesses and transfers instead of storage "
      "buffers and copies"},
-    {&Capabilities::cooperative_matrix_khr, "cooperativeMatrix", "VK_KHR_cooperative_matrix", kNeverCore,
-     "float16 products do not run on matrix units (KHR)"},
-    {&Capabilities::cooperative_matrix_nv, "cooperativeMatrix", "VK_NV_cooperative_matrix", kNeverCore,
-     "float16 products do not run on matrix units (NV)"},
-    {&Capabilities::shader_float16, "shaderFloat16", "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2,
-     "mixed-precision programs compute in float32"},
-    {&Capabilities::storage_16bit, "storageBuffer16BitAccess", "VK_KHR_16bit_storage", VK_API_VERSION_1_1,
-     "programs cannot hold float16 or bfloat16 in memory"},
-    {&Capabilities::vulkan_memory_model, "vulkanMemoryModel", "VK_KHR_vulkan_memory_model",
-     VK_API_VERSION_1_2, "float16 products do not run on matrix units, whose shaders need it"},
-    {&Capabilities::subgroup_size_control, "subgroupSizeControl", "VK_EXT_subgroup_size_control",
-     VK_API_VERSION_1_3, "float16 products run on matrix units only if every subgroup has 32 invocations"},
-    {&Capabilities::cooperative_matrix2_nv, "cooperativeMatrixTensorAddressing", "VK_NV_cooperative_matrix2",
-     kNeverCore,
-     "matrix units multiply what a subgroup has loaded, not a workgroup's tile straight from memory (which "
-     "also needs cooperativeMatrixWorkgroupScope, cooperativeMatrixFlexibleDimensions, "
-     "cooperativeMatrixPerElementOperations and vulkan 1.3)"},
     {&Capabilities::memory_budget, nullptr, "VK_EXT_memory_budget", kNeverCore,
      "only the cap limits memory, not the driver's remaining budget"},
     {&Capabilities::pipeline_creation_cache_control, "pipelineCreationCacheControl",
@@ -108,7 +92,27 @@ constexpr OptionalFeature kOptionalFeatures[] = {
      "a kernel first needed inside a frame is compiled there and counted, instead of refused"},
     {&Capabilities::host_query_reset, "hostQueryReset", "VK_EXT_host_query_reset", VK_API_VERSION_1_2,
      "timestamp queries are reset by a command before each use"},
+    {&Capabilities::cooperative_matrix_khr, "cooperativeMatrix", "VK_KHR_cooperative_matrix", kNeverCore,
+     LIBRARY_ONLY "float16 products do not run on matrix units (KHR)"},
+    {&Capabilities::cooperative_matrix_nv, "cooperativeMatrix", "VK_NV_cooperative_matrix", kNeverCore,
+     LIBRARY_ONLY "float16 products do not run on matrix units (NV)"},
+    {&Capabilities::shader_float16, "shaderFloat16", "VK_KHR_shader_float16_int8", VK_API_VERSION_1_2,
+     LIBRARY_ONLY "mixed-precision programs compute in float32"},
+    {&Capabilities::storage_16bit, "storageBuffer16BitAccess", "VK_KHR_16bit_storage", VK_API_VERSION_1_1,
+     LIBRARY_ONLY "programs cannot hold float16 or bfloat16 in memory"},
+    {&Capabilities::vulkan_memory_model, "vulkanMemoryModel", "VK_KHR_vulkan_memory_model",
+     VK_API_VERSION_1_2, LIBRARY_ONLY "float16 products do not run on matrix units, whose shaders need it"},
+    {&Capabilities::subgroup_size_control, "subgroupSizeControl", "VK_EXT_subgroup_size_control",
+     VK_API_VERSION_1_3,
+     LIBRARY_ONLY "float16 products run on matrix units only if every subgroup has 32 invocations"},
+    {&Capabilities::cooperative_matrix2_nv, "cooperativeMatrixTensorAddressing", "VK_NV_cooperative_matrix2",
+     kNeverCore,
+     LIBRARY_ONLY
+     "matrix units multiply what a subgroup has loaded, not a workgroup's tile straight from memory (which "
+     "also needs cooperativeMatrixWorkgroupScope, cooperativeMatrixFlexibleDimensions, "
+     "cooperativeMatrixPerElementOperations and vulkan 1.3)"},
 };
+#undef LIBRARY_ONLY
 
 constexpr UnusedFeature kUnused[] = {
     {"VK_KHR_push_descriptor",

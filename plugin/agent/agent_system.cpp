@@ -285,7 +285,10 @@ Result<> AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) 
 Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
   IMPRINT_CHECK(check_frame(info, time_s));
   const FrameClock before = clock_;
-  clock_ = {info.frame, time_s};  // completions of earlier frames arrive in the call below and read it
+  const bool next = any_frame_ && info.frame == before.frame + 1;
+  const std::uint64_t safe = std::max(safe_frame_, info.safe_frame);
+  const std::uint64_t in_flight = next && safe > 0 && safe < info.frame ? info.frame - safe : 0;
+  clock_ = {info.frame, time_s, in_flight};  // completions of earlier frames arrive below and read it
   if (Result<> begun = context_->frame_begin(info); !begun.ok()) {
     clock_ = before;
     return begun;

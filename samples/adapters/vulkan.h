@@ -5,6 +5,7 @@
 //
 //   VulkanGuest guest;
 //   guest.made_instance(instance_info, instance, vkGetInstanceProcAddr);   // after vkCreateInstance
+//   auto merged = guest.merge(library, physical_device, device_info);      // optional: more than Vulkan 1.1
 //   guest.made_device(device_info, physical_device, device);               // after vkCreateDevice
 //   auto context = Context::create(Library(imp_get_api), guest.record_only(family));
 
@@ -36,6 +37,17 @@ class VulkanGuest {
                        ? info.pApplicationInfo->apiVersion
                        : VK_API_VERSION_1_0;
     instance_extensions_.assign(info.ppEnabledExtensionNames, info.enabledExtensionCount);
+  }
+  // `info` with the features that Imprint would use beyond Vulkan 1.1 and this device has. Pass its
+  // create_info() to vkCreateDevice and to made_device; keep it until then.
+  game::Made<game::MergedDevice> merge(const game::Library& library, VkPhysicalDevice physical_device,
+                                       const VkDeviceCreateInfo& info) const {
+    imp_vk_plan plan = imp_vk_plan_init();
+    plan.get_instance_proc_addr = reinterpret_cast<imp_get_instance_proc_addr>(loader_);
+    plan.instance = instance_;
+    plan.physical_device = physical_device;
+    plan.api_version = api_version_;
+    return game::merge_device_create_info(library, plan, info);
   }
   void made_device(const VkDeviceCreateInfo& info, VkPhysicalDevice physical_device, VkDevice device) {
     physical_device_ = physical_device;

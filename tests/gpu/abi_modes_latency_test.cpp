@@ -94,6 +94,31 @@ TEST_F(LatencyTest, ThatIsTooShortIsSaidOnceWithTheNumberToSet) {
   EXPECT_THAT(log[0], HasSubstr("Set it to 3."));
 }
 
+// However fast the GPU is: the answer waits for the frame in which a slow one would have it.
+TEST_F(LatencyTest, FollowsFromTheSafeFrameOfAHostThatSubmits) {
+  PlainHost host({"rich", VK_API_VERSION_1_3, true});
+  ASSERT_TRUE(host.ok());
+  Side side{host};
+  Context context = std::move(
+      *Context::create(Library(imp_get_api), info_of(host.describe(), side, Way::submit), callbacks()));
+  Brain brain = std::move(*context.create_brain(BrainDesc::of(NoLearner(), 2, {3})));
+  Agent agent = std::move(*brain.create_agent());
+  ASSERT_WORKS(context.warmup());
+  Frames clock(3);
+  std::vector<std::uint64_t> answered;
+  for (std::uint64_t frame = 1; frame <= 30; ++frame) {
+    Frame scope(context, clock.next(1.0 / 60));
+    if (scope.act(agent).is_new) answered.push_back(frame);
+    if (frame % 10 == 0) ASSERT_WORKS(agent.observe(std::vector<float>{1, 2}));
+    scope.submit();
+    ASSERT_WORKS(scope.end());
+    ASSERT_WORKS(context.drain(60'000));
+  }
+  EXPECT_EQ(answered, (std::vector<std::uint64_t>{13, 23}));
+  EXPECT_EQ(brain.stats().value.late_actions, 0u);
+  EXPECT_TRUE(log.empty()) << log.front();
+}
+
 // A GPU that does nothing for long, and a loop that goes on.
 TEST_F(LatencyTest, AnAnswerThatDoesNotComeIsSaidOnce) {
   PlainHost host({"rich", VK_API_VERSION_1_3, true});

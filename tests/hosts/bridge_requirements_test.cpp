@@ -143,6 +143,10 @@ TEST_P(T1Merge, AreMergedIntoEveryShape) {
     const auto context = Context::adopt(description);
     ASSERT_TRUE(context) << context.error().message;
     EXPECT_TRUE((*context)->device().capabilities().timeline_semaphore) << (*context)->report();
+    for (const vk::MissingFeature& missing : (*context)->device().missing_features())
+      if (missing.kind == vk::RemedyKind::enable_feature || missing.kind == vk::RemedyKind::enable_extension)
+        EXPECT_TRUE(missing.cost.starts_with("the plugin loses nothing"))
+            << missing.item << " could be had, and is not merged: " << missing.cost;
     const auto asked = query_requirements(plan_of(**instance, candidate.physical_device));
     ASSERT_TRUE(asked);
     for (const Wish& wish : asked->wishes) {

@@ -179,9 +179,11 @@ Drawn Decisions::drawn(const Inference::AgentAnswer& answer, const InferenceRun:
 
 void Decisions::choose_latency() {
   const bool recorded = services_.context.completed_by() == bridge::CompletedBy::frames;
-  if (spec_.action_latency_frames > 0 || !recorded || latency_ >= kMostChosenLatency) return;
+  if (spec_.action_latency_frames > 0 || latency_ >= kMostChosenLatency) return;
   std::uint64_t needed = latency_;
-  for (std::uint32_t slot = 0; slot < inference_->run_count(); ++slot) {
+  // Where Imprint sees completion itself, only the host's word counts: it is the same on each GPU.
+  if (!recorded) needed = std::max(needed, services_.clock.in_flight);
+  for (std::uint32_t slot = 0; recorded && slot < inference_->run_count(); ++slot) {
     const InferenceRun& run = inference_->run(slot);
     if (run.in_flight) needed = std::max(needed, services_.clock.frame - run.frame + 1);
   }
@@ -240,6 +242,7 @@ void Decisions::note_bans(const AgentSlot& agent) {
 void Decisions::finish(std::uint32_t slot) {
   InferenceRun& run = inference_->run(slot);
   run.in_flight = false;
+  if (services_.clock.in_flight > latency_) choose_latency();
   const std::uint64_t frames = services_.clock.frame - run.frame;
   const bool late = frames > latency_;
   note_lateness(frames);

@@ -41,8 +41,8 @@ class Decisions {
   void cancel();                     // the run in flight, before this is destroyed
   Result<> run_once(RunOnce& runs);  // without an agent; if no run was enqueued since compile()
 
-  // At the begin of a frame, after the answers that arrived. A chosen latency grows where the host's safe
-  // frame is behind it.
+  // At the begin of a frame, after the answers that arrived. A chosen latency grows to the host's frames in
+  // flight, as its safe frame tells them.
   void choose_latency();
   void note_overdue();  // at the begin of a frame
   bool asks() const;    // an agent waits for a run

@@ -13,6 +13,7 @@ class FileWriter;
 struct FrameClock {
   std::uint64_t frame = 0;
   double time_s = 0;
+  std::uint64_t in_flight = 0;  // from the host's newest safe frame to this one; 0: the host does not tell
 };
 
 struct BrainServices {

@@ -13,8 +13,8 @@
 namespace imprint::agent {
 
 inline constexpr std::uint32_t kMaxSize = 1u << 20;  // of one count; keeps products below within 64 bits
-// Bounds of a chosen latency, BrainSpec::action_latency_frames 0. A host that records tells its frames in
-// flight by safe_frame: the latency grows with them.
+// Bounds of a chosen latency, BrainSpec::action_latency_frames 0. A host tells its frames in flight by
+// safe_frame: the latency grows with them.
 inline constexpr std::uint32_t kFirstLatency = 2, kMostChosenLatency = 4;
 inline constexpr std::uint64_t kMaxElements = 1ull << 31;  // of one tensor
 inline constexpr std::uint32_t kMostStacked = 64, kMostCells = 4096, kMostSequence = 256, kMostStreams = 16;

@@ -416,6 +416,10 @@ class [[nodiscard]] Frame {
     return keep(context_.record(commands, scope).outcome);
   }
   bool submit(FrameScope scope = FrameScope::frame) { return keep(context_.submit(scope)); }
+  bool submit(std::span<const imp_vk_semaphore> waits,
+              std::span<const imp_vk_semaphore> completions) {
+    return keep(context_.submit(waits, completions));
+  }
   Outcome end() {
     if (std::exchange(open_, false)) keep(context_.frame_end());
     return first_;

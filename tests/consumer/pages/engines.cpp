@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -13,6 +14,8 @@
 
 #include "engines-creature.inc"
 #include "engines-vulkan.inc"
+
+#include "engines-merge.inc"
 
 namespace {
 
@@ -28,7 +31,8 @@ struct Game {
   VkCommandPool pool = VK_NULL_HANDLE;
   VkCommandBuffer commands = VK_NULL_HANDLE;
 
-  bool make() {
+  // merging: makes the device with what Imprint would use.
+  bool make(imprint::adapters::VulkanGuest* merging = nullptr) {
     application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
     application.apiVersion = VK_API_VERSION_1_1;
     instance_info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
@@ -45,6 +49,11 @@ struct Game {
     device_info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
     device_info.queueCreateInfoCount = 1;
     device_info.pQueueCreateInfos = &queues;
+    if (merging) {
+      merging->made_instance(instance_info, instance, vkGetInstanceProcAddr);
+      device = make_device(*merging, gpu, device_info);
+      return device != VK_NULL_HANDLE;
+    }
     if (vkCreateDevice(gpu, &device_info, nullptr, &device)) return false;
     vkGetDeviceQueue(device, 0, 0, &queue);
     VkCommandPoolCreateInfo pool_info{};
@@ -79,6 +88,22 @@ struct Game {
 
 int fail(const char* what) { return std::fprintf(stderr, "engines: %s\n", what), 1; }
 
+int merge() {
+  imprint::adapters::VulkanGuest vulkan;
+  Game host;
+  if (!host.make(&vulkan)) return fail("no merged device");
+  auto context = game::Context::create(game::Library(imp_get_api), vulkan.record_only(0));
+  if (!context) return fail(context.outcome.message());
+  for (std::uint32_t i = 0; i < context->report()->missing_feature_count; ++i) {
+    const imp_missing_feature missing = *context->missing_feature(i);
+    if (!std::strcmp(missing.cause, "not declared") &&
+        !std::strstr(missing.cost, "the plugin loses nothing") &&
+        std::strcmp(missing.item, "VK_EXT_debug_utils"))
+      return fail(missing.item);
+  }
+  return context->close() ? 0 : fail("close");
+}
+
 }  // namespace
 
 int main() {
@@ -97,5 +122,5 @@ int main() {
     if (guest.creature.world.steps < 20) return fail("it rarely decided");
     if (!guest.close(host.queue, 0) || guest.creature.context) return fail("close");
   }
-  return 0;
+  return merge();
 }

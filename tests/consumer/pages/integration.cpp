@@ -1,13 +1,20 @@
 // A game without a window that follows plugin/docs/integration.md: it creates its device with the features
-// that Imprint wants, records a creature's frames, saves and closes.
+// that Imprint wants, records a creature's frames, saves and closes. A second creature's frames are submitted
+// between timeline semaphores of the host, three frames in flight.
 
 #include <volk.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
 
-#include <imprint/imprint_vulkan.h>
+#include <imprint/imprint.hpp>
+
+namespace timelines {
+namespace game = imprint::game;
+#include "integration-timelines.inc"
+}  // namespace timelines
 
 struct game {
   float seen[2] = {0.5f, -0.5f};
@@ -115,6 +122,74 @@ int play(const imp_vk_device_info& declared) {
   return 0;
 }
 
+VkSemaphore make_timeline() {
+  VkSemaphoreTypeCreateInfo type{};
+  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+  info.pNext = &type;
+  VkSemaphore made = VK_NULL_HANDLE;
+  vkCreateSemaphore(device, &info, nullptr, &made);
+  return made;
+}
+
+// The host's own submit of frame n: nothing but the semaphores.
+void draw(VkSemaphore learned, VkSemaphore drawn, std::uint64_t n) {
+  VkTimelineSemaphoreSubmitInfo values{};
+  values.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+  values.waitSemaphoreValueCount = values.signalSemaphoreValueCount = 1;
+  values.pWaitSemaphoreValues = values.pSignalSemaphoreValues = &n;
+  const VkPipelineStageFlags stage = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  VkSubmitInfo submit{};
+  submit.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  submit.pNext = &values;
+  submit.waitSemaphoreCount = submit.signalSemaphoreCount = 1;
+  submit.pWaitSemaphores = &learned;
+  submit.pWaitDstStageMask = &stage;
+  submit.pSignalSemaphores = &drawn;
+  vkQueueSubmit(queue, 1, &submit, VK_NULL_HANDLE);
+}
+
+int play_between_timelines(imp_vk_device_info declared) {
+  namespace game = imprint::game;
+  declared.queue = game::QueueDesc::single_thread(queue, declared.queue.family);
+  auto context = game::Context::create(game::Library(imp_get_api), declared);
+  auto brain = context->create_brain(game::BrainDesc::of(game::DqnOptions(), 2, {3}));
+  auto agent = brain->create_agent();
+  if (!agent || !context->warmup()) return fail("timelines");
+  const VkSemaphore drawn = make_timeline(), learned = make_timeline();
+  game::Frames clock(0);
+  for (std::uint64_t n = 1; n <= 60; ++n) {
+    if (n > 3) {
+      const std::uint64_t oldest = n - 3;
+      VkSemaphoreWaitInfo wait{};
+      wait.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+      wait.semaphoreCount = 1;
+      wait.pSemaphores = &drawn;
+      wait.pValues = &oldest;
+      vkWaitSemaphores(device, &wait, UINT64_MAX);
+      clock.completed(oldest);
+    }
+    game::Frame frame(*context, clock.next(1.0 / 60));
+    const game::Action action = frame.act(*agent);
+    if (action.is_new) frame.keep(agent->reward(action.choices()[0] == 1 ? 1.0f : -1.0f));
+    if (action.wants_observation) frame.keep(agent->observe(std::array{0.5f, -0.5f}));
+    timelines::submit_between(frame, drawn, learned, n);
+    if (!frame.end()) return fail("submit_between");
+    draw(learned, drawn, n);
+  }
+  vkDeviceWaitIdle(device);
+  std::uint64_t last = 0;
+  vkGetSemaphoreCounterValue(device, drawn, &last);
+  if (last != 60 || brain->stats()->decisions < 15 || brain->stats()->late_actions != 0)
+    return fail("found another order of frames");
+  if (!context->close()) return fail("close");
+  vkDestroySemaphore(device, drawn, nullptr);
+  vkDestroySemaphore(device, learned, nullptr);
+  return 0;
+}
+
 }  // namespace
 
 int main() {
@@ -147,7 +222,7 @@ int main() {
   device = make_device(api, instance, gpu, family, &mine, &merged, &declared);
   if (!device) return fail("make_device");
   make_commands(family);
-  const int status = play(declared);
+  const int status = play(declared) || play_between_timelines(declared);
   api->vulkan->merged_free(&merged);
   return status;
 }
