@@ -256,6 +256,7 @@ Result<> AgentSystem::close_saves() {
   const bool can_wait =
       context_->submits() && context_->completed_by() != bridge::CompletedBy::frames && !context_->lost();
   if (can_wait && std::ranges::any_of(brains_, waits_for_gpu)) {
+    if (!context_->check_running("context_destroy")) IMPRINT_CHECK(context_->resume());
     const Result<> drained = drain(kLastDrainMs);
     if (!drained)
       log_(LogLevel::warning, text("context_destroy: saves wait for the GPU: ", drained.error().message));
@@ -285,7 +286,8 @@ Result<> AgentSystem::check_frame(const bridge::FrameInfo& info, double time_s) 
 Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) {
   IMPRINT_CHECK(check_frame(info, time_s));
   const FrameClock before = clock_;
-  clock_ = {info.frame, time_s};  // completions of earlier frames arrive in the call below and read it
+  clock_ = {info.frame, time_s,
+            clock_.count + 1};  // completions of earlier frames arrive in the call below and read it
   if (Result<> begun = context_->frame_begin(info); !begun.ok()) {
     clock_ = before;
     return begun;
