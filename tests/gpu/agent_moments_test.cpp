@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
+#include <span>
 
 #include "compute/model/file.h"
 #include "compute/model/safetensors.h"
@@ -99,6 +99,29 @@ TEST_F(MomentsTest, ASaveThatMeetsAnEstimateAndEverything) {
     ASSERT_OK(brain->state().save_status());
     expect_one_moment(file);
   }
+}
+
+TEST_F(MomentsTest, ACopyInHostMemoryThatMeetsADrain) {
+  vk::Device* device = system->context().vulkan();
+  if (!device) GTEST_SKIP() << "the CPU is not lost";
+  system->set_host_copy_period(1);
+  start(remembering());
+  for (int i = 0; i < 4; ++i) {
+    play(3);
+    ASSERT_OK(system->drain(60'000));
+  }
+  play(2);
+  EXPECT_GT(brain->state().host_copy_frame(), 0u);
+  device->mark_lost();
+  const std::string file = path("copy");
+  ASSERT_OK(brain->state().save(file));
+  Result<> saved = brain->state().save_status();
+  for (int i = 0; i < 1000 && !saved.ok() && saved.error().code == ErrorCode::not_ready; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    saved = brain->state().save_status();
+  }
+  ASSERT_OK(saved);
+  expect_one_moment(file);
 }
 
 // Rows that a brain's own memory holds stay its own; bounds join as bounds.
