@@ -212,6 +212,7 @@ imp_result IMP_CALL brain_get_state_array(imp_brain brain, uint32_t index, imp_s
           filled.offset = offset;
           filled.count = state[index].variable.bytes() / sizeof(float);
           filled.is_integer = state[index].variable.dtype() == DType::float32 ? 0 : 1;
+          filled.merge = filled.is_integer ? IMP_MERGE_LARGEST : static_cast<imp_merge>(state[index].merge);
         });
         return {};
       });

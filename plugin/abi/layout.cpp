@@ -26,7 +26,7 @@ static_assert(first<imp_cloning_options>(40));
 static_assert(first<imp_dqn_options>(96));
 static_assert(first<imp_coach_options>(48));
 static_assert(first<imp_ppo_options>(88));
-static_assert(first<imp_sac_options>(56));
+static_assert(first<imp_sac_options>(64));
 static_assert(first<imp_network_options>(48));
 static_assert(first<imp_bandit_options>(64));
 static_assert(first<imp_vk_device_info>(208));

@@ -256,6 +256,7 @@ Result<> AgentSystem::close_saves() {
   const bool can_wait =
       context_->submits() && context_->completed_by() != bridge::CompletedBy::frames && !context_->lost();
   if (can_wait && std::ranges::any_of(brains_, waits_for_gpu)) {
+    if (!context_->check_running("context_destroy")) IMPRINT_CHECK(context_->resume());
     const Result<> drained = drain(kLastDrainMs);
     if (!drained)
       log_(LogLevel::warning, text("context_destroy: saves wait for the GPU: ", drained.error().message));
@@ -288,7 +289,8 @@ Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) 
   const bool next = any_frame_ && info.frame == before.frame + 1;
   const std::uint64_t safe = std::max(safe_frame_, info.safe_frame);
   const std::uint64_t in_flight = next && safe > 0 && safe < info.frame ? info.frame - safe : 0;
-  clock_ = {info.frame, time_s, in_flight};  // completions of earlier frames arrive below and read it
+  clock_ = {info.frame, time_s, clock_.count + 1,
+            in_flight};  // completions of earlier frames arrive below and read it
   if (Result<> begun = context_->frame_begin(info); !begun.ok()) {
     clock_ = before;
     return begun;

@@ -180,6 +180,7 @@ Result<> Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint
     return make_error(ErrorCode::wrong_state,
                       text(call, ": found no observation since the last action. Call agent_observe first."));
   acted(agent);
+  if (learning_ && learning_->experience().records(slot)) ++counts_.decisions;
   if (slot.mode() == Mode::record && takes_demonstrations()) {
     ++counts_.demonstrations;
     learning_->experience().demonstrated();

@@ -39,8 +39,7 @@ void Brain::cancel() {
 
 Result<std::shared_ptr<Brain>> Brain::create(const BrainServices& services, const BrainSpec& given,
                                              const SharedTensors& shared) {
-  const BrainSpec spec = completed(given);
-  IMPRINT_CHECK(validate(spec));
+  IMPRINT_ASSIGN(const BrainSpec spec, checked(given));
   std::shared_ptr<Brain> brain(new Brain(services, spec, shared, action_width(spec)));
   IMPRINT_CHECK(brain->check_shared());
   IMPRINT_CHECK(brain->check_sample_memory());

@@ -103,10 +103,7 @@ class Brain {
 
   // ---- frame thread ----
   // At the begin of each frame.
-  void begin_frame() {
-    decisions_.choose_latency();
-    decisions_.note_overdue();
-  }
+  void begin_frame() { decisions_.begin_frame(); }
   // Once per frame, before the bridge's submit or record: enqueues the frame's inference, what is due at a
   // boundary, and the next learn step if it may begin.
   Result<> enqueue_frame(bool may_learn);

@@ -38,8 +38,7 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
 
 Result<> bake_brain(Baker& baker, const BrainSpec& given, const std::vector<Variable>& observations,
                     const std::vector<Variable>& actions) {
-  const BrainSpec spec = completed(given);
-  IMPRINT_CHECK(validate(spec));
+  IMPRINT_ASSIGN(const BrainSpec spec, checked(given));
   IMPRINT_ASSIGN(const BrainPrograms programs, describe_brain(spec, observations, actions));
   std::vector<std::vector<Variable>> groups{programs.together};
   IMPRINT_CHECK(baker.add(programs.infer.description, groups));

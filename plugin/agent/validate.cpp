@@ -45,9 +45,13 @@ Result<> check_streams(const ObservationSpec& observation) {
     IMPRINT_CHECK(check_stream(text("streams[", i, "]"), observation.streams[i], observation.stack));
     sum += observation.streams[i].numbers();
   }
-  if (sum == observation.count) return {};
-  return bad_field(kWhat, "observation_count", text(observation.count),
-                   text(sum, ", the numbers of all streams"));
+  if (sum != observation.count)
+    return bad_field(kWhat, "observation_count", text(observation.count),
+                     text(sum, ", the numbers of all streams"));
+  if (const std::uint64_t encoded = observation.encoded_count(); encoded > kMaxSize)
+    return bad_field(kWhat, "streams", text(encoded, " outputs of all encoders"),
+                     text("at most ", kMaxSize, ". Lower their size or count"));
+  return {};
 }
 
 Result<> check_observations(const ObservationSpec& observation) {
@@ -156,6 +160,14 @@ Result<> validate(const BrainSpec& spec) {
   IMPRINT_CHECK(check_name(kWhat, spec.name));
   IMPRINT_CHECK(check_sizes(spec));
   return check_learning(spec);
+}
+
+Result<BrainSpec> checked(const BrainSpec& given) {
+  IMPRINT_CHECK(check_name(kWhat, given.name));
+  IMPRINT_CHECK(check_sizes(given));
+  BrainSpec spec = completed(given);
+  IMPRINT_CHECK(check_learning(spec));
+  return spec;
 }
 
 }  // namespace imprint::agent

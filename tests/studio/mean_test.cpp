@@ -50,6 +50,24 @@ TEST_F(MeanTest, LeavesARankOut) {
   EXPECT_EQ(state, state_of(1, -4, 2, 1, 7));
 }
 
+TEST_F(MeanTest, TakesBounds) {
+  const std::vector<StateArray> bounds = {{"least", 0, 1, false, IMP_MERGE_SMALLEST},
+                                          {"mean", 4, 1, false},
+                                          {"most", 8, 1, false, IMP_MERGE_LARGEST}};
+  const auto of = [](float least, float mean, float most) {
+    const float numbers[] = {least, mean, most};
+    std::vector<std::byte> state(sizeof numbers);
+    std::memcpy(state.data(), numbers, sizeof numbers);
+    return state;
+  };
+  std::vector<std::byte> state = first ? of(-3, 1, 2) : of(-1, 5, 4);
+  StateMean(bounds).average(state, true, 2, group);
+  EXPECT_EQ(state, of(-3, 3, 4));
+  state = first ? of(-3, 1, 2) : of(-7, 5, 9);
+  StateMean(bounds).average(state, first, 1, group);
+  EXPECT_EQ(state, of(-3, 1, 2));
+}
+
 TEST_F(MeanTest, HasTheSameBitsInAllRanksAndEveryTime) {
   const auto drawn = [&](std::uint32_t rank) {
     return state_of(0.1f + static_cast<float>(rank) / 3, 1e-7f, 3e5f + static_cast<float>(rank), 0.3f, 1);

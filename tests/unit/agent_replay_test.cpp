@@ -37,6 +37,94 @@ BrainSpec small_spec() {
   return spec;
 }
 
+// The PPO learner's choices divide by sizes that the host gives.
+TEST(Schema, ChecksSizesBeforeItChooses) {
+  BrainSpec base = small_spec();
+  base.learner = LearnerKind::ppo;
+  base.rollout_steps = base.batch_size = base.learn_period_frames = 0;
+  ASSERT_TRUE(checked(base).ok()) << checked(base).error().message;
+  const auto refusal = [&](std::uint32_t BrainSpec::*field, std::uint32_t value) {
+    BrainSpec spec = base;
+    spec.*field = value;
+    const auto found = checked(spec);
+    return found.ok() ? std::string("ok") : found.error().message;
+  };
+  EXPECT_THAT(refusal(&BrainSpec::decision_period_frames, 0), HasSubstr("decision_period_frames: found 0"));
+  EXPECT_THAT(refusal(&BrainSpec::agents_per_brain, 0), HasSubstr("agents_per_brain: found 0"));
+  EXPECT_THAT(refusal(&BrainSpec::sequence_steps, 0), HasSubstr("sequence_steps: found 0"));
+  EXPECT_THAT(refusal(&BrainSpec::batch_size, UINT32_MAX), HasSubstr("found 4294967295"));
+  EXPECT_THAT(refusal(&BrainSpec::rollout_steps, UINT32_MAX), HasSubstr("rollout_steps: found 4294967295"));
+}
+
+TEST(Schema, ChosenMinibatchesAreNotSmall) {
+  BrainSpec spec = small_spec();
+  spec.learner = LearnerKind::ppo;
+  const auto chosen = [&](std::uint32_t rollout) {
+    spec.rollout_steps = rollout;
+    spec.batch_size = 0;
+    return completed(spec).batch_size;
+  };
+  EXPECT_EQ(chosen(512), 64u);
+  EXPECT_EQ(chosen(1000), 125u);
+  EXPECT_EQ(chosen(500), 100u);
+  EXPECT_EQ(chosen(509), 509u) << "a prime number";
+  EXPECT_EQ(chosen(32), 32u);
+}
+
+// A file fits every brain of the same schema: its state has the same arrays.
+TEST(Schema, TellsStatesApart) {
+  struct Array {
+    std::string name;
+    Shape shape;
+    bool operator==(const Array&) const = default;
+  };
+  const auto arrays_of = [](const BrainSpec& spec) {
+    const Network network = Network::create(spec).value();
+    std::vector<StateVariable> state = network.state();
+    const LearnGraph graph = describe_learning(spec, network).value();
+    state.insert(state.end(), graph.state.begin(), graph.state.end());
+    std::vector<Array> arrays;
+    for (const StateVariable& entry : state) arrays.push_back({entry.name, entry.variable.shape()});
+    return arrays;
+  };
+  using Change = void (*)(BrainSpec&);
+  constexpr Change kChanges[] = {
+      [](BrainSpec& s) { s.learn_period_frames = 50; },
+      [](BrainSpec& s) { s.batch_size = 4; },
+      [](BrainSpec& s) { s.rate_half_life = 100; },
+      [](BrainSpec& s) { s.follow_changes = false; },
+      [](BrainSpec& s) { s.dueling = true; },
+      [](BrainSpec& s) { s.double_estimate = true; },
+      [](BrainSpec& s) { s.n_step = 1; },
+      [](BrainSpec& s) { s.trace_decay = 0.5f; },
+      [](BrainSpec& s) { s.rollout_steps = 32; },
+      [](BrainSpec& s) { s.normalise_observations = true; },
+      [](BrainSpec& s) { s.normalise_rewards = true; },
+      [](BrainSpec& s) { s.clip_values = true; },
+      [](BrainSpec& s) { s.max_divergence = 0.03f; },
+      [](BrainSpec& s) { s.thompson = false; },
+      [](BrainSpec& s) { s.drift = 0.01f; },
+      [](BrainSpec& s) { s.target_rate = 0.5f; },
+      [](BrainSpec& s) { s.exploration = 0; },
+      [](BrainSpec& s) { s.snapshot_count = 0; },
+  };
+  for (const LearnerKind learner :
+       {LearnerKind::feedback, LearnerKind::cloning, LearnerKind::dqn, LearnerKind::coach, LearnerKind::ppo,
+        LearnerKind::sac, LearnerKind::bandit}) {
+    BrainSpec base = small_spec();
+    base.learner = learner;
+    base.rollout_steps = 16;
+    base.batch_size = 8;
+    if (learner == LearnerKind::sac) base.action = {{}, 1};
+    for (std::size_t i = 0; i < std::size(kChanges); ++i) {
+      BrainSpec other = base;
+      kChanges[i](other);
+      if (schema_hash(other) == schema_hash(base))
+        EXPECT_EQ(arrays_of(other), arrays_of(base)) << learner_name(learner) << ", change " << i;
+    }
+  }
+}
+
 TEST(Schema, RefusesInvalidBrains) {
   const auto code_of = [](auto change) {
     BrainSpec spec = small_spec();

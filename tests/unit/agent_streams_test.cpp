@@ -201,6 +201,12 @@ TEST(Streams, RefuseWhatDoesNotFit) {
   EXPECT_THAT(with(2, [](StreamSpec& s) { s.features = 0; }), HasSubstr("streams[2].features: found 0"));
   EXPECT_THAT(with(3, [](StreamSpec& s) { s.vocabulary = 1; }), HasSubstr("streams[3].vocabulary: found 1"));
   EXPECT_THAT(with(3, [](StreamSpec& s) { s.size = 5000; }), HasSubstr("streams[3].size: found 5000"));
+
+  // Outputs that 32 bits do not hold.
+  const BrainSpec huge =
+      seeing({{.kind = StreamKind::ids, .count = 1u << 20, .vocabulary = 2, .size = 4096}}, 1);
+  ASSERT_FALSE(validate(huge).ok());
+  EXPECT_THAT(validate(huge).error().message, HasSubstr("streams: found 4294967296 outputs of all encoders"));
 }
 
 TEST(Streams, ArePartOfTheSchema) {

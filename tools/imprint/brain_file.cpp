@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <type_traits>
+#include <utility>
 
 #include "compute/base/json.h"
 #include "compute/base/quote.h"
@@ -217,9 +218,9 @@ Result<BrainFile> parse_brain(const std::string& file, const nlohmann::json& jso
         return refuse(key + "." + name + " is " + given.dump() + "; expected " + expected);
     }
   }
-  brain.spec = agent::completed(brain.spec);
-  if (Result<> valid = agent::validate(brain.spec); !valid)
-    return make_error(valid.error().code, "'" + file + "': " + valid.error().message);
+  Result<agent::BrainSpec> valid = agent::checked(brain.spec);
+  if (!valid) return make_error(valid.error().code, "'" + file + "': " + valid.error().message);
+  brain.spec = std::move(*valid);
   return brain;
 }
 

@@ -87,6 +87,12 @@ void Group::take_largest(std::span<std::int32_t> numbers) {
   });
 }
 
+void Group::take_largest(std::span<float> numbers) {
+  in_pieces(numbers, [](std::span<float> piece, int count) {
+    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
+  });
+}
+
 void Group::finish() {
   int finalized = 0;
   MPI_Finalized(&finalized);

@@ -31,6 +31,7 @@ class Group {
   double seconds_in_add() const { return seconds_in_add_; }  // since the start
   void add(std::span<float> numbers);                        // all ranks get the same bits
   void take_largest(std::span<std::int32_t> numbers);
+  void take_largest(std::span<float> numbers);
   // All ranks left the run: the process may end. Without it, the end of a process ends the job.
   void finish();
 

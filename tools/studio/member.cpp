@@ -136,7 +136,7 @@ std::vector<StateArray> Member::Parts::arrays() {
     const imp_result result = api->tools->brain_get_state_array(brain, i, &array);
     if (result == IMP_ERROR_NOT_FOUND) return found;
     must(result);
-    found.push_back({array.name, array.offset, array.count, array.is_integer != 0});
+    found.push_back({array.name, array.offset, array.count, array.is_integer != 0, array.merge});
   }
 }
 

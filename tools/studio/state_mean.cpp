@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 namespace imprint::studio {
@@ -13,6 +14,8 @@ T number_at(std::span<const std::byte> state, const StateArray& array, std::size
   std::memcpy(&number, state.data() + array.offset + index * sizeof number, sizeof number);
   return number;
 }
+
+float sign_of(const StateArray& bound) { return bound.merge == IMP_MERGE_SMALLEST ? -1.0f : 1.0f; }
 
 template <class T>
 void copy_in(std::span<const T> numbers, const StateArray& array, std::span<std::byte> state) {
@@ -36,10 +39,14 @@ StateMean::StateMean(std::vector<StateArray> arrays) : arrays_(std::move(arrays)
 void StateMean::pack(std::span<const std::byte> state, bool takes_part, float share) {
   floats_.clear();
   integers_.clear();
+  bounds_.clear();
   for (const StateArray& array : arrays_)
     for (std::size_t i = 0; i < array.count; ++i) {
       if (array.is_integer)
         integers_.push_back(takes_part ? number_at<std::int32_t>(state, array, i) : INT32_MIN);
+      else if (array.is_bound())
+        bounds_.push_back(takes_part ? sign_of(array) * number_at<float>(state, array, i)
+                                     : -std::numeric_limits<float>::infinity());
       else
         floats_.push_back(takes_part ? share * number_at<float>(state, array, i) : 0.0f);
     }
@@ -51,12 +58,18 @@ void StateMean::average(std::span<std::byte> state, bool takes_part, std::uint32
   pack(state, takes_part, share);
   group.add(floats_);
   if (!integers_.empty()) group.take_largest(integers_);
+  if (!bounds_.empty()) group.take_largest(bounds_);
   std::span<const float> floats(floats_);
+  std::span<float> bounds(bounds_);
   std::span<const std::int32_t> integers(integers_);
   for (const StateArray& array : arrays_) {
     if (array.is_integer) {
       copy_in(integers.first(array.count), array, state);
       integers = integers.subspan(array.count);
+    } else if (array.is_bound()) {
+      for (float& number : bounds.first(array.count)) number *= sign_of(array);
+      copy_in(std::span<const float>(bounds.first(array.count)), array, state);
+      bounds = bounds.subspan(array.count);
     } else {
       copy_in(floats.first(array.count), array, state);
       floats = floats.subspan(array.count);

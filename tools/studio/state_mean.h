@@ -1,7 +1,7 @@
 #pragma once
 // The mean of the brains of all ranks: weights and moments of the optimiser.
 //
-//   float arrays           the mean over the ranks that take part
+//   float arrays           the mean over the ranks that take part, the largest or the smallest: imp_merge
 //   NAME.variance          of the ranks' samples together, with the means in NAME.mean
 //   integer arrays         the largest: counters of steps
 //
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "imprint/imprint_tools.h"
 #include "tools/studio/group.h"
 
 namespace imprint::studio {
@@ -21,6 +22,9 @@ struct StateArray {
   std::string name;
   std::size_t offset = 0, count = 0;  // bytes; numbers of four bytes
   bool is_integer = false;
+  imp_merge merge = IMP_MERGE_MEAN;
+
+  bool is_bound() const { return !is_integer && merge != IMP_MERGE_MEAN; }
 };
 
 class StateMean {
@@ -41,6 +45,7 @@ class StateMean {
   std::vector<StateArray> arrays_;
   std::vector<Spread> spreads_;
   std::vector<float> floats_, spread_floats_;
+  std::vector<float> bounds_;  // the smallest with the other sign
   std::vector<std::int32_t> integers_;
   std::vector<std::byte> own_;
 };

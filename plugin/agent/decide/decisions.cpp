@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 #include <ranges>
+#include <utility>
 
 #include "compute/base/text.h"
 #include "plugin/agent/decide/observation_copy.h"
@@ -44,7 +45,7 @@ Result<> Decisions::run_once(RunOnce& runs) {
   inference_->begin(0);
   InferenceRun& run = inference_->run(0);
   run.asked.clear();
-  run.frame = services_.clock.frame;  // choose_latency() counts from it
+  run.frame = services_.clock.count;  // choose_latency() counts from it
   run.in_flight = true;
   Result<> ran = runs.run(inference_->program(), [this] { inference_->run(0).in_flight = false; });
   if (!ran.ok()) run.in_flight = false;
@@ -82,7 +83,7 @@ Result<> Decisions::check_owned() const {
 Result<> Decisions::enqueue() {
   const auto all = std::views::iota(0u, static_cast<std::uint32_t>(agents_.size()));
   if (std::ranges::none_of(all, [&](std::uint32_t i) { return decides(i) || copies(i); })) {
-    turn_ = (turn_ + 1) % spec_.decision_period_frames;
+    turn_taken_ = true;
     return {};
   }
   IMPRINT_CHECK(check_owned());
@@ -90,7 +91,7 @@ Result<> Decisions::enqueue() {
   if (!slot) return {};  // the GPU is far behind: the next frame asks again, and answers late
   ran_ = true;
   fill(*slot);
-  turn_ = (turn_ + 1) % spec_.decision_period_frames;
+  turn_taken_ = true;
   bridge::FrameJob job;
   job.program = &inference_->program();
   job.slot = *slot;
@@ -112,7 +113,7 @@ std::int32_t Decisions::stacked_row(std::uint32_t agent, const AgentSlot::Pendin
 void Decisions::fill(std::uint32_t slot) {
   inference_->begin(slot);
   InferenceRun& run = inference_->run(slot);
-  run.frame = services_.clock.frame;
+  run.frame = services_.clock.count;
   run.asked.clear();
   count_decisions();
   for (std::uint32_t i = 0; i < agents_.size(); ++i) {
@@ -177,6 +178,12 @@ Drawn Decisions::drawn(const Inference::AgentAnswer& answer, const InferenceRun:
   return {drawn_, static_cast<float>(log_density)};
 }
 
+void Decisions::begin_frame() {
+  if (std::exchange(turn_taken_, false)) turn_ = (turn_ + 1) % spec_.decision_period_frames;
+  choose_latency();
+  note_overdue();
+}
+
 void Decisions::choose_latency() {
   const bool recorded = services_.context.completed_by() == bridge::CompletedBy::frames;
   if (spec_.action_latency_frames > 0 || latency_ >= kMostChosenLatency) return;
@@ -185,7 +192,7 @@ void Decisions::choose_latency() {
   if (!recorded) needed = std::max(needed, services_.clock.in_flight);
   for (std::uint32_t slot = 0; recorded && slot < inference_->run_count(); ++slot) {
     const InferenceRun& run = inference_->run(slot);
-    if (run.in_flight) needed = std::max(needed, services_.clock.frame - run.frame + 1);
+    if (run.in_flight) needed = std::max(needed, services_.clock.count - run.frame + 1);
   }
   if (needed == latency_) return;
   latency_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(needed, kMostChosenLatency));
@@ -217,7 +224,7 @@ void Decisions::note_overdue() {
   if (services_.context.completed_by() == bridge::CompletedBy::frames) return;
   for (std::uint32_t slot = 0; slot < inference_->run_count(); ++slot) {
     const InferenceRun& run = inference_->run(slot);
-    const std::uint64_t frames = services_.clock.frame - run.frame;
+    const std::uint64_t frames = services_.clock.count - run.frame;
     if (!run.in_flight || run.asked.empty() || frames < kOverdue) continue;
     if (!counts_.raise(Alarm::overdue_answer)) return;
     services_.log(
@@ -243,7 +250,7 @@ void Decisions::finish(std::uint32_t slot) {
   InferenceRun& run = inference_->run(slot);
   run.in_flight = false;
   if (services_.clock.in_flight > latency_) choose_latency();
-  const std::uint64_t frames = services_.clock.frame - run.frame;
+  const std::uint64_t frames = services_.clock.count - run.frame;
   const bool late = frames > latency_;
   note_lateness(frames);
   for (const InferenceRun::Asked& asked : run.asked) {

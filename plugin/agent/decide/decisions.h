@@ -41,12 +41,10 @@ class Decisions {
   void cancel();                     // the run in flight, before this is destroyed
   Result<> run_once(RunOnce& runs);  // without an agent; if no run was enqueued since compile()
 
-  // At the begin of a frame, after the answers that arrived. A chosen latency grows to the host's frames in
-  // flight, as its safe frame tells them.
-  void choose_latency();
-  void note_overdue();  // at the begin of a frame
-  bool asks() const;    // an agent waits for a run
-  // Enqueues the frame's run. Errors: wrong_state (a shared tensor belongs to the host's queue family).
+  void begin_frame();  // after the answers that arrived
+  bool asks() const;   // an agent waits for a run
+  // Enqueues the frame's run. A further call in the frame serves those who asked since. Errors: wrong_state
+  // (a shared tensor belongs to the host's queue family).
   Result<> enqueue();
 
   std::span<AgentSlot> agents() { return agents_; }
@@ -76,6 +74,8 @@ class Decisions {
   // The numbers that were drawn, from the means and the draw's own random numbers.
   Drawn drawn(const Inference::AgentAnswer& answer, const InferenceRun::Asked& asked);
   void finish(std::uint32_t slot);
+  void choose_latency();  // grows where the host's safe frame is behind it
+  void note_overdue();
   void note_lateness(std::uint64_t frames);  // of one run, from question to answer
   void note_bans(const AgentSlot& agent);
 
@@ -91,7 +91,8 @@ class Decisions {
   std::uint32_t latency_;
   std::uint32_t late_runs_ = 0;    // one after the other
   std::uint64_t most_frames_ = 0;  // of these, from question to answer
-  std::uint32_t turn_ = 0;         // the agents that decide in the next frame: BrainSpec::turn_of
+  std::uint32_t turn_ = 0;         // the agents that decide now: BrainSpec::turn_of
+  bool turn_taken_ = false;        // in this frame: the next frame is the next turn's
   std::vector<std::uint64_t> captured_;
   std::vector<std::uint8_t> resets_;    // [agents]
   std::vector<float> drift_, drawn_;    // [continuous actions] of one answer

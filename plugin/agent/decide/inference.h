@@ -49,7 +49,7 @@ struct InferenceRun {
     DecisionDraw draw;
     bool explores = false;
   };
-  std::uint64_t frame = 0;
+  std::uint64_t frame = 0;  // FrameClock::count
   std::vector<Asked> asked;
   bool in_flight = false;
 };

@@ -27,7 +27,7 @@ Result<std::shared_ptr<BrainState>> BrainState::create(const BrainServices& serv
       new BrainState(services, spec, counts, decisions, std::move(learning), std::move(variables)));
   if (!changes) return state;
   for (const StateVariable& entry : state->variables_)
-    if (entry.name != kReplayName) state->shared_.push_back(entry);
+    if (entry.merge != Merge::none) state->shared_.push_back(entry);
   IMPRINT_ASSIGN(state->snapshots_,
                  Snapshots::create(services.context.runtime(), spec.name, state->variables_,
                                    spec.snapshot_count, spec.fall_back));
@@ -186,7 +186,7 @@ Result<> BrainState::check_can_load(const char* call) const {
 }
 
 Result<> BrainState::replace(const char* call, std::vector<std::vector<std::byte>> contents) {
-  if (host_copy_->begun()) host_copy_->forget();  // it would be of the old state
+  give_up_host_copy();
   changed_ = true;
   if (learning_) learning_->drop_step();
   for (std::size_t i = 0; i < variables_.size(); ++i) {
@@ -219,6 +219,7 @@ Result<> BrainState::resume_loaded() {
 
 Result<std::vector<std::byte>> BrainState::read_save(const char* call, const std::string& path) const {
   IMPRINT_CHECK(check_can_load(call));
+  IMPRINT_CHECK(services_.context.check_running(call));
   auto bytes = read_file(path);
   if (!bytes) return make_error(bytes.error().code, text(call, ": ", bytes.error().message));
   return bytes;
@@ -296,6 +297,7 @@ Result<> BrainState::settle() {
   if (!saving_) return {};
   settle_eviction();
   if (learning_) learning_->training().end();
+  give_up_host_copy();
   while (!requests_.empty()) {
     const Request& request = requests_.front();  // stays after an error, for another try
     if (copies_wait())
@@ -427,15 +429,14 @@ Result<bool> BrainState::enqueue() {
     IMPRINT_CHECK(enqueue_host_copy());
   }
   if (eviction_ && (requests_.empty() || copies_wait())) IMPRINT_CHECK(eviction_->begin(writes));
-  // A save that waits for the next frame reads before a new step can write. Other requests are for a state
-  // that no step may touch before.
-  const bool only_save = requests_.size() == 1 && requests_.front().kind == Request::Kind::save;
-  return learning_present() && (requests_.empty() || only_save);
+  // Requests are for a state that no step may touch before, a save for the moment of its host part too.
+  return learning_present() && requests_.empty();
 }
 
 Result<bool> BrainState::enqueue_rest() {
   if (!saving_ || (eviction_ && !eviction_->poll())) return false;
   if (learning_) learning_->training().end();
+  give_up_host_copy();
   const std::size_t waiting = requests_.size();
   if (waiting == 0) return false;
   requests_.front().from_frame = 0;  // nothing that is issued still writes after it
@@ -504,6 +505,13 @@ Result<> BrainState::enqueue_host_copy() {
   }));
   host_copy_->issued();
   return {};
+}
+
+void BrainState::give_up_host_copy() {
+  if (!host_copy_->begun()) return;
+  host_copy_->forget();
+  changed_ = true;
+  next_host_copy_ = 0;
 }
 
 // on_complete is called with the last of them.

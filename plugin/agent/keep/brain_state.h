@@ -50,7 +50,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<> load(const std::string& path);
   Result<> load_weights(const std::string& path);
   // ---- for tools that learn one brain in several processes (keep/shared_state.cpp) ----
-  // What learn steps change, except the replay memory. As long as the brain lives.
+  // What learn steps change, except the replay memory and the places in it. As long as the brain lives.
   std::span<const StateVariable> shared_state() const { return shared_; }
   std::uint64_t shared_bytes() const;
   // The contents one after the other. Errors: wrong_state (a learn step is under way), unsupported (record
@@ -128,6 +128,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<> enqueue_save();
   void begin_host_copy(bool writes);
   Result<> enqueue_host_copy();
+  void give_up_host_copy();  // that waits for its frame: the state is of another moment by then
   Result<> enqueue_all(std::span<const Commands> commands, std::function<void(std::uint64_t)> on_complete);
   Result<> save_host_copy(const std::string& path);
   // contents: per variable; empty = the variable stays as it is.
@@ -142,7 +143,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Decisions& decisions_;
   std::shared_ptr<Learning> learning_;
   std::vector<StateVariable> variables_;
-  std::vector<StateVariable> shared_;           // without the replay memory
+  std::vector<StateVariable> shared_;           // without Merge::none
   std::unique_ptr<StateReader> shared_reader_;  // once it was asked for
   std::unique_ptr<Snapshots> snapshots_;        // null of a policy, as are the next two
   std::unique_ptr<Saving> saving_;

@@ -156,16 +156,17 @@ Result<> read_waiting(const safetensors::File& file, const BrainSpec& spec, Repl
   // The file does not say which agent took a step. With several agents, no step is known to follow another.
   const bool apart = learner_of(spec).collects_rollouts() && spec.agents_per_brain > 1;
   IMPRINT_ASSIGN(const std::vector<std::int32_t> counts,
-                 read_ints(file, "waiting.counts", spec.brain_count, 0,
-                           static_cast<std::int32_t>(waiting_capacity(spec))));
+                 read_ints(file, "waiting.counts", spec.brain_count, 0, INT32_MAX));
   std::int64_t total = 0;
   for (const std::int32_t count : counts) total += count;
   IMPRINT_ASSIGN(const safetensors::Array* rows,
                  find_array(file, "waiting.rows", safetensors::Type::float32, Shape{total, width}));
   IMPRINT_CHECK(check_bytes_finite("waiting.rows", rows->bytes));
   const std::byte* next = rows->bytes.data();
+  const auto most = static_cast<std::int64_t>(waiting_capacity(spec));  // more waited under other settings
   for (std::uint32_t p = 0; p < spec.brain_count; ++p)
     for (std::int32_t k = 0; k < counts[p]; ++k, next += std::size_t{width} * sizeof(float)) {
+      if (k < counts[p] - most) continue;
       const std::span<float> row = replay.waiting.push(p);
       std::memcpy(row.data(), next, std::size_t{width} * sizeof(float));
       if (apart) row[layout.begins] = 1;
@@ -296,7 +297,7 @@ Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::
                       "by brain_load and save it again.");
   if (network != network_hash(spec).hex()) return other_schema(file, spec, "");
   std::vector<std::vector<std::byte>> contents(variables.size());
-  constexpr std::string_view kTarget = "target.";
+  constexpr std::string_view kTarget = "target.", kTargetValue = "target_value.";
   for (std::size_t i = 0; i < variables.size(); ++i) {
     const std::string& own = variables[i].name;
     // Weights of a file are no first weights.
@@ -305,11 +306,15 @@ Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::
           static_cast<std::size_t>(variables[i].variable.shape().element_count()) * sizeof(float),
           std::byte{0});
     const bool is_target = own.starts_with(kTarget);
-    const std::string name = is_target ? "network." + own.substr(kTarget.size()) : own;
+    const std::string name = is_target ? "network." + own.substr(kTarget.size())
+                             : own.starts_with(kTargetValue)
+                                 ? "beside.value." + own.substr(kTargetValue.size())
+                                 : own;
     const bool is_network = name.starts_with("network."),
                is_beside = (own.starts_with("critic.") || own.starts_with("target_critic.") ||
-                            own == "log_temperature" || own == kLogDeviationName) &&
-                           file.arrays.contains(own);
+                            name.starts_with("beside.value.") || own == "least_reward" ||
+                            own == "most_reward" || own == "log_temperature" || own == kLogDeviationName) &&
+                           file.arrays.contains(name);
     if (!is_network && !is_beside) continue;
     IMPRINT_ASSIGN(contents[i], content_of(file, name, variables[i]));
   }

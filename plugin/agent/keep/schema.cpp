@@ -53,6 +53,12 @@ bool has_replay(const BrainSpec& spec) {
   return learner && learner->replays();
 }
 
+// The DQN learner's own number says it.
+bool never_follows(const BrainSpec& spec) {
+  const bool may = spec.learner == LearnerKind::sac || spec.learner == LearnerKind::bandit;
+  return may && !spec.follow_changes;
+}
+
 }  // namespace
 
 Hash128 network_hash(const BrainSpec& spec) {
@@ -69,6 +75,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::dqn) hasher.number(spec.dueling).number(spec.follow_changes);
   if (spec.learner == LearnerKind::ppo && (spec.normalise_observations || spec.normalise_rewards))
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
+  if (never_follows(spec)) hasher.text("unchanging");
   return hasher.digest();
 }
 
@@ -88,7 +95,8 @@ std::string schema_text(const BrainSpec& spec) {
                 amount(spec.agents_per_brain, "agent"), ", learner ", learner_name(spec.learner));
   if (has_replay(spec)) words += text(", replay ", spec.replay_capacity);
   if (spec.learner == LearnerKind::dqn && spec.dueling) words += ", dueling";
-  if (spec.learner == LearnerKind::dqn && !spec.follow_changes) words += ", unchanging";
+  if ((spec.learner == LearnerKind::dqn && !spec.follow_changes) || never_follows(spec))
+    words += ", unchanging";
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
   if (spec.learner == LearnerKind::ppo && spec.normalise_rewards) words += ", normalised rewards";
   return words;

@@ -72,7 +72,7 @@ Result<> BrainState::write_shared(std::span<const std::byte> from) {
     IMPRINT_CHECK(check_content(entry, contents.back()));
     from = from.subspan(entry.variable.bytes());
   }
-  if (host_copy_->begun()) host_copy_->forget();
+  give_up_host_copy();
   changed_ = true;
   for (std::size_t i = 0; i < shared_.size(); ++i)
     IMPRINT_CHECK(services_.context.runtime().write(shared_[i].variable, contents[i]));

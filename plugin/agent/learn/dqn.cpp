@@ -79,8 +79,8 @@ class DqnObjective final : public Objective {
     std::vector<StateVariable> state;
     add_state(state, "target", target_.choices.parameters());
     if (target_.value) add_state(state, "target_value", target_.value->parameters());
-    state.push_back({"least_reward", least_});
-    state.push_back({"most_reward", most_});
+    state.push_back({"least_reward", least_, INT32_MIN, INT32_MAX, Merge::smallest});
+    state.push_back({"most_reward", most_, INT32_MIN, INT32_MAX, Merge::largest});
     return state;
   }
 

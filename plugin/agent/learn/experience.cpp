@@ -63,7 +63,11 @@ void Experience::note_values(const Answer& answer) {
 
 void Experience::mode_changes(std::uint32_t agent) {
   returns_.left(agent);
-  if (!trajectories_.empty()) lost_.unfollowed += trajectories_[agent].cut() ? 1 : 0;
+  if (trajectories_.empty()) return;
+  Trajectory& trajectory = trajectories_[agent];
+  const bool needs_state = layout_.next_observation > 0;
+  lost_.unfollowed +=
+      (needs_state ? trajectory.cut() : trajectory.end(EpisodeEnd::terminated, nullptr)) ? 1 : 0;
 }
 
 void Experience::left(std::uint32_t agent) {
@@ -83,7 +87,7 @@ void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& sl
   settle_zero(agent, slot);
   if (trajectories_.empty()) return;
   // Without a next observation in its samples, a learner needs no state to continue from.
-  const EpisodeEnd known = learner_.needs_next() ? end : EpisodeEnd::terminated;
+  const EpisodeEnd known = layout_.next_observation > 0 ? end : EpisodeEnd::terminated;
   lost_.unfollowed += trajectories_[agent].end(known, slot.last_seen()) ? 1 : 0;
   settle_agent(agent, time_s);
 }
@@ -129,6 +133,7 @@ void Experience::credit(std::uint32_t agent, const AgentSlot& slot, const Feedba
 // one pushes no rivals: two actions that are both worth something would push each other down.
 void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, double time_s) {
   if (earns(slot)) returns_.rewarded(agent, reward);
+  if (!trajectories_.empty() && !records(slot)) return;
   if (learner_.needs_next()) {
     if (enabled_ && reward != 0 && !trajectories_[agent].reward_newest(reward)) ++lost_.uncredited;
     return;

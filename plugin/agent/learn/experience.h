@@ -66,6 +66,9 @@ class Experience {
   void settle(double time_s);
   void forget_steps();
 
+  // Whether the agent's actions become steps.
+  bool records(const AgentSlot& slot) const;
+
   // LostExperience::intake is the queue's own count.
   const LostExperience& lost() const { return lost_; }
   // Counts that alarms follow from.
@@ -96,7 +99,6 @@ class Experience {
   }
 
  private:
-  bool records(const AgentSlot& slot) const;
   bool earns(const AgentSlot& slot) const { return enabled_ && slot.mode() == Mode::learning; }
   void note_values(const Answer& answer);
   bool labels() const { return trajectories_.empty(); }

@@ -45,7 +45,7 @@ void Learning::cancel() {
 void Learning::drop_step() {
   if (!training_.compiled()) return;
   services_.context.cancel(training_.program());
-  training_.end();
+  if (training_.take_back()) counts_.minibatches -= training_.minibatches_per_step();
   vk::Device* device = services_.context.vulkan();
   for (const std::uint32_t slot : training_.slots_in_flight()) {
     if (!device) {  // on the CPU nothing is in flight

@@ -30,7 +30,8 @@ class Learning : public std::enable_shared_from_this<Learning> {
   // puts that back.
   bool may_run_once() const { return training_.compiled() && !training_.used(); }
   Result<> run_once(RunOnce& runs);
-  // Ends the step in flight without effect: the state that it would have changed is being replaced.
+  // Ends the step in flight without effect, and its samples wait again: the state that it would have changed
+  // is being replaced.
   void drop_step();
   // Begins a step when there is work, learning is on, and no step is in flight. Returns whether one began.
   // captured: Decisions.

@@ -9,12 +9,12 @@ Recall::Recall(const BrainSpec& spec, const Variable& unrest, LearnGraph& graph)
       unrest_(unrest) {
   const auto whole = [&](const char* name, std::int32_t most) {
     const Variable made = Variable::zeros(name, {brains_}, DType::int32);
-    graph.state.push_back({name, made, 0, most});
+    graph.state.push_back({name, made, 0, most, Merge::none});
     return made;
   };
-  const auto number = [&](const char* name) {
+  const auto number = [&](const char* name, Merge merge = Merge::mean) {
     const Variable made = Variable::zeros(name, {brains_});
-    graph.state.push_back({name, made});
+    graph.state.push_back({name, made, INT32_MIN, INT32_MAX, merge});
     return made;
   };
   next_row_ = whole("next_row", capacity_ - 1);
@@ -23,8 +23,8 @@ Recall::Recall(const BrainSpec& spec, const Variable& unrest, LearnGraph& graph)
   newest_ = number("newest_reward");
   past_ = number("past_reward");
   distance_ = number("reward_distance");
-  lowest_ = number("lowest_reward");
-  highest_ = number("highest_reward");
+  lowest_ = number("lowest_reward", Merge::smallest);
+  highest_ = number("highest_reward", Merge::largest);
 }
 
 Tensor Recall::draw(const Tensor& generator, const Tensor& filled) const {

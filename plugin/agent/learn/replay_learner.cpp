@@ -23,14 +23,15 @@ std::vector<Tensor> values_of(std::span<const Update> updates, const nn::Paramet
   return values;
 }
 
-// float32 [P], or a number where it does not fall. Counts minibatches in a state variable of its own.
-Tensor learning_rate(const BrainSpec& spec, const Tensor& active, const Tensor& changed, LearnGraph& graph) {
-  if (spec.rate_half_life == 0) return spec.learning_rate;
+// float32 [P], or a number where it does not fall. Counts minibatches in a state variable of its own, also
+// where the rate stays: files fit then.
+Tensor falling_rate(const BrainSpec& spec, const Tensor& active, const Tensor& changed, LearnGraph& graph) {
   const Variable age = Variable::zeros("rate_age", {spec.brain_count});
   graph.state.push_back({"rate_age", age});
   const Tensor next = age.value() + cast(active, DType::float32);
   graph.description.updates.push_back(
       Update::assign(age, changed.ok() ? where(changed, zeros_like(next), next) : next));
+  if (spec.rate_half_life == 0) return spec.learning_rate;
   const Tensor fallen = 1.0f / (age.value() * (1.0f / static_cast<float>(spec.rate_half_life)) + 1.0f);
   return maximum(fallen, kLeastRate) * spec.learning_rate;
 }
@@ -45,7 +46,7 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
   const std::int32_t seed[4] = {static_cast<std::int32_t>(spec.seed),
                                 static_cast<std::int32_t>(spec.seed >> 32), 0, 0};
   const Variable generator("generator", {4}, std::span<const std::int32_t>(seed));
-  graph.state.push_back({kReplayName, replay});
+  graph.state.push_back({kReplayName, replay, INT32_MIN, INT32_MAX, Merge::none});
   graph.state.push_back({"generator", generator});
   const Shape wanted{brains, spec.batch_size};
   std::optional<Recall> recall;
@@ -86,7 +87,8 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
                  nn::clip_by_global_norm(raw, max_gradient_norm(spec), brains));
   const Tensor active =
       logical_and(greater(intake.filled, 0), logical_and(is_finite(losses), is_finite(clipped.norm)));
-  const Tensor rate = learning_rate(spec, active, draw.changed, graph);
+  const Tensor rate =
+      records_steps() ? falling_rate(spec, active, draw.changed, graph) : Tensor(spec.learning_rate);
   IMPRINT_ASSIGN(const std::vector<Update> steps,
                  adam.step(clipped.gradients, rate, cast(active, DType::float32)));
   program.updates.insert(program.updates.end(), steps.begin(), steps.end());

@@ -67,6 +67,22 @@ void SampleQueue::drop_observation_copies() {
   }
 }
 
+void SampleQueue::put_back(const SampleQueue& taken) {
+  for (std::uint32_t brain = 0; brain < queues_.size(); ++brain) {
+    const std::uint32_t waiting = size(brain), all = taken.size(brain);
+    const std::uint32_t kept = std::min(all, capacity_ - waiting);
+    dropped_ += all - kept;
+    for (std::uint32_t k = all - kept; k < all; ++k)
+      std::ranges::copy(taken.row(brain, k), push(brain, taken.copy(brain, k)).begin());
+    for (std::uint32_t left = kept > 0 ? waiting : 0; left > 0; --left) {
+      const std::vector<float> row_before(row(brain, 0).begin(), row(brain, 0).end());
+      const ObservationCopy copy_before = copy(brain, 0);
+      pop(brain, 1);
+      std::ranges::copy(row_before, push(brain, copy_before).begin());
+    }
+  }
+}
+
 void SampleQueue::pop(std::uint32_t brain, std::uint32_t count) {
   Ring& ring = queues_[brain];
   count = std::min(count, ring.count);
@@ -108,7 +124,8 @@ std::uint32_t waiting_capacity(const BrainSpec& spec) {
   return std::max(kWaitingSamples, 4 * rows_per_step(spec));
 }
 
-std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into) {
+std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into,
+                           SampleQueue* taken_rows) {
   const std::uint32_t per_step = rows_per_step(spec);
   const std::uint32_t width = learner_of(spec).layout(spec).width;
   const bool replays = learner_of(spec).replays();
@@ -130,6 +147,7 @@ std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const Step
       const std::size_t at = std::size_t{p} * per_step + k;
       std::ranges::copy(state.waiting.row(p, 0),
                         into.values.begin() + static_cast<std::ptrdiff_t>(at * width));
+      if (taken_rows) std::ranges::copy(state.waiting.row(p, 0), taken_rows->push(p, copy).begin());
       if (copy.number > 0) into.copy_rows[at] = copy_row(spec, copy);
       into.rows[at] =
           replays ? static_cast<std::int32_t>(p) * capacity + state.next[p] : static_cast<std::int32_t>(at);

@@ -38,6 +38,8 @@ class SampleQueue {
   void drop(std::uint32_t brain);  // the oldest; counted
   // Drops samples whose observation is a copy on the device, for files that cannot hold it. Not counted.
   void drop_observation_copies();
+  // Before those that wait. A full queue drops the oldest and counts them.
+  void put_back(const SampleQueue& taken);
   void clear();
   bool empty() const { return total_ == 0; }
   std::uint64_t dropped() const { return dropped_; }
@@ -81,8 +83,9 @@ struct StepInputs {
 };
 // Moves at most K waiting samples per brain into a step's inputs and advances next and filled. K <= capacity,
 // so that one step never writes a row twice. Without a replay memory the rows number the samples of a brain,
-// and nothing advances. Both functions return how many were taken.
-std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into);
+// and nothing advances. Both functions return how many were taken. taken: gets a copy of each.
+std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into,
+                           SampleQueue* taken = nullptr);
 // For learners that collect rollouts. Takes the oldest rollout_steps samples of each brain that has as many,
 // sorted by agent with `begins` = 1 in each agent's first row.
 std::uint64_t take_rollouts(const BrainSpec& spec, ReplayState& state, const StepInputs& into);

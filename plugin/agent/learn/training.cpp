@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "plugin/agent/learn/registry.h"
 
@@ -21,6 +22,8 @@ Training::Training(const BrainSpec& spec, LearnGraph graph)
       learner_(learner_of(spec)),
       graph_(std::move(graph)),
       replay_(ReplayState::empty(spec)),
+      begun_{replay_.next, replay_.filled,
+             SampleQueue(spec.brain_count, learner_.layout(spec).width, rows_per_step(spec)), 0},
       runs_(graph_.slot_count()),
       stopped_(spec.brain_count, 0),
       versions_(spec.brain_count, 0),
@@ -70,8 +73,12 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const
   if (graph_.has_observation_copies)
     into.copy_rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kCopyRows));
   into.captured = captured;
-  used_samples_ +=
-      learner_.collects_rollouts() ? take_rollouts(spec_, replay_, into) : take_samples(spec_, replay_, into);
+  begun_.next = replay_.next;
+  begun_.filled = replay_.filled;
+  begun_.taken.clear();
+  begun_.used = learner_.collects_rollouts() ? take_rollouts(spec_, replay_, into)
+                                             : take_samples(spec_, replay_, into, &begun_.taken);
+  used_samples_ += begun_.used;
   if (!replays) {
     const std::size_t per_brain = into.rows.size() / spec_.brain_count;
     for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
@@ -91,6 +98,17 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const
   stepping_ = true;
   deadline_ = deadline;
   return std::ranges::any_of(run.filled, [](std::int32_t filled) { return filled > 0; });
+}
+
+bool Training::take_back() {
+  if (!std::exchange(stepping_, false)) return false;
+  if (!learner_.collects_rollouts()) {
+    replay_.next = begun_.next;
+    replay_.filled = begun_.filled;
+    replay_.waiting.put_back(begun_.taken);
+    used_samples_ -= begun_.used;
+  }
+  return std::ranges::any_of(updating_, [](std::uint8_t learns) { return learns != 0; });
 }
 
 void Training::begin_empty() {

@@ -57,7 +57,10 @@ class Training {
   bool begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured);
   // As begin, in slot 0, with no samples and no brain; release() ends it. Only if not used().
   void begin_empty();
-  void end() { stepping_ = false; }  // at the deadline, or when its job was cancelled
+  void end() { stepping_ = false; }  // at the deadline
+  // Ends the step in flight, whose job was cancelled: the samples that it took wait again. Those of a rollout
+  // are gone. Returns whether a brain would have learned.
+  bool take_back();
   // Runs whose jobs were cancelled get no finish(). release() frees their slots.
   std::vector<std::uint32_t> slots_in_flight() const;
   void release(std::uint32_t slot) { runs_[slot].in_flight = false; }
@@ -79,11 +82,19 @@ class Training {
     bool in_flight = false;
   };
 
+  // The newest step, from before it began.
+  struct Begun {
+    std::vector<std::int32_t> next, filled;
+    SampleQueue taken;
+    std::uint64_t used = 0;
+  };
+
   const BrainSpec& spec_;
   const Learner& learner_;
   LearnGraph graph_;
   std::unique_ptr<Program> program_;
   ReplayState replay_;
+  Begun begun_;
   std::vector<Run> runs_;
   std::vector<std::uint8_t> stopped_;    // [P]
   std::vector<std::uint64_t> versions_;  // [P] counts steps begun and replacements

@@ -106,6 +106,7 @@ Result<> Model::run_once(bool in_frame, std::set<VkPipeline>& ran) {
   const bool idle = std::ranges::all_of(runs_, [](const Run& run) { return run.phase != Phase::under_way; });
   if (!services_.context.vulkan() || !compiled() || !idle || runs_[0].phase != Phase::free || !check_owned())
     return {};
+  if (begun_ > 0) return {};  // in play: its state is the game's
   RunOnce runs(services_.context, in_frame, runs_once_, ran);
   if (!runs.wants(*program_)) return {};
   set_reset(0, true);

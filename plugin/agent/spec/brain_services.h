@@ -11,8 +11,9 @@ namespace imprint::agent {
 class FileWriter;
 
 struct FrameClock {
-  std::uint64_t frame = 0;
+  std::uint64_t frame = 0;  // the host's number, which may jump
   double time_s = 0;
+  std::uint64_t count = 0;      // of frames that began
   std::uint64_t in_flight = 0;  // from the host's newest safe frame to this one; 0: the host does not tell
 };
 

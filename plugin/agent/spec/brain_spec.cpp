@@ -26,12 +26,13 @@ std::uint32_t StreamSpec::outputs() const {
   return kind == StreamKind::entities ? kEntities : kId;
 }
 
-std::uint32_t ObservationSpec::encoded_count() const {
+std::uint64_t ObservationSpec::encoded_count() const {
   if (streams.empty()) return width();
-  std::uint32_t sum = 0;
+  std::uint64_t sum = 0;
   for (const StreamSpec& stream : streams) {
-    if (stream.kind == StreamKind::vector) sum += stream.count * stack;
-    if (stream.kind == StreamKind::ids) sum += stream.count * stack * stream.outputs();
+    const std::uint64_t numbers = std::uint64_t{stream.count} * stack;
+    if (stream.kind == StreamKind::vector) sum += numbers;
+    if (stream.kind == StreamKind::ids) sum += numbers * stream.outputs();
     if (stream.kind == StreamKind::picture || stream.kind == StreamKind::entities) sum += stream.outputs();
   }
   return sum;
@@ -52,7 +53,7 @@ std::uint32_t ActionSpec::branch_offset(std::size_t branch) const {
 }
 
 std::vector<std::uint32_t> BrainSpec::layer_sizes() const {
-  std::vector<std::uint32_t> sizes{observation.encoded_count()};
+  std::vector<std::uint32_t> sizes{static_cast<std::uint32_t>(observation.encoded_count())};
   sizes.insert(sizes.end(), hidden_sizes.begin(), hidden_sizes.end());
   if (has_cell()) sizes.push_back(cell_size);
   sizes.push_back(goal_count * head_count());
@@ -88,7 +89,9 @@ BrainSpec completed(BrainSpec spec) {
     const std::uint32_t sequences = spec.has_cell() ? kLeastSequences * unit : 0;
     return std::max({rollout / 8, kLeastBatch, sequences});
   };
-  const auto rounded_up = [](std::uint32_t value, std::uint32_t to) { return (value + to - 1) / to * to; };
+  const auto rounded_up = [](std::uint64_t value, std::uint32_t to) {
+    return static_cast<std::uint32_t>((value + to - 1) / to * to);
+  };
   const auto least = [](std::uint64_t value) {
     return static_cast<std::uint32_t>(std::max<std::uint64_t>(value, 1));
   };
@@ -105,11 +108,12 @@ BrainSpec completed(BrainSpec spec) {
     const auto fits = [&] {
       return spec.rollout_steps % spec.batch_size == 0 && spec.batch_size % unit == 0;
     };
-    while (spec.batch_size > 1 && !fits()) --spec.batch_size;
+    if (spec.rollout_steps > kMaxSize) spec.batch_size = spec.rollout_steps;  // out of range
+    while (spec.batch_size < spec.rollout_steps && !fits()) ++spec.batch_size;
   }
   if (spec.learn_period_frames == 0) {
     const std::uint64_t minibatches = std::uint64_t{spec.rollout_steps} / spec.batch_size * spec.epochs;
-    const std::uint64_t frames = spec.rollout_steps / std::max(1u, spec.agents_per_turn());
+    const std::uint64_t frames = spec.rollout_steps / spec.agents_per_turn();
     spec.learn_period_frames = least(std::min(minibatches, frames / 4));
   }
   return spec;

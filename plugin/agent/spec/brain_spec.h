@@ -42,7 +42,7 @@ struct ObservationSpec {
   std::vector<StreamSpec> streams;  // in the observation's order; empty: one vector
 
   std::uint32_t width() const { return count * stack; }  // numbers that the network sees
-  std::uint32_t encoded_count() const;                   // numbers that the hidden layers see
+  std::uint64_t encoded_count() const;                   // numbers that the hidden layers see
 };
 
 // An action is one choice per branch and `continuous_count` numbers in [-1, 1].
@@ -122,7 +122,7 @@ struct BrainSpec {
   std::function<void(std::span<float>)> add_up;
 
   std::uint32_t agent_capacity() const { return brain_count * agents_per_brain; }
-  // The frame, modulo decision_period_frames, in which an agent decides.
+  // The turn, of decision_period_frames that frames take one after the other, in which an agent decides.
   std::uint32_t turn_of(std::uint32_t agent) const {
     return agent % agents_per_brain % decision_period_frames;
   }
@@ -148,9 +148,12 @@ struct BrainSpec {
   std::uint64_t parameter_count() const;  // weights and biases, all brains
 };
 
-// Fills in the fields of the PPO learner that are 0, from the number of agents and how often they decide:
+// Fills in the fields of the PPO learner that are 0, from the number of agents and how often they decide,
+// which are in their ranges (validate.h):
 //   rollout_steps        kRolloutPerAgent of each agent, kLeastRollout to kMostRollout in all
-//   batch_size           an eighth of the rollout, at least kLeastBatch; with a cell whole sequences
+//   batch_size           an eighth of the rollout or the next larger divisor, at least kLeastBatch; with a
+//   cell
+//                        whole sequences
 //   learn_period_frames  one minibatch per frame, but at most a quarter of the frames that a rollout takes
 BrainSpec completed(BrainSpec spec);
 

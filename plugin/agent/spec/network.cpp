@@ -49,7 +49,7 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
     IMPRINT_ASSIGN(network.encoder_, Encoder::create(spec, name));
     network.parameters_.add("", network.encoder_->parameters());
   }
-  std::int64_t last = spec.observation.encoded_count();
+  auto last = static_cast<std::int64_t>(spec.observation.encoded_count());
   for (const std::uint32_t size : spec.hidden_sizes) {
     nn::Sequential& trunk = network.trunk_;
     IMPRINT_CHECK(network.add_linear(trunk, trunk.size(), last, size, std::numbers::sqrt2));

@@ -12,10 +12,15 @@ inline constexpr const char* kLogDeviationName = "log_deviation";  // of continu
 inline constexpr const char* kUnrestName = "unrest";
 inline constexpr const char* kReplayName = "replay";  // the replay memory's state variable
 
+// How tools that learn one brain in several processes make one of theirs (keep/shared_state.cpp). none: it
+// belongs to a brain's own experience. In the order of imp_merge.
+enum class Merge : std::uint8_t { mean, largest, smallest, none };
+
 struct StateVariable {
   std::string name;
   Variable variable;
   std::int32_t low = INT32_MIN, high = INT32_MAX;  // int32 variables: valid range of an element in a file
+  Merge merge = Merge::mean;                       // int32 variables: the largest, or none
 };
 
 }  // namespace imprint::agent

@@ -199,6 +199,7 @@ static inline imp_sac_options imp_sac_options_init(void) {
   s.entropy_per_action = -1.0f;
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;
+  s.follow_changes = 1;
   return s;
 }
 

@@ -34,7 +34,7 @@ typedef enum imp_learner {
 typedef enum imp_mode {
   IMP_MODE_LEARNING = 0,  /* acts with exploration and learns. Default */
   IMP_MODE_INFERENCE = 1, /* acts greedily; refuses feedback and demonstrations, ignores rewards */
-  IMP_MODE_HEURISTIC = 2, /* the game acts by agent_heuristic; DQN and SAC learn from it too */
+  IMP_MODE_HEURISTIC = 2, /* the game acts by agent_heuristic; DQN, SAC, BANDIT learn from it */
   IMP_MODE_RECORD = 3     /* as heuristic; each action becomes a demonstration of weight 2 */
 } imp_mode;
 
@@ -64,7 +64,7 @@ typedef enum imp_episode_end {
  *   credit_width_s       half-width of the triangle of credit around it, seconds; >= 1e-6
  * The credit times are for words of a person, agent_feedback by onset. Rewards are for the newest
  * step, which is learned from as soon as the next observation is known. From an agent's first
- * feedback by onset on, DQN, COACH, PPO and SAC learn from its steps credit_delay_s +
+ * feedback by onset on, DQN, COACH, PPO, SAC and BANDIT learn from its steps credit_delay_s +
  * credit_width_s after their onset. */
 
 /* Evaluative feedback: a regression from situation and action to praise or scolding. */
@@ -168,6 +168,7 @@ typedef struct imp_sac_options {
   float entropy_per_action; /* target of the policy's entropy, times continuous_count. Default -1 */
   float credit_delay_s;     /* Default 0.8 */
   float credit_width_s;     /* Default 0.6 */
+  uint32_t follow_changes;  /* 1: forgets what was, where rewards fall for good. Default 1 */
 } imp_sac_options;
 
 /* Contextual bandit: Bayesian linear regression of rewards on the last hidden layer, which learns

@@ -95,7 +95,8 @@ typedef enum imp_alarm {
 
 typedef struct imp_brain_stats {
   imp_header header;
-  uint64_t decisions, feedbacks, demonstrations, minibatches, episodes; /* brain_load sets them */
+  /* brain_load sets them. decisions: with actions by agent_heuristic that are learned from */
+  uint64_t decisions, feedbacks, demonstrations, minibatches, episodes;
   uint64_t samples;         /* in replay now, all brains */
   uint64_t dropped_samples; /* never learned from: the sum of the three dropped_ counts below */
   float last_loss;          /* of the newest minibatch read back; NaN = not finite */
@@ -141,6 +142,13 @@ typedef struct imp_estimate {
   uint32_t later_us; /* learning that the budget decides about */
 } imp_estimate;
 
+/* How one array is made of those of several processes. */
+typedef enum imp_merge {
+  IMP_MERGE_MEAN = 0,
+  IMP_MERGE_LARGEST = 1, /* number by number: counters, upper bounds */
+  IMP_MERGE_SMALLEST = 2
+} imp_merge;
+
 /* Part of a brain's state between two learn steps: of weights, moments or counters. */
 typedef struct imp_state_array {
   imp_header header;
@@ -148,6 +156,7 @@ typedef struct imp_state_array {
   uint64_t offset;     /* in the bytes of brain_get_state */
   uint64_t count;      /* of numbers, four bytes each */
   uint32_t is_integer; /* 1: int32, 0: float */
+  imp_merge merge;
 } imp_state_array;
 
 static inline imp_report imp_report_init(void) {
