@@ -19,13 +19,18 @@ std::string full_name(const Node& node) {
   return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
 }
 
+// Of a name that is looked up: one for each 64 bytes.
+std::int64_t parts_of(std::string_view name) { return 1 + static_cast<std::int64_t>(name.size() / 64); }
+
 void add_facts(const Graph& graph, std::set<std::string_view>& captured, std::int64_t& parts) {
   std::set<std::string_view> made, used;
   for (const TensorData& tensor : graph.initializers) made.insert(tensor.name);
   for (const ValueInfo& input : graph.inputs) made.insert(input.name);
-  parts += static_cast<std::int64_t>(graph.nodes.size() + made.size());
+  for (const std::string_view name : made) parts += parts_of(name);
   for (const Node& node : graph.nodes) {
-    parts += static_cast<std::int64_t>(node.inputs.size() + node.outputs.size());
+    parts += 1 + static_cast<std::int64_t>(node.attributes.size());
+    for (const auto* names : {&node.inputs, &node.outputs})
+      for (const std::string& name : *names) parts += parts_of(name);
     made.insert(node.outputs.begin(), node.outputs.end());
     used.insert(node.inputs.begin(), node.inputs.end());
     for (const Attribute& attribute : node.attributes)
@@ -86,6 +91,13 @@ BodyFacts& ImportState::facts_of(const Graph& body) {
     add_facts(body, captured, entry->second.parts);
     entry->second.captured.assign(captured.begin(), captured.end());
   }
+  return entry->second;
+}
+
+const AttributeMap& ImportState::defaults_of(const Function& function) {
+  const auto [entry, fresh] = defaults.try_emplace(&function);
+  if (fresh)
+    for (const Attribute& attribute : function.defaults) entry->second[attribute.name] = &attribute;
   return entry->second;
 }
 
@@ -347,11 +359,10 @@ void GraphImporter::import_call(const Node& node, const Function& function, std:
         bad_graph(text(node.text(), ": found ", inputs.size(), " inputs and ", node.outputs.size(),
                        " outputs, expected at most ", function.graph.inputs.size(), " and ",
                        function.graph.outputs.size())));
-  Bindings bindings;
-  for (const Attribute& attribute : function.defaults) bindings[attribute.name] = &attribute;
+  Bindings bindings{{}, state_.defaults_of(function)};
   for (const Attribute& attribute : node.attributes) {
     const Attribute* bound = resolved(&attribute, bindings_);
-    if (bound) bindings[attribute.name] = bound;
+    if (bound) bindings.given[attribute.name] = bound;
   }
   GraphImporter inner(state_, function.graph, function.opset > 0 ? function.opset : opset_, nullptr,
                       &bindings);

@@ -41,7 +41,7 @@ class Refusals {
 // Facts about a graph inside of a node, found once per import.
 struct BodyFacts {
   std::vector<std::string_view> captured;  // names from outside that its nodes read, nested bodies included
-  std::int64_t parts = 0;                  // nodes and names, nested bodies included
+  std::int64_t parts = 0;  // nodes, names and attributes, nested bodies included; long names are several
   bool imported = false;
 };
 
@@ -51,11 +51,13 @@ struct ImportState {
   Refusals refusals;
   std::map<const Graph*, BodyFacts> bodies;
   std::map<std::pair<std::string_view, std::string_view>, const Function*> functions;  // domain, name
+  std::map<const Function*, AttributeMap> defaults;
   int depth = 0;  // of bodies and functions inside of each other
 
   // nullptr when the model has no such function.
   const Function* function_of(const Node& node) const;
   BodyFacts& facts_of(const Graph& body);
+  const AttributeMap& defaults_of(const Function& function);  // made once: calls are many
 };
 
 class GraphImporter : public Bodies {

@@ -37,7 +37,7 @@ class Importer {
         graph_(model.graph),
         given_(input_shapes),
         options_(options),
-        state_{model, onnx::Mover(budget_of(model.graph, options)), {}, {}, {}, 0},
+        state_{model, onnx::Mover(budget_of(model.graph, options)), {}, {}, {}, {}, 0},
         importer_(state_, model.graph, model.opset(), nullptr, nullptr) {}
 
   Result<ImportedModel> run() {

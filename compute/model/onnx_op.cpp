@@ -1,6 +1,7 @@
 #include "compute/model/onnx_op.h"
 
 #include <algorithm>
+#include <array>
 
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
@@ -20,8 +21,10 @@ OpContext::OpContext(const Node& node, std::int64_t opset, std::vector<std::opti
 const Attribute* resolved(const Attribute* attribute, const Bindings* bindings) {
   if (!attribute || attribute->reference.empty()) return attribute;
   if (!bindings) return nullptr;
-  const auto bound = bindings->find(attribute->reference);
-  return bound == bindings->end() ? nullptr : bound->second;
+  for (const AttributeMap* attributes : std::array{&bindings->given, &bindings->defaults})
+    if (const auto bound = attributes->find(attribute->reference); bound != attributes->end())
+      return bound->second;
+  return nullptr;
 }
 
 void OpContext::fail(ErrorCode code, const std::string& reason) {
@@ -111,6 +114,35 @@ const Attribute* OpContext::attribute(std::string_view name, AttributeKind kind)
   return found;
 }
 
+// Lists of the usual length are free.
+bool OpContext::may_copy(const Attribute& attribute) {
+  std::size_t units = attribute.ints.size() + attribute.floats.size();
+  for (const std::string& words : attribute.strings) units += 4 + words.size() / 8;
+  const auto operations = static_cast<std::int64_t>(units / 64);
+  if (operations > 0 && !failure_ && !mover_.may_make(operations))
+    unsupported(text("attribute ", quote(attribute.name), ": longer lists than one model may have"));
+  return !failure_;
+}
+
+std::optional<Value> OpContext::constant_attribute() {
+  constexpr std::pair<const char*, AttributeKind> kForms[] = {
+      {"value", AttributeKind::tensor},         {"value_float", AttributeKind::float_value},
+      {"value_int", AttributeKind::int_value},  {"value_ints", AttributeKind::ints},
+      {"value_floats", AttributeKind::floats},  {"value_string", AttributeKind::string_value},
+      {"value_strings", AttributeKind::strings}};
+  for (const auto& [name, kind] : kForms) {
+    const Attribute* found = attribute(name, kind);
+    if (failure_) return std::nullopt;
+    if (!found) continue;
+    auto value = mover_.held(*found);
+    if (value) return std::move(*value);
+    fail(value.error().code, value.error().message);
+    return std::nullopt;
+  }
+  unsupported("a constant that is neither a tensor nor numbers");
+  return std::nullopt;
+}
+
 std::int64_t OpContext::int_attribute(std::string_view name, std::int64_t otherwise) {
   const Attribute* found = attribute(name, AttributeKind::int_value);
   return found && !found->ints.empty() ? found->ints[0] : otherwise;
@@ -123,13 +155,13 @@ double OpContext::float_attribute(std::string_view name, double otherwise) {
 
 std::string OpContext::string_attribute(std::string_view name, std::string otherwise) {
   const Attribute* found = attribute(name, AttributeKind::string_value);
-  return found && !found->strings.empty() ? found->strings[0] : otherwise;
+  return found && !found->strings.empty() && may_copy(*found) ? found->strings[0] : otherwise;
 }
 
 std::vector<std::int64_t> OpContext::ints_attribute(std::string_view name,
                                                     std::vector<std::int64_t> otherwise) {
   const Attribute* found = attribute(name, AttributeKind::ints);
-  return found ? found->ints : otherwise;
+  return found && may_copy(*found) ? found->ints : otherwise;
 }
 
 const TensorData* OpContext::tensor_attribute(std::string_view name) {
@@ -139,12 +171,12 @@ const TensorData* OpContext::tensor_attribute(std::string_view name) {
 
 std::vector<float> OpContext::floats_attribute(std::string_view name) {
   const Attribute* found = attribute(name, AttributeKind::floats);
-  return found ? found->floats : std::vector<float>();
+  return found && may_copy(*found) ? found->floats : std::vector<float>();
 }
 
 std::vector<std::string> OpContext::strings_attribute(std::string_view name) {
   const Attribute* found = attribute(name, AttributeKind::strings);
-  return found ? found->strings : std::vector<std::string>();
+  return found && may_copy(*found) ? found->strings : std::vector<std::string>();
 }
 
 const Graph* OpContext::graph_attribute(std::string_view name) {

@@ -15,8 +15,13 @@ namespace imprint::onnx {
 
 using Extents = std::vector<std::int64_t>;
 
-// The attributes of a call, for the nodes of a model-local function that refer to them.
-using Bindings = std::map<std::string_view, const Attribute*>;
+// The attributes of a call, for the nodes of a model-local function that refer to them, and the function's
+// defaults for those that the call leaves out.
+using AttributeMap = std::map<std::string_view, const Attribute*>;
+struct Bindings {
+  AttributeMap given;
+  const AttributeMap& defaults;
+};
 
 // The attribute that a reference in a function stands for; nullptr for one that the call leaves out.
 const Attribute* resolved(const Attribute* attribute, const Bindings* bindings);
@@ -66,8 +71,11 @@ class OpContext {
   double known_number(int input, const char* what);
   std::int64_t known_int(int input, const char* what);  // below 2^53; a float is truncated
 
-  // ---- attributes; fail when the file has another kind ----
+  // ---- attributes; fail when the file has another kind, or lists and strings are read too often in all: a
+  // function may have one long list that each of its nodes reads ----
   bool has_attribute(std::string_view name) const { return find_attribute(name) != nullptr; }
+  // A Constant's value, from one of its attributes. Nothing when it has none of them, or after a failure.
+  std::optional<Value> constant_attribute();
   std::int64_t int_attribute(std::string_view name, std::int64_t otherwise);
   double float_attribute(std::string_view name, double otherwise);
   std::string string_attribute(std::string_view name, std::string otherwise);
@@ -107,6 +115,7 @@ class OpContext {
     return resolved(node_.find_attribute(name), bindings_);
   }
   const Attribute* attribute(std::string_view name, AttributeKind kind);
+  bool may_copy(const Attribute& attribute);
 
   const Node& node_;
   std::int64_t opset_;
@@ -187,9 +196,9 @@ std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t 
 // digits (onnx_ops_norm.cpp).
 Tensor normalized(const Tensor& x, const Axes& axes, double epsilon);
 
-// x as `type` stores it: whole numbers wrap to its width, floats round to its digits.
-// (onnx_ops_elementwise.cpp)
-Tensor stored_as(ElementType type, const Tensor& x);
+// x as `type` stores it: whole numbers wrap to its width, floats round to its digits. Fails when the model
+// rounds too often (onnx_ops_elementwise.cpp).
+Tensor stored_as(OpContext& context, ElementType type, const Tensor& x);
 
 // Conv's result for x and weight, with the node's strides, pads and so on (onnx_ops_image.cpp). bias: or
 // empty. May fail.

@@ -11,6 +11,8 @@
 namespace imprint::onnx {
 namespace {
 
+constexpr std::int64_t kOperationsOfRounding = 64;
+
 // x to `digits` binary digits behind the first, halves to even; at least the digits of 2^least. Beyond `most`
 // infinite. By exact products with powers of two, which needs no 16-bit storage and no bits of floats.
 Tensor rounded_to(const Tensor& x, int digits, int least, int largest, double most) {
@@ -32,7 +34,9 @@ Tensor rounded_to(const Tensor& x, int digits, int least, int largest, double mo
 
 }  // namespace
 
-Tensor stored_as(ElementType type, const Tensor& x) {
+Tensor stored_as(OpContext& context, ElementType type, const Tensor& x) {
+  const bool rounds = type == ElementType::float16 || type == ElementType::bfloat16;
+  if (rounds && !context.may_make(kOperationsOfRounding)) return x;
   const auto sign_extended = [&](int bits) { return shift_right(shift_left(x, bits), bits); };
   switch (type) {
     case ElementType::uint8:
@@ -57,7 +61,7 @@ namespace {
 // Gives the result the first input's type, unless it is a bool.
 void set_wrapped(OpContext& context, const Tensor& result) {
   const ElementType type = context.value(0).type();
-  context.set(0, result.ok() && result.dtype() == DType::int32 ? stored_as(type, result) : result);
+  context.set(0, result.ok() && result.dtype() == DType::int32 ? stored_as(context, type, result) : result);
 }
 
 template <Tensor (*function)(const Tensor&)>
@@ -104,6 +108,7 @@ void modulo(OpContext& context) {
 }
 
 constexpr std::int64_t kLargestPower = 1024;
+constexpr std::int64_t kOperationsOfKnownPower = 24;
 
 // By squaring. Wraps as products do: float32 has too few digits.
 Tensor whole_power(Tensor base, std::int64_t exponent) {
@@ -134,15 +139,19 @@ void power(OpContext& context) {
   // Squares are common, and a product is exact where exp(2 log x) is not.
   if (host && host->shape.element_count() == 1 && exponent.rank() <= base.rank() &&
       (is_float(host->type) ? host->floats[0] == 2 : host->ints[0] == 2))
-    return context.set(0, stored_as(base.type(), imprint::square(base.tensor())), base.type());
+    return context.set(0, stored_as(context, base.type(), imprint::square(base.tensor())), base.type());
   if (is_integer(base.type()) && is_integer(exponent.type()) && host && host->shape.element_count() == 1 &&
-      exponent.rank() <= base.rank() && host->ints[0] >= 0 && host->ints[0] <= kLargestPower)
-    return context.set(0, stored_as(base.type(), whole_power(base.tensor(), host->ints[0])), base.type());
+      exponent.rank() <= base.rank() && host->ints[0] >= 0 && host->ints[0] <= kLargestPower) {
+    if (!context.may_make(kOperationsOfKnownPower)) return;
+    return context.set(0, stored_as(context, base.type(), whole_power(base.tensor(), host->ints[0])),
+                       base.type());
+  }
   constexpr std::int64_t kOperationsOfPower = 192;
   if (is_integer(base.type()) && is_integer(exponent.type()) && !context.mover().may_make(kOperationsOfPower))
     return context.unsupported("more powers of whole numbers than one model may have");
   if (is_integer(base.type()) && is_integer(exponent.type()))
-    return context.set(0, stored_as(base.type(), whole_power(base.tensor(), exponent.tensor())), base.type());
+    return context.set(0, stored_as(context, base.type(), whole_power(base.tensor(), exponent.tensor())),
+                       base.type());
   const Tensor result = pow(cast(base.tensor(), DType::float32), cast(exponent.tensor(), DType::float32));
   context.set(0, cast(is_float(base.type()) ? result : trunc(result), run_time_dtype(base.type())),
               base.type());
@@ -185,8 +194,7 @@ void clip(OpContext& context) {
 void cast_value(OpContext& context, ElementType to) {
   const Value from = context.value(0);
   if (to == from.type()) return context.set(0, from);
-  if ((to == ElementType::float16 || to == ElementType::bfloat16) && !context.may_make(64)) return;
-  context.set(0, stored_as(to, cast(from.tensor(), run_time_dtype(to))), to);
+  context.set(0, stored_as(context, to, cast(from.tensor(), run_time_dtype(to))), to);
 }
 
 void cast_to(OpContext& context) {

@@ -20,33 +20,7 @@ std::optional<Value> elements_of(OpContext& context, const TensorData& data) {
 }
 
 void constant(OpContext& context) {
-  if (const TensorData* data = context.tensor_attribute("value")) {
-    auto value = elements_of(context, *data);
-    if (value) context.set(0, std::move(*value));
-    return;
-  }
-  HostArray out;
-  if (context.has_attribute("value_float")) {
-    out.floats.push_back(static_cast<float>(context.float_attribute("value_float", 0)));
-  } else if (context.has_attribute("value_int")) {
-    out.type = ElementType::int64;
-    out.ints.push_back(context.int_attribute("value_int", 0));
-  } else if (context.has_attribute("value_ints")) {
-    return context.set(0, known_vector(context.ints_attribute("value_ints")));
-  } else if (context.has_attribute("value_floats")) {
-    out.floats = context.floats_attribute("value_floats");
-    out.shape = {static_cast<std::int64_t>(out.floats.size())};
-  } else if (context.has_attribute("value_string")) {
-    out.type = ElementType::string;
-    out.strings.push_back(context.string_attribute("value_string", ""));
-  } else if (context.has_attribute("value_strings")) {
-    out.type = ElementType::string;
-    out.strings = context.strings_attribute("value_strings");
-    out.shape = {static_cast<std::int64_t>(out.strings.size())};
-  } else {
-    return context.unsupported("a constant that is neither a tensor nor numbers");
-  }
-  context.set(0, Value::known(std::move(out)));
+  if (auto value = context.constant_attribute()) context.set(0, std::move(*value));
 }
 
 void constant_of_shape(OpContext& context) {

@@ -169,9 +169,14 @@ void resize_by(OpContext& context, const ResizeForm& form, const std::vector<Res
   if (form.mode != "nearest") x = imprint::cast(x, DType::float32);
   for (const ResizeAxis& axis : axes)
     if (crops || axis.places != axis.extent || axis.scale != 1) x = resized(context, x, form, axis);
-  for (const ResizeAxis& axis : axes)
+  for (const ResizeAxis& axis : axes) {
+    if (context.failure()) return;
+    if (crops && !context.mover().may_fold(ElementType::float32, axis.places))
+      return context.unsupported("resizing of this size");
     if (crops) x = imprint::where(inside_of(form, axis, x.rank()), x, form.extrapolated);
-  context.set(0, stored_as(from.type(), imprint::cast(x, run_time_dtype(from.type()))), from.type());
+  }
+  if (context.failure()) return;
+  context.set(0, stored_as(context, from.type(), imprint::cast(x, run_time_dtype(from.type()))), from.type());
 }
 
 template <std::size_t Count>

@@ -134,7 +134,7 @@ void scatter_nd(OpContext& context) {
       imprint::reshape(joined_indices(indices.tensor(), data.shape(), 0), {rows, 1}), {rows, rest});
   const Tensor out = scattered(imprint::reshape(data.tensor(), {plane, rest}), at,
                                imprint::reshape(updates.tensor(), {rows, rest}), *mode);
-  context.set(0, stored_as(data.type(), imprint::reshape(out, data.shape())), data.type());
+  context.set(0, stored_as(context, data.type(), imprint::reshape(out, data.shape())), data.type());
 }
 
 void scatter_elements(OpContext& context) {
@@ -162,7 +162,7 @@ void scatter_elements(OpContext& context) {
   at = imprint::where(imprint::logical_and(index >= 0, index < extent), at, -1);
   const Tensor out = scattered(imprint::reshape(data.tensor(), {-1}), imprint::reshape(at, {-1}),
                                imprint::reshape(updates.tensor(), {-1}), *mode);
-  context.set(0, stored_as(data.type(), imprint::reshape(out, data.shape())), data.type());
+  context.set(0, stored_as(context, data.type(), imprint::reshape(out, data.shape())), data.type());
 }
 
 // past_cache [batch, ..., steps, ...] with the update's steps written from write_indices on.

@@ -260,6 +260,43 @@ Result<Value> Mover::held(const TensorData& tensor) {
   return value;
 }
 
+Result<Value> Mover::held(const Attribute& attribute) {
+  if (attribute.kind == AttributeKind::tensor && !attribute.tensors.empty())
+    return held(attribute.tensors[0]);
+  if (const auto found = held_attributes_.find(&attribute); found != held_attributes_.end())
+    return found->second;
+  HostArray array;
+  const AttributeKind kind = attribute.kind;
+  const bool list =
+      kind == AttributeKind::floats || kind == AttributeKind::ints || kind == AttributeKind::strings;
+  if (kind == AttributeKind::int_value || kind == AttributeKind::ints)
+    array.type = ElementType::int64;
+  else if (kind == AttributeKind::string_value || kind == AttributeKind::strings)
+    array.type = ElementType::string;
+  else if (kind != AttributeKind::float_value && kind != AttributeKind::floats)
+    return make_error(ErrorCode::corrupt_file, text("attribute ", quote(attribute.name), " holds no value"));
+  const std::size_t count = attribute.floats.size() + attribute.ints.size() + attribute.strings.size();
+  if (!may_hold(array.type, static_cast<std::int64_t>(count)))
+    return make_error(ErrorCode::out_of_host_memory,
+                      text("attribute ", quote(attribute.name), ": found more than ", constant_limit_,
+                           " bytes of constants, the limit of the import"));
+  array.floats = attribute.floats;
+  array.ints = attribute.ints;
+  array.strings = attribute.strings;
+  // A single number that the file leaves out is zero.
+  const std::size_t expected = list ? count : 1;
+  if (list) array.shape = {static_cast<std::int64_t>(count)};
+  if (is_float(array.type))
+    array.floats.resize(expected);
+  else if (array.type == ElementType::string)
+    array.strings.resize(expected);
+  else
+    array.ints.resize(expected);
+  const Value value = Value::known(std::move(array));
+  held_attributes_.emplace(&attribute, value);
+  return value;
+}
+
 bool Mover::may_fold(ElementType type, std::int64_t elements) {
   const std::uint64_t bytes = held_bytes(type, elements);
   if (elements > kMaxFoldedElements || bytes > budget_.folded_bytes || !may_hold(type, elements))

@@ -118,6 +118,9 @@ class Mover {
   // The tensor's elements, read once per import and counted by the limits. Errors: those of host_array;
   // out_of_host_memory.
   Result<Value> held(const TensorData& tensor);
+  // The same for an attribute of a Constant: a tensor, a number, a string or a list. Errors: besides,
+  // corrupt_file for others.
+  Result<Value> held(const Attribute& attribute);
 
   // Whether the host may compute `elements` more; counts them if so.
   bool may_fold(ElementType type, std::int64_t elements);
@@ -132,6 +135,7 @@ class Mover {
   ImportBudget budget_;
   std::uint64_t constant_limit_;
   std::map<const TensorData*, Value> held_;
+  std::map<const Attribute*, Value> held_attributes_;
 };
 
 }  // namespace imprint::onnx

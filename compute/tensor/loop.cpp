@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <unordered_set>
 
 #include "compute/base/text.h"
@@ -22,8 +23,17 @@ struct BodyNodes {
   NodeSet changing;
 };
 
+// A node is younger than its inputs. What is older than every placeholder does not change, and lies outside
+// of the body: its inputs are left out, so that the cost of a loop is apart from the size of the graph around
+// it.
 BodyNodes nodes_of(const Loop& loop) {
   BodyNodes body;
+  std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
+  for (const auto* placeholders : {&loop.carry, &loop.rows, &loop.shared})
+    for (const NodeRef& placeholder : *placeholders) {
+      body.changing.insert(placeholder.get());
+      first = std::min<std::uint64_t>(first, placeholder->id);
+    }
   NodeSet seen;
   std::vector<NodeRef> stack = loop.next;
   stack.insert(stack.end(), loop.results.begin(), loop.results.end());
@@ -32,11 +42,10 @@ BodyNodes nodes_of(const Loop& loop) {
     stack.pop_back();
     if (!seen.insert(node.get()).second) continue;
     body.order.push_back(node);
+    if (node->id < first) continue;
     for (const NodeRef& input : node->inputs) stack.push_back(input);
   }
   std::ranges::sort(body.order, {}, [](const NodeRef& node) { return node->id; });
-  for (const auto* placeholders : {&loop.carry, &loop.rows, &loop.shared})
-    for (const NodeRef& placeholder : *placeholders) body.changing.insert(placeholder.get());
   for (const NodeRef& node : body.order)
     if (std::ranges::any_of(node->inputs,
                             [&](const NodeRef& input) { return body.changing.contains(input.get()); }))

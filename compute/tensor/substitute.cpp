@@ -10,8 +10,11 @@ using namespace tensor;
 
 namespace {
 
-// Inputs before what uses them, without recursion: training graphs are deep.
-std::vector<const NodeRef*> in_order(std::span<const Tensor> outputs) {
+using Replaced = std::unordered_map<const Node*, Tensor>;
+
+// Inputs before what uses them, without recursion: training graphs are deep. A replaced node's inputs play no
+// part: what lies behind them costs nothing.
+std::vector<const NodeRef*> in_order(std::span<const Tensor> outputs, const Replaced& replaced) {
   std::vector<const NodeRef*> order;
   std::unordered_map<const Node*, bool> done;  // false: its inputs are pending
   std::vector<const NodeRef*> pending;
@@ -19,7 +22,7 @@ std::vector<const NodeRef*> in_order(std::span<const Tensor> outputs) {
   while (!pending.empty()) {
     const NodeRef* node = pending.back();
     const auto [found, is_new] = done.try_emplace(node->get(), false);
-    if (is_new) {
+    if (is_new && !replaced.contains(node->get())) {
       for (const NodeRef& input : (*node)->inputs)
         if (!done.contains(input.get())) pending.push_back(&input);
       continue;
@@ -39,7 +42,7 @@ std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const 
   const auto failed = [&](Tensor error) { return std::vector<Tensor>(outputs.size(), error); };
   for (const std::span<const Tensor> list : {outputs, from, to})
     if (const Tensor* error = first_error(list)) return failed(*error);
-  std::unordered_map<const Node*, Tensor> replaced;
+  Replaced replaced;
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (i >= to.size() || from[i].shape() != to[i].shape() || from[i].dtype() != to[i].dtype())
       return failed(failure(ErrorCode::shape_mismatch, "substitute",
@@ -47,7 +50,7 @@ std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const 
                                  describe(from[i]), ", expected equal shapes and dtypes")));
     replaced.insert_or_assign(from[i].node().get(), to[i]);
   }
-  for (const NodeRef* ref : in_order(outputs)) {
+  for (const NodeRef* ref : in_order(outputs, replaced)) {
     const Node& node = **ref;
     if (replaced.contains(&node)) continue;
     bool changes = false;
