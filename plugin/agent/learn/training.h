@@ -1,6 +1,7 @@
 #pragma once
 // The learning program of a brain, the samples that the host feeds it, and its runs in flight.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -66,6 +67,7 @@ class Training {
     float loss = 0;             // mean over the brains that learned; NaN when one is not finite
     std::uint32_t learned = 0;  // brains
     std::uint32_t stopped = 0;  // brains that stop learning because of it
+    std::array<float, kMetricCount> metrics{};  // means over the brains that learned; NaN: none
   };
   Outcome finish(std::uint32_t slot);
 
@@ -78,6 +80,8 @@ class Training {
     std::uint64_t epoch = 0;
     bool in_flight = false;
   };
+
+  void read_metrics(std::uint32_t slot, Outcome& outcome) const;
 
   const BrainSpec& spec_;
   const Learner& learner_;
