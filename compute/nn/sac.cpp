@@ -77,6 +77,7 @@ Sac::Losses Sac::losses(const SacRows& batch, const Tensor& generator, std::uint
            {1});
   const auto entropy =
       static_cast<float>(options_.entropy_per_action * static_cast<double>(options_.actions));
+  found.entropy = neg(mean(own.log_density, {1}));
   found.temperature = neg(mean(log_temperature_.value() * stop_gradient(own.log_density + entropy), {1}));
   return found;
 }
@@ -117,6 +118,9 @@ Result<Sac::Step> Sac::step(const SacRows& batch, const Tensor& active, const Te
         break;
       }
   }
+  step.policy_loss = found.policy;
+  step.entropy = found.entropy;
+  step.gradient_norm = norms;
   step.loss = where(is_finite(norms), found.critic, norms);
   return step;
 }

@@ -60,6 +60,7 @@ class Sac {
   struct Step {
     std::vector<Update> updates;
     Tensor loss;  // float32 [P], of the critics; not finite where a loss or gradient was not
+    Tensor policy_loss, entropy, gradient_norm;  // float32 [P]
   };
   // One optimiser step. active: bool [P]; brains that are not, or whose loss is not finite, keep their state.
   // Uses the streams from `stream` on of the generator.
@@ -70,7 +71,7 @@ class Sac {
 
  private:
   struct Losses {
-    Tensor critic, policy, temperature;  // float32 [P]
+    Tensor critic, policy, temperature, entropy;  // float32 [P]
   };
   Losses losses(const SacRows& batch, const Tensor& generator, std::uint32_t stream) const;
 

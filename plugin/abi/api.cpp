@@ -44,6 +44,8 @@ constexpr imp_tools_api kToolsApi = {
     .brain_get_state_array = brain_get_state_array,
     .brain_get_state = brain_get_state,
     .brain_set_state = brain_set_state,
+    .brain_get_curves = brain_get_curves,
+    .brain_write_curves = brain_write_curves,
 };
 
 constexpr imp_models_api kModelsApi = {

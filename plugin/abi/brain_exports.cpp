@@ -29,6 +29,39 @@ Result<agent::SharedTensors> take_tensors(ContextEntry& entry, const char* call,
   return shared;
 }
 
+Error no_learner(const char* call) {
+  return make_error(ErrorCode::not_found,
+                    text(call, ": found a brain that does not learn, expected one with a learner."));
+}
+
+void fill_curves(const agent::CurveRow& row, std::uint64_t rows, imp_curves& filled) {
+  const auto metric = [&](agent::Metric of) { return row.metrics[static_cast<std::size_t>(of)]; };
+  filled.rows = rows;
+  filled.wall_s = row.wall_s;
+  filled.decisions = row.counters.decisions;
+  filled.minibatches = row.counters.minibatches;
+  filled.episodes = row.counters.episodes;
+  filled.used_samples = row.used;
+  filled.dropped_intake = row.lost.intake;
+  filled.dropped_stale = row.lost.stale;
+  filled.dropped_unfollowed = row.lost.unfollowed;
+  filled.uncredited = row.lost.uncredited;
+  filled.mean_return = row.mean_return;
+  filled.mean_length = row.mean_length;
+  filled.loss = row.loss;
+  filled.policy_loss = metric(agent::Metric::policy_loss);
+  filled.value_loss = metric(agent::Metric::value_loss);
+  filled.entropy = metric(agent::Metric::entropy);
+  filled.divergence = metric(agent::Metric::divergence);
+  filled.clipped_share = metric(agent::Metric::clipped_share);
+  filled.gradient_norm = metric(agent::Metric::gradient_norm);
+  filled.explained_variance = metric(agent::Metric::explained_variance);
+  filled.learning_rate = metric(agent::Metric::learning_rate);
+  filled.error = metric(agent::Metric::error);
+  filled.lowest_value = metric(agent::Metric::lowest_value);
+  filled.highest_value = metric(agent::Metric::highest_value);
+}
+
 }  // namespace
 
 imp_result IMP_CALL brain_create(imp_context context, const imp_brain_desc* desc, imp_brain* brain) {
@@ -229,6 +262,32 @@ imp_result IMP_CALL brain_get_state(imp_brain brain, void* data, size_t* size) {
                       *size = bytes;
                       if (!data) return {};
                       return found->state().read_shared(std::span(static_cast<std::byte*>(data), bytes));
+                    });
+}
+
+imp_result IMP_CALL brain_get_curves(imp_brain brain, uint64_t row, imp_curves* curves) {
+  return with_brain_any(brain, "brain_get_curves", [&](agent::Brain& found) -> Result<> {
+    IMPRINT_CHECK(check_filled_struct("brain_get_curves", "curves", curves));
+    const agent::Curves* all = found.curves();
+    if (!all) return no_learner("brain_get_curves");
+    const std::uint64_t rows = all->rows();
+    const std::optional<agent::CurveRow> one = all->row(row == UINT64_MAX ? rows - 1 : row);
+    if (!one)
+      return make_error(ErrorCode::not_found,
+                        text("brain_get_curves: row: found ", row == UINT64_MAX ? "the newest" : text(row),
+                             ", expected one of ", rows, " rows, the newest ", agent::Curves::kRows, "."));
+    fill_struct(curves, [&](imp_curves& filled) { fill_curves(*one, rows, filled); });
+    return {};
+  });
+}
+
+imp_result IMP_CALL brain_write_curves(imp_brain brain, const char* path) {
+  return with_brain(brain, Tag::create, "brain_write_curves",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+                      IMPRINT_CHECK(check_pointer("brain_write_curves", "path", path));
+                      if (!found->curves()) return no_learner("brain_write_curves");
+                      found->write_curves(path);
+                      return {};
                     });
 }
 

@@ -101,6 +101,7 @@ IMPRINT_STRUCT(imp_brain_stats, IMP_STRUCT_BRAIN_STATS)
 IMPRINT_STRUCT(imp_context_stats, IMP_STRUCT_CONTEXT_STATS)
 IMPRINT_STRUCT(imp_state_array, IMP_STRUCT_STATE_ARRAY)
 IMPRINT_STRUCT(imp_shared_learning, IMP_STRUCT_SHARED_LEARNING)
+IMPRINT_STRUCT(imp_curves, IMP_STRUCT_CURVES)
 #undef IMPRINT_STRUCT
 
 // An input with all fields of this library.

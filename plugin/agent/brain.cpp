@@ -155,6 +155,14 @@ Result<> Brain::make_parts() {
   return {};
 }
 
+void Brain::write_curves(const std::string& path) {
+  if (!curves()) return;
+  services_.files.add([path, rows = curves()->all(), log = services_.log] {
+    if (const Result<> written = agent::write_curves(path, rows); !written.ok())
+      log(LogLevel::error, written.error().message);
+  });
+}
+
 bool Brain::uses(const bridge::SharedBuffer& buffer) const {
   const SharedTensors& shared = decisions_.shared();
   return shared.observations.buffer.get() == &buffer || shared.actions.buffer.get() == &buffer;

@@ -79,6 +79,10 @@ class Brain {
   BrainState& state() { return *state_; }
   BrainInfo info() const;    // any-thread
   BrainStats stats() const;  // any-thread
+  // Any-thread. Null: it does not learn.
+  const Curves* curves() const { return learning_ ? &learning_->curves() : nullptr; }
+  // The context's file writer writes them; a failure is logged. Between frames.
+  void write_curves(const std::string& path);
   const BrainSpec& spec() const { return spec_; }
   bool uses(const bridge::SharedBuffer& buffer) const;
 

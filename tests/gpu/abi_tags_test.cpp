@@ -164,6 +164,8 @@ class T7Tags : public ::testing::Test {
         {"brain_get_state_array", [=] { return api->tools->brain_get_state_array(b, 0, nullptr); }},
         {"brain_get_state", [=] { return api->tools->brain_get_state(b, nullptr, nullptr); }},
         {"brain_set_state", [=] { return api->tools->brain_set_state(b, nullptr, 0); }},
+        {"brain_get_curves", [=] { return api->tools->brain_get_curves(b, 0, nullptr); }},
+        {"brain_write_curves", [=] { return api->tools->brain_write_curves(b, nullptr); }},
     };
     add_model_calls(calls);
     if (has_tensor_) {

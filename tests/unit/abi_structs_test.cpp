@@ -167,6 +167,7 @@ TEST(Structs, AllOfTheInterface) {
   try_given(imp_context_stats_init());
   try_given(imp_state_array_init());
   try_given(imp_shared_learning_init());
+  try_given(imp_curves_init());
   try_given(imp_vk_plan_init());
   try_given(imp_vk_merged_init());
   try_given(imp_feedback_options_init());

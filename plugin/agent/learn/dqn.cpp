@@ -46,6 +46,9 @@ class DqnObjective final : public Objective {
   }
 
   Tensor losses(const Minibatch& batch, const Network& network) const override {
+    return score(batch, network).losses;
+  }
+  Scored score(const Minibatch& batch, const Network& network) const override {
     const SampleLayout& layout = batch.layout;
     const Estimates own{network, value_};
     const std::uint32_t choices = spec_.action.branch_sizes[0], seen = spec_.observation.width();
@@ -65,8 +68,12 @@ class DqnObjective final : public Objective {
     const Tensor continues = batch.column(layout.continues);
     const Tensor later = where(greater(continues, 0.0f), best * continues * spec_.discount, zeros_like(best));
     const Tensor target = stop_gradient(bounded(batch.column(layout.reward) + later));
-    if (spec_.squared_loss) return square(value - target) * 0.5f;
-    return nn::huber_loss(value, target, 1, nn::Reduction::none);
+    Scored scored{spec_.squared_loss ? square(value - target) * 0.5f
+                                     : nn::huber_loss(value, target, 1, nn::Reduction::none)};
+    scored.metrics = {{Metric::error, mean(abs(value - target), {1})},
+                      {Metric::lowest_value, min(value, {1})},
+                      {Metric::highest_value, max(value, {1})}};
+    return scored;
   }
 
   nn::Parameters parameters() const override {

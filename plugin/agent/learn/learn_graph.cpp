@@ -37,6 +37,15 @@ void publish_at_end(LearnGraph& graph, const nn::Parameters& working) {
   for (ProgramRounds& rounds : graph.sequence.rounds) ++rounds.first;
 }
 
+void add_metrics(std::span<const std::pair<Metric, Tensor>> metrics, LearnGraph& graph) {
+  std::vector<Tensor> columns;
+  for (const auto& [metric, figure] : metrics) {
+    graph.metrics.push_back(metric);
+    columns.push_back(figure);
+  }
+  graph.description.outputs.push_back(stack(columns, 1).named("metrics"));
+}
+
 std::uint32_t learn_slots(std::uint32_t learn_period_frames) {
   constexpr std::uint32_t frames_late = 6;
   return 2 + (frames_late + learn_period_frames - 1) / learn_period_frames;

@@ -5,12 +5,14 @@
 // P = brain_count, K = rows_per_step (learn/samples.h), W = width of a sample (learn/sample_layout.h).
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "compute/nn/parameter.h"
 #include "compute/program/bake.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
+#include "plugin/agent/learn/metrics.h"
 #include "plugin/agent/spec/brain_spec.h"
 #include "plugin/agent/spec/state_variable.h"
 
@@ -27,7 +29,10 @@ struct LearnGraph {
   // int32 [P * K]: row of the observation copies that holds the observation; -1 = it is in the sample.
   static constexpr std::size_t kCopyRows = 3;
   // ---- outputs ----
-  static constexpr std::size_t kLoss = 0;  // float32 [P]
+  static constexpr std::size_t kLoss = 0;     // float32 [P]
+  static constexpr std::size_t kMetrics = 1;  // float32 [P, metrics]; only where a learner has some
+
+  std::vector<Metric> metrics;
 
   bool has_observation_copies = false;  // false: there is no input kCopyRows
   ProgramDescription description;       // one learn step, or
@@ -52,6 +57,9 @@ struct LearnInputs {
 // work on copies, which a first part of its own takes. Between two parts the state is that from before the
 // run, so that it does not depend on how a run is sliced.
 void publish_at_end(LearnGraph& graph, const nn::Parameters& working);
+
+// Makes the output kMetrics. float32 [P] each. After the output kLoss.
+void add_metrics(std::span<const std::pair<Metric, Tensor>> metrics, LearnGraph& graph);
 
 // Slots of a learn program: enough that a host which reports completed frames late never delays a step.
 std::uint32_t learn_slots(std::uint32_t learn_period_frames);

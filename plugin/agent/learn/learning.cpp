@@ -21,7 +21,9 @@ Learning::Learning(const BrainServices& services, const BrainSpec& spec, LearnGr
       counts_(counts),
       learner_(learner_of(spec)),
       training_(spec, std::move(graph)),
-      experience_(spec, training_) {}
+      experience_(spec, training_) {
+  experience_.returns().heard = [this](double sum, std::uint32_t steps) { curves_.earned(sum, steps); };
+}
 
 Result<> Learning::compile() {
   IMPRINT_ASSIGN(std::unique_ptr<Program> program, training_.compile(services_.context.runtime()));
@@ -87,7 +89,14 @@ bool Learning::has_news() const {
 
 void Learning::finish_step(std::uint32_t slot) {
   const Training::Outcome outcome = training_.finish(slot);
-  if (outcome.learned > 0) counts_.last_loss = outcome.loss;
+  if (outcome.learned > 0) {
+    counts_.last_loss = outcome.loss;
+    std::array<float, kMetricCount> metrics = outcome.metrics;
+    float& rate = metrics[static_cast<std::size_t>(Metric::learning_rate)];
+    if (std::isnan(rate)) rate = spec_.learning_rate;  // it does not fall
+    curves_.learned(outcome.loss, metrics);
+    curves_.close_row(training_.minibatches_per_step(), counts_);
+  }
   if (outcome.stopped > 0) counts_.raise(Alarm::not_finite);
   if (outcome.stopped > 0)
     services_.log(LogLevel::error,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compute/base/result.h"
+#include "plugin/agent/learn/curves.h"
 #include "plugin/agent/learn/experience.h"
 #include "plugin/agent/learn/training.h"
 #include "plugin/agent/spec/brain_counts.h"
@@ -23,6 +24,7 @@ class Learning : public std::enable_shared_from_this<Learning> {
   Training& training() { return training_; }
   Experience& experience() { return experience_; }
   const Experience& experience() const { return experience_; }
+  const Curves& curves() const { return curves_; }
 
   Result<> compile();  // and installs
   void cancel();       // the step in flight, before this is destroyed
@@ -64,6 +66,7 @@ class Learning : public std::enable_shared_from_this<Learning> {
   const Learner& learner_;
   Training training_;
   Experience experience_;
+  Curves curves_;
   std::uint64_t first_frame_ = 0;  // with a sample
   std::uint64_t intake_ = 0, queue_dropped_ = 0;
   bool flat_asked_ = false;

@@ -182,7 +182,10 @@ Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, cons
   IMPRINT_ASSIGN(graph.sequence, ppo.update(source, intake.filled));
   graph.sequence.add_up = spec.add_up;
   std::vector<Tensor>& outputs = graph.sequence.parts.back().description.outputs;
-  outputs = {loss_of(outputs[0])};
+  outputs = {loss_of(outputs[0]), outputs[0]};
+  graph.metrics = {Metric::policy_loss,       Metric::value_loss,    Metric::entropy,
+                   Metric::divergence,        Metric::clipped_share, Metric::gradient_norm,
+                   Metric::explained_variance};
   graph.minibatches = ppo.minibatches();
   graph.work = ppo.work().variables();
   add_state(graph.state, "critic", actors.critic);

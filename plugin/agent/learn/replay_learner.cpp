@@ -77,7 +77,8 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
   add_state(graph.state, "adam", adam.state());
   add_state(graph.state, "beside", objective->parameters());
   for (StateVariable& entry : objective->state()) graph.state.push_back(std::move(entry));
-  const Tensor losses = nn::reduce_loss(objective->losses(draw.batch, network), nn::Reduction::group_mean);
+  const Objective::Scored scored = objective->score(draw.batch, network);
+  const Tensor losses = nn::reduce_loss(scored.losses, nn::Reduction::group_mean);
   ProgramDescription& program = graph.description;
   program.outputs = {losses};
 
@@ -89,6 +90,10 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
       logical_and(greater(intake.filled, 0), logical_and(is_finite(losses), is_finite(clipped.norm)));
   const Tensor rate =
       records_steps() ? falling_rate(spec, active, draw.changed, graph) : Tensor(spec.learning_rate);
+  std::vector<std::pair<Metric, Tensor>> metrics = scored.metrics;
+  metrics.emplace_back(Metric::gradient_norm, reshape(clipped.norm, {brains}));
+  if (records_steps() && spec.rate_half_life > 0) metrics.emplace_back(Metric::learning_rate, rate);
+  add_metrics(metrics, graph);
   IMPRINT_ASSIGN(const std::vector<Update> steps,
                  adam.step(clipped.gradients, rate, cast(active, DType::float32)));
   program.updates.insert(program.updates.end(), steps.begin(), steps.end());

@@ -9,9 +9,12 @@
 #include <memory>
 #include <vector>
 
+#include <utility>
+#include <vector>
 #include "compute/nn/parameter.h"
 #include "compute/program/program.h"
 #include "compute/tensor/tensor.h"
+
 #include "plugin/agent/learn/learner.h"
 
 namespace imprint::agent {
@@ -38,6 +41,14 @@ class Objective {
   virtual ~Objective() = default;
 
   virtual Tensor losses(const Minibatch& batch, const Network& network) const = 0;  // float32 [P, B]
+  // The same with figures of the minibatch, float32 [P] each.
+  struct Scored {
+    Tensor losses;
+    std::vector<std::pair<Metric, Tensor>> metrics = {};
+  };
+  virtual Scored score(const Minibatch& batch, const Network& network) const {
+    return {losses(batch, network)};
+  }
   // Parameters that learn beside the network's. They are part of the state.
   virtual nn::Parameters parameters() const { return {}; }
   // State beside the networks and the optimiser, and its updates after an optimiser step.

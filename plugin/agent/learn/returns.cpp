@@ -28,6 +28,7 @@ void Returns::acted(std::uint32_t agent) {
   // The step that begins now earns later: a span ends before it.
   Agent& own = agents_[agent];
   if (!has_episodes_ && own.steps == kSpan) {
+    if (heard) heard(own.sum, own.steps);
     add(agent / spec_.agents_per_brain, own.sum);
     own = {};
   }
@@ -38,7 +39,9 @@ void Returns::ended(std::uint32_t agent) {
   // Spans are no episodes: what was found of them says nothing.
   if (!std::exchange(has_episodes_, true)) forget();
   const Agent own = std::exchange(agents_[agent], {});
-  if (own.steps > 0) add(agent / spec_.agents_per_brain, own.sum);
+  if (own.steps == 0) return;
+  if (heard) heard(own.sum, own.steps);
+  add(agent / spec_.agents_per_brain, own.sum);
 }
 
 void Returns::forget() { std::ranges::fill(brains_, Earned{}); }

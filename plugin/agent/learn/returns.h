@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "plugin/agent/spec/brain_spec.h"
@@ -29,6 +30,9 @@ class Returns {
   void rewarded(std::uint32_t agent, float reward) { agents_[agent].sum += reward; }
   void ended(std::uint32_t agent);  // its episode
   void left(std::uint32_t agent) { agents_[agent] = {}; }
+
+  // Where set, hears each episode, or each span of a game that ends none.
+  std::function<void(double sum, std::uint32_t steps)> heard;
 
   // ---- what a brain earns ----
   struct Average {

@@ -95,6 +95,11 @@ class SacLearner final : public MemoryLearner {
     IMPRINT_ASSIGN(const nn::Sac::Step step, sac.step(sac_rows(spec, draw.batch), greater(intake.filled, 0),
                                                       draw.generator, kFreeStream));
     graph.description.outputs = {step.loss};
+    const std::pair<Metric, Tensor> metrics[] = {{Metric::policy_loss, step.policy_loss},
+                                                 {Metric::value_loss, step.loss},
+                                                 {Metric::entropy, step.entropy},
+                                                 {Metric::gradient_norm, step.gradient_norm}};
+    add_metrics(metrics, graph);
     graph.description.updates.insert(graph.description.updates.end(), step.updates.begin(),
                                      step.updates.end());
     return {};

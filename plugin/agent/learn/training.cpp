@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -138,8 +139,23 @@ Training::Outcome Training::finish(std::uint32_t slot) {
     stopped_[p] = 1;
     ++outcome.stopped;
   }
+  read_metrics(slot, outcome);
   outcome.loss = outcome.learned > 0 ? static_cast<float>(sum / outcome.learned) : 0.0f;
   return outcome;
+}
+
+void Training::read_metrics(std::uint32_t slot, Outcome& outcome) const {
+  outcome.metrics.fill(std::numeric_limits<float>::quiet_NaN());
+  const std::size_t columns = graph_.metrics.size();
+  if (columns == 0 || outcome.learned == 0) return;
+  const std::span<const std::byte> bytes = program_->output_bytes(slot, LearnGraph::kMetrics);
+  const auto* figures = reinterpret_cast<const float*>(bytes.data());
+  for (std::size_t i = 0; i < columns; ++i) {
+    double sum = 0;
+    for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
+      if (runs_[slot].filled[p] > 0) sum += double{figures[p * columns + i]};
+    outcome.metrics[static_cast<std::size_t>(graph_.metrics[i])] = static_cast<float>(sum / outcome.learned);
+  }
 }
 
 std::uint64_t Training::oldest_version(std::uint32_t brain) const {

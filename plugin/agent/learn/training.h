@@ -1,6 +1,7 @@
 #pragma once
 // The learning program of a brain, the samples that the host feeds it, and its runs in flight.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -69,6 +70,7 @@ class Training {
     float loss = 0;             // mean over the brains that learned; NaN when one is not finite
     std::uint32_t learned = 0;  // brains
     std::uint32_t stopped = 0;  // brains that stop learning because of it
+    std::array<float, kMetricCount> metrics{};  // means over the brains that learned; NaN: none
   };
   Outcome finish(std::uint32_t slot);
 
@@ -88,6 +90,7 @@ class Training {
     SampleQueue taken;
     std::uint64_t used = 0;
   };
+  void read_metrics(std::uint32_t slot, Outcome& outcome) const;
 
   const BrainSpec& spec_;
   const Learner& learner_;

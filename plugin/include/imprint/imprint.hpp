@@ -157,6 +157,12 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   Made<std::size_t> state(std::span<std::byte> into = {}) const {
     return copy_out(&imp_tools_api::brain_get_state, into);
   }
+  Made<imp_curves> curves(std::uint64_t row = UINT64_MAX) const {
+    return fill(imp_curves_init(), &imp_tools_api::brain_get_curves, row);
+  }
+  Outcome write_curves(const char* path) const {
+    return call(&imp_tools_api::brain_write_curves, path);
+  }
   Outcome set_state(std::span<const std::byte> data) {
     return call(&imp_tools_api::brain_set_state, data.data(), data.size());
   }

@@ -115,6 +115,28 @@ typedef struct imp_brain_stats {
   uint64_t fall_backs;         /* returns to the best weights: imp_brain_desc::fall_back */
 } imp_brain_stats;
 
+/* One row of a brain's curves: a stretch of at least 64 minibatches. Figures are means since the
+ * row before, over all brains of a kennel. NaN: there was none, or the learner has no such figure.
+ */
+typedef struct imp_curves {
+  imp_header header;
+  uint64_t rows; /* so far, numbered from 0; the newest 1024 are kept */
+  double wall_s; /* seconds since 1970 */
+  uint64_t decisions, minibatches, episodes, used_samples, dropped_intake, dropped_stale,
+      dropped_unfollowed, uncredited; /* as in imp_brain_stats, at the end of the row */
+  float mean_return, mean_length;     /* of episodes; without ends, of 250 steps of an agent */
+  float loss;                         /* as last_loss */
+  float policy_loss, value_loss;      /* PPO, SAC */
+  float entropy;                      /* of the policy, per decision: PPO, SAC */
+  float divergence;                   /* KL, of the policy before and after an update: PPO */
+  float clipped_share;                /* of samples whose change was clipped: PPO */
+  float gradient_norm;                /* before the limit: DQN, PPO, SAC and learners with replay */
+  float explained_variance;           /* of returns, by the critic; 1 = all: PPO */
+  float error;                        /* mean distance of a value from its target: DQN */
+  float learning_rate;
+  float lowest_value, highest_value; /* of choices that were made: DQN */
+} imp_curves;
+
 typedef struct imp_context_stats {
   imp_header header;
   uint64_t frames, submits, slices;      /* slice: one piece of learning */
@@ -169,6 +191,10 @@ static inline imp_missing_feature imp_missing_feature_init(void) {
 }
 static inline imp_brain_stats imp_brain_stats_init(void) {
   IMP_INIT(imp_brain_stats, s, IMP_STRUCT_BRAIN_STATS);
+  return s;
+}
+static inline imp_curves imp_curves_init(void) {
+  IMP_INIT(imp_curves, s, IMP_STRUCT_CURVES);
   return s;
 }
 static inline imp_context_stats imp_context_stats_init(void) {
@@ -264,6 +290,13 @@ typedef struct imp_tools_api {
   /* [create] Experience and counters of imp_brain_stats stay; stopped brains learn again.
    * WRONG_STATE as above, or saving. */
   imp_result(IMP_CALL* brain_set_state)(imp_brain brain, const void* data, size_t size);
+
+  /* [any] UINT64_MAX: the newest row. NOT_FOUND: no such row yet, or no longer; or no learner. */
+  imp_result(IMP_CALL* brain_get_curves)(imp_brain brain, uint64_t row, imp_curves* curves);
+  /* [create] Writes the rows that are kept, as a job; a failure is logged. An event file for
+   * TensorBoard where the file's name contains "tfevents", else comma-separated values. NOT_FOUND:
+   * no learner. */
+  imp_result(IMP_CALL* brain_write_curves)(imp_brain brain, const char* path);
 } imp_tools_api;
 
 #ifdef __cplusplus

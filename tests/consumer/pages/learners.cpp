@@ -9,6 +9,7 @@
 using namespace imprint::game;
 
 #include "learners-continuous.inc"
+#include "learners-curves.inc"
 #include "learners-memory.inc"
 #include "learners-observation.inc"
 #include "learners-streams.inc"
@@ -36,6 +37,7 @@ int play_rallies(Context& context, Brain& brain, Agent& player) {
     if (const Outcome outcome = frame.end(); !outcome)
       return std::fprintf(stderr, "learners: %s\n", outcome.message()), 1;
   }
+  note(brain);
   const Made<imp_brain_stats> stats = brain.stats();
   if (!stats || court.truncated == 0 || stats->dropped_unfollowed != 0 || stats->minibatches == 0)
     return std::fputs("learners: rallies\n", stderr), 1;
