@@ -364,9 +364,67 @@ void find_product(const Matmul& m) {
     panels<2>(m);
 }
 
+// ---- windows ----
+
+enum class FoldKind { sum, weighted, largest };
+
+template <FoldKind Kind, int Vectors>
+inline void window_lanes(const WindowFold& w, std::int64_t i) {
+  Lanes folded[Vectors];
+  for (int v = 0; v < Vectors; ++v) folded[v] = Lanes{};
+  if (Kind == FoldKind::largest)
+    for (int v = 0; v < Vectors; ++v) folded[v] -= kInfinity;
+  for (std::int64_t t = 0; t < w.terms; ++t) {
+    const float* from = w.elements + w.offsets[t] + i;
+    Lanes factor = Lanes{};
+    if (Kind == FoldKind::weighted) factor = w.factors[t] - Lanes{};
+    for (int v = 0; v < Vectors; ++v) {
+      const Lanes x = load(from + v * kLanes);
+      if (Kind == FoldKind::weighted)
+        folded[v] += x * factor;
+      else if (Kind == FoldKind::sum)
+        folded[v] += x;
+      else
+        folded[v] = (folded[v] >= x) | (folded[v] != folded[v]) ? folded[v] : x;
+    }
+  }
+  for (int v = 0; v < Vectors; ++v) store(w.result + i + v * kLanes, folded[v]);
+}
+
+template <FoldKind Kind>
+inline void fold_windows_of(const WindowFold& w) {
+  constexpr std::int64_t kWide = 4 * kLanes;
+  std::int64_t i = 0;
+  for (; i + kWide <= w.count; i += kWide) window_lanes<Kind, 4>(w, i);
+  for (; i + kLanes <= w.count; i += kLanes) window_lanes<Kind, 1>(w, i);
+  if (i == w.count) return;
+  if (w.count >= kLanes) return window_lanes<Kind, 1>(w, w.count - kLanes);  // some of them again
+  for (; i < w.count; ++i) {
+    float folded = Kind == FoldKind::largest ? -kInfinity : 0.0f;
+    for (std::int64_t t = 0; t < w.terms; ++t) {
+      const float x = w.elements[w.offsets[t] + i];
+      if (Kind == FoldKind::weighted)
+        folded += x * w.factors[t];
+      else
+        folded = Kind == FoldKind::sum ? folded + x : larger(folded, x);
+    }
+    w.result[i] = folded;
+  }
+}
+
+void fold_windows(const WindowFold& w) {
+  if (w.largest)
+    fold_windows_of<FoldKind::largest>(w);
+  else if (w.factors)
+    fold_windows_of<FoldKind::weighted>(w);
+  else
+    fold_windows_of<FoldKind::sum>(w);
+}
+
 }  // namespace
 
 extern const KernelSet IMPRINT_KERNEL_SET;
-const KernelSet IMPRINT_KERNEL_SET = {kSetName, find_elementwise, find_fold_run, find_product, copy_run};
+const KernelSet IMPRINT_KERNEL_SET = {kSetName,     find_elementwise, find_fold_run,
+                                      find_product, copy_run,         fold_windows};
 
 }  // namespace imprint::cpu

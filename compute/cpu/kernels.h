@@ -35,6 +35,18 @@ inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 64;
 // to[i] = from[i * stride], elements of any type.
 using CopyRun = void (*)(const void* from, std::int64_t stride, void* to, std::int64_t count);
 
+// result[i] = the sum over t of elements[offsets[t] + i] * factors[t], or the largest element. Terms are
+// added in order to zero.
+struct WindowFold {
+  const float* elements = nullptr;
+  const std::int64_t* offsets = nullptr;
+  const float* factors = nullptr;  // null: 1
+  std::int64_t terms = 0;
+  float* result = nullptr;
+  std::int64_t count = 0;
+  bool largest = false;  // without factors
+};
+
 struct KernelSet {
   const char* name;  // of the instruction set
   // operand: the dtype of the first operand; for where, of the branches. Null: no such kernel.
@@ -42,6 +54,7 @@ struct KernelSet {
   FoldRun (*fold_run)(Op op, DType operand);  // of IMPRINT_FOLD_OPS
   void (*matmul)(const Matmul& arguments);
   CopyRun copy_run;
+  void (*window_fold)(const WindowFold& arguments);
 };
 
 // The set for the widest vectors of this CPU. Any thread.

@@ -223,7 +223,42 @@ bool Lowering::reads_windows(NodeIndex node) const {
   return false;
 }
 
+// sum(windows), max(windows) and sum(windows * factors).
+Result<bool> Lowering::compute_windows(NodeIndex node, std::int32_t into) {
+  const GraphNode& fold = graph_[node];
+  const NodeIndex source = fold.inputs[0];
+  if (graph_[source].dtype != DType::float32 || graph_[source].element_count() == 0) return false;
+  if (fold.op != Op::reduce_sum && fold.op != Op::reduce_max) return false;
+  if (!reads_windows(source)) return false;
+  // A view, or a value in memory: nothing is computed at every position of every window.
+  const auto is_plain = [&](NodeIndex value) {
+    return in_memory(value) || computed_.contains(value) || graph_[value].kind() == OpKind::view;
+  };
+  Strided image, factors;
+  if (is_plain(source)) {
+    IMPRINT_ASSIGN(image, find(source));
+  } else {
+    const GraphNode& product = graph_[source];
+    if (fold.op != Op::reduce_sum || product.op != Op::mul) return false;
+    const bool second = !reads_windows(product.inputs[0]);
+    const NodeIndex windows = product.inputs[second ? 1 : 0], other = product.inputs[second ? 0 : 1];
+    if (!is_plain(windows) || !is_plain(other)) return false;
+    IMPRINT_ASSIGN(image, find(windows));
+    IMPRINT_ASSIGN(factors, find(other));
+  }
+  const auto plan = plan_windows(fold, image, factors);
+  if (!plan) return false;
+  workspace_ = std::max(workspace_, plan->scratch());
+  if (factors.buffer < 0)
+    add(window_step(*plan, kernels_, into), {image.buffer, into});
+  else
+    add(window_step(*plan, kernels_, into), {image.buffer, factors.buffer, into});
+  return true;
+}
+
 Result<> Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
+  IMPRINT_ASSIGN(const bool is_done, compute_windows(node, into));
+  if (is_done) return {};
   const NodeIndex source = graph_[node].inputs[0];
   std::vector<int> order = fold_order(graph_[node]);
   ChainBuilder chain(*this, graph_[source].element_count(), order);
@@ -247,8 +282,25 @@ Result<> Lowering::compute_pad(NodeIndex node, std::int32_t into) {
   inside.shape = source.shape;
   for (int axis = 0; axis < source.shape.rank(); ++axis)
     inside.offset += inside.strides[at(axis)] * entry.ints[2 * static_cast<std::size_t>(axis)];
-  add(fill_step(into, entry.element_count(), word_of(entry.floats[0], entry.dtype)), {into});
   add(copy_step(source, inside), {source.buffer, into});
+  // Around it a box on either side of each axis: as wide as the source along the axes before.
+  Strided box = inside;
+  for (int axis = source.shape.rank() - 1; axis >= 0; --axis) {
+    const std::int64_t before = entry.ints[2 * at(axis)], after = entry.ints[2 * at(axis) + 1];
+    const std::int64_t start = box.offset - box.strides[at(axis)] * before;
+    for (const bool behind : {false, true}) {
+      Strided side = box;
+      side.shape = Shape{};
+      for (int a = 0; a < box.shape.rank(); ++a)
+        side.shape.append(a == axis ? (behind ? after : before) : box.shape[a]);
+      side.offset = behind ? box.offset + box.strides[at(axis)] * box.shape[axis] : start;
+      if (side.shape.element_count() > 0) add(fill_step(side, word_of(entry.floats[0], entry.dtype)), {into});
+    }
+    box.offset = start;
+    Shape wider;
+    for (int a = 0; a < box.shape.rank(); ++a) wider.append(a == axis ? entry.shape[axis] : box.shape[a]);
+    box.shape = wider;
+  }
   return {};
 }
 

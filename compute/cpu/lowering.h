@@ -33,6 +33,8 @@ class Lowering {
   Result<Strided> find_row_major(graph::NodeIndex node);
   Result<> compute(graph::NodeIndex node, std::int32_t into);  // all of it into a buffer
   Result<> compute_reduce(graph::NodeIndex node, std::int32_t into);
+  // Whether a fold over windows of an image became a step.
+  Result<bool> compute_windows(graph::NodeIndex node, std::int32_t into);
   std::vector<int> fold_order(const graph::GraphNode& node) const;
   bool reads_windows(graph::NodeIndex node) const;
   Result<> lower_page(const graph::Task& task);  // page_step.cpp

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -111,9 +112,29 @@ class ReduceStep : public Step {
   FoldRun fold_;
 };
 
+// ---- windows over images: depthwise convolutions and pools ----
+
+// Folds of [..., rows, columns, window...], whose last axes are views of an image. The window has one or two
+// axes; so have its positions.
+struct WindowPlan {
+  Strided image;
+  Strided factors;  // over the same shape, equal at all positions of a window; buffer -1: none
+  bool largest = false;
+  Loops<2> outer;  // over all other axes: the image and the factors
+  std::int64_t rows = 1, columns = 1, height = 1, width = 1;  // of the positions, of the window
+  std::int64_t row_stride = 1, column_stride = 1, row_dilation = 1, column_dilation = 1;
+  std::int64_t pitch = 1;        // elements of the image from row to row
+  std::int64_t scratch() const;  // elements of workspace
+};
+// Nothing: the fold has another form.
+std::optional<WindowPlan> plan_windows(const graph::GraphNode& fold, const Strided& image,
+                                       const Strided& factors);
+std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kernels, std::int32_t into);
+
 // ---- steps on whole values; operands are row-major unless passed as Strided ----
 
 std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to);
+std::unique_ptr<Step> fill_step(const Strided& to, Word value);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
                                   const KernelSet& kernels);  // one matrix at a time

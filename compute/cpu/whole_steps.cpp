@@ -78,6 +78,16 @@ std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word va
   return made([=](const Memory& memory) { kernels().copy_run(&value, 0, memory.data<Word>(buffer), count); });
 }
 
+std::unique_ptr<Step> fill_step(const Strided& to, Word value) {
+  if (to.shape.element_count() == 0) return made([](const Memory&) {});
+  return made([=, loops = loops_over<1>(to.shape, {to.strides})](const Memory& memory) {
+    Word* first = memory.data<Word>(to.buffer, to.offset);
+    each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
+      for (std::int64_t i = 0; i < count; ++i) first[offsets[0] + i * strides[0]] = value;
+    });
+  });
+}
+
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
                                   const KernelSet& kernels) {
   const int rank = a.shape.rank();

@@ -109,6 +109,30 @@ TEST(CpuKernels, EveryInstructionSetGivesTheSameBits) {
   }
 }
 
+TEST(CpuKernels, WindowsAreTheSameBits) {
+  const std::vector<float> image = floats_of_all_kinds(3), factors{0.5f, -2.0f, 0.25f, 3.0f};
+  const std::vector<std::int64_t> offsets{0, 1, 17, 18};
+  for (const bool largest : {false, true})
+    for (const bool weighted : {false, true})
+      for (const std::int64_t count : {1, 3, 4, 15, 16, 17, 63, 64, 65, 900}) {
+        if (largest && weighted) continue;
+        std::vector<std::vector<std::uint32_t>> found;
+        for (const KernelSet* set : sets_of_this_cpu()) {
+          std::vector<float> result(static_cast<std::size_t>(count) + 1, 7.0f);
+          set->window_fold({.elements = image.data(),
+                            .offsets = offsets.data(),
+                            .factors = weighted ? factors.data() : nullptr,
+                            .terms = 4,
+                            .result = result.data(),
+                            .count = count,
+                            .largest = largest});
+          EXPECT_EQ(result.back(), 7.0f) << "beyond the end";
+          found.push_back(normalised(bits_of(result.data(), result.size())));
+        }
+        for (const auto& bits : found) EXPECT_EQ(bits, found[0]) << count << (largest ? " largest" : "");
+      }
+}
+
 TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
   std::vector<float> a(70 * 600), b(600 * 70);
   for (std::size_t i = 0; i < a.size(); ++i)

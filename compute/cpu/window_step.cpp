@@ -1,0 +1,196 @@
+// Depthwise convolutions and pools. An image is split into its phases by the strides, so that the elements of
+// one term lie in a row for all positions. Rows follow each other at one pitch: a fold runs over a whole
+// image at once, and computes a few elements between the rows that nobody reads.
+
+#include <algorithm>
+#include <numeric>
+
+#include "compute/cpu/step.h"
+
+namespace imprint::cpu {
+
+using namespace graph;
+
+namespace {
+
+constexpr std::int64_t kRoundUp = 64;  // a fold reads no further than its last vector, which stays inside
+
+std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// The image in phases: [row phase][column phase][rows][columns].
+struct Phases {
+  std::int64_t rows, columns, rows_of_phase, pitch;
+  bool in_place;  // strides of 1: the image itself
+
+  explicit Phases(const WindowPlan& plan)
+      : rows((plan.rows - 1) * plan.row_stride + (plan.height - 1) * plan.row_dilation + 1),
+        columns((plan.columns - 1) * plan.column_stride + (plan.width - 1) * plan.column_dilation + 1),
+        rows_of_phase(quotient_up(rows, plan.row_stride)),
+        pitch(quotient_up(columns, plan.column_stride)),
+        in_place(plan.row_stride == 1 && plan.column_stride == 1 && 2 * plan.pitch <= 3 * columns) {
+    if (in_place) pitch = plan.pitch;
+  }
+  std::int64_t elements(const WindowPlan& plan) const {
+    return in_place ? 0 : plan.row_stride * plan.column_stride * rows_of_phase * pitch;
+  }
+};
+
+void split(const WindowPlan& plan, const Phases& phases, CopyRun copy_run, const float* image, float* to) {
+  for (std::int64_t row = 0; row < phases.rows; ++row)
+    for (std::int64_t phase = 0; phase < std::min(plan.column_stride, phases.columns); ++phase) {
+      const std::int64_t plane = row % plan.row_stride * plan.column_stride + phase;
+      copy_run(image + row * plan.pitch + phase, plan.column_stride,
+               to + (plane * phases.rows_of_phase + row / plan.row_stride) * phases.pitch,
+               quotient_up(phases.columns - phase, plan.column_stride));
+    }
+}
+
+std::vector<std::int64_t> offsets_of(const WindowPlan& plan, const Phases& phases) {
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t h = 0; h < plan.height; ++h)
+    for (std::int64_t w = 0; w < plan.width; ++w) {
+      const std::int64_t row = h * plan.row_dilation, column = w * plan.column_dilation;
+      const std::int64_t plane = row % plan.row_stride * plan.column_stride + column % plan.column_stride;
+      offsets.push_back((plane * phases.rows_of_phase + row / plan.row_stride) * phases.pitch +
+                        column / plan.column_stride);
+    }
+  return offsets;
+}
+
+class WindowStep : public Step {
+ public:
+  WindowStep(const WindowPlan& plan, const KernelSet& kernels, std::int32_t into)
+      : plan_(plan), phases_(plan), kernels_(kernels), into_(into), offsets_(offsets_of(plan, phases_)) {
+    const int rank = plan.image.shape.rank();
+    if (plan.factors.buffer < 0) return;
+    // The window's axes are the last ones; one of extent 1 has no stride.
+    const std::int64_t column = plan.width > 1 ? plan.factors.strides[at(last_axis(rank, 0))] : 0,
+                       row = plan.height > 1 ? plan.factors.strides[at(last_axis(rank, 1))] : 0;
+    for (std::int64_t h = 0; h < plan.height; ++h)
+      for (std::int64_t w = 0; w < plan.width; ++w) factor_offsets_.push_back(h * row + w * column);
+  }
+
+  void run(const Memory& memory) const override {
+    float* workspace = reinterpret_cast<float*>(memory.workspace);
+    float* factors = workspace;
+    float* split_image = factors + factor_offsets_.size();
+    float* folded = split_image + phases_.elements(plan_);
+    float* result = memory.data<float>(into_);
+    const bool dense = phases_.pitch == plan_.columns;
+    WindowFold fold{.offsets = offsets_.data(),
+                    .factors = factor_offsets_.empty() ? nullptr : factors,
+                    .terms = static_cast<std::int64_t>(offsets_.size()),
+                    .count = (plan_.rows - 1) * phases_.pitch + plan_.columns,
+                    .largest = plan_.largest};
+    Walk<2> walk(plan_.outer);
+    std::int64_t images = 1;
+    for (int loop = 0; loop < plan_.outer.depth; ++loop) images *= plan_.outer.extents[at(loop)];
+    const std::int64_t inner = plan_.outer.extents[walk.inner()];
+    for (std::int64_t image = 0; image < images; ++image, result += plan_.rows * plan_.columns) {
+      const std::int64_t position = image % inner;
+      if (image > 0 && position == 0) walk.next();
+      const auto offset = [&](std::size_t n) {
+        return walk.offsets[n] + position * plan_.outer.strides[n][walk.inner()];
+      };
+      fold.elements = memory.data<const float>(plan_.image.buffer, plan_.image.offset + offset(0));
+      if (fold.factors) {
+        const float* from = memory.data<const float>(plan_.factors.buffer, plan_.factors.offset + offset(1));
+        for (std::size_t t = 0; t < factor_offsets_.size(); ++t) factors[t] = from[factor_offsets_[t]];
+      }
+      if (!phases_.in_place) {
+        split(plan_, phases_, kernels_.copy_run, fold.elements, split_image);
+        fold.elements = split_image;
+      }
+      fold.result = dense ? result : folded;
+      kernels_.window_fold(fold);
+      for (std::int64_t row = 0; !dense && row < plan_.rows; ++row)
+        kernels_.copy_run(folded + row * phases_.pitch, 1, result + row * plan_.columns, plan_.columns);
+    }
+  }
+
+  // The place of the window's last axis but `before`.
+  int last_axis(int rank, int before) const {
+    int axis = rank - 1;
+    while (plan_.image.shape[axis] == 1) --axis;
+    if (before == 0) return axis;
+    for (--axis; plan_.image.shape[axis] == 1;) --axis;
+    return axis;
+  }
+
+ private:
+  WindowPlan plan_;
+  Phases phases_;
+  const KernelSet& kernels_;
+  std::int32_t into_;
+  std::vector<std::int64_t> offsets_, factor_offsets_;
+};
+
+// An axis that is not 1 long.
+struct Axis {
+  std::int64_t extent = 1, image = 0, factors = 0;
+};
+
+}  // namespace
+
+std::int64_t WindowPlan::scratch() const {
+  const Phases phases(*this);
+  return height * width + phases.elements(*this) + rows * phases.pitch + kRoundUp;
+}
+
+std::optional<WindowPlan> plan_windows(const GraphNode& fold, const Strided& image, const Strided& factors) {
+  const auto folds = [&](int axis) { return std::ranges::find(fold.ints, axis) != fold.ints.end(); };
+  std::vector<Axis> window, positions;
+  int axis = image.shape.rank() - 1;
+  const auto take = [&](std::vector<Axis>& axes) {
+    if (image.shape[axis] != 1)
+      axes.push_back(
+          {image.shape[axis], image.strides[at(axis)], factors.buffer < 0 ? 0 : factors.strides[at(axis)]});
+  };
+  for (; axis >= 0 && (folds(axis) || image.shape[axis] == 1) && window.size() < 2; --axis) take(window);
+  for (; axis >= 0 && image.shape[axis] == 1; --axis) continue;
+  for (; axis >= 0 && !folds(axis) && positions.size() < window.size(); --axis) {
+    take(positions);
+  }
+  if (window.empty() || positions.empty()) return {};
+  const bool two = window.size() == 2 && positions.size() == 2;
+  if (window.size() != positions.size()) return {};
+  WindowPlan plan{.image = image, .factors = factors, .largest = fold.op == tensor::Op::reduce_max};
+  for (const Axis& one : positions)
+    if (one.factors != 0) return {};
+  plan.columns = positions[0].extent;
+  plan.column_stride = positions[0].image;
+  plan.width = window[0].extent;
+  plan.column_dilation = window[0].image;
+  if (two) {
+    plan.pitch = std::gcd(positions[1].image, window[1].image);
+    plan.rows = positions[1].extent;
+    plan.height = window[1].extent;
+    if (plan.pitch < 1) return {};
+    plan.row_stride = positions[1].image / plan.pitch;
+    plan.row_dilation = window[1].image / plan.pitch;
+  }
+  const std::int64_t columns =
+      (plan.columns - 1) * plan.column_stride + (plan.width - 1) * plan.column_dilation + 1;
+  if (plan.column_stride < 1 || plan.column_dilation < 1 || plan.row_stride < 1 || plan.row_dilation < 1)
+    return {};
+  if (two && columns > plan.pitch) return {};
+  if (!two) plan.pitch = columns;
+  if (plan.height * plan.width > 256 || plan.row_stride * plan.column_stride > 64) return {};
+  Shape outer;
+  Strides of_image{}, of_factors{};
+  for (int a = 0; a <= axis; ++a) {
+    if (folds(a) && image.shape[a] != 1) return {};
+    of_image[at(outer.rank())] = image.strides[at(a)];
+    of_factors[at(outer.rank())] = factors.buffer < 0 ? 0 : factors.strides[at(a)];
+    outer.append(image.shape[a]);
+  }
+  plan.outer = loops_over<2>(outer, {of_image, of_factors});
+  constexpr std::int64_t kMostScratch = std::int64_t{1} << 20;  // elements
+  return plan.scratch() <= kMostScratch ? std::optional(plan) : std::nullopt;
+}
+
+std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kernels, std::int32_t into) {
+  return std::make_unique<WindowStep>(plan, kernels, into);
+}
+
+}  // namespace imprint::cpu
