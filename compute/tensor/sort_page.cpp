@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compute/tensor/build.h"
+#include "compute/tensor/scan_page.h"
 
 namespace imprint::tensor {
 namespace {
@@ -13,7 +14,9 @@ namespace {
 constexpr std::int64_t kSmallSort = 1024;      // elements that a workgroup sorts in shared memory
 constexpr std::int64_t kMostSelected = 1024;   // by one workgroup per line
 constexpr std::int64_t kSelectedLine = 16384;  // elements of a line that one workgroup selects from
-constexpr int kDigit = 4;                      // bits per pass of the radix sort
+constexpr std::int64_t kKeptLine = 8192;       // whose keys its workgroup keeps in registers
+constexpr int kDigit = 8;                      // bits per pass of the radix sort
+constexpr std::int64_t kFewChunks = 4;         // whose counts each workgroup adds up
 
 std::int64_t sort_pieces(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
@@ -69,17 +72,21 @@ Sorted sort_on_device(const Tensor& lines, bool descending, const PageLimits& li
                                                    {"CHUNK", chunk},
                                                    {"CHUNKS", chunks},
                                                    {"RUN", kRun},
+                                                   {"SCANNED", chunks > kFewChunks},
                                                    {"FIRST", is_empty(positions)}});
       page.groups = count * chunks;
       page.group_size = static_cast<int>(invocations);
       return page;
     };
     LibraryPage counting = pass("sort_count", descending);
-    counting.outputs = {{{count, 16, chunks}, DType::int32}};
+    counting.outputs = {{{count, chunks, 256}, DType::int32}};
     const Tensor counts = run_page(std::move(counting), std::span(&keys, 1))[0];
     LibraryPage moving = pass("sort_move", descending);
     moving.outputs = {{lines.shape(), DType::int32}, {lines.shape(), DType::int32}};
     std::vector<Tensor> operands{keys, counts};
+    if (chunks > kFewChunks)
+      operands.push_back(
+          scan_on_device(ScanKind::sum, std::span(&counts, 1), {.axis = 1, .exclusive = true}, limits)[0]);
     if (!is_empty(positions)) operands.push_back(positions);
     const std::vector<Tensor> moved = run_page(std::move(moving), operands);
     positions = moved[0];
@@ -112,12 +119,14 @@ Tensor select_on_device(const Tensor& lines, std::int64_t count, bool largest, c
     return gather(positions, 1, select_on_device(values, count, largest, limits));
   }
   LibraryPage page = order_page("select", lines, kind_of(lines, false), largest);
+  const bool keeps = length <= kKeptLine;
   page.outputs = {{{rows, count}, DType::int32}};
-  page.constants.insert(page.constants.end(),
-                        {{"COUNT", count}, {"SIZE", std::max<std::int64_t>(2, power_of_two(count))}});
+  page.constants.insert(
+      page.constants.end(),
+      {{"COUNT", count}, {"SIZE", std::max<std::int64_t>(2, power_of_two(count))}, {"KEEPS", keeps}});
   page.groups = rows;
   page.group_size = 256;
-  page.loads = 5;
+  page.loads = keeps ? 1 : 5;
   return run_page(std::move(page), std::span(&lines, 1))[0];
 }
 

@@ -7,7 +7,8 @@
 
 const int kTileRows = SLICES * RUN;
 shared State tile[kTileRows * COLUMNS + (kTileRows * COLUMNS) / 32 + 1];
-shared State ends[SLICES * COLUMNS];
+const int kEnds = SLICES * COLUMNS;
+shared State ends[2 * kEnds];  // the first half; the other is for scan_ends
 
 int padded(int i) { return i + i / 32; }  // neighbours of one invocation lie in different banks
 
@@ -16,13 +17,25 @@ int element_of(int line, int step) {
   return line / INNER * (LENGTH * INNER) + position * INNER + line % INNER;
 }
 
-// ends[] of each line becomes the combination of the slices up to each.
-void scan_ends(int lane, int slice) {
+// Scans the slices of each line. Returns where in ends[] the result starts: the combination of the slices up
+// to each. The halves take turns, so that each step needs one barrier.
+int scan_ends(int lane, int slice) {
+  int from = 0;
   for (int distance = 1; distance < SLICES; distance <<= 1) {
-    State before = identity();
-    if (slice >= distance) before = ends[lane - distance];
+    State own = ends[from + lane];
+    if (slice >= distance) own = combine(ends[from + lane - distance], own);
+    from = kEnds - from;
+    ends[from + lane] = own;
     barrier();
-    if (slice >= distance) ends[lane] = combine(before, ends[lane]);
+  }
+  return from;
+}
+
+// ends[] of a line's last slice becomes the combination of all its slices.
+void combine_ends(int lane, int slice) {
+  for (int distance = 1; distance < SLICES; distance <<= 1) {
+    if ((slice & (2 * distance - 1)) == 2 * distance - 1)
+      ends[lane] = combine(ends[lane - distance], ends[lane]);
     barrier();
   }
 }
@@ -42,7 +55,7 @@ void imp_page(int group) {
       own = combine(own, chunk_total(line * CHUNKS + k));
     ends[lane] = own;
     barrier();
-    scan_ends(lane, slice);
+    combine_ends(lane, slice);
     carry = ends[last];
     barrier();
   }
@@ -63,17 +76,20 @@ void imp_page(int group) {
     for (int k = 0; k < RUN; ++k) sum = combine(sum, tile[padded(run + k)]);
     ends[lane] = sum;
     barrier();
-    scan_ends(lane, slice);
-#if TOTALS == 0
+#if TOTALS == 1
+    combine_ends(lane, slice);
+    carry = combine(carry, ends[last]);
+#else
+    int from = scan_ends(lane, slice);
     State before = carry;
-    if (slice > 0) before = combine(carry, ends[lane - 1]);
+    if (slice > 0) before = combine(carry, ends[from + lane - 1]);
     for (int k = 0; k < RUN; ++k) {
       State after = combine(before, tile[padded(run + k)]);
       tile[padded(run + k)] = EXCLUSIVE == 1 ? before : after;
       before = after;
     }
+    carry = combine(carry, ends[from + last]);
 #endif
-    carry = combine(carry, ends[last]);
     barrier();
 #if TOTALS == 0
     for (int k = lane; k < kTileRows * COLUMNS; k += imp_group_size) {

@@ -74,6 +74,9 @@ void add_sort_pages(std::vector<OpCase>& cases) {
         cases, "argsort/long" + suffix, {{{2, 5003}}},
         [=](Inputs in) { return argsort(in[0], 1, descending); }, false);
     add_page_case(
+        cases, "argsort/many_chunks" + suffix, {{{1, 20011}, DType::int32, -70000, 70000}},
+        [=](Inputs in) { return argsort(in[0], 1, descending); }, false);
+    add_page_case(
         cases, "argsort/long_ties" + suffix, {{{3000, 2}, DType::int32, -9, 9}},
         [=](Inputs in) { return argsort(in[0], 0, descending); }, false);
     add_page_case(cases, "topk/rows" + suffix, {{{4, 33}}},
