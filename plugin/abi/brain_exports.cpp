@@ -118,6 +118,7 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
       filled.uncredited = answer.lost.uncredited;
       filled.alarms = answer.alarms;
       filled.fall_backs = answer.fall_backs;
+      filled.reliability = answer.reliability;
     });
     return {};
   });

@@ -27,9 +27,11 @@ struct LearnGraph {
   // int32 [P * K]: row of the observation copies that holds the observation; -1 = it is in the sample.
   static constexpr std::size_t kCopyRows = 3;
   // ---- outputs ----
-  static constexpr std::size_t kLoss = 0;  // float32 [P]
+  static constexpr std::size_t kLoss = 0;         // float32 [P]
+  static constexpr std::size_t kReliability = 1;  // float32 [P], see tells_reliability
 
   bool has_observation_copies = false;  // false: there is no input kCopyRows
+  bool tells_reliability = false;       // false: there is no output kReliability
   ProgramDescription description;       // one learn step, or
   ProgramSequence sequence;             // where it has parts, a whole update
   std::uint32_t minibatches = 1;        // per run

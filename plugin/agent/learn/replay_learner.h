@@ -38,12 +38,18 @@ class Objective {
   virtual ~Objective() = default;
 
   virtual Tensor losses(const Minibatch& batch, const Network& network) const = 0;  // float32 [P, B]
+  // float32 [P], added to the mean loss before its gradient; or not ok(). filled: int32 [P] samples
+  // remembered.
+  virtual Tensor penalty(const Network&, const Tensor& /*filled*/) const { return {}; }
+  // float32 [P] share of a person's words that are right, as far as is known; or not ok().
+  virtual Tensor reliability() const { return {}; }
   // Parameters that learn beside the network's. They are part of the state.
   virtual nn::Parameters parameters() const { return {}; }
   // State beside the networks and the optimiser, and its updates after an optimiser step.
   virtual std::vector<StateVariable> state() const { return {}; }
   // Updates from the samples that arrive. there: bool [P, K] 1 = this row is a sample; rows: [P, K, W].
-  virtual void take_in(const Minibatch& /*arriving*/, const Tensor& /*there*/, std::vector<Update>&) const {}
+  virtual void take_in(const Minibatch& /*arriving*/, const Tensor& /*there*/, const Network&,
+                       std::vector<Update>&) const {}
   virtual std::vector<Update> updates(const OptimiserStep&) const { return {}; }
 };
 

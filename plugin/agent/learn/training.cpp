@@ -110,17 +110,23 @@ Training::Outcome Training::finish(std::uint32_t slot) {
   run.in_flight = false;
   const std::span<const std::byte> bytes = program_->output_bytes(slot, LearnGraph::kLoss);
   const auto* losses = reinterpret_cast<const float*>(bytes.data());
+  const float* reliable =
+      graph_.tells_reliability
+          ? reinterpret_cast<const float*>(program_->output_bytes(slot, LearnGraph::kReliability).data())
+          : nullptr;
   Outcome outcome;
-  double sum = 0;
+  double sum = 0, reliability = 0;
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
     if (run.filled[p] == 0) continue;
     ++outcome.learned;
     sum += losses[p];
+    if (reliable) reliability += reliable[p];
     if (std::isfinite(losses[p]) || run.epoch != epoch_ || stopped_[p]) continue;
     stopped_[p] = 1;
     ++outcome.stopped;
   }
   outcome.loss = outcome.learned > 0 ? static_cast<float>(sum / outcome.learned) : 0.0f;
+  if (outcome.learned > 0) outcome.reliability = static_cast<float>(reliability / outcome.learned);
   return outcome;
 }
 

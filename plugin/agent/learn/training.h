@@ -64,6 +64,7 @@ class Training {
   // Call when the slot's run is complete.
   struct Outcome {
     float loss = 0;             // mean over the brains that learned; NaN when one is not finite
+    float reliability = 0;      // of a person, mean over the brains that learned; 0: not told
     std::uint32_t learned = 0;  // brains
     std::uint32_t stopped = 0;  // brains that stop learning because of it
   };

@@ -10,6 +10,7 @@ namespace imprint::agent {
 
 inline constexpr const char* kLogDeviationName = "log_deviation";  // of continuous actions that are drawn
 inline constexpr const char* kUnrestName = "unrest";
+inline constexpr const char* kHeardName = "heard";
 inline constexpr const char* kReplayName = "replay";  // the replay memory's state variable
 
 struct StateVariable {
