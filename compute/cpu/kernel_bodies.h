@@ -385,7 +385,7 @@ inline void window_lanes(const WindowFold& w, std::int64_t i) {
       else if (Kind == FoldKind::sum)
         folded[v] += x;
       else
-        folded[v] = (folded[v] >= x) | (folded[v] != folded[v]) ? folded[v] : x;
+        folded[v] = ((folded[v] >= x) | (folded[v] != folded[v])) ? folded[v] : x;
     }
   }
   for (int v = 0; v < Vectors; ++v) store(w.result + i + v * kLanes, folded[v]);
