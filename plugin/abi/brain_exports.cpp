@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"
 #include "plugin/abi/exports.h"

@@ -1,6 +1,7 @@
 #include "plugin/agent/learn/learning.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "compute/base/text.h"
