@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "compute/base/quote.h"
 #include "compute/model/onnx_op.h"
 
 namespace imprint::onnx {
@@ -40,7 +41,7 @@ void selu(OpContext& context) {
 void gelu(OpContext& context) {
   const std::string approximate = context.string_attribute("approximate", "none");
   if (approximate != "none" && approximate != "tanh")
-    return context.unsupported("approximate '" + approximate + "'");
+    return context.unsupported("approximate " + quote(approximate));
   context.set(
       0, approximate == "tanh" ? imprint::gelu_tanh(context.tensor(0)) : imprint::gelu(context.tensor(0)));
 }

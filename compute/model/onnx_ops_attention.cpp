@@ -261,10 +261,11 @@ void attention_ms(OpContext& context) {
     return context.unsupported("the past, or rotary positions");
   std::vector<std::int64_t> sizes = context.ints_attribute("qkv_hidden_sizes");
   if (weights.rank() == 2 && sizes.empty()) sizes.assign(3, weights.extent(1) / 3);
-  if (!context.require(x.rank() == 3 && weights.rank() == 2 && sizes.size() == 3 &&
-                           x.extent(2) == weights.extent(0) &&
-                           weights.extent(1) == sizes[0] + sizes[1] + sizes[2],
-                       text("found x ", x.shape().text(), " and weights ", weights.shape().text())))
+  if (!context.require(
+          x.rank() == 3 && weights.rank() == 2 && sizes.size() == 3 && x.extent(2) == weights.extent(0) &&
+              sizes[0] >= 0 && sizes[0] <= weights.extent(1) && sizes[1] >= 0 &&
+              sizes[1] <= weights.extent(1) - sizes[0] && sizes[2] == weights.extent(1) - sizes[0] - sizes[1],
+          text("found x ", x.shape().text(), " and weights ", weights.shape().text())))
     return;
   Tensor all = imprint::matmul(x, weights);
   if (context.has(2)) all = all + context.tensor(2);

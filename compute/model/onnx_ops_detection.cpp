@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites.h"
@@ -209,7 +210,7 @@ void roi_align(OpContext& context) {
   form.half_pixel = context.opset() >= 16 &&
                     context.string_attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   form.largest = mode == "max";
-  if (mode != "avg" && mode != "max") return context.unsupported("mode '" + mode + "'");
+  if (mode != "avg" && mode != "max") return context.unsupported("mode " + quote(mode));
   const bool sane = form.bins[0] >= 1 && form.bins[1] >= 1 && form.bins[0] <= 1024 && form.bins[1] <= 1024;
   if (!context.require(sane && x.rank() == 4 && corners.rank() == 2 && corners.extent(1) == 4 &&
                            batches.shape() == Shape{corners.extent(0)},

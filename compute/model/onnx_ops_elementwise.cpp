@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
@@ -161,7 +162,7 @@ void bit_shift(OpContext& context) {
   const std::string direction = context.string_attribute("direction", "");
   if (direction == "LEFT") return set_wrapped(context, shift_left(context.tensor(0), context.tensor(1)));
   if (direction == "RIGHT") return context.set(0, shift_right(context.tensor(0), context.tensor(1)));
-  context.fail(ErrorCode::corrupt_file, "direction '" + direction + "' is neither LEFT nor RIGHT");
+  context.fail(ErrorCode::corrupt_file, "direction " + quote(direction) + " is neither LEFT nor RIGHT");
 }
 
 void infinite(OpContext& context) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "compute/base/quote.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites.h"
 #include "compute/tensor/images.h"
@@ -40,7 +41,7 @@ std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents&
   const bool ceil_mode = context.int_attribute("ceil_mode", 0) != 0;
   const bool same = automatic == "SAME_UPPER" || automatic == "SAME_LOWER";
   if (!same && automatic != "NOTSET" && automatic != "VALID" && !automatic.empty())
-    context.unsupported("auto_pad '" + automatic + "'");
+    context.unsupported("auto_pad " + quote(automatic));
   const auto sane = [](std::int64_t value, std::int64_t least) {
     return value >= least && value < (1 << 24);
   };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
@@ -164,7 +165,7 @@ void pad(OpContext& context) {
     for (int i = 0; i < value.rank(); ++i) raw_axes.push_back(i);
   const Axes axes = context.axes(raw_axes, value.rank());
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
-    return context.unsupported("mode '" + mode + "'");
+    return context.unsupported("mode " + quote(mode));
   if (!context.require(pads.size() == 2 * axes.size(),
                        text("pads: found ", pads.size(), ", expected two for each axis")))
     return;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites.h"
@@ -232,7 +233,7 @@ Tensor activated(OpContext& context, const Tensor& x) {
   if (name == "LeakyRelu") return imprint::leaky_relu(x, number(0, 0.01f));
   if (name == "HardSigmoid") return imprint::hard_sigmoid(x, number(0, 0.2f), number(1, 0.5f));
   if (name == "Clip") return imprint::clamp(x, number(0, -3.4e38f), number(1, 3.4e38f));
-  context.unsupported("activation '" + name + "'");
+  context.unsupported("activation " + quote(name));
   return x;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/loop.h"
@@ -82,7 +83,7 @@ std::vector<GateFunction> gate_functions(OpContext& context, std::int64_t direct
       });
     });
     if (known == kGateFunctions.end()) {
-      context.unsupported("activation '" + name + "'");
+      context.unsupported("activation " + quote(name));
       return {};
     }
     GateFunction function{std::string(known->name), known->alpha, known->beta};
@@ -184,7 +185,7 @@ std::optional<Recurrence> recurrence_of(OpContext& context, Kind kind) {
   form.gates = kind == Kind::rnn ? 1 : kind == Kind::gru ? 3 : 4;
   const std::string direction = context.string_attribute("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
-    context.unsupported("direction '" + direction + "'");
+    context.unsupported("direction " + quote(direction));
     return std::nullopt;
   }
   form.directions = direction == "bidirectional" ? 2 : 1;

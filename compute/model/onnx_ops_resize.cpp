@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites.h"
@@ -183,7 +184,7 @@ template <std::size_t Count>
 bool is_one_of(OpContext& context, const char* name, const std::string& found,
                const std::array<std::string_view, Count>& known) {
   if (std::ranges::find(known, found) != known.end()) return true;
-  context.unsupported(text(name, " '", found, "'"));
+  context.unsupported(text(name, " ", quote(found)));
   return false;
 }
 

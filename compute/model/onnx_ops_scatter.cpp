@@ -5,6 +5,7 @@
 #include <array>
 #include <numeric>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
@@ -100,7 +101,7 @@ std::optional<Scatter> reduction_of(OpContext& context) {
                                                                         {"max", Scatter::max}}};
   for (const auto& [known, mode] : kNames)
     if (known == name) return mode;
-  context.unsupported("reduction '" + name + "'");
+  context.unsupported("reduction " + quote(name));
   return std::nullopt;
 }
 

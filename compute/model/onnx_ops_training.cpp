@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
@@ -79,7 +80,7 @@ void momentum(OpContext& context) {
   const double alpha = context.float_attribute("alpha", 0), beta = context.float_attribute("beta", 0),
                shrink = context.float_attribute("norm_coefficient", 0);
   const std::string mode = context.string_attribute("mode", "standard");
-  if (mode != "standard" && mode != "nesterov") return context.unsupported("mode '" + mode + "'");
+  if (mode != "standard" && mode != "nesterov") return context.unsupported("mode " + quote(mode));
   const Tensor weight = imprint::where(in->step > 0.0f, Tensor(beta), 1.0f);
   for (int i = 0; i < in->count; ++i) {
     const auto part = [&](int list) { return context.tensor(2 + list * in->count + i); };

@@ -162,10 +162,12 @@ inline constexpr int kMaxDepth = 16;
 Result<Model> parse(std::span<const std::byte> bytes);
 
 // Reads a file, and the files that hold its external tensors, from the same folder or below.
-// Bounds: those of parse, and of each external file at most kExternalReads times its bytes.
+// Bounds: those of parse, and of each external file at most kExternalReads times its bytes, of all together
+// most_external_bytes, which is looked at before a tensor is read.
 // Errors: those of parse; not_found, io; corrupt_file (an external path that is absolute, too long or leads
-// out of the folder, a part that is not there, tensors that overlap too much). They name the file.
+// out of the folder, a part that is not there, tensors that overlap too much); out_of_host_memory
+// (most_external_bytes). They name the file.
 inline constexpr std::uint64_t kExternalReads = 2;
-Result<Model> load(const std::string& path);
+Result<Model> load(const std::string& path, std::uint64_t most_external_bytes = std::uint64_t{1} << 40);
 
 }  // namespace imprint::onnx

@@ -97,7 +97,8 @@ ElementType element_type(safetensors::Type type) {
 // The files that hold a model's external tensors. Each is opened once per run of tensors that use it.
 class ExternalFiles {
  public:
-  explicit ExternalFiles(const fs::path& folder) {
+  ExternalFiles(const fs::path& folder, std::uint64_t most_bytes)
+      : most_bytes_(most_bytes), left_(most_bytes) {
     std::error_code code;
     base_ = fs::canonical(folder.empty() ? fs::path(".") : folder, code);
   }
@@ -120,6 +121,11 @@ class ExternalFiles {
     if (wanted <= open_.size() && read + wanted > kExternalReads * open_.size())
       return damaged(tensor, text("found tensors of more than ", kExternalReads, " times the bytes of ",
                                   quote(external.location), ", which has ", open_.size()));
+    if (wanted > left_)
+      return make_error(ErrorCode::out_of_host_memory,
+                        text("tensor ", quote(tensor.name), ": found more than ", most_bytes_,
+                             " bytes of external tensors, the limit of the import"));
+    left_ -= wanted;
     read += wanted;
     IMPRINT_ASSIGN(tensor.bytes, open_.read(external.offset, wanted));
     tensor.external.reset();
@@ -151,6 +157,7 @@ class ExternalFiles {
     return &paths_.emplace(location, target).first->second;
   }
 
+  std::uint64_t most_bytes_, left_;
   fs::path base_;
   std::map<std::string, fs::path, std::less<>> paths_;  // by location; never erased, so pointers stay
   std::map<fs::path, std::uint64_t> read_;              // bytes
@@ -158,13 +165,28 @@ class ExternalFiles {
   const fs::path* open_path_ = nullptr;
 };
 
+Result<> load_external(ExternalFiles& files, std::vector<Attribute>& attributes);
+
 Result<> load_external(ExternalFiles& files, Graph& graph) {
   for (TensorData& tensor : graph.initializers) IMPRINT_CHECK(files.read_into(tensor));
-  for (Node& node : graph.nodes)
-    for (Attribute& attribute : node.attributes) {
-      for (TensorData& tensor : attribute.tensors) IMPRINT_CHECK(files.read_into(tensor));
-      for (Graph& subgraph : attribute.graphs) IMPRINT_CHECK(load_external(files, subgraph));
-    }
+  for (Node& node : graph.nodes) IMPRINT_CHECK(load_external(files, node.attributes));
+  return {};
+}
+
+Result<> load_external(ExternalFiles& files, std::vector<Attribute>& attributes) {
+  for (Attribute& attribute : attributes) {
+    for (TensorData& tensor : attribute.tensors) IMPRINT_CHECK(files.read_into(tensor));
+    for (Graph& subgraph : attribute.graphs) IMPRINT_CHECK(load_external(files, subgraph));
+  }
+  return {};
+}
+
+Result<> load_external(ExternalFiles& files, Model& model) {
+  IMPRINT_CHECK(load_external(files, model.graph));
+  for (Function& function : model.functions) {
+    IMPRINT_CHECK(load_external(files, function.graph));
+    IMPRINT_CHECK(load_external(files, function.defaults));
+  }
   return {};
 }
 
@@ -215,7 +237,7 @@ TensorData tensor_data(std::string name, const safetensors::Array& array) {
   return out;
 }
 
-Result<Model> load(const std::string& path) {
+Result<Model> load(const std::string& path, std::uint64_t most_external_bytes) {
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
   auto model = parse(bytes);
   const auto in_file = [&](const Error& error) {
@@ -223,8 +245,8 @@ Result<Model> load(const std::string& path) {
   };
   if (!model) return in_file(model.error());
   const fs::path folder = fs::path(std::u8string(path.begin(), path.end())).parent_path();
-  ExternalFiles files(folder);
-  if (auto status = load_external(files, model->graph); !status) return in_file(status.error());
+  ExternalFiles files(folder, most_external_bytes);
+  if (auto status = load_external(files, *model); !status) return in_file(status.error());
   return model;
 }
 

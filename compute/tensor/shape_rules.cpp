@@ -257,6 +257,8 @@ Result<Inferred> concat(const Rule& rule) {
                                  ", expected equal extents except along axis ", axis));
     out[axis] += rule.shape(i)[axis];
   }
+  if (out.element_count() > kLargestCount)
+    return rule.bad_shape(text("found result ", out.text(), ", expected at most 2^48 elements"));
   return Inferred{rule.dtype(), out};
 }
 
@@ -288,6 +290,8 @@ Result<Inferred> take(const Rule& rule) {
   for (int k = 0; k < axis; ++k) out.append(rule.shape(0)[k]);
   for (std::int64_t extent : rule.shape(1).extents()) out.append(extent);
   for (int k = axis + 1; k < rule.shape(0).rank(); ++k) out.append(rule.shape(0)[k]);
+  if (out.element_count() > kLargestCount)
+    return rule.bad_shape(text("found result ", out.text(), ", expected at most 2^48 elements"));
   return Inferred{rule.dtype(), out};
 }
 
@@ -397,6 +401,8 @@ Result<Inferred> unwindow(const Rule& rule) {
   if (!fits) return rule.bad_attributes();
   Shape out;
   for (int k = 0; k < last; ++k) out.append(k == axis ? extent : windows[k]);
+  if (out.element_count() > kLargestCount)
+    return rule.bad_shape(text("found result ", out.text(), ", expected at most 2^48 elements"));
   return Inferred{rule.dtype(), out};
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 
@@ -52,9 +53,9 @@ std::map<std::string, std::string> metadata_of(const Position& position) {
 Result<Position> position_of(const std::map<std::string, std::string>& metadata) {
   const auto bad = [&](const std::string& name) {
     const auto found = metadata.find(name);
-    return make_error(ErrorCode::corrupt_file,
-                      text("checkpoint: found ", name, " '", found == metadata.end() ? "" : found->second,
-                           "', expected a checkpoint of a trainer"));
+    return make_error(ErrorCode::corrupt_file, text("checkpoint: found ", name, " ",
+                                                    quote(found == metadata.end() ? "" : found->second),
+                                                    ", expected a checkpoint of a trainer"));
   };
   const auto value = [&](const char* name) {
     const auto found = metadata.find(name);
@@ -78,10 +79,11 @@ Result<Position> position_of(const std::map<std::string, std::string>& metadata)
   if (kept.size() % 2 != 0) return bad("kept");
   for (std::size_t i = 0; i < kept.size(); i += 2) {
     KeptCheckpoint& each = position.kept.emplace_back();
-    // A name that leaves the folder would delete a file elsewhere.
-    if (!read_number(kept[i], each.loss) || kept[i + 1].find_first_of("/\\") != std::string::npos)
-      return bad("kept");
     each.file = kept[i + 1];
+    // A name that leaves the folder would delete a file elsewhere; "D:x" does on Windows.
+    const bool stays =
+        each.file.find_first_of("/\\:") == std::string::npos && each.file != "." && each.file != "..";
+    if (!read_number(kept[i], each.loss) || !stays) return bad("kept");
   }
   return position;
 }

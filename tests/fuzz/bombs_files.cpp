@@ -201,6 +201,11 @@ void add_brain_files(std::vector<Bomb>& bombs) {
     return filled(
         brain + ",\"hidden_sizes\":[", [](int) { return "1"; }, "]}");
   });
+  add("long options", [brain] { return brain + ",\"feedback\":\"" + std::string(500'000, 'x') + "\"}"; });
+  add("a long option",
+      [brain] { return brain + ",\"feedback\":{\"" + std::string(500'000, 'x') + "\":1}}"; });
+  add("an option of a long text",
+      [brain] { return brain + ",\"feedback\":{\"batch_size\":\"" + std::string(500'000, 'x') + "\"}}"; });
   add("wide layers", [brain] { return brain + ",\"hidden_sizes\":[1048576,1048576]}"; });
   add("a large tensor", [brain] { return brain + ",\"observations\":[4294967296,4294967296]}"; });
 }

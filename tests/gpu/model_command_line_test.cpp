@@ -422,7 +422,7 @@ TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
       {R"({"streams": [{"depth": 3}]})", "streams with the fields of imp_stream; it has no 'depth'"},
       {R"({"streams": [{"kind": "sound"}]})", "streams whose kind is one of vector, picture, entities, ids"},
       {R"({"learner": "feedback", "feedback": {"margin": "wide"}})",
-       "feedback.margin is \"wide\"; expected a number"},
+       "feedback.margin: found \"wide\", expected a number"},
       {R"({"learner": "feedback", "feedback": {"epochs": 3}})", "imp_feedback_options has no field 'epochs'"},
       {R"({"learner": "dqn", "feedback": {}})", "feedback: found options of feedback, expected those of dqn"},
       {R"({"learner": "ppo", "ppo": 3})", "ppo is 3; expected an object"},

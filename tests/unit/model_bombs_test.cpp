@@ -13,6 +13,7 @@
 #include "compute/model/file.h"
 #include "compute/model/onnx_import.h"
 #include "compute/model/safetensors.h"
+#include "compute/tensor/loop.h"
 #include "tests/unit/model_heap.h"
 #include "tests/unit/model_onnx_builder.h"
 
@@ -188,6 +189,104 @@ TEST(OnnxBombs, FunctionsThatDouble) {
   EXPECT_THAT(taken(bytes)->message, HasSubstr("more repetitions"));
 }
 
+// x through `count` calls of d.f, which has an input a and an output c.
+std::vector<std::byte> calls_of(OnnxBuilder builder, int count) {
+  builder.input("x", {"1"});
+  for (int i = 0; i < count; ++i) builder.node("f", {i == 0 ? "x" : name(i - 1)}, {name(i)}, {}, "", "d");
+  return builder.output(name(count - 1)).bytes();
+}
+
+TEST(OnnxBombs, AListThatEachCallReads) {
+  const auto list = OnnxBuilder::list("value_ints", ramp(20'000));
+  OnnxBuilder nodes;
+  nodes.node("Constant", {}, {"list"}, {list}).node("Shape", {"list"}, {"count"});
+  nodes.node("Cast", {"count"}, {"one"}, {OnnxBuilder::number("to", 1)}).node("Add", {"a", "one"}, {"c"});
+  const auto bytes = calls_of(OnnxBuilder().function("d", "f", {"a"}, {"c"}, nodes), 2000);
+  const Cost cost;
+  const auto error = taken(bytes);
+  EXPECT_FALSE(error) << error->message;
+}
+
+TEST(OnnxBombs, ALongTextThatManyNodesRead) {
+  OnnxBuilder nodes;
+  for (int i = 0; i < 3000; ++i)
+    nodes.node("StringNormalizer", {i == 0 ? "a" : name(i - 1)}, {i == 2999 ? "c" : name(i)},
+               {OnnxBuilder::reference("stopwords", "long", 8)});
+  OnnxBuilder builder;
+  builder.function("d", "f", {"a"}, {"c"}, nodes)
+      .node("Constant", {}, {"w"}, {OnnxBuilder::words("value_strings", {"b"})});
+  builder.node("f", {"w"}, {"y"}, {OnnxBuilder::words("long", std::vector<std::string>(50'000, "word"))}, "",
+               "d");
+  const auto bytes = builder.output("y").bytes();
+  const Cost cost;
+  const auto error = taken(bytes);
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("attribute 'long': longer lists")) << error->message;
+}
+
+TEST(OnnxBombs, DefaultsOfAFunctionThatIsCalledOften) {
+  std::vector<OnnxBuilder::Attribute> defaults;
+  for (int i = 0; i < 20'000; ++i) defaults.push_back(OnnxBuilder::number(name(i), i));
+  OnnxBuilder nodes;
+  nodes.node("Neg", {"a"}, {"c"});
+  const auto bytes = calls_of(OnnxBuilder().function("d", "f", {"a"}, {"c"}, nodes, defaults), 5000);
+  const Cost cost;
+  EXPECT_FALSE(taken(bytes));
+}
+
+TEST(OnnxBombs, LongNamesOfABodyThatIsRepeated) {
+  const std::string longest(100'000, 'n');
+  OnnxBuilder nodes;
+  nodes.node("Neg", {"a"}, {longest}).node("Neg", {longest}, {"c"});
+  const auto bytes = calls_of(OnnxBuilder().function("d", "f", {"a"}, {"c"}, nodes), 5000);
+  const Cost cost;
+  const auto error = taken(bytes);
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("more repetitions"));
+}
+
+TEST(OnnxBombs, LoopsBehindEachOther) {
+  const Cost cost;
+  Tensor x = input("x", {1});
+  for (int i = 0; i < 4000; ++i) {
+    const auto body = [](std::span<const Tensor> carry, std::span<const Tensor>) {
+      return ScanStep{{carry[0] + Tensor(1.0f)}, {}};
+    };
+    const auto scanned = scan(body, std::span<const Tensor>(&x, 1), {}, {.steps = 2});
+    ASSERT_TRUE(scanned.ok());
+    x = scanned->carry[0];
+  }
+}
+
+TEST(OnnxBombs, RoundingAndPowersAreCounted) {
+  for (const int type : {10, 16, 7}) {  // float16, bfloat16, int64
+    OnnxBuilder builder;
+    builder.input("x", {"1"}).node("Cast", {"x"}, {"v"}, {OnnxBuilder::number("to", type)});
+    builder.longs("n", {}, {type == 7 ? 1023 : 2})
+        .node("Cast", {"n"}, {"two"}, {OnnxBuilder::number("to", type)});
+    for (int i = 0; i < 4000; ++i) builder.node("Pow", {i == 0 ? "v" : name(i - 1), "two"}, {name(i)});
+    const auto bytes = builder.output(name(3999)).bytes();
+    const Cost cost;
+    const auto error = taken(bytes);
+    ASSERT_TRUE(error) << type;
+    EXPECT_THAT(error->message, HasSubstr("more Pow nodes than one model may have")) << type;
+  }
+}
+
+TEST(OnnxBombs, CropsOfManyPlaces) {
+  for (const float scale : {2e9f, 3e6f}) {
+    OnnxBuilder builder(13);
+    builder.input("x", {"1"}).floats("roi", {2}, {0, 1}).floats("scales", {1}, {scale});
+    builder.node("Resize", {"x", "roi", "scales"}, {"y"},
+                 {OnnxBuilder::text("coordinate_transformation_mode", "tf_crop_and_resize")});
+    const auto bytes = builder.output("y").bytes();
+    const Cost cost;
+    const auto error = taken(bytes);
+    ASSERT_TRUE(error);
+    EXPECT_THAT(error->message, HasSubstr("resizing of this size"));
+  }
+}
+
 TEST(OnnxBombs, OperatorsThatMakeManyOperations) {
   for (const char* op :
        {"LSTM", "Resize", "Einsum", "DeformConv", "GridSample", "Attention", "MatMulInteger"}) {
@@ -261,7 +360,41 @@ TEST(OnnxBombs, OneExternalFileForManyTensors) {
     const auto model = onnx::load(path);
     ASSERT_FALSE(model.ok());
     EXPECT_THAT(model.error().message, HasSubstr("more than 2 times the bytes of"));
+    const auto limited = onnx::load(path, 1000);
+    ASSERT_FALSE(limited.ok());
+    EXPECT_EQ(limited.error().code, ErrorCode::out_of_host_memory);
+    EXPECT_THAT(limited.error().message, AllOf(HasSubstr("'v0'"), HasSubstr("more than 1000 bytes")));
   }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(OnnxFiles, AFunctionHasExternalTensors) {
+  const auto folder = std::filesystem::temp_directory_path() / "imprint_function_test";
+  std::filesystem::create_directories(folder);
+  const std::vector<std::byte> weights(8);
+  ASSERT_TRUE(write_file_atomic((folder / "w.bin").string(), weights).ok());
+  const OnnxBuilder::Attribute value{"value", [](protozero::pbf_writer& out) {
+                                       {
+                                         protozero::pbf_writer tensor(out, 5);
+                                         tensor.add_int64(1, 2);
+                                         tensor.add_int32(2, 1);
+                                         protozero::pbf_writer entry(tensor, 13);
+                                         entry.add_string(1, "location");
+                                         entry.add_string(2, "w.bin");
+                                         entry.commit();
+                                         tensor.add_int32(14, 1);
+                                       }
+                                       out.add_int32(20, 4);
+                                     }};
+  OnnxBuilder nodes;
+  nodes.node("Constant", {}, {"w"}, {value}).node("Add", {"a", "w"}, {"c"});
+  const std::string path = (folder / "m.onnx").string();
+  ASSERT_TRUE(
+      write_file_atomic(path, calls_of(OnnxBuilder().function("d", "f", {"a"}, {"c"}, nodes), 1)).ok());
+  const auto model = onnx::load(path);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const auto imported = import_onnx(*model, {});
+  EXPECT_TRUE(imported.ok()) << imported.error().message;
   std::filesystem::remove_all(folder);
 }
 
@@ -376,6 +509,23 @@ TEST(OnnxBombs, NamesInMessagesAreShort) {
   const auto error = taken(OnnxBuilder().node("Neg", {longest}, {"y"}, {}, longest).output("y").bytes());
   ASSERT_TRUE(error);
   EXPECT_LT(error->message.size(), 1000u);
+}
+
+TEST(OnnxBombs, TextsInMessagesAreShort) {
+  const std::string longest = "\n\x1b" + std::string(kMebibyte, 'n');
+  const std::pair<const char*, const char*> texts[] = {
+      {"Gelu", "approximate"}, {"BitShift", "direction"}, {"Resize", "mode"},   {"Pad", "mode"},
+      {"RNN", "direction"},    {"GRU", "direction"},      {"Conv", "auto_pad"}, {"ScatterND", "reduction"}};
+  for (const auto& [op, attribute] : texts) {
+    OnnxBuilder builder(20);
+    builder.input("x", {"1", "1", "1"}).longs("at", {1, 1}, {0});
+    const std::string second = op == std::string("ScatterND") ? "at" : "x";
+    builder.node(op, {"x", second, "x"}, {"y"}, {OnnxBuilder::text(attribute, longest)});
+    const auto error = taken(builder.output("y").bytes());
+    ASSERT_TRUE(error) << op;
+    EXPECT_LT(error->message.size(), 1000u) << op;
+    EXPECT_EQ(error->message.find_first_of("\n\x1b"), std::string::npos) << op;
+  }
 }
 
 // ---- JSON ----

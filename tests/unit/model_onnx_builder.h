@@ -122,7 +122,7 @@ class OnnxBuilder {
   // A model-local function, whose nodes are those of another builder.
   OnnxBuilder& function(const std::string& domain, const std::string& name,
                         const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                        const OnnxBuilder& nodes) {
+                        const OnnxBuilder& nodes, const std::vector<Attribute>& defaults = {}) {
     std::string bytes;
     protozero::pbf_writer out(bytes);
     out.add_string(1, name);
@@ -135,6 +135,11 @@ class OnnxBuilder {
       else
         graph.skip();
     out.add_string(10, domain);
+    for (const Attribute& attribute : defaults) {
+      protozero::pbf_writer part(out, 11);
+      part.add_string(1, attribute.name);
+      attribute.write(part);
+    }
     functions_.push_back(bytes);
     return *this;
   }

@@ -218,8 +218,12 @@ TEST(Checkpoint, PositionsReadBackAsTheSameBits) {
   auto metadata = metadata_of(position);
   metadata["step"] = "-1";
   EXPECT_NE(position_of(metadata).error().message.find("checkpoint: found step '-1'"), std::string::npos);
-  position.kept[0].file = "../other";
-  EXPECT_FALSE(position_of(metadata_of(position)));
+  for (const char* outside : {"../other", "..", ".", "D:other", "..\\other"}) {
+    position.kept[0].file = outside;
+    EXPECT_FALSE(position_of(metadata_of(position))) << outside;
+  }
+  metadata["step"] = std::string(100'000, 'x') + "\n";
+  EXPECT_LT(position_of(metadata).error().message.size(), 300u);
   EXPECT_FALSE(position_of({}));
 }
 

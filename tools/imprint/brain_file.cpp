@@ -210,12 +210,13 @@ Result<BrainFile> parse_brain(const std::string& file, const nlohmann::json& jso
   for (const auto& [key, value] : json.items()) {
     if (!is_learner(key)) continue;
     if (key != learner) return refuse(key + ": found options of " + key + ", expected those of " + learner);
-    if (!value.is_object()) return refuse(key + " is " + value.dump() + "; expected an object");
+    if (!value.is_object())
+      return refuse(text(key, ": found ", clipped(value.dump()), ", expected an object"));
     for (const auto& [name, given] : value.items()) {
       const auto option = options.find(name);
-      if (option == options.end()) return refuse("imp_" + key + "_options has no field '" + name + "'");
+      if (option == options.end()) return refuse(text("imp_", key, "_options has no field ", quote(name)));
       if (const std::string expected = option->second(given); !expected.empty())
-        return refuse(key + "." + name + " is " + given.dump() + "; expected " + expected);
+        return refuse(text(key, ".", name, ": found ", clipped(given.dump()), ", expected ", expected));
     }
   }
   Result<agent::BrainSpec> valid = agent::checked(brain.spec);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_import.h"
 #include "compute/tensor/composites.h"
@@ -17,16 +18,33 @@ namespace {
 
 constexpr const char* kCall = "model_create";
 
+// Names from a file, for a message.
+class ListedNames {
+ public:
+  void add(const std::string& name) {
+    if (++count_ <= kMostNames) list_ += (count_ == 1 ? "" : ", ") + quote(name);
+  }
+  std::string text(const char* otherwise) const {
+    if (count_ == 0) return otherwise;
+    return count_ > kMostNames ? list_ + " and more" : list_;
+  }
+
+ private:
+  static constexpr std::size_t kMostNames = 32;
+  std::size_t count_ = 0;
+  std::string list_;
+};
+
 std::string names_of(const std::vector<ImportedValue>& values) {
-  std::string names;
-  for (const ImportedValue& value : values) names += (names.empty() ? "'" : ", '") + value.name + "'";
-  return names.empty() ? "none" : names;
+  ListedNames names;
+  for (const ImportedValue& value : values) names.add(value.name);
+  return names.text("none");
 }
 
 Result<onnx::Model> read_model(const ModelSpec& spec) {
   if (spec.path.empty() == spec.file.empty())
     return bad_field(kCall, "path, data", spec.path.empty() ? "neither" : "both", "one of them");
-  auto model = spec.path.empty() ? onnx::parse(spec.file) : onnx::load(spec.path);
+  auto model = spec.path.empty() ? onnx::parse(spec.file) : onnx::load(spec.path, spec.constant_limit_bytes);
   if (!model) return make_error(model.error().code, text(kCall, ": ", model.error().message));
   return model;
 }
@@ -42,11 +60,11 @@ class Extents {
     for (const onnx::ValueInfo& input : model_inputs(model)) {
       if (!input.shape)
         return make_error(ErrorCode::unsupported,
-                          text(kCall, ": model '", spec_.name, "', input '", input.name,
-                               "': found no shape, expected one. Export the model with shapes."));
+                          text(kCall, ": model '", spec_.name, "', input ", quote(input.name),
+                               ": found no shape, expected one. Export the model with shapes."));
       if (input.shape->size() > Shape::kMaxRank)
         return make_error(ErrorCode::unsupported,
-                          text(kCall, ": model '", spec_.name, "', input '", input.name, "': found ",
+                          text(kCall, ": model '", spec_.name, "', input ", quote(input.name), ": found ",
                                input.shape->size(), " axes, expected at most ", Shape::kMaxRank));
       Shape shape;
       for (std::size_t axis = 0; axis < input.shape->size(); ++axis)
@@ -87,9 +105,9 @@ class Extents {
   }
 
   std::string free_names() const {
-    std::string names;
-    for (const std::string& name : free_) names += (names.empty() ? "'" : ", '") + name + "'";
-    return names.empty() ? "it has none" : names;
+    ListedNames names;
+    for (const std::string& name : free_) names.add(name);
+    return names.text("it has none");
   }
 
   const ModelSpec& spec_;
@@ -135,7 +153,7 @@ class Describer {
 
   Result<> replace(const ImportedValue& value, Tensor replacement, const std::string& field) {
     if (!from_.insert(value.name).second)
-      return bad_field(kCall, field, text("input '", value.name, "' again"), "each input once");
+      return bad_field(kCall, field, text("input ", quote(value.name), " again"), "each input once");
     inputs_.push_back(value.tensor);
     replacements_.push_back(std::move(replacement));
     return {};
@@ -178,12 +196,12 @@ class Describer {
       return make_error(
           ErrorCode::dtype_mismatch,
           text(kCall, ": ", field, ": found tensor '", tensor.name, "' of ", dtype_name(tensor.dtype),
-               ", expected ", dtype_name(value.tensor.dtype()), " for '", value.name, "'"));
+               ", expected ", dtype_name(value.tensor.dtype()), " for ", quote(value.name)));
     if (tensor.shape.element_count() == value.tensor.shape().element_count()) return {};
     return make_error(
         ErrorCode::shape_mismatch,
         text(kCall, ": ", field, ": found tensor '", tensor.name, "' ", tensor.shape.text(),
-             ", expected as many elements as '", value.name, "' ", value.tensor.shape().text()));
+             ", expected as many elements as ", quote(value.name), " ", value.tensor.shape().text()));
   }
 
   Result<> add_bound_inputs() {
@@ -246,7 +264,7 @@ class Describer {
     if (!can_exchange(value.type, value.tensor.dtype()))
       return make_error(
           ErrorCode::unsupported,
-          text(kCall, ": model '", spec_.name, "', ", kind, " '", value.name, "': found ",
+          text(kCall, ": model '", spec_.name, "', ", kind, " ", quote(value.name), ": found ",
                onnx::element_type_name(value.type), ", expected floats, whole numbers or bool"));
     to.push_back({value.name, value.type, value.tensor.dtype(), value.tensor.shape()});
     return {};
