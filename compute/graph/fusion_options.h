@@ -27,7 +27,8 @@ struct FusionOptions {
   bool narrow_products = false;               // mixed precision (narrow_products.h)
   double product_turn_operations = 0;         // operations per invocation that one turn of a tile costs
   std::int32_t node_limit = 400;  // most nodes inlined into one value, which keeps shaders compilable
-  std::int64_t code_limit = 200;  // the same, each counted once per path of indices to it (inlined_code.h)
+  // Most values that one value computes again at other indices, behind pad and concat (inlined_code.h).
+  std::int64_t repeat_limit = 200;
 
   // Kernels that keep whole rows in registers (row_folds.h).
   bool row_folds = true;

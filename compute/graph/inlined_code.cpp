@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 
 #include "compute/base/at.h"
 #include "compute/graph/axis_map.h"
@@ -23,17 +24,29 @@ std::uint64_t bits(std::int64_t number) { return static_cast<std::uint64_t>(numb
 }  // namespace
 
 std::int64_t InlinedCode::values(NodeIndex node, std::int64_t most) {
+  values_left_ = repeats_left_ = most + 1;
+  start(node);
+  return most + 1 - values_left_;
+}
+
+std::int64_t InlinedCode::repeats(NodeIndex node, std::int64_t most) {
+  values_left_ = std::numeric_limits<std::int64_t>::max();
+  repeats_left_ = most + 1;
+  start(node);
+  return most + 1 - repeats_left_;
+}
+
+void InlinedCode::start(NodeIndex node) {
   known_.clear();
   order_.clear();
-  left_ = most + 1;
+  computed_ = {};
   Index index;
   index.linear = position_named(1);
   visit(node, index);
-  return most + 1 - left_;
 }
 
 void InlinedCode::visit(NodeIndex node, const Index& index) {
-  if (left_ <= 0) return;
+  if (values_left_ <= 0 || repeats_left_ <= 0) return;
   std::uint64_t key = name_of({bits(node), index.linear ? 1u : 0u});
   if (index.linear)
     key = name_of({key, index.linear->name, bits(index.linear->constant)});
@@ -42,9 +55,11 @@ void InlinedCode::visit(NodeIndex node, const Index& index) {
   if (!known_.insert(key).second) return;
   order_.push_back(key);
   const bool is_root = order_.size() == 1;
-  --left_;
+  --values_left_;
+  ++steps_;
   const GraphNode& entry = graph_[node];
   if (entry.inputs.empty() || (memory_[at(node)] && !is_root)) return;
+  if (!computed_.insert(node)) --repeats_left_;
   switch (entry.kind()) {
     case OpKind::elementwise:
       for (NodeIndex input : entry.inputs) visit(input, index);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
+#include "compute/graph/number_set.h"
 
 namespace imprint::graph {
 
@@ -16,9 +17,15 @@ class InlinedCode {
  public:
   InlinedCode(const Graph& graph, const std::vector<std::uint8_t>& memory) : graph_(graph), memory_(memory) {}
 
-  // Values that evaluating one element of the node computes or loads; at most `most` + 1. Takes at most that
-  // many steps times the inputs of a node.
+  // Values that evaluating one element of the node computes or loads; at most `most` + 1. Linear in the
+  // result.
   std::int64_t values(NodeIndex node, std::int64_t most);
+
+  // The same for values that it computes again at another index; at most `most` + 1. Linear in the nodes
+  // inside it and the result.
+  std::int64_t repeats(NodeIndex node, std::int64_t most);
+
+  std::int64_t steps() const { return steps_; }  // values visited by all calls
 
  private:
   struct Position {
@@ -31,6 +38,7 @@ class InlinedCode {
   };
 
   static Position position_named(std::uint64_t name) { return {name, 0}; }
+  void start(NodeIndex node);
   void visit(NodeIndex node, const Index& index);
   void visit_within_scope(NodeIndex node, const Index& index);
   std::vector<Position> axes_of(const Index& index, const Shape& shape) const;
@@ -39,7 +47,8 @@ class InlinedCode {
 
   const Graph& graph_;
   const std::vector<std::uint8_t>& memory_;
-  std::int64_t left_ = 0;
+  std::int64_t values_left_ = 0, repeats_left_ = 0, steps_ = 0;
+  NumberSet computed_;                       // nodes, at any index
   std::unordered_set<std::uint64_t> known_;  // values at an index, of the open scopes
   std::vector<std::uint64_t> order_;         // the same, in the order of their evaluation
 };

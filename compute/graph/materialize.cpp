@@ -226,8 +226,8 @@ class MemoryChoice {
         memory_(graph.nodes.size(), 0),
         cost_(graph.nodes.size(), 0),
         above_folds_(graph, memory_),
-        code_(graph, memory_),
-        has_branches_(graph.nodes.size(), 0),
+        inlined_(graph, memory_),
+        code_(graph.nodes.size()),
         seen_(graph.nodes.size()) {
     for (NodeIndex i = 0; i < graph.size(); ++i)
       without_views_.push_back(graph[i].kind() == OpKind::view ? without_views_[at(graph[i].inputs[0])] : i);
@@ -300,25 +300,42 @@ class MemoryChoice {
     cost_[at(i)] = cost_of(graph_, i, memory_, cost_) / lanes;
   }
 
-  // Gives memory to inputs until the node's code is short. pad and concat evaluate few elements of an input,
-  // which its cost counts, but write its code once per path to it.
+  // Gives memory to inputs of a node that would compute too many values again. pad and concat evaluate few
+  // elements of an input, which its cost counts, but write its code once per path to it.
   void limit_code(NodeIndex i) {
+    constexpr std::int64_t kShort = 16;  // values that are not worth memory
     const GraphNode& node = graph_[i];
-    const bool is_branch = node.op == Op::pad || node.op == Op::concat;
-    for (NodeIndex input : node.inputs)
-      if (!memory_[at(input)] && (is_branch || has_branches_[at(input)])) has_branches_[at(i)] = 1;
-    if (!has_branches_[at(i)]) return;
-    const std::int64_t most = options_.code_limit;
-    const std::int64_t values = code_.values(i, most);
-    count_steps(options_, values);
-    if (values <= most) return;
+    Code& code = code_[at(i)];
+    code.has_branches = node.op == Op::pad || node.op == Op::concat;
+    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+      const NodeIndex input = node.inputs[slot];
+      if (memory_[at(input)] || (slot > 0 && input == node.inputs[slot - 1])) continue;
+      code.has_branches = code.has_branches || code_[at(input)].has_branches;
+      code.paths += code_[at(input)].paths;
+      code.depth = std::max(code.depth, 1 + code_[at(input)].depth);
+    }
+    const std::int64_t most = options_.repeat_limit;
+    if (!code.has_branches || code.paths - code.depth <= static_cast<double>(most)) return;
+    const std::int64_t before = inlined_.steps(), repeats = inlined_.repeats(i, most);
+    count_steps(options_, inlined_.steps() - before);
+    if (repeats <= most) return;
+    const std::int64_t share = std::max(kShort, most / static_cast<std::int64_t>(node.inputs.size()));
     for (NodeIndex input : node.inputs) {
       const NodeIndex source = without_views_[at(input)];
-      const std::int64_t share = most / static_cast<std::int64_t>(node.inputs.size());
-      if (memory_[at(source)] || is_literal(graph_[source]) || code_.values(input, share) < share) continue;
+      if (memory_[at(source)] || is_literal(graph_[source]) || inlined_.values(input, share) < share)
+        continue;
       memory_[at(source)] = 1;
-      for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) cost_[at(view)] = 2;
+      for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) {
+        cost_[at(view)] = 2;
+        code_[at(view)] = {};
+      }
     }
+    code = {};
+    for (NodeIndex input : node.inputs)
+      if (!memory_[at(input)]) {
+        code.has_branches = true;
+        code.paths += code_[at(input)].paths;
+      }
   }
 
   void decide_by_cost(NodeIndex i) {
@@ -406,8 +423,14 @@ class MemoryChoice {
   // Per node: itself, or what it is a view of. Memory goes to the op that computes a value.
   std::vector<NodeIndex> without_views_;
   AboveFolds above_folds_;
-  InlinedCode code_;
-  std::vector<std::uint8_t> has_branches_;  // per node: whether pad or concat computes a value inside it
+  // Bounds of the code of one value: the nodes on all paths to memory, and on the longest. Their difference
+  // is the most that is computed again.
+  struct Code {
+    double paths = 1, depth = 1;
+    bool has_branches = false;  // whether pad or concat computes it
+  };
+  InlinedCode inlined_;
+  std::vector<Code> code_;  // per node
   Marks seen_;
   std::vector<NodeIndex> stack_;
 };

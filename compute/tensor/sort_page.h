@@ -13,8 +13,8 @@ struct Sorted {
 };
 
 // Sorts each line of [lines, length], stable. Lines of more than a workgroup's elements take a radix sort of
-// eight bits per pass: two kernels each, three for long lines. is_key: elements are int32 keys of at least 0 and below 2^key_bits
-// already.
+// eight bits per pass: two kernels each, three for long lines. is_key: elements are int32 keys of at least 0
+// and below 2^key_bits already.
 Sorted sort_on_device(const Tensor& lines, bool descending, const PageLimits& limits, bool is_key = false,
                       int key_bits = 32);
 

@@ -99,5 +99,21 @@ TEST(InlinedCodeCount, CountsAValueOncePerIndexAndScope) {
   EXPECT_EQ(values(exp(pad(x, std::vector<Sides>{{1, 1}}))), 3);
 }
 
+// Branches that share nothing but memory are not cut, however many there are.
+TEST(InlinedCodeCount, CountsWhatIsComputedAgain) {
+  const auto repeats = [](const Tensor& x) {
+    const Graph graph = build_graph(std::vector{x}).value();
+    const std::vector<std::uint8_t> memory(graph.nodes.size(), 0);
+    return InlinedCode(graph, memory).repeats(graph.roots[0], 100);
+  };
+  const Tensor x = input("x", {8});
+  std::vector<Tensor> branches;
+  for (int i = 0; i < 300; ++i) branches.push_back(exp(x * static_cast<float>(i + 2)));
+  EXPECT_EQ(repeats(concat(branches, 0)), 0);
+  const Tensor y = exp(x);
+  EXPECT_EQ(repeats(concat({y, y, y}, 0)), 2);
+  EXPECT_EQ(repeats(y * y + y), 0);
+}
+
 }  // namespace
 }  // namespace imprint
