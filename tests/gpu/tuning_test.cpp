@@ -127,6 +127,9 @@ TEST_F(TuningTest, TilesOfHalfProductsComputeTheSame) {
     Shape left, right;
     bool turned;
   };
+  const bool software =
+      test::gpu()->context().device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  int shapes = 0;
   for (const Operands& operands : {Operands{{384, 256}, {256, 512}, false},
                                    {{296, 264}, {264, 328}, false},
                                    {{264, 296}, {328, 264}, true},
@@ -149,7 +152,11 @@ TEST_F(TuningTest, TilesOfHalfProductsComputeTheSame) {
     std::vector<Tensor> alone{description.outputs[0]}, finished{description.outputs[1]};
     // Both outputs of one product take as long to compile as each alone: once is enough.
     std::vector<std::vector<Tensor>> all{alone, finished};
-    if (operands.left == Shape{384, 256}) all.push_back(description.outputs);
+    if (operands.left == Shape{384, 256}) {
+      all.push_back(description.outputs);
+    } else if (software) {
+      all.erase(all.begin() + (++shapes % 2));  // compiling takes its time: one end per shape, in turn
+    }
     for (const std::vector<Tensor>& outputs : all) {
       description.outputs = outputs;
       runtime().set_variants(nullptr);
