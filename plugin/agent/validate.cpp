@@ -1,5 +1,6 @@
 #include "plugin/agent/validate.h"
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "plugin/agent/learn/registry.h"
 #include "plugin/agent/spec/field_check.h"
@@ -96,7 +97,7 @@ Result<> check_products(const BrainSpec& spec) {
     if (std::uint64_t{layers[i]} * layers[i + 1] > kMaxElements / spec.brain_count)
       return bad_field(kWhat, "hidden_sizes",
                        text("a layer of ", layers[i], " * ", layers[i + 1], " weights in each of ",
-                            spec.brain_count, " brains"),
+                            amount(spec.brain_count, "brain")),
                        text("at most ", kMaxElements, " weights per layer"));
   return {};
 }

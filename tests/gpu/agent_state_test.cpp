@@ -330,6 +330,19 @@ TEST_P(StateTest, SavesDuringPlayAndNamesFailures) {
   EXPECT_OK(saved(*brain));
 }
 
+TEST_P(StateTest, PollingASaveWithoutFramesGivesOneHint) {
+  start(small_spec());
+  live(*brain, 3);
+  ASSERT_OK(brain->state().save(path("polled.brain")));
+  for (int i = 0; i < 99; ++i) EXPECT_EQ(brain->state().save_status().error().code, ErrorCode::not_ready);
+  EXPECT_TRUE(messages.texts.empty());
+  for (int i = 0; i < 300; ++i) (void)brain->state().save_status();
+  ASSERT_EQ(messages.texts.size(), 1u);
+  EXPECT_THAT(messages.texts.front(), ::testing::HasSubstr("Run frames, or call context_drain"));
+  messages.texts.clear();
+  EXPECT_OK(saved(*brain));
+}
+
 // Saved in a frame, in the middle of a learn step, with feedback after the call: the file holds the state at
 // the next boundary, without that feedback.
 TEST_P(StateTest, ASaveInAFrameHoldsTheNextBoundary) {

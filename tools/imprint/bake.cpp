@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 
+#include "compute/base/amount.h"
 #include "compute/base/sha256.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
@@ -51,7 +52,7 @@ Result<std::vector<vk::CapabilityProfile>> profiles_of(const BakeOptions& option
 }
 
 void tell(const std::string& what, std::size_t kernels) {
-  std::printf("%s: %zu kernel%s\n", what.c_str(), kernels, kernels == 1 ? "" : "s");
+  std::printf("%s: %s\n", what.c_str(), amount(kernels, "kernel").c_str());
 }
 
 // The program that both imprint run and the library compile.
@@ -164,8 +165,9 @@ Result<> bake(const BakeOptions& options) {
   IMPRINT_CHECK(write_file_atomic(options.output, archive));
   std::string names;
   for (const vk::CapabilityProfile& profile : profiles) names += (names.empty() ? "" : ", ") + profile.name;
-  std::printf("%s: %zu kernels, %zu bytes, for %s\nsha256 %s\n", options.output.c_str(), baker.kernel_count(),
-              archive.size(), names.c_str(), hex(sha256(archive)).c_str());
+  std::printf("%s: %s, %zu bytes, for %s\nsha256 %s\n", options.output.c_str(),
+              amount(baker.kernel_count(), "kernel").c_str(), archive.size(), names.c_str(),
+              hex(sha256(archive)).c_str());
   return {};
 }
 

@@ -1,11 +1,12 @@
-// The cost of a pet or a kennel in a game's frame, with learning on and off: through the plugin's C interface
-// as a game uses it, at 60 frames per second.
+// The cost of a pet or a kennel in a game's frame, with learning on and off, and of agents that learn from
+// rewards: through the plugin's C interface as a game uses it, at 60 frames per second.
 
 #include <imprint/imprint_tools.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -19,6 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kPetObservations = 28, kCues = 6, kPetActions = 10;  // the pet of samples/pet
+constexpr std::uint32_t kPlainObservations = 12, kPlainActions = 4, kPlainContinuous = 2;  // of a plain game
 constexpr std::uint32_t kWarmupFrames = 120, kLatencyFrames = 2;
 
 // How the game plays.
@@ -28,6 +30,8 @@ struct Play {
   std::uint32_t frames_per_second = 60, frames = 600;
   std::uint32_t decision_frames = 60;  // between two decisions of a pet: one second of the game's time
   std::uint32_t learn_frames = 6;      // between two minibatches
+  // FEEDBACK: the pet's brains. Others: a plain game with rewards, and the learner's own defaults.
+  imp_learner learner = IMP_LEARNER_FEEDBACK;
   bool every = false;  // count every frame with work of Imprint, not only those that the row names
   bool busy = false;   // the thread computes until the next frame instead of sleeping, so caches stay warm
 };
@@ -63,28 +67,9 @@ class Yard {
     IMPRINT_CHECK(check("context_create_standalone",
                         api_.tools->context_create_standalone(&standalone, nullptr, &limits, &context_)));
 
-    imp_brain_desc desc = imp_brain_desc_init();
-    const std::uint32_t branch = kPetActions;
-    desc.name = "pet";
-    std::array<float, kPetObservations> scale;
-    scale.fill(0.5f);
-    desc.observation_count = kPetObservations;
-    desc.observation_scale = scale.data();
-    desc.goal_count = kCues;
-    desc.branch_count = 1;
-    desc.branch_sizes = &branch;
-    desc.brain_count = static_cast<std::uint32_t>(agents_.size());
-    imp_feedback_options options = imp_feedback_options_init();
-    options.replay_capacity =
-        std::min(options.replay_capacity, 64 * options.replay_capacity / desc.brain_count);
-    options.learn_period_frames = play_.learn_frames;
-    desc.learner = IMP_LEARNER_FEEDBACK;
-    desc.header.next = &options;
-    desc.seed = 1;
-    desc.action_latency_frames = kLatencyFrames;
-    IMPRINT_CHECK(check("brain_create", api_.brain_create(context_, &desc, &brain_)));
+    IMPRINT_CHECK(rewarded() ? create_plain_brain() : create_pets());
     for (std::uint32_t i = 0; i < agents_.size(); ++i)
-      IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, i, &agents_[i])));
+      IMPRINT_CHECK(check("agent_create", api_.agent_create(brain_, rewarded() ? 0 : i, &agents_[i])));
     IMPRINT_CHECK(check("brain_set_learning", api_.brain_set_learning(brain_, play_.learning ? 1 : 0)));
     return check("context_warmup", api_.context_warmup(context_, nullptr, nullptr));
   }
@@ -94,8 +79,10 @@ class Yard {
   Result<Moments> frame() {
     imp_frame_info info = imp_frame_info_init();
     info.frame = ++frame_;
-    info.time_s = static_cast<double>(frame_) / play_.decision_frames;
-    for (float& value : observation_) value = noise_.next();  // the game has it before it calls
+    info.time_s =
+        static_cast<double>(frame_) / (rewarded() ? play_.frames_per_second : play_.decision_frames);
+    for (float& value : std::span(observation_).first(observation_count_))
+      value = noise_.next();  // the game has it before it calls
     Moments moments;
     moments[0] = Clock::now();
     IMPRINT_CHECK(check("frame_begin", api_.frame_begin(context_, &info)));
@@ -128,7 +115,62 @@ class Yard {
     return abi_error(api_, call, result);
   }
 
+  bool rewarded() const { return play_.learner != IMP_LEARNER_FEEDBACK; }
+
+  // One brain per pet.
+  Result<> create_pets() {
+    imp_brain_desc desc = imp_brain_desc_init();
+    const std::uint32_t branch = kPetActions;
+    desc.name = "pet";
+    std::array<float, kPetObservations> scale;
+    scale.fill(0.5f);
+    desc.observation_count = kPetObservations;
+    desc.observation_scale = scale.data();
+    desc.goal_count = kCues;
+    desc.branch_count = 1;
+    desc.branch_sizes = &branch;
+    desc.brain_count = static_cast<std::uint32_t>(agents_.size());
+    imp_feedback_options options = imp_feedback_options_init();
+    options.replay_capacity =
+        std::min(options.replay_capacity, 64 * options.replay_capacity / desc.brain_count);
+    options.learn_period_frames = play_.learn_frames;
+    desc.learner = IMP_LEARNER_FEEDBACK;
+    desc.header.next = &options;
+    desc.seed = 1;
+    desc.action_latency_frames = kLatencyFrames;
+    return check("brain_create", api_.brain_create(context_, &desc, &brain_));
+  }
+
+  // One brain for all agents. SAC acts by continuous actions, the others by a choice.
+  Result<> create_plain_brain() {
+    imp_brain_desc desc = imp_brain_desc_init();
+    const std::uint32_t branch = kPlainActions;
+    desc.name = "plain";
+    observation_count_ = desc.observation_count = kPlainObservations;
+    if (play_.learner == IMP_LEARNER_SAC) {
+      desc.continuous_count = kPlainContinuous;
+    } else {
+      desc.branch_count = 1;
+      desc.branch_sizes = &branch;
+    }
+    desc.learner = play_.learner;
+    desc.seed = 1;
+    desc.action_latency_frames = kLatencyFrames;
+    return check("brain_create", api_.brain_create(context_, &desc, &brain_));
+  }
+
+  // Asks for the answer to the last observation, says its reward, and observes again.
+  Result<> live_by_rewards(imp_agent agent, std::uint64_t moment) {
+    if (moment != 0) return {};
+    imp_action action = imp_action_init();
+    IMPRINT_CHECK(ask(agent, action));
+    if (frame_ > 2 * play_.decision_frames)
+      IMPRINT_CHECK(check("agent_reward", api_.agent_reward(agent, noise_.next())));
+    return check("agent_observe", api_.agent_observe(agent, observation_.data(), observation_count_));
+  }
+
   Result<> live(imp_agent agent, std::uint64_t moment, double time_s) {
+    if (rewarded()) return live_by_rewards(agent, moment);
     // For some frames, from the frame in which the answer is due.
     if ((moment + play_.decision_frames - kLatencyFrames) % play_.decision_frames <= 6) {
       imp_action action = imp_action_init();
@@ -160,6 +202,7 @@ class Yard {
   std::uint64_t frame_ = 0;
   Noise noise_;
   std::array<float, kPetObservations> observation_{};
+  std::uint32_t observation_count_ = kPetObservations;
 };
 
 void wait_until(Clock::time_point moment, bool busy) {
@@ -252,6 +295,19 @@ std::vector<BenchCase> frame_cases() {
     cases.push_back({name, [=](BenchDevice& device) {
                        return run_frames(device, name, {.pets = pets, .frames = 1800, .every = true});
                      }});
+  }
+  // Learners of rewards, each with its own defaults and ten decisions per agent and second.
+  struct Plain {
+    const char* name;
+    imp_learner learner;
+    std::uint32_t agents;
+  };
+  for (const Plain& plain :
+       {Plain{"dqn", IMP_LEARNER_DQN, 1}, {"sac", IMP_LEARNER_SAC, 1}, {"ppo-64", IMP_LEARNER_PPO, 64}}) {
+    const std::string name = std::string("frame/") + plain.name + "/every";
+    const Play play{
+        .pets = plain.agents, .frames = 1800, .decision_frames = 6, .learner = plain.learner, .every = true};
+    cases.push_back({name, [=](BenchDevice& device) { return run_frames(device, name, play); }});
   }
   // With caches as a game leaves them (1,000 frames per second), and with ticks in a row, like the
   // submissions of suite floor.

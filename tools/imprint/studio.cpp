@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "engine-bridge/own/standalone.h"
 #include "tools/imprint/commands.h"
@@ -88,7 +89,7 @@ Result<> run_jobs(const StudioOptions& given) {
     return make_error(ErrorCode::io, text("--folder: cannot make '", options.folder, "': ", error.message()));
   const std::string devices = options.devices == "auto" ? found_devices() : options.devices;
   const std::vector<std::string> variables = set_environment(options, devices);
-  std::printf("studio: %u games on %s; files in %s\n", options.games, devices.c_str(),
+  std::printf("studio: %s on %s; files in %s\n", amount(options.games, "game").c_str(), devices.c_str(),
               options.folder.c_str());
   std::fflush(stdout);
   std::filesystem::remove_all(options.folder + "/alive", error);

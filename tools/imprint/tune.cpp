@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/tuning/tuner.h"
@@ -120,10 +121,10 @@ Result<> tune(const TuneOptions& options) {
   const TuningStats stats = tuner->stats();
   std::size_t changed = 0;
   for (const auto& [name, variant] : tuner->table()) changed += !known.contains(name);
-  std::printf("\n%u programs, %u kernels measured in %u variants, %llu runs; %zu kernels new in the table\n",
-              stats.programs, stats.kernels, stats.variants, static_cast<unsigned long long>(stats.runs),
-              changed);
-  if (failed > 0) return make_error(ErrorCode::internal, text(failed, " programs failed, see above"));
+  std::printf("\n%s, %s measured in %s, %s; %s new in the table\n", amount(stats.programs, "program").c_str(),
+              amount(stats.kernels, "kernel").c_str(), amount(stats.variants, "variant").c_str(),
+              amount(stats.runs, "run").c_str(), amount(changed, "kernel").c_str());
+  if (failed > 0) return make_error(ErrorCode::internal, amount(failed, "program") + " failed, see above");
   return {};
 }
 

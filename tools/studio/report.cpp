@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compute/base/amount.h"
+
 namespace imprint::studio {
 namespace {
 
@@ -85,8 +87,8 @@ void Report::end(std::uint64_t exchanges, std::uint64_t steps) {
   if (period_s_ > 0 && exchanges_since_ > 0) print(exchanges, steps);
   const double seconds = std::max(std::chrono::duration<double>(Clock::now() - began_).count(), 1e-6);
   if (period_s_ > 0)
-    std::printf("done: %llu steps of %u games in %.2f s, %.0f per second; score %.4g\n",
-                static_cast<unsigned long long>(steps - first_steps_), ranks_, seconds,
+    std::printf("done: %s of %s in %.2f s, %.0f per second; score %.4g\n",
+                amount(steps - first_steps_, "step").c_str(), amount(ranks_, "game").c_str(), seconds,
                 static_cast<double>(steps - first_steps_) / seconds, last_score_);
   std::fflush(stdout);
   if (curve_) std::fflush(curve_);

@@ -355,7 +355,20 @@ Result<> BrainState::save_status() {
   if (services_.context.lost())
     saving_->fail(
         make_error(ErrorCode::device_lost, "brain_save: the device was lost before the brain was read back"));
+  if (saving_->waits_for_gpu()) hint_at_frames();
   return saving_->status();
+}
+
+// A caller that waits for a save in a loop without frames waits for ever.
+void BrainState::hint_at_frames() {
+  constexpr std::uint32_t kManyPolls = 100;
+  const std::uint64_t frames = services_.context.stats().frames;
+  if (std::exchange(polled_at_, frames) != frames) polls_ = 0;
+  if (++polls_ != kManyPolls || std::exchange(hinted_at_frames_, true)) return;
+  services_.log(LogLevel::warning,
+                text("brain_save_status: brain '", spec_.name, "': found ", kManyPolls,
+                     " calls and no frame between them, expected frames: a save is read back by frames. Run "
+                     "frames, or call context_drain."));
 }
 
 Result<std::uint64_t> BrainState::snapshot() {

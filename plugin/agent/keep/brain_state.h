@@ -133,6 +133,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   // contents: per variable; empty = the variable stays as it is.
   Result<> replace(const char* call, std::vector<std::vector<std::byte>> contents);
   Result<> resume_loaded();
+  void hint_at_frames();
   void publish();
 
   const BrainServices& services_;
@@ -146,6 +147,9 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   std::unique_ptr<Snapshots> snapshots_;        // null of a policy, as are the next two
   std::unique_ptr<Saving> saving_;
   std::unique_ptr<HostCopy> host_copy_;
+  std::uint64_t polled_at_ = 0;  // frames at the last poll of a save
+  std::uint32_t polls_ = 0;      // since then
+  bool hinted_at_frames_ = false;
   std::shared_ptr<MemoryEviction> eviction_;  // null where nothing can be evicted
   std::deque<Request> requests_;              // in the order of the calls
   std::shared_ptr<StateCopy> beside_;         // while learning runs once

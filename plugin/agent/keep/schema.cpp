@@ -1,5 +1,6 @@
 #include "plugin/agent/keep/schema.h"
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "plugin/agent/learn/registry.h"
 
@@ -72,10 +73,10 @@ Hash128 schema_hash(const BrainSpec& spec) {
 }
 
 std::string schema_text(const BrainSpec& spec) {
-  std::string words = text(spec.observation.count, " observations");
+  std::string words = amount(spec.observation.count, "observation");
   if (spec.observation.stack > 1) words += text(" stacked ", spec.observation.stack);
   for (const StreamSpec& stream : spec.observation.streams) words += stream_text(stream);
-  words += text(", ", spec.goal_count, " goals, actions");
+  words += text(", ", amount(spec.goal_count, "goal"), ", actions");
   for (const std::uint32_t size : spec.action.branch_sizes) words += text(" ", size);
   if (spec.action.continuous_count > 0) words += text(" and ", spec.action.continuous_count, " continuous");
   words += ", network ";
@@ -83,8 +84,8 @@ std::string schema_text(const BrainSpec& spec) {
   for (std::size_t i = 0; i < sizes.size(); ++i)
     words += text(i == 0 ? "" : "-", spec.has_cell() && i + 2 == sizes.size() ? cell_name(spec.cell) : "",
                   sizes[i]);
-  words += text(" ", activation_name(spec.activation), ", ", spec.brain_count, " brains of ",
-                spec.agents_per_brain, " agents, learner ", learner_name(spec.learner));
+  words += text(" ", activation_name(spec.activation), ", ", amount(spec.brain_count, "brain"), " of ",
+                amount(spec.agents_per_brain, "agent"), ", learner ", learner_name(spec.learner));
   if (has_replay(spec)) words += text(", replay ", spec.replay_capacity);
   if (spec.learner == LearnerKind::dqn && spec.dueling) words += ", dueling";
   if (spec.learner == LearnerKind::dqn && !spec.follow_changes) words += ", unchanging";
