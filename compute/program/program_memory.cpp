@@ -1,5 +1,5 @@
-// Memory of a device's program: sections (`pages`) of the arena and of the constants, each within the longest range that a
-// descriptor binds, and the slots of inputs and outputs.
+// Memory of a device's program: sections (`pages`) of the arena and of the constants, each within the longest
+// range that a descriptor binds, and the slots of inputs and outputs.
 
 #include <algorithm>
 #include <cstring>
@@ -179,8 +179,8 @@ vk::Allocation Program::Impl::allocation_of(const Place& place) const {
   }
 }
 
-// Buffer 0 is the arena's first section, even where constants or variables share its memory block. So a kernel's
-// text does not depend on that. Values of one block share a buffer otherwise.
+// Buffer 0 is the arena's first section, even where constants or variables share its memory block. So a
+// kernel's text does not depend on that. Values of one block share a buffer otherwise.
 std::int32_t Program::Impl::buffer_of(const Place& place) {
   const auto buffer_over = [](const vk::Allocation& a) {
     return Buffer{a.buffer, a.bound_offset, a.bound_size};
