@@ -153,6 +153,7 @@ class Yard {
       desc.branch_count = 1;
       desc.branch_sizes = &branch;
     }
+    desc.agents_per_brain = static_cast<std::uint32_t>(agents_.size());
     desc.learner = play_.learner;
     desc.seed = 1;
     desc.action_latency_frames = kLatencyFrames;
