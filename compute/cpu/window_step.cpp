@@ -1,6 +1,6 @@
 // Depthwise convolutions and pools. An image is split into its phases by the strides, so that the elements of
 // one term lie in a row for all positions. Rows follow each other at one pitch: a fold runs over a whole
-// image at once, and computes a few elements between the rows that nobody reads.
+// image at once, and computes a few elements between the rows that are not read.
 
 #include <algorithm>
 #include <numeric>

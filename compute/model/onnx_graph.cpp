@@ -19,7 +19,7 @@ std::string full_name(const Node& node) {
   return node.domain.empty() ? node.op_type : node.domain + "." + node.op_type;
 }
 
-// Of a name that is looked up: one for each 64 bytes.
+// A name that is looked up counts once for each 64 bytes.
 std::int64_t parts_of(std::string_view name) { return 1 + static_cast<std::int64_t>(name.size() / 64); }
 
 void add_facts(const Graph& graph, std::set<std::string_view>& captured, std::int64_t& parts) {

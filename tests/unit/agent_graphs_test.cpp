@@ -93,7 +93,7 @@ struct Sample {
   std::vector<int> allowed;
 };
 
-// Of the sample's choice, that it is the right one.
+// The chance that the sample's choice is the right one.
 double chance_of(const BrainSpec& spec, const Weights& weights, const Sample& sample) {
   const Numbers heads = forward(spec, weights, sample.observation);
   const auto power = [&](int choice) {

@@ -6,11 +6,14 @@
 // Knox, Stone, Interactively Shaping Agents via Human Reinforcement: The TAMER Framework, 2009.
 //
 // A person's words and demonstrations also tell about the other choices, because one of them is right:
-//   p      = softmax(kCertainty * H(s,g,.))[a], the chance that a is right
-//   loss  += w * (kToldWeight * -log P(h) + c * margin_weight * sum over a' != a of max(0, H(s,g,a') +
-//   margin)^2) P(h)   = e + (1 - 2 e) p for praise, 1 - that for scolding e      = share of this person's
-//   words that are wrong c      = for praise p, taken as a constant; for a demonstration 1; for scolding 0
-// A word that contradicts what is known thus moves little. Loss of noisy labels: Mnih, Hinton, Learning to
+//   p     = softmax(kCertainty * H(s,g,.))[a], the chance that a is right
+//   loss += w * (kToldWeight * -log P(h) + c * margin_weight * M)
+//   M     = sum over a' != a of max(0, H(s,g,a') + margin)^2
+//   P(h)  = e + (1 - 2 e) p for praise, 1 minus that for scolding
+//   e     = the share of this person's words that are wrong
+//   c     = p, taken as a constant, for praise; 1 for a demonstration; 0 for scolding
+//
+// So a word that contradicts what is known moves little. Loss of noisy labels: Mnih, Hinton, Learning to
 // Label Aerial Images from Noisy Data, 2012; margin: Hester et al., Deep Q-learning from Demonstrations,
 // 2018.
 //

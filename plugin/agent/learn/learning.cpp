@@ -81,8 +81,8 @@ Result<bool> Learning::start_step(std::span<const std::uint64_t> captured) {
   return true;
 }
 
-// What is remembered is worth a few minibatches per sample. More would learn it by heart, mistakes included,
-// while an agent waits or a person says nothing.
+// Each remembered sample is worth a few minibatches. More would learn it by heart, mistakes included, while
+// an agent waits or a person says nothing.
 bool Learning::has_news() const {
   constexpr std::uint64_t kFirstMinibatches = 500, kMinibatchesPerWord = 10;
   constexpr std::uint64_t kMinibatchesPerStep = 4;
