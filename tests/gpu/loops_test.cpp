@@ -240,7 +240,7 @@ TEST_F(LoopsTest, LongAssociativeScansHaveSmallKernels) {
   Program program = compile(ProgramDescription{
       .name = "long", .inputs = {a, b}, .outputs = {(*scanned)[1], (*slopes)[0], (*slopes)[1]}});
   for (const ScheduleFigures& part : program.schedule())
-    for (const DispatchFigures& dispatch : part.dispatches) EXPECT_LT(dispatch.glsl.size(), 50'000u);
+    for (const DispatchFigures& dispatch : part.dispatches) EXPECT_LT(dispatch.glsl.size(), 60'000u);
   const std::vector<float> factors = test::wave(kRows, 0.9f, 1), terms = test::wave(kRows, 1, 2);
   const auto found = session().run(
       program, std::vector{HostTensor::from(factors, {kRows}), HostTensor::from(terms, {kRows})});
