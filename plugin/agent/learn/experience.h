@@ -95,9 +95,7 @@ class Experience {
   double highest_return() const;  // largest_reward / (1 - discount)
   // Whether a brain that draws its choices from its policy explores slowly (News::are_rare).
   bool explores_slowly(std::uint32_t brain) const {
-    // News are not in files, and runs that share learning resume with equal bits.
-    const bool alone = spec_.sharers == 1 && spec_.shards == 1;
-    return alone && learner_.collects_rollouts() && news_[brain].are_rare();
+    return learner_.collects_rollouts() && news_[brain].are_rare();
   }
 
  private:
