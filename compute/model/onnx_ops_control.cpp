@@ -357,6 +357,15 @@ std::optional<Values> scanned_by_turns(OpContext& context, const Graph& body, Va
   return carry;
 }
 
+// As a loop of the graph where that can be, else turn by turn. Nothing: the import has failed.
+std::optional<Values> scanned(OpContext& context, const Graph& body, const Values& carry,
+                              const Values& stacks) {
+  const Bodies::Mark mark = context.bodies().mark();
+  auto found = scanned_in_graph(context, body, carry, stacks);
+  if (found || !context.bodies().forget_since(mark)) return found;
+  return scanned_by_turns(context, body, carry, stacks);
+}
+
 // Opset 8: each sequence of a batch [batch, steps, ...] by itself.
 void scan_of_batch(OpContext& context) {
   const Graph* body = context.graph_attribute("body");
@@ -392,10 +401,7 @@ void scan_of_batch(OpContext& context) {
       (static_cast<std::size_t>(i) < carried ? carry : stacks)
           .push_back(context.mover().reshape(row, Shape(extents)));
     }
-    const Bodies::Mark mark = context.bodies().mark();
-    auto found = scanned_in_graph(context, *body, carry, stacks);
-    if (!found && !context.bodies().forget_since(mark)) return context.stop();
-    if (!found) found = scanned_by_turns(context, *body, carry, stacks);
+    const auto found = scanned(context, *body, carry, stacks);
     if (!found) return context.stop();
     for (std::size_t i = 0; i < found->size(); ++i) {
       const Value& value = (*found)[i];
@@ -437,10 +443,7 @@ void scan_node(OpContext& context) {
                     text("stacks of ", stacks[0].shape()[0], " and ", stacks.back().shape()[0], " rows"));
   }
   if (context.failure()) return;
-  const Bodies::Mark mark = context.bodies().mark();
-  auto found = scanned_in_graph(context, *body, carry, stacks);
-  if (!found && !context.bodies().forget_since(mark)) return context.stop();
-  if (!found) found = scanned_by_turns(context, *body, carry, stacks);
+  const auto found = scanned(context, *body, carry, stacks);
   if (!found) return context.stop();
   for (std::size_t i = 0; i < found->size(); ++i) {
     Value value = (*found)[i];

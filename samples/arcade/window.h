@@ -1,6 +1,6 @@
 #pragma once
-// A window that shows a canvas: GLFW for the frame and the keys, a swapchain of the host's device. The order
-// in a frame: Host::begin_frame, show, Host::end_frame with the two semaphores, present.
+// A window that shows a canvas: GLFW for the frame and the keys, a swapchain on the device of a Host. The
+// order in a frame: Host::begin_frame, show, Host::end_frame with the two semaphores, present.
 
 #include <array>
 #include <cstdint>

@@ -219,7 +219,7 @@ TEST(ReplayState, TakesAFewSamplesAStepAndOverwritesTheOldest) {
 
 class SavedBrainTest : public ::testing::Test {
  protected:
-  SavedBrainTest() {
+  explicit SavedBrainTest(BrainSpec of = small_spec()) : spec(std::move(of)) {
     auto network = Network::create(spec);
     EXPECT_TRUE(network.ok());
     auto graph = describe_learning(spec, *network);
@@ -246,7 +246,7 @@ class SavedBrainTest : public ::testing::Test {
     return *file;
   }
 
-  BrainSpec spec = small_spec();
+  BrainSpec spec;
   std::vector<StateVariable> variables;
   std::vector<std::vector<std::byte>> state;
   HostState host;
@@ -264,6 +264,37 @@ TEST_F(SavedBrainTest, ComesBackAsItWas) {
   ASSERT_EQ(loaded->host.replay.waiting.size(1), 3u);
   EXPECT_EQ(loaded->host.replay.waiting.row(1, 2)[0], 2.0f);
   EXPECT_EQ(encode(), encode()) << "equal brains make equal files";
+}
+
+BrainSpec rollout_spec() {
+  BrainSpec spec = small_spec();
+  spec.learner = LearnerKind::ppo;
+  spec.rollout_steps = 16;
+  spec.batch_size = 8;
+  return spec;
+}
+
+class SavedRolloutsTest : public SavedBrainTest {
+ protected:
+  SavedRolloutsTest() : SavedBrainTest(rollout_spec()) {}
+};
+
+// Exploration follows from them, so a loaded brain would act otherwise.
+TEST_F(SavedRolloutsTest, NewsComeBack) {
+  host.replay.news[1] = {-0.5f, 700, 1};
+  const auto loaded = decode_brain(encode(), spec, variables);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  const News& news = loaded->host.replay.news[1];
+  EXPECT_EQ(news.reward, -0.5f);
+  EXPECT_EQ(news.steps, 700u);
+  EXPECT_EQ(news.count, 1u);
+  EXPECT_TRUE(news.are_rare());
+  EXPECT_EQ(loaded->host.replay.news[0].steps, 0u);
+
+  host.replay.news[1].count = 701;
+  const auto refused = decode_brain(encode(), spec, variables);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("waiting.news: found 701, expected 0 to 700"));
 }
 
 TEST_F(SavedBrainTest, UnloadableBrainsAreNotWritten) {

@@ -192,6 +192,34 @@ void write_waiting(safetensors::File& file, const BrainSpec& spec, const ReplayS
                       safetensors::Array::of(std::span<const float>(rows), Shape{total, width}));
 }
 
+// int64 [P, 3]: steps, news, the bits of the newest reward.
+constexpr const char* kNews = "waiting.news";
+
+void write_news(safetensors::File& file, const BrainSpec& spec, const ReplayState& replay) {
+  std::vector<std::int64_t> numbers;
+  for (const News& news : replay.news) {
+    numbers.push_back(static_cast<std::int64_t>(news.steps));
+    numbers.push_back(static_cast<std::int64_t>(news.count));
+    numbers.push_back(std::bit_cast<std::int32_t>(news.reward));
+  }
+  file.arrays.emplace(
+      kNews, safetensors::Array::of(std::span<const std::int64_t>(numbers), Shape{spec.brain_count, 3}));
+}
+
+Result<> read_news(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
+  IMPRINT_ASSIGN(const safetensors::Array* array,
+                 find_array(file, kNews, safetensors::Type::int64, Shape{spec.brain_count, 3}));
+  IMPRINT_ASSIGN(const std::vector<std::int64_t> numbers, array->long_ints());
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+    const std::int64_t steps = numbers[3 * p], count = numbers[3 * p + 1];
+    const auto reward = std::bit_cast<float>(static_cast<std::int32_t>(numbers[3 * p + 2]));
+    if (count < 0 || count > steps) return corrupt(kNews, text(count), text("0 to ", steps));
+    if (!std::isfinite(reward)) return corrupt(kNews, text(reward), "a finite number");
+    replay.news[p] = {reward, static_cast<std::uint64_t>(steps), static_cast<std::uint64_t>(count)};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<const StateVariable> variables,
@@ -222,6 +250,7 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
         "replay.filled",
         safetensors::Array::of(std::span<const std::int32_t>(host.replay.filled), Shape{spec.brain_count}));
     write_waiting(file, spec, host.replay);
+    if (learner_of(spec).collects_rollouts()) write_news(file, spec, host.replay);
   }
   file.metadata = {{"format", "imprint brain"},
                    {"name", spec.name},
@@ -255,7 +284,8 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
         file, spec,
         network == network_hash(spec).hex() ? ". Its weights fit: take them by brain_load_weights" : "");
   const bool learns = spec.learner != LearnerKind::none;
-  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0);
+  const bool has_news = learns && learner_of(spec).collects_rollouts() && file.arrays.contains(kNews);
+  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_news ? 1 : 0);
   if (file.arrays.size() != expected)
     return corrupt("body", text(file.arrays.size(), " arrays"), text(expected));
 
@@ -281,6 +311,7 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
     IMPRINT_ASSIGN(brain.host.replay.next, read_ints(file, "replay.next", spec.brain_count, 0, capacity - 1));
     IMPRINT_ASSIGN(brain.host.replay.filled, read_ints(file, "replay.filled", spec.brain_count, 0, capacity));
     IMPRINT_CHECK(read_waiting(file, spec, brain.host.replay));
+    if (has_news) IMPRINT_CHECK(read_news(file, spec, brain.host.replay));
   }
   return brain;
 }

@@ -23,7 +23,6 @@ Experience::Experience(const BrainSpec& spec, Training& training)
   }
   trajectories_.resize(spec.agent_capacity());
   newest_step_.assign(spec.brain_count, UINT32_MAX);
-  news_.resize(spec.brain_count);
   broken_.assign(spec.agent_capacity(), 0);
   hears_.assign(spec.agent_capacity(), 0);
 }
@@ -269,7 +268,7 @@ void Experience::add_step(std::uint32_t agent, const Trajectory::Return& found) 
     ++lost_.stale;
     return;
   }
-  news_[brain].add(step.reward, step.terminated);
+  training_.replay().news[brain].add(step.reward, step.terminated);
   ++signs_.steps;
   signs_.largest_reward = std::max(signs_.largest_reward, std::abs(double{step.reward}));
   const std::span<float> row = new_sample(agent, step.choice);

@@ -16,7 +16,6 @@
 
 #include "plugin/agent/decide/agent_slot.h"
 #include "plugin/agent/learn/credit.h"
-#include "plugin/agent/learn/news.h"
 #include "plugin/agent/learn/returns.h"
 #include "plugin/agent/learn/training.h"
 #include "plugin/agent/learn/trajectory.h"
@@ -95,7 +94,7 @@ class Experience {
   double highest_return() const;  // largest_reward / (1 - discount)
   // Whether a brain that draws its choices from its policy explores slowly (News::are_rare).
   bool explores_slowly(std::uint32_t brain) const {
-    return learner_.collects_rollouts() && news_[brain].are_rare();
+    return learner_.collects_rollouts() && training_.replay().news[brain].are_rare();
   }
 
  private:
@@ -123,7 +122,6 @@ class Experience {
   std::vector<Trajectory> trajectories_;    // [agents] of a learner that records steps, else empty
   std::vector<std::uint32_t> newest_step_;  // [P] the agent whose step became a sample last
   std::vector<std::uint8_t> broken_;        // [agents] 1 = its last step did not become a sample
-  std::vector<News> news_;                  // [P] of a learner that records steps
   std::vector<std::uint8_t> hears_;         // [agents] 1 = a person gave it feedback by onset
   // A learner of labels: what an agent was told.
   struct Told {

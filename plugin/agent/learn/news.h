@@ -7,23 +7,21 @@
 
 namespace imprint::agent {
 
-class News {
- public:
-  void add(float reward, bool terminated) {
-    const bool differs = std::exchange(reward_, reward) != reward && steps_ > 0;
-    count_ += differs || terminated ? 1 : 0;
-    ++steps_;
+struct News {
+  float reward = 0;  // of the newest step
+  std::uint64_t steps = 0, count = 0;
+
+  void add(float of_step, bool terminated) {
+    const bool differs = std::exchange(reward, of_step) != of_step && steps > 0;
+    count += differs || terminated ? 1 : 0;
+    ++steps;
   }
   // Hardly any step did: exploration is then slow (DecisionDraw::slow), so that it goes further. Hollenstein,
   // Martius, Piater, Colored Noise in PPO, 2024.
   bool are_rare() const {
     constexpr std::uint64_t kFew = 512;  // steps, and steps per piece of news
-    return steps_ >= kFew && count_ * kFew < steps_;
+    return steps >= kFew && count * kFew < steps;
   }
-
- private:
-  float reward_ = 0;  // of the newest step
-  std::uint64_t steps_ = 0, count_ = 0;
 };
 
 }  // namespace imprint::agent

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plugin/agent/decide/observation_copy.h"
+#include "plugin/agent/learn/news.h"
 #include "plugin/agent/learn/sample_layout.h"
 #include "plugin/agent/spec/brain_spec.h"
 
@@ -66,6 +67,7 @@ struct ReplayState {
   std::vector<std::int32_t> next;    // [P] row of the memory that the next sample overwrites
   std::vector<std::int32_t> filled;  // [P] samples in the memory, <= capacity
   SampleQueue waiting;
+  std::vector<News> news;  // [P] of a learner that collects rollouts: what its steps told
 
   static ReplayState empty(const BrainSpec& spec);
   std::uint64_t sample_count() const;
