@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "compute/tuning/clock_probe.h"
+#include "tools/imprint/seconds.h"
 
 namespace imprint::tools {
 
@@ -18,10 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kTimeoutNs = 60'000'000'000;
 constexpr std::chrono::seconds kMostRise{4};  // of the clock
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 class Timer final : public GpuTimer {
  public:

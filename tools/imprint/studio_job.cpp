@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "compute/base/text.h"
+#include "tools/imprint/seconds.h"
 #include "tools/studio/run_folder.h"
 
 namespace imprint::tools {
@@ -27,10 +28,6 @@ constexpr double kGraceS = 5;  // from SIGTERM to SIGKILL
 volatile sig_atomic_t stop_signal = 0;
 
 void note_stop(int signal) { stop_signal = signal; }
-
-double seconds_since(Clock::time_point from) {
-  return std::chrono::duration<double>(Clock::now() - from).count();
-}
 
 pid_t start(const std::vector<std::string>& words) {
   std::vector<char*> arguments;

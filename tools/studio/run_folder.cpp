@@ -8,32 +8,23 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <span>
 #include <sstream>
 #include <system_error>
 
 #include "compute/base/text.h"
+#include "compute/model/file.h"
 
 namespace imprint::studio {
 namespace {
 
 namespace fs = std::filesystem;
 
-// All or nothing.
 Result<> replace_file(const std::string& path, const std::string& content) {
-  const std::string fresh = path + ".new";
-  {
-    std::ofstream stream(fresh, std::ios::binary | std::ios::trunc);
-    stream << content;
-    stream.flush();
-    if (!stream)
-      return make_error(ErrorCode::io, text("cannot write '", fresh,
-                                            "'. Free some space on that disk, or "
-                                            "choose another --folder."));
-  }
-  std::error_code error;
-  fs::rename(fresh, path, error);
-  if (error) return make_error(ErrorCode::io, text("cannot replace '", path, "': ", error.message()));
-  return {};
+  const Result<> written = write_file_atomic(path, std::as_bytes(std::span(content)));
+  if (written) return {};
+  return make_error(written.error().code, text(written.error().message,
+                                               " Free some space on that disk, or choose another --folder."));
 }
 
 Result<> make_folder(const std::string& path) {

@@ -4,11 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <protozero/pbf_writer.hpp>
+#include <span>
 
 #include "compute/base/text.h"
+#include "compute/model/file.h"
 #include "plugin/agent/learn/curves.h"
 
 namespace imprint::agent {
@@ -119,11 +119,11 @@ std::string curves_as_events(const std::vector<CurveRow>& rows) {
 }
 
 Result<> write_curves(const std::string& path, const std::vector<CurveRow>& rows) {
-  const bool events = std::filesystem::path(path).filename().string().find("tfevents") != std::string::npos;
-  std::ofstream file(path, std::ios::binary);
-  file << (events ? curves_as_events(rows) : curves_as_csv(rows));
-  file.close();
-  if (!file) return make_error(ErrorCode::io, text("brain_write_curves: cannot write '", path, "'."));
+  const bool events = path.find("tfevents", path.find_last_of("/\\") + 1) != std::string::npos;
+  const std::string file = events ? curves_as_events(rows) : curves_as_csv(rows);
+  const Result<> written = write_file_atomic(path, std::as_bytes(std::span(file)));
+  if (!written)
+    return make_error(written.error().code, text("brain_write_curves: ", written.error().message));
   return {};
 }
 
