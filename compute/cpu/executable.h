@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/base/zeroed_bytes.h"
 #include "compute/cpu/step.h"
 #include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"
@@ -63,7 +64,7 @@ class Executable {
   std::vector<Steps> kernels_;
   std::vector<Bound> inputs_, outputs_, variables_;
   std::vector<tensor::NodeRef> constants_;
-  std::unique_ptr<std::byte[]> arena_;  // intermediates, then the workspace
+  ZeroedBytes arena_;  // intermediates, then the workspace
   Memory memory_;
   std::uint64_t arena_bytes_ = 0, memory_bytes_ = 0, unplanned_bytes_ = 0;
 };

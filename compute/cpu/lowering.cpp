@@ -410,7 +410,7 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
     return make_error(ErrorCode::out_of_device_memory,
                       text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
                            memory_limit, ", which the memory cap leaves"));
-  executable_.arena_ = std::make_unique<std::byte[]>(executable_.memory_bytes_);
+  executable_.arena_ = make_zeroed_bytes(executable_.memory_bytes_);
   std::byte* begin = executable_.arena_.get();
   begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
   executable_.memory_.workspace = begin;

@@ -110,7 +110,7 @@ Result<> CpuProgram::make_slots() {
                  CpuReservation::make(runtime_.memory(), (input_bytes_ + output_bytes_) * source.slot_count,
                                       "program '" + source.name + "': inputs and outputs"));
   for (std::uint32_t slot = 0; slot < source.slot_count; ++slot)
-    slots_.push_back(std::make_unique<std::byte[]>(input_bytes_ + output_bytes_));
+    slots_.push_back(make_zeroed_bytes(input_bytes_ + output_bytes_));
   stats.io_bytes = (input_bytes_ + output_bytes_) * source.slot_count;
   return {};
 }

@@ -58,7 +58,7 @@ class CpuProgram : public Program::Body {
   std::vector<PartRun> runs_;
   std::function<void(std::span<float>)> add_up_;
   std::uint64_t input_bytes_ = 0, output_bytes_ = 0;
-  std::vector<std::unique_ptr<std::byte[]>> slots_;  // inputs, then outputs
+  std::vector<ZeroedBytes> slots_;  // inputs, then outputs
   CpuReservation slot_reservation_;
 };
 

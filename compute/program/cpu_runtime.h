@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "compute/base/zeroed_bytes.h"
 #include "compute/program/cpu_memory.h"
 #include "compute/program/runtime.h"
 
@@ -13,11 +14,11 @@ namespace imprint::program {
 class CpuVariable : public tensor::VariableStorage {
  public:
   CpuVariable(std::size_t bytes, CpuReservation reservation)
-      : bytes_(std::make_unique<std::byte[]>(bytes)), reservation_(std::move(reservation)) {}
+      : bytes_(make_zeroed_bytes(bytes)), reservation_(std::move(reservation)) {}
   std::byte* bytes() const { return bytes_.get(); }
 
  private:
-  std::unique_ptr<std::byte[]> bytes_;
+  ZeroedBytes bytes_;
   CpuReservation reservation_;
 };
 

@@ -64,8 +64,8 @@ set(dll ${OUT}/installed/bin/libimprint.dll)
 set(ENV{WINEPATH} ${OUT}/installed/bin)
 set(model ${SOURCE}/tests/data/models/godot/BallChase.onnx)
 run("compile a game" x86_64-w64-mingw32-gcc-posix -std=c11 -static -I ${OUT}/installed/include ${SOURCE}/tests/consumer/baked/main.c -o ${OUT}/game.exe)
-run("bake its kernels" ${COMMAND_LINE} bake --model ${model} --batch 4 --agent ${SOURCE}/tests/consumer/baked/pet.json --profile baseline
-  --output ${OUT}/baseline.kernels)
+run("bake its kernels" ${COMMAND_LINE} bake --model ${model} --batch 4 --agent ${SOURCE}/tests/consumer/baked/pet.json
+  --game-model ${SOURCE}/tests/consumer/baked/model.json --profile baseline --output ${OUT}/baseline.kernels)
 run("run the game natively" ${HOST} ${PLUGIN} ${OUT}/baseline.kernels ${model} ${OUT}/results.native)
 # One display for both, because Wine's own processes keep using it.
 run("run in Wine" ${XVFB} --auto-servernum sh -c
