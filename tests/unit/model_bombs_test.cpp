@@ -26,11 +26,11 @@ using testing::HasSubstr;
 
 constexpr std::size_t kMebibyte = 1 << 20;
 
-// CPU time, which does not grow on a busy machine: ten times a bomb's limit.
+// CPU time, which does not grow on a busy machine: 25 times a bomb's limit, for emulated processors too.
 class Cost {
  public:
   ~Cost() {
-    EXPECT_LT(std::clock() - start_, 2 * CLOCKS_PER_SEC);
+    EXPECT_LT(std::clock() - start_, 5 * CLOCKS_PER_SEC);
     EXPECT_LE(heap_.peak_bytes(), 64 * kMebibyte);
   }
 
