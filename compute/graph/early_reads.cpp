@@ -97,12 +97,24 @@ std::vector<std::uint8_t> nodes_that_wait(const Graph& graph) {
   return waits;
 }
 
+// Whether other kernels would wait for the one that stores this small value: some read it at many elements,
+// and computing it needs more than its own elements of memory.
+bool holds_others_up(const Graph& graph, NodeIndex index, const std::vector<NodeIndex>& consumers,
+                     const std::vector<std::uint8_t>& waits) {
+  const GraphNode& node = graph[index];
+  if (node.kind() != OpKind::elementwise || node.element_count() > kSmall || !waits[at(index)]) return false;
+  return std::ranges::any_of(consumers, [&](NodeIndex consumer) {
+    return graph[consumer].kind() == OpKind::view || node.element_count() == 1 ||
+           graph[consumer].element_count() > node.element_count();
+  });
+}
+
 // Handles variables such as a counter of steps that were not skipped. Everything reads the counter, and its
 // update depends on values known only at the end. Readers of the updated value would wait for the kernel that
 // stores it. Instead they compute it from an early copy of the old content, so the store can run in parallel.
 void free_small_updates(Graph& graph, FusionRequest& request) {
   const auto consumers = graph.consumers();
-  const std::vector<std::uint8_t> waits_for_others = nodes_that_wait(graph);
+  const std::vector<std::uint8_t> waits = nodes_that_wait(graph);
   std::vector<std::uint8_t> snapshot(graph.nodes.size(), 0);
   std::unordered_multimap<const VariableState*, NodeIndex> nodes_of_variable;
   for (NodeIndex i = 0; i < graph.size(); ++i)
@@ -110,15 +122,8 @@ void free_small_updates(Graph& graph, FusionRequest& request) {
   std::vector<std::size_t> freed;
   for (std::size_t u = 0; u < request.updates.size(); ++u) {
     const GraphUpdate& update = request.updates[u];
-    const GraphNode& node = graph[update.value];
-    if (update.rows >= 0 || node.kind() != OpKind::elementwise || node.element_count() > kSmall ||
-        consumers[at(update.value)].empty())
+    if (update.rows >= 0 || !holds_others_up(graph, update.value, consumers[at(update.value)], waits))
       continue;
-    const bool is_wide = std::ranges::any_of(consumers[at(update.value)], [&](NodeIndex consumer) {
-      return graph[consumer].kind() == OpKind::view ||
-             graph[consumer].element_count() > node.element_count() || node.element_count() == 1;
-    });
-    if (!is_wide || !waits_for_others[at(update.value)]) continue;
     freed.push_back(u);
     const auto [first, last] =
         nodes_of_variable.equal_range(request.variables[static_cast<std::size_t>(update.variable)].get());
@@ -134,10 +139,47 @@ void free_small_updates(Graph& graph, FusionRequest& request) {
   }
 }
 
+// Handles outputs such as a gradient's norm, which every step of an optimiser reads. Its readers compute it
+// again where that is cheap, and do not wait for the kernel that stores it.
+void free_small_outputs(Graph& graph, FusionRequest& request) {
+  const auto consumers = graph.consumers();
+  const std::vector<std::uint8_t> waits = nodes_that_wait(graph);
+  std::vector<std::uint8_t> doubled(graph.nodes.size(), 0);
+  std::vector<NodeIndex> moved(request.outputs.size(), -1);
+  for (std::size_t o = 0; o < request.outputs.size(); ++o) {
+    const NodeIndex output = request.outputs[o].node, value = graph.without_reshape(output);
+    if (output != value && graph[output].inputs[0] != value) continue;
+    std::vector<NodeIndex> readers = consumers[at(value)];
+    if (output != value && consumers[at(output)].empty()) std::erase(readers, output);
+    if (!holds_others_up(graph, value, readers, waits)) continue;
+    doubled[at(value)] = doubled[at(output)] = 1;
+    moved[o] = output;
+  }
+  if (std::ranges::find(doubled, 1) == doubled.end()) return;
+
+  std::vector<GraphNode> nodes;
+  std::vector<NodeIndex> index;  // of the first evaluation; the second lies behind it
+  for (NodeIndex i = 0; i < graph.size(); ++i) {
+    GraphNode first = graph[i], second = graph[i];
+    for (NodeIndex& input : first.inputs) input = index[at(input)];
+    const bool reads_second = first.op == Op::reshape && doubled[at(graph[i].inputs[0])];
+    for (NodeIndex& input : second.inputs) input = index[at(input)] + (reads_second ? 1 : 0);
+    index.push_back(static_cast<NodeIndex>(nodes.size()));
+    nodes.push_back(doubled[at(i)] && consumers[at(i)].empty() ? second : first);
+    if (doubled[at(i)]) nodes.push_back(std::move(second));
+  }
+  graph.nodes = std::move(nodes);
+  request.renumber(index);
+  for (NodeIndex& root : graph.roots) root = index[at(root)];
+  for (std::size_t o = 0; o < moved.size(); ++o)
+    if (moved[o] >= 0) request.outputs[o].node = index[at(moved[o])] + 1;
+}
+
 }  // namespace
 
 void read_state_early(Graph& graph, FusionRequest& request) {
   free_small_updates(graph, request);
+  free_small_outputs(graph, request);
   snapshot_for_custom_kernels(graph, request);
   repeat_row_numbers(graph, request);
 }

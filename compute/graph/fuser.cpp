@@ -71,24 +71,19 @@ Result<> Fuser::place_leaves() {
   return {};
 }
 
-NodeIndex Fuser::without_reshape(NodeIndex index) const {
-  while (graph_[index].op == Op::reshape) index = graph_[index].inputs[0];
-  return index;
-}
-
 std::vector<std::uint8_t> Fuser::forced_nodes() const {
   std::vector<std::uint8_t> forced(graph_.nodes.size(), 0);
   const std::vector<std::uint8_t> reads_updated = nodes_of_updated_variables();
-  for (const GraphOutput& output : request_.outputs) forced[at(without_reshape(output.node))] = 1;
+  for (const GraphOutput& output : request_.outputs) forced[at(graph_.without_reshape(output.node))] = 1;
   for (const GraphUpdate& update : request_.updates) {
     if (update.rows < 0) {
-      forced[at(without_reshape(update.value))] = 1;
+      forced[at(graph_.without_reshape(update.value))] = 1;
     } else if (reads_updated[at(update.value)] || reads_updated[at(update.rows)] ||
-               split_.region_of[at(without_reshape(update.value))] >= 0) {
+               split_.region_of[at(graph_.without_reshape(update.value))] >= 0) {
       // If rows depend on content that this program overwrites, both values and row numbers must be complete
       // before any overwrite.
-      forced[at(without_reshape(update.value))] = 1;
-      forced[at(without_reshape(update.rows))] = 1;
+      forced[at(graph_.without_reshape(update.value))] = 1;
+      forced[at(graph_.without_reshape(update.rows))] = 1;
     }
   }
   for (NodeIndex i = 0; i < graph_.size(); ++i)

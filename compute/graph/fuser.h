@@ -43,8 +43,6 @@ class Fuser {
   // ---- leaves and roots ----
 
   Result<> place_leaves();
-  // A reshape keeps the order of its input's elements, so both share one store.
-  NodeIndex without_reshape(NodeIndex index) const;
   std::vector<std::uint8_t> forced_nodes() const;
   // Whether anything outside the region reads this value of it.
   bool leaves_region(const std::vector<std::vector<NodeIndex>>& consumers, NodeIndex index,

@@ -31,7 +31,7 @@ void Fuser::add_store(std::int32_t t, NodeIndex node, Place place, NodeIndex row
 
 void Fuser::store_outputs() {
   for (std::size_t i = 0; i < request_.outputs.size(); ++i) {
-    const NodeIndex node = without_reshape(request_.outputs[i].node);
+    const NodeIndex node = graph_.without_reshape(request_.outputs[i].node);
     const std::int32_t producer = task_of_[at(node)];
     add_store(producer >= 0 ? producer : add_copy(node), node,
               {PlaceKind::output, static_cast<std::int32_t>(i)});
@@ -73,7 +73,7 @@ void Fuser::store_updates() {
   }
   for (std::size_t i = 0; i < writers.size(); ++i) {
     const GraphUpdate& update = request_.updates[i];
-    const NodeIndex node = without_reshape(update.value);
+    const NodeIndex node = graph_.without_reshape(update.value);
     if (!can_write_in_place(writers[i], update.variable, update.rows >= 0) ||
         delays_others(writers[i], update)) {
       if (schedule_.place[at(node)].kind == PlaceKind::none)
@@ -86,12 +86,12 @@ void Fuser::store_updates() {
 }
 
 std::int32_t Fuser::assignment_writer(const GraphUpdate& update) {
-  const NodeIndex node = without_reshape(update.value);
+  const NodeIndex node = graph_.without_reshape(update.value);
   return task_of_[at(node)] >= 0 ? task_of_[at(node)] : add_copy(node);
 }
 
 std::int32_t Fuser::rows_writer(const GraphUpdate& update, NodeIndex& rows) {
-  const std::int32_t producer = task_of_[at(without_reshape(update.value))];
+  const std::int32_t producer = task_of_[at(graph_.without_reshape(update.value))];
   if (producer < 0 || !options_.fuse || schedule_.tasks[at(producer)].kind == TaskKind::column_fold ||
       schedule_.tasks[at(producer)].kind == TaskKind::page)
     return add_rows_copy(update);
@@ -112,13 +112,13 @@ std::int32_t Fuser::rows_writer(const GraphUpdate& update, NodeIndex& rows) {
 }
 
 std::int32_t Fuser::add_rows_copy(const GraphUpdate& update) {
-  const std::int32_t writer = add_copy(without_reshape(update.value));
+  const std::int32_t writer = add_copy(graph_.without_reshape(update.value));
   add_reads(writer, row_reads(update.rows));
   return writer;
 }
 
 std::vector<Read> Fuser::row_reads(NodeIndex rows) const {
-  const NodeIndex source = without_reshape(rows);
+  const NodeIndex source = graph_.without_reshape(rows);
   std::vector<Read> reads =
       schedule_.materialized[at(source)] ? std::vector<Read>{{source, false}} : reads_of(rows);
   for (Read& read : reads) read.aligned = false;

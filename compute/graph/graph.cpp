@@ -146,6 +146,11 @@ std::vector<std::vector<NodeIndex>> Graph::consumers() const {
   return result;
 }
 
+NodeIndex Graph::without_reshape(NodeIndex index) const {
+  while ((*this)[index].op == Op::reshape) index = (*this)[index].inputs[0];
+  return index;
+}
+
 Hash128 Graph::hash() const {
   Hasher hasher;
   std::int64_t lifted = 0;

@@ -54,6 +54,8 @@ struct Graph {
   const GraphNode& operator[](NodeIndex index) const { return nodes[static_cast<std::size_t>(index)]; }
   NodeIndex size() const { return static_cast<NodeIndex>(nodes.size()); }
   std::vector<std::vector<NodeIndex>> consumers() const;
+  // The node behind reshapes, which keep the order of elements, so both can share one store.
+  NodeIndex without_reshape(NodeIndex index) const;
 
   // Hash of the structure: ops, shapes, attributes, edges, and which node each root is. Constants count by
   // content, inputs by name, variables by identity.

@@ -135,6 +135,23 @@ TEST(Fusion, IndependentWorkSharesALevel) {
   EXPECT_EQ(fused.schedule.level_count, 1);
 }
 
+// The weights need the norm too. They compute its root again and do not wait until it is stored.
+TEST(Fusion, ASmallOutputIsStoredBesideItsReaders) {
+  const Tensor first = exp(input("first", {64, 64})), second = exp(input("second", {64, 64}));
+  const Tensor norm = sqrt(sum(first * first, {0, 1}) + sum(second * second, {0, 1}));
+  std::vector<std::pair<Variable, Tensor>> steps;
+  for (const Tensor& gradient : {first, second}) {
+    const Variable weight = Variable::zeros("weight", {64, 64});
+    steps.emplace_back(weight, weight.value() - gradient / norm);
+  }
+  const std::int32_t levels = fuse_program({}, steps).schedule.level_count;
+  EXPECT_EQ(fuse_program({norm}, steps).schedule.level_count, levels);
+  EXPECT_EQ(fuse_program({reshape(norm, {1, 1})}, steps).schedule.level_count, levels);
+  EXPECT_EQ(fuse_program({reshape(norm, {1})}, steps).schedule.level_count, levels);
+  EXPECT_EQ(fuse_program({norm, reshape(norm, {1}), reshape(norm, {1, 1})}, steps).schedule.level_count,
+            levels);
+}
+
 TEST(Fusion, UnfusedGivesEveryOperationAKernel) {
   const Tensor x = input("x", {64, 32});
   FusionOptions options;
