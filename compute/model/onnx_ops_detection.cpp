@@ -9,7 +9,9 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
+#include "compute/tensor/box_suppression.h"
 #include "compute/tensor/composites.h"
+#include "compute/tensor/detection.h"
 
 namespace imprint::onnx {
 namespace {
@@ -17,30 +19,10 @@ namespace {
 constexpr std::int64_t kOverlapsPerOperation = 512;
 constexpr std::int64_t kMostGrid = 64;  // samples of a bin along an axis
 
-struct Box {
-  float low[2], high[2];
-
-  float area() const { return (high[0] - low[0]) * (high[1] - low[1]); }
-};
-
-Box box_of(const float* corners, bool centred) {
-  Box box{};
-  for (int i = 0; i < 2; ++i) {
-    const float a = centred ? corners[i] - corners[2 + i] / 2 : corners[i];
-    const float b = centred ? corners[i] + corners[2 + i] / 2 : corners[2 + i];
-    box.low[i] = std::min(a, b);
-    box.high[i] = std::max(a, b);
-  }
-  return box;
-}
-
-// The shared area over the joined one.
-float overlap(const Box& a, const Box& b) {
-  float shared = 1;
-  for (int i = 0; i < 2; ++i)
-    shared *= std::max(0.0f, std::min(a.high[i], b.high[i]) - std::max(a.low[i], b.low[i]));
-  const float joined = a.area() + b.area() - shared;
-  return a.area() > 0 && b.area() > 0 && joined > 0 ? shared / joined : 0;
+// Two opposite corners of a box that may be given as centre and size.
+std::array<float, 4> corners_of(const float* box, bool centred) {
+  if (!centred) return {box[0], box[1], box[2], box[3]};
+  return {box[0] - box[2] / 2, box[1] - box[3] / 2, box[0] + box[2] / 2, box[1] + box[3] / 2};
 }
 
 struct Suppression {
@@ -49,24 +31,21 @@ struct Suppression {
   bool by_score = false;
 };
 
-// The boxes that stay, the best first.
-std::vector<std::int64_t> kept_boxes(std::span<const Box> boxes, std::span<const float> scores,
-                                     const Suppression& form) {
-  std::vector<std::int64_t> order(boxes.size()), kept;
+// The boxes [n, 4] that stay, the best first.
+std::vector<std::int64_t> kept_by_score(std::span<const float> boxes, std::span<const float> scores,
+                                        const Suppression& form) {
+  std::vector<std::int64_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
   if (form.by_score)
     std::erase_if(order, [&](std::int64_t i) { return !(scores[static_cast<std::size_t>(i)] > form.score); });
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return scores[static_cast<std::size_t>(a)] > scores[static_cast<std::size_t>(b)];
   });
-  for (const std::int64_t i : order) {
-    if (static_cast<std::int64_t>(kept.size()) >= form.most) break;
-    const bool covered = std::any_of(kept.begin(), kept.end(), [&](std::int64_t other) {
-      return overlap(boxes[static_cast<std::size_t>(i)], boxes[static_cast<std::size_t>(other)]) >
-             form.overlap;
-    });
-    if (!covered) kept.push_back(i);
-  }
+  std::vector<float> sorted;
+  for (const std::int64_t i : order)
+    sorted.insert(sorted.end(), boxes.begin() + i * 4, boxes.begin() + i * 4 + 4);
+  std::vector<std::int64_t> kept = tensor::kept_boxes(sorted, form.most, form.overlap);
+  for (std::int64_t& i : kept) i = order[static_cast<std::size_t>(i)];
   return kept;
 }
 
@@ -97,17 +76,17 @@ void non_max_suppression(OpContext& context) {
                         (each * std::clamp<std::int64_t>(form.most, 0, each) / kOverlapsPerOperation + 1)))
     return;
   const bool centred = context.int_attribute("center_point_box", 0) != 0;
-  std::vector<Box> list(static_cast<std::size_t>(each));
+  std::vector<float> list(static_cast<std::size_t>(each * 4));
   HostArray out;
   out.type = ElementType::int64;
   for (std::int64_t batch = 0; batch < score[0]; ++batch) {
     for (std::int64_t i = 0; i < each; ++i)
-      list[static_cast<std::size_t>(i)] =
-          box_of(boxes.host()->floats.data() + (batch * each + i) * 4, centred);
+      std::ranges::copy(corners_of(boxes.host()->floats.data() + (batch * each + i) * 4, centred),
+                        list.begin() + i * 4);
     for (std::int64_t label = 0; label < score[1]; ++label) {
       const std::span<const float> row(scores.host()->floats.data() + (batch * score[1] + label) * each,
                                        static_cast<std::size_t>(each));
-      for (const std::int64_t i : kept_boxes(list, row, form))
+      for (const std::int64_t i : kept_by_score(list, row, form))
         out.ints.insert(out.ints.end(), {batch, label, i});
     }
   }
@@ -117,69 +96,13 @@ void non_max_suppression(OpContext& context) {
 
 // ---- regions of interest ----
 
-// Where samples of one axis fall: [regions, bins, samples].
-struct Samples {
-  Tensor at, inside;  // inside: bool, also false for samples beyond a region's own number
-};
-
-// Weights [regions, bins * samples, extent] of the lower and of the upper neighbour.
-struct Neighbours {
-  Tensor lower, upper;
-};
-
-Neighbours neighbours(const Samples& samples, std::int64_t extent) {
-  const auto last = static_cast<double>(extent - 1);
-  const Tensor at = imprint::clamp(samples.at, 0, last);
-  const Tensor low = imprint::floor(at), rest = at - low;
-  const Tensor high = imprint::clamp(low + 1.0f, 0, last);
-  const std::int64_t regions = at.extent(0), places = at.extent(1) * at.extent(2);
-  const Tensor index = imprint::cast(imprint::iota({1, 1, extent}, 2), DType::float32);
-  const auto row = [&](const Tensor& place, const Tensor& weight) {
-    const Tensor kept = imprint::where(samples.inside, weight, 0.0f);
-    return imprint::where(imprint::equal(index, imprint::reshape(place, {regions, places, 1})),
-                          imprint::reshape(kept, {regions, places, 1}), 0.0f);
-  };
-  return {row(low, 1.0f - rest), row(high, rest)};
-}
-
-struct RegionForm {
-  std::int64_t bins[2] = {1, 1}, samples[2] = {1, 1};
-  double scale = 1;
-  bool half_pixel = true, adaptive = false, largest = false;
-};
-
-// axis 0: y, 1: x. The corners are x1, y1, x2, y2. count: samples of each region, [regions, 1, 1].
-Samples samples_of(const RegionForm& form, const Tensor& corners, int axis, std::int64_t extent,
-                   Tensor& count) {
-  const std::int64_t bins = form.bins[axis], most = form.samples[axis];
-  const auto corner = [&](int which) {
-    return imprint::reshape(imprint::narrow(corners, 1, which, 1), {corners.extent(0), 1, 1}) * form.scale;
-  };
-  const double offset = form.half_pixel ? 0.5 : 0;
-  const Tensor start = corner(1 - axis) - offset;
-  Tensor length = corner(3 - axis) - offset - start;
-  if (!form.half_pixel) length = imprint::maximum(length, 1.0f);
-  const Tensor bin = length / static_cast<double>(bins);
-  count = form.adaptive ? imprint::maximum(imprint::ceil(bin), 1.0f)
-                        : imprint::full({corners.extent(0), 1, 1}, static_cast<double>(most));
-  const Tensor number = imprint::cast(imprint::iota({1, bins, most}, 1), DType::float32),
-               sample = imprint::cast(imprint::iota({1, bins, most}, 2), DType::float32);
-  Samples out;
-  out.at = start + number * bin + (sample + 0.5f) * bin / count;
-  out.inside = imprint::logical_and(
-      sample < count, imprint::logical_and(out.at >= -1.0f, out.at <= static_cast<double>(extent)));
-  return out;
-}
-
 // Without a number of samples each region has one per element, which only known regions tell.
-bool count_samples(OpContext& context, RegionForm& form) {
+bool count_samples(OpContext& context, RegionOptions& form) {
   const std::int64_t asked = context.int_attribute("sampling_ratio", 0);
   if (!context.require(asked >= 0 && asked <= kMostGrid, text("sampling_ratio: found ", asked))) return false;
   form.adaptive = asked == 0;
-  if (!form.adaptive) {
-    form.samples[0] = form.samples[1] = asked;
-    return true;
-  }
+  form.samples = std::max<std::int64_t>(asked, 1);
+  if (!form.adaptive) return true;
   const Value corners = context.value(1);
   if (!corners.foldable() || !is_float(corners.type())) {
     context.unsupported("sampling_ratio 0 with regions of run time, whose sizes are not known");
@@ -189,72 +112,39 @@ bool count_samples(OpContext& context, RegionForm& form) {
   for (std::size_t i = 0; i + 3 < numbers.size(); i += 4)
     for (std::size_t axis = 0; axis < 2; ++axis) {
       const double length = static_cast<double>(numbers[i + 3 - axis] - numbers[i + 1 - axis]) * form.scale;
-      const double need = std::ceil(std::max(length, 1.0) / static_cast<double>(form.bins[axis]));
+      const double need =
+          std::ceil(std::max(length, 1.0) / static_cast<double>(form.bins[static_cast<int>(axis)]));
       if (!context.require(need <= static_cast<double>(kMostGrid),
                            text("a region of ", length, " elements: found more than ", kMostGrid,
                                 " samples per bin, expected at most that")))
         return false;
-      form.samples[axis] = std::max(form.samples[axis], static_cast<std::int64_t>(need));
+      form.samples = std::max(form.samples, static_cast<std::int64_t>(need));
     }
   return true;
 }
 
 // x [batch, channels, height, width], corners [regions, 4], batches [regions].
-void roi_align(OpContext& context) {
+void roi_align_op(OpContext& context) {
   const Tensor x = context.tensor(0), corners = context.tensor(1), batches = context.tensor(2);
-  RegionForm form;
-  form.bins[0] = context.int_attribute("output_height", 1);
-  form.bins[1] = context.int_attribute("output_width", 1);
+  const std::int64_t rows = context.int_attribute("output_height", 1),
+                     columns = context.int_attribute("output_width", 1);
+  RegionOptions form;
+  form.bins = {rows, columns};
   form.scale = context.float_attribute("spatial_scale", 1);
   const std::string mode = context.string_attribute("mode", "avg");
   form.half_pixel = context.opset() >= 16 &&
                     context.string_attribute("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   form.largest = mode == "max";
   if (mode != "avg" && mode != "max") return context.unsupported("mode " + quote(mode));
-  const bool sane = form.bins[0] >= 1 && form.bins[1] >= 1 && form.bins[0] <= 1024 && form.bins[1] <= 1024;
+  const bool sane = rows >= 1 && columns >= 1 && rows <= 1024 && columns <= 1024;
   if (!context.require(sane && x.rank() == 4 && corners.rank() == 2 && corners.extent(1) == 4 &&
                            batches.shape() == Shape{corners.extent(0)},
                        text("x ", x.shape().text(), ", regions ", corners.shape().text(), " and batches ",
                             batches.shape().text(), " do not fit")) ||
-      !count_samples(context, form) || !context.may_make(64))
+      !count_samples(context, form) || !context.may_make(128))
     return;
-  const std::int64_t regions = corners.extent(0), channels = x.extent(1);
-  Tensor count_y, count_x;
-  const Samples y = samples_of(form, corners, 0, x.extent(2), count_y),
-                across = samples_of(form, corners, 1, x.extent(3), count_x);
-  const Extents extents{regions, channels, form.bins[0] * form.samples[0], form.bins[1] * form.samples[1]};
-  context.checked(extents);
-  context.checked(Extents{regions, channels, extents[2], x.extent(3)});
-  context.checked(Extents{regions, extents[2], x.extent(2)});
-  context.checked(Extents{regions, extents[3], x.extent(3)});
-  if (context.failure()) return;
-  const Neighbours rows = neighbours(y, x.extent(2)), columns = neighbours(across, x.extent(3));
-  const Tensor from = imprint::take(x, 0, batches);  // [regions, channels, height, width]
-  const auto sampled = [&](const Tensor& weights_y, const Tensor& weights_x) {
-    return imprint::matmul(imprint::matmul(imprint::unsqueeze(weights_y, 1), from),
-                           imprint::transpose(imprint::unsqueeze(weights_x, 1)));
-  };
-  const Shape split{regions, channels, form.bins[0], form.samples[0], form.bins[1], form.samples[1]};
-  if (!form.largest) {
-    const Tensor all = sampled(rows.lower + rows.upper, columns.lower + columns.upper);
-    const Tensor counts = imprint::reshape(count_y * count_x, {regions, 1, 1, 1});
-    return context.set(0, imprint::sum(imprint::reshape(all, split), {3, 5}) / counts);
-  }
-  // As its authors wrote it: the largest weighted neighbour, not the largest of their sums.
-  Tensor best;
-  for (const Tensor* weights_y : {&rows.lower, &rows.upper})
-    for (const Tensor* weights_x : {&columns.lower, &columns.upper}) {
-      const Tensor one = sampled(*weights_y, *weights_x);
-      best = best.ok() ? imprint::maximum(best, one) : one;
-    }
-  const auto own = [&](const Tensor& count, std::int64_t most, const Shape& shape) {
-    return imprint::reshape(imprint::cast(imprint::iota({1, 1, most}, 2), DType::float32) < count, shape);
-  };
-  const Tensor seen =
-      imprint::logical_and(own(count_y, form.samples[0], {regions, 1, 1, form.samples[0], 1, 1}),
-                           own(count_x, form.samples[1], {regions, 1, 1, 1, 1, form.samples[1]}));
-  const Tensor lowest = Tensor(std::numeric_limits<float>::lowest());
-  context.set(0, imprint::max(imprint::where(seen, imprint::reshape(best, split), lowest), {3, 5}));
+  context.checked(Extents{corners.extent(0), x.extent(1), rows, form.samples, columns, form.samples});
+  if (!context.failure()) context.set(0, imprint::roi_align(x, corners, batches, form));
 }
 
 // Whether an element of an axis is in a bin: [regions, bins, extent].
@@ -371,7 +261,7 @@ void unique_op(OpContext& context) {
 
 constexpr std::array kDetectionOps{
     OpHandler{"NonMaxSuppression", non_max_suppression},
-    OpHandler{"RoiAlign", roi_align},
+    OpHandler{"RoiAlign", roi_align_op},
     OpHandler{"MaxRoiPool", max_roi_pool},
     OpHandler{"Unique", unique_op},
 };

@@ -84,13 +84,10 @@ void multinomial(OpContext& context) {
                        text("found odds ", logs.shape().text(), " and sample_size ", samples)))
     return;
   const Extents extents{logs.extent(0), samples, logs.extent(1)};
-  const Shape shape = context.checked(extents);
+  context.checked(extents);
   if (context.failure()) return;
-  context.set(
-      0,
-      imprint::random_categorical(generator_of(context), imprint::expand(imprint::unsqueeze(logs, 1), shape),
-                                  stream_of(context.node())),
-      *type);
+  context.set(0, imprint::random_multinomial(generator_of(context), logs, samples, stream_of(context.node())),
+              *type);
 }
 
 constexpr std::array kRandomOps{

@@ -9,6 +9,7 @@
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites.h"
+#include "compute/tensor/images.h"
 
 namespace imprint::onnx {
 namespace {
@@ -266,225 +267,83 @@ void resize(OpContext& context) {
   resize_by(context, form, along);
 }
 
-// ---- GridSample ----
+// ---- sampling at computed places ----
 
-struct Sampling {
-  std::string mode, padding;
-  bool corners = false;
-};
-
-// Mirrored into [low, high].
-Tensor reflected(const Tensor& at, double low, double high) {
-  const double span = high - low;
-  if (span <= 0) return imprint::zeros_like(at);
-  const Tensor distance = imprint::abs(at - low), turns = imprint::floor(distance / span),
-               rest = distance - turns * span;
-  const Tensor even = imprint::equal(turns - 2.0 * imprint::floor(turns / 2.0), 0.0f);
-  return imprint::where(even, rest + low, high - rest);
-}
-
-// The places of one tap as whole numbers, and whether they are inside.
-struct GridTap {
-  Tensor place, weight, inside;
-};
-
-GridTap grid_tap(const Sampling& how, const Tensor& at, const Tensor& weight, std::int64_t extent) {
-  const double last = static_cast<double>(extent - 1);
-  Tensor place = at;
-  if (how.padding == "reflection")
-    place = how.corners ? reflected(at, 0, last) : reflected(at, -0.5, last + 0.5);
-  const Tensor inside = imprint::logical_and(at >= 0.0f, at <= Tensor(last));
-  place = imprint::cast(imprint::clamp(imprint::round(place), 0, last), DType::int32);
-  return {place, weight, how.padding == "zeros" ? inside : Tensor()};
-}
-
-std::vector<GridTap> grid_taps(const Sampling& how, const Tensor& grid, std::int64_t extent) {
-  const double n = static_cast<double>(extent);
-  Tensor at = how.corners ? (grid + 1.0) * ((n - 1) / 2) : ((grid + 1.0) * n - 1.0) / 2.0;
-  const bool cubic = how.mode == "bicubic" || how.mode == "cubic";
-  if (!cubic && how.padding == "border") at = imprint::clamp(at, 0, n - 1);
-  if (!cubic && how.padding == "reflection") {
-    at = how.corners ? reflected(at, 0, n - 1) : reflected(at, -0.5, n - 0.5);
-    at = imprint::clamp(at, 0, n - 1);
-  }
-  if (how.mode == "nearest") return {grid_tap(how, imprint::round(at), Tensor(), extent)};
-  const Tensor floor = imprint::floor(at), rest = at - floor;
-  if (!cubic) return {grid_tap(how, floor, 1.0 - rest, extent), grid_tap(how, floor + 1.0, rest, extent)};
-  std::vector<GridTap> taps;
-  constexpr double a = -0.75;
-  for (int k = -1; k <= 2; ++k) {
-    const Tensor d = imprint::abs(rest - static_cast<double>(k));
-    const Tensor weight =
-        k == 0 || k == 1 ? ((a + 2) * d - (a + 3)) * d * d + 1.0 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-    taps.push_back(grid_tap(how, floor + static_cast<double>(k), weight, extent));
-  }
-  return taps;
-}
-
-void grid_sample(OpContext& context) {
+void grid_sample_op(OpContext& context) {
   const Tensor x = context.tensor(0), grid = context.tensor(1);
-  const int places = x.rank() - 2;
-  Sampling how{context.string_attribute("mode", "linear"), context.string_attribute("padding_mode", "zeros"),
-               context.int_attribute("align_corners", 0) != 0};
-  is_one_of(context, "mode", how.mode,
+  const std::string mode = context.string_attribute("mode", "linear"),
+                    padding = context.string_attribute("padding_mode", "zeros");
+  is_one_of(context, "mode", mode,
             std::array<std::string_view, 5>{"linear", "bilinear", "nearest", "cubic", "bicubic"});
-  is_one_of(context, "padding_mode", how.padding,
+  is_one_of(context, "padding_mode", padding,
             std::array<std::string_view, 3>{"zeros", "border", "reflection"});
-  if (!context.require(places >= 1 && places <= 3 && grid.rank() == x.rank() &&
-                           grid.extent(0) == x.extent(0) && grid.extent(grid.rank() - 1) == places &&
-                           x.shape().element_count() > 0,
-                       text("grid ", grid.shape().text(), " does not fit input ", x.shape().text())))
-    return;
-  const bool cubic = how.mode == "bicubic" || how.mode == "cubic";
-  if (cubic && places > 2) return context.unsupported("cubic sampling of volumes");
+  const bool cubic = mode == "bicubic" || mode == "cubic";
+  if (cubic && x.rank() > 4) return context.unsupported("cubic sampling of volumes");
   if (!context.may_make(cubic ? 512 : 128)) return;
-  const std::int64_t batch = x.extent(0), channels = x.extent(1);
-  std::int64_t count = 1, plane = 1;
-  for (int i = 0; i < places; ++i) {
-    count *= grid.extent(1 + i);
-    plane *= x.extent(2 + i);
-  }
-  const Tensor flat = imprint::reshape(x, {batch, channels, plane}),
-               points = imprint::reshape(grid, {batch, count, places});
-  // One tap per axis at a time, outermost axis first; the grid names the innermost axis first.
-  std::vector<GridTap> sum{{Tensor(), Tensor(), Tensor()}};
-  for (int axis = 0; axis < places; ++axis) {
-    const Tensor at = imprint::reshape(imprint::narrow(points, 2, places - 1 - axis, 1), {batch, 1, count});
-    const std::int64_t extent = x.extent(2 + axis);
-    std::vector<GridTap> next;
-    for (const GridTap& outer : sum)
-      for (const GridTap& tap : grid_taps(how, at, extent)) {
-        if (axis == 0) {
-          next.push_back(tap);
-          continue;
-        }
-        next.push_back({outer.place * static_cast<int>(extent) + tap.place,
-                        how.mode == "nearest" ? Tensor() : outer.weight * tap.weight,
-                        how.padding == "zeros" ? imprint::logical_and(outer.inside, tap.inside) : Tensor()});
-      }
-    sum = std::move(next);
-  }
-  Tensor out;
-  for (std::size_t k = 0; k < sum.size(); ++k) {
-    Tensor place = sum[k].place;
-    if (how.padding == "zeros") place = imprint::where(sum[k].inside, place, -1);  // which reads 0
-    Tensor term = imprint::gather(flat, 2, imprint::expand(place, {batch, channels, count}));
-    if (how.mode != "nearest") term = term * sum[k].weight;
-    out = k == 0 ? term : out + term;
-  }
-  Shape shape{batch, channels};
-  for (int i = 0; i < places; ++i) shape.append(grid.extent(1 + i));
-  context.set(0, imprint::reshape(out, shape));
+  SampleOptions how;
+  how.mode = cubic               ? imprint::Resize::cubic
+             : mode == "nearest" ? imprint::Resize::nearest
+                                 : imprint::Resize::linear;
+  how.outside = padding == "zeros"    ? PadMode::constant
+                : padding == "border" ? PadMode::edge
+                                      : PadMode::reflect;
+  how.align_corners = context.int_attribute("align_corners", 0) != 0;
+  context.set(0, imprint::grid_sample(x, grid, how));
 }
 
-// A convolution whose taps are moved by offsets [batch, 2 * groups of offsets * taps, rows, columns], each
-// times a mask.
 void deform_conv(OpContext& context) {
-  const Tensor x = context.tensor(0), weight = context.tensor(1), offset = context.tensor(2);
+  const Tensor x = context.tensor(0), weight = context.tensor(1), offsets = context.tensor(2);
   const std::int64_t groups = context.int_attribute("group", 1),
                      parts = context.int_attribute("offset_group", 1);
   const Extents strides = context.ints_attribute("strides", {1, 1}),
                 dilations = context.ints_attribute("dilations", {1, 1}),
                 pads = context.ints_attribute("pads", {0, 0, 0, 0});
   const auto sane = [](std::int64_t value) { return value >= 0 && value < (1 << 20); };
-  if (!context.require(x.rank() == 4 && weight.rank() == 4 && offset.rank() == 4 && groups >= 1 &&
-                           parts >= 1 && x.extent(1) % parts == 0 && x.extent(1) % groups == 0 &&
-                           weight.extent(0) % groups == 0 && weight.extent(1) == x.extent(1) / groups &&
-                           strides.size() == 2 && dilations.size() == 2 && pads.size() == 4 &&
+  if (!context.require(x.rank() == 4 && weight.rank() == 4 && offsets.rank() == 4 && groups >= 1 &&
+                           parts >= 1 && strides.size() == 2 && dilations.size() == 2 && pads.size() == 4 &&
                            std::ranges::all_of(strides, sane) && std::ranges::all_of(dilations, sane) &&
-                           std::ranges::all_of(pads, sane) && x.shape().element_count() > 0,
+                           std::ranges::all_of(pads, sane),
                        text("input ", x.shape().text(), ", weight ", weight.shape().text(), " and offsets ",
-                            offset.shape().text(), ": expected images that fit")))
+                            offsets.shape().text(), ": expected images that fit")))
     return;
-  const std::int64_t batch = x.extent(0), channels = x.extent(1), taps = weight.extent(2) * weight.extent(3),
-                     rows = offset.extent(2), columns = offset.extent(3), places = rows * columns;
-  context.checked(Extents{batch, channels, taps, places});
-  if (!context.require(offset.extent(0) == batch && taps > 0 && offset.extent(1) == 2 * parts * taps,
-                       "offsets " + offset.shape().text() + " do not fit the kernel") ||
+  const std::int64_t taps = weight.extent(2) * weight.extent(3);
+  context.checked(Extents{x.extent(0), x.extent(1), taps, offsets.extent(2) * offsets.extent(3)});
+  context.checked(
+      Extents{x.extent(0), x.extent(1), x.extent(2) + pads[0] + pads[2], x.extent(3) + pads[1] + pads[3]});
+  if (!context.require(
+          taps > 0 && parts <= kMaxElements / (2 * taps) && offsets.extent(1) == 2 * parts * taps,
+          "offsets " + offsets.shape().text() + " do not fit the kernel") ||
       !context.may_make(128))
     return;
-  // [batch * parts, 1, taps * places] along each axis: where the tap would be, plus its offset.
-  const Shape taken{batch * parts, taps, rows, columns};
-  const Tensor moved = imprint::reshape(offset, {batch * parts, taps, 2, rows, columns});
-  const Tensor tap = imprint::iota(taken, 1);
-  const int wide = static_cast<int>(weight.extent(3));
-  std::vector<std::vector<GridTap>> along;
-  for (int axis = 0; axis < 2; ++axis) {
-    const auto a = static_cast<std::size_t>(axis);
-    const Tensor step = axis == 0 ? imprint::div(tap, Tensor(wide)) : imprint::remainder(tap, Tensor(wide));
-    const Tensor base = imprint::iota(taken, 2 + axis) * static_cast<int>(strides[a]) +
-                        step * static_cast<int>(dilations[a]) - static_cast<int>(pads[a]);
-    const Tensor at = imprint::reshape(
-        imprint::cast(base, DType::float32) + imprint::squeeze(imprint::narrow(moved, 2, axis, 1), 2),
-        {batch * parts, 1, taps * places});
-    const Tensor floor = imprint::floor(at), rest = at - floor;
-    const Sampling how{"linear", "zeros", true};
-    along.push_back({grid_tap(how, floor, 1.0 - rest, x.extent(2 + axis)),
-                     grid_tap(how, floor + 1.0, rest, x.extent(2 + axis))});
-  }
-  const std::int64_t each = channels / parts;
-  const Tensor flat = imprint::reshape(x, {batch * parts, each, x.extent(2) * x.extent(3)});
-  Tensor seen;
-  for (const GridTap& row : along[0])
-    for (const GridTap& column : along[1]) {
-      const Tensor place = imprint::where(imprint::logical_and(row.inside, column.inside),
-                                          row.place * static_cast<int>(x.extent(3)) + column.place, -1);
-      const Tensor term =
-          imprint::gather(flat, 2, imprint::expand(place, {batch * parts, each, taps * places})) *
-          (row.weight * column.weight);
-      seen = seen.ok() ? seen + term : term;
-    }
-  if (context.has(4)) {
-    if (!context.require(context.shape(4) == Shape{batch, parts * taps, rows, columns},
-                         "mask " + context.shape(4).text() + " does not fit the offsets"))
-      return;
-    seen = seen * imprint::reshape(context.tensor(4), {batch * parts, 1, taps * places});
-  }
-  const std::int64_t out = weight.extent(0);
-  const Tensor kernels = imprint::reshape(weight, {1, groups, out / groups, channels / groups * taps});
-  Tensor result =
-      imprint::matmul(kernels, imprint::reshape(seen, {batch, groups, channels / groups * taps, places}));
-  result = imprint::reshape(result, {batch, out, rows, columns});
-  if (context.has(3)) result = result + imprint::reshape(context.tensor(3), {out, 1, 1});
-  context.set(0, result);
+  // Zeros around the image are what lies outside of it.
+  const std::vector<std::pair<std::int64_t, std::int64_t>> sides{
+      {0, 0}, {0, 0}, {pads[0], pads[2]}, {pads[1], pads[3]}};
+  context.set(
+      0,
+      imprint::deformable_convolution(
+          imprint::pad(x, sides), weight, context.has(3) ? context.tensor(3) : Tensor(), offsets,
+          context.has(4) ? context.tensor(4) : Tensor(),
+          {.stride = {strides[0], strides[1]}, .dilation = {dilations[0], dilations[1]}, .groups = groups}));
 }
 
-// theta [n, 2, 3] or [n, 3, 4] -> [n, places..., 2 or 3].
-void affine_grid(OpContext& context) {
+void affine_grid_op(OpContext& context) {
   const Tensor theta = context.tensor(0);
   const std::vector<std::int64_t> size = context.known_ints(1, "size");
-  const int places = static_cast<int>(size.size()) - 2;
-  const bool corners = context.int_attribute("align_corners", 0) != 0;
-  if (!context.require((places == 2 || places == 3) && theta.shape() == Shape{size[0], places, places + 1},
+  if (!context.require(size.size() >= 4 && theta.rank() == 3 && theta.extent(0) == size[0],
                        text("theta ", theta.shape().text(), " does not fit the size")))
     return;
-  const Shape all = context.checked(size);
+  context.checked(size);
   if (context.failure()) return;
-  std::int64_t count = 1;
-  Shape grid, shape{size[0]};
-  for (int i = 0; i < places; ++i) {
-    count *= all[2 + i];
-    grid.append(all[2 + i]);
-    shape.append(all[2 + i]);
-  }
-  shape.append(places);
-  std::vector<Tensor> columns;
-  for (int i = places - 1; i >= 0; --i) {
-    const double n = static_cast<double>(all[2 + i]);
-    const Tensor index = imprint::cast(imprint::iota(grid, i), DType::float32);
-    const Tensor at = corners ? (n > 1 ? index * (2 / (n - 1)) - 1.0 : imprint::zeros_like(index))
-                              : (index * 2.0 + 1.0) / n - 1.0;
-    columns.push_back(imprint::reshape(at, {count, 1}));
-  }
-  columns.push_back(imprint::ones({count, 1}));
-  context.set(
-      0, imprint::reshape(imprint::matmul(imprint::concat(columns, 1), imprint::transpose(theta)), shape));
+  context.set(0, imprint::affine_grid(theta, std::span(size).subspan(2),
+                                      context.int_attribute("align_corners", 0) != 0));
 }
 
 constexpr std::array kResizeOps{
-    OpHandler{"Resize", resize},          OpHandler{"Upsample", resize},
-    OpHandler{"GridSample", grid_sample}, OpHandler{"DeformConv", deform_conv},
-    OpHandler{"AffineGrid", affine_grid},
+    OpHandler{"Resize", resize},
+    OpHandler{"Upsample", resize},
+    OpHandler{"GridSample", grid_sample_op},
+    OpHandler{"DeformConv", deform_conv},
+    OpHandler{"AffineGrid", affine_grid_op},
 };
 
 }  // namespace

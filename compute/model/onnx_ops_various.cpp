@@ -3,71 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites.h"
+#include "compute/tensor/signals.h"
+#include "compute/tensor/window_values.h"
 
 namespace imprint::onnx {
 namespace {
 
-// The equation in imprint's form: no spaces, and letters for the axes that "..." stands for.
-std::string plain_equation(OpContext& context, const std::string& equation) {
-  std::string compact, used;
-  for (const char c : equation)
-    if (c != ' ') compact += c;
-  if (compact.size() > 1024) {
-    context.unsupported("a long equation");
-    return {};
-  }
-  // The axes of each operand that letters do not name.
-  int operand = 0, most = 0;
-  std::vector<int> open;
-  std::size_t begin = 0;
-  const std::size_t arrow = std::min(compact.find("->"), compact.size());
-  for (std::size_t i = 0; i <= arrow; ++i) {
-    if (i < arrow && compact[i] != ',') continue;
-    const auto letters =
-        std::count_if(compact.begin() + static_cast<std::ptrdiff_t>(begin),
-                      compact.begin() + static_cast<std::ptrdiff_t>(i), [](char c) { return c != '.'; });
-    const int rank = operand < context.input_count() ? context.shape(operand).rank() : 0;
-    open.push_back(std::max(0, rank - static_cast<int>(letters)));
-    most = std::max(most, open.back());
-    ++operand;
-    begin = i + 1;
-  }
-  std::string fresh;
-  for (const char* c = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"; *c; ++c)
-    if (compact.find(*c) == std::string::npos && static_cast<int>(fresh.size()) < most) fresh += *c;
-  std::string out;
-  operand = 0;
-  bool result = false;
-  for (std::size_t i = 0; i < compact.size(); ++i) {
-    if (compact[i] == ',') ++operand;
-    if (compact[i] == '-') result = true;
-    if (compact.compare(i, 3, "...") == 0) {
-      const int axes = result ? most : open[static_cast<std::size_t>(operand)];
-      if (static_cast<int>(fresh.size()) == most) out += fresh.substr(static_cast<std::size_t>(most - axes));
-      i += 2;
-    } else {
-      out += compact[i];
-    }
-  }
-  if (!result && most > 0 && compact.find("...") != std::string::npos) {
-    // Without a result: the open axes, then the letters that occur once, sorted.
-    std::string once;
-    for (char c = 'A'; c <= 'z'; ++c)
-      if (std::count(compact.begin(), compact.end(), c) == 1 && c != '.') once += c;
-    out += "->" + fresh + once;
-  }
-  return out;
-}
-
 void einsum(OpContext& context) {
   std::vector<Tensor> operands;
   for (int i = 0; i < context.input_count(); ++i) operands.push_back(context.tensor(i));
-  const std::string equation = plain_equation(context, context.string_attribute("equation", ""));
+  const std::string equation = context.string_attribute("equation", "");
+  if (equation.size() > 1024) return context.unsupported("a long equation");
   if (!context.failure() && context.may_make(16 * context.input_count()))
     context.set(0, imprint::einsum(equation, operands));
 }
@@ -168,63 +118,65 @@ void softmax_cross_entropy(OpContext& context) {
 
 // ---- signals ----
 
-// a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n)
-void cosine_window(OpContext& context, double a0, double a1, double a2) {
+// hamming: its coefficients are ONNX's.
+void window_op(OpContext& context, double a0, double a1, double a2) {
   const std::int64_t size = context.known_int(0, "size");
   const auto type = cast_target(context, context.int_attribute("output_datatype", 1));
   if (!type || !context.require(size >= 1 && size <= (1 << 24), text("size: found ", size))) return;
   if (!context.mover().may_fold(ElementType::float32, size))
     return context.unsupported("constants of this size");
-  const double n = static_cast<double>(context.int_attribute("periodic", 1) != 0 ? size : size - 1);
+  if (!is_float(*type)) return context.unsupported("a window of whole numbers");
   HostArray out;
   out.shape = {size};
-  for (std::int64_t i = 0; i < size; ++i) {
-    const double angle = n > 0 ? 2 * std::numbers::pi * static_cast<double>(i) / n : 0;
-    out.floats.push_back(static_cast<float>(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle)));
-  }
-  if (!is_float(*type)) return context.unsupported("a window of whole numbers");
   out.type = *type;
+  out.floats = tensor::window_values(size, a0, a1, a2, context.int_attribute("periodic", 1) != 0);
   context.set(0, Value::known(std::move(out)));
 }
-void hann_window(OpContext& context) { cosine_window(context, 0.5, 0.5, 0); }
-void hamming_window(OpContext& context) { cosine_window(context, 25.0 / 46, 21.0 / 46, 0); }
-void blackman_window(OpContext& context) { cosine_window(context, 0.42, 0.5, 0.08); }
+void hann_window_op(OpContext& context) { window_op(context, 0.5, 0.5, 0); }
+void hamming_window_op(OpContext& context) { window_op(context, 25.0 / 46, 21.0 / 46, 0); }
+void blackman_window_op(OpContext& context) { window_op(context, 0.42, 0.5, 0.08); }
 
-// Cosines and sines [in, out] of a Fourier transform of `length` elements.
-struct Waves {
-  Tensor cosine, sine;
-};
-
-std::optional<Waves> waves(OpContext& context, std::int64_t in, std::int64_t out, std::int64_t length) {
-  if (!context.require(in > 0 && out > 0 && length > 0 && in <= (1 << 20) && out <= (1 << 20),
-                       "an empty signal") ||
-      !context.mover().may_fold(ElementType::float32, in * out) ||
-      !context.mover().may_fold(ElementType::float32, in * out)) {
+// Whether the constants of transforms of `length` elements may be made: a few per element, and more for a
+// large prime factor.
+bool may_transform(OpContext& context, std::int64_t length) {
+  if (!context.require(length >= 1 && length <= (1 << 20), text("transform length: found ", length)))
+    return false;
+  if (!context.mover().may_fold(ElementType::float32, 16 * length + 65536)) {
     context.unsupported("a Fourier transform of this length");
-    return std::nullopt;
+    return false;
   }
-  std::vector<float> cosine, sine;
-  for (std::int64_t i = 0; i < in; ++i)
-    for (std::int64_t k = 0; k < out; ++k) {
-      const double angle =
-          2 * std::numbers::pi * static_cast<double>(i * k % length) / static_cast<double>(length);
-      cosine.push_back(static_cast<float>(std::cos(angle)));
-      sine.push_back(static_cast<float>(std::sin(angle)));
-    }
-  return Waves{Tensor::from(cosine, {in, out}), Tensor::from(sine, {in, out})};
+  return context.may_make(128);
 }
 
-// Real and imaginary parts [..., n] -> [..., frequencies].
-std::vector<Tensor> transformed(const Waves& by, const Tensor& real, const Tensor& imaginary, bool inverse,
-                                double factor) {
-  Tensor a = imprint::matmul(real, by.cosine), b = imprint::matmul(real, by.sine);
-  if (!inverse) b = -b;
-  if (imaginary.ok()) {
-    const Tensor c = imprint::matmul(imaginary, by.sine), d = imprint::matmul(imaginary, by.cosine);
-    a = inverse ? a - c : a + c;
-    b = b + d;
-  }
-  return {a * factor, b * factor};
+// The parts of x [..., 1 or 2].
+Complex parts_of(const Tensor& x) {
+  const int last = x.rank() - 1;
+  const auto part = [&](std::int64_t which) {
+    return imprint::squeeze(imprint::narrow(x, last, which, 1), last);
+  };
+  return {part(0), x.extent(last) == 2 ? part(1) : Tensor()};
+}
+
+Tensor joined_parts(const Complex& x) { return imprint::stack({x.real, x.imaginary}, -1); }
+
+Tensor cut_or_padded(const Tensor& x, int axis, std::int64_t length) {
+  const std::int64_t extent = x.extent(axis);
+  if (length <= extent) return imprint::narrow(x, axis, 0, length);
+  std::vector<std::pair<std::int64_t, std::int64_t>> sides(static_cast<std::size_t>(x.rank()));
+  sides[static_cast<std::size_t>(axis)] = {0, length - extent};
+  return imprint::pad(x, sides);
+}
+
+// The first length / 2 + 1 elements of a transform.
+Complex first_half(const Complex& x, int axis, std::int64_t length) {
+  return {imprint::narrow(x.real, axis, 0, length / 2 + 1),
+          imprint::narrow(x.imaginary, axis, 0, length / 2 + 1)};
+}
+
+Complex forward(const Complex& x, int axis, std::int64_t length, bool half) {
+  if (half && !x.imaginary.ok()) return imprint::rfft(x.real, axis);
+  const Complex all = imprint::fft(x, axis);
+  return half ? first_half(all, axis, length) : all;
 }
 
 void fourier(OpContext& context) {
@@ -240,20 +192,14 @@ void fourier(OpContext& context) {
   const int axis = context.axis(raw, x.rank());
   if (!context.require(axis < x.rank() - 1, "the axis of the parts cannot be transformed")) return;
   const std::int64_t length = context.has(1) ? context.known_int(1, "dft_length") : x.extent(axis);
-  if (!context.require(length >= 1 && length <= (1 << 20), text("dft_length: found ", length))) return;
+  if (!may_transform(context, length)) return;
   if (inverse && half) return context.unsupported("an inverse transform of one side");
-  const std::int64_t in = std::min(length, x.extent(axis)), out = half ? length / 2 + 1 : length;
-  const auto by = waves(context, in, out, length);
-  if (!by) return;
-  const int last = x.rank() - 1;
-  x = imprint::narrow(x, axis, 0, in);
-  const auto part = [&](std::int64_t which) {
-    return imprint::movedim(imprint::squeeze(imprint::narrow(x, last, which, 1), last), axis, last - 1);
-  };
-  std::vector<Tensor> parts = transformed(*by, part(0), x.extent(last) == 2 ? part(1) : Tensor(), inverse,
-                                          inverse ? 1 / static_cast<double>(length) : 1);
-  for (Tensor& value : parts) value = imprint::movedim(value, last - 1, axis);
-  context.set(0, imprint::stack(parts, last));
+  Extents extents = extents_of(x.shape());
+  extents[static_cast<std::size_t>(axis)] = length;
+  context.checked(extents);
+  if (context.failure()) return;
+  const Complex parts = parts_of(cut_or_padded(x, axis, length));
+  context.set(0, joined_parts(inverse ? imprint::ifft(parts, axis) : forward(parts, axis, length, half)));
 }
 
 void short_time_fourier(OpContext& context) {
@@ -263,17 +209,17 @@ void short_time_fourier(OpContext& context) {
   if (context.has(3)) length = context.known_int(3, "frame_length");
   if (x.rank() == 2) x = imprint::unsqueeze(x, 2);
   if (!context.require(x.rank() == 3 && step >= 1 && step < (1 << 24) && length >= 1 && length <= x.extent(1),
-                       text("frames of ", length, " every ", step, " do not fit ", x.shape().text())))
+                       text("frames of ", length, " every ", step, " do not fit ", x.shape().text())) ||
+      !may_transform(context, length))
     return;
-  const bool half = context.int_attribute("onesided", 1) != 0;
-  const auto by = waves(context, length, half ? length / 2 + 1 : length, length);
-  if (!by) return;
-  const auto part = [&](std::int64_t which) {
-    Tensor frames = imprint::window(imprint::squeeze(imprint::narrow(x, 2, which, 1), 2), 1, length, step);
+  const auto framed = [&](const Tensor& part) {
+    const Tensor frames = imprint::window(part, 1, length, step);
     return context.has(2) ? frames * context.tensor(2) : frames;
   };
-  context.set(0,
-              imprint::stack(transformed(*by, part(0), x.extent(2) == 2 ? part(1) : Tensor(), false, 1), 3));
+  Complex parts = parts_of(x);
+  parts.real = framed(parts.real);
+  if (parts.imaginary.ok()) parts.imaginary = framed(parts.imaginary);
+  context.set(0, joined_parts(forward(parts, 2, length, context.int_attribute("onesided", 1) != 0)));
 }
 
 double mel_of(double hertz) { return 2595 * std::log10(1 + hertz / 700); }
@@ -324,9 +270,9 @@ constexpr std::array kVariousOps{
     OpHandler{"CenterCropPad", center_crop_pad},
     OpHandler{"NegativeLogLikelihoodLoss", nll_loss},
     OpHandler{"SoftmaxCrossEntropyLoss", softmax_cross_entropy},
-    OpHandler{"HannWindow", hann_window},
-    OpHandler{"HammingWindow", hamming_window},
-    OpHandler{"BlackmanWindow", blackman_window},
+    OpHandler{"HannWindow", hann_window_op},
+    OpHandler{"HammingWindow", hamming_window_op},
+    OpHandler{"BlackmanWindow", blackman_window_op},
     OpHandler{"DFT", fourier},
     OpHandler{"STFT", short_time_fourier},
     OpHandler{"MelWeightMatrix", mel_weights},

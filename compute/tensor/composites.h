@@ -15,8 +15,9 @@ namespace imprint {
 
 // ---- products ----
 // Einstein's summation: "bij,bjk->bik". One letter per axis; a letter that is not in the result is summed. A
-// letter twice in one operand takes the diagonal. Without "->": the letters that occur once, sorted. Operands
-// are contracted from left to right.
+// letter twice in one operand takes the diagonal. "..." stands for further axes, equal from the last on.
+// Without "->": the axes of "...", then the letters that occur once, sorted. Operands are contracted from
+// left to right.
 Tensor einsum(std::string_view letters, std::span<const Tensor> operands);
 Tensor einsum(std::string_view letters, std::initializer_list<Tensor> operands);
 // Sums over the last `axes` axes of a with the first ones of b.
@@ -99,6 +100,12 @@ Selected unique(const Tensor& x, std::int64_t most);   // ascending; then 0. NaN
 // ---- random numbers, as in tensor.h ----
 Tensor random_bernoulli(const Tensor& generator, const Tensor& probability, std::uint32_t stream);  // bool
 Tensor random_exponential(const Tensor& generator, Shape shape, std::uint32_t stream);              // mean 1
+// The gamma distribution with scale 1 of each shape parameter alpha; NaN where alpha <= 0. No gradient.
+Tensor random_gamma(const Tensor& generator, const Tensor& alpha, std::uint32_t stream);
+// float32 logits [..., classes] -> int32 [..., samples], drawn from softmax(logits). Without replacement each
+// class at most once, the first drawn first (Kool et al., Stochastic Beams and Where to Find Them, 2019).
+Tensor random_multinomial(const Tensor& generator, const Tensor& logits, std::int64_t samples,
+                          std::uint32_t stream, bool replacement = true);
 // The normal distribution between two bounds.
 Tensor random_truncated_normal(const Tensor& generator, Shape shape, std::uint32_t stream, double low = -2,
                                double high = 2);

@@ -93,6 +93,47 @@ struct Formula {
   bool ok = false;
 };
 
+// The formula without spaces, and with letters for the axes that "..." stands for.
+std::string spelled_out(std::string_view text, std::span<const Tensor> operands) {
+  std::string compact;
+  for (const char c : text)
+    if (c != ' ') compact += c;
+  if (compact.find("...") == compact.npos) return compact;
+  const std::size_t arrow = std::min(compact.find("->"), compact.size());
+  // The axes of each operand that letters do not name.
+  std::vector<std::size_t> open(operands.size() + 1);
+  std::size_t operand = 0, begin = 0, most = 0;
+  for (std::size_t i = 0; i <= arrow; ++i) {
+    if (i < arrow && compact[i] != ',') continue;
+    const std::string part = compact.substr(begin, i - begin);
+    const auto letters =
+        static_cast<int>(part.size() - static_cast<std::size_t>(std::ranges::count(part, '.')));
+    if (operand < operands.size() && part.find("...") != part.npos)
+      open[operand] = static_cast<std::size_t>(std::max(0, operands[operand].rank() - letters));
+    most = std::max(most, open[std::min(operand++, operands.size())]);
+    begin = i + 1;
+  }
+  std::string fresh, out;
+  for (const char* c = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"; *c; ++c)
+    if (!has(compact, *c) && fresh.size() < most) fresh += *c;
+  if (fresh.size() < most) return compact;  // which is refused
+  operand = 0;
+  for (std::size_t i = 0; i < compact.size(); ++i) {
+    if (compact[i] == ',') ++operand;
+    if (compact.compare(i, 3, "...") != 0) {
+      out += compact[i];
+      continue;
+    }
+    out += fresh.substr(i > arrow ? 0 : most - open[std::min(operand, operands.size())]);
+    i += 2;
+  }
+  if (arrow < compact.size()) return out;
+  std::string once;
+  for (char c = 'A'; c <= 'z'; ++c)
+    if (c != '.' && c != ',' && std::ranges::count(compact, c) == 1) once += c;
+  return out + "->" + fresh + once;
+}
+
 Formula parsed(std::string_view text) {
   Formula formula;
   const std::size_t arrow = text.find("->");
@@ -128,7 +169,7 @@ Formula parsed(std::string_view text) {
 
 Tensor einsum(std::string_view letters, std::span<const Tensor> operands) {
   if (const Tensor* failed = first_error(operands)) return *failed;
-  const Formula formula = parsed(letters);
+  const Formula formula = parsed(spelled_out(letters, operands));
   if (!formula.ok || formula.operands.size() != operands.size())
     return failure(ErrorCode::invalid_argument, "einsum",
                    text("found '", letters, "' for ", operands.size(),

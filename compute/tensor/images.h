@@ -1,11 +1,14 @@
 #pragma once
-// Convolutions, pools and resizing. x: float32 [batch, channels, places...], with one to three axes of places
-// (length; height, width; depth, height, width). Formulas and defaults are PyTorch's. Errors as in tensor.h.
+// Convolutions, pools, resizing and sampling. x: float32 [batch, channels, places...], with one to three axes
+// of places (length; height, width; depth, height, width). Formulas and defaults are PyTorch's. Errors as in
+// tensor.h.
 
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 
+#include "compute/tensor/composites.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {
@@ -88,5 +91,28 @@ Tensor interpolate(const Tensor& x, const PerAxis& places, const ResizeOptions& 
 // Neural Network, 2016.
 Tensor pixel_shuffle(const Tensor& x, std::int64_t factor);
 Tensor pixel_unshuffle(const Tensor& x, std::int64_t factor);
+
+// ---- sampling at computed places ----
+struct SampleOptions {
+  Resize mode = Resize::linear;         // nearest: the closest place, halves to even
+  PadMode outside = PadMode::constant;  // 0; edge or reflect: of the places, not of the weights
+  bool align_corners = false;           // -1 and 1 are the centres of the outermost places; else their edges
+};
+// x at the places of the grid [batch, places..., axes]: numbers from -1 to 1, the innermost axis first. cubic
+// for one or two axes. Derivatives by x and by the grid. Jaderberg et al., Spatial Transformer Networks,
+// 2015.
+Tensor grid_sample(const Tensor& x, const Tensor& grid, const SampleOptions& options = {});
+// The grid [batch, places..., axes] of affine maps theta [batch, axes, axes + 1]; two or three axes.
+Tensor affine_grid(const Tensor& theta, std::initializer_list<std::int64_t> places,
+                   bool align_corners = false);
+Tensor affine_grid(const Tensor& theta, std::span<const std::int64_t> places, bool align_corners = false);
+
+// A convolution of images whose taps are moved by offsets [batch, parts * taps * 2, rows, columns], down and
+// right, and multiplied by a mask [batch, parts * taps, rows, columns] or empty. Each of the parts moves its
+// share of the channels. bias: [out] or empty. Without options.same. Zhu et al., Deformable ConvNets v2,
+// 2019.
+Tensor deformable_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                              const Tensor& offsets, const Tensor& mask = Tensor(),
+                              const ConvolutionOptions& options = {});
 
 }  // namespace imprint

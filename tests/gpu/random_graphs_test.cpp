@@ -13,6 +13,8 @@
 
 #include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
+#include "compute/tensor/quantised.h"
+#include "compute/tensor/signals.h"
 #include "tests/gpu/session_test.h"
 #include "tests/reference/interpreter.h"
 
@@ -71,7 +73,7 @@ class Drawing {
   // x: [batch, n] -> [batch, m]; values stay near 1.
   Tensor step(const Tensor& x) {
     const std::int64_t n = x.extent(1);
-    switch (const auto kind = random_() % 16; kind) {
+    switch (const auto kind = random_() % 18; kind) {
       case 0:
       case 1:
       case 2:
@@ -102,6 +104,10 @@ class Drawing {
       case 14:
         return n < 3 ? said("square", square(x))
                      : said("slice", slice(x, 1, 1, n, 1 + static_cast<std::int64_t>(random_() % 2)));
+      case 15:
+        return said("fourier", waves(x));
+      case 16:
+        return said("four bits", matmul(x, few_bits(n)));
       default:
         return said("turn", transpose(cumsum(transpose(x) * (1.0f / static_cast<float>(n)), 0)));
     }
@@ -110,6 +116,22 @@ class Drawing {
   Tensor linear(const Tensor& x) {
     const std::int64_t n = x.extent(1), m = large_ ? pick({8, 33, 64}) : features();
     return matmul(x, leaf({n, m}, 1.5f / std::sqrt(static_cast<float>(n)))) + leaf({m}, 0.3f);
+  }
+
+  Tensor waves(const Tensor& x) {
+    const Complex found = rfft(x * (1.0f / std::sqrt(static_cast<float>(x.extent(1)))));
+    return chance(50) ? tanh(irfft(found, -1, x.extent(1))) : tanh(concat({found.real, found.imaginary}, 1));
+  }
+
+  // Weights [n, m] with one scale per column; 4 bits if n is even.
+  QuantisedWeights few_bits(std::int64_t n) {
+    const std::int64_t m = pick({3, 8, 33}), stored = n % 2 == 0 ? n / 2 : n;
+    const Tensor values = reshape(indices(m * stored, n % 2 == 0 ? 256 : 15), {m, stored});
+    QuantisedWeights weights;
+    weights.bits = n % 2 == 0 ? 4 : 8;
+    weights.values = n % 2 == 0 ? cast(values, DType::uint8) : cast(values - 7, DType::int8);
+    weights.scales = leaf({m, 1}, 0.2f / std::sqrt(static_cast<float>(n)));
+    return weights;
   }
 
   // An earlier value of shape [batch, ...].

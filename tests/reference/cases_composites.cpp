@@ -1,9 +1,13 @@
-// Composites of compute/tensor/composites.h and images.h.
+// Composites of compute/tensor/composites.h, images.h and their neighbours.
 
 #include <array>
 
 #include "compute/tensor/composites.h"
+#include "compute/tensor/detection.h"
+#include "compute/tensor/functions.h"
 #include "compute/tensor/images.h"
+#include "compute/tensor/quantised.h"
+#include "compute/tensor/signals.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {
@@ -24,6 +28,8 @@ void add_composite_products(std::vector<OpCase>& cases) {
   add_composite(cases, "einsum/diagonal", {{{4, 4, 3}}}, [](Inputs in) { return einsum("iij->ij", in); });
   add_composite(cases, "einsum/products_only", {{{3}}, {{5}}},
                 [](Inputs in) { return einsum("i,j->ij", in); });
+  add_composite(cases, "einsum/further_axes", {{{2, 3, 4}}, {{4, 5}}},
+                [](Inputs in) { return einsum("...k,kn->n...", in); });
   add_composite(cases, "tensordot/two", {{{3, 4, 5}}, {{4, 5, 2}}},
                 [](Inputs in) { return tensordot(in[0], in[1]); });
   add_composite(cases, "kron/ragged", {{{2, 3}}, {{3, 2}}}, [](Inputs in) { return kron(in[0], in[1]); });
@@ -133,6 +139,99 @@ void add_composite_places(std::vector<OpCase>& cases) {
                 [](Inputs in) { return pixel_shuffle(in[0], 2) * 2; });
 }
 
+void add_composite_samples(std::vector<OpCase>& cases) {
+  add_composite(cases, "grid_sample/linear", {{{2, 3, 4, 5}}, {{2, 3, 2, 2}, DType::float32, -1.4, 1.4}},
+                [](Inputs in) { return grid_sample(in[0], in[1]); });
+  add_composite(
+      cases, "grid_sample/cubic_edge", {{{1, 2, 5}}, {{1, 7, 1}, DType::float32, -1.4, 1.4}},
+      [](Inputs in) { return grid_sample(in[0], in[1], {.mode = Resize::cubic, .outside = PadMode::edge}); });
+  add_composite(cases, "grid_sample/nearest_reflect",
+                {{{1, 2, 3, 4, 3}}, {{1, 2, 3, 1, 3}, DType::float32, -1.4, 1.4}}, [](Inputs in) {
+                  return grid_sample(
+                      in[0], stop_gradient(in[1]),
+                      {.mode = Resize::nearest, .outside = PadMode::reflect, .align_corners = true});
+                });
+  add_composite(cases, "affine_grid/image", {{{2, 2, 3}}}, [](Inputs in) {
+    return affine_grid(in[0], {3, 4});
+  });
+  add_composite(
+      cases, "deformable_convolution/parts",
+      {{{1, 4, 4, 5}}, {{2, 2, 2, 3}}, {{1, 24, 3, 3}, DType::float32, -0.9, 0.9}, {{1, 12, 3, 3}}},
+      [](Inputs in) {
+        return deformable_convolution(in[0], in[1], Tensor(), in[2], in[3], {.padding = {0, 0}, .groups = 2});
+      });
+  const CaseInput image{{2, 3, 6, 7}};
+  add_composite(cases, "box_overlap/pairs", {{{3, 4}, DType::float32, 0, 3}, {{2, 4}, DType::float32, 0, 3}},
+                [](Inputs in) { return box_overlap(in[0], in[1]); });
+  for (const bool largest : {false, true})
+    add_composite(cases, largest ? "roi_align/largest" : "roi_align/mean",
+                  {image, {{3, 4}, DType::float32, -1, 8}, {{3}, DType::int32, 0, 1}}, [=](Inputs in) {
+                    return roi_align(in[0], in[1], in[2], {.bins = {2, 3}, .scale = 0.7, .largest = largest});
+                  });
+  add_composite(cases, "non_max_suppression/lists",
+                {{{2, 70, 4}, DType::float32, 0, 9}, {{2, 70}, DType::float32, 0, 1}}, [](Inputs in) {
+                  const KeptBoxes kept =
+                      non_max_suppression(in[0], in[1], {.most = 40, .overlap = 0.3, .score = 0.2});
+                  return concat({kept.indices, unsqueeze(kept.count, 1)}, 1);
+                });
+  cases.back().differentiable = false;
+}
+
+void add_composite_functions(std::vector<OpCase>& cases) {
+  add_composite(cases, "with_gradient/exp", {{{3, 5}}, {{3, 5}}}, [](Inputs in) {
+    const Tensor x[] = {in[0] * 0.5f, in[1]};
+    return with_gradient([](Inputs of) { return std::vector{exp(of[0]) * of[1]}; },
+                         [](Inputs of, Inputs results, Inputs g) {
+                           return std::vector{g[0] * results[0], g[0] * exp(of[0])};
+                         },
+                         x)[0];
+  });
+  add_composite(cases, "vmap/layer", {{{5, 4, 3}}, {{4, 6}}}, [](Inputs in) {
+    const Tensor weight = in[1];
+    return vmap(
+        [&](Inputs of) {
+          const Tensor hidden = tanh(matmul(transpose(of[0]), weight));  // [3, 6]
+          const Tensor best = cast(argmax(hidden, 0), DType::int32);
+          return std::vector{concat({cumsum(hidden, 1), take(hidden, 0, minimum(best, 2))}, 0)};
+        },
+        in.first(1))[0];
+  });
+  add_composite(cases, "vmap/sorts", {{{4, 3, 5}}}, [](Inputs in) {
+    return vmap([](Inputs of) { return std::vector{sort(of[0], 0).values * of[0]}; }, in, 1)[0];
+  });
+  for (const int bits : {8, 4}) {
+    const std::string name = bits == 8 ? "eight_bits" : "four_bits";
+    const CaseInput bytes{{7, bits * 3}, DType::int32, bits == 8 ? -127.0 : 0.0, bits == 8 ? 127.0 : 255.0};
+    add_composite(cases, "matmul_quantised/" + name, {{{5, 24}}, bytes, {{7, 3}, DType::float32, 0.01, 0.1}},
+                  [=](Inputs in) {
+                    return matmul(in[0], {cast(in[1], bits == 8 ? DType::int8 : DType::uint8), in[2], bits});
+                  });
+    add_composite(cases, "quantise/" + name, {{{24, 7}}},
+                  [=](Inputs in) { return cast(quantise(in[0], bits, 8).values, DType::int32); });
+    cases.back().differentiable = false;
+  }
+}
+
+void add_composite_signals(std::vector<OpCase>& cases) {
+  const auto both = [](const Complex& x) { return concat({x.real, x.imaginary}, 0); };
+  add_composite(cases, "fft/columns", {{{15, 3}}, {{15, 3}}}, [=](Inputs in) {
+    return both(fft({in[0], in[1]}, 0));
+  });
+  add_composite(cases, "ifft/three_products", {{{2, 4680}}, {{2, 4680}}}, [=](Inputs in) {
+    return both(ifft({in[0], in[1]})) * 30;
+  });
+  add_composite(cases, "rfft/two_products", {{{3, 150}}}, [=](Inputs in) { return both(rfft(in[0])); });
+  add_composite(cases, "rfft/large_prime", {{{2, 134}}}, [=](Inputs in) { return both(rfft(in[0])); });
+  add_composite(cases, "irfft/odd", {{{2, 75}}, {{2, 75}}}, [](Inputs in) {
+    return irfft({in[0], in[1]}, -1, 149) * 10;
+  });
+  add_composite(cases, "stft/centred", {{{2, 40}}},
+                [=](Inputs in) { return both(stft(in[0], hann_window(9), 4)); });
+  add_composite(cases, "istft/overlap", {{{2, 7, 5}}, {{2, 7, 5}}}, [](Inputs in) {
+    return istft({in[0], in[1]}, hamming_window(9), 4, 25);
+  });
+}
+
 }  // namespace
 
 void add_composite_cases(std::vector<OpCase>& cases) {
@@ -141,6 +240,9 @@ void add_composite_cases(std::vector<OpCase>& cases) {
   add_composite_selections(cases);
   add_composite_volumes(cases);
   add_composite_places(cases);
+  add_composite_samples(cases);
+  add_composite_functions(cases);
+  add_composite_signals(cases);
 }
 
 }  // namespace imprint::reference

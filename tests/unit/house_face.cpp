@@ -20,9 +20,10 @@ constexpr std::string_view kFaceNames[] = {
     // results and messages
     "Error", "ErrorCode", "LogLevel", "LogSink", "Result", "SharedBytes",
     // tensors
-    "Axes", "ConvolutionOptions", "DType", "LuFactors", "PadMode", "PerAxis", "PoolOptions", "QrFactors",
-    "Resize", "ResizeOptions", "Scatter", "Selected", "Shape", "SignAndLog", "Tensor", "TransposedOptions",
-    "UnfoldOptions", "Variable", "WithIndices",
+    "Axes", "Complex", "ConvolutionOptions", "DType", "KeptBoxes", "LuFactors", "PadMode", "PerAxis",
+    "PoolOptions", "QrFactors", "QuantisedWeights", "RegionOptions", "Resize", "ResizeOptions",
+    "SampleOptions", "Scatter", "Selected", "Shape", "SignAndLog", "SuppressionOptions", "Tensor",
+    "TensorBackward", "TensorFunction", "TransposedOptions", "UnfoldOptions", "Variable", "WithIndices",
     // operations with a loop of their own
     "Page", "PageArray", "PageOutput",
     // loops whose steps are recorded once
@@ -46,11 +47,15 @@ constexpr std::string_view kFaceFunctions[] = {"compute/base/result.h",
                                                "compute/tensor/dtype.h",
                                                "compute/tensor/associative_scan.h",
                                                "compute/tensor/composites.h",
+                                               "compute/tensor/detection.h",
+                                               "compute/tensor/functions.h",
                                                "compute/tensor/images.h",
                                                "compute/tensor/linear_algebra.h",
                                                "compute/tensor/loop.h",
                                                "compute/tensor/page.h",
+                                               "compute/tensor/quantised.h",
                                                "compute/tensor/shape.h",
+                                               "compute/tensor/signals.h",
                                                "compute/tensor/tensor.h",
                                                "compute/tuning/tuning_table.h"};
 

@@ -43,7 +43,7 @@ set(imprint_library_headers
   compute/nn/classic_environments.h compute/nn/sequential.h compute/nn/environment.h
   compute/program/bake.h compute/program/program.h compute/program/program_sequence.h compute/program/run.h compute/program/runtime.h
   compute/program/schedule_figures.h compute/program/variant_tuner.h compute/tuning/tuner.h compute/tuning/tuning_table.h
-  compute/tensor/associative_scan.h compute/tensor/dtype.h compute/tensor/loop.h compute/tensor/node.h compute/tensor/op.h compute/tensor/op_rows.h compute/tensor/page.h compute/tensor/shape.h compute/tensor/composites.h compute/tensor/images.h compute/tensor/linear_algebra.h compute/tensor/tensor.h
+  compute/tensor/associative_scan.h compute/tensor/dtype.h compute/tensor/loop.h compute/tensor/node.h compute/tensor/op.h compute/tensor/op_rows.h compute/tensor/page.h compute/tensor/shape.h compute/tensor/composites.h compute/tensor/detection.h compute/tensor/functions.h compute/tensor/images.h compute/tensor/linear_algebra.h compute/tensor/quantised.h compute/tensor/signals.h compute/tensor/tensor.h
   compute/training/dataset.h compute/training/loader.h compute/training/metrics.h compute/training/trainer.h
   compute/vk/capabilities.h compute/vk/capability_profile.h compute/vk/completion.h compute/vk/counters.h compute/vk/debug_label.h
   compute/vk/device.h compute/vk/device_options.h compute/vk/functions.h compute/vk/kernel_archive.h compute/vk/memory_pool.h

@@ -1,0 +1,108 @@
+// Images at computed places, and boxes, against numbers known by hand.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "compute/tensor/detection.h"
+#include "tests/reference/interpreter.h"
+
+namespace imprint {
+namespace {
+
+using reference::evaluate;
+using Numbers = std::vector<double>;
+
+std::string refusal(const Tensor& x) { return x.ok() ? "ok" : x.error().message; }
+
+TEST(Samples, PlacesOfALine) {
+  const Tensor x = Tensor::from({10, 20, 30, 40}, {1, 1, 4});
+  const auto at = [&](std::vector<float> places, const SampleOptions& options) {
+    return evaluate(
+        grid_sample(x, Tensor::from(places, {1, static_cast<std::int64_t>(places.size()), 1}), options), {});
+  };
+  // Edges at -1 and 1: centres at -0.75, -0.25, 0.25, 0.75.
+  EXPECT_EQ(at({-0.75f, 0, 0.5f, 1, 3}, {}), (Numbers{10, 25, 35, 20, 0}));
+  EXPECT_EQ(at({-1, 1, 3}, {.align_corners = true}), (Numbers{10, 40, 0}));
+  EXPECT_EQ(at({-1, 1, -9}, {.outside = PadMode::edge}), (Numbers{10, 40, 10}));
+  // -1.75 is as far left of the edge as -0.25 is right of it.
+  EXPECT_EQ(at({-1.75f, 1.25f}, {.outside = PadMode::reflect}), (Numbers{20, 40}));
+  EXPECT_EQ(at({-0.6f, 0.6f, -1.3f}, {.mode = Resize::nearest}), (Numbers{10, 40, 0}));
+  EXPECT_EQ(at({-0.25f, 0.25f}, {.mode = Resize::cubic}), (Numbers{20, 30}));
+}
+
+TEST(Samples, TheIdentityMapKeepsAnImage) {
+  const Tensor theta = Tensor::from({1, 0, 0, 0, 1, 0}, {1, 2, 3});
+  const Tensor image = Tensor::from({1, 2, 3, 4, 5, 6}, {1, 1, 2, 3});
+  for (const bool corners : {false, true}) {
+    const Numbers found =
+        evaluate(grid_sample(image, affine_grid(theta, {2, 3}, corners), {.align_corners = corners}), {});
+    for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(found[i], static_cast<double>(i) + 1, 1e-5);
+  }
+  EXPECT_EQ(affine_grid(zeros({2, 3, 4}), {2, 3, 4}).shape(), (Shape{2, 2, 3, 4, 3}));
+}
+
+TEST(Samples, OffsetsMoveTaps) {
+  const Tensor image = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 1, 3, 3});
+  const Tensor one = ones({1, 1, 1, 1});
+  // Down by 1, right by 0.5; outside is 0.
+  const Tensor offsets = concat({full({1, 1, 3, 3}, 1), full({1, 1, 3, 3}, 0.5)}, 1);
+  EXPECT_EQ(evaluate(deformable_convolution(image, one, Tensor(), offsets), {}),
+            (Numbers{4.5, 5.5, 3, 7.5, 8.5, 4.5, 0, 0, 0}));
+  EXPECT_NE(refusal(deformable_convolution(image, one, Tensor(), zeros({1, 3, 3, 3}))).find("offsets"),
+            std::string::npos);
+}
+
+TEST(Samples, ErrorsNameWhatDoesNotFit) {
+  EXPECT_NE(refusal(grid_sample(zeros({1, 1, 4}), zeros({1, 2, 2}))).find("expected [batch, places..., 1]"),
+            std::string::npos);
+  EXPECT_NE(refusal(grid_sample(zeros({1, 1, 4}), zeros({1, 2, 1}), {.outside = PadMode::wrap})).find("wrap"),
+            std::string::npos);
+  EXPECT_NE(refusal(grid_sample(zeros({1, 1, 2, 2, 2}), zeros({1, 1, 1, 1, 3}), {.mode = Resize::cubic}))
+                .find("volumes"),
+            std::string::npos);
+  EXPECT_NE(refusal(affine_grid(zeros({1, 2, 2}), {2, 2})).find("theta"), std::string::npos);
+}
+
+TEST(Boxes, OverlapsAndTheBest) {
+  // The second covers half of the first's union; the third lies apart; the fourth has no area.
+  const Tensor boxes = Tensor::from({0, 0, 2, 2, 2, 2, 0, 1, 5, 5, 6, 6, 1, 1, 1, 3}, {4, 4});
+  EXPECT_EQ(evaluate(box_overlap(narrow(boxes, 0, 0, 1), boxes), {}), (Numbers{1, 0.5, 0, 0}));
+  const Tensor scores = Tensor::from({0.5f, 0.9f, 0.1f, 0.5f}, {4});
+  const auto kept = [&](const SuppressionOptions& options) {
+    const KeptBoxes found = non_max_suppression(boxes, scores, options);
+    Numbers all = evaluate(found.indices, {});
+    all.push_back(evaluate(found.count, {})[0]);
+    return all;
+  };
+  EXPECT_EQ(kept({.most = 5, .overlap = 0.4}), (Numbers{1, 3, 2, -1, -1, 3}));
+  EXPECT_EQ(kept({.most = 5, .overlap = 0.5}), (Numbers{1, 0, 3, 2, -1, 4}));
+  EXPECT_EQ(kept({.most = 2, .overlap = 0.5}), (Numbers{1, 0, 2}));
+  EXPECT_EQ(kept({.most = 2, .overlap = 0.5, .score = 0.5}), (Numbers{1, -1, 1}));
+  EXPECT_EQ(kept({.most = 0}), (Numbers{0}));
+  const KeptBoxes none = non_max_suppression(zeros({2, 0, 4}), zeros({2, 0}), {.most = 1});
+  EXPECT_EQ(evaluate(none.indices, {}), (Numbers{-1, -1}));
+  const Tensor broken = Tensor::from({NAN, 0.2f, NAN, NAN}, {4});
+  EXPECT_EQ(evaluate(non_max_suppression(boxes, broken, {.most = 2}).indices, {}), (Numbers{1, -1}));
+  EXPECT_NE(refusal(non_max_suppression(boxes, zeros({3})).indices).find("[..., n, 4]"), std::string::npos);
+}
+
+TEST(Boxes, RegionsOfAnImage) {
+  // A plane: samples of any region have its values at their centres.
+  const Tensor plane = reshape(cast(iota({4, 6}, 0) * 10 + iota({4, 6}, 1), DType::float32), {1, 1, 4, 6});
+  const Tensor boxes = Tensor::from({1, 1, 5, 3}, {1, 4}), first = Tensor::from_ints(std::vector{0}, {1});
+  EXPECT_EQ(evaluate(roi_align(plane, boxes, first, {.bins = {1, 2}}), {}), (Numbers{16.5, 18.5}));
+  EXPECT_EQ(evaluate(roi_align(plane, boxes, first, {.bins = {1, 2}, .half_pixel = false}), {}),
+            (Numbers{22, 24}));
+  // As many samples as places: 2 of 3 allowed ones.
+  EXPECT_EQ(evaluate(roi_align(plane, boxes, first, {.bins = {1, 2}, .samples = 3, .adaptive = true}), {}),
+            (Numbers{16.5, 18.5}));
+  // Far outside, and no such image: 0.
+  EXPECT_EQ(evaluate(roi_align(plane, boxes + 90.0f, first, {.bins = 1}), {}), (Numbers{0}));
+  EXPECT_EQ(evaluate(roi_align(plane, boxes, first + 1, {.bins = 1}), {}), (Numbers{0}));
+  EXPECT_EQ(roi_align(plane, zeros({0, 4}), zeros({0}, DType::int32)).shape(), (Shape{0, 1, 7, 7}));
+  EXPECT_NE(refusal(roi_align(plane, boxes, zeros({1}))).find("int32 [n]"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace imprint
