@@ -92,9 +92,14 @@ Result<std::vector<Update>> EightBitAdam::step(std::span<const Tensor> gradients
     Tensor next =
         value - reshape(narrow(reshape(change, {rows * options_.block}), 0, 0, size), value.shape());
     if (decays && options_.decoupled) next = next - rate * Tensor(options_.weight_decay) * value;
-    step.assign(kept.first, cast(first_codes, DType::int8), alive);
+    // Selected as int32: kernels select no narrower numbers.
+    const auto kept_or = [&](const Tensor& next_codes, const Variable& variable) {
+      const Tensor old_codes = cast(variable.value(), DType::int32);
+      return cast(alive.ok() ? where(alive, next_codes, old_codes) : next_codes, variable.dtype());
+    };
+    step.updates.push_back(Update::assign(kept.first, kept_or(first_codes, kept.first)));
+    step.updates.push_back(Update::assign(kept.second, kept_or(second_codes, kept.second)));
     step.assign(kept.first_scale, first_scale, alive);
-    step.assign(kept.second, cast(second_codes, DType::uint8), alive);
     step.assign(kept.second_scale, second_scale, alive);
     step.assign(parameters_[i].variable, next, alive);
   }

@@ -1,6 +1,7 @@
 #include "compute/training/checkpoint.h"
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <sstream>
 
@@ -29,6 +30,20 @@ std::string exact(double value) {
   char text[64];
   const auto [end, error] = std::to_chars(text, text + sizeof text, value);
   return error == std::errc() ? std::string(text, end) : std::string("nan");
+}
+
+std::string decimals(double value, int count) {
+  char text[512];
+  if (std::isnan(value)) return "-";
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, count);
+  return error == std::errc() ? std::string(text, end) : std::string("-");
+}
+
+std::string figures(double value, int count) {
+  char text[64];
+  if (std::isnan(value)) return "-";
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::general, count);
+  return error == std::errc() ? std::string(text, end) : std::string("-");
 }
 
 std::map<std::string, std::string> metadata_of(const Position& position) {

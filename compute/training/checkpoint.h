@@ -40,5 +40,8 @@ Result<Position> position_of(const std::map<std::string, std::string>& metadata)
 
 // Numbers that read back as the same bits.
 std::string exact(double value);
+// For readers: a fixed number of decimals, or of figures. "-" if it is no number.
+std::string decimals(double value, int count);
+std::string figures(double value, int count);
 
 }  // namespace imprint::training

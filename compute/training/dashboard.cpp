@@ -3,45 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
-
-#if defined(_WIN32)
-#include <io.h>
-#else
-#include <sys/ioctl.h>
-#include <unistd.h>
-#endif
+#include <ostream>
 
 #include "compute/base/text.h"
+#include "compute/training/checkpoint.h"
 
 namespace imprint::training {
 namespace {
-
-bool shows_codes(std::FILE* out) {
-#if defined(_WIN32)
-  return _isatty(_fileno(out)) != 0;
-#else
-  const char* kind = std::getenv("TERM");
-  return isatty(fileno(out)) != 0 && kind != nullptr && std::string_view(kind) != "dumb";
-#endif
-}
-
-std::size_t columns_of(std::FILE* out) {
-#if !defined(_WIN32)
-  winsize size{};
-  if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-#else
-  static_cast<void>(out);
-#endif
-  return 80;
-}
-
-std::string number(double value) {
-  if (std::isnan(value)) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4f", value);
-  return text;
-}
 
 // "==========          " for a share of 0.5.
 std::string bar(double share, std::size_t columns) {
@@ -70,9 +38,10 @@ std::string sparkline(std::span<const double> values, std::size_t columns) {
   return line;
 }
 
-Dashboard::Dashboard(std::FILE* out) : out_(out), is_terminal_(shows_codes(out)) {}
+Dashboard::Dashboard(std::ostream& out, bool is_terminal, std::size_t columns)
+    : out_(out), is_terminal_(is_terminal), columns_(columns) {}
 
-std::vector<std::string> Dashboard::lines(const Report& report, std::size_t columns) {
+std::vector<std::string> Dashboard::lines(const Report& report) {
   training_.push_back(report.training.loss);
   if (report.validation != nullptr) {
     last_validation_ = *report.validation;
@@ -82,17 +51,17 @@ std::vector<std::string> Dashboard::lines(const Report& report, std::size_t colu
   const double within =
       static_cast<double>(report.batch) / static_cast<double>(std::max<std::int64_t>(report.batches, 1));
   const double share = (static_cast<double>(report.epoch - 1) + within) / epochs;
-  const std::size_t width = std::clamp<std::size_t>(columns, 40, 120) - 24;
+  const std::size_t width = std::clamp<std::size_t>(columns_, 40, 120) - 24;
   const Scores& now = report.training;
   const double speed = now.seconds > 0 ? static_cast<double>(now.samples) / now.seconds : 0;
   std::vector<std::string> lines;
   lines.push_back(text("epoch ", report.epoch, "/", report.epochs, "  batch ", report.batch, "/",
-                       report.batches, "  step ", report.step, "  rate ", report.rate, "  ",
+                       report.batches, "  step ", report.step, "  rate ", figures(report.rate, 3), "  ",
                        std::llround(speed), " samples/s"));
   lines.push_back(text("[", bar(share, width), "] ", std::llround(100 * share), " %"));
   lines.push_back(padded("", 16) + padded("training", 14) + "validation");
   const auto row = [&](const std::string& name, double of_training, double of_validation) {
-    lines.push_back(padded(name, 16) + padded(number(of_training), 14) + number(of_validation));
+    lines.push_back(padded(name, 16) + padded(decimals(of_training, 4), 14) + decimals(of_validation, 4));
   };
   const bool was_validated = !validation_.empty();
   row("loss", now.loss, was_validated ? last_validation_.loss : NAN);
@@ -106,17 +75,14 @@ std::vector<std::string> Dashboard::lines(const Report& report, std::size_t colu
 
 void Dashboard::operator()(const Report& report) {
   if (!is_terminal_) {
-    std::fprintf(out_, "%s\n", line_of(report).c_str());
-    std::fflush(out_);
+    out_ << line_of(report) << std::endl;
     return;
   }
-  const std::size_t columns = columns_of(out_);
-  std::string screen = shown_ > 0 ? text("\x1b[", shown_, "A") : std::string();
-  const std::vector<std::string> all = lines(report, columns);
-  for (const std::string& line : all) screen += "\r\x1b[K" + line + "\n";
+  if (shown_ > 0) out_ << "\x1b[" << shown_ << "A";
+  const std::vector<std::string> all = lines(report);
+  for (const std::string& line : all) out_ << "\r\x1b[K" << line << "\n";
   shown_ = all.size();
-  std::fputs(screen.c_str(), out_);
-  std::fflush(out_);
+  out_ << std::flush;
 }
 
 }  // namespace imprint::training

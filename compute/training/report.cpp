@@ -3,23 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <span>
 
 #include "compute/base/text.h"
 #include "compute/model/file.h"
+#include "compute/training/checkpoint.h"
 
 namespace imprint::training {
 namespace {
 
 constexpr std::array<const char*, 4> kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd"};
 
-std::string short_figure(double value) {
-  if (!std::isfinite(value)) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
+std::string short_figure(double value) { return figures(value, 4); }
 
 std::string escaped(const std::string& words) {
   std::string out;

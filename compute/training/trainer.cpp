@@ -1,7 +1,6 @@
 #include "compute/training/trainer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -103,15 +102,9 @@ double Scores::metric(std::string_view name) const {
 
 namespace {
 
-std::string digits(double value, int count) {
-  char text[64];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, count);
-  return error == std::errc() ? std::string(text, end) : std::string("beyond range");
-}
-
 std::string words(const char* split, const Scores& scores) {
-  std::string line = text("  ", split, " loss ", digits(scores.loss, 4));
-  for (const auto& [name, value] : scores.metrics) line += " " + name + " " + digits(value, 4);
+  std::string line = text("  ", split, " loss ", decimals(scores.loss, 4));
+  for (const auto& [name, value] : scores.metrics) line += " " + name + " " + decimals(value, 4);
   return line;
 }
 
@@ -122,7 +115,7 @@ std::string line_of(const Report& report) {
   if (!report.ends_epoch) line += text(" batch ", report.batch, "/", report.batches);
   line += words("training", report.training);
   if (report.validation != nullptr) line += words("validation", *report.validation);
-  return line + "  " + digits(speed(report.training), 0) + " samples/s";
+  return line + "  " + decimals(speed(report.training), 0) + " samples/s";
 }
 
 struct Trainer::Impl {

@@ -66,33 +66,39 @@ Result<std::string> load_text(const Settings& settings) {
   return text;
 }
 
+// Windows overlap: every `stride`-th is enough.
+Result<training::DatasetRef> some_windows(std::vector<std::int32_t> tokens, std::int64_t steps,
+                                          std::int64_t stride) {
+  IMPRINT_ASSIGN(const training::DatasetRef all, training::token_windows(std::move(tokens), steps));
+  std::vector<std::int64_t> some;
+  for (std::int64_t i = 0; i < all->size(); i += stride) some.push_back(i);
+  return training::subset(all, std::move(some));
+}
+
 }  // namespace
 
 Result<Finding> char_gpt(const Settings& settings) {
   IMPRINT_ASSIGN(const std::string text, load_text(settings));
   const training::Alphabet alphabet(text);
-  const std::int64_t steps = settings.small ? 32 : 128;
+  const std::int64_t steps = settings.small ? 64 : 128;
   const std::size_t learned = text.size() * 9 / 10;
   const std::int64_t batch = settings.small ? 8 : 16;
+  const std::int64_t stride = settings.small ? 16 : 256;
   IMPRINT_ASSIGN(const training::DatasetRef windows,
-                 training::token_windows(alphabet.encode(text.substr(0, learned)), steps));
+                 some_windows(alphabet.encode(text.substr(0, learned)), steps, stride));
   IMPRINT_ASSIGN(const training::DatasetRef new_windows,
-                 training::token_windows(alphabet.encode(text.substr(learned)), steps));
+                 some_windows(alphabet.encode(text.substr(learned)), steps, stride));
   IMPRINT_ASSIGN(training::Loader training,
                  training::Loader::create(windows, {.batch = batch, .shuffle = true, .seed = settings.seed}));
-  // Windows overlap: every 16th of the new ones is enough.
-  std::vector<std::int64_t> some;
-  for (std::int64_t i = 0; i < new_windows->size() && some.size() < 256; i += 16) some.push_back(i);
-  IMPRINT_ASSIGN(const training::DatasetRef measured, training::subset(new_windows, some));
-  IMPRINT_ASSIGN(training::Loader validation, training::Loader::create(measured, {.batch = batch}));
+  IMPRINT_ASSIGN(training::Loader validation, training::Loader::create(new_windows, {.batch = batch}));
 
-  const Gpt gpt(alphabet.size(), settings, settings.small ? 32 : 256);
+  const Gpt gpt(alphabet.size(), settings, settings.small ? 48 : 256);
   const training::Model model = [&](std::span<const Tensor> in, nn::Pass& pass) {
     const Tensor y = gpt.letters.logits(gpt.network(gpt.letters(in[0]), {.causal = true}, pass));
     return training::Computed{nn::cross_entropy(y, in[1], nn::Reduction::none),
                               {{"accuracy", training::accuracy(y, in[1])}}};
   };
-  const std::int64_t most = settings.small ? 150 : 2000;
+  const std::int64_t most = settings.small ? 300 : 2000;
   IMPRINT_ASSIGN(
       const training::Outcome outcome,
       train(settings, model, gpt.parameters(), std::make_shared<nn::Adam>(nn::adam_w(gpt.parameters())),
@@ -102,12 +108,12 @@ Result<Finding> char_gpt(const Settings& settings) {
                          .warmed_up(settings.small ? 10 : 100),
              .clip_norm = 1},
             training, &validation));
-  IMPRINT_ASSIGN(const std::string written,
-                 write_text(settings, gpt, alphabet, text.substr(0, 8), settings.small ? 120 : 400));
+  // No longer than what it learned from: positions beyond are new to it.
+  IMPRINT_ASSIGN(const std::string written, write_text(settings, gpt, alphabet, text.substr(0, 8), steps));
   return Finding{
       .measure = "share of next letters that are right",
       .value = outcome.validation.metric("accuracy"),
-      .goal = 0.5,
+      .goal = settings.small ? 0.8 : 0.85,
       .notes = {settings.data.empty() ? "Data: sentences of a small grammar, made up."
                                       : "Data: " + settings.data,
                 "Perplexity per letter: " + std::to_string(training::perplexity(outcome.validation.loss)) +

@@ -62,12 +62,12 @@ training::DatasetRef draw_digits(std::int64_t count, std::uint64_t seed, double 
   for (std::int64_t i = 0; i < count; ++i) {
     const auto digit = static_cast<std::int32_t>(random() % 10);
     label.ints.push_back(digit);
-    const double angle = between(-0.3, 0.3) + turned, shear = between(-0.25, 0.25), wide = between(6.5, 9.5),
-                 high = between(8, 10.5), left = between(12, 15), top = between(12, 15),
-                 thick = between(0.8, 1.7), noise = between(0, 0.15);
+    const double angle = between(-0.45, 0.45) + turned, shear = between(-0.4, 0.4), wide = between(5, 9.5),
+                 high = between(7, 10.5), left = between(12, 15), top = between(12, 15),
+                 thick = between(0.8, 1.7), noise = between(0, 0.35);
     float* picture = x.floats.data() + i * 784;
     const auto placed = [&](const Point& p) {
-      const double a = wide * (p.x + shear * p.y) + between(-0.3, 0.3), b = high * p.y + between(-0.3, 0.3);
+      const double a = wide * (p.x + shear * p.y) + between(-0.8, 0.8), b = high * p.y + between(-0.8, 0.8);
       return Point{left + a * std::cos(angle) - b * std::sin(angle),
                    top + a * std::sin(angle) + b * std::cos(angle)};
     };

@@ -3,6 +3,7 @@
 // 2014.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numbers>
 #include <set>
@@ -75,6 +76,7 @@ Result<Finding> gan(const Settings& settings) {
   training::Report report{.epochs = rounds, .batches = steps / rounds, .rate = 1e-3, .ends_epoch = true};
   bool interrupted = false;
   for (report.epoch = 1; report.epoch <= rounds && !interrupted; ++report.epoch) {
+    const auto start = std::chrono::steady_clock::now();
     double loss = 0, against = 0;
     for (report.batch = 0; report.batch < report.batches; ++report.batch, ++report.step) {
       IMPRINT_ASSIGN(const std::vector<HostTensor> found, settings.session.run(step));
@@ -82,6 +84,8 @@ Result<Finding> gan(const Settings& settings) {
     }
     const double count = static_cast<double>(report.batches);
     report.training.loss = loss / count;
+    report.training.samples = report.batches * kBatch;
+    report.training.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     report.training.metrics = {{"critic's loss", against / count}};
     if (settings.report) settings.report(report);
     if (!settings.folder.empty())

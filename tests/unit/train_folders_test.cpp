@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 
 #include "compute/model/event_file.h"
 #include "compute/model/safetensors.h"
@@ -134,7 +135,8 @@ TEST_F(Folder, ReportsNeedNoOtherFile) {
 }
 
 TEST(Dashboard, ShowsProgressAndTheTable) {
-  Dashboard dashboard;
+  std::ostringstream out;
+  Dashboard dashboard(out, true, 64);
   const Scores validation{.loss = 0.5, .metrics = {{"accuracy", 0.75}}};
   Report report{.epoch = 1,
                 .epochs = 2,
@@ -143,7 +145,7 @@ TEST(Dashboard, ShowsProgressAndTheTable) {
                 .step = 5,
                 .rate = 0.01,
                 .training = {.loss = 2, .metrics = {{"accuracy", 0.25}}, .samples = 100, .seconds = 2}};
-  std::vector<std::string> lines = dashboard.lines(report, 64);
+  std::vector<std::string> lines = dashboard.lines(report);
   ASSERT_EQ(lines.size(), 7u);
   EXPECT_EQ(lines[0], "epoch 1/2  batch 5/10  step 5  rate 0.01  50 samples/s");
   EXPECT_EQ(lines[1], "[" + std::string(10, '=') + std::string(30, ' ') + "] 25 %");
@@ -151,24 +153,21 @@ TEST(Dashboard, ShowsProgressAndTheTable) {
   report.batch = 10;
   report.training.loss = 1;
   report.validation = &validation;
-  lines = dashboard.lines(report, 64);
+  lines = dashboard.lines(report);
   ASSERT_EQ(lines.size(), 8u);
   EXPECT_EQ(lines[4], "accuracy        0.2500        0.7500");
   EXPECT_EQ(lines[5], "training loss   █▁");
   EXPECT_EQ(sparkline(std::vector<double>{9, 0, 1, 2, NAN}, 4), "▁▅█▁");
 }
 
-TEST(Dashboard, WritesPlainLinesToAFile) {
-  std::FILE* file = std::tmpfile();
-  ASSERT_NE(file, nullptr);
-  Dashboard dashboard(file);
+TEST(Dashboard, StaysInPlaceOnATerminalAlone) {
+  std::ostringstream file, terminal;
+  Dashboard plain(file), moving(terminal, true);
   const Report report{.epoch = 1, .epochs = 2, .ends_epoch = true};
-  dashboard(report);
-  std::rewind(file);
-  char line[200] = {};
-  ASSERT_NE(std::fgets(line, sizeof line, file), nullptr);
-  EXPECT_EQ(line, line_of(report) + "\n");
-  std::fclose(file);
+  for (int i = 0; i < 2; ++i) plain(report), moving(report);
+  EXPECT_EQ(file.str(), line_of(report) + "\n" + line_of(report) + "\n");
+  EXPECT_EQ(terminal.str().find("\x1b[6A"), terminal.str().rfind("\x1b[6A"));
+  EXPECT_NE(terminal.str().find("\x1b[6A"), std::string::npos);
 }
 
 TEST(StopSignal, SetsTheFlagOnce) {
@@ -213,7 +212,7 @@ TEST_F(Folder, ArraysOfAMappedFile) {
 }
 
 TEST_F(Folder, PicturesByTheirFolders) {
-  write("p/cat/1.pgm", std::string("P5\n# a comment\n2 1\n255\n\x00\xff", 27));
+  write("p/cat/1.pgm", std::string("P5\n# a comment\n2 1\n255\n\x00\xff", 25));
   write("p/dog/1.pgm", std::string("P5 2 1 255 \x33\x00", 13));
   const auto data = picture_folder((folder_ / "p").string());
   ASSERT_TRUE(data) << data.error().message;

@@ -1,8 +1,15 @@
 // imprint train: trains one of the examples of samples/11-networks and reports how it went.
 
+#if !defined(_WIN32)
+#include <sys/ioctl.h>
+#include <unistd.h>
+#endif
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 
 #include "compute/base/text.h"
@@ -25,6 +32,20 @@ struct TrainOptions {
   std::uint64_t seed = 1;
   std::int64_t epochs = 0;
 };
+
+#if defined(_WIN32)
+bool shows_control_codes() { return false; }
+std::size_t terminal_columns() { return 80; }
+#else
+bool shows_control_codes() {
+  const char* kind = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) != 0 && kind != nullptr && std::string_view(kind) != "dumb";
+}
+std::size_t terminal_columns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+#endif
 
 std::string names_of_examples() {
   std::string names;
@@ -75,7 +96,7 @@ Result<> train_example(const TrainOptions& options) {
   std::printf("%s on %s\n", example->title, computer.name().c_str());
   std::fflush(stdout);
   const training::StopSignal stop;
-  training::Dashboard dashboard;
+  training::Dashboard dashboard(std::cout, shows_control_codes(), terminal_columns());
   IMPRINT_ASSIGN(const examples::Finding found, example->run({.session = computer.session(),
                                                               .small = options.small,
                                                               .seed = options.seed,
@@ -86,7 +107,9 @@ Result<> train_example(const TrainOptions& options) {
                                                               .report = std::ref(dashboard),
                                                               .stop = stop.flag()}));
   std::vector<std::string> notes = found.notes;
-  notes.push_back(text(found.measure, ": ", found.value));
+  char value[32];
+  std::snprintf(value, sizeof value, "%.4f", found.value);
+  notes.push_back(found.measure + ": " + value);
   for (const std::string& note : notes) std::printf("%s\n", note.c_str());
   if (!options.folder.empty()) IMPRINT_CHECK(write_pages(options.folder, *example, found, notes));
   if (found.interrupted) {
@@ -95,7 +118,7 @@ Result<> train_example(const TrainOptions& options) {
   }
   if (options.epochs > 0 || found.value >= found.goal) return {};
   return make_error(ErrorCode::wrong_state,
-                    text(found.measure, ": found ", found.value, ", expected ", found.goal, " or more."));
+                    text(found.measure, ": found ", value, ", expected ", found.goal, " or more."));
 }
 
 }  // namespace
