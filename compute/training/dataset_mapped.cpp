@@ -127,7 +127,7 @@ Result<HostTensor> read_netpbm(const std::string& path) {
   IMPRINT_ASSIGN(const std::vector<std::byte> content, read_file(path));
   const std::string_view bytes(reinterpret_cast<const char*>(content.data()), content.size());
   const std::int64_t channels = bytes.starts_with("P5") ? 1 : bytes.starts_with("P6") ? 3 : 0;
-  std::size_t at = 2;
+  std::size_t at = std::min<std::size_t>(2, bytes.size());
   const std::int64_t width = header_number(bytes, at), height = header_number(bytes, at),
                      most = header_number(bytes, at);
   ++at;  // one space before the pixels

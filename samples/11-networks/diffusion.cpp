@@ -1,7 +1,7 @@
-// A diffusion model: the network learns to remove noise, then makes digits from noise alone. Ho, Jain,
-// Abbeel, Denoising Diffusion Probabilistic Models, 2020; the walk back without noise: Song, Meng, Ermon,
-// Denoising Diffusion Implicit Models, 2021; the schedule: Nichol, Dhariwal, Improved Denoising Diffusion
-// Probabilistic Models, 2021.
+// A diffusion model: the network learns to see pictures through noise, then makes digits from noise alone.
+// Ho, Jain, Abbeel, Denoising Diffusion Probabilistic Models, 2020; the walk back without noise: Song, Meng,
+// Ermon, Denoising Diffusion Implicit Models, 2021; the schedule: Nichol, Dhariwal, Improved Denoising
+// Diffusion Probabilistic Models, 2021.
 
 #include <algorithm>
 #include <numbers>
@@ -19,7 +19,7 @@ constexpr std::int64_t kPixels = 14 * 14;
 // The share of the picture in what the network sees at time t in [0, 1]; the rest is noise.
 Tensor signal_at(const Tensor& t) { return square(cos(t * static_cast<float>(std::numbers::pi / 2 * 0.97))); }
 
-// The noise in x at time t [batch, 1], by a residual network of rows of pixels.
+// The picture in x at time t [batch, 1], by a residual network of rows of pixels.
 struct Denoiser {
   nn::Linear in, out, time;
   std::vector<nn::Linear> layers;
@@ -54,8 +54,8 @@ Result<HostTensor> make_pictures(const Settings& settings, const Denoiser& netwo
                                  std::int64_t steps) {
   nn::Pass pass("noise", settings.seed);
   const Tensor x = input("x", {count, kPixels}), now = input("now", {1, 1}), next = input("next", {1, 1});
-  const Tensor noise = network(x, expand(now, {count, 1}));
-  const Tensor clean = clamp((x - sqrt(1 - signal_at(now)) * noise) / sqrt(signal_at(now)), -1, 1);
+  const Tensor clean = clamp(network(x, expand(now, {count, 1})), -1, 1);
+  const Tensor noise = (x - sqrt(signal_at(now)) * clean) / sqrt(clamp_min(1 - signal_at(now), 1e-4));
   const Tensor after = sqrt(signal_at(next)) * clean + sqrt(1 - signal_at(next)) * noise;
   IMPRINT_ASSIGN(Program step,
                  Program::compile(settings.session.runtime(),
@@ -91,7 +91,8 @@ Result<Finding> diffusion(const Settings& settings) {
     nn::Pass& random = pass.trains() ? pass : fixed;
     const Tensor t = random.uniform({batch, 1}), noise = random.normal(clean.shape());
     const Tensor mixed = sqrt(signal_at(t)) * clean + sqrt(1 - signal_at(t)) * noise;
-    return training::Computed{nn::mse_loss(network(mixed, t), noise, nn::Reduction::none)};
+    const Tensor loss = mean(square(network(mixed, t) - clean), {1});
+    return training::Computed{loss, {{"share found", 1 - loss / variance(clean, {1})}}};
   };
   const std::int64_t epochs = settings.small ? 40 : 100;
   IMPRINT_ASSIGN(const training::Outcome outcome,
@@ -101,8 +102,8 @@ Result<Finding> diffusion(const Settings& settings) {
                         .clip_norm = 1},
                        training, &validation));
   IMPRINT_ASSIGN(HostTensor pictures, make_pictures(settings, network, 20, 40));
-  return Finding{.measure = "share of the noise that is found",
-                 .value = 1 - outcome.validation.loss,
+  return Finding{.measure = "share of new pictures that is seen through noise",
+                 .value = outcome.validation.metric("share found"),
                  .goal = settings.small ? 0.45 : 0.55,
                  .notes = {digits.note, "The pictures are 14 x 14 pixels, made from noise in 40 steps."},
                  .interrupted = outcome.interrupted,
