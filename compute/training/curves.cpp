@@ -144,6 +144,12 @@ Result<> add_curve(const std::string& folder, const std::vector<std::string>& me
 }
 
 Result<> cut_curves(const std::string& folder, std::int64_t step) {
+  if (step < 0) {  // a run from the start, which may have other metrics
+    std::error_code ignored;
+    for (const char* name : {kTable, kLines, kEvents})
+      std::filesystem::remove(path_in(folder, name), ignored);
+    return {};
+  }
   bool is_head = true;
   IMPRINT_CHECK(filter_lines(path_in(folder, kTable), [&](const std::string& line) {
     const std::vector<std::string_view> parts = parts_of(line);
@@ -158,12 +164,8 @@ Result<> cut_curves(const std::string& folder, std::int64_t step) {
   const std::filesystem::path events = path_in(folder, kEvents);
   if (!std::filesystem::exists(events)) return {};
   IMPRINT_ASSIGN(const std::string all, content_of(events));
-  // A run from the start has step -1: its file has no head either.
-  const std::string kept = step < 0 ? std::string() : events_up_to(all, step);
-  if (!kept.empty()) return write_file_atomic(events.string(), std::as_bytes(std::span(kept)));
-  std::error_code ignored;
-  std::filesystem::remove(events, ignored);
-  return {};
+  const std::string kept = events_up_to(all, step);
+  return write_file_atomic(events.string(), std::as_bytes(std::span(kept)));
 }
 
 }  // namespace imprint::training

@@ -29,7 +29,8 @@ Result<Curves> read_curves(const std::string& csv_path);
 // Adds a row to the three files of the folder. Error: io.
 Result<> add_curve(const std::string& folder, const std::vector<std::string>& metric_names,
                    const CurveRow& row);
-// Removes the rows after the step, of a run that went on after the checkpoint. Missing files are no error.
+// Removes the rows after the step, of a run that went on after the checkpoint. Step -1: all
+// files. Missing ones are no error.
 Result<> cut_curves(const std::string& folder, std::int64_t step);
 
 }  // namespace imprint::training

@@ -83,7 +83,8 @@ TEST_F(Folder, CurvesAreCutAtTheCheckpoint) {
   EXPECT_EQ(curves->rows[1].step, 4);
   EXPECT_EQ(curves->rows[1].metrics, (std::vector<double>{1}));
   ASSERT_TRUE(cut_curves(folder, -1));  // a run from the start
-  EXPECT_FALSE(fs::exists(folder_ / "events.out.tfevents.imprint"));
+  for (const char* name : {"curves.csv", "curves.jsonl", "events.out.tfevents.imprint"})
+    EXPECT_FALSE(fs::exists(folder_ / name)) << name;
   EXPECT_FALSE(add_curve((folder_ / "none").string(), {}, {}));
   EXPECT_EQ(read_curves(write("bad.csv", "a,b\n1,2\n")).error().code, ErrorCode::corrupt_file);
   EXPECT_NE(
