@@ -29,7 +29,22 @@ std::vector<float> turned(const std::vector<float>& values, const Shape& shape) 
 
 bool has_type_of(const safetensors::Array& array, DType dtype) {
   return (dtype == DType::float32 && array.type == safetensors::Type::float32) ||
-         (dtype == DType::int32 && array.type == safetensors::Type::int32);
+         (dtype == DType::int32 && array.type == safetensors::Type::int32) ||
+         (dtype == DType::int8 && array.type == safetensors::Type::int8) ||
+         (dtype == DType::uint8 && array.type == safetensors::Type::uint8);
+}
+
+// Codes of one byte stay bytes; other integers become int64.
+safetensors::Array array_of_ints(const HostTensor& value) {
+  const bool is_signed = value.dtype == DType::int8;
+  if (!is_signed && value.dtype != DType::uint8) {
+    const std::vector<std::int64_t> wide(value.ints.begin(), value.ints.end());
+    return safetensors::Array::of(std::span<const std::int64_t>(wide), value.shape);
+  }
+  std::vector<std::byte> bytes;
+  for (const std::int32_t each : value.ints) bytes.push_back(static_cast<std::byte>(each & 0xff));
+  return {is_signed ? safetensors::Type::int8 : safetensors::Type::uint8, value.shape,
+          SharedBytes(std::move(bytes))};
 }
 
 // Writes an array whose shape fits.
@@ -37,9 +52,9 @@ Result<> write_content(Session& session, const Parameter& parameter, const safet
   if (!parameter.transposed && has_type_of(array, parameter.variable.dtype()))
     return session.runtime().write(parameter.variable, array.bytes);
   HostTensor value = HostTensor::from({}, parameter.variable.shape());
-  if (parameter.variable.dtype() == DType::int32) {
+  if (!dtype_is_float(parameter.variable.dtype())) {
     IMPRINT_ASSIGN(value.ints, array.ints());
-    value.dtype = DType::int32;
+    value.dtype = parameter.variable.dtype();
   } else {
     value.floats = parameter.transposed ? turned(array.floats(), array.shape) : array.floats();
   }
@@ -106,9 +121,8 @@ Result<safetensors::File> save_state(Session& session, const Parameters& paramet
   for (std::size_t i = 0; i < values.size(); ++i) {
     const HostTensor& value = values[i];
     safetensors::Array& array = file.arrays[std::string(prefix) + parameters[i].name];
-    if (value.dtype == DType::int32) {
-      const std::vector<std::int64_t> wide(value.ints.begin(), value.ints.end());
-      array = safetensors::Array::of(std::span<const std::int64_t>(wide), value.shape);
+    if (!dtype_is_float(value.dtype)) {
+      array = array_of_ints(value);
     } else if (parameters[i].transposed) {
       array = safetensors::Array::of(turned(value.floats, value.shape), turned(value.shape));
     } else {
@@ -129,7 +143,7 @@ Result<> load_state(Session& session, const Parameters& parameters, const safete
       return make_error(ErrorCode::shape_mismatch, text("load_state: found ", name, " ", array->shape.text(),
                                                         ", expected ", expected.text()));
     // Nothing is written when one of them does not fit.
-    if (parameter.variable.dtype() == DType::int32) IMPRINT_CHECK(array->ints());
+    if (!dtype_is_float(parameter.variable.dtype())) IMPRINT_CHECK(array->ints());
     arrays.push_back(array);
   }
   for (std::size_t i = 0; i < arrays.size(); ++i)
@@ -162,7 +176,7 @@ Result<LoadReport> load_tensors(Session& session, const Parameters& parameters, 
     const safetensors::Array& array = *found->second;
     const Shape expected = stored_shape(parameter);
     if (array.shape == expected) {
-      if (parameter.variable.dtype() == DType::int32) IMPRINT_CHECK(array.ints());
+      if (!dtype_is_float(parameter.variable.dtype())) IMPRINT_CHECK(array.ints());
       fits.emplace_back(&parameter, &array);
       report.loaded.push_back(parameter.name);
     } else {

@@ -12,7 +12,8 @@
 
 namespace imprint::nn {
 
-// The content of the variables under "<prefix><name>". int32 variables become int64, as PyTorch's counters.
+// The content of the variables under "<prefix><name>". int32 variables become int64, as PyTorch's counters;
+// int8 and uint8 stay.
 Result<safetensors::File> save_state(Session& session, const Parameters& parameters,
                                      std::string_view prefix = {});
 

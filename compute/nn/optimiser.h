@@ -120,6 +120,33 @@ class Adam final : public Optimiser {
 // AdamW. Its default weight decay is 0.01.
 Adam adam_w(const Parameters& parameters, AdamOptions options = {.weight_decay = 0.01});
 
+struct EightBitAdamOptions {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool decoupled = false;
+  std::int64_t block = 256;  // elements that share a scale
+};
+
+// Adam with moments of 8 bits each: a quarter of its memory. The codes are logarithmic and rounded at random
+// in proportion, so that slow averages move. No groups. PyTorch has none; bitsandbytes' Adam8bit has other
+// codes. Dettmers, Lewis, Shleifer, Zettlemoyer, 8-bit Optimizers via Block-wise Quantization, 2022.
+class EightBitAdam final : public Optimiser {
+ public:
+  explicit EightBitAdam(const Parameters& parameters, const EightBitAdamOptions& options = {});
+  Result<std::vector<Update>> step(std::span<const Tensor> gradients, const Tensor& learning_rate,
+                                   const Tensor& active = Tensor()) const override;
+
+ private:
+  struct Moments {
+    Variable first, first_scale, second, second_scale;
+  };
+  EightBitAdamOptions options_;
+  std::vector<Moments> moments_;
+  Variable step_;  // int32 [1]
+};
+
 // Optimisers that treat one parameter at a time by a rule. PyTorch's formulas and defaults, except where a
 // comment says otherwise. t counts the steps from 1; g is the gradient; p the parameter. Every options struct
 // has weight_decay: added to the gradient as weight_decay p, or, where the comment says "decoupled",

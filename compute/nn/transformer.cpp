@@ -172,15 +172,41 @@ Tensor TransformerDecoderLayer::cached(const Tensor& x, const Tensor& memory,
       evaluation);
 }
 
-TransformerEncoder::TransformerEncoder(const std::string& name, std::int64_t layers, std::int64_t extent,
-                                       std::int64_t heads, TransformerLayerOptions options) {
-  for (std::int64_t i = 0; i < layers; ++i) {
-    layers_.emplace_back(text(name, ".layers.", i), extent, heads, options);
-    parameters_.add(text("layers.", i), layers_.back().parameters());
+namespace {
+
+// The layers and the last norm of an encoder or decoder.
+template <class Layer>
+void build_stack(const std::string& name, std::int64_t count, std::int64_t extent, std::int64_t heads,
+                 const TransformerLayerOptions& options, std::vector<Layer>& layers,
+                 std::vector<LayerNorm>& norm, Parameters& parameters) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    layers.emplace_back(text(name, ".layers.", i), extent, heads, options);
+    parameters.add(text("layers.", i), layers.back().parameters());
   }
   if (!options.norm_first) return;
-  norm_.emplace_back(name + ".norm", extent, LayerNormOptions{.epsilon = options.epsilon});
-  parameters_.add("norm", norm_[0].parameters());
+  norm.emplace_back(name + ".norm", extent, LayerNormOptions{.epsilon = options.epsilon});
+  parameters.add("norm", norm[0].parameters());
+}
+
+template <class Layer>
+std::vector<AttentionCache> caches_of(const std::vector<Layer>& layers, const std::string& name,
+                                      std::int64_t batch, std::int64_t steps) {
+  std::vector<AttentionCache> made;
+  for (const Layer& layer : layers) made.push_back(layer.cache(text(name, ".", made.size()), batch, steps));
+  return made;
+}
+
+Tensor wrong_caches(const char* kind, std::size_t found, std::size_t expected) {
+  return Tensor(make_error(ErrorCode::invalid_argument,
+                           text("transformer ", kind, ": found ", found, " caches, expected ", expected,
+                                ". Make them with caches().")));
+}
+
+}  // namespace
+
+TransformerEncoder::TransformerEncoder(const std::string& name, std::int64_t layers, std::int64_t extent,
+                                       std::int64_t heads, TransformerLayerOptions options) {
+  build_stack(name, layers, extent, heads, options, layers_, norm_, parameters_);
 }
 
 Tensor TransformerEncoder::operator()(const Tensor& x, const AttentionMask& mask, Pass& pass) const {
@@ -196,20 +222,47 @@ Tensor TransformerEncoder::operator()(const Tensor& x, const AttentionMask& mask
 
 std::vector<AttentionCache> TransformerEncoder::caches(const std::string& name, std::int64_t batch,
                                                        std::int64_t steps) const {
-  std::vector<AttentionCache> made;
-  for (const TransformerEncoderLayer& layer : layers_)
-    made.push_back(layer.cache(text(name, ".", made.size()), batch, steps));
-  return made;
+  return caches_of(layers_, name, batch, steps);
 }
 
 Tensor TransformerEncoder::cached(const Tensor& x, const std::vector<AttentionCache>& caches,
                                   std::vector<Update>& updates) const {
-  if (caches.size() != layers_.size())
-    return Tensor(make_error(ErrorCode::invalid_argument,
-                             text("transformer encoder: found ", caches.size(), " caches, expected ",
-                                  layers_.size(), ". Make them with caches().")));
+  if (caches.size() != layers_.size()) return wrong_caches("encoder", caches.size(), layers_.size());
   Tensor out = x;
   for (std::size_t i = 0; i < layers_.size(); ++i) out = layers_[i].cached(out, caches[i], updates);
+  return finish(out);
+}
+
+TransformerDecoder::TransformerDecoder(const std::string& name, std::int64_t layers, std::int64_t extent,
+                                       std::int64_t heads, TransformerLayerOptions options) {
+  build_stack(name, layers, extent, heads, options, layers_, norm_, parameters_);
+}
+
+Tensor TransformerDecoder::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
+                                      const AttentionMask& memory_mask, Pass& pass) const {
+  Tensor out = x;
+  for (const TransformerDecoderLayer& layer : layers_) out = layer(out, memory, mask, memory_mask, pass);
+  return finish(out);
+}
+
+Tensor TransformerDecoder::operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
+                                      const AttentionMask& memory_mask) const {
+  Pass evaluation;
+  return (*this)(x, memory, mask, memory_mask, evaluation);
+}
+
+std::vector<AttentionCache> TransformerDecoder::caches(const std::string& name, std::int64_t batch,
+                                                       std::int64_t steps) const {
+  return caches_of(layers_, name, batch, steps);
+}
+
+Tensor TransformerDecoder::cached(const Tensor& x, const Tensor& memory, const AttentionMask& memory_mask,
+                                  const std::vector<AttentionCache>& caches,
+                                  std::vector<Update>& updates) const {
+  if (caches.size() != layers_.size()) return wrong_caches("decoder", caches.size(), layers_.size());
+  Tensor out = x;
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    out = layers_[i].cached(out, memory, memory_mask, caches[i], updates);
   return finish(out);
 }
 

@@ -150,4 +150,28 @@ class TransformerEncoder {
   Parameters parameters_;
 };
 
+// Decoder layers in sequence, and a last norm if options.norm_first. Parameters: "layers.0.*", ..., "norm.*":
+// PyTorch's TransformerDecoder.
+class TransformerDecoder {
+ public:
+  TransformerDecoder(const std::string& name, std::int64_t layers, std::int64_t extent, std::int64_t heads,
+                     TransformerLayerOptions options = {});
+  // As TransformerDecoderLayer's.
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask,
+                    const AttentionMask& memory_mask, Pass& pass) const;
+  Tensor operator()(const Tensor& x, const Tensor& memory, const AttentionMask& mask = {.causal = true},
+                    const AttentionMask& memory_mask = {}) const;
+  std::vector<AttentionCache> caches(const std::string& name, std::int64_t batch, std::int64_t steps) const;
+  Tensor cached(const Tensor& x, const Tensor& memory, const AttentionMask& memory_mask,
+                const std::vector<AttentionCache>& caches, std::vector<Update>& updates) const;
+  const Parameters& parameters() const { return parameters_; }
+
+ private:
+  Tensor finish(const Tensor& x) const { return norm_.empty() ? x : norm_[0](x); }
+
+  std::vector<TransformerDecoderLayer> layers_;
+  std::vector<LayerNorm> norm_;
+  Parameters parameters_;
+};
+
 }  // namespace imprint::nn

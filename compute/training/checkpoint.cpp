@@ -1,14 +1,12 @@
 #include "compute/training/checkpoint.h"
 
 #include <charconv>
-#include <filesystem>
-#include <fstream>
+#include <cmath>
 #include <limits>
 #include <sstream>
 
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
 
 namespace imprint::training {
 namespace {
@@ -32,6 +30,20 @@ std::string exact(double value) {
   char text[64];
   const auto [end, error] = std::to_chars(text, text + sizeof text, value);
   return error == std::errc() ? std::string(text, end) : std::string("nan");
+}
+
+std::string decimals(double value, int count) {
+  char text[512];
+  if (std::isnan(value)) return "-";
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, count);
+  return error == std::errc() ? std::string(text, end) : std::string("-");
+}
+
+std::string figures(double value, int count) {
+  char text[64];
+  if (std::isnan(value)) return "-";
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::general, count);
+  return error == std::errc() ? std::string(text, end) : std::string("-");
 }
 
 std::map<std::string, std::string> metadata_of(const Position& position) {
@@ -86,38 +98,6 @@ Result<Position> position_of(const std::map<std::string, std::string>& metadata)
     if (!read_number(kept[i], each.loss) || !stays) return bad("kept");
   }
   return position;
-}
-
-Result<> cut_curves(const std::string& path, std::int64_t step) {
-  if (!std::filesystem::exists(path)) return {};
-  std::ifstream file(path, std::ios::binary);
-  std::string line, kept;
-  for (bool is_header = true; std::getline(file, line); is_header = false) {
-    const std::size_t first = line.find(','), second = line.find(',', first + 1);
-    std::int64_t at = 0;
-    const bool is_row =
-        second != line.npos && read_number(std::string_view(line).substr(first + 1, second - first - 1), at);
-    if (is_header || (is_row && at <= step)) kept += line + "\n";
-  }
-  return write_file_atomic(path, std::as_bytes(std::span(kept)));
-}
-
-Result<> add_curve(const std::string& path, const std::vector<std::string>& metric_names,
-                   const CurveRow& row) {
-  const bool is_new = !std::filesystem::exists(path);
-  std::ofstream file(path, std::ios::binary | std::ios::app);
-  if (is_new) {
-    file << "epoch,step,split,rate,loss,samples_per_second";
-    for (const std::string& name : metric_names) file << ',' << name;
-    file << '\n';
-  }
-  file << row.epoch << ',' << row.step << ',' << row.split << ',' << exact(row.rate) << ',' << exact(row.loss)
-       << ',' << exact(row.samples_per_second);
-  for (const double metric : row.metrics) file << ',' << exact(metric);
-  file << '\n';
-  file.flush();
-  if (!file) return make_error(ErrorCode::io, text(path, ": found no room or no permission to write"));
-  return {};
 }
 
 }  // namespace imprint::training

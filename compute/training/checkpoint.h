@@ -40,17 +40,8 @@ Result<Position> position_of(const std::map<std::string, std::string>& metadata)
 
 // Numbers that read back as the same bits.
 std::string exact(double value);
-
-// Rows of curves.csv: epoch, step, split, rate, loss, samples_per_second, then the metrics.
-struct CurveRow {
-  std::int64_t epoch = 0, step = 0;
-  std::string split;
-  double rate = 0, loss = 0, samples_per_second = 0;
-  std::vector<double> metrics = {};
-};
-// Removes the rows after the step, of a run that went on after the checkpoint. A missing file is no error.
-Result<> cut_curves(const std::string& path, std::int64_t step);
-Result<> add_curve(const std::string& path, const std::vector<std::string>& metric_names,
-                   const CurveRow& row);
+// For readers: a fixed number of decimals, or of figures. "-" if it is no number.
+std::string decimals(double value, int count);
+std::string figures(double value, int count);
 
 }  // namespace imprint::training

@@ -172,6 +172,26 @@ Result<DatasetRef> token_windows(std::vector<std::int32_t> tokens, std::int64_t 
   return DatasetRef(std::make_shared<TokenWindows>(std::move(tokens), length));
 }
 
+Alphabet::Alphabet(const std::string& text) : letters_(text) {
+  std::sort(letters_.begin(), letters_.end());
+  letters_.erase(std::unique(letters_.begin(), letters_.end()), letters_.end());
+}
+
+std::vector<std::int32_t> Alphabet::encode(const std::string& text) const {
+  std::vector<std::int32_t> tokens;
+  for (const char letter : text)
+    if (const std::size_t at = letters_.find(letter); at != letters_.npos)
+      tokens.push_back(static_cast<std::int32_t>(at));
+  return tokens;
+}
+
+std::string Alphabet::decode(std::span<const std::int32_t> tokens) const {
+  std::string text;
+  for (const std::int32_t token : tokens)
+    if (token >= 0 && token < size()) text += letters_[static_cast<std::size_t>(token)];
+  return text;
+}
+
 // Fisher, Yates, with draws that are multiplied into their range: the bias is below count / 2^32.
 std::vector<std::int64_t> shuffled(std::int64_t count, std::uint64_t seed, std::uint32_t round) {
   std::vector<std::int64_t> order(index_of(std::max<std::int64_t>(count, 0)));

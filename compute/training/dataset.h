@@ -56,6 +56,19 @@ DatasetRef mapped(DatasetRef dataset, Transform transform);
 // token i. Error: invalid_argument (fewer than length + 1 tokens).
 Result<DatasetRef> token_windows(std::vector<std::int32_t> tokens, std::int64_t length);
 
+// The characters of a text as tokens, in the order of their bytes.
+class Alphabet {
+ public:
+  explicit Alphabet(const std::string& text);
+  std::int64_t size() const { return static_cast<std::int64_t>(letters_.size()); }
+  // Characters that the alphabet lacks are left out.
+  std::vector<std::int32_t> encode(const std::string& text) const;
+  std::string decode(std::span<const std::int32_t> tokens) const;
+
+ private:
+  std::string letters_;
+};
+
 // MNIST's files: pictures and labels in the IDX format. Fields "x" float32 [1, rows, columns] in [0, 1] and
 // "label" int32 []. http://yann.lecun.com/exdb/mnist. Errors: io, corrupt_file.
 Result<DatasetRef> idx_files(const std::string& pictures, const std::string& labels);
@@ -63,6 +76,21 @@ Result<DatasetRef> idx_files(const std::string& pictures, const std::string& lab
 // CIFAR-10's binary files, one after the other. Fields "x" float32 [3, 32, 32] in [0, 1] and "label" int32
 // []. Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009. Errors: io, corrupt_file.
 Result<DatasetRef> cifar_files(const std::vector<std::string>& paths);
+
+// Arrays of a safetensors file that may be larger than memory: the system reads samples when they are used.
+// One field per array, in the order of their names, [samples, ...]; integers become int32. The file must not
+// change while the data set lives. Errors: those of safetensors::map; shape_mismatch (other numbers of
+// samples); dtype_mismatch (64-bit integers).
+Result<DatasetRef> mapped_file(const std::string& path);
+
+// Pictures in one folder per class: "x" float32 [channels, height, width] in [0, 1], and "label" int32 [],
+// the place of the folder's name in alphabetical order. read: gives the pixels of a file, as [channels,
+// height, width] of one shape for all; empty: reads binary PGM and PPM. Files are read when they are used.
+// Errors: io, not_found (no picture), those of read for the first picture.
+using PictureReader = std::function<Result<HostTensor>(const std::string& path)>;
+Result<DatasetRef> picture_folder(const std::string& path, PictureReader read = {});
+// A binary PGM (P5) or PPM (P6) of 8 bits: [1 or 3, height, width] in [0, 1]. Errors: io, corrupt_file.
+Result<HostTensor> read_netpbm(const std::string& path);
 
 // A table of numbers with a first line of names. Fields: "x" float32 [columns - 1], and the named column as
 // "y" float32 []. Errors: io, corrupt_file (with the line), not_found.

@@ -1,7 +1,7 @@
 #include "compute/training/loader.h"
 
 #include <condition_variable>
-#include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -16,14 +16,14 @@ struct Loader::Impl {
   std::int64_t batches = 0;
 
   std::vector<std::int64_t> order;  // of the epoch; set while no thread runs
-  std::int64_t next_batch = 0;      // that is read next, by the thread or by next()
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::deque<Result<Batch>> ready;  // guarded by mutex, as the next two
+  // Guarded by mutex while threads run:
+  std::map<std::int64_t, Result<Batch>> ready;  // by number
+  std::int64_t next_read = 0, next_given = 0;
   bool stops = false;
-  bool is_done = false;  // the thread has read the last batch
-  std::thread thread;
+  std::vector<std::thread> threads;
 
   ~Impl() { stop(); }
 
@@ -33,9 +33,10 @@ struct Loader::Impl {
       stops = true;
     }
     changed.notify_all();
-    if (thread.joinable()) thread.join();
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
     ready.clear();
-    stops = is_done = false;
+    stops = false;
   }
 
   Result<Batch> read(std::int64_t number) const {
@@ -66,25 +67,20 @@ struct Loader::Impl {
 
   void read_ahead() {
     while (true) {
+      std::int64_t number = 0;
       {
         std::unique_lock lock(mutex);
-        changed.wait(lock,
-                     [&] { return stops || ready.size() < static_cast<std::size_t>(options.read_ahead); });
-        if (stops || next_batch >= batches) {
-          is_done = true;
-          changed.notify_all();
-          return;
-        }
+        changed.wait(lock, [&] { return stops || next_read < next_given + options.read_ahead; });
+        if (stops || next_read >= batches) return;
+        number = next_read++;
       }
-      Result<Batch> made = read(next_batch++);
-      const bool failed = !made.ok();
+      Result<Batch> made = read(number);
       {
         const std::lock_guard lock(mutex);
-        ready.push_back(std::move(made));
-        is_done = failed;
+        if (!made.ok()) next_read = batches;  // nothing follows a failure
+        ready.emplace(number, std::move(made));
       }
       changed.notify_all();
-      if (failed) return;
     }
   }
 };
@@ -97,11 +93,12 @@ Loader::~Loader() = default;
 Result<Loader> Loader::create(DatasetRef dataset, const LoaderOptions& options) {
   const std::int64_t size = dataset ? dataset->size() : 0;
   const bool drops = options.last == LastBatch::drop;
-  if (size < 1 || options.batch < 1 || options.read_ahead < 0 || (drops && size < options.batch))
-    return make_error(
-        ErrorCode::invalid_argument,
-        text("loader: found ", size, " samples and batch ", options.batch, ", read ahead ",
-             options.read_ahead, ", expected 1 or more of both", drops ? ", and a whole batch" : ""));
+  if (size < 1 || options.batch < 1 || options.read_ahead < 0 || options.threads < 1 ||
+      (drops && size < options.batch))
+    return make_error(ErrorCode::invalid_argument,
+                      text("loader: found ", size, " samples and batch ", options.batch, ", read ahead ",
+                           options.read_ahead, ", threads ", options.threads, ", expected 1 or more of all",
+                           drops ? ", and a whole batch" : ""));
   auto impl = std::make_unique<Impl>();
   impl->dataset = std::move(dataset);
   impl->options = options;
@@ -124,24 +121,25 @@ void Loader::start(std::int64_t epoch, std::int64_t first_batch) {
     impl_->order.resize(static_cast<std::size_t>(size));
     for (std::int64_t i = 0; i < size; ++i) impl_->order[static_cast<std::size_t>(i)] = i;
   }
-  impl_->next_batch = first_batch;
+  impl_->next_read = impl_->next_given = first_batch;
 }
 
 Result<bool> Loader::next(Batch& batch) {
   Impl& impl = *impl_;
+  if (impl.next_given >= impl.batches) return false;
   if (impl.options.read_ahead == 0) {
-    if (impl.next_batch >= impl.batches) return false;
-    IMPRINT_ASSIGN(batch, impl.read(impl.next_batch++));
+    IMPRINT_ASSIGN(batch, impl.read(impl.next_given++));
     return true;
   }
-  if (!impl.thread.joinable()) impl.thread = std::thread([&impl] { impl.read_ahead(); });
+  while (impl.threads.size() < static_cast<std::size_t>(impl.options.threads))
+    impl.threads.emplace_back([&impl] { impl.read_ahead(); });
   std::optional<Result<Batch>> made;
   {
     std::unique_lock lock(impl.mutex);
-    impl.changed.wait(lock, [&] { return !impl.ready.empty() || impl.is_done; });
-    if (impl.ready.empty()) return false;
-    made = std::move(impl.ready.front());
-    impl.ready.pop_front();
+    // A failure is the last batch that was read; after it, nothing comes.
+    impl.changed.wait(lock, [&] { return impl.ready.contains(impl.next_given); });
+    made = std::move(impl.ready.extract(impl.next_given).mapped());
+    impl.next_given = made->ok() ? impl.next_given + 1 : impl.batches;
   }
   impl.changed.notify_all();
   if (!made->ok()) return made->error();

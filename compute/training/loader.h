@@ -1,5 +1,5 @@
 #pragma once
-// Batches of a data set in order or shuffled, read ahead by a thread.
+// Batches of a data set in order or shuffled, read ahead by threads.
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,8 @@ struct LoaderOptions {
   bool shuffle = false;  // another order each epoch
   std::uint64_t seed = 0;
   LastBatch last = LastBatch::fill;
-  int read_ahead = 2;  // batches that a thread prepares; 0: without a thread
+  int read_ahead = 2;  // batches that are prepared while others are used; 0: none, without threads
+  int threads = 1;     // that prepare them
 };
 
 struct Batch {
@@ -29,7 +30,7 @@ struct Batch {
   std::int64_t count = 0;          // samples that count
 };
 
-// One thread at a time. Batches do not depend on read_ahead.
+// One thread at a time. Batches do not depend on read_ahead and threads.
 class Loader {
  public:
   // Error: invalid_argument (an empty data set, a batch below 1, or no whole batch with LastBatch::drop).

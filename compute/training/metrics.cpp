@@ -1,9 +1,13 @@
 #include "compute/training/metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numbers>
 #include <numeric>
+
+#include "compute/base/text.h"
+#include "compute/tensor/images.h"
 
 namespace imprint::training {
 
@@ -24,6 +28,38 @@ Tensor peak_signal_to_noise(const Tensor& found, const Tensor& expected, double 
   const Tensor error = axes.empty() ? squares : mean(squares, axes);
   return Tensor(-10 / std::numbers::ln10) * log(clamp_min(error * Tensor(1 / (range * range)), 1e-10));
 }
+
+Tensor structural_similarity(const Tensor& found, const Tensor& expected, double range) {
+  constexpr int kSide = 11;
+  if (found.ok() && expected.ok() &&
+      (found.rank() != 4 || found.shape() != expected.shape() || found.extent(2) < kSide ||
+       found.extent(3) < kSide))
+    return Tensor(
+        make_error(ErrorCode::shape_mismatch,
+                   text("structural_similarity: found ", found.shape().text(), " and ",
+                        expected.shape().text(), ", expected equal [batch, channels, height, width] of ",
+                        kSide, " x ", kSide, " pixels at least")));
+  if (!found.ok() || !expected.ok()) return found.ok() ? expected : found;
+  std::vector<float> line(kSide);
+  for (int i = 0; i < kSide; ++i)
+    line[static_cast<std::size_t>(i)] = std::exp(-static_cast<float>((i - 5) * (i - 5)) / 4.5f);
+  const float total = std::accumulate(line.begin(), line.end(), 0.0f);
+  for (float& weight : line) weight /= total;
+  const std::int64_t batch = found.extent(0), channels = found.extent(1);
+  const Tensor down = Tensor::from(line, {1, 1, kSide, 1}), across = Tensor::from(line, {1, 1, 1, kSide});
+  const auto local_mean = [&](const Tensor& x) {
+    const Tensor pictures = reshape(x, {batch * channels, 1, x.extent(2), x.extent(3)});
+    return convolution(convolution(pictures, down, Tensor()), across, Tensor());
+  };
+  const Tensor a = local_mean(found), b = local_mean(expected);
+  const Tensor aa = local_mean(square(found)) - square(a), bb = local_mean(square(expected)) - square(b),
+               ab = local_mean(found * expected) - a * b;
+  const Tensor c1(0.0001 * range * range), c2(0.0009 * range * range);
+  const Tensor similar = (2 * a * b + c1) * (2 * ab + c2) / ((square(a) + square(b) + c1) * (aa + bb + c2));
+  return mean(reshape(similar, {batch, channels * similar.extent(2) * similar.extent(3)}), {1});
+}
+
+double perplexity(double mean_loss) { return std::exp(mean_loss); }
 
 void Confusion::add(std::span<const std::int32_t> targets, std::span<const std::int32_t> answers) {
   for (std::size_t i = 0; i < std::min(targets.size(), answers.size()); ++i) {

@@ -19,7 +19,16 @@ Tensor top_k_accuracy(const Tensor& logits, const Tensor& target, std::int64_t k
 // 10 log10(range^2 / mean square error) per sample: [batch, ...] -> [batch], in decibels; 100 at most.
 Tensor peak_signal_to_noise(const Tensor& found, const Tensor& expected, double range = 1);
 
+// The mean similarity of structure of windows of 11 x 11 pixels, weighted by a normal distribution of
+// deviation 1.5: [batch, channels, height, width] -> [batch]. Pictures of 11 x 11 pixels at least. range: of
+// the pixels. Wang, Bovik, Sheikh, Simoncelli, Image Quality Assessment: From Error Visibility to Structural
+// Similarity, 2004.
+Tensor structural_similarity(const Tensor& found, const Tensor& expected, double range = 1);
+
 // ---- on the host ----
+// exp of a mean cross-entropy: as many equally likely choices.
+double perplexity(double mean_loss);
+
 // Counts of answers by class: counts[target * classes + answer].
 class Confusion {
  public:

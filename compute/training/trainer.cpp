@@ -1,7 +1,6 @@
 #include "compute/training/trainer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "compute/model/state_dict.h"
 #include "compute/nn/loss_scaler.h"
 #include "compute/training/checkpoint.h"
+#include "compute/training/curves.h"
 
 namespace imprint::training {
 namespace {
@@ -102,15 +102,9 @@ double Scores::metric(std::string_view name) const {
 
 namespace {
 
-std::string digits(double value, int count) {
-  char text[64];
-  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, count);
-  return error == std::errc() ? std::string(text, end) : std::string("beyond range");
-}
-
 std::string words(const char* split, const Scores& scores) {
-  std::string line = text("  ", split, " loss ", digits(scores.loss, 4));
-  for (const auto& [name, value] : scores.metrics) line += " " + name + " " + digits(value, 4);
+  std::string line = text("  ", split, " loss ", decimals(scores.loss, 4));
+  for (const auto& [name, value] : scores.metrics) line += " " + name + " " + decimals(value, 4);
   return line;
 }
 
@@ -121,7 +115,7 @@ std::string line_of(const Report& report) {
   if (!report.ends_epoch) line += text(" batch ", report.batch, "/", report.batches);
   line += words("training", report.training);
   if (report.validation != nullptr) line += words("validation", *report.validation);
-  return line + "  " + digits(speed(report.training), 0) + " samples/s";
+  return line + "  " + decimals(speed(report.training), 0) + " samples/s";
 }
 
 struct Trainer::Impl {
@@ -173,6 +167,7 @@ struct Trainer::Impl {
   Result<bool> end_epoch(Loader* validation, Outcome& outcome, Report& report);
   Tensor rate_now() const { return plateau ? rate.value() * plateau->value() : rate.value(); }
   Result<> measure(double loss);
+  bool has_steps() const { return options.steps == 0 || position.step < options.steps; }
   bool must_stop() const { return options.stop != nullptr && options.stop->load(); }
 };
 
@@ -300,7 +295,7 @@ Result<> Trainer::Impl::curve(const std::string& split, const Scores& scores, do
                .loss = scores.loss,
                .samples_per_second = speed(scores)};
   for (const auto& [name, value] : scores.metrics) row.metrics.push_back(value);
-  return add_curve(in_folder("curves.csv"), metric_names, row);
+  return add_curve(options.folder, metric_names, row);
 }
 
 // Saves a checkpoint that is among the best, and removes the one that no longer is.
@@ -355,9 +350,11 @@ Result<bool> Trainer::Impl::end_epoch(Loader* validation, Outcome& outcome, Repo
   }
   if (options.report) options.report(report);
   report.validation = nullptr;
-  ++position.epoch;
-  position.batch = 0;
-  position.sums = {};
+  if (report.batch >= report.batches) {  // else the steps are used up within the epoch
+    ++position.epoch;
+    position.batch = 0;
+    position.sums = {};
+  }
   if (is_validated) IMPRINT_CHECK(keep(outcome.validation.loss));
   if (!options.folder.empty() && options.checkpoint_every == 0)
     IMPRINT_CHECK(save(in_folder("last.safetensors")));
@@ -377,11 +374,12 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
     if (!std::filesystem::is_directory(it.options.folder))
       return make_error(ErrorCode::io,
                         text("trainer: found no folder ", it.options.folder, ", expected one"));
-    IMPRINT_CHECK(cut_curves(it.in_folder("curves.csv"), it.was_loaded ? it.position.step : -1));
+    IMPRINT_CHECK(cut_curves(it.options.folder, it.was_loaded ? it.position.step : -1));
   }
   Outcome outcome;
   Position& position = it.position;
-  while (position.epoch < it.options.epochs && !outcome.stopped_early && !outcome.interrupted) {
+  while (position.epoch < it.options.epochs && !outcome.stopped_early && !outcome.interrupted &&
+         it.has_steps()) {
     const Clock::time_point start = Clock::now();
     training.start(position.epoch, position.batch);
     Report report{.epoch = position.epoch + 1, .epochs = it.options.epochs, .batches = training.batches()};
@@ -392,9 +390,9 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
       report.training = scores_of(position.sums, it.metric_names, seconds_since(start));
       return {};
     };
-    while (position.batch < training.batches() && !outcome.interrupted) {
+    while (position.batch < training.batches() && !outcome.interrupted && it.has_steps()) {
       IMPRINT_CHECK(it.run_group(training, position.batch));
-      const bool is_last = position.batch >= training.batches();
+      const bool is_last = position.batch >= training.batches() || !it.has_steps();
       const std::int64_t every = it.options.report_every;
       if (every > 0 && position.batch % every == 0 && !is_last && it.options.report) {
         IMPRINT_CHECK(fill());

@@ -67,6 +67,7 @@ struct Report {
 
 struct TrainerOptions {
   std::int64_t epochs = 1;
+  std::int64_t steps = 0;    // of the optimiser, after which the last epoch ends; 0: as epochs say
   nn::Schedule rate = 1e-3;  // by optimiser step
   // The rate is multiplied by a factor that falls when the validation loss stops falling.
   std::optional<nn::PlateauOptions> plateau = {};
@@ -77,7 +78,7 @@ struct TrainerOptions {
   std::int64_t patience = 0;      // validations without a lower loss before training stops; 0: never
   std::int64_t report_every = 0;  // batches between reports within an epoch; 0: at its end only
   std::function<void(const Report&)> report = {};
-  // Where checkpoints and curves.csv go, an existing folder; empty: nowhere.
+  // Where checkpoints and curves (curves.h) go, an existing folder; empty: nowhere.
   std::string folder = {};
   std::int64_t checkpoint_every = 0;        // optimiser steps between checkpoints; 0: after every epoch
   std::int64_t keep_best = 1;               // checkpoints of the lowest validation losses that are kept

@@ -148,7 +148,8 @@ TEST_F(CommandLine, ListsTheBenchmarksThatWouldRun) {
 }
 
 TEST_F(CommandLine, HelpFitsATerminal) {
-  for (const char* command : {"", "run ", "inspect ", "devices ", "bake ", "bench ", "explain ", "tune "}) {
+  for (const char* command :
+       {"", "run ", "inspect ", "devices ", "bake ", "bench ", "explain ", "tune ", "train "}) {
     const Finished help = run(std::string(command) + "--help");
     EXPECT_EQ(help.status, 0);
     std::istringstream lines(help.text);
@@ -178,6 +179,27 @@ TEST_F(CommandLine, TunesAndSaysWhy) {
   EXPECT_EQ(run("tune --workload policy/b64 --table " + table).status, 1)
       << "what others measured is not overwritten";
   EXPECT_THAT(run("tune --table " + path("other.json")).text, HasSubstr("found nothing to measure"));
+}
+
+TEST_F(CommandLine, TrainsAnExampleAndGoesOn) {
+  const std::string folder = path("digits"), start = "train mnist-mlp --small --folder " + folder;
+  EXPECT_THAT(run("train --list").text, HasSubstr("char-gpt "));
+  const Finished first = run(start + " --epochs 2");
+  ASSERT_EQ(first.status, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("epoch 2/2  training loss "));
+  EXPECT_THAT(first.text, HasSubstr("digits that a generator draws"));
+  for (const char* file :
+       {"report.html", "curves.png", "curves.csv", "curves.jsonl", "events.out.tfevents.imprint"})
+    EXPECT_TRUE(std::filesystem::exists(folder + "/" + file)) << file;
+  const Finished rest = run(start + " --epochs 3 --resume");
+  ASSERT_EQ(rest.status, 0) << rest.text;
+  EXPECT_THAT(rest.text, HasSubstr("epoch 3/3"));
+  EXPECT_THAT(rest.text, Not(HasSubstr("epoch 2/3")));
+  const Finished unknown = run("train nothing");
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_THAT(unknown.text, HasSubstr("EXAMPLE: found 'nothing', expected one of mnist-mlp, "));
+  EXPECT_THAT(run("train mnist-mlp --resume").text, HasSubstr("--resume: found no --folder"));
+  EXPECT_EQ(run(start + " --data " + path("none")).status, 1);
 }
 
 TEST_F(CommandLine, NamesTheFault) {

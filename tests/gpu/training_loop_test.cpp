@@ -10,6 +10,7 @@
 #include "compute/nn/losses.h"
 #include "compute/nn/norms.h"
 #include "compute/nn/sequential.h"
+#include "compute/training/curves.h"
 #include "compute/training/metrics.h"
 #include "compute/training/trainer.h"
 #include "tests/gpu/session_test.h"
@@ -43,6 +44,7 @@ struct Learner {
     if (kind == "sgd") optimiser = std::make_shared<nn::Sgd>(all, nn::SgdOptions{.momentum = 0.9});
     if (kind == "adam") optimiser = std::make_shared<nn::Adam>(all);
     if (kind == "amsgrad") optimiser = std::make_shared<nn::Adam>(all, nn::AdamOptions{.amsgrad = true});
+    if (kind == "adam8") optimiser = std::make_shared<nn::EightBitAdam>(all);
     if (kind == "rmsprop") optimiser = std::make_shared<nn::RmsProp>(all);
     if (kind == "adagrad") optimiser = std::make_shared<nn::Adagrad>(all);
     if (kind == "adadelta") optimiser = std::make_shared<nn::Adadelta>(all);
@@ -138,6 +140,11 @@ TEST_F(TrainingLoop, LearnsAndReports) {
   int rows = 0;
   while (std::getline(curves, line)) ++rows;
   EXPECT_EQ(rows, 24);
+  const auto read = read_curves((folder_ / "curves.csv").string());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->rows.back().loss, outcome->validation.loss);
+  EXPECT_TRUE(fs::exists(folder_ / "curves.jsonl"));
+  EXPECT_TRUE(fs::exists(folder_ / "events.out.tfevents.imprint"));
   // The best checkpoint alone is kept beside the last.
   int files = 0;
   for (const auto& entry : fs::directory_iterator(folder_))
@@ -148,8 +155,8 @@ TEST_F(TrainingLoop, LearnsAndReports) {
 TEST_F(TrainingLoop, ResumesToTheSameBits) {
   // A device would compile for minutes.
   const std::vector<const char*> one{"adam"},
-      all{"sgd",   "adam", "amsgrad", "rmsprop", "adagrad",   "adadelta", "adamax",       "nadam",
-          "radam", "lion", "lamb",    "adan",    "adafactor", "lbfgs",    "muon_and_adam"};
+      all{"sgd",   "adam",  "adam8", "amsgrad", "rmsprop", "adagrad",   "adadelta", "adamax",
+          "nadam", "radam", "lion",  "lamb",    "adan",    "adafactor", "lbfgs",    "muon_and_adam"};
   for (const char* kind : runtime().on_cpu() ? all : one) {
     SCOPED_TRACE(kind);
     const LoaderOptions shuffled{.batch = 16, .shuffle = true, .seed = 4};
@@ -187,6 +194,32 @@ TEST_F(TrainingLoop, ResumesToTheSameBits) {
       EXPECT_EQ(content(learner), content(whole));
     }
   }
+}
+
+TEST_F(TrainingLoop, StopsAfterSomeStepsAndGoesOn) {
+  const Learner whole("adam"), parts("adam");
+  const LoaderOptions shuffled{.batch = 16, .shuffle = true, .seed = 4};
+  Loader data = batches_of(quadrants(56), shuffled);  // four steps per epoch
+  Trainer all(session(), whole.model, state_of(whole.network), whole.optimiser, {.epochs = 2});
+  const auto expected = all.fit(data);
+  ASSERT_TRUE(expected) << expected.error().message;
+  Trainer some(session(), parts.model, state_of(parts.network), parts.optimiser,
+               {.epochs = 2, .steps = 6, .folder = folder_.string()});
+  const auto first = some.fit(data);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_EQ(first->steps, 6);
+  EXPECT_EQ(first->epochs, 1);
+  const auto none = some.fit(data);  // no step is left
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->steps, 6);
+  const Learner again("adam");
+  Trainer rest(session(), again.model, state_of(again.network), again.optimiser, {.epochs = 2});
+  ASSERT_TRUE(rest.load((folder_ / "last.safetensors").string()));
+  const auto end = rest.fit(data);
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->steps, 8);
+  EXPECT_EQ(end->training.loss, expected->training.loss);
+  EXPECT_EQ(content(again), content(whole));
 }
 
 TEST_F(TrainingLoop, AccumulatedBatchesEqualOneLarge) {

@@ -35,7 +35,8 @@ constexpr std::size_t kNoRoom = std::size(kRooms);
 constexpr std::string_view kDeviceless[] = {"compute/tensor/", "compute/graph/", "compute/cpu/"};
 
 // Samples that show the C++ library; the others show the plugin.
-constexpr std::string_view kLibrarySamples[] = {"samples/01-train-network/", "samples/05-own-physics/"};
+constexpr std::string_view kLibrarySamples[] = {"samples/01-train-network/", "samples/05-own-physics/",
+                                                "samples/11-networks/"};
 
 // A folder of the pet game, and the folders that it may include. Files outside these folders may include all
 // of the game.

@@ -42,7 +42,8 @@ std::vector<Ids> batches_of(Loader& loader) {
 
 TEST(Loader, GivesEachSampleOnce) {
   for (const int ahead : {0, 1, 3}) {
-    Loader loader = std::move(*Loader::create(numbers(10), {.batch = 4, .read_ahead = ahead}));
+    Loader loader = std::move(
+        *Loader::create(numbers(10), {.batch = 4, .read_ahead = ahead, .threads = ahead == 3 ? 2 : 1}));
     EXPECT_EQ(loader.batches(), 3);
     EXPECT_EQ(batches_of(loader), (std::vector<Ids>{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9}}));
     Loader whole =
@@ -50,6 +51,7 @@ TEST(Loader, GivesEachSampleOnce) {
     EXPECT_EQ(batches_of(whole), (std::vector<Ids>{{0, 1, 2, 3}, {4, 5, 6, 7}}));
   }
   EXPECT_FALSE(Loader::create(numbers(0)));
+  EXPECT_FALSE(Loader::create(numbers(3), {.threads = 0}));
   EXPECT_FALSE(Loader::create(numbers(3), {.batch = 4, .last = LastBatch::drop}));
 }
 
@@ -190,20 +192,6 @@ TEST_F(Files, CsvColumns) {
             std::string::npos);
 }
 
-TEST_F(Files, CurvesAreCutAtTheCheckpoint) {
-  const std::string path = (folder_ / "curves.csv").string();
-  EXPECT_TRUE(cut_curves(path, 3));
-  for (const std::int64_t step : {2, 4, 6})
-    ASSERT_TRUE(
-        add_curve(path, {"accuracy"},
-                  {.epoch = step / 2, .step = step, .split = "training", .loss = 0.5, .metrics = {1}}));
-  ASSERT_TRUE(cut_curves(path, 4));
-  EXPECT_EQ(read(path),
-            "epoch,step,split,rate,loss,samples_per_second,accuracy\n1,2,training,0,0.5,0,1\n"
-            "2,4,training,0,0.5,0,1\n");
-  EXPECT_FALSE(add_curve((folder_ / "none" / "x").string(), {}, {}));
-}
-
 TEST(Checkpoint, PositionsReadBackAsTheSameBits) {
   Position position{.epoch = 3,
                     .batch = 5,
@@ -238,6 +226,45 @@ TEST(Metrics, OfRows) {
       evaluate(peak_signal_to_noise(Tensor::from({0.1f, -0.1f, 0, 0}, {2, 2}), zeros({2, 2})), {});
   EXPECT_NEAR(noise[0], 20, 1e-5);
   EXPECT_NEAR(noise[1], 100, 1e-5);
+}
+
+// One pixel of the definition: a window of normal weights.
+TEST(Metrics, StructuralSimilarity) {
+  constexpr int kSide = 12;
+  std::vector<float> a, b;
+  for (int i = 0; i < 2 * kSide * kSide; ++i) {
+    a.push_back(0.5f + 0.4f * std::sin(static_cast<float>(i)));
+    b.push_back(0.5f + 0.3f * std::sin(static_cast<float>(i) * 1.1f));
+  }
+  const auto pixel = [&](const std::vector<float>& x, int n, int y, int z) {
+    return static_cast<double>(x[static_cast<std::size_t>((n * kSide + y) * kSide + z)]);
+  };
+  double expected = 0;
+  for (int n = 0; n < 2; ++n)
+    for (int y = 0; y < 2; ++y)
+      for (int z = 0; z < 2; ++z) {
+        double total = 0, ma = 0, mb = 0, aa = 0, bb = 0, ab = 0;
+        for (int i = 0; i < 11; ++i)
+          for (int j = 0; j < 11; ++j) {
+            const double w = std::exp(-((i - 5) * (i - 5) + (j - 5) * (j - 5)) / 4.5);
+            const double p = pixel(a, n, y + i, z + j), q = pixel(b, n, y + i, z + j);
+            total += w, ma += w * p, mb += w * q, aa += w * p * p, bb += w * q * q, ab += w * p * q;
+          }
+        ma /= total, mb /= total;
+        aa = aa / total - ma * ma, bb = bb / total - mb * mb, ab = ab / total - ma * mb;
+        expected +=
+            (2 * ma * mb + 1e-4) * (2 * ab + 9e-4) / ((ma * ma + mb * mb + 1e-4) * (aa + bb + 9e-4)) / 8;
+      }
+  const Shape shape{1, 2, kSide, kSide};
+  const auto found =
+      reference::evaluate(structural_similarity(Tensor::from(a, shape), Tensor::from(b, shape)), {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NEAR(found[0], expected, 1e-5);
+  EXPECT_NEAR(
+      reference::evaluate(structural_similarity(Tensor::from(a, shape), Tensor::from(a, shape)), {})[0], 1,
+      1e-6);
+  EXPECT_FALSE(structural_similarity(zeros({1, 1, 10, 12}), zeros({1, 1, 10, 12})).ok());
+  EXPECT_NEAR(perplexity(std::log(27.0)), 27, 1e-12);
 }
 
 TEST(Metrics, Confusion) {

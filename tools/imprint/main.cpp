@@ -1,4 +1,4 @@
-// The command line: runs and inspects models, lists devices, bakes kernels, measures.
+// The command line: runs and inspects models, lists devices, bakes kernels, measures, trains.
 // Exit status: 0 done; 1 the work failed; 2 the command line is wrong.
 
 #include <CLI/CLI.hpp>
@@ -78,6 +78,7 @@ int main(int argc, char** argv) {
   imprint::tools::add_explain(app);
   imprint::tools::add_tune(app);
   imprint::tools::add_studio(app);
+  imprint::tools::add_train(app);
   app.footer(  // last, or the commands would inherit it
       "Help for a command: imprint COMMAND --help. Exit status: 0 = done, 1 = the work failed, 2 = the "
       "command line is wrong.");

@@ -1,47 +1,17 @@
-// Curves as files. Event files are records of protocol buffers: TensorFlow's TFRecord format, and the
-// messages Event and Summary of event.proto and summary.proto.
+// Curves as files: tables of text, and TensorBoard's event files.
 
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <protozero/pbf_writer.hpp>
 #include <span>
 
 #include "compute/base/text.h"
+#include "compute/model/event_file.h"
 #include "compute/model/file.h"
 #include "plugin/agent/learn/curves.h"
 
 namespace imprint::agent {
 namespace {
-
-// CRC-32C: Castagnoli, Brauer, Herrmann, Optimization of Cyclic Redundancy-Check Codes, 1993.
-std::uint32_t crc32c(const std::string& bytes) {
-  constexpr std::uint32_t kPolynomial = 0x82F63B78;  // reflected
-  std::uint32_t crc = ~0u;
-  for (const char byte : bytes) {
-    crc ^= static_cast<std::uint8_t>(byte);
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
-  }
-  return ~crc;
-}
-
-template <class T>
-std::string little_endian(T value) {
-  std::string bytes;
-  for (std::size_t i = 0; i < sizeof(T); ++i) bytes.push_back(static_cast<char>(value >> (8 * i)));
-  return bytes;
-}
-
-// TFRecord rotates its checksums, so that one of data that holds checksums is not weak.
-std::string checksum(const std::string& bytes) {
-  const std::uint32_t crc = crc32c(bytes);
-  return little_endian(((crc >> 15) | (crc << 17)) + 0xA282EAD8u);
-}
-
-void add_record(const std::string& data, std::string& file) {
-  const std::string length = little_endian(std::uint64_t{data.size()});
-  file += length + checksum(length) + data + checksum(data);
-}
 
 // As few digits as tell it from others; empty: it is not finite.
 std::string digits(double value) {
@@ -49,13 +19,6 @@ std::string digits(double value) {
   if (!std::isfinite(value)) return "";
   return {number.data(), std::to_chars(number.data(), number.data() + number.size(), value).ptr};
 }
-
-struct EventField {
-  enum : protozero::pbf_tag_type { wall_time = 1, step = 2, file_version = 3, summary = 5 };
-};
-struct SummaryField {
-  enum : protozero::pbf_tag_type { value = 1, tag = 1, simple_value = 2 };
-};
 
 }  // namespace
 
@@ -93,27 +56,13 @@ std::string curves_as_csv(const std::vector<CurveRow>& rows) {
 }
 
 std::string curves_as_events(const std::vector<CurveRow>& rows) {
-  std::string file, version;
-  protozero::pbf_writer first(version);
-  first.add_double(EventField::wall_time, rows.empty() ? 0 : rows.front().wall_s);
-  first.add_string(EventField::file_version, "brain.Event:2");
-  add_record(version, file);
+  std::string file = event_head(rows.empty() ? 0 : rows.front().wall_s);
   const std::vector<std::string> names = curve_names();
   for (const CurveRow& row : rows) {
+    EventValues event{.wall_s = row.wall_s, .step = static_cast<std::int64_t>(row.counters.decisions)};
     const std::vector<double> values = curve_values(row);
-    std::string summary, event;
-    protozero::pbf_writer entries(summary);
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (!std::isfinite(values[i])) continue;
-      protozero::pbf_writer entry(entries, SummaryField::value);
-      entry.add_string(SummaryField::tag, names[i]);
-      entry.add_float(SummaryField::simple_value, static_cast<float>(values[i]));
-    }
-    protozero::pbf_writer all(event);
-    all.add_double(EventField::wall_time, row.wall_s);
-    all.add_int64(EventField::step, static_cast<std::int64_t>(row.counters.decisions));
-    all.add_message(EventField::summary, summary);
-    add_record(event, file);
+    for (std::size_t i = 0; i < names.size(); ++i) event.values.emplace_back(names[i], values[i]);
+    file += event_record(event);
   }
   return file;
 }

@@ -1,0 +1,31 @@
+#include "compute/training/stop_signal.h"
+
+#include <csignal>
+
+namespace imprint::training {
+namespace {
+
+std::atomic<bool> must_stop_now{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+
+void take_signal(int signal) {
+  must_stop_now = true;
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  must_stop_now = false;
+  old_interrupt_ = std::signal(SIGINT, take_signal);
+  old_terminate_ = std::signal(SIGTERM, take_signal);
+}
+
+StopSignal::~StopSignal() {
+  std::signal(SIGINT, old_interrupt_);
+  std::signal(SIGTERM, old_terminate_);
+}
+
+const std::atomic<bool>* StopSignal::flag() const { return &must_stop_now; }
+
+}  // namespace imprint::training
