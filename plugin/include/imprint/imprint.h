@@ -37,7 +37,7 @@ extern "C" {
 typedef struct imp_vk_device_info imp_vk_device_info; /* imprint_vulkan.h */
 /* Handles are values; 0 is none. A destroyed or foreign handle gives IMP_ERROR_INVALID_HANDLE. */
 IMP_DEFINE_HANDLE(imp_context); /* one device, adopted or Imprint's own */
-IMP_DEFINE_HANDLE(imp_brain);   /* one policy, or a kennel: many policies of one shape */
+IMP_DEFINE_HANDLE(imp_brain);   /* one network that acts, or a kennel: many of one shape */
 IMP_DEFINE_HANDLE(imp_agent);   /* one body that observes and acts */
 IMP_DEFINE_HANDLE(imp_tensor);  /* an array shared with the host's shaders: imprint_vulkan.h */
 

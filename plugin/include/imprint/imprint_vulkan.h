@@ -152,8 +152,8 @@ static inline imp_submit_info imp_submit_info_init(void) {
  * stages and access. Across queues the host orders with semaphores. Across queue families an
  * exclusive buffer also changes its owner by tensor_acquire and tensor_release.
  *
- * imp_brain_desc::observations: float32, any shape, read by agent_observe_in_place; not for DQN,
- * PPO and SAC. imp_brain_desc::actions: float32 [brain_count * agents_per_brain, action_width].
+ * imp_brain_desc::observations: float32, any shape, read in place; not for DQN, PPO, SAC, BANDIT.
+ * imp_brain_desc::actions: float32 [brain_count * agents_per_brain, action_width].
  * Agent j of brain i writes row i * agents_per_brain + j: branch indices, continuous actions,
  * values. */
 
