@@ -4,21 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <ostream>
-#include <random>
 #include <string>
 #include <vector>
 
 #include <imprint/imprint.hpp>
 
 #include "compute/base/philox.h"
-#include "tests/gpu/standalone_game.h"
+#include "tests/gpu/command_game.h"
 
 namespace {
 
@@ -37,33 +34,8 @@ struct Case {
 };
 std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
 
-class ExportTest : public imprint::game::test::StandaloneGame, public ::testing::WithParamInterface<Case> {
+class ExportTest : public imprint::game::test::CommandGame, public ::testing::WithParamInterface<Case> {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("imprint-export-" + std::to_string(std::random_device{}()));
-    std::filesystem::create_directories(folder_);
-    open_test_device();
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const char* name) const { return (folder_ / name).string(); }
-
-  // The exit status; stdout and stderr go to `text`.
-  static int run(const std::string& arguments, std::string& text) {
-    FILE* pipe = popen(("'" IMPRINT_COMMAND_LINE "' " + arguments + " 2>&1").c_str(), "r");
-    if (!pipe) return -1;
-    char buffer[4096];
-    for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;)
-      text.append(buffer, count);
-    const int status = pclose(pipe);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  std::string run_well(const std::string& arguments) {
-    std::string text;
-    EXPECT_EQ(run(arguments, text), 0) << text;
-    return text;
-  }
-
   // Weights such that choices differ from situation to situation.
   void randomise() {
     ASSERT_WORKS(context.drain(60'000));
@@ -80,12 +52,6 @@ class ExportTest : public imprint::game::test::StandaloneGame, public ::testing:
     }
     ASSERT_WORKS(brain.set_state(bytes));
   }
-  void save(const std::string& file) {
-    ASSERT_WORKS(brain.save(file.c_str()));
-    ASSERT_WORKS(context.drain(60'000));
-    ASSERT_WORKS(brain.save_status());
-  }
-
   static std::vector<float> seen(const Case& one, std::uint32_t moment) {
     std::vector<float> numbers;
     for (std::uint32_t i = 0; i < one.desc.observation_count; ++i) numbers.push_back(2 * draw(moment, i, 2));
@@ -117,8 +83,6 @@ class ExportTest : public imprint::game::test::StandaloneGame, public ::testing:
     ADD_FAILURE() << "no decision";
     return decided;
   }
-
-  std::filesystem::path folder_;
 };
 
 TEST_P(ExportTest, ComesBackAsAPolicy) {

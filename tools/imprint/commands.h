@@ -18,6 +18,7 @@ void add_devices(CLI::App& app);  // devices.cpp
 void add_doctor(CLI::App& app);   // doctor.cpp
 void add_bake(CLI::App& app);     // bake.cpp
 void add_export(CLI::App& app);   // export.cpp
+void add_demos(CLI::App& app);    // demos.cpp
 void add_studio(CLI::App& app);   // studio.cpp
 
 // Runs `work` when the subcommand is chosen. On failure: one line on stderr, "imprint NAME: error", and exit

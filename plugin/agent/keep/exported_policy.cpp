@@ -15,7 +15,7 @@ namespace imprint::agent {
 namespace {
 
 using onnx::GraphWriter;
-using Extents = GraphWriter::Extents;
+using OnnxExtents = GraphWriter::Extents;
 
 constexpr std::int64_t kIrVersion = 8, kOperators = 17;
 
@@ -31,7 +31,7 @@ class PolicyWriter {
 
  private:
   // A parameter of the network. Notes one that is missing.
-  std::string parameter(const std::string& name, const Extents& extents);
+  std::string parameter(const std::string& name, const OnnxExtents& extents);
   std::string times(const std::string& a, const std::string& b) { return out_.node("Mul", {a, b}); }
   std::string plus(const std::string& a, const std::string& b) { return out_.node("Add", {a, b}); }
   std::string minus(const std::string& a, const std::string& b) { return out_.node("Sub", {a, b}); }
@@ -58,7 +58,7 @@ class PolicyWriter {
   std::string missing_;
 };
 
-std::string PolicyWriter::parameter(const std::string& name, const Extents& extents) {
+std::string PolicyWriter::parameter(const std::string& name, const OnnxExtents& extents) {
   const std::string full = "network." + name;
   std::size_t count = 1;
   for (const std::int64_t extent : extents) count *= static_cast<std::size_t>(extent);
@@ -138,12 +138,13 @@ std::string PolicyWriter::picture(std::size_t stream, const std::string& x) {
   for (const PictureLayer& layer : picture_layers(spec)) {
     const std::string part = text(name, "conv", i++, ".");
     const std::int64_t k = layer.kernel, p = layer.padding;
-    y = out_.node("Relu", {out_.node("Conv",
-                                     {y, parameter(part + "weight", {layer.channels, in, k, k}),
-                                      parameter(part + "bias", {layer.channels})},
-                                     {GraphWriter::attribute("kernel_shape", Extents{k, k}),
-                                      GraphWriter::attribute("strides", Extents{layer.stride, layer.stride}),
-                                      GraphWriter::attribute("pads", Extents{p, p, p, p})})});
+    y = out_.node("Relu",
+                  {out_.node("Conv",
+                             {y, parameter(part + "weight", {layer.channels, in, k, k}),
+                              parameter(part + "bias", {layer.channels})},
+                             {GraphWriter::attribute("kernel_shape", OnnxExtents{k, k}),
+                              GraphWriter::attribute("strides", OnnxExtents{layer.stride, layer.stride}),
+                              GraphWriter::attribute("pads", OnnxExtents{p, p, p, p})})});
     in = layer.channels;
     height = (height + 2 * p - k) / layer.stride + 1;
     width = (width + 2 * p - k) / layer.stride + 1;
@@ -157,7 +158,7 @@ std::string PolicyWriter::entities(std::size_t stream, const std::string& x) {
   const std::string name = text("stream", stream, ".");
   const std::int64_t most = spec.count, size = spec.outputs(), heads = attention_heads(size),
                      extent = size / heads;
-  const auto permuted = [&](const std::string& y, const Extents& order) {
+  const auto permuted = [&](const std::string& y, const OnnxExtents& order) {
     return out_.node("Transpose", {y}, {GraphWriter::attribute("perm", order)});
   };
   const auto softmax = [&](const std::string& y, std::int64_t axis) {
@@ -171,7 +172,7 @@ std::string PolicyWriter::entities(std::size_t stream, const std::string& x) {
 
   const std::string given = out_.reshape(out_.slice(x, 1, 1, most * spec.features), {0, most, spec.features});
   const std::string embedded = out_.node("Relu", {linear(given, name + "embed.", spec.features, size)});
-  const auto by_head = [&](const char* part, const Extents& order) {
+  const auto by_head = [&](const char* part, const OnnxExtents& order) {
     const std::string all = out_.node("MatMul", {embedded, parameter(name + part, {size, size})});
     return permuted(out_.reshape(all, {0, most, heads, extent}), order);
   };
