@@ -17,6 +17,8 @@ void add_inspect(CLI::App& app);  // inspect.cpp
 void add_devices(CLI::App& app);  // devices.cpp
 void add_doctor(CLI::App& app);   // doctor.cpp
 void add_bake(CLI::App& app);     // bake.cpp
+void add_export(CLI::App& app);   // export.cpp
+void add_demos(CLI::App& app);    // demos.cpp
 void add_studio(CLI::App& app);   // studio.cpp
 void add_train(CLI::App& app);    // train.cpp
 

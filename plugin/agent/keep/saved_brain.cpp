@@ -49,7 +49,7 @@ safetensors::Type file_type(DType dtype) {
 }
 
 constexpr std::size_t kCounters = 6;
-constexpr const char* kNetwork = "network";
+constexpr const char *kNetwork = "network", *kBrain = "brain";
 
 std::array<std::int64_t, kCounters> counters_of(const HostState& host) {
   const auto number = [](std::uint64_t value) { return static_cast<std::int64_t>(value); };
@@ -255,6 +255,7 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
   file.metadata = {{"format", "imprint brain"},
                    {"name", spec.name},
                    {"schema", schema_text(spec)},
+                   {kBrain, schema_json(spec)},
                    {kNetwork, network_hash(spec).hex()}};
   IMPRINT_ASSIGN(const std::vector<std::byte> body, safetensors::serialize(file));
 
@@ -350,6 +351,11 @@ Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::
     IMPRINT_ASSIGN(contents[i], content_of(file, name, variables[i]));
   }
   return contents;
+}
+
+Result<BrainDescription> describe_file(std::span<const std::byte> bytes) {
+  IMPRINT_ASSIGN(const OpenedFile opened, open_file(bytes));
+  return BrainDescription{metadata_of(opened.body, "name", "brain"), metadata_of(opened.body, kBrain, "")};
 }
 
 }  // namespace imprint::agent

@@ -14,8 +14,9 @@
 // Arrays of the body: the state on the device, under its variables' names (weights, moments, step counters,
 // replay memory, generator), and the host's part: "host.counters", "host.draws", "replay.next",
 // "replay.filled", "waiting.counts", "waiting.rows"; of a learner that collects rollouts also "waiting.news",
-// which older files lack. Metadata: the schema in words, and "network":
-// network_hash in 32 hexadecimal digits, which says what brains the weights fit.
+// which older files lack. Metadata: the schema in words; "brain": the schema as JSON, which
+// older files lack; and "network": network_hash in 32 hexadecimal digits, which says what brains the weights
+// fit.
 
 #include <array>
 #include <cstddef>
@@ -64,5 +65,12 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
 Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::byte> bytes,
                                                            const BrainSpec& spec,
                                                            std::span<const StateVariable> variables);
+
+// Metadata of a saved brain that says what brain it is. Errors: as decode_brain.
+struct BrainDescription {
+  std::string name;
+  std::string json;  // schema_json; empty: an older library wrote the file
+};
+Result<BrainDescription> describe_file(std::span<const std::byte> bytes);
 
 }  // namespace imprint::agent

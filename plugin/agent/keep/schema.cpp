@@ -59,6 +59,46 @@ bool never_follows(const BrainSpec& spec) {
   return may && !spec.follow_changes;
 }
 
+template <class T>
+std::string list_json(const std::vector<T>& values) {
+  std::string json = "[";
+  for (std::size_t i = 0; i < values.size(); ++i) json += text(i == 0 ? "" : ", ", values[i]);
+  return json + "]";
+}
+
+std::string streams_json(const std::vector<StreamSpec>& streams) {
+  std::string json = "[";
+  for (const StreamSpec& stream : streams) {
+    json += text(json.size() > 1 ? ", " : "", "{\"kind\": \"", stream_name(stream.kind), "\"");
+    const std::pair<const char*, std::uint32_t> numbers[] = {
+        {"count", stream.count}, {"channels", stream.channels}, {"height", stream.height},
+        {"width", stream.width}, {"features", stream.features}, {"vocabulary", stream.vocabulary},
+        {"size", stream.size}};
+    for (const auto& [name, value] : numbers)
+      if (value > 0) json += text(", \"", name, "\": ", value);
+    json += "}";
+  }
+  return json + "]";
+}
+
+// The learner's options that are part of the schema.
+std::string options_json(const BrainSpec& spec) {
+  std::string json;
+  const auto add = [&json](const char* name, const auto& value) {
+    json += text(json.empty() ? "" : ", ", "\"", name, "\": ", value);
+  };
+  if (has_replay(spec)) add("replay_capacity", spec.replay_capacity);
+  if (spec.learner == LearnerKind::dqn) add("dueling", spec.dueling);
+  if (spec.learner == LearnerKind::dqn || spec.learner == LearnerKind::sac ||
+      spec.learner == LearnerKind::bandit)
+    add("follow_changes", spec.follow_changes);
+  if (spec.learner == LearnerKind::ppo) {
+    add("normalise_observations", spec.normalise_observations);
+    add("normalise_rewards", spec.normalise_rewards);
+  }
+  return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
+}
+
 }  // namespace
 
 Hash128 network_hash(const BrainSpec& spec) {
@@ -100,6 +140,24 @@ std::string schema_text(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
   if (spec.learner == LearnerKind::ppo && spec.normalise_rewards) words += ", normalised rewards";
   return words;
+}
+
+std::string schema_json(const BrainSpec& spec) {
+  const ObservationSpec& seen = spec.observation;
+  std::string json = text("{\"observation_count\": ", seen.count);
+  if (!seen.scale.empty()) json += ", \"observation_scale\": " + list_json(seen.scale);
+  if (seen.stack > 1) json += text(", \"stack\": ", seen.stack);
+  if (!seen.streams.empty()) json += ", \"streams\": " + streams_json(seen.streams);
+  json +=
+      text(", \"goal_count\": ", spec.goal_count, ", \"branch_sizes\": ", list_json(spec.action.branch_sizes),
+           ", \"continuous_count\": ", spec.action.continuous_count,
+           ", \"hidden_sizes\": ", list_json(spec.hidden_sizes), ", \"activation\": \"",
+           activation_name(spec.activation), "\"");
+  if (spec.has_cell())
+    json += text(", \"cell\": \"", cell_name(spec.cell), "\", \"cell_size\": ", spec.cell_size);
+  return json + text(", \"brain_count\": ", spec.brain_count,
+                     ", \"agents_per_brain\": ", spec.agents_per_brain, ", \"learner\": \"",
+                     learner_name(spec.learner), "\"", options_json(spec), "}");
 }
 
 }  // namespace imprint::agent

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <numbers>
-#include <span>
 
 #include "compute/base/text.h"
 #include "compute/nn/initialise.h"
@@ -12,16 +11,8 @@
 namespace imprint::agent {
 namespace {
 
-struct PictureLayer {
-  std::int64_t channels, kernel, stride, padding;
-};
 constexpr PictureLayer kLargeLayers[] = {{32, 8, 4, 0}, {64, 4, 2, 0}, {64, 3, 1, 0}};
 constexpr PictureLayer kSmallLayers[] = {{16, 3, 2, 1}, {32, 3, 2, 1}};
-
-std::span<const PictureLayer> layers_of(const StreamSpec& stream) {
-  if (is_large_picture(stream)) return kLargeLayers;
-  return kSmallLayers;
-}
 
 // Places along an axis after all layers.
 std::int64_t places_after(std::span<const PictureLayer> layers, std::int64_t places) {
@@ -30,11 +21,9 @@ std::int64_t places_after(std::span<const PictureLayer> layers, std::int64_t pla
   return places;
 }
 
-std::int64_t attention_heads(std::int64_t size) { return size % 4 == 0 ? 4 : 1; }
-
 void add_picture_parts(const StreamSpec& stream, std::uint32_t stack, const std::string& name,
                        std::vector<EncoderPart>& parts) {
-  const std::span<const PictureLayer> layers = layers_of(stream);
+  const std::span<const PictureLayer> layers = picture_layers(stream);
   std::int64_t in = std::int64_t{stream.channels} * stack;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const std::int64_t inputs = in * layers[i].kernel * layers[i].kernel;
@@ -61,6 +50,13 @@ bool is_large_picture(const StreamSpec& stream) {
   constexpr std::uint32_t kLarge = 36;
   return stream.height >= kLarge && stream.width >= kLarge;
 }
+
+std::span<const PictureLayer> picture_layers(const StreamSpec& stream) {
+  if (is_large_picture(stream)) return kLargeLayers;
+  return kSmallLayers;
+}
+
+std::int64_t attention_heads(std::int64_t size) { return size % 4 == 0 ? 4 : 1; }
 
 std::vector<EncoderPart> encoder_parts(const ObservationSpec& observation) {
   std::vector<EncoderPart> parts;
@@ -130,7 +126,7 @@ Tensor Encoder::picture(std::size_t stream, const Tensor& seen) const {
   Tensor x = reshape(transpose(reshape(seen, {brains, rows, in, spec.height, spec.width}), 0, 1),
                      {rows, brains * in, spec.height, spec.width});
   std::size_t i = 0;
-  for (const PictureLayer& layer : layers_of(spec)) {
+  for (const PictureLayer& layer : picture_layers(spec)) {
     const std::string name = text("conv", i++);
     const Tensor weight = reshape(value(stream, (name + ".weight").c_str()),
                                   {brains * layer.channels, in, layer.kernel, layer.kernel}),
@@ -145,7 +141,6 @@ Tensor Encoder::picture(std::size_t stream, const Tensor& seen) const {
 }
 
 Tensor Encoder::entities(std::size_t stream, const Tensor& seen) const {
-  constexpr double kUnseen = -1e9;
   const StreamSpec& spec = observation_.streams[stream];
   const std::int64_t brains = seen.extent(0), rows = seen.extent(1), most = spec.count, size = spec.outputs(),
                      heads = attention_heads(size), extent = size / heads;
@@ -160,7 +155,7 @@ Tensor Encoder::entities(std::size_t stream, const Tensor& seen) const {
                    {0, 1, 3, 2, 4});
   };
   const auto only_there = [&](const Tensor& scores, const Tensor& seen_ones) {
-    return where(expand(seen_ones, scores.shape()), scores, Tensor(kUnseen));
+    return where(expand(seen_ones, scores.shape()), scores, Tensor(kUnseenEntity));
   };
   const Tensor scores = matmul(by_head("query"), transpose(by_head("key"))) *
                         static_cast<float>(1 / std::sqrt(static_cast<double>(extent)));

@@ -14,6 +14,7 @@
 //
 // P = brain_count, N = rows.
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,14 @@ struct EncoderPart {
 std::vector<EncoderPart> encoder_parts(const ObservationSpec& observation);
 
 bool is_large_picture(const StreamSpec& stream);
+
+// A convolution of a picture's encoder, with as much padding at each side.
+struct PictureLayer {
+  std::int64_t channels, kernel, stride, padding;
+};
+std::span<const PictureLayer> picture_layers(const StreamSpec& stream);
+std::int64_t attention_heads(std::int64_t size);  // of a set's encoder with `size` outputs
+inline constexpr double kUnseenEntity = -1e9;     // score of an entity that is not there
 
 class Encoder {
  public:
