@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "compute/graph/autodiff.h"
+#include "compute/tensor/quantised.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {
@@ -97,6 +98,24 @@ TEST_F(TypesTest, UpdatesInPlaceAndGivesEqualBitsSliced) {
       ASSERT_EQ(found[i], (once * 3 + 1) & 255) << i;
       ASSERT_EQ(above[i], once > 100) << i;
     }
+  }
+}
+
+// A product of one row takes as long as reading its weights.
+TEST_F(TypesTest, AProductOfOneRowReadsWeightsOfFewBitsInPlace) {
+  constexpr std::int64_t kDepth = 512, kColumns = 384, kBlock = 32;
+  for (const int bits : {8, 4}) {
+    std::vector<std::byte> bytes(kColumns * kDepth * bits / 8);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 89 % 251);
+    const Variable values("values", {kColumns, kDepth * bits / 8}, bits == 8 ? DType::int8 : DType::uint8,
+                          bytes);
+    const std::vector<float> sizes(kColumns * kDepth / kBlock, 0.01f);
+    const Variable scales("scales", {kColumns, kDepth / kBlock}, sizes);
+    const Tensor x = input("x", {1, kDepth});
+    Program program = compile(ProgramDescription{
+        .name = "few bits", .inputs = {x}, .outputs = {matmul(x, {values.value(), scales.value(), bits})}});
+    EXPECT_EQ(program.stats().kernels, 1u) << bits;
+    EXPECT_EQ(program.stats().arena_bytes, 0u) << bits;
   }
 }
 
