@@ -106,7 +106,7 @@ class Importer {
       const bool is_float = onnx::is_float(array.type);
       if (is_float) result_.parameter_count += static_cast<std::uint64_t>(array.shape.element_count());
       if (options_.parameters_as_variables && is_float && array.shape.rank() > 0) {
-        Variable variable(data.name, array.shape, array.floats);
+        Variable variable(data.name, array.shape, std::span(array.floats));
         result_.parameters.push_back(variable);
         importer_.give(data.name, Value::parameter(*held, variable.value()));
       } else {

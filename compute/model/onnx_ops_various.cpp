@@ -180,7 +180,7 @@ void cosine_window(OpContext& context, double a0, double a1, double a2) {
   out.shape = {size};
   for (std::int64_t i = 0; i < size; ++i) {
     const double angle = n > 0 ? 2 * std::numbers::pi * static_cast<double>(i) / n : 0;
-    out.floats.push_back(static_cast<float>(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle)));
+    out.floats.own().push_back(static_cast<float>(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle)));
   }
   if (!is_float(*type)) return context.unsupported("a window of whole numbers");
   out.type = *type;
@@ -300,10 +300,10 @@ void mel_weights(OpContext& context) {
   }
   HostArray out;
   out.shape = {bins, bands};
-  out.floats.resize(static_cast<std::size_t>(bins * bands));
+  out.floats.own().resize(static_cast<std::size_t>(bins * bands));
   const auto set = [&](std::int64_t bin, std::int64_t band, double weight) {
     if (bin >= 0 && bin < bins)
-      out.floats[static_cast<std::size_t>(bin * bands + band)] = static_cast<float>(weight);
+      out.floats.own()[static_cast<std::size_t>(bin * bands + band)] = static_cast<float>(weight);
   };
   for (std::int64_t band = 0; band < bands; ++band) {
     const auto b = static_cast<std::size_t>(band);
