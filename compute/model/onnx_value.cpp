@@ -42,7 +42,7 @@ Tensor constant_of(const std::shared_ptr<const HostArray>& shared) {
   const HostArray& array = *shared;
   if (array.type == ElementType::string)
     return Tensor(make_error(ErrorCode::unsupported, "found strings, expected numbers"));
-  if (is_float(array.type)) 
+  if (is_float(array.type))
     return Tensor::from_bytes(SharedBytes(std::as_bytes(std::span(array.floats)), shared), array.shape,
                               DType::float32);
   std::vector<std::int32_t> narrow(array.ints.size());
@@ -248,7 +248,7 @@ std::int64_t stored_elements(const TensorData& tensor) {
 
 std::uint64_t held_bytes(ElementType type, std::int64_t elements) {
   if (type == ElementType::string) return static_cast<std::uint64_t>(elements) * sizeof(std::string);
-  return static_cast<std::uint64_t>(elements) * ((is_float(type) ? sizeof(float) : sizeof(std::int64_t)) + 4);
+  return static_cast<std::uint64_t>(elements) * (is_float(type) ? sizeof(float) : sizeof(std::int64_t) + 4);
 }
 
 bool Mover::may_hold(ElementType type, std::int64_t elements) {
@@ -449,7 +449,7 @@ Value Mover::concat(std::span<const Value> values, int axis) {
       const HostArray& part = *value.host();
       if (is_float(out.type))
         floats.insert(floats.end(), part.floats.begin() + row * length,
-                          part.floats.begin() + (row + 1) * length);
+                      part.floats.begin() + (row + 1) * length);
       else
         out.ints.insert(out.ints.end(), part.ints.begin() + row * length,
                         part.ints.begin() + (row + 1) * length);
@@ -477,8 +477,7 @@ Value Mover::take(const Value& value, int axis, const Value& indices) {
     for (const std::int64_t index : indices.host()->ints) {
       const std::int64_t begin = (row * value.shape()[axis] + index) * inner;
       if (is_float(out.type))
-        floats.insert(floats.end(), source.floats.begin() + begin,
-                          source.floats.begin() + begin + inner);
+        floats.insert(floats.end(), source.floats.begin() + begin, source.floats.begin() + begin + inner);
       else
         out.ints.insert(out.ints.end(), source.ints.begin() + begin, source.ints.begin() + begin + inner);
     }

@@ -100,8 +100,8 @@ class Value {
   // Null for values of run time.
   const HostArray* host() const { return slot_ ? slot_->array.get() : nullptr; }
   bool foldable() const { return slot_ && slot_->array && slot_->fold; }
-  // Made from the host's elements at the first call; floats are shared with it. Carries an error when an int64 element does not fit
-  // int32.
+  // Made from the host's elements at the first call; floats are shared with it. Carries an error when an
+  // int64 element does not fit int32.
   Tensor tensor() const;
 
  private:
