@@ -19,8 +19,11 @@ void add_page(Hasher& hasher, const tensor::LibraryPage& page) {
   for (const auto& [name, value] : page.constants) hasher.text(name).number(value);
 }
 
+constexpr std::size_t kShortConstant = 1 << 16;  // bytes
+
 // Everything that determines the value of a node, given merged inputs.
-Hash128 node_key(const GraphNode& node, std::int64_t lifted_position) {
+// by_content: of constants; else the long ones by their place, so that a mapped file is not read.
+Hash128 node_key(const GraphNode& node, std::int64_t lifted_position, bool by_content) {
   Hasher hasher;
   hasher.number(node.op).number(node.dtype).number(node.shape.rank());
   for (std::int64_t extent : node.shape.extents()) hasher.number(extent);
@@ -30,8 +33,13 @@ Hash128 node_key(const GraphNode& node, std::int64_t lifted_position) {
   for (std::int64_t value : node.ints) hasher.number(value);
   hasher.number(node.floats.size());
   for (double value : node.floats) hasher.number(value);
-  if ((node.op == Op::constant || node.op == Op::custom) && node.source->constant)
-    hasher.bytes(node.source->constant->bytes);
+  if ((node.op == Op::constant || node.op == Op::custom) && node.source->constant) {
+    const SharedBytes& bytes = node.source->constant->bytes;
+    if (by_content || bytes.size() <= kShortConstant)
+      hasher.bytes(bytes);
+    else
+      hasher.number(reinterpret_cast<std::uintptr_t>(bytes.data())).number(bytes.size());
+  }
   if (node.op == Op::page) add_page(hasher, *node.source->page);
   if (node.op == Op::variable) hasher.number(reinterpret_cast<std::uintptr_t>(node.source->variable.get()));
   if (node.op == Op::input)
@@ -99,7 +107,7 @@ Result<Graph> build_graph(std::span<const Tensor> roots, std::vector<NodeRef>* l
   ReluConditions conditions;
   const auto add = [&](GraphNode node) {
     const auto [position, fresh] = known.try_emplace(
-        node_key(node, lifted ? static_cast<std::int64_t>(lifted->size()) : 0), graph.size());
+        node_key(node, lifted ? static_cast<std::int64_t>(lifted->size()) : 0, false), graph.size());
     if (fresh) {
       graph.nodes.push_back(std::move(node));
       conditions.look_at(graph, position->second);
@@ -155,7 +163,7 @@ Hash128 Graph::hash() const {
   Hasher hasher;
   std::int64_t lifted = 0;
   for (const GraphNode& node : nodes) {
-    const Hash128 key = node_key(node, node.op == Op::input && node.source->constant ? ++lifted : 0);
+    const Hash128 key = node_key(node, node.op == Op::input && node.source->constant ? ++lifted : 0, true);
     hasher.number(key.low).number(key.high);
   }
   for (NodeIndex root : roots) hasher.number(root);

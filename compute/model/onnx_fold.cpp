@@ -159,7 +159,7 @@ HostArray empty_like(ElementType type, const Shape& shape) {
   out.shape = shape;
   const auto count = static_cast<std::size_t>(shape.element_count());
   if (is_float(type))
-    out.floats.resize(count);
+    out.floats.own().resize(count);
   else
     out.ints.resize(count);
   return out;
@@ -170,7 +170,7 @@ bool fold_unary(OpContext& context, const Unary& op) {
   if (is_float(a.type) ? op.on_float == nullptr : op.on_int == nullptr) return false;
   if (!context.mover().may_fold(a.type, a.shape.element_count())) return false;
   HostArray out = a;
-  for (F& value : out.floats) value = op.on_float(value);
+  for (F& value : out.floats.own()) value = op.on_float(value);
   for (I& value : out.ints) value = wrap(out.type, op.on_int(value));
   context.set(0, Value::known(std::move(out)));
   return true;
@@ -193,7 +193,7 @@ bool fold_binary(OpContext& context, const Binary& op, const HostArray& a, const
       if (op.compares)
         out.ints[i] = value != 0;
       else
-        out.floats[i] = value;
+        out.floats.own()[i] = value;
       continue;
     }
     const I x = a.ints[at[0]], y = b.ints[at[1]];
@@ -245,7 +245,7 @@ bool fold_where(OpContext& context) {
   for (std::size_t i = 0; i < count; ++i, at.next()) {
     const bool first = condition.ints[at[0]] != 0;
     if (is_float(a.type))
-      out.floats[i] = first ? a.floats[at[1]] : b.floats[at[2]];
+      out.floats.own()[i] = first ? a.floats[at[1]] : b.floats[at[2]];
     else
       out.ints[i] = first ? a.ints[at[1]] : b.ints[at[2]];
   }
@@ -274,7 +274,7 @@ bool fold_cast(OpContext& context) {
   const auto count = static_cast<std::size_t>(from.shape.element_count());
   for (std::size_t i = 0; i < count; ++i) {
     if (is_float(*to))
-      out.floats[i] = rounded(*to, is_float(from.type) ? from.floats[i] : static_cast<F>(from.ints[i]));
+      out.floats.own()[i] = rounded(*to, is_float(from.type) ? from.floats[i] : static_cast<F>(from.ints[i]));
     else if (is_float(from.type))
       out.ints[i] = *to == ElementType::boolean ? from.floats[i] != 0 : wrap(*to, truncated(from.floats[i]));
     else

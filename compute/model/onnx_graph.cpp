@@ -5,6 +5,7 @@
 
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
+#include "compute/tensor/made_nodes.h"
 
 namespace imprint::onnx {
 namespace {
@@ -50,6 +51,10 @@ void Refusals::keep(const Error& error) {
     wrong_ = make_error(error.code, text("onnx: ", error.message));
 }
 
+void Refusals::end(std::string what) {
+  if (!wrong_) wrong_ = make_error(ErrorCode::unsupported, "onnx: not supported: " + std::move(what));
+}
+
 void Refusals::lacks(const Node& node) {
   const auto [entry, fresh] = lacking_.emplace(clipped(full_name(node)), 0);
   ++lacking_count_;
@@ -78,6 +83,8 @@ std::optional<Error> Refusals::error() const {
   if (wrong_) return make_error(wrong_->code, text(wrong_->message, "; besides, ", list));
   return make_error(ErrorCode::unsupported, list);
 }
+
+bool ImportState::may_grow() const { return tensor::made_nodes() - nodes_before <= most_nodes; }
 
 const Function* ImportState::function_of(const Node& node) const {
   const auto found = functions.find({node.domain, node.op_type});
@@ -236,6 +243,9 @@ void GraphImporter::import_node(const Node& node) {
   const OpHandler* handler = find_handler(node.domain, node.op_type);
   const Function* function = state_.function_of(node);
   if ((!handler && !function) || !state_.refusals.goes_on()) return list_missing(node);
+  if (!state_.may_grow())
+    return state_.refusals.end(text(node.text(), ": more operations before it than the ", state_.most_nodes,
+                                    " that a file of this size may have"));
   std::vector<Input> inputs;
   inputs.reserve(node.inputs.size());
   for (const std::string& name : node.inputs) {

@@ -25,6 +25,7 @@ class Refusals {
   void keep(const Error& error);
   void unsupported(std::string what) { unsupported_.push_back(std::move(what)); }
   void lacks(const Node& node);  // its operator
+  void end(std::string what);    // as unsupported, and no further node is imported
   // All in one message, or nothing.
   std::optional<Error> error() const;
 
@@ -52,8 +53,11 @@ struct ImportState {
   std::map<const Graph*, BodyFacts> bodies;
   std::map<std::pair<std::string_view, std::string_view>, const Function*> functions;  // domain, name
   std::map<const Function*, AttributeMap> defaults;
-  int depth = 0;  // of bodies and functions inside of each other
+  int depth = 0;                                   // of bodies and functions inside of each other
+  std::uint64_t most_nodes = 0, nodes_before = 0;  // of the tensors' graph
 
+  // Whether the graph is still small enough for the file.
+  bool may_grow() const;
   // nullptr when the model has no such function.
   const Function* function_of(const Node& node) const;
   BodyFacts& facts_of(const Graph& body);

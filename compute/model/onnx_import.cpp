@@ -9,6 +9,7 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_graph.h"
+#include "compute/tensor/made_nodes.h"
 
 namespace imprint {
 namespace {
@@ -19,7 +20,9 @@ using onnx::Value;
 // Constants that one import may compute: kFoldBytes, and each weight rearranged kFoldsPerWeight times.
 constexpr std::uint64_t kFoldBytes = 48 << 20;
 constexpr std::uint64_t kFoldsPerWeight = 4;
-constexpr std::int64_t kOperations = 1 << 16;    // of the graph, beyond a few per node
+constexpr std::int64_t kOperations = 1 << 16;  // of the graph, beyond a few per node
+constexpr std::uint64_t kFreeOperations = 1 << 15;
+constexpr std::uint64_t kBytesPerOperation = 32;
 constexpr std::size_t kMaxInputParts = 1 << 12;  // tensors of a sequence
 
 onnx::ImportBudget budget_of(const onnx::Graph& graph, const ImportOptions& options) {
@@ -27,6 +30,22 @@ onnx::ImportBudget budget_of(const onnx::Graph& graph, const ImportOptions& opti
   for (const onnx::TensorData& tensor : graph.initializers)
     budget.folded_bytes += kFoldsPerWeight * onnx::held_bytes(tensor.type, onnx::stored_elements(tensor));
   return budget;
+}
+
+std::uint64_t nodes_of(const onnx::Graph& graph) {
+  std::uint64_t count = graph.nodes.size();
+  for (const onnx::Node& node : graph.nodes)
+    for (const onnx::Attribute& attribute : node.attributes)
+      for (const onnx::Graph& body : attribute.graphs) count += nodes_of(body);
+  return count;
+}
+
+// Operations of the graph: some for any file, and one for each node or kBytesPerOperation of its tensors.
+std::uint64_t most_operations(const onnx::Model& model) {
+  std::uint64_t bytes = 0, nodes = nodes_of(model.graph);
+  for (const onnx::TensorData& data : model.graph.initializers) bytes += data.bytes.size();
+  for (const onnx::Function& function : model.functions) nodes += nodes_of(function.graph);
+  return kFreeOperations + nodes + bytes / kBytesPerOperation;
 }
 
 class Importer {
@@ -37,7 +56,15 @@ class Importer {
         graph_(model.graph),
         given_(input_shapes),
         options_(options),
-        state_{model, onnx::Mover(budget_of(model.graph, options)), {}, {}, {}, {}, 0},
+        state_{model,
+               onnx::Mover(budget_of(model.graph, options)),
+               {},
+               {},
+               {},
+               {},
+               0,
+               most_operations(model),
+               tensor::made_nodes()},
         importer_(state_, model.graph, model.opset(), nullptr, nullptr) {}
 
   Result<ImportedModel> run() {
@@ -106,7 +133,7 @@ class Importer {
       const bool is_float = onnx::is_float(array.type);
       if (is_float) result_.parameter_count += static_cast<std::uint64_t>(array.shape.element_count());
       if (options_.parameters_as_variables && is_float && array.shape.rank() > 0) {
-        Variable variable(data.name, array.shape, array.floats);
+        Variable variable(data.name, array.shape, std::span(array.floats));
         result_.parameters.push_back(variable);
         importer_.give(data.name, Value::parameter(*held, variable.value()));
       } else {

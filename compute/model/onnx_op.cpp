@@ -78,7 +78,7 @@ std::vector<float> OpContext::known_floats(int input, const char* what, std::siz
     fail(ErrorCode::shape_mismatch, text(what, ": found ", element_type_name(from.type()),
                                          from.shape().text(), ", expected at most ", most, " numbers"));
   else
-    return from.host()->floats;
+    return {from.host()->floats.begin(), from.host()->floats.end()};
   return {};
 }
 

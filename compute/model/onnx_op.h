@@ -26,6 +26,9 @@ struct Bindings {
 // The attribute that a reference in a function stands for; nullptr for one that the call leaves out.
 const Attribute* resolved(const Attribute* attribute, const Bindings* bindings);
 
+// A loop is a program of its own inside of the model's: this many bound the memory of all.
+inline constexpr std::int64_t kOperationsOfLoop = 256;
+
 // Imports the bodies of If, Loop and Scan (onnx_graph.h).
 class Bodies {
  public:

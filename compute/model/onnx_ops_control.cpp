@@ -109,6 +109,7 @@ Shape stacked(std::int64_t turns, const Shape& shape) {
 // The loop as one of the graph, for a known number of turns. Without a value when the body is refused, when
 // it needs shapes that the turn decides, or when it ends by its condition although results are stacked.
 std::optional<Values> recorded(OpContext& context, const Turns& turns, bool by_condition) {
+  if (!context.may_make(kOperationsOfLoop)) return std::nullopt;
   bool refused = false, ends_early = false;
   std::vector<ElementType> types;
   const auto body = [&](std::span<const Tensor> carry, std::span<const Tensor> rows) {
@@ -216,6 +217,7 @@ void run_turns(OpContext& context, const Turns& turns) {
   const bool counted = countable && tensors && *turns.count >= kFewest;
   if (counted && turns.begins == true) {
     if (done(recorded(context, turns, false))) return;
+    if (context.failure()) return;
     if (!bodies.forget_since(mark)) return context.stop();
   }
   bool unknown = !turns.begins;
@@ -228,7 +230,7 @@ void run_turns(OpContext& context, const Turns& turns) {
   if (!countable)
     return context.unsupported(
         "a loop that only its condition ends at run time: found no trip count, expected the most turns");
-  if (done(recorded(context, turns, true))) return;
+  if (done(recorded(context, turns, true)) || context.failure()) return;
   if (bodies.mark().unsupported > mark.unsupported || bodies.mark().wrong) return context.stop();
   context.unsupported("a loop whose body changes the shape of what it carries, or contains a loop");
 }
@@ -294,6 +296,7 @@ Value rows_of(OpContext& context, const Value& value, int axis, bool reverse) {
 
 std::optional<Values> scanned_in_graph(OpContext& context, const Graph& body, const Values& carry,
                                        const Values& stacks) {
+  if (!context.may_make(kOperationsOfLoop)) return std::nullopt;
   bool refused = false;
   std::vector<ElementType> types;
   const auto step = [&](std::span<const Tensor> now, std::span<const Tensor> rows) {
@@ -362,7 +365,7 @@ std::optional<Values> scanned(OpContext& context, const Graph& body, const Value
                               const Values& stacks) {
   const Bodies::Mark mark = context.bodies().mark();
   auto found = scanned_in_graph(context, body, carry, stacks);
-  if (found || !context.bodies().forget_since(mark)) return found;
+  if (found || context.failure() || !context.bodies().forget_since(mark)) return found;
   return scanned_by_turns(context, body, carry, stacks);
 }
 

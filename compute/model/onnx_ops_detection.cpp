@@ -108,7 +108,7 @@ bool count_samples(OpContext& context, RegionOptions& form) {
     context.unsupported("sampling_ratio 0 with regions of run time, whose sizes are not known");
     return false;
   }
-  const std::vector<float>& numbers = corners.host()->floats;
+  const FloatList& numbers = corners.host()->floats;
   for (std::size_t i = 0; i + 3 < numbers.size(); i += 4)
     for (std::size_t axis = 0; axis < 2; ++axis) {
       const double length = static_cast<double>(numbers[i + 3 - axis] - numbers[i + 1 - axis]) * form.scale;

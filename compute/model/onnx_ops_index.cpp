@@ -27,7 +27,7 @@ void constant(OpContext& context) {
 void constant_of_shape(OpContext& context) {
   const Shape shape = context.checked(context.known_ints(0, "the shape"));
   HostArray element;
-  element.floats.push_back(0);
+  element.floats.own().push_back(0);
   if (const TensorData* data = context.tensor_attribute("value")) {
     if (!context.require(data->element_count() == 1,
                          text("value: found ", data->element_count(), " elements, expected one")))
@@ -59,7 +59,7 @@ void range(OpContext& context) {
     // Below the limit, so below 2^53: exact for whole numbers.
     const double value = start + static_cast<double>(i) * step;
     if (floating)
-      out.floats.push_back(static_cast<float>(value));
+      out.floats.own().push_back(static_cast<float>(value));
     else
       out.ints.push_back(static_cast<std::int64_t>(value));
   }

@@ -223,7 +223,7 @@ std::optional<Recurrence> recurrence_of(OpContext& context, Kind kind) {
                                   kind == Kind::rnn   ? std::vector<std::string>{"Tanh"}
                                   : kind == Kind::gru ? std::vector<std::string>{"Sigmoid", "Tanh"}
                                                       : std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"});
-  if (context.failure() || !context.may_make(96 * form.directions)) return std::nullopt;
+  if (context.failure() || !context.may_make(kOperationsOfLoop * form.directions)) return std::nullopt;
   return form;
 }
 

@@ -232,7 +232,7 @@ bool cast_text(OpContext& context, ElementType to) {
       if (!context.require(error == std::errc() && end == word.data() + word.size(), "a string is no number"))
         return true;
       if (is_float(to))
-        out.floats.push_back(static_cast<float>(value));
+        out.floats.own().push_back(static_cast<float>(value));
       else if (context.require(value > -0x1p62 && value < 0x1p62, "a number is out of range"))
         out.ints.push_back(to == ElementType::boolean ? value != 0 : static_cast<std::int64_t>(value));
       else

@@ -246,10 +246,10 @@ void mel_weights(OpContext& context) {
   }
   HostArray out;
   out.shape = {bins, bands};
-  out.floats.resize(static_cast<std::size_t>(bins * bands));
+  out.floats.own().resize(static_cast<std::size_t>(bins * bands));
   const auto set = [&](std::int64_t bin, std::int64_t band, double weight) {
     if (bin >= 0 && bin < bins)
-      out.floats[static_cast<std::size_t>(bin * bands + band)] = static_cast<float>(weight);
+      out.floats.own()[static_cast<std::size_t>(bin * bands + band)] = static_cast<float>(weight);
   };
   for (std::int64_t band = 0; band < bands; ++band) {
     const auto b = static_cast<std::size_t>(band);

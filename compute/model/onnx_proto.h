@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/base/shared_bytes.h"
 
 namespace imprint::onnx {
 
@@ -51,8 +52,8 @@ struct TensorData {
   std::string name;
   ElementType type = ElementType::undefined;
   std::vector<std::int64_t> extents;  // >= 0, their product is a number of elements
-  std::vector<std::byte> bytes;  // row-major, little-endian, packed: element count * element_type_size; empty
-                                 // for types of size 0
+  SharedBytes bytes;  // row-major, little-endian, packed: element count * element_type_size; empty for types
+                      // of size 0
   std::vector<std::string> strings;      // elements of the type string
   std::optional<ExternalData> external;  // set: the bytes are in another file and `bytes` is empty
 
@@ -161,12 +162,14 @@ inline constexpr std::size_t kMaxParts = 4'000'000;
 inline constexpr int kMaxDepth = 16;
 Result<Model> parse(std::span<const std::byte> bytes);
 
-// Reads a file, and the files that hold its external tensors, from the same folder or below.
-// Bounds: those of parse, and of each external file at most kExternalReads times its bytes, of all together
-// most_external_bytes, which is looked at before a tensor is read.
-// Errors: those of parse; not_found, io; corrupt_file (an external path that is absolute, too long or leads
-// out of the folder, a part that is not there, tensors that overlap too much); out_of_host_memory
-// (most_external_bytes). They name the file.
+// Reads a file, and maps the files that hold its external tensors, from the same folder or below. The system
+// reads a tensor's bytes where they are used; a float32 tensor is never copied on the host if its offset is a
+// multiple of four. The files must not change while the model, or what is made of it, lives.
+// Bounds: those of parse; tensors of each external file at most kExternalReads times its bytes, of all
+// together most_external_bytes, and no memory for them before they are used. Errors: those of parse;
+// not_found, io; corrupt_file (an external path that is absolute, too long or leads out of the folder, a part
+// that is not there, tensors that overlap too much); out_of_host_memory (most_external_bytes). They name the
+// file.
 inline constexpr std::uint64_t kExternalReads = 2;
 Result<Model> load(const std::string& path, std::uint64_t most_external_bytes = std::uint64_t{1} << 40);
 

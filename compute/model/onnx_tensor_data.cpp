@@ -94,7 +94,7 @@ ElementType element_type(safetensors::Type type) {
   return ElementType::undefined;
 }
 
-// The files that hold a model's external tensors. Each is opened once per run of tensors that use it.
+// The files that hold a model's external tensors. Each is mapped once.
 class ExternalFiles {
  public:
   ExternalFiles(const fs::path& folder, std::uint64_t most_bytes)
@@ -107,27 +107,30 @@ class ExternalFiles {
     if (!tensor.external) return {};
     const ExternalData& external = *tensor.external;
     IMPRINT_ASSIGN(const fs::path* path, find(tensor));
-    if (path != open_path_) {
+    const auto [entry, fresh] = files_.try_emplace(*path);
+    auto& [bytes, read] = entry->second;
+    if (fresh) {
       const std::u8string utf8 = path->u8string();
-      IMPRINT_ASSIGN(open_, FileReader::open({utf8.begin(), utf8.end()}));
-      open_path_ = path;
+      IMPRINT_ASSIGN(bytes, map_file({utf8.begin(), utf8.end()}));
     }
     const std::uint64_t wanted =
         static_cast<std::uint64_t>(tensor.element_count()) * element_type_size(tensor.type);
     if (external.length && *external.length != wanted)
       return damaged(tensor, text("external part: found ", *external.length, " bytes, expected ", wanted));
     // Tensors that share bytes are rare. Many that share all of a file are an attack.
-    std::uint64_t& read = read_[*path];
-    if (wanted <= open_.size() && read + wanted > kExternalReads * open_.size())
+    if (external.offset > bytes.size() || wanted > bytes.size() - external.offset)
+      return damaged(tensor, text(quote(external.location), ": found ", bytes.size(), " bytes, expected ",
+                                  wanted, " from byte ", external.offset, " on"));
+    if (read + wanted > kExternalReads * bytes.size())
       return damaged(tensor, text("found tensors of more than ", kExternalReads, " times the bytes of ",
-                                  quote(external.location), ", which has ", open_.size()));
+                                  quote(external.location), ", which has ", bytes.size()));
     if (wanted > left_)
       return make_error(ErrorCode::out_of_host_memory,
                         text("tensor ", quote(tensor.name), ": found more than ", most_bytes_,
                              " bytes of external tensors, the limit of the import"));
     left_ -= wanted;
     read += wanted;
-    IMPRINT_ASSIGN(tensor.bytes, open_.read(external.offset, wanted));
+    tensor.bytes = bytes.part(external.offset, wanted);
     tensor.external.reset();
     return {};
   }
@@ -160,9 +163,11 @@ class ExternalFiles {
   std::uint64_t most_bytes_, left_;
   fs::path base_;
   std::map<std::string, fs::path, std::less<>> paths_;  // by location; never erased, so pointers stay
-  std::map<fs::path, std::uint64_t> read_;              // bytes
-  FileReader open_;
-  const fs::path* open_path_ = nullptr;
+  struct File {
+    SharedBytes bytes;
+    std::uint64_t read = 0;  // bytes of tensors
+  };
+  std::map<fs::path, File> files_;
 };
 
 Result<> load_external(ExternalFiles& files, std::vector<Attribute>& attributes);
@@ -221,7 +226,7 @@ Result<> fill_bytes(TensorData& tensor, TypedFields fields) {
     return damaged(tensor, text("found ", tensor.strings.size(), " strings, expected ", bytes));
   if (tensor.type != ElementType::string) tensor.strings.clear();
   if (tensor.external || size == 0) return {};
-  tensor.bytes = fields.raw ? std::move(*fields.raw) : from_typed_field(tensor.type, fields);
+  tensor.bytes = SharedBytes(fields.raw ? std::move(*fields.raw) : from_typed_field(tensor.type, fields));
   if (tensor.bytes.size() != bytes)
     return damaged(tensor, text("found ", tensor.bytes.size(), " bytes, expected ", bytes, " of ",
                                 element_type_name(tensor.type), " for its shape"));
@@ -233,7 +238,7 @@ TensorData tensor_data(std::string name, const safetensors::Array& array) {
   out.name = std::move(name);
   out.type = element_type(array.type);
   out.extents.assign(array.shape.extents().begin(), array.shape.extents().end());
-  out.bytes.assign(array.bytes.begin(), array.bytes.end());
+  out.bytes = array.bytes;
   return out;
 }
 

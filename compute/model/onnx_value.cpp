@@ -1,6 +1,7 @@
 #include "compute/model/onnx_value.h"
 
 #include <array>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -37,10 +38,13 @@ void for_each_offset(const Shape& shape, std::span<const std::int64_t> strides, 
   }
 }
 
-Tensor constant_of(const HostArray& array) {
+Tensor constant_of(const std::shared_ptr<const HostArray>& shared) {
+  const HostArray& array = *shared;
   if (array.type == ElementType::string)
     return Tensor(make_error(ErrorCode::unsupported, "found strings, expected numbers"));
-  if (is_float(array.type)) return Tensor::from(array.floats, array.shape);
+  if (is_float(array.type))
+    return Tensor::from_bytes(SharedBytes(std::as_bytes(std::span(array.floats)), shared), array.shape,
+                              DType::float32);
   std::vector<std::int32_t> narrow(array.ints.size());
   for (std::size_t i = 0; i < narrow.size(); ++i) {
     if (!std::in_range<std::int32_t>(array.ints[i]))
@@ -122,21 +126,27 @@ Result<HostArray> host_array(const TensorData& tensor) {
     return array;
   }
   if (is_float(tensor.type)) {
-    array.floats.resize(count);
+    const std::byte* data = tensor.bytes.data();
+    if (tensor.type == ElementType::float32 && std::endian::native == std::endian::little &&
+        reinterpret_cast<std::uintptr_t>(data) % alignof(float) == 0) {
+      array.floats = FloatList(tensor.bytes);
+      return array;
+    }
+    std::vector<float>& floats = array.floats.own();
+    floats.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
-      const std::byte* data = tensor.bytes.data();
       switch (tensor.type) {
         case ElementType::float16:
-          array.floats[i] = float_from_half(load_element<std::uint16_t>(data, i));
+          floats[i] = float_from_half(load_element<std::uint16_t>(data, i));
           break;
         case ElementType::bfloat16:
-          array.floats[i] = float_from_bfloat16(load_element<std::uint16_t>(data, i));
+          floats[i] = float_from_bfloat16(load_element<std::uint16_t>(data, i));
           break;
         case ElementType::float64:
-          array.floats[i] = static_cast<float>(load_element<double>(data, i));
+          floats[i] = static_cast<float>(load_element<double>(data, i));
           break;
         default:
-          array.floats[i] = load_element<float>(data, i);
+          floats[i] = load_element<float>(data, i);
       }
     }
     return array;
@@ -225,7 +235,7 @@ std::string Value::text() const {
 
 Tensor Value::tensor() const {
   if (!slot_ || !is_tensor()) return Tensor();
-  if (!slot_->has_tensor) slot_->tensor = constant_of(*slot_->array);
+  if (!slot_->has_tensor) slot_->tensor = constant_of(slot_->array);
   slot_->has_tensor = true;
   return slot_->tensor;
 }
@@ -238,7 +248,7 @@ std::int64_t stored_elements(const TensorData& tensor) {
 
 std::uint64_t held_bytes(ElementType type, std::int64_t elements) {
   if (type == ElementType::string) return static_cast<std::uint64_t>(elements) * sizeof(std::string);
-  return static_cast<std::uint64_t>(elements) * ((is_float(type) ? sizeof(float) : sizeof(std::int64_t)) + 4);
+  return static_cast<std::uint64_t>(elements) * (is_float(type) ? sizeof(float) : sizeof(std::int64_t) + 4);
 }
 
 bool Mover::may_hold(ElementType type, std::int64_t elements) {
@@ -287,7 +297,7 @@ Result<Value> Mover::held(const Attribute& attribute) {
   const std::size_t expected = list ? count : 1;
   if (list) array.shape = {static_cast<std::int64_t>(count)};
   if (is_float(array.type))
-    array.floats.resize(expected);
+    array.floats.own().resize(expected);
   else if (array.type == ElementType::string)
     array.strings.resize(expected);
   else
@@ -318,8 +328,9 @@ Value Mover::strided(const Value& value, const Shape& shape, std::span<const std
   out.type = source.type;
   out.shape = shape;
   if (is_float(source.type)) {
-    out.floats.reserve(static_cast<std::size_t>(shape.element_count()));
-    for_each_offset(shape, strides, offset, [&](std::size_t at) { out.floats.push_back(source.floats[at]); });
+    std::vector<float>& floats = out.floats.own();
+    floats.reserve(static_cast<std::size_t>(shape.element_count()));
+    for_each_offset(shape, strides, offset, [&](std::size_t at) { floats.push_back(source.floats[at]); });
   } else {
     out.ints.reserve(static_cast<std::size_t>(shape.element_count()));
     for_each_offset(shape, strides, offset, [&](std::size_t at) { out.ints.push_back(source.ints[at]); });
@@ -401,7 +412,7 @@ Value Mover::repeat(const Value& value, int axis, std::int64_t times) {
         to.insert(to.end(), from.begin() + row * length, from.begin() + (row + 1) * length);
   };
   if (is_float(out.type))
-    copy(source.floats, out.floats);
+    copy(source.floats, out.floats.own());
   else
     copy(source.ints, out.ints);
   return Value::known(std::move(out));
@@ -431,13 +442,14 @@ Value Mover::concat(std::span<const Value> values, int axis) {
   std::int64_t outer = 1, inner = 1;
   for (int i = 0; i < axis; ++i) outer *= shape[i];
   for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
+  std::vector<float>& floats = out.floats.own();
   for (std::int64_t row = 0; row < outer; ++row)
     for (const Value& value : parts) {
       const std::int64_t length = value.shape()[axis] * inner;
       const HostArray& part = *value.host();
       if (is_float(out.type))
-        out.floats.insert(out.floats.end(), part.floats.begin() + row * length,
-                          part.floats.begin() + (row + 1) * length);
+        floats.insert(floats.end(), part.floats.begin() + row * length,
+                      part.floats.begin() + (row + 1) * length);
       else
         out.ints.insert(out.ints.end(), part.ints.begin() + row * length,
                         part.ints.begin() + (row + 1) * length);
@@ -460,12 +472,12 @@ Value Mover::take(const Value& value, int axis, const Value& indices) {
   out.type = source.type;
   out.shape = shape;
   if (shape.element_count() == 0) return Value::known(std::move(out));
+  std::vector<float>& floats = out.floats.own();
   for (std::int64_t row = 0; row < outer; ++row)
     for (const std::int64_t index : indices.host()->ints) {
       const std::int64_t begin = (row * value.shape()[axis] + index) * inner;
       if (is_float(out.type))
-        out.floats.insert(out.floats.end(), source.floats.begin() + begin,
-                          source.floats.begin() + begin + inner);
+        floats.insert(floats.end(), source.floats.begin() + begin, source.floats.begin() + begin + inner);
       else
         out.ints.insert(out.ints.end(), source.ints.begin() + begin, source.ints.begin() + begin + inner);
     }

@@ -10,16 +10,43 @@
 #include <string>
 #include <vector>
 
+#include "compute/base/shared_bytes.h"
 #include "compute/model/onnx_proto.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint::onnx {
 
+// Floats of its own, or those of the file's bytes, which are copied before they change.
+class FloatList {
+ public:
+  FloatList() = default;
+  FloatList(std::vector<float> floats) : own_(std::move(floats)) {}
+  // float32 elements at an aligned address.
+  explicit FloatList(SharedBytes bytes) : bytes_(std::move(bytes)) {}
+
+  std::size_t size() const { return bytes_.empty() ? own_.size() : bytes_.size() / sizeof(float); }
+  const float* data() const {
+    return bytes_.empty() ? own_.data() : reinterpret_cast<const float*>(bytes_.data());
+  }
+  const float* begin() const { return data(); }
+  const float* end() const { return data() + size(); }
+  const float& operator[](std::size_t index) const { return data()[index]; }
+  std::vector<float>& own() {
+    if (!bytes_.empty()) own_.assign(begin(), end());
+    bytes_ = {};
+    return own_;
+  }
+
+ private:
+  std::vector<float> own_;
+  SharedBytes bytes_;
+};
+
 // Elements on the host: float types as float32, whole-number types as int64, bool as 0 or 1, strings.
 struct HostArray {
   ElementType type = ElementType::float32;  // as the file says
   Shape shape;
-  std::vector<float> floats;       // when is_float(type)
+  FloatList floats;                // when is_float(type)
   std::vector<std::int64_t> ints;  // whole numbers and bool
   std::vector<std::string> strings;
 };
@@ -36,6 +63,7 @@ std::int64_t stored_elements(const TensorData& tensor);
 // letters.
 std::uint64_t held_bytes(ElementType type, std::int64_t elements);
 
+// Shares the bytes of a float32 tensor; converts all others.
 // Errors: unsupported (complex numbers, rank or size beyond Tensor's), corrupt_file (external data that was
 // not loaded).
 Result<HostArray> host_array(const TensorData& tensor);
@@ -72,8 +100,8 @@ class Value {
   // Null for values of run time.
   const HostArray* host() const { return slot_ ? slot_->array.get() : nullptr; }
   bool foldable() const { return slot_ && slot_->array && slot_->fold; }
-  // Made from the host's elements at the first call. Carries an error when an int64 element does not fit
-  // int32.
+  // Made from the host's elements at the first call; floats are shared with it. Carries an error when an
+  // int64 element does not fit int32.
   Tensor tensor() const;
 
  private:

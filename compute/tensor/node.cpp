@@ -1,6 +1,7 @@
 #include "compute/tensor/node.h"
 
 #include "compute/tensor/build.h"
+#include "compute/tensor/made_nodes.h"
 
 namespace imprint::tensor {
 
@@ -29,12 +30,17 @@ std::string describe(const Tensor& tensor) {
 
 namespace {
 
+thread_local std::uint64_t made_here = 0;
+
 std::uint64_t next_id() {
+  ++made_here;
   static std::atomic<std::uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
+
+std::uint64_t made_nodes() { return made_here; }
 
 NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs) {
   auto made = std::make_shared<Node>();

@@ -20,6 +20,7 @@
 #include "compute/model/file.h"
 #include "compute/model/safetensors.h"
 #include "imprint/imprint.h"
+#include "imprint/imprint_models.h"
 #include "imprint/imprint_tools.h"
 #include "plugin/agent/brain_programs.h"
 #include "tests/fuzz/bombs.h"
@@ -34,7 +35,7 @@ namespace fs = std::filesystem;
 constexpr double kBarMs = 500, kBarMib = 128;
 constexpr double kSlack = 10;  // of the time: a busy machine has cold caches, and a debug build is slow
 constexpr rlim_t kMostSeconds = 30;
-constexpr std::uint64_t kCap = 64u << 20;
+constexpr std::uint64_t kCap = 64u << 20, kMostOperations = 1'000'000'000;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kMemoryIsOwn = false;  // shadow and quarantine
 #else
@@ -103,6 +104,20 @@ int create_policy(Bytes bytes, bool warm) {
   return api().context_destroy(context) < IMP_OK ? kBroken : code;
 }
 
+int create_model(Bytes bytes) {
+  const imp_context context = open("cpu");
+  imp_model_desc desc = imp_model_desc_init();
+  desc.data = bytes.data();
+  desc.size = bytes.size();
+  desc.constant_limit_bytes = kCap;
+  desc.operation_limit = kMostOperations;
+  imp_model model = {};
+  imp_result result = api().models->model_create(context, &desc, &model);
+  if (result >= IMP_OK) result = api().context_warmup(context, nullptr, nullptr);
+  const int code = told(result);
+  return api().context_destroy(context) < IMP_OK ? kBroken : code;
+}
+
 // The brain of the corpus (seed_brain.h), through the table.
 int load_brain(const char* file, bool weights_alone) {
   const imp_context context = open("cpu");
@@ -139,6 +154,7 @@ int run_one(const std::string& entry, const char* file) {
   if (!read) return kBroken;
   const Bytes bytes(*read);
   if (entry == "create" || entry == "warmup") return create_policy(bytes, entry == "warmup");
+  if (entry == "model_create") return create_model(bytes);
   if (entry == "load" || entry == "load_weights") return load_brain(file, entry == "load_weights");
   if (entry == "tuning_set" || entry == "pipeline_cache_set")
     return set_on_device(bytes, entry == "tuning_set");
@@ -202,7 +218,7 @@ std::vector<std::string> entries_of(BombKind kind) {
   const std::string read = std::string("read ") + kind_name(kind);
   switch (kind) {
     case BombKind::model:
-      return {"inspect", "inspect --json", "run", "create", "warmup"};
+      return {"inspect", "inspect --json", "run", "create", "warmup", "model_create"};
     case BombKind::brain:
       return {"load", "load_weights"};
     case BombKind::table:

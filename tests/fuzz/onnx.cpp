@@ -74,8 +74,8 @@ Result<ImportedModel> import_known(const imprint::onnx::Model& model) {
     if (input.type == ElementType::string)
       data.strings.assign(static_cast<std::size_t>(count), "word");
     else
-      data.bytes.assign(static_cast<std::size_t>(count) * imprint::onnx::element_type_size(input.type),
-                        std::byte{1});
+      data.bytes = SharedBytes(std::vector(
+          static_cast<std::size_t>(count) * imprint::onnx::element_type_size(input.type), std::byte{1}));
     options.known_inputs[input.name] = std::move(data);
   }
   return import_onnx(model, {}, options);

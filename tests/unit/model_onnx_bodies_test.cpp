@@ -233,15 +233,16 @@ TEST(OnnxBodies, KnownInputsGiveShapes) {
   const onnx::Model model = must_parse(builder);
   EXPECT_FALSE(import_onnx(model, {}).ok());
   ImportOptions options;
+  std::vector<std::byte> elements(16);
+  elements[0] = std::byte{2};
+  elements[8] = std::byte{3};
   onnx::TensorData& shape = options.known_inputs["shape"];
   shape = {.name = "shape",
            .type = onnx::ElementType::int64,
            .extents = {2},
-           .bytes = std::vector<std::byte>(16),
+           .bytes = SharedBytes(std::move(elements)),
            .strings = {},
            .external = {}};
-  shape.bytes[0] = std::byte{2};
-  shape.bytes[8] = std::byte{3};
   const auto imported = import_onnx(model, {}, options);
   ASSERT_TRUE(imported.ok()) << imported.error().message;
   EXPECT_EQ(imported->inputs.size(), 1u);

@@ -508,6 +508,16 @@ TEST_F(External, IsReadFromTheModelsFolder) {
   EXPECT_THAT(reference::evaluate(imported->outputs[0].tensor), ElementsAre(-10, -20));
 }
 
+TEST_F(External, IsNotCopied) {
+  OnnxBuilder from = builder("w.bin").node("Identity", {"w"}, {"z"}).output("z");
+  const auto model = load(from);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const auto imported = import_onnx(*model, {});
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  EXPECT_EQ(imported->outputs[1].tensor.node()->constant->bytes.data(),
+            model->graph.initializers[0].bytes.data());
+}
+
 TEST_F(External, StaysInsideTheFolder) {
   std::filesystem::create_symlink(folder_ / "outside.bin", folder_ / "model" / "link.bin");
   for (const std::string location :

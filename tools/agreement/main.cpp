@@ -39,7 +39,8 @@ std::string part_name(const std::string& name, std::size_t part) { return text(n
 
 Result<HostTensor> host_tensor(const onnx::TensorData& data) {
   IMPRINT_ASSIGN(const onnx::HostArray array, onnx::host_array(data));
-  if (onnx::is_float(array.type)) return HostTensor::from(array.floats, array.shape);
+  if (onnx::is_float(array.type))
+    return HostTensor::from({array.floats.begin(), array.floats.end()}, array.shape);
   std::vector<std::int32_t> ints;
   for (const std::int64_t value : array.ints) {
     if (array.type != onnx::ElementType::uint32 && !std::in_range<std::int32_t>(value))

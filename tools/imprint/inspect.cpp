@@ -21,7 +21,10 @@ namespace {
 struct InspectOptions {
   std::string path, device = "cpu", picture;
   ModelShapes shapes;
+  std::uint64_t most_mib = 4096;
   bool as_json = false;
+
+  ImportOptions import_options() const { return {.constant_limit_bytes = most_mib << 20}; }
 };
 
 struct Parameters {
@@ -59,7 +62,8 @@ struct Compiled {
 // The model as a program of the device, for these shapes. Some faults show only then.
 Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options) {
   const SlowStep slow(text("compiling '", options.path, "'"));
-  IMPRINT_ASSIGN(const ImportedModel imported, import_at(model, options.path, options.shapes));
+  IMPRINT_ASSIGN(const ImportedModel imported,
+                 import_at(model, options.path, options.shapes, options.import_options()));
   IMPRINT_ASSIGN(Computer computer, Computer::open(options.device));
   const ProgramDescription description{.name = options.path,
                                        .inputs = imported.input_tensors(),
@@ -186,7 +190,7 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
                 use.supported ? "" : "   not supported");
   if (program) print_program(*program, options.device);
   if (program) std::printf("everything in it is supported\n");
-  if (const auto policy = import_policy(model, 1); policy)
+  if (const auto policy = import_policy(model, 1, options.import_options()); policy)
     std::printf("as a policy, by %s\n", policy->description.text().c_str());
   if (!program) std::printf("cannot be run: %s\n", program.error().message.c_str());
 }
@@ -218,6 +222,9 @@ void add_inspect(CLI::App& app) {
       ->option_text("N=1");
   command->add_option("--device", options->device, kDeviceHelp)->option_text("DEVICE=cpu");
   command->add_option("--svg", options->picture, "draw the graph into this file")->type_name("FILE.svg");
+  command->add_option("--most-mib", options->most_mib, "refuse a model whose constants take more memory, MiB")
+      ->check(CLI::Range(1, 1 << 30))
+      ->option_text("N=4096");
   command->add_flag("--json", options->as_json, "print a JSON object");
   set_work(*command, [options] { return inspect(*options); });
 }

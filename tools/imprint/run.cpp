@@ -86,10 +86,10 @@ Result<> check_work(const RunOptions& options, const ProgramStats& stats) {
 // Shapes may follow from the values of inputs: a model that is refused for that is imported again, for these
 // values.
 Result<ImportedModel> import_for(const onnx::Model& model, const std::map<std::string, Shape>& shapes,
-                                 const safetensors::File& given) {
-  auto imported = import_onnx(model, shapes);
+                                 const safetensors::File& given, std::uint64_t constant_limit_bytes) {
+  ImportOptions options{.constant_limit_bytes = constant_limit_bytes};
+  auto imported = import_onnx(model, shapes, options);
   if (imported || imported.error().code != ErrorCode::unsupported) return imported;
-  ImportOptions options;
   for (const onnx::ValueInfo& input : model_inputs(model)) {
     const safetensors::Array* array = find_input(given, input.name);
     if (!array) continue;
@@ -157,7 +157,7 @@ Result<> run(const RunOptions& options) {
                       text("'", options.input, "' lacks input '", input.name, "' ", input.shape_text(), ": ",
                            given.find(input.name).error().message));
   }
-  IMPRINT_ASSIGN(const ImportedModel imported, import_for(model, shapes, given));
+  IMPRINT_ASSIGN(const ImportedModel imported, import_for(model, shapes, given, options.most_mib << 20));
   for (const ImportedValue& output : imported.outputs)
     if (!is_utf8(output.name))
       return make_error(ErrorCode::unsupported, text("output '", output.name,
@@ -223,7 +223,9 @@ void add_run(CLI::App& app) {
                    "an archive of imprint bake; kernels that it lacks are compiled, if this build has a "
                    "compiler")
       ->type_name("FILE");
-  command->add_option("--most-mib", options->most_mib, "refuse a model that takes more device memory, MiB")
+  command
+      ->add_option("--most-mib", options->most_mib,
+                   "refuse a model that takes more memory on the device, or for constants on the host, MiB")
       ->check(CLI::Range(1, 1 << 30))
       ->option_text("N=4096");
   command

@@ -61,10 +61,10 @@ Result<> look_at(BenchDevice& device, const BenchCase& workload, const std::func
   return looked ? Result<>() : Result<>(looked.error());
 }
 
-Result<ImportedModel> import_at(const onnx::Model& model, const std::string& name,
-                                const ModelShapes& shapes) {
+Result<ImportedModel> import_at(const onnx::Model& model, const std::string& name, const ModelShapes& shapes,
+                                const ImportOptions& options) {
   IMPRINT_ASSIGN(const auto found, shapes_of(model, name, shapes));
-  return import_onnx(model, found);
+  return import_onnx(model, found, options);
 }
 
 Result<Program> compile_model(Runtime& runtime, const std::string& file, const ModelShapes& shapes,

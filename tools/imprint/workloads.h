@@ -26,7 +26,8 @@ Result<std::vector<BenchCase>> find_workloads(const std::string& asked, bool on_
 Result<> look_at(BenchDevice& device, const BenchCase& workload, const std::function<void(Program&)>& look);
 
 // name: of the model, for errors. Errors: those of shapes_of and import_onnx.
-Result<ImportedModel> import_at(const onnx::Model& model, const std::string& name, const ModelShapes& shapes);
+Result<ImportedModel> import_at(const onnx::Model& model, const std::string& name, const ModelShapes& shapes,
+                                const ImportOptions& options = {});
 Result<Program> compile_model(Runtime& runtime, const std::string& file, const ModelShapes& shapes,
                               std::uint32_t slot_count = 1);
 
