@@ -100,10 +100,16 @@ void Chain::compute(const Memory& memory, std::int64_t begin, std::int64_t lengt
   for (const Instruction& instruction : block) execute(*this, instruction, memory, begin, length);
 }
 
-void MapStep::run(const Memory& memory) const {
+std::int64_t Chain::work() const { return count * static_cast<std::int64_t>(block.size() + stores.size()); }
+
+std::int64_t MapStep::part_count() const { return (chain_.count + kBlock - 1) / kBlock; }
+std::int64_t MapStep::work() const { return chain_.work(); }
+
+void MapStep::run(const Memory& memory, Parts parts) const {
   chain_.prepare(memory);
-  for (std::int64_t begin = 0; begin < chain_.count; begin += kBlock) {
-    const std::int64_t length = std::min(kBlock, chain_.count - begin);
+  const std::int64_t end = std::min(parts.end * kBlock, chain_.count);
+  for (std::int64_t begin = parts.begin * kBlock; begin < end; begin += kBlock) {
+    const std::int64_t length = std::min(kBlock, end - begin);
     chain_.compute(memory, begin, length);
     for (const ChainStore& store : chain_.stores)
       std::memcpy(memory.data<Word>(store.buffer, begin), chain_.find(memory, store.result, begin),
@@ -130,20 +136,30 @@ ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, std::span<con
   fold_ = kernels.fold_run(node.op, node.dtype);
 }
 
-void ReduceStep::run(const Memory& memory) const {
+std::int64_t ReduceStep::part_count() const {
+  const std::int64_t parts = loops_.extents[0];
+  const bool differ = loops_.depth > 1 && loops_.strides[0][0] * parts == outputs_;
+  return differ && outputs_ > 0 && chain_.count > 0 ? parts : 1;
+}
+std::int64_t ReduceStep::work() const { return chain_.work() + chain_.count; }
+
+void ReduceStep::run(const Memory& memory, Parts parts) const {
+  const std::int64_t all = part_count();
   Word* into = memory.data<Word>(into_);
-  std::fill_n(into, outputs_, start_);
+  std::fill_n(into + outputs_ / all * parts.begin, outputs_ / all * (parts.end - parts.begin), start_);
   if (chain_.count == 0) return;
   chain_.prepare(memory);
   Walk<1> walk(loops_);
   const std::int64_t inner = loops_.extents[walk.inner()];
   std::int64_t position = 0;  // in the innermost loop
-  for (std::int64_t begin = 0, length = 0; begin < chain_.count; begin += length) {
+  const std::int64_t first = chain_.count / all * parts.begin, end = chain_.count / all * parts.end;
+  walk.seek(first);
+  for (std::int64_t begin = first, length = 0; begin < end; begin += length) {
     // All rows are cut alike: equal rows give equal bits, and a sample's result does not depend on its
     // position in the batch.
     const std::int64_t whole_rows =
         inner <= kBlock ? kBlock / inner * inner : std::min(kBlock, inner - position);
-    length = std::min(folds_inner_ ? whole_rows : kBlock, chain_.count - begin);
+    length = std::min(folds_inner_ ? whole_rows : kBlock, end - begin);
     chain_.compute(memory, begin, length);
     const Word* value = static_cast<const Word*>(chain_.find(memory, result_, begin));
     for (std::int64_t done = 0; done < length;) {

@@ -292,7 +292,7 @@ template <int Vectors>
 inline void rows_of_panel(const Matmul& m, const float* a, const Panel& panel, float* c, bool first) {
   std::int64_t row = 0;
   const auto take = [&]<int Rows>() {
-    tile<Rows, Vectors>(a + row * m.a_row, m.a_row, m.a_depth, panel, c + row * m.columns, m.columns, first);
+    tile<Rows, Vectors>(a + row * m.a_row, m.a_row, m.a_depth, panel, c + row * m.c_row, m.c_row, first);
     row += Rows;
   };
   while (m.rows - row >= kTileRows) take.template operator()<kTileRows>();
@@ -343,7 +343,7 @@ inline void one_row(const Matmul& m) {
     for (std::int64_t n = 0; n + kWidth <= m.columns; n += kWidth) {
       for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth)
         tile<1, kVectors>(m.a + k * m.a_depth, m.a_row, m.a_depth, panel_of(m, k, n, kWidth), m.c + n,
-                          m.columns, k == 0);
+                          m.c_row, k == 0);
       rest.b += kWidth;
       rest.c += kWidth;
       rest.columns -= kWidth;
@@ -353,7 +353,8 @@ inline void one_row(const Matmul& m) {
 
 void find_product(const Matmul& m) {
   if (m.depth == 0) {
-    for (std::int64_t i = 0; i < m.rows * m.columns; ++i) m.c[i] = 0;
+    for (std::int64_t row = 0; row < m.rows; ++row)
+      for (std::int64_t column = 0; column < m.columns; ++column) m.c[row * m.c_row + column] = 0;
     return;
   }
   if (m.rows == 1)

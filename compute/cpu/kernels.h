@@ -20,13 +20,13 @@ using Elementwise = void (*)(const void* a, const void* b, const void* c, void* 
 using FoldRun = void (*)(const void* elements, std::int64_t count, void* accumulator);
 
 // c[m, n] = sum over k of a[m, k] * b[k, n]. Terms are added in order within blocks of kMatmulDepth, and the
-// blocks in order. Strides in elements; c is row-major. scratch: kMatmulScratch floats.
+// blocks in order. Strides in elements. scratch: kMatmulScratch floats.
 struct Matmul {
   const float* a = nullptr;
   const float* b = nullptr;
   float* c = nullptr;
   std::int64_t rows = 0, depth = 0, columns = 0;
-  std::int64_t a_row = 0, a_depth = 0, b_depth = 0, b_column = 0;
+  std::int64_t a_row = 0, a_depth = 0, b_depth = 0, b_column = 0, c_row = 0;
   float* scratch = nullptr;
 };
 inline constexpr std::int64_t kMatmulDepth = 512;

@@ -333,7 +333,7 @@ std::int32_t Lowering::buffer_of(const Place& place) {
   const std::int32_t buffer = buffer_count_++;
   arena_index_.push_back(-1);
   is_variable_.push_back(place.kind == PlaceKind::variable);
-  executable_.memory_.buffers.push_back(nullptr);
+  executable_.buffers_.push_back(nullptr);
   switch (place.kind) {
     case PlaceKind::input:
       executable_.inputs_.push_back({buffer, place.index});
@@ -348,7 +348,7 @@ std::int32_t Lowering::buffer_of(const Place& place) {
       const NodeRef& source = graph_[place.index].source;
       executable_.constants_.push_back(source);
       // Read only.
-      executable_.memory_.buffers.back() = const_cast<std::byte*>(source->constant->bytes.data());
+      executable_.buffers_.back() = const_cast<std::byte*>(source->constant->bytes.data());
     }
   }
   return buffer;
@@ -374,7 +374,7 @@ std::int32_t Lowering::arena_buffer(const Shape& shape) {
   arena_index_.push_back(static_cast<std::int32_t>(arena_.size()));
   is_variable_.push_back(0);
   arena_.push_back({buffer, {bytes_of(shape), -1, -1}});
-  executable_.memory_.buffers.push_back(nullptr);
+  executable_.buffers_.push_back(nullptr);
   return buffer;
 }
 
@@ -405,7 +405,8 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   executable_.arena_bytes_ = plan.total_bytes;
   executable_.unplanned_bytes_ = plan.unplanned_bytes;
   const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word));
-  executable_.memory_bytes_ = plan.total_bytes + workspace + kAlignment;
+  const std::uint64_t workspaces = workspace * (executable_.pool_ ? executable_.pool_->threads() : 1);
+  executable_.memory_bytes_ = plan.total_bytes + workspaces + kAlignment;
   if (executable_.memory_bytes_ > memory_limit)
     return make_error(ErrorCode::out_of_device_memory,
                       text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
@@ -413,9 +414,10 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   executable_.arena_ = make_zeroed_bytes(executable_.memory_bytes_);
   std::byte* begin = executable_.arena_.get();
   begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
-  executable_.memory_.workspace = begin;
+  executable_.workspace_ = begin;
+  executable_.workspace_bytes_ = workspace;
   for (std::size_t i = 0; i < arena_.size(); ++i)
-    executable_.memory_.buffers[at(arena_[i].buffer)] = begin + workspace + plan.offsets[i];
+    executable_.buffers_[at(arena_[i].buffer)] = begin + workspaces + plan.offsets[i];
   return {};
 }
 

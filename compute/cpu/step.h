@@ -21,10 +21,10 @@ using Word [[gnu::may_alias]] = std::uint32_t;
 
 Word word_of(double value, DType dtype);
 
-// The memory of a run. The executable numbers the buffers. The workspace belongs to the running step: kBlock
-// elements per register of a chain, or kMatmulScratch.
+// The memory of a run, as one thread sees it. The executable numbers the buffers. The workspace belongs to
+// the running step on this thread: kBlock elements per register of a chain, or kMatmulScratch.
 struct Memory {
-  std::vector<std::byte*> buffers;
+  std::byte* const* buffers = nullptr;
   std::byte* workspace = nullptr;
 
   template <class T>
@@ -35,10 +35,20 @@ struct Memory {
 
 inline constexpr std::int64_t kBlock = 512;  // elements per block of a chain
 
+// Consecutive numbers of parts.
+struct Parts {
+  std::int64_t begin = 0, end = 1;
+};
+
 class Step {
  public:
   virtual ~Step() = default;
-  virtual void run(const Memory& memory) const = 0;
+  // Parts that write different elements and read none that another part writes: threads compute them in any
+  // order, with the same bits for any division. 1: the step is one whole.
+  virtual std::int64_t part_count() const { return 1; }
+  // Time of all parts, in elements that are moved or computed, roughly.
+  virtual std::int64_t work() const { return 0; }
+  virtual void run(const Memory& memory, Parts parts) const = 0;
 };
 
 // ---- chains ----
@@ -78,6 +88,7 @@ struct Chain {
   std::vector<ChainStore> stores;
   CopyRun copy_run = nullptr;
 
+  std::int64_t work() const;
   void prepare(const Memory& memory) const;
   void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // without the stores
   void* find(const Memory& memory, std::int32_t result, std::int64_t begin) const;
@@ -86,7 +97,9 @@ struct Chain {
 class MapStep : public Step {
  public:
   explicit MapStep(Chain chain) : chain_(std::move(chain)) {}
-  void run(const Memory& memory) const override;
+  std::int64_t part_count() const override;  // blocks
+  std::int64_t work() const override;
+  void run(const Memory& memory, Parts parts) const override;
 
  private:
   Chain chain_;
@@ -99,7 +112,9 @@ class ReduceStep : public Step {
   ReduceStep(const graph::GraphNode& node, const Shape& source, std::span<const int> order, Chain chain,
              std::int32_t result, const KernelSet& kernels, std::int32_t into);
   bool has_kernels() const { return fold_ && combine_; }  // false: the operation has none for its dtype
-  void run(const Memory& memory) const override;
+  std::int64_t part_count() const override;  // steps of the outermost loop, if results differ along it
+  std::int64_t work() const override;
+  void run(const Memory& memory, Parts parts) const override;
 
  private:
   Chain chain_;

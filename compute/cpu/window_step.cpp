@@ -70,12 +70,18 @@ class WindowStep : public Step {
       for (std::int64_t w = 0; w < plan.width; ++w) factor_offsets_.push_back(h * row + w * column);
   }
 
-  void run(const Memory& memory) const override {
+  std::int64_t part_count() const override { return images(); }
+  std::int64_t work() const override {
+    return images() * plan_.rows * plan_.columns * static_cast<std::int64_t>(offsets_.size());
+  }
+
+  void run(const Memory& memory, Parts parts) const override {
     float* workspace = reinterpret_cast<float*>(memory.workspace);
     float* factors = workspace;
     float* split_image = factors + factor_offsets_.size();
     float* folded = split_image + phases_.elements(plan_);
-    float* result = memory.data<float>(into_);
+    const std::int64_t size = plan_.rows * plan_.columns;
+    float* result = memory.data<float>(into_, parts.begin * size);
     const bool dense = phases_.pitch == plan_.columns;
     WindowFold fold{.offsets = offsets_.data(),
                     .factors = factor_offsets_.empty() ? nullptr : factors,
@@ -83,12 +89,11 @@ class WindowStep : public Step {
                     .count = (plan_.rows - 1) * phases_.pitch + plan_.columns,
                     .largest = plan_.largest};
     Walk<2> walk(plan_.outer);
-    std::int64_t images = 1;
-    for (int loop = 0; loop < plan_.outer.depth; ++loop) images *= plan_.outer.extents[at(loop)];
+    walk.seek(parts.begin);
     const std::int64_t inner = plan_.outer.extents[walk.inner()];
-    for (std::int64_t image = 0; image < images; ++image, result += plan_.rows * plan_.columns) {
+    for (std::int64_t image = parts.begin; image < parts.end; ++image, result += size) {
       const std::int64_t position = image % inner;
-      if (image > 0 && position == 0) walk.next();
+      if (image > parts.begin && position == 0) walk.next();
       const auto offset = [&](std::size_t n) {
         return walk.offsets[n] + position * plan_.outer.strides[n][walk.inner()];
       };
@@ -106,6 +111,12 @@ class WindowStep : public Step {
       for (std::int64_t row = 0; !dense && row < plan_.rows; ++row)
         kernels_.copy_run(folded + row * phases_.pitch, 1, result + row * plan_.columns, plan_.columns);
     }
+  }
+
+  std::int64_t images() const {
+    std::int64_t count = 1;
+    for (int loop = 0; loop < plan_.outer.depth; ++loop) count *= plan_.outer.extents[at(loop)];
+    return count;
   }
 
   // The place of the window's last axis but `before`.

@@ -28,9 +28,10 @@ constexpr std::string_view kFaceNames[] = {
     // loops whose steps are recorded once
     "Branch", "Combination", "LoopBody", "LoopCondition", "ScanBody", "ScanOptions", "ScanStep", "Scanned",
     // programs
-    "BufferRange", "Commands", "CpuWork", "DispatchFigures", "HostTensor", "KernelFigures", "Precision",
-    "Program", "ProgramDescription", "ProgramPart", "ProgramRounds", "ProgramSequence", "ProgramStats",
-    "Runtime", "ScheduleFigures", "Session", "StateReadback", "Update", "kMaxSequenceDispatches",
+    "BufferRange", "Commands", "CpuThreads", "CpuWork", "DispatchFigures", "HostTensor", "KernelFigures",
+    "Precision", "Program", "ProgramDescription", "ProgramPart", "ProgramRounds", "ProgramSequence",
+    "ProgramStats", "Runtime", "ScheduleFigures", "Session", "StateReadback", "Update",
+    "kMaxSequenceDispatches", "kMostCpuThreads",
     // tuning and baking
     "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
     // models

@@ -33,7 +33,7 @@ install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FIL
 # Only the headers that imprint/compute.h and the two headers of the engine bridge include, directly or
 # indirectly.
 set(imprint_library_headers
-  compute/base/hash.h compute/base/log.h compute/base/result.h compute/base/shared_bytes.h
+  compute/base/hash.h compute/base/host_jobs.h compute/base/log.h compute/base/result.h compute/base/shared_bytes.h
   compute/graph/autodiff.h compute/graph/variants.h
   compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
   compute/nn/action_distribution.h compute/nn/activation.h compute/nn/advantage.h compute/nn/initialise.h compute/nn/linear.h compute/nn/loss_scaler.h compute/nn/losses.h

@@ -1,6 +1,7 @@
 #pragma once
 // The subcommands of `imprint`, one file each. A new one is a function here and a line in main.cpp.
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -32,5 +33,8 @@ inline constexpr const char* kDeviceHelp =
     "index or part of a name (see imprint devices), or cpu; default: the first discrete device, else the "
     "first "
     "integrated one, else any";
+
+// --threads N
+void add_threads_option(CLI::App& command, std::uint32_t& threads);
 
 }  // namespace imprint::tools

@@ -31,7 +31,7 @@ struct RunOptions {
   std::string model, input, device, kernels;
   std::optional<std::string> output;
   bool explain = false, mixed = false, profile = false;
-  std::uint32_t repeat = 1;
+  std::uint32_t repeat = 1, threads = 1;
   ModelShapes shapes;  // without an input file
   // Against files that ask for all there is.
   std::uint64_t most_mib = 4096, most_gop = 100'000;
@@ -170,7 +170,8 @@ Result<> run(const RunOptions& options) {
     inputs.push_back(std::move(tensor));
   }
 
-  IMPRINT_ASSIGN(Computer computer, Computer::open(options.device, options.kernels, options.most_mib << 20));
+  IMPRINT_ASSIGN(Computer computer,
+                 Computer::open(options.device, options.kernels, options.most_mib << 20, options.threads));
   ProgramDescription description;
   description.name = options.model;
   description.inputs = imported.input_tensors();
@@ -212,6 +213,7 @@ void add_run(CLI::App& app) {
   command->add_option("--output", options->output, "the file for the outputs, with their names")
       ->type_name("OUT.safetensors");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
+  add_threads_option(*command, options->threads);
   command
       ->add_option_function<std::string>(
           "--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
