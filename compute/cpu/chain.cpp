@@ -28,6 +28,20 @@ void load_block(const Instruction& load, CopyRun copy_run, const Word* from, std
   }
 }
 
+void store_block(const ChainStore& store, CopyRun copy_run, const Memory& memory, const Word* from,
+                 std::int64_t begin, std::int64_t length) {
+  if (!store.loops) return copy_run(from, 1, memory.data<Word>(store.buffer, begin), length);
+  Word* to = memory.data<Word>(store.buffer, store.offset);
+  each_run(*store.loops, {begin, begin + length},
+           [&](const auto& offsets, std::int64_t count, const auto& strides) {
+             if (strides[0] == 1)
+               copy_run(from, 1, to + offsets[0], count);
+             else
+               for (std::int64_t i = 0; i < count; ++i) to[offsets[0] + i * strides[0]] = from[i];
+             from += count;
+           });
+}
+
 void draw(const Instruction& instruction, const std::int32_t* words, std::int64_t begin, std::int64_t length,
           void* to) {
   const auto bits = [&](int word) { return static_cast<std::uint32_t>(words[word]); };
@@ -112,8 +126,8 @@ void MapStep::run(const Memory& memory, Parts parts) const {
     const std::int64_t length = std::min(kBlock, end - begin);
     chain_.compute(memory, begin, length);
     for (const ChainStore& store : chain_.stores)
-      std::memcpy(memory.data<Word>(store.buffer, begin), chain_.find(memory, store.result, begin),
-                  static_cast<std::size_t>(length) * sizeof(Word));
+      store_block(store, chain_.copy_run, memory,
+                  static_cast<const Word*>(chain_.find(memory, store.result, begin)), begin, length);
   }
 }
 

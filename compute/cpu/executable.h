@@ -50,8 +50,10 @@ class Executable {
   void run(std::size_t kernel) const;
 
   std::size_t step_count() const { return steps_.size(); }
-  std::uint64_t arena_bytes() const { return arena_bytes_; }          // intermediates, with reuse
-  std::uint64_t memory_bytes() const { return memory_bytes_; }        // the arena, and a workspace per thread
+  std::uint64_t arena_bytes() const { return arena_bytes_; }  // intermediates, with reuse
+  std::uint64_t memory_bytes() const {
+    return memory_bytes_;
+  }  // the arena, copies of constants, a workspace per thread
   std::uint64_t unplanned_bytes() const { return unplanned_bytes_; }  // intermediates, without reuse
 
  private:
@@ -74,6 +76,8 @@ class Executable {
   }
 
   std::shared_ptr<ThreadPool> pool_;
+  std::vector<ZeroedBytes> constant_copies_;  // in other layouts
+  std::uint64_t constant_copy_bytes_ = 0;
   ZeroedBytes arena_;  // the workspaces, then intermediates
   std::vector<std::byte*> buffers_;
   std::byte* workspace_ = nullptr;

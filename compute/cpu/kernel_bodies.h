@@ -170,6 +170,10 @@ void choose(const void* condition, const void* a, const void* b, void* result, s
   IMPRINT_EACH_ELEMENT out[i] = chosen[i] ? x[i] : y[i];
 }
 
+void find_relu(const void* a, const void*, const void*, void* result, std::int64_t count) {
+  map_one<float, float>(a, result, count, [](float x) { return x <= 0.0f ? 0.0f : x; });
+}
+
 Elementwise find_elementwise(Op op, DType operand, DType result) {
   if (op == Op::cast) return cast_function(operand, result);
   if (op == Op::where) return dtype_is_float(result) ? choose<float> : choose<Int>;
@@ -225,16 +229,81 @@ FoldRun find_fold_run(Op op, DType operand) {
 
 typedef std::uint32_t Bits __attribute__((may_alias));
 
-void copy_run(const void* elements, std::int64_t stride, void* result, std::int64_t count) {
+// A vector of N elements.
+template <int N>
+struct Some {
+  typedef float Type __attribute__((vector_size(N * 4)));
+};
+
+template <int N>
+inline void copy_vector(const Bits* from, Bits* to) {
+  typename Some<N>::Type value;
+  __builtin_memcpy(&value, from, sizeof value);
+  __builtin_memcpy(to, &value, sizeof value);
+}
+
+// Vectors of N, the last of which may copy elements again. count >= N.
+template <int N>
+inline void copy_vectors(const Bits* from, Bits* to, std::int64_t count) {
+  for (std::int64_t i = 0; i + N < count; i += N) copy_vector<N>(from + i, to + i);
+  copy_vector<N>(from + count - N, to + count - N);
+}
+
+// Rows of images are often shorter than a vector, or end inside of one.
+inline void copy_row(const Bits* from, Bits* to, std::int64_t count) {
+  if (count >= kLanes) return copy_vectors<kLanes>(from, to, count);
+  if constexpr (kLanes > 8)
+    if (count >= 8) return copy_vectors<8>(from, to, count);
+  if (count >= 4) return copy_vectors<4>(from, to, count);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
+}
+
+template <int N>
+inline void fill_vectors(Bits value, Bits* to, std::int64_t count) {
+  Bits row[N];
+  for (int i = 0; i < N; ++i) row[i] = value;
+  for (std::int64_t i = 0; i + N < count; i += N) copy_vector<N>(row, to + i);
+  copy_vector<N>(row, to + count - N);
+}
+
+// Every second of 2 N - 1 elements.
+template <int N>
+inline typename Some<N>::Type every_second(const Bits* from) {
+  typename Some<N>::Type low, high;  // high starts at an odd element: nothing beyond the last one is read
+  __builtin_memcpy(&low, from, sizeof low);
+  __builtin_memcpy(&high, from + N - 1, sizeof high);
+  if constexpr (N == 16)
+    return __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
+  else if constexpr (N == 8)
+    return __builtin_shufflevector(low, high, 0, 2, 4, 6, 9, 11, 13, 15);
+  else
+    return __builtin_shufflevector(low, high, 0, 2, 5, 7);
+}
+
+template <int N>
+inline void copy_every_second(const Bits* from, Bits* to, std::int64_t count) {
+  const auto copy = [&](std::int64_t i) {
+    const typename Some<N>::Type value = every_second<N>(from + 2 * i);
+    __builtin_memcpy(to + i, &value, sizeof value);
+  };
+  for (std::int64_t i = 0; i + N < count; i += N) copy(i);
+  copy(count - N);
+}
+
+inline void copy_run(const void* elements, std::int64_t stride, void* result, std::int64_t count) {
   const Bits* from = static_cast<const Bits*>(elements);
   Bits* to = static_cast<Bits*>(result);
   if (stride == 1) {
-    IMPRINT_EACH_ELEMENT to[i] = from[i];
+    copy_row(from, to, count);
   } else if (stride == 0) {
     const Bits value = *from;
-    IMPRINT_EACH_ELEMENT to[i] = value;
-  } else if (stride == 2) {
-    IMPRINT_EACH_ELEMENT to[i] = from[2 * i];
+    if (count >= kLanes) return fill_vectors<kLanes>(value, to, count);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = value;
+  } else if (stride == 2 && count >= 4) {
+    if (count >= kLanes) return copy_every_second<kLanes>(from, to, count);
+    if constexpr (kLanes > 8)
+      if (count >= 8) return copy_every_second<8>(from, to, count);
+    copy_every_second<4>(from, to, count);
   } else {
     IMPRINT_EACH_ELEMENT to[i] = from[i * stride];
   }
@@ -301,11 +370,40 @@ inline void rows_of_panel(const Matmul& m, const float* a, const Panel& panel, f
   if (m.rows - row >= 1) take.template operator()<1>();
 }
 
+// A panel of windows: what of each run lies in it, row by row.
+inline void copy_windows(const Matmul& m, std::int64_t k, std::int64_t n, const Panel& panel,
+                         std::int64_t width) {
+  struct Piece {
+    std::int64_t from, to, count;
+  } pieces[64];
+  int count = 0;
+  for (std::int64_t done = 0; done < panel.columns; ++count) {
+    const std::int64_t column = m.first_column + n + done, run = column / m.b_run, inside = column % m.b_run;
+    std::int64_t length = m.b_run - inside;
+    if (length > panel.columns - done) length = panel.columns - done;
+    pieces[count] = {m.b_runs[run] + inside * m.b_column, done, length};
+    done += length;
+  }
+  float* to = m.scratch;
+  for (std::int64_t row = 0; row < panel.depth; ++row, to += width) {
+    const float* from = m.b + m.b_rows[k + row];
+    for (int i = 0; i < count; ++i)
+      copy_run(from + pieces[i].from, m.b_column, to + pieces[i].to, pieces[i].count);
+    for (std::int64_t column = panel.columns; column < width; ++column) to[column] = 0;
+  }
+}
+
 // b's panel in place, where whole vectors are contiguous; else a copy padded with zeros.
 inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t n, std::int64_t width) {
   Panel panel{m.b + k * m.b_depth + n * m.b_column, m.b_depth, m.depth - k, m.columns - n};
   if (panel.depth > kMatmulDepth) panel.depth = kMatmulDepth;
   if (panel.columns > width) panel.columns = width;
+  if (m.b_rows) {
+    copy_windows(m, k, n, panel, width);
+    panel.elements = m.scratch;
+    panel.stride = width;
+    return panel;
+  }
   // Rows of b that are far apart share no cache lines or pages: worth a copy where many rows of a use it.
   const bool far = m.b_depth > 1024 && m.rows > 16;
   if (m.b_column == 1 && panel.columns == width && !far) return panel;
@@ -339,7 +437,7 @@ inline void one_row(const Matmul& m) {
   constexpr int kVectors = 64 / kLanes < 8 ? 64 / kLanes : 8;
   constexpr std::int64_t kWidth = kVectors * kLanes;
   Matmul rest = m;
-  if (m.b_column == 1)
+  if (m.b_column == 1 && !m.b_rows)
     for (std::int64_t n = 0; n + kWidth <= m.columns; n += kWidth) {
       for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth)
         tile<1, kVectors>(m.a + k * m.a_depth, m.a_row, m.a_depth, panel_of(m, k, n, kWidth), m.c + n,
@@ -425,7 +523,7 @@ void fold_windows(const WindowFold& w) {
 }  // namespace
 
 extern const KernelSet IMPRINT_KERNEL_SET;
-const KernelSet IMPRINT_KERNEL_SET = {kSetName,     find_elementwise, find_fold_run,
-                                      find_product, copy_run,         fold_windows};
+const KernelSet IMPRINT_KERNEL_SET = {kSetName,  find_elementwise, find_fold_run, find_product,
+                                      find_relu, copy_run,         fold_windows};
 
 }  // namespace imprint::cpu

@@ -28,6 +28,11 @@ struct Matmul {
   std::int64_t rows = 0, depth = 0, columns = 0;
   std::int64_t a_row = 0, a_depth = 0, b_depth = 0, b_column = 0, c_row = 0;
   float* scratch = nullptr;
+  // Windows of images: row k of b starts at b_rows[k], and its columns are runs of b_run, whose offsets in
+  // the row are b_runs. The first column is first_column of those. Null: rows b_depth apart, of one run.
+  const std::int64_t* b_rows = nullptr;
+  const std::int64_t* b_runs = nullptr;
+  std::int64_t b_run = 0, first_column = 0;
 };
 inline constexpr std::int64_t kMatmulDepth = 512;
 inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 64;
@@ -53,6 +58,7 @@ struct KernelSet {
   Elementwise (*elementwise)(Op op, DType operand, DType result);
   FoldRun (*fold_run)(Op op, DType operand);  // of IMPRINT_FOLD_OPS
   void (*matmul)(const Matmul& arguments);
+  Elementwise relu;  // of floats: x <= 0 ? 0 : x, in one pass
   CopyRun copy_run;
   void (*window_fold)(const WindowFold& arguments);
 };

@@ -35,11 +35,6 @@ struct Memory {
 
 inline constexpr std::int64_t kBlock = 512;  // elements per block of a chain
 
-// Consecutive numbers of parts.
-struct Parts {
-  std::int64_t begin = 0, end = 1;
-};
-
 class Step {
  public:
   virtual ~Step() = default;
@@ -78,6 +73,8 @@ struct Instruction {
 struct ChainStore {
   std::int32_t result = -1;
   std::int32_t buffer = -1;
+  std::int64_t offset = 0;
+  std::optional<Loops<1>> loops;  // over the elements; none: row-major
 };
 
 struct Chain {
@@ -151,8 +148,20 @@ std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kerne
 std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to);
 std::unique_ptr<Step> fill_step(const Strided& to, Word value);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
+// The right operand of a product in images: its rows and columns are windows, and no strides describe it.
+struct WindowMatrix {
+  Strided matrices;  // the first elements of all matrices: [batch...]
+  std::int64_t depth = 0, columns = 0;
+  std::vector<std::int64_t> rows, runs;  // offsets of rows; of runs of columns in a row
+  std::int64_t run = 0, column = 1;      // columns of a run, and their stride
+};
+// shape: [batch..., depth, columns]. Nothing: its axes are not those of the source.
+std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape);
+// One matrix at a time.
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels);  // one matrix at a time
+                                  const KernelSet& kernels);
+std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
+                                  const KernelSet& kernels);
 std::unique_ptr<Step> arg_reduce_step(const graph::GraphNode& node, DType dtype, const Strided& source,
                                       std::int32_t into);
 std::unique_ptr<Step> gather_step(const graph::GraphNode& node, const Strided& data, const Strided& indices,

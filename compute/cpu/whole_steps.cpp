@@ -47,37 +47,6 @@ std::unique_ptr<Step> divided(std::int64_t parts, std::int64_t work, Run run) {
   return std::make_unique<DividedStep<Run>>(parts, work, std::move(run));
 }
 
-template <int N>
-std::int64_t element_count(const Loops<N>& loops) {
-  std::int64_t count = 1;
-  for (int loop = 0; loop < loops.depth; ++loop) count *= loops.extents[at(loop)];
-  return count;
-}
-
-// use(offsets, count, strides) for each innermost run of the elements `part`, cut at its ends.
-template <int N, class Use>
-void each_run(const Loops<N>& loops, Parts part, Use use) {
-  Walk<N> walk(loops);
-  walk.seek(part.begin);
-  const std::int64_t run = loops.extents[walk.inner()];
-  std::array<std::int64_t, N> strides;
-  for (std::size_t n = 0; n < N; ++n) strides[n] = loops.strides[n][walk.inner()];
-  std::int64_t position = part.begin % run;
-  for (std::int64_t left = part.end - part.begin; left > 0;) {
-    const std::int64_t count = std::min(run - position, left);
-    std::array<std::int64_t, N> offsets = walk.offsets;
-    for (std::size_t n = 0; n < N; ++n) offsets[n] += position * strides[n];
-    use(offsets, count, strides);
-    left -= count;
-    position = 0;
-    walk.next();
-  }
-}
-template <int N, class Use>
-void each_run(const Loops<N>& loops, Use use) {
-  each_run(loops, {0, element_count(loops)}, use);
-}
-
 void copy_run(CopyRun contiguous, const Word* from, std::int64_t from_stride, Word* to,
               std::int64_t to_stride, std::int64_t count) {
   if (to_stride == 1)
@@ -173,32 +142,22 @@ class ProductParts {
 
 }  // namespace
 
-std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels) {
-  const int rank = a.shape.rank();
-  const auto row = at(rank - 2), column = at(rank - 1);
-  Matmul one{.rows = a.shape[rank - 2],
-             .depth = a.shape[rank - 1],
-             .columns = b.shape[rank - 1],
-             .a_row = a.strides[row],
-             .a_depth = a.strides[column],
-             .b_depth = b.strides[row],
-             .b_column = b.strides[column],
-             .c_row = b.shape[rank - 1]};
-  Shape batch;
-  for (int axis = 0; axis < rank - 2; ++axis) batch.append(a.shape[axis]);
-  if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
-  // Matrices with the same right operand are one matrix with all their rows.
-  const Loops<2> loops = loops_over<2>(batch, {a.strides, b.strides});
-  const bool joins =
-      loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
-  if (joins) one.rows *= loops.extents[0];
-  const Loops<2> matrices = joins ? loops_over<2>({}, {}) : loops;
+namespace {
+
+// Products of `one` for all matrices; layouts of a and b over the batch.
+std::unique_ptr<Step> products(const Matmul& one, const Strided& a, const Strided& b,
+                               const Loops<2>& matrices, std::shared_ptr<const WindowMatrix> windows,
+                               std::int32_t into, const KernelSet& kernels) {
   const ProductParts cut(element_count(matrices), one);
   const std::int64_t work = element_count(matrices) * one.rows * one.columns * (one.depth / 8 + 1);
   return divided(cut.count(), work, [=, product = kernels.matmul](const Memory& memory, Parts parts) {
     Matmul next = one;
     next.scratch = reinterpret_cast<float*>(memory.workspace);
+    if (windows) {
+      next.b_rows = windows->rows.data();
+      next.b_runs = windows->runs.data();
+      next.b_run = windows->run;
+    }
     cut.each(parts, one, [&](std::int64_t matrix, Parts rows, Parts columns) {
       Walk<2> walk(matrices);
       walk.seek(matrix);
@@ -208,12 +167,101 @@ std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32
       };
       next.rows = rows.end - rows.begin;
       next.columns = columns.end - columns.begin;
+      next.first_column = columns.begin;
       next.a = memory.data<const float>(a.buffer, a.offset + offset(0) + rows.begin * one.a_row);
-      next.b = memory.data<const float>(b.buffer, b.offset + offset(1) + columns.begin * one.b_column);
+      next.b = memory.data<const float>(b.buffer,
+                                        b.offset + offset(1) + (windows ? 0 : columns.begin * one.b_column));
       next.c = memory.data<float>(into, (matrix * one.rows + rows.begin) * one.columns + columns.begin);
       product(next);
     });
   });
+}
+
+// Of a product whose left operand this is; b is missing.
+Matmul rows_of(const Strided& a, std::int64_t columns) {
+  const int rank = a.shape.rank();
+  return {.rows = a.shape[rank - 2],
+          .depth = a.shape[rank - 1],
+          .columns = columns,
+          .a_row = a.strides[at(rank - 2)],
+          .a_depth = a.strides[at(rank - 1)],
+          .c_row = columns};
+}
+
+Shape batch_of(const Shape& shape) {
+  Shape batch;
+  for (int axis = 0; axis < shape.rank() - 2; ++axis) batch.append(shape[axis]);
+  return batch;
+}
+
+}  // namespace
+
+std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
+                                  const KernelSet& kernels) {
+  const int rank = a.shape.rank();
+  Matmul one = rows_of(a, b.shape[rank - 1]);
+  one.b_depth = b.strides[at(rank - 2)];
+  one.b_column = b.strides[at(rank - 1)];
+  const Shape batch = batch_of(a.shape);
+  if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
+  // Matrices with the same right operand are one matrix with all their rows.
+  const Loops<2> loops = loops_over<2>(batch, {a.strides, b.strides});
+  const bool joins =
+      loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
+  if (joins) one.rows *= loops.extents[0];
+  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels);
+}
+
+std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
+                                  const KernelSet& kernels) {
+  Matmul one = rows_of(a, b.columns);
+  one.b_column = b.column;
+  const Shape batch = batch_of(a.shape);
+  if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
+  return products(one, a, b.matrices, loops_over<2>(batch, {a.strides, b.matrices.strides}),
+                  std::make_shared<WindowMatrix>(b), into, kernels);
+}
+
+std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape) {
+  const int rank = shape.rank();
+  if (rank < 2 || shape.element_count() == 0) return {};
+  WindowMatrix matrix{.depth = shape[rank - 2], .columns = shape[rank - 1]};
+  int axis = source.shape.rank() - 1;
+  // The axes whose sizes multiply to `count`, from the innermost of those that are left.
+  const auto take = [&](std::int64_t count) -> std::optional<Loops<1>> {
+    Shape taken;
+    Strides strides{};
+    std::int64_t product = 1;
+    int first = axis + 1;
+    while (product < count && first > 0) product *= source.shape[--first];
+    if (product != count) return {};
+    for (int a = first; a <= axis; ++a) {
+      strides[at(taken.rank())] = source.strides[at(a)];
+      taken.append(source.shape[a]);
+    }
+    axis = first - 1;
+    return loops_over<1>(taken, {strides});
+  };
+  const auto columns = take(matrix.columns);
+  if (!columns) return {};
+  const auto rows = take(matrix.depth);
+  if (!rows) return {};
+  matrix.run = columns->extents[at(columns->depth) - 1];
+  matrix.column = columns->strides[0][at(columns->depth) - 1];
+  each_run(*columns,
+           [&](const auto& offsets, std::int64_t, const auto&) { matrix.runs.push_back(offsets[0]); });
+  each_run(*rows, [&](const auto& offsets, std::int64_t count, const auto& strides) {
+    for (std::int64_t i = 0; i < count; ++i) matrix.rows.push_back(offsets[0] + i * strides[0]);
+  });
+  Strided outer{source.buffer, source.offset, {}, {}};
+  for (int a = 0; a <= axis; ++a) {
+    outer.strides[at(a)] = source.strides[at(a)];
+    outer.shape.append(source.shape[a]);
+  }
+  const auto matrices = reshaped(outer, batch_of(shape));
+  if (!matrices) return {};
+  matrix.matrices = *matrices;
+  return matrix;
 }
 
 namespace {

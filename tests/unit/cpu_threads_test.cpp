@@ -34,15 +34,15 @@ std::vector<Tensor> some_results(const Tensor& image, const Tensor& rows) {
           matmul(rows, weight({131, 517})),
           matmul(transpose(rows), rows),
           matmul(reshape(rows, {7, 43, 131}), transpose(reshape(rows, {7, 43, 131}))),
-          sum(rows * 3, 1),
-          sum(rows * rows, 0),
+          sum(rows * 3, {1}),
+          sum(rows * rows, {0}),
           mean(image, {0, 2, 3}),
           softmax(rows),
           argmax(rows, 1),
           cumsum(rows, 1),
           transpose(rows),
           concat({rows, rows * 2}, 1),
-          take(rows, 1, Tensor::from_ints({5, 3, 130, 0, 77}, {5})),
+          take(rows, 1, Tensor::from_ints(std::vector<std::int32_t>{5, 3, 130, 0, 77}, {5})),
           gather(rows, 0, order),
           cast(cast(rows, DType::float16), DType::float32)};
 }

@@ -13,12 +13,14 @@ class App;
 
 namespace imprint::tools {
 
-void add_run(CLI::App& app);      // run.cpp
-void add_inspect(CLI::App& app);  // inspect.cpp
-void add_devices(CLI::App& app);  // devices.cpp
-void add_doctor(CLI::App& app);   // doctor.cpp
-void add_bake(CLI::App& app);     // bake.cpp
-void add_studio(CLI::App& app);   // studio.cpp
+void add_run(CLI::App& app);       // run.cpp
+void add_inspect(CLI::App& app);   // inspect.cpp
+void add_devices(CLI::App& app);   // devices.cpp
+void add_doctor(CLI::App& app);    // doctor.cpp
+void add_bake(CLI::App& app);      // bake.cpp
+void add_studio(CLI::App& app);    // studio.cpp
+void add_quantise(CLI::App& app);  // quantise.cpp
+void add_convert(CLI::App& app);   // quantise.cpp
 
 // Runs `work` when the subcommand is chosen. On failure: one line on stderr, "imprint NAME: error", and exit
 // status 1.

@@ -87,6 +87,8 @@ int main(int argc, char** argv) {
   imprint::tools::add_explain(app);
   imprint::tools::add_tune(app);
   imprint::tools::add_studio(app);
+  imprint::tools::add_quantise(app);
+  imprint::tools::add_convert(app);
   app.footer(  // last, or the commands would inherit it
       "Help for a command: imprint COMMAND --help. Exit status: 0 = done, 1 = the work failed, 2 = the "
       "command line is wrong.");
