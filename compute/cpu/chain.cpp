@@ -28,18 +28,29 @@ void load_block(const Instruction& load, CopyRun copy_run, const Word* from, std
   }
 }
 
-void store_block(const ChainStore& store, CopyRun copy_run, const Memory& memory, const Word* from,
+void add_numbers(const Instruction& add, const KernelSet& kernels, const float* numbers, std::int64_t begin,
+                 std::int64_t length, const float* x, float* result) {
+  each_run(add.loops, {begin, begin + length}, [&](const auto& offsets, std::int64_t count, const auto&) {
+    kernels.add_number(x, numbers[offsets[0]], add.relu, result, count);
+    x += count;
+    result += count;
+  });
+}
+
+void store_block(const ChainStore& store, const KernelSet& kernels, const Memory& memory, const Word* from,
                  std::int64_t begin, std::int64_t length) {
-  if (!store.loops) return copy_run(from, 1, memory.data<Word>(store.buffer, begin), length);
+  if (!store.loops) return kernels.copy_run(from, 1, memory.data<Word>(store.buffer, begin), length);
   Word* to = memory.data<Word>(store.buffer, store.offset);
-  each_run(*store.loops, {begin, begin + length},
-           [&](const auto& offsets, std::int64_t count, const auto& strides) {
-             if (strides[0] == 1)
-               copy_run(from, 1, to + offsets[0], count);
-             else
-               for (std::int64_t i = 0; i < count; ++i) to[offsets[0] + i * strides[0]] = from[i];
-             from += count;
-           });
+  each_rows(*store.loops, {begin, begin + length},
+            [&](const auto& offsets, std::int64_t rows, const auto& row_strides, std::int64_t count,
+                const auto& strides) {
+              if (strides[0] == 1)
+                kernels.copy_rows({from, count, 1, to + offsets[0], row_strides[0], rows, count});
+              else
+                for (std::int64_t i = 0; i < rows * count; ++i)
+                  to[offsets[0] + i / count * row_strides[0] + i % count * strides[0]] = from[i];
+              from += rows * count;
+            });
 }
 
 void draw(const Instruction& instruction, const std::int32_t* words, std::int64_t begin, std::int64_t length,
@@ -74,11 +85,18 @@ void execute(const Chain& chain, const Instruction& instruction, const Memory& m
       return;
     }
     case Instruction::Kind::load:
-      load_block(instruction, chain.copy_run, memory.data<const Word>(instruction.from, instruction.offset),
-                 begin, length, static_cast<Word*>(result));
+      load_block(instruction, chain.kernels->copy_run,
+                 memory.data<const Word>(instruction.from, instruction.offset), begin, length,
+                 static_cast<Word*>(result));
+      return;
+    case Instruction::Kind::add_numbers:
+      add_numbers(instruction, *chain.kernels, memory.data<const float>(instruction.from, instruction.offset),
+                  begin, length,
+                  static_cast<const float*>(chain.find(memory, instruction.operands[0], begin)),
+                  static_cast<float*>(result));
       return;
     case Instruction::Kind::fill:
-      chain.copy_run(&instruction.value, 0, result, length);
+      chain.kernels->copy_run(&instruction.value, 0, result, length);
       return;
     case Instruction::Kind::iota: {
       auto* values = static_cast<std::int32_t*>(result);
@@ -126,7 +144,7 @@ void MapStep::run(const Memory& memory, Parts parts) const {
     const std::int64_t length = std::min(kBlock, end - begin);
     chain_.compute(memory, begin, length);
     for (const ChainStore& store : chain_.stores)
-      store_block(store, chain_.copy_run, memory,
+      store_block(store, *chain_.kernels, memory,
                   static_cast<const Word*>(chain_.find(memory, store.result, begin)), begin, length);
   }
 }

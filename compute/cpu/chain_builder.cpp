@@ -44,7 +44,10 @@ Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
     return generate(node);
   if (!is_elsewhere && entry.kind() == OpKind::elementwise) {
     Instruction instruction;
-    if (is_relu(node)) {
+    const bool relu = is_relu(node);
+    IMPRINT_ASSIGN(const auto sum, sum_with_numbers(relu ? entry.inputs[2] : node, relu));
+    if (sum) return *sum;
+    if (relu) {
       IMPRINT_ASSIGN(instruction.operands[0], value(entry.inputs[2]));
       instruction.function = lowering_.kernels_.relu;
       return add(chain_.block, instruction);
@@ -75,6 +78,31 @@ bool ChainBuilder::is_relu(NodeIndex node) const {
   };
   return condition.op == Op::less_equal && condition.inputs[0] == entry.inputs[2] &&
          is_zero(condition.inputs[1]) && is_zero(entry.inputs[1]);
+}
+
+Result<std::optional<std::int32_t>> ChainBuilder::sum_with_numbers(NodeIndex sum, bool relu) {
+  constexpr std::int64_t kShortRun = 16;
+  const GraphNode& entry = lowering_.graph_[sum];
+  if (entry.op != Op::add || entry.dtype != DType::float32 || register_of_.contains(sum) ||
+      lowering_.in_memory(sum) || lowering_.computed_.contains(sum))
+    return std::optional<std::int32_t>();
+  for (const std::size_t slot : {std::size_t{1}, std::size_t{0}}) {
+    const NodeIndex numbers = entry.inputs[slot];
+    if (lowering_.graph_[numbers].op != Op::expand || register_of_.contains(numbers)) continue;
+    IMPRINT_ASSIGN(const Strided found, lowering_.find(numbers));
+    const Strided order = permuted(found, order_);
+    Instruction instruction;
+    instruction.kind = Instruction::Kind::add_numbers;
+    instruction.loops = loops_over<1>(order.shape, {order.strides});
+    const std::size_t inner = at(instruction.loops.depth) - 1;
+    if (instruction.loops.strides[0][inner] != 0 || instruction.loops.extents[inner] < kShortRun) continue;
+    IMPRINT_ASSIGN(instruction.operands[0], value(entry.inputs[1 - slot]));
+    instruction.from = order.buffer;
+    instruction.offset = order.offset;
+    instruction.relu = relu;
+    return std::optional(add(chain_.block, instruction));
+  }
+  return std::optional<std::int32_t>();
 }
 
 Result<std::int32_t> ChainBuilder::generate(NodeIndex node) {

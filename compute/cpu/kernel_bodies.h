@@ -16,6 +16,11 @@ using Int = std::int32_t;
 #else
 #define IMPRINT_INDEPENDENT _Pragma("GCC ivdep")
 #endif
+#ifdef __clang__
+#define IMPRINT_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define IMPRINT_UNROLL _Pragma("GCC unroll 16")
+#endif
 #define IMPRINT_EACH_ELEMENT IMPRINT_INDEPENDENT for (std::int64_t i = 0; i < count; ++i)
 
 template <class In, class Out, class Function>
@@ -170,6 +175,16 @@ void choose(const void* condition, const void* a, const void* b, void* result, s
   IMPRINT_EACH_ELEMENT out[i] = chosen[i] ? x[i] : y[i];
 }
 
+void add_number(const float* x, float number, bool relu, float* result, std::int64_t count) {
+  if (relu)
+    map_one<float, float>(x, result, count, [=](float each) {
+      const float sum = each + number;
+      return sum <= 0.0f ? 0.0f : sum;
+    });
+  else
+    map_one<float, float>(x, result, count, [=](float each) { return each + number; });
+}
+
 void find_relu(const void* a, const void*, const void*, void* result, std::int64_t count) {
   map_one<float, float>(a, result, count, [](float x) { return x <= 0.0f ? 0.0f : x; });
 }
@@ -309,6 +324,17 @@ inline void copy_run(const void* elements, std::int64_t stride, void* result, st
   }
 }
 
+void copy_all_rows(const CopyRows& c) {
+  const Bits* from = static_cast<const Bits*>(c.from);
+  Bits* to = static_cast<Bits*>(c.to);
+  if (c.stride == 1)
+    for (std::int64_t row = 0; row < c.rows; ++row)
+      copy_row(from + row * c.from_row, to + row * c.to_row, c.columns);
+  else
+    for (std::int64_t row = 0; row < c.rows; ++row)
+      copy_run(from + row * c.from_row, c.stride, to + row * c.to_row, c.columns);
+}
+
 // ---- matmul ----
 
 typedef float Lanes __attribute__((vector_size(kLanes * 4)));
@@ -328,33 +354,35 @@ struct Panel {
   std::int64_t columns;  // of the panel inside c
 };
 
-// Rows x (Vectors * kLanes) outputs in registers.
+// Rows x (Vectors * kLanes) outputs in registers, which arrays are only when their loops are unrolled.
 template <int Rows, int Vectors>
 inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const Panel& panel, float* c,
                  std::int64_t c_row, bool first) {
   Lanes sums[Rows][Vectors];
-  for (int r = 0; r < Rows; ++r)
-    for (int v = 0; v < Vectors; ++v) sums[r][v] = Lanes{};
+  IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) sums[r][v] =
+      Lanes{};
   const float* b = panel.elements;
   for (std::int64_t k = 0; k < panel.depth; ++k, b += panel.stride) {
     Lanes row[Vectors];
-    for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * kLanes);
-    for (int r = 0; r < Rows; ++r) {
+    IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * kLanes);
+    IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) {
       const Lanes factor = a[r * a_row + k * a_depth] - Lanes{};
-      for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * row[v];
+      IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * row[v];
     }
   }
-  for (int r = 0; r < Rows; ++r) {
-    float* target = c + r * c_row;
-    if (panel.columns == Vectors * kLanes) {
-      for (int v = 0; v < Vectors; ++v)
-        store(target + v * kLanes, first ? sums[r][v] : load(target + v * kLanes) + sums[r][v]);
-      continue;
+  if (panel.columns == Vectors * kLanes) {
+    IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) {
+      float* target = c + r * c_row + v * kLanes;
+      store(target, first ? sums[r][v] : load(target) + sums[r][v]);
     }
-    float edge[Vectors * kLanes];
-    for (int v = 0; v < Vectors; ++v) store(edge + v * kLanes, sums[r][v]);
-    for (std::int64_t n = 0; n < panel.columns; ++n) target[n] = first ? edge[n] : target[n] + edge[n];
+    return;
   }
+  float edge[Rows][Vectors * kLanes];
+  IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v)
+      store(edge[r] + v * kLanes, sums[r][v]);
+  for (int r = 0; r < Rows; ++r)
+    for (std::int64_t n = 0; n < panel.columns; ++n)
+      c[r * c_row + n] = first ? edge[r][n] : c[r * c_row + n] + edge[r][n];
 }
 
 template <int Vectors>
@@ -428,8 +456,13 @@ inline void panels(const Matmul& m) {
   constexpr std::int64_t kWidth = Vectors * kLanes;
   static_assert(kWidth <= 64);
   for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth)
-    for (std::int64_t n = 0; n < m.columns; n += kWidth)
-      rows_of_panel<Vectors>(m, m.a + k * m.a_depth, panel_of(m, k, n, kWidth), m.c + n, k == 0);
+    for (std::int64_t n = 0; n < m.columns; n += kWidth) {
+      const float* const rows = m.a + k * m.a_depth;
+      if (Vectors > 1 && m.columns - n <= kLanes)
+        rows_of_panel<1>(m, rows, panel_of(m, k, n, kLanes), m.c + n, k == 0);
+      else
+        rows_of_panel<Vectors>(m, rows, panel_of(m, k, n, kWidth), m.c + n, k == 0);
+    }
 }
 
 // A single row cannot share b's vectors with another; several partial sums keep the adders busy.
@@ -523,7 +556,7 @@ void fold_windows(const WindowFold& w) {
 }  // namespace
 
 extern const KernelSet IMPRINT_KERNEL_SET;
-const KernelSet IMPRINT_KERNEL_SET = {kSetName,  find_elementwise, find_fold_run, find_product,
-                                      find_relu, copy_run,         fold_windows};
+const KernelSet IMPRINT_KERNEL_SET = {kSetName,   find_elementwise, find_fold_run, find_product, find_relu,
+                                      add_number, copy_run,         copy_all_rows, fold_windows};
 
 }  // namespace imprint::cpu

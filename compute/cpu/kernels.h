@@ -40,6 +40,14 @@ inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 64;
 // to[i] = from[i * stride], elements of any type.
 using CopyRun = void (*)(const void* from, std::int64_t stride, void* to, std::int64_t count);
 
+// Rows, whose starts are from_row and to_row elements apart: to[i] = from[i * stride] in each.
+struct CopyRows {
+  const void* from = nullptr;
+  std::int64_t from_row = 0, stride = 1;
+  void* to = nullptr;
+  std::int64_t to_row = 0, rows = 0, columns = 0;
+};
+
 // result[i] = the sum over t of elements[offsets[t] + i] * factors[t], or the largest element. Terms are
 // added in order to zero.
 struct WindowFold {
@@ -59,7 +67,10 @@ struct KernelSet {
   FoldRun (*fold_run)(Op op, DType operand);  // of IMPRINT_FOLD_OPS
   void (*matmul)(const Matmul& arguments);
   Elementwise relu;  // of floats: x <= 0 ? 0 : x, in one pass
+  // result[i] = x[i] + number, or its relu. The result may be x.
+  void (*add_number)(const float* x, float number, bool relu, float* result, std::int64_t count);
   CopyRun copy_run;
+  void (*copy_rows)(const CopyRows& arguments);
   void (*window_fold)(const WindowFold& arguments);
 };
 

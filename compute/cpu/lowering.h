@@ -91,7 +91,7 @@ class ChainBuilder {
   ChainBuilder(Lowering& lowering, std::int64_t count, std::vector<int> order = {})
       : lowering_(lowering), order_(std::move(order)) {
     chain_.count = count;
-    chain_.copy_run = lowering.kernels_.copy_run;
+    chain_.kernels = &lowering.kernels_;
   }
 
   Result<std::int32_t> value(graph::NodeIndex node);  // its register
@@ -112,6 +112,8 @@ class ChainBuilder {
   Result<std::int32_t> compute(graph::NodeIndex node);
   Result<std::int32_t> generate(graph::NodeIndex node);
   bool is_relu(graph::NodeIndex node) const;
+  // A sum with numbers that repeat along rows, as a bias does; nothing: another value. relu: of the sum.
+  Result<std::optional<std::int32_t>> sum_with_numbers(graph::NodeIndex sum, bool relu);
   std::int32_t add(std::vector<Instruction>& to, Instruction instruction);
   void store_in_place();
   void place_registers(std::int32_t kept);

@@ -55,15 +55,17 @@ struct Register {
 };
 
 struct Instruction {
-  enum class Kind : std::uint8_t { apply, load, fill, iota, uniform, permutation };
+  enum class Kind : std::uint8_t { apply, load, add_numbers, fill, iota, uniform, permutation };
   Kind kind = Kind::apply;
   std::int32_t result = -1;  // registers
   std::array<std::int32_t, 3> operands{-1, -1, -1};
   Elementwise function = nullptr;  // apply
-  std::int32_t from = -1;          // load: the buffer; uniform, permutation: the buffer of the generator
+  // load, add_numbers: the buffer; uniform, permutation: the buffer of the generator
+  std::int32_t from = -1;
   std::int64_t offset = 0;
-  Loops<1> loops;  // load
-  Word value = 0;  // fill
+  Loops<1> loops;     // load; add_numbers: of the numbers, each of which is added to a run of the operand
+  bool relu = false;  // add_numbers
+  Word value = 0;     // fill
   // iota: element i is i / stride % extent. permutation: extent of the last axis.
   std::int64_t stride = 1, extent = 1;
   std::uint32_t stream = 0;
@@ -83,7 +85,7 @@ struct Chain {
   std::vector<Instruction> once;  // the same for every block
   std::vector<Instruction> block;
   std::vector<ChainStore> stores;
-  CopyRun copy_run = nullptr;
+  const KernelSet* kernels = nullptr;
 
   std::int64_t work() const;
   void prepare(const Memory& memory) const;

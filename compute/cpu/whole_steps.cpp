@@ -47,19 +47,20 @@ std::unique_ptr<Step> divided(std::int64_t parts, std::int64_t work, Run run) {
   return std::make_unique<DividedStep<Run>>(parts, work, std::move(run));
 }
 
-void copy_run(CopyRun contiguous, const Word* from, std::int64_t from_stride, Word* to,
-              std::int64_t to_stride, std::int64_t count) {
-  if (to_stride == 1)
-    contiguous(from, from_stride, to, count);
-  else
-    for (std::int64_t i = 0; i < count; ++i) to[i * to_stride] = from[i * from_stride];
-}
-
 void copy(const Loops<2>& loops, Parts part, const Word* from, Word* to) {
-  const CopyRun contiguous = kernels().copy_run;
-  each_run(loops, part, [&](const auto& offsets, std::int64_t count, const auto& strides) {
-    copy_run(contiguous, from + offsets[0], strides[0], to + offsets[1], strides[1], count);
-  });
+  const KernelSet& set = kernels();
+  each_rows(loops, part,
+            [&](const auto& offsets, std::int64_t rows, const auto& row_strides, std::int64_t count,
+                const auto& strides) {
+              if (strides[1] == 1)
+                return set.copy_rows({from + offsets[0], row_strides[0], strides[0], to + offsets[1],
+                                      row_strides[1], rows, count});
+              for (std::int64_t row = 0; row < rows; ++row) {
+                const Word* source = from + offsets[0] + row * row_strides[0];
+                Word* target = to + offsets[1] + row * row_strides[1];
+                for (std::int64_t i = 0; i < count; ++i) target[i * strides[1]] = source[i * strides[0]];
+              }
+            });
 }
 
 // A row-major value as {outer, axis, inner}.
@@ -95,9 +96,13 @@ std::unique_ptr<Step> fill_step(const Strided& to, Word value) {
   const Loops<1> loops = loops_over<1>(to.shape, {to.strides});
   return divided(elements, elements, [=](const Memory& memory, Parts part) {
     Word* first = memory.data<Word>(to.buffer, to.offset);
-    each_run(loops, part, [&](const auto& offsets, std::int64_t count, const auto& strides) {
-      for (std::int64_t i = 0; i < count; ++i) first[offsets[0] + i * strides[0]] = value;
-    });
+    each_rows(loops, part,
+              [&](const auto& offsets, std::int64_t rows, const auto& row_strides, std::int64_t count,
+                  const auto& strides) {
+                Word* row = first + offsets[0];
+                for (std::int64_t r = 0; r < rows; ++r, row += row_strides[0])
+                  for (std::int64_t i = 0; i < count; ++i) row[i * strides[0]] = value;
+              });
   });
 }
 
@@ -177,7 +182,7 @@ std::unique_ptr<Step> products(const Matmul& one, const Strided& a, const Stride
   });
 }
 
-// Of a product whose left operand this is; b is missing.
+// A product with this left operand; b is missing.
 Matmul rows_of(const Strided& a, std::int64_t columns) {
   const int rank = a.shape.rank();
   return {.rows = a.shape[rank - 2],

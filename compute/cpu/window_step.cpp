@@ -35,13 +35,15 @@ struct Phases {
   }
 };
 
-void split(const WindowPlan& plan, const Phases& phases, CopyRun copy_run, const float* image, float* to) {
-  for (std::int64_t row = 0; row < phases.rows; ++row)
-    for (std::int64_t phase = 0; phase < std::min(plan.column_stride, phases.columns); ++phase) {
-      const std::int64_t plane = row % plan.row_stride * plan.column_stride + phase;
-      copy_run(image + row * plan.pitch + phase, plan.column_stride,
-               to + (plane * phases.rows_of_phase + row / plan.row_stride) * phases.pitch,
-               quotient_up(phases.columns - phase, plan.column_stride));
+void split(const WindowPlan& plan, const Phases& phases, const KernelSet& kernels, const float* image,
+           float* to) {
+  for (std::int64_t row = 0; row < std::min(plan.row_stride, phases.rows); ++row)
+    for (std::int64_t column = 0; column < std::min(plan.column_stride, phases.columns); ++column) {
+      const std::int64_t plane = row * plan.column_stride + column;
+      kernels.copy_rows({image + row * plan.pitch + column, plan.pitch * plan.row_stride, plan.column_stride,
+                         to + plane * phases.rows_of_phase * phases.pitch, phases.pitch,
+                         quotient_up(phases.rows - row, plan.row_stride),
+                         quotient_up(phases.columns - column, plan.column_stride)});
     }
 }
 
@@ -103,13 +105,13 @@ class WindowStep : public Step {
         for (std::size_t t = 0; t < factor_offsets_.size(); ++t) factors[t] = from[factor_offsets_[t]];
       }
       if (!phases_.in_place) {
-        split(plan_, phases_, kernels_.copy_run, fold.elements, split_image);
+        split(plan_, phases_, kernels_, fold.elements, split_image);
         fold.elements = split_image;
       }
       fold.result = dense ? result : folded;
       kernels_.window_fold(fold);
-      for (std::int64_t row = 0; !dense && row < plan_.rows; ++row)
-        kernels_.copy_run(folded + row * phases_.pitch, 1, result + row * plan_.columns, plan_.columns);
+      if (!dense)
+        kernels_.copy_rows({folded, phases_.pitch, 1, result, plan_.columns, plan_.rows, plan_.columns});
     }
   }
 

@@ -224,7 +224,9 @@ class Quantiser {
       const Node& node = model_.graph.nodes[use.node];
       return node.domain.empty() && node.op_type == "MatMul" && use.slot == 1;
     };
-    if (options_.bits == 4 && rank == 2 && !in_bodies_.contains(tensor.name) && std::ranges::all_of(used->second, is_product)) return Form{4, 0};
+    if (options_.bits == 4 && rank == 2 && !in_bodies_.contains(tensor.name) &&
+        std::ranges::all_of(used->second, is_product))
+      return Form{4, 0};
     const Use& use = used->second[0];
     const Node& node = model_.graph.nodes[use.node];
     if (!node.domain.empty()) return std::nullopt;
@@ -302,8 +304,7 @@ class Quantiser {
   }
 
   // field: the tensor as the file has it.
-  void write_initializer(const TensorData& tensor, protozero::data_view field,
-                         Writer& out) {
+  void write_initializer(const TensorData& tensor, protozero::data_view field, Writer& out) {
     const auto form = forms_.find(tensor.name);
     result_.bytes_before += tensor.bytes.size();
     if (form == forms_.end()) {
