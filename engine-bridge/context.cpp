@@ -33,8 +33,9 @@ Result<std::unique_ptr<Context>> Context::adopt(const ContextDescription& descri
   return ContextImpl::adopt(description);
 }
 
-std::unique_ptr<Context> Context::on_cpu(const LogSink& log, const Budget& budget) {
-  return ContextImpl::on_cpu(log, budget);
+std::unique_ptr<Context> Context::on_cpu(const LogSink& log, const Budget& budget,
+                                         const CpuThreads& threads) {
+  return ContextImpl::on_cpu(log, budget, threads);
 }
 
 Result<std::unique_ptr<Context>> ContextImpl::adopt(const ContextDescription& description) {
@@ -65,9 +66,10 @@ Result<std::unique_ptr<Context>> ContextImpl::adopt(const ContextDescription& de
   return std::unique_ptr<Context>(std::move(context));
 }
 
-std::unique_ptr<Context> ContextImpl::on_cpu(const LogSink& log, const Budget& budget) {
+std::unique_ptr<Context> ContextImpl::on_cpu(const LogSink& log, const Budget& budget,
+                                             const CpuThreads& threads) {
   std::unique_ptr<ContextImpl> context(new ContextImpl);
-  context->runtime_ = Runtime::create_on_cpu(log);
+  context->runtime_ = Runtime::create_on_cpu(log, 0, threads);
   context->submit_ = std::make_unique<CpuIssuer>();
   context->engine_ = std::make_unique<FrameEngine>(nullptr, rates_of(DeviceKind::cpu));
   context->set_budget(budget);

@@ -54,8 +54,10 @@ class Context {
  public:
   // Errors: those of vk::Device::adopt and check_queue_access.
   static Result<std::unique_ptr<Context>> adopt(const ContextDescription& description);
-  // Without Vulkan: submit() runs the frame's work on its thread, whose time gpu_us_per_frame then limits.
-  static std::unique_ptr<Context> on_cpu(const LogSink& log, const Budget& budget);
+  // Without Vulkan: submit() runs the frame's work on its thread, with the help of `threads`.
+  // gpu_us_per_frame then limits its time.
+  static std::unique_ptr<Context> on_cpu(const LogSink& log, const Budget& budget,
+                                         const CpuThreads& threads = {});
   // Waits up to 10 s for Imprint's submissions. Never waits for the device or a queue to be idle.
   virtual ~Context() = default;
 

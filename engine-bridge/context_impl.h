@@ -16,7 +16,7 @@ namespace imprint::bridge {
 class ContextImpl final : public Context {
  public:
   static Result<std::unique_ptr<Context>> adopt(const ContextDescription& description);
-  static std::unique_ptr<Context> on_cpu(const LogSink& log, const Budget& budget);
+  static std::unique_ptr<Context> on_cpu(const LogSink& log, const Budget& budget, const CpuThreads& threads);
   ~ContextImpl() override;
 
   vk::Device* vulkan() override { return device_.get(); }

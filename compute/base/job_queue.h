@@ -13,17 +13,11 @@
 #include <thread>
 #include <vector>
 
+#include "compute/base/host_jobs.h"
 #include "compute/base/log.h"
 #include "compute/base/result.h"
 
 namespace imprint {
-
-// The host's job system. submit must arrange exactly one call of run(data), on any thread, during submit or
-// later. Imprint holds no lock while it calls submit.
-struct HostJobs {
-  void (*submit)(void* user, void (*run)(void* data), void* data) = nullptr;
-  void* user = nullptr;
-};
 
 // Thread-safe. Jobs start in the order of add() and throw nothing. The queue's own threads run them, if it
 // has any. Otherwise the host's threads run them, if it lends any, and a waiting thread runs jobs that have

@@ -28,6 +28,31 @@ void load_block(const Instruction& load, CopyRun copy_run, const Word* from, std
   }
 }
 
+void add_numbers(const Instruction& add, const KernelSet& kernels, const float* numbers, std::int64_t begin,
+                 std::int64_t length, const float* x, float* result) {
+  each_run(add.loops, {begin, begin + length}, [&](const auto& offsets, std::int64_t count, const auto&) {
+    kernels.add_number(x, numbers[offsets[0]], add.relu, result, count);
+    x += count;
+    result += count;
+  });
+}
+
+void store_block(const ChainStore& store, const KernelSet& kernels, const Memory& memory, const Word* from,
+                 std::int64_t begin, std::int64_t length) {
+  if (!store.loops) return kernels.copy_run(from, 1, memory.data<Word>(store.buffer, begin), length);
+  Word* to = memory.data<Word>(store.buffer, store.offset);
+  each_rows(*store.loops, {begin, begin + length},
+            [&](const auto& offsets, std::int64_t rows, const auto& row_strides, std::int64_t count,
+                const auto& strides) {
+              if (strides[0] == 1)
+                kernels.copy_rows({from, count, 1, to + offsets[0], row_strides[0], rows, count});
+              else
+                for (std::int64_t i = 0; i < rows * count; ++i)
+                  to[offsets[0] + i / count * row_strides[0] + i % count * strides[0]] = from[i];
+              from += rows * count;
+            });
+}
+
 void draw(const Instruction& instruction, const std::int32_t* words, std::int64_t begin, std::int64_t length,
           void* to) {
   const auto bits = [&](int word) { return static_cast<std::uint32_t>(words[word]); };
@@ -60,11 +85,18 @@ void execute(const Chain& chain, const Instruction& instruction, const Memory& m
       return;
     }
     case Instruction::Kind::load:
-      load_block(instruction, chain.copy_run, memory.data<const Word>(instruction.from, instruction.offset),
-                 begin, length, static_cast<Word*>(result));
+      load_block(instruction, chain.kernels->copy_run,
+                 memory.data<const Word>(instruction.from, instruction.offset), begin, length,
+                 static_cast<Word*>(result));
+      return;
+    case Instruction::Kind::add_numbers:
+      add_numbers(instruction, *chain.kernels, memory.data<const float>(instruction.from, instruction.offset),
+                  begin, length,
+                  static_cast<const float*>(chain.find(memory, instruction.operands[0], begin)),
+                  static_cast<float*>(result));
       return;
     case Instruction::Kind::fill:
-      chain.copy_run(&instruction.value, 0, result, length);
+      chain.kernels->copy_run(&instruction.value, 0, result, length);
       return;
     case Instruction::Kind::iota: {
       auto* values = static_cast<std::int32_t*>(result);
@@ -100,14 +132,20 @@ void Chain::compute(const Memory& memory, std::int64_t begin, std::int64_t lengt
   for (const Instruction& instruction : block) execute(*this, instruction, memory, begin, length);
 }
 
-void MapStep::run(const Memory& memory) const {
+std::int64_t Chain::work() const { return count * static_cast<std::int64_t>(block.size() + stores.size()); }
+
+std::int64_t MapStep::part_count() const { return (chain_.count + kBlock - 1) / kBlock; }
+std::int64_t MapStep::work() const { return chain_.work(); }
+
+void MapStep::run(const Memory& memory, Parts parts) const {
   chain_.prepare(memory);
-  for (std::int64_t begin = 0; begin < chain_.count; begin += kBlock) {
-    const std::int64_t length = std::min(kBlock, chain_.count - begin);
+  const std::int64_t end = std::min(parts.end * kBlock, chain_.count);
+  for (std::int64_t begin = parts.begin * kBlock; begin < end; begin += kBlock) {
+    const std::int64_t length = std::min(kBlock, end - begin);
     chain_.compute(memory, begin, length);
     for (const ChainStore& store : chain_.stores)
-      std::memcpy(memory.data<Word>(store.buffer, begin), chain_.find(memory, store.result, begin),
-                  static_cast<std::size_t>(length) * sizeof(Word));
+      store_block(store, *chain_.kernels, memory,
+                  static_cast<const Word*>(chain_.find(memory, store.result, begin)), begin, length);
   }
 }
 
@@ -130,20 +168,30 @@ ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, std::span<con
   fold_ = kernels.fold_run(node.op, node.dtype);
 }
 
-void ReduceStep::run(const Memory& memory) const {
+std::int64_t ReduceStep::part_count() const {
+  const std::int64_t parts = loops_.extents[0];
+  const bool differ = loops_.depth > 1 && loops_.strides[0][0] * parts == outputs_;
+  return differ && outputs_ > 0 && chain_.count > 0 ? parts : 1;
+}
+std::int64_t ReduceStep::work() const { return chain_.work() + chain_.count; }
+
+void ReduceStep::run(const Memory& memory, Parts parts) const {
+  const std::int64_t all = part_count();
   Word* into = memory.data<Word>(into_);
-  std::fill_n(into, outputs_, start_);
+  std::fill_n(into + outputs_ / all * parts.begin, outputs_ / all * (parts.end - parts.begin), start_);
   if (chain_.count == 0) return;
   chain_.prepare(memory);
   Walk<1> walk(loops_);
   const std::int64_t inner = loops_.extents[walk.inner()];
   std::int64_t position = 0;  // in the innermost loop
-  for (std::int64_t begin = 0, length = 0; begin < chain_.count; begin += length) {
+  const std::int64_t first = chain_.count / all * parts.begin, end = chain_.count / all * parts.end;
+  walk.seek(first);
+  for (std::int64_t begin = first, length = 0; begin < end; begin += length) {
     // All rows are cut alike: equal rows give equal bits, and a sample's result does not depend on its
     // position in the batch.
     const std::int64_t whole_rows =
         inner <= kBlock ? kBlock / inner * inner : std::min(kBlock, inner - position);
-    length = std::min(folds_inner_ ? whole_rows : kBlock, chain_.count - begin);
+    length = std::min(folds_inner_ ? whole_rows : kBlock, end - begin);
     chain_.compute(memory, begin, length);
     const Word* value = static_cast<const Word*>(chain_.find(memory, result_, begin));
     for (std::int64_t done = 0; done < length;) {

@@ -44,6 +44,14 @@ Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
     return generate(node);
   if (!is_elsewhere && entry.kind() == OpKind::elementwise) {
     Instruction instruction;
+    const bool relu = is_relu(node);
+    IMPRINT_ASSIGN(const auto sum, sum_with_numbers(relu ? entry.inputs[2] : node, relu));
+    if (sum) return *sum;
+    if (relu) {
+      IMPRINT_ASSIGN(instruction.operands[0], value(entry.inputs[2]));
+      instruction.function = lowering_.kernels_.relu;
+      return add(chain_.block, instruction);
+    }
     for (std::size_t slot = 0; slot < entry.inputs.size(); ++slot) {
       IMPRINT_ASSIGN(instruction.operands[slot], value(entry.inputs[slot]));
     }
@@ -56,6 +64,45 @@ Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {
   }
   IMPRINT_ASSIGN(const Strided found, lowering_.find(node));
   return load(permuted(found, order_));
+}
+
+// where(x <= 0, 0, x) of floats, as relu() builds it.
+bool ChainBuilder::is_relu(NodeIndex node) const {
+  const Graph& graph = lowering_.graph_;
+  const GraphNode& entry = graph[node];
+  if (entry.op != Op::where || entry.dtype != DType::float32) return false;
+  const GraphNode& condition = graph[entry.inputs[0]];
+  const auto is_zero = [&](NodeIndex value) {
+    while (graph[value].kind() == OpKind::view) value = graph[value].inputs[0];
+    return graph[value].op == Op::full && graph[value].floats[0] == 0;
+  };
+  return condition.op == Op::less_equal && condition.inputs[0] == entry.inputs[2] &&
+         is_zero(condition.inputs[1]) && is_zero(entry.inputs[1]);
+}
+
+Result<std::optional<std::int32_t>> ChainBuilder::sum_with_numbers(NodeIndex sum, bool relu) {
+  constexpr std::int64_t kShortRun = 16;
+  const GraphNode& entry = lowering_.graph_[sum];
+  if (entry.op != Op::add || entry.dtype != DType::float32 || register_of_.contains(sum) ||
+      lowering_.in_memory(sum) || lowering_.computed_.contains(sum))
+    return std::optional<std::int32_t>();
+  for (const std::size_t slot : {std::size_t{1}, std::size_t{0}}) {
+    const NodeIndex numbers = entry.inputs[slot];
+    if (lowering_.graph_[numbers].op != Op::expand || register_of_.contains(numbers)) continue;
+    IMPRINT_ASSIGN(const Strided found, lowering_.find(numbers));
+    const Strided order = permuted(found, order_);
+    Instruction instruction;
+    instruction.kind = Instruction::Kind::add_numbers;
+    instruction.loops = loops_over<1>(order.shape, {order.strides});
+    const std::size_t inner = at(instruction.loops.depth) - 1;
+    if (instruction.loops.strides[0][inner] != 0 || instruction.loops.extents[inner] < kShortRun) continue;
+    IMPRINT_ASSIGN(instruction.operands[0], value(entry.inputs[1 - slot]));
+    instruction.from = order.buffer;
+    instruction.offset = order.offset;
+    instruction.relu = relu;
+    return std::optional(add(chain_.block, instruction));
+  }
+  return std::optional<std::int32_t>();
 }
 
 Result<std::int32_t> ChainBuilder::generate(NodeIndex node) {
@@ -104,7 +151,12 @@ std::int32_t ChainBuilder::add(std::vector<Instruction>& to, Instruction instruc
 
 // A value that was computed directly into the buffer needs no copy.
 void ChainBuilder::store(std::int32_t result, std::int32_t buffer) {
-  if (chain_.registers[at(result)].buffer != buffer) chain_.stores.push_back({result, buffer});
+  if (chain_.registers[at(result)].buffer != buffer) chain_.stores.push_back({result, buffer, 0, {}});
+}
+
+void ChainBuilder::store(std::int32_t result, const Strided& to) {
+  if (to.is_row_major() && to.offset == 0) return store(result, to.buffer);
+  chain_.stores.push_back({result, to.buffer, to.offset, loops_over<1>(to.shape, {to.strides})});
 }
 
 Chain ChainBuilder::finish(std::int32_t kept, std::vector<std::int32_t>& buffers) {
@@ -124,7 +176,7 @@ Chain ChainBuilder::finish(std::int32_t kept, std::vector<std::int32_t>& buffers
 void ChainBuilder::store_in_place() {
   for (Instruction& instruction : chain_.block) {
     const auto found = std::ranges::find(chain_.stores, instruction.result, &ChainStore::result);
-    if (found == chain_.stores.end() || lowering_.is_variable(found->buffer)) continue;
+    if (found == chain_.stores.end() || found->loops || lowering_.is_variable(found->buffer)) continue;
     chain_.registers[at(instruction.result)] = {found->buffer, 0};
     chain_.stores.erase(found);
   }

@@ -1,5 +1,7 @@
 #include "compute/cpu/executable.h"
 
+#include <algorithm>
+
 #include "compute/cpu/lowering.h"
 
 namespace imprint::cpu {
@@ -18,15 +20,17 @@ FusionOptions fusion_options(bool fuse) {
 }
 
 Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, const Schedule& schedule,
-                                                        std::uint64_t memory_limit) {
+                                                        std::uint64_t memory_limit,
+                                                        std::shared_ptr<ThreadPool> pool) {
   auto executable = std::make_unique<Executable>();
+  if (pool && pool->threads() > 1) executable->pool_ = std::move(pool);
   IMPRINT_CHECK(Lowering(graph, schedule, *executable).run(memory_limit));
   return executable;
 }
 
 void Executable::bind(const Bindings& bindings) {
   const auto set = [&](const std::vector<Bound>& bound, std::span<std::byte* const> pointers) {
-    for (const Bound& entry : bound) memory_.buffers[at(entry.buffer)] = pointers[at(entry.position)];
+    for (const Bound& entry : bound) buffers_[at(entry.buffer)] = pointers[at(entry.position)];
   };
   set(inputs_, bindings.inputs);
   set(outputs_, bindings.outputs);
@@ -34,8 +38,22 @@ void Executable::bind(const Bindings& bindings) {
 }
 
 void Executable::run(std::size_t kernel) const {
-  for (std::size_t step = kernels_[kernel].begin; step < kernels_[kernel].end; ++step)
-    steps_[step]->run(memory_);
+  for (std::size_t step = kernels_[kernel].begin; step < kernels_[kernel].end; ++step) run(*steps_[step]);
+}
+
+void Executable::run(const Step& step) const {
+  // A share is worth the time of a thread that looks at it, and there are more than threads, since another
+  // process may take a core.
+  constexpr std::int64_t kLeastShare = 8192, kSharesPerThread = 4;
+  const std::int64_t parts = step.part_count();
+  std::int64_t shares = 1;
+  if (pool_)
+    shares = std::min({parts, step.work() / kLeastShare, kSharesPerThread * pool_->threads(),
+                       std::int64_t{ThreadPool::kMostParts}});
+  if (shares < 2) return step.run(memory_of(0), {0, parts});
+  pool_->each(static_cast<std::uint32_t>(shares), [&](std::uint32_t share, std::uint32_t thread) {
+    step.run(memory_of(thread), {parts * share / shares, parts * (share + 1) / shares});
+  });
 }
 
 }  // namespace imprint::cpu

@@ -1,6 +1,7 @@
 #pragma once
-// A schedule compiled for the CPU. Its kernels run as steps over memory, in order, on the calling thread.
-// Equal inputs and variables give equal bits on every CPU of one architecture (kernels.h).
+// A schedule compiled for the CPU. Its kernels run as steps over memory, in order, each on the calling thread
+// or divided among a pool's. Equal inputs and variables give equal bits on every CPU of one architecture
+// (kernels.h), for any number of threads.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/base/thread_pool.h"
 #include "compute/base/zeroed_bytes.h"
 #include "compute/cpu/step.h"
 #include "compute/graph/fusion.h"
@@ -31,11 +33,13 @@ struct Bindings {
 // Not synchronised: use it on one thread at a time.
 class Executable {
  public:
-  // Keeps the graph's constants alive, nothing else of it. memory_limit: most memory_bytes().
+  // Keeps the graph's constants alive, nothing else of it. memory_limit: most memory_bytes(). pool: null: the
+  // calling thread alone.
   // Errors: unsupported (custom_rows, which is GLSL); out_of_device_memory (memory_limit).
   static Result<std::unique_ptr<Executable>> compile(const graph::Graph& graph,
                                                      const graph::Schedule& schedule,
-                                                     std::uint64_t memory_limit = UINT64_MAX);
+                                                     std::uint64_t memory_limit = UINT64_MAX,
+                                                     std::shared_ptr<ThreadPool> pool = nullptr);
 
   // Binds memory for the following runs. It must live until they are over.
   void bind(const Bindings& bindings);
@@ -46,8 +50,10 @@ class Executable {
   void run(std::size_t kernel) const;
 
   std::size_t step_count() const { return steps_.size(); }
-  std::uint64_t arena_bytes() const { return arena_bytes_; }          // intermediates, with reuse
-  std::uint64_t memory_bytes() const { return memory_bytes_; }        // the arena and the kernels' workspace
+  std::uint64_t arena_bytes() const { return arena_bytes_; }  // intermediates, with reuse
+  std::uint64_t memory_bytes() const {
+    return memory_bytes_;
+  }  // the arena, copies of constants, a workspace per thread
   std::uint64_t unplanned_bytes() const { return unplanned_bytes_; }  // intermediates, without reuse
 
  private:
@@ -64,8 +70,18 @@ class Executable {
   std::vector<Steps> kernels_;
   std::vector<Bound> inputs_, outputs_, variables_;
   std::vector<tensor::NodeRef> constants_;
-  ZeroedBytes arena_;  // intermediates, then the workspace
-  Memory memory_;
+  void run(const Step& step) const;
+  Memory memory_of(std::uint32_t thread) const {
+    return {buffers_.data(), workspace_ + thread * workspace_bytes_};
+  }
+
+  std::shared_ptr<ThreadPool> pool_;
+  std::vector<ZeroedBytes> constant_copies_;  // in other layouts
+  std::uint64_t constant_copy_bytes_ = 0;
+  ZeroedBytes arena_;  // the workspaces, then intermediates
+  std::vector<std::byte*> buffers_;
+  std::byte* workspace_ = nullptr;
+  std::uint64_t workspace_bytes_ = 0;  // of one thread
   std::uint64_t arena_bytes_ = 0, memory_bytes_ = 0, unplanned_bytes_ = 0;
 };
 

@@ -16,6 +16,11 @@ using Int = std::int32_t;
 #else
 #define IMPRINT_INDEPENDENT _Pragma("GCC ivdep")
 #endif
+#ifdef __clang__
+#define IMPRINT_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define IMPRINT_UNROLL _Pragma("GCC unroll 16")
+#endif
 #define IMPRINT_EACH_ELEMENT IMPRINT_INDEPENDENT for (std::int64_t i = 0; i < count; ++i)
 
 template <class In, class Out, class Function>
@@ -170,6 +175,20 @@ void choose(const void* condition, const void* a, const void* b, void* result, s
   IMPRINT_EACH_ELEMENT out[i] = chosen[i] ? x[i] : y[i];
 }
 
+void add_number(const float* x, float number, bool relu, float* result, std::int64_t count) {
+  if (relu)
+    map_one<float, float>(x, result, count, [=](float each) {
+      const float sum = each + number;
+      return sum <= 0.0f ? 0.0f : sum;
+    });
+  else
+    map_one<float, float>(x, result, count, [=](float each) { return each + number; });
+}
+
+void find_relu(const void* a, const void*, const void*, void* result, std::int64_t count) {
+  map_one<float, float>(a, result, count, [](float x) { return x <= 0.0f ? 0.0f : x; });
+}
+
 Elementwise find_elementwise(Op op, DType operand, DType result) {
   if (op == Op::cast) return cast_function(operand, result);
   if (op == Op::where) return dtype_is_float(result) ? choose<float> : choose<Int>;
@@ -225,19 +244,95 @@ FoldRun find_fold_run(Op op, DType operand) {
 
 typedef std::uint32_t Bits __attribute__((may_alias));
 
-void copy_run(const void* elements, std::int64_t stride, void* result, std::int64_t count) {
+// A vector of N elements.
+template <int N>
+struct Some {
+  typedef float Type __attribute__((vector_size(N * 4)));
+};
+
+template <int N>
+inline void copy_vector(const Bits* from, Bits* to) {
+  typename Some<N>::Type value;
+  __builtin_memcpy(&value, from, sizeof value);
+  __builtin_memcpy(to, &value, sizeof value);
+}
+
+// Vectors of N, the last of which may copy elements again. count >= N.
+template <int N>
+inline void copy_vectors(const Bits* from, Bits* to, std::int64_t count) {
+  for (std::int64_t i = 0; i + N < count; i += N) copy_vector<N>(from + i, to + i);
+  copy_vector<N>(from + count - N, to + count - N);
+}
+
+// Rows of images are often shorter than a vector, or end inside of one.
+inline void copy_row(const Bits* from, Bits* to, std::int64_t count) {
+  if (count >= kLanes) return copy_vectors<kLanes>(from, to, count);
+  if constexpr (kLanes > 8)
+    if (count >= 8) return copy_vectors<8>(from, to, count);
+  if (count >= 4) return copy_vectors<4>(from, to, count);
+  for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
+}
+
+template <int N>
+inline void fill_vectors(Bits value, Bits* to, std::int64_t count) {
+  Bits row[N];
+  for (int i = 0; i < N; ++i) row[i] = value;
+  for (std::int64_t i = 0; i + N < count; i += N) copy_vector<N>(row, to + i);
+  copy_vector<N>(row, to + count - N);
+}
+
+// Every second of 2 N - 1 elements.
+template <int N>
+inline typename Some<N>::Type every_second(const Bits* from) {
+  typename Some<N>::Type low, high;  // high starts at an odd element: nothing beyond the last one is read
+  __builtin_memcpy(&low, from, sizeof low);
+  __builtin_memcpy(&high, from + N - 1, sizeof high);
+  if constexpr (N == 16)
+    return __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31);
+  else if constexpr (N == 8)
+    return __builtin_shufflevector(low, high, 0, 2, 4, 6, 9, 11, 13, 15);
+  else
+    return __builtin_shufflevector(low, high, 0, 2, 5, 7);
+}
+
+template <int N>
+inline void copy_every_second(const Bits* from, Bits* to, std::int64_t count) {
+  const auto copy = [&](std::int64_t i) {
+    const typename Some<N>::Type value = every_second<N>(from + 2 * i);
+    __builtin_memcpy(to + i, &value, sizeof value);
+  };
+  for (std::int64_t i = 0; i + N < count; i += N) copy(i);
+  copy(count - N);
+}
+
+inline void copy_run(const void* elements, std::int64_t stride, void* result, std::int64_t count) {
   const Bits* from = static_cast<const Bits*>(elements);
   Bits* to = static_cast<Bits*>(result);
   if (stride == 1) {
-    IMPRINT_EACH_ELEMENT to[i] = from[i];
+    copy_row(from, to, count);
   } else if (stride == 0) {
     const Bits value = *from;
-    IMPRINT_EACH_ELEMENT to[i] = value;
-  } else if (stride == 2) {
-    IMPRINT_EACH_ELEMENT to[i] = from[2 * i];
+    if (count >= kLanes) return fill_vectors<kLanes>(value, to, count);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = value;
+  } else if (stride == 2 && count >= 4) {
+    if (count >= kLanes) return copy_every_second<kLanes>(from, to, count);
+    if constexpr (kLanes > 8)
+      if (count >= 8) return copy_every_second<8>(from, to, count);
+    copy_every_second<4>(from, to, count);
   } else {
     IMPRINT_EACH_ELEMENT to[i] = from[i * stride];
   }
+}
+
+void copy_all_rows(const CopyRows& c) {
+  const Bits* from = static_cast<const Bits*>(c.from);
+  Bits* to = static_cast<Bits*>(c.to);
+  if (c.stride == 1)
+    for (std::int64_t row = 0; row < c.rows; ++row)
+      copy_row(from + row * c.from_row, to + row * c.to_row, c.columns);
+  else
+    for (std::int64_t row = 0; row < c.rows; ++row)
+      copy_run(from + row * c.from_row, c.stride, to + row * c.to_row, c.columns);
 }
 
 // ---- matmul ----
@@ -259,40 +354,42 @@ struct Panel {
   std::int64_t columns;  // of the panel inside c
 };
 
-// Rows x (Vectors * kLanes) outputs in registers.
+// Rows x (Vectors * kLanes) outputs in registers, which arrays are only when their loops are unrolled.
 template <int Rows, int Vectors>
 inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const Panel& panel, float* c,
                  std::int64_t c_row, bool first) {
   Lanes sums[Rows][Vectors];
-  for (int r = 0; r < Rows; ++r)
-    for (int v = 0; v < Vectors; ++v) sums[r][v] = Lanes{};
+  IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) sums[r][v] =
+      Lanes{};
   const float* b = panel.elements;
   for (std::int64_t k = 0; k < panel.depth; ++k, b += panel.stride) {
     Lanes row[Vectors];
-    for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * kLanes);
-    for (int r = 0; r < Rows; ++r) {
+    IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * kLanes);
+    IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) {
       const Lanes factor = a[r * a_row + k * a_depth] - Lanes{};
-      for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * row[v];
+      IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * row[v];
     }
   }
-  for (int r = 0; r < Rows; ++r) {
-    float* target = c + r * c_row;
-    if (panel.columns == Vectors * kLanes) {
-      for (int v = 0; v < Vectors; ++v)
-        store(target + v * kLanes, first ? sums[r][v] : load(target + v * kLanes) + sums[r][v]);
-      continue;
+  if (panel.columns == Vectors * kLanes) {
+    IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) {
+      float* target = c + r * c_row + v * kLanes;
+      store(target, first ? sums[r][v] : load(target) + sums[r][v]);
     }
-    float edge[Vectors * kLanes];
-    for (int v = 0; v < Vectors; ++v) store(edge + v * kLanes, sums[r][v]);
-    for (std::int64_t n = 0; n < panel.columns; ++n) target[n] = first ? edge[n] : target[n] + edge[n];
+    return;
   }
+  float edge[Rows][Vectors * kLanes];
+  IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v)
+      store(edge[r] + v * kLanes, sums[r][v]);
+  for (int r = 0; r < Rows; ++r)
+    for (std::int64_t n = 0; n < panel.columns; ++n)
+      c[r * c_row + n] = first ? edge[r][n] : c[r * c_row + n] + edge[r][n];
 }
 
 template <int Vectors>
 inline void rows_of_panel(const Matmul& m, const float* a, const Panel& panel, float* c, bool first) {
   std::int64_t row = 0;
   const auto take = [&]<int Rows>() {
-    tile<Rows, Vectors>(a + row * m.a_row, m.a_row, m.a_depth, panel, c + row * m.columns, m.columns, first);
+    tile<Rows, Vectors>(a + row * m.a_row, m.a_row, m.a_depth, panel, c + row * m.c_row, m.c_row, first);
     row += Rows;
   };
   while (m.rows - row >= kTileRows) take.template operator()<kTileRows>();
@@ -301,11 +398,40 @@ inline void rows_of_panel(const Matmul& m, const float* a, const Panel& panel, f
   if (m.rows - row >= 1) take.template operator()<1>();
 }
 
+// A panel of windows: what of each run lies in it, row by row.
+inline void copy_windows(const Matmul& m, std::int64_t k, std::int64_t n, const Panel& panel,
+                         std::int64_t width) {
+  struct Piece {
+    std::int64_t from, to, count;
+  } pieces[64];
+  int count = 0;
+  for (std::int64_t done = 0; done < panel.columns; ++count) {
+    const std::int64_t column = m.first_column + n + done, run = column / m.b_run, inside = column % m.b_run;
+    std::int64_t length = m.b_run - inside;
+    if (length > panel.columns - done) length = panel.columns - done;
+    pieces[count] = {m.b_runs[run] + inside * m.b_column, done, length};
+    done += length;
+  }
+  float* to = m.scratch;
+  for (std::int64_t row = 0; row < panel.depth; ++row, to += width) {
+    const float* from = m.b + m.b_rows[k + row];
+    for (int i = 0; i < count; ++i)
+      copy_run(from + pieces[i].from, m.b_column, to + pieces[i].to, pieces[i].count);
+    for (std::int64_t column = panel.columns; column < width; ++column) to[column] = 0;
+  }
+}
+
 // b's panel in place, where whole vectors are contiguous; else a copy padded with zeros.
 inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t n, std::int64_t width) {
   Panel panel{m.b + k * m.b_depth + n * m.b_column, m.b_depth, m.depth - k, m.columns - n};
   if (panel.depth > kMatmulDepth) panel.depth = kMatmulDepth;
   if (panel.columns > width) panel.columns = width;
+  if (m.b_rows) {
+    copy_windows(m, k, n, panel, width);
+    panel.elements = m.scratch;
+    panel.stride = width;
+    return panel;
+  }
   // Rows of b that are far apart share no cache lines or pages: worth a copy where many rows of a use it.
   const bool far = m.b_depth > 1024 && m.rows > 16;
   if (m.b_column == 1 && panel.columns == width && !far) return panel;
@@ -330,8 +456,13 @@ inline void panels(const Matmul& m) {
   constexpr std::int64_t kWidth = Vectors * kLanes;
   static_assert(kWidth <= 64);
   for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth)
-    for (std::int64_t n = 0; n < m.columns; n += kWidth)
-      rows_of_panel<Vectors>(m, m.a + k * m.a_depth, panel_of(m, k, n, kWidth), m.c + n, k == 0);
+    for (std::int64_t n = 0; n < m.columns; n += kWidth) {
+      const float* const rows = m.a + k * m.a_depth;
+      if (Vectors > 1 && m.columns - n <= kLanes)
+        rows_of_panel<1>(m, rows, panel_of(m, k, n, kLanes), m.c + n, k == 0);
+      else
+        rows_of_panel<Vectors>(m, rows, panel_of(m, k, n, kWidth), m.c + n, k == 0);
+    }
 }
 
 // A single row cannot share b's vectors with another; several partial sums keep the adders busy.
@@ -339,11 +470,11 @@ inline void one_row(const Matmul& m) {
   constexpr int kVectors = 64 / kLanes < 8 ? 64 / kLanes : 8;
   constexpr std::int64_t kWidth = kVectors * kLanes;
   Matmul rest = m;
-  if (m.b_column == 1)
+  if (m.b_column == 1 && !m.b_rows)
     for (std::int64_t n = 0; n + kWidth <= m.columns; n += kWidth) {
       for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth)
         tile<1, kVectors>(m.a + k * m.a_depth, m.a_row, m.a_depth, panel_of(m, k, n, kWidth), m.c + n,
-                          m.columns, k == 0);
+                          m.c_row, k == 0);
       rest.b += kWidth;
       rest.c += kWidth;
       rest.columns -= kWidth;
@@ -353,7 +484,8 @@ inline void one_row(const Matmul& m) {
 
 void find_product(const Matmul& m) {
   if (m.depth == 0) {
-    for (std::int64_t i = 0; i < m.rows * m.columns; ++i) m.c[i] = 0;
+    for (std::int64_t row = 0; row < m.rows; ++row)
+      for (std::int64_t column = 0; column < m.columns; ++column) m.c[row * m.c_row + column] = 0;
     return;
   }
   if (m.rows == 1)
@@ -424,7 +556,7 @@ void fold_windows(const WindowFold& w) {
 }  // namespace
 
 extern const KernelSet IMPRINT_KERNEL_SET;
-const KernelSet IMPRINT_KERNEL_SET = {kSetName,     find_elementwise, find_fold_run,
-                                      find_product, copy_run,         fold_windows};
+const KernelSet IMPRINT_KERNEL_SET = {kSetName,   find_elementwise, find_fold_run, find_product, find_relu,
+                                      add_number, copy_run,         copy_all_rows, fold_windows};
 
 }  // namespace imprint::cpu

@@ -20,20 +20,33 @@ using Elementwise = void (*)(const void* a, const void* b, const void* c, void* 
 using FoldRun = void (*)(const void* elements, std::int64_t count, void* accumulator);
 
 // c[m, n] = sum over k of a[m, k] * b[k, n]. Terms are added in order within blocks of kMatmulDepth, and the
-// blocks in order. Strides in elements; c is row-major. scratch: kMatmulScratch floats.
+// blocks in order. Strides in elements. scratch: kMatmulScratch floats.
 struct Matmul {
   const float* a = nullptr;
   const float* b = nullptr;
   float* c = nullptr;
   std::int64_t rows = 0, depth = 0, columns = 0;
-  std::int64_t a_row = 0, a_depth = 0, b_depth = 0, b_column = 0;
+  std::int64_t a_row = 0, a_depth = 0, b_depth = 0, b_column = 0, c_row = 0;
   float* scratch = nullptr;
+  // Windows of images: row k of b starts at b_rows[k], and its columns are runs of b_run, whose offsets in
+  // the row are b_runs. The first column is first_column of those. Null: rows b_depth apart, of one run.
+  const std::int64_t* b_rows = nullptr;
+  const std::int64_t* b_runs = nullptr;
+  std::int64_t b_run = 0, first_column = 0;
 };
 inline constexpr std::int64_t kMatmulDepth = 512;
 inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 64;
 
 // to[i] = from[i * stride], elements of any type.
 using CopyRun = void (*)(const void* from, std::int64_t stride, void* to, std::int64_t count);
+
+// Rows, whose starts are from_row and to_row elements apart: to[i] = from[i * stride] in each.
+struct CopyRows {
+  const void* from = nullptr;
+  std::int64_t from_row = 0, stride = 1;
+  void* to = nullptr;
+  std::int64_t to_row = 0, rows = 0, columns = 0;
+};
 
 // result[i] = the sum over t of elements[offsets[t] + i] * factors[t], or the largest element. Terms are
 // added in order to zero.
@@ -53,7 +66,11 @@ struct KernelSet {
   Elementwise (*elementwise)(Op op, DType operand, DType result);
   FoldRun (*fold_run)(Op op, DType operand);  // of IMPRINT_FOLD_OPS
   void (*matmul)(const Matmul& arguments);
+  Elementwise relu;  // of floats: x <= 0 ? 0 : x, in one pass
+  // result[i] = x[i] + number, or its relu. The result may be x.
+  void (*add_number)(const float* x, float number, bool relu, float* result, std::int64_t count);
   CopyRun copy_run;
+  void (*copy_rows)(const CopyRows& arguments);
   void (*window_fold)(const WindowFold& arguments);
 };
 

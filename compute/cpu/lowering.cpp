@@ -107,6 +107,8 @@ Result<Strided> Lowering::find(NodeIndex node) {
   if (graph_[node].kind() == OpKind::view) {
     IMPRINT_ASSIGN(const Strided source, find(graph_[node].inputs[0]));
     if (const auto view = through_view(graph_[node], source)) return *view;
+    if (const auto copy = constant_copy(source, graph_[node].shape))
+      return computed_.emplace(node, *copy).first->second;
   }
   const std::int32_t into = destination(node);
   IMPRINT_CHECK(compute(node, into));
@@ -153,6 +155,14 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
       std::vector<std::int32_t> buffers;
       Chain finished = chain.finish(-1, buffers);
       if (finished.count > 0) add(std::make_unique<MapStep>(std::move(finished)), buffers);
+      return {};
+    }
+  }
+  if (entry.op == Op::matmul) {
+    IMPRINT_ASSIGN(const auto windows, find_windows(entry.inputs[1]));
+    if (windows) {
+      IMPRINT_ASSIGN(const Strided rows, find(entry.inputs[0]));
+      add(matmul_step(rows, *windows, into, kernels_), {into, rows.buffer, windows->matrices.buffer});
       return {};
     }
   }
@@ -277,15 +287,14 @@ Result<> Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
 
 Result<> Lowering::compute_pad(NodeIndex node, std::int32_t into) {
   const GraphNode& entry = graph_[node];
-  IMPRINT_ASSIGN(const Strided source, find(entry.inputs[0]));
   Strided inside = row_major(into, entry.shape);
-  inside.shape = source.shape;
-  for (int axis = 0; axis < source.shape.rank(); ++axis)
+  inside.shape = graph_[entry.inputs[0]].shape;
+  for (int axis = 0; axis < inside.shape.rank(); ++axis)
     inside.offset += inside.strides[at(axis)] * entry.ints[2 * static_cast<std::size_t>(axis)];
-  add(copy_step(source, inside), {source.buffer, into});
+  IMPRINT_CHECK(compute_into(entry.inputs[0], inside));
   // Around it a box on either side of each axis: as wide as the source along the axes before.
   Strided box = inside;
-  for (int axis = source.shape.rank() - 1; axis >= 0; --axis) {
+  for (int axis = inside.shape.rank() - 1; axis >= 0; --axis) {
     const std::int64_t before = entry.ints[2 * at(axis)], after = entry.ints[2 * at(axis) + 1];
     const std::int64_t start = box.offset - box.strides[at(axis)] * before;
     for (const bool behind : {false, true}) {
@@ -309,12 +318,53 @@ Result<> Lowering::compute_concat(NodeIndex node, std::int32_t into) {
   const int axis = static_cast<int>(entry.ints[0]);
   Strided part = row_major(into, entry.shape);
   for (NodeIndex input : entry.inputs) {
-    IMPRINT_ASSIGN(const Strided source, find(input));
-    part.shape = source.shape;
-    add(copy_step(source, part), {source.buffer, into});
-    part.offset += part.strides[at(axis)] * source.shape[axis];
+    part.shape = graph_[input].shape;
+    IMPRINT_CHECK(compute_into(input, part));
+    part.offset += part.strides[at(axis)] * part.shape[axis];
   }
   return {};
+}
+
+Result<> Lowering::compute_into(NodeIndex node, const Strided& to) {
+  const bool has_memory = in_memory(node) || computed_.contains(node) ||
+                          std::ranges::find(task_->stores, node, &Store::node) != task_->stores.end();
+  if (has_memory || graph_[node].kind() != OpKind::elementwise) {
+    IMPRINT_ASSIGN(const Strided source, find(node));
+    add(copy_step(source, to), {source.buffer, to.buffer});
+    return {};
+  }
+  ChainBuilder chain(*this, to.shape.element_count());
+  IMPRINT_ASSIGN(const std::int32_t result, chain.value(node));
+  chain.store(result, to);
+  std::vector<std::int32_t> buffers;
+  Chain finished = chain.finish(-1, buffers);
+  if (finished.count > 0) add(std::make_unique<MapStep>(std::move(finished)), buffers);
+  return {};
+}
+
+// Kernels whose layout is not the one that products read, such as a convolution's.
+std::optional<Strided> Lowering::constant_copy(const Strided& from, const Shape& shape) {
+  if (!constants_.contains(from.buffer) || shape.element_count() == 0) return {};
+  const Strided to = row_major(buffer_count_++, shape);
+  arena_index_.push_back(-1);
+  is_variable_.push_back(0);
+  constants_.insert(to.buffer);
+  executable_.constant_copies_.push_back(make_zeroed_bytes(bytes_of(shape)));
+  executable_.constant_copy_bytes_ += bytes_of(shape);
+  executable_.buffers_.push_back(executable_.constant_copies_.back().get());
+  const auto step = copy_step(from, row_major(to.buffer, from.shape));
+  step->run({executable_.buffers_.data(), nullptr}, {0, step->part_count()});
+  return to;
+}
+
+Result<std::optional<WindowMatrix>> Lowering::find_windows(NodeIndex node) {
+  NodeIndex source = node;
+  while (graph_[source].op == Op::reshape && !in_memory(source) && !computed_.contains(source))
+    source = graph_[source].inputs[0];
+  if (source == node || !reads_windows(source)) return std::optional<WindowMatrix>();
+  IMPRINT_ASSIGN(const Strided found, find(source));
+  if (reshaped(found, graph_[node].shape)) return std::optional<WindowMatrix>();
+  return window_matrix(found, graph_[node].shape);
 }
 
 Result<> Lowering::compute_copy(const Strided& from, std::int32_t into) {
@@ -333,7 +383,7 @@ std::int32_t Lowering::buffer_of(const Place& place) {
   const std::int32_t buffer = buffer_count_++;
   arena_index_.push_back(-1);
   is_variable_.push_back(place.kind == PlaceKind::variable);
-  executable_.memory_.buffers.push_back(nullptr);
+  executable_.buffers_.push_back(nullptr);
   switch (place.kind) {
     case PlaceKind::input:
       executable_.inputs_.push_back({buffer, place.index});
@@ -347,8 +397,9 @@ std::int32_t Lowering::buffer_of(const Place& place) {
     default: {
       const NodeRef& source = graph_[place.index].source;
       executable_.constants_.push_back(source);
+      constants_.insert(buffer);
       // Read only.
-      executable_.memory_.buffers.back() = const_cast<std::byte*>(source->constant->bytes.data());
+      executable_.buffers_.back() = const_cast<std::byte*>(source->constant->bytes.data());
     }
   }
   return buffer;
@@ -374,7 +425,7 @@ std::int32_t Lowering::arena_buffer(const Shape& shape) {
   arena_index_.push_back(static_cast<std::int32_t>(arena_.size()));
   is_variable_.push_back(0);
   arena_.push_back({buffer, {bytes_of(shape), -1, -1}});
-  executable_.memory_.buffers.push_back(nullptr);
+  executable_.buffers_.push_back(nullptr);
   return buffer;
 }
 
@@ -405,7 +456,8 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   executable_.arena_bytes_ = plan.total_bytes;
   executable_.unplanned_bytes_ = plan.unplanned_bytes;
   const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word));
-  executable_.memory_bytes_ = plan.total_bytes + workspace + kAlignment;
+  const std::uint64_t workspaces = workspace * (executable_.pool_ ? executable_.pool_->threads() : 1);
+  executable_.memory_bytes_ = plan.total_bytes + workspaces + kAlignment + executable_.constant_copy_bytes_;
   if (executable_.memory_bytes_ > memory_limit)
     return make_error(ErrorCode::out_of_device_memory,
                       text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
@@ -413,9 +465,10 @@ Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   executable_.arena_ = make_zeroed_bytes(executable_.memory_bytes_);
   std::byte* begin = executable_.arena_.get();
   begin += aligned(reinterpret_cast<std::uintptr_t>(begin)) - reinterpret_cast<std::uintptr_t>(begin);
-  executable_.memory_.workspace = begin;
+  executable_.workspace_ = begin;
+  executable_.workspace_bytes_ = workspace;
   for (std::size_t i = 0; i < arena_.size(); ++i)
-    executable_.memory_.buffers[at(arena_[i].buffer)] = begin + workspace + plan.offsets[i];
+    executable_.buffers_[at(arena_[i].buffer)] = begin + workspaces + plan.offsets[i];
   return {};
 }
 

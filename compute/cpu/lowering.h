@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "compute/cpu/executable.h"
@@ -41,6 +42,12 @@ class Lowering {
   Result<> compute_pad(graph::NodeIndex node, std::int32_t into);
   Result<> compute_concat(graph::NodeIndex node, std::int32_t into);
   Result<> compute_copy(const Strided& from, std::int32_t into);
+  // Computes the node, if it has no memory, or copies it. to: part of another value.
+  Result<> compute_into(graph::NodeIndex node, const Strided& to);
+  // A copy that is made once, if it is of a constant.
+  std::optional<Strided> constant_copy(const Strided& from, const Shape& shape);
+  // Windows of an image that are the right operand of a product.
+  Result<std::optional<WindowMatrix>> find_windows(graph::NodeIndex node);
 
   // ---- memory ----
   std::int32_t buffer_of(const graph::Place& place);
@@ -71,9 +78,10 @@ class Lowering {
     graph::Lifetime lifetime;  // in steps
   };
   std::vector<ArenaValue> arena_;
-  std::vector<std::int32_t> arena_index_;    // per buffer: index in arena_, or -1
-  std::vector<std::uint8_t> is_variable_;    // per buffer
-  std::int64_t workspace_ = kMatmulScratch;  // elements
+  std::vector<std::int32_t> arena_index_;       // per buffer: index in arena_, or -1
+  std::vector<std::uint8_t> is_variable_;       // per buffer
+  std::unordered_set<std::int32_t> constants_;  // buffers
+  std::int64_t workspace_ = kMatmulScratch;     // elements
 };
 
 // Builds one chain: gets its inputs from the lowering and gives each value a register.
@@ -83,12 +91,13 @@ class ChainBuilder {
   ChainBuilder(Lowering& lowering, std::int64_t count, std::vector<int> order = {})
       : lowering_(lowering), order_(std::move(order)) {
     chain_.count = count;
-    chain_.copy_run = lowering.kernels_.copy_run;
+    chain_.kernels = &lowering.kernels_;
   }
 
   Result<std::int32_t> value(graph::NodeIndex node);  // its register
   std::int32_t load(const Strided& from);
   void store(std::int32_t result, std::int32_t buffer);
+  void store(std::int32_t result, const Strided& to);
   bool has_stores() const { return !chain_.stores.empty(); }
 
   // Assigns memory to the registers. kept: a register that is read after each block, or -1. buffers: receives
@@ -102,6 +111,9 @@ class ChainBuilder {
   }
   Result<std::int32_t> compute(graph::NodeIndex node);
   Result<std::int32_t> generate(graph::NodeIndex node);
+  bool is_relu(graph::NodeIndex node) const;
+  // A sum with numbers that repeat along rows, as a bias does; nothing: another value. relu: of the sum.
+  Result<std::optional<std::int32_t>> sum_with_numbers(graph::NodeIndex sum, bool relu);
   std::int32_t add(std::vector<Instruction>& to, Instruction instruction);
   void store_in_place();
   void place_registers(std::int32_t kept);

@@ -24,7 +24,7 @@ class PageStep : public Step {
            std::vector<PageValue> outputs)
       : page_(std::move(page)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
 
-  void run(const Memory& memory) const override {
+  void run(const Memory& memory, Parts) const override {
     page_->cpu(bound(inputs_, memory), bound(outputs_, memory));
   }
 

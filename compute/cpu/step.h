@@ -21,10 +21,10 @@ using Word [[gnu::may_alias]] = std::uint32_t;
 
 Word word_of(double value, DType dtype);
 
-// The memory of a run. The executable numbers the buffers. The workspace belongs to the running step: kBlock
-// elements per register of a chain, or kMatmulScratch.
+// The memory of a run, as one thread sees it. The executable numbers the buffers. The workspace belongs to
+// the running step on this thread: kBlock elements per register of a chain, or kMatmulScratch.
 struct Memory {
-  std::vector<std::byte*> buffers;
+  std::byte* const* buffers = nullptr;
   std::byte* workspace = nullptr;
 
   template <class T>
@@ -38,7 +38,12 @@ inline constexpr std::int64_t kBlock = 512;  // elements per block of a chain
 class Step {
  public:
   virtual ~Step() = default;
-  virtual void run(const Memory& memory) const = 0;
+  // Parts that write different elements and read none that another part writes: threads compute them in any
+  // order, with the same bits for any division. 1: the step is one whole.
+  virtual std::int64_t part_count() const { return 1; }
+  // Time of all parts, in elements that are moved or computed, roughly.
+  virtual std::int64_t work() const { return 0; }
+  virtual void run(const Memory& memory, Parts parts) const = 0;
 };
 
 // ---- chains ----
@@ -50,15 +55,17 @@ struct Register {
 };
 
 struct Instruction {
-  enum class Kind : std::uint8_t { apply, load, fill, iota, uniform, permutation };
+  enum class Kind : std::uint8_t { apply, load, add_numbers, fill, iota, uniform, permutation };
   Kind kind = Kind::apply;
   std::int32_t result = -1;  // registers
   std::array<std::int32_t, 3> operands{-1, -1, -1};
   Elementwise function = nullptr;  // apply
-  std::int32_t from = -1;          // load: the buffer; uniform, permutation: the buffer of the generator
+  // load, add_numbers: the buffer; uniform, permutation: the buffer of the generator
+  std::int32_t from = -1;
   std::int64_t offset = 0;
-  Loops<1> loops;  // load
-  Word value = 0;  // fill
+  Loops<1> loops;     // load; add_numbers: of the numbers, each of which is added to a run of the operand
+  bool relu = false;  // add_numbers
+  Word value = 0;     // fill
   // iota: element i is i / stride % extent. permutation: extent of the last axis.
   std::int64_t stride = 1, extent = 1;
   std::uint32_t stream = 0;
@@ -68,6 +75,8 @@ struct Instruction {
 struct ChainStore {
   std::int32_t result = -1;
   std::int32_t buffer = -1;
+  std::int64_t offset = 0;
+  std::optional<Loops<1>> loops;  // over the elements; none: row-major
 };
 
 struct Chain {
@@ -76,8 +85,9 @@ struct Chain {
   std::vector<Instruction> once;  // the same for every block
   std::vector<Instruction> block;
   std::vector<ChainStore> stores;
-  CopyRun copy_run = nullptr;
+  const KernelSet* kernels = nullptr;
 
+  std::int64_t work() const;
   void prepare(const Memory& memory) const;
   void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // without the stores
   void* find(const Memory& memory, std::int32_t result, std::int64_t begin) const;
@@ -86,7 +96,9 @@ struct Chain {
 class MapStep : public Step {
  public:
   explicit MapStep(Chain chain) : chain_(std::move(chain)) {}
-  void run(const Memory& memory) const override;
+  std::int64_t part_count() const override;  // blocks
+  std::int64_t work() const override;
+  void run(const Memory& memory, Parts parts) const override;
 
  private:
   Chain chain_;
@@ -99,7 +111,9 @@ class ReduceStep : public Step {
   ReduceStep(const graph::GraphNode& node, const Shape& source, std::span<const int> order, Chain chain,
              std::int32_t result, const KernelSet& kernels, std::int32_t into);
   bool has_kernels() const { return fold_ && combine_; }  // false: the operation has none for its dtype
-  void run(const Memory& memory) const override;
+  std::int64_t part_count() const override;  // steps of the outermost loop, if results differ along it
+  std::int64_t work() const override;
+  void run(const Memory& memory, Parts parts) const override;
 
  private:
   Chain chain_;
@@ -136,8 +150,20 @@ std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kerne
 std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to);
 std::unique_ptr<Step> fill_step(const Strided& to, Word value);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
+// The right operand of a product in images: its rows and columns are windows, and no strides describe it.
+struct WindowMatrix {
+  Strided matrices;  // the first elements of all matrices: [batch...]
+  std::int64_t depth = 0, columns = 0;
+  std::vector<std::int64_t> rows, runs;  // offsets of rows; of runs of columns in a row
+  std::int64_t run = 0, column = 1;      // columns of a run, and their stride
+};
+// shape: [batch..., depth, columns]. Nothing: its axes are not those of the source.
+std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape);
+// One matrix at a time.
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels);  // one matrix at a time
+                                  const KernelSet& kernels);
+std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
+                                  const KernelSet& kernels);
 std::unique_ptr<Step> arg_reduce_step(const graph::GraphNode& node, DType dtype, const Strided& source,
                                       std::int32_t into);
 std::unique_ptr<Step> gather_step(const graph::GraphNode& node, const Strided& data, const Strided& indices,

@@ -2,6 +2,7 @@
 // The layout of a value's elements in memory. Views (permute, expand, slice, window, many reshapes) only
 // change strides.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -86,5 +87,67 @@ struct Walk {
   std::array<std::int64_t, Shape::kMaxRank> index{};
   std::array<std::int64_t, N> offsets{};
 };
+
+// Consecutive numbers of elements, or of parts of a step.
+struct Parts {
+  std::int64_t begin = 0, end = 1;
+};
+
+template <int N>
+std::int64_t element_count(const Loops<N>& loops) {
+  std::int64_t count = 1;
+  for (int loop = 0; loop < loops.depth; ++loop) count *= loops.extents[at(loop)];
+  return count;
+}
+
+// use(offsets, count, strides) for each innermost run of the elements `part`, cut at its ends.
+template <int N, class Use>
+void each_run(const Loops<N>& loops, Parts part, Use use) {
+  Walk<N> walk(loops);
+  walk.seek(part.begin);
+  const std::int64_t run = loops.extents[walk.inner()];
+  std::array<std::int64_t, N> strides;
+  for (std::size_t n = 0; n < N; ++n) strides[n] = loops.strides[n][walk.inner()];
+  std::int64_t position = part.begin % run;
+  for (std::int64_t left = part.end - part.begin; left > 0;) {
+    const std::int64_t count = std::min(run - position, left);
+    std::array<std::int64_t, N> offsets = walk.offsets;
+    for (std::size_t n = 0; n < N; ++n) offsets[n] += position * strides[n];
+    use(offsets, count, strides);
+    left -= count;
+    position = 0;
+    walk.next();
+  }
+}
+// use(offsets, rows, row_strides, count, strides) for innermost runs of the elements `part`, as many at a
+// time as their loop has.
+template <int N, class Use>
+void each_rows(const Loops<N>& loops, Parts part, Use use) {
+  Walk<N> walk(loops);
+  walk.seek(part.begin);
+  const std::size_t inner = walk.inner(), outer = inner > 0 ? inner - 1 : 0;
+  const std::int64_t run = loops.extents[inner];
+  std::array<std::int64_t, N> strides, row_strides{};
+  for (std::size_t n = 0; n < N; ++n) strides[n] = loops.strides[n][inner];
+  for (std::size_t n = 0; inner > 0 && n < N; ++n) row_strides[n] = loops.strides[n][outer];
+  std::int64_t position = part.begin % run;
+  for (std::int64_t left = part.end - part.begin; left > 0;) {
+    const std::int64_t count = std::min(run - position, left);
+    const std::int64_t rows =
+        inner > 0 && count == run ? std::min(left / run, loops.extents[outer] - walk.index[outer]) : 1;
+    std::array<std::int64_t, N> offsets = walk.offsets;
+    for (std::size_t n = 0; n < N; ++n) offsets[n] += position * strides[n];
+    use(offsets, rows, row_strides, count, strides);
+    left -= rows * count;
+    position = 0;
+    for (std::size_t n = 0; n < N; ++n) walk.offsets[n] += (rows - 1) * row_strides[n];
+    walk.index[outer] += rows - 1;
+    walk.next();
+  }
+}
+template <int N, class Use>
+void each_run(const Loops<N>& loops, Use use) {
+  each_run(loops, {0, element_count(loops)}, use);
+}
 
 }  // namespace imprint::cpu

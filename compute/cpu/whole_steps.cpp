@@ -13,12 +13,12 @@ using namespace tensor;
 
 namespace {
 
-// A step that runs a function.
+// A step that runs a function of the memory.
 template <class Run>
 class MadeStep : public Step {
  public:
   explicit MadeStep(Run run) : run_(std::move(run)) {}
-  void run(const Memory& memory) const override { run_(memory); }
+  void run(const Memory& memory, Parts) const override { run_(memory); }
 
  private:
   Run run_;
@@ -28,31 +28,39 @@ std::unique_ptr<Step> made(Run run) {
   return std::make_unique<MadeStep<Run>>(std::move(run));
 }
 
-// use(offsets, count, strides) for each innermost run.
-template <int N, class Use>
-void each_run(const Loops<N>& loops, Use use) {
-  Walk<N> walk(loops);
-  std::int64_t runs = 1;
-  for (int loop = 0; loop + 1 < loops.depth; ++loop) runs *= loops.extents[at(loop)];
-  std::array<std::int64_t, N> strides;
-  for (std::size_t n = 0; n < N; ++n) strides[n] = loops.strides[n][walk.inner()];
-  for (std::int64_t run = 0; run < runs; ++run, walk.next())
-    use(walk.offsets, loops.extents[walk.inner()], strides);
+// A step of parts that runs a function of the memory and the parts.
+template <class Run>
+class DividedStep : public Step {
+ public:
+  DividedStep(std::int64_t parts, std::int64_t work, Run run)
+      : parts_(parts), work_(work), run_(std::move(run)) {}
+  std::int64_t part_count() const override { return parts_; }
+  std::int64_t work() const override { return work_; }
+  void run(const Memory& memory, Parts parts) const override { run_(memory, parts); }
+
+ private:
+  std::int64_t parts_, work_;
+  Run run_;
+};
+template <class Run>
+std::unique_ptr<Step> divided(std::int64_t parts, std::int64_t work, Run run) {
+  return std::make_unique<DividedStep<Run>>(parts, work, std::move(run));
 }
 
-void copy_run(CopyRun contiguous, const Word* from, std::int64_t from_stride, Word* to,
-              std::int64_t to_stride, std::int64_t count) {
-  if (to_stride == 1)
-    contiguous(from, from_stride, to, count);
-  else
-    for (std::int64_t i = 0; i < count; ++i) to[i * to_stride] = from[i * from_stride];
-}
-
-void copy(const Loops<2>& loops, const Word* from, Word* to) {
-  const CopyRun contiguous = kernels().copy_run;
-  each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
-    copy_run(contiguous, from + offsets[0], strides[0], to + offsets[1], strides[1], count);
-  });
+void copy(const Loops<2>& loops, Parts part, const Word* from, Word* to) {
+  const KernelSet& set = kernels();
+  each_rows(loops, part,
+            [&](const auto& offsets, std::int64_t rows, const auto& row_strides, std::int64_t count,
+                const auto& strides) {
+              if (strides[1] == 1)
+                return set.copy_rows({from + offsets[0], row_strides[0], strides[0], to + offsets[1],
+                                      row_strides[1], rows, count});
+              for (std::int64_t row = 0; row < rows; ++row) {
+                const Word* source = from + offsets[0] + row * row_strides[0];
+                Word* target = to + offsets[1] + row * row_strides[1];
+                for (std::int64_t i = 0; i < count; ++i) target[i * strides[1]] = source[i * strides[0]];
+              }
+            });
 }
 
 // A row-major value as {outer, axis, inner}.
@@ -69,58 +77,196 @@ struct Lines {
 std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to) {
   if (from.shape.element_count() == 0) return made([](const Memory&) {});
   const Loops<2> loops = loops_over<2>(from.shape, {from.strides, to.strides});
-  return made([=](const Memory& memory) {
-    copy(loops, memory.data<const Word>(from.buffer, from.offset), memory.data<Word>(to.buffer, to.offset));
+  const std::int64_t count = from.shape.element_count();
+  return divided(count, count, [=](const Memory& memory, Parts part) {
+    copy(loops, part, memory.data<const Word>(from.buffer, from.offset),
+         memory.data<Word>(to.buffer, to.offset));
   });
 }
 
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value) {
-  return made([=](const Memory& memory) { kernels().copy_run(&value, 0, memory.data<Word>(buffer), count); });
+  return divided(count, count, [=](const Memory& memory, Parts part) {
+    kernels().copy_run(&value, 0, memory.data<Word>(buffer, part.begin), part.end - part.begin);
+  });
 }
 
 std::unique_ptr<Step> fill_step(const Strided& to, Word value) {
   if (to.shape.element_count() == 0) return made([](const Memory&) {});
-  return made([=, loops = loops_over<1>(to.shape, {to.strides})](const Memory& memory) {
+  const std::int64_t elements = to.shape.element_count();
+  const Loops<1> loops = loops_over<1>(to.shape, {to.strides});
+  return divided(elements, elements, [=](const Memory& memory, Parts part) {
     Word* first = memory.data<Word>(to.buffer, to.offset);
-    each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
-      for (std::int64_t i = 0; i < count; ++i) first[offsets[0] + i * strides[0]] = value;
+    each_rows(loops, part,
+              [&](const auto& offsets, std::int64_t rows, const auto& row_strides, std::int64_t count,
+                  const auto& strides) {
+                Word* row = first + offsets[0];
+                for (std::int64_t r = 0; r < rows; ++r, row += row_strides[0])
+                  for (std::int64_t i = 0; i < count; ++i) row[i * strides[0]] = value;
+              });
+  });
+}
+
+namespace {
+
+// A product's parts: blocks of columns of each matrix. If these are few, then blocks of rows of each.
+class ProductParts {
+ public:
+  ProductParts(std::int64_t matrices, const Matmul& one)
+      : matrices_(matrices), columns_((one.columns + kColumns - 1) / kColumns) {
+    constexpr std::int64_t kEnough = 16;
+    const std::int64_t most = (one.rows + kRows - 1) / kRows;
+    rows_ = std::clamp(kEnough / (matrices_ * columns_), std::int64_t{1}, most);
+    rows_of_part_ = ((one.rows + rows_ - 1) / rows_ + kRows - 1) / kRows * kRows;
+    rows_ = (one.rows + rows_of_part_ - 1) / rows_of_part_;
+  }
+  std::int64_t count() const { return matrices_ * rows_ * columns_; }
+
+  // use(matrix, rows, columns) for the parts, as few calls as they need.
+  template <class Use>
+  void each(Parts parts, const Matmul& one, Use use) const {
+    const Parts all_columns{0, one.columns};
+    for (std::int64_t part = parts.begin; part < parts.end;) {
+      const std::int64_t row = part / columns_ % rows_, matrix = part / columns_ / rows_,
+                         of_matrix = rows_ * columns_;
+      if (part % of_matrix == 0 && parts.end - part >= of_matrix) {
+        use(matrix, Parts{0, one.rows}, all_columns);
+        part += of_matrix;
+        continue;
+      }
+      const std::int64_t column = part % columns_, end = std::min(columns_, column + parts.end - part);
+      use(matrix, Parts{row * rows_of_part_, std::min(one.rows, (row + 1) * rows_of_part_)},
+          Parts{column * kColumns, std::min(one.columns, end * kColumns)});
+      part += end - column;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kColumns = 64, kRows = 16;  // multiples of the tiles of all kernel sets
+  std::int64_t matrices_, columns_, rows_ = 1, rows_of_part_ = 1;
+};
+
+}  // namespace
+
+namespace {
+
+// Products of `one` for all matrices; layouts of a and b over the batch.
+std::unique_ptr<Step> products(const Matmul& one, const Strided& a, const Strided& b,
+                               const Loops<2>& matrices, std::shared_ptr<const WindowMatrix> windows,
+                               std::int32_t into, const KernelSet& kernels) {
+  const ProductParts cut(element_count(matrices), one);
+  const std::int64_t work = element_count(matrices) * one.rows * one.columns * (one.depth / 8 + 1);
+  return divided(cut.count(), work, [=, product = kernels.matmul](const Memory& memory, Parts parts) {
+    Matmul next = one;
+    next.scratch = reinterpret_cast<float*>(memory.workspace);
+    if (windows) {
+      next.b_rows = windows->rows.data();
+      next.b_runs = windows->runs.data();
+      next.b_run = windows->run;
+    }
+    cut.each(parts, one, [&](std::int64_t matrix, Parts rows, Parts columns) {
+      Walk<2> walk(matrices);
+      walk.seek(matrix);
+      const std::int64_t inner = matrix % matrices.extents[walk.inner()];
+      const auto offset = [&](std::size_t n) {
+        return walk.offsets[n] + inner * matrices.strides[n][walk.inner()];
+      };
+      next.rows = rows.end - rows.begin;
+      next.columns = columns.end - columns.begin;
+      next.first_column = columns.begin;
+      next.a = memory.data<const float>(a.buffer, a.offset + offset(0) + rows.begin * one.a_row);
+      next.b = memory.data<const float>(b.buffer,
+                                        b.offset + offset(1) + (windows ? 0 : columns.begin * one.b_column));
+      next.c = memory.data<float>(into, (matrix * one.rows + rows.begin) * one.columns + columns.begin);
+      product(next);
     });
   });
 }
 
+// A product with this left operand; b is missing.
+Matmul rows_of(const Strided& a, std::int64_t columns) {
+  const int rank = a.shape.rank();
+  return {.rows = a.shape[rank - 2],
+          .depth = a.shape[rank - 1],
+          .columns = columns,
+          .a_row = a.strides[at(rank - 2)],
+          .a_depth = a.strides[at(rank - 1)],
+          .c_row = columns};
+}
+
+Shape batch_of(const Shape& shape) {
+  Shape batch;
+  for (int axis = 0; axis < shape.rank() - 2; ++axis) batch.append(shape[axis]);
+  return batch;
+}
+
+}  // namespace
+
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
                                   const KernelSet& kernels) {
   const int rank = a.shape.rank();
-  const auto row = at(rank - 2), column = at(rank - 1);
-  Matmul one{.rows = a.shape[rank - 2],
-             .depth = a.shape[rank - 1],
-             .columns = b.shape[rank - 1],
-             .a_row = a.strides[row],
-             .a_depth = a.strides[column],
-             .b_depth = b.strides[row],
-             .b_column = b.strides[column]};
-  Shape batch;
-  for (int axis = 0; axis < rank - 2; ++axis) batch.append(a.shape[axis]);
+  Matmul one = rows_of(a, b.shape[rank - 1]);
+  one.b_depth = b.strides[at(rank - 2)];
+  one.b_column = b.strides[at(rank - 1)];
+  const Shape batch = batch_of(a.shape);
   if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
   // Matrices with the same right operand are one matrix with all their rows.
   const Loops<2> loops = loops_over<2>(batch, {a.strides, b.strides});
   const bool joins =
       loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
   if (joins) one.rows *= loops.extents[0];
-  const Loops<2> matrices = joins ? loops_over<2>({}, {}) : loops;
-  const std::int64_t size = one.rows * one.columns;
-  return made([=, product = kernels.matmul](const Memory& memory) {
-    Matmul next = one;
-    next.scratch = reinterpret_cast<float*>(memory.workspace);
-    next.c = memory.data<float>(into);
-    each_run(matrices, [&](const auto& offsets, std::int64_t count, const auto& strides) {
-      for (std::int64_t i = 0; i < count; ++i, next.c += size) {
-        next.a = memory.data<const float>(a.buffer, a.offset + offsets[0] + i * strides[0]);
-        next.b = memory.data<const float>(b.buffer, b.offset + offsets[1] + i * strides[1]);
-        product(next);
-      }
-    });
+  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels);
+}
+
+std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
+                                  const KernelSet& kernels) {
+  Matmul one = rows_of(a, b.columns);
+  one.b_column = b.column;
+  const Shape batch = batch_of(a.shape);
+  if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
+  return products(one, a, b.matrices, loops_over<2>(batch, {a.strides, b.matrices.strides}),
+                  std::make_shared<WindowMatrix>(b), into, kernels);
+}
+
+std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape) {
+  const int rank = shape.rank();
+  if (rank < 2 || shape.element_count() == 0) return {};
+  WindowMatrix matrix{.depth = shape[rank - 2], .columns = shape[rank - 1]};
+  int axis = source.shape.rank() - 1;
+  // The axes whose sizes multiply to `count`, from the innermost of those that are left.
+  const auto take = [&](std::int64_t count) -> std::optional<Loops<1>> {
+    Shape taken;
+    Strides strides{};
+    std::int64_t product = 1;
+    int first = axis + 1;
+    while (product < count && first > 0) product *= source.shape[--first];
+    if (product != count) return {};
+    for (int a = first; a <= axis; ++a) {
+      strides[at(taken.rank())] = source.strides[at(a)];
+      taken.append(source.shape[a]);
+    }
+    axis = first - 1;
+    return loops_over<1>(taken, {strides});
+  };
+  const auto columns = take(matrix.columns);
+  if (!columns) return {};
+  const auto rows = take(matrix.depth);
+  if (!rows) return {};
+  matrix.run = columns->extents[at(columns->depth) - 1];
+  matrix.column = columns->strides[0][at(columns->depth) - 1];
+  each_run(*columns,
+           [&](const auto& offsets, std::int64_t, const auto&) { matrix.runs.push_back(offsets[0]); });
+  each_run(*rows, [&](const auto& offsets, std::int64_t count, const auto& strides) {
+    for (std::int64_t i = 0; i < count; ++i) matrix.rows.push_back(offsets[0] + i * strides[0]);
   });
+  Strided outer{source.buffer, source.offset, {}, {}};
+  for (int a = 0; a <= axis; ++a) {
+    outer.strides[at(a)] = source.strides[at(a)];
+    outer.shape.append(source.shape[a]);
+  }
+  const auto matrices = reshaped(outer, batch_of(shape));
+  if (!matrices) return {};
+  matrix.matrices = *matrices;
+  return matrix;
 }
 
 namespace {
@@ -147,19 +293,22 @@ std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const 
   const auto axis = at(node.ints[0]);
   const std::int64_t extent = source.shape[static_cast<int>(axis)], stride = source.strides[axis];
   const Loops<1> loops = loops_over<1>(node.shape, {source.strides});
-  return made([=, largest = fold_of(node.op)->combination == Op::greater](const Memory& memory) {
-    auto* result = memory.data<std::int32_t>(into);
-    each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
-      for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t line = source.offset + offsets[0] + i * strides[0];
-        *result++ =
-            dtype == DType::float32
-                ? best_position(memory.data<const float>(source.buffer, line), extent, stride, largest)
-                : best_position(memory.data<const std::int32_t>(source.buffer, line), extent, stride,
-                                largest);
-      }
-    });
-  });
+  const std::int64_t results = node.element_count();
+  return divided(
+      results, results * extent,
+      [=, largest = fold_of(node.op)->combination == Op::greater](const Memory& memory, Parts part) {
+        auto* result = memory.data<std::int32_t>(into, part.begin);
+        each_run(loops, part, [&](const auto& offsets, std::int64_t count, const auto& strides) {
+          for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t line = source.offset + offsets[0] + i * strides[0];
+            *result++ =
+                dtype == DType::float32
+                    ? best_position(memory.data<const float>(source.buffer, line), extent, stride, largest)
+                    : best_position(memory.data<const std::int32_t>(source.buffer, line), extent, stride,
+                                    largest);
+          }
+        });
+      });
 }
 
 namespace {
@@ -181,16 +330,17 @@ std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, cons
   const Loops<2> slice = loops_over<2>(inner, {inner_strides, row_major_strides(inner)});
   const std::int64_t count = indices.shape.element_count(), size = inner.element_count(),
                      extent = data.shape[axis], step = data.strides[at(axis)];
-  return made([=](const Memory& memory) {
+  const Parts whole_slice{0, size};
+  return divided(element_count(blocks), node.element_count(), [=](const Memory& memory, Parts part) {
     const auto* chosen = memory.data<const std::int32_t>(indices.buffer, indices.offset);
-    Word* to = memory.data<Word>(into);
-    each_run(blocks, [&](const auto& offsets, std::int64_t repeats, const auto& strides) {
+    Word* to = memory.data<Word>(into, part.begin * count * size);
+    each_run(blocks, part, [&](const auto& offsets, std::int64_t repeats, const auto& strides) {
       for (std::int64_t block = 0; block < repeats; ++block)
         for (std::int64_t i = 0; i < count; ++i, to += size) {
           if (chosen[i] < 0 || chosen[i] >= extent)
             std::fill_n(to, size, Word{0});
           else
-            copy(slice,
+            copy(slice, whole_slice,
                  memory.data<const Word>(data.buffer,
                                          data.offset + offsets[0] + block * strides[0] + chosen[i] * step),
                  to);
@@ -210,11 +360,12 @@ std::unique_ptr<Step> gather_step(const GraphNode& node, const Strided& data, co
   around[axis] = 0;
   const Loops<2> loops = loops_over<2>(node.shape, {indices.strides, around});
   const std::int64_t extent = data.shape[static_cast<int>(axis)], step = data.strides[axis];
-  return made([=](const Memory& memory) {
+  const std::int64_t elements = node.element_count();
+  return divided(elements, elements * 2, [=](const Memory& memory, Parts part) {
     const auto* chosen = memory.data<const std::int32_t>(indices.buffer, indices.offset);
     const Word* from = memory.data<const Word>(data.buffer, data.offset);
-    Word* to = memory.data<Word>(into);
-    each_run(loops, [&](const auto& offsets, std::int64_t count, const auto& strides) {
+    Word* to = memory.data<Word>(into, part.begin);
+    each_run(loops, part, [&](const auto& offsets, std::int64_t count, const auto& strides) {
       for (std::int64_t i = 0; i < count; ++i) {
         const std::int32_t index = chosen[offsets[0] + i * strides[0]];
         *to++ = index < 0 || index >= extent ? Word{0} : from[offsets[1] + i * strides[1] + index * step];
@@ -226,8 +377,8 @@ std::unique_ptr<Step> gather_step(const GraphNode& node, const Strided& data, co
 namespace {
 
 template <class T, class Next>
-void scan_lines(const Lines& lines, bool reverse, Next next) {
-  for (std::int64_t outer = 0; outer < lines.outer; ++outer)
+void scan_lines(const Lines& lines, Parts part, bool reverse, Next next) {
+  for (std::int64_t outer = part.begin; outer < part.end; ++outer)
     for (std::int64_t step = 0; step < lines.extent; ++step) {
       const std::int64_t position = reverse ? lines.extent - 1 - step : step;
       const std::int64_t row = (outer * lines.extent + position) * lines.inner;
@@ -242,8 +393,8 @@ std::int32_t sum_of(std::int32_t a, std::int32_t b) {
 }
 
 template <class T>
-void cumsum(const Lines& lines, bool exclusive, bool reverse, const T* terms, T* sums) {
-  scan_lines<T>(lines, reverse, [&](std::int64_t row, std::int64_t before) {
+void cumsum(const Lines& lines, Parts part, bool exclusive, bool reverse, const T* terms, T* sums) {
+  scan_lines<T>(lines, part, reverse, [&](std::int64_t row, std::int64_t before) {
     for (std::int64_t i = 0; i < lines.inner; ++i) {
       if (exclusive)
         sums[row + i] = before < 0 ? T{0} : sum_of(sums[before + i], terms[before + i]);
@@ -259,24 +410,26 @@ std::unique_ptr<Step> scan_step(const GraphNode& node, std::span<const Strided> 
   const Lines lines(node.shape, node.ints[0]);
   const Strided terms = operands[0];
   const bool reverse = node.ints[2] != 0;
+  const std::int64_t work = 2 * node.element_count();
   if (node.op == Op::linear_recurrence)
-    return made([=, factors = operands[1]](const Memory& memory) {
+    return divided(lines.outer, work, [=, factors = operands[1]](const Memory& memory, Parts part) {
       const auto* term = memory.data<const float>(terms.buffer, terms.offset);
       const auto* factor = memory.data<const float>(factors.buffer, factors.offset);
       auto* result = memory.data<float>(into);
-      scan_lines<float>(lines, reverse, [&](std::int64_t row, std::int64_t before) {
+      scan_lines<float>(lines, part, reverse, [&](std::int64_t row, std::int64_t before) {
         for (std::int64_t i = 0; i < lines.inner; ++i)
           result[row + i] = before < 0 ? term[row + i] : factor[row + i] * result[before + i] + term[row + i];
       });
     });
-  return made([=, exclusive = node.ints[1] != 0, dtype = node.dtype](const Memory& memory) {
+  const auto sum = [=, exclusive = node.ints[1] != 0, dtype = node.dtype](const Memory& memory, Parts part) {
     if (dtype == DType::float32)
-      cumsum(lines, exclusive, reverse, memory.data<const float>(terms.buffer, terms.offset),
+      cumsum(lines, part, exclusive, reverse, memory.data<const float>(terms.buffer, terms.offset),
              memory.data<float>(into));
     else
-      cumsum(lines, exclusive, reverse, memory.data<const std::int32_t>(terms.buffer, terms.offset),
+      cumsum(lines, part, exclusive, reverse, memory.data<const std::int32_t>(terms.buffer, terms.offset),
              memory.data<std::int32_t>(into));
-  });
+  };
+  return divided(lines.outer, work, sum);
 }
 
 std::unique_ptr<Step> scatter_add_step(const GraphNode& node, const Strided& indices, const Strided& updates,
@@ -355,23 +508,26 @@ std::unique_ptr<Step> store_rows_step(const Strided& values, const Strided& rows
 std::unique_ptr<Step> narrow_step(std::int32_t buffer, std::int64_t count, DType dtype,
                                   const KernelSet& kernels) {
   const DType wide = dtype_is_float(dtype) ? DType::float32 : DType::int32;
-  return made([=, cast = kernels.elementwise(Op::cast, wide, dtype)](const Memory& memory) {
-    Word* words = memory.data<Word>(buffer);
-    cast(words, nullptr, nullptr, words, count);
+  const Elementwise cast = kernels.elementwise(Op::cast, wide, dtype);
+  return divided(count, count, [=](const Memory& memory, Parts part) {
+    Word* words = memory.data<Word>(buffer, part.begin);
+    cast(words, nullptr, nullptr, words, part.end - part.begin);
   });
 }
 
 std::unique_ptr<Step> unpack_step(std::int32_t from, DType dtype, const Strided& to) {
-  return made([=](const Memory& memory) {
-    unpack_elements(memory.buffers[at(from)], at(to.shape.element_count()), dtype,
-                    memory.data<Word>(to.buffer, to.offset));
+  const std::int64_t count = to.shape.element_count();
+  return divided(count, count, [=](const Memory& memory, Parts part) {
+    unpack_elements(memory.buffers[at(from)] + at(part.begin) * dtype_size(dtype), at(part.end - part.begin),
+                    dtype, memory.data<Word>(to.buffer, to.offset + part.begin));
   });
 }
 
 std::unique_ptr<Step> pack_step(const Strided& from, DType dtype, std::int32_t to) {
-  return made([=](const Memory& memory) {
-    pack_elements(memory.data<Word>(from.buffer, from.offset), at(from.shape.element_count()), dtype,
-                  memory.buffers[at(to)]);
+  const std::int64_t count = from.shape.element_count();
+  return divided(count, count, [=](const Memory& memory, Parts part) {
+    pack_elements(memory.data<Word>(from.buffer, from.offset + part.begin), at(part.end - part.begin), dtype,
+                  memory.buffers[at(to)] + at(part.begin) * dtype_size(dtype));
   });
 }
 

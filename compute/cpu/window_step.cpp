@@ -35,13 +35,15 @@ struct Phases {
   }
 };
 
-void split(const WindowPlan& plan, const Phases& phases, CopyRun copy_run, const float* image, float* to) {
-  for (std::int64_t row = 0; row < phases.rows; ++row)
-    for (std::int64_t phase = 0; phase < std::min(plan.column_stride, phases.columns); ++phase) {
-      const std::int64_t plane = row % plan.row_stride * plan.column_stride + phase;
-      copy_run(image + row * plan.pitch + phase, plan.column_stride,
-               to + (plane * phases.rows_of_phase + row / plan.row_stride) * phases.pitch,
-               quotient_up(phases.columns - phase, plan.column_stride));
+void split(const WindowPlan& plan, const Phases& phases, const KernelSet& kernels, const float* image,
+           float* to) {
+  for (std::int64_t row = 0; row < std::min(plan.row_stride, phases.rows); ++row)
+    for (std::int64_t column = 0; column < std::min(plan.column_stride, phases.columns); ++column) {
+      const std::int64_t plane = row * plan.column_stride + column;
+      kernels.copy_rows({image + row * plan.pitch + column, plan.pitch * plan.row_stride, plan.column_stride,
+                         to + plane * phases.rows_of_phase * phases.pitch, phases.pitch,
+                         quotient_up(phases.rows - row, plan.row_stride),
+                         quotient_up(phases.columns - column, plan.column_stride)});
     }
 }
 
@@ -70,12 +72,18 @@ class WindowStep : public Step {
       for (std::int64_t w = 0; w < plan.width; ++w) factor_offsets_.push_back(h * row + w * column);
   }
 
-  void run(const Memory& memory) const override {
+  std::int64_t part_count() const override { return images(); }
+  std::int64_t work() const override {
+    return images() * plan_.rows * plan_.columns * static_cast<std::int64_t>(offsets_.size());
+  }
+
+  void run(const Memory& memory, Parts parts) const override {
     float* workspace = reinterpret_cast<float*>(memory.workspace);
     float* factors = workspace;
     float* split_image = factors + factor_offsets_.size();
     float* folded = split_image + phases_.elements(plan_);
-    float* result = memory.data<float>(into_);
+    const std::int64_t size = plan_.rows * plan_.columns;
+    float* result = memory.data<float>(into_, parts.begin * size);
     const bool dense = phases_.pitch == plan_.columns;
     WindowFold fold{.offsets = offsets_.data(),
                     .factors = factor_offsets_.empty() ? nullptr : factors,
@@ -83,12 +91,11 @@ class WindowStep : public Step {
                     .count = (plan_.rows - 1) * phases_.pitch + plan_.columns,
                     .largest = plan_.largest};
     Walk<2> walk(plan_.outer);
-    std::int64_t images = 1;
-    for (int loop = 0; loop < plan_.outer.depth; ++loop) images *= plan_.outer.extents[at(loop)];
+    walk.seek(parts.begin);
     const std::int64_t inner = plan_.outer.extents[walk.inner()];
-    for (std::int64_t image = 0; image < images; ++image, result += plan_.rows * plan_.columns) {
+    for (std::int64_t image = parts.begin; image < parts.end; ++image, result += size) {
       const std::int64_t position = image % inner;
-      if (image > 0 && position == 0) walk.next();
+      if (image > parts.begin && position == 0) walk.next();
       const auto offset = [&](std::size_t n) {
         return walk.offsets[n] + position * plan_.outer.strides[n][walk.inner()];
       };
@@ -98,14 +105,20 @@ class WindowStep : public Step {
         for (std::size_t t = 0; t < factor_offsets_.size(); ++t) factors[t] = from[factor_offsets_[t]];
       }
       if (!phases_.in_place) {
-        split(plan_, phases_, kernels_.copy_run, fold.elements, split_image);
+        split(plan_, phases_, kernels_, fold.elements, split_image);
         fold.elements = split_image;
       }
       fold.result = dense ? result : folded;
       kernels_.window_fold(fold);
-      for (std::int64_t row = 0; !dense && row < plan_.rows; ++row)
-        kernels_.copy_run(folded + row * phases_.pitch, 1, result + row * plan_.columns, plan_.columns);
+      if (!dense)
+        kernels_.copy_rows({folded, phases_.pitch, 1, result, plan_.columns, plan_.rows, plan_.columns});
     }
+  }
+
+  std::int64_t images() const {
+    std::int64_t count = 1;
+    for (int loop = 0; loop < plan_.outer.depth; ++loop) count *= plan_.outer.extents[at(loop)];
+    return count;
   }
 
   // The place of the window's last axis but `before`.

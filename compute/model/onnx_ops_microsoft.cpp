@@ -177,6 +177,28 @@ Tensor unpacked(const Tensor& bytes, int bits) {
 }
 
 // A [..., k] times the transposed weights [n, k], which lie in blocks along k, each with a scale.
+// Packed weights of the file, as float32 [k, n] once. Nothing: they are not known, or have zero points.
+std::optional<Tensor> known_weights(OpContext& context, std::int64_t k, std::int64_t n, std::int64_t block,
+                                    std::int64_t bits) {
+  const Value packed = context.value(1), scales = context.value(2);
+  if (!packed.foldable() || !scales.foldable() || !is_float(scales.type()) || context.has(3) ||
+      !context.mover().may_fold(ElementType::float32, k * n))
+    return std::nullopt;
+  const std::int64_t blocks = (k + block - 1) / block;
+  HostArray out{.type = ElementType::float32, .shape = {k, n}, .floats = {}, .ints = {}, .strings = {}};
+  out.floats.resize(static_cast<std::size_t>(k * n));
+  for (std::int64_t column = 0; column < n; ++column)
+    for (std::int64_t row = 0; row < k; ++row) {
+      const std::int64_t position = (column * blocks * block + row) * bits;
+      const std::int64_t byte = packed.host()->ints[static_cast<std::size_t>(position / 8)];
+      const std::int64_t number = (byte >> position % 8 & ((1 << bits) - 1)) - (1 << (bits - 1));
+      out.floats[static_cast<std::size_t>(row * n + column)] =
+          static_cast<float>(number) *
+          scales.host()->floats[static_cast<std::size_t>(column * blocks + row / block)];
+    }
+  return Value::known(std::move(out)).tensor();
+}
+
 void matmul_nbits(OpContext& context) {
   const std::int64_t k = context.int_attribute("K", 0), n = context.int_attribute("N", 0),
                      block = context.int_attribute("block_size", 0), bits = context.int_attribute("bits", 4);
@@ -195,6 +217,10 @@ void matmul_nbits(OpContext& context) {
                             " x ", k, " in blocks of ", block)) ||
       !context.may_make(32))
     return;
+  if (const auto known = known_weights(context, k, n, block, bits)) {
+    const Tensor product = imprint::matmul(a, *known);
+    return context.set(0, context.has(5) ? product + context.tensor(5) : product);
+  }
   const Tensor numbers =
       unpacked(imprint::reshape(packed, {n, blocks, block * bits / 8}), static_cast<int>(bits));
   const Tensor scales = imprint::reshape(context.tensor(2), {n, blocks, 1});

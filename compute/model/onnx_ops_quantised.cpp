@@ -92,9 +92,37 @@ void quantize(OpContext& context) {
   context.set(0, saturated(out, *range), type);
 }
 
+// Weights of the file become float32 once. Scales: one, or one per index of an axis.
+bool fold_dequantized(OpContext& context) {
+  const Value x = context.value(0), scale = context.value(1);
+  if (!x.foldable() || !scale.foldable() || context.int_attribute("block_size", 0) != 0) return false;
+  if (context.has(2) &&
+      (!context.value(2).foldable() || context.value(2).shape() != scale.shape() || is_float(x.type())))
+    return false;
+  const bool one = scale.shape().element_count() == 1;
+  const int axis = one ? 0 : context.axis(context.int_attribute("axis", 1), x.rank());
+  const std::int64_t count = x.shape().element_count();
+  if (context.failure() || is_float(x.type()) || !is_float(scale.type()) ||
+      (!one && scale.shape() != Shape{x.shape()[axis]}) || !context.mover().may_fold(scale.type(), count))
+    return false;
+  std::int64_t inner = 1;
+  for (int a = axis + 1; a < x.rank(); ++a) inner *= x.shape()[a];
+  HostArray out{.type = scale.type(), .shape = x.shape(), .floats = {}, .ints = {}, .strings = {}};
+  out.floats.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto channel = static_cast<std::size_t>(one ? 0 : i / inner % x.shape()[axis]);
+    const float zero = context.has(2) ? static_cast<float>(context.value(2).host()->ints[channel]) : 0.0f;
+    const float number = static_cast<float>(x.host()->ints[static_cast<std::size_t>(i)]);
+    out.floats.push_back((number - zero) * scale.host()->floats[channel]);
+  }
+  context.set(0, Value::known(std::move(out)));
+  return true;
+}
+
 void dequantize(OpContext& context) {
   const Value x = context.value(0);
   if (x.type() != ElementType::int32 && !range_of(context, x.type())) return;
+  if (fold_dequantized(context) || context.failure()) return;
   const auto scale = beside(context, 1, x.shape());
   if (!scale) return;
   Tensor out = as_float(context, 0);

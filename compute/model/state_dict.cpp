@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
+#include "compute/model/onnx_import.h"
 
 namespace imprint::nn {
 namespace {
@@ -113,6 +114,12 @@ std::string listed(std::string_view what, std::span<const std::string> names) {
 }
 
 }  // namespace
+
+Parameters parameters_of(const ImportedModel& model) {
+  Parameters parameters;
+  for (const Variable& variable : model.parameters) parameters.add(variable.name(), variable);
+  return parameters;
+}
 
 Result<safetensors::File> save_state(Session& session, const Parameters& parameters,
                                      std::string_view prefix) {

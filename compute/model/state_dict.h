@@ -10,7 +10,15 @@
 #include "compute/nn/parameter.h"
 #include "compute/program/run.h"
 
+namespace imprint {
+struct ImportedModel;
+}
+
 namespace imprint::nn {
+
+// The parameters of a model that was imported with ImportOptions::parameters_as_variables, under the file's
+// names: to fine-tune it, all or some, or to adapt it (Lora).
+Parameters parameters_of(const ImportedModel& model);
 
 // The content of the variables under "<prefix><name>". int32 variables become int64, as PyTorch's counters;
 // int8 and uint8 stay.

@@ -80,7 +80,8 @@ Result<> CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
     IMPRINT_CHECK(runtime_.place(*variable));
     part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
   }
-  auto made = cpu::Executable::compile(part_source.graph, part.schedule, runtime_.memory()->free_bytes());
+  auto made = cpu::Executable::compile(part_source.graph, part.schedule, runtime_.memory()->free_bytes(),
+                                       runtime_.pool());
   if (!made) return make_error(made.error().code, "program '" + part.name + "': " + made.error().message);
   part.executable = std::move(*made);
   IMPRINT_ASSIGN(part.intermediates, CpuReservation::make(runtime_.memory(), part.executable->memory_bytes(),
@@ -169,12 +170,14 @@ std::string CpuProgram::explain() const {
   std::string text;
   for (const Part& part : parts_) {
     char line[320];
-    std::snprintf(
-        line, sizeof line,
-        "%u x program %s on the CPU (%s): %u kernels of %zu steps, arena %llu bytes (%llu without reuse)\n",
-        part.repeat, part.name.c_str(), cpu::kernels().name, part.kernel_count(),
-        part.executable->step_count(), static_cast<unsigned long long>(part.executable->arena_bytes()),
-        static_cast<unsigned long long>(part.executable->unplanned_bytes()));
+    std::snprintf(line, sizeof line,
+                  "%u x program %s on the CPU (%s, %u threads): %u kernels of %zu steps, arena %llu bytes "
+                  "(%llu without reuse)\n",
+                  part.repeat, part.name.c_str(), cpu::kernels().name,
+                  runtime_.pool() ? runtime_.pool()->threads() : 1, part.kernel_count(),
+                  part.executable->step_count(),
+                  static_cast<unsigned long long>(part.executable->arena_bytes()),
+                  static_cast<unsigned long long>(part.executable->unplanned_bytes()));
     text += line;
     for (const Task& task : part.schedule.tasks) text += explain_task(part.graph, part.schedule, task);
   }

@@ -38,8 +38,9 @@ class CpuReadback : public StateReadback, CpuWork {
 
 }  // namespace
 
-std::unique_ptr<Runtime> Runtime::create_on_cpu(LogSink log, std::uint64_t memory_cap) {
-  return std::make_unique<CpuRuntime>(log, memory_cap);
+std::unique_ptr<Runtime> Runtime::create_on_cpu(LogSink log, std::uint64_t memory_cap,
+                                                const CpuThreads& threads) {
+  return std::make_unique<CpuRuntime>(log, memory_cap, threads);
 }
 
 Result<> CpuRuntime::displace(const Variable& variable) {

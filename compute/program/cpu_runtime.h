@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "compute/base/thread_pool.h"
 #include "compute/base/zeroed_bytes.h"
 #include "compute/program/cpu_memory.h"
 #include "compute/program/runtime.h"
@@ -24,8 +25,10 @@ class CpuVariable : public tensor::VariableStorage {
 
 class CpuRuntime : public Runtime {
  public:
-  CpuRuntime(LogSink log, std::uint64_t memory_cap)
-      : log_(log), memory_(std::make_shared<CpuMemory>(memory_cap)) {}
+  CpuRuntime(LogSink log, std::uint64_t memory_cap, const CpuThreads& threads)
+      : log_(log), memory_(std::make_shared<CpuMemory>(memory_cap)) {
+    if (threads.count > 1) pool_ = ThreadPool::create({threads.count, threads.host, log});
+  }
 
   bool on_cpu() const override { return true; }
   const Commands& barrier() const override { return nothing_; }
@@ -52,10 +55,12 @@ class CpuRuntime : public Runtime {
   Result<> place(tensor::VariableState& variable) const;
   const std::shared_ptr<CpuMemory>& memory() const { return memory_; }
   const LogSink& log() const { return log_; }
+  const std::shared_ptr<ThreadPool>& pool() const { return pool_; }  // null: the calling thread alone
 
  private:
   LogSink log_;
   std::shared_ptr<CpuMemory> memory_;
+  std::shared_ptr<ThreadPool> pool_;
   Commands nothing_;
   std::shared_ptr<const VariantTable> variants_;
 };

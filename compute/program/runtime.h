@@ -4,7 +4,8 @@
 // (the engine bridge, or run.h) submits them in order.
 //
 // On the CPU, state lies in the process's memory, writes take effect at once, and programs run on the calling
-// thread (Program::run_pieces). No Vulkan library is needed.
+// thread (Program::run_pieces), with the help of others if CpuThreads asks for them. No Vulkan library is
+// needed.
 
 #include <vulkan/vulkan_core.h>
 
@@ -14,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "compute/base/host_jobs.h"
 #include "compute/base/log.h"
 #include "compute/base/result.h"
 #include "compute/base/shared_bytes.h"
@@ -38,6 +40,16 @@ class CpuWork {
  public:
   virtual ~CpuWork() = default;
   virtual void run() = 0;
+};
+
+// Threads of one run of a program on the CPU, the calling one included. One, unless the host gives more: a
+// game's cores do its own work, and a small program is over before a second thread wakes. Results have the
+// same bits for any number. host: lends the other threads; null: threads of the runtime's own, which sleep
+// between runs.
+inline constexpr std::uint32_t kMostCpuThreads = 256;
+struct CpuThreads {
+  std::uint32_t count = 1;  // 1 .. kMostCpuThreads
+  HostJobs host;
 };
 
 // The same commands at both levels: submit the primary, or execute the secondary in a host's command buffer.
@@ -89,7 +101,8 @@ class Runtime {
   // variables, if no two threads use one at the same time. memory_cap: bytes of variables, intermediates,
   // inputs and outputs together; beyond it place, read and Program::compile return out_of_device_memory. 0:
   // no cap.
-  static std::unique_ptr<Runtime> create_on_cpu(LogSink log = {}, std::uint64_t memory_cap = 0);
+  static std::unique_ptr<Runtime> create_on_cpu(LogSink log = {}, std::uint64_t memory_cap = 0,
+                                                const CpuThreads& threads = {});
   virtual ~Runtime() = default;
 
   virtual bool on_cpu() const = 0;

@@ -31,6 +31,7 @@ struct StandaloneOptions {
   const vk::DeviceDescription* beside = nullptr;
   vk::DeviceOptions options;
   Budget budget;
+  CpuThreads cpu_threads;  // for the caller's Context::on_cpu
 };
 
 struct PhysicalDeviceSummary {

@@ -236,8 +236,9 @@ imp_result IMP_CALL context_create_standalone(const imp_standalone_info* device,
       auto entry = std::make_unique<ContextEntry>();
       IMPRINT_CHECK(take_host(call, lent, checked, *entry, options.options));
       if (bridge::names_cpu(options.device))
-        return finish_entry(std::move(entry), checked,
-                            agent::AgentSystem::open_on_cpu(options.options, options.budget), context);
+        return finish_entry(
+            std::move(entry), checked,
+            agent::AgentSystem::open_on_cpu(options.options, options.budget, options.cpu_threads), context);
       auto world = agent::AgentSystem::open(options);
       return finish_entry(std::move(entry), checked, std::move(world), context);
     }());

@@ -225,6 +225,10 @@ Result<bridge::StandaloneOptions> to_standalone(const char* call, const imp_stan
   options.validation = given.validation != 0;
   options.options = to_options(host, limits);
   options.budget = limits.budget;
+  if (given.cpu_threads > kMostCpuThreads)
+    return refuse(
+        call, text("device.cpu_threads: found ", given.cpu_threads, ", expected at most ", kMostCpuThreads));
+  options.cpu_threads = {.count = std::max(1u, given.cpu_threads), .host = {host.job_submit, host.user}};
   return options;
 }
 

@@ -36,7 +36,7 @@ static_assert(first<imp_record_info>(40));
 static_assert(first<imp_submit_info>(56));
 static_assert(first<imp_tensor_desc>(96));
 static_assert(first<imp_vk_buffer>(88));
-static_assert(first<imp_standalone_info>(32));
+static_assert(first<imp_standalone_info>(32) && offsetof(imp_standalone_info, cpu_threads) == 28);
 static_assert(first<imp_report>(64));
 static_assert(first<imp_missing_feature>(40));
 static_assert(first<imp_estimate>(24));

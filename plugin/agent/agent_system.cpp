@@ -49,10 +49,11 @@ Result<std::unique_ptr<AgentSystem>> AgentSystem::open(const bridge::StandaloneO
 }
 
 Result<std::unique_ptr<AgentSystem>> AgentSystem::open_on_cpu(const vk::DeviceOptions& options,
-                                                              const bridge::Budget& budget) {
+                                                              const bridge::Budget& budget,
+                                                              const CpuThreads& threads) {
   vk::DeviceOptions own = options;
   IMPRINT_ASSIGN(std::unique_ptr<AgentSystem> world, create(own, budget));
-  world->adopted_ = bridge::Context::on_cpu(own.log, budget);
+  world->adopted_ = bridge::Context::on_cpu(own.log, budget, threads);
   world->context_ = world->adopted_.get();
   world->set_memory_cap(own.memory.cap_bytes);
   world->tuning_ = std::make_unique<Tuning>(*world->context_, world->log_);

@@ -48,7 +48,8 @@ class AgentSystem {
   static Result<std::unique_ptr<AgentSystem>> adopt(const bridge::ContextDescription& description);
   static Result<std::unique_ptr<AgentSystem>> open(const bridge::StandaloneOptions& options);
   static Result<std::unique_ptr<AgentSystem>> open_on_cpu(const vk::DeviceOptions& options,
-                                                          const bridge::Budget& budget);  // without Vulkan
+                                                          const bridge::Budget& budget,
+                                                          const CpuThreads& threads = {});  // without Vulkan
   ~AgentSystem();
   AgentSystem(const AgentSystem&) = delete;
   AgentSystem& operator=(const AgentSystem&) = delete;

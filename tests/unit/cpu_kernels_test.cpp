@@ -158,6 +158,7 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
                          .a_depth = transposed ? 70 : 1,
                          .b_depth = transposed ? 1 : 70,
                          .b_column = transposed ? 600 : 1,
+                         .c_row = columns,
                          .scratch = scratch.data()});
             found.push_back(c);
           }

@@ -33,9 +33,9 @@ install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FIL
 # Only the headers that imprint/compute.h and the two headers of the engine bridge include, directly or
 # indirectly.
 set(imprint_library_headers
-  compute/base/hash.h compute/base/log.h compute/base/result.h compute/base/shared_bytes.h
+  compute/base/hash.h compute/base/host_jobs.h compute/base/log.h compute/base/result.h compute/base/shared_bytes.h
   compute/graph/autodiff.h compute/graph/variants.h
-  compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
+  compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/quantise.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
   compute/nn/action_distribution.h compute/nn/activation.h compute/nn/advantage.h compute/nn/initialise.h compute/nn/linear.h compute/nn/loss_scaler.h compute/nn/losses.h
   compute/nn/normalisation.h compute/nn/optimiser.h compute/nn/parameter.h compute/nn/ppo.h compute/nn/ppo_loss.h compute/nn/rollout_ppo.h compute/nn/running_moments.h
   compute/nn/attention.h compute/nn/averaging.h compute/nn/convolution.h compute/nn/deformable.h compute/nn/dropout.h compute/nn/embedding.h compute/nn/module.h compute/nn/norms.h compute/nn/pass.h

@@ -26,7 +26,7 @@ struct BenchOptions {
   std::vector<std::string> models;
   ModelShapes shapes;
   Repeats repeats;
-  std::uint32_t in_a_row = kChainedRuns;
+  std::uint32_t in_a_row = kChainedRuns, threads = 1;
 };
 
 // The columns, for --help, in lines of kHelpWidth.
@@ -59,7 +59,7 @@ Suite plan: CPU time to plan graphs of about 50,000 nodes, from tensors to kerne
 not matter.
 
 On the CPU (--device cpu) suites policy, learn, learners, pet, kennel and frame run on the calling
-thread: wall and chained, and gpu of suite frame, are its time.)";
+thread, or on --threads, except suite frame: wall and chained, and gpu of suite frame, are its time.)";
 
 struct Suite {
   const char* name;
@@ -255,7 +255,7 @@ Result<> run_bench(const BenchOptions& options) {
   IMPRINT_CHECK(check_writable(options.json));
   IMPRINT_CHECK(check_writable(options.markdown));
   BenchDevice device{.name = options.device, .repeats = options.repeats, .in_a_row = options.in_a_row};
-  IMPRINT_ASSIGN(device.computer, Computer::open(options.device));
+  IMPRINT_ASSIGN(device.computer, Computer::open(options.device, {}, kDefaultMemoryCap, options.threads));
   if (!device.computer.on_cpu()) {
     IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.context()));
   }
@@ -460,6 +460,7 @@ void add_bench(CLI::App& app) {
       ->option_text("N=1");
   command->add_option("--suite", options->suite, list)->check(CLI::IsMember(names))->option_text("SUITE=all");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
+  add_threads_option(*command, options->threads);
   command->add_option("--json", options->json, "write the results to this file")->type_name("FILE");
   command->add_option("--markdown", options->markdown, "write the medians as a table to this file")
       ->type_name("FILE");

@@ -1,5 +1,8 @@
 #include "tools/imprint/computer.h"
 
+#include <algorithm>
+#include <thread>
+
 #include "compute/cpu/kernels.h"
 #include "compute/model/file.h"
 #include "compute/vk/kernel_archive.h"
@@ -7,7 +10,7 @@
 namespace imprint::tools {
 
 Result<Computer> Computer::open(const std::string& device, const std::string& kernels,
-                                std::uint64_t memory_cap) {
+                                std::uint64_t memory_cap, std::uint32_t threads) {
   Computer computer;
   vk::DeviceOptions options;
   options.memory.cap_bytes = memory_cap;
@@ -18,7 +21,9 @@ Result<Computer> Computer::open(const std::string& device, const std::string& ke
     options.kernels = std::move(*archive);
   }
   if (bridge::names_cpu(device)) {
-    computer.runtime_ = Runtime::create_on_cpu({}, memory_cap);
+    const std::uint32_t count =
+        threads > 0 ? threads : std::clamp(std::thread::hardware_concurrency(), 1u, kMostCpuThreads);
+    computer.runtime_ = Runtime::create_on_cpu({}, memory_cap, {.count = count});
     computer.session_ = std::make_unique<Session>(*computer.runtime_);
     return computer;
   }

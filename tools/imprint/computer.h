@@ -11,13 +11,16 @@
 
 namespace imprint::tools {
 
+// Bytes.
+inline constexpr std::uint64_t kDefaultMemoryCap = std::uint64_t{4} << 30;
+
 class Computer {
  public:
   // device: as bridge::StandaloneOptions::device, or "cpu". kernels: an archive of imprint bake, or "".
   // Errors: those of bridge::Standalone::open and of reading the archive.
-  // memory_cap: bytes of the device.
+  // memory_cap: bytes of the device. threads: of the CPU; 0: one per core. A Vulkan device needs none.
   static Result<Computer> open(const std::string& device, const std::string& kernels = {},
-                               std::uint64_t memory_cap = std::uint64_t{4} << 30);
+                               std::uint64_t memory_cap = kDefaultMemoryCap, std::uint32_t threads = 1);
 
   bool on_cpu() const { return !standalone_; }
   bridge::Standalone& standalone() { return *standalone_; }  // not on the CPU

@@ -24,6 +24,15 @@ void set_work(CLI::App& command, std::function<Result<>()> work) {
   });
 }
 
+void add_threads_option(CLI::App& command, std::uint32_t& threads) {
+  command
+      .add_option(
+          "--threads", threads,
+          "with --device cpu: threads of one run, with the same results for any number; 0: one per core")
+      ->check(CLI::Range(0u, kMostCpuThreads))
+      ->option_text("N=1");
+}
+
 Result<> check_writable(const std::string& file) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   std::error_code error;
@@ -81,6 +90,8 @@ int main(int argc, char** argv) {
   imprint::tools::add_train(app);
   imprint::tools::add_export(app);
   imprint::tools::add_demos(app);
+  imprint::tools::add_quantise(app);
+  imprint::tools::add_convert(app);
   app.footer(  // last, or the commands would inherit it
       "Help for a command: imprint COMMAND --help. Exit status: 0 = done, 1 = the work failed, 2 = the "
       "command line is wrong.");

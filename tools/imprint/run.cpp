@@ -7,17 +7,15 @@
 #include <memory>
 #include <optional>
 
-#include "compute/base/at.h"
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/file.h"
 #include "compute/model/onnx_import.h"
-#include "compute/model/onnx_tensor_data.h"
 #include "compute/model/safetensors.h"
 #include "tools/imprint/bench.h"
-#include "tools/imprint/bench_noise.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
+#include "tools/imprint/model_inputs.h"
 #include "tools/imprint/profile_table.h"
 #include "tools/imprint/slow_step.h"
 
@@ -31,38 +29,11 @@ struct RunOptions {
   std::string model, input, device, kernels;
   std::optional<std::string> output;
   bool explain = false, mixed = false, profile = false;
-  std::uint32_t repeat = 1;
+  std::uint32_t repeat = 1, threads = 1;
   ModelShapes shapes;  // without an input file
   // Against files that ask for all there is.
   std::uint64_t most_mib = 4096, most_gop = 100'000;
 };
-
-// Looks for the input's name, and for "in.NAME" as reference files spell it.
-const safetensors::Array* find_input(const safetensors::File& file, const std::string& name) {
-  for (const std::string& key : {name, "in." + name})
-    if (const auto found = file.arrays.find(key); found != file.arrays.end()) return &found->second;
-  return nullptr;
-}
-
-Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedValue& input) {
-  using safetensors::Type;
-  const bool given_float = array.type == Type::float16 || array.type == Type::bfloat16 ||
-                           array.type == Type::float32 || array.type == Type::float64;
-  const DType dtype = input.tensor.dtype();
-  if (given_float != (dtype == DType::float32))
-    return make_error(ErrorCode::dtype_mismatch,
-                      text("input '", input.name, "': found ", safetensors::type_name(array.type),
-                           ", expected ", onnx::element_type_name(input.type)));
-  if (dtype == DType::float32) return HostTensor::from(array.floats(), array.shape);
-  auto ints = array.ints();
-  if (!ints) return make_error(ints.error().code, text("input '", input.name, "': ", ints.error().message));
-  HostTensor tensor = HostTensor::from_ints(std::move(*ints), array.shape);
-  if (dtype == DType::boolean) {
-    tensor.dtype = DType::boolean;
-    for (std::int32_t& value : tensor.ints) value = value != 0;
-  }
-  return tensor;
-}
 
 // float32 and bool as computed; int32 if the model declares it; other integer types as int64.
 safetensors::Array stored(const HostTensor& tensor, ElementType type) {
@@ -81,46 +52,6 @@ Result<> check_work(const RunOptions& options, const ProgramStats& stats) {
                     text("'", options.model, "': found ", found,
                          " billion operations and bytes moved, expected fewer than ", options.most_gop,
                          ". If you trust the file, raise --most-gop"));
-}
-
-// Shapes may follow from the values of inputs: a model that is refused for that is imported again, for these
-// values.
-Result<ImportedModel> import_for(const onnx::Model& model, const std::map<std::string, Shape>& shapes,
-                                 const safetensors::File& given, std::uint64_t constant_limit_bytes) {
-  ImportOptions options{.constant_limit_bytes = constant_limit_bytes};
-  auto imported = import_onnx(model, shapes, options);
-  if (imported || imported.error().code != ErrorCode::unsupported) return imported;
-  for (const onnx::ValueInfo& input : model_inputs(model)) {
-    const safetensors::Array* array = find_input(given, input.name);
-    if (!array) continue;
-    if (onnx::TensorData data = onnx::tensor_data(input.name, *array); data.type == input.type)
-      options.known_inputs[input.name] = std::move(data);
-  }
-  auto known = import_onnx(model, shapes, options);
-  if (!known) return imported;
-  std::fprintf(stderr, "note: the inputs' values are constants of the program: shapes follow from them\n");
-  return known;
-}
-
-// Inputs without a file: numbers in [0, 1), and zero for whole numbers, which may be indices.
-Result<safetensors::File> noise_for(const onnx::Model& model, const RunOptions& options) {
-  IMPRINT_ASSIGN(const auto shapes, shapes_of(model, options.model, options.shapes));
-  safetensors::File file;
-  Noise noise;
-  for (const onnx::ValueInfo& input : model_inputs(model)) {
-    const Shape& shape = shapes.at(input.name);
-    const std::size_t count = at(shape.element_count());
-    if (input.type == ElementType::boolean) {
-      file.arrays.emplace(input.name, safetensors::Array::of_bools(std::vector<std::int32_t>(count), shape));
-    } else if (is_float(input.type)) {
-      std::vector<float> values(count);
-      for (float& value : values) value = noise.next();
-      file.arrays.emplace(input.name, safetensors::Array::of(values, shape));
-    } else {
-      file.arrays.emplace(input.name, safetensors::Array::of(std::vector<std::int64_t>(count), shape));
-    }
-  }
-  return file;
 }
 
 // The results of the last of `repeat` runs. With more than one, prints their times.
@@ -145,32 +76,21 @@ Result<std::vector<HostTensor>> run_often(Computer& computer, Program& program,
 Result<> run(const RunOptions& options) {
   if (options.output) IMPRINT_CHECK(check_replaceable(*options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
-  IMPRINT_ASSIGN(const safetensors::File given,
-                 options.input.empty() ? noise_for(model, options) : safetensors::load(options.input));
-  std::map<std::string, Shape> shapes;
-  for (const onnx::ValueInfo& input : model.graph.inputs)
-    if (const safetensors::Array* array = find_input(given, input.name))
-      shapes.emplace(input.name, array->shape);
-  for (const onnx::ValueInfo& input : model_inputs(model)) {
-    if (shapes.contains(input.name)) continue;
-    return make_error(ErrorCode::not_found,
-                      text("'", options.input, "' lacks input '", input.name, "' ", input.shape_text(), ": ",
-                           given.find(input.name).error().message));
-  }
-  IMPRINT_ASSIGN(const ImportedModel imported, import_for(model, shapes, given, options.most_mib << 20));
+  IMPRINT_ASSIGN(const safetensors::File given, options.input.empty()
+                                                    ? noise_for(model, options.model, options.shapes)
+                                                    : safetensors::load(options.input));
+  IMPRINT_ASSIGN(const ImportedModel imported,
+                 import_for(model, options.input, given, options.most_mib << 20));
   for (const ImportedValue& output : imported.outputs)
     if (!is_utf8(output.name))
       return make_error(ErrorCode::unsupported, text("output '", output.name,
                                                      "': found a name that is not UTF-8, expected UTF-8, "
                                                      "which a safetensors file needs"));
   for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  std::vector<HostTensor> inputs;
-  for (const ImportedValue& input : imported.inputs) {
-    IMPRINT_ASSIGN(HostTensor tensor, host_tensor(*find_input(given, input.name), input));
-    inputs.push_back(std::move(tensor));
-  }
+  IMPRINT_ASSIGN(const std::vector<HostTensor> inputs, host_tensors(imported, given));
 
-  IMPRINT_ASSIGN(Computer computer, Computer::open(options.device, options.kernels, options.most_mib << 20));
+  IMPRINT_ASSIGN(Computer computer,
+                 Computer::open(options.device, options.kernels, options.most_mib << 20, options.threads));
   ProgramDescription description;
   description.name = options.model;
   description.inputs = imported.input_tensors();
@@ -212,6 +132,7 @@ void add_run(CLI::App& app) {
   command->add_option("--output", options->output, "the file for the outputs, with their names")
       ->type_name("OUT.safetensors");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
+  add_threads_option(*command, options->threads);
   command
       ->add_option_function<std::string>(
           "--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },

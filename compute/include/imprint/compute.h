@@ -6,6 +6,7 @@
 #include "compute/base/result.h"
 #include "compute/graph/autodiff.h"
 #include "compute/model/policy.h"
+#include "compute/model/quantise.h"
 #include "compute/model/safetensors.h"
 #include "compute/model/state_dict.h"
 #include "compute/model/weights.h"

@@ -495,11 +495,13 @@ struct BufferDesc {
 struct StandaloneDesc {
   const char* device = nullptr;  // null: the best GPU
   bool validation = false;
+  std::uint32_t cpu_threads = 1;  // device "cpu": of one frame_submit
 
   operator imp_standalone_info() const {
     imp_standalone_info info = imp_standalone_info_init();
     info.device = device;
     info.validation = validation ? 1 : 0;
+    info.cpu_threads = cpu_threads;
     return info;
   }
 };

@@ -16,6 +16,10 @@ typedef struct imp_standalone_info {
   const char* device;  /* index ("0") or part of a name ("nvidia"); null = the best GPU; "cpu" = no
                           GPU: frame_submit computes on the frame thread, without Vulkan */
   uint32_t validation; /* 1: VK_LAYER_KHRONOS_validation; its messages are logged as errors */
+  /* device "cpu": threads of one frame_submit, its own included; 0, the default, is 1: the cores
+   * are the game's. At most 256. imp_host::job_submit lends the others, else Imprint has its own.
+   * Same results for any number. */
+  uint32_t cpu_threads;
 } imp_standalone_info;
 
 static inline imp_standalone_info imp_standalone_info_init(void) {

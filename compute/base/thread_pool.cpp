@@ -1,0 +1,169 @@
+#include "compute/base/thread_pool.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#ifdef __linux__
+#include <pthread.h>
+#endif
+
+namespace imprint {
+
+namespace {
+
+// A thread looks for the next computation for this long before it sleeps or goes back to its host: longer
+// than the gaps between the steps of one program, and shorter than one between frames.
+constexpr auto kLooksFor = std::chrono::microseconds(100);
+constexpr int kLooksAtOnce = 64;  // before it asks for the time
+
+std::uint64_t next_part(std::uint64_t state) { return state & 0xffff; }
+std::uint64_t part_count(std::uint64_t state) { return state >> 16 & 0xffff; }
+bool has_parts(std::uint64_t state) { return next_part(state) < part_count(state); }
+
+// The pool that calls its host on this thread.
+thread_local const ThreadPool* calling_host = nullptr;
+
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+std::shared_ptr<ThreadPool> ThreadPool::create(const Options& options) {
+  Options within = options;
+  within.threads = std::max(options.threads, 1u);
+  std::shared_ptr<ThreadPool> pool(new ThreadPool(within));
+  pool->start(options.log);
+  return pool;
+}
+
+void ThreadPool::start(const LogSink& log) {
+  for (std::uint32_t number = threads_ - 1; number > 0; --number) free_numbers_.push_back(number);
+  if (host_.submit) return;
+  try {
+    for (std::uint32_t number = 1; number < threads_; ++number) {
+      own_.emplace_back([this, number] { work(number); });
+#ifdef __linux__
+      pthread_setname_np(own_.back().native_handle(), "imprint-cpu");
+#endif
+    }
+  } catch (const std::system_error& error) {
+    log(LogLevel::warning, "CPU threads: found " + std::to_string(own_.size() + 1) + ", expected " +
+                               std::to_string(threads_) + ". Programs take longer: " + error.what());
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  called_.notify_all();
+  for (std::thread& thread : own_) thread.join();
+}
+
+void ThreadPool::compute(std::uint32_t parts, Function function, const void* data) {
+  assert(parts <= kMostParts);
+  std::unique_lock lock(computing_, std::defer_lock);
+  if (threads_ == 1 || parts < 2 || !lock.try_lock()) {
+    for (std::uint32_t part = 0; part < parts; ++part) function(data, part, 0);
+    return;
+  }
+  function_ = function;
+  data_ = data;
+  done_.store(0, std::memory_order_relaxed);
+  const std::uint64_t number = (state_.load(std::memory_order_relaxed) >> 32) + 1;
+  state_.store(number << 32 | std::uint64_t{parts} << 16);
+  call_helpers();
+  while (run_part(0)) continue;
+  for (int looks = 0; done_.load(std::memory_order_acquire) < parts; ++looks) {
+    pause();
+    if (looks > 1000) std::this_thread::yield();  // a part's thread may have lost its core
+  }
+}
+
+bool ThreadPool::run_part(std::uint32_t thread) {
+  std::uint64_t state = state_.load();
+  do {
+    if (!has_parts(state)) return false;
+  } while (!state_.compare_exchange_weak(state, state + 1));
+  function_(data_, static_cast<std::uint32_t>(next_part(state)), thread);
+  done_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+void ThreadPool::call_helpers() {
+  if (!host_.submit) {
+    if (waiting_.load() == 0) return;
+    { const std::lock_guard lock(mutex_); }  // no thread is between its last look and its sleep
+    called_.notify_all();
+    return;
+  }
+  const ThreadPool* const before = std::exchange(calling_host, this);
+  for (std::uint32_t missing = threads_ - 1 - lent_.load(); missing > 0 && has_parts(state_.load());
+       --missing) {
+    lent_.fetch_add(1);
+    // Keeps the pool alive until the host calls run, which may be after every computation.
+    auto* ticket = new std::shared_ptr<ThreadPool>(shared_from_this());
+    host_.submit(
+        host_.user,
+        [](void* given) {
+          const std::unique_ptr<std::shared_ptr<ThreadPool>> pool(
+              static_cast<std::shared_ptr<ThreadPool>*>(given));
+          (*pool)->work_as_host();
+        },
+        ticket);
+  }
+  calling_host = before;
+}
+
+void ThreadPool::help_for_a_while(std::uint32_t thread) {
+  auto end = std::chrono::steady_clock::now() + kLooksFor;
+  for (;;) {
+    for (int looks = 0; looks < kLooksAtOnce; ++looks) {
+      while (run_part(thread)) {
+        looks = -1;
+      }
+      if (looks < 0) end = std::chrono::steady_clock::now() + kLooksFor;
+      pause();
+    }
+    if (std::chrono::steady_clock::now() >= end) return;
+  }
+}
+
+void ThreadPool::work(std::uint32_t thread) {
+  for (;;) {
+    help_for_a_while(thread);
+    std::unique_lock lock(mutex_);
+    waiting_.fetch_add(1);
+    called_.wait(lock, [&] { return stopping_ || has_parts(state_.load()); });
+    waiting_.fetch_sub(1);
+    if (stopping_) return;
+  }
+}
+
+void ThreadPool::work_as_host() {
+  std::uint32_t thread = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    thread = free_numbers_.back();
+    free_numbers_.pop_back();
+  }
+  if (calling_host == this)  // a host that runs jobs inside job_submit
+    while (run_part(thread)) continue;
+  else
+    help_for_a_while(thread);
+  const std::lock_guard lock(mutex_);
+  free_numbers_.push_back(thread);
+  lent_.fetch_sub(1);
+}
+
+}  // namespace imprint

@@ -1,0 +1,103 @@
+#include "tools/imprint/model_inputs.h"
+
+#include <cstdio>
+#include <map>
+
+#include "compute/base/at.h"
+#include "compute/base/text.h"
+#include "compute/model/onnx_tensor_data.h"
+#include "tools/imprint/bench_noise.h"
+
+namespace imprint::tools {
+
+namespace {
+
+using onnx::ElementType;
+
+// Looks for the input's name, and for "in.NAME" as reference files spell it.
+const safetensors::Array* find_input(const safetensors::File& file, const std::string& name) {
+  for (const std::string& key : {name, "in." + name})
+    if (const auto found = file.arrays.find(key); found != file.arrays.end()) return &found->second;
+  return nullptr;
+}
+
+Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedValue& input) {
+  using safetensors::Type;
+  const bool given_float = array.type == Type::float16 || array.type == Type::bfloat16 ||
+                           array.type == Type::float32 || array.type == Type::float64;
+  const DType dtype = input.tensor.dtype();
+  if (given_float != (dtype == DType::float32))
+    return make_error(ErrorCode::dtype_mismatch,
+                      text("input '", input.name, "': found ", safetensors::type_name(array.type),
+                           ", expected ", onnx::element_type_name(input.type)));
+  if (dtype == DType::float32) return HostTensor::from(array.floats(), array.shape);
+  auto ints = array.ints();
+  if (!ints) return make_error(ints.error().code, text("input '", input.name, "': ", ints.error().message));
+  HostTensor tensor = HostTensor::from_ints(std::move(*ints), array.shape);
+  if (dtype == DType::boolean) {
+    tensor.dtype = DType::boolean;
+    for (std::int32_t& value : tensor.ints) value = value != 0;
+  }
+  return tensor;
+}
+
+}  // namespace
+
+Result<ImportedModel> import_for(const onnx::Model& model, const std::string& path,
+                                 const safetensors::File& given, std::uint64_t constant_limit_bytes) {
+  std::map<std::string, Shape> shapes;
+  for (const onnx::ValueInfo& input : model.graph.inputs)
+    if (const safetensors::Array* array = find_input(given, input.name))
+      shapes.emplace(input.name, array->shape);
+  for (const onnx::ValueInfo& input : model_inputs(model)) {
+    if (shapes.contains(input.name)) continue;
+    return make_error(ErrorCode::not_found,
+                      text("'", path, "' lacks input '", input.name, "' ", input.shape_text(), ": ",
+                           given.find(input.name).error().message));
+  }
+  ImportOptions options{.constant_limit_bytes = constant_limit_bytes};
+  auto imported = import_onnx(model, shapes, options);
+  if (imported || imported.error().code != ErrorCode::unsupported) return imported;
+  for (const onnx::ValueInfo& input : model_inputs(model)) {
+    const safetensors::Array* array = find_input(given, input.name);
+    if (!array) continue;
+    if (onnx::TensorData data = onnx::tensor_data(input.name, *array); data.type == input.type)
+      options.known_inputs[input.name] = std::move(data);
+  }
+  auto known = import_onnx(model, shapes, options);
+  if (!known) return imported;
+  std::fprintf(stderr, "note: the inputs' values are constants of the program: shapes follow from them\n");
+  return known;
+}
+
+Result<safetensors::File> noise_for(const onnx::Model& model, const std::string& path,
+                                    const ModelShapes& given) {
+  IMPRINT_ASSIGN(const auto shapes, shapes_of(model, path, given));
+  safetensors::File file;
+  Noise noise;
+  for (const onnx::ValueInfo& input : model_inputs(model)) {
+    const Shape& shape = shapes.at(input.name);
+    const std::size_t count = at(shape.element_count());
+    if (input.type == ElementType::boolean) {
+      file.arrays.emplace(input.name, safetensors::Array::of_bools(std::vector<std::int32_t>(count), shape));
+    } else if (is_float(input.type)) {
+      std::vector<float> values(count);
+      for (float& value : values) value = noise.next();
+      file.arrays.emplace(input.name, safetensors::Array::of(values, shape));
+    } else {
+      file.arrays.emplace(input.name, safetensors::Array::of(std::vector<std::int64_t>(count), shape));
+    }
+  }
+  return file;
+}
+
+Result<std::vector<HostTensor>> host_tensors(const ImportedModel& imported, const safetensors::File& given) {
+  std::vector<HostTensor> inputs;
+  for (const ImportedValue& input : imported.inputs) {
+    IMPRINT_ASSIGN(HostTensor tensor, host_tensor(*find_input(given, input.name), input));
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+}  // namespace imprint::tools

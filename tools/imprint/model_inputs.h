@@ -1,0 +1,30 @@
+#pragma once
+// A model's inputs from a file of tensors, or made up.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/model/onnx_import.h"
+#include "compute/model/safetensors.h"
+#include "compute/program/run.h"
+#include "tools/imprint/model_shapes.h"
+
+namespace imprint::tools {
+
+// Numbers in [0, 1), and zero for whole numbers, which may be indices. path: of the model, for messages.
+Result<safetensors::File> noise_for(const onnx::Model& model, const std::string& path,
+                                    const ModelShapes& given);
+
+// Imports the model for the shapes of these inputs, named as in the model or "in.NAME". Shapes may follow
+// from the values of inputs: a model that is refused for that is imported again, for these values. path: of
+// the inputs, for messages. Errors: those of import_onnx; not_found (an input is missing).
+Result<ImportedModel> import_for(const onnx::Model& model, const std::string& path,
+                                 const safetensors::File& given,
+                                 std::uint64_t constant_limit_bytes = ImportOptions().constant_limit_bytes);
+
+// In the order of the model's inputs. Errors: dtype_mismatch, invalid_argument.
+Result<std::vector<HostTensor>> host_tensors(const ImportedModel& imported, const safetensors::File& given);
+
+}  // namespace imprint::tools
