@@ -30,7 +30,7 @@ Result<Finding> lora(const Settings& settings) {
     return scored(tuned(network(flatten(in[0], 1), pass)), in[1]);
   };
 
-  // The network of somebody else: trained on upright digits, without a folder.
+  // The base network learns upright digits first, without a folder.
   training::Trainer before(settings.session, base, network.parameters(),
                            std::make_shared<nn::Adam>(network.parameters()),
                            {.epochs = 4, .rate = nn::Schedule::one_cycle(4e-3, 4 * upright.batches())});

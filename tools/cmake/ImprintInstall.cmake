@@ -27,6 +27,8 @@ foreach(page engine-bridge/README.md samples/README.md samples/06-adaptive-enemy
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()
 
+install(DIRECTORY samples/11-networks/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/samples/11-networks FILES_MATCHING PATTERN "*.png")
+
 install(TARGETS imprint_compute imprint_engine_bridge imprint_vulkan_headers EXPORT imprint-compute
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${imprint_header_dir})
 install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h")

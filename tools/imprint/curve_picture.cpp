@@ -123,17 +123,17 @@ Result<> write_curve_picture(const std::string& path, const std::string& title,
 }
 
 Result<> write_pictures(const std::string& path, const HostTensor& pictures) {
-  constexpr int kScale = 4, kInRow = 10;
+  constexpr int kScale = 4;
   const int count = static_cast<int>(pictures.shape[0]), high = static_cast<int>(pictures.shape[1]),
-            wide = static_cast<int>(pictures.shape[2]);
-  Raster raster(kInRow * (wide + 1) * kScale, (count + kInRow - 1) / kInRow * (high + 1) * kScale);
+            wide = static_cast<int>(pictures.shape[2]), in_row = std::min(count, 10);
+  Raster raster(in_row * (wide + 1) * kScale, (count + in_row - 1) / in_row * (high + 1) * kScale);
   for (int n = 0; n < count; ++n)
     for (int y = 0; y < high; ++y)
       for (int x = 0; x < wide; ++x) {
         const float ink =
             std::clamp(pictures.floats[static_cast<std::size_t>((n * high + y) * wide + x)], 0.0f, 1.0f);
         const auto grey = static_cast<std::uint32_t>(255 - std::lround(255 * ink));
-        const int left = (n % kInRow * (wide + 1) + x) * kScale, top = (n / kInRow * (high + 1) + y) * kScale;
+        const int left = (n % in_row * (wide + 1) + x) * kScale, top = (n / in_row * (high + 1) + y) * kScale;
         raster.box(left, top, left + kScale, top + kScale, grey * 0x10101);
       }
   return raster.write(path);

@@ -113,7 +113,7 @@ Result<> train_example(const TrainOptions& options) {
   for (const std::string& note : notes) std::printf("%s\n", note.c_str());
   if (!options.folder.empty()) IMPRINT_CHECK(write_pages(options.folder, *example, found, notes));
   if (found.interrupted) {
-    std::printf("stopped before its end; --resume continues it\n");
+    std::printf("stopped before its end%s\n", options.folder.empty() ? "" : "; --resume continues it");
     return {};
   }
   if (options.epochs > 0 || found.value >= found.goal) return {};
