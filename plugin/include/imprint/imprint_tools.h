@@ -27,7 +27,7 @@ static inline imp_standalone_info imp_standalone_info_init(void) {
   return s;
 }
 
-/* ---- What a context has to work with. Strings live as long as the context. ---- */
+/* ---- The report on a context's device. Strings live as long as the context. ---- */
 
 typedef enum imp_completion {
   IMP_COMPLETED_BY_TIMELINE = 0, /* a timeline semaphore */
@@ -245,8 +245,8 @@ typedef struct imp_tools_api {
                                                   const imp_host* host, const imp_limits* limits,
                                                   imp_context* context);
 
-  /* [create] What was adopted, what is missing, what that costs and how to get it: text, ended by
-   * NUL, which *size includes. */
+  /* [create] As text: features in use, and missing ones with their cost and remedy. Ended by NUL,
+   * which *size includes. */
   imp_result(IMP_CALL* context_get_report_text)(imp_context context, char* text, size_t* size);
   imp_result(IMP_CALL* context_get_report)(imp_context context, imp_report* report); /* [create] */
   /* [create] NOT_FOUND: index >= missing_feature_count. Both functions. */
