@@ -186,13 +186,14 @@ std::optional<Tensor> known_weights(OpContext& context, std::int64_t k, std::int
     return std::nullopt;
   const std::int64_t blocks = (k + block - 1) / block;
   HostArray out{.type = ElementType::float32, .shape = {k, n}, .floats = {}, .ints = {}, .strings = {}};
-  out.floats.resize(static_cast<std::size_t>(k * n));
+  std::vector<float>& floats = out.floats.own();
+  floats.resize(static_cast<std::size_t>(k * n));
   for (std::int64_t column = 0; column < n; ++column)
     for (std::int64_t row = 0; row < k; ++row) {
       const std::int64_t position = (column * blocks * block + row) * bits;
       const std::int64_t byte = packed.host()->ints[static_cast<std::size_t>(position / 8)];
       const std::int64_t number = (byte >> position % 8 & ((1 << bits) - 1)) - (1 << (bits - 1));
-      out.floats[static_cast<std::size_t>(row * n + column)] =
+      floats[static_cast<std::size_t>(row * n + column)] =
           static_cast<float>(number) *
           scales.host()->floats[static_cast<std::size_t>(column * blocks + row / block)];
     }

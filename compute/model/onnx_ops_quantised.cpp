@@ -108,12 +108,13 @@ bool fold_dequantized(OpContext& context) {
   std::int64_t inner = 1;
   for (int a = axis + 1; a < x.rank(); ++a) inner *= x.shape()[a];
   HostArray out{.type = scale.type(), .shape = x.shape(), .floats = {}, .ints = {}, .strings = {}};
-  out.floats.reserve(static_cast<std::size_t>(count));
+  std::vector<float>& floats = out.floats.own();
+  floats.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     const auto channel = static_cast<std::size_t>(one ? 0 : i / inner % x.shape()[axis]);
     const float zero = context.has(2) ? static_cast<float>(context.value(2).host()->ints[channel]) : 0.0f;
     const float number = static_cast<float>(x.host()->ints[static_cast<std::size_t>(i)]);
-    out.floats.push_back((number - zero) * scale.host()->floats[channel]);
+    floats.push_back((number - zero) * scale.host()->floats[channel]);
   }
   context.set(0, Value::known(std::move(out)));
   return true;
