@@ -72,6 +72,8 @@ const WorldView& Game::yard(std::size_t pet) const { return state_->lives[pet]->
 
 const WorldView* Game::ghost() const { return state_->ghost ? &state_->ghost->world().view() : nullptr; }
 
+BrainContext& Game::context() { return *state_->context; }
+const PetBrain& Game::brain() const { return *state_->brain; }
 const OverlayState& Game::overlay() const { return state_->overlay; }
 
 const std::vector<Check>& Game::checks() const { return state_->checks; }

@@ -29,6 +29,9 @@
 
 namespace pet {
 
+class BrainContext;
+class PetBrain;
+
 class Game {
  public:
   // `device` comes from VulkanHost::device_info, with the access of the options; ignored with Access::cpu.
@@ -66,6 +69,8 @@ class Game {
   const WorldView& yard(std::size_t pet) const;
   const WorldView* ghost() const;  // null without one; overlay().then says which pet it shows
   const OverlayState& overlay() const;
+  BrainContext& context();
+  const PetBrain& brain() const;
   const std::vector<Check>& checks() const;
   // The pet's decisions in each trial of the newest examination.
   const std::vector<std::vector<Action>>& exam_decisions() const;

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "samples/adapters/inspector.h"
 #include "samples/pet/brain/pet_brain.h"
 #include "samples/pet/keeping.h"
 #include "samples/pet/kept/folders.h"
@@ -268,6 +269,7 @@ class WindowGame {
   void apply_game(const PlayerInput& input) {
     if (input.toggle_help) help(!helped_);
     if (input.toggle_pause) pause(!paused_);
+    if (input.toggle_inspector) inspects_ = !inspects_;
     if (input.toggle_slow) slow_ = !slow_;
     if (input.toggle_ghost) ghost_ = !ghost_;
     if (input.toggle_learning && !paused_)
@@ -348,6 +350,14 @@ class WindowGame {
     return {};
   }
 
+  void inspect() {
+    if (!std::exchange(watches_, true))
+      game().brain().each_brain([this](const std::string& name, const imprint::game::Brain& brain) {
+        inspector_.watch(name, brain);
+      });
+    inspector_.draw(game().context().context(), "Imprint", &inspects_);
+  }
+
   Result<> draw(const Pace& pace) {
     OverlayState overlay = game().overlay();
     overlay.device = stage_->host().properties().deviceName;
@@ -358,6 +368,7 @@ class WindowGame {
     overlay.slow = slow_;
     overlay.ghost = overlay.ghost && ghost_;
     if (overlay.status.empty() && Clock::now() < status_until_) overlay.status = status_;
+    if (inspects_) overlay.further_windows = [this] { inspect(); };
     Show show;
     if (meter_) {
       show.yards.push_back(&meter_->view());
@@ -379,6 +390,8 @@ class WindowGame {
   Cue last_cue_ = Cue::none;
   bool paused_ = false, helped_ = false, paused_before_help_ = false;
   bool slow_ = false;
+  bool inspects_ = false, watches_ = false;
+  imprint::adapters::Inspector inspector_;
   bool ghost_ = true;
   std::optional<std::size_t> saving_;
   std::optional<ReactionMeter> meter_;

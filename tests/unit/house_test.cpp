@@ -67,7 +67,8 @@ TEST_F(BadHouse, PlanningKnowsNoVulkan) {
 
 TEST_F(BadHouse, SamplesSeePublicHeadersOnly) {
   write("samples/pet/a.cpp",
-        "#include <imprint/imprint.h>\n#include \"samples/pet/b.h\"\n#include \"yard.h\"\n");
+        "#include <imprint/imprint.h>\n#include \"samples/pet/b.h\"\n#include \"yard.h\"\n"
+        "#include \"samples/adapters/vulkan.h\"\n");
   EXPECT_THAT(wrong_includes(root_), IsEmpty());
   write("samples/pet/b.h", "#include \"plugin/agent/brain.h\"\n");
   write("samples/pet/c.h", "#include \"compute/nn/linear.h\"\n");

@@ -385,6 +385,11 @@ Result<std::string> PetBrain::hash() const {
   return std::string(text);
 }
 
+void PetBrain::each_brain(
+    const std::function<void(const std::string& name, const imprint::game::Brain& brain)>& visit) const {
+  for (const auto& one : brains_) visit(setup_.name + ": " + pet::name(one->learner), one->brain);
+}
+
 imp_brain_stats PetBrain::stats() const {
   imp_brain_stats stats = used().brain.stats().value;
   for (std::size_t i = 0; i < brains_.size(); ++i) {

@@ -103,6 +103,8 @@ class PetBrain {
   // The first brain's weights, moments and counters: 32 hexadecimal digits. Not within a frame, and only
   // where Imprint submits by itself.
   Result<std::string> hash() const;
+  void each_brain(
+      const std::function<void(const std::string& name, const imprint::game::Brain& brain)>& visit) const;
   imp_brain_stats stats() const;          // of the brain in use; counts for the report are of all brains
   std::uint64_t parameter_count() const;  // of the brain in use
 

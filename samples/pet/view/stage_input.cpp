@@ -112,6 +112,9 @@ bool StageInput::game_key(int key, int modifiers) {
       hold_praises_ = !hold_praises_;
       pending_.hold_praise = hold_praises_;
       break;
+    case GLFW_KEY_F4:
+      pending_.toggle_inspector = true;
+      break;
     case GLFW_KEY_F5:
       pending_.save = true;
       break;

@@ -38,6 +38,7 @@ struct PlayerInput {
   // The game.
   bool toggle_pause = false;           // space
   bool toggle_help = false;            // F1 and Esc: the game waits while the help is open
+  bool toggle_inspector = false;       // F4: how the brains learn
   bool toggle_slow = false;            // L
   bool toggle_ghost = false;           // G
   bool toggle_learning = false;        // O

@@ -157,6 +157,7 @@ void Overlay::build(VkExtent2D size, float seconds, const OverlayState& state, c
     button_bar(state, anchors, input);
     if (anchors.world->cue != Cue::none) last_cue_ = anchors.world->cue;
     text_card(state, input);
+    if (state.further_windows) state.further_windows();
     if (help_) help_card(size, state);
   }
   captions(size, state, panels);

@@ -417,6 +417,7 @@ void Overlay::help_card(VkExtent2D size, const OverlayState& state) {
       {"gamepad: cross, bumpers", "commands: sit, spin, come, fetch; left bed, right show"},
       {"gamepad: A, B, X, Y, trigger", "praise, scold, treat, click, no!; sticks walk and look"},
       {"+  -", "text size"},
+      {"F4", "how the brain learns: curves, counts, memory"},
       {"F1, Esc", "close this help, quit"},
   };
   const float words_at = px(236);

@@ -1,8 +1,9 @@
 #pragma once
-// Everything that the overlay shows except the worlds: plain values, filled by the game.
+// Everything that the overlay shows except the worlds: filled by the game.
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,6 +68,8 @@ struct OverlayState {
   std::string caption;  // what can be heard: "woof!", "click"; empty = silence
   std::string status;   // "saved", "snapshot taken": shown for a moment
   std::string keeping;  // one line: where this pet is kept
+
+  std::function<void()> further_windows;  // draws Dear ImGui windows of others; may be empty
 
   std::vector<float> kennel;  // kennel mode: success of each pet, 0..1; empty otherwise
 };
