@@ -36,6 +36,9 @@ TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
   for (std::uint32_t i = 0; i < 2 * 3 * 3; ++i) bindings["observation"].push_back(draw(i, 0));
   bindings["goal"] = {0, 1, 1, 1, 0, 0};
   for (std::uint32_t i = 0; i < 2 * 3 * 4; ++i) bindings["noise"].push_back(0.5 * draw(i, 1));
+  // The first brain heard 12 words of the second goal's third choice, the other brain heard none.
+  bindings[network->heard().name()].assign(2 * 2 * 4, 0);
+  bindings[network->heard().name()][4 + 2] = 12;
   bindings["mask"] = {1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1};
   const auto outputs = reference::evaluate_all(graph.description.outputs, bindings);
   for (std::uint32_t agent = 0; agent < 6; ++agent) {
@@ -47,7 +50,9 @@ TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
     for (int choice = 0; choice < 4; ++choice) {
       const double value = heads[static_cast<std::size_t>(bindings["goal"][agent] * 4 + choice)];
       EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.values)][agent * 4 + choice], value, 1e-12);
-      const double rating = value + 1.5 * bindings["noise"][agent * 4 + choice];  // no word was heard
+      const bool known = bindings["goal"][agent] == 1 && choice == 2;
+      const double doubt = agent >= 3 ? 1 : known ? 0.75 : 1.5;
+      const double rating = value + doubt * bindings["noise"][agent * 4 + choice];
       if (bindings["mask"][agent * 4 + choice] == 0 || rating <= best_rating) continue;
       best = choice;
       best_rating = rating;
@@ -230,6 +235,8 @@ class LearnGraphTest : public ::testing::Test {
     bindings["rows"].assign(std::size_t{spec.brain_count} * rows_per_step(spec), -1);
     bindings["samples"].assign(bindings["rows"].size() * layout.width, 0);
     bindings["filled"].assign(spec.brain_count, 0);
+    bindings["told"].assign(spec.brain_count, 6);  // three of four samples were words
+    bindings["taken"].assign(spec.brain_count, 8);
   }
 
   void remember(std::uint32_t brain, std::uint32_t row, const Sample& sample) {
@@ -287,9 +294,9 @@ class LearnGraphTest : public ::testing::Test {
   }
 
   void expect_step(std::uint32_t brain, const std::map<std::string, Numbers>& results, const Loss& loss) {
-    const double shrink = spec.learner == LearnerKind::feedback
-                              ? 0.5625 * (4 / (bindings.at("filled")[brain] + 300) + double{0.0135f})
-                              : 0;
+    double shrink = 0;
+    if (spec.learner == LearnerKind::feedback)
+      shrink = 0.75 * 0.5625 * (4 / (bindings.at("filled")[brain] + 300) + double{0.0135f});
     const Expected expected =
         step(spec, weights_of(*network, brain, spec.brain_count), minibatch(brain), loss, shrink);
     EXPECT_NEAR(results.at("loss")[brain], expected.loss, 1e-9);
@@ -353,6 +360,26 @@ TEST_F(LearnGraphTest, AFeedbackStepMatchesItsHeader) {
   expect_step(0, results, feedback_loss(weights_of(*network, 0, spec.brain_count)));
   expect_step(1, results, feedback_loss(weights_of(*network, 1, spec.brain_count)));
   EXPECT_EQ(results.at("generator"), (Numbers{21, 0, 1, 0}));
+}
+
+TEST_F(LearnGraphTest, OnlyAPersonsWordsAreCountedAndDoubted) {
+  build(pet_spec(2));
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  for (std::size_t brain = 0; brain < 2; ++brain) {
+    const std::size_t i = brain * rows_per_step(spec);
+    bindings["rows"][i] = 0;
+    double* columns = bindings["samples"].data() + i * layout.width;
+    columns[layout.branches] = 3;
+    columns[layout.target] = -1;
+    columns[layout.weight] = 2;
+    columns[layout.means] = static_cast<double>(brain == 0 ? Meaning::reward : Meaning::word);
+  }
+  const auto results = run();
+  EXPECT_EQ(results.at("heard"), (Numbers{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0}));
+  EXPECT_EQ(results.at("told"), (Numbers{6, 8}));
+  EXPECT_EQ(results.at("taken"), (Numbers{10, 10}));
+  EXPECT_EQ(results.at("wrong")[0], double{0.1f});
+  EXPECT_NE(results.at("wrong")[1], double{0.1f});
 }
 
 TEST_F(LearnGraphTest, ACloningStepMatchesItsHeader) {

@@ -17,7 +17,10 @@ constexpr float kShrink = 4, kShrinkSamples = 300, kLeastShrink = 0.0135f;
 class FeedbackObjective final : public Objective {
  public:
   explicit FeedbackObjective(const BrainSpec& spec)
-      : spec_(spec), wrong_("wrong", {spec.brain_count}, std::vector<float>(spec.brain_count, kFirstWrong)) {}
+      : spec_(spec),
+        wrong_("wrong", {spec.brain_count}, std::vector<float>(spec.brain_count, kFirstWrong)),
+        told_(Variable::zeros("told", {spec.brain_count})),
+        taken_(Variable::zeros("taken", {spec.brain_count})) {}
 
   Tensor losses(const Minibatch& batch, const Network& network) const override {
     const Rated rated = rate(batch, network);
@@ -33,23 +36,26 @@ class FeedbackObjective final : public Objective {
       const Tensor sure = where(shown, 1.0f, stop_gradient(rated.chance));
       of_others = of_others + spec_.margin_weight * where(greater(target, 0.0f), sure * rivals, 0.0f);
     }
-    const Tensor one_is_right = greater(means, number(Meaning::reward));
-    return batch.column(batch.layout.weight) * (error + where(one_is_right, of_others, 0.0f));
+    return batch.column(batch.layout.weight) * (error + where(tells_of_others(batch), of_others, 0.0f));
   }
 
-  // Before much was heard, and where many words are wrong, single words say little.
+  // Before much was heard, and where many words are wrong, single words say little. Rewards are not wrong.
   Tensor penalty(const Network& network, const Tensor& filled) const override {
     Tensor squares = zeros({spec_.brain_count});
     for (const nn::Parameter& entry : network.parameters())
       squares = squares + sum(square(entry.variable.value()), {1, 2});
+    const Tensor share = told_.value() / maximum(taken_.value(), 1e-6f);
     const Tensor noise = wrong_.value() * (1.0f - wrong_.value()) / (kCareless * (1 - kCareless));
-    return squares * noise * (kShrink / (cast(filled, DType::float32) + kShrinkSamples) + kLeastShrink);
+    return squares * share * noise *
+           (kShrink / (cast(filled, DType::float32) + kShrinkSamples) + kLeastShrink);
   }
 
   Scored score(const Minibatch& batch, const Network& network) const override {
     return {losses(batch, network), {{Metric::reliability, 1.0f - wrong_.value()}}};
   }
-  std::vector<StateVariable> state() const override { return {{"wrong", wrong_}}; }
+  std::vector<StateVariable> state() const override {
+    return {{"wrong", wrong_}, {"told", told_}, {"taken", taken_}};
+  }
 
   void take_in(const Minibatch& arriving, const Tensor& there, const Network& network,
                std::vector<Update>& updates) const override {
@@ -67,12 +73,19 @@ class FeedbackObjective final : public Objective {
     const Tensor way = minimum(words * (1 / kWordsRemembered), 1.0f);
     updates.push_back(Update::assign(
         wrong_, clamp(wrong_.value() + way * (share - wrong_.value()), kLeastWrong, kMostWrong)));
-    const Tensor heard = sum(rated.goal * unsqueeze(rated.choice * unsqueeze(weight, 2), 2), {1});
+    const Tensor told = where(tells_of_others(arriving), weight, 0.0f);
+    updates.push_back(Update::assign(told_, told_.value() + sum(told, {1})));
+    updates.push_back(Update::assign(taken_, taken_.value() + sum(weight, {1})));
+    const Tensor heard = sum(rated.goal * unsqueeze(rated.choice * unsqueeze(told, 2), 2), {1});
     updates.push_back(Update::assign(network.heard(), network.heard().value() + unsqueeze(heard, 1)));
   }
 
  private:
   static float number(Meaning meaning) { return static_cast<float>(meaning); }
+  // One choice is right.
+  static Tensor tells_of_others(const Minibatch& batch) {
+    return greater(batch.column(batch.layout.means), number(Meaning::reward));
+  }
 
   struct Rated {
     Tensor goal, choice;  // [P, B, G, 1], [P, B, V], zeros and a one
@@ -92,7 +105,7 @@ class FeedbackObjective final : public Objective {
   }
 
   BrainSpec spec_;
-  Variable wrong_;  // float32 [P]
+  Variable wrong_, told_, taken_;  // float32 [P]: e; weights of words and demonstrations, of all samples
 };
 
 class FeedbackLearner final : public ReplayLearner {

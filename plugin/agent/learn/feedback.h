@@ -21,8 +21,9 @@
 // is wrong with probability e (1 - q) / (e (1 - q) + (1 - e) q), where q is the chance that it is right.
 //
 // Parameters are shrunk, and more for a person who errs more: the gradient is that of the mean loss
-// + e (1 - e) / (kCareless (1 - kCareless)) * (kShrink / (samples + kShrinkSamples) + kLeastShrink) * their
-// squares. The noise of a decision is smaller for choices that many words were about
+// + share * e (1 - e) / (kCareless (1 - kCareless)) * (kShrink / (samples + kShrinkSamples) + kLeastShrink)
+// * their squares, where share is the words' and demonstrations' share of all samples so far, by weight.
+// Rewards are not doubted. The noise of a decision is smaller for choices that many words were about
 // (decide/infer_graph.cpp).
 
 #include "plugin/agent/learn/learner.h"

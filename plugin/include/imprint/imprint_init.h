@@ -114,8 +114,8 @@ static inline imp_frame_info imp_frames_idle(imp_frames* frames) {
 
 static inline imp_feedback_options imp_feedback_options_init(void) {
   IMP_INIT(imp_feedback_options, s, IMP_STRUCT_FEEDBACK_OPTIONS);
-  s.learn_period_frames = 12;
-  s.batch_size = 64;
+  s.learn_period_frames = 6;
+  s.batch_size = 32;
   s.replay_capacity = 4096;
   s.learning_rate = 1e-3f;
   s.max_gradient_norm = 1.0f;
