@@ -17,16 +17,16 @@ Tensor of_agents_goal(const Tensor& goal, const Tensor& all, std::int64_t output
   return gather(all, 2, unsqueeze(goal * static_cast<int>(outputs), 2) + iota(shape, 2));
 }
 
-// [P, A, goals * choices], times the noise: a choice that few words were about is tried sooner. The noise of
-// a brain that only rewards teach stays, since a game may change.
+// [P, A, goals * choices], times the noise: a choice that few words were about is tried sooner. Under a goal
+// that only rewards teach the noise stays, since a game may change.
 Tensor doubt(const BrainSpec& spec, const Network& network, std::int64_t agents) {
   constexpr float kMost = 1.5f, kWords = 4;
   const std::int64_t brains = spec.brain_count,
                      all = std::int64_t{spec.goal_count} * spec.action.choice_count();
-  const Tensor words = reshape(network.heard().value(), {brains, 1, all});
-  const Tensor of_brain =
-      where(greater(sum(words, {2}, true), 0.0f), kMost / sqrt(words / kWords + 1.0f), 1.0f);
-  return of_brain + zeros({brains, agents, 1});
+  const Tensor words = network.heard().value();
+  const Tensor of_goal =
+      where(greater(sum(words, {3}, true), 0.0f), kMost / sqrt(words / kWords + 1.0f), 1.0f);
+  return reshape(of_goal, {brains, 1, all}) + zeros({brains, agents, 1});
 }
 
 // The whim's choice where its number is below the unrest. wanted: [P, A, choices].
