@@ -182,7 +182,7 @@ struct Expected {
 };
 
 Expected step(const BrainSpec& spec, Weights weights, const std::vector<Sample>& batch,
-              const Loss& sample_loss, double shrink = 0) {
+              const Loss& sample_loss, double shrink = 0, double shrink_last = 0) {
   const auto loss_of = [&](const Weights& w) {
     double sum = 0;
     for (const Sample& sample : batch) sum += sample_loss(spec, w, sample);
@@ -201,7 +201,8 @@ Expected step(const BrainSpec& spec, Weights weights, const std::vector<Sample>&
       weights[p][i] = centre - h;
       const double below = loss_of(weights);
       weights[p][i] = centre;
-      gradient[p][i] = (above - below) / (2 * h) + 2 * shrink * centre;
+      gradient[p][i] =
+          (above - below) / (2 * h) + 2 * (p + 2 < weights.size() ? shrink : shrink_last) * centre;
       squares += gradient[p][i] * gradient[p][i];
     }
   }
@@ -234,8 +235,11 @@ class LearnGraphTest : public ::testing::Test {
     bindings["rows"].assign(std::size_t{spec.brain_count} * rows_per_step(spec), -1);
     bindings["samples"].assign(bindings["rows"].size() * layout.width, 0);
     bindings["filled"].assign(spec.brain_count, 0);
-    bindings["told"].assign(spec.brain_count, 6);  // three of four samples were words
+    // Three of four samples were words, and half of those of each goal.
+    bindings["told"].assign(spec.brain_count, 6);
     bindings["taken"].assign(spec.brain_count, 8);
+    bindings["told.outputs"].assign(std::size_t{spec.brain_count} * 2 * 4, 2);
+    bindings["taken.outputs"].assign(std::size_t{spec.brain_count} * 2 * 4, 4);
   }
 
   void remember(std::uint32_t brain, std::uint32_t row, const Sample& sample) {
@@ -295,9 +299,9 @@ class LearnGraphTest : public ::testing::Test {
   void expect_step(std::uint32_t brain, const std::map<std::string, Numbers>& results, const Loss& loss) {
     double shrink = 0;
     if (spec.learner == LearnerKind::feedback)
-      shrink = 0.75 * 0.5625 * (4 / (bindings.at("filled")[brain] + 300) + double{0.0135f});
-    const Expected expected =
-        step(spec, weights_of(*network, brain, spec.brain_count), minibatch(brain), loss, shrink);
+      shrink = 0.5625 * (4 / (bindings.at("filled")[brain] + 300) + double{0.0135f});
+    const Expected expected = step(spec, weights_of(*network, brain, spec.brain_count), minibatch(brain),
+                                   loss, 0.75 * shrink, 0.5 * shrink);
     EXPECT_NEAR(results.at("loss")[brain], expected.loss, 1e-9);
     std::size_t p = 0;
     for (const nn::Parameter& parameter : network->parameters()) {
@@ -365,18 +369,20 @@ TEST_F(LearnGraphTest, OnlyAPersonsWordsAreCountedAndDoubted) {
   build(pet_spec(2));
   const SampleLayout layout = learner_of(spec).layout(spec);
   for (std::size_t brain = 0; brain < 2; ++brain) {
-    const std::size_t i = brain * rows_per_step(spec);
-    bindings["rows"][i] = 0;
-    double* columns = bindings["samples"].data() + i * layout.width;
+    bindings["rows"][brain * rows_per_step(spec)] = 0;
+    double* columns = bindings["samples"].data() + brain * rows_per_step(spec) * layout.width;
+    columns[layout.goal] = 1;
     columns[layout.branches] = 3;
     columns[layout.target] = -1;
     columns[layout.weight] = 2;
     columns[layout.means] = static_cast<double>(brain == 0 ? Meaning::reward : Meaning::word);
   }
   const auto results = run();
-  EXPECT_EQ(results.at("heard"), (Numbers{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0}));
+  EXPECT_EQ(results.at("heard"), (Numbers{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}));
   EXPECT_EQ(results.at("told"), (Numbers{6, 8}));
   EXPECT_EQ(results.at("taken"), (Numbers{10, 10}));
+  EXPECT_EQ(results.at("told.outputs"), (Numbers{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4}));
+  EXPECT_EQ(results.at("taken.outputs"), (Numbers{4, 4, 4, 4, 6, 6, 6, 6, 4, 4, 4, 4, 6, 6, 6, 6}));
   EXPECT_EQ(results.at("wrong")[0], double{0.1f});
   EXPECT_NE(results.at("wrong")[1], double{0.1f});
 }

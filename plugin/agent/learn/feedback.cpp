@@ -14,13 +14,25 @@ constexpr float kWordsRemembered = 50;  // by the estimate
 constexpr float kCareless = 0.2f;  // of the words are wrong: kShrink and kLeastShrink are for that person
 constexpr float kShrink = 4, kShrinkSamples = 300, kLeastShrink = 0.0135f;
 
+// Weights of words and demonstrations, and of all samples so far.
+struct Taught {
+  Taught(const std::string& suffix, const Shape& shape)
+      : told(Variable::zeros("told" + suffix, shape)), taken(Variable::zeros("taken" + suffix, shape)) {}
+  Tensor share() const { return told.value() / maximum(taken.value(), 1e-6f); }
+  void add(const Tensor& words, const Tensor& samples, std::vector<Update>& updates) const {
+    updates.push_back(Update::assign(told, told.value() + words));
+    updates.push_back(Update::assign(taken, taken.value() + samples));
+  }
+  Variable told, taken;
+};
+
 class FeedbackObjective final : public Objective {
  public:
   explicit FeedbackObjective(const BrainSpec& spec)
       : spec_(spec),
         wrong_("wrong", {spec.brain_count}, std::vector<float>(spec.brain_count, kFirstWrong)),
-        told_(Variable::zeros("told", {spec.brain_count})),
-        taken_(Variable::zeros("taken", {spec.brain_count})) {}
+        in_all_("", {spec.brain_count, 1, 1}),
+        of_outputs_(".outputs", {spec.brain_count, 1, goals_of_outputs().extent(0)}) {}
 
   Tensor losses(const Minibatch& batch, const Network& network) const override {
     const Rated rated = rate(batch, network);
@@ -39,22 +51,29 @@ class FeedbackObjective final : public Objective {
     return batch.column(batch.layout.weight) * (error + where(tells_of_others(batch), of_others, 0.0f));
   }
 
-  // Before much was heard, and where many words are wrong, single words say little. Rewards are not wrong.
+  // Before much was heard, and where many words are wrong, single words say little. Rewards are not wrong:
+  // the heads of goals that they teach stay.
   Tensor penalty(const Network& network, const Tensor& filled) const override {
+    const std::vector<Tensor> all = network.parameters().values();
     Tensor squares = zeros({spec_.brain_count});
-    for (const nn::Parameter& entry : network.parameters())
-      squares = squares + sum(square(entry.variable.value()), {1, 2});
-    const Tensor share = told_.value() / maximum(taken_.value(), 1e-6f);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool is_last = i + 2 >= all.size();
+      const Tensor share = is_last ? of_outputs_.share() : in_all_.share();
+      squares = squares + sum(share * square(all[i]), {1, 2});
+    }
     const Tensor noise = wrong_.value() * (1.0f - wrong_.value()) / (kCareless * (1 - kCareless));
-    return squares * share * noise *
-           (kShrink / (cast(filled, DType::float32) + kShrinkSamples) + kLeastShrink);
+    return squares * noise * (kShrink / (cast(filled, DType::float32) + kShrinkSamples) + kLeastShrink);
   }
 
   Scored score(const Minibatch& batch, const Network& network) const override {
     return {losses(batch, network), {{Metric::reliability, 1.0f - wrong_.value()}}};
   }
   std::vector<StateVariable> state() const override {
-    return {{"wrong", wrong_}, {"told", told_}, {"taken", taken_}};
+    return {{"wrong", wrong_},
+            {"told", in_all_.told},
+            {"taken", in_all_.taken},
+            {"told.outputs", of_outputs_.told},
+            {"taken.outputs", of_outputs_.taken}};
   }
 
   void take_in(const Minibatch& arriving, const Tensor& there, const Network& network,
@@ -74,14 +93,25 @@ class FeedbackObjective final : public Objective {
     updates.push_back(Update::assign(
         wrong_, clamp(wrong_.value() + way * (share - wrong_.value()), kLeastWrong, kMostWrong)));
     const Tensor told = where(tells_of_others(arriving), weight, 0.0f);
-    updates.push_back(Update::assign(told_, told_.value() + sum(told, {1})));
-    updates.push_back(Update::assign(taken_, taken_.value() + sum(weight, {1})));
+    const Tensor of_goal = equal(unsqueeze(arriving.column(arriving.layout.goal), 2), goals_of_outputs());
+    const auto by_output = [&](const Tensor& weights) {
+      return sum(where(of_goal, unsqueeze(weights, 2), 0.0f), {1}, true);
+    };
+    in_all_.add(sum(unsqueeze(told, 2), {1}, true), sum(unsqueeze(weight, 2), {1}, true), updates);
+    of_outputs_.add(by_output(told), by_output(weight), updates);
     const Tensor heard = sum(rated.goal * unsqueeze(rated.choice * unsqueeze(told, 2), 2), {1});
     updates.push_back(Update::assign(network.heard(), network.heard().value() + unsqueeze(heard, 1)));
   }
 
  private:
   static float number(Meaning meaning) { return static_cast<float>(meaning); }
+  // float32 [G * V]
+  Tensor goals_of_outputs() const {
+    std::vector<float> goals;
+    for (std::uint32_t goal = 0; goal < spec_.goal_count; ++goal)
+      goals.insert(goals.end(), spec_.action.branch_sizes[0], static_cast<float>(goal));
+    return Tensor::from(std::span<const float>(goals), {static_cast<std::int64_t>(goals.size())});
+  }
   // One choice is right.
   static Tensor tells_of_others(const Minibatch& batch) {
     return greater(batch.column(batch.layout.means), number(Meaning::reward));
@@ -105,7 +135,8 @@ class FeedbackObjective final : public Objective {
   }
 
   BrainSpec spec_;
-  Variable wrong_, told_, taken_;  // float32 [P]: e; weights of words and demonstrations, of all samples
+  Variable wrong_;              // float32 [P]
+  Taught in_all_, of_outputs_;  // [P, 1, 1]; [P, 1, G * V], that of the output's goal
 };
 
 class FeedbackLearner final : public ReplayLearner {

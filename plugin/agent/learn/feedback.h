@@ -21,10 +21,11 @@
 // is wrong with probability e (1 - q) / (e (1 - q) + (1 - e) q), where q is the chance that it is right.
 //
 // Parameters are shrunk, and more for a person who errs more: the gradient is that of the mean loss
-// + share * e (1 - e) / (kCareless (1 - kCareless)) * (kShrink / (samples + kShrinkSamples) + kLeastShrink)
-// * their squares, where share is the words' and demonstrations' share of all samples so far, by weight.
-// Rewards are not doubted. The noise of a decision is smaller for choices that many words were about
-// (decide/infer_graph.cpp).
+// + e (1 - e) / (kCareless (1 - kCareless)) * (kShrink / (samples + kShrinkSamples) + kLeastShrink) * the sum
+// of share * their squares. share is that of words and demonstrations in all samples so far, by weight: in
+// the goal's samples for the last layer's parameters of a goal, in the brain's for all others. So rewards are
+// not doubted, and what they taught stays while a person teaches other goals. The noise of a decision is
+// smaller for choices that many words were about (decide/infer_graph.cpp).
 
 #include "plugin/agent/learn/learner.h"
 
