@@ -88,7 +88,7 @@ TensorData tensor_of(std::string name, ElementType type, std::vector<std::int64_
   return {.name = std::move(name),
           .type = type,
           .extents = std::move(extents),
-          .bytes = std::vector<std::byte>(bytes.begin(), bytes.end()),
+          .bytes = SharedBytes(std::vector<std::byte>(bytes.begin(), bytes.end())),
           .strings = {},
           .external = {}};
 }

@@ -62,6 +62,7 @@ void fill_curves(const agent::CurveRow& row, std::uint64_t rows, imp_curves& fil
   filled.error = metric(agent::Metric::error);
   filled.lowest_value = metric(agent::Metric::lowest_value);
   filled.highest_value = metric(agent::Metric::highest_value);
+  filled.reliability = metric(agent::Metric::reliability);
 }
 
 }  // namespace
@@ -153,6 +154,7 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
       filled.uncredited = answer.lost.uncredited;
       filled.alarms = answer.alarms;
       filled.fall_backs = answer.fall_backs;
+      filled.reliability = answer.reliability;
     });
     return {};
   });

@@ -40,11 +40,11 @@ static_assert(first<imp_standalone_info>(32) && offsetof(imp_standalone_info, cp
 static_assert(first<imp_report>(64));
 static_assert(first<imp_missing_feature>(40));
 static_assert(first<imp_estimate>(24));
-static_assert(first<imp_brain_stats>(176));
+static_assert(first<imp_brain_stats>(184));
 static_assert(first<imp_context_stats>(192));
 static_assert(first<imp_state_array>(48));
 static_assert(first<imp_shared_learning>(40));
-static_assert(first<imp_curves>(152));
+static_assert(first<imp_curves>(160));
 static_assert(first<imp_model_desc>(112));
 static_assert(first<imp_model_info>(64));
 static_assert(first<imp_model_value>(104));

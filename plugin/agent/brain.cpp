@@ -197,6 +197,7 @@ BrainStats Brain::stats() const {
   stats.lost = counts_.lost();
   stats.alarms = counts_.alarms;
   stats.fall_backs = counts_.fall_backs;
+  stats.reliability = counts_.reliability;
   stats.host_copy_frame = state_->host_copy_frame();
   stats.evicted_bytes = state_->evicted_bytes();
   return stats;

@@ -17,6 +17,7 @@
 
 #include "compute/base/text.h"
 #include "tests/learning/abi_trial.h"
+#include "tests/learning/careless_person.h"
 
 namespace {
 
@@ -191,7 +192,7 @@ int main(int argc, char** argv) {
   app.add_flag("--curve", curve, "print every check: decisions, greedy, played");
   std::string keys;
   for (const Row& row : rows()) keys += row.key + " ";
-  app.add_option("rows", only, keys + "; default: all");
+  app.add_option("rows", only, keys + imprint::trials::kCarelessRows + "; default: all");
   CLI11_PARSE(app, argc, argv);
   try {
     std::FILE* report = report_path.empty() ? nullptr : std::fopen(report_path.c_str(), "w");
@@ -213,6 +214,8 @@ int main(int argc, char** argv) {
       passed = run(row, first_seed, seeds, curve, report) && passed;
     }
     if (report) std::fclose(report);
+    if (learner.empty() && game.empty())
+      passed = imprint::trials::print_careless_rows(only, first_seed, seeds) && passed;
     return passed ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "abi_table: %s\n", error.what());

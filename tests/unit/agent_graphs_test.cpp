@@ -1,6 +1,5 @@
 // A brain's programs against plain loops in double precision: choices, losses, and the state after a step.
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,58 +23,6 @@ namespace {
 
 using namespace oracle;
 using reference::Bindings;
-// ---- arrays that the host shares ----
-
-std::vector<std::int64_t> rows_of(const Shape& shape, std::uint64_t reach, std::uint64_t step) {
-  const auto parts = split("rows", shape, DType::float32, reach, step);
-  EXPECT_TRUE(parts.ok());
-  std::vector<std::int64_t> rows;
-  std::int64_t count = 0;
-  for (const Variable& part : *parts) {
-    EXPECT_EQ(static_cast<std::uint64_t>(count) * 4 % step, 0u) << "where a range may begin";
-    EXPECT_LE(static_cast<std::uint64_t>(part.shape().element_count()) * 4, reach);
-    count += part.shape().element_count();
-    rows.push_back(part.shape()[0]);
-  }
-  EXPECT_EQ(count, shape.element_count());
-  return rows;
-}
-
-TEST(SharedTensor, LiesInPartsOfWholeRowsWhereItIsLong) {
-  using testing::ElementsAre;
-  EXPECT_THAT(rows_of({10, 3}, 120, 16), ElementsAre(10)) << "as long as the reach";
-  EXPECT_THAT(rows_of({10, 3}, 64, 16), ElementsAre(4, 4, 2))
-      << "five rows would end where no range may begin";
-  EXPECT_THAT(rows_of({2, 5, 3}, 64, 16), ElementsAre(4, 4, 2));
-  EXPECT_THAT(rows_of({40}, 64, 16), ElementsAre(16, 16, 8));
-  EXPECT_THAT(rows_of({2, 20}, 64, 16), ElementsAre(16, 16, 8)) << "rows longer than the reach";
-  EXPECT_THAT(rows_of({40, 3}, 256, 256), ElementsAre(64, 56))
-      << "rows that only fill whole steps if there are too many of them";
-  EXPECT_THAT(rows_of({8388608, 5}, 134217728, 256), ElementsAre(6710848, 1677760))
-      << "160 MiB where shaders reach 128";
-}
-
-TEST(SharedTensor, IsReadAcrossItsParts) {
-  const std::vector<Variable> parts = {Variable("a", {2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5}),
-                                       Variable("b", {2, 3}, std::vector<float>{6, 7, 8, 9, 10, 11}),
-                                       Variable("c", {1, 3}, std::vector<float>{12, 13, 14})};
-  const Tensor found = take_from(parts, input("index", {3, 5}, DType::int32));
-  ASSERT_TRUE(found.ok());
-  const Numbers index = {14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
-  EXPECT_EQ(reference::evaluate_all(std::vector<Tensor>{found}, {{"index", index}})[0], index);
-}
-
-TEST(SharedTensor, IsWrittenAcrossItsParts) {
-  const std::vector<Variable> parts = {Variable::zeros("a", {2, 2}), Variable::zeros("b", {2, 2}),
-                                       Variable::zeros("c", {1, 2})};
-  const std::vector<Update> updates =
-      scatter_to(parts, input("at", {4}, DType::int32), input("rows", {4, 2}));
-  Bindings state{{"at", {4, -1, 1, 2}}, {"rows", {1, 2, 3, 4, 5, 6, 7, 8}}};
-  reference::run_updates(updates, state);
-  EXPECT_EQ(reference::content(parts[0], state), (Numbers{0, 0, 5, 6}));
-  EXPECT_EQ(reference::content(parts[1], state), (Numbers{7, 8, 0, 0}));
-  EXPECT_EQ(reference::content(parts[2], state), (Numbers{1, 2}));
-}
 
 // ---- inference ----
 
@@ -89,6 +36,9 @@ TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
   for (std::uint32_t i = 0; i < 2 * 3 * 3; ++i) bindings["observation"].push_back(draw(i, 0));
   bindings["goal"] = {0, 1, 1, 1, 0, 0};
   for (std::uint32_t i = 0; i < 2 * 3 * 4; ++i) bindings["noise"].push_back(0.5 * draw(i, 1));
+  // The first brain heard 12 words of the second goal's third choice, and no others.
+  bindings[network->heard().name()].assign(2 * 2 * 4, 0);
+  bindings[network->heard().name()][4 + 2] = 12;
   bindings["mask"] = {1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0, 0, 1};
   const auto outputs = reference::evaluate_all(graph.description.outputs, bindings);
   for (std::uint32_t agent = 0; agent < 6; ++agent) {
@@ -100,7 +50,8 @@ TEST(InferGraph, ChoosesTheBestAllowedOfTheAgentsGoal) {
     for (int choice = 0; choice < 4; ++choice) {
       const double value = heads[static_cast<std::size_t>(bindings["goal"][agent] * 4 + choice)];
       EXPECT_NEAR(outputs[static_cast<std::size_t>(graph.values)][agent * 4 + choice], value, 1e-12);
-      const double rating = value + bindings["noise"][agent * 4 + choice];
+      const double doubt = agent >= 3 || bindings["goal"][agent] == 0 ? 1 : choice == 2 ? 0.75 : 1.5;
+      const double rating = value + doubt * bindings["noise"][agent * 4 + choice];
       if (bindings["mask"][agent * 4 + choice] == 0 || rating <= best_rating) continue;
       best = choice;
       best_rating = rating;
@@ -139,22 +90,43 @@ struct Sample {
   std::vector<int> choices;
   Numbers continuous;
   double target = 0, weight = 1;
+  Meaning means = Meaning::word;
   bool continues = true;  // dqn: the reward is the target, and the next observation is:
   Numbers next;
   int next_goal = 0;
   std::vector<int> allowed;
 };
 
-double feedback_loss(const BrainSpec& spec, const Weights& weights, const Sample& sample) {
+// The chance that the sample's choice is the right one.
+double chance_of(const BrainSpec& spec, const Weights& weights, const Sample& sample) {
   const Numbers heads = forward(spec, weights, sample.observation);
-  double loss = 0;
-  for (int choice = 0; choice < 4; ++choice) {
-    const double value = heads[static_cast<std::size_t>(sample.goal * 4 + choice)];
-    if (choice == sample.choices[0]) loss += std::pow(value - sample.target, 2);
-    if (choice != sample.choices[0] && sample.target > 0)
-      loss += spec.margin_weight * std::pow(std::max(0.0, value + spec.margin), 2);
-  }
-  return sample.weight * loss;
+  const auto power = [&](int choice) {
+    return std::exp(4 * heads[static_cast<std::size_t>(sample.goal * 4 + choice)]);
+  };
+  return power(sample.choices[0]) / (power(0) + power(1) + power(2) + power(3));
+}
+
+// Rivals are pushed by the chance under the first weights.
+auto feedback_loss(const Weights& first, double wrong = 0.1f) {
+  return [first, wrong](const BrainSpec& spec, const Weights& weights, const Sample& sample) {
+    const Numbers heads = forward(spec, weights, sample.observation);
+    double error = 0, rivals = 0;
+    for (int choice = 0; choice < 4; ++choice) {
+      const double value = heads[static_cast<std::size_t>(sample.goal * 4 + choice)];
+      if (choice == sample.choices[0])
+        error = std::pow(value - sample.target, 2);
+      else
+        rivals += std::pow(std::max(0.0, value + spec.margin), 2);
+    }
+    if (sample.means == Meaning::reward) return sample.weight * error;
+    const bool shown = sample.means == Meaning::demonstration;
+    const double errs = shown ? double{0.01f} : wrong, chance = chance_of(spec, weights, sample);
+    const double praised = errs + (1 - 2 * errs) * chance;
+    const double told = std::abs(sample.target) * std::log(sample.target > 0 ? praised : 1 - praised);
+    const double sure = shown ? 1 : chance_of(spec, first, sample);
+    const double push = sample.target > 0 ? double{spec.margin_weight} * sure * rivals : 0;
+    return sample.weight * (error + push - double{0.3f} * told);
+  };
 }
 
 double cloning_loss(const BrainSpec& spec, const Weights& weights, const Sample& sample) {
@@ -210,7 +182,7 @@ struct Expected {
 };
 
 Expected step(const BrainSpec& spec, Weights weights, const std::vector<Sample>& batch,
-              const Loss& sample_loss) {
+              const Loss& sample_loss, double shrink = 0, double shrink_last = 0) {
   const auto loss_of = [&](const Weights& w) {
     double sum = 0;
     for (const Sample& sample : batch) sum += sample_loss(spec, w, sample);
@@ -229,7 +201,8 @@ Expected step(const BrainSpec& spec, Weights weights, const std::vector<Sample>&
       weights[p][i] = centre - h;
       const double below = loss_of(weights);
       weights[p][i] = centre;
-      gradient[p][i] = (above - below) / (2 * h);
+      gradient[p][i] =
+          (above - below) / (2 * h) + 2 * (p + 2 < weights.size() ? shrink : shrink_last) * centre;
       squares += gradient[p][i] * gradient[p][i];
     }
   }
@@ -262,6 +235,11 @@ class LearnGraphTest : public ::testing::Test {
     bindings["rows"].assign(std::size_t{spec.brain_count} * rows_per_step(spec), -1);
     bindings["samples"].assign(bindings["rows"].size() * layout.width, 0);
     bindings["filled"].assign(spec.brain_count, 0);
+    // Three of four samples were words, and half of those of each goal.
+    bindings["told"].assign(spec.brain_count, 6);
+    bindings["taken"].assign(spec.brain_count, 8);
+    bindings["told.outputs"].assign(std::size_t{spec.brain_count} * 2 * 4, 2);
+    bindings["taken.outputs"].assign(std::size_t{spec.brain_count} * 2 * 4, 4);
   }
 
   void remember(std::uint32_t brain, std::uint32_t row, const Sample& sample) {
@@ -281,7 +259,7 @@ class LearnGraphTest : public ::testing::Test {
     }
     if (spec.learner == LearnerKind::feedback) {
       columns[layout.target] = sample.target;
-      columns[layout.margin] = sample.target > 0 ? 1 : 0;
+      columns[layout.means] = static_cast<double>(sample.means);
     }
     stored[{brain, row}] = sample;
     bindings["filled"][brain] = std::max(bindings["filled"][brain], row + 1.0);
@@ -319,8 +297,11 @@ class LearnGraphTest : public ::testing::Test {
   }
 
   void expect_step(std::uint32_t brain, const std::map<std::string, Numbers>& results, const Loss& loss) {
-    const Expected expected =
-        step(spec, weights_of(*network, brain, spec.brain_count), minibatch(brain), loss);
+    double shrink = 0;
+    if (spec.learner == LearnerKind::feedback)
+      shrink = 0.5625 * (4 / (bindings.at("filled")[brain] + 300) + double{0.0135f});
+    const Expected expected = step(spec, weights_of(*network, brain, spec.brain_count), minibatch(brain),
+                                   loss, 0.75 * shrink, 0.5 * shrink);
     EXPECT_NEAR(results.at("loss")[brain], expected.loss, 1e-9);
     std::size_t p = 0;
     for (const nn::Parameter& parameter : network->parameters()) {
@@ -362,6 +343,7 @@ class LearnGraphTest : public ::testing::Test {
     sample.choices = {static_cast<int>(i % 4)};
     sample.target = i % 3 == 0 ? -1 : 1;
     sample.weight = 0.5 + 0.25 * i;
+    sample.means = static_cast<Meaning>(i % 5 % 3);
     return sample;
   }
 
@@ -378,9 +360,31 @@ TEST_F(LearnGraphTest, AFeedbackStepMatchesItsHeader) {
   for (std::uint32_t i = 0; i < 9; ++i) remember(0, i, feedback_sample(i));
   for (std::uint32_t i = 0; i < 4; ++i) remember(1, i, feedback_sample(i + 20));
   const auto results = run();
-  expect_step(0, results, feedback_loss);
-  expect_step(1, results, feedback_loss);
+  expect_step(0, results, feedback_loss(weights_of(*network, 0, spec.brain_count)));
+  expect_step(1, results, feedback_loss(weights_of(*network, 1, spec.brain_count)));
   EXPECT_EQ(results.at("generator"), (Numbers{21, 0, 1, 0}));
+}
+
+TEST_F(LearnGraphTest, OnlyAPersonsWordsAreCountedAndDoubted) {
+  build(pet_spec(2));
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  for (std::size_t brain = 0; brain < 2; ++brain) {
+    bindings["rows"][brain * rows_per_step(spec)] = 0;
+    double* columns = bindings["samples"].data() + brain * rows_per_step(spec) * layout.width;
+    columns[layout.goal] = 1;
+    columns[layout.branches] = 3;
+    columns[layout.target] = -1;
+    columns[layout.weight] = 2;
+    columns[layout.means] = static_cast<double>(brain == 0 ? Meaning::reward : Meaning::word);
+  }
+  const auto results = run();
+  EXPECT_EQ(results.at("heard"), (Numbers{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}));
+  EXPECT_EQ(results.at("told"), (Numbers{6, 8}));
+  EXPECT_EQ(results.at("taken"), (Numbers{10, 10}));
+  EXPECT_EQ(results.at("told.outputs"), (Numbers{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 4, 4, 4, 4}));
+  EXPECT_EQ(results.at("taken.outputs"), (Numbers{4, 4, 4, 4, 6, 6, 6, 6, 4, 4, 4, 4, 6, 6, 6, 6}));
+  EXPECT_EQ(results.at("wrong")[0], double{0.1f});
+  EXPECT_NE(results.at("wrong")[1], double{0.1f});
 }
 
 TEST_F(LearnGraphTest, ACloningStepMatchesItsHeader) {
@@ -547,7 +551,7 @@ TEST_F(LearnGraphTest, WithoutMarginRivalsAreLeftAlone) {
   build(wanted);
   for (std::uint32_t i = 0; i < 9; ++i) remember(0, i, feedback_sample(i));
   spec.max_gradient_norm = 1e30f;  // "no clip" for the expectation
-  expect_step(0, run(), feedback_loss);
+  expect_step(0, run(), feedback_loss(weights_of(*network, 0, spec.brain_count)));
 }
 
 TEST_F(LearnGraphTest, ABrainWithoutSamplesStaysAsItIs) {
@@ -555,7 +559,7 @@ TEST_F(LearnGraphTest, ABrainWithoutSamplesStaysAsItIs) {
   for (std::uint32_t i = 0; i < 9; ++i) remember(1, i, feedback_sample(i));
   const auto results = run();
   expect_untouched(0, results);
-  expect_step(1, results, feedback_loss);
+  expect_step(1, results, feedback_loss(weights_of(*network, 1, spec.brain_count)));
   expect_untouched(2, results);
 }
 
@@ -568,7 +572,7 @@ TEST_F(LearnGraphTest, NumbersThatAreNotFiniteStayOutOfTheWeights) {
   for (std::uint32_t i = 0; i < 9; ++i) remember(1, i, poison);
   const auto results = run();
   EXPECT_FALSE(std::isfinite(results.at("loss")[1]));
-  expect_step(0, results, feedback_loss);
+  expect_step(0, results, feedback_loss(weights_of(*network, 0, spec.brain_count)));
   expect_untouched(1, results);
 }
 

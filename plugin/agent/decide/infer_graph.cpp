@@ -17,6 +17,18 @@ Tensor of_agents_goal(const Tensor& goal, const Tensor& all, std::int64_t output
   return gather(all, 2, unsqueeze(goal * static_cast<int>(outputs), 2) + iota(shape, 2));
 }
 
+// [P, A, goals * choices], times the noise: a choice that few words were about is tried sooner. Under a goal
+// that only rewards teach the noise stays, since a game may change.
+Tensor doubt(const BrainSpec& spec, const Network& network, std::int64_t agents) {
+  constexpr float kMost = 1.5f, kWords = 4;
+  const std::int64_t brains = spec.brain_count,
+                     all = std::int64_t{spec.goal_count} * spec.action.choice_count();
+  const Tensor words = network.heard().value();
+  const Tensor of_goal =
+      where(greater(sum(words, {3}, true), 0.0f), kMost / sqrt(words / kWords + 1.0f), 1.0f);
+  return reshape(of_goal, {brains, 1, all}) + zeros({brains, agents, 1});
+}
+
 // The whim's choice where its number is below the unrest. wanted: [P, A, choices].
 Tensor with_whims(const Tensor& wanted, const Tensor& whim, const Variable& unrest) {
   const Tensor due = less(narrow(whim, 2, 1, 1), reshape(unrest.value(), {wanted.extent(0), 1, 1}));
@@ -123,6 +135,7 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
     if (network.has_belief())
       noise =
           noise * of_agents_goal(goal, nn::value_widths(network.belief(), network.features(seen)), outputs);
+    if (network.heard().ok()) noise = noise * of_agents_goal(goal, doubt(spec, network, agents), outputs);
     Tensor wanted = narrow(values, 2, 0, choices) + noise;
     if (network.unrest().ok())
       wanted =

@@ -108,7 +108,8 @@ class DqnObjective final : public Objective {
     return updates;
   }
 
-  void take_in(const Minibatch& arriving, const Tensor& there, std::vector<Update>& updates) const override {
+  void take_in(const Minibatch& arriving, const Tensor& there, const Network&,
+               std::vector<Update>& updates) const override {
     const Tensor reward = arriving.column(arriving.layout.reward);
     const Tensor known = where(logical_and(there, is_finite(reward)), reward, zeros_like(reward));
     updates.push_back(Update::assign(least_, minimum(least_.value(), min(known, {1}, true))));

@@ -122,7 +122,7 @@ void Experience::credit(std::uint32_t agent, const AgentSlot& slot, const Feedba
     const Choice& meant = slot.past(credit.index);
     const float weight = credit.weight * feedback.weight;
     if (labels()) told_[agent].judged.set(meant.action % AgentSlot::kHistory);
-    if (labels()) add_labelled(agent, meant, feedback.value, weight, feedback.pushes_rivals);
+    if (labels()) add_labelled(agent, meant, feedback.value, weight, feedback.means);
     reached |= trajectories_.empty() || trajectories_[agent].reward(meant.action, feedback.value * weight);
   }
   if (enabled_ && !reached) ++lost_.uncredited;
@@ -139,7 +139,8 @@ void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, doub
   }
   if (!labels()) {
     if (reward != 0)
-      credit(agent, slot, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, false});
+      credit(agent, slot,
+             {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, Meaning::reward});
     return;
   }
   if (slot.onsets().empty()) {
@@ -153,7 +154,7 @@ void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, doub
   if (reward == 0) return;
   rewarded_[agent / spec_.agents_per_brain] = 1;
   note_reward(agent, reward);
-  credit(agent, slot, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, false});
+  credit(agent, slot, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, Meaning::reward});
 }
 
 // An action that earned nothing is worse than one that earned something. Its 0 counts once, when it is over,
@@ -166,7 +167,7 @@ void Experience::settle_zero(std::uint32_t agent, const AgentSlot& slot) {
     if (slot.past(i).action != told_[agent].rewarded) continue;
     note_value(0);
     note_reward(agent, 0);
-    return add_labelled(agent, slot.past(i), 0, 1, false);
+    return add_labelled(agent, slot.past(i), 0, 1, Meaning::reward);
   }
 }
 
@@ -197,7 +198,7 @@ void Experience::settle_silence(std::uint32_t agent, const AgentSlot& slot, doub
     if (!attends || !silent || !praised(agent, slot.past(index))) continue;
     if (!enabled_ || slot.mode() != Mode::learning) continue;
     signs_.compares = true;
-    add_labelled(agent, slot.past(index), kWrong, kWeight, false);
+    add_labelled(agent, slot.past(index), kWrong, kWeight, Meaning::reward);
   }
 }
 
@@ -254,9 +255,9 @@ std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choic
 }
 
 void Experience::add_labelled(std::uint32_t agent, const Choice& choice, float target, float weight,
-                              bool pushes_rivals) {
+                              Meaning means) {
   if (!enabled_) return;
-  learner_.label(new_sample(agent, choice), layout_, target, weight, pushes_rivals);
+  learner_.label(new_sample(agent, choice), layout_, target, weight, means);
 }
 
 // Rows are reused, so every column of the layout is written. A learner may leave columns out.

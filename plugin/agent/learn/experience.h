@@ -29,7 +29,7 @@ struct Feedback {
   float value = 0, weight = 1;
   CreditKind credit = CreditKind::by_onset;
   double time_s = 0;
-  bool pushes_rivals = true;  // when value > 0: BrainSpec::margin
+  Meaning means = Meaning::word;
 };
 
 class Experience {
@@ -52,7 +52,7 @@ class Experience {
   void reward(std::uint32_t agent, AgentSlot& slot, float reward, double time_s);
   // A labelled sample. No effect while learning is off.
   void add_labelled(std::uint32_t agent, const Choice& choice, float target, float weight,
-                    bool pushes_rivals = true);
+                    Meaning means = Meaning::demonstration);
 
   void demonstrated() { signs_.compares = true; }
   // A brain that was loaded may act well from the start: what it earns is then of one value.

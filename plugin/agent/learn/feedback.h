@@ -1,17 +1,37 @@
 #pragma once
 // The feedback learner: praise and scolding, demonstrations, rewards; one branch.
 //
-// H(s, g, a) is the expected feedback. For a sample (s, g, a, h, w), with m = 1 when h > 0 and rivals are
-// pushed, else 0:
-//   loss = w * ((H(s,g,a) - h)^2 + m * margin_weight * sum over a' != a of max(0, H(s,g,a') + margin)^2)
-// Knox, Stone, Interactively Shaping Agents via Human Reinforcement: The TAMER Framework, 2009; the margin
-// after Hester et al., Deep Q-learning from Demonstrations, 2018.
+// H(s, g, a) is the expected feedback. For a sample (s, g, a, h, w) of the game's rewards
+//   loss = w * (H(s,g,a) - h)^2
+// Knox, Stone, Interactively Shaping Agents via Human Reinforcement: The TAMER Framework, 2009.
+//
+// A person's words and demonstrations also tell about the other choices, because one of them is right:
+//   p     = softmax(kCertainty * H(s,g,.))[a], the chance that a is right
+//   loss += w * (kToldWeight * -log P(h) + c * margin_weight * M)
+//   M     = sum over a' != a of max(0, H(s,g,a') + margin)^2
+//   P(h)  = e + (1 - 2 e) p for praise, 1 minus that for scolding
+//   e     = the share of this person's words that are wrong
+//   c     = p, taken as a constant, for praise; 1 for a demonstration; 0 for scolding
+//
+// So a word that contradicts what is known moves little. Loss of noisy labels: Mnih, Hinton, Learning to
+// Label Aerial Images from Noisy Data, 2012; margin: Hester et al., Deep Q-learning from Demonstrations,
+// 2018.
+//
+// e is estimated from the words as they arrive, before they are learned, by expectation maximisation: a word
+// is wrong with probability e (1 - q) / (e (1 - q) + (1 - e) q), where q is the chance that it is right.
+//
+// Parameters are shrunk, and more for a person who errs more: the gradient is that of the mean loss
+// + e (1 - e) / (kCareless (1 - kCareless)) * (kShrink / (samples + kShrinkSamples) + kLeastShrink) * the sum
+// of share * their squares. share is that of words and demonstrations in all samples so far, by weight: in
+// the goal's samples for the last layer's parameters of a goal, in the brain's for all others. So rewards are
+// not doubted, and what they taught stays while a person teaches other goals. The noise of a decision is
+// smaller for choices that many words were about (decide/infer_graph.cpp).
 
 #include "plugin/agent/learn/learner.h"
 
 namespace imprint::agent {
 
-// Sample: observation | goal | choice | target | weight | margin (1 = its rivals are pushed below -margin).
+// Sample: observation | goal | choice | target | weight | meaning.
 const Learner& feedback_learner();
 
 }  // namespace imprint::agent

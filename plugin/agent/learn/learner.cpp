@@ -15,7 +15,7 @@ Error bad_actions(const BrainSpec& spec, const char* expected) {
 
 }  // namespace
 
-void Learner::label(std::span<float> row, const SampleLayout& layout, float, float weight, bool) const {
+void Learner::label(std::span<float> row, const SampleLayout& layout, float, float weight, Meaning) const {
   row[layout.weight] = weight;
 }
 

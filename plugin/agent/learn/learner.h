@@ -49,10 +49,9 @@ class Learner {
   // Whether actions that the game chose itself become samples.
   virtual bool off_policy() const = 0;
   virtual SampleLayout layout(const BrainSpec& spec) const = 0;
-  // Labelled samples: writes the label into a sample's row. target: -1 to 1. pushes_rivals: whether the
-  // choices that were not made lose value.
+  // Labelled samples: writes the label into a sample's row. target: -1 to 1.
   virtual void label(std::span<float> row, const SampleLayout& layout, float target, float weight,
-                     bool pushes_rivals) const;
+                     Meaning means) const;
 
   // ---- acting ----
   // Writes what is added to the choices' values before the highest one is taken. allowed: 1 = may be chosen.

@@ -81,10 +81,18 @@ Result<bool> Learning::start_step(std::span<const std::uint64_t> captured) {
   return true;
 }
 
-// Remembered steps are worth a few minibatches each. More would learn them by heart while an agent waits.
+// Each remembered sample is worth a few minibatches. More would learn it by heart, mistakes included, while
+// an agent waits or a person says nothing.
 bool Learning::has_news() const {
+  constexpr std::uint64_t kFirstMinibatches = 500, kMinibatchesPerWord = 10;
   constexpr std::uint64_t kMinibatchesPerStep = 4;
-  if (!learner_.replays() || !learner_.records_steps() || !training_.has_no_waiting()) return true;
+  if (!learner_.replays() || !training_.has_no_waiting()) return true;
+  if (learner_.takes_feedback() && !learner_.records_steps()) {
+    const std::uint64_t samples = training_.replay().sample_count();
+    if (samples >= std::uint64_t{spec_.brain_count} * spec_.replay_capacity) return true;
+    return counts_.minibatches <= kFirstMinibatches + kMinibatchesPerWord * samples / spec_.brain_count;
+  }
+  if (!learner_.records_steps()) return true;
   return counts_.minibatches * spec_.brain_count <= kMinibatchesPerStep * counts_.decisions;
 }
 
@@ -97,6 +105,8 @@ void Learning::finish_step(std::uint32_t slot) {
     if (std::isnan(rate)) rate = spec_.learning_rate;  // it does not fall
     curves_.learned(outcome.loss, metrics);
     curves_.close_row(training_.minibatches_per_step(), counts_);
+    const float reliability = metrics[static_cast<std::size_t>(Metric::reliability)];
+    if (!std::isnan(reliability)) counts_.reliability = reliability;
   }
   if (outcome.stopped > 0) counts_.raise(Alarm::not_finite);
   if (outcome.stopped > 0)

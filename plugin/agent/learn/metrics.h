@@ -10,7 +10,7 @@ namespace imprint::agent {
 #define IMPRINT_METRICS(ENTRY) \
   ENTRY(policy_loss) ENTRY(value_loss) ENTRY(entropy) ENTRY(divergence) ENTRY(clipped_share) \
   ENTRY(gradient_norm) ENTRY(explained_variance) ENTRY(error) ENTRY(lowest_value) ENTRY(highest_value) \
-  ENTRY(learning_rate)
+  ENTRY(learning_rate) ENTRY(reliability)
 // clang-format on
 
 #define IMPRINT_ENTRY(name) name,

@@ -81,9 +81,11 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
   const Tensor losses = nn::reduce_loss(scored.losses, nn::Reduction::group_mean);
   ProgramDescription& program = graph.description;
   program.outputs = {losses};
+  const Tensor penalty = objective->penalty(network, intake.filled);
+  const Tensor total = penalty.ok() ? losses + penalty : losses;
 
   // Brains share no weights, so the gradient of the sum is each brain's own gradient.
-  IMPRINT_ASSIGN(const std::vector<Tensor> raw, gradients(sum(losses), trained.values()));
+  IMPRINT_ASSIGN(const std::vector<Tensor> raw, gradients(sum(total), trained.values()));
   IMPRINT_ASSIGN(const nn::ClippedGradients clipped,
                  nn::clip_by_global_norm(raw, max_gradient_norm(spec), brains));
   const Tensor active =
@@ -105,7 +107,7 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
   const SampleLayout& columns = draw.batch.layout;
   const std::int64_t arriving = intake.rows.extent(0) / brains;
   objective->take_in({reshape(intake.samples, {brains, arriving, columns.width}), columns},
-                     reshape(greater_equal(intake.rows, 0), {brains, arriving}), program.updates);
+                     reshape(greater_equal(intake.rows, 0), {brains, arriving}), network, program.updates);
   return {};
 }
 

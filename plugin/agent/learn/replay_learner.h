@@ -49,12 +49,16 @@ class Objective {
   virtual Scored score(const Minibatch& batch, const Network& network) const {
     return {losses(batch, network)};
   }
+  // float32 [P], added to the mean loss before its gradient; or not ok(). filled: int32 [P] samples
+  // remembered.
+  virtual Tensor penalty(const Network&, const Tensor& /*filled*/) const { return {}; }
   // Parameters that learn beside the network's. They are part of the state.
   virtual nn::Parameters parameters() const { return {}; }
   // State beside the networks and the optimiser, and its updates after an optimiser step.
   virtual std::vector<StateVariable> state() const { return {}; }
   // Updates from the samples that arrive. there: bool [P, K] 1 = this row is a sample; rows: [P, K, W].
-  virtual void take_in(const Minibatch& /*arriving*/, const Tensor& /*there*/, std::vector<Update>&) const {}
+  virtual void take_in(const Minibatch& /*arriving*/, const Tensor& /*there*/, const Network&,
+                       std::vector<Update>&) const {}
   virtual std::vector<Update> updates(const OptimiserStep&) const { return {}; }
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which columns a sample has, and where. Goals, choices and flags are whole numbers held as floats.
+// Which columns a sample has, and where. Goals, choices, meanings and flags are whole numbers held as floats.
 
 #include <cstdint>
 
@@ -7,11 +7,19 @@
 
 namespace imprint::agent {
 
+// The signal that a label comes from.
+enum class Meaning : std::uint8_t {
+  reward,         // of the game, or a person's silence: says nothing about other choices
+  word,           // of a person, who may be wrong: one choice is right
+  demonstration,  // one choice is right
+};
+
 // First column of each part; 0: the samples do not have it. A learner adds the parts that it reads
 // (Learner::layout).
 struct SampleLayout {
   std::uint32_t observation = 0, goal = 0, branches = 0, continuous = 0;  // every sample has these
-  std::uint32_t target = 0, weight = 0, margin = 0;
+  std::uint32_t target = 0, weight = 0;
+  std::uint32_t means = 0;  // a Meaning
   std::uint32_t reward = 0;
   std::uint32_t log_probability = 0;  // of the action, by the weights that chose it
   std::uint32_t state = 0;            // [BrainSpec::state_count] of the cell before the step

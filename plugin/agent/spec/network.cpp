@@ -74,6 +74,9 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
   }
   if (spec.learner == LearnerKind::dqn && spec.follow_changes)
     network.unrest_ = Variable::zeros(name + "." + kUnrestName, {spec.brain_count});
+  if (spec.learner == LearnerKind::feedback)
+    network.heard_ = Variable::zeros(name + "." + kHeardName,
+                                     {spec.brain_count, 1, spec.goal_count, spec.action.choice_count()});
   if (spec.learner == LearnerKind::bandit) IMPRINT_CHECK(network.make_belief(name));
   return network;
 }
@@ -163,6 +166,7 @@ std::vector<StateVariable> Network::state() const {
   add_state(state, "network", parameters());
   if (log_deviation_.ok()) state.push_back({kLogDeviationName, log_deviation_});
   if (unrest_.ok()) state.push_back({kUnrestName, unrest_});
+  if (heard_.ok()) state.push_back({kHeardName, heard_});
   if (has_belief())
     for (const Variable& variable : {covariance_, squares_, count_})
       state.push_back({"belief." + variable.name().substr(variable.name().rfind('.') + 1), variable});

@@ -60,6 +60,8 @@ class Network {
   const Variable& log_deviation() const { return log_deviation_; }
   // [P] of a DQN brain that follows changes, else not ok(): share of random choices since the game changed.
   const Variable& unrest() const { return unrest_; }
+  // [P, 1, G, V] of a feedback brain, else not ok(): words heard of each choice, by weight.
+  const Variable& heard() const { return heard_; }
   // A bandit brain has a belief: its last layer is the mean, with one arm per goal and choice.
   bool has_belief() const { return covariance_.ok(); }
   nn::LinearBelief belief() const;
@@ -81,7 +83,7 @@ class Network {
   std::optional<RecurrentCell> cell_;
   nn::Sequential head_{"head"};
   nn::Parameters parameters_;
-  Variable log_deviation_, unrest_;
+  Variable log_deviation_, unrest_, heard_;
   Variable covariance_, squares_, count_;  // nn::LinearBelief
 };
 

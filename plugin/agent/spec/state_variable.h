@@ -10,6 +10,7 @@ namespace imprint::agent {
 
 inline constexpr const char* kLogDeviationName = "log_deviation";  // of continuous actions that are drawn
 inline constexpr const char* kUnrestName = "unrest";
+inline constexpr const char* kHeardName = "heard";
 inline constexpr const char* kReplayName = "replay";  // the replay memory's state variable
 
 // How tools that learn one brain in several processes make one of theirs (keep/shared_state.cpp). none: it

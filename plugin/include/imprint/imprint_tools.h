@@ -117,6 +117,7 @@ typedef struct imp_brain_stats {
   uint64_t uncredited;         /* feedback and rewards that reached no action */
   uint64_t alarms;             /* imp_alarm bits that were raised since creation */
   uint64_t fall_backs;         /* returns to the best weights: imp_brain_desc::fall_back */
+  float reliability;           /* feedback: share of a person's words that is right, 0.9 at first */
 } imp_brain_stats;
 
 /* One row of a brain's curves: a stretch of at least 64 minibatches. Figures are means since the
@@ -139,6 +140,7 @@ typedef struct imp_curves {
   float error;                        /* mean distance of a value from its target: DQN */
   float learning_rate;
   float lowest_value, highest_value; /* of choices that were made: DQN */
+  float reliability;                 /* as in imp_brain_stats: feedback */
 } imp_curves;
 
 typedef struct imp_context_stats {
