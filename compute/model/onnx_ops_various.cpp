@@ -7,6 +7,7 @@
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites.h"
+#include "compute/tensor/linear_algebra.h"
 #include "compute/tensor/signals.h"
 #include "compute/tensor/window_values.h"
 
@@ -22,34 +23,14 @@ void einsum(OpContext& context) {
     context.set(0, imprint::einsum(equation, operands));
 }
 
-// By cofactors along the first row.
-Tensor determinant(const Tensor& x, const std::vector<std::int64_t>& columns, std::int64_t row) {
-  const auto at = [&](std::int64_t column) {
-    return imprint::squeeze(
-        imprint::squeeze(imprint::narrow(imprint::narrow(x, -2, row, 1), -1, column, 1), -1), -1);
-  };
-  if (columns.size() == 1) return at(columns[0]);
-  Tensor sum;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    std::vector<std::int64_t> rest = columns;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-    const Tensor term = at(columns[i]) * determinant(x, rest, row + 1);
-    sum = i == 0 ? term : i % 2 == 0 ? sum + term : sum - term;
-  }
-  return sum;
-}
-
 void det(OpContext& context) {
   const Tensor x = context.tensor(0);
   const std::int64_t n = x.rank() >= 2 ? x.extent(x.rank() - 1) : 0;
   if (!context.require(n >= 1 && x.extent(x.rank() - 2) == n,
                        "expected square matrices, not " + x.shape().text()))
     return;
-  if (n > 4) return context.unsupported("determinants of more than 4 x 4");
-  if (!context.may_make(256)) return;
-  std::vector<std::int64_t> columns;
-  for (std::int64_t i = 0; i < n; ++i) columns.push_back(i);
-  context.set(0, determinant(x, columns, 0));
+  if (n > 64) return context.unsupported("determinants of more than 64 x 64");
+  if (context.may_make(64)) context.set(0, imprint::det(x));
 }
 
 void shrink(OpContext& context) {
