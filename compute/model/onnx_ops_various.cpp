@@ -130,7 +130,7 @@ bool may_transform(OpContext& context, std::int64_t length) {
 }
 
 // The parts of x [..., 1 or 2].
-Complex parts_of(const Tensor& x) {
+ComplexTensor parts_of(const Tensor& x) {
   const int last = x.rank() - 1;
   const auto part = [&](std::int64_t which) {
     return imprint::squeeze(imprint::narrow(x, last, which, 1), last);
@@ -138,7 +138,7 @@ Complex parts_of(const Tensor& x) {
   return {part(0), x.extent(last) == 2 ? part(1) : Tensor()};
 }
 
-Tensor joined_parts(const Complex& x) { return imprint::stack({x.real, x.imaginary}, -1); }
+Tensor joined_parts(const ComplexTensor& x) { return imprint::stack({x.real, x.imaginary}, -1); }
 
 Tensor cut_or_padded(const Tensor& x, int axis, std::int64_t length) {
   const std::int64_t extent = x.extent(axis);
@@ -149,14 +149,14 @@ Tensor cut_or_padded(const Tensor& x, int axis, std::int64_t length) {
 }
 
 // The first length / 2 + 1 elements of a transform.
-Complex first_half(const Complex& x, int axis, std::int64_t length) {
+ComplexTensor first_half(const ComplexTensor& x, int axis, std::int64_t length) {
   return {imprint::narrow(x.real, axis, 0, length / 2 + 1),
           imprint::narrow(x.imaginary, axis, 0, length / 2 + 1)};
 }
 
-Complex forward(const Complex& x, int axis, std::int64_t length, bool half) {
+ComplexTensor forward(const ComplexTensor& x, int axis, std::int64_t length, bool half) {
   if (half && !x.imaginary.ok()) return imprint::rfft(x.real, axis);
-  const Complex all = imprint::fft(x, axis);
+  const ComplexTensor all = imprint::fft(x, axis);
   return half ? first_half(all, axis, length) : all;
 }
 
@@ -179,7 +179,7 @@ void fourier(OpContext& context) {
   extents[static_cast<std::size_t>(axis)] = length;
   context.checked(extents);
   if (context.failure()) return;
-  const Complex parts = parts_of(cut_or_padded(x, axis, length));
+  const ComplexTensor parts = parts_of(cut_or_padded(x, axis, length));
   context.set(0, joined_parts(inverse ? imprint::ifft(parts, axis) : forward(parts, axis, length, half)));
 }
 
@@ -197,7 +197,7 @@ void short_time_fourier(OpContext& context) {
     const Tensor frames = imprint::window(part, 1, length, step);
     return context.has(2) ? frames * context.tensor(2) : frames;
   };
-  Complex parts = parts_of(x);
+  ComplexTensor parts = parts_of(x);
   parts.real = framed(parts.real);
   if (parts.imaginary.ok()) parts.imaginary = framed(parts.imaginary);
   context.set(0, joined_parts(forward(parts, 2, length, context.int_attribute("onesided", 1) != 0)));

@@ -218,7 +218,7 @@ void add_composite_functions(std::vector<OpCase>& cases) {
 }
 
 void add_composite_signals(std::vector<OpCase>& cases) {
-  const auto both = [](const Complex& x) { return concat({x.real, x.imaginary}, 0); };
+  const auto both = [](const ComplexTensor& x) { return concat({x.real, x.imaginary}, 0); };
   add_composite(cases, "fft/columns", {{{15, 3}}, {{15, 3}}}, [=](Inputs in) {
     return both(fft({in[0], in[1]}, 0));
   });
