@@ -7,6 +7,7 @@
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites.h"
+#include "compute/tensor/linear_algebra.h"
 #include "compute/tensor/signals.h"
 #include "compute/tensor/window_values.h"
 
@@ -22,34 +23,14 @@ void einsum(OpContext& context) {
     context.set(0, imprint::einsum(equation, operands));
 }
 
-// By cofactors along the first row.
-Tensor determinant(const Tensor& x, const std::vector<std::int64_t>& columns, std::int64_t row) {
-  const auto at = [&](std::int64_t column) {
-    return imprint::squeeze(
-        imprint::squeeze(imprint::narrow(imprint::narrow(x, -2, row, 1), -1, column, 1), -1), -1);
-  };
-  if (columns.size() == 1) return at(columns[0]);
-  Tensor sum;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    std::vector<std::int64_t> rest = columns;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-    const Tensor term = at(columns[i]) * determinant(x, rest, row + 1);
-    sum = i == 0 ? term : i % 2 == 0 ? sum + term : sum - term;
-  }
-  return sum;
-}
-
 void det(OpContext& context) {
   const Tensor x = context.tensor(0);
   const std::int64_t n = x.rank() >= 2 ? x.extent(x.rank() - 1) : 0;
   if (!context.require(n >= 1 && x.extent(x.rank() - 2) == n,
                        "expected square matrices, not " + x.shape().text()))
     return;
-  if (n > 4) return context.unsupported("determinants of more than 4 x 4");
-  if (!context.may_make(256)) return;
-  std::vector<std::int64_t> columns;
-  for (std::int64_t i = 0; i < n; ++i) columns.push_back(i);
-  context.set(0, determinant(x, columns, 0));
+  if (n > 64) return context.unsupported("determinants of more than 64 x 64");
+  if (context.may_make(64)) context.set(0, imprint::det(x));
 }
 
 void shrink(OpContext& context) {
@@ -149,7 +130,7 @@ bool may_transform(OpContext& context, std::int64_t length) {
 }
 
 // The parts of x [..., 1 or 2].
-Complex parts_of(const Tensor& x) {
+ComplexTensor parts_of(const Tensor& x) {
   const int last = x.rank() - 1;
   const auto part = [&](std::int64_t which) {
     return imprint::squeeze(imprint::narrow(x, last, which, 1), last);
@@ -157,7 +138,7 @@ Complex parts_of(const Tensor& x) {
   return {part(0), x.extent(last) == 2 ? part(1) : Tensor()};
 }
 
-Tensor joined_parts(const Complex& x) { return imprint::stack({x.real, x.imaginary}, -1); }
+Tensor joined_parts(const ComplexTensor& x) { return imprint::stack({x.real, x.imaginary}, -1); }
 
 Tensor cut_or_padded(const Tensor& x, int axis, std::int64_t length) {
   const std::int64_t extent = x.extent(axis);
@@ -168,14 +149,14 @@ Tensor cut_or_padded(const Tensor& x, int axis, std::int64_t length) {
 }
 
 // The first length / 2 + 1 elements of a transform.
-Complex first_half(const Complex& x, int axis, std::int64_t length) {
+ComplexTensor first_half(const ComplexTensor& x, int axis, std::int64_t length) {
   return {imprint::narrow(x.real, axis, 0, length / 2 + 1),
           imprint::narrow(x.imaginary, axis, 0, length / 2 + 1)};
 }
 
-Complex forward(const Complex& x, int axis, std::int64_t length, bool half) {
+ComplexTensor forward(const ComplexTensor& x, int axis, std::int64_t length, bool half) {
   if (half && !x.imaginary.ok()) return imprint::rfft(x.real, axis);
-  const Complex all = imprint::fft(x, axis);
+  const ComplexTensor all = imprint::fft(x, axis);
   return half ? first_half(all, axis, length) : all;
 }
 
@@ -198,7 +179,7 @@ void fourier(OpContext& context) {
   extents[static_cast<std::size_t>(axis)] = length;
   context.checked(extents);
   if (context.failure()) return;
-  const Complex parts = parts_of(cut_or_padded(x, axis, length));
+  const ComplexTensor parts = parts_of(cut_or_padded(x, axis, length));
   context.set(0, joined_parts(inverse ? imprint::ifft(parts, axis) : forward(parts, axis, length, half)));
 }
 
@@ -216,7 +197,7 @@ void short_time_fourier(OpContext& context) {
     const Tensor frames = imprint::window(part, 1, length, step);
     return context.has(2) ? frames * context.tensor(2) : frames;
   };
-  Complex parts = parts_of(x);
+  ComplexTensor parts = parts_of(x);
   parts.real = framed(parts.real);
   if (parts.imaginary.ok()) parts.imaginary = framed(parts.imaginary);
   context.set(0, joined_parts(forward(parts, 2, length, context.int_attribute("onesided", 1) != 0)));

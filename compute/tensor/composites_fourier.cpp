@@ -167,7 +167,7 @@ Tensor by_chirp(const Tensor& z, const Transform& form) {
 }
 
 // The failure of an operand, or what does not fit.
-std::optional<Tensor> refuse_signal(std::string_view op, const Complex& x, int axis) {
+std::optional<Tensor> refuse_signal(std::string_view op, const ComplexTensor& x, int axis) {
   if (!x.real.ok()) return x.real;
   const bool alone = is_empty(x.imaginary);
   if (!alone && !x.imaginary.ok()) return x.imaginary;
@@ -185,10 +185,10 @@ std::optional<Tensor> refuse_signal(std::string_view op, const Complex& x, int a
   return std::nullopt;
 }
 
-Complex failed_signal(const Tensor& error) { return {error, error}; }
+ComplexTensor failed_signal(const Tensor& error) { return {error, error}; }
 
 // x has been checked. kept 0: all.
-Complex transformed(const Complex& x, int axis, Transform form) {
+ComplexTensor transformed(const ComplexTensor& x, int axis, Transform form) {
   const Tensor real = movedim(x.real, axis, -1);
   const std::int64_t n = real.extent(real.rank() - 1), lines = n == 0 ? 0 : real.shape().element_count() / n;
   if (form.kept == 0) form.kept = n;
@@ -208,23 +208,23 @@ Complex transformed(const Complex& x, int axis, Transform form) {
 
 }  // namespace
 
-Complex fft(const Complex& x, int axis) {
+ComplexTensor fft(const ComplexTensor& x, int axis) {
   if (const auto refused = refuse_signal("fft", x, axis)) return failed_signal(*refused);
   return transformed(x, axis, {});
 }
 
-Complex ifft(const Complex& x, int axis) {
+ComplexTensor ifft(const ComplexTensor& x, int axis) {
   if (const auto refused = refuse_signal("ifft", x, axis)) return failed_signal(*refused);
   const std::int64_t n = x.real.extent(axis < 0 ? axis + x.real.rank() : axis);
   return transformed(x, axis, {.inverse = true, .scale = 1 / static_cast<double>(n)});
 }
 
-Complex rfft(const Tensor& x, int axis) {
+ComplexTensor rfft(const Tensor& x, int axis) {
   if (const auto refused = refuse_signal("rfft", {x, {}}, axis)) return failed_signal(*refused);
   return transformed({x, {}}, axis, {.kept = x.extent(axis < 0 ? axis + x.rank() : axis) / 2 + 1});
 }
 
-Tensor irfft(const Complex& x, int axis, std::int64_t length) {
+Tensor irfft(const ComplexTensor& x, int axis, std::int64_t length) {
   if (const auto refused = refuse_signal("irfft", x, axis)) return *refused;
   if (axis < 0) axis += x.real.rank();
   const std::int64_t extent = x.real.extent(axis), n = length == -1 ? 2 * (extent - 1) : length;
@@ -237,15 +237,15 @@ Tensor irfft(const Complex& x, int axis, std::int64_t length) {
     const Tensor mirrored = flip(narrow(part, axis, 1, (n - 1) / 2), axis);
     return concat({part, negated ? -mirrored : mirrored}, axis);
   };
-  const Complex full{whole(x.real, false), is_empty(x.imaginary) ? Tensor() : whole(x.imaginary, true)};
+  const ComplexTensor full{whole(x.real, false), is_empty(x.imaginary) ? Tensor() : whole(x.imaginary, true)};
   return transformed(full, axis, {.inverse = true, .real_only = true, .scale = 1 / static_cast<double>(n)})
       .real;
 }
 
-Complex fft2(const Complex& x) { return fft(fft(x, -1), -2); }
-Complex ifft2(const Complex& x) { return ifft(ifft(x, -1), -2); }
-Complex rfft2(const Tensor& x) { return fft(rfft(x, -1), -2); }
-Tensor irfft2(const Complex& x, std::int64_t length) { return irfft(ifft(x, -2), -1, length); }
+ComplexTensor fft2(const ComplexTensor& x) { return fft(fft(x, -1), -2); }
+ComplexTensor ifft2(const ComplexTensor& x) { return ifft(ifft(x, -1), -2); }
+ComplexTensor rfft2(const Tensor& x) { return fft(rfft(x, -1), -2); }
+Tensor irfft2(const ComplexTensor& x, std::int64_t length) { return irfft(ifft(x, -2), -1, length); }
 
 std::vector<float> tensor::window_values(std::int64_t size, double a0, double a1, double a2, bool periodic) {
   const std::int64_t n = periodic ? size : size - 1;
@@ -272,7 +272,7 @@ Tensor blackman_window(std::int64_t size, bool periodic) {
   return cosine_window(size, 0.42, 0.5, 0.08, periodic);
 }
 
-Complex stft(const Tensor& x, const Tensor& window, std::int64_t step, bool centred) {
+ComplexTensor stft(const Tensor& x, const Tensor& window, std::int64_t step, bool centred) {
   if (!x.ok()) return failed_signal(x);
   if (!window.ok()) return failed_signal(window);
   const std::int64_t size = window.rank() == 1 ? window.extent(0) : 0, side = centred ? size / 2 : 0,
@@ -288,7 +288,8 @@ Complex stft(const Tensor& x, const Tensor& window, std::int64_t step, bool cent
   return rfft(imprint::window(wide, -1, size, step) * window, -1);
 }
 
-Tensor istft(const Complex& x, const Tensor& window, std::int64_t step, std::int64_t length, bool centred) {
+Tensor istft(const ComplexTensor& x, const Tensor& window, std::int64_t step, std::int64_t length,
+             bool centred) {
   if (!x.real.ok()) return x.real;
   if (!window.ok()) return window;
   const std::int64_t size = window.rank() == 1 ? window.extent(0) : 0, side = centred ? size / 2 : 0;

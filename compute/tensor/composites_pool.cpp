@@ -103,6 +103,45 @@ Tensor avg_pool(const Tensor& x, const PoolOptions& options) {
   return varies ? sum(seen, window_axes(x)) * shares(x, options) : mean(seen, window_axes(x));
 }
 
+WithIndices max_pool_with_indices(const Tensor& x, const PoolOptions& options) {
+  const Tensor seen = pooled_windows("max_pool_with_indices", x, options, kLowest);
+  if (!seen.ok()) return {seen, seen};
+  const PerAxis stride = stride_of(options);
+  const Tensor tap = argmax(seen, window_axes(x));  // row-major in the window
+  const int places = places_of(x);
+  Tensor rest = tap, index;
+  std::int64_t inner = 1;
+  for (int i = places; i-- > 0;) {
+    const Tensor step = remainder(rest, Tensor(static_cast<int>(options.size[i])));
+    rest = div(rest, Tensor(static_cast<int>(options.size[i])));
+    const Tensor at = iota(tap.shape(), 2 + i) * static_cast<int>(stride[i]) +
+                      step * static_cast<int>(options.dilation[i]) - static_cast<int>(options.padding[i]);
+    index = i == places - 1 ? at : at * static_cast<int>(inner) + index;
+    inner *= x.extent(2 + i);
+  }
+  return {max(seen, window_axes(x)), index};
+}
+
+Tensor max_unpool(const Tensor& x, const Tensor& indices, std::initializer_list<std::int64_t> places) {
+  constexpr std::string_view op = "max_unpool";
+  if (std::optional<Tensor> refused = refuse_image(op, x)) return *refused;
+  if (!indices.ok()) return indices;
+  const Shape wanted(std::span<const std::int64_t>(places.begin(), places.size()));
+  if (indices.shape() != x.shape() || !dtype_is_integer(indices.dtype()) || wanted.rank() != places_of(x) ||
+      std::ranges::any_of(places, [](std::int64_t extent) { return extent < 1; }))
+    return failure(
+        ErrorCode::shape_mismatch, op,
+        text("found ", describe(x), ", ", dtype_name(indices.dtype()), " indices ", describe(indices),
+             " and places ", wanted.text(), ", expected integers of one shape and one extent per axis"));
+  const std::int64_t batch = x.extent(0), channels = x.extent(1);
+  const Shape flat{batch, channels, x.shape().element_count() / std::max<std::int64_t>(1, batch * channels)};
+  Shape shape{batch, channels};
+  for (const std::int64_t extent : places) shape.append(extent);
+  return reshape(scatter(zeros({batch, channels, wanted.element_count()}), 2, reshape(indices, flat),
+                         reshape(x, flat), Scatter::assign),
+                 shape);
+}
+
 Tensor lp_pool(const Tensor& x, double p, const PoolOptions& options) {
   if (!(p >= 1))
     return failure(ErrorCode::invalid_argument, "lp_pool", text("found p ", p, ", expected 1 or more"));

@@ -56,6 +56,11 @@ struct PoolOptions {
   bool count_padding = true;  // avg_pool divides by the whole window; false: by its places inside x
 };
 Tensor max_pool(const Tensor& x, const PoolOptions& options = {});
+// Also where each maximum stands: int32, row-major among the places of its channel; the first of equals.
+WithIndices max_pool_with_indices(const Tensor& x, const PoolOptions& options = {});
+// x at the indices of an image of these extents, and 0 elsewhere; of equal indices the last counts. An index
+// outside is dropped.
+Tensor max_unpool(const Tensor& x, const Tensor& indices, std::initializer_list<std::int64_t> places);
 Tensor avg_pool(const Tensor& x, const PoolOptions& options = {});
 // (sum of x^p over the window)^(1 / p). Negative sums give 0. Without padding.
 Tensor lp_pool(const Tensor& x, double p, const PoolOptions& options = {});

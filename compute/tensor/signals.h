@@ -8,7 +8,7 @@
 
 namespace imprint {
 
-struct Complex {
+struct ComplexTensor {
   Tensor real, imaginary;  // equal shapes; an operand may leave `imaginary` empty: 0
 };
 
@@ -17,18 +17,18 @@ struct Complex {
 // Complex Fourier Series, 1965, with matrix products of up to 64 points. A length with a prime factor above
 // 64 costs about four times as much: Bluestein, A Linear Filtering Approach to the Computation of the
 // Discrete Fourier Transform, 1970.
-Complex fft(const Complex& x, int axis = -1);
-Complex ifft(const Complex& x, int axis = -1);  // with +i, divided by n
+ComplexTensor fft(const ComplexTensor& x, int axis = -1);
+ComplexTensor ifft(const ComplexTensor& x, int axis = -1);  // with +i, divided by n
 // The first n / 2 + 1 elements of fft: the others are their conjugates.
-Complex rfft(const Tensor& x, int axis = -1);
+ComplexTensor rfft(const Tensor& x, int axis = -1);
 // The inverse of rfft. length: n; -1: 2 (extent - 1). The imaginary parts of element 0 and, for an even n,
 // n / 2 add nothing.
-Tensor irfft(const Complex& x, int axis = -1, std::int64_t length = -1);
+Tensor irfft(const ComplexTensor& x, int axis = -1, std::int64_t length = -1);
 // The same over the last two axes.
-Complex fft2(const Complex& x);
-Complex ifft2(const Complex& x);
-Complex rfft2(const Tensor& x);                             // the last axis has n / 2 + 1
-Tensor irfft2(const Complex& x, std::int64_t length = -1);  // length: of the last axis
+ComplexTensor fft2(const ComplexTensor& x);
+ComplexTensor ifft2(const ComplexTensor& x);
+ComplexTensor rfft2(const Tensor& x);                             // the last axis has n / 2 + 1
+Tensor irfft2(const ComplexTensor& x, std::int64_t length = -1);  // length: of the last axis
 
 // ---- windows: float32 [size] ----
 // a0 - a1 cos(t) + a2 cos(2 t), with t = 2 pi i / n. periodic: n is the size, for transforms; else size - 1,
@@ -41,11 +41,11 @@ Tensor blackman_window(std::int64_t size, bool periodic = true);  // 0.42, 0.5, 
 // ---- short-time Fourier transform ----
 // [..., n] -> [..., frames, size / 2 + 1]: frame f is the rfft of `size` elements from f * step on, times the
 // window [size]. centred: x is mirrored by size / 2 at both ends, so that frame f is around f * step.
-Complex stft(const Tensor& x, const Tensor& window, std::int64_t step, bool centred = true);
+ComplexTensor stft(const Tensor& x, const Tensor& window, std::int64_t step, bool centred = true);
 // [..., frames, size / 2 + 1] -> [..., length]. Frames are windowed again and added; the sum is divided by
 // that of the squared windows (Griffin, Lim, Signal Estimation from Modified Short-Time Fourier Transform,
 // 1984). 0 where no window reaches.
-Tensor istft(const Complex& x, const Tensor& window, std::int64_t step, std::int64_t length,
+Tensor istft(const ComplexTensor& x, const Tensor& window, std::int64_t step, std::int64_t length,
              bool centred = true);
 
 }  // namespace imprint

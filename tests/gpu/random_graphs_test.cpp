@@ -119,7 +119,7 @@ class Drawing {
   }
 
   Tensor waves(const Tensor& x) {
-    const Complex found = rfft(x * (1.0f / std::sqrt(static_cast<float>(x.extent(1)))));
+    const ComplexTensor found = rfft(x * (1.0f / std::sqrt(static_cast<float>(x.extent(1)))));
     return chance(50) ? tanh(irfft(found, -1, x.extent(1))) : tanh(concat({found.real, found.imaginary}, 1));
   }
 

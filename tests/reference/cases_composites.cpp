@@ -115,6 +115,11 @@ void add_composite_places(std::vector<OpCase>& cases) {
   add_composite(cases, "max_pool/ceil", {image}, [](Inputs in) {
     return max_pool(in[0], {.size = 3, .stride = {2, 3}, .padding = 1, .ceil = true});
   });
+  add_composite(cases, "max_unpool/padded", {image}, [](Inputs in) {
+    const WithIndices best =
+        max_pool_with_indices(in[0], {.size = {2, 3}, .stride = 3, .padding = {1, 0}, .ceil = true});
+    return max_unpool(best.values * 2, best.indices, {7, 6});
+  });
   add_composite(cases, "avg_pool/inside", {image}, [](Inputs in) {
     return avg_pool(in[0], {.size = 3, .stride = 2, .padding = 1, .ceil = true, .count_padding = false});
   });
@@ -213,7 +218,7 @@ void add_composite_functions(std::vector<OpCase>& cases) {
 }
 
 void add_composite_signals(std::vector<OpCase>& cases) {
-  const auto both = [](const Complex& x) { return concat({x.real, x.imaginary}, 0); };
+  const auto both = [](const ComplexTensor& x) { return concat({x.real, x.imaginary}, 0); };
   add_composite(cases, "fft/columns", {{{15, 3}}, {{15, 3}}}, [=](Inputs in) {
     return both(fft({in[0], in[1]}, 0));
   });

@@ -20,7 +20,7 @@ constexpr std::string_view kFaceNames[] = {
     // results and messages
     "Error", "ErrorCode", "LogLevel", "LogSink", "Result", "SharedBytes",
     // tensors
-    "Axes", "Complex", "ConvolutionOptions", "DType", "KeptBoxes", "LuFactors", "PadMode", "PerAxis",
+    "Axes", "ComplexTensor", "ConvolutionOptions", "DType", "KeptBoxes", "LuFactors", "PadMode", "PerAxis",
     "PoolOptions", "QrFactors", "QuantisedWeights", "RegionOptions", "Resize", "ResizeOptions",
     "SampleOptions", "Scatter", "Selected", "Shape", "SignAndLog", "SuppressionOptions", "Tensor",
     "TensorBackward", "TensorFunction", "TransposedOptions", "UnfoldOptions", "Variable", "WithIndices",

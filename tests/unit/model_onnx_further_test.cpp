@@ -259,6 +259,36 @@ TEST(OnnxRandom, DropoutInTrainingScalesWhatStays) {
   EXPECT_NEAR(kept, 250, 60);
 }
 
+// ---- signals and matrices ----
+
+TEST(OnnxSignals, TransformsOfPaddedAndPrimeLengths) {
+  OnnxBuilder builder(17);
+  builder.input("x", {"1", "3", "1"}).longs("long", {}, {4}).longs("prime", {}, {131});
+  builder
+      .node("DFT", {"x", "long"}, {"y"}, {OnnxBuilder::number("axis", 1), OnnxBuilder::number("onesided", 1)})
+      .node("DFT", {"x", "prime"}, {"wide"}, {OnnxBuilder::number("axis", 1)})
+      .node("DFT", {"wide"}, {"z"}, {OnnxBuilder::number("axis", 1), OnnxBuilder::number("inverse", 1)})
+      .output("y")
+      .output("z");
+  const ImportedModel model = must_import(builder);
+  const reference::Bindings values{{"x", {1, 2, 4}}};
+  // Of 1, 2, 4, 0.
+  EXPECT_THAT(value_of(model, "y", values), close_to({7, 0, -3, -2, 3, 0}));
+  Doubles back = value_of(model, "z", values);
+  ASSERT_EQ(back.size(), 262u);
+  for (std::size_t i = 0; i < back.size(); ++i)
+    EXPECT_NEAR(back[i], i == 0 ? 1 : i == 2 ? 2 : i == 4 ? 4 : 0, 1e-5) << i;
+}
+
+TEST(OnnxMatrices, DeterminantsOfMoreThanFourRows) {
+  OnnxBuilder builder;
+  builder.input("x", {"6", "6"}).node("Det", {"x"}, {"y"}).output("y");
+  Doubles x(36);
+  for (std::size_t i = 0; i < 6; ++i) x[i * 6 + 5 - i] = static_cast<double>(i + 1), x[i * 6] += 0.5;
+  // Reversed rows of six have the sign -1. The first column changes the last row's element only.
+  EXPECT_THAT(test::run(builder, {}, {{"x", x}}), close_to({-120 * 6.5}));
+}
+
 // ---- boxes ----
 
 TEST(OnnxDetection, SuppressionKeepsTheBestOfOverlappingBoxes) {

@@ -53,6 +53,21 @@ TEST(Samples, OffsetsMoveTaps) {
             std::string::npos);
 }
 
+TEST(Samples, MaximaGoBackToTheirPlaces) {
+  const Tensor image = Tensor::from({1, 9, 2, 3, 4, 8, 5, 7, 6, 0, 1, 6}, {1, 1, 3, 4});
+  const WithIndices best = max_pool_with_indices(image, {.size = 2, .ceil = true});
+  EXPECT_EQ(evaluate(best.values, {}), (Numbers{9, 7, 6, 6}));
+  EXPECT_EQ(evaluate(best.indices, {}), (Numbers{1, 7, 8, 11}));
+  EXPECT_EQ(evaluate(max_unpool(best.values, best.indices, {3, 4}), {}),
+            (Numbers{0, 9, 0, 0, 0, 0, 0, 7, 6, 0, 0, 6}));
+  const WithIndices apart =
+      max_pool_with_indices(image, {.size = 2, .stride = 1, .padding = 1, .dilation = 2});
+  EXPECT_EQ(apart.values.shape(), (Shape{1, 1, 3, 4}));
+  EXPECT_EQ(evaluate(apart.indices, {})[5], 8);  // of 1, 2, 6 and 1 at the places 0, 2, 8 and 10
+  EXPECT_NE(refusal(max_unpool(best.values, best.values, {3, 4})).find("integers"), std::string::npos);
+  EXPECT_NE(refusal(max_unpool(best.values, best.indices, {3})).find("places"), std::string::npos);
+}
+
 TEST(Samples, ErrorsNameWhatDoesNotFit) {
   EXPECT_NE(refusal(grid_sample(zeros({1, 1, 4}), zeros({1, 2, 2}))).find("expected [batch, places..., 1]"),
             std::string::npos);

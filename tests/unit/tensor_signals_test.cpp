@@ -47,7 +47,7 @@ Tensor parts(const Signal& x, bool imaginary) {
   return Tensor::from(values, {static_cast<std::int64_t>(x.size())});
 }
 
-void expect_near(const Complex& found, const Signal& expected, const char* what) {
+void expect_near(const ComplexTensor& found, const Signal& expected, const char* what) {
   ASSERT_TRUE(found.real.ok()) << what << ": " << found.real.error().message;
   const Numbers real = evaluate(found.real, {}), imaginary = evaluate(found.imaginary, {});
   ASSERT_LE(real.size(), expected.size());
@@ -62,14 +62,14 @@ TEST(Signals, TransformsOfAnyLengthAreTheSums) {
   // One product; two; three (4,480 = 2^7 5 7); large primes, alone and as a factor.
   for (const std::int64_t n : {1, 2, 3, 4, 7, 30, 67, 127, 128, 129, 144, 250, 131, 134, 263, 1024, 1155}) {
     const Signal x = signal_of(n);
-    const Complex complex{parts(x, false), parts(x, true)};
+    const ComplexTensor complex{parts(x, false), parts(x, true)};
     const Signal expected = summed(x);
     expect_near(fft(complex), expected, "fft");
     expect_near(ifft(complex), summed(x, true), "ifft");
     Signal real;
     for (const auto& value : x) real.emplace_back(value.real());
     const Signal of_real = summed(real);
-    const Complex half = rfft(complex.real);
+    const ComplexTensor half = rfft(complex.real);
     EXPECT_EQ(half.real.shape(), (Shape{n / 2 + 1}));
     expect_near(half, of_real, "rfft");
     expect_near(fft({complex.real, {}}), of_real, "fft of real numbers");
@@ -94,7 +94,7 @@ TEST(Signals, LongTransformsHaveEveryElement) {
 TEST(Signals, AxesAndPlanes) {
   const Tensor x = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3});
   EXPECT_EQ(evaluate(fft({x, {}}, 0).real, {}), (Numbers{5, 7, 9, -3, -3, -3}));
-  const Complex plane = rfft2(x);
+  const ComplexTensor plane = rfft2(x);
   EXPECT_EQ(plane.real.shape(), (Shape{2, 2}));
   EXPECT_NEAR(evaluate(plane.real, {})[0], 21, 1e-5);
   const Numbers back = evaluate(irfft2(plane, 3), {});
@@ -117,7 +117,7 @@ TEST(Signals, FramesComeBack) {
   const Signal x = signal_of(61);
   const Tensor line = parts(x, false);
   for (const bool centred : {true, false}) {
-    const Complex frames = stft(line, hann_window(12), 3, centred);
+    const ComplexTensor frames = stft(line, hann_window(12), 3, centred);
     EXPECT_EQ(frames.real.shape(), (Shape{centred ? 21 : 17, 7}));
     const std::int64_t covered = centred ? 60 : 59;
     const Numbers back = evaluate(istft(frames, hann_window(12), 3, covered, centred), {});
@@ -126,7 +126,7 @@ TEST(Signals, FramesComeBack) {
     for (std::size_t i = centred ? 0 : 1; i < back.size(); ++i) ASSERT_NEAR(back[i], x[i].real(), 1e-5) << i;
   }
   // The third frame, centred: elements 6 - 2 .. 6 + 1.
-  const Complex frames = stft(line, ones({4}), 3);
+  const ComplexTensor frames = stft(line, ones({4}), 3);
   Signal frame;
   for (std::size_t i = 4; i < 8; ++i) frame.emplace_back(x[i].real());
   const Signal expected = summed(frame);
