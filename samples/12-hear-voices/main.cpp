@@ -18,9 +18,10 @@ static Result<std::vector<float>> hear(const onnx::Model& model, const std::vect
   onnx::TensorData rate;
   rate.name = "sr";
   rate.type = onnx::ElementType::int64;
-  rate.bytes.resize(sizeof(std::int64_t));
-  rate.bytes[0] = std::byte{kRate & 255};
-  rate.bytes[1] = std::byte{kRate >> 8};
+  std::vector<std::byte> eight(sizeof(std::int64_t));
+  eight[0] = std::byte{kRate & 255};
+  eight[1] = std::byte{kRate >> 8};
+  rate.bytes = SharedBytes(std::move(eight));
   IMPRINT_ASSIGN(const ImportedModel network,
                  import_onnx(model, {{"input", {1, kBefore + kWindow}}, {"state", {2, 1, 128}}, {"sr", {}}},
                              {.known_inputs = {{"sr", rate}}}));

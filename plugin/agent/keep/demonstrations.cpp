@@ -154,7 +154,7 @@ void write_row(const Demonstrations& from, std::size_t i, const Learner& learner
   copy(from.goals, 1, layout.goal);
   copy(from.branches, from.branch_sizes.size(), layout.branches);
   copy(from.continuous, from.continuous_count, layout.continuous);
-  learner.label(row, layout, 1.0f, from.weights[i], true);
+  learner.label(row, layout, 1.0f, from.weights[i], Meaning::demonstration);
 }
 
 }  // namespace
