@@ -307,14 +307,18 @@ class MemoryChoice {
     const GraphNode& node = graph_[i];
     Code& code = code_[at(i)];
     code.has_branches = node.op == Op::pad || node.op == Op::concat;
+    int open = 0;  // inputs whose code is inside of the node's
     for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
       const NodeIndex input = node.inputs[slot];
       if (memory_[at(input)] || (slot > 0 && input == node.inputs[slot - 1])) continue;
+      if (!graph_[input].inputs.empty()) ++open;
       code.has_branches = code.has_branches || code_[at(input)].has_branches;
       code.paths += code_[at(input)].paths;
       code.depth = std::max(code.depth, 1 + code_[at(input)].depth);
     }
     const std::int64_t most = options_.repeat_limit;
+    // One index of its only input: no more repeats than the input has, which were limited.
+    if (open <= 1 && (node.kind() == OpKind::view || node.kind() == OpKind::elementwise)) return;
     if (!code.has_branches || code.paths - code.depth <= static_cast<double>(most)) return;
     const std::int64_t before = inlined_.steps(), repeats = inlined_.repeats(i, most);
     count_steps(options_, inlined_.steps() - before);

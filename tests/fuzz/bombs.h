@@ -26,7 +26,11 @@ struct Bomb {
 // The first file of each kind, to compare with.
 inline constexpr const char* kHarmless = "a harmless file";
 
+// Beside the models lies this file of 1 GiB, which takes no room on the disk.
+inline constexpr const char* kLargeFile = "large.bin";
+
 std::vector<Bomb> model_bombs();  // ONNX: input "x" of [N, 1], so that one row of numbers runs them
-std::vector<Bomb> file_bombs();   // every other kind
+std::vector<Bomb> operator_bombs();
+std::vector<Bomb> file_bombs();  // every other kind
 
 }  // namespace imprint::fuzz

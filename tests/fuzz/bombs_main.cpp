@@ -231,7 +231,8 @@ std::vector<std::string> entries_of(BombKind kind) {
 }
 
 std::vector<Bomb> all_bombs() {
-  std::vector<Bomb> bombs = model_bombs(), others = file_bombs();
+  std::vector<Bomb> bombs = model_bombs(), operators = operator_bombs(), others = file_bombs();
+  std::ranges::move(operators, std::back_inserter(bombs));
   std::ranges::move(others, std::back_inserter(bombs));
   return bombs;
 }
@@ -253,6 +254,9 @@ int make(const std::string& folder) {
     }
     if (!write_file_atomic(file_of(folder, i, bombs[i].kind), file)) return kBroken;
   }
+  const std::string large = folder + "/" + kLargeFile;
+  if (!write_file_atomic(large, {})) return kBroken;
+  fs::resize_file(large, std::uint64_t{1} << 30);
   safetensors::File input;
   input.arrays.emplace("x", safetensors::Array::of(std::vector<float>{0.5f}, {1, 1}));
   return safetensors::save(input, folder + "/in.safetensors") ? status : kBroken;

@@ -59,7 +59,8 @@ typedef struct imp_model_binding {
 typedef struct imp_model_desc {
   imp_header header;
   const char* name; /* in messages; null = "model" */
-  const char* path; /* an ONNX file, with external tensors in its folder or below it. Or: */
+  const char* path; /* an ONNX file, with external tensors in its folder or below it. Those files
+                     * must not change while the model lives. Or: */
   const void* data; /* the bytes of a file without external tensors. Give one of both */
   size_t size;      /* of data, bytes */
   const imp_model_extent* extents;
