@@ -11,6 +11,7 @@
 #include "compute/vk/kernel_archive.h"
 #include "compute/vk/pipeline_blob.h"
 #include "plugin/agent/brain_programs.h"
+#include "plugin/agent/keep/demonstrations.h"
 #include "tests/fuzz/make_models.h"
 #include "tests/fuzz/seed_brain.h"
 #include "tools/imprint/profiles.h"
@@ -35,7 +36,18 @@ Result<> write_safetensors(const fs::path& folder) {
   file.arrays.emplace("b", safetensors::Array::of(std::vector<std::int64_t>{3}, {1, 1}));
   file.arrays.emplace("c", safetensors::Array::of_bools(std::vector<std::int32_t>{1, 0, 1}, {3}));
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, safetensors::serialize(file));
-  return write(folder / "all.safetensors", bytes);
+  IMPRINT_CHECK(write(folder / "all.safetensors", bytes));
+  agent::Demonstrations shown;
+  shown.observation_width = 2;
+  shown.branch_sizes = {3};
+  shown.continuous_count = 1;
+  shown.observations = {1, 2, 3, 4};
+  shown.goals = {0, 0};
+  shown.branches = {2, 0};
+  shown.continuous = {-1, 0.5f};
+  shown.weights = {1, 2};
+  IMPRINT_ASSIGN(const std::vector<std::byte> demos, agent::write_demonstrations(shown));
+  return write(folder / "demos.safetensors", demos);
 }
 
 Result<> write_brain(const fs::path& folder) {

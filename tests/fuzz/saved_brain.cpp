@@ -19,6 +19,7 @@ void take(Bytes bytes) {
   const auto brain = agent::decode_brain(bytes, spec, state);
   check_error(brain);
   check_error(agent::decode_weights(bytes, spec, state));
+  check_error(agent::describe_file(bytes));
   if (!brain) return;
   const std::vector<std::span<const std::byte>> contents(brain->state.begin(), brain->state.end());
   const auto written = agent::encode_brain(spec, state, brain->host, contents);
