@@ -447,7 +447,7 @@ TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
        "feedback.margin: found \"wide\", expected a number"},
       {R"({"learner": "feedback", "feedback": {"epochs": 3}})", "imp_feedback_options has no field 'epochs'"},
       {R"({"learner": "dqn", "feedback": {}})", "feedback: found options of feedback, expected those of dqn"},
-      {R"({"learner": "ppo", "ppo": 3})", "ppo is 3; expected an object"},
+      {R"({"learner": "ppo", "ppo": 3})", "ppo: found 3, expected an object"},
       {R"({"observations": []})", "expected a shape of 1 to 8 extents of 1 or more"},
       {R"({"observations": [0, 3]})", "expected a shape of 1 to 8 extents of 1 or more"},
       {R"({"observations": [65536, 65536]})", "and at most 2147483647 elements"},
