@@ -272,7 +272,7 @@ TEST(OnnxSignals, TransformsOfPaddedAndPrimeLengths) {
       .output("z");
   const ImportedModel model = must_import(builder);
   const reference::Bindings values{{"x", {1, 2, 4}}};
-  // Of 1, 2, 4, 0.
+  // The transform of 1, 2, 4, 0.
   EXPECT_THAT(value_of(model, "y", values), close_to({7, 0, -3, -2, 3, 0}));
   Doubles back = value_of(model, "z", values);
   ASSERT_EQ(back.size(), 262u);
