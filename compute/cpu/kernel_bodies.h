@@ -398,7 +398,7 @@ inline void rows_of_panel(const Matmul& m, const float* a, const Panel& panel, f
   if (m.rows - row >= 1) take.template operator()<1>();
 }
 
-// A panel of windows: what of each run lies in it, row by row.
+// A panel of windows: the part of each run that lies in it, row by row.
 inline void copy_windows(const Matmul& m, std::int64_t k, std::int64_t n, const Panel& panel,
                          std::int64_t width) {
   struct Piece {

@@ -8,7 +8,7 @@
 #include "compute/nn/lora.h"
 #include "compute/nn/losses.h"
 #include "compute/nn/optimiser.h"
-#include "compute/nn/quantised_weights.h"
+#include "compute/nn/quantised_parameters.h"
 #include "compute/nn/sequential.h"
 #include "compute/nn/transformer.h"
 #include "tests/reference/updates.h"
@@ -146,8 +146,8 @@ TEST_F(QuantisedNetwork, WeightsKeepTheirValuesToHalfAStep) {
                {WeightCode::int4, 0.5 / 7, 5 * (8 + 4)},
                {WeightCode::normal4, 0.5 * (1 - 0.6961928), 5 * (8 + 4)}};
   for (const auto& each : cases) {
-    const QuantisedWeights small(text("small", each.bytes, each.half_step), weights,
-                                 {.code = each.code, .block = 16});
+    const QuantisedParameters small(text("small", each.bytes, each.half_step), weights,
+                                    {.code = each.code, .block = 16});
     EXPECT_EQ(small.bytes(), each.bytes);
     run(small.pack());
     double worst = 0;
@@ -170,7 +170,7 @@ TEST_F(QuantisedNetwork, WeightsKeepTheirValuesToHalfAStep) {
 TEST_F(QuantisedNetwork, LoraTunesBesideCodedWeights) {
   const Sequential network = mlp("net", {3, 8, 2}, {.activation = Activation::tanh, .seed = 1});
   const Parameters weights = network.parameters().matching("*.weight");
-  const QuantisedWeights small("small", weights, {.code = WeightCode::normal4, .block = 8});
+  const QuantisedParameters small("small", weights, {.code = WeightCode::normal4, .block = 8});
   run(small.pack());
   const Lora lora("tuned", weights, {.rank = 2});
   const std::vector<double> values = waves(15);

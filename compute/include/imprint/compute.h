@@ -35,7 +35,7 @@
 #include "compute/nn/pooling.h"
 #include "compute/nn/ppo.h"
 #include "compute/nn/ppo_loss.h"
-#include "compute/nn/quantised_weights.h"
+#include "compute/nn/quantised_parameters.h"
 #include "compute/nn/recurrent.h"
 #include "compute/nn/running_moments.h"
 #include "compute/nn/schedule.h"

@@ -1,4 +1,4 @@
-#include "compute/nn/quantised_weights.h"
+#include "compute/nn/quantised_parameters.h"
 
 #include <algorithm>
 #include <array>
@@ -32,8 +32,8 @@ Tensor coded_as(const Tensor& share, WeightCode code) {
 
 }  // namespace
 
-QuantisedWeights::QuantisedWeights(const std::string& name, const Parameters& weights,
-                                   const QuantiseOptions& options)
+QuantisedParameters::QuantisedParameters(const std::string& name, const Parameters& weights,
+                                         const QuantisedParametersOptions& options)
     : options_(options) {
   options_.block = std::max<std::int64_t>(2, options.block + options.block % 2);
   const bool bytes = options_.code == WeightCode::int8;
@@ -52,7 +52,7 @@ QuantisedWeights::QuantisedWeights(const std::string& name, const Parameters& we
   }
 }
 
-std::vector<Update> QuantisedWeights::pack() const {
+std::vector<Update> QuantisedParameters::pack() const {
   std::vector<Update> updates;
   for (const Coded& coded : coded_) {
     const Tensor rows = block_rows(coded.weight.value(), options_.block, coded.scales.shape()[0]);
@@ -68,7 +68,7 @@ std::vector<Update> QuantisedWeights::pack() const {
   return updates;
 }
 
-Tensor QuantisedWeights::decoded(const Coded& coded) const {
+Tensor QuantisedParameters::decoded(const Coded& coded) const {
   const Tensor stored = cast(coded.codes.value(), DType::int32);
   Tensor share;
   if (options_.code == WeightCode::int8) {
@@ -83,7 +83,7 @@ Tensor QuantisedWeights::decoded(const Coded& coded) const {
   return reshape(narrow(flat, 0, 0, shape.element_count()), shape);
 }
 
-std::vector<Tensor> QuantisedWeights::operator()(std::span<const Tensor> outputs) const {
+std::vector<Tensor> QuantisedParameters::operator()(std::span<const Tensor> outputs) const {
   std::vector<Tensor> from, to;
   for (const Coded& coded : coded_) {
     from.push_back(coded.weight.value());
@@ -92,11 +92,11 @@ std::vector<Tensor> QuantisedWeights::operator()(std::span<const Tensor> outputs
   return substitute(outputs, from, to);
 }
 
-Tensor QuantisedWeights::operator()(const Tensor& output) const {
+Tensor QuantisedParameters::operator()(const Tensor& output) const {
   return (*this)(std::span<const Tensor>(&output, 1))[0];
 }
 
-std::uint64_t QuantisedWeights::bytes() const {
+std::uint64_t QuantisedParameters::bytes() const {
   std::uint64_t total = 0;
   for (const Coded& coded : coded_) total += coded.codes.bytes() + coded.scales.bytes();
   return total;

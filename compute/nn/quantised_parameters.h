@@ -1,8 +1,8 @@
 #pragma once
 // Weights in 8 or 4 bits: a network computes with them in a quarter or an eighth of float32's memory.
 //
-//   const QuantisedWeights small("net.small", network.parameters().matching("*.weight"),
-//                                {.code = WeightCode::normal4});
+//   const QuantisedParameters small("net.small", network.parameters().matching("*.weight"),
+//                                  {.code = WeightCode::normal4});
 //   ... run small.pack() once; small.state() is for files ...
 //   const Tensor y = small(network(x));
 //
@@ -25,17 +25,18 @@ enum class WeightCode : std::uint8_t {
   normal4  // NF4: 16 values, spaced as the quantiles of a normal distribution
 };
 
-struct QuantiseOptions {
+struct QuantisedParametersOptions {
   WeightCode code = WeightCode::int8;
   std::int64_t block = 64;  // weights per scale; even
 };
 
-class QuantisedWeights {
+class QuantisedParameters {
  public:
   // weights: floats of any shape. State per weight: "<weight>.codes", int8 [blocks, block] or uint8
   // [blocks, block / 2] with the first half of a block in the low bits, and "<weight>.scales" float32
   // [blocks, 1]. Everything is 0 before pack() has run.
-  QuantisedWeights(const std::string& name, const Parameters& weights, const QuantiseOptions& options = {});
+  QuantisedParameters(const std::string& name, const Parameters& weights,
+                      const QuantisedParametersOptions& options = {});
 
   // The updates that compute codes and scales from the weights.
   std::vector<Update> pack() const;
@@ -52,7 +53,7 @@ class QuantisedWeights {
   };
   Tensor decoded(const Coded& coded) const;
 
-  QuantiseOptions options_;
+  QuantisedParametersOptions options_;
   std::vector<Coded> coded_;
   Parameters state_;
 };
