@@ -146,11 +146,7 @@ void add_names(std::vector<Bomb>& bombs) {
     builder.node("Reshape", {"x", "x"}, {longest}, {}, longest).node(longest, {longest}, {"o"}, {}, longest);
     return end(builder, "o");
   });
-  add("inputs", [] {
-    OnnxBuilder builder = begin();
-    for (int i = 0; i < 25'000; ++i) builder.input(name(i), {"N", "1"});
-    return end(builder, "x");
-  });
+  add("inputs", many_inputs);
   add("outputs", [] {
     OnnxBuilder builder = begin();
     for (int i = 0; i < 18'000; ++i) builder.node("Identity", {"x"}, {name(i)}).output(name(i));
@@ -425,6 +421,12 @@ void add_folds(std::vector<Bomb>& bombs) {
 }
 
 }  // namespace
+
+FileBytes many_inputs() {
+  OnnxBuilder builder = begin();
+  for (int i = 0; i < 25'000; ++i) builder.input(name(i), {"N", "1"});
+  return end(builder, "x");
+}
 
 std::vector<Bomb> model_bombs() {
   std::vector<Bomb> bombs = {{kHarmless, BombKind::model, [] {

@@ -199,7 +199,7 @@ TEST_F(ModelsTest, APolicyTakesItsPartsByName) {
     EXPECT_FALSE(made);
     return std::string(made.outcome.message());
   };
-  EXPECT_THAT(refused_names({.actions = hands}), HasSubstr("found 0 observations and 1 actions"));
+  EXPECT_THAT(refused_names({.actions = hands}), HasSubstr("found 0 observations and 1 action"));
   EXPECT_THAT(refused_names({.observations = hands, .actions = hands}),
               HasSubstr("observation: found 'hands', expected one of 'memory', 'eyes', 'noise'"));
   EXPECT_THAT(refused_names({.observations = eyes, .actions = hands, .states = states}),
