@@ -246,7 +246,8 @@ Tensor RolloutPpo::standard(const Tensor& advantage) const {
 Tensor RolloutPpo::tells(const RolloutRows& rollout) {
   const Tensor differs = greater(max(rollout.reward, {1}, true), min(rollout.reward, {1}, true));
   const Tensor ends = less_equal(min(rollout.continues, {1}, true), 0.0f);
-  return cast(logical_or(differs, ends), DType::float32);
+  const Tensor earns = greater(min(rollout.reward, {1}, true), 0.0f);
+  return cast(logical_or(logical_or(differs, ends), earns), DType::float32);
 }
 
 // Each block of rows has its own permutation, and gives each minibatch as many rows as the others.

@@ -59,8 +59,9 @@ struct RolloutPpoOptions {
   double max_divergence = 0;           // a brain's update stops once a minibatch exceeds it; 0: no limit
   bool clip_values = false;            // values move by at most clip_range
   bool standardise_advantages = true;  // within each minibatch
-  // The policy learns nothing but entropy from a rollout of equal rewards without a terminated episode: its
-  // advantages are the critic's errors. Not for processes that share a brain.
+  // The policy learns nothing but entropy from a rollout of equal rewards, none above 0, without a terminated
+  // episode: its advantages are the critic's errors. Where each step earns something, going on is good, and
+  // entropy alone would undo a policy that does. Not for processes that share a brain.
   bool wait_for_reward = false;
   bool normalise_observations = false;  // needs groups and `filled`
   bool normalise_rewards = false;       // the same, and one lane; by the deviation of the discounted return

@@ -109,6 +109,7 @@ void judge_lesson(const CarelessRow& row, const std::map<std::uint64_t, Careless
                   std::vector<AbiVerdict>& verdicts) {
   const auto count = static_cast<double>(curves.size());
   for (std::size_t i = 0; i < row.bars.size(); ++i) {
+    if (row.bars[i] == 0) continue;  // no bar at this check
     CarelessCheck mean;
     for (const auto& [seed, curve] : curves) {
       mean.minutes = curve.checks.at(i).minutes;
