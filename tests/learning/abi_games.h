@@ -18,7 +18,7 @@ std::vector<imp_stream> streams_of(const AbiTrial& trial);
 
 // The opponent of a fight takes another habit.
 void change_habit(Environment& fight);
-// Of the mean reward: 0 = random play, 1 = the Bayes answer.
+// Score of a mean reward: 0 = random play, 1 = the Bayes answer.
 double fight_score(double mean_reward);
 
 }  // namespace imprint::trials
