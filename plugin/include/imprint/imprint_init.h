@@ -112,5 +112,4 @@ static inline imp_frame_info imp_frames_idle(imp_frames* frames) {
   frames->safe_frame = frames->frame++;
   return imp_frames_info(frames);
 }
-
 #endif /* IMPRINT_IMPRINT_INIT_H_ */
