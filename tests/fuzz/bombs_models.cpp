@@ -381,6 +381,7 @@ void add_folds(std::vector<Bomb>& bombs) {
       return many(op, kCount, {"long", "long"},
                   op == std::string("Gather") ? std::vector{axis} : std::vector<OnnxBuilder::Attribute>());
     });
+  add("Pow of floats", [] { return many("Pow", kCount, {"long", "long"}, {}, true); });
   for (const char* op : {"Slice", "Reshape", "Expand", "Pad", "Unsqueeze", "Tile", "Split"})
     add(std::string(op) + " by a long list", [op] { return many(op, kCount, {"long", "long", "long"}); });
   add("Tile of nothing", [] { return many("Tile", kCount, {"none", "short"}); });
