@@ -132,16 +132,6 @@ void Chain::compute(const Memory& memory, std::int64_t begin, std::int64_t lengt
   for (const Instruction& instruction : block) execute(*this, instruction, memory, begin, length);
 }
 
-void Chain::run(const Memory& memory, std::int64_t begin, std::int64_t end) const {
-  for (; begin < end; begin += kBlock) {
-    const std::int64_t length = std::min(kBlock, end - begin);
-    compute(memory, begin, length);
-    for (const ChainStore& store : stores)
-      store_block(store, *kernels, memory, static_cast<const Word*>(find(memory, store.result, begin)), begin,
-                  length);
-  }
-}
-
 std::int64_t Chain::work() const { return count * static_cast<std::int64_t>(block.size() + stores.size()); }
 
 std::int64_t MapStep::part_count() const { return (chain_.count + kBlock - 1) / kBlock; }
@@ -149,7 +139,14 @@ std::int64_t MapStep::work() const { return chain_.work(); }
 
 void MapStep::run(const Memory& memory, Parts parts) const {
   chain_.prepare(memory);
-  chain_.run(memory, parts.begin * kBlock, std::min(parts.end * kBlock, chain_.count));
+  const std::int64_t end = std::min(parts.end * kBlock, chain_.count);
+  for (std::int64_t begin = parts.begin * kBlock; begin < end; begin += kBlock) {
+    const std::int64_t length = std::min(kBlock, end - begin);
+    chain_.compute(memory, begin, length);
+    for (const ChainStore& store : chain_.stores)
+      store_block(store, *chain_.kernels, memory,
+                  static_cast<const Word*>(chain_.find(memory, store.result, begin)), begin, length);
+  }
 }
 
 ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, std::span<const int> order, Chain chain,

@@ -218,7 +218,7 @@ void ChainBuilder::place_registers(std::int32_t kept) {
     }
     give(instruction.result);
   }
-  chain_.workspace = end;
+  lowering_.workspace_ = std::max(lowering_.workspace_, end);
 }
 
 }  // namespace imprint::cpu

@@ -452,11 +452,8 @@ inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t depth, std::
 
 // All rows of a times panels of b that stay in the second cache. A tile's rows of a stay in the first.
 template <int Vectors>
-inline void rows_of_panels(const Matmul& m, std::int64_t k, std::int64_t n, const Panel* panels, int count) {
-  const float* const a = m.a + k * m.a_depth;
-  float* const c = m.c + n;
-  const bool first = k == 0, last = k + panels[0].depth == m.depth;
-  const std::int64_t columns = (count - 1) * Vectors * kLanes + panels[count - 1].columns;
+inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels, int count, float* c,
+                           bool first) {
   std::int64_t row = 0;
   const auto take = [&]<int Rows>() {
     const float* rows = a + row * m.a_row;
@@ -466,7 +463,6 @@ inline void rows_of_panels(const Matmul& m, std::int64_t k, std::int64_t n, cons
         tile<Rows, 1>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else
         tile<Rows, Vectors>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
-    if (last && m.finished) m.finished(m.context, row, Rows, n, columns);
     row += Rows;
   };
   while (m.rows - row >= kTileRows) take.template operator()<kTileRows>();
@@ -489,7 +485,7 @@ inline void blocks(const Matmul& m) {
       for (; count < most && n < m.columns; ++count, n += kWidth)
         panels[count] = panel_of(m, k, depth, n, m.columns - n <= kLanes ? kLanes : kWidth,
                                  m.scratch + count * depth * kWidth);
-      rows_of_panels<Vectors>(m, k, begin, panels, count);
+      rows_of_panels<Vectors>(m, m.a + k * m.a_depth, panels, count, m.c + begin, k == 0);
     }
   }
 }
@@ -499,7 +495,6 @@ inline void one_row(const Matmul& m) {
   constexpr int kVectors = 64 / kLanes < 8 ? 64 / kLanes : 8;
   constexpr std::int64_t kWidth = kVectors * kLanes;
   Matmul rest = m;
-  rest.finished = nullptr;  // the caller calls it
   if (m.b_column == 1 && !m.b_rows)
     for (std::int64_t n = 0; n + kWidth <= m.columns; n += kWidth) {
       for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth) {
@@ -520,12 +515,9 @@ void find_product(const Matmul& m) {
       for (std::int64_t column = 0; column < m.columns; ++column) m.c[row * m.c_row + column] = 0;
     return;
   }
-  if (m.rows == 1) {
+  if (m.rows == 1)
     one_row(m);
-    if (m.finished) m.finished(m.context, 0, 1, 0, m.columns);
-    return;
-  }
-  if (m.columns <= kLanes)
+  else if (m.columns <= kLanes)
     blocks<1>(m);
   else
     blocks<2>(m);

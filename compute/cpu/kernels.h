@@ -33,10 +33,6 @@ struct Matmul {
   const std::int64_t* b_rows = nullptr;
   const std::int64_t* b_runs = nullptr;
   std::int64_t b_run = 0, first_column = 0;
-  // Called when these elements of c are final, as long as they are in the innermost cache. May be null.
-  void (*finished)(void* context, std::int64_t row, std::int64_t rows, std::int64_t column,
-                   std::int64_t columns) = nullptr;
-  void* context = nullptr;
 };
 inline constexpr std::int64_t kMatmulDepth = 512;
 inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 128;  // half of a small second cache

@@ -62,7 +62,7 @@ Result<> Lowering::lower(const Task& task) {
   if (chain.has_stores()) {
     std::vector<std::int32_t> buffers;
     Chain finished = chain.finish(-1, buffers);
-    add_map(std::move(finished), buffers);
+    add(std::make_unique<MapStep>(std::move(finished)), buffers);
   }
   std::size_t target = 0;
   for (const Store& store : task.stores)
@@ -154,7 +154,7 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
       chain.store(result, into);
       std::vector<std::int32_t> buffers;
       Chain finished = chain.finish(-1, buffers);
-      add_map(std::move(finished), buffers);
+      if (finished.count > 0) add(std::make_unique<MapStep>(std::move(finished)), buffers);
       return {};
     }
   }
@@ -276,7 +276,6 @@ Result<> Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
   std::vector<std::int32_t> buffers;
   Chain finished = chain.finish(result, buffers);
   buffers.push_back(into);
-  workspace_ = std::max(workspace_, finished.workspace);
   auto step = std::make_unique<ReduceStep>(graph_[node], graph_[source].shape, order, std::move(finished),
                                            result, kernels_, into);
   if (!step->has_kernels())
@@ -339,7 +338,7 @@ Result<> Lowering::compute_into(NodeIndex node, const Strided& to) {
   chain.store(result, to);
   std::vector<std::int32_t> buffers;
   Chain finished = chain.finish(-1, buffers);
-  add_map(std::move(finished), buffers);
+  if (finished.count > 0) add(std::make_unique<MapStep>(std::move(finished)), buffers);
   return {};
 }
 
@@ -439,26 +438,7 @@ std::int32_t Lowering::destination(NodeIndex node) {
 }
 
 void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buffers) {
-  executable_.steps_.push_back(std::move(step));
-  use_buffers(buffers);
-}
-
-void Lowering::add_map(Chain chain, std::span<const std::int32_t> buffers) {
-  if (chain.count == 0) return;
-  // The step before may belong to an earlier task, which must not write a variable of this one.
-  const bool inside =
-      std::ranges::none_of(chain.stores, [&](const ChainStore& store) { return is_variable(store.buffer); });
-  const std::int64_t workspace = chain.workspace;
-  if (inside && !executable_.steps_.empty() && executable_.steps_.back()->finish_with(chain)) {
-    workspace_ = std::max(workspace_, kMatmulScratch + workspace);
-    return use_buffers(buffers);
-  }
-  workspace_ = std::max(workspace_, workspace);
-  add(std::make_unique<MapStep>(std::move(chain)), buffers);
-}
-
-void Lowering::use_buffers(std::span<const std::int32_t> buffers) {
-  const auto now = static_cast<std::int32_t>(executable_.steps_.size()) - 1;
+  const auto now = static_cast<std::int32_t>(executable_.steps_.size());
   for (const std::int32_t buffer : buffers) {
     const std::int32_t index = arena_index_[at(buffer)];
     if (index < 0) continue;
@@ -466,6 +446,7 @@ void Lowering::use_buffers(std::span<const std::int32_t> buffers) {
     if (lifetime.first < 0) lifetime.first = now;
     lifetime.last = now;
   }
+  executable_.steps_.push_back(std::move(step));
 }
 
 Result<> Lowering::plan_arena(std::uint64_t memory_limit) {

@@ -62,9 +62,6 @@ class Lowering {
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
-  // A step of its own, or part of the product that was added last.
-  void add_map(Chain chain, std::span<const std::int32_t> buffers);
-  void use_buffers(std::span<const std::int32_t> buffers);  // by the last step
   Result<> plan_arena(std::uint64_t memory_limit);
 
   const graph::Graph& graph_;

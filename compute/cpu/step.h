@@ -22,8 +22,7 @@ using Word [[gnu::may_alias]] = std::uint32_t;
 Word word_of(double value, DType dtype);
 
 // The memory of a run, as one thread sees it. The executable numbers the buffers. The workspace belongs to
-// the running step on this thread: kBlock elements per register of a chain, after kMatmulScratch if a product
-// runs it.
+// the running step on this thread: kBlock elements per register of a chain, or kMatmulScratch.
 struct Memory {
   std::byte* const* buffers = nullptr;
   std::byte* workspace = nullptr;
@@ -36,8 +35,6 @@ struct Memory {
 
 inline constexpr std::int64_t kBlock = 512;  // elements per block of a chain
 
-struct Chain;
-
 class Step {
  public:
   virtual ~Step() = default;
@@ -47,9 +44,6 @@ class Step {
   // Time of all parts, in elements that are moved or computed, roughly.
   virtual std::int64_t work() const { return 0; }
   virtual void run(const Memory& memory, Parts parts) const = 0;
-  // Takes over a chain of the step's result, to run it on elements while they are in the innermost cache.
-  // False, and the chain is as it was: it must be a step of its own.
-  virtual bool finish_with(Chain& chain);
 };
 
 // ---- chains ----
@@ -92,16 +86,12 @@ struct Chain {
   std::vector<Instruction> block;
   std::vector<ChainStore> stores;
   const KernelSet* kernels = nullptr;
-  std::int64_t workspace = 0;  // elements
 
   std::int64_t work() const;
   void prepare(const Memory& memory) const;
   void compute(const Memory& memory, std::int64_t begin, std::int64_t length) const;  // without the stores
-  void run(const Memory& memory, std::int64_t begin, std::int64_t end) const;         // after prepare()
   void* find(const Memory& memory, std::int32_t result, std::int64_t begin) const;
 };
-
-inline bool Step::finish_with(Chain&) { return false; }
 
 class MapStep : public Step {
  public:

@@ -1,4 +1,4 @@
-// Steps on whole values: copies, gathers, scans and scatters.
+// Steps on whole values: copies, products, gathers, scans and scatters.
 
 #include <algorithm>
 #include <array>
@@ -104,6 +104,169 @@ std::unique_ptr<Step> fill_step(const Strided& to, Word value) {
                   for (std::int64_t i = 0; i < count; ++i) row[i * strides[0]] = value;
               });
   });
+}
+
+namespace {
+
+// A product's parts: blocks of columns of each matrix. If these are few, then blocks of rows of each.
+class ProductParts {
+ public:
+  ProductParts(std::int64_t matrices, const Matmul& one)
+      : matrices_(matrices), columns_((one.columns + kColumns - 1) / kColumns) {
+    constexpr std::int64_t kEnough = 16;
+    const std::int64_t most = (one.rows + kRows - 1) / kRows;
+    rows_ = std::clamp(kEnough / (matrices_ * columns_), std::int64_t{1}, most);
+    rows_of_part_ = ((one.rows + rows_ - 1) / rows_ + kRows - 1) / kRows * kRows;
+    rows_ = (one.rows + rows_of_part_ - 1) / rows_of_part_;
+  }
+  std::int64_t count() const { return matrices_ * rows_ * columns_; }
+
+  // use(matrix, rows, columns) for the parts, as few calls as they need.
+  template <class Use>
+  void each(Parts parts, const Matmul& one, Use use) const {
+    const Parts all_columns{0, one.columns};
+    for (std::int64_t part = parts.begin; part < parts.end;) {
+      const std::int64_t row = part / columns_ % rows_, matrix = part / columns_ / rows_,
+                         of_matrix = rows_ * columns_;
+      if (part % of_matrix == 0 && parts.end - part >= of_matrix) {
+        use(matrix, Parts{0, one.rows}, all_columns);
+        part += of_matrix;
+        continue;
+      }
+      const std::int64_t column = part % columns_, end = std::min(columns_, column + parts.end - part);
+      use(matrix, Parts{row * rows_of_part_, std::min(one.rows, (row + 1) * rows_of_part_)},
+          Parts{column * kColumns, std::min(one.columns, end * kColumns)});
+      part += end - column;
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kColumns = 64, kRows = 16;  // multiples of the tiles of all kernel sets
+  std::int64_t matrices_, columns_, rows_ = 1, rows_of_part_ = 1;
+};
+
+}  // namespace
+
+namespace {
+
+// Products of `one` for all matrices; layouts of a and b over the batch.
+std::unique_ptr<Step> products(const Matmul& one, const Strided& a, const Strided& b,
+                               const Loops<2>& matrices, std::shared_ptr<const WindowMatrix> windows,
+                               std::int32_t into, const KernelSet& kernels) {
+  const ProductParts cut(element_count(matrices), one);
+  const std::int64_t work = element_count(matrices) * one.rows * one.columns * (one.depth / 8 + 1);
+  return divided(cut.count(), work, [=, product = kernels.matmul](const Memory& memory, Parts parts) {
+    Matmul next = one;
+    next.scratch = reinterpret_cast<float*>(memory.workspace);
+    if (windows) {
+      next.b_rows = windows->rows.data();
+      next.b_runs = windows->runs.data();
+      next.b_run = windows->run;
+    }
+    cut.each(parts, one, [&](std::int64_t matrix, Parts rows, Parts columns) {
+      Walk<2> walk(matrices);
+      walk.seek(matrix);
+      const std::int64_t inner = matrix % matrices.extents[walk.inner()];
+      const auto offset = [&](std::size_t n) {
+        return walk.offsets[n] + inner * matrices.strides[n][walk.inner()];
+      };
+      next.rows = rows.end - rows.begin;
+      next.columns = columns.end - columns.begin;
+      next.first_column = columns.begin;
+      next.a = memory.data<const float>(a.buffer, a.offset + offset(0) + rows.begin * one.a_row);
+      next.b = memory.data<const float>(b.buffer,
+                                        b.offset + offset(1) + (windows ? 0 : columns.begin * one.b_column));
+      next.c = memory.data<float>(into, (matrix * one.rows + rows.begin) * one.columns + columns.begin);
+      product(next);
+    });
+  });
+}
+
+// A product with this left operand; b is missing.
+Matmul rows_of(const Strided& a, std::int64_t columns) {
+  const int rank = a.shape.rank();
+  return {.rows = a.shape[rank - 2],
+          .depth = a.shape[rank - 1],
+          .columns = columns,
+          .a_row = a.strides[at(rank - 2)],
+          .a_depth = a.strides[at(rank - 1)],
+          .c_row = columns};
+}
+
+Shape batch_of(const Shape& shape) {
+  Shape batch;
+  for (int axis = 0; axis < shape.rank() - 2; ++axis) batch.append(shape[axis]);
+  return batch;
+}
+
+}  // namespace
+
+std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
+                                  const KernelSet& kernels) {
+  const int rank = a.shape.rank();
+  Matmul one = rows_of(a, b.shape[rank - 1]);
+  one.b_depth = b.strides[at(rank - 2)];
+  one.b_column = b.strides[at(rank - 1)];
+  const Shape batch = batch_of(a.shape);
+  if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
+  // Matrices with the same right operand are one matrix with all their rows.
+  const Loops<2> loops = loops_over<2>(batch, {a.strides, b.strides});
+  const bool joins =
+      loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
+  if (joins) one.rows *= loops.extents[0];
+  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels);
+}
+
+std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
+                                  const KernelSet& kernels) {
+  Matmul one = rows_of(a, b.columns);
+  one.b_column = b.column;
+  const Shape batch = batch_of(a.shape);
+  if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
+  return products(one, a, b.matrices, loops_over<2>(batch, {a.strides, b.matrices.strides}),
+                  std::make_shared<WindowMatrix>(b), into, kernels);
+}
+
+std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape) {
+  const int rank = shape.rank();
+  if (rank < 2 || shape.element_count() == 0) return {};
+  WindowMatrix matrix{.depth = shape[rank - 2], .columns = shape[rank - 1]};
+  int axis = source.shape.rank() - 1;
+  // The axes whose sizes multiply to `count`, from the innermost of those that are left.
+  const auto take = [&](std::int64_t count) -> std::optional<Loops<1>> {
+    Shape taken;
+    Strides strides{};
+    std::int64_t product = 1;
+    int first = axis + 1;
+    while (product < count && first > 0) product *= source.shape[--first];
+    if (product != count) return {};
+    for (int a = first; a <= axis; ++a) {
+      strides[at(taken.rank())] = source.strides[at(a)];
+      taken.append(source.shape[a]);
+    }
+    axis = first - 1;
+    return loops_over<1>(taken, {strides});
+  };
+  const auto columns = take(matrix.columns);
+  if (!columns) return {};
+  const auto rows = take(matrix.depth);
+  if (!rows) return {};
+  matrix.run = columns->extents[at(columns->depth) - 1];
+  matrix.column = columns->strides[0][at(columns->depth) - 1];
+  each_run(*columns,
+           [&](const auto& offsets, std::int64_t, const auto&) { matrix.runs.push_back(offsets[0]); });
+  each_run(*rows, [&](const auto& offsets, std::int64_t count, const auto& strides) {
+    for (std::int64_t i = 0; i < count; ++i) matrix.rows.push_back(offsets[0] + i * strides[0]);
+  });
+  Strided outer{source.buffer, source.offset, {}, {}};
+  for (int a = 0; a <= axis; ++a) {
+    outer.strides[at(a)] = source.strides[at(a)];
+    outer.shape.append(source.shape[a]);
+  }
+  const auto matrices = reshaped(outer, batch_of(shape));
+  if (!matrices) return {};
+  matrix.matrices = *matrices;
+  return matrix;
 }
 
 namespace {

@@ -12,11 +12,13 @@
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/file.h"
+#include "compute/model/onnx_export.h"
 #include "compute/model/weights.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
 #include "tools/imprint/model_inputs.h"
 #include "tools/imprint/slow_step.h"
+#include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
 
@@ -109,6 +111,7 @@ Result<> quantise(const QuantiseChoices& choices) {
 
 struct ConvertChoices {
   std::string model, out;
+  ModelShapes shapes;
 };
 
 std::optional<safetensors::Type> type_of(onnx::ElementType type) {
@@ -144,9 +147,25 @@ weights::File weights_of(const onnx::Model& model) {
   return file;
 }
 
+// The model as Imprint computes it, for these shapes.
+Result<> convert_model(const ConvertChoices& choices) {
+  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(choices.model));
+  IMPRINT_ASSIGN(const ImportedModel imported, import_at(model, choices.model, choices.shapes));
+  OnnxExport what;
+  for (const ImportedValue& input : imported.inputs) what.inputs.push_back({input.name, input.tensor});
+  for (const ImportedValue& output : imported.outputs) what.outputs.push_back({output.name, output.tensor});
+  IMPRINT_ASSIGN(const std::vector<std::byte> file, export_onnx(what));
+  IMPRINT_ASSIGN(const onnx::Model written, onnx::parse(file));
+  IMPRINT_CHECK(write_file_atomic(choices.out, file));
+  std::printf("%zu nodes become %zu, %zu bytes\n", model.graph.nodes.size(), written.graph.nodes.size(),
+              file.size());
+  return {};
+}
+
 Result<> convert(const ConvertChoices& choices) {
   IMPRINT_CHECK(check_replaceable(choices.out));
   const SlowStep slow("converting");
+  if (choices.model.ends_with(".onnx") && choices.out.ends_with(".onnx")) return convert_model(choices);
   weights::File file;
   if (choices.model.ends_with(".onnx")) {
     IMPRINT_ASSIGN(const onnx::Model model, onnx::load(choices.model));
@@ -201,15 +220,24 @@ void add_quantise(CLI::App& app) {
 }
 
 void add_convert(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "convert", "write the weights of an ONNX, PyTorch, GGUF, NumPy or safetensors file as safetensors");
+  CLI::App* command = app.add_subcommand("convert",
+                                         "write the weights of an ONNX, PyTorch, GGUF, NumPy or safetensors "
+                                         "file as safetensors, or an ONNX model "
+                                         "for fixed shapes");
   auto choices = std::make_shared<ConvertChoices>();
   command->add_option("model", choices->model, "the file; nothing in it is executed")
       ->required()
       ->type_name("FILE");
-  command->add_option("out", choices->out, "the file for the weights")
+  command
+      ->add_option("out", choices->out,
+                   "the file for the weights; with the end .onnx: for the model, by operators of opset 18 "
+                   "without bodies")
       ->required()
       ->type_name("OUT.safetensors");
+  add_shape_option(*command, choices->shapes);
+  command->add_option("--batch", choices->shapes.batch, "of a model: size of open dimensions")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
+      ->option_text("N=1");
   set_work(*command, [choices] { return convert(*choices); });
 }
 
