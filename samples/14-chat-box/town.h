@@ -1,0 +1,12 @@
+#pragma once
+// What the characters of a small town know: questions and answers, made up. The only text that the network of
+// the sample learns from.
+
+#include <string>
+#include <vector>
+
+struct Talk {
+  std::string question, answer;
+};
+
+std::vector<Talk> talk_of_the_town();  // four ways to ask for a fact, one after the other
