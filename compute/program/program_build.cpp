@@ -130,11 +130,13 @@ Result<> Program::Impl::build(const VariantTable* variants, const vk::Capability
 }
 
 Program::Impl::~Impl() {
-  for (const std::vector<Commands>* list : {&upload_commands, &download_commands, &whole_commands,
-                                            &head_commands, &tail_commands, &dispatch_commands})
+  for (const std::vector<Commands>* list :
+       {&upload_commands, &download_commands, &whole_commands, &head_commands, &tail_commands,
+        &dispatch_commands, &stretch_commands})
     for (const Commands& commands : *list) runtime.retire(commands);
   runtime.retire(tables);
-  for (const std::vector<vk::Allocation>* list : {&arena, &constants, &upload_slots, &readback_slots})
+  for (const std::vector<vk::Allocation>* list :
+       {&arena, &constants, &upload_slots, &readback_slots, &sum_memory})
     for (const vk::Allocation& allocation : *list) runtime.retire(allocation);
   if (descriptor_pool != VK_NULL_HANDLE) {
     vk::Device& device = runtime.device();

@@ -139,7 +139,7 @@ void add_studio(CLI::App& app) {
       ->add_option(
           "--share", options->share,
           "updates: average the brains after each learn step; minibatches: learn the same minibatches, "
-          "PPO on device cpu")
+          "PPO without a cell")
       ->check(CLI::IsMember({"updates", "minibatches"}))
       ->option_text("KIND=updates");
   command->add_option("--checkpoint", options->checkpoint, "exchanges between checkpoints; 0: none")

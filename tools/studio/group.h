@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ class Group {
   std::vector<std::uint64_t> gather(std::span<const std::uint64_t> own);
   double seconds_in_add() const { return seconds_in_add_; }  // since the start
   void add(std::span<float> numbers);                        // all ranks get the same bits
+  // The same, sent as float16 with one scale per rank and share: half the bytes, 11 bits of each number.
+  void add_compressed(std::span<float> numbers);
   void take_largest(std::span<std::int32_t> numbers);
   void take_largest(std::span<float> numbers);
   // All ranks left the run: the process may end. Without it, the end of a process ends the job.
@@ -43,6 +46,12 @@ class Group {
   std::uint32_t rank_ = 0, ranks_ = 1, local_rank_ = 0;
   std::string computer_;
   double seconds_in_add_ = 0;
+
+  // Memory that the ranks of this computer share, where they are all: a segment of each rank's numbers, and
+  // one of sums.
+  struct SharedMemory;
+  bool add_in_memory(std::span<float> numbers);
+  std::shared_ptr<SharedMemory> memory_;
 };
 
 }  // namespace imprint::studio

@@ -29,28 +29,7 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : list + ",") {
-    if (c != ',')
-      word += c;
-    else if (!word.empty())
-      words.push_back(std::exchange(word, {}));
-  }
-  return words;
-}
-
 }  // namespace
-
-std::uint32_t rank() { return Group::all().rank(); }
-std::uint32_t ranks() { return Group::all().ranks(); }
-
-std::string device() {
-  const char* given = std::getenv("IMPRINT_STUDIO_DEVICES");
-  const std::vector<std::string> devices = words_of(given ? given : "");
-  return devices.empty() ? "cpu" : devices[Group::all().local_rank() % devices.size()];
-}
 
 void share(imp_brain_desc& desc, const Settings& settings) {
   Group& group = Group::all();

@@ -35,7 +35,7 @@ std::string device();
 // How the games share what they learn.
 enum class Share : std::uint8_t {
   updates,     // each learns its own minibatches; after each learn step all take the mean of all brains
-  minibatches  // all learn the same minibatches, of everyone's rows: PPO on device "cpu"
+  minibatches  // all learn the same minibatches, of everyone's rows: PPO without a cell
 };
 
 // `imprint studio` sets them in the environment; the defaults are its defaults.
