@@ -21,6 +21,7 @@ FusionOptions program::fusion_options(const ProgramGraph& source, const vk::Capa
   FusionOptions options = fusion_options(profile);
   options.fuse = source.fuse;
   options.expand = !source.is_expanded;
+  options.writes_late = source.writes_late;
   options.narrow_products = source.precision == Precision::mixed16 && profile.storage_16bit;
   return options;
 }

@@ -10,7 +10,7 @@ run() {
   local name=$1
   shift
   status=0
-  "$imprint" studio --devices cpu --folder "$folder/$name" "$@" >"$folder/$name.txt" 2>&1 || status=$?
+  "$imprint" studio --devices "${devices:-cpu}" --folder "$folder/$name" "$@" >"$folder/$name.txt" 2>&1 || status=$?
 }
 fail() {
   echo "$*"
@@ -61,6 +61,35 @@ case "$which" in
     ends_well parts
     cmp "$folder/one/final.brain" "$folder/two/final.brain"
     cmp "$folder/one/final.brain" "$folder/parts/final.brain"
+    ;;
+  shares-gpu) # the same minibatches on a Vulkan device, with the bits of a second run
+    for name in one two; do
+      devices=${IMPRINT_TEST_DEVICE:-0} run "$name" --share minibatches --games 2 --steps 3000 --checkpoint 2 "$game" --rollout 256 --batch 32
+      ends_well "$name"
+    done
+    [ "$(wc -l <"$folder/one/curve.csv")" -gt 5 ] || fail "curve.csv is short"
+    cmp "$folder/one/final.brain" "$folder/two/final.brain"
+    ;;
+  lessons) # a curriculum that moves on, evaluation games apart, and a resumed run with the same bits
+    echo '{"parameters": {"lean": {"uniform": [-0.05, 0.05]}},
+           "lessons": [{"name": "upright", "parameters": {"lean": 0}, "score": 40, "episodes": 20},
+                       {"name": "leaning"}]}' >"$folder/lessons.json"
+    options=(--games 3 --evaluators 1 --curriculum "$folder/lessons.json" --checkpoint 5 --report 0.2)
+    run whole "${options[@]}" --steps 20000 "$game"
+    ends_well whole
+    says whole "lesson upright"
+    says whole "lesson leaning"
+    says whole "; evaluated"
+    says whole "of 2 games in"
+    run parts "${options[@]}" --steps 10000 "$game"
+    ends_well parts
+    run parts "${options[@]}" --steps 20000 "$game"
+    ends_well parts
+    cmp "$folder/whole/final.brain" "$folder/parts/final.brain"
+    echo '{"parameters": {"lean": {"uniform": [1]}}}' >"$folder/wrong.json"
+    run wrong --games 2 --steps 100 --curriculum "$folder/wrong.json" "$game"
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says wrong "parameters.lean: found [1], expected two numbers"
     ;;
   comes-home) # the studio's brain in a shipped game with baked kernels: it plays at once, and learns on
     run whole --games 2 --steps 30000 --checkpoint 0 "$game"

@@ -24,10 +24,10 @@ namespace {
 constexpr int kRefusedStatus = 3;  // tools/studio/group.h
 
 struct StudioOptions {
-  std::uint32_t games = 2, checkpoint = 50, restarts = 10;
+  std::uint32_t games = 2, every = 1, evaluators = 0, checkpoint = 50, restarts = 10;
   std::uint64_t steps = 0, seed = 1;
   double patience_s = 60, report_s = 1;
-  std::string folder = "studio-run", devices = "auto", mpirun = "mpirun", share = "updates";
+  std::string curriculum, folder = "studio-run", devices = "auto", mpirun = "mpirun", share = "updates";
   std::vector<std::string> mpirun_options, game;
 };
 
@@ -49,10 +49,13 @@ std::vector<std::string> set_environment(const StudioOptions& options, const std
   const std::pair<const char*, std::string> variables[] = {
       {"IMPRINT_STUDIO_STEPS", text(options.steps)},
       {"IMPRINT_STUDIO_FOLDER", options.folder},
+      {"IMPRINT_STUDIO_EVERY", text(options.every)},
       {"IMPRINT_STUDIO_CHECKPOINT", text(options.checkpoint)},
       {"IMPRINT_STUDIO_SEED", text(options.seed)},
       {"IMPRINT_STUDIO_REPORT", text(options.report_s)},
       {"IMPRINT_STUDIO_SHARE", options.share},
+      {"IMPRINT_STUDIO_EVALUATORS", text(options.evaluators)},
+      {"IMPRINT_STUDIO_CURRICULUM", options.curriculum},
       {"IMPRINT_STUDIO_DEVICES", devices}};
   std::vector<std::string> names;
   for (const auto& [name, value] : variables) {
@@ -85,6 +88,8 @@ Result<> run_jobs(const StudioOptions& given) {
   std::error_code error;
   options.folder = std::filesystem::absolute(options.folder, error).string();
   std::filesystem::create_directories(options.folder, error);
+  if (!options.curriculum.empty())
+    options.curriculum = std::filesystem::absolute(options.curriculum).string();
   if (error)
     return make_error(ErrorCode::io, text("--folder: cannot make '", options.folder, "': ", error.message()));
   const std::string devices = options.devices == "auto" ? found_devices() : options.devices;
@@ -142,8 +147,18 @@ void add_studio(CLI::App& app) {
           "PPO without a cell")
       ->check(CLI::IsMember({"updates", "minibatches"}))
       ->option_text("KIND=updates");
+  command->add_option("--every", options->every, "learn steps between exchanges")
+      ->check(CLI::Range(1, 1'000'000))
+      ->option_text("N=1");
   command->add_option("--checkpoint", options->checkpoint, "exchanges between checkpoints; 0: none")
       ->option_text("N=50");
+  command
+      ->add_option("--evaluators", options->evaluators,
+                   "of the games, those that play only and learn nothing")
+      ->option_text("N=0");
+  command->add_option("--curriculum", options->curriculum, "file of lessons and parameters of worlds")
+      ->check(CLI::ExistingFile)
+      ->option_text("FILE");
   command->add_option("--seed", options->seed, "of the games' worlds")->option_text("N=1");
   command
       ->add_option("--patience", options->patience_s,

@@ -39,6 +39,11 @@ std::vector<T> gathered(std::span<const T> own, std::uint32_t ranks, MPI_Datatyp
 
 }  // namespace
 
+struct Group::Handles {
+  MPI_Comm adders = MPI_COMM_WORLD;
+  MPI_Request arrival = MPI_REQUEST_NULL;
+};
+
 Group& Group::all() {
   static Group group;
   return group;
@@ -53,7 +58,8 @@ Group::Group() {
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
   rank_ = static_cast<std::uint32_t>(number);
   MPI_Comm_size(MPI_COMM_WORLD, &number);
-  ranks_ = static_cast<std::uint32_t>(number);
+  ranks_ = adders_ = static_cast<std::uint32_t>(number);
+  handles_ = std::make_shared<Handles>();
   MPI_Comm local = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
   MPI_Comm_rank(local, &number);
@@ -65,6 +71,20 @@ Group::Group() {
 }
 
 void Group::barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+
+void Group::arrive() { MPI_Ibarrier(MPI_COMM_WORLD, &handles_->arrival); }
+
+bool Group::all_arrived() {
+  int done = 0;
+  MPI_Test(&handles_->arrival, &done, MPI_STATUS_IGNORE);
+  return done != 0;
+}
+
+void Group::leave_out_of_sums(std::uint32_t count) {
+  adders_ = ranks_ - std::min(count, ranks_ - 1);
+  if (count > 0)
+    MPI_Comm_split(MPI_COMM_WORLD, rank_ < adders_ ? 0 : 1, static_cast<int>(rank_), &handles_->adders);
+}
 
 void Group::broadcast(std::span<std::byte> bytes) {
   in_pieces(bytes, [](std::span<std::byte> piece, int count) {
@@ -95,11 +115,11 @@ struct Group::SharedMemory {
 bool Group::add_in_memory(std::span<float> numbers) {
   if (!memory_) {
     memory_ = std::make_shared<SharedMemory>();
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &memory_->ranks);
+    MPI_Comm_split_type(handles_->adders, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &memory_->ranks);
     int size = 0, together = 0;
     MPI_Comm_size(memory_->ranks, &size);
-    const int all = size == static_cast<int>(ranks_) ? 1 : 0;
-    MPI_Allreduce(&all, &together, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    const int all = size == static_cast<int>(adders_) ? 1 : 0;
+    MPI_Allreduce(&all, &together, 1, MPI_INT, MPI_MIN, handles_->adders);
     memory_->unusable = together == 0;
   }
   SharedMemory& memory = *memory_;
@@ -116,7 +136,7 @@ bool Group::add_in_memory(std::span<float> numbers) {
     MPI_Win_allocate_shared(bytes, sizeof(float), MPI_INFO_NULL, memory.ranks, &own, &memory.window);
     memory.own = static_cast<float*>(own);
     memory.parts.clear();
-    for (std::uint32_t r = 0; r < ranks_; ++r) {
+    for (std::uint32_t r = 0; r < adders_; ++r) {
       MPI_Aint size = 0;
       int unit = 0;
       void* base = nullptr;
@@ -133,9 +153,9 @@ bool Group::add_in_memory(std::span<float> numbers) {
   };
   std::copy(numbers.begin(), numbers.end(), memory.own);
   meet();
-  const std::size_t begin = numbers.size() * rank_ / ranks_, end = numbers.size() * (rank_ + 1) / ranks_;
+  const std::size_t begin = numbers.size() * rank_ / adders_, end = numbers.size() * (rank_ + 1) / adders_;
   std::copy(memory.parts[0] + begin, memory.parts[0] + end, memory.sums + begin);
-  for (std::uint32_t r = 1; r < ranks_; ++r)
+  for (std::uint32_t r = 1; r < adders_; ++r)
     for (std::size_t i = begin; i < end; ++i) memory.sums[i] += memory.parts[r][i];
   meet();
   std::copy(memory.sums, memory.sums + numbers.size(), numbers.begin());
@@ -144,12 +164,12 @@ bool Group::add_in_memory(std::span<float> numbers) {
 
 void Group::add(std::span<float> numbers) {
   const double began = MPI_Wtime();
-  if (ranks_ > 1 && numbers.size() >= kLeastInMemory && add_in_memory(numbers)) {
+  if (adders_ > 1 && numbers.size() >= kLeastInMemory && add_in_memory(numbers)) {
     seconds_in_add_ += MPI_Wtime() - began;
     return;
   }
-  in_pieces(numbers, [](std::span<float> piece, int count) {
-    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  in_pieces(numbers, [this](std::span<float> piece, int count) {
+    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_FLOAT, MPI_SUM, handles_->adders);
   });
   seconds_in_add_ += MPI_Wtime() - began;
 }
@@ -182,29 +202,29 @@ struct Compressed {
 }  // namespace
 
 void Group::add_compressed(std::span<float> numbers) {
-  if (ranks_ == 1) return;
+  if (adders_ == 1) return;
   const double began = MPI_Wtime();
   // Equal shares, the last ones shorter; each message is a scale and a share.
-  const std::size_t share = (numbers.size() + ranks_ - 1) / ranks_, message = sizeof(float) + 2 * share;
+  const std::size_t share = (numbers.size() + adders_ - 1) / adders_, message = sizeof(float) + 2 * share;
   const auto part = [&](std::uint32_t r) {
     const std::size_t begin = std::min(numbers.size(), r * share);
     return numbers.subspan(begin, std::min(share, numbers.size() - begin));
   };
-  std::vector<std::byte> sent(message * ranks_), got(message * ranks_);
+  std::vector<std::byte> sent(message * adders_), got(message * adders_);
   Compressed compressed;
-  for (std::uint32_t r = 0; r < ranks_; ++r) compressed.write(part(r), sent.data() + r * message);
+  for (std::uint32_t r = 0; r < adders_; ++r) compressed.write(part(r), sent.data() + r * message);
   MPI_Alltoall(sent.data(), static_cast<int>(message), MPI_BYTE, got.data(), static_cast<int>(message),
-               MPI_BYTE, MPI_COMM_WORLD);
+               MPI_BYTE, handles_->adders);
   const std::span<float> own = part(rank_);
   std::ranges::fill(own, 0.0f);
-  for (std::uint32_t r = 0; r < ranks_; ++r) {
+  for (std::uint32_t r = 0; r < adders_; ++r) {
     compressed.read(got.data() + r * message, own.size());
     for (std::size_t i = 0; i < own.size(); ++i) own[i] += compressed.scaled[i];
   }
   compressed.write(own, sent.data());
   MPI_Allgather(sent.data(), static_cast<int>(message), MPI_BYTE, got.data(), static_cast<int>(message),
-                MPI_BYTE, MPI_COMM_WORLD);
-  for (std::uint32_t r = 0; r < ranks_; ++r) {
+                MPI_BYTE, handles_->adders);
+  for (std::uint32_t r = 0; r < adders_; ++r) {
     const std::span<float> sums = part(r);
     compressed.read(got.data() + r * message, sums.size());
     std::ranges::copy(compressed.scaled, sums.begin());
@@ -213,14 +233,14 @@ void Group::add_compressed(std::span<float> numbers) {
 }
 
 void Group::take_largest(std::span<std::int32_t> numbers) {
-  in_pieces(numbers, [](std::span<std::int32_t> piece, int count) {
-    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_INT32_T, MPI_MAX, MPI_COMM_WORLD);
+  in_pieces(numbers, [this](std::span<std::int32_t> piece, int count) {
+    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_INT32_T, MPI_MAX, handles_->adders);
   });
 }
 
 void Group::take_largest(std::span<float> numbers) {
-  in_pieces(numbers, [](std::span<float> piece, int count) {
-    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
+  in_pieces(numbers, [this](std::span<float> piece, int count) {
+    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_FLOAT, MPI_MAX, handles_->adders);
   });
 }
 

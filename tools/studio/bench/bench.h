@@ -13,8 +13,9 @@ struct BenchSettings {
   std::string share = "minibatches";  // or "updates"
   bool compressed = false;            // sums as float16
   std::int64_t samples = 0;           // of all processes, when the run ends; 0: by seconds alone
-  double seconds = 10;                // of rank 0, when the run ends at the latest
+  double seconds = 10;                // of rank 0, after the first runs: when the run ends at the latest
   std::int64_t count = 0;             // worlds, or rows of a batch, per process; 0: the workload's own
+  std::uint64_t cap_mib = 0;  // of each device's memory; 0: none
   std::uint64_t seed = 1;
 
   bool by_updates() const { return share == "updates"; }
@@ -45,7 +46,7 @@ class BenchClock {
 
   BenchSettings settings_;
   std::int64_t per_run_ = 0, runs_ = 0, next_question_ = 0;
-  Clock::time_point start_ = Clock::now(), from_ = start_;
+  Clock::time_point from_ = Clock::now();  // the end of the first runs
   double sums_from_ = 0, asked_s_ = 0;
   BenchOutcome outcome_;
 };

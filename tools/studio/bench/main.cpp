@@ -33,7 +33,7 @@ double BenchClock::seconds_since(Clock::time_point start) {
 double BenchClock::progress() const {
   const double done = settings_.samples > 0
                           ? static_cast<double>(outcome_.samples) / static_cast<double>(settings_.samples)
-                          : seconds_since(start_) / settings_.seconds;
+                          : seconds_since(from_) / settings_.seconds;
   return std::min(done, 1.0);
 }
 
@@ -49,7 +49,7 @@ bool BenchClock::is_over() {
   if (runs_ >= next_question_ && !over) {
     // Rank 0's clock ends the run, in all processes alike.
     const double before = seconds_in_sums();
-    over = total_of(rank() == 0 && seconds_since(start_) >= settings_.seconds ? 1 : 0) > 0;
+    over = total_of(rank() == 0 && seconds_since(from_) >= settings_.seconds ? 1 : 0) > 0;
     if (runs_ > kFirstRuns) asked_s_ += seconds_in_sums() - before;
     next_question_ = runs_ + std::max<std::int64_t>(1, runs_ / 8);
   }
@@ -80,7 +80,9 @@ Result<> run(const std::string& name, const BenchSettings& settings) {
     runtime = Runtime::create_on_cpu();
     own = std::make_unique<Session>(*runtime);
   } else {
-    IMPRINT_ASSIGN(standalone, bridge::Standalone::open({.device = chosen}));
+    vk::DeviceOptions options;
+    options.memory.cap_bytes = settings.cap_mib << 20;
+    IMPRINT_ASSIGN(standalone, bridge::Standalone::open({.device = chosen, .options = options}));
   }
   Session& session = own ? *own : standalone->session();
   IMPRINT_ASSIGN(const BenchOutcome outcome, workload->run(session, settings));
@@ -122,6 +124,7 @@ int main(int argc, char** argv) {
   app.add_option("--samples", settings.samples, "of all processes until the end; 0: by seconds");
   app.add_option("--seconds", settings.seconds, "until the end at the latest");
   app.add_option("--count", settings.count, "worlds, or rows of a batch, of each process");
+  app.add_option("--memory-mib", settings.cap_mib, "most that a device's memory may be; 0: any");
   app.add_option("--seed", settings.seed, "of weights and worlds");
   CLI11_PARSE(app, argc, argv);
   if (const imprint::Result<> done = run(name, settings); !done.ok()) fail(done.error().message);
