@@ -91,6 +91,24 @@ case "$which" in
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says wrong "parameters.lean: found [1], expected two numbers"
     ;;
+  searches) # trials of a rate: the absurd one loses, and the best brain is there; the way to share is measured
+    echo '{"--rate": {"grid": [0.001, 1]}}' >"$folder/search.json"
+    run grid --search "$folder/search.json" --how grid --parallel 2 --games 1 --steps 12000 "$game"
+    ends_well grid
+    says grid "round 1 of 1"
+    says grid "best: trial 1"
+    [ -s "$folder/grid/final.brain" ] || fail "there is no final.brain"
+    [ "$(wc -l <"$folder/grid/search.csv")" -eq 3 ] || fail "search.csv has other rows than the trials"
+    run half --search "$folder/search.json" --how halving --trials 4 --rounds 2 --games 1 --steps 6000 "$game"
+    ends_well half
+    says half "round 2 of 2"
+    run people --search "$folder/search.json" --how population --trials 4 --rounds 2 --checkpoint 2 --games 1 --steps 6000 "$game"
+    ends_well people
+    says people "goes on from trial"
+    run auto --share auto --games 2 --steps 3000 "$game"
+    ends_well auto
+    says auto "steps per second by minibatches"
+    ;;
   comes-home) # the studio's brain in a shipped game with baked kernels: it plays at once, and learns on
     run whole --games 2 --steps 30000 --checkpoint 0 "$game"
     ends_well whole

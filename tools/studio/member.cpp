@@ -132,7 +132,7 @@ struct Member::Parts {
   std::uint64_t world_seed = 0;
   bool worlds_restart = true, wants_end = false, over = false;
   double score_sum = 0, episodes = 0, reduced_s = 0, added_s = 0;
-  Clock::time_point played_from = Clock::now();
+  Clock::time_point began = Clock::now(), played_from = began;
   std::optional<AliveNote> alive;
   bool is_evaluator = false;
   Curriculum curriculum;
@@ -271,7 +271,9 @@ void Member::Parts::exchange() {
   own.evaluates = is_evaluator;
   own.loss = learned.stopped_brains > 0 ? 0 : static_cast<double>(learned.last_loss);
   own.stopped = learned.stopped_brains;
-  own.ends = wants_end;
+  const bool late =
+      settings.seconds > 0 && group.rank() == 0 && seconds_between(began, Clock::now()) >= settings.seconds;
+  own.ends = wants_end || late;
   const std::vector<Contribution> shares = gather_contributions(own);
   std::uint32_t takers = 0;
   double all_steps = 0;

@@ -17,6 +17,7 @@ const char* given(const char* name) {
 Settings Settings::from_environment() {
   Settings settings;
   if (const char* value = given("IMPRINT_STUDIO_STEPS")) settings.steps = std::strtoull(value, nullptr, 10);
+  if (const char* value = given("IMPRINT_STUDIO_SECONDS")) settings.seconds = std::strtod(value, nullptr);
   if (const char* value = given("IMPRINT_STUDIO_FOLDER")) settings.folder = value;
   if (const char* value = given("IMPRINT_STUDIO_CHECKPOINT"))
     settings.checkpoint_period = static_cast<std::uint32_t>(std::strtoul(value, nullptr, 10));

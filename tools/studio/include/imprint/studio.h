@@ -42,6 +42,7 @@ enum class Share : std::uint8_t {
 // `imprint studio` sets them in the environment; the defaults are its defaults.
 struct Settings {
   std::uint64_t steps = 0;            // decisions of all games, when the run ends; 0: Member::end() ends it
+  double seconds = 0;                 // of rank 0, after which the run ends; 0: any
   std::string folder;                 // for checkpoints, the curve and the brain; empty: nothing is written
   std::uint32_t exchange_period = 1;  // learn steps between exchanges
   std::uint32_t checkpoint_period = 50;  // exchanges; 0: no checkpoints
