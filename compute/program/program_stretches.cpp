@@ -32,6 +32,34 @@ struct PlannedStretch {
   std::span<float> sums;
 };
 
+std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
+  std::vector<PlannedStretch> planned(1);
+  planned.back().actions = {{Kind::copy_in, 0, 0, 0}};
+  for (const PartRun& run : program.runs) {
+    const std::size_t count = program.parts[run.part].impl->dispatches.size();
+    for (std::uint32_t turn = 0; turn < run.turns; ++turn) {
+      std::size_t first = 0;
+      for (std::size_t s = 0; s < program.sums[run.part].size(); ++s) {
+        const bool last = s + 1 == program.sums[run.part].size();
+        const std::size_t end = last ? count : program.sums[run.part][s].dispatch + 1;
+        planned.back().actions.push_back({Kind::dispatches, run.part, first, end});
+        planned.back().actions.push_back({Kind::sums_out, run.part, s, 0});
+        planned.back().sums = program.sums[run.part][s].numbers;
+        planned.emplace_back();
+        first = end;
+      }
+      if (!program.sums[run.part].empty()) {
+        planned.back().needs_sums = true;
+        planned.back().actions.push_back({Kind::sums_in, run.part, 0, 0});
+      } else {
+        planned.back().actions.push_back({Kind::dispatches, run.part, 0, count});
+      }
+    }
+  }
+  planned.back().actions.push_back({Kind::copy_out, 0, 0, 0});
+  return planned;
+}
+
 }  // namespace
 
 Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
@@ -109,31 +137,7 @@ Result<> Program::Impl::record_stretches() {
     }
   };
 
-  std::vector<PlannedStretch> planned(1);
-  planned.back().actions = {{Kind::copy_in, 0, 0, 0}};
-  for (const PartRun& run : runs) {
-    const std::size_t count = parts[run.part].impl->dispatches.size();
-    for (std::uint32_t turn = 0; turn < run.turns; ++turn) {
-      std::size_t first = 0;
-      for (std::size_t s = 0; s < sums[run.part].size(); ++s) {
-        const bool last = s + 1 == sums[run.part].size();
-        const std::size_t end = last ? count : sums[run.part][s].dispatch + 1;
-        planned.back().actions.push_back({Kind::dispatches, run.part, first, end});
-        planned.back().actions.push_back({Kind::sums_out, run.part, s, 0});
-        planned.back().sums = sums[run.part][s].numbers;
-        planned.emplace_back();
-        first = end;
-      }
-      if (!sums[run.part].empty()) {
-        planned.back().needs_sums = true;
-        planned.back().actions.push_back({Kind::sums_in, run.part, 0, 0});
-      } else {
-        planned.back().actions.push_back({Kind::dispatches, run.part, 0, count});
-      }
-    }
-  }
-  planned.back().actions.push_back({Kind::copy_out, 0, 0, 0});
-
+  const std::vector<PlannedStretch> planned = plan_stretches(*this);
   // Turns of the same parts share their commands.
   std::map<std::pair<std::uint32_t, std::vector<Action>>, VkCommandBuffer> recorded;
   for (std::uint32_t slot = 0; slot < source.slot_count; ++slot) {

@@ -64,7 +64,8 @@ TEST(CurriculumTest, LessonsEndBySuccess) {
 
 TEST(CurriculumTest, AdaptiveRangesGrowWithSuccess) {
   Curriculum all = parsed(
-      R"({"parameters": {"wind": {"adaptive": [1, 5]}}, "adapt": {"score": 10, "episodes": 2, "step": 0.5}})");
+      R"({"parameters": {"wind": {"adaptive": [1, 5]}},
+          "adapt": {"score": 10, "episodes": 2, "step": 0.5}})");
   EXPECT_EQ(all.draw(1, 1).at("wind"), 1);
   EXPECT_TRUE(all.take(20, 2));
   for (std::uint64_t i = 0; i < 50; ++i) EXPECT_LE(all.draw(1, i).at("wind"), 3);

@@ -44,6 +44,75 @@ struct Memory {
   Tensor row() const { return remainder(filled.value(), static_cast<int>(kMemory)); }
 };
 
+nn::SacNetworks make_networks(std::uint64_t seed, std::int64_t seen, std::int64_t numbers) {
+  const nn::Sequential policy = network("policy", seen, 2 * numbers, seed);
+  nn::SacNetworks networks;
+  networks.policy = [policy](const Tensor& observation, const Tensor&) { return policy(observation); };
+  networks.policy_parameters = policy.parameters();
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    const std::string number = std::to_string(i);
+    const nn::Sequential critic = network("critic" + number, seen + numbers, 1, seed + 1 + i),
+                         target = network("target" + number, seen + numbers, 1, seed + 1 + i);
+    networks.critic[i] = critic_of(critic);
+    networks.target[i] = critic_of(target);
+    networks.critic_parameters.add(number, critic.parameters());
+    networks.target_parameters.add(number, target.parameters());
+  }
+  return networks;
+}
+
+// One step of all worlds.
+ProgramPart play_part(const nn::Environments& worlds, const Memory& memory, const nn::SacNetworks& networks) {
+  const std::int64_t count = worlds.count(), numbers = worlds.environment().action.continuous;
+  ProgramPart play{{.name = "play"}};
+  std::vector<Update>& updates = play.description.updates;
+  const Tensor before = worlds.observation(), row = memory.row();
+  const nn::SquashedDraw drawn =
+      nn::squashed(networks.policy(unsqueeze(before, 0), Tensor()),
+                   random_normal(memory.generator.value(), {1, count, numbers}, 0));
+  const Tensor action = squeeze(drawn.action, 0);
+  nn::Actions actions;
+  actions.continuous = action * 2.0f;  // the pendulum's torque
+  const nn::Environments::Transition step = worlds.advance(actions);
+  worlds.assign(step, updates);
+  const auto keep = [&](const Variable& where, const Tensor& value) {
+    updates.push_back(Update::scatter_rows(where, row, unsqueeze(value, 0)));
+  };
+  keep(memory.observation, before);
+  keep(memory.next, step.last_observation);
+  keep(memory.action, action);
+  keep(memory.reward, step.reward * static_cast<float>(kRewardScale));
+  keep(memory.continues, cast(logical_not(step.terminated), DType::float32));
+  updates.push_back(Update::assign(memory.filled, memory.filled.value() + 1));
+  updates.push_back(Update::assign(memory.generator, generator_next(memory.generator.value())));
+  return play;
+}
+
+// One step of the learner.
+Result<ProgramPart> learn_part(const nn::Sac& sac, const Memory& memory, std::int64_t count) {
+  ProgramPart learn{{.name = "learn"}};
+  const Tensor known =
+      minimum(memory.filled.value(), Tensor(static_cast<int>(kMemory))) * static_cast<int>(count);
+  const Tensor rows = random_integers(memory.generator.value(), {kMinibatch}, known, 1);
+  const auto taken = [&](const Variable& from) {
+    const Shape& shape = from.shape();
+    return shape.rank() == 3 ? unsqueeze(take(reshape(from.value(), {kMemory * count, shape[2]}), 0, rows), 0)
+                             : unsqueeze(take(reshape(from.value(), {kMemory * count}), 0, rows), 0);
+  };
+  nn::SacRows batch;
+  batch.observation = taken(memory.observation);
+  batch.next_observation = taken(memory.next);
+  batch.action = taken(memory.action);
+  batch.reward = taken(memory.reward);
+  batch.continues = taken(memory.continues);
+  IMPRINT_ASSIGN(const nn::Sac::Step step,
+                 sac.step(batch, ones({1}, DType::boolean), memory.generator.value(), 2));
+  learn.description.updates = step.updates;
+  learn.description.updates.push_back(
+      Update::assign(memory.generator, generator_next(memory.generator.value())));
+  return learn;
+}
+
 }  // namespace
 
 Result<BenchOutcome> bench_sac(Session& session, const BenchSettings& settings) {
@@ -54,71 +123,12 @@ Result<BenchOutcome> bench_sac(Session& session, const BenchSettings& settings) 
   const nn::Environments worlds(world, count, own_seed);
   const Memory memory(count, seen, numbers, own_seed);
 
-  const nn::Sequential policy = network("policy", seen, 2 * numbers, settings.seed);
-  nn::SacNetworks networks;
-  networks.policy = [policy](const Tensor& observation, const Tensor&) { return policy(observation); };
-  networks.policy_parameters = policy.parameters();
-  for (std::uint64_t i = 0; i < 2; ++i) {
-    const std::string number = std::to_string(i);
-    const nn::Sequential critic = network("critic" + number, seen + numbers, 1, settings.seed + 1 + i),
-                         target = network("target" + number, seen + numbers, 1, settings.seed + 1 + i);
-    networks.critic[i] = critic_of(critic);
-    networks.target[i] = critic_of(target);
-    networks.critic_parameters.add(number, critic.parameters());
-    networks.target_parameters.add(number, target.parameters());
-  }
+  const nn::SacNetworks networks = make_networks(settings.seed, seen, numbers);
   const nn::Sac sac({.minibatch = kMinibatch, .actions = numbers, .learning_rate = 1e-3}, networks);
 
-  // One step of all worlds.
-  ProgramPart play{{.name = "play"}, kTurns};
-  {
-    std::vector<Update>& updates = play.description.updates;
-    const Tensor before = worlds.observation(), row = memory.row();
-    const nn::SquashedDraw drawn = nn::squashed(
-        policy(unsqueeze(before, 0)), random_normal(memory.generator.value(), {1, count, numbers}, 0));
-    const Tensor action = squeeze(drawn.action, 0);
-    nn::Actions actions;
-    actions.continuous = action * 2.0f;  // the pendulum's torque
-    const nn::Environments::Transition step = worlds.advance(actions);
-    worlds.assign(step, updates);
-    const auto keep = [&](const Variable& where, const Tensor& value) {
-      updates.push_back(Update::scatter_rows(where, row, unsqueeze(value, 0)));
-    };
-    keep(memory.observation, before);
-    keep(memory.next, step.last_observation);
-    keep(memory.action, action);
-    keep(memory.reward, step.reward * static_cast<float>(kRewardScale));
-    keep(memory.continues, cast(logical_not(step.terminated), DType::float32));
-    updates.push_back(Update::assign(memory.filled, memory.filled.value() + 1));
-    updates.push_back(Update::assign(memory.generator, generator_next(memory.generator.value())));
-  }
-  // One step of the learner.
-  ProgramPart learn{{.name = "learn"}, kTurns};
-  {
-    const Tensor known =
-        minimum(memory.filled.value(), Tensor(static_cast<int>(kMemory))) * static_cast<int>(count);
-    const Tensor rows = random_integers(memory.generator.value(), {kMinibatch}, known, 1);
-    const auto taken = [&](const Variable& from) {
-      const Shape& shape = from.shape();
-      return shape.rank() == 3
-                 ? unsqueeze(take(reshape(from.value(), {kMemory * count, shape[2]}), 0, rows), 0)
-                 : unsqueeze(take(reshape(from.value(), {kMemory * count}), 0, rows), 0);
-    };
-    nn::SacRows batch;
-    batch.observation = taken(memory.observation);
-    batch.next_observation = taken(memory.next);
-    batch.action = taken(memory.action);
-    batch.reward = taken(memory.reward);
-    batch.continues = taken(memory.continues);
-    IMPRINT_ASSIGN(const nn::Sac::Step step,
-                   sac.step(batch, ones({1}, DType::boolean), memory.generator.value(), 2));
-    learn.description.updates = step.updates;
-    learn.description.updates.push_back(
-        Update::assign(memory.generator, generator_next(memory.generator.value())));
-  }
+  IMPRINT_ASSIGN(ProgramPart learn, learn_part(sac, memory, count));
   ProgramSequence sequence{.name = "sac"};
-  sequence.parts = {std::move(play), std::move(learn)};
-  sequence.parts[0].repeat = sequence.parts[1].repeat = 1;
+  sequence.parts = {play_part(worlds, memory, networks), std::move(learn)};
   sequence.rounds = {{0, 2, static_cast<std::uint32_t>(kTurns)}};
   sequence.slot_count = 1;
   if (ranks() > 1) {
