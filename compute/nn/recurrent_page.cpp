@@ -92,13 +92,11 @@ std::vector<Tensor> forward_steps(const Extents& extents, Values in) {
 
 // What one step's gradient needs.
 struct BackStep {
-  Tensor gradient, before, gates,
-      state;  // of the state after the step; the states before and after
+  Tensor gradient, before, gates, state;  // of the state after the step; the states before and after
 };
 
 struct BackGates {
-  Tensor recurrent, projected,
-      carried;  // carried: to the state before, without the product
+  Tensor recurrent, projected, carried;  // carried: to the state before, without the product
 };
 
 BackGates gru_gates(const BackStep& step, std::int64_t hidden) {
@@ -173,16 +171,14 @@ std::int64_t pieces_of(std::int64_t count, std::int64_t size) { return (count + 
 
 // terms: of each sum; sums: per unit.
 Spread spread_of(const Extents& extents, std::int64_t terms, std::int64_t sums, const PageLimits& limits) {
-  constexpr std::int64_t kLeastTerms = 16,
-                         kRegisters = 96;  // for weights, per invocation
+  constexpr std::int64_t kLeastTerms = 16, kRegisters = 96;  // for weights, per invocation
   const std::int64_t most = std::min(limits.invocations, 512);
   Spread spread;
   if (limits.processor) {
     spread.lanes = std::min<std::int64_t>(16, extents.hidden);
     spread.run = pieces_of(extents.hidden, spread.lanes);
   } else {
-    // Products of the gradients have one sum per unit: more units per
-    // invocation share a load.
+    // Products of the gradients have one sum per unit: more units per invocation share a load.
     spread.run =
         std::max(pieces_of(extents.hidden, most), sums == 1 ? std::min<std::int64_t>(4, extents.hidden) : 1);
     spread.lanes = pieces_of(extents.hidden, spread.run);
@@ -202,8 +198,7 @@ Spread spread_of(const Extents& extents, std::int64_t terms, std::int64_t sums, 
   return spread;
 }
 
-// A layer whose weights outgrow a multiprocessor's caches is faster with a
-// kernel per step.
+// A layer whose weights outgrow a multiprocessor's caches is faster with a kernel per step.
 bool suits_one_group(const Extents& extents) {
   constexpr std::int64_t kMostWeights = 1 << 18;
   return extents.steps > 1 && extents.gates() * extents.hidden * extents.hidden <= kMostWeights;
