@@ -62,7 +62,8 @@ void imp_page(int group) {
     }
   }
   [[unroll]] for (int i = 0; i < kRows; ++i) {
-    int row = result_row + i * kGroups, at = (key_head * KEYS + first_key + row) * EXTENT + 4 * result_column;
+    int row = result_row + i * kGroups;
+    int at = (key_head * KEYS + first_key + row) * EXTENT + 4 * result_column;
     if (first_key + row >= KEYS) continue;
     vec4 of_key = of_keys[i] * intBitsToFloat(SCALE_BITS);
     [[unroll]] for (int c = 0; c < 4; ++c) {

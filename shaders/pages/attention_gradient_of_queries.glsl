@@ -55,7 +55,8 @@ void imp_page(int group) {
     barrier();
   }
   [[unroll]] for (int i = 0; i < kRows; ++i) {
-    int row = result_row + i * kGroups, at = (head * QUERIES + first_query + row) * EXTENT + 4 * result_column;
+    int row = result_row + i * kGroups;
+    int at = (head * QUERIES + first_query + row) * EXTENT + 4 * result_column;
     if (first_query + row >= QUERIES) continue;
     vec4 found = result[i] * intBitsToFloat(SCALE_BITS);
     [[unroll]] for (int c = 0; c < 4; ++c)

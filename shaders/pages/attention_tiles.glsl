@@ -63,6 +63,6 @@ bool sees(int query, int key) {
 
 // Blocks of keys that some query of a block sees.
 int blocks_seen(int query_block) {
-  return CAUSAL == 0 ? kKeyBlocks
-                     : min(kKeyBlocks, (min(QUERIES, (query_block + 1) * TILE) - 1 + KEYS - QUERIES) / TILE + 1);
+  if (CAUSAL == 0) return kKeyBlocks;
+  return min(kKeyBlocks, (min(QUERIES, (query_block + 1) * TILE) - 1 + KEYS - QUERIES) / TILE + 1);
 }
