@@ -21,7 +21,7 @@ struct BenchSettings {
   bool by_updates() const { return share == "updates"; }
 };
 
-// Of all processes, from the end of the first runs on.
+// Figures of all processes, from the end of the first runs on.
 struct BenchOutcome {
   std::int64_t samples = 0;  // since the start
   double per_second = 0;
@@ -50,7 +50,7 @@ class BenchClock {
   double sums_from_ = 0, asked_s_ = 0;
   BenchOutcome outcome_;
 };
-// Of all processes.
+// Sum over all processes.
 double total_of(double own);
 
 Result<BenchOutcome> bench_cart_pole(Session& session, const BenchSettings& settings);
