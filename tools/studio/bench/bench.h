@@ -15,7 +15,7 @@ struct BenchSettings {
   std::int64_t samples = 0;           // of all processes, when the run ends; 0: by seconds alone
   double seconds = 10;                // of rank 0, after the first runs: when the run ends at the latest
   std::int64_t count = 0;             // worlds, or rows of a batch, per process; 0: the workload's own
-  std::uint64_t cap_mib = 0;  // of each device's memory; 0: none
+  std::uint64_t cap_mib = 0;          // of each device's memory; 0: none
   std::uint64_t seed = 1;
 
   bool by_updates() const { return share == "updates"; }
