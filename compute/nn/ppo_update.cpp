@@ -56,7 +56,7 @@ Result<ProgramSequence> Ppo::update() const {
                  update_.update({[this] { return whole_rollout(); },
                                  [this](const Tensor& chosen) { return rows(chosen); }}));
   sequence.name = options_.name + ".update";
-  // Of the minibatch, or with sharers of its gradient and its step.
+  // Inputs of the minibatch, or with sharers of its gradient and its step.
   const std::size_t last_minibatch = sequence.parts.size() - 2;
   for (std::size_t part = options_.sharers > 1 ? last_minibatch - 1 : last_minibatch; part <= last_minibatch;
        ++part)

@@ -48,7 +48,7 @@ class Program::Body {
   virtual VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
   virtual Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
-  // Of a device's sequence with add_up; else empty.
+  // A device's sequence with add_up has some; else empty.
   virtual std::span<const Stretch> stretches(std::uint32_t) const { return {}; }
 
   program::ProgramGraph source;  // for a sequence: only its ports

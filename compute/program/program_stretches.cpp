@@ -17,7 +17,7 @@ namespace {
 // Smaller sums are made together: a submission and a message cost more than their bytes.
 constexpr std::uint64_t kLeastSumBytes = 1 << 20;
 
-// What the commands of a stretch do, in order.
+// Commands of a stretch, in order.
 struct Action {
   enum class Kind : std::uint8_t { copy_in, dispatches, copy_out, sums_out, sums_in };
   Kind kind = Kind::dispatches;

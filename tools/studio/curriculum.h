@@ -33,7 +33,7 @@ class Curriculum {
   static Result<Curriculum> parse(const std::string& json);
 
   bool empty() const { return parameters_.empty() && lessons_.empty(); }
-  // Of one episode: the same for the same numbers and state. episode: since seed.
+  // Parameters of one episode: the same for the same numbers and state. episode: since seed.
   std::map<std::string, double> draw(std::uint64_t seed, std::uint64_t episode) const;
   // Scores of all games since the call before. True: a lesson ended or a range changed.
   bool take(double score_sum, double episodes);

@@ -15,13 +15,13 @@ struct BenchSettings {
   std::int64_t samples = 0;           // of all processes, when the run ends; 0: by seconds alone
   double seconds = 10;                // of rank 0, after the first runs: when the run ends at the latest
   std::int64_t count = 0;             // worlds, or rows of a batch, per process; 0: the workload's own
-  std::uint64_t cap_mib = 0;  // of each device's memory; 0: none
+  std::uint64_t cap_mib = 0;          // of each device's memory; 0: none
   std::uint64_t seed = 1;
 
   bool by_updates() const { return share == "updates"; }
 };
 
-// Of all processes, from the end of the first runs on.
+// Figures of all processes, from the end of the first runs on.
 struct BenchOutcome {
   std::int64_t samples = 0;  // since the start
   double per_second = 0;
@@ -50,7 +50,7 @@ class BenchClock {
   double sums_from_ = 0, asked_s_ = 0;
   BenchOutcome outcome_;
 };
-// Of all processes.
+// Sum over all processes.
 double total_of(double own);
 
 Result<BenchOutcome> bench_cart_pole(Session& session, const BenchSettings& settings);
