@@ -164,7 +164,7 @@ const char* kind_name(BombKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-// One reading of a file. (The harnesses read what they wrote once more.)
+// One reading of a file. (The harnesses read what they wrote again.)
 Result<> read_once(BombKind kind, Bytes bytes, const char* file) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto done = [](const auto& read) -> Result<> {

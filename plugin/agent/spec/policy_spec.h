@@ -1,5 +1,5 @@
 #pragma once
-// What a policy is made from (imp_policy_desc).
+// The description of a policy, as imp_policy_desc gives it.
 
 #include <cstddef>
 #include <cstdint>
