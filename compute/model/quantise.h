@@ -19,7 +19,7 @@
 namespace imprint {
 
 struct QuantiseOptions {
-  // Of an activation's values.
+  // The least and the largest value of an activation.
   struct Range {
     float low = 0, high = 0;
   };
