@@ -295,7 +295,7 @@ class Exporter {
                        {GraphWriter::attribute("direction", "LEFT")}),
                     ElementType::int32);
       case Op::shift_right: {
-        // Of a negative number the complement is shifted, which is not negative.
+        // A negative number is shifted as its complement, which is not negative.
         const std::string negative = op("Less", {x, scalar(0, DType::int32)});
         const std::string positive = op("Where", {negative, op("BitwiseNot", {x}), x});
         const std::string shifted =

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/model/safetensors.h"
+#include "compute/base/result.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {

@@ -423,7 +423,7 @@ class Quantiser {
   }
 
   // uint8: zero is one of the numbers.
-  std::string write_rounded(const std::string& name, ValueRange range, Writer& out) {
+  std::string write_rounded(const std::string& name, QuantiseOptions::Range range, Writer& out) {
     const float low = std::min(range.low, 0.0f), high = std::max(range.high, 0.0f);
     const float scale = high > low ? (high - low) / 255 : 1.0f;
     const auto zero = static_cast<std::uint8_t>(std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f));

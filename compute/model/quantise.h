@@ -18,17 +18,16 @@
 
 namespace imprint {
 
-// Of an activation's values.
-struct ValueRange {
-  float low = 0, high = 0;
-};
-
 struct QuantiseOptions {
+  // The least and the largest value of an activation.
+  struct Range {
+    float low = 0, high = 0;
+  };
   int bits = 8;                        // 8, or 4: of MatMul's weights; weights of other operators then have 8
   std::int64_t block = 32;             // 4 bits: weights that share a scale; a power of two from 16 to 256
   std::int64_t least_elements = 1024;  // smaller weights stay float32
   // Of values that quantised_activations() lists: these become 8-bit numbers, clipped to the range.
-  std::map<std::string, ValueRange> activations;
+  std::map<std::string, Range> activations;
 };
 
 struct QuantisedWeight {

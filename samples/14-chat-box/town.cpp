@@ -14,7 +14,7 @@ constexpr std::array<Place, 8> kPlaces{{{"inn", "by the river", "mara"},
                                         {"temple", "on the hill", "sister ilse"},
                                         {"mill", "in the fields", "old piet"},
                                         {"gate", "to the north", "a tired guard"},
-                                        {"tower", "in the dark wood", "nobody you want to meet"}}};
+                                        {"tower", "in the dark wood", "a cold wind"}}};
 struct Ware {
   const char *name, *price;
 };

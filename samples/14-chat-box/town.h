@@ -1,5 +1,5 @@
 #pragma once
-// What the characters of a small town know: questions and answers, made up. The only text that the network of
+// Questions and answers about a small town, made up. The only text that the network of
 // the sample learns from.
 
 #include <string>

@@ -76,7 +76,7 @@ void print_change(const std::string& name, const HostTensor& before, const HostT
 }
 
 // The range of all values but those beyond the percentile, half of them on either side.
-ValueRange range_of(std::vector<float>& values, double percentile) {
+QuantiseOptions::Range range_of(std::vector<float>& values, double percentile) {
   if (values.empty()) return {};
   const auto beyond =
       static_cast<std::ptrdiff_t>(static_cast<double>(values.size()) * (100 - percentile) / 200);
@@ -88,8 +88,8 @@ ValueRange range_of(std::vector<float>& values, double percentile) {
 }
 
 // Ranges of the activations for the files of inputs.
-Result<std::map<std::string, ValueRange>> calibrated(const onnx::Model& model,
-                                                     const QuantiseChoices& choices) {
+Result<std::map<std::string, QuantiseOptions::Range>> calibrated(const onnx::Model& model,
+                                                                 const QuantiseChoices& choices) {
   const SlowStep slow("calibrating");
   onnx::Model observed = model;
   observed.graph.outputs.clear();
@@ -99,7 +99,7 @@ Result<std::map<std::string, ValueRange>> calibrated(const onnx::Model& model,
     output.is_tensor = true;
     output.type = onnx::ElementType::float32;
   }
-  std::map<std::string, ValueRange> ranges;
+  std::map<std::string, QuantiseOptions::Range> ranges;
   if (observed.graph.outputs.empty()) return ranges;
   std::vector<std::vector<float>> values(observed.graph.outputs.size());
   for (const std::string& path : choices.calibration) {
