@@ -117,7 +117,7 @@ ProgramDescription RolloutPpo::total_standard() const {
 }
 
 Result<ProgramDescription> RolloutPpo::total_gradient(const RolloutSource& source) const {
-  IMPRINT_ASSIGN(const Minibatch own, minibatch(source));
+  IMPRINT_ASSIGN(const Minibatch own, minibatch(source, Tensor()));
   std::vector<Tensor> numbers;
   for (const Tensor& gradient : own.gradients)
     numbers.push_back(reshape(gradient, Shape{gradient.shape().element_count()}));

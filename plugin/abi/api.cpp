@@ -46,6 +46,9 @@ constexpr imp_tools_api kToolsApi = {
     .brain_set_state = brain_set_state,
     .brain_get_curves = brain_get_curves,
     .brain_write_curves = brain_write_curves,
+    .brain_load_demonstrations = brain_load_demonstrations,
+    .brain_save_demonstrations = brain_save_demonstrations,
+    .brain_clear_demonstrations = brain_clear_demonstrations,
 };
 
 constexpr imp_models_api kModelsApi = {

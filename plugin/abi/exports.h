@@ -49,6 +49,10 @@ imp_result IMP_CALL brain_get_state(imp_brain brain, void* data, size_t* size);
 imp_result IMP_CALL brain_set_state(imp_brain brain, const void* data, size_t size);
 imp_result IMP_CALL brain_get_curves(imp_brain brain, uint64_t row, imp_curves* curves);
 imp_result IMP_CALL brain_write_curves(imp_brain brain, const char* path);
+imp_result IMP_CALL brain_load_demonstrations(imp_brain brain, const char* path, uint32_t brain_index,
+                                              uint32_t* count);
+imp_result IMP_CALL brain_save_demonstrations(imp_brain brain, const char* path, uint32_t brain_index);
+imp_result IMP_CALL brain_clear_demonstrations(imp_brain brain);
 
 imp_result IMP_CALL model_create(imp_context context, const imp_model_desc* desc, imp_model* model);
 imp_result IMP_CALL model_destroy(imp_model model);

@@ -183,8 +183,7 @@ Result<> Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint
   if (learning_ && learning_->experience().records(slot)) ++counts_.decisions;
   if (slot.mode() == Mode::record && takes_demonstrations()) {
     ++counts_.demonstrations;
-    learning_->experience().demonstrated();
-    learning_->experience().add_labelled(agent, slot.last_answer().choice, 1.0f, kRecordedWeight);
+    learning_->experience().demonstrate(agent, slot.last_answer().choice, kRecordedWeight);
   }
   return {};
 }
@@ -192,8 +191,12 @@ Result<> Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint
 Result<> Agents::check_learns_from(const char* call, const char* signal, bool takes,
                                    std::uint32_t agent) const {
   if (!takes)
-    return make_error(ErrorCode::unsupported, text(call, ": brain '", spec_.name, "' does not learn from ",
-                                                   signal, "; its learner is ", learner_name(spec_.learner)));
+    return make_error(ErrorCode::unsupported,
+                      text(call, ": brain '", spec_.name, "' does not learn from ", signal,
+                           "; its learner is ", learner_name(spec_.learner),
+                           learning_ && learning_->learner().learns_beside() && takes_feedback()
+                               ? ". Give brain_create imp_demonstration_options."
+                               : ""));
   if (decisions_.agent(agent).mode() == Mode::inference)
     return make_error(ErrorCode::wrong_state,
                       text(call, ": mode: found inference, expected another. Set it to learning first."));
@@ -232,8 +235,7 @@ Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstra
   shown.branches.assign(demonstration.branches.begin(), demonstration.branches.end());
   shown.continuous.assign(demonstration.continuous.begin(), demonstration.continuous.end());
   ++counts_.demonstrations;
-  learning_->experience().demonstrated();
-  learning_->experience().add_labelled(agent, shown, 1.0f, demonstration.weight);
+  learning_->experience().demonstrate(agent, shown, demonstration.weight);
   return {};
 }
 

@@ -67,7 +67,9 @@ class Agents {
   Result<> check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
                         std::span<const float> continuous) const;
   bool takes_feedback() const { return learning_ && learning_->learner().takes_feedback(); }
-  bool takes_demonstrations() const { return learning_ && learning_->learner().takes_demonstrations(); }
+  bool takes_demonstrations() const {
+    return learning_ && (learning_->learner().takes_demonstrations() || spec_.keeps_shown());
+  }
   void check_scale(std::span<const float> observation);  // warns once
   void check_cut(float reward);                          // warns once
   void acted(std::uint32_t agent);                       // a new action begins

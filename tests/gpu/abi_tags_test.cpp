@@ -165,6 +165,10 @@ class T7Tags : public ::testing::Test {
         {"brain_get_state", [=] { return api->tools->brain_get_state(b, nullptr, nullptr); }},
         {"brain_set_state", [=] { return api->tools->brain_set_state(b, nullptr, 0); }},
         {"brain_get_curves", [=] { return api->tools->brain_get_curves(b, 0, nullptr); }},
+        {"brain_load_demonstrations",
+         [=] { return api->tools->brain_load_demonstrations(b, nullptr, 0, nullptr); }},
+        {"brain_save_demonstrations", [=] { return api->tools->brain_save_demonstrations(b, nullptr, 0); }},
+        {"brain_clear_demonstrations", [=] { return api->tools->brain_clear_demonstrations(b); }},
         {"brain_write_curves", [=] { return api->tools->brain_write_curves(b, nullptr); }},
     };
     add_model_calls(calls);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -90,6 +91,21 @@ std::vector<Row> rows() {
   hill.options = {{"learning_rate", 4e-3}, {"batch_size", 128},           {"replay_capacity", 10'000},
                   {"discount", 0.98},      {"learn_period_frames", 2},    {"target_period", 300},
                   {"epsilon", 0.07},       {"epsilon_decisions", 24'000}, {"rate_half_life", 0}};
+  // Without a signal, and with it.
+  AbiTrial keys = trial("ppo", "keys", 300'000, 20'000), novel = keys, surprised = keys, cloned = keys,
+           dqn_keys = trial("dqn", "keys", 60'000, 5'000), dqn_novel = dqn_keys, dqn_shown = dqn_keys,
+           circle = trial("ppo", "circle", 200'000, 20'000), imitated = circle,
+           hill_shown = trial("sac", "shown-mountain-car", 20'000, 5'000);
+  for (AbiTrial* crowd : {&keys, &novel, &surprised, &cloned, &circle, &imitated}) crowd->agents = 8;
+  novel.signals = dqn_novel.signals = {{"curiosity_strength", 0.5}};
+  surprised.signals = {{"curiosity_strength", 0.5}, {"curiosity", IMP_CURIOSITY_SURPRISE}};
+  cloned.shown = dqn_shown.shown = imitated.shown = 300;
+  hill_shown.shown = 1000;
+  cloned.shown_options = {{"half_life", 500}, {"pretraining", 200}};
+  dqn_shown.shown_options = {{"pretraining", 500}};
+  hill_shown.shown_options = {{"pretraining", 500}};
+  circle.tells = imitated.tells = false;
+  imitated.signals = {{"imitation_strength", 1}};
   AbiTrial zeros = trial("feedback", "fight", 14'500, 250);
   zeros.miss_is_zero = true;
   return {{"dqn-cartpole", trial("dqn", "cartpole", 100'000, 2'500), {reaches(475, 100'000), ends}},
@@ -108,6 +124,16 @@ std::vector<Row> rows() {
           {"ppo-catch-84", large_by_ppo, {}},
           {"ppo-nearest-set", set, {reaches(0.9, 200'000)}},
           {"ppo-nearest-vector", flat, {misses(0.9)}},
+          {"ppo-keys", keys, {misses(0.5)}},
+          {"ppo-keys-novelty", novel, {reaches(0.9, 300'000)}},
+          {"ppo-keys-surprise", surprised, {}},
+          {"ppo-keys-shown", cloned, {reaches(0.9, 300'000)}},
+          {"dqn-keys", dqn_keys, {misses(0.5)}},
+          {"dqn-keys-novelty", dqn_novel, {}},
+          {"dqn-keys-shown", dqn_shown, {reaches(0.9, 60'000)}},
+          {"ppo-circle", circle, {misses(0.5)}},
+          {"ppo-circle-imitation", imitated, {reaches(0.8, 200'000)}},
+          {"sac-mountain-car-shown", hill_shown, {reaches(90, 20'000)}},
           {"sac-pendulum", trial("sac", "pendulum", 20'000, 5'000), {reaches(-200, 20'000)}},
           {"dqn-fight", trial("dqn", "fight", 14'500, 250), fights},
           {"bandit-fight", trial("bandit", "fight", 14'500, 250), fights},
@@ -174,7 +200,7 @@ int main(int argc, char** argv) {
   std::uint32_t length = 0;
   std::string learner, game, report_path;
   bool curve = false;
-  std::vector<std::string> only, set;
+  std::vector<std::string> only, set, set_shown, set_signals;
   CLI::App app{
       "Trains the plugin's learners through the C interface on device cpu and prints figures against bars."};
   app.add_option("--seeds", seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
@@ -187,6 +213,8 @@ int main(int argc, char** argv) {
   app.add_option("--length", length, "of the maze's corridor instead of the row's");
   app.add_option("--set", set,
                  "an option of the learner or of its network instead of the row's: learning_rate=0.001");
+  app.add_option("--set-shown", set_shown, "the same of imp_demonstration_options");
+  app.add_option("--set-signal", set_signals, "the same of imp_signal_options");
   app.add_option("--report", report_path,
                  "write every check to this CSV file: row, seed, decisions, greedy, played");
   app.add_flag("--curve", curve, "print every check: decisions, greedy, played");
@@ -207,10 +235,15 @@ int main(int argc, char** argv) {
       if (check_every > 0) row.trial.check_every = check_every;
       if (agents > 0) row.trial.agents = agents;
       if (length > 0) row.trial.length = length;
-      for (const std::string& one : set) {
-        const auto [name, value] = option_of(one);
-        row.trial.options[name] = value;
-      }
+      const auto put = [](const std::vector<std::string>& given, std::map<std::string, double>& into) {
+        for (const std::string& one : given) {
+          const auto [name, value] = option_of(one);
+          into[name] = value;
+        }
+      };
+      put(set, row.trial.options);
+      put(set_shown, row.trial.shown_options);
+      put(set_signals, row.trial.signals);
       passed = run(row, first_seed, seeds, curve, report) && passed;
     }
     if (report) std::fclose(report);

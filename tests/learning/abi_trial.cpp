@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/learning/signal_games.h"
 #include "tools/trials/environments.h"
 
 namespace imprint::trials {
@@ -244,6 +245,9 @@ std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
   if (trial.game == "catch") return std::make_unique<Catch>(trial.pixels);
   if (trial.game == "nearest") return std::make_unique<Nearest>();
   if (trial.game == "maze") return std::make_unique<Maze>(trial.length);
+  if (trial.game == "keys") return make_keys();
+  if (trial.game == "circle") return make_circle();
+  if (trial.game == "shown-mountain-car") return make_shown_mountain_car();
   if (trial.game == "acrobot") return make_acrobot();
   if (trial.game == "mountain-car") return make_mountain_car();
   if (trial.game == "mountain-car-continuous") return make_mountain_car_continuous();
@@ -320,6 +324,34 @@ Options options_of(const AbiTrial& trial) {
   return options;
 }
 
+// What stands beside the game's rewards.
+void take_beside(const AbiTrial& trial, BrainDesc& desc) {
+  std::map<std::string, double> shown = trial.shown_options, signals = trial.signals;
+  if (trial.shown > 0) {
+    DemonstrationOptions& options = desc.demonstrations.emplace();
+    take(shown, "capacity", options.capacity);
+    take(shown, "batch_size", options.batch_size);
+    take(shown, "pretraining", options.pretraining);
+    take(shown, "half_life", options.half_life);
+    take(shown, "strength", options.strength);
+    take(shown, "margin", options.margin);
+  }
+  if (!signals.empty()) {
+    SignalOptions& options = desc.signals.emplace();
+    take(signals, "reward_strength", options.reward_strength);
+    take(signals, "curiosity", options.curiosity);
+    take(signals, "curiosity_strength", options.curiosity_strength);
+    take(signals, "curiosity_discount", options.curiosity_discount);
+    take(signals, "imitation_strength", options.imitation_strength);
+    take(signals, "imitation_discount", options.imitation_discount);
+    take(signals, "hidden_size", options.hidden_size);
+    take(signals, "learning_rate", options.learning_rate);
+  }
+  for (const auto& left : {shown, signals})
+    if (!left.empty())
+      throw std::runtime_error("options: found '" + left.begin()->first + "', expected others");
+}
+
 Context open_context(std::vector<std::string>* log) {
   StandaloneDesc device;
   device.device = "cpu";
@@ -348,7 +380,7 @@ struct Body {
 class Stage {
  public:
   Stage(const AbiTrial& trial, std::uint32_t bodies, bool learns, std::vector<std::string>* log)
-      : context_(open_context(log)), miss_is_zero_(trial.miss_is_zero) {
+      : context_(open_context(log)), miss_is_zero_(trial.miss_is_zero), tells_(trial.tells) {
     BrainDesc desc;
     desc.observation_count = static_cast<std::uint32_t>(make_game(trial)->observation_count());
     if (const int choices = make_game(trial)->choice_count(); choices > 0)
@@ -378,6 +410,7 @@ class Stage {
       throw std::runtime_error("learner: found '" + trial.learner +
                                "', expected dqn, ppo, sac, bandit or feedback");
     }
+    if (learns) take_beside(trial, desc);
     brain_ = must(context_.create_brain(desc));
     for (std::uint32_t i = 0; i < bodies; ++i) {
       Body body{make_game(trial), std::make_unique<Draws>(trial.seed, (learns ? 0 : 1u << 20) + i), {}, {}};
@@ -388,6 +421,7 @@ class Stage {
       bodies_.push_back(std::move(body));
     }
     must(context_.warmup());
+    if (learns && trial.shown > 0) show(trial);
   }
 
   std::vector<Body>& bodies() { return bodies_; }
@@ -417,13 +451,43 @@ class Stage {
   }
 
  private:
+  // Some steps of the game's player.
+  void show(const AbiTrial& trial) {
+    const std::unique_ptr<Environment> world = make_game(trial);
+    const auto& game = dynamic_cast<const ShownGame&>(*world);
+    Draws draws(trial.seed, 1u << 22);
+    world->reset(draws);
+    std::vector<float> seen(static_cast<std::size_t>(world->observation_count()));
+    ++frame_;
+    must(context_.frame_begin(frame_, static_cast<double>(frame_) / 60));
+    for (std::uint32_t i = 0; i < trial.shown; ++i) {
+      world->observe(seen);
+      const double action = game.expert();
+      const auto branch = static_cast<std::uint32_t>(std::max(action, 0.0));
+      const auto number = static_cast<float>(action / world->largest_action());
+      imp_demonstration shown = imp_demonstration_init();
+      shown.observation = seen.data();
+      shown.observation_count = static_cast<std::uint32_t>(seen.size());
+      const bool chooses = world->choice_count() > 0;
+      shown.branches = chooses ? &branch : nullptr;
+      shown.branch_count = chooses ? 1 : 0;
+      shown.continuous = chooses ? nullptr : &number;
+      shown.continuous_count = chooses ? 0 : 1;
+      must(bodies_[0].agent.demonstrate(shown));
+      const trials::Outcome outcome = world->step(action);
+      if (outcome.terminated || outcome.truncated) world->reset(draws);
+    }
+    must(context_.submit());
+    must(context_.frame_end());
+  }
+
   template <class Told>
   void act(Body& body, const Action& action, const Told& told) {
     const bool is_number = body.world->choice_count() == 0;
     const trials::Outcome outcome =
         body.world->step(is_number ? body.world->largest_action() * double{action.continuous[0]}
                                    : static_cast<double>(action.branches[0]));
-    const double told_reward = miss_is_zero_ ? std::max(outcome.reward, 0.0) : outcome.reward;
+    const double told_reward = !tells_ ? 0.0 : miss_is_zero_ ? std::max(outcome.reward, 0.0) : outcome.reward;
     must(body.agent.reward(static_cast<float>(told_reward)));
     body.returned += outcome.reward;
     const bool ended = outcome.terminated || outcome.truncated;
@@ -442,7 +506,7 @@ class Stage {
   Context context_;
   Brain brain_;
   std::vector<Body> bodies_;
-  bool miss_is_zero_;
+  bool miss_is_zero_, tells_;
   std::uint64_t frame_ = 0;
 };
 

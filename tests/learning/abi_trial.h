@@ -14,11 +14,14 @@ struct AbiTrial {
   std::string game = "cartpole";  // kGameNames
   std::uint64_t seed = 1;
   std::uint32_t agents = 1;
-  std::int64_t steps = 100'000;           // decisions of all agents
-  std::int64_t check_every = 2'500;       // decisions between greedy evaluations
-  bool miss_is_zero = false;              // a reward below 0 is told as 0
-  std::uint32_t length = 6;               // of the maze's corridor
-  std::uint32_t pixels = 1;               // of a cell of the catch game's picture, along each axis
+  std::int64_t steps = 100'000;      // decisions of all agents
+  std::int64_t check_every = 2'500;  // decisions between greedy evaluations
+  bool miss_is_zero = false;         // a reward below 0 is told as 0
+  std::uint32_t length = 6;          // of the maze's corridor
+  std::uint32_t pixels = 1;          // of a cell of the catch game's picture, along each axis
+  std::uint32_t shown = 0;           // steps of the game's player that the brain is shown before
+  bool tells = true;                 // rewards are told
+  std::map<std::string, double> shown_options, signals;  // of imp_demonstration_options, imp_signal_options
   bool streams = true;                    // a game of pictures or entities has encoders for them
   std::map<std::string, double> options;  // of the learner and of its network, by the fields' names
 };
@@ -47,7 +50,7 @@ inline constexpr std::int64_t kHabitChanges =
 
 inline constexpr const char* kGameNames =
     "cartpole, blind-cartpole, acrobot, mountain-car, mountain-car-continuous, pendulum, fight, maze, catch, "
-    "nearest";
+    "nearest, keys, circle, shown-mountain-car";
 
 // Throws std::runtime_error with the failure's text.
 AbiCurve run_abi_trial(const AbiTrial& trial);

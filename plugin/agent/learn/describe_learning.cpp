@@ -1,6 +1,7 @@
 #include "plugin/agent/learn/describe_learning.h"
 
 #include "compute/program/loop_parts.h"
+#include "plugin/agent/learn/demonstration_memory.h"
 #include "plugin/agent/learn/registry.h"
 #include "plugin/agent/learn/samples.h"
 
@@ -27,11 +28,23 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
   LearnInputs inputs{input("filled", {spec.brain_count}, DType::int32),
                      input("rows", {rows}, DType::int32),
                      input("samples", {rows, width}),
+                     {},
+                     {},
                      {}};
   if (copies.ok()) inputs.copy_rows = input("copy rows", {rows}, DType::int32);
+  if (spec.keeps_shown()) {
+    inputs.shown =
+        input("shown", {std::int64_t{spec.brain_count} * spec.shown_capacity, shown_layout(spec).width});
+    inputs.shown_filled = input("shown filled", {spec.brain_count}, DType::int32);
+  }
   IMPRINT_ASSIGN(LearnGraph graph, describe_learning_from(spec, network, inputs, copies));
   graph.description.inputs = {inputs.filled, inputs.rows, inputs.samples};
   if (copies.ok()) graph.description.inputs.push_back(inputs.copy_rows);
+  if (spec.keeps_shown()) {
+    graph.shown = graph.description.inputs.size();
+    graph.description.inputs.push_back(inputs.shown);
+    graph.description.inputs.push_back(inputs.shown_filled);
+  }
   for (ProgramPart& part : graph.sequence.parts) part.description.inputs = graph.description.inputs;
   // The loops' own variables lie with the brain's, so that baked kernels find them there.
   const auto known = static_cast<std::ptrdiff_t>(graph.sequence.own.size());

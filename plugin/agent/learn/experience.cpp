@@ -237,6 +237,13 @@ void Experience::settle_agent(std::uint32_t agent, double time_s) {
   }
 }
 
+void Experience::write_action(std::span<float> row, const SampleLayout& layout, const Choice& choice) {
+  row[layout.goal] = static_cast<float>(choice.goal);
+  for (std::size_t b = 0; b < choice.branches.size(); ++b)
+    row[layout.branches + b] = static_cast<float>(choice.branches[b]);
+  std::ranges::copy(choice.drawn.empty() ? choice.continuous : choice.drawn, row.begin() + layout.continuous);
+}
+
 std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choice) {
   const std::span<float> row =
       training_.replay().waiting.push(agent / spec_.agents_per_brain, {agent, choice.copy_number});
@@ -245,11 +252,7 @@ std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choic
     std::ranges::fill(observation, 0.0f);
   else
     std::ranges::copy(choice.observation, observation.begin());
-  row[layout_.goal] = static_cast<float>(choice.goal);
-  for (std::size_t b = 0; b < choice.branches.size(); ++b)
-    row[layout_.branches + b] = static_cast<float>(choice.branches[b]);
-  std::ranges::copy(choice.drawn.empty() ? choice.continuous : choice.drawn,
-                    row.begin() + layout_.continuous);
+  write_action(row, layout_, choice);
   if (layout_.state) std::ranges::copy(choice.state, row.begin() + layout_.state);
   return row;
 }
@@ -258,6 +261,17 @@ void Experience::add_labelled(std::uint32_t agent, const Choice& choice, float t
                               Meaning means) {
   if (!enabled_) return;
   learner_.label(new_sample(agent, choice), layout_, target, weight, means);
+}
+
+void Experience::demonstrate(std::uint32_t agent, const Choice& choice, float weight) {
+  signs_.compares = true;
+  if (learner_.takes_demonstrations()) return add_labelled(agent, choice, 1.0f, weight);
+  if (!enabled_) return;
+  const SampleLayout layout = shown_layout(spec_);
+  const std::span<float> row = training_.replay().shown.add(agent / spec_.agents_per_brain);
+  std::ranges::copy(choice.observation, row.begin() + layout.observation);
+  write_action(row, layout, choice);
+  row[layout.weight] = weight;
 }
 
 // Rows are reused, so every column of the layout is written. A learner may leave columns out.

@@ -54,7 +54,9 @@ class Experience {
   void add_labelled(std::uint32_t agent, const Choice& choice, float target, float weight,
                     Meaning means = Meaning::demonstration);
 
-  void demonstrated() { signs_.compares = true; }
+  void compares() { signs_.compares = true; }  // values that it was told differ
+  // Of a learner of demonstrations a sample; else it goes to what was shown.
+  void demonstrate(std::uint32_t agent, const Choice& choice, float weight);
   // A brain that was loaded may act well from the start: what it earns is then of one value.
   void loaded() {
     signs_.compares = signs_.loaded = true;
@@ -109,6 +111,7 @@ class Experience {
   // Fills credits_.
   void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);
   void settle_agent(std::uint32_t agent, double time_s);
+  static void write_action(std::span<float> row, const SampleLayout& layout, const Choice& choice);
   std::span<float> new_sample(std::uint32_t agent, const Choice& choice);
   void add_step(std::uint32_t agent, const Trajectory::Return& found);
   void write_begins(std::span<float> row, std::uint32_t agent, bool begins);

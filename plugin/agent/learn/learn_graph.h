@@ -34,6 +34,9 @@ struct LearnGraph {
 
   std::vector<Metric> metrics;
 
+  // Index of an input, 0: there is none. float32 [P * C, W]: what was shown (learn/demonstration_memory.h),
+  // and after it int32 [P]: how many rows of each brain count in this step.
+  std::size_t shown = 0;
   bool has_observation_copies = false;  // false: there is no input kCopyRows
   ProgramDescription description;       // one learn step, or
   ProgramSequence sequence;             // where it has parts, a whole update
@@ -51,6 +54,7 @@ struct LearnGraph {
 // The tensors of the inputs. copy_rows is not ok() without observation copies.
 struct LearnInputs {
   Tensor filled, rows, samples, copy_rows;
+  Tensor shown = {}, shown_filled = {};  // LearnGraph::shown
 };
 
 // Makes `working` state of the graph that changes in the last part of the sequence only. The parts before

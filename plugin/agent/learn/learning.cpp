@@ -86,7 +86,7 @@ Result<bool> Learning::start_step(std::span<const std::uint64_t> captured) {
 bool Learning::has_news() const {
   constexpr std::uint64_t kFirstMinibatches = 500, kMinibatchesPerWord = 10;
   constexpr std::uint64_t kMinibatchesPerStep = 4;
-  if (!learner_.replays() || !training_.has_no_waiting()) return true;
+  if (!learner_.replays() || !training_.has_no_waiting() || training_.pretrains()) return true;
   if (learner_.takes_feedback() && !learner_.records_steps()) {
     const std::uint64_t samples = training_.replay().sample_count();
     if (samples >= std::uint64_t{spec_.brain_count} * spec_.replay_capacity) return true;
@@ -120,6 +120,7 @@ void Learning::finish_step(std::uint32_t slot) {
 
 void Learning::publish() {
   counts_.samples = training_.replay().sample_count();
+  counts_.kept_demonstrations = static_cast<std::uint32_t>(training_.replay().shown.count());
   counts_.stopped = training_.stopped_brains();
 }
 
@@ -255,7 +256,8 @@ void Learning::warn_of_signs() {
   constexpr std::uint64_t kStepsWithoutReward = 5000;
   constexpr std::uint32_t kDecisionsBeyond = 200;  // one after the other
   const Experience::Signs& signs = experience_.signs();
-  if (signs.steps >= kStepsWithoutReward && signs.largest_reward == 0 && counts_.raise(Alarm::no_reward))
+  if (signs.steps >= kStepsWithoutReward && signs.largest_reward == 0 && !spec_.has_signals() &&
+      counts_.raise(Alarm::no_reward))
     warn(text("agent_reward: found no reward in ", signs.steps,
               " steps, expected some. Call agent_reward for what the agent did, before agent_act begins its "
               "next action."));

@@ -2,6 +2,7 @@
 
 #include "compute/base/text.h"
 #include "compute/nn/rollout_ppo.h"
+#include "plugin/agent/learn/signals.h"
 #include "plugin/agent/spec/field_check.h"
 
 namespace imprint::agent {
@@ -9,7 +10,7 @@ namespace {
 
 Result<Network> make_critic(const BrainSpec& spec, const std::string& name) {
   BrainSpec critic = spec;
-  critic.action = {{}, 1};
+  critic.action = {{}, 1 + spec.signal_count()};
   critic.seed += std::uint64_t{1} << 40;  // other first weights than the actor's
   return Network::create(critic, name, 1.0);
 }
@@ -52,8 +53,7 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.minibatch = spec.batch_size;
   options.epochs = spec.epochs;
   options.observations = spec.observation.width();
-  for (const std::uint32_t size : spec.action.branch_sizes) options.action.branches.push_back(size);
-  options.action.continuous = spec.action.continuous_count;
+  options.action = action_space(spec);
   options.learning_rate = spec.learning_rate;
   options.discount = double{spec.discount};
   options.advantage_decay = double{spec.advantage_decay};
@@ -65,7 +65,7 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.clip_values = spec.clip_values;
   options.normalise_observations = spec.normalise_observations;
   options.normalise_rewards = spec.normalise_rewards;
-  options.wait_for_reward = spec.sharers == 1 && spec.shards == 1;
+  options.wait_for_reward = spec.sharers == 1 && spec.shards == 1 && !spec.has_signals();
   options.seed = spec.seed;
   options.sharers = spec.sharers;
   options.sharer = spec.sharer;
@@ -91,7 +91,7 @@ nn::PolicyAndCritic both_of(const Network& policy, const Network& critic) {
 // A policy and a value of one trunk, whose cell, if it has one, learns through the sequences of the rows.
 nn::PolicyAndCritic shared_of(const BrainSpec& spec, const Network& network, const ValueHead& value) {
   nn::PolicyAndCritic both;
-  both.policy = {{}, network.parameters(), network.log_deviation()};
+  both.policy = adapted(network);
   both.parameters.add("actor", network.parameters());
   if (network.log_deviation().ok()) both.parameters.add("actor.log_deviation", network.log_deviation());
   both.parameters.add("critic", value.parameters());
@@ -172,10 +172,49 @@ Result<Actors> make_actors(const BrainSpec& spec, const Network& network) {
   return Actors{both_of(network, critic), both_of(learned, learned_critic), critic.parameters()};
 }
 
+// Behaviour cloning beside the policy's loss: minus the log-probability of what was shown.
+nn::RolloutBeside beside_of(const BrainSpec& spec, const Network& network, const LearnInputs& intake) {
+  nn::RolloutBeside beside;
+  beside.signals = make_signals(spec);
+  if (!spec.keeps_shown()) return beside;
+  constexpr std::uint32_t kCloned = 16, kSeen = 17, kModel = 18;  // streams
+  const Shown shown(spec, intake);
+  const auto seen = [spec, network](const Minibatch& batch) {
+    return network.scaled(batch.columns(batch.layout.observation, spec.observation.width()));
+  };
+  beside.shown = shown.there();
+  beside.loss = [=](const nn::RolloutBeside::LogProbability& log_probability, const Tensor& generator) {
+    const Minibatch batch = shown.draw(generator, spec.shown_batch, kCloned);
+    const std::int64_t rows = std::int64_t{spec.brain_count} * spec.shown_batch,
+                       numbers = spec.action.continuous_count;
+    nn::Actions taken;
+    if (const std::size_t branches = spec.action.branch_sizes.size(); branches > 0)
+      taken.discrete = reshape(
+          cast(batch.columns(batch.layout.branches, static_cast<std::uint32_t>(branches)), DType::int32),
+          {rows, static_cast<std::int64_t>(branches)});
+    if (numbers > 0)
+      taken.continuous =
+          reshape(batch.columns(batch.layout.continuous, spec.action.continuous_count), {rows, numbers});
+    return shown.loss(batch, neg(log_probability(seen(batch), batch.whole_number(batch.layout.goal), taken)));
+  };
+  beside.observations = [=](const Tensor& generator) {
+    return seen(shown.draw(generator, spec.batch_size, kSeen));
+  };
+  beside.rows = [=](const Tensor& generator, std::int64_t n) {
+    const Minibatch batch = shown.draw(generator, n, kModel);
+    nn::SignalRows rows = shown_signal_rows(spec, batch);
+    rows.observation = seen(batch);
+    return rows;
+  };
+  beside.count = [=](const Tensor& learns) { return shown.count(learns); };
+  beside.state.add("shown_age", shown.age());
+  return beside;
+}
+
 Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                          const LearnInputs& intake, LearnGraph& graph) {
   IMPRINT_ASSIGN(const Actors actors, make_actors(spec, network));
-  const nn::RolloutPpo ppo(options_of(spec), actors.acting, actors.learned);
+  const nn::RolloutPpo ppo(options_of(spec), actors.acting, actors.learned, beside_of(spec, network, intake));
   const auto view = [&](const Tensor& samples) { return rows_of(spec, layout, network, samples); };
   const nn::RolloutSource source{[&] { return view(intake.samples); },
                                  [&](const Tensor& rows) { return view(take(intake.samples, 0, rows)); }};
@@ -230,6 +269,7 @@ class PpoLearner final : public Learner {
   SampleUse sample_use() const override { return SampleUse::rollout; }
   bool off_policy() const override { return false; }
   bool learns_sequences() const override { return true; }
+  bool learns_beside() const override { return true; }
   SampleLayout layout(const BrainSpec& spec) const override {
     SampleLayout start = SampleLayout::begin(spec);
     if (spec.has_cell()) start.add(&SampleLayout::state, spec.state_count());

@@ -25,6 +25,7 @@ class Training {
   void install(std::unique_ptr<Program> program) {
     program_ = std::move(program);
     used_ = false;
+    for (Run& run : runs_) run.shown_version = 0;
   }
   bool used() const { return used_; }  // a run began since install()
   Program& program() { return *program_; }
@@ -52,6 +53,8 @@ class Training {
   bool has_no_waiting() const { return replay_.waiting.empty(); }
   // Whether a step would learn or take in anything.
   bool has_work() const;
+  // Whether a brain is to learn from demonstrations before its own steps (BrainSpec::pretraining).
+  bool pretrains() const;
   std::optional<std::uint32_t> free_slot() const;
   // Fills the slot's inputs with waiting samples; the step is in flight until `deadline`. False when it takes
   // samples in but no brain learns. captured: StepInputs.
@@ -79,7 +82,9 @@ class Training {
 
  private:
   struct Run {
-    std::vector<std::int32_t> filled;  // [P] as fed: 0 = the brain does not take part
+    std::vector<std::int32_t> filled;  // [P] as fed: 0 = the brain learns from no samples
+    std::vector<std::int32_t> shown;   // [P] the same for what was shown
+    std::uint64_t shown_version = 0;   // DemonstrationMemory::version of the input
     std::uint64_t epoch = 0;
     bool in_flight = false;
   };
@@ -87,10 +92,16 @@ class Training {
   // The newest step, from before it began.
   struct Begun {
     std::vector<std::int32_t> next, filled;
+    std::vector<std::int32_t> pretrained;
     SampleQueue taken;
     std::uint64_t used = 0;
   };
   void read_metrics(std::uint32_t slot, Outcome& outcome) const;
+  bool pretrains(std::uint32_t brain) const;
+  void feed_shown(std::uint32_t slot);
+  static bool learns(const Run& run, std::uint32_t brain) {
+    return run.filled[brain] > 0 || run.shown[brain] > 0;
+  }
 
   const BrainSpec& spec_;
   const Learner& learner_;

@@ -119,6 +119,10 @@ BrainSpec completed(BrainSpec spec) {
   return spec;
 }
 
+const char* curiosity_name(Curiosity curiosity) {
+  return curiosity == Curiosity::novelty ? "novelty" : "surprise";
+}
+
 const char* stream_name(StreamKind kind) {
   switch (kind) {
     case StreamKind::vector:

@@ -2,7 +2,8 @@
 #define IMPRINT_IMPRINT_H_
 /* Imprint: game agents that infer and learn on the player's GPU, between frames, on the game's own
  * Vulkan device. This header is the core. It is C11 or C++11 and needs no Vulkan header.
- *   imprint_learners.h, imprint_networks.h  how brains learn, what they see (included here)
+ *   imprint_learners.h, imprint_networks.h, imprint_signals.h  how brains learn, what they see, what
+ *                    else they learn from (included here)
  *   imprint_vulkan.h    the host's device and queue, recording, semaphores, shared tensors
  *   imprint_models.h    trained networks of any form
  *   imprint_tools.h     reports, statistics, tuning, pipeline cache, jobs, standalone devices
@@ -30,6 +31,7 @@
 
 #include "imprint_learners.h"
 #include "imprint_networks.h"
+#include "imprint_signals.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -122,7 +124,8 @@ typedef struct imp_frame_info {
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
-/* A network. header.next: imp_network_options, the learner's options. Tensors: imprint_vulkan.h. */
+/* A network. header.next: the options of its network, its learner, what stands beside its rewards.
+ * Tensors: imprint_vulkan.h. */
 typedef struct imp_brain_desc {
   imp_header header;
   const char* name;                /* in logs and files; null = "brain" */

@@ -140,6 +140,15 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   Outcome save_status() const { return call(&imp_api::brain_save_status); }
   Outcome load(const char* path) { return call(&imp_api::brain_load, path); }
   Outcome load_weights(const char* path) { return call(&imp_api::brain_load_weights, path); }
+  // Demonstrations of a file, added to one brain of a kennel or to all. Returns how many it has.
+  Made<std::uint32_t> load_demonstrations(const char* path,
+                                          std::uint32_t brain_index = UINT32_MAX) {
+    return fill(std::uint32_t{}, &imp_tools_api::brain_load_demonstrations, path, brain_index);
+  }
+  Outcome save_demonstrations(const char* path, std::uint32_t brain_index = 0) const {
+    return call(&imp_tools_api::brain_save_demonstrations, path, brain_index);
+  }
+  Outcome clear_demonstrations() { return call(&imp_tools_api::brain_clear_demonstrations); }
   Made<std::uint64_t> snapshot() { return fill(std::uint64_t{}, &imp_api::brain_snapshot); }
   Outcome restore(std::uint64_t snapshot) { return call(&imp_api::brain_restore, snapshot); }
 

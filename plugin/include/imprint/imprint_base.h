@@ -35,7 +35,8 @@ typedef struct imp_header {
   name.header.type = (uint32_t)(TYPE)
 
 /* 1: imprint.h; 101: imprint_learners.h; 201: imprint_vulkan.h; 301: imprint_tools.h;
- * 401: imprint_models.h; 501: imprint_networks.h. */
+ * 401: imprint_models.h; 501: imprint_networks.h; 601:
+ * imprint_signals.h. */
 typedef enum imp_struct_type {
   IMP_STRUCT_HOST = 1,
   IMP_STRUCT_LIMITS = 2,
@@ -78,7 +79,10 @@ typedef enum imp_struct_type {
   IMP_STRUCT_MODEL_VALUE = 403,
   IMP_STRUCT_POLICY_NAMES = 404,
 
-  IMP_STRUCT_NETWORK_OPTIONS = 501
+  IMP_STRUCT_NETWORK_OPTIONS = 501,
+
+  IMP_STRUCT_DEMONSTRATION_OPTIONS = 601,
+  IMP_STRUCT_SIGNAL_OPTIONS = 602
 } imp_struct_type;
 
 #endif /* IMPRINT_IMPRINT_BASE_H_ */
