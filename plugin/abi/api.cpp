@@ -108,6 +108,10 @@ constexpr imp_api kApi = {
     .agent_demonstrate = agent_demonstrate,
     .agent_reward = agent_reward,
     .agent_end_episode = agent_end_episode,
+    .agent_set_opponent = agent_set_opponent,
+    .match_report = match_report,
+    .brain_keep_opponent = brain_keep_opponent,
+    .brain_get_opponent = brain_get_opponent,
 };
 
 }  // namespace

@@ -66,6 +66,7 @@ struct Chain {
   const void* sharing = nullptr;
   const void* shown = nullptr;
   const void* signals = nullptr;
+  const void* self_play = nullptr;
 };
 
 Result<Chain> read_chain(const imp_brain_desc& desc) {
@@ -73,7 +74,8 @@ Result<Chain> read_chain(const imp_brain_desc& desc) {
   const std::pair<StructKind, const void**> parts[] = {{kKind<imp_network_options>, &chain.network},
                                                        {kKind<imp_shared_learning>, &chain.sharing},
                                                        {kKind<imp_demonstration_options>, &chain.shown},
-                                                       {kKind<imp_signal_options>, &chain.signals}};
+                                                       {kKind<imp_signal_options>, &chain.signals},
+                                                       {kKind<imp_self_play_options>, &chain.self_play}};
   for (const void* next = desc.header.next; next; next = read_header(next).next) {
     const std::uint32_t type = read_header(next).type;
     const auto* part = std::ranges::find(parts, type, [](const auto& one) { return one.first.type; });
@@ -97,7 +99,23 @@ Result<Chain> read_chain(const imp_brain_desc& desc) {
   return chain;
 }
 
+Result<> take_self_play(const void* self_play, agent::BrainSpec& spec) {
+  if (!self_play) return {};
+  IMPRINT_ASSIGN(const imp_self_play_options given,
+                 read_struct(kCall, "desc.header.next", static_cast<const imp_self_play_options*>(self_play),
+                             Next::chain));
+  if (given.pool_size == 0)
+    return refuse(kCall,
+                  "imp_self_play_options::pool_size: found 0, expected 1 to 64. Remove the struct for a "
+                  "brain without self-play.");
+  spec.pool_size = given.pool_size;
+  spec.pool_period = given.pool_period;
+  spec.newest_share = given.newest_share;
+  return {};
+}
+
 Result<> take_beside(const Chain& chain, agent::BrainSpec& spec) {
+  IMPRINT_CHECK(take_self_play(chain.self_play, spec));
   if (chain.shown) {
     IMPRINT_ASSIGN(const imp_demonstration_options given,
                    read_struct(kCall, "desc.header.next",

@@ -67,6 +67,56 @@ Result<> Agents::set_goal(std::uint32_t agent, std::uint32_t goal) {
   return {};
 }
 
+Result<> Agents::check_pool(const char* call) const {
+  if (spec_.pool_size > 0) return {};
+  return make_error(ErrorCode::unsupported,
+                    text(call, ": brain '", spec_.name,
+                         "': found no pool of opponents. Give brain_create imp_self_play_options."));
+}
+
+Result<std::uint32_t> Agents::set_opponent(std::uint32_t agent, std::uint32_t opponent) {
+  constexpr const char* call = "agent_set_opponent";
+  if (opponent == kNewestWeights && spec_.pool_size == 0) return opponent;
+  IMPRINT_CHECK(check_pool(call));
+  const std::uint32_t brain = agent / spec_.agents_per_brain;
+  Opponents& pool = learning_->training().replay().opponents;
+  if (opponent < kNewestOpponent && opponent >= pool.count(brain))
+    return make_error(ErrorCode::not_found, text(call, ": opponent: found ", opponent, ", expected below ",
+                                                 pool.count(brain), ", or IMP_OPPONENT_DRAWN."));
+  const std::uint32_t chosen =
+      opponent == kDrawnOpponent ? pool.draw(brain, decisions_.noise_seed()) : opponent;
+  AgentSlot& slot = decisions_.agent(agent);
+  if (slot.learns_by_itself() != (chosen == kNewestWeights)) learning_->experience().mode_changes(agent);
+  slot.set_opponent(chosen);
+  return chosen;
+}
+
+Result<Opponent*> Agents::rated(std::uint32_t agent) {
+  IMPRINT_CHECK(check_pool("match_report"));
+  return &learning_->training().replay().opponents.of(agent / spec_.agents_per_brain,
+                                                      decisions_.agent(agent).opponent());
+}
+
+Result<> Agents::keep_opponent(std::uint32_t brain) {
+  IMPRINT_CHECK(check_pool("brain_keep_opponent"));
+  IMPRINT_CHECK(check_index("brain_keep_opponent", "brain_index", brain, spec_.brain_count,
+                            ", imp_brain_desc::brain_count"));
+  learning_->training().replay().opponents.request(brain);
+  return {};
+}
+
+Result<Opponent> Agents::opponent(std::uint32_t brain, std::uint32_t entry) const {
+  constexpr const char* call = "brain_get_opponent";
+  IMPRINT_CHECK(check_pool(call));
+  IMPRINT_CHECK(check_index(call, "brain_index", brain, spec_.brain_count, ", imp_brain_desc::brain_count"));
+  Opponents& pool = learning_->training().replay().opponents;
+  if (entry == kNewestWeights) return pool.of(brain, entry);
+  if (entry >= pool.count(brain))
+    return make_error(ErrorCode::not_found,
+                      text(call, ": opponent: found ", entry, ", expected below ", pool.count(brain)));
+  return pool.at(brain, entry);
+}
+
 Result<> Agents::set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed) {
   constexpr const char* call = "agent_set_mask";
   if (!allowed.empty()) {

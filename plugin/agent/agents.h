@@ -44,6 +44,13 @@ class Agents {
   // ---- frame thread, or between frames ----
   Result<> set_mode(std::uint32_t agent, Mode mode);
   Result<> set_goal(std::uint32_t agent, std::uint32_t goal);
+  // Self-play. Returns what was drawn for kDrawnOpponent, else `opponent`. Errors: unsupported (the brain has
+  // no pool), not_found (the pool has no such entry).
+  Result<std::uint32_t> set_opponent(std::uint32_t agent, std::uint32_t opponent);
+  // For ratings: who the agent acts by. Errors: unsupported.
+  Result<Opponent*> rated(std::uint32_t agent);
+  Result<> keep_opponent(std::uint32_t brain);
+  Result<Opponent> opponent(std::uint32_t brain, std::uint32_t entry) const;      // not_found
   Result<> set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed);  // empty = all
 
   // ---- frame thread ----
@@ -63,6 +70,7 @@ class Agents {
 
  private:
   Result<> check_compiled(const char* call) const;
+  Result<> check_pool(const char* call) const;
   Result<> check_learns_from(const char* call, const char* signal, bool takes, std::uint32_t agent) const;
   Result<> check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
                         std::span<const float> continuous) const;

@@ -206,6 +206,7 @@ BrainStats Brain::stats() const {
   stats.lost = counts_.lost();
   stats.alarms = counts_.alarms;
   stats.fall_backs = counts_.fall_backs;
+  stats.rating = counts_.rating;
   stats.kept_demonstrations = counts_.kept_demonstrations;
   stats.reliability = counts_.reliability;
   stats.host_copy_frame = state_->host_copy_frame();

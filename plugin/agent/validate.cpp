@@ -176,7 +176,27 @@ Result<> check_beside(const BrainSpec& spec) {
   return {};
 }
 
+// Old weights that agents act by.
+Result<> check_self_play(const BrainSpec& spec) {
+  if (spec.pool_size == 0) return {};
+  const Learner* learner = find_learner(spec.learner);
+  constexpr std::uint32_t kMostOpponents = 64;
+  const auto refuse = [&](const std::string& why) {
+    return make_error(ErrorCode::unsupported, text(kWhat, ": imp_self_play_options", why));
+  };
+  if (!learner || !learner->learns_beside())
+    return refuse(text(": found the ", learner_name(spec.learner),
+                       " learner, expected dqn, sac or ppo. Remove the struct, or use one of those."));
+  if (spec.has_cell())
+    return refuse(text(": found cell ", cell_name(spec.cell), ", expected none. Use stack instead."));
+  IMPRINT_CHECK(check_range(kWhat, "pool_size", spec.pool_size, 1, kMostOpponents));
+  IMPRINT_CHECK(
+      check_range(kWhat, "pool_size * brain_count", spec.pool_size * spec.brain_count, 1, kMaxSize));
+  return check_number(kWhat, "newest_share", spec.newest_share, 0, 1);
+}
+
 Result<> check_learning(const BrainSpec& spec) {
+  IMPRINT_CHECK(check_self_play(spec));
   IMPRINT_CHECK(check_beside(spec));
   IMPRINT_CHECK(check_number(kWhat, "exploration", spec.exploration, 0, 1e6f));
   const Learner* learner = find_learner(spec.learner);

@@ -1,6 +1,7 @@
-// Two sides that learn from each other: chasers and runners, one brain each. Most arenas are for learning. In
-// the others each side meets a rule instead, so that the curves show how good it is: a runner that runs
-// straight away, a chaser that goes straight for its prey. 10-two-sides [--window] [--help]
+// Two sides that learn from each other by self-play: chasers and runners, one brain each. In most arenas one
+// side learns, and the other acts by its newest weights or by old ones of its pool. In the others each side
+// meets a rule instead, so that the curves show how good it is: a runner that runs straight away, a chaser
+// that goes straight for its prey. 10-two-sides [--window] [--help]
 
 #include <algorithm>
 #include <array>
@@ -60,6 +61,7 @@ class TwoSides final : public Game {
       BrainDesc desc = BrainDesc::of(PpoOptions(), 6, {kDirections});
       desc.agents_per_brain = kArenas;
       desc.seed = seed_ + static_cast<std::uint64_t>(side);
+      desc.self_play.emplace().pool_period = 10'000;
       Made<Brain> brain = context.create_brain(desc);
       if (!brain) return brain.outcome;
       for (std::uint32_t i = 0; i < kArenas; ++i) {
@@ -67,6 +69,7 @@ class TwoSides final : public Game {
         Made<Agent> agent = brain->create_agent();
         if (agent && i >= kShared) agent.outcome = agent->set_mode(Mode::inference);
         if (!agent) return agent.outcome;
+        if (i < kShared && i % 2 != at(side)) (void)agent->set_opponent(IMP_OPPONENT_NEWEST);
         agents_[i][at(side)] = std::move(*agent);
       }
       brains_[at(side)] = std::move(*brain);
@@ -136,6 +139,11 @@ class TwoSides final : public Game {
       // The time that is left is seen, so the end of it is no cut.
       if (over) frame.keep(agent.end_episode(EpisodeEnd::terminated));
       if (over && index >= kShared) won_[at(side)].add(caught == (side == 0) ? 1.0f : 0.0f);
+    }
+    if (over && index < kShared) {  // the side that learned meets another opponent
+      Agent &own = agents_[index][index % 2], &other = agents_[index][1 - index % 2];
+      frame.keep(own.report_match(other, caught == (index % 2 == 0) ? 1.0f : 0.0f));
+      frame.keep(other.set_opponent(IMP_OPPONENT_DRAWN).outcome);
     }
     if (over) begin(arena);
   }

@@ -91,19 +91,19 @@ std::vector<Row> rows() {
   hill.options = {{"learning_rate", 4e-3}, {"batch_size", 128},           {"replay_capacity", 10'000},
                   {"discount", 0.98},      {"learn_period_frames", 2},    {"target_period", 300},
                   {"epsilon", 0.07},       {"epsilon_decisions", 24'000}, {"rate_half_life", 0}};
-  // Without a signal, and with it.
-  AbiTrial keys = trial("ppo", "keys", 300'000, 20'000), novel = keys, surprised = keys, cloned = keys,
-           dqn_keys = trial("dqn", "keys", 60'000, 5'000), dqn_novel = dqn_keys, dqn_shown = dqn_keys,
-           circle = trial("ppo", "circle", 200'000, 20'000), imitated = circle,
-           hill_shown = trial("sac", "shown-mountain-car", 20'000, 5'000);
-  for (AbiTrial* crowd : {&keys, &novel, &surprised, &cloned, &circle, &imitated}) crowd->agents = 8;
+  // Without a signal or demonstrations, and with them.
+  AbiTrial lock = trial("ppo", "lock", 200'000, 10'000), novel = lock, surprised = lock,
+           dqn_lock = trial("dqn", "lock", 60'000, 5'000), dqn_novel = dqn_lock,
+           dqn_keys = trial("dqn", "keys", 60'000, 5'000), dqn_shown = trial("dqn", "keys", 20'000, 5'000),
+           cloned = trial("ppo", "keys", 60'000, 10'000), circle = trial("ppo", "circle", 200'000, 20'000),
+           imitated = circle, hill_shown = trial("sac", "shown-mountain-car", 20'000, 5'000);
+  for (AbiTrial* crowd : {&lock, &novel, &surprised, &cloned, &circle, &imitated}) crowd->agents = 8;
   novel.signals = dqn_novel.signals = {{"curiosity_strength", 0.5}};
   surprised.signals = {{"curiosity_strength", 0.5}, {"curiosity", IMP_CURIOSITY_SURPRISE}};
   cloned.shown = dqn_shown.shown = imitated.shown = 300;
   hill_shown.shown = 1000;
-  cloned.shown_options = {{"half_life", 500}, {"pretraining", 200}};
-  dqn_shown.shown_options = {{"pretraining", 500}};
-  hill_shown.shown_options = {{"pretraining", 500}};
+  cloned.shown_options = {{"pretraining", 200}};
+  dqn_shown.shown_options = hill_shown.shown_options = {{"pretraining", 500}};
   circle.tells = imitated.tells = false;
   imitated.signals = {{"imitation_strength", 1}};
   AbiTrial zeros = trial("feedback", "fight", 14'500, 250);
@@ -124,13 +124,14 @@ std::vector<Row> rows() {
           {"ppo-catch-84", large_by_ppo, {}},
           {"ppo-nearest-set", set, {reaches(0.9, 200'000)}},
           {"ppo-nearest-vector", flat, {misses(0.9)}},
-          {"ppo-keys", keys, {misses(0.5)}},
-          {"ppo-keys-novelty", novel, {reaches(0.9, 300'000)}},
-          {"ppo-keys-surprise", surprised, {}},
-          {"ppo-keys-shown", cloned, {reaches(0.9, 300'000)}},
+          {"ppo-lock", lock, {misses(0.5)}},
+          {"ppo-lock-novelty", novel, {reaches(0.9, 200'000)}},
+          {"ppo-lock-surprise", surprised, {}},
+          {"dqn-lock", dqn_lock, {misses(0.5)}},
+          {"dqn-lock-novelty", dqn_novel, {}},
           {"dqn-keys", dqn_keys, {misses(0.5)}},
-          {"dqn-keys-novelty", dqn_novel, {}},
-          {"dqn-keys-shown", dqn_shown, {reaches(0.9, 60'000)}},
+          {"dqn-keys-shown", dqn_shown, {reaches(0.9, 20'000)}},
+          {"ppo-keys-shown", cloned, {reaches(0.9, 20'000)}},
           {"ppo-circle", circle, {misses(0.5)}},
           {"ppo-circle-imitation", imitated, {reaches(0.8, 200'000)}},
           {"sac-mountain-car-shown", hill_shown, {reaches(90, 20'000)}},

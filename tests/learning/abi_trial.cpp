@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/learning/beside_options.h"
 #include "tests/learning/signal_games.h"
 #include "tools/trials/environments.h"
 
@@ -246,6 +247,7 @@ std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
   if (trial.game == "nearest") return std::make_unique<Nearest>();
   if (trial.game == "maze") return std::make_unique<Maze>(trial.length);
   if (trial.game == "keys") return make_keys();
+  if (trial.game == "lock") return make_lock();
   if (trial.game == "circle") return make_circle();
   if (trial.game == "shown-mountain-car") return make_shown_mountain_car();
   if (trial.game == "acrobot") return make_acrobot();
@@ -254,15 +256,6 @@ std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
   if (trial.game == "pendulum") return make_pendulum();
   if (trial.game == "fight") return std::make_unique<Fight>(trial.seed);
   throw std::runtime_error("game: found '" + trial.game + "', expected one of " + kGameNames);
-}
-
-// Takes what is named after the options' fields.
-template <class Options>
-void take(std::map<std::string, double>& from, const char* name, Options& into) {
-  const auto found = from.find(name);
-  if (found == from.end()) return;
-  into = static_cast<Options>(found->second);
-  from.erase(found);
 }
 
 // Removes them from the options.
@@ -322,34 +315,6 @@ Options options_of(const AbiTrial& trial) {
   if (!given.empty())
     throw std::runtime_error("options: found '" + given.begin()->first + "', which this learner has not");
   return options;
-}
-
-// What stands beside the game's rewards.
-void take_beside(const AbiTrial& trial, BrainDesc& desc) {
-  std::map<std::string, double> shown = trial.shown_options, signals = trial.signals;
-  if (trial.shown > 0) {
-    DemonstrationOptions& options = desc.demonstrations.emplace();
-    take(shown, "capacity", options.capacity);
-    take(shown, "batch_size", options.batch_size);
-    take(shown, "pretraining", options.pretraining);
-    take(shown, "half_life", options.half_life);
-    take(shown, "strength", options.strength);
-    take(shown, "margin", options.margin);
-  }
-  if (!signals.empty()) {
-    SignalOptions& options = desc.signals.emplace();
-    take(signals, "reward_strength", options.reward_strength);
-    take(signals, "curiosity", options.curiosity);
-    take(signals, "curiosity_strength", options.curiosity_strength);
-    take(signals, "curiosity_discount", options.curiosity_discount);
-    take(signals, "imitation_strength", options.imitation_strength);
-    take(signals, "imitation_discount", options.imitation_discount);
-    take(signals, "hidden_size", options.hidden_size);
-    take(signals, "learning_rate", options.learning_rate);
-  }
-  for (const auto& left : {shown, signals})
-    if (!left.empty())
-      throw std::runtime_error("options: found '" + left.begin()->first + "', expected others");
 }
 
 Context open_context(std::vector<std::string>* log) {

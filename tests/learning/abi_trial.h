@@ -50,7 +50,7 @@ inline constexpr std::int64_t kHabitChanges =
 
 inline constexpr const char* kGameNames =
     "cartpole, blind-cartpole, acrobot, mountain-car, mountain-car-continuous, pendulum, fight, maze, catch, "
-    "nearest, keys, circle, shown-mountain-car";
+    "nearest, keys, lock, circle, shown-mountain-car";
 
 // Throws std::runtime_error with the failure's text.
 AbiCurve run_abi_trial(const AbiTrial& trial);

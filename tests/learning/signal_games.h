@@ -18,6 +18,11 @@ class ShownGame : public Environment {
 // left, right. Reward: 1 at the goal, and nothing before it. 200 steps; chance gets there about never.
 std::unique_ptr<ShownGame> make_keys();
 
+// A lock with twelve wheels. In each position one of four choices turns the next wheel, another one each
+// time; any other resets the lock. Observation: how many wheels are turned, one number each. Reward: 1 when
+// all are, and nothing before it. 60 steps; chance opens it once in 16 million tries.
+std::unique_ptr<ShownGame> make_lock();
+
 // A walker in the plane, with no reward. The player walks around the middle, at a distance of 0.6. Choices: 8
 // directions. Observation: place. What is returned, but not told, is the share of steps that go around it as
 // the player does: 1 for a step along the circle, 0 where it is left or gone around the other way.

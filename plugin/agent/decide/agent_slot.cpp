@@ -49,6 +49,7 @@ void AgentSlot::occupy() {
 }
 
 void AgentSlot::vacate() {
+  opponent_ = UINT32_MAX;
   forget_decisions();
   occupied_ = false;
 }

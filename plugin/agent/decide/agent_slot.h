@@ -78,6 +78,10 @@ class AgentSlot {
   void set_mode(Mode mode);  // drops open requests when the brain no longer decides
   // Whether the brain decides for this agent.
   bool asks_brain() const { return mode_ == Mode::learning || mode_ == Mode::inference; }
+  // Self-play: an entry of the pool that it acts by, or one of learn/opponents.h's numbers.
+  std::uint32_t opponent() const { return opponent_; }
+  bool learns_by_itself() const { return opponent_ == UINT32_MAX; }
+  void set_opponent(std::uint32_t opponent) { opponent_ = opponent; }
   std::uint32_t goal() const { return goal_; }
   void set_goal(std::uint32_t goal);  // begins a new command
   void end_episode();                 // begins a new command; drops credit, requests and answers
@@ -172,6 +176,7 @@ class AgentSlot {
 
   bool occupied_ = false;
   Mode mode_ = Mode::learning;
+  std::uint32_t opponent_ = UINT32_MAX;
   std::uint32_t goal_ = 0;
   std::uint64_t command_ = 1;
   std::vector<std::uint8_t> allowed_, scolded_;

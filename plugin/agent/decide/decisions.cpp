@@ -128,7 +128,8 @@ void Decisions::fill(std::uint32_t slot) {
     const std::uint64_t version = hooks_.version ? hooks_.version(i / spec_.agents_per_brain) : 0;
     const AgentSlot::TakenRequest taken = agent.take(services_.clock.frame, version);
     note_bans(agent);
-    inference_->put(slot, i, *taken.choice);
+    const bool pooled = agent.opponent() < spec_.pool_size;
+    inference_->put(slot, i, *taken.choice, pooled ? static_cast<std::int32_t>(agent.opponent()) : -1);
     const std::span<std::int32_t> mask = inference_->mask(slot, i);
     if (!mask.empty()) agent.write_mask(mask);
     const DecisionDraw draw = draw_of(i, taken.draw);

@@ -270,6 +270,32 @@ Result<> read_shown(const safetensors::File& file, const BrainSpec& spec, Demons
   return {};
 }
 
+// Of self-play: learn/opponents.h.
+constexpr const char *kPoolRatings = "opponents.ratings", *kPoolNumbers = "opponents.numbers";
+
+void write_opponents(safetensors::File& file, const BrainSpec& spec, const Opponents& opponents) {
+  const std::vector<float> ratings = opponents.ratings();
+  const std::vector<std::int64_t> numbers = opponents.numbers();
+  file.arrays.emplace(kPoolRatings, safetensors::Array::of(std::span<const float>(ratings),
+                                                           Shape{spec.brain_count, 1 + spec.pool_size}));
+  file.arrays.emplace(kPoolNumbers,
+                      safetensors::Array::of(std::span<const std::int64_t>(numbers),
+                                             Shape{spec.brain_count, Opponents::numbers_per_brain(spec)}));
+}
+
+Result<> read_opponents(const safetensors::File& file, const BrainSpec& spec, Opponents& opponents) {
+  IMPRINT_ASSIGN(const safetensors::Array* ratings, find_array(file, kPoolRatings, safetensors::Type::float32,
+                                                               Shape{spec.brain_count, 1 + spec.pool_size}));
+  IMPRINT_CHECK(check_bytes_finite(kPoolRatings, ratings->bytes));
+  IMPRINT_ASSIGN(const safetensors::Array* array,
+                 find_array(file, kPoolNumbers, safetensors::Type::int64,
+                            Shape{spec.brain_count, Opponents::numbers_per_brain(spec)}));
+  IMPRINT_ASSIGN(const std::vector<std::int64_t> numbers, array->long_ints());
+  if (const char* found = opponents.set(ratings->floats(), numbers))
+    return corrupt(kPoolNumbers, found, "counts of a pool");
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<const StateVariable> variables,
@@ -301,6 +327,7 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
         safetensors::Array::of(std::span<const std::int32_t>(host.replay.filled), Shape{spec.brain_count}));
     write_waiting(file, spec, host.replay);
     if (spec.keeps_shown()) write_shown(file, spec, host.replay.shown);
+    if (spec.pool_size > 0) write_opponents(file, spec, host.replay.opponents);
     if (learner_of(spec).collects_rollouts()) write_news(file, spec, host.replay);
   }
   file.metadata = {{"format", "imprint brain"},
@@ -337,8 +364,8 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
         network == network_hash(spec).hex() ? ". Its weights fit: take them by brain_load_weights" : "");
   const bool learns = spec.learner != LearnerKind::none;
   const bool has_news = learns && learner_of(spec).collects_rollouts() && file.arrays.contains(kNews);
-  const std::size_t expected =
-      variables.size() + 2 + (learns ? 4 : 0) + (has_news ? 1 : 0) + (spec.keeps_shown() ? 4 : 0);
+  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_news ? 1 : 0) +
+                               (spec.keeps_shown() ? 4 : 0) + (spec.pool_size > 0 ? 2 : 0);
   if (file.arrays.size() != expected)
     return corrupt("body", text(file.arrays.size(), " arrays"), text(expected));
 
@@ -366,6 +393,7 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
     IMPRINT_CHECK(read_waiting(file, spec, brain.host.replay));
     if (has_news) IMPRINT_CHECK(read_news(file, spec, brain.host.replay));
     if (spec.keeps_shown()) IMPRINT_CHECK(read_shown(file, spec, brain.host.replay.shown));
+    if (spec.pool_size > 0) IMPRINT_CHECK(read_opponents(file, spec, brain.host.replay.opponents));
   }
   return brain;
 }

@@ -20,9 +20,21 @@ LearnInputs take_in(const BrainSpec& spec, const SampleLayout& layout, LearnInpu
   return given;
 }
 
+// The weights from before the step, as agents act by them until it ends.
+void keep_weights(const Network& network, const Network& pool, const Tensor& rows,
+                  std::vector<Update>& updates) {
+  const auto keep = [&](const Variable& from, const Variable& to) {
+    updates.push_back(Update::scatter_rows(to, rows, from.value()));
+  };
+  for (std::size_t i = 0; i < network.parameters().size(); ++i)
+    keep(network.parameters()[i].variable, pool.parameters()[i].variable);
+  if (network.log_deviation().ok()) keep(network.log_deviation(), pool.log_deviation());
+}
+
 }  // namespace
 
-Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& copies) {
+Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& copies,
+                                     const Network* pool) {
   const std::int64_t rows = std::int64_t{spec.brain_count} * rows_per_step(spec);
   const std::int64_t width = learner_of(spec).layout(spec).width;
   LearnInputs inputs{input("filled", {spec.brain_count}, DType::int32),
@@ -44,6 +56,14 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
     graph.shown = graph.description.inputs.size();
     graph.description.inputs.push_back(inputs.shown);
     graph.description.inputs.push_back(inputs.shown_filled);
+  }
+  if (pool) {
+    graph.kept = graph.description.inputs.size();
+    const Tensor entries = input("kept", {spec.brain_count}, DType::int32);
+    graph.description.inputs.push_back(entries);
+    keep_weights(network, *pool, entries,
+                 graph.sequence.parts.empty() ? graph.description.updates
+                                              : graph.sequence.parts.back().description.updates);
   }
   for (ProgramPart& part : graph.sequence.parts) part.description.inputs = graph.description.inputs;
   // The loops' own variables lie with the brain's, so that baked kernels find them there.

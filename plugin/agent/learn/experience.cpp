@@ -37,7 +37,7 @@ void Experience::forget_steps() {
 }
 
 bool Experience::records(const AgentSlot& slot) const {
-  if (trajectories_.empty() || !enabled_) return false;
+  if (trajectories_.empty() || !enabled_ || !slot.learns_by_itself()) return false;
   return slot.mode() == Mode::learning || (slot.mode() != Mode::inference && learner_.off_policy());
 }
 

@@ -100,7 +100,9 @@ class Experience {
   }
 
  private:
-  bool earns(const AgentSlot& slot) const { return enabled_ && slot.mode() == Mode::learning; }
+  bool earns(const AgentSlot& slot) const {
+    return enabled_ && slot.mode() == Mode::learning && slot.learns_by_itself();
+  }
   void note_values(const Answer& answer);
   bool labels() const { return trajectories_.empty(); }
   void note_value(float value);

@@ -37,6 +37,8 @@ struct LearnGraph {
   // Index of an input, 0: there is none. float32 [P * C, W]: what was shown (learn/demonstration_memory.h),
   // and after it int32 [P]: how many rows of each brain count in this step.
   std::size_t shown = 0;
+  std::size_t kept =
+      0;  // the same: int32 [P], the row of the pool that gets the network's weights, -1 = none
   bool has_observation_copies = false;  // false: there is no input kCopyRows
   ProgramDescription description;       // one learn step, or
   ProgramSequence sequence;             // where it has parts, a whole update

@@ -68,7 +68,8 @@ Result<bool> Learning::start_step(std::span<const std::uint64_t> captured) {
   const std::optional<std::uint32_t> slot = training_.free_slot();
   if (!slot) return false;  // the GPU is far behind: the step begins later
   const std::uint64_t deadline = services_.clock.frame + spec_.learn_period_frames;
-  if (training_.begin(*slot, deadline, captured)) counts_.minibatches += training_.minibatches_per_step();
+  if (training_.begin(*slot, deadline, captured, counts_.decisions / spec_.brain_count))
+    counts_.minibatches += training_.minibatches_per_step();
   bridge::FrameJob job;
   job.program = &training_.program();
   job.slot = *slot;
@@ -120,6 +121,7 @@ void Learning::finish_step(std::uint32_t slot) {
 
 void Learning::publish() {
   counts_.samples = training_.replay().sample_count();
+  if (spec_.pool_size > 0) counts_.rating = training_.replay().opponents.rating(0);
   counts_.kept_demonstrations = static_cast<std::uint32_t>(training_.replay().shown.count());
   counts_.stopped = training_.stopped_brains();
 }

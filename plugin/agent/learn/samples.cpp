@@ -103,6 +103,7 @@ ReplayState ReplayState::empty(const BrainSpec& spec) {
   state.filled.assign(spec.brain_count, 0);
   state.news.resize(spec.brain_count);
   state.shown = DemonstrationMemory(spec);
+  state.opponents = Opponents(spec);
   state.waiting = SampleQueue(spec.brain_count, learner_of(spec).layout(spec).width, waiting_capacity(spec));
   return state;
 }

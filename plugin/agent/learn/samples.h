@@ -10,6 +10,7 @@
 #include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/learn/demonstration_memory.h"
 #include "plugin/agent/learn/news.h"
+#include "plugin/agent/learn/opponents.h"
 #include "plugin/agent/learn/sample_layout.h"
 #include "plugin/agent/spec/brain_spec.h"
 
@@ -69,6 +70,7 @@ struct ReplayState {
   std::vector<std::int32_t> filled;  // [P] samples in the memory, <= capacity
   SampleQueue waiting;
   DemonstrationMemory shown;
+  Opponents opponents;
   std::vector<News> news;  // [P] of a learner that collects rollouts: what its steps told
 
   static ReplayState empty(const BrainSpec& spec);

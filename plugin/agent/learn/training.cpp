@@ -23,8 +23,12 @@ Training::Training(const BrainSpec& spec, LearnGraph graph)
       learner_(learner_of(spec)),
       graph_(std::move(graph)),
       replay_(ReplayState::empty(spec)),
-      begun_{replay_.next, replay_.filled, replay_.shown.pretrained,
-             SampleQueue(spec.brain_count, learner_.layout(spec).width, rows_per_step(spec)), 0},
+      begun_{replay_.next,
+             replay_.filled,
+             replay_.shown.pretrained,
+             replay_.opponents,
+             SampleQueue(spec.brain_count, learner_.layout(spec).width, rows_per_step(spec)),
+             0},
       runs_(graph_.slot_count()),
       stopped_(spec.brain_count, 0),
       versions_(spec.brain_count, 0),
@@ -42,6 +46,7 @@ Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
   for (std::uint32_t slot = 0; slot < program->slot_count(); ++slot) {
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kFilled), std::byte{0});
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kValues), std::byte{0});
+    if (graph_.kept > 0) std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, graph_.kept)), -1);
     if (graph_.shown > 0)
       for (const std::size_t of_shown : {graph_.shown, graph_.shown + 1})
         std::ranges::fill(program->input_bytes(slot, of_shown), std::byte{0});
@@ -82,6 +87,14 @@ void Training::feed_shown(std::uint32_t slot) {
   std::ranges::copy(shown.rows(), as<float>(program_->input_bytes(slot, graph_.shown)).begin());
 }
 
+void Training::feed_kept(std::uint32_t slot, std::uint64_t decisions) {
+  if (graph_.kept == 0) return;
+  begun_.opponents = replay_.opponents;
+  replay_.opponents.request_when_due(decisions);
+  const std::span<std::int32_t> rows = as<std::int32_t>(program_->input_bytes(slot, graph_.kept));
+  for (std::uint32_t p = 0; p < spec_.brain_count; ++p) rows[p] = replay_.opponents.keep(p, decisions);
+}
+
 bool Training::has_work() const {
   if (pretrains()) return true;
   if (learner_.collects_rollouts()) {
@@ -101,7 +114,8 @@ std::optional<std::uint32_t> Training::free_slot() const {
   return std::nullopt;
 }
 
-bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured) {
+bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured,
+                     std::uint64_t decisions) {
   Run& run = runs_[slot];
   const bool replays = learner_.replays();
   if (replays) run.filled = replay_.filled;  // the draw does not see the new samples
@@ -126,6 +140,7 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
     if (stopped_[p]) run.filled[p] = 0;
   feed_shown(slot);
+  feed_kept(slot, decisions);
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
     updating_[p] = learns(run, p) ? 1 : 0;
     versions_[p] += updating_[p];
@@ -142,6 +157,7 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const
 bool Training::take_back() {
   if (!std::exchange(stepping_, false)) return false;
   if (graph_.shown > 0) replay_.shown.pretrained = begun_.pretrained;
+  if (graph_.kept > 0) replay_.opponents = begun_.opponents;
   if (!learner_.collects_rollouts()) {
     replay_.next = begun_.next;
     replay_.filled = begun_.filled;

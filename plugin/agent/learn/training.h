@@ -58,7 +58,9 @@ class Training {
   std::optional<std::uint32_t> free_slot() const;
   // Fills the slot's inputs with waiting samples; the step is in flight until `deadline`. False when it takes
   // samples in but no brain learns. captured: StepInputs.
-  bool begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured);
+  // decisions: of each brain so far.
+  bool begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured,
+             std::uint64_t decisions = 0);
   // As begin, in slot 0, with no samples and no brain; release() ends it. Only if not used().
   void begin_empty();
   void end() { stepping_ = false; }  // at the deadline
@@ -93,12 +95,14 @@ class Training {
   struct Begun {
     std::vector<std::int32_t> next, filled;
     std::vector<std::int32_t> pretrained;
+    Opponents opponents;
     SampleQueue taken;
     std::uint64_t used = 0;
   };
   void read_metrics(std::uint32_t slot, Outcome& outcome) const;
   bool pretrains(std::uint32_t brain) const;
   void feed_shown(std::uint32_t slot);
+  void feed_kept(std::uint32_t slot, std::uint64_t decisions);
   static bool learns(const Run& run, std::uint32_t brain) {
     return run.filled[brain] > 0 || run.shown[brain] > 0;
   }

@@ -129,6 +129,10 @@ struct BrainSpec {
   Curiosity curiosity = Curiosity::novelty;
   std::uint32_t signal_size = 64;  // of their hidden layers
   float signal_rate = 3e-4f;
+  // Self-play: weights of old that agents may act by (learn/opponents.h). 0: none.
+  std::uint32_t pool_size = 0;
+  std::uint32_t pool_period = 20'000;  // decisions of a brain until it keeps its weights; 0: by call alone
+  float newest_share = 0.5f;           // of drawn opponents that act by the newest weights
   std::uint32_t snapshot_count = 4;
   bool fall_back = false;  // to the best weights so far, where returns fall or a loss is not finite
   // Processes that learn this brain by the same minibatches: nn::RolloutPpoOptions, ProgramSequence::add_up.

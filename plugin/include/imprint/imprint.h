@@ -2,10 +2,9 @@
 #define IMPRINT_IMPRINT_H_
 /* Imprint: game agents that infer and learn on the player's GPU, between frames, on the game's own
  * Vulkan device. This header is the core. It is C11 or C++11 and needs no Vulkan header.
- *   imprint_learners.h, imprint_networks.h, imprint_signals.h  how brains learn, what they see, what
- *                    else they learn from (included here)
- *   imprint_vulkan.h    the host's device and queue, recording, semaphores, shared tensors
- *   imprint_models.h    trained networks of any form
+ *   imprint_learners.h, imprint_networks.h, imprint_signals.h  how brains learn, what they see,
+ * what else they learn from (included here) imprint_vulkan.h    the host's device and queue,
+ * recording, semaphores, shared tensors imprint_models.h    trained networks of any form
  *   imprint_tools.h     reports, statistics, tuning, pipeline cache, jobs, standalone devices
  *   imprint.hpp         all of it as C++20 classes
  *
@@ -290,6 +289,19 @@ typedef struct imp_api {
   imp_result(IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets requests, answers and open credit; resets an ONNX policy's state. */
   imp_result(IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
+
+  /* [either] Self-play: whose weights the agent acts by from its next decision on, an entry of the
+   * pool or IMP_OPPONENT_*. Between episodes. *chosen, which may be null: what was drawn.
+   * UNSUPPORTED: no imp_self_play_options. NOT_FOUND: no such entry yet. */
+  imp_result(IMP_CALL* agent_set_opponent)(imp_agent agent, uint32_t opponent, uint32_t* chosen);
+  /* [either] How a match between two agents of brains with pools ended. score: of the first; 1 it
+   * won, 0.5 a draw, 0 it lost. Before agent_set_opponent changes who they are. */
+  imp_result(IMP_CALL* match_report)(imp_agent first, imp_agent second, float score);
+  /* [either] The next learn step puts the brain's weights into its pool. */
+  imp_result(IMP_CALL* brain_keep_opponent)(imp_brain brain, uint32_t brain_index);
+  /* [either] IMP_OPPONENT_NONE: the newest weights. NOT_FOUND: no such entry yet. */
+  imp_result(IMP_CALL* brain_get_opponent)(imp_brain brain, uint32_t brain_index, uint32_t opponent,
+                                           imp_opponent* info);
 } imp_api;
 
 /* [any] The one exported function. *api lives as long as the library. Else UNSUPPORTED. */

@@ -64,6 +64,9 @@ struct NetworkOptions : imp_network_options {
 struct DemonstrationOptions : imp_demonstration_options {
   DemonstrationOptions() : imp_demonstration_options(imp_demonstration_options_init()) {}
 };
+struct SelfPlayOptions : imp_self_play_options {
+  SelfPlayOptions() : imp_self_play_options(imp_self_play_options_init()) {}
+};
 struct SignalOptions : imp_signal_options {
   SignalOptions() : imp_signal_options(imp_signal_options_init()) {}
 };
@@ -332,6 +335,7 @@ struct BrainDesc {
   mutable NetworkOptions network{};
   mutable std::optional<DemonstrationOptions> demonstrations{};
   mutable std::optional<SignalOptions> signals{};
+  mutable std::optional<SelfPlayOptions> self_play{};
 
   // From the values that every game sets: BrainDesc::of(DqnOptions(), 28, {10}, 16).
   static BrainDesc of(const Learner& learner, std::uint32_t observations,
@@ -378,6 +382,7 @@ struct BrainDesc {
             part->header.next = next;
             next = &*part;
           };
+          link(self_play);
           link(signals);
           link(demonstrations);
           network.header.next = next;

@@ -70,6 +70,17 @@ static inline imp_demonstration_options imp_demonstration_options_init(void) {
   s.margin = 0.8f;
   return s;
 }
+static inline imp_self_play_options imp_self_play_options_init(void) {
+  IMP_INIT(imp_self_play_options, s, IMP_STRUCT_SELF_PLAY_OPTIONS);
+  s.pool_size = 8;
+  s.pool_period = 20000;
+  s.newest_share = 0.5f;
+  return s;
+}
+static inline imp_opponent imp_opponent_init(void) {
+  IMP_INIT(imp_opponent, s, IMP_STRUCT_OPPONENT);
+  return s;
+}
 static inline imp_signal_options imp_signal_options_init(void) {
   IMP_INIT(imp_signal_options, s, IMP_STRUCT_SIGNAL_OPTIONS);
   s.reward_strength = 1.0f;

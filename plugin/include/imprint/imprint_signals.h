@@ -49,4 +49,28 @@ typedef struct imp_signal_options {
   float learning_rate;      /* of their networks; >= 0. Default 3e-4 */
 } imp_signal_options;
 
+/* Self-play: the brain keeps old weights of its own in a pool, and agents may act by them
+ * (agent_set_opponent) while others learn. match_report says who won: the newest weights and each
+ * entry have a rating (Elo, The Rating of Chessplayers, 1978), 1200 at first. A decision evaluates
+ * all entries. On header.next of DQN, SAC and PPO; without a cell. */
+typedef struct imp_self_play_options {
+  imp_header header;
+  uint32_t pool_size;   /* entries, 1 .. 64; the oldest goes. Default 8 */
+  uint32_t pool_period; /* decisions of a brain, all its agents, until it keeps its weights; 0: only
+                         * by brain_keep_opponent. Default 20000 */
+  float newest_share;   /* of drawn opponents that act by the newest weights, 0 .. 1. Default 0.5 */
+} imp_self_play_options;
+
+/* For agent_set_opponent, beside the index of an entry. */
+#define IMP_OPPONENT_NONE UINT32_MAX         /* the agent learns by the newest weights. Default */
+#define IMP_OPPONENT_DRAWN (UINT32_MAX - 1)  /* an entry by chance, or the newest weights */
+#define IMP_OPPONENT_NEWEST (UINT32_MAX - 2) /* acts by the newest weights and does not learn */
+
+typedef struct imp_opponent {
+  imp_header header;
+  float rating;
+  uint64_t decisions; /* of the brain, when the entry was kept */
+  uint64_t matches;   /* that were reported */
+} imp_opponent;
+
 #endif /* IMPRINT_IMPRINT_SIGNALS_H_ */

@@ -119,6 +119,7 @@ typedef struct imp_brain_stats {
   uint64_t fall_backs;         /* returns to the best weights: imp_brain_desc::fall_back */
   float reliability;           /* feedback: share of a person's words that is right, 0.9 at first */
   uint32_t kept_demonstrations; /* in memory now, all brains: imp_demonstration_options */
+  float rating;                 /* imp_self_play_options: of a kennel's first brain */
 } imp_brain_stats;
 
 /* One row of a brain's curves: a stretch of at least 64 minibatches. Figures are means since the

@@ -13,6 +13,7 @@ using namespace imprint::game;
 #include "learners-demonstrations.inc"
 #include "learners-memory.inc"
 #include "learners-observation.inc"
+#include "learners-self-play.inc"
 #include "learners-signals.inc"
 #include "learners-streams.inc"
 #include "learners-truncated.inc"
@@ -68,6 +69,7 @@ extern "C" int run_learners_cpp(void) {
   for (const Made<Agent>& agent : agents)
     if (!agent) return std::fprintf(stderr, "learners: %s\n", agent.outcome.message()), 1;
   if (!context->warmup()) return std::fputs("learners: warmup\n", stderr), 1;
+  next_match(*agents[0], *agents[1], 1);  // refused: neither brain has a pool
   Action driven;
   for (std::uint64_t number = 1; number <= 3; ++number) {
     Frame frame(*context, [&] {
