@@ -100,9 +100,10 @@ struct RolloutRows {
   Tensor restarts;         // float32 [P, n]: 1 = the row does not go on from the one before
   // Of whole rollouts:
   Tensor next_observation, next_goal;
-  Tensor reward;     // float32 [P, n]
-  Tensor follows;    // float32 [P, n]: 1 = the next row of its lane continues the trajectory
-  Tensor continues;  // float32 [P, n]: 0 = the next observation has no value: the episode terminated
+  Tensor group, next_group;  // float32 [P, n, ...] of a critic that sees more: for PolicyAndCritic::together
+  Tensor reward;             // float32 [P, n]
+  Tensor follows;            // float32 [P, n]: 1 = the next row of its lane continues the trajectory
+  Tensor continues;          // float32 [P, n]: 0 = the next observation has no value: the episode terminated
 };
 
 struct RolloutOutputs {

@@ -203,4 +203,24 @@ imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end) {
                     });
 }
 
+imp_result IMP_CALL agent_set_group(imp_agent agent, uint32_t group) {
+  return with_agent(
+      agent, Tag::frame_or_create, "agent_set_group",
+      [&](agent::Brain& brain, std::uint32_t seat) { return brain.agents().set_group(seat, group); });
+}
+
+imp_result IMP_CALL agent_group_reward(imp_agent agent, float reward) {
+  return with_agent(agent, Tag::frame, "agent_group_reward", [&](agent::Brain& brain, std::uint32_t seat) {
+    return brain.agents().group_reward(seat, reward);
+  });
+}
+
+imp_result IMP_CALL agent_end_group_episode(imp_agent agent, imp_episode_end end) {
+  return with_agent(agent, Tag::frame, "agent_end_group_episode",
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+                      IMPRINT_CHECK(check_enum("agent_end_group_episode", "end", end, IMP_EPISODE_TRUNCATED));
+                      return brain.agents().end_group_episode(seat, static_cast<agent::EpisodeEnd>(end));
+                    });
+}
+
 }  // namespace imprint::abi

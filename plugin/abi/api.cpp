@@ -112,6 +112,9 @@ constexpr imp_api kApi = {
     .match_report = match_report,
     .brain_keep_opponent = brain_keep_opponent,
     .brain_get_opponent = brain_get_opponent,
+    .agent_set_group = agent_set_group,
+    .agent_group_reward = agent_group_reward,
+    .agent_end_group_episode = agent_end_group_episode,
 };
 
 }  // namespace

@@ -67,15 +67,15 @@ struct Chain {
   const void* shown = nullptr;
   const void* signals = nullptr;
   const void* self_play = nullptr;
+  const void* groups = nullptr;
 };
 
 Result<Chain> read_chain(const imp_brain_desc& desc) {
   Chain chain;
-  const std::pair<StructKind, const void**> parts[] = {{kKind<imp_network_options>, &chain.network},
-                                                       {kKind<imp_shared_learning>, &chain.sharing},
-                                                       {kKind<imp_demonstration_options>, &chain.shown},
-                                                       {kKind<imp_signal_options>, &chain.signals},
-                                                       {kKind<imp_self_play_options>, &chain.self_play}};
+  const std::pair<StructKind, const void**> parts[] = {
+      {kKind<imp_network_options>, &chain.network},     {kKind<imp_shared_learning>, &chain.sharing},
+      {kKind<imp_demonstration_options>, &chain.shown}, {kKind<imp_signal_options>, &chain.signals},
+      {kKind<imp_self_play_options>, &chain.self_play}, {kKind<imp_group_options>, &chain.groups}};
   for (const void* next = desc.header.next; next; next = read_header(next).next) {
     const std::uint32_t type = read_header(next).type;
     const auto* part = std::ranges::find(parts, type, [](const auto& one) { return one.first.type; });
@@ -114,7 +114,21 @@ Result<> take_self_play(const void* self_play, agent::BrainSpec& spec) {
   return {};
 }
 
+Result<> take_groups(const void* groups, agent::BrainSpec& spec) {
+  if (!groups) return {};
+  IMPRINT_ASSIGN(
+      const imp_group_options given,
+      read_struct(kCall, "desc.header.next", static_cast<const imp_group_options*>(groups), Next::chain));
+  if (given.group_size == 0)
+    return refuse(kCall,
+                  "imp_group_options::group_size: found 0, expected 2 to 1024. Remove the struct for a "
+                  "brain without groups.");
+  spec.group_size = given.group_size;
+  return {};
+}
+
 Result<> take_beside(const Chain& chain, agent::BrainSpec& spec) {
+  IMPRINT_CHECK(take_groups(chain.groups, spec));
   IMPRINT_CHECK(take_self_play(chain.self_play, spec));
   if (chain.shown) {
     IMPRINT_ASSIGN(const imp_demonstration_options given,

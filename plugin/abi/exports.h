@@ -50,6 +50,9 @@ imp_result IMP_CALL brain_set_state(imp_brain brain, const void* data, size_t si
 imp_result IMP_CALL brain_get_curves(imp_brain brain, uint64_t row, imp_curves* curves);
 imp_result IMP_CALL brain_write_curves(imp_brain brain, const char* path);
 imp_result IMP_CALL agent_set_opponent(imp_agent agent, uint32_t opponent, uint32_t* chosen);
+imp_result IMP_CALL agent_set_group(imp_agent agent, uint32_t group);
+imp_result IMP_CALL agent_group_reward(imp_agent agent, float reward);
+imp_result IMP_CALL agent_end_group_episode(imp_agent agent, imp_episode_end end);
 imp_result IMP_CALL match_report(imp_agent first, imp_agent second, float score);
 imp_result IMP_CALL brain_keep_opponent(imp_brain brain, uint32_t brain_index);
 imp_result IMP_CALL brain_get_opponent(imp_brain brain, uint32_t brain_index, uint32_t opponent,

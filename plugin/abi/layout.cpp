@@ -32,6 +32,7 @@ static_assert(first<imp_demonstration_options>(40));
 static_assert(first<imp_signal_options>(48));
 static_assert(first<imp_self_play_options>(32));
 static_assert(first<imp_opponent>(40));
+static_assert(first<imp_group_options>(24));
 static_assert(first<imp_bandit_options>(64));
 static_assert(first<imp_vk_device_info>(208));
 static_assert(first<imp_vk_plan>(48));
@@ -62,7 +63,7 @@ static_assert(sizeof(imp_model) == 8 && sizeof(imp_model_extent) == 16 && sizeof
               sizeof(imp_model_output) == 24);
 static_assert(sizeof(imp_stream) == 32);
 static_assert(sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_extra_queue) == 12);
-static_assert(sizeof(imp_api) == 368 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 192 &&
+static_assert(sizeof(imp_api) == 392 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 192 &&
               sizeof(imp_models_api) == 80);
 static_assert(offsetof(imp_host, kernel_archive) == 48);
 static_assert(offsetof(imp_limits, worker_threads) == 44);

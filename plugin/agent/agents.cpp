@@ -313,13 +313,78 @@ Result<> Agents::reward(std::uint32_t agent, float reward) {
   return {};
 }
 
-Result<> Agents::end_episode(std::uint32_t agent, EpisodeEnd end) {
+Result<> Agents::end(std::uint32_t agent, EpisodeEnd end, std::span<const float> left) {
   AgentSlot& slot = decisions_.agent(agent);
-  if (learning_) learning_->experience().episode_ends(agent, end, slot, services_.clock.time_s);
+  if (learning_) learning_->experience().episode_ends(agent, end, slot, services_.clock.time_s, left);
   slot.end_episode();
   decisions_.reset_state(agent);
   ++counts_.episodes;
   return {};
+}
+
+Result<> Agents::end_episode(std::uint32_t agent, EpisodeEnd end_of) {
+  left_.clear();
+  const bool leaves = end_of == EpisodeEnd::terminated;
+  if (spec_.group_size > 0 && (leaves || decisions_.agent(agent).last_seen())) {
+    decisions_.see_group(agent, leaves, left_);
+    if (left_[0] == 0) left_.clear();  // it was the last
+  }
+  return end(agent, end_of, left_);
+}
+
+Result<> Agents::check_groups(const char* call) const {
+  if (spec_.group_size > 0) return {};
+  return make_error(ErrorCode::unsupported, text(call, ": brain '", spec_.name,
+                                                 "': found no groups. Give brain_create imp_group_options."));
+}
+
+Result<> Agents::set_group(std::uint32_t agent, std::uint32_t group) {
+  constexpr const char* call = "agent_set_group";
+  if (group != 0 || spec_.group_size > 0) IMPRINT_CHECK(check_groups(call));
+  AgentSlot& slot = decisions_.agent(agent);
+  if (slot.group() == group) return {};
+  std::uint32_t members = 0;
+  const std::uint32_t first = agent / spec_.agents_per_brain * spec_.agents_per_brain;
+  for (std::uint32_t i = first; i < first + spec_.agents_per_brain; ++i)
+    members += decisions_.agent(i).occupied() && decisions_.agent(i).group() == group ? 1 : 0;
+  if (group != 0 && members >= spec_.group_size)
+    return make_error(
+        ErrorCode::unsupported,
+        text(call, ": group ", group, ": found ", members,
+             " agents in it, expected fewer than imp_group_options::group_size. Raise it, or use "
+             "another group."));
+  if (learning_) learning_->experience().mode_changes(agent);
+  slot.set_group(group);
+  return {};
+}
+
+// Calls visit for each agent of the group that has seen something in its episode, the given one included.
+template <class Visit>
+Result<> Agents::each_member(std::uint32_t agent, const Visit& visit) {
+  const std::uint32_t first = agent / spec_.agents_per_brain * spec_.agents_per_brain,
+                      group = decisions_.agent(agent).group();
+  for (std::uint32_t i = first; i < first + spec_.agents_per_brain; ++i) {
+    const AgentSlot& slot = decisions_.agent(i);
+    const bool belongs = i == agent || (group != 0 && slot.group() == group);
+    if (belongs && slot.occupied() && slot.sees()) IMPRINT_CHECK(visit(i));
+  }
+  return {};
+}
+
+Result<> Agents::group_reward(std::uint32_t agent, float given) {
+  IMPRINT_CHECK(check_groups("agent_group_reward"));
+  if (!std::isfinite(given)) return bad_field("agent_group_reward", "reward", text(given), "a finite number");
+  return each_member(agent, [&](std::uint32_t member) { return reward(member, given); });
+}
+
+Result<> Agents::end_group_episode(std::uint32_t agent, EpisodeEnd end_of) {
+  IMPRINT_CHECK(check_groups("agent_end_group_episode"));
+  // What all see before the first of them ends.
+  decisions_.see_group(agent, false, left_);
+  return each_member(agent, [&](std::uint32_t member) {
+    const bool goes_on = end_of == EpisodeEnd::truncated && decisions_.agent(member).last_seen();
+    return end(member, end_of, goes_on ? std::span<const float>(left_) : std::span<const float>());
+  });
 }
 
 }  // namespace imprint::agent

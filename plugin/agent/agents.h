@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "compute/base/result.h"
 #include "plugin/agent/decide/decisions.h"
@@ -35,6 +36,8 @@ class Agents {
         counts_(counts),
         decisions_(decisions),
         learning_(std::move(learning)) {}
+
+  Learning* learning() { return learning_.get(); }  // null: none
 
   // ---- create-time ----
   // The agent's number. Errors: invalid_argument, unsupported (the brain has no free agent).
@@ -67,10 +70,18 @@ class Agents {
   // No effect for a learner that takes no feedback, which the log says once.
   Result<> reward(std::uint32_t agent, float reward);
   Result<> end_episode(std::uint32_t agent, EpisodeEnd end);
+  // ---- groups: BrainSpec::group_size. Errors: unsupported (no groups) ----
+  Result<> set_group(std::uint32_t agent, std::uint32_t group);  // unsupported too: the group is full
+  Result<> group_reward(std::uint32_t agent, float reward);      // to all that are in its group and acted
+  Result<> end_group_episode(std::uint32_t agent, EpisodeEnd end);
 
  private:
   Result<> check_compiled(const char* call) const;
   Result<> check_pool(const char* call) const;
+  Result<> check_groups(const char* call) const;
+  template <class Visit>
+  Result<> each_member(std::uint32_t agent, const Visit& visit);
+  Result<> end(std::uint32_t agent, EpisodeEnd end, std::span<const float> left);
   Result<> check_learns_from(const char* call, const char* signal, bool takes, std::uint32_t agent) const;
   Result<> check_action(const char* call, std::uint32_t goal, std::span<const std::uint32_t> branches,
                         std::span<const float> continuous) const;
@@ -87,6 +98,7 @@ class Agents {
   BrainCounts& counts_;
   Decisions& decisions_;
   std::shared_ptr<Learning> learning_;
+  std::vector<float> left_;  // a group; a member to keep its memory
 };
 
 }  // namespace imprint::agent

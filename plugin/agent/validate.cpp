@@ -195,7 +195,24 @@ Result<> check_self_play(const BrainSpec& spec) {
   return check_number(kWhat, "newest_share", spec.newest_share, 0, 1);
 }
 
+Result<> check_groups(const BrainSpec& spec) {
+  if (spec.group_size == 0) return {};
+  const auto refuse = [&](const std::string& why) {
+    return make_error(ErrorCode::unsupported, text(kWhat, ": imp_group_options", why));
+  };
+  if (spec.learner != LearnerKind::ppo)
+    return refuse(text(": found the ", learner_name(spec.learner),
+                       " learner, expected ppo. Remove the struct, or use the PPO learner."));
+  if (spec.has_cell() || !spec.observation.streams.empty())
+    return refuse(": found a cell or streams, expected neither. Use stack, and one vector.");
+  if (spec.has_signals() || spec.sharers > 1)
+    return refuse(": found imp_signal_options or imp_shared_learning too, expected neither. Remove it.");
+  IMPRINT_CHECK(check_range(kWhat, "group_size", spec.group_size, 2, kMostEntities));
+  return check_range(kWhat, "group_size * observation_count", spec.group_width(), 1, kMaxSize);
+}
+
 Result<> check_learning(const BrainSpec& spec) {
+  IMPRINT_CHECK(check_groups(spec));
   IMPRINT_CHECK(check_self_play(spec));
   IMPRINT_CHECK(check_beside(spec));
   IMPRINT_CHECK(check_number(kWhat, "exploration", spec.exploration, 0, 1e6f));

@@ -19,6 +19,7 @@
 #include "compute/base/text.h"
 #include "tests/learning/abi_trial.h"
 #include "tests/learning/careless_person.h"
+#include "tests/learning/gate_trial.h"
 
 namespace {
 
@@ -221,7 +222,8 @@ int main(int argc, char** argv) {
   app.add_flag("--curve", curve, "print every check: decisions, greedy, played");
   std::string keys;
   for (const Row& row : rows()) keys += row.key + " ";
-  app.add_option("rows", only, keys + imprint::trials::kCarelessRows + "; default: all");
+  app.add_option("rows", only,
+                 keys + imprint::trials::kCarelessRows + " " + imprint::trials::kGateRows + "; default: all");
   CLI11_PARSE(app, argc, argv);
   try {
     std::FILE* report = report_path.empty() ? nullptr : std::fopen(report_path.c_str(), "w");
@@ -250,6 +252,8 @@ int main(int argc, char** argv) {
     if (report) std::fclose(report);
     if (learner.empty() && game.empty())
       passed = imprint::trials::print_careless_rows(only, first_seed, seeds) && passed;
+    if (learner.empty() && game.empty())
+      passed = imprint::trials::print_gate_rows(only, first_seed, seeds) && passed;
     return passed ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "abi_table: %s\n", error.what());

@@ -181,6 +181,7 @@ TEST(Structs, AllOfTheInterface) {
   try_given(imp_signal_options_init());
   try_given(imp_self_play_options_init());
   try_given(imp_opponent_init());
+  try_given(imp_group_options_init());
   try_given(imp_bandit_options_init());
   try_given(imp_submit_info_init());
   try_given(imp_tensor_desc_init());

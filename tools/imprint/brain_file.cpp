@@ -179,6 +179,7 @@ Takers fields_of(BrainFile& brain) {
                                  {"half_life", number(s.shown_half_life)},
                                  {"strength", number(s.shown_strength)},
                                  {"margin", number(s.shown_margin)}})},
+      {"groups", object({{"group_size", number(s.group_size)}})},
       {"self_play", object({{"pool_size", number(s.pool_size)},
                             {"pool_period", number(s.pool_period)},
                             {"newest_share", number(s.newest_share)}})},

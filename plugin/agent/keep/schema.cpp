@@ -102,6 +102,7 @@ std::string options_json(const BrainSpec& spec) {
 // Of imp_demonstration_options and imp_signal_options.
 std::string beside_json(const BrainSpec& spec) {
   std::string json;
+  if (spec.group_size > 0) json += text(", \"groups\": {\"group_size\": ", spec.group_size, "}");
   if (spec.pool_size > 0) json += text(", \"self_play\": {\"pool_size\": ", spec.pool_size, "}");
   if (spec.keeps_shown()) json += text(", \"demonstrations\": {\"capacity\": ", spec.shown_capacity, "}");
   if (!spec.has_signals()) return json;
@@ -128,6 +129,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo && (spec.normalise_observations || spec.normalise_rewards))
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
   if (never_follows(spec)) hasher.text("unchanging");
+  if (spec.group_size > 0) hasher.text("groups").number(spec.group_size);
   if (spec.pool_size > 0) hasher.text("pool").number(spec.pool_size);
   if (spec.keeps_shown()) hasher.text("shown").number(spec.shown_capacity);
   if (spec.curiosity_strength > 0) hasher.text("curiosity").number(spec.curiosity).number(spec.signal_size);
@@ -155,6 +157,7 @@ std::string schema_text(const BrainSpec& spec) {
     words += ", unchanging";
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
   if (spec.learner == LearnerKind::ppo && spec.normalise_rewards) words += ", normalised rewards";
+  if (spec.group_size > 0) words += text(", groups of ", spec.group_size);
   if (spec.pool_size > 0) words += text(", pool ", spec.pool_size);
   if (spec.keeps_shown()) words += text(", demonstrations ", spec.shown_capacity);
   if (spec.curiosity_strength > 0) words += text(", ", curiosity_name(spec.curiosity), " ", spec.signal_size);

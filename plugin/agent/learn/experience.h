@@ -44,7 +44,9 @@ class Experience {
   void acted(std::uint32_t agent, const AgentSlot& slot, double time_s);
   void mode_changes(std::uint32_t agent);  // before the slot's mode changes
   void left(std::uint32_t agent);
-  void episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s);
+  // left: what its group sees without it, where that goes on; empty: nothing does.
+  void episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s,
+                    std::span<const float> left = {});
 
   // ---- what it is told ----
   // A value below 0 also forbids the action that it most likely meant.
@@ -113,6 +115,7 @@ class Experience {
   // Fills credits_.
   void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);
   void settle_agent(std::uint32_t agent, double time_s);
+  void write_group(std::span<float> into, const Choice& choice) const;
   static void write_action(std::span<float> row, const SampleLayout& layout, const Choice& choice);
   std::span<float> new_sample(std::uint32_t agent, const Choice& choice);
   void add_step(std::uint32_t agent, const Trajectory::Return& found);
@@ -143,6 +146,7 @@ class Experience {
   std::vector<std::uint8_t> rewarded_;  // [P] 1 = by another number than 0
   std::vector<std::uint8_t> judged_;    // [P] 1 = by a person
   std::vector<std::uint8_t> praised_;   // [agents, goals] 1 = praise was for an action under that goal
+  Choice after_;                        // of an agent that left its group; a member to keep its memory
   std::vector<Credit> credits_;         // of one feedback; a member to keep its memory
   LostExperience lost_;
   Signs signs_;

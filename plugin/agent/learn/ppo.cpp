@@ -110,6 +110,37 @@ nn::PolicyAndCritic shared_of(const BrainSpec& spec, const Network& network, con
   return both;
 }
 
+// Sees the agents of a group as a set: Cohen et al., On the Use and Misuse of Absorbing States in Multi-agent
+// Reinforcement Learning (MA-POCA), 2022. The value is that of the set, so that what is left of a group tells
+// what an agent that left has done for it. Without the baseline of each agent: rewards are the group's, and
+// one advantage serves all that acted, as in Yu et al., The Surprising Effectiveness of PPO in Cooperative
+// Multi-Agent Games (MAPPO), 2022.
+Result<Network> make_group_critic(const BrainSpec& spec, const std::string& name) {
+  BrainSpec critic = spec;
+  critic.observation = {.count = spec.group_width()};
+  critic.observation.streams = {
+      {.kind = StreamKind::entities, .count = spec.group_size, .features = spec.observation.width()}};
+  critic.action = {{}, 1};
+  critic.seed += std::uint64_t{1} << 40;  // other first weights than the actor's
+  return Network::create(critic, name, 1.0);
+}
+
+nn::PolicyAndCritic group_of(const Network& policy, const Network& critic) {
+  nn::PolicyAndCritic both = both_of(policy, critic);
+  const auto value = [critic](const Tensor& group, const Tensor& goal) {
+    return squeeze(Network::of_goal(critic.heads_of_scaled(group), goal), 2);
+  };
+  both.together = [=](const nn::RolloutRows& rows, const Tensor& observation) {
+    return nn::RolloutOutputs{Network::of_goal(policy.heads_of_scaled(observation), rows.goal),
+                              value(rows.group, rows.goal)};
+  };
+  both.values = [=](const nn::RolloutRows& rollout) {
+    return nn::RolloutValues{value(rollout.group, rollout.goal),
+                             value(rollout.next_group, rollout.next_goal)};
+  };
+  return both;
+}
+
 // The columns of samples [P * n, W]. Rows are sorted by trajectory.
 nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                         const Tensor& samples) {
@@ -133,6 +164,17 @@ nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const
   }
   if (spec.action.continuous_count > 0)
     found.continuous = columns(layout.continuous, spec.action.continuous_count);
+  const auto group = [&](std::uint32_t first) {
+    const std::int64_t width = spec.observation.width(), size = spec.group_size;
+    const Tensor all = reshape(columns(first, spec.group_width()), {brains, rows, spec.group_width()});
+    const Tensor agents =
+        network.scaled(reshape(narrow(all, 2, 1, size * width), {brains, rows * size, width}));
+    return concat({narrow(all, 2, 0, 1), reshape(agents, {brains, rows, size * width})}, 2);
+  };
+  if (spec.group_size > 0) {
+    found.group = group(layout.group);
+    found.next_group = group(layout.next_group);
+  }
   found.log_probability = column(layout.log_probability);
   found.reward = column(layout.reward);
   if (spec.has_cell()) {
@@ -166,6 +208,11 @@ Result<Actors> make_actors(const BrainSpec& spec, const Network& network) {
                    ValueHead::create(spec, "learned critic", network.feature_count()));
     return Actors{shared_of(spec, network, value), shared_of(spec, learned, learned_value),
                   value.parameters()};
+  }
+  if (spec.group_size > 0) {
+    IMPRINT_ASSIGN(const Network critic, make_group_critic(spec, "critic"));
+    IMPRINT_ASSIGN(const Network learned_critic, make_group_critic(spec, "learned critic"));
+    return Actors{group_of(network, critic), group_of(learned, learned_critic), critic.parameters()};
   }
   IMPRINT_ASSIGN(const Network critic, make_critic(spec, "critic"));
   IMPRINT_ASSIGN(const Network learned_critic, make_critic(spec, "learned critic"));
@@ -273,6 +320,8 @@ class PpoLearner final : public Learner {
   SampleLayout layout(const BrainSpec& spec) const override {
     SampleLayout start = SampleLayout::begin(spec);
     if (spec.has_cell()) start.add(&SampleLayout::state, spec.state_count());
+    if (spec.group_size > 0)
+      start.add(&SampleLayout::group, spec.group_width()).add(&SampleLayout::next_group, spec.group_width());
     return start.add(&SampleLayout::reward)
         .add(&SampleLayout::log_probability)
         .add(&SampleLayout::begins)

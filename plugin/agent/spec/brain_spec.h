@@ -129,6 +129,7 @@ struct BrainSpec {
   Curiosity curiosity = Curiosity::novelty;
   std::uint32_t signal_size = 64;  // of their hidden layers
   float signal_rate = 3e-4f;
+  std::uint32_t group_size = 0;  // most agents of a group, whose critic sees them all; 0: no groups
   // Self-play: weights of old that agents may act by (learn/opponents.h). 0: none.
   std::uint32_t pool_size = 0;
   std::uint32_t pool_period = 20'000;  // decisions of a brain until it keeps its weights; 0: by call alone
@@ -155,6 +156,8 @@ struct BrainSpec {
   }  // per brain, at most
   bool keeps_shown() const { return shown_capacity > 0; }
   bool has_signals() const { return curiosity_strength > 0 || imitation_strength > 0; }
+  // Numbers of a group: how many are there, then the observations of group_size agents.
+  std::uint32_t group_width() const { return group_size > 0 ? 1 + group_size * observation.width() : 0; }
   std::uint32_t signal_count() const {
     return (curiosity_strength > 0 ? 1u : 0u) + (imitation_strength > 0 ? 1u : 0u);
   }

@@ -302,6 +302,15 @@ typedef struct imp_api {
   /* [either] IMP_OPPONENT_NONE: the newest weights. NOT_FOUND: no such entry yet. */
   imp_result(IMP_CALL* brain_get_opponent)(imp_brain brain, uint32_t brain_index, uint32_t opponent,
                                            imp_opponent* info);
+
+  /* [either] Agents of one brain with the same number are a group; 0: none. UNSUPPORTED: no
+   * imp_group_options, or the group is full. All three functions. */
+  imp_result(IMP_CALL* agent_set_group)(imp_agent agent, uint32_t group);
+  /* [frame] As agent_reward, to each agent of the group that takes part. */
+  imp_result(IMP_CALL* agent_group_reward)(imp_agent agent, float reward);
+  /* [frame] The episode of the whole group ends. agent_end_episode ends it for one agent, which
+   * leaves the others to go on. */
+  imp_result(IMP_CALL* agent_end_group_episode)(imp_agent agent, imp_episode_end end);
 } imp_api;
 
 /* [any] The one exported function. *api lives as long as the library. Else UNSUPPORTED. */

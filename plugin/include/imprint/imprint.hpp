@@ -87,6 +87,11 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
   Outcome report_match(const Agent& against, float score) {
     return call(&imp_api::match_report, against.handle(), score);
   }
+  Outcome set_group(std::uint32_t group) { return call(&imp_api::agent_set_group, group); }
+  Outcome group_reward(float reward) { return call(&imp_api::agent_group_reward, reward); }
+  Outcome end_group_episode(EpisodeEnd end) {
+    return call(&imp_api::agent_end_group_episode, static_cast<imp_episode_end>(end));
+  }
   Outcome act_by_heuristic(std::span<const std::uint32_t> branches,
                            std::span<const float> continuous = {}) {
     return call(&imp_api::agent_heuristic, branches.data(), detail::count_of(branches.size()),

@@ -64,6 +64,9 @@ struct NetworkOptions : imp_network_options {
 struct DemonstrationOptions : imp_demonstration_options {
   DemonstrationOptions() : imp_demonstration_options(imp_demonstration_options_init()) {}
 };
+struct GroupOptions : imp_group_options {
+  GroupOptions() : imp_group_options(imp_group_options_init()) {}
+};
 struct SelfPlayOptions : imp_self_play_options {
   SelfPlayOptions() : imp_self_play_options(imp_self_play_options_init()) {}
 };
@@ -336,6 +339,7 @@ struct BrainDesc {
   mutable std::optional<DemonstrationOptions> demonstrations{};
   mutable std::optional<SignalOptions> signals{};
   mutable std::optional<SelfPlayOptions> self_play{};
+  mutable std::optional<GroupOptions> groups{};
 
   // From the values that every game sets: BrainDesc::of(DqnOptions(), 28, {10}, 16).
   static BrainDesc of(const Learner& learner, std::uint32_t observations,
@@ -382,6 +386,7 @@ struct BrainDesc {
             part->header.next = next;
             next = &*part;
           };
+          link(groups);
           link(self_play);
           link(signals);
           link(demonstrations);

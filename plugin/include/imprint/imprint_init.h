@@ -77,6 +77,11 @@ static inline imp_self_play_options imp_self_play_options_init(void) {
   s.newest_share = 0.5f;
   return s;
 }
+static inline imp_group_options imp_group_options_init(void) {
+  IMP_INIT(imp_group_options, s, IMP_STRUCT_GROUP_OPTIONS);
+  s.group_size = 4;
+  return s;
+}
 static inline imp_opponent imp_opponent_init(void) {
   IMP_INIT(imp_opponent, s, IMP_STRUCT_OPPONENT);
   return s;

@@ -73,4 +73,15 @@ typedef struct imp_opponent {
   uint64_t matches;   /* that were reported */
 } imp_opponent;
 
+/* Groups: agents of a brain that share their rewards (agent_set_group, agent_group_reward). PPO's
+ * critic sees all agents of a group at once, as a set of any number, so agents may come and leave
+ * within an episode: what an agent did before it left is worth what the others reach afterwards
+ * (Cohen et al., On the Use and Misuse of Absorbing States in Multi-agent Reinforcement Learning,
+ * 2022). Each agent still acts by what it sees itself. On header.next of PPO; without a cell,
+ * streams and signals. Observations are not normalised: scale them. */
+typedef struct imp_group_options {
+  imp_header header;
+  uint32_t group_size; /* most agents of a group, 2 .. 1024. Default 4 */
+} imp_group_options;
+
 #endif /* IMPRINT_IMPRINT_SIGNALS_H_ */

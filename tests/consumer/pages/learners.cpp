@@ -11,6 +11,7 @@ using namespace imprint::game;
 #include "learners-continuous.inc"
 #include "learners-curves.inc"
 #include "learners-demonstrations.inc"
+#include "learners-groups.inc"
 #include "learners-memory.inc"
 #include "learners-observation.inc"
 #include "learners-self-play.inc"
@@ -69,6 +70,8 @@ extern "C" int run_learners_cpp(void) {
   for (const Made<Agent>& agent : agents)
     if (!agent) return std::fprintf(stderr, "learners: %s\n", agent.outcome.message()), 1;
   if (!context->warmup()) return std::fputs("learners: warmup\n", stderr), 1;
+  hatch_opens(*agents[0]);                // refused: no frame is open
+  gets_through(*agents[1]);               // nor groups
   next_match(*agents[0], *agents[1], 1);  // refused: neither brain has a pool
   Action driven;
   for (std::uint64_t number = 1; number <= 3; ++number) {
