@@ -66,7 +66,8 @@ class BesideState : public AgentSystemTest, public ::testing::WithParamInterface
           if (moment_ % 15 == 0) {
             EXPECT_OK(
                 brain->agents().set_opponent(agent, moment_ % 30 == 0 ? kDrawnOpponent : kNewestWeights));
-            const auto first = brain->agents().rated(agents_[0]), second = brain->agents().rated(agents_.back());
+            const auto first = brain->agents().rated(agents_[0]);
+            const auto second = brain->agents().rated(agents_.back());
             ASSERT_TRUE(first.ok() && second.ok());
             Opponents::rate(**first, **second, moment_ % 2 == 0 ? 1.0f : 0.5f);
           }

@@ -247,7 +247,7 @@ std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
   if (trial.game == "nearest") return std::make_unique<Nearest>();
   if (trial.game == "maze") return std::make_unique<Maze>(trial.length);
   if (trial.game == "keys") return make_keys();
-  if (trial.game == "lock") return make_lock();
+  if (trial.game == "lock") return make_lock(trial.length);
   if (trial.game == "circle") return make_circle();
   if (trial.game == "shown-mountain-car") return make_shown_mountain_car();
   if (trial.game == "acrobot") return make_acrobot();

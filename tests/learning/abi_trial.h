@@ -17,7 +17,7 @@ struct AbiTrial {
   std::int64_t steps = 100'000;      // decisions of all agents
   std::int64_t check_every = 2'500;  // decisions between greedy evaluations
   bool miss_is_zero = false;         // a reward below 0 is told as 0
-  std::uint32_t length = 6;          // of the maze's corridor
+  std::uint32_t length = 6;          // of the maze's corridor; wheels of the lock
   std::uint32_t pixels = 1;          // of a cell of the catch game's picture, along each axis
   std::uint32_t shown = 0;           // steps of the game's player that the brain is shown before
   bool tells = true;                 // rewards are told

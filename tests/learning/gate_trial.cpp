@@ -12,6 +12,7 @@
 #include "tools/trials/environments.h"
 
 namespace imprint::trials {
+namespace gate {
 namespace {
 
 using namespace imprint::game;
@@ -157,15 +158,17 @@ class GateGame {
 };
 
 }  // namespace
+}  // namespace gate
 
 double run_gate_trial(const GateTrial& trial) {
-  GateGame game(trial);
+  gate::GateGame game(trial);
   while (game.steps < trial.steps) game.frame();
   return std::accumulate(game.earned.begin(), game.earned.end(), 0.0) /
          static_cast<double>(game.earned.size());
 }
 
-bool print_gate_rows(const std::vector<std::string>& only, std::uint64_t first_seed, std::uint64_t seeds) {
+bool print_gate_rows(const std::vector<std::string>& only, std::uint64_t first_seed, std::uint64_t seeds,
+                     std::int64_t steps) {
   struct Row {
     const char* key;
     bool groups;
@@ -180,6 +183,7 @@ bool print_gate_rows(const std::vector<std::string>& only, std::uint64_t first_s
       GateTrial trial;
       trial.seed = seed;
       trial.groups = row.groups;
+      if (steps > 0) trial.steps = steps;
       const double earned = run_gate_trial(trial);
       met += earned >= row.least && earned <= row.most ? 1 : 0;
       std::printf("  seed %2llu: a group earns %.2f of 2\n", static_cast<unsigned long long>(seed), earned);

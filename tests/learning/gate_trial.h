@@ -15,7 +15,7 @@ namespace imprint::trials {
 struct GateTrial {
   std::uint64_t seed = 1;
   bool groups = true;            // false: the same rewards, told to each agent that is still there
-  std::int64_t steps = 150'000;  // decisions of all agents
+  std::int64_t steps = 400'000;  // decisions of all agents
 };
 
 // Mean of what the last 200 groups earned, with exploration. Throws std::runtime_error with the failure's
@@ -23,7 +23,9 @@ struct GateTrial {
 double run_gate_trial(const GateTrial& trial);
 
 // Prints the rows of the table that `only` names, or all. False when a bar is missed.
-bool print_gate_rows(const std::vector<std::string>& only, std::uint64_t first_seed, std::uint64_t seeds);
+// steps: 0 = the trial's.
+bool print_gate_rows(const std::vector<std::string>& only, std::uint64_t first_seed, std::uint64_t seeds,
+                     std::int64_t steps);
 inline constexpr const char* kGateRows = "ppo-gate-group ppo-gate-alone";
 
 }  // namespace imprint::trials

@@ -55,11 +55,10 @@ class Keys final : public ShownGame {
   bool has_key_ = false;
 };
 
-constexpr int kWheels = 12;
-
 class Lock final : public ShownGame {
  public:
-  int observation_count() const override { return kWheels; }
+  explicit Lock(std::uint32_t wheels) : wheels_(static_cast<int>(wheels)) {}
+  int observation_count() const override { return wheels_; }
   int choice_count() const override { return 4; }
   int step_limit() const override { return 60; }
   void observe(std::span<float> into) const override {
@@ -68,20 +67,20 @@ class Lock final : public ShownGame {
   }
   std::span<double> state() override { return {}; }
   double expert() const override {
-    constexpr std::array<int, kWheels> kCode = {2, 0, 3, 1, 1, 0, 2, 3, 0, 1, 3, 2};
-    return kCode[static_cast<std::size_t>(turned_)];
+    constexpr std::array<int, 12> kCode = {2, 0, 3, 1, 1, 0, 2, 3, 0, 1, 3, 2};
+    return kCode[static_cast<std::size_t>(turned_) % kCode.size()];
   }
 
  protected:
   void start(Draws&) override { turned_ = 0; }
   Outcome advance(double action) override {
-    const bool opens = action == expert() && turned_ == kWheels - 1;
-    turned_ = action == expert() && !opens ? turned_ + 1 : 0;
+    const bool turns = action == expert(), opens = turns && turned_ == wheels_ - 1;
+    turned_ = turns && !opens ? turned_ + 1 : 0;
     return {opens ? 1.0 : 0.0, opens, false};
   }
 
  private:
-  int turned_ = 0;
+  int wheels_, turned_ = 0;
 };
 
 constexpr int kDirections = 8;
@@ -150,7 +149,7 @@ class ShownMountainCar final : public ShownGame {
 }  // namespace
 
 std::unique_ptr<ShownGame> make_keys() { return std::make_unique<Keys>(); }
-std::unique_ptr<ShownGame> make_lock() { return std::make_unique<Lock>(); }
+std::unique_ptr<ShownGame> make_lock(std::uint32_t wheels) { return std::make_unique<Lock>(wheels); }
 std::unique_ptr<ShownGame> make_circle() { return std::make_unique<Circle>(); }
 std::unique_ptr<ShownGame> make_shown_mountain_car() { return std::make_unique<ShownMountainCar>(); }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Games that rewards alone do not teach, or that have none, each with somebody who can play them.
 
+#include <cstdint>
 #include <memory>
 
 #include "tools/trials/environments.h"
@@ -18,10 +19,10 @@ class ShownGame : public Environment {
 // left, right. Reward: 1 at the goal, and nothing before it. 200 steps; chance gets there about never.
 std::unique_ptr<ShownGame> make_keys();
 
-// A lock with twelve wheels. In each position one of four choices turns the next wheel, another one each
+// A lock. In each position one of four choices turns the next wheel, another one each
 // time; any other resets the lock. Observation: how many wheels are turned, one number each. Reward: 1 when
-// all are, and nothing before it. 60 steps; chance opens it once in 16 million tries.
-std::unique_ptr<ShownGame> make_lock();
+// all are, and nothing before it. 60 steps; chance opens six wheels once in 4,096 tries.
+std::unique_ptr<ShownGame> make_lock(std::uint32_t wheels);
 
 // A walker in the plane, with no reward. The player walks around the middle, at a distance of 0.6. Choices: 8
 // directions. Observation: place. What is returned, but not told, is the share of steps that go around it as

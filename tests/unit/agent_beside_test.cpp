@@ -67,6 +67,19 @@ class BesideTest : public ::testing::Test {
     state["shown filled"][0] = 1;
   }
 
+  // A step of a rollout. A trajectory begins at 0 and at 5.
+  void give(std::uint32_t k, const Numbers& seen, const Numbers& next, bool ends) {
+    double* row = state["samples"].data() + std::size_t{k} * layout.width;
+    std::ranges::copy(seen, row + layout.observation);
+    std::ranges::copy(next, row + layout.next_observation);
+    row[layout.branches] = k % 4;
+    row[layout.reward] = draw(k, 5);
+    row[layout.log_probability] = -1;
+    row[layout.begins] = k == 0 || k == 5 ? 1 : 0;
+    std::fill_n(row + layout.allowed, 4, 1.0);
+    row[layout.continues] = ends ? 0 : 1;
+  }
+
   void run_all() {
     const auto run = [&](const ProgramDescription& part, std::uint32_t times) {
       for (std::uint32_t turn = 0; turn < times; ++turn) reference::run_updates(part.updates, state);
@@ -195,17 +208,7 @@ TEST_F(BesideTest, CuriosityInARolloutIsThatOfPlainLoops) {
     return Numbers{draw(3 * k, stream), draw(3 * k + 1, stream), draw(3 * k + 2, stream)};
   };
   const auto ends = [](std::uint32_t k) { return k == 4; };
-  for (std::uint32_t k = 0; k < kSteps; ++k) {
-    double* row = state["samples"].data() + std::size_t{k} * layout.width;
-    std::ranges::copy(seen(k, 2), row + layout.observation);
-    std::ranges::copy(ends(k) ? Numbers(3) : seen(k, 4), row + layout.next_observation);
-    row[layout.branches] = k % 4;
-    row[layout.reward] = draw(k, 5);
-    row[layout.log_probability] = -1;
-    row[layout.begins] = k == 0 || k == 5 ? 1 : 0;
-    std::fill_n(row + layout.allowed, 4, 1.0);
-    row[layout.continues] = ends(k) ? 0 : 1;
-  }
+  for (std::uint32_t k = 0; k < kSteps; ++k) give(k, seen(k, 2), ends(k) ? Numbers(3) : seen(k, 4), ends(k));
   state["filled"] = {kSteps};
   const auto net = [&](const std::string& part, std::size_t count) {
     std::pair<std::vector<Numbers>, std::vector<Numbers>> found;
@@ -263,6 +266,56 @@ TEST_F(BesideTest, CuriosityInARolloutIsThatOfPlainLoops) {
   for (std::size_t place = 0; place < kSteps; ++place) {
     const auto row = static_cast<std::size_t>(state.at("order")[place]);
     EXPECT_NEAR(state.at("advantage")[place], (expected[row] - middle) / std::sqrt(square), 2e-3) << row;
+  }
+}
+
+// ---- groups ----
+
+// Advantages by the value of the set, whatever its order; an agent that left goes on with what is left.
+TEST_F(BesideTest, AGroupsValueIsThatOfItsSet) {
+  BrainSpec wanted = shown_spec(LearnerKind::ppo);
+  wanted.goal_count = 1;
+  wanted.group_size = 2;
+  build(wanted);
+  const std::uint32_t width = wanted.group_width();
+  ASSERT_EQ(width, 7u);
+  const auto pair = [](std::uint32_t k, bool turned) {
+    Numbers set{2, 0, 0, 0, 0, 0, 0};
+    for (std::uint32_t i = 0; i < 6; ++i) set[1 + (turned ? (i + 3) % 6 : i)] = draw(6 * k + i, 2);
+    return set;
+  };
+  const auto rest = [](std::uint32_t k) {  // one is left
+    return Numbers{1, draw(k, 3), draw(k, 4), draw(k, 6), 0, 0, 0};
+  };
+  const auto leaves = [](std::uint32_t k) { return k == 3; };
+  for (std::uint32_t k = 0; k < kSteps; ++k) {
+    double* row = state["samples"].data() + std::size_t{k} * layout.width;
+    std::ranges::copy(pair(k, k % 2 == 1), row + layout.group);
+    std::ranges::copy(leaves(k) ? rest(k) : pair(k + 1, false), row + layout.next_group);
+    row[layout.reward] = draw(k, 5);
+    row[layout.begins] = k == 0 || k == 4 ? 1 : 0;
+    std::fill_n(row + layout.allowed, 4, 1.0);
+    row[layout.continues] = 1;
+  }
+  state["filled"] = {kSteps};
+  BrainSpec critic = spec;
+  critic.observation = {.count = width};
+  critic.observation.streams = {{.kind = StreamKind::entities, .count = 2, .features = 3}};
+  critic.action = {{}, 1};
+  critic.seed += std::uint64_t{1} << 40;
+  const Network same = Network::create(critic, "critic", 1.0).value();  // the same first weights
+  const auto value = [&](Numbers set) {
+    for (std::size_t i = 0; i < 6; ++i) set[1 + i] *= double{spec.observation.scale[i % 3]};
+    return reference::evaluate(same.heads_of_scaled(input("set", {1, 1, width})), {{"set", set}})[0];
+  };
+  for (const std::size_t part : {0u, 1u})
+    reference::run_updates(graph.sequence.parts[part].description.updates, state);
+  double advantage = 0;
+  for (std::uint32_t k = kSteps; k-- > 0;) {
+    const double here = value(pair(k, false)), later = value(leaves(k) ? rest(k) : pair(k + 1, false));
+    const bool goes_on = k < kSteps - 1 && k != 3;
+    advantage = draw(k, 5) + 0.75 * later - here + (goes_on ? 0.75 * 0.5 * advantage : 0);
+    EXPECT_NEAR(state.at("value_target")[k], advantage + here, 1e-6) << k;
   }
 }
 
