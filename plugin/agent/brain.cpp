@@ -72,12 +72,6 @@ Result<> Brain::check_shared() const {
     return make_error(code, text("brain_create: brain '", spec_.name, "', tensor '", tensor.name, "': found ",
                                  dtype_name(tensor.dtype), tensor.shape.text(), ", expected ", expected));
   };
-  const Learner* learner = find_learner(spec_.learner);
-  if (shared.observations.buffer && learner && learner->needs_next())
-    return make_error(ErrorCode::unsupported,
-                      text("brain_create: brain '", spec_.name, "': found tensor '", shared.observations.name,
-                           "' for observations, but the ", learner_name(spec_.learner),
-                           " learner needs them as numbers. Use agent_observe, or another learner."));
   if (shared.observations.buffer && (spec_.keeps_shown() || spec_.has_signals()))
     return make_error(ErrorCode::unsupported,
                       text("brain_create: brain '", spec_.name, "': found tensor '", shared.observations.name,

@@ -19,17 +19,22 @@ struct AbiTrial {
   bool miss_is_zero = false;         // a reward below 0 is told as 0
   std::uint32_t length = 6;          // of the maze's corridor; wheels of the lock
   std::uint32_t pixels = 1;          // of a cell of the catch game's picture, along each axis
-  std::uint32_t shown = 0;           // steps of the game's player that the brain is shown before
-  bool tells = true;                 // rewards are told
+  bool streams = true;               // a game of pictures or entities has encoders for them
+  std::vector<std::uint32_t> hidden = {64, 64};
+  bool tanh = false;            // after each hidden layer, instead of ReLU
+  std::uint32_t window = 20;    // last episodes that `played` is the mean of
+  std::uint32_t episodes = 20;  // of a greedy evaluation
+  std::uint32_t shown = 0;      // steps of the game's player that the brain is shown before
+  bool tells = true;            // rewards are told
+  bool groups = true;           // the gate: its agents are groups
   std::map<std::string, double> shown_options, signals;  // of imp_demonstration_options, imp_signal_options
-  bool streams = true;                    // a game of pictures or entities has encoders for them
   std::map<std::string, double> options;  // of the learner and of its network, by the fields' names
 };
 
 struct AbiCheck {
   std::int64_t steps = 0;
   double greedy = 0;  // mean return of greedy episodes; the fight: share of the Bayes answer's score
-  double played = 0;  // the same with exploration: the last 20 episodes; the fight: the last 250 decisions
+  double played = 0;  // the same with exploration: the last episodes; the fight: the last 250 decisions
 };
 
 struct AbiCurve {
@@ -50,7 +55,7 @@ inline constexpr std::int64_t kHabitChanges =
 
 inline constexpr const char* kGameNames =
     "cartpole, blind-cartpole, acrobot, mountain-car, mountain-car-continuous, pendulum, fight, maze, catch, "
-    "nearest, keys, lock, circle, shown-mountain-car";
+    "nearest, keys, lock, circle, shown-mountain-car, gate";
 
 // Throws std::runtime_error with the failure's text.
 AbiCurve run_abi_trial(const AbiTrial& trial);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <chrono>
 #include <deque>
 #include <numeric>
 #include <stdexcept>
@@ -48,7 +48,7 @@ struct Arena {
 
 class GateGame {
  public:
-  explicit GateGame(const GateTrial& trial) : groups_(trial.groups), draws_(trial.seed, 3) {
+  explicit GateGame(const AbiTrial& trial) : groups_(trial.groups), draws_(trial.seed, 3) {
     StandaloneDesc device;
     device.device = "cpu";
     imp_limits limits = imp_limits_init();
@@ -88,6 +88,8 @@ class GateGame {
     must(context_.submit());
     must(context_.frame_end());
   }
+
+  imp_brain_stats stats() const { return must(brain_.stats()); }
 
   std::int64_t steps = 0;
   std::deque<double> earned;
@@ -160,42 +162,26 @@ class GateGame {
 }  // namespace
 }  // namespace gate
 
-double run_gate_trial(const GateTrial& trial) {
+AbiCurve run_gate_trial(const AbiTrial& trial) {
+  const auto began = std::chrono::steady_clock::now();
   gate::GateGame game(trial);
-  while (game.steps < trial.steps) game.frame();
-  return std::accumulate(game.earned.begin(), game.earned.end(), 0.0) /
-         static_cast<double>(game.earned.size());
-}
-
-bool print_gate_rows(const std::vector<std::string>& only, std::uint64_t first_seed, std::uint64_t seeds,
-                     std::int64_t steps) {
-  struct Row {
-    const char* key;
-    bool groups;
-    double least, most;
-  };
-  bool passed = true;
-  for (const Row& row : {Row{"ppo-gate-group", true, 1.6, 2}, Row{"ppo-gate-alone", false, 0, 1.2}}) {
-    if (!only.empty() && std::ranges::find(only, row.key) == only.end()) continue;
-    std::printf("%s: ppo, gate, 24 agents%s\n", row.key, row.groups ? " in groups of 3" : "");
-    std::uint64_t met = 0;
-    for (std::uint64_t seed = first_seed; seed < first_seed + seeds; ++seed) {
-      GateTrial trial;
-      trial.seed = seed;
-      trial.groups = row.groups;
-      if (steps > 0) trial.steps = steps;
-      const double earned = run_gate_trial(trial);
-      met += earned >= row.least && earned <= row.most ? 1 : 0;
-      std::printf("  seed %2llu: a group earns %.2f of 2\n", static_cast<unsigned long long>(seed), earned);
-      std::fflush(stdout);
-    }
-    const bool enough = 10 * met >= 9 * seeds;
-    std::printf("  %.1f to %.1f%34s %llu of %llu  %s\n", row.least, row.most, "",
-                static_cast<unsigned long long>(met), static_cast<unsigned long long>(seeds),
-                enough ? "met" : "MISSED");
-    passed = passed && enough;
+  AbiCurve curve;
+  for (std::int64_t next = trial.check_every; game.steps < trial.steps;) {
+    game.frame();
+    if (game.steps < std::min(next, trial.steps)) continue;
+    next += trial.check_every;
+    const double earned = std::accumulate(game.earned.begin(), game.earned.end(), 0.0) /
+                          static_cast<double>(game.earned.size());
+    curve.checks.push_back({game.steps, earned, earned});
   }
-  return passed;
+  const imp_brain_stats stats = game.stats();
+  curve.used = stats.used_samples;
+  curve.dropped = stats.dropped_samples;
+  curve.late = stats.late_actions;
+  curve.minibatches = stats.minibatches;
+  curve.last_loss = stats.last_loss;
+  curve.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return curve;
 }
 
 }  // namespace imprint::trials

@@ -6,26 +6,12 @@
 // Observation: place (5), gate, time, how many others are there. Choices: left, stay, right. 12 steps. The
 // most that a group can earn is 2.
 
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "tests/learning/abi_trial.h"
 
 namespace imprint::trials {
 
-struct GateTrial {
-  std::uint64_t seed = 1;
-  bool groups = true;            // false: the same rewards, told to each agent that is still there
-  std::int64_t steps = 400'000;  // decisions of all agents
-};
-
-// Mean of what the last 200 groups earned, with exploration. Throws std::runtime_error with the failure's
-// text.
-double run_gate_trial(const GateTrial& trial);
-
-// Prints the rows of the table that `only` names, or all. False when a bar is missed.
-// steps: 0 = the trial's.
-bool print_gate_rows(const std::vector<std::string>& only, std::uint64_t first_seed, std::uint64_t seeds,
-                     std::int64_t steps);
-inline constexpr const char* kGateRows = "ppo-gate-group ppo-gate-alone";
+// Greedy and played are both the mean of what the last 200 groups earned, with exploration. Throws
+// std::runtime_error with the failure's text.
+AbiCurve run_gate_trial(const AbiTrial& trial);
 
 }  // namespace imprint::trials

@@ -95,6 +95,7 @@ std::string options_json(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo) {
     add("normalise_observations", spec.normalise_observations);
     add("normalise_rewards", spec.normalise_rewards);
+    add("falling_rate", spec.rate_decisions > 0);
   }
   return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
 }
@@ -129,6 +130,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo && (spec.normalise_observations || spec.normalise_rewards))
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
   if (never_follows(spec)) hasher.text("unchanging");
+  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) hasher.text("falling rate");
   if (spec.group_size > 0) hasher.text("groups").number(spec.group_size);
   if (spec.pool_size > 0) hasher.text("pool").number(spec.pool_size);
   if (spec.keeps_shown()) hasher.text("shown").number(spec.shown_capacity);
@@ -157,6 +159,7 @@ std::string schema_text(const BrainSpec& spec) {
     words += ", unchanging";
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
   if (spec.learner == LearnerKind::ppo && spec.normalise_rewards) words += ", normalised rewards";
+  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) words += ", falling rate";
   if (spec.group_size > 0) words += text(", groups of ", spec.group_size);
   if (spec.pool_size > 0) words += text(", pool ", spec.pool_size);
   if (spec.keeps_shown()) words += text(", demonstrations ", spec.shown_capacity);

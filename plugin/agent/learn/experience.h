@@ -117,7 +117,8 @@ class Experience {
   void settle_agent(std::uint32_t agent, double time_s);
   void write_group(std::span<float> into, const Choice& choice) const;
   static void write_action(std::span<float> row, const SampleLayout& layout, const Choice& choice);
-  std::span<float> new_sample(std::uint32_t agent, const Choice& choice);
+  std::span<float> new_sample(std::uint32_t agent, const Choice& choice, std::uint64_t next_copy = 0);
+  std::uint64_t next_copy(const Trajectory::Return& found) const;  // ObservationCopy::next
   void add_step(std::uint32_t agent, const Trajectory::Return& found);
   void write_begins(std::span<float> row, std::uint32_t agent, bool begins);
   void write_allowed(std::span<float> row, const Transition& step) const;

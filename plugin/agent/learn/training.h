@@ -52,14 +52,14 @@ class Training {
   void weights_restored();
   bool has_no_waiting() const { return replay_.waiting.empty(); }
   // Whether a step would learn or take in anything.
-  bool has_work() const;
+  bool has_work(const CopyLedger& captured);
   // Whether a brain is to learn from demonstrations before its own steps (BrainSpec::pretraining).
   bool pretrains() const;
   std::optional<std::uint32_t> free_slot() const;
   // Fills the slot's inputs with waiting samples; the step is in flight until `deadline`. False when it takes
   // samples in but no brain learns. captured: StepInputs.
   // decisions: of each brain so far.
-  bool begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured,
+  bool begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedger& captured,
              std::uint64_t decisions = 0);
   // As begin, in slot 0, with no samples and no brain; release() ends it. Only if not used().
   void begin_empty();

@@ -114,9 +114,11 @@ struct BrainSpec {
   bool clip_values = false;
   bool normalise_observations = false;
   bool normalise_rewards = false;
-  float entropy_per_action = -1;  // target of the policy's entropy, per number of an action
-  bool thompson = true;           // the bandit learner draws from its belief, else LinUCB
-  float drift = 0;                // of the bandit learner's weights, per sample
+  std::uint32_t rate_decisions = 0;  // of a brain until PPO's learning rate is 0; 0 = it stays
+  bool slow_noise = false;           // of continuous actions: DecisionDraw::slow
+  float entropy_per_action = -1;     // target of the policy's entropy, per number of an action
+  bool thompson = true;              // the bandit learner draws from its belief, else LinUCB
+  float drift = 0;                   // of the bandit learner's weights, per sample
   // Demonstrations beside a learner of rewards. 0: none.
   std::uint32_t shown_capacity = 0, shown_batch = 32;
   std::uint32_t pretraining = 0;      // minibatches by them alone, where there are no steps yet
