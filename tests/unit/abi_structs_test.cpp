@@ -174,6 +174,11 @@ TEST(Structs, AllOfTheInterface) {
   IMP_LEARNERS(IMPRINT_TRY)
 #undef IMPRINT_TRY
   try_given(imp_network_options_init());
+  try_given(imp_demonstration_options_init());
+  try_given(imp_signal_options_init());
+  try_given(imp_self_play_options_init());
+  try_given(imp_opponent_init());
+  try_given(imp_group_options_init());
   try_given(imp_submit_info_init());
   try_given(imp_tensor_desc_init());
   try_given(imp_vk_buffer_init());

@@ -103,6 +103,20 @@ Taker streams(std::vector<agent::StreamSpec>& into) {
   };
 }
 
+// An object with some fields.
+Taker object(Takers fields) {
+  return [fields = std::move(fields)](const nlohmann::json& value) -> std::string {
+    if (!value.is_object()) return "an object";
+    for (const auto& [key, given] : value.items()) {
+      const auto field = fields.find(key);
+      if (field == fields.end()) return "an object without the field " + quote(key);
+      if (const std::string expected = field->second(given); !expected.empty())
+        return "an object whose " + key + " is " + expected;
+    }
+    return {};
+  };
+}
+
 template <class Options>
 void add_options(const Options& defaults, agent::BrainSpec& spec, Takers& takers) {
   agent::each_option(defaults, spec, [&takers](const char* name, auto by_default, auto& field) {
@@ -133,7 +147,7 @@ Takers options_of(agent::LearnerKind learner, agent::BrainSpec& spec) {
   return takers;
 }
 
-// The fields of imp_brain_desc and of imp_network_options.
+// The fields of imp_brain_desc, of imp_network_options, and of what stands beside a learner's rewards.
 Takers fields_of(BrainFile& brain) {
   agent::BrainSpec& s = brain.spec;
   return {
@@ -161,6 +175,24 @@ Takers fields_of(BrainFile& brain) {
       {"learner", word(s.learner, agent::kLastLearner, agent::learner_name)},
       {"snapshot_count", number(s.snapshot_count)},
       {"fall_back", flag(s.fall_back)},
+      {"demonstrations", object({{"capacity", number(s.shown_capacity)},
+                                 {"batch_size", number(s.shown_batch)},
+                                 {"pretraining", number(s.pretraining)},
+                                 {"half_life", number(s.shown_half_life)},
+                                 {"strength", number(s.shown_strength)},
+                                 {"margin", number(s.shown_margin)}})},
+      {"groups", object({{"group_size", number(s.group_size)}})},
+      {"self_play", object({{"pool_size", number(s.pool_size)},
+                            {"pool_period", number(s.pool_period)},
+                            {"newest_share", number(s.newest_share)}})},
+      {"signals", object({{"reward_strength", number(s.reward_strength)},
+                          {"curiosity", word(s.curiosity, agent::Curiosity::surprise, agent::curiosity_name)},
+                          {"curiosity_strength", number(s.curiosity_strength)},
+                          {"curiosity_discount", number(s.curiosity_discount)},
+                          {"imitation_strength", number(s.imitation_strength)},
+                          {"imitation_discount", number(s.imitation_discount)},
+                          {"hidden_size", number(s.signal_size)},
+                          {"learning_rate", number(s.signal_rate)}})},
       {"observations",
        [&brain](const nlohmann::json& value) -> std::string {
          std::vector<std::uint32_t> extents;

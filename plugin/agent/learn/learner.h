@@ -36,6 +36,9 @@ class Learner {
   // ---- signals ----
   virtual bool takes_feedback() const = 0;  // praise, scolding and rewards
   virtual bool takes_demonstrations() const = 0;
+  // Whether demonstrations (BrainSpec::shown_capacity) and signals (learn/signals.h) may stand beside its
+  // rewards.
+  virtual bool learns_beside() const { return false; }
 
   // ---- fields of a brain that name this learner ----
   // Errors: unsupported (actions that it does not serve).

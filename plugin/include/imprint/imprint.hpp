@@ -78,6 +78,20 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
     made.value.wants_observation = made.outcome.ready() || made.outcome.code() == Code::not_found;
     return made;
   }
+  // Whose weights it acts by: an entry of the brain's pool, or IMP_OPPONENT_*. Returns what was
+  // drawn.
+  Made<std::uint32_t> set_opponent(std::uint32_t opponent = IMP_OPPONENT_DRAWN) {
+    return fill(std::uint32_t{}, &imp_api::agent_set_opponent, opponent);
+  }
+  // 1: this agent won, 0.5: a draw, 0: it lost.
+  Outcome report_match(const Agent& against, float score) {
+    return call(&imp_api::match_report, against.handle(), score);
+  }
+  Outcome set_group(std::uint32_t group) { return call(&imp_api::agent_set_group, group); }
+  Outcome group_reward(float reward) { return call(&imp_api::agent_group_reward, reward); }
+  Outcome end_group_episode(EpisodeEnd end) {
+    return call(&imp_api::agent_end_group_episode, static_cast<imp_episode_end>(end));
+  }
   Outcome act_by_heuristic(std::span<const std::uint32_t> branches,
                            std::span<const float> continuous = {}) {
     return call(&imp_api::agent_heuristic, branches.data(), detail::count_of(branches.size()),
@@ -140,6 +154,21 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   Outcome save_status() const { return call(&imp_api::brain_save_status); }
   Outcome load(Text path) { return call(&imp_api::brain_load, path.c_str()); }
   Outcome load_weights(Text path) { return call(&imp_api::brain_load_weights, path.c_str()); }
+  // Demonstrations of a file, added to one brain of a kennel or to all. Returns how many it has.
+  Made<std::uint32_t> load_demonstrations(Text path, std::uint32_t brain_index = UINT32_MAX) {
+    return fill(std::uint32_t{}, &imp_tools_api::brain_load_demonstrations, path.c_str(),
+                brain_index);
+  }
+  Outcome save_demonstrations(Text path, std::uint32_t brain_index = 0) const {
+    return call(&imp_tools_api::brain_save_demonstrations, path.c_str(), brain_index);
+  }
+  Outcome keep_opponent(std::uint32_t brain_index = 0) {
+    return call(&imp_api::brain_keep_opponent, brain_index);
+  }
+  Made<imp_opponent> opponent(std::uint32_t index, std::uint32_t brain_index = 0) const {
+    return fill(imp_opponent_init(), &imp_api::brain_get_opponent, brain_index, index);
+  }
+  Outcome clear_demonstrations() { return call(&imp_tools_api::brain_clear_demonstrations); }
   Made<std::uint64_t> snapshot() { return fill(std::uint64_t{}, &imp_api::brain_snapshot); }
   Outcome restore(std::uint64_t snapshot) { return call(&imp_api::brain_restore, snapshot); }
 

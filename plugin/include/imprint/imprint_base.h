@@ -35,7 +35,7 @@ typedef struct imp_header {
   name.header.type = (uint32_t)(TYPE)
 
 /* 1: imprint.h; 201: imprint_vulkan.h; 301: imprint_tools.h; 401: imprint_models.h;
- * 501: imprint_networks.h. Those of imprint_learners.h, from 101 on, are there. */
+ * 501: imprint_networks.h; 601: imprint_signals.h. From 101 on: see imprint_learners.h. */
 typedef enum imp_struct_type {
   IMP_STRUCT_HOST = 1,
   IMP_STRUCT_LIMITS = 2,
@@ -70,7 +70,13 @@ typedef enum imp_struct_type {
   IMP_STRUCT_MODEL_VALUE = 403,
   IMP_STRUCT_POLICY_NAMES = 404,
 
-  IMP_STRUCT_NETWORK_OPTIONS = 501
+  IMP_STRUCT_NETWORK_OPTIONS = 501,
+
+  IMP_STRUCT_DEMONSTRATION_OPTIONS = 601,
+  IMP_STRUCT_SIGNAL_OPTIONS = 602,
+  IMP_STRUCT_SELF_PLAY_OPTIONS = 603,
+  IMP_STRUCT_OPPONENT = 604,
+  IMP_STRUCT_GROUP_OPTIONS = 605
 } imp_struct_type;
 
 #endif /* IMPRINT_IMPRINT_BASE_H_ */

@@ -50,6 +50,18 @@ struct NetworkOptions : imp_network_options {
     stream_count = detail::count_of(given.size());
   }
 };
+struct DemonstrationOptions : imp_demonstration_options {
+  DemonstrationOptions() : imp_demonstration_options(imp_demonstration_options_init()) {}
+};
+struct GroupOptions : imp_group_options {
+  GroupOptions() : imp_group_options(imp_group_options_init()) {}
+};
+struct SelfPlayOptions : imp_self_play_options {
+  SelfPlayOptions() : imp_self_play_options(imp_self_play_options_init()) {}
+};
+struct SignalOptions : imp_signal_options {
+  SignalOptions() : imp_signal_options(imp_signal_options_init()) {}
+};
 // One part of an observation each.
 inline imp_stream vector_stream(std::uint32_t count) {
   imp_stream stream{};
@@ -339,7 +351,12 @@ struct BrainDesc {
   imp_tensor observations{};
   imp_tensor actions{};
   bool fall_back = false;
-  mutable NetworkOptions network{};  // the C form links it to the learner's options
+  // The C form links them to the learner's options.
+  mutable NetworkOptions network{};
+  mutable std::optional<DemonstrationOptions> demonstrations{};
+  mutable std::optional<SignalOptions> signals{};
+  mutable std::optional<SelfPlayOptions> self_play{};
+  mutable std::optional<GroupOptions> groups{};
 
   // From the values that every game sets: BrainDesc::of(DqnOptions(), 28, {10}, 16).
   static BrainDesc of(const Learner& learner, std::uint32_t observations,
@@ -379,9 +396,18 @@ struct BrainDesc {
     std::visit(
         [&desc, this](const auto& options) {
           desc.learner = detail::learner_of(options);
-          network.header.next = nullptr;
-          if constexpr (!std::is_same_v<decltype(options), const NoLearner&>)
-            network.header.next = &options;
+          const void* next = nullptr;
+          if constexpr (!std::is_same_v<decltype(options), const NoLearner&>) next = &options;
+          const auto link = [&next](auto& part) {
+            if (!part) return;
+            part->header.next = next;
+            next = &*part;
+          };
+          link(groups);
+          link(self_play);
+          link(signals);
+          link(demonstrations);
+          network.header.next = next;
         },
         learner);
     desc.header.next = &network;

@@ -63,6 +63,38 @@ static inline imp_network_options imp_network_options_init(void) {
   return s;
 }
 
+static inline imp_demonstration_options imp_demonstration_options_init(void) {
+  IMP_INIT(imp_demonstration_options, s, IMP_STRUCT_DEMONSTRATION_OPTIONS);
+  s.capacity = 1024;
+  s.batch_size = 32;
+  s.strength = 1.0f;
+  s.margin = 0.8f;
+  return s;
+}
+static inline imp_self_play_options imp_self_play_options_init(void) {
+  IMP_INIT(imp_self_play_options, s, IMP_STRUCT_SELF_PLAY_OPTIONS);
+  s.pool_size = 8;
+  s.pool_period = 20000;
+  s.newest_share = 0.5f;
+  return s;
+}
+static inline imp_group_options imp_group_options_init(void) {
+  IMP_INIT(imp_group_options, s, IMP_STRUCT_GROUP_OPTIONS);
+  s.group_size = 4;
+  return s;
+}
+static inline imp_opponent imp_opponent_init(void) {
+  IMP_INIT(imp_opponent, s, IMP_STRUCT_OPPONENT);
+  return s;
+}
+static inline imp_signal_options imp_signal_options_init(void) {
+  IMP_INIT(imp_signal_options, s, IMP_STRUCT_SIGNAL_OPTIONS);
+  s.reward_strength = 1.0f;
+  s.hidden_size = 64;
+  s.learning_rate = 3e-4f;
+  return s;
+}
+
 /* A brain with one choice among *choices options, from what every game decides. It keeps the
  * pointer. */
 static inline imp_brain_desc imp_brain_desc_of(imp_learner learner, uint32_t observations,
