@@ -71,7 +71,7 @@ struct ReplayState {
   SampleQueue waiting;
   DemonstrationMemory shown;
   Opponents opponents;
-  std::vector<News> news;  // [P] of a learner that collects rollouts: what its steps told
+  std::vector<News> news;  // [P] of a learner that seeks news: what its steps told
 
   static ReplayState empty(const BrainSpec& spec);
   std::uint64_t sample_count() const;
