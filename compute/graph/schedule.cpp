@@ -51,4 +51,27 @@ std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_mat
   return (stage.barrier_before && !on_matrix_units ? "barrier, " : "") + text + values;
 }
 
+const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, int axis) {
+  const AxisName name = schedule.extents.empty() ? AxisName{0} : shape.name(axis);
+  if (name == 0) return nullptr;
+  const auto found = std::ranges::find(schedule.extents, named_axis(name).parts[0].extent, &RunExtent::name);
+  return found == schedule.extents.end() ? nullptr : &*found;
+}
+
+const RunExtent* leading_extent(const Schedule& schedule, const Shape& shape) {
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] != 1) return extent_of_axis(schedule, shape, axis);
+  return nullptr;
+}
+
+// Elementwise results have the names of their operands. Only a mask has not.
+Shape shape_behind_mask(const Graph& graph, NodeIndex node) {
+  Shape shape = graph[node].shape;
+  if (graph[node].op != Op::where) return shape;
+  const Shape& value = graph[graph[node].inputs[1]].shape;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape.name(axis) == 0) shape.set_name(axis, value.name(axis));
+  return shape;
+}
+
 }  // namespace imprint::graph
