@@ -151,11 +151,11 @@ void MapStep::run(const Memory& memory, Parts parts) const {
 
 // Terms of one line, in blocks as of a line without gaps.
 struct Gathered {
-  std::array<Word, static_cast<std::size_t>(kBlock)> words;
+  Word words[kBlock];
   std::int64_t count = 0;
 
   void fold(FoldRun fold_run, Word* target) {
-    if (count > 0) fold_run(words.data(), count, target);
+    if (count > 0) fold_run(words, count, target);
     count = 0;
   }
 };
@@ -238,7 +238,7 @@ void ReduceStep::fold_used(const Memory& memory, const Word* values, Parts of_li
     }
     while (at < end) {
       const std::int64_t count = std::min(end - at, kBlock - gathered.count);
-      std::copy_n(values + (at - of_line.begin), count, gathered.words.begin() + gathered.count);
+      std::copy_n(values + (at - of_line.begin), count, gathered.words + gathered.count);
       gathered.count += count;
       at += count;
       if (gathered.count == kBlock) gathered.fold(fold_, target);

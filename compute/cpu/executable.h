@@ -69,7 +69,7 @@ class Executable {
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Steps> kernels_;
   std::vector<Bound> inputs_, outputs_, variables_;
-  std::vector<std::int32_t> extent_inputs_;   // positions, by extent
+  std::vector<std::int32_t> extent_inputs_;  // positions, by extent
   std::vector<std::int64_t> extent_values_;  // of the runs that follow
   std::vector<tensor::NodeRef> constants_;
   void run(const Step& step) const;

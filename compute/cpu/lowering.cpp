@@ -163,7 +163,8 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
     IMPRINT_ASSIGN(const auto windows, find_windows(entry.inputs[1]));
     if (windows) {
       IMPRINT_ASSIGN(const Strided rows, find(entry.inputs[0]));
-      add(matmul_step(rows, *windows, into, kernels_, used_product(node)), {into, rows.buffer, windows->matrices.buffer});
+      add(matmul_step(rows, *windows, into, kernels_, used_product(node)),
+          {into, rows.buffer, windows->matrices.buffer});
       return {};
     }
   }

@@ -191,6 +191,10 @@ const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, in
 // That of the first axis with more than one place. The elements that a run uses come first then.
 const RunExtent* leading_extent(const Schedule& schedule, const Shape& shape);
 
+// That of all that the task stores, in the elements' order. Those that a run does not use need no workgroups.
+// Null: none, or it stores what other runs' or workgroups' elements share.
+const RunExtent* leading_task_extent(const Graph& graph, const Schedule& schedule, const Task& task);
+
 // The node's shape, with the names that a mask took away: of a fold's or product's operand, what comes after
 // the used places is the fold's start.
 Shape shape_behind_mask(const Graph& graph, NodeIndex node);

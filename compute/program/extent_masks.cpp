@@ -107,9 +107,8 @@ std::vector<Tensor> masked_inputs(const Node& node, std::vector<Tensor> inputs) 
 }
 
 bool joins_named(const Node& node) {
-  return !node.inputs.empty() && std::ranges::any_of(node.inputs, [](const NodeRef& input) {
-    return input->shape.is_named();
-  });
+  return !node.inputs.empty() &&
+         std::ranges::any_of(node.inputs, [](const NodeRef& input) { return input->shape.is_named(); });
 }
 
 }  // namespace
@@ -136,7 +135,8 @@ std::vector<Tensor> with_extent_masks(std::span<const Tensor> roots) {
     if (changed) replaced.emplace(node.get(), with_inputs(*node, std::move(refs)));
   }
   for (Tensor& root : result)
-    if (const auto found = replaced.find(root.node().get()); found != replaced.end()) root = Tensor(found->second);
+    if (const auto found = replaced.find(root.node().get()); found != replaced.end())
+      root = Tensor(found->second);
   return result;
 }
 
@@ -161,8 +161,8 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std
     for (const ProgramExtent& known : found) {
       if (known.name != name) continue;
       if (known.bound != bound && bound != 0 && sound.ok())
-        sound = make_error(ErrorCode::invalid_argument, text("extent '", name, "': found bounds ", known.bound,
-                                                             " and ", bound, ", expected one"));
+        sound = make_error(ErrorCode::invalid_argument, text("extent '", name, "': found bounds ",
+                                                             known.bound, " and ", bound, ", expected one"));
       return;
     }
     found.push_back({name, bound});
@@ -177,13 +177,14 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std
   for (const NodeRef& node : nodes) add_axes(node->shape);
   for (const NodeRef& node : nodes)
     if (node->op == Op::input)
-      if (const std::string_view name = extent_of_input(node->label); !name.empty()) add(std::string(name), 0);
+      if (const std::string_view name = extent_of_input(node->label); !name.empty())
+        add(std::string(name), 0);
   IMPRINT_CHECK(sound);
   for (const ProgramExtent& extent : found)
     if (extent.bound == 0)
-      return make_error(ErrorCode::invalid_argument,
-                        text("extent '", extent.name,
-                             "': found its value alone, expected an input with such an axis"));
+      return make_error(
+          ErrorCode::invalid_argument,
+          text("extent '", extent.name, "': found its value alone, expected an input with such an axis"));
   return found;
 }
 

@@ -109,9 +109,9 @@ class Program {
   const Shape& input_shape(std::size_t index) const;
 
   // ---- named extents (Extent; compute/docs/extents.md) ----
-  // Arrays of inputs and outputs have the layout of the bounds; a run uses the first places of each named axis.
-  // The extent of a slot's next runs: the bound until it is set. Errors: not_found (no axis has this name),
-  // invalid_argument (no such slot; an extent outside 1 .. bound).
+  // Arrays of inputs and outputs have the layout of the bounds; a run uses the first places of each named
+  // axis. The extent of a slot's next runs: the bound until it is set. Errors: not_found (no axis has this
+  // name), invalid_argument (no such slot; an extent outside 1 .. bound).
   Result<> set_extent(std::uint32_t slot, std::string_view name, std::int64_t extent);
   std::int64_t extent(std::uint32_t slot, std::string_view name) const;  // 0: no such slot or name
   Shape used_shape(std::uint32_t slot, const Shape& shape) const;        // with the extents of the slot

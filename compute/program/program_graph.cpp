@@ -96,8 +96,7 @@ Result<> add_inputs(const std::string& program, std::span<const Tensor> inputs, 
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Node& node = *inputs[i].node();
     if (node.op != Op::input)
-      return make_error(ErrorCode::invalid_argument, "program '" + program + "': input " +
-                                                         std::to_string(i) +
+      return make_error(ErrorCode::invalid_argument, "program '" + program + "': input " + std::to_string(i) +
                                                          ": found another tensor, expected one of input()");
     if (!listed.insert(node.label).second)
       return make_error(ErrorCode::invalid_argument, "program '" + program + "': inputs: found '" +
@@ -108,8 +107,7 @@ Result<> add_inputs(const std::string& program, std::span<const Tensor> inputs, 
     for (auto named = first; named != last; ++named) {
       const GraphNode& other = result.graph[named->second];
       if (!(other.shape == node.shape) || other.dtype != node.dtype)
-        return make_error(ErrorCode::shape_mismatch, "program '" + program + "': input '" +
-                                                         node.label +
+        return make_error(ErrorCode::shape_mismatch, "program '" + program + "': input '" + node.label +
                                                          "': found two shapes or dtypes, expected one");
       found = std::max(found, named->second);
     }
@@ -136,7 +134,8 @@ std::vector<RunExtent> ProgramGraph::extents() const {
   std::vector<RunExtent> found;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].bound > 0)
-      found.push_back({std::string(extent_of_input(inputs[i].name)), static_cast<std::int32_t>(i), inputs[i].bound});
+      found.push_back(
+          {std::string(extent_of_input(inputs[i].name)), static_cast<std::int32_t>(i), inputs[i].bound});
   return found;
 }
 

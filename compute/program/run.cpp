@@ -37,17 +37,18 @@ Result<> copy_in(const HostTensor& value, std::span<std::byte> target, const std
                                                      std::string(dtype_name(value.dtype)) + ", expected " +
                                                      std::string(dtype_name(port.dtype)));
   if (!(value.shape == used) || static_cast<std::int64_t>(count) != used.element_count())
-    return make_error(ErrorCode::shape_mismatch, "run '" + program + "': input " + std::to_string(index) +
-                                                     " '" + port.name + "': found shape " +
-                                                     value.shape.text() + " with " + std::to_string(count) +
-                                                     " elements, expected " + used.text() +
-                                                     (port.shape.is_named() ? " of " + port.shape.text() : ""));
+    return make_error(ErrorCode::shape_mismatch,
+                      "run '" + program + "': input " + std::to_string(index) + " '" + port.name +
+                          "': found shape " + value.shape.text() + " with " + std::to_string(count) +
+                          " elements, expected " + used.text() +
+                          (port.shape.is_named() ? " of " + port.shape.text() : ""));
   if (count == 0) return {};
   const std::vector<std::byte> bytes = packed(value, port.dtype);
-  each_used_run(used, port.shape, dtype_size(port.dtype), [&](std::size_t from, std::size_t to, std::size_t size) {
-    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(from), size,
-                target.begin() + static_cast<std::ptrdiff_t>(to));
-  });
+  each_used_run(used, port.shape, dtype_size(port.dtype),
+                [&](std::size_t from, std::size_t to, std::size_t size) {
+                  std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(from), size,
+                              target.begin() + static_cast<std::ptrdiff_t>(to));
+                });
   return {};
 }
 
@@ -120,10 +121,11 @@ Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<c
     const Shape used = program.used_shape(0, port.shape);
     std::vector<std::byte> bytes(static_cast<std::size_t>(tensor_bytes(used, port.dtype)));
     const std::span<const std::byte> all = program.output_bytes(0, i);
-    each_used_run(used, port.shape, dtype_size(port.dtype), [&](std::size_t to, std::size_t from, std::size_t size) {
-      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(from), size,
-                  bytes.begin() + static_cast<std::ptrdiff_t>(to));
-    });
+    each_used_run(used, port.shape, dtype_size(port.dtype),
+                  [&](std::size_t to, std::size_t from, std::size_t size) {
+                    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(from), size,
+                                bytes.begin() + static_cast<std::ptrdiff_t>(to));
+                  });
     outputs.push_back(host_tensor(port.dtype, used, bytes));
   }
   return outputs;

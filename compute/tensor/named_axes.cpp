@@ -40,7 +40,9 @@ class Namer {
  private:
   const Shape& shape(std::size_t input) const { return inputs_[input]->shape; }
   std::int64_t ints(std::size_t i) const { return attributes_.ints[i]; }
-  bool is_folded(int axis) const { return std::ranges::find(attributes_.ints, axis) != attributes_.ints.end(); }
+  bool is_folded(int axis) const {
+    return std::ranges::find(attributes_.ints, axis) != attributes_.ints.end();
+  }
 
   Error refuse(std::size_t input, int axis, std::string_view expected) const {
     return make_error(ErrorCode::unsupported,
@@ -70,8 +72,7 @@ class Namer {
     return {};
   }
   Result<> join_all() {
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      IMPRINT_CHECK(join(i, [](int axis) { return axis; }));
+    for (std::size_t i = 0; i < inputs_.size(); ++i) IMPRINT_CHECK(join(i, [](int axis) { return axis; }));
     return {};
   }
   Result<> as_given() {
@@ -107,7 +108,8 @@ class Namer {
         return {};
       case Op::expand:
         for (int axis = 0; axis < out_.rank(); ++axis)
-          out_.set_name(axis, shape(0)[axis] == out_[axis] ? shape(0).name(axis) : attributes_.shape.name(axis));
+          out_.set_name(axis,
+                        shape(0)[axis] == out_[axis] ? shape(0).name(axis) : attributes_.shape.name(axis));
         return {};
       case Op::slice:
       case Op::pad:
@@ -143,9 +145,10 @@ class Namer {
         out_.set_name(axis, name);
       else if (!is_slice || out_[axis] > 1 || ints(a) != 0)
         return refuse(0, axis,
-                      is_slice ? "the whole axis or its first place. For others, use take with positions below "
-                                 "actual(extent)."
-                               : "no padding there");
+                      is_slice
+                          ? "the whole axis or its first place. For others, use take with positions below "
+                            "actual(extent)."
+                          : "no padding there");
     }
     return {};
   }
@@ -205,11 +208,13 @@ class Namer {
         const std::int64_t inner = part.places() / missing;
         const bool whole = part.places() % missing == 0 && (part.extent.empty() || part.factor % inner == 0);
         if (!whole)
-          return make_error(ErrorCode::unsupported,
-                            text("reshape: found ", describe(*inputs_[0]), " and target ", attributes_.shape.text(),
-                                 ", expected a target that keeps the places of a named axis together"));
+          return make_error(
+              ErrorCode::unsupported,
+              text("reshape: found ", describe(*inputs_[0]), " and target ", attributes_.shape.text(),
+                   ", expected a target that keeps the places of a named axis together"));
         const bool is_named = !part.extent.empty();
-        own.push_back(is_named ? AxisPart{part.extent, part.bound, part.factor / inner} : AxisPart{{}, missing, 1});
+        own.push_back(is_named ? AxisPart{part.extent, part.bound, part.factor / inner}
+                               : AxisPart{{}, missing, 1});
         rest.push_back({{}, inner, 1});
         missing = 1;
       }
@@ -235,9 +240,7 @@ Result<> name_axes(Op op, std::span<const NodeRef> inputs, const Attributes& att
   return Namer(op, inputs, attributes, out).name();
 }
 
-Tensor extent_input(const std::string& name) {
-  return input(text(kExtentLabel, name), {}, DType::int32);
-}
+Tensor extent_input(const std::string& name) { return input(text(kExtentLabel, name), {}, DType::int32); }
 
 std::string_view extent_of_input(std::string_view label) {
   return label.starts_with(kExtentLabel) ? label.substr(kExtentLabel.size()) : std::string_view();

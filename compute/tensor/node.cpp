@@ -69,7 +69,8 @@ Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes) {
   Result<Inferred> inferred = infer(op, refs, attributes);
   if (!inferred) return Tensor(std::move(inferred).error());
   if (has_named_axes(refs, attributes)) {
-    if (Result<> named = name_axes(op, refs, attributes, inferred->shape); !named) return Tensor(named.error());
+    if (Result<> named = name_axes(op, refs, attributes, inferred->shape); !named)
+      return Tensor(named.error());
   }
 
   auto node = std::make_shared<Node>();

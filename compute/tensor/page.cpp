@@ -37,10 +37,11 @@ Tensor name_outputs(LibraryPage& page, std::span<const Tensor> inputs) {
       const AxisName name = input.shape().name(axis);
       if (name == 0) continue;
       if (!page.by_rows || axis > 0)
-        return failure(ErrorCode::unsupported, text("page '", page.name, "'"),
-                       text("found ", describe(input), " with axis ", axis, " named '", named_axis(name).text(),
-                            "', expected ", page.by_rows ? "a name only for the first axis" : "fixed extents",
-                            ". Give the axis a number instead of an Extent."));
+        return failure(
+            ErrorCode::unsupported, text("page '", page.name, "'"),
+            text("found ", describe(input), " with axis ", axis, " named '", named_axis(name).text(),
+                 "', expected ", page.by_rows ? "a name only for the first axis" : "fixed extents",
+                 ". Give the axis a number instead of an Extent."));
       for (PageOutput& output : page.outputs)
         if (output.shape.rank() > 0 && output.shape[0] == input.extent(0)) output.shape.set_name(0, name);
     }

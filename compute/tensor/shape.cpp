@@ -91,7 +91,8 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
     const std::int64_t extent_a = axis_a < 0 ? 1 : a[axis_a];
     const std::int64_t extent_b = axis_b < 0 ? 1 : b[axis_b];
     if (extent_a != extent_b && extent_a != 1 && extent_b != 1) return std::nullopt;
-    const bool of_b = axis_a < 0 || (axis_b >= 0 && (extent_a == 1 || (extent_a == extent_b && a.name(axis_a) == 0)));
+    const bool of_b =
+        axis_a < 0 || (axis_b >= 0 && (extent_a == 1 || (extent_a == extent_b && a.name(axis_a) == 0)));
     of_b ? out.append(b, axis_b) : out.append(a, axis_a);
   }
   return out;

@@ -16,8 +16,9 @@ namespace imprint {
 // The name of an axis whose extent each run chooses (Extent). 0: the extent is fixed.
 using AxisName = std::uint16_t;
 
-// An extent with a name and a bound, such as `batch <= 64`. A program with such axes is compiled once and runs
-// with any extent from 1 to the bound (compute/docs/extents.md). Equal names and bounds are the same extent.
+// An extent with a name and a bound, such as `batch <= 64`. A program with such axes is compiled once and
+// runs with any extent from 1 to the bound (compute/docs/extents.md). Equal names and bounds are the same
+// extent.
 class Extent {
  public:
   // bound: 2 to 2^24. An operation on a shape with a bad bound fails.
@@ -54,8 +55,7 @@ const NamedAxis& named_axis(AxisName name);
 // An axis in a list of extents: fixed, or named.
 struct ShapeAxis {
   template <class Integer>
-    requires std::integral<Integer>
-  ShapeAxis(Integer fixed) : extent(static_cast<std::int64_t>(fixed)) {}
+  requires std::integral<Integer> ShapeAxis(Integer fixed) : extent(static_cast<std::int64_t>(fixed)) {}
   ShapeAxis(const Extent& named)  // a bad extent gives -1, which operations refuse
       : extent(named.axis_name() == 0 ? -1 : named.bound()), name(named.axis_name()) {}
   std::int64_t extent = 0;
@@ -81,10 +81,10 @@ class Shape {
   std::int64_t element_count() const;
   std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }
 
-  void append(std::int64_t extent);              // ignored at kMaxRank
-  void append(const Shape& other, int axis);     // with its name
-  bool operator==(const Shape& other) const;     // of extents; a named one counts as its bound
-  std::string text() const;  // "[2, 3]", "[batch <= 64, 3]"; "[]" for a scalar
+  void append(std::int64_t extent);           // ignored at kMaxRank
+  void append(const Shape& other, int axis);  // with its name
+  bool operator==(const Shape& other) const;  // of extents; a named one counts as its bound
+  std::string text() const;                   // "[2, 3]", "[batch <= 64, 3]"; "[]" for a scalar
 
   // A name belongs to one extent: it is gone when the extent of its axis is changed.
   bool is_named() const;

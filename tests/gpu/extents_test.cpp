@@ -55,7 +55,8 @@ class ExtentsTest : public test::SessionTest {
       if (runtime().on_cpu())
         ASSERT_EQ(found.floats[i], wanted.floats[i]) << "element " << i;
       else
-        ASSERT_NEAR(found.floats[i], wanted.floats[i], 1e-5 + 1e-5 * std::fabs(wanted.floats[i])) << "element " << i;
+        ASSERT_NEAR(found.floats[i], wanted.floats[i], 1e-5 + 1e-5 * std::fabs(wanted.floats[i]))
+            << "element " << i;
     }
   }
 
@@ -85,18 +86,31 @@ TEST_F(ExtentsTest, FoldsStopAtTheExtent) {
   compare(
       [](std::span<const Tensor> in) {
         const Tensor& x = in[0];
-        return std::vector{sum(x), mean(x), max(x, {1}), min(x, {0}), prod(x, {0, 1}), argmax(x, {1}),
-                           variance(x, {0, 1}), softmax(x, 1), log_softmax(x, 0), logsumexp(x, {1}),
-                           cumsum(x, 1, false, true), cumsum(x, 1), mean(x, {0}), mean(x, {1, 2})};
+        return std::vector{sum(x),
+                           mean(x),
+                           max(x, {1}),
+                           min(x, {0}),
+                           prod(x, {0, 1}),
+                           argmax(x, {1}),
+                           variance(x, {0, 1}),
+                           softmax(x, 1),
+                           log_softmax(x, 0),
+                           logsumexp(x, {1}),
+                           cumsum(x, 1, false, true),
+                           cumsum(x, 1),
+                           mean(x, {0}),
+                           mean(x, {1, 2})};
       },
       shapes, kExtents);
 }
 
 TEST_F(ExtentsTest, ProductsAndReshapesKeepTheRows) {
-  const auto shapes = [](const auto& b, const auto& t) { return std::vector<Shape>{{b, t, 8}, {b, t, 8}, {8, 6}}; };
+  const auto shapes = [](const auto& b, const auto& t) {
+    return std::vector<Shape>{{b, t, 8}, {b, t, 8}, {8, 6}};
+  };
   compare(
       [](std::span<const Tensor> in) {
-        const Tensor scores = matmul(in[0], transpose(in[1], 1, 2));         // [b, t, t]
+        const Tensor scores = matmul(in[0], transpose(in[1], 1, 2));  // [b, t, t]
         const Tensor heads = permute(reshape(in[0], {in[0].extent(0), in[0].extent(1), 2, 4}), {0, 2, 1, 3});
         return std::vector{matmul(in[0], in[2]), matmul(softmax(scores, -1), in[1]),
                            matmul(transpose(in[0], 1, 2), in[1]), sum(heads, {2}),
@@ -114,7 +128,8 @@ TEST_F(ExtentsTest, TrainsAPerceptronLikeTheFixedBatch) {
     return ProgramDescription{.name = "step", .inputs = {x, y}, .outputs = {loss}, .updates = *updates};
   };
   const Extent batch("batch", 12);
-  const nn::Sequential named = nn::mlp("net", {7, 16, 3}, {.seed = 3}), fixed = nn::mlp("net", {7, 16, 3}, {.seed = 3});
+  const nn::Sequential named = nn::mlp("net", {7, 16, 3}, {.seed = 3}),
+                       fixed = nn::mlp("net", {7, 16, 3}, {.seed = 3});
   const nn::Adam named_adam(named.parameters()), fixed_adam(fixed.parameters());
   Program step = compile(describe_step(named, named_adam, batch));
   for (const int rows : {12, 5, 1, 8}) {
@@ -142,11 +157,16 @@ TEST_F(ExtentsTest, AttentionAndItsGradients) {
         by.push_back(in[0]);
         const Result<std::vector<Tensor>> slopes = gradients(loss, by);
         std::vector<Tensor> out{found, loss};
-        if (slopes) out.insert(out.end(), slopes->begin(), slopes->end());
-        else out.push_back(Tensor(slopes.error()));
+        if (slopes)
+          out.insert(out.end(), slopes->begin(), slopes->end());
+        else
+          out.push_back(Tensor(slopes.error()));
         return out;
       },
-      [](const auto& b, const auto& t) { return std::vector<Shape>{{b, t, 8}}; }, kExtents);
+      [](const auto& b, const auto& t) {
+        return std::vector<Shape>{{b, t, 8}};
+      },
+      kExtents);
 }
 
 TEST_F(ExtentsTest, TablesTakeNamedIndicesAndTheirGradients) {
@@ -157,11 +177,15 @@ TEST_F(ExtentsTest, TablesTakeNamedIndicesAndTheirGradients) {
         const Tensor rows = take(table.value(), 0, ids);
         const Tensor by[] = {table.value()};
         const Result<std::vector<Tensor>> slopes = gradients(sum(square(rows)), by);
-        const Tensor steps = in[0].shape().is_named() ? actual(Extent("length", 9)) : Tensor(static_cast<int>(in[0].extent(1)));
+        const Tensor steps = in[0].shape().is_named() ? actual(Extent("length", 9))
+                                                      : Tensor(static_cast<int>(in[0].extent(1)));
         const Tensor last = take(rows, 1, steps - 1);
         return std::vector{rows, (*slopes)[0], last};
       },
-      [](const auto& b, const auto& t) { return std::vector<Shape>{{b, t}}; }, kExtents);
+      [](const auto& b, const auto& t) {
+        return std::vector<Shape>{{b, t}};
+      },
+      kExtents);
 }
 
 TEST_F(ExtentsTest, LoopsOverANamedAxisKeepTheCarry) {
@@ -180,14 +204,66 @@ TEST_F(ExtentsTest, LoopsOverANamedAxisKeepTheCarry) {
         if (!slopes) return std::vector{Tensor(slopes.error())};
         return std::vector{scanned->carry[0], scanned->results[0], (*slopes)[0], (*slopes)[1]};
       },
-      [](const auto& b, const auto& t) { return std::vector<Shape>{{t, b, 4}}; }, kExtents);
+      [](const auto& b, const auto& t) {
+        return std::vector<Shape>{{t, b, 4}};
+      },
+      kExtents);
+}
+
+TEST_F(ExtentsTest, RowsBeyondTakeNoTime) {
+  const Extent batch("rows", 4096);
+  const nn::Sequential network = nn::mlp("net", {32, 64, 8}, {.seed = 5});
+  const Tensor x = input("x", {batch, 32});
+  Program program = compile({.name = "rows", .inputs = {x}, .outputs = {network(x), exp(x * 0.5f)}});
+  const auto all = session().run(program, std::vector{waves({4096, 32}, 1, 1)});
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  // Work on the rows beyond would now give other results than those that are there.
+  std::ranges::fill(program.input_bytes(0, 0), std::byte{0});
+  const HostTensor some = waves({100, 32}, 1, 2);
+  const auto found = session().run(program, std::span(&some, 1));
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  const Tensor fixed = input("x", {100, 32});
+  Program exact =
+      compile({.name = "rows", .inputs = {fixed}, .outputs = {network(fixed), exp(fixed * 0.5f)}});
+  const auto wanted = session().run(exact, std::span(&some, 1));
+  for (std::size_t i = 0; i < 2; ++i) {
+    expect_equal((*found)[i], (*wanted)[i]);
+    const std::span<const std::byte> bytes = program.output_bytes(0, i);
+    const auto* now = reinterpret_cast<const float*>(bytes.data());
+    const std::size_t count = bytes.size() / sizeof(float);
+    for (std::size_t k = count / 2; k < count; ++k) ASSERT_EQ(now[k], (*all)[i].floats[k]) << i << ": " << k;
+  }
+}
+
+TEST_F(ExtentsTest, LongSequencesOfWideRows) {
+  const Extent batch("some", 3), length("steps", 40);
+  const nn::MultiHeadAttention attention("attention", 32, 2, {.seed = 7});
+  const auto describe_step = [&](const ShapeAxis& b, const ShapeAxis& t) {
+    const Tensor x = input("x", {b, t, 32}), found = attention(x, {.causal = true});
+    const Result<std::vector<Tensor>> slopes =
+        gradients(mean(square(found)), attention.parameters().values());
+    std::vector<Tensor> out{found};
+    out.insert(out.end(), slopes->begin(), slopes->end());
+    return ProgramDescription{.name = "long", .inputs = {x}, .outputs = out};
+  };
+  Program named = compile(describe_step(batch, length));
+  for (const auto& [b, t] : {std::pair{3, 40}, {2, 21}}) {
+    SCOPED_TRACE(t);
+    Program fixed = compile(describe_step(b, t));
+    const HostTensor data = waves({b, t, 32}, 1, 3);
+    const auto found = session().run(named, std::span(&data, 1)),
+               wanted = session().run(fixed, std::span(&data, 1));
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    for (std::size_t i = 0; i < wanted->size(); ++i) expect_equal((*found)[i], (*wanted)[i]);
+  }
 }
 
 TEST_F(ExtentsTest, AssignmentsKeepTheRowsBeyond) {
   const Extent batch("batch", 4);
   const Variable state("state", {4, 2}, std::vector<float>(8, 1.0f));
   const Tensor x = input("x", {batch, 2});
-  Program program = compile({.name = "state", .inputs = {x}, .updates = {Update::assign(state, state.value() + x)}});
+  Program program =
+      compile({.name = "state", .inputs = {x}, .updates = {Update::assign(state, state.value() + x)}});
   ASSERT_TRUE(session().run(program, std::vector{HostTensor::from({1, 2, 3, 4}, {2, 2})}).ok());
   ASSERT_TRUE(session().run(program, std::vector{HostTensor::from({5, 6}, {1, 2})}).ok());
   const auto found = session().read(std::vector{state});
@@ -227,7 +303,8 @@ TEST_F(ExtentsTest, OperationsThatTakeNoNamedAxisSaySo) {
   EXPECT_TRUE(narrow(x, 1, 0, 1).ok());
   EXPECT_THAT((x + input("y", {length, 4, 2})).error().message, HasSubstr("broadcast"));
   const Extent other("time", 4);
-  EXPECT_THAT((x + input("y", {other, 6, 2})).error().message, HasSubstr("named 'batch <= 4' and 'time <= 4'"));
+  EXPECT_THAT((x + input("y", {other, 6, 2})).error().message,
+              HasSubstr("named 'batch <= 4' and 'time <= 4'"));
   EXPECT_FALSE(input("x", {Extent("", 4), 2}).ok());
   EXPECT_FALSE(input("x", {Extent("batch", 0), 2}).ok());
   EXPECT_EQ(x.shape().text(), "[batch <= 4, length <= 6, 2]");
