@@ -6,6 +6,10 @@ target_sources(imprint_cli PRIVATE
   bench_learn.cpp
   bench_learners.cpp
   bench_models.cpp
+  bench_nets.cpp
+  bench_nets_layers.cpp
+  bench_nets_parts.cpp
+  bench_nets_sequences.cpp
   bench_ops.cpp
   bench_order.cpp
   bench_pet.cpp

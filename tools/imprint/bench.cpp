@@ -14,15 +14,18 @@
 #include "compute/base/text.h"
 #include "compute/vk/barrier.h"
 #include "tools/imprint/commands.h"
+#include "tools/imprint/profile_table.h"
 #include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
 namespace {
 
+constexpr std::uint32_t kProfiledRuns = 5;  // of each kernel
+
 struct BenchOptions {
   std::string suite = "all", device, json, markdown, only, tuning;
   std::string command;  // as it was given
-  bool list = false;
+  bool list = false, profile = false;
   std::vector<std::string> models;
   ModelShapes shapes;
   Repeats repeats;
@@ -55,10 +58,13 @@ Suite worlds ends with million steps per second of all agents, by chained; by wa
 its first step to its last (to-the-end; cpu: its world is on the CPU). On a software device the
 operands of suite ops are smaller; the names of its rows say so.
 
+Suite nets ends with the memory of intermediates (arena), the device memory in use with parameters,
+optimiser and data (memory), and the time to compile. Rows with -16 are of mixed precision.
+
 Suite plan: CPU time to plan graphs of about 50,000 nodes, from tensors to kernels. The device does
 not matter.
 
-On the CPU (--device cpu) suites policy, learn, learners, pet, kennel and frame run on the calling
+On the CPU (--device cpu) suites policy, learn, learners, pet, kennel, nets and frame run on the calling
 thread, or on --threads, except suite frame: wall and chained, and gpu of suite frame, are its time.)";
 
 struct Suite {
@@ -67,11 +73,12 @@ struct Suite {
   bool on_cpu;    // runs without a Vulkan device too
   bool programs;  // each benchmark is a program that explain and tune can take
 };
-constexpr Suite kSuites[] = {{"floor", floor_cases, false, false}, {"policy", policy_cases, true, true},
-                             {"learn", learn_cases, true, true},   {"learners", learner_cases, true, true},
-                             {"pet", pet_cases, true, true},       {"kennel", kennel_cases, true, true},
-                             {"ops", ops_cases, false, true},      {"worlds", worlds_cases, false, true},
-                             {"frame", frame_cases, true, false},  {"plan", plan_cases, true, false}};
+constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", policy_cases, true, true},
+                             {"learn", learn_cases, true, true},    {"learners", learner_cases, true, true},
+                             {"pet", pet_cases, true, true},        {"kennel", kennel_cases, true, true},
+                             {"ops", ops_cases, false, true},       {"nets", nets_cases, true, true},
+                             {"worlds", worlds_cases, false, true}, {"frame", frame_cases, true, false},
+                             {"plan", plan_cases, true, false}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   if (!options.models.empty()) return model_cases(options.models, options.shapes);
@@ -124,6 +131,9 @@ nlohmann::ordered_json to_json(const BenchResult& r) {
           {"allocations", r.allocations},
           {"bytes", r.bytes},
           {"flops", r.flops},
+          {"arena_bytes", r.arena_bytes},
+          {"memory_bytes", r.memory_bytes},
+          {"compile_ms", r.compile_ms},
           {"gb_per_s", r.gb_per_s},
           {"tflop_per_s", r.tflop_per_s},
           {"waits", r.waits},
@@ -167,6 +177,10 @@ void print_row(const BenchResult& r) {
   if (r.most_us > 0)
     std::printf("   p99 %.1f, most %.1f us of %llu frames, %llu waits", r.gpu_us.p99, r.most_us,
                 static_cast<unsigned long long>(r.samples), static_cast<unsigned long long>(r.waits));
+  if (r.compile_ms > 0)
+    std::printf("   arena %.1f MiB, memory %.1f MiB, compiled in %.0f ms",
+                static_cast<double>(r.arena_bytes) / (1 << 20),
+                static_cast<double>(r.memory_bytes) / (1 << 20), r.compile_ms);
   if (r.steps_per_s > 0) std::printf(" %8.3f M steps/s", r.steps_per_s * 1e-6);
   if (r.nodes > 0)
     std::printf("   %llu nodes, %u kernels, %.3f M nodes/s", static_cast<unsigned long long>(r.nodes),
@@ -254,7 +268,10 @@ Result<> run_bench(const BenchOptions& options) {
   }
   IMPRINT_CHECK(check_writable(options.json));
   IMPRINT_CHECK(check_writable(options.markdown));
-  BenchDevice device{.name = options.device, .repeats = options.repeats, .in_a_row = options.in_a_row};
+  BenchDevice device{.name = options.device,
+                     .repeats = options.repeats,
+                     .in_a_row = options.in_a_row,
+                     .profile = options.profile};
   IMPRINT_ASSIGN(device.computer, Computer::open(options.device, {}, kDefaultMemoryCap, options.threads));
   if (!device.computer.on_cpu()) {
     IMPRINT_ASSIGN(device.timer, GpuTimer::create(device.context()));
@@ -360,6 +377,7 @@ void add_figures(const ProgramStats& stats, BenchResult& result) {
   result.barriers = stats.barriers;
   result.bytes = stats.bytes_moved;
   result.flops = stats.flops;
+  result.arena_bytes = stats.arena_bytes;
 }
 
 }  // namespace
@@ -372,6 +390,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   if (device.computer.on_cpu()) {
     IMPRINT_ASSIGN(BenchResult result, measure_on_cpu(device.repeats, device.in_a_row, program, name));
     add_figures(program.stats(), result);
+    if (device.profile) IMPRINT_CHECK(print_profile(device.computer, program, kProfiledRuns));
     return result;
   }
   vk::Device& vulkan = device.context().device();
@@ -390,6 +409,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
   const std::uint64_t allocations = vulkan.counters().allocations;
   BenchResult result;
   result.name = name;
+  result.memory_bytes = vulkan.memory().stats().bytes_in_use;
   IMPRINT_ASSIGN(const Timing encoded,
                  device.timer->time(device.repeats, [&](VkCommandBuffer into) { program.encode(into, 0); }));
   IMPRINT_ASSIGN(const Timing whole, device.timer->time(device.repeats, [&](VkCommandBuffer into) {
@@ -417,6 +437,7 @@ Result<BenchResult> measure_program(BenchDevice& device, Program& program, const
     *one /= device.in_a_row;
   result.allocations = vulkan.counters().allocations - allocations;
   add_figures(program.stats(), result);
+  if (device.profile) IMPRINT_CHECK(print_profile(device.computer, program, kProfiledRuns));
   return result;
 }
 
@@ -490,6 +511,8 @@ void add_bench(CLI::App& app) {
                    "runs in one command buffer for column chained, at most 1000")
       ->check(CLI::Range(1u, 1000u))
       ->option_text("N=" + std::to_string(kChainedRuns));
+  command->add_flag("--profile", options->profile,
+                    "print the time of each kernel of each program, the costliest first, before its row");
   command->add_flag("--list", options->list,
                     "print the names of the benchmarks that would run (on --device), and stop");
   set_work(*command, [options, command] {

@@ -56,6 +56,9 @@ struct BenchResult {
   std::uint64_t allocations = 0;  // vkAllocateMemory calls while measuring
   std::uint64_t bytes = 0;        // read and written by the kernels of one run
   std::uint64_t flops = 0;
+  std::uint64_t arena_bytes = 0;   // intermediates
+  std::uint64_t memory_bytes = 0;  // device memory in use after a run: intermediates, variables, staging
+  double compile_ms = 0;           // suite nets: from tensors to a program that runs
   // Suite ops, by gpu_us: bytes of operands and result, each counted once, and arithmetic.
   double gb_per_s = 0, tflop_per_s = 0;
   std::uint64_t waits = 0;            // suite frame: of the frame thread, while measuring
@@ -72,6 +75,7 @@ struct BenchDevice {
   std::unique_ptr<GpuTimer> timer;  // null on the CPU
   Repeats repeats;
   std::uint32_t in_a_row = kChainedRuns;
+  bool profile = false;                    // print the time of each kernel of a program
   std::function<Result<>(Program&)> look;  // if set, receives a benchmark's program instead of measuring it
 
   Runtime& runtime() { return computer.runtime(); }
@@ -91,6 +95,7 @@ std::vector<BenchCase> pet_cases();
 std::vector<BenchCase> kennel_cases();
 std::vector<BenchCase> ops_cases();
 std::vector<BenchCase> order_cases();  // bench_order.cpp: part of suite ops
+std::vector<BenchCase> nets_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 std::vector<BenchCase> plan_cases();
