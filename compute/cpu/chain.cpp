@@ -139,7 +139,7 @@ std::int64_t MapStep::work() const { return chain_.work(); }
 
 void MapStep::run(const Memory& memory, Parts parts) const {
   chain_.prepare(memory);
-  const std::int64_t end = std::min(parts.end * kBlock, chain_.count);
+  const std::int64_t end = std::min(parts.end * kBlock, used_.of(memory, chain_.count));
   for (std::int64_t begin = parts.begin * kBlock; begin < end; begin += kBlock) {
     const std::int64_t length = std::min(kBlock, end - begin);
     chain_.compute(memory, begin, length);
@@ -148,6 +148,17 @@ void MapStep::run(const Memory& memory, Parts parts) const {
                   static_cast<const Word*>(chain_.find(memory, store.result, begin)), begin, length);
   }
 }
+
+// Terms of one line, in blocks as of a line without gaps.
+struct Gathered {
+  Word words[kBlock];
+  std::int64_t count = 0;
+
+  void fold(FoldRun fold_run, Word* target) {
+    if (count > 0) fold_run(words, count, target);
+    count = 0;
+  }
+};
 
 ReduceStep::ReduceStep(const GraphNode& node, const Shape& source, std::span<const int> order, Chain chain,
                        std::int32_t result, const KernelSet& kernels, std::int32_t into)
@@ -184,7 +195,9 @@ void ReduceStep::run(const Memory& memory, Parts parts) const {
   Walk<1> walk(loops_);
   const std::int64_t inner = loops_.extents[walk.inner()];
   std::int64_t position = 0;  // in the innermost loop
-  const std::int64_t first = chain_.count / all * parts.begin, end = chain_.count / all * parts.end;
+  Gathered gathered;
+  const std::int64_t first = chain_.count / all * parts.begin,
+                     end = std::min(chain_.count / all * parts.end, used_.of(memory, chain_.count));
   walk.seek(first);
   for (std::int64_t begin = first, length = 0; begin < end; begin += length) {
     // All rows are cut alike: equal rows give equal bits, and a sample's result does not depend on its
@@ -197,15 +210,38 @@ void ReduceStep::run(const Memory& memory, Parts parts) const {
     for (std::int64_t done = 0; done < length;) {
       const std::int64_t count = std::min(inner - position, length - done);
       Word* target = into + walk.offsets[0] + (folds_inner_ ? 0 : position);
-      if (folds_inner_)
+      if (!folds_inner_)
+        combine_(target, value + done, nullptr, target, count);
+      else if (used_line_.digits.empty())
         fold_(value + done, count, target);
       else
-        combine_(target, value + done, nullptr, target, count);
+        fold_used(memory, value + done, {position, position + count}, gathered, target);
       done += count;
       position += count;
       if (position < inner) continue;
+      gathered.fold(fold_, target);
       position = 0;
       walk.next();
+    }
+  }
+  if (gathered.count > 0) gathered.fold(fold_, into + walk.offsets[0]);
+}
+
+void ReduceStep::fold_used(const Memory& memory, const Word* values, Parts of_line, Gathered& gathered,
+                           Word* target) const {
+  const std::int64_t run = used_line_.run;
+  for (std::int64_t at = of_line.begin; at < of_line.end;) {
+    const std::int64_t end = std::min((at / run + 1) * run, of_line.end);
+    if (!used_line_.uses(memory, at)) {
+      at = end;
+      continue;
+    }
+    while (at < end) {
+      const std::int64_t count = std::min(end - at, kBlock - gathered.count);
+      std::copy_n(values + (at - of_line.begin), count, gathered.words + gathered.count);
+      gathered.count += count;
+      at += count;
+      if (gathered.count == kBlock) gathered.fold(fold_, target);
     }
   }
 }

@@ -24,6 +24,10 @@ Result<std::unique_ptr<Executable>> Executable::compile(const Graph& graph, cons
                                                         std::shared_ptr<ThreadPool> pool) {
   auto executable = std::make_unique<Executable>();
   if (pool && pool->threads() > 1) executable->pool_ = std::move(pool);
+  for (const RunExtent& extent : schedule.extents) {
+    executable->extent_inputs_.push_back(extent.input);
+    executable->extent_values_.push_back(extent.bound);
+  }
   IMPRINT_CHECK(Lowering(graph, schedule, *executable).run(memory_limit));
   return executable;
 }
@@ -35,6 +39,8 @@ void Executable::bind(const Bindings& bindings) {
   set(inputs_, bindings.inputs);
   set(outputs_, bindings.outputs);
   set(variables_, bindings.variables);
+  for (std::size_t i = 0; i < extent_inputs_.size(); ++i)
+    extent_values_[i] = *reinterpret_cast<const std::int32_t*>(bindings.inputs[at(extent_inputs_[i])]);
 }
 
 void Executable::run(std::size_t kernel) const {

@@ -69,10 +69,12 @@ class Executable {
   std::vector<std::unique_ptr<Step>> steps_;
   std::vector<Steps> kernels_;
   std::vector<Bound> inputs_, outputs_, variables_;
+  std::vector<std::int32_t> extent_inputs_;  // positions, by extent
+  std::vector<std::int64_t> extent_values_;  // of the runs that follow
   std::vector<tensor::NodeRef> constants_;
   void run(const Step& step) const;
   Memory memory_of(std::uint32_t thread) const {
-    return {buffers_.data(), workspace_ + thread * workspace_bytes_};
+    return {buffers_.data(), workspace_ + thread * workspace_bytes_, extent_values_.data()};
   }
 
   std::shared_ptr<ThreadPool> pool_;

@@ -62,7 +62,7 @@ Result<> Lowering::lower(const Task& task) {
   if (chain.has_stores()) {
     std::vector<std::int32_t> buffers;
     Chain finished = chain.finish(-1, buffers);
-    add(std::make_unique<MapStep>(std::move(finished)), buffers);
+    add(std::make_unique<MapStep>(std::move(finished), used_elements(task)), buffers);
   }
   std::size_t target = 0;
   for (const Store& store : task.stores)
@@ -154,7 +154,8 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
       chain.store(result, into);
       std::vector<std::int32_t> buffers;
       Chain finished = chain.finish(-1, buffers);
-      if (finished.count > 0) add(std::make_unique<MapStep>(std::move(finished)), buffers);
+      if (finished.count > 0)
+        add(std::make_unique<MapStep>(std::move(finished), used_elements(entry.shape)), buffers);
       return {};
     }
   }
@@ -162,7 +163,8 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
     IMPRINT_ASSIGN(const auto windows, find_windows(entry.inputs[1]));
     if (windows) {
       IMPRINT_ASSIGN(const Strided rows, find(entry.inputs[0]));
-      add(matmul_step(rows, *windows, into, kernels_), {into, rows.buffer, windows->matrices.buffer});
+      add(matmul_step(rows, *windows, into, kernels_, used_product(node)),
+          {into, rows.buffer, windows->matrices.buffer});
       return {};
     }
   }
@@ -178,7 +180,7 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
   }
   if (entry.element_count() == 0) return {};
   if (entry.op == Op::matmul)
-    add(matmul_step(operands[0], operands[1], into, kernels_), buffers);
+    add(matmul_step(operands[0], operands[1], into, kernels_, used_product(node)), buffers);
   else if (entry.kind() == OpKind::reduce)
     add(arg_reduce_step(entry, graph_[entry.inputs[0]].dtype, operands[0], into), buffers);
   else if (entry.kind() == OpKind::select)
@@ -281,6 +283,7 @@ Result<> Lowering::compute_reduce(NodeIndex node, std::int32_t into) {
   if (!step->has_kernels())
     return make_error(ErrorCode::internal, text("found no CPU kernel for ", op_info(graph_[node].op).name,
                                                 " of ", dtype_name(graph_[node].dtype)));
+  use_parts(*step, shape_behind_mask(graph_, source), order);
   add(std::move(step), buffers);
   return {};
 }
@@ -368,8 +371,71 @@ Result<std::optional<WindowMatrix>> Lowering::find_windows(NodeIndex node) {
 }
 
 Result<> Lowering::compute_copy(const Strided& from, std::int32_t into) {
-  add(copy_step(from, row_major(into, from.shape)), {from.buffer, into});
+  add(copy_step(from, row_major(into, from.shape), used_elements(from.shape)), {from.buffer, into});
   return {};
+}
+
+// ---- named extents ----
+
+UsedPart Lowering::used_part(const AxisPart& part) const {
+  for (std::size_t i = 0; i < schedule_.extents.size() && !part.extent.empty(); ++i)
+    if (schedule_.extents[i].name == part.extent) return {static_cast<std::int32_t>(i), part.bound};
+  return {};
+}
+
+UsedPart Lowering::used_along(const Shape& shape, int axis) const {
+  return schedule_.extents.empty() ? UsedPart{} : used_part(shape.parts(axis)[0]);
+}
+
+UsedPart Lowering::used_elements(const Shape& shape) const {
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] != 1) return used_along(shape, axis);
+  return {};
+}
+
+UsedPart Lowering::used_elements(const Task& task) const {
+  std::optional<UsedPart> common;
+  for (const Store& store : task.stores) {
+    if (store.row_indices >= 0) continue;
+    const UsedPart own = used_elements(graph_[store.node].shape);
+    if (common && common->extent != own.extent) return {};
+    common = own;
+  }
+  return common.value_or(UsedPart{});
+}
+
+UsedProduct Lowering::used_product(NodeIndex node) const {
+  const GraphNode& product = graph_[node];
+  const int rank = product.shape.rank();
+  UsedProduct used;
+  for (int axis = 0; axis < rank - 1; ++axis)
+    if (product.shape[axis] != 1) {
+      used.elements = used_along(product.shape, axis);
+      break;
+    }
+  used.depth = used_along(shape_behind_mask(graph_, product.inputs[0]), rank - 1);
+  if (used.depth.extent < 0) used.depth = used_along(shape_behind_mask(graph_, product.inputs[1]), rank - 2);
+  return used;
+}
+
+// The sums of a program with fixed extents: they have no terms beyond.
+void Lowering::use_parts(ReduceStep& step, const Shape& source, std::span<const int> order) const {
+  if (order.empty() || order[0] == 0) step.use(used_elements(source));
+  if (!order.empty()) return;
+  UsedLine line;
+  std::int64_t places = 1;  // behind the part, in the line
+  for (int axis = source.rank() - 1; axis >= 0 && places < step.line(); --axis) {
+    const std::vector<AxisPart> parts = source.parts(axis);
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+      const UsedPart used = used_part(*part);
+      if (used.extent >= 0) {
+        if (line.digits.empty()) line.run = places;
+        line.digits.push_back({places / line.run, part->places(), used});
+      }
+      places *= part->places();
+    }
+  }
+  if (places == step.line()) step.use_line(std::move(line));
 }
 
 // ---- memory ----

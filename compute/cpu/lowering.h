@@ -49,6 +49,14 @@ class Lowering {
   // Windows of an image that are the right operand of a product.
   Result<std::optional<WindowMatrix>> find_windows(graph::NodeIndex node);
 
+  // ---- named extents: what a run uses ----
+  UsedPart used_part(const AxisPart& part) const;
+  UsedPart used_along(const Shape& shape, int axis) const;
+  UsedPart used_elements(const Shape& shape) const;  // by the first axis with several places
+  UsedPart used_elements(const graph::Task& task) const;
+  UsedProduct used_product(graph::NodeIndex node) const;
+  void use_parts(ReduceStep& step, const Shape& source, std::span<const int> order) const;
+
   // ---- memory ----
   std::int32_t buffer_of(const graph::Place& place);
   // Where steps write the value of a store: its place, or arena memory that is packed into it afterwards.

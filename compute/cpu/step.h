@@ -26,10 +26,37 @@ Word word_of(double value, DType dtype);
 struct Memory {
   std::byte* const* buffers = nullptr;
   std::byte* workspace = nullptr;
+  const std::int64_t* extents = nullptr;  // of the run, by position in Schedule::extents
 
   template <class T>
   T* data(std::int32_t buffer, std::int64_t element = 0) const {
     return reinterpret_cast<T*>(buffers[at(buffer)]) + element;
+  }
+};
+
+// How much of a count a run uses, where the count is that of a named axis (Extent) and all that is inside it.
+struct UsedPart {
+  std::int32_t extent = -1;  // position in Schedule::extents; -1: all
+  std::int64_t bound = 1;
+
+  std::int64_t of(const Memory& memory, std::int64_t whole) const {
+    return extent < 0 ? whole : whole / bound * memory.extents[extent];
+  }
+};
+
+// What a run uses of each innermost run of a fold, whose terms are then folded as if no others were between.
+struct UsedLine {
+  struct Digit {
+    std::int64_t inner = 1, places = 1;  // position = element / run / inner % places
+    UsedPart part;
+  };
+  std::vector<Digit> digits;
+  std::int64_t run = 1;  // neighbours that are all used or all not
+
+  bool uses(const Memory& memory, std::int64_t element) const {
+    for (const Digit& digit : digits)
+      if (element / run / digit.inner % digit.places >= digit.part.of(memory, digit.places)) return false;
+    return true;
   }
 };
 
@@ -95,14 +122,17 @@ struct Chain {
 
 class MapStep : public Step {
  public:
-  explicit MapStep(Chain chain) : chain_(std::move(chain)) {}
+  explicit MapStep(Chain chain, UsedPart used = {}) : chain_(std::move(chain)), used_(used) {}
   std::int64_t part_count() const override;  // blocks
   std::int64_t work() const override;
   void run(const Memory& memory, Parts parts) const override;
 
  private:
   Chain chain_;
+  UsedPart used_;  // of the elements
 };
+
+struct Gathered;  // chain.cpp
 
 // reduce_*: folds the chain's value `result`, in the order of its elements, without storing it.
 class ReduceStep : public Step {
@@ -110,6 +140,9 @@ class ReduceStep : public Step {
   // order: of the source's axes in the chain, outermost first; empty: as they are.
   ReduceStep(const graph::GraphNode& node, const Shape& source, std::span<const int> order, Chain chain,
              std::int32_t result, const KernelSet& kernels, std::int32_t into);
+  void use(UsedPart elements) { used_ = elements; }  // of the source
+  void use_line(UsedLine line) { used_line_ = std::move(line); }
+  std::int64_t line() const { return folds_inner_ ? loops_.extents[at(loops_.depth) - 1] : 0; }
   bool has_kernels() const { return fold_ && combine_; }  // false: the operation has none for its dtype
   std::int64_t part_count() const override;  // steps of the outermost loop, if results differ along it
   std::int64_t work() const override;
@@ -120,6 +153,10 @@ class ReduceStep : public Step {
   std::int32_t result_, into_;
   Loops<1> loops_;            // over the source; strides of the result
   bool folds_inner_ = false;  // the innermost loop folds into one element
+  void fold_used(const Memory& memory, const Word* values, Parts of_line, Gathered& gathered,
+                 Word* target) const;
+  UsedPart used_;
+  UsedLine used_line_;
   std::int64_t outputs_;
   Word start_;
   Elementwise combine_;
@@ -147,7 +184,7 @@ std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kerne
 
 // ---- steps on whole values; operands are row-major unless passed as Strided ----
 
-std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to);
+std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to, UsedPart used = {});
 std::unique_ptr<Step> fill_step(const Strided& to, Word value);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
 // The right operand of a product in images: its rows and columns are windows, and no strides describe it.
@@ -159,11 +196,15 @@ struct WindowMatrix {
 };
 // shape: [batch..., depth, columns]. Nothing: its axes are not those of the source.
 std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape);
+// Of a product: of its result's elements, and of the terms.
+struct UsedProduct {
+  UsedPart elements, depth;
+};
 // One matrix at a time.
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels);
+                                  const KernelSet& kernels, UsedProduct used = {});
 std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
-                                  const KernelSet& kernels);
+                                  const KernelSet& kernels, UsedProduct used = {});
 std::unique_ptr<Step> arg_reduce_step(const graph::GraphNode& node, DType dtype, const Strided& source,
                                       std::int32_t into);
 std::unique_ptr<Step> gather_step(const graph::GraphNode& node, const Strided& data, const Strided& indices,

@@ -74,11 +74,13 @@ struct Lines {
 
 }  // namespace
 
-std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to) {
+std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to, UsedPart used) {
   if (from.shape.element_count() == 0) return made([](const Memory&) {});
   const Loops<2> loops = loops_over<2>(from.shape, {from.strides, to.strides});
   const std::int64_t count = from.shape.element_count();
   return divided(count, count, [=](const Memory& memory, Parts part) {
+    part.end = std::min(part.end, used.of(memory, count));
+    if (part.begin >= part.end) return;
     copy(loops, part, memory.data<const Word>(from.buffer, from.offset),
          memory.data<Word>(to.buffer, to.offset));
   });
@@ -152,11 +154,13 @@ namespace {
 // Products of `one` for all matrices; layouts of a and b over the batch.
 std::unique_ptr<Step> products(const Matmul& one, const Strided& a, const Strided& b,
                                const Loops<2>& matrices, std::shared_ptr<const WindowMatrix> windows,
-                               std::int32_t into, const KernelSet& kernels) {
+                               std::int32_t into, const KernelSet& kernels, UsedProduct used) {
   const ProductParts cut(element_count(matrices), one);
   const std::int64_t work = element_count(matrices) * one.rows * one.columns * (one.depth / 8 + 1);
   return divided(cut.count(), work, [=, product = kernels.matmul](const Memory& memory, Parts parts) {
     Matmul next = one;
+    next.depth = used.depth.of(memory, one.depth);
+    const std::int64_t used_rows = used.elements.of(memory, element_count(matrices) * one.rows);
     next.scratch = reinterpret_cast<float*>(memory.workspace);
     if (windows) {
       next.b_rows = windows->rows.data();
@@ -164,6 +168,8 @@ std::unique_ptr<Step> products(const Matmul& one, const Strided& a, const Stride
       next.b_run = windows->run;
     }
     cut.each(parts, one, [&](std::int64_t matrix, Parts rows, Parts columns) {
+      rows.end = std::min(rows.end, used_rows - matrix * one.rows);
+      if (rows.begin >= rows.end) return;
       Walk<2> walk(matrices);
       walk.seek(matrix);
       const std::int64_t inner = matrix % matrices.extents[walk.inner()];
@@ -202,7 +208,7 @@ Shape batch_of(const Shape& shape) {
 }  // namespace
 
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels) {
+                                  const KernelSet& kernels, UsedProduct used) {
   const int rank = a.shape.rank();
   Matmul one = rows_of(a, b.shape[rank - 1]);
   one.b_depth = b.strides[at(rank - 2)];
@@ -214,17 +220,17 @@ std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32
   const bool joins =
       loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
   if (joins) one.rows *= loops.extents[0];
-  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels);
+  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels, used);
 }
 
 std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
-                                  const KernelSet& kernels) {
+                                  const KernelSet& kernels, UsedProduct used) {
   Matmul one = rows_of(a, b.columns);
   one.b_column = b.column;
   const Shape batch = batch_of(a.shape);
   if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
   return products(one, a, b.matrices, loops_over<2>(batch, {a.strides, b.matrices.strides}),
-                  std::make_shared<WindowMatrix>(b), into, kernels);
+                  std::make_shared<WindowMatrix>(b), into, kernels, used);
 }
 
 std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape) {

@@ -27,6 +27,8 @@ Hash128 node_key(const GraphNode& node, std::int64_t lifted_position, bool by_co
   Hasher hasher;
   hasher.number(node.op).number(node.dtype).number(node.shape.rank());
   for (std::int64_t extent : node.shape.extents()) hasher.number(extent);
+  if (node.shape.is_named())
+    for (int axis = 0; axis < node.shape.rank(); ++axis) hasher.number(node.shape.name(axis));
   hasher.number(node.inputs.size());
   for (NodeIndex input : node.inputs) hasher.number(input);
   hasher.number(node.ints.size());

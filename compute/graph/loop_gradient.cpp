@@ -40,6 +40,7 @@ class Backward {
     for (; next < found.size(); ++next) back_.results.push_back(found[next].node());
     back_.steps = body_.steps;
     back_.reverse = !body_.reverse;
+    back_.name = body_.name;
     IMPRINT_ASSIGN(const std::vector<Tensor> outputs, make_loop(std::move(back_), std::move(values_)));
     std::vector<Tensor> given(loop_->inputs.size());
     for (std::size_t i = 0; i < outputs.size() && i < targets_of_.size(); ++i)

@@ -51,4 +51,55 @@ std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_mat
   return (stage.barrier_before && !on_matrix_units ? "barrier, " : "") + text + values;
 }
 
+const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, int axis) {
+  const AxisName name = schedule.extents.empty() ? AxisName{0} : shape.name(axis);
+  if (name == 0) return nullptr;
+  const auto found = std::ranges::find(schedule.extents, named_axis(name).parts[0].extent, &RunExtent::name);
+  return found == schedule.extents.end() ? nullptr : &*found;
+}
+
+const RunExtent* leading_extent(const Schedule& schedule, const Shape& shape) {
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape[axis] != 1) return extent_of_axis(schedule, shape, axis);
+  return nullptr;
+}
+
+const RunExtent* leading_task_extent(const Graph& graph, const Schedule& schedule, const Task& task) {
+  if (schedule.extents.empty() || task.stores.empty() || !task.tails.empty()) return nullptr;
+  if (task.kind == TaskKind::page) return nullptr;
+  if (task.region >= 0 && schedule.regions[at(task.region)].groups > 1) return nullptr;
+  const RunExtent* found = nullptr;
+  for (const Store& store : task.stores) {
+    const GraphNode& node = graph[store.node];
+    const RunExtent* own = leading_extent(schedule, node.shape);
+    if (!own || (found && own != found) || store.row_indices >= 0 || node.blocks > 0 || node.has_tails)
+      return nullptr;
+    if (task.region >= 0) {
+      const RegionValue* value = schedule.regions[at(task.region)].find(store.node);
+      if (!value || value->row_axis < 0) return nullptr;
+      for (int before = 0; before < value->row_axis; ++before)
+        if (node.shape[before] != 1) return nullptr;
+    }
+    // Lines along the first axis itself: all of them are needed.
+    if (task.kind == TaskKind::scan) {
+      const int axis = static_cast<int>(graph[task.anchor].ints[0]);
+      bool is_first = true;
+      for (int before = 0; before < axis; ++before) is_first = is_first && node.shape[before] == 1;
+      if (is_first) return nullptr;
+    }
+    found = own;
+  }
+  return found;
+}
+
+// Elementwise results have the names of their operands. Only a mask has not.
+Shape shape_behind_mask(const Graph& graph, NodeIndex node) {
+  Shape shape = graph[node].shape;
+  if (graph[node].op != Op::where) return shape;
+  const Shape& value = graph[graph[node].inputs[1]].shape;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    if (shape.name(axis) == 0) shape.set_name(axis, value.name(axis));
+  return shape;
+}
+
 }  // namespace imprint::graph

@@ -161,6 +161,13 @@ struct Task {
   std::vector<VariantChoice> choices;  // choices that shaped this task
 };
 
+// A named extent (Extent) that runs set: an int32 in the input at this position.
+struct RunExtent {
+  std::string name;
+  std::int32_t input = -1;
+  std::int64_t bound = 1;
+};
+
 struct Schedule {
   std::vector<std::uint8_t> materialized;  // per node: has memory (leaves, and what tasks store or keep)
   std::vector<Place> place;                // per node: where consumers read it
@@ -169,6 +176,7 @@ struct Schedule {
   std::vector<std::string> notes;  // what could not be fused as requested, and why
   bool takes_from_table() const;   // whether a variant table decided anything
   std::vector<std::shared_ptr<VariableState>> variables;
+  std::vector<RunExtent> extents;
   std::int32_t level_count = 0;
   std::int64_t planning_steps = 0;  // nodes and edges that planning visited
 };
@@ -177,6 +185,19 @@ struct Schedule {
 inline bool shares_folds(TaskKind kind) {
   return kind == TaskKind::group_fold || kind == TaskKind::column_fold || kind == TaskKind::row_fold;
 }
+
+// The extent of which the axis has a prefix of its places in use, or its outermost part has; null: none.
+const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, int axis);
+// That of the first axis with more than one place. The elements that a run uses come first then.
+const RunExtent* leading_extent(const Schedule& schedule, const Shape& shape);
+
+// That of all that the task stores, in the elements' order. Those that a run does not use need no workgroups.
+// Null: none, or it stores what other runs' or workgroups' elements share.
+const RunExtent* leading_task_extent(const Graph& graph, const Schedule& schedule, const Task& task);
+
+// The node's shape, with the names that a mask took away: of a fold's or product's operand, what comes after
+// the used places is the fold's start.
+Shape shape_behind_mask(const Graph& graph, NodeIndex node);
 
 std::string_view task_kind_name(TaskKind kind);
 std::string task_text(const Graph& graph, const Task& task);   // kind, elements, stores and reads

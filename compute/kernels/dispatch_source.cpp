@@ -134,12 +134,13 @@ bool is_large_map(const Task& task) { return task.kind == TaskKind::map && task.
 // Adds the task's function, wide where possible, and returns its workgroups.
 template <class E>
 std::int64_t write_wide_or_not(const E& emitter, const std::string& name, int workgroup_size,
-                               bool may_be_wide, std::string& functions) {
+                               bool may_be_wide, std::string& functions, bool& in_order) {
   E wide = emitter, narrow = emitter;
   std::string function = may_be_wide ? wide.function(name, workgroup_size, true) : std::string();
   const bool is_wide = !function.empty();
   if (!is_wide) function = narrow.function(name, workgroup_size, false);
   functions += function + "\n";
+  in_order = (is_wide ? wide : narrow).groups_in_order();
   return (is_wide ? wide : narrow).group_count();
 }
 
@@ -196,23 +197,31 @@ class FunctionWriter {
 
   // Returns the task's workgroups.
   std::int64_t add(const Task& task, const std::string& name) {
+    in_order = task.kind == TaskKind::region;
+    used_groups.clear();
     switch (task.kind) {
       case TaskKind::region:
         return add_region(task, name);
       case TaskKind::custom:
+        in_order = true;
         functions += emitter<CustomEmitter>(task).function(name, workgroup_size_) + "\n";
         return Emitter::group_count(graph_, task, workgroup_size_);
       case TaskKind::page:
         functions += emitter<PageEmitter>(task).function(name) + "\n";
         return Emitter::group_count(graph_, task, workgroup_size_);
-      case TaskKind::product:
-        functions += emitter<ProductEmitter>(task).function(name) + "\n";
+      case TaskKind::product: {
+        ProductEmitter product = emitter<ProductEmitter>(task);
+        functions += product.function(name) + "\n";
+        used_groups = product.used_groups();
+        in_order = product_shape(graph_, task.anchor).batch > 1;  // matrix by matrix
         return Emitter::group_count(graph_, task, workgroup_size_);
+      }
       case TaskKind::row_fold:
-        return write_wide_or_not(emitter<RowEmitter>(task), name, workgroup_size_, true, functions);
+        return write_wide_or_not(emitter<RowEmitter>(task), name, workgroup_size_, true, functions, in_order);
       default: {
         const bool may_be_wide = is_large_map(task) || task.kind == TaskKind::group_fold;
-        return write_wide_or_not(emitter<Emitter>(task), name, workgroup_size_, may_be_wide, functions);
+        return write_wide_or_not(emitter<Emitter>(task), name, workgroup_size_, may_be_wide, functions,
+                                 in_order);
       }
     }
   }
@@ -220,6 +229,9 @@ class FunctionWriter {
   std::set<std::string> includes;
   std::string functions, shared_arrays;
   bool region_on_matrix_units = false;
+  // Of the last task: whether workgroups take its elements in order, and how many a run needs if not all.
+  bool in_order = false;
+  std::string used_groups;
 
  private:
   template <class E>
@@ -234,6 +246,7 @@ class FunctionWriter {
                                    function, shared_arrays, groups)) {
       functions += function + "\n";
       region_on_matrix_units = true;
+      in_order = false;
       return groups;
     }
     RegionEmitter region = emitter<RegionEmitter>(task);
@@ -256,6 +269,19 @@ std::string fold_arrays(const std::string& functions, int workgroup_size) {
   const std::string size = text("[", workgroup_size, "];\n");
   return text("shared float fold_floats", size, "shared int fold_ints", size, "shared int fold_positions",
               size, "\n");
+}
+
+// Whether a run uses elements of the workgroup. The first axis has `bound` steps, in `groups` workgroups: a
+// workgroup has several steps, or a step several workgroups.
+std::string used_condition(const Graph& graph, const Schedule& schedule, const Task& task,
+                           DispatchNames& names, std::int64_t groups, const std::string& group) {
+  const RunExtent* extent = leading_task_extent(graph, schedule, task);
+  if (!extent || groups < 2) return {};
+  const Place place{PlaceKind::input, extent->input};
+  const std::string used = text(names.array(place, DType::int32), "[", names.offset(place), "]");
+  if (groups >= extent->bound)
+    return text("if (", group, " < ", used, " * ", (groups + extent->bound - 1) / extent->bound, ") ");
+  return text("if ((", group, ") * ", extent->bound / groups, " < ", used, ") ");
 }
 
 void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits,
@@ -283,7 +309,12 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     const std::int64_t task_groups = writer.add(schedule.tasks[at(source.tasks[i])], name);
     const std::string group = groups == 0 ? "group" : text("group - ", groups);
     groups += task_groups;
-    calls += text("  if (group < ", groups, ") { ", name, "(", group, "); return; }\n");
+    const std::string used =
+        writer.used_groups.empty() && writer.in_order
+            ? used_condition(graph, schedule, schedule.tasks[at(source.tasks[i])], names, task_groups, group)
+        : writer.used_groups.empty() ? std::string()
+                                     : text("if (", group, " < ", writer.used_groups, ") ");
+    calls += text("  if (group < ", groups, ") { ", used, name, "(", group, "); return; }\n");
   }
   if (writer.region_on_matrix_units) units = MatrixUnits::subgroup;
   source.region_on_matrix_units = writer.region_on_matrix_units;
@@ -379,6 +410,8 @@ std::set<std::int32_t> buffers_of(const Schedule& schedule, const Task& task, co
   std::set<std::int32_t> buffers;
   for (const Read& read : task.reads) buffers.insert(buffer_of(schedule.place[at(read.node)]));
   for (const Store& store : task.stores) buffers.insert(buffer_of(store.place));
+  for (const RunExtent& extent : schedule.extents)
+    buffers.insert(buffer_of({PlaceKind::input, extent.input}));
   return buffers;
 }
 

@@ -310,11 +310,16 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   if (computes_folds(node)) terms = 1;
   const std::int64_t turns = length / (static_cast<std::int64_t>(stride) * terms);
   const std::string k = fresh('k');
+  const std::string used = used_terms(node);
+  const auto stop_at_end = [&] {
+    if (!used.empty()) line(text("if (", k, " >= ", used, ") break;"));
+  };
   IndexExpression position(k, along ? kWide : 1);
   position.lane = wide_term.lane;
   if (terms > 1) {
     line("int " + k + " = " + first + ";");
     open(text("for (int turn = 0; turn < ", turns, "; turn++, ", k, " += ", stride * terms, ")"));
+    stop_at_end();
     for (int term = 0; term < terms; ++term) fold_term(node, own, result, bind(position + term * stride));
     close();
     const std::int64_t done = turns * stride * terms, rest = (length - done + stride - 1) / stride;
@@ -340,6 +345,7 @@ Emitter::Accumulator Emitter::fold(NodeIndex node, const ElementIndex& index, co
   }
   open(text("for (", (terms > 1 ? std::string() : "int " + k + " = " + first), "; ", k, " < ", length, "; ",
             k, " += ", step, ")"));
+  stop_at_end();
   fold_term(node, own, result, position);
   close();
   return result;

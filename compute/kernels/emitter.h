@@ -76,6 +76,9 @@ class Emitter {
   // Workgroups of the function that function() wrote.
   std::int64_t group_count() const { return group_count_; }
 
+  // Whether workgroups take the elements in their order.
+  bool groups_in_order() const { return !crosses_; }
+
   // Workgroups of the task when it is not wide: about the most that it ever needs.
   static std::int64_t group_count(const graph::Graph& graph, const graph::Task& task, int workgroup_size);
 
@@ -96,6 +99,16 @@ class Emitter {
   std::vector<IndexExpression> delinearize(const IndexExpression& linear, const Shape& shape);
   ElementIndex reshaped(const ElementIndex& index, const Shape& from, const Shape& to);
   std::string key_of(graph::NodeIndex node, const ElementIndex& index);
+
+  // ---- named extents (emitter_extents.cpp): what a run uses ----
+  // The extent, in GLSL.
+  std::string extent_of_run(const graph::RunExtent& extent);
+  // How many places of an axis a run uses, times `inner`, where it uses the first ones; empty: all.
+  std::string used_places(const Shape& shape, int axis, std::int64_t inner = 1);
+  // How many terms of a fold come before the first that is its start value; empty: all.
+  std::string used_terms(graph::NodeIndex fold);
+  // Leaves an invocation of a map whose elements a run does not use.
+  void leave_unused(const IndexExpression& linear, std::int64_t neighbours);
 
   // ---- values ----
   std::string value(graph::NodeIndex node,

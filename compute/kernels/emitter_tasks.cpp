@@ -133,6 +133,7 @@ void Emitter::map_body(int workgroup_size) {
   first_of_map(text("group * ", workgroup_size, " + lane"), count, {IndexExpression(std::string("i")), {}},
                workgroup_size);
   line(text("if (i >= ", count, ") return;"));
+  leave_unused(IndexExpression(std::string("i")), 1);
   evaluate_members({IndexExpression(std::string("i")), {}});
 }
 

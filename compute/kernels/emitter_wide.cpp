@@ -213,6 +213,7 @@ void Emitter::wide_map_body(int workgroup_size) {
   } else {
     line(text("if (i >= ", count, ") return;"));
   }
+  leave_unused(IndexExpression("i", kWide), kWide);
   evaluate_members({i, {}});
 }
 

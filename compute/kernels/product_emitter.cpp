@@ -54,9 +54,9 @@ std::string ProductEmitter::function(const std::string& name) {
                     store_function(name + "_store");
   std::vector<std::pair<std::string, std::string>> defines{
       {"PRODUCT", name},
-      {"ROW_TILES", text(row_tiles(shape, task_.tile))},
+      {"ROW_TILES", used_row_tiles().empty() ? text(row_tiles(shape, task_.tile)) : used_row_tiles()},
       {"COLUMN_TILES", text(column_tiles(shape, task_.tile))},
-      {"DEPTH", text(shape.depth)},
+      {"DEPTH", used_terms(task_.anchor).empty() ? text(shape.depth) : used_terms(task_.anchor)},
       {"BAND", text(kBand)},
       {"LEFT", name + "_left"},
       {"RIGHT", name + "_right"},
@@ -88,6 +88,24 @@ std::string ProductEmitter::function(const std::string& name) {
                                                                                : "products/tiles"));
   for (const auto& [key, value] : defines) out += "#undef " + key + "\n";
   return out;
+}
+
+// Of a single matrix whose rows begin with those that a run uses; empty: all.
+std::string ProductEmitter::used_row_tiles() {
+  const Shape& shape = graph_[task_.anchor].shape;
+  const int row = shape.rank() - 2;
+  if (schedule_.extents.empty() || task_.tile.units == MatrixUnits::workgroup) return {};
+  for (int axis = 0; axis < row; ++axis)
+    if (shape[axis] != 1) return {};
+  const std::string used = used_places(shape, row);
+  if (used.empty() || !leading_task_extent(graph_, schedule_, task_)) return {};
+  return text("((", used, " + ", task_.tile.rows - 1, ") / ", task_.tile.rows, ")");
+}
+
+std::string ProductEmitter::used_groups() {
+  const std::string tiles = used_row_tiles();
+  return tiles.empty() ? tiles
+                       : text(tiles, " * ", column_tiles(product_shape(graph_, task_.anchor), task_.tile));
 }
 
 // ---- one matrix of a workgroup ----

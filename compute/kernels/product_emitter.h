@@ -17,6 +17,8 @@ class ProductEmitter : public Emitter {
 
   // The function `void <name>(int group)` and the functions that it calls.
   std::string function(const std::string& name);
+  // Workgroups that a run with named extents needs, in GLSL; empty: all.
+  std::string used_groups();
 
   // Declarations that all products of a dispatch share; their tiles are equal.
   static std::string declarations(const graph::ProductTile& tile);
@@ -32,6 +34,7 @@ class ProductEmitter : public Emitter {
   Loads loads(std::size_t slot) const;
   bool stores_sums() const;      // unchanged, and stores nothing else
   bool stores_matrices() const;  // stores_sums() by whole matrices of a subgroup
+  std::string used_row_tiles();
   std::string workgroup_function(const std::string& name);
   std::string operand_place(const graph::MatrixOperand& operand, std::size_t slot);
   std::string element_function(const std::string& name);

@@ -261,6 +261,9 @@ class Importer {
     const auto given = given_.find(input.name);
     if (given == given_.end()) return {};
     const Shape& shape = given->second;
+    if (shape.is_named())  // a file may compute with a shape, of which only the bound is known here
+      return make_error(ErrorCode::unsupported, text("input ", quote(input.name), ": found shape ",
+                                                     shape.text(), ", expected numbers"));
     if (auto checked = onnx::checked_shape(shape.extents()); !checked)
       return make_error(checked.error().code, text("input ", quote(input.name), " of shape ", shape.text(),
                                                    ": ", checked.error().message));

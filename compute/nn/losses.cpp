@@ -7,6 +7,7 @@
 #include "compute/base/text.h"
 #include "compute/nn/loss_checks.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/named_axes.h"
 
 namespace imprint::nn {
 
@@ -54,8 +55,10 @@ Tensor reduce_loss(const Tensor& losses, Reduction reduction) {
   if (losses.rank() == 0)
     return failure(ErrorCode::shape_mismatch, "reduce_loss",
                    "found a scalar, expected [groups, ...] or [batch, ...]");
-  if (reduction == Reduction::batch_mean)
-    return sum(losses) * Tensor(1.0 / static_cast<double>(std::max<std::int64_t>(losses.extent(0), 1)));
+  if (reduction == Reduction::batch_mean) {
+    const int batch[] = {0};
+    return losses.extent(0) == 0 ? sum(losses) : sum(losses) * tensor::inverse_count(losses.shape(), batch);
+  }
   Axes axes;
   for (int axis = 1; axis < losses.rank(); ++axis) axes.push_back(axis);
   return axes.empty() ? losses : mean(losses, axes);

@@ -13,7 +13,9 @@ using namespace program;
 namespace {
 
 std::uint64_t end_of(const std::vector<Port>& ports) {
-  return ports.empty() ? 0 : aligned(ports.back().offset + ports.back().bytes);
+  std::uint64_t end = 0;
+  for (const Port& port : ports) end = std::max(end, aligned(port.offset + port.bytes));
+  return end;
 }
 
 }  // namespace
@@ -63,6 +65,7 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
       program->source.outputs.push_back(port);
     }
   }
+  list_extents_last(program->source.inputs);
   IMPRINT_CHECK(program->make_slots());
   return std::unique_ptr<Program::Body>(std::move(program));
 }
@@ -76,6 +79,7 @@ Result<> CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   part.repeat = repeat;
   IMPRINT_ASSIGN(part.schedule,
                  graph::fuse(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
+  part.schedule.extents = part_source.extents();
   for (const auto& variable : part.schedule.variables) {
     IMPRINT_CHECK(runtime_.place(*variable));
     part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
@@ -112,6 +116,7 @@ Result<> CpuProgram::make_slots() {
                                       "program '" + source.name + "': inputs and outputs"));
   for (std::uint32_t slot = 0; slot < source.slot_count; ++slot)
     slots_.push_back(make_zeroed_bytes(input_bytes_ + output_bytes_));
+  reset_extents();
   stats.io_bytes = (input_bytes_ + output_bytes_) * source.slot_count;
   return {};
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -106,6 +107,14 @@ class Program {
   std::span<const std::byte> output_bytes(std::uint32_t slot, std::size_t index) const;
   const Shape& output_shape(std::size_t index) const;
   const Shape& input_shape(std::size_t index) const;
+
+  // ---- named extents (Extent; compute/docs/extents.md) ----
+  // Arrays of inputs and outputs have the layout of the bounds; a run uses the first places of each named
+  // axis. The extent of a slot's next runs: the bound until it is set. Errors: not_found (no axis has this
+  // name), invalid_argument (no such slot; an extent outside 1 .. bound).
+  Result<> set_extent(std::uint32_t slot, std::string_view name, std::int64_t extent);
+  std::int64_t extent(std::uint32_t slot, std::string_view name) const;  // 0: no such slot or name
+  Shape used_shape(std::uint32_t slot, const Shape& shape) const;        // with the extents of the slot
 
   // ---- recorded pieces ----
   // A run is the pieces [0, piece_count()) in order: the first uploads the slot's inputs, the last downloads

@@ -47,6 +47,9 @@ class Program::Body {
   virtual VkCommandBuffer tail(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
+  // An extent in the slot's inputs has another value.
+  virtual void extents_changed(std::uint32_t) {}
+  void reset_extents();  // of all slots, to their bounds
   virtual Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
   // A device's sequence with add_up has some; else empty.
   virtual std::span<const Stretch> stretches(std::uint32_t) const { return {}; }

@@ -116,6 +116,7 @@ Result<> Program::Impl::build(const VariantTable* variants, const vk::Capability
   options.variants = variants;
   if (!apart.empty()) options.apart = &apart;
   IMPRINT_ASSIGN(schedule, graph::fuse(source.graph, source.request, options));
+  schedule.extents = source.extents();
   for (const std::string& note : schedule.notes)
     runtime.device().options().log(LogLevel::info, "program '" + source.name + "': " + note);
   IMPRINT_CHECK(place_variables());
@@ -215,6 +216,8 @@ void Program::Impl::count() {
         accesses.push_back(access(schedule.place[static_cast<std::size_t>(read.node)], false));
       for (const Store& store : task.stores) accesses.push_back(access(store.place, true));
     }
+    for (const RunExtent& extent : schedule.extents)
+      accesses.push_back(access({PlaceKind::input, extent.input}, false));
     accesses.push_back(
         {name_of.try_emplace(tables.buffer, static_cast<std::uint32_t>(name_of.size())).first->second, 0,
          tables.bound_size, false});

@@ -33,6 +33,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   for (std::size_t i = 0; i < impl->parts.size(); ++i)
     if (Result<> placed = impl->place_ports(*impl->parts[i].impl); !placed)
       return in_sequence(sequence, i, std::move(placed).error());
+  list_extents_last(impl->source.inputs);
   impl->add_up_parts();
   IMPRINT_CHECK(impl->make_slots());
   IMPRINT_CHECK(impl->record_sequence());

@@ -7,7 +7,9 @@
 #include <unordered_set>
 
 #include "compute/base/text.h"
+#include "compute/program/extent_masks.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/named_axes.h"
 
 namespace imprint::program {
 
@@ -85,20 +87,19 @@ Tensor kept(const Tensor& tensor, const std::set<const VariableState*>& targets)
 }
 
 // Adds input ports. An input that the graph does not read has node -1.
-Result<> add_inputs(const ProgramDescription& description, ProgramGraph& result) {
+Result<> add_inputs(const std::string& program, std::span<const Tensor> inputs, ProgramGraph& result) {
   std::uint64_t offset = 0;
   std::unordered_multimap<std::string_view, NodeIndex> nodes;  // of inputs, by name
   for (NodeIndex n = 0; n < result.graph.size(); ++n)
     if (result.graph[n].op == Op::input) nodes.emplace(result.graph[n].source->label, n);
   std::unordered_set<std::string_view> listed;
-  for (std::size_t i = 0; i < description.inputs.size(); ++i) {
-    const Node& node = *description.inputs[i].node();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Node& node = *inputs[i].node();
     if (node.op != Op::input)
-      return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': input " +
-                                                         std::to_string(i) +
+      return make_error(ErrorCode::invalid_argument, "program '" + program + "': input " + std::to_string(i) +
                                                          ": found another tensor, expected one of input()");
     if (!listed.insert(node.label).second)
-      return make_error(ErrorCode::invalid_argument, "program '" + description.name + "': inputs: found '" +
+      return make_error(ErrorCode::invalid_argument, "program '" + program + "': inputs: found '" +
                                                          node.label + "' twice, expected it once");
     offset = add_port(result.inputs, offset, node.label, node.dtype, node.shape);
     NodeIndex found = -1;
@@ -106,8 +107,7 @@ Result<> add_inputs(const ProgramDescription& description, ProgramGraph& result)
     for (auto named = first; named != last; ++named) {
       const GraphNode& other = result.graph[named->second];
       if (!(other.shape == node.shape) || other.dtype != node.dtype)
-        return make_error(ErrorCode::shape_mismatch, "program '" + description.name + "': input '" +
-                                                         node.label +
+        return make_error(ErrorCode::shape_mismatch, "program '" + program + "': input '" + node.label +
                                                          "': found two shapes or dtypes, expected one");
       found = std::max(found, named->second);
     }
@@ -116,7 +116,32 @@ Result<> add_inputs(const ProgramDescription& description, ProgramGraph& result)
   return {};
 }
 
+// Of a variable that takes a value with named axes, only the elements that a run uses change. The value keeps
+// its names: what a run leaves out, it does not write.
+Tensor used_part(const Update& update) {
+  if (update.by_rows || !update.value.shape().is_named()) return update.value;
+  return where(used_elements(update.value), update.value, update.target.value());
+}
+
 }  // namespace
+
+std::size_t ProgramGraph::listed_inputs() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(inputs, [](const Port& port) { return port.bound == 0; }));
+}
+
+std::vector<RunExtent> ProgramGraph::extents() const {
+  std::vector<RunExtent> found;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].bound > 0)
+      found.push_back(
+          {std::string(extent_of_input(inputs[i].name)), static_cast<std::int32_t>(i), inputs[i].bound});
+  return found;
+}
+
+void list_extents_last(std::vector<Port>& inputs) {
+  std::ranges::stable_partition(inputs, [](const Port& port) { return port.bound == 0; });
+}
 
 Result<ProgramGraph> build_program_graph(const ProgramDescription& description) {
   ProgramGraph result;
@@ -133,9 +158,13 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
 
   std::vector<Tensor> roots = description.outputs;
   for (const Update& update : description.updates) {
-    roots.push_back(kept(update.value, targets));
-    if (update.by_rows) roots.push_back(kept(cast(update.rows, DType::int32), targets));
+    roots.push_back(kept(used_part(update), targets));
+    if (update.by_rows) roots.push_back(kept(used_rows(cast(update.rows, DType::int32)), targets));
   }
+  for (const Tensor& root : roots)
+    if (!root.ok()) return root.error();
+  roots = with_extent_masks(roots);
+  IMPRINT_ASSIGN(const std::vector<ProgramExtent> extents, extents_of(roots, description.inputs));
   IMPRINT_ASSIGN(result.graph, build_graph(roots));
 
   std::unordered_map<const VariableState*, std::int32_t> variable_index;
@@ -161,7 +190,11 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
     result.keep.push_back(update.target);
   }
 
-  IMPRINT_CHECK(add_inputs(description, result));
+  std::vector<Tensor> inputs = description.inputs;
+  for (const ProgramExtent& extent : extents) inputs.push_back(extent_input(extent.name));
+  IMPRINT_CHECK(add_inputs(description.name, inputs, result));
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    result.inputs[description.inputs.size() + i].bound = extents[i].bound;
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "compute/base/result.h"
 #include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"
+#include "compute/graph/schedule.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
 
@@ -32,6 +33,8 @@ struct Port {
   Shape shape;
   std::uint64_t offset = 0;  // bytes from the first input or output
   std::uint64_t bytes = 0;
+  // > 0: the input holds a named extent (Extent), which is the bound until a caller sets it.
+  std::int64_t bound = 0;
 };
 
 struct ProgramGraph {
@@ -46,6 +49,9 @@ struct ProgramGraph {
   Precision precision = Precision::float32;
   bool yields = false;
   bool writes_late = true;  // graph::FusionOptions
+
+  std::vector<graph::RunExtent> extents() const;
+  std::size_t listed_inputs() const;  // without those of extents, which come last
 };
 
 // Errors: those of the description (Program::compile).
@@ -58,6 +64,9 @@ Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size
 // The offset of the sequence's input with this port's name; a new input lies at `end`. Errors:
 // shape_mismatch.
 Result<std::uint64_t> input_offset(std::vector<Port>& inputs, const Port& port, std::uint64_t& end);
+// Puts the inputs of extents after the others.
+void list_extents_last(std::vector<Port>& inputs);
+
 // Turns of a part, one after the other.
 struct PartRun {
   std::size_t part = 0;

@@ -239,6 +239,7 @@ Result<> Program::Impl::make_slots() {
       readback_slots.push_back(allocation);
     }
   }
+  if (source.slot_count > 0) reset_extents();
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "compute/base/host_memory.h"
+#include "compute/program/program_extents.h"
 #include "compute/program/session_impl.h"
 
 namespace imprint {
@@ -26,21 +27,28 @@ std::vector<std::byte> packed(const HostTensor& value, DType dtype) {
 
 bool is_same_kind(DType a, DType b) { return dtype_registers(a) == dtype_registers(b); }
 
+// target: the port's memory, of which the extents of `used` are filled.
 Result<> copy_in(const HostTensor& value, std::span<std::byte> target, const std::string& program,
-                 std::size_t index, const Port& port) {
+                 std::size_t index, const Port& port, const Shape& used) {
   const std::size_t count = dtype_is_float(port.dtype) ? value.floats.size() : value.ints.size();
   if (!is_same_kind(value.dtype, port.dtype))
     return make_error(ErrorCode::dtype_mismatch, "run '" + program + "': input " + std::to_string(index) +
                                                      " '" + port.name + "': found " +
                                                      std::string(dtype_name(value.dtype)) + ", expected " +
                                                      std::string(dtype_name(port.dtype)));
-  if (!(value.shape == port.shape) || count * dtype_size(port.dtype) != target.size())
-    return make_error(ErrorCode::shape_mismatch, "run '" + program + "': input " + std::to_string(index) +
-                                                     " '" + port.name + "': found shape " +
-                                                     value.shape.text() + " with " + std::to_string(count) +
-                                                     " elements, expected " + port.shape.text());
+  if (!(value.shape == used) || static_cast<std::int64_t>(count) != used.element_count())
+    return make_error(ErrorCode::shape_mismatch,
+                      "run '" + program + "': input " + std::to_string(index) + " '" + port.name +
+                          "': found shape " + value.shape.text() + " with " + std::to_string(count) +
+                          " elements, expected " + used.text() +
+                          (port.shape.is_named() ? " of " + port.shape.text() : ""));
   if (count == 0) return {};
-  std::ranges::copy(packed(value, port.dtype), target.begin());
+  const std::vector<std::byte> bytes = packed(value, port.dtype);
+  each_used_run(used, port.shape, dtype_size(port.dtype),
+                [&](std::size_t from, std::size_t to, std::size_t size) {
+                  std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(from), size,
+                              target.begin() + static_cast<std::ptrdiff_t>(to));
+                });
   return {};
 }
 
@@ -123,16 +131,30 @@ Result<> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue) {
 Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<const HostTensor> inputs,
                                                    const std::vector<Port>& input_ports,
                                                    const std::vector<Port>& output_ports) {
-  if (inputs.size() != input_ports.size())
+  const std::size_t listed = program.body().source.listed_inputs();
+  if (inputs.size() != listed)
     return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': found " +
                                                        std::to_string(inputs.size()) + " inputs, expected " +
-                                                       std::to_string(input_ports.size()));
+                                                       std::to_string(listed));
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    IMPRINT_CHECK(copy_in(inputs[i], program.input_bytes(0, i), program.name(), i, input_ports[i]));
+    IMPRINT_CHECK(take_extents(program, inputs[i].shape, input_ports[i].shape));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    IMPRINT_CHECK(copy_in(inputs[i], program.input_bytes(0, i), program.name(), i, input_ports[i],
+                          program.used_shape(0, input_ports[i].shape)));
   IMPRINT_CHECK(run_whole(program));
   std::vector<HostTensor> outputs;
-  for (std::size_t i = 0; i < output_ports.size(); ++i)
-    outputs.push_back(host_tensor(output_ports[i].dtype, output_ports[i].shape, program.output_bytes(0, i)));
+  for (std::size_t i = 0; i < output_ports.size(); ++i) {
+    const Port& port = output_ports[i];
+    const Shape used = program.used_shape(0, port.shape);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor_bytes(used, port.dtype)));
+    const std::span<const std::byte> all = program.output_bytes(0, i);
+    each_used_run(used, port.shape, dtype_size(port.dtype),
+                  [&](std::size_t to, std::size_t from, std::size_t size) {
+                    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(from), size,
+                                bytes.begin() + static_cast<std::ptrdiff_t>(to));
+                  });
+    outputs.push_back(host_tensor(port.dtype, used, bytes));
+  }
   return outputs;
 }
 

@@ -46,6 +46,14 @@ std::string no_broadcast(std::span<const Tensor> operands) {
   return found + ", expected shapes that broadcast: from the last axis, extents are equal or 1";
 }
 
+// Whether the axes have the names that any operand gives them.
+bool has_names(const Tensor& result, std::span<const Tensor> operands) {
+  for (const Tensor& operand : operands)
+    for (int axis = 0; axis < operand.rank(); ++axis)
+      if (operand.shape().name(axis) != 0 && result.ok() && result.shape().name(axis) == 0) return false;
+  return true;
+}
+
 }  // namespace
 
 Tensor tensor::broadcast_operand(const Tensor& tensor, const Shape& shape) {
@@ -70,7 +78,8 @@ Tensor tensor::elementwise(Op op, std::span<const Tensor> given) {
   }
   for (Tensor& operand : operands) operand = broadcast_operand(operand, shape);
   if (const Tensor* failed = first_error(operands)) return *failed;
-  if (std::optional<Tensor> simple = simplify(op, operands)) return *simple;
+  if (std::optional<Tensor> simple = simplify(op, operands); simple && has_names(*simple, operands))
+    return *simple;
   return make(op, operands);
 }
 

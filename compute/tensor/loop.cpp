@@ -9,6 +9,7 @@
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites.h"
+#include "compute/tensor/named_axes.h"
 
 namespace imprint {
 
@@ -103,15 +104,16 @@ void keep_used(std::vector<NodeRef>& placeholders, std::vector<Tensor>& values, 
   values.resize(kept);
 }
 
-Shape stacked(std::int64_t steps, const Shape& shape) {
-  Shape result{steps};
-  for (std::int64_t extent : shape.extents()) result.append(extent);
+Shape stacked(const Loop& loop, const Shape& shape) {
+  Shape result{loop.steps};
+  result.set_name(0, loop.name);
+  for (int axis = 0; axis < shape.rank(); ++axis) result.append(shape, axis);
   return result;
 }
 
 Shape row_of(const Shape& stack) {
   Shape result;
-  for (int axis = 1; axis < stack.rank(); ++axis) result.append(stack[axis]);
+  for (int axis = 1; axis < stack.rank(); ++axis) result.append(stack, axis);
   return result;
 }
 
@@ -149,6 +151,65 @@ Result<std::int64_t> count_steps(std::span<const Tensor> stacks, std::int64_t st
   return steps;
 }
 
+// The name of the stacks' first axis.
+Result<AxisName> name_of_steps(std::span<const Tensor> stacks) {
+  AxisName found = 0;
+  for (const Tensor& stack : stacks) {
+    const AxisName name = stack.shape().name(0);
+    if (name != 0 && found != 0 && name != found)
+      return refused(ErrorCode::shape_mismatch, "scan",
+                     text("found stacks over '", named_axis(found).text(), "' and '", named_axis(name).text(),
+                          "', expected one name"));
+    if (name != 0) found = name;
+  }
+  return found;
+}
+
+// The body for steps over a named axis. The last row is the step's number.
+ScanBody over_used_steps(const ScanBody& body, AxisName name) {
+  return [&body, name](std::span<const Tensor> carry, std::span<const Tensor> rows) {
+    const Tensor used = used_positions(rows.back(), name);
+    std::vector<Tensor> own;
+    for (const Tensor& row : rows.first(rows.size() - 1))
+      own.push_back(row.dtype() == DType::float32 ? where(used, row, 0.0f) : row);
+    ScanStep step = body(carry, own);
+    for (std::size_t i = 0; i < step.carry.size() && i < carry.size(); ++i)
+      step.carry[i] = where(used, step.carry[i], carry[i]);
+    return step;
+  };
+}
+
+// loop: its steps, direction and name.
+Result<Scanned> recorded(Loop loop, const ScanBody& body, std::span<const Tensor> carry,
+                         std::span<const Tensor> stacks) {
+  std::vector<Tensor> carries, rows;
+  for (const Tensor& value : carry) {
+    if (!value.ok()) return value.error();
+    loop.carry.push_back(loop_placeholder(value.shape(), value.dtype()));
+    carries.emplace_back(loop.carry.back());
+  }
+  for (const Tensor& stack : stacks) {
+    loop.rows.push_back(loop_placeholder(row_of(stack.shape()), stack.dtype()));
+    rows.emplace_back(loop.rows.back());
+  }
+  const ScanStep step = body(carries, rows);
+  IMPRINT_CHECK(check_carry("scan: the body's carry", carry, step.carry));
+  for (const Tensor& value : step.carry) loop.next.push_back(value.node());
+  for (const Tensor& value : step.results) {
+    if (!value.ok()) return value.error();
+    if (value.rank() == Shape::kMaxRank)
+      return refused(ErrorCode::shape_mismatch, "scan",
+                     text("a result: found ", value.rank(), " axes, expected at most ", value.rank() - 1));
+    loop.results.push_back(value.node());
+  }
+  const std::size_t carry_count = carry.size(), result_count = step.results.size();
+  IMPRINT_ASSIGN(
+      const std::vector<Tensor> outputs,
+      make_loop(std::move(loop), {{carry.begin(), carry.end()}, {stacks.begin(), stacks.end()}, {}}));
+  const auto first = outputs.begin(), middle = first + static_cast<std::ptrdiff_t>(carry_count);
+  return Scanned{{first, middle}, {middle, middle + static_cast<std::ptrdiff_t>(result_count)}};
+}
+
 }  // namespace
 
 NodeRef tensor::loop_placeholder(const Shape& shape, DType dtype) {
@@ -162,7 +223,7 @@ Tensor tensor::loop_output(const NodeRef& loop, std::size_t position) {
   const Node& value = is_carry ? *body.carry[position] : *body.results[position - body.carry.size()];
   return make(Op::loop_output, {Tensor(loop)},
               {.ints = {static_cast<std::int64_t>(position)},
-               .shape = is_carry ? value.shape : stacked(body.steps, value.shape),
+               .shape = is_carry ? value.shape : stacked(body, value.shape),
                .dtype = value.dtype});
 }
 
@@ -196,32 +257,12 @@ Result<Scanned> scan(const ScanBody& body, std::span<const Tensor> carry, std::s
   Loop loop;
   loop.reverse = options.reverse;
   IMPRINT_ASSIGN(loop.steps, count_steps(stacks, options.steps));
-  std::vector<Tensor> carries, rows;
-  for (const Tensor& value : carry) {
-    if (!value.ok()) return value.error();
-    loop.carry.push_back(loop_placeholder(value.shape(), value.dtype()));
-    carries.emplace_back(loop.carry.back());
-  }
-  for (const Tensor& stack : stacks) {
-    loop.rows.push_back(loop_placeholder(row_of(stack.shape()), stack.dtype()));
-    rows.emplace_back(loop.rows.back());
-  }
-  const ScanStep step = body(carries, rows);
-  IMPRINT_CHECK(check_carry("scan: the body's carry", carry, step.carry));
-  for (const Tensor& value : step.carry) loop.next.push_back(value.node());
-  for (const Tensor& value : step.results) {
-    if (!value.ok()) return value.error();
-    if (value.rank() == Shape::kMaxRank)
-      return refused(ErrorCode::shape_mismatch, "scan",
-                     text("a result: found ", value.rank(), " axes, expected at most ", value.rank() - 1));
-    loop.results.push_back(value.node());
-  }
-  const std::size_t carry_count = carry.size(), result_count = step.results.size();
-  IMPRINT_ASSIGN(
-      const std::vector<Tensor> outputs,
-      make_loop(std::move(loop), {{carry.begin(), carry.end()}, {stacks.begin(), stacks.end()}, {}}));
-  const auto first = outputs.begin(), middle = first + static_cast<std::ptrdiff_t>(carry_count);
-  return Scanned{{first, middle}, {middle, middle + static_cast<std::ptrdiff_t>(result_count)}};
+  IMPRINT_ASSIGN(loop.name, name_of_steps(stacks));
+  if (loop.name == 0) return recorded(std::move(loop), body, carry, stacks);
+  std::vector<Tensor> numbered(stacks.begin(), stacks.end());
+  numbered.push_back(iota({loop.steps}, 0));
+  const AxisName name = loop.name;
+  return recorded(std::move(loop), over_used_steps(body, name), carry, numbered);
 }
 
 // A carry that the condition has left stays as it is, so the condition stays false.

@@ -31,7 +31,9 @@ struct ScanOptions {
   bool reverse = false;    // from the last row to the first; results keep their rows
 };
 
-// Calls the body once, to record it. Step t sees row t of each stack [steps, ...]. Errors: the error of any
+// Calls the body once, to record it. Step t sees row t of each stack [steps, ...]. If the first axis of the
+// stacks is named (Extent), the carry stays as it is in steps that a run does not use; they take time all the
+// same. Errors: the error of any
 // tensor; shape_mismatch (stacks of other lengths, another carry than was given); invalid_argument (no
 // steps); unsupported (a loop inside of the body that depends on the carry or the rows).
 Result<Scanned> scan(const ScanBody& body, std::span<const Tensor> carry, std::span<const Tensor> stacks = {},
@@ -59,6 +61,7 @@ namespace tensor {
 struct Loop {
   std::int64_t steps = 0;
   bool reverse = false;
+  AxisName name = 0;                         // of the steps, in stacks of results
   std::vector<NodeRef> carry, rows, shared;  // placeholders
   std::vector<NodeRef> next;                 // of each carry
   std::vector<NodeRef> results;              // the caller's, then the carries as the step found them

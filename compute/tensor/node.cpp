@@ -2,6 +2,7 @@
 
 #include "compute/tensor/build.h"
 #include "compute/tensor/made_nodes.h"
+#include "compute/tensor/named_axes.h"
 
 namespace imprint::tensor {
 
@@ -67,6 +68,10 @@ Tensor make(Op op, std::span<const Tensor> inputs, Attributes attributes) {
 
   Result<Inferred> inferred = infer(op, refs, attributes);
   if (!inferred) return Tensor(std::move(inferred).error());
+  if (has_named_axes(refs, attributes)) {
+    if (Result<> named = name_axes(op, refs, attributes, inferred->shape); !named)
+      return Tensor(named.error());
+  }
 
   auto node = std::make_shared<Node>();
   node->op = op;

@@ -4,6 +4,7 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/named_axes.h"
 
 namespace imprint {
 
@@ -29,6 +30,24 @@ Tensor refused(const LibraryPage& page) {
   return Tensor();
 }
 
+// Gives the outputs the names of the inputs' axes. Empty if the page takes them.
+Tensor name_outputs(LibraryPage& page, std::span<const Tensor> inputs) {
+  for (const Tensor& input : inputs)
+    for (int axis = 0; axis < input.rank(); ++axis) {
+      const AxisName name = input.shape().name(axis);
+      if (name == 0) continue;
+      if (!page.by_rows || axis > 0)
+        return failure(
+            ErrorCode::unsupported, text("page '", page.name, "'"),
+            text("found ", describe(input), " with axis ", axis, " named '", named_axis(name).text(),
+                 "', expected ", page.by_rows ? "a name only for the first axis" : "fixed extents",
+                 ". Give the axis a number instead of an Extent."));
+      for (PageOutput& output : page.outputs)
+        if (output.shape.rank() > 0 && output.shape[0] == input.extent(0)) output.shape.set_name(0, name);
+    }
+  return Tensor();
+}
+
 }  // namespace
 
 Tensor tensor::page_output(const NodeRef& page, std::size_t output) {
@@ -47,6 +66,7 @@ std::vector<Tensor> tensor::run_page(LibraryPage page, std::span<const Tensor> i
   const std::size_t count = std::max<std::size_t>(1, page.outputs.size());
   if (const Tensor* failed = first_error(inputs)) return std::vector<Tensor>(count, *failed);
   if (Tensor error = refused(page); !is_empty(error)) return std::vector<Tensor>(count, error);
+  if (Tensor error = name_outputs(page, inputs); !is_empty(error)) return std::vector<Tensor>(count, error);
   const Tensor made =
       make(Op::page, inputs, {.shape = page.outputs[0].shape, .dtype = page.outputs[0].dtype});
   if (!made.ok()) return std::vector<Tensor>(count, made);

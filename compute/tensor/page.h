@@ -46,6 +46,9 @@ struct Page {
   std::int64_t groups = 1;  // workgroups; `group` is 0 .. groups - 1
   int group_size = 64;      // invocations per workgroup: imp_group_size in GLSL
   std::vector<std::pair<std::string, std::int64_t>> constants;  // names that GLSL may use, and their values
+  // Row i of each output depends on row i of each input alone. Inputs may then have a named first axis
+  // (Extent), which the outputs share. The kernel runs over all rows up to the bound.
+  bool by_rows = false;
 
   // Computes all outputs on device cpu. Without it, programs for the CPU refuse the page.
   std::function<void(std::span<const PageArray> inputs, std::span<const PageArray> outputs)> cpu;

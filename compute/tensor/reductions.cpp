@@ -4,6 +4,7 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/named_axes.h"
 
 namespace imprint {
 
@@ -32,7 +33,7 @@ Result<std::vector<int>> folded_axes(std::string_view op, const Tensor& x, const
 Shape without(const Shape& shape, const std::vector<int>& axes) {
   Shape out;
   for (int axis = 0; axis < shape.rank(); ++axis)
-    if (!std::ranges::binary_search(axes, axis)) out.append(shape[axis]);
+    if (!std::ranges::binary_search(axes, axis)) out.append(shape, axis);
   return out;
 }
 
@@ -66,7 +67,8 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
   }
   Tensor out = x;
   if (!wide.empty()) {
-    const std::optional<double> value = full_value(x);
+    const bool is_named = std::ranges::any_of(*folded, [&](int axis) { return x.shape().name(axis) != 0; });
+    const std::optional<double> value = is_named ? std::nullopt : full_value(x);
     const std::optional<double> simple =
         value ? folded_value(op, *value, x.dtype(), count_folded(x.shape(), *folded)) : std::nullopt;
     out = simple ? full(kept, *simple, x.dtype()) : make(op, {x}, {.ints = std::move(wide)});
@@ -126,7 +128,7 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!folded) return Tensor(folded.error());
   const std::int64_t count = count_folded(x.shape(), *folded);
   const Tensor total = sum(x, axes, keep_dims);
-  return count == 0 ? not_a_number(total) : total * Tensor(1.0 / static_cast<double>(count));
+  return count == 0 ? not_a_number(total) : total * inverse_count(x.shape(), *folded);
 }
 
 Tensor variance(const Tensor& x, const Axes& axes, bool keep_dims, double correction) {
@@ -136,7 +138,7 @@ Tensor variance(const Tensor& x, const Axes& axes, bool keep_dims, double correc
   const double freedom = std::fmax(static_cast<double>(count_folded(x.shape(), *folded)) - correction, 0);
   const Tensor centred = x - mean(x, axes, true);
   const Tensor total = sum(square(centred), axes, keep_dims);
-  return freedom == 0 ? not_a_number(total) : total * Tensor(1.0 / freedom);
+  return freedom == 0 ? not_a_number(total) : total * inverse_count(x.shape(), *folded, correction);
 }
 
 Tensor any(const Tensor& x, const Axes& axes, bool keep_dims) {

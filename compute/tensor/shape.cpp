@@ -26,8 +26,38 @@ std::int64_t Shape::element_count() const {
   return count;
 }
 
+Shape::Shape(std::initializer_list<ShapeAxis> axes) {
+  for (const ShapeAxis& axis : axes) {
+    append(axis.extent);
+    set_name(rank_ - 1, axis.name);
+  }
+}
+
 void Shape::append(std::int64_t extent) {
   if (rank_ < kMaxRank) extents_[at(rank_++)] = extent;
+}
+
+void Shape::append(const Shape& other, int axis) {
+  if (rank_ == kMaxRank) return;
+  names_[at(rank_)] = other.names_[at(axis)];
+  extents_[at(rank_++)] = other[axis];
+}
+
+AxisName Shape::name(int axis) const {
+  const AxisName name = names_[at(axis)];
+  if (name == 0) return 0;
+  return named_axis(name).places == (*this)[axis] ? name : AxisName{0};
+}
+
+std::vector<AxisPart> Shape::parts(int axis) const {
+  const AxisName own = name(axis);
+  return own != 0 ? named_axis(own).parts : std::vector<AxisPart>{{{}, (*this)[axis], 1}};
+}
+
+bool Shape::is_named() const {
+  for (int axis = 0; axis < rank_; ++axis)
+    if (name(axis) != 0) return true;
+  return false;
 }
 
 bool Shape::operator==(const Shape& other) const { return std::ranges::equal(extents(), other.extents()); }
@@ -36,7 +66,8 @@ std::string Shape::text() const {
   std::string out = "[";
   for (int axis = 0; axis < rank_; ++axis) {
     if (axis > 0) out += ", ";
-    out += imprint::text((*this)[axis]);
+    const AxisName named = name(axis);
+    out += named != 0 ? named_axis(named).text() : imprint::text((*this)[axis]);
   }
   return out + "]";
 }
@@ -60,7 +91,9 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
     const std::int64_t extent_a = axis_a < 0 ? 1 : a[axis_a];
     const std::int64_t extent_b = axis_b < 0 ? 1 : b[axis_b];
     if (extent_a != extent_b && extent_a != 1 && extent_b != 1) return std::nullopt;
-    out.append(extent_a == 1 ? extent_b : extent_a);
+    const bool of_b =
+        axis_a < 0 || (axis_b >= 0 && (extent_a == 1 || (extent_a == extent_b && a.name(axis_a) == 0)));
+    of_b ? out.append(b, axis_b) : out.append(a, axis_a);
   }
   return out;
 }

@@ -2,13 +2,65 @@
 // Shapes, row-major strides and NumPy broadcasting. Pure arithmetic.
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace imprint {
+
+// The name of an axis whose extent each run chooses (Extent). 0: the extent is fixed.
+using AxisName = std::uint16_t;
+
+// An extent with a name and a bound, such as `batch <= 64`. A program with such axes is compiled once and
+// runs with any extent from 1 to the bound (compute/docs/extents.md). Equal names and bounds are the same
+// extent.
+class Extent {
+ public:
+  // bound: 2 to 2^24. An operation on a shape with a bad bound fails.
+  Extent(std::string_view name, std::int64_t bound);
+  const std::string& name() const;
+  std::int64_t bound() const;
+  AxisName axis_name() const { return axis_name_; }
+
+ private:
+  AxisName axis_name_ = 0;
+};
+
+// Axes that were merged into one, from the outermost: a part has bound * factor places, of which a run with
+// extent n uses the first n * factor. Without a name it uses all.
+struct AxisPart {
+  std::string extent;
+  std::int64_t bound = 1, factor = 1;
+  std::int64_t places() const { return bound * factor; }
+  auto operator<=>(const AxisPart&) const = default;
+};
+
+// What an axis name stands for: parts of which one at least is named, and none unnamed follows a named one.
+struct NamedAxis {
+  std::vector<AxisPart> parts;
+  std::int64_t places = 1;
+  std::string text() const;  // "batch <= 64"
+};
+
+// Names live as long as the process and are few: one per list of parts. 0: none of them is named, there are
+// 65,535 names already, or a number is out of range.
+AxisName axis_name(std::vector<AxisPart> parts);
+const NamedAxis& named_axis(AxisName name);
+
+// An axis in a list of extents: fixed, or named.
+struct ShapeAxis {
+  template <class Integer>
+  requires std::integral<Integer> ShapeAxis(Integer fixed) : extent(static_cast<std::int64_t>(fixed)) {}
+  ShapeAxis(const Extent& named)  // a bad extent gives -1, which operations refuse
+      : extent(named.axis_name() == 0 ? -1 : named.bound()), name(named.axis_name()) {}
+  std::int64_t extent = 0;
+  AxisName name = 0;
+};
 
 // Extents, outermost axis first. At most kMaxRank axes; each extent is 0 or more. A scalar has rank 0.
 // Allocates nothing.
@@ -18,6 +70,7 @@ class Shape {
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> extents);
+  Shape(std::initializer_list<ShapeAxis> axes);  // {batch, 32} with an Extent
   // Extents beyond kMaxRank are dropped: check the count first.
   explicit Shape(std::span<const std::int64_t> extents);
 
@@ -28,12 +81,21 @@ class Shape {
   std::int64_t element_count() const;
   std::span<const std::int64_t> extents() const { return {extents_.data(), static_cast<std::size_t>(rank_)}; }
 
-  void append(std::int64_t extent);  // ignored at kMaxRank
-  bool operator==(const Shape& other) const;
-  std::string text() const;  // "[2, 3]"; "[]" for a scalar
+  void append(std::int64_t extent);           // ignored at kMaxRank
+  void append(const Shape& other, int axis);  // with its name
+  bool operator==(const Shape& other) const;  // of extents; a named one counts as its bound
+  std::string text() const;                   // "[2, 3]", "[batch <= 64, 3]"; "[]" for a scalar
+
+  // A name belongs to one extent: it is gone when the extent of its axis is changed.
+  bool is_named() const;
+  AxisName name(int axis) const;
+  std::vector<AxisPart> parts(int axis) const;  // an axis without a name is one part
+  void set_name(int axis, AxisName name) { names_[static_cast<std::size_t>(axis)] = name; }
+  void clear_names() { names_ = {}; }
 
  private:
   std::array<std::int64_t, kMaxRank> extents_{};
+  std::array<AxisName, kMaxRank> names_{};
   int rank_ = 0;
 };
 

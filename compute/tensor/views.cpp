@@ -17,6 +17,7 @@ Tensor source_of(const Tensor& tensor) { return Tensor(tensor.node()->inputs[0])
 
 // Rearranging one repeated value only changes the shape.
 std::optional<Tensor> refill(const Tensor& x, const Shape& shape) {
+  if (x.shape().is_named()) return std::nullopt;  // where the names go, a node says
   const std::optional<double> value = full_value(x);
   if (!value) return std::nullopt;
   return full(shape, *value, x.dtype());

@@ -51,6 +51,7 @@
 #include "compute/tensor/associative_scan.h"
 #include "compute/tensor/composites.h"
 #include "compute/tensor/detection.h"
+#include "compute/tensor/extent.h"
 #include "compute/tensor/functions.h"
 #include "compute/tensor/images.h"
 #include "compute/tensor/linear_algebra.h"

@@ -1,0 +1,191 @@
+#include "compute/program/extent_masks.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compute/base/text.h"
+#include "compute/tensor/build.h"
+#include "compute/tensor/named_axes.h"
+
+namespace imprint::program {
+
+using namespace tensor;
+
+namespace {
+
+// Inputs before what uses them.
+std::vector<NodeRef> nodes_behind(std::span<const Tensor> roots) {
+  std::vector<NodeRef> found, stack;
+  std::unordered_set<const Node*> seen;
+  for (const Tensor& root : roots) stack.push_back(root.node());
+  while (!stack.empty()) {
+    NodeRef node = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.insert(node.get()).second) continue;
+    for (const NodeRef& input : node->inputs) stack.push_back(input);
+    found.push_back(std::move(node));
+  }
+  std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
+  return found;
+}
+
+// `value` where an element is used along the axes, else `other`. All of it has a meaning along them: it has
+// no names there, so that no part of the mask is left out.
+Tensor masked(const Tensor& value, std::span<const int> axes, std::span<const AxisName> names, double other) {
+  Shape whole = value.shape();
+  for (const int axis : axes) whole.set_name(axis, 0);
+  Tensor used;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (names[i] == 0) continue;
+    const Tensor along = used_positions(iota(whole, axes[i]), names[i]);
+    used = is_empty(used) ? along : logical_and(used, along);
+  }
+  if (is_empty(used)) return value;
+  const Tensor result = where(used, value, full({}, other, value.dtype()));
+  if (result.ok()) const_cast<Node&>(*result.node()).shape = whole;  // not shared yet
+  return result;
+}
+
+Tensor masked(const Tensor& value, std::span<const int> axes, double other) {
+  std::vector<AxisName> names;
+  for (const int axis : axes) names.push_back(value.shape().name(axis));
+  return masked(value, axes, names, other);
+}
+
+Tensor masked(const Tensor& value, int axis, double other) {
+  const int axes[] = {axis};
+  return masked(value, axes, other);
+}
+
+// Positions beyond the extent become -1, where operations read 0 and drop updates.
+Tensor inside(const Tensor& positions, AxisName name) {
+  return name == 0 ? positions : where(used_positions(positions, name), positions, -1);
+}
+
+// The node's inputs, masked where it joins elements along a named axis.
+std::vector<Tensor> masked_inputs(const Node& node, std::vector<Tensor> inputs) {
+  const auto& ints = node.ints;
+  switch (node.op) {
+    case Op::matmul: {
+      const int rank = inputs[0].rank(), left = rank - 1, right = rank - 2;
+      // A product of 0 and a value that is not finite is NaN, so both operands are masked.
+      AxisName name = inputs[0].shape().name(left);
+      if (name == 0) name = inputs[1].shape().name(right);
+      if (name == 0) break;
+      for (const auto& [input, axis] : {std::pair{std::size_t{0}, left}, std::pair{std::size_t{1}, right}}) {
+        const int axes[] = {axis};
+        const AxisName names[] = {name};
+        inputs[input] = masked(inputs[input], axes, names, 0);
+      }
+      break;
+    }
+    case Op::cumsum:
+      if (ints[2] != 0) inputs[0] = masked(inputs[0], static_cast<int>(ints[0]), 0);
+      break;
+    case Op::linear_recurrence:
+      if (ints[2] == 0) break;
+      inputs[0] = masked(inputs[0], static_cast<int>(ints[0]), 0);
+      inputs[1] = masked(inputs[1], static_cast<int>(ints[0]), 1);
+      break;
+    case Op::gather:
+    case Op::take:
+      inputs[1] = inside(inputs[1], inputs[0].shape().name(static_cast<int>(ints[0])));
+      break;
+    case Op::scatter_add: {
+      inputs[1] = inside(inputs[1], inputs[0].shape().name(static_cast<int>(ints[0])));
+      inputs[1] = masked(inputs[1], static_cast<int>(ints[0]), -1);
+      break;
+    }
+    default:
+      if (const Fold* fold = fold_of(node.op)) {
+        std::vector<int> axes(ints.begin(), ints.end());
+        inputs[0] = masked(inputs[0], axes, fold->start(inputs[0].dtype()));
+      }
+  }
+  return inputs;
+}
+
+bool joins_named(const Node& node) {
+  return !node.inputs.empty() &&
+         std::ranges::any_of(node.inputs, [](const NodeRef& input) { return input->shape.is_named(); });
+}
+
+}  // namespace
+
+std::vector<Tensor> with_extent_masks(std::span<const Tensor> roots) {
+  std::vector<Tensor> result(roots.begin(), roots.end());
+  const std::vector<NodeRef> nodes = nodes_behind(roots);
+  if (std::ranges::none_of(nodes, [](const NodeRef& node) { return node->shape.is_named(); })) return result;
+  std::unordered_map<const Node*, NodeRef> replaced;
+  for (const NodeRef& node : nodes) {
+    std::vector<Tensor> inputs;
+    for (const NodeRef& input : node->inputs) {
+      const auto found = replaced.find(input.get());
+      inputs.emplace_back(found == replaced.end() ? input : found->second);
+    }
+    if (joins_named(*node)) inputs = masked_inputs(*node, std::move(inputs));
+    bool changed = false;
+    std::vector<NodeRef> refs;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].ok()) return std::vector<Tensor>(roots.size(), inputs[i]);
+      refs.push_back(inputs[i].node());
+      changed = changed || refs.back() != node->inputs[i];
+    }
+    if (changed) replaced.emplace(node.get(), with_inputs(*node, std::move(refs)));
+  }
+  for (Tensor& root : result)
+    if (const auto found = replaced.find(root.node().get()); found != replaced.end())
+      root = Tensor(found->second);
+  return result;
+}
+
+Tensor used_elements(const Tensor& tensor) {
+  Tensor used;
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    if (tensor.shape().name(axis) == 0) continue;
+    const Tensor along = used_positions(iota(tensor.shape(), axis), tensor.shape().name(axis));
+    used = is_empty(used) ? along : logical_and(used, along);
+  }
+  return used;
+}
+
+Tensor used_rows(const Tensor& rows) {
+  return rows.ok() && rows.shape().is_named() ? masked(rows, 0, -1) : rows;
+}
+
+Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std::span<const Tensor> ports) {
+  std::vector<ProgramExtent> found;
+  Result<> sound;
+  const auto add = [&](const std::string& name, std::int64_t bound) {
+    for (const ProgramExtent& known : found) {
+      if (known.name != name) continue;
+      if (known.bound != bound && bound != 0 && sound.ok())
+        sound = make_error(ErrorCode::invalid_argument, text("extent '", name, "': found bounds ",
+                                                             known.bound, " and ", bound, ", expected one"));
+      return;
+    }
+    found.push_back({name, bound});
+  };
+  const auto add_axes = [&](const Shape& shape) {
+    for (int axis = 0; axis < shape.rank(); ++axis)
+      for (const AxisPart& part : shape.parts(axis))
+        if (!part.extent.empty()) add(part.extent, part.bound);
+  };
+  for (const Tensor& port : ports) add_axes(port.shape());
+  const std::vector<NodeRef> nodes = nodes_behind(roots);
+  for (const NodeRef& node : nodes) add_axes(node->shape);
+  for (const NodeRef& node : nodes)
+    if (node->op == Op::input)
+      if (const std::string_view name = extent_of_input(node->label); !name.empty())
+        add(std::string(name), 0);
+  IMPRINT_CHECK(sound);
+  for (const ProgramExtent& extent : found)
+    if (extent.bound == 0)
+      return make_error(
+          ErrorCode::invalid_argument,
+          text("extent '", extent.name, "': found its value alone, expected an input with such an axis"));
+  return found;
+}
+
+}  // namespace imprint::program

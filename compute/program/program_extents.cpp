@@ -1,0 +1,112 @@
+#include "compute/program/program_extents.h"
+
+#include <cstring>
+
+#include "compute/base/text.h"
+#include "compute/program/program_body.h"
+#include "compute/tensor/named_axes.h"
+
+namespace imprint {
+
+using namespace program;
+
+namespace {
+
+const Port* extent_port(const std::vector<Port>& inputs, std::string_view name) {
+  for (const Port& port : inputs)
+    if (port.bound > 0 && tensor::extent_of_input(port.name) == name) return &port;
+  return nullptr;
+}
+
+}  // namespace
+
+void Program::Body::reset_extents() {
+  for (std::uint32_t slot = 0; slot < source.slot_count; ++slot) {
+    bool any = false;
+    for (const Port& port : source.inputs) {
+      if (port.bound == 0) continue;
+      const auto bound = static_cast<std::int32_t>(port.bound);
+      std::memcpy(input_memory(slot) + port.offset, &bound, sizeof bound);
+      any = true;
+    }
+    if (any) extents_changed(slot);
+  }
+}
+
+Result<> Program::set_extent(std::uint32_t slot, std::string_view name, std::int64_t extent) {
+  const Port* port = extent_port(body_->source.inputs, name);
+  if (!port)
+    return make_error(ErrorCode::not_found, text("set_extent '", this->name(), "': found '", name,
+                                                 "', expected the name of an axis of the program"));
+  if (slot >= body_->source.slot_count || extent < 1 || extent > port->bound)
+    return make_error(ErrorCode::invalid_argument,
+                      text("set_extent '", this->name(), "': found ", name, " = ", extent, " in slot ", slot,
+                           ", expected 1 .. ", port->bound, " in one of ", slot_count(), " slots"));
+  const auto value = static_cast<std::int32_t>(extent);
+  std::byte* at = body_->input_memory(slot) + port->offset;
+  if (std::memcmp(at, &value, sizeof value) == 0) return {};
+  std::memcpy(at, &value, sizeof value);
+  body_->extents_changed(slot);
+  return {};
+}
+
+std::int64_t Program::extent(std::uint32_t slot, std::string_view name) const {
+  const Port* port = extent_port(body_->source.inputs, name);
+  if (!port || slot >= body_->source.slot_count) return 0;
+  std::int32_t value = 0;
+  std::memcpy(&value, body_->input_memory(slot) + port->offset, sizeof value);
+  return value;
+}
+
+Shape Program::used_shape(std::uint32_t slot, const Shape& shape) const {
+  Shape used = shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape.name(axis) == 0) continue;
+    std::int64_t places = 1;
+    for (const AxisPart& part : shape.parts(axis))
+      places *= part.extent.empty() ? part.places() : extent(slot, part.extent) * part.factor;
+    used[axis] = places;
+  }
+  return used;
+}
+
+void program::each_used_run(const Shape& used, const Shape& full, std::size_t element_bytes,
+                            const std::function<void(std::size_t, std::size_t, std::size_t)>& use) {
+  if (used.element_count() == 0) return;
+  // The innermost axes of which all is used are one run with the next axis.
+  int split = full.rank() - 1;
+  std::int64_t run = element_bytes == 0 ? 0 : static_cast<std::int64_t>(element_bytes);
+  for (; split >= 0 && used[split] == full[split]; --split) run *= full[split];
+  if (split >= 0) run *= used[split];
+  const auto strides = row_major_strides(full);
+  std::int64_t runs = 1;
+  for (int axis = 0; axis < split; ++axis) runs *= used[axis];
+  for (std::int64_t r = 0; r < runs; ++r) {
+    std::int64_t offset = 0;
+    for (std::int64_t axis = split - 1, rest = r; axis >= 0; --axis) {
+      const int a = static_cast<int>(axis);
+      offset += rest % used[a] * strides[static_cast<std::size_t>(a)];
+      rest /= used[a];
+    }
+    use(static_cast<std::size_t>(r * run), static_cast<std::size_t>(offset) * element_bytes,
+        static_cast<std::size_t>(run));
+  }
+}
+
+Result<> program::take_extents(Program& program, const Shape& found, const Shape& port) {
+  if (found.rank() != port.rank()) return {};
+  for (int axis = 0; axis < port.rank(); ++axis) {
+    if (port.name(axis) == 0) continue;
+    const AxisPart& part = named_axis(port.name(axis)).parts[0];
+    const std::int64_t extent = found[axis] / part.factor;
+    if (found[axis] % part.factor != 0 || extent < 1 || extent > part.bound)
+      return make_error(ErrorCode::shape_mismatch,
+                        text("run '", program.name(), "': found shape ", found.text(), " for ", port.text(),
+                             ", expected axis ", axis, " to have ", part.factor, " .. ", part.places(),
+                             " places, in steps of ", part.factor));
+    IMPRINT_CHECK(program.set_extent(0, part.extent, extent));
+  }
+  return {};
+}
+
+}  // namespace imprint

@@ -1,0 +1,91 @@
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "compute/base/text.h"
+#include "compute/tensor/shape.h"
+
+namespace imprint {
+namespace {
+
+constexpr std::int64_t kMostBound = 1 << 24;
+constexpr std::size_t kMostNames = 65'535;
+
+// References to entries stay valid: a deque grows at its end only.
+struct Names {
+  std::mutex mutex;
+  std::deque<NamedAxis> entries{NamedAxis{}};
+  std::map<std::vector<AxisPart>, AxisName> known;
+};
+
+Names& names() {
+  static Names* const kept = new Names;  // also while static objects are destroyed
+  return *kept;
+}
+
+// What follows a named part without a name of its own is a factor of it.
+std::vector<AxisPart> joined(const std::vector<AxisPart>& parts) {
+  std::vector<AxisPart> out;
+  for (const AxisPart& part : parts) {
+    if (part.extent.empty() && part.places() == 1) continue;
+    if (part.extent.empty() && !out.empty())
+      out.back().factor *= part.places();
+    else
+      out.push_back(part);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string NamedAxis::text() const {
+  std::string out;
+  for (const AxisPart& part : parts) {
+    if (!out.empty()) out += " * ";
+    out +=
+        part.extent.empty() ? imprint::text(part.places()) : imprint::text(part.extent, " <= ", part.bound);
+    if (!part.extent.empty() && part.factor > 1) out += imprint::text(" * ", part.factor);
+  }
+  return out;
+}
+
+AxisName axis_name(std::vector<AxisPart> given) {
+  std::vector<AxisPart> parts = joined(given);
+  std::int64_t places = 1;
+  for (const AxisPart& part : parts) {
+    if (!part.extent.empty() && (part.bound < 2 || part.bound > kMostBound)) return 0;
+    places *= part.places();
+  }
+  if (std::ranges::all_of(parts, [](const AxisPart& part) { return part.extent.empty(); })) return 0;
+  Names& all = names();
+  const std::lock_guard lock(all.mutex);
+  const auto [found, fresh] = all.known.try_emplace(parts, AxisName{0});
+  if (!fresh) return found->second;
+  if (all.entries.size() > kMostNames) {
+    all.known.erase(found);
+    return 0;
+  }
+  found->second = static_cast<AxisName>(all.entries.size());
+  all.entries.push_back({std::move(parts), places});
+  return found->second;
+}
+
+Extent::Extent(std::string_view name, std::int64_t bound)
+    : axis_name_(imprint::axis_name({{std::string(name), bound, 1}})) {}
+
+const std::string& Extent::name() const {
+  static const std::string kNone;
+  const NamedAxis& axis = named_axis(axis_name_);
+  return axis.parts.empty() ? kNone : axis.parts[0].extent;
+}
+
+std::int64_t Extent::bound() const { return named_axis(axis_name_).places; }
+
+const NamedAxis& named_axis(AxisName name) {
+  Names& all = names();
+  const std::lock_guard lock(all.mutex);
+  return all.entries[name];
+}
+
+}  // namespace imprint

@@ -1,0 +1,310 @@
+#include "compute/tensor/named_axes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compute/base/text.h"
+#include "compute/tensor/extent.h"
+
+namespace imprint::tensor {
+namespace {
+
+constexpr std::string_view kExtentLabel = "extent: ";
+constexpr std::int64_t kMostCounts = 1 << 16;  // elements of a table of counts
+
+class Namer {
+ public:
+  Namer(Op op, std::span<const NodeRef> inputs, const Attributes& attributes, Shape& out)
+      : op_(op), inputs_(inputs), attributes_(attributes), out_(out) {}
+
+  Result<> name() {
+    out_.clear_names();
+    switch (op_info(op_).kind) {
+      case OpKind::leaf:
+      case OpKind::page:
+        return as_given();
+      case OpKind::generate:
+        return generate();
+      case OpKind::elementwise:
+        return join_all();
+      case OpKind::reduce:
+        return join(0, [&](int axis) { return is_folded(axis) ? -1 : axis; });
+      case OpKind::contract:
+        return contract();
+      default:
+        return by_op();
+    }
+  }
+
+ private:
+  const Shape& shape(std::size_t input) const { return inputs_[input]->shape; }
+  std::int64_t ints(std::size_t i) const { return attributes_.ints[i]; }
+  bool is_folded(int axis) const {
+    return std::ranges::find(attributes_.ints, axis) != attributes_.ints.end();
+  }
+
+  Error refuse(std::size_t input, int axis, std::string_view expected) const {
+    return make_error(ErrorCode::unsupported,
+                      text(op_info(op_).name, ": found ", describe(*inputs_[input]), " with axis ", axis,
+                           " named '", named_axis(shape(input).name(axis)).text(), "', expected ", expected));
+  }
+  Error refuse_here(std::size_t input, int axis) const {
+    return refuse(input, axis, "a fixed extent there. Give the axis a number instead of an Extent.");
+  }
+
+  Result<> put(int axis, AxisName name) {
+    if (name == 0) return {};
+    const AxisName before = out_.name(axis);
+    if (before != 0 && before != name)
+      return make_error(ErrorCode::shape_mismatch,
+                        text(op_info(op_).name, ": found axis ", axis, " named '", named_axis(before).text(),
+                             "' and '", named_axis(name).text(), "', expected one name"));
+    out_.set_name(axis, name);
+    return {};
+  }
+
+  // The names of an input, whose axis a becomes axis map(a) of the result; -1: none.
+  template <class Map>
+  Result<> join(std::size_t input, Map map) {
+    for (int axis = 0; axis < shape(input).rank(); ++axis)
+      if (const int target = map(axis); target >= 0) IMPRINT_CHECK(put(target, shape(input).name(axis)));
+    return {};
+  }
+  Result<> join_all() {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) IMPRINT_CHECK(join(i, [](int axis) { return axis; }));
+    return {};
+  }
+  Result<> as_given() {
+    for (int axis = 0; axis < out_.rank(); ++axis) out_.set_name(axis, attributes_.shape.name(axis));
+    return {};
+  }
+
+  // Random numbers count elements: those of the first rows do not depend on the number of rows.
+  Result<> generate() {
+    IMPRINT_CHECK(as_given());
+    if (op_ != Op::random_uniform && op_ != Op::random_permutation) return {};
+    for (int axis = op_ == Op::random_uniform || out_.rank() > 1 ? 1 : 0; axis < out_.rank(); ++axis)
+      if (const AxisName name = out_.name(axis); name != 0)
+        return make_error(ErrorCode::unsupported,
+                          text(op_info(op_).name, ": found axis ", axis, " named '", named_axis(name).text(),
+                               "', expected a name only for the first axis"));
+    return {};
+  }
+
+  Result<> contract() {
+    const int rank = out_.rank();
+    IMPRINT_CHECK(join(0, [&](int axis) { return axis == rank - 1 ? -1 : axis; }));
+    return join(1, [&](int axis) { return axis == rank - 2 ? -1 : axis; });
+  }
+
+  Result<> by_op() {
+    switch (op_) {
+      case Op::reshape:
+        return reshape();
+      case Op::permute:
+        for (int axis = 0; axis < out_.rank(); ++axis)
+          out_.set_name(axis, shape(0).name(static_cast<int>(ints(static_cast<std::size_t>(axis)))));
+        return {};
+      case Op::expand:
+        for (int axis = 0; axis < out_.rank(); ++axis)
+          out_.set_name(axis,
+                        shape(0)[axis] == out_[axis] ? shape(0).name(axis) : attributes_.shape.name(axis));
+        return {};
+      case Op::slice:
+      case Op::pad:
+        return cut_or_pad();
+      case Op::window:
+      case Op::unwindow:
+      case Op::concat:
+        return fixed_along(static_cast<int>(ints(0)));
+      case Op::gather:
+      case Op::scatter_add:
+        return select(static_cast<int>(ints(0)));
+      case Op::take:
+        return take(static_cast<int>(ints(0)));
+      case Op::cumsum:
+      case Op::linear_recurrence:
+        return join_all();
+      case Op::custom:
+        return rows();
+      case Op::loop_output:
+        return as_given();
+      default:
+        return {};
+    }
+  }
+
+  Result<> cut_or_pad() {
+    const bool is_slice = op_ == Op::slice;
+    for (int axis = 0; axis < out_.rank(); ++axis) {
+      const AxisName name = shape(0).name(axis);
+      if (name == 0) continue;
+      const std::size_t a = 2 * static_cast<std::size_t>(axis);
+      if (out_[axis] == shape(0)[axis] && ints(a) == 0 && ints(a + 1) == (is_slice ? 1 : 0))
+        out_.set_name(axis, name);
+      else if (!is_slice || out_[axis] > 1 || ints(a) != 0)
+        return refuse(0, axis,
+                      is_slice
+                          ? "the whole axis or its first place. For others, use take with positions below "
+                            "actual(extent)."
+                          : "no padding there");
+    }
+    return {};
+  }
+
+  // All axes but one, which must not be named.
+  Result<> fixed_along(int fixed) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (shape(i).name(fixed) != 0) return refuse_here(i, fixed);
+      IMPRINT_CHECK(join(i, [&](int axis) { return axis == fixed || axis >= out_.rank() ? -1 : axis; }));
+    }
+    return {};
+  }
+
+  // gather: the result has the indices' extents. scatter_add: the base's.
+  Result<> select(int along) {
+    const std::size_t owner = op_ == Op::gather ? 1 : 0;
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      IMPRINT_CHECK(join(i, [&](int axis) { return axis == along && i != owner ? -1 : axis; }));
+    return {};
+  }
+  Result<> take(int along) {
+    const int inserted = shape(1).rank();
+    IMPRINT_CHECK(join(0, [&](int axis) {
+      return axis == along ? -1 : axis < along ? axis : axis + inserted - 1;
+    }));
+    return join(1, [&](int axis) { return along + axis; });
+  }
+
+  Result<> rows() {
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      for (int axis = shape(i).rank() == 2 ? 1 : 0; axis < shape(i).rank(); ++axis)
+        if (shape(i).name(axis) != 0) return refuse_here(i, axis);
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (shape(i).rank() == 2) IMPRINT_CHECK(put(0, shape(i).name(0)));
+    return {};
+  }
+
+  // Merges the axes into one list of parts, and cuts it where the axes of the result end.
+  Result<> reshape() {
+    if (!shape(0).is_named()) return as_given();
+    std::vector<AxisPart> rest;  // the next part last
+    for (int axis = shape(0).rank() - 1; axis >= 0; --axis) {
+      std::vector<AxisPart> parts = shape(0).parts(axis);
+      rest.insert(rest.end(), parts.rbegin(), parts.rend());
+    }
+    for (int axis = 0; axis < out_.rank(); ++axis) {
+      std::vector<AxisPart> own;
+      for (std::int64_t missing = out_[axis]; missing > 1;) {
+        const AxisPart part = rest.back();
+        rest.pop_back();
+        if (missing % part.places() == 0) {
+          missing /= part.places();
+          own.push_back(part);
+          continue;
+        }
+        // The inner places stay for the next axes.
+        const std::int64_t inner = part.places() / missing;
+        const bool whole = part.places() % missing == 0 && (part.extent.empty() || part.factor % inner == 0);
+        if (!whole)
+          return make_error(
+              ErrorCode::unsupported,
+              text("reshape: found ", describe(*inputs_[0]), " and target ", attributes_.shape.text(),
+                   ", expected a target that keeps the places of a named axis together"));
+        const bool is_named = !part.extent.empty();
+        own.push_back(is_named ? AxisPart{part.extent, part.bound, part.factor / inner}
+                               : AxisPart{{}, missing, 1});
+        rest.push_back({{}, inner, 1});
+        missing = 1;
+      }
+      out_.set_name(axis, axis_name(own));
+    }
+    return {};
+  }
+
+  Op op_;
+  std::span<const NodeRef> inputs_;
+  const Attributes& attributes_;
+  Shape& out_;
+};
+
+}  // namespace
+
+bool has_named_axes(std::span<const NodeRef> inputs, const Attributes& attributes) {
+  return attributes.shape.is_named() ||
+         std::ranges::any_of(inputs, [](const NodeRef& input) { return input->shape.is_named(); });
+}
+
+Result<> name_axes(Op op, std::span<const NodeRef> inputs, const Attributes& attributes, Shape& out) {
+  return Namer(op, inputs, attributes, out).name();
+}
+
+Tensor extent_input(const std::string& name) { return input(text(kExtentLabel, name), {}, DType::int32); }
+
+std::string_view extent_of_input(std::string_view label) {
+  return label.starts_with(kExtentLabel) ? label.substr(kExtentLabel.size()) : std::string_view();
+}
+
+Tensor used_positions(const Tensor& positions, AxisName name) {
+  Tensor used;
+  const NamedAxis& axis = named_axis(name);
+  std::int64_t inner = axis.places;
+  for (const AxisPart& part : axis.parts) {
+    inner /= part.places();
+    if (part.extent.empty()) continue;
+    Tensor place = inner == 1 ? positions : positions / static_cast<int>(inner);
+    if (inner * part.places() != axis.places) place = remainder(place, static_cast<int>(part.places()));
+    const Tensor count = extent_input(part.extent);
+    const Tensor own = less(place, part.factor == 1 ? count : count * static_cast<int>(part.factor));
+    used = is_empty(used) ? own : logical_and(used, own);
+  }
+  return used;
+}
+
+// A table, computed in double, so that the result has the bits of a program with fixed extents.
+Tensor inverse_count(const Shape& shape, std::span<const int> axes, double correction) {
+  double fixed = 1;
+  std::int64_t counts = 1;
+  std::vector<AxisPart> named;
+  for (const int axis : axes)
+    for (const AxisPart& part : shape.parts(axis)) {
+      fixed *= static_cast<double>(part.extent.empty() ? part.places() : part.factor);
+      if (part.extent.empty()) continue;
+      named.push_back(part);
+      counts *= part.bound + 1;
+    }
+  const auto inverse = [&](double places) {
+    const double freedom = places * fixed - correction;
+    return freedom > 0 ? 1 / freedom : std::numeric_limits<double>::quiet_NaN();
+  };
+  if (named.empty()) return Tensor(inverse(1));
+  if (counts > kMostCounts) {
+    Tensor places = Tensor(fixed);
+    for (const AxisPart& part : named) places = places * cast(extent_input(part.extent), DType::float32);
+    const Tensor freedom = places - Tensor(correction);
+    return where(freedom > 0.0f, 1.0f / freedom, Tensor(std::numeric_limits<double>::quiet_NaN()));
+  }
+  std::vector<float> table;
+  for (std::int64_t i = 0; i < counts; ++i) {
+    double places = 1;
+    std::int64_t rest = i;
+    for (auto part = named.rbegin(); part != named.rend(); ++part) {
+      places *= static_cast<double>(rest % (part->bound + 1));
+      rest /= part->bound + 1;
+    }
+    table.push_back(static_cast<float>(inverse(places)));
+  }
+  Tensor position = extent_input(named[0].extent);
+  for (std::size_t i = 1; i < named.size(); ++i)
+    position = position * static_cast<int>(named[i].bound + 1) + extent_input(named[i].extent);
+  return imprint::take(Tensor::from(table, {counts}), 0, position);
+}
+
+}  // namespace imprint::tensor
+
+namespace imprint {
+
+Tensor actual(const Extent& extent) { return tensor::extent_input(extent.name()); }
+
+}  // namespace imprint
