@@ -74,13 +74,17 @@ std::string ProductEmitter::function(const std::string& name) {
   for (const auto& [key, value] : defines) out += define(key, value);
   if (stores_matrices()) {
     const Place& place = task_.stores[0].place;
+    const std::string columns = text(own_columns());
+    const bool joins = joins_columns(graph_, task_.anchor);
+    const std::string batch = joins ? "(column) / " + columns : "batch",
+                      column = joins ? "(column) % " + columns : "column";
     const std::string element =
         (start_of(place, DType::float32) +
-         named("(batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column"))
+         named("(" + batch + " * " + text(shape.rows) + " + row) * " + columns + " + " + column))
             .str();
-    out += define("STORE_MATRIX(sums, batch, row, column)", "MATRIX_STORE(sums, " +
-                                                                memory_.array(place, DType::float32) + ", " +
-                                                                element + ", " + text(shape.columns) + ")");
+    out += define(
+        "STORE_MATRIX(sums, batch, row, column)",
+        "MATRIX_STORE(sums, " + memory_.array(place, DType::float32) + ", " + element + ", " + columns + ")");
     defines.emplace_back("STORE_MATRIX", "");
   }
   out += "// " + task_text(graph_, task_) + "\n" +
@@ -211,9 +215,12 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
     if (turns_ragged)
       open("if (" + (loads.along_terms ? line_at : term_at).str() + " < " +
            text(loads.along_terms ? lines : shape.depth) + ")");
-    ElementIndex index{std::nullopt, delinearize(named("batch"), batch_shape(graph_[operand].shape))};
-    index.axes.push_back(slot == 0 ? line_at : term_at);
-    index.axes.push_back(slot == 0 ? term_at : line_at);
+    const bool joined = slot == 1 && joins_columns(graph_, task_.anchor);
+    const IndexExpression batch = joined ? line_at / own_columns() : named("batch"),
+                          own_line = joined ? line_at % own_columns() : line_at;
+    ElementIndex index{std::nullopt, delinearize(batch, batch_shape(graph_[operand].shape))};
+    index.axes.push_back(slot == 0 ? own_line : term_at);
+    index.axes.push_back(slot == 0 ? term_at : own_line);
     line("loaded[" + turn +
          "] = " + (strides ? vector_at(*strides, index, loads.width) : value(operand, index)) + ";");
     if (turns_ragged) close();
@@ -274,9 +281,15 @@ bool ProductEmitter::stores_sums() const {
   return task_.members.size() == 1 && task_.stores.size() == 1 && task_.stores[0].row_indices < 0;
 }
 
+std::int64_t ProductEmitter::own_columns() const {
+  const Shape& shape = graph_[task_.anchor].shape;
+  return shape[shape.rank() - 1];
+}
+
 bool ProductEmitter::stores_matrices() const {
   const ProductShape shape = product_shape(graph_, task_.anchor);
-  const bool whole = shape.rows % task_.tile.rows == 0 && shape.columns % task_.tile.columns == 0;
+  const bool whole = shape.rows % task_.tile.rows == 0 && shape.columns % task_.tile.columns == 0 &&
+                     own_columns() % kMatrixExtent == 0;
   return task_.tile.units == MatrixUnits::subgroup && whole && stores_sums();
 }
 
@@ -287,14 +300,21 @@ std::string ProductEmitter::store_function(const std::string& name) {
   std::string outside = ragged_rows ? "row >= " + text(shape.rows) : "";
   if (ragged_columns) outside += (outside.empty() ? "column >= " : " || column >= ") + text(shape.columns);
   if (!outside.empty()) line("if (" + outside + ") return;");
-  line("int element = (batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column;");
+  const std::string columns = text(own_columns());
+  const bool joins = joins_columns(graph_, task_.anchor), in_fours = own_columns() % kWide == 0;
+  if (joins && in_fours) line("batch = column / " + columns + "; column %= " + columns + ";");
+  const std::string element = "(batch * " + text(shape.rows) + " + row) * " + columns + " + column";
+  if (!joins || in_fours) line("int element = " + element + ";");
   const std::string head = body_;
-  if (shape.columns % kWide == 0) write_four();
-  if (shape.columns % kWide != 0 || is_refused_) {
+  if (in_fours) write_four();
+  if (!in_fours || is_refused_) {
     is_refused_ = false;
     take_body();
     body_ = head;
-    write_one_by_one(shape.columns);
+    if (joins && !in_fours)
+      write_one_by_one_of_joined(shape);
+    else
+      write_one_by_one(own_columns());
   }
   return "void " + name + "(int batch, int row, int column, vec4 sums) {\n" + take_body() + "}\n";
 }
@@ -309,6 +329,26 @@ void ProductEmitter::write_four() {
   wide_names_.insert("sums");
   members_ = {{task_.anchor, "sums"}};
   evaluate_members(index);
+}
+
+// The four may belong to two products of the batch.
+void ProductEmitter::write_one_by_one_of_joined(const ProductShape& shape) {
+  const std::string columns = text(own_columns());
+  for (int component = 0; component < kWide; ++component) {
+    const std::string own = text(component);
+    open(component == 0 ? "" : "if (column + " + own + " < " + text(shape.columns) + ")");
+    line("int batch_" + own + " = (column + " + own + ") / " + columns + ", column_" + own + " = (column + " +
+         own + ") % " + columns + ";");
+    line("int element_" + own + " = (batch_" + own + " * " + text(shape.rows) + " + row) * " + columns +
+         " + column_" + own + ";");
+    ElementIndex index{named("element_" + own),
+                       delinearize(named("batch_" + own), batch_shape(graph_[task_.anchor].shape))};
+    index.axes.emplace_back("row");
+    index.axes.push_back(named("column_" + own));
+    members_ = {{task_.anchor, "sums[" + own + "]"}};
+    evaluate_members(index);
+    close();
+  }
 }
 
 void ProductEmitter::write_one_by_one(std::int64_t columns) {
