@@ -5,6 +5,7 @@
 #include <map>
 
 #include "compute/base/text.h"
+#include "compute/graph/cost.h"
 #include "compute/graph/window_products.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites.h"
@@ -18,7 +19,9 @@ namespace {
 class PageExpansion {
  public:
   PageExpansion(Graph& graph, const FusionOptions& options) : graph_(graph), options_(options) {
-    if (std::ranges::any_of(graph.nodes, [](const GraphNode& node) { return node.op == Op::unwindow; }))
+    if (std::ranges::any_of(graph.nodes, [](const GraphNode& node) {
+          return node.op == Op::unwindow || node.op == Op::window;
+        }))
       consumers_ = graph.consumers();
   }
 
@@ -36,6 +39,15 @@ class PageExpansion {
         const Tensor sums =
             sums_over_windows(*product, placeholder(product->left, 0), placeholder(product->right, 1));
         IMPRINT_ASSIGN(const std::vector<NodeIndex> root, splice(std::span(&sums, 1), operands));
+        new_index.push_back(root[0]);
+        leaves_dead_nodes_ = true;
+        continue;
+      }
+      if (const NodeIndex product = narrow_product_at(i); product >= 0) {
+        const GraphNode& old = graph_[product];
+        const NodeIndex operands[] = {new_index[at(old.inputs[0])], new_index[at(old.inputs[1])]};
+        const Tensor sum = product_over_batches(i, product);
+        IMPRINT_ASSIGN(const std::vector<NodeIndex> root, splice(std::span(&sum, 1), operands));
         new_index.push_back(root[0]);
         leaves_dead_nodes_ = true;
         continue;
@@ -97,6 +109,40 @@ class PageExpansion {
       default:
         return {};
     }
+  }
+
+  // The product of which the node is the sum over all batches, if nothing else reads it and it is too narrow
+  // for tiles, such as the gradient of a first convolution's weights; else -1.
+  NodeIndex narrow_product_at(NodeIndex index) const {
+    constexpr std::int64_t kNarrow = 16;  // rows or columns
+    const GraphNode& sum = graph_[index];
+    if (sum.op != Op::reduce_sum) return -1;
+    const NodeIndex product = sum.inputs[0];
+    const GraphNode& node = graph_[product];
+    const int rank = node.shape.rank();
+    if (node.op != Op::matmul || rank < 3 || consumers_.empty() || consumers_[at(product)].size() != 1)
+      return -1;
+    for (int axis = 0; axis < rank; ++axis) {
+      const bool is_folded = std::ranges::find(sum.ints, axis) != sum.ints.end();
+      if (axis < rank - 2 ? !is_folded && node.shape[axis] > 1 : is_folded) return -1;
+    }
+    const std::int64_t rows = node.shape[rank - 2], columns = node.shape[rank - 1];
+    return std::min(rows, columns) < kNarrow && rows * columns <= options_.group_fold_outputs &&
+                   node.element_count() * fold_length(graph_, product) >= options_.product_operations
+               ? product
+               : -1;
+  }
+
+  // One product whose terms are those of all batches, one after the other.
+  Tensor product_over_batches(NodeIndex index, NodeIndex product) const {
+    const GraphNode& node = graph_[product];
+    const int rank = node.shape.rank();
+    const std::int64_t rows = node.shape[rank - 2], columns = node.shape[rank - 1],
+                       terms = fold_length(graph_, product), batch = node.element_count() / (rows * columns);
+    const Tensor left = reshape(placeholder(node.inputs[0], 0), {batch, rows, terms}),
+                 right = reshape(placeholder(node.inputs[1], 1), {batch * terms, columns});
+    return reshape(matmul(reshape(permute(left, {1, 0, 2}), {rows, batch * terms}), right),
+                   graph_[index].shape);
   }
 
   // Windows that touch but do not overlap, as those of most pools: a view, and zeros after the last.
@@ -163,7 +209,7 @@ class PageExpansion {
   const FusionOptions& options_;
   std::vector<GraphNode> nodes_;
   std::map<NodeIndex, std::vector<NodeIndex>> outputs_;  // of replaced pages, by their old index
-  std::vector<std::vector<NodeIndex>> consumers_;        // none: the graph adds no windows
+  std::vector<std::vector<NodeIndex>> consumers_;        // none: the graph has no windows
   bool leaves_dead_nodes_ = false;
 };
 

@@ -21,9 +21,8 @@ struct Measured {
   double resident;
 };
 constexpr std::array kTiles{Measured{{128, 128, 16, 8, 16}, 0.70, 2}, Measured{{64, 128, 16, 8, 8}, 0.67, 4},
-                            Measured{{64, 64, 16, 8, 8}, 0.65, 6},    Measured{{64, 64, 16, 4, 8}, 0.54, 4},
-                            Measured{{64, 64, 32, 4, 8}, 0.54, 3},    Measured{{32, 64, 16, 4, 4}, 0.46, 6},
-                            Measured{{32, 64, 32, 4, 4}, 0.46, 4}};
+                            Measured{{64, 64, 16, 8, 8}, 0.65, 6}, Measured{{64, 64, 16, 4, 8}, 0.54, 4},
+                            Measured{{32, 64, 16, 4, 4}, 0.46, 6}};
 
 // Cycles per turn of a workgroup alone on a unit: memory latency and two barriers, then the multiply-adds of
 // one invocation. One workgroup has too few invocations to hide their latency.
@@ -207,12 +206,14 @@ std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vecto
   return operand;
 }
 
-bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul) {
+std::optional<int> packed_operands(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                                   NodeIndex matmul) {
+  int packed = 0;
   for (std::size_t slot = 0; slot < 2; ++slot) {
-    if (graph[graph[matmul].inputs[slot]].dtype != DType::float16) return false;
-    if (operand_layout(graph, materialized, matmul, slot, 8).width != 8) return false;
+    if (graph[graph[matmul].inputs[slot]].dtype != DType::float16) return std::nullopt;
+    packed += operand_layout(graph, materialized, matmul, slot, 8).width != 8;
   }
-  return true;
+  return packed;
 }
 
 std::string product_tile_text(const ProductTile& tile) {
@@ -238,15 +239,19 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     tiles.push_back(tile);
     variants.push_back({product_tile_text(tile), cost});
   };
-  const bool has_units = options.matrix_units && suits_matrix_units(graph, materialized, matmul);
+  const std::optional<int> packed = packed_operands(graph, materialized, matmul);
+  const bool has_units = options.matrix_units && packed;
   const bool has_workgroups = options.matrix_workgroups && !joins_columns(graph, matmul) &&
                               matrix_operand(graph, materialized, matmul, 0) &&
                               matrix_operand(graph, materialized, matmul, 1);
   for (const OnUnits& measured : kSubgroupTiles) {
     const bool fits = shared_bytes(measured.tile) <= options.region_shared_bytes &&
                       measured.tile.invocations() <= options.most_invocations;
-    if (has_units && fits && (options.matrix_tiles || measured.tile == kMatrixUnitTile))
-      add(measured.tile, cycles_on_units(shape, measured, options));
+    // With the older extension only that tile was measured; it wastes half of itself on few rows.
+    const bool known = options.matrix_tiles || measured.tile == kMatrixUnitTile ||
+                       (shape.rows <= measured.tile.rows && measured.tile.rows < kMatrixUnitTile.rows);
+    if (has_units && fits && known)
+      add(measured.tile, (1 + *packed) * cycles_on_units(shape, measured, options));
   }
   if (has_workgroups)
     for (const OnUnits& measured : kWorkgroupTiles)
@@ -254,11 +259,10 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   constexpr double kBesideUnits = 1000;  // no float16 product was measured faster without matrix units
   for (const Measured& measured : kTiles) {
     // Many simultaneous loads plus many sums need too many registers.
-    constexpr std::int32_t kSumsBesideLoads = 32, kDepthOfLoads = 16;
+    constexpr std::int32_t kSumsBesideLoads = 32;
     constexpr double kSpills = 100;
     const bool spills = one_by_one && options.product_turn_operations == 0 &&
-                        (measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads ||
-                         measured.tile.depth > kDepthOfLoads);
+                        measured.tile.thread_rows * measured.tile.thread_columns > kSumsBesideLoads;
     if (shared_bytes(measured.tile) <= options.region_shared_bytes)  // smaller tiles fit everywhere
       add(measured.tile, cycles(shape, measured, options) * (spills ? kSpills : 1) *
                              (has_units || has_workgroups ? kBesideUnits : 1));
@@ -333,7 +337,8 @@ std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& o
       best = stretches;
       least = cost;
     }
-  return best;
+  // As many as there are whole ones: the rest, which has a kernel of its own, is then shorter than they are.
+  return best == 1 ? 1 : shape.depth / stretch_length(shape.depth, best);
 }
 
 namespace {

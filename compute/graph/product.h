@@ -94,7 +94,9 @@ struct MatrixOperand {
 std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                             NodeIndex matmul, std::size_t slot);
 
-// Whether both operands are float16 in memory and load eight at a time.
-bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul);
+// Of float16 operands, which matrix units need: how many do not load eight at a time, so that kernels pack
+// them, such as windows. Nothing for other types.
+std::optional<int> packed_operands(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                                   NodeIndex matmul);
 
 }  // namespace imprint::graph

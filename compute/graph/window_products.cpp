@@ -80,13 +80,7 @@ class Finder {
     if (product.op != Op::matmul || product.blocks > 0 || consumers_[at(node)].size() != 1) return false;
     found_.left = product.inputs[0];
     found_.right = product.inputs[1];
-    const int matrix = product.shape.rank() - 2;
-    // One kernel for all batches.
-    if (const GraphNode& left = graph_[found_.left]; left.op == Op::expand) {
-      const Shape& source = graph_[left.inputs[0]].shape;
-      if (source[matrix] == left.shape[matrix] && source[matrix + 1] == left.shape[matrix + 1])
-        found_.left = left.inputs[0];
-    }
+    found_.shares_left = repeats_over_batches(found_.left);
     product_ = node;
     std::vector<Factors> axes;
     for (int axis = 0; axis < product.shape.rank(); ++axis)
@@ -94,6 +88,22 @@ class Finder {
     for (auto view = views.rbegin(); view != views.rend(); ++view)
       if (!follow(graph_[*view], axes)) return false;
     return take_factors(axes);
+  }
+
+  // Whether the left operand is one matrix for all batches.
+  bool repeats_over_batches(NodeIndex left) const {
+    const int batches = graph_[left].shape.rank() - 2;
+    for (;; left = graph_[left].inputs[0]) {
+      const GraphNode& node = graph_[left];
+      if (node.op == Op::expand) {
+        const std::span<const std::int64_t> source = graph_[node.inputs[0]].shape.extents();
+        return std::ranges::all_of(source.first(at(batches)),
+                                   [](std::int64_t extent) { return extent == 1; });
+      }
+      if (node.op != Op::permute) return false;
+      for (int axis = 0; axis < batches; ++axis)
+        if (node.ints[at(axis)] != axis) return false;
+    }
   }
 
   static bool follow(const GraphNode& view, std::vector<Factors>& axes) {
@@ -356,7 +366,9 @@ std::optional<WindowProduct> find_window_product(const Graph& graph,
 
 Tensor sums_over_windows(const WindowProduct& product, const Tensor& left, const Tensor& right) {
   const int batches = right.rank() - 2, count = static_cast<int>(product.axes.size());
-  const Tensor sums = matmul(mirrored(product, left), windows_over(product, right));
+  Tensor kernel = left;
+  for (int axis = 0; product.shares_left && axis < batches; ++axis) kernel = narrow(kernel, axis, 0, 1);
+  const Tensor sums = matmul(mirrored(product, kernel), windows_over(product, right));
   if (std::ranges::all_of(product.axes, [](const WindowAxis& one) { return one.stride == 1; }))
     return reshape(sums, product.shape);
   // Places of each remainder, side by side.

@@ -28,6 +28,7 @@ struct WindowAxis {
 
 struct WindowProduct {
   NodeIndex left = -1, right = -1;  // operands of the product
+  bool shares_left = false;         // one left operand for all batches
   Shape shape;                      // of the sums
   std::vector<WindowAxis> axes;     // ascending by axis
   // The product's rows, outermost first: position in `axes` of a kernel's elements, or -1 for the channels.

@@ -27,6 +27,7 @@ class ProductEmitter : public Emitter {
   struct Loads {
     bool along_terms = false;
     std::int32_t width = 1, turns = 0, lines_apart = 0;
+    bool packs = false;  // loads float16 one by one
     std::string type() const { return width == 8 ? "uvec4" : width == 4 ? "vec4" : "float"; }
   };
   Loads loads(std::size_t slot) const;
@@ -36,6 +37,8 @@ class ProductEmitter : public Emitter {
   std::string workgroup_function(const std::string& name);
   std::string operand_place(const graph::MatrixOperand& operand, std::size_t slot);
   std::string element_function(const std::string& name);
+  std::string packing_macro(const std::string& name, std::size_t slot, const Loads& loads);
+  std::string macro_of_body(const std::string& name, std::size_t slot);
   std::string load_macro(const std::string& name, std::size_t slot, const Loads& loads);
   std::string vector_at(const graph::Strides& strides, const ElementIndex& index, std::int32_t width);
   std::string store_function(const std::string& name);
