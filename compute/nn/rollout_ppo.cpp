@@ -39,6 +39,10 @@ RolloutPpo::RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, Policy
     state_.add(kFresh, fresh_);
   }
   if (options_.normalise_rewards) return_moments_ = moments("returns", 1);
+  if (options_.rate_updates > 0) {
+    updates_ = Variable::zeros(named("updates"), {brains});
+    state_.add("updates", updates_);
+  }
 
   order_ = work("order", {brains, drawn}, DType::int32);
   advantage_ = work("advantage", {brains, drawn});
@@ -160,6 +164,12 @@ Result<ProgramSequence> RolloutPpo::update(const RolloutSource& source, const Te
   return sequence;
 }
 
+Tensor RolloutPpo::rate() const {
+  if (options_.rate_updates == 0) return options_.learning_rate;
+  const Tensor left = 1.0f - updates_.value() * Tensor(1.0 / static_cast<double>(options_.rate_updates));
+  return maximum(left, 0.0f) * options_.learning_rate;
+}
+
 ActionDistribution RolloutPpo::distribution(const RolloutNetwork& network, const RolloutRows& rows,
                                             const Tensor& of) const {
   const std::int64_t brains = of.extent(0), count = of.extent(1), numbers = options_.action.continuous;
@@ -236,7 +246,8 @@ Tensor RolloutPpo::standard(const Tensor& advantage) const {
 Tensor RolloutPpo::tells(const RolloutRows& rollout) {
   const Tensor differs = greater(max(rollout.reward, {1}, true), min(rollout.reward, {1}, true));
   const Tensor ends = less_equal(min(rollout.continues, {1}, true), 0.0f);
-  return cast(logical_or(differs, ends), DType::float32);
+  const Tensor earns = greater(min(rollout.reward, {1}, true), 0.0f);
+  return cast(logical_or(logical_or(differs, ends), earns), DType::float32);
 }
 
 // Each block of rows has its own permutation, and gives each minibatch as many rows as the others.
@@ -354,7 +365,7 @@ Result<ProgramDescription> RolloutPpo::step(const Minibatch& from, const Tensor&
     active = logical_and(active, less(halted, 0.5f));
   }
   IMPRINT_ASSIGN(std::vector<Update> steps,
-                 adam_.step(clipped.gradients, options_.learning_rate, cast(active, DType::float32)));
+                 adam_.step(clipped.gradients, rate(), cast(active, DType::float32)));
   program.updates.insert(program.updates.end(), steps.begin(), steps.end());
   const Tensor metrics =
       stack({loss.policy, loss.value, loss.entropy, loss.divergence, loss.clipped, norm, zeros({brains})}, 1);
@@ -365,6 +376,11 @@ Result<ProgramDescription> RolloutPpo::step(const Minibatch& from, const Tensor&
 
 ProgramDescription RolloutPpo::publish(const Tensor& active) const {
   ProgramDescription program{.name = "publish"};
+  if (options_.rate_updates > 0) {
+    const Tensor counts = updates_.value();
+    program.updates.push_back(Update::assign(
+        updates_, counts + (is_empty(active) ? ones_like(counts) : cast(active, DType::float32))));
+  }
   if (options_.normalise_observations) {
     fold(learned_.policy, acting_.policy, active, program.updates);
     fold(learned_.critic, acting_.critic, active, program.updates);

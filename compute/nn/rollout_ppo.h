@@ -52,13 +52,16 @@ struct RolloutPpoOptions {
   std::int64_t observations = 1;
   ActionSpace action = {};
   Tensor learning_rate = 3e-4f, clip_range = 0.2f;  // numbers, or scalar inputs
+  // Updates after which the learning rate has fallen linearly to 0; 0: it stays. Needs groups.
+  std::int64_t rate_updates = 0;
   double discount = 0.99, advantage_decay = 0.95;
   double entropy_coefficient = 0, value_coefficient = 0.5, max_gradient_norm = 0.5, adam_epsilon = 1e-5;
   double max_divergence = 0;           // a brain's update stops once a minibatch exceeds it; 0: no limit
   bool clip_values = false;            // values move by at most clip_range
   bool standardise_advantages = true;  // within each minibatch
-  // The policy learns nothing but entropy from a rollout of equal rewards without a terminated episode: its
-  // advantages are the critic's errors. Not for processes that share a brain.
+  // The policy learns nothing but entropy from a rollout of equal rewards, none above 0, without a terminated
+  // episode: its advantages are the critic's errors. Where each step earns something, going on is good, and
+  // entropy alone would undo a policy that does. Not for processes that share a brain.
   bool wait_for_reward = false;
   bool normalise_observations = false;  // needs groups and `filled`
   bool normalise_rewards = false;       // the same, and one lane; by the deviation of the discounted return
@@ -135,8 +138,8 @@ class RolloutPpo {
   Result<ProgramSequence> update(const RolloutSource& source, const Tensor& filled = Tensor()) const;
   std::uint32_t minibatches() const;
 
-  // "adam....", "generator" and, where they are used, "moments....", "returns....", "fresh". For saving, with
-  // the acting networks' parameters. An update changes it from its first part on.
+  // "adam....", "generator" and, where they are used, "moments....", "returns....", "fresh", "updates". For
+  // saving, with the acting networks' parameters. An update changes it from its first part on.
   const Parameters& state() const { return state_; }
   // Holds nothing between updates.
   const Parameters& work() const { return work_; }
@@ -167,6 +170,7 @@ class RolloutPpo {
 
   std::string named(const std::string& name) const;
   Variable work(const std::string& name, const Shape& shape, DType dtype = DType::float32);
+  Tensor rate() const;       // of learning in this update
   Tensor deviation() const;  // [P, 1, D] of the observations, as the networks use it
   // of: the policy's outputs for the rows.
   ActionDistribution distribution(const RolloutNetwork& network, const RolloutRows& rows,
@@ -215,6 +219,7 @@ class RolloutPpo {
   PolicyAndCritic acting_, learned_;
   Adam adam_;
   Variable generator_, fresh_;
+  Variable updates_;  // float32 [P]: so far, where the rate falls
   Moments observation_moments_, return_moments_;
   Variable value_target_, value_;  // float32 [P * R]
   Variable order_;                 // int32 [P, epochs * R]: the row at each place of each minibatch

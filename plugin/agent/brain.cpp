@@ -70,12 +70,6 @@ Result<> Brain::check_shared() const {
     return make_error(code, text("brain_create: brain '", spec_.name, "', tensor '", tensor.name, "': found ",
                                  dtype_name(tensor.dtype), tensor.shape.text(), ", expected ", expected));
   };
-  const Learner* learner = find_learner(spec_.learner);
-  if (shared.observations.buffer && learner && learner->needs_next())
-    return make_error(ErrorCode::unsupported,
-                      text("brain_create: brain '", spec_.name, "': found tensor '", shared.observations.name,
-                           "' for observations, but the ", learner_name(spec_.learner),
-                           " learner needs them as numbers. Use agent_observe, or another learner."));
   for (const SharedTensor* tensor : {&shared.observations, &shared.actions})
     if (tensor->buffer && tensor->dtype != DType::float32)
       return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");

@@ -129,11 +129,12 @@ Result<> check_learning(const BrainSpec& spec) {
                      "0, or one brain with a learner");
   if (!learner) return {};
   IMPRINT_CHECK(learner->check_actions(spec));
-  if (!spec.observation.streams.empty() && spec.learner == LearnerKind::sac)
+  if (!spec.observation.streams.empty() && spec.learner == LearnerKind::sac && spec.observation.stack > 1)
     return make_error(
         ErrorCode::unsupported,
-        "brain_create: streams: found some, expected none, because the sac learner reads numbers "
-        "only. Use the PPO learner, or give the numbers without streams.");
+        text("brain_create: stack: found ", spec.observation.stack,
+             ", expected 1, because a critic of the sac learner encodes streams beside an action. "
+             "Use the PPO learner, or a picture of more channels."));
   if (spec.has_cell() && !learner->learns_sequences())
     return make_error(ErrorCode::unsupported,
                       text("brain_create: cell: found ", cell_name(spec.cell),

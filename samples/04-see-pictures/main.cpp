@@ -1,11 +1,13 @@
 // A creature that learns to walk to a light from a picture alone. The game draws the picture each frame and
 // copies it into a buffer that Imprint reads. No pixel passes through the CPU, in play or in learning. Usage:
-// 04-see-pictures [DEVICE]. Exit status 1 when the creature has not learned.
+// 04-see-pictures [DEVICE [feedback | dqn | ppo]]. The last two have pictures of 84 x 84 and an encoder for
+// them, and need a GPU. Exit status 1 when the creature has not learned.
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "declare.h"
@@ -17,7 +19,6 @@ namespace {
 
 using namespace imprint::game;
 
-constexpr std::uint64_t kFrames = 2400;
 constexpr int kJudged = 100;  // number of first and last steps that are compared
 constexpr std::int32_t kFields = View::kReach + 1;
 
@@ -50,10 +51,11 @@ int fail(const char* what, const char* why) {
 }
 
 // Declares the buffer as it was created, and the stage that writes it.
-imp_vk_buffer declare(VkBuffer buffer) {
+imp_vk_buffer declare(const View& view) {
+  const VkBuffer buffer = view.buffer();
   imp_vk_buffer declared = imp_vk_buffer_init();
   std::memcpy(&declared.buffer, &buffer, sizeof buffer);
-  declared.size = View::kBytes;
+  declared.size = view.bytes();
   declared.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   declared.memory_flags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   declared.stages = VK_PIPELINE_STAGE_TRANSFER_BIT;
@@ -61,16 +63,36 @@ imp_vk_buffer declare(VkBuffer buffer) {
   return declared;
 }
 
-int live(Host& host, const View& view) {
-  Made<Context> context = Context::create(Library(imp_get_api), declare(host));
-  if (!context) return fail("context", context.outcome.message());
-  Made<Tensor> picture = context->import_tensor(
-      TensorDesc{.name = "picture", .shape = {View::kSide, View::kSide}}, declare(view.buffer()));
-  if (!picture) return fail("picture", picture.outcome.message());
+// How the creature learns, and for how many frames.
+struct Way {
+  Learner learner;
+  std::uint64_t frames = 0;
+};
+Way way_of(const std::string& name) {
+  if (name == "dqn") {
+    DqnOptions options;
+    options.replay_capacity = 2000;  // two pictures per step
+    return {options, 20'000};
+  }
+  if (name == "ppo") return {PpoOptions(), 60'000};
   FeedbackOptions options;
   options.learn_period_frames = 1;
-  BrainDesc desc = BrainDesc::of(options, View::kSide * View::kSide, {4});
+  return {options, 2400};
+}
+
+int live(Host& host, const View& view, const Way& way) {
+  Limits limits;
+  limits.memory_cap_bytes = std::uint64_t{1} << 30;  // pictures of 84 x 84 are 28 KB each
+  Made<Context> context = Context::create(Library(imp_get_api), declare(host), HostDesc(), limits);
+  if (!context) return fail("context", context.outcome.message());
+  Made<Tensor> picture = context->import_tensor(
+      TensorDesc{.name = "picture", .shape = {view.side(), view.side()}}, declare(view));
+  if (!picture) return fail("picture", picture.outcome.message());
+  BrainDesc desc = BrainDesc::of(way.learner, view.side() * view.side(), {4});
   desc.observations = picture->handle();
+  desc.snapshot_count = 0;
+  const imp_stream eye[] = {picture_stream(1, view.side(), view.side())};
+  if (view.side() > 11) desc.network.set_streams(eye);
   Made<Brain> brain = context->create_brain(desc);
   if (!brain) return fail("brain", brain.outcome.message());
   Made<Agent> creature = brain->create_agent();
@@ -80,7 +102,7 @@ int live(Host& host, const View& view) {
   Meadow meadow;
   Frames clock(Host::kFramesInFlight);
   std::vector<float> rewards;
-  for (std::uint64_t number = 1; number <= kFrames; ++number) {
+  for (std::uint64_t number = 1; number <= way.frames; ++number) {
     const VkCommandBuffer commands = host.begin_frame(number);
     if (!commands) return fail("begin_frame", host.error().c_str());
     Frame frame(*context, clock.next(1.0 / 60));
@@ -112,10 +134,11 @@ int live(Host& host, const View& view) {
 int main(int argc, char** argv) {
   Host host;
   if (!host.open(argc > 1 ? argv[1] : "")) return fail("no device", host.error().c_str());
-  View view;
+  const std::string learner = argc > 2 ? argv[2] : "feedback";
+  View view(learner != "feedback");
   if (!view.make(host.physical_device(), host.device()))
     return fail("view", "Vulkan refused to make a picture or a buffer");
-  const int status = live(host, view);
+  const int status = live(host, view, way_of(learner));
   host.wait_for_all();
   view.destroy();
   return status;

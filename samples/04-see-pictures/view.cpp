@@ -31,7 +31,7 @@ bool View::make_target() {
   VkImageCreateInfo image{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
   image.imageType = VK_IMAGE_TYPE_2D;
   image.format = kFormat;
-  image.extent = {kSide, kSide, 1};
+  image.extent = {side(), side(), 1};
   image.mipLevels = image.arrayLayers = 1;
   image.samples = VK_SAMPLE_COUNT_1_BIT;
   image.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT;
@@ -79,14 +79,14 @@ bool View::make_target() {
   framebuffer.renderPass = pass_;
   framebuffer.attachmentCount = 1;
   framebuffer.pAttachments = &image_view_;
-  framebuffer.width = framebuffer.height = kSide;
+  framebuffer.width = framebuffer.height = side();
   framebuffer.layers = 1;
   return vkCreateFramebuffer(device_, &framebuffer, nullptr, &framebuffer_) == VK_SUCCESS;
 }
 
 bool View::make_buffer() {
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
-  info.size = kBytes;
+  info.size = bytes();
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   if (vkCreateBuffer(device_, &info, nullptr, &buffer_) != VK_SUCCESS) return false;
   VkMemoryRequirements needs{};
@@ -110,17 +110,18 @@ void View::draw(VkCommandBuffer commands, std::int32_t x, std::int32_t y) const 
   VkRenderPassBeginInfo begin{VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO};
   begin.renderPass = pass_;
   begin.framebuffer = framebuffer_;
-  begin.renderArea = {{0, 0}, {kSide, kSide}};
+  begin.renderArea = {{0, 0}, {side(), side()}};
   begin.clearValueCount = 1;
   begin.pClearValues = &dark;
   vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
   VkClearAttachment light{VK_IMAGE_ASPECT_COLOR_BIT, 0, {}};
   light.clearValue.color.float32[0] = 1;
-  const VkClearRect rectangle{{{x + kReach, y + kReach}, {kLight, kLight}}, 0, 1};
+  const auto pixels = static_cast<std::int32_t>(field_);
+  const VkClearRect rectangle{{{(x + kReach) * pixels, (y + kReach) * pixels}, {light_, light_}}, 0, 1};
   vkCmdClearAttachments(commands, 1, &light, 1, &rectangle);
   vkCmdEndRenderPass(commands);
   VkBufferImageCopy region{};
   region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-  region.imageExtent = {kSide, kSide, 1};
+  region.imageExtent = {side(), side(), 1};
   vkCmdCopyImageToBuffer(commands, image_, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, buffer_, 1, &region);
 }

@@ -7,10 +7,11 @@
 
 class View {
  public:
-  static constexpr std::int32_t kReach = 4;                    // fields that it sees in each direction
-  static constexpr std::int32_t kLight = 3;                    // side of a light, pixels
-  static constexpr std::uint32_t kSide = 2 * kReach + kLight;  // pixels, one float each
-  static constexpr VkDeviceSize kBytes = kSide * kSide * sizeof(float);
+  static constexpr std::int32_t kReach = 4;  // fields that it sees in each direction
+  // Pixels, one float each: 11 along each side, or 84.
+  explicit View(bool large) : field_(large ? 9 : 1), light_(large ? 12 : 3) {}
+  std::uint32_t side() const { return 2u * kReach * field_ + light_; }
+  VkDeviceSize bytes() const { return VkDeviceSize{side()} * side() * sizeof(float); }
 
   // False when Vulkan refused something.
   bool make(VkPhysicalDevice physical_device, VkDevice device);
@@ -26,6 +27,7 @@ class View {
   bool make_buffer();
   bool allocate(const VkMemoryRequirements& needs, VkDeviceMemory& memory) const;
 
+  std::uint32_t field_, light_;  // their sides, in pixels
   VkPhysicalDevice physical_device_ = VK_NULL_HANDLE;
   VkDevice device_ = VK_NULL_HANDLE;
   VkImage image_ = VK_NULL_HANDLE;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -115,6 +116,61 @@ TEST_P(CrowdSize, PpoUsesItsSteps) {
 }
 INSTANTIATE_TEST_SUITE_P(Bodies, CrowdSize, ::testing::Values(1u, 8u, 64u),
                          [](const auto& bodies) { return std::to_string(bodies.param); });
+
+TEST_P(CrowdSize, BanditUsesItsChoices) { expect_used<BanditOptions>(GetParam(), 300, a_few_frames()); }
+
+// Each body may take some of the directions, others in each decision; what pays is the way that it may not
+// take. 205,000 draws of each learner that chooses, more than a million in all.
+class MaskedCrowd : public CrowdTest {
+ protected:
+  static constexpr std::uint32_t kBodies = 2048;
+  std::vector<std::uint32_t> allowed = std::vector<std::uint32_t>(kBodies);  // bits
+  std::vector<std::uint8_t> asked = std::vector<std::uint8_t>(kBodies);
+  std::uint64_t draws = 0, forbidden = 0;
+  std::array<std::uint64_t, kDirections> taken{};
+
+  void choose(std::size_t body) {
+    if (asked[body]) {
+      const Made<Action> action = agents[body].act();
+      if (!action.outcome.ready()) return;
+      const std::uint32_t way = action.value.branches[0];
+      ++draws;
+      ++taken[way];
+      forbidden += (allowed[body] >> way & 1) == 0 ? 1 : 0;
+      EXPECT_TRUE(agents[body].reward(static_cast<float>(std::cos(kTurn * way / kDirections))));
+    }
+    asked[body] = 1;
+    const auto mixed =
+        static_cast<std::uint32_t>((frame * 0x9E3779B97F4A7C15u + body) * 0xD1B54A32D192ED03u >> 40);
+    allowed[body] = mixed % 255 + 1;
+    std::array<std::uint8_t, kDirections> mask{};
+    for (std::uint32_t way = 0; way < kDirections; ++way)
+      mask[way] = static_cast<std::uint8_t>(allowed[body] >> way & 1);
+    EXPECT_TRUE(agents[body].set_mask(mask));
+    const float seen[] = {static_cast<float>(mixed % 7) / 7, 1};
+    EXPECT_TRUE(agents[body].observe(seen));
+  }
+
+  template <class Options>
+  void expect_masked() {
+    ASSERT_NO_FATAL_FAILURE(add(Options(), kBodies));
+    while (draws < 205'000) {
+      pass([&] {
+        for (std::size_t body = 0; body < agents.size(); ++body) choose(body);
+      });
+      ASSERT_FALSE(HasFatalFailure());
+    }
+    EXPECT_EQ(forbidden, 0u) << "of " << draws;
+    EXPECT_THAT(taken, ::testing::Each(::testing::Gt(draws / 1000)));
+    EXPECT_GT(brain.stats().value.minibatches, 0u);
+  }
+};
+
+TEST_F(MaskedCrowd, FeedbackNeverTakesWhatIsForbidden) { expect_masked<FeedbackOptions>(); }
+TEST_F(MaskedCrowd, DqnNeverTakesWhatIsForbidden) { expect_masked<DqnOptions>(); }
+TEST_F(MaskedCrowd, CoachNeverTakesWhatIsForbidden) { expect_masked<CoachOptions>(); }
+TEST_F(MaskedCrowd, PpoNeverTakesWhatIsForbidden) { expect_masked<PpoOptions>(); }
+TEST_F(MaskedCrowd, BanditNeverTakesWhatIsForbidden) { expect_masked<BanditOptions>(); }
 
 // More samples than the steps of a long period can hold: counted, and said once with the number to set.
 TEST_F(CrowdTest, WhatTheIntakeCannotHoldIsCountedAndSaidOnce) {

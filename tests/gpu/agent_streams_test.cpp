@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <span>
 #include <vector>
 
 #include "compute/base/philox.h"
@@ -24,7 +26,13 @@ class StreamsLearnTest : public AgentSystemTest, public ::testing::WithParamInte
     };
     spec.observation.count = 2 + 30 + 7 + 1;
     spec.learner = GetParam();
-    spec.action.branch_sizes = {3};
+    if (GetParam() == LearnerKind::sac) {  // five networks with an encoder each: fewer streams
+      spec.action.continuous_count = 1;
+      spec.observation.streams.resize(2);
+      spec.observation.count = 2 + 30;
+    } else {
+      spec.action.branch_sizes = {3};
+    }
     spec.hidden_sizes = {8};
     spec.brain_count = 2;
     spec.learn_period_frames = 2;
@@ -64,13 +72,19 @@ class StreamsLearnTest : public AgentSystemTest, public ::testing::WithParamInte
           if (const auto answer = brain->agents().act(agent); answer.ok()) {
             values.insert(values.end(), (*answer)->values.begin(), (*answer)->values.end());
             if (brain->spec().learner != LearnerKind::none)
-              EXPECT_OK(
-                  brain->agents().reward(agent, (*answer)->choice.branches[0] == moment_ % 3 ? 1.0f : -1.0f));
+              EXPECT_OK(brain->agents().reward(agent, pay((*answer)->choice)));
           }
-          EXPECT_OK(brain->agents().observe(agent, seen(moment_, agent)));
+          const std::vector<float> numbers = seen(moment_, agent);
+          EXPECT_OK(
+              brain->agents().observe(agent, std::span(numbers).first(brain->spec().observation.count)));
         }
       });
     return values;
+  }
+
+  float pay(const Choice& choice) const {
+    if (!choice.continuous.empty()) return -std::abs(choice.continuous[0] - 0.5f);
+    return choice.branches[0] == moment_ % 3 ? 1.0f : -1.0f;
   }
 
   std::uint32_t agents_[2] = {};
@@ -104,10 +118,11 @@ TEST_P(StreamsLearnTest, ToEqualBitsWithAnyBudgetAndGoesOnFromAFile) {
   const std::vector<float> learned = live(5);
 
   BrainSpec silent = seeing_spec();
-  silent.learner = LearnerKind::none;
+  if (GetParam() != LearnerKind::sac) silent.learner = LearnerKind::none;  // only its own act by its weights
   silent.seed = 77;
   start(silent);
   ASSERT_OK(brain->state().load_weights(path));
+  for (const std::uint32_t agent : agents_) ASSERT_OK(brain->agents().set_mode(agent, Mode::inference));
   moment_ = 100;
   live(3);
   EXPECT_EQ(live(5), learned);
@@ -116,7 +131,9 @@ TEST_P(StreamsLearnTest, ToEqualBitsWithAnyBudgetAndGoesOnFromAFile) {
   EXPECT_EQ(brain->state().load_weights(path).error().code, ErrorCode::shape_mismatch);
 }
 
-INSTANTIATE_TEST_SUITE_P(Learners, StreamsLearnTest, ::testing::Values(LearnerKind::dqn, LearnerKind::ppo),
+INSTANTIATE_TEST_SUITE_P(Learners, StreamsLearnTest,
+                         ::testing::Values(LearnerKind::dqn, LearnerKind::ppo, LearnerKind::sac,
+                                           LearnerKind::bandit),
                          [](const auto& one) { return std::string(learner_name(one.param)); });
 
 }  // namespace

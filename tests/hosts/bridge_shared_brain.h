@@ -117,6 +117,24 @@ class SharedBrain : public testing::Test {
     return options;
   }
 
+  static game::DqnOptions dqn() {
+    auto options = tuned<game::DqnOptions>();
+    options.discount = 0.5f;
+    options.epsilon_decisions = 60;
+    options.target_period = 10;
+    return options;
+  }
+  static game::PpoOptions ppo() {
+    game::PpoOptions options;
+    options.learn_period_frames = 2;
+    options.learning_rate = 1e-2f;
+    options.discount = 0.5f;
+    options.rollout_steps = 48;
+    options.batch_size = 24;
+    options.epochs = 8;
+    return options;
+  }
+
   static game::BrainDesc describe(imp_learner learner) {
     game::BrainDesc desc;
     desc.observation_count = kSenses;
@@ -127,6 +145,8 @@ class SharedBrain : public testing::Test {
     desc.continuous_count = learner == IMP_LEARNER_CLONING ? 2 : 0;
     if (learner == IMP_LEARNER_FEEDBACK) desc.learner = tuned<game::FeedbackOptions>();
     if (learner == IMP_LEARNER_CLONING) desc.learner = tuned<game::CloningOptions>();
+    if (learner == IMP_LEARNER_DQN) desc.learner = dqn();
+    if (learner == IMP_LEARNER_PPO) desc.learner = ppo();
     return desc;
   }
 
@@ -296,8 +316,9 @@ class SharedBrain : public testing::Test {
     for (std::uint32_t i = 0; i < kAgents; ++i)
       right += learned.choices[learned.choices.size() - kAgents + i] == (senses(kFrames + 1, i)[0] > 0);
     EXPECT_GE(right, kAgents - 1);
-    EXPECT_GT(learned.stats.samples, 200u);
-    EXPECT_EQ(learned.stats.dropped_samples, 0u);
+    EXPECT_GT(learned.stats.used_samples, 200u);
+    EXPECT_EQ(learned.stats.dropped_intake + learned.stats.dropped_stale, 0u);
+    EXPECT_LE(learned.stats.dropped_unfollowed, kAgents) << "the steps that the change of mode cut";
     EXPECT_EQ(learned.stats.late_actions, 0u);
   }
 

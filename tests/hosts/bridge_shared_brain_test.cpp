@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/hosts/bridge_shared_brain.h"
 
 namespace imprint::bridge {
@@ -16,6 +18,14 @@ struct Way {
   imp_learner learner;
   std::uint32_t period;  // imp_brain_desc::decision_period_frames
 };
+
+std::string name_of(const Way& way) {
+  const char* name = way.learner == IMP_LEARNER_FEEDBACK ? "feedback"
+                     : way.learner == IMP_LEARNER_DQN    ? "dqn"
+                     : way.learner == IMP_LEARNER_PPO    ? "ppo"
+                                                         : "cloning";
+  return std::string(name) + (way.period > 1 ? "_in_turns" : "");
+}
 
 class T10SharedBrain : public SharedBrain, public testing::WithParamInterface<Way> {};
 
@@ -42,12 +52,10 @@ TEST_P(T10SharedBrain, LearnsInTheHostsCommandBuffer) {
 
 INSTANTIATE_TEST_SUITE_P(Every, T10SharedBrain,
                          testing::Values(Way{IMP_LEARNER_FEEDBACK, 1}, Way{IMP_LEARNER_CLONING, 1},
-                                         Way{IMP_LEARNER_FEEDBACK, 2}, Way{IMP_LEARNER_CLONING, 2}),
-                         [](const auto& way) {
-                           return std::string(way.param.learner == IMP_LEARNER_FEEDBACK ? "feedback"
-                                                                                        : "cloning") +
-                                  (way.param.period > 1 ? "_in_turns" : "");
-                         });
+                                         Way{IMP_LEARNER_DQN, 1}, Way{IMP_LEARNER_PPO, 1},
+                                         Way{IMP_LEARNER_FEEDBACK, 2}, Way{IMP_LEARNER_CLONING, 2},
+                                         Way{IMP_LEARNER_DQN, 2}),
+                         [](const auto& way) { return name_of(way.param); });
 
 using T10SharedBrainMisuse = SharedBrain;
 

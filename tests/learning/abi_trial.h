@@ -14,19 +14,23 @@ struct AbiTrial {
   std::string game = "cartpole";  // kGameNames
   std::uint64_t seed = 1;
   std::uint32_t agents = 1;
-  std::int64_t steps = 100'000;           // decisions of all agents
-  std::int64_t check_every = 2'500;       // decisions between greedy evaluations
-  bool miss_is_zero = false;              // a reward below 0 is told as 0
-  std::uint32_t length = 6;               // of the maze's corridor
-  std::uint32_t pixels = 1;               // of a cell of the catch game's picture, along each axis
-  bool streams = true;                    // a game of pictures or entities has encoders for them
+  std::int64_t steps = 100'000;      // decisions of all agents
+  std::int64_t check_every = 2'500;  // decisions between greedy evaluations
+  bool miss_is_zero = false;         // a reward below 0 is told as 0
+  std::uint32_t length = 6;          // of the maze's corridor
+  std::uint32_t pixels = 1;          // of a cell of the catch game's picture, along each axis
+  bool streams = true;               // a game of pictures or entities has encoders for them
+  std::vector<std::uint32_t> hidden = {64, 64};
+  bool tanh = false;                      // after each hidden layer, instead of ReLU
+  std::uint32_t window = 20;              // last episodes that `played` is the mean of
+  std::uint32_t episodes = 20;            // of a greedy evaluation
   std::map<std::string, double> options;  // of the learner and of its network, by the fields' names
 };
 
 struct AbiCheck {
   std::int64_t steps = 0;
   double greedy = 0;  // mean return of greedy episodes; the fight: share of the Bayes answer's score
-  double played = 0;  // the same with exploration: the last 20 episodes; the fight: the last 250 decisions
+  double played = 0;  // the same with exploration: the last episodes; the fight: the last 250 decisions
 };
 
 struct AbiCurve {

@@ -332,4 +332,13 @@ class Teaching {
 
 std::vector<CarelessCheck> teach_carelessly(const CarelessPerson& person) { return Teaching(person).run(); }
 
+std::vector<CarelessRow> careless_rows() {
+  CarelessPerson careless, right, teacher;
+  right.wrong = 0;
+  teacher.demonstrates = true;
+  return {{"careless-person", "words, one in five wrong", careless, {0.4, 0.6}},
+          {"right-person", "words, none wrong", right, {0.6, 0.85}},
+          {"careless-teacher", "a demonstration each, then words, one in five wrong", teacher, {0, 0.75}}};
+}
+
 }  // namespace imprint::trials

@@ -37,8 +37,11 @@ struct CarelessCheck {
 // Throws std::runtime_error with the failure's text.
 std::vector<CarelessCheck> teach_carelessly(const CarelessPerson& person);
 
-// Prints the rows of the table that `only` names, or all. False when a bar is missed.
-inline constexpr const char* kCarelessRows = "careless-person right-person careless-teacher";
-bool print_careless_rows(const std::vector<std::string>& only, std::uint64_t first_seed, std::uint64_t seeds);
+struct CarelessRow {
+  std::string key, what;
+  CarelessPerson person;
+  std::vector<double> bars;  // of the learner's mean share at the checks
+};
+std::vector<CarelessRow> careless_rows();
 
 }  // namespace imprint::trials

@@ -52,6 +52,7 @@ class Table {
   void demonstration();
   void praise_only();
   void careless();
+  void wrong_words();
   void retention();
   void save_and_load();
   void undo();

@@ -51,9 +51,10 @@ int main(int argc, char** argv) {
   app.add_flag("--validation", plan.validation, "use the Vulkan validation layer; any message fails");
   app.add_option("--json", json_file, "write the table as JSON");
   app.add_option("--markdown", markdown_file, "write the table as Markdown");
-  app.add_option("experiments", plan.only,
-                 "off demo praise careless retention save undo then hash replay kennel sofa lure learners "
-                 "switch; default: all");
+  app.add_option(
+      "experiments", plan.only,
+      "off demo praise careless wrong retention save undo then hash replay kennel sofa lure learners "
+      "switch; default: all");
   CLI11_PARSE(app, argc, argv);
   plan.seeds = seeds > 0 ? seeds : plan.fast ? 2 : 10;
   pet::Result<learning::Table> made = learning::Table::create(plan);

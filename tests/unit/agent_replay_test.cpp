@@ -100,6 +100,8 @@ TEST(Schema, TellsStatesApart) {
       [](BrainSpec& s) { s.rollout_steps = 32; },
       [](BrainSpec& s) { s.normalise_observations = true; },
       [](BrainSpec& s) { s.normalise_rewards = true; },
+      [](BrainSpec& s) { s.rate_decisions = 1000; },
+      [](BrainSpec& s) { s.slow_noise = true; },
       [](BrainSpec& s) { s.clip_values = true; },
       [](BrainSpec& s) { s.max_divergence = 0.03f; },
       [](BrainSpec& s) { s.thompson = false; },

@@ -182,13 +182,13 @@ TEST_F(RolloutTest, AdvantagesAreThoseOfTheCritic) {
 }
 
 TEST_F(RolloutTest, APolicyWaitsForARewardThatDiffersOrATerminatedEpisode) {
-  build(ppo_spec(3));
+  build(ppo_spec(4));
   const SampleLayout layout = learner_of(spec).layout(spec);
-  for (std::uint32_t brain = 0; brain < 3; ++brain) {
+  for (std::uint32_t brain = 0; brain < 4; ++brain) {
     give(brain, 20 * brain);
     for (std::uint32_t k = 0; k < 8; ++k) {
       double* columns = state["samples"].data() + (std::size_t{brain} * 8 + k) * layout.width;
-      columns[layout.reward] = brain == 1 && k == 6 ? -0.5 : -1;
+      columns[layout.reward] = brain == 3 ? 1 : brain == 1 && k == 6 ? -0.5 : -1;
       columns[layout.continues] = brain == 2 && k == 7 ? 0 : 1;
     }
   }
@@ -199,6 +199,7 @@ TEST_F(RolloutTest, APolicyWaitsForARewardThatDiffersOrATerminatedEpisode) {
   EXPECT_TRUE(all_zero(advantages(0))) << "its advantages are the critic's errors";
   EXPECT_FALSE(all_zero(advantages(1)));
   EXPECT_FALSE(all_zero(advantages(2)));
+  EXPECT_FALSE(all_zero(advantages(3))) << "each step earns something: going on is good";
   const Numbers& targets = state.at("value_target");
   EXPECT_FALSE(all_zero(Numbers(targets.begin(), targets.begin() + 8)));
 }
@@ -352,6 +353,28 @@ TEST_F(RolloutTest, AnUpdateStopsBeyondTheDivergence) {
       << "the first minibatch moves nothing before it";
 }
 
+TEST_F(RolloutTest, TheRateFallsToZeroInAsManyDecisions) {
+  BrainSpec wanted = ppo_spec(2);
+  wanted.rate_decisions = 3 * wanted.rollout_steps;
+  build(wanted);
+  give(0, 0);
+  std::vector<double> moved;
+  for (int update = 0; update < 5; ++update) {
+    const Numbers before = reference::content(kept("critic.0.bias"), state);
+    run_all();
+    EXPECT_EQ(reference::content(kept("updates"), state), (Numbers{update + 1.0, 0}))
+        << "the second brain has no rollout";
+    double most = 0;
+    const Numbers after = reference::content(kept("critic.0.bias"), state);
+    for (std::size_t i = 0; i < after.size(); ++i) most = std::max(most, std::abs(after[i] - before[i]));
+    moved.push_back(most);
+  }
+  EXPECT_GT(moved[0], 0);
+  EXPECT_GT(moved[2], 0);
+  EXPECT_EQ(moved[3], 0);
+  EXPECT_EQ(moved[4], 0);
+}
+
 TEST_F(RolloutTest, RewardsAreDividedByTheDeviationOfTheirDiscountedSum) {
   BrainSpec wanted = ppo_spec(1);
   wanted.normalise_rewards = true;
@@ -406,6 +429,38 @@ TEST(TakeRollouts, AreWholeAndAgentByAgent) {
   EXPECT_EQ(column(layout.begins), (std::vector<float>{1, 0, 1, 0}));
   EXPECT_EQ(replay.waiting.size(0), 3u) << "collection continues";
   EXPECT_EQ(replay.waiting.size(1), 1u) << "the rest is for the next rollout";
+}
+
+TEST(TakeRollouts, OfCopiesWaitForTheNewestAndLoseNoOrderToThoseThatAreGone) {
+  BrainSpec spec = ppo_spec(1);
+  spec.rollout_steps = spec.batch_size = 4;
+  spec.agents_per_brain = 1;
+  ReplayState replay = ReplayState::empty(spec);
+  CopyLedger ledger(spec);
+  const auto push = [&](std::uint64_t number) {
+    std::ranges::fill(replay.waiting.push(0, {0, number, number + 1}), static_cast<float>(number));
+  };
+  for (const std::uint64_t number : {1, 2, 3, 4}) push(number);
+  for (std::uint64_t number = 1; number <= 4; ++number) ledger.capture(0, number);
+  EXPECT_FALSE(has_rollout(spec, replay, 0, ledger)) << "the fifth is not copied yet";
+  EXPECT_EQ(replay.waiting.size(0), 4u);
+  ledger.capture(0, 6);  // another episode began in the frame of the fifth
+  EXPECT_FALSE(has_rollout(spec, replay, 0, ledger));
+  EXPECT_EQ(replay.waiting.size(0), 0u) << "what follows a gap would be taken for its continuation";
+  EXPECT_EQ(replay.waiting.dropped(), 4u);
+  for (const std::uint64_t number : {6, 7, 8, 9}) push(number);
+  for (std::uint64_t number = 7; number <= 10; ++number) ledger.capture(0, number);
+  ASSERT_TRUE(has_rollout(spec, replay, 0, ledger));
+  std::vector<float> values(std::size_t{4} * learner_of(spec).layout(spec).width);
+  std::vector<std::int32_t> rows(4), copies(4), next(4);
+  EXPECT_EQ(take_rollouts(spec, replay, {values, rows, copies, next, &ledger}), 4u);
+  for (std::uint64_t k = 0; k < 4; ++k) {
+    EXPECT_EQ(copies[k], copy_row(spec, {0, 6 + k}));
+    EXPECT_EQ(next[k], copy_row(spec, {0, 7 + k}));
+  }
+  for (std::uint64_t number = 11; number <= 10 + kept_copies(spec); ++number) ledger.capture(0, number);
+  EXPECT_EQ(ledger.find({0, 10}), CopyLedger::Found::gone) << "overwritten soon";
+  EXPECT_EQ(ledger.find({0, 11, 12}), CopyLedger::Found::there);
 }
 
 }  // namespace

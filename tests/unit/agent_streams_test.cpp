@@ -187,11 +187,18 @@ TEST(Streams, RefuseWhatDoesNotFit) {
               HasSubstr("stack: found 2, expected 1, because streams[2] is a set of entities"));
   EXPECT_THAT(refusal([](BrainSpec& s) { s.observation.streams.resize(17, kNumbers); }),
               HasSubstr("stream_count: found 17"));
-  EXPECT_THAT(refusal([](BrainSpec& s) {
-                s.learner = LearnerKind::sac;
-                s.action = {{}, 2};
+  const auto steers = [](BrainSpec& s) {
+    s.learner = LearnerKind::sac;
+    s.action = {{}, 2};
+  };
+  EXPECT_EQ(refusal(steers), "ok");
+  EXPECT_THAT(refusal([&](BrainSpec& s) {
+                steers(s);
+                s.observation.streams = {kNumbers};
+                s.observation.count = kNumbers.count;
+                s.observation.stack = 2;
               }),
-              HasSubstr("Use the PPO learner, or give the numbers without streams."));
+              HasSubstr("stack: found 2, expected 1, because a critic of the sac learner"));
   EXPECT_THAT(with(0, [](StreamSpec& s) { s.count = 0; }), HasSubstr("streams[0].count: found 0"));
   EXPECT_THAT(with(0, [](StreamSpec& s) { s.width = 3; }),
               HasSubstr("streams[0].width: found 3, expected 0 for a stream of kind vector"));

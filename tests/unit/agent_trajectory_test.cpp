@@ -224,11 +224,11 @@ TEST(Draws, SlowNoiseHasItsDeviationAndBelongsToItsAgent) {
 }
 
 TEST(News, AreRareWhereRewardsAreEqualAndEpisodesDoNotTerminate) {
-  const auto after = [](int steps, int every, bool by_end) {
+  const auto after = [](int steps, int every, bool by_end, float reward = -1) {
     News news;
     for (int i = 1; i <= steps; ++i) {
       const bool told = every > 0 && i % every == 0;
-      news.add(told && !by_end ? 0.0f : -1.0f, told && by_end);
+      news.add(told && !by_end ? reward + 1 : reward, told && by_end);
     }
     return news.are_rare();
   };
@@ -237,6 +237,8 @@ TEST(News, AreRareWhereRewardsAreEqualAndEpisodesDoNotTerminate) {
   EXPECT_FALSE(after(600, 100, false));
   EXPECT_FALSE(after(600, 100, true));
   EXPECT_TRUE(after(50'000, 600, true));
+  EXPECT_TRUE(after(600, 0, false, 0));
+  EXPECT_FALSE(after(600, 0, false, 1)) << "it balances, and wants no news";
 }
 
 TEST(Draws, ARandomChoiceIsOneOfTheOpenOnes) {

@@ -120,6 +120,7 @@ void AgentSlot::set_goal(std::uint32_t goal) {
 void AgentSlot::end_episode() {
   begin_command();
   forget_decisions();
+  if (pending_copy_) pending_copy_->closed = true;
 }
 
 void AgentSlot::set_mask(std::span<const std::uint8_t> allowed) {
@@ -200,7 +201,7 @@ std::uint64_t AgentSlot::request(std::uint64_t frame, std::span<const float> obs
 }
 
 std::uint64_t AgentSlot::request_in_place(std::uint64_t frame, std::int32_t offset) {
-  if (!pending_copy_) pending_copy_ = PendingCopy{++copies_, offset, stacked_copy_};
+  if (!pending_copy_ || pending_copy_->closed) pending_copy_ = PendingCopy{++copies_, offset, stacked_copy_};
   pending_copy_->offset = offset;
   if (stacked_copy_ != pending_copy_->number) pending_copy_->before = stacked_copy_;
   Answer& pending = open_request(frame);

@@ -105,6 +105,7 @@ class AgentSlot {
     std::uint64_t number = 0;
     std::int32_t offset = -1;
     std::uint64_t before = 0;  // the copy that it is stacked on; 0 = none
+    bool closed = false;       // its episode is over: another observation has another number
   };
   // The observation that is still to be copied from the shared buffer, in every mode.
   const std::optional<PendingCopy>& pending_copy() const { return pending_copy_; }

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "compute/base/text.h"
-#include "plugin/agent/decide/observation_copy.h"
 
 namespace imprint::agent {
 
@@ -19,9 +18,9 @@ Decisions::Decisions(const BrainServices& services, const BrainSpec& spec, const
       counts_(counts),
       noise_seed_(spec.seed),
       latency_(spec.action_latency_frames > 0 ? spec.action_latency_frames : kFirstLatency),
-      captured_(spec.agent_capacity(), 0),
       resets_(spec.agent_capacity(), 1),
       decided_(spec.brain_count, 0) {
+  if (shared.observations.buffer && spec.learner != LearnerKind::none) captured_ = CopyLedger(spec);
   agents_.reserve(spec.agent_capacity());
   for (std::uint32_t i = 0; i < spec.agent_capacity(); ++i)
     agents_.emplace_back(spec.action, latency_, spec.decision_period_frames > 1, keeps);
@@ -120,7 +119,7 @@ void Decisions::fill(std::uint32_t slot) {
     AgentSlot& agent = agents_[i];
     if (copies(i)) {
       const AgentSlot::PendingCopy copy = agent.take_pending_copy();
-      captured_[i] = copy.number;
+      captured_.capture(i, copy.number);
       inference_->copy_observation(slot, i, copy.offset, copy_row(spec_, {i, copy.number}),
                                    stacked_row(i, copy));
     }
@@ -153,7 +152,7 @@ void Decisions::count_decisions() {
 DecisionDraw Decisions::draw_of(std::uint32_t agent, std::uint64_t decision) const {
   const std::uint32_t brain = agent / spec_.agents_per_brain;
   return {noise_seed_ + brain, agent % spec_.agents_per_brain, decision, decided_[brain],
-          hooks_.slow && hooks_.slow(brain)};
+          spec_.slow_noise || (hooks_.slow && hooks_.slow(brain))};
 }
 
 void Decisions::explore(std::span<float> noise, std::span<const std::int32_t> allowed, bool learning,

@@ -12,6 +12,7 @@
 #include "compute/base/result.h"
 #include "plugin/agent/decide/inference.h"
 #include "plugin/agent/decide/noise.h"
+#include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/decide/shared_tensor.h"
 #include "plugin/agent/spec/brain_counts.h"
 #include "plugin/agent/spec/brain_services.h"
@@ -53,7 +54,7 @@ class Decisions {
   void reset_state(std::uint32_t agent) { resets_[agent] = 1; }
   const SharedTensors& shared() const { return shared_; }
   // [agents] the newest observation copy that is on the device.
-  std::span<const std::uint64_t> captured() const { return captured_; }
+  const CopyLedger& captured() const { return captured_; }
 
   std::uint64_t noise_seed() const { return noise_seed_; }
   void set_noise_seed(std::uint64_t seed) { noise_seed_ = seed; }
@@ -93,7 +94,7 @@ class Decisions {
   std::uint64_t most_frames_ = 0;  // of these, from question to answer
   std::uint32_t turn_ = 0;         // the agents that decide now: BrainSpec::turn_of
   bool turn_taken_ = false;        // in this frame: the next frame is the next turn's
-  std::vector<std::uint64_t> captured_;
+  CopyLedger captured_;
   std::vector<std::uint8_t> resets_;    // [agents]
   std::vector<float> drift_, drawn_;    // [continuous actions] of one answer
   std::vector<std::uint64_t> decided_;  // [P] decisions of all agents, before this frame

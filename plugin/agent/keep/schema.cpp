@@ -95,6 +95,7 @@ std::string options_json(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo) {
     add("normalise_observations", spec.normalise_observations);
     add("normalise_rewards", spec.normalise_rewards);
+    add("falling_rate", spec.rate_decisions > 0);
   }
   return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
 }
@@ -116,6 +117,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo && (spec.normalise_observations || spec.normalise_rewards))
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
   if (never_follows(spec)) hasher.text("unchanging");
+  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) hasher.text("falling rate");
   return hasher.digest();
 }
 
@@ -139,6 +141,7 @@ std::string schema_text(const BrainSpec& spec) {
     words += ", unchanging";
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
   if (spec.learner == LearnerKind::ppo && spec.normalise_rewards) words += ", normalised rewards";
+  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) words += ", falling rate";
   return words;
 }
 

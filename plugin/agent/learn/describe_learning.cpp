@@ -11,11 +11,24 @@ namespace {
 LearnInputs take_in(const BrainSpec& spec, const SampleLayout& layout, LearnInputs given,
                     const Variable& copies) {
   if (!copies.ok()) return given;
-  const Tensor seen = take(copies.value(), 0, maximum(given.copy_rows, 0));
-  const Tensor own = narrow(given.samples, 1, layout.observation, spec.observation.width());
-  const Tensor observation = where(greater_equal(unsqueeze(given.copy_rows, 1), 0), seen, own);
-  const std::int64_t rest = layout.observation + spec.observation.width();  // the observation comes first
-  given.samples = concat({observation, narrow(given.samples, 1, rest, layout.width - rest)}, 1);
+  const std::int64_t width = spec.observation.width();
+  const auto seen = [&](std::uint32_t first, const Tensor& rows) {
+    const Tensor copied = take(copies.value(), 0, maximum(rows, 0));
+    return where(greater_equal(unsqueeze(rows, 1), 0), copied, narrow(given.samples, 1, first, width));
+  };
+  std::int64_t at = width;  // the observation comes first
+  std::vector<Tensor> columns{seen(layout.observation, given.copy_rows)};
+  const auto as_given = [&](std::int64_t end) {
+    if (end > at) columns.push_back(narrow(given.samples, 1, at, end - at));
+    at = end;
+  };
+  if (given.next_copy_rows.ok()) {
+    as_given(layout.next_observation);
+    columns.push_back(seen(layout.next_observation, given.next_copy_rows));
+    at += width;
+  }
+  as_given(layout.width);
+  given.samples = concat(columns, 1);
   return given;
 }
 
@@ -27,11 +40,15 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
   LearnInputs inputs{input("filled", {spec.brain_count}, DType::int32),
                      input("rows", {rows}, DType::int32),
                      input("samples", {rows, width}),
+                     {},
                      {}};
   if (copies.ok()) inputs.copy_rows = input("copy rows", {rows}, DType::int32);
+  if (copies.ok() && learner_of(spec).needs_next())
+    inputs.next_copy_rows = input("next copy rows", {rows}, DType::int32);
   IMPRINT_ASSIGN(LearnGraph graph, describe_learning_from(spec, network, inputs, copies));
   graph.description.inputs = {inputs.filled, inputs.rows, inputs.samples};
-  if (copies.ok()) graph.description.inputs.push_back(inputs.copy_rows);
+  for (const Tensor& copied : {inputs.copy_rows, inputs.next_copy_rows})
+    if (copied.ok()) graph.description.inputs.push_back(copied);
   for (ProgramPart& part : graph.sequence.parts) part.description.inputs = graph.description.inputs;
   // The loops' own variables lie with the brain's, so that baked kernels find them there.
   const auto known = static_cast<std::ptrdiff_t>(graph.sequence.own.size());
@@ -48,6 +65,7 @@ Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& 
   graph.description.slot_count = learn_slots(spec.learn_period_frames);
   graph.description.yields = true;
   graph.has_observation_copies = copies.ok();
+  graph.has_next_copies = given.next_copy_rows.ok();
   IMPRINT_CHECK(learner.describe(spec, network, take_in(spec, learner.layout(spec), given, copies), graph));
   if (!graph.sequence.parts.empty()) {
     graph.sequence.name = graph.description.name;

@@ -237,9 +237,9 @@ void Experience::settle_agent(std::uint32_t agent, double time_s) {
   }
 }
 
-std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choice) {
+std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choice, std::uint64_t next_copy) {
   const std::span<float> row =
-      training_.replay().waiting.push(agent / spec_.agents_per_brain, {agent, choice.copy_number});
+      training_.replay().waiting.push(agent / spec_.agents_per_brain, {agent, choice.copy_number, next_copy});
   const auto observation = row.subspan(layout_.observation, spec_.observation.width());
   if (choice.copy_number > 0)
     std::ranges::fill(observation, 0.0f);
@@ -272,12 +272,16 @@ void Experience::add_step(std::uint32_t agent, const Trajectory::Return& found) 
   training_.replay().news[brain].add(step.reward, step.terminated);
   ++signs_.steps;
   signs_.largest_reward = std::max(signs_.largest_reward, std::abs(double{step.reward}));
-  const std::span<float> row = new_sample(agent, step.choice);
+  const std::span<float> row = new_sample(agent, step.choice, next_copy(found));
   if (layout_.reward) row[layout_.reward] = found.reward;
   if (layout_.log_probability) row[layout_.log_probability] = step.choice.log_probability;
   if (layout_.begins) write_begins(row, agent, step.begins);
   if (layout_.allowed) write_allowed(row, *found.last);
   if (learner_.needs_next()) write_next(row, found);
+}
+
+std::uint64_t Experience::next_copy(const Trajectory::Return& found) const {
+  return layout_.next_observation > 0 && !found.last->terminated ? found.last->next.copy_number : 0;
 }
 
 // A trace belongs to the brain, so it begins again when another agent's step comes in between. Rollouts are
@@ -308,7 +312,7 @@ void Experience::write_next(std::span<float> row, const Trajectory::Return& foun
   if (!layout_.next_observation) return;
   const std::span<float> next = row.subspan(layout_.next_observation, spec_.observation.width());
   std::ranges::fill(next, 0.0f);
-  if (follows) std::ranges::copy(step.next.observation, next.begin());
+  if (follows && step.next.copy_number == 0) std::ranges::copy(step.next.observation, next.begin());
 }
 
 }  // namespace imprint::agent

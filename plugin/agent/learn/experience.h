@@ -109,7 +109,8 @@ class Experience {
   // Fills credits_.
   void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);
   void settle_agent(std::uint32_t agent, double time_s);
-  std::span<float> new_sample(std::uint32_t agent, const Choice& choice);
+  std::span<float> new_sample(std::uint32_t agent, const Choice& choice, std::uint64_t next_copy = 0);
+  std::uint64_t next_copy(const Trajectory::Return& found) const;  // ObservationCopy::next
   void add_step(std::uint32_t agent, const Trajectory::Return& found);
   void write_begins(std::span<float> row, std::uint32_t agent, bool begins);
   void write_allowed(std::span<float> row, const Transition& step) const;

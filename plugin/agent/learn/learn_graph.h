@@ -28,6 +28,8 @@ struct LearnGraph {
   static constexpr std::size_t kValues = 2;
   // int32 [P * K]: row of the observation copies that holds the observation; -1 = it is in the sample.
   static constexpr std::size_t kCopyRows = 3;
+  // The same of the next observation; only where samples hold one.
+  static constexpr std::size_t kNextCopyRows = 4;
   // ---- outputs ----
   static constexpr std::size_t kLoss = 0;     // float32 [P]
   static constexpr std::size_t kMetrics = 1;  // float32 [P, metrics]; only where a learner has some
@@ -35,6 +37,7 @@ struct LearnGraph {
   std::vector<Metric> metrics;
 
   bool has_observation_copies = false;  // false: there is no input kCopyRows
+  bool has_next_copies = false;         // false: there is no input kNextCopyRows
   ProgramDescription description;       // one learn step, or
   ProgramSequence sequence;             // where it has parts, a whole update
   std::uint32_t minibatches = 1;        // per run
@@ -48,9 +51,9 @@ struct LearnGraph {
   Result<> bake(Baker& baker, Baker::Groups groups, std::span<const Variable> apart) const;
 };
 
-// The tensors of the inputs. copy_rows is not ok() without observation copies.
+// The tensors of the inputs. Rows of copies are not ok() where there is no such input.
 struct LearnInputs {
-  Tensor filled, rows, samples, copy_rows;
+  Tensor filled, rows, samples, copy_rows, next_copy_rows;
 };
 
 // Makes `working` state of the graph that changes in the last part of the sequence only. The parts before

@@ -61,8 +61,9 @@ void Learning::drop_step() {
   }
 }
 
-Result<bool> Learning::start_step(std::span<const std::uint64_t> captured) {
-  if (!training_.compiled() || !experience_.enabled() || training_.stepping() || !training_.has_work())
+Result<bool> Learning::start_step(const CopyLedger& captured) {
+  if (!training_.compiled() || !experience_.enabled() || training_.stepping() ||
+      !training_.has_work(captured))
     return false;
   if (!has_news()) return false;
   const std::optional<std::uint32_t> slot = training_.free_slot();

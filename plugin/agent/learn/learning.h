@@ -37,7 +37,7 @@ class Learning : public std::enable_shared_from_this<Learning> {
   void drop_step();
   // Begins a step when there is work, learning is on, and no step is in flight. Returns whether one began.
   // captured: Decisions.
-  Result<bool> start_step(std::span<const std::uint64_t> captured);
+  Result<bool> start_step(const CopyLedger& captured);
   // Updates what stats() reports.
   void publish();
   // Once per frame: counts what was lost, and logs each cause once with the remedy.

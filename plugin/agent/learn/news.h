@@ -17,10 +17,11 @@ struct News {
     ++steps;
   }
   // Hardly any step did: exploration is then slow (DecisionDraw::slow), so that it goes further. Hollenstein,
-  // Martius, Piater, Colored Noise in PPO, 2024.
+  // Martius, Piater, Colored Noise in PPO, 2024. Steps that each earn the same reward above 0 want no news: a
+  // body that balances would only fall.
   bool are_rare() const {
     constexpr std::uint64_t kFew = 512;  // steps, and steps per piece of news
-    return steps >= kFew && count * kFew < steps;
+    return steps >= kFew && count * kFew < steps && reward <= 0;
   }
 };
 

@@ -66,6 +66,7 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.normalise_observations = spec.normalise_observations;
   options.normalise_rewards = spec.normalise_rewards;
   options.wait_for_reward = spec.sharers == 1 && spec.shards == 1;
+  options.rate_updates = (spec.rate_decisions + spec.rollout_steps - 1) / spec.rollout_steps;
   options.seed = spec.seed;
   options.sharers = spec.sharers;
   options.sharer = spec.sharer;
@@ -223,6 +224,7 @@ class PpoLearner final : public Learner {
     IMPRINT_CHECK(check_number("brain_create", "advantage_decay", spec.advantage_decay, 0, 1));
     IMPRINT_CHECK(check_number("brain_create", "clip_range", spec.clip_range, 1e-6f, 1));
     IMPRINT_CHECK(check_number("brain_create", "value_coefficient", spec.value_coefficient, 0, 1e6f));
+    IMPRINT_CHECK(check_range("brain_create", "rate_decisions", spec.rate_decisions, 0, 1u << 31));
     IMPRINT_CHECK(check_number("brain_create", "max_divergence", spec.max_divergence, 0, 1e6f));
     return check_number("brain_create", "entropy_coefficient", spec.entropy_coefficient, 0, 1e6f);
   }

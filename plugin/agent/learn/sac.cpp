@@ -12,6 +12,10 @@ Result<Network> make_sac_critic(const BrainSpec& spec, const std::string& name, 
   BrainSpec critic = spec;
   critic.learner = LearnerKind::dqn;  // one output per goal, uniform first weights
   critic.observation = {.count = spec.observation.width() + spec.action.continuous_count};
+  if (!spec.observation.streams.empty()) {  // an encoder for each of the critic's own
+    critic.observation.streams = spec.observation.streams;
+    critic.observation.streams.push_back({.kind = StreamKind::vector, .count = spec.action.continuous_count});
+  }
   critic.action = {{}, 1};
   critic.seed += number << 40;
   return Network::create(critic, name);

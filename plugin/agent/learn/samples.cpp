@@ -56,7 +56,7 @@ void SampleQueue::drop_observation_copies() {
   for (std::uint32_t brain = 0; brain < queues_.size(); ++brain) {
     // One turn around the ring: what stays is pushed after what was there.
     for (std::uint32_t left = size(brain); left > 0; --left) {
-      if (copy(brain, 0).number == 0) {
+      if (!copy(brain, 0).any()) {
         const std::vector<float> kept(row(brain, 0).begin(), row(brain, 0).end());
         pop(brain, 1);
         std::ranges::copy(kept, push(brain).begin());
@@ -125,6 +125,22 @@ std::uint32_t waiting_capacity(const BrainSpec& spec) {
   return std::max(kWaitingSamples, 4 * rows_per_step(spec));
 }
 
+namespace {
+
+const CopyLedger kNoCopies;
+
+void clear_rows(const StepInputs& into) {
+  for (const std::span<std::int32_t> rows : {into.rows, into.copy_rows, into.next_copy_rows})
+    std::ranges::fill(rows, -1);
+}
+
+void name_copies(const BrainSpec& spec, const ObservationCopy& copy, std::size_t at, const StepInputs& into) {
+  if (copy.number > 0) into.copy_rows[at] = copy_row(spec, copy);
+  if (copy.next > 0) into.next_copy_rows[at] = copy_row(spec, {copy.agent, copy.next});
+}
+
+}  // namespace
+
 std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into,
                            SampleQueue* taken_rows) {
   const std::uint32_t per_step = rows_per_step(spec);
@@ -132,15 +148,14 @@ std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const Step
   const bool replays = learner_of(spec).replays();
   const auto capacity = static_cast<std::int32_t>(spec.replay_capacity);
   std::uint64_t taken = 0;
-  std::ranges::fill(into.rows, -1);
-  std::ranges::fill(into.copy_rows, -1);
+  clear_rows(into);
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
     for (std::uint32_t k = 0; k < per_step && state.waiting.size(p) > 0;) {
       const ObservationCopy copy = state.waiting.copy(p, 0);
-      if (copy.number > 0) {
-        const std::uint64_t captured = into.captured[copy.agent];
-        if (copy.number > captured) break;
-        if (captured - copy.number >= kObservationCopies) {
+      if (copy.any()) {
+        const CopyLedger::Found found = into.captured->find(copy);
+        if (found == CopyLedger::Found::waiting) break;
+        if (found == CopyLedger::Found::gone) {
           state.waiting.drop(p);
           continue;
         }
@@ -149,7 +164,7 @@ std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const Step
       std::ranges::copy(state.waiting.row(p, 0),
                         into.values.begin() + static_cast<std::ptrdiff_t>(at * width));
       if (taken_rows) std::ranges::copy(state.waiting.row(p, 0), taken_rows->push(p, copy).begin());
-      if (copy.number > 0) into.copy_rows[at] = copy_row(spec, copy);
+      name_copies(spec, copy, at, into);
       into.rows[at] =
           replays ? static_cast<std::int32_t>(p) * capacity + state.next[p] : static_cast<std::int32_t>(at);
       if (replays) {
@@ -164,14 +179,29 @@ std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const Step
   return taken;
 }
 
+bool has_rollout(const BrainSpec& spec, ReplayState& state, std::uint32_t brain, const CopyLedger& captured) {
+  SampleQueue& waiting = state.waiting;
+  bool there = true;
+  for (std::uint32_t k = std::min(waiting.size(brain), spec.rollout_steps); k-- > 0;) {
+    const ObservationCopy& copy = waiting.copy(brain, k);
+    if (!copy.any()) continue;
+    const CopyLedger::Found found = captured.find(copy);
+    there = there && found != CopyLedger::Found::waiting;
+    if (found != CopyLedger::Found::gone) continue;
+    for (std::uint32_t gone = 0; gone <= k; ++gone) waiting.drop(brain);
+    break;
+  }
+  return there && waiting.size(brain) >= spec.rollout_steps;
+}
+
 std::uint64_t take_rollouts(const BrainSpec& spec, ReplayState& state, const StepInputs& into) {
   const SampleLayout layout = learner_of(spec).layout(spec);
   const std::uint32_t steps = spec.rollout_steps;
   std::uint64_t taken = 0;
-  std::ranges::fill(into.rows, -1);
+  clear_rows(into);
   std::vector<std::uint32_t> order(steps);
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
-    if (state.waiting.size(p) < steps) continue;
+    if (!has_rollout(spec, state, p, into.captured ? *into.captured : kNoCopies)) continue;
     std::iota(order.begin(), order.end(), 0u);
     std::ranges::stable_sort(order, {}, [&](std::uint32_t k) { return state.waiting.copy(p, k).agent; });
     for (std::uint32_t k = 0; k < steps; ++k) {
@@ -181,6 +211,7 @@ std::uint64_t take_rollouts(const BrainSpec& spec, ReplayState& state, const Ste
       if (k == 0 || state.waiting.copy(p, order[k]).agent != state.waiting.copy(p, order[k - 1]).agent)
         into.values[at * layout.width + layout.begins] = 1;
       into.rows[at] = static_cast<std::int32_t>(at);
+      name_copies(spec, state.waiting.copy(p, order[k]), at, into);
     }
     state.waiting.pop(p, steps);
     taken += steps;

@@ -75,19 +75,22 @@ struct ReplayState {
 
 // The inputs of a learn step that samples fill. P = brain_count, K = rows_per_step.
 struct StepInputs {
-  std::span<float> values;            // [P * K, width]
-  std::span<std::int32_t> rows;       // [P * K] row of the replay variable; -1 = none
-  std::span<std::int32_t> copy_rows;  // [P * K] row of the observation copies, -1 = the observation is in
-                                      // values; empty without copies
-  std::span<const std::uint64_t>
-      captured;  // [agents] newest copy on the device. Samples with newer ones wait;
-                 // samples whose copy was overwritten are dropped and counted.
+  std::span<float> values;       // [P * K, width]
+  std::span<std::int32_t> rows;  // [P * K] row of the replay variable; -1 = none
+  // [P * K] row of the observation copies, -1 = the observation is in values; empty without copies, and the
+  // second one where samples hold no next observation.
+  std::span<std::int32_t> copy_rows, next_copy_rows;
+  // Samples whose copies are not on the device yet wait; those whose copies are gone are dropped and counted.
+  const CopyLedger* captured = nullptr;
 };
 // Moves at most K waiting samples per brain into a step's inputs and advances next and filled. K <= capacity,
 // so that one step never writes a row twice. Without a replay memory the rows number the samples of a brain,
 // and nothing advances. Both functions return how many were taken. taken: gets a copy of each.
 std::uint64_t take_samples(const BrainSpec& spec, ReplayState& state, const StepInputs& into,
                            SampleQueue* taken = nullptr);
+// For learners that collect rollouts, before take_rollouts: drops the samples up to the newest whose copies
+// are gone, so that what is left of an agent has no gap. Whether a brain has a rollout to take.
+bool has_rollout(const BrainSpec& spec, ReplayState& state, std::uint32_t brain, const CopyLedger& captured);
 // For learners that collect rollouts. Takes the oldest rollout_steps samples of each brain that has as many,
 // sorted by agent with `begins` = 1 in each agent's first row.
 std::uint64_t take_rollouts(const BrainSpec& spec, ReplayState& state, const StepInputs& into);

@@ -42,15 +42,18 @@ Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
     std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kRows)), -1);
     if (graph_.has_observation_copies)
       std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kCopyRows)), -1);
+    if (graph_.has_next_copies)
+      std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kNextCopyRows)), -1);
   }
   return program;
 }
 
-bool Training::has_work() const {
+bool Training::has_work(const CopyLedger& captured) {
   if (learner_.collects_rollouts()) {
+    bool has = false;
     for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
-      if (replay_.waiting.size(p) >= spec_.rollout_steps && !stopped_[p]) return true;
-    return false;
+      has = (!stopped_[p] && has_rollout(spec_, replay_, p, captured)) || has;
+    return has;
   }
   if (!replay_.waiting.empty()) return true;
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
@@ -64,7 +67,7 @@ std::optional<std::uint32_t> Training::free_slot() const {
   return std::nullopt;
 }
 
-bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured) {
+bool Training::begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedger& captured) {
   Run& run = runs_[slot];
   const bool replays = learner_.replays();
   if (replays) run.filled = replay_.filled;  // the draw does not see the new samples
@@ -73,7 +76,9 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, std::span<const
   into.rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kRows));
   if (graph_.has_observation_copies)
     into.copy_rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kCopyRows));
-  into.captured = captured;
+  if (graph_.has_next_copies)
+    into.next_copy_rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kNextCopyRows));
+  into.captured = &captured;
   begun_.next = replay_.next;
   begun_.filled = replay_.filled;
   begun_.taken.clear();

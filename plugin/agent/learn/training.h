@@ -51,11 +51,11 @@ class Training {
   void weights_restored();
   bool has_no_waiting() const { return replay_.waiting.empty(); }
   // Whether a step would learn or take in anything.
-  bool has_work() const;
+  bool has_work(const CopyLedger& captured);
   std::optional<std::uint32_t> free_slot() const;
   // Fills the slot's inputs with waiting samples; the step is in flight until `deadline`. False when it takes
   // samples in but no brain learns. captured: StepInputs.
-  bool begin(std::uint32_t slot, std::uint64_t deadline, std::span<const std::uint64_t> captured);
+  bool begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedger& captured);
   // As begin, in slot 0, with no samples and no brain; release() ends it. Only if not used().
   void begin_empty();
   void end() { stepping_ = false; }  // at the deadline

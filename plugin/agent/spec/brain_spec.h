@@ -111,9 +111,11 @@ struct BrainSpec {
   bool clip_values = false;
   bool normalise_observations = false;
   bool normalise_rewards = false;
-  float entropy_per_action = -1;  // target of the policy's entropy, per number of an action
-  bool thompson = true;           // the bandit learner draws from its belief, else LinUCB
-  float drift = 0;                // of the bandit learner's weights, per sample
+  std::uint32_t rate_decisions = 0;  // of a brain until PPO's learning rate is 0; 0 = it stays
+  bool slow_noise = false;           // of continuous actions: DecisionDraw::slow
+  float entropy_per_action = -1;     // target of the policy's entropy, per number of an action
+  bool thompson = true;              // the bandit learner draws from its belief, else LinUCB
+  float drift = 0;                   // of the bandit learner's weights, per sample
   std::uint32_t snapshot_count = 4;
   bool fall_back = false;  // to the best weights so far, where returns fall or a loss is not finite
   // Processes that learn this brain by the same minibatches: nn::RolloutPpoOptions, ProgramSequence::add_up.

@@ -97,7 +97,8 @@ Result<> Network::make_belief(const std::string& name) {
 }
 
 Tensor Network::features(const Tensor& observations) const {
-  const Tensor seen = scaled(observations);
+  const Tensor scaled_ones = scaled(observations);
+  const Tensor seen = encoder_ ? (*encoder_)(scaled_ones) : scaled_ones;
   const Tensor found = trunk_.size() > 0 ? trunk_(seen) : seen;
   return concat({found, ones({found.extent(0), found.extent(1), 1})}, 2);
 }

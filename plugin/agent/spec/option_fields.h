@@ -18,7 +18,7 @@ namespace imprint::agent {
   FIELD(trace_decay) \
   FIELD(rollout_steps) FIELD(epochs) FIELD(advantage_decay) FIELD(clip_range) FIELD(entropy_coefficient) \
   FIELD(value_coefficient) FIELD(max_divergence) FIELD(clip_values) FIELD(normalise_observations) \
-  FIELD(normalise_rewards) \
+  FIELD(normalise_rewards) FIELD(rate_decisions) FIELD(slow_noise) \
   FIELD(entropy_per_action) \
   FIELD(thompson) FIELD(drift)
 // clang-format on

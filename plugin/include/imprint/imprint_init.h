@@ -200,6 +200,7 @@ static inline imp_sac_options imp_sac_options_init(void) {
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;
   s.follow_changes = 1;
+  s.slow_noise = 1;
   return s;
 }
 

@@ -153,6 +153,8 @@ typedef struct imp_ppo_options {
   uint32_t clip_values;      /* 1: values move by clip_range per update at most. Default 0 */
   uint32_t normalise_observations; /* 1: by their running mean and deviation. Default 1 */
   uint32_t normalise_rewards;      /* 1: by the deviation of their discounted sum. Default 1 */
+  uint32_t rate_decisions; /* of a brain, after which learning_rate has fallen linearly to 0; 0: it
+                            * stays. Default 0 */
 } imp_ppo_options;
 
 /* Haarnoja et al., Soft Actor-Critic Algorithms and Applications, 2018. */
@@ -169,6 +171,8 @@ typedef struct imp_sac_options {
   float credit_delay_s;     /* Default 0.8 */
   float credit_width_s;     /* Default 0.6 */
   uint32_t follow_changes;  /* 1: forgets what was, where rewards fall for good. Default 1 */
+  uint32_t slow_noise; /* 1: draws change slowly from one decision to the next, so that a body that
+                        * must gather speed gets somewhere. Default 1 */
 } imp_sac_options;
 
 /* Contextual bandit: Bayesian linear regression of rewards on the last hidden layer, which learns
