@@ -2,8 +2,11 @@
 
 #include "compute/nn/advantage.h"
 #include "compute/nn/rollout_ppo.h"
+#include "compute/tensor/build.h"
 
 namespace imprint::nn {
+
+using namespace tensor;
 
 void RolloutPpo::make_beside() {
   if (!has_signals() && !beside_.loss) return;
