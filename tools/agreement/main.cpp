@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/model/onnx_export.h"
@@ -201,7 +202,7 @@ Outcome run_case(Computer& computer, const onnx::Model& model, const Case& one, 
       if (outcome.verdict != Verdict::agrees) return outcome;
     }
   if (one.from_specification && parts != imported.outputs.size() + imported.texts.size())
-    return wrong(text("found ", imported.outputs.size(), " outputs, expected ", parts));
+    return wrong(text("found ", amount(imported.outputs.size(), "output"), ", expected ", parts));
   return {};
 }
 
