@@ -133,7 +133,7 @@ double ridge_score(const Lesson& lesson, std::span<const Word> words, std::span<
   return right / static_cast<double>(probes.size());
 }
 
-// What the words tell if the number whose sign matters is this one.
+// Answers by the words, if the number whose sign matters is this one.
 struct Hypothesis {
   std::vector<double> chances;  // of each cell's actions to be the right one
   double evidence = 0;          // log

@@ -15,6 +15,7 @@
 #include "compute/model/onnx_export.h"
 #include "compute/model/onnx_import.h"
 #include "compute/model/onnx_value.h"
+#include "compute/model/safetensors.h"
 #include "tools/agreement/cases.h"
 #include "tools/imprint/computer.h"
 

@@ -1,6 +1,7 @@
 #include "tools/pages/tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -77,10 +78,12 @@ Wanted wanted_by(std::string_view marker) {
 // 0.76 -> "0.76", 19.2 -> "19.2", 1622 -> "1,622"
 std::string number(double value, bool whole) {
   char digits[32];
-  std::snprintf(digits, sizeof digits, "%.*f", whole || value >= 999.95 ? 0 : value < 1 ? 2 : 1, value);
+  const double size = std::abs(value);
+  std::snprintf(digits, sizeof digits, "%.*f", whole || size >= 999.95 ? 0 : size < 1 ? 2 : 1, value);
   std::string out = digits;
   const std::size_t point = std::min(out.find('.'), out.size());
-  for (std::size_t i = point; i > 3; i -= 3) out.insert(i - 3, ",");
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t i = point; i > first + 3; i -= 3) out.insert(i - 3, ",");
   return out;
 }
 
