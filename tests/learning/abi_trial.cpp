@@ -123,7 +123,7 @@ class Stage {
       throw std::runtime_error("learner: found '" + trial.learner +
                                "', expected dqn, ppo, sac, bandit or feedback");
     }
-    if (learns) take_beside(trial, desc);
+    if (learns) take_beside(trial.shown, trial.shown_options, trial.signals, desc);
     brain_ = must(context_.create_brain(desc));
     for (std::uint32_t i = 0; i < bodies; ++i) {
       Body body{make_game(trial), std::make_unique<Draws>(trial.seed, (learns ? 0 : 1u << 20) + i), {}, {}};

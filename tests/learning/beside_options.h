@@ -1,13 +1,12 @@
 #pragma once
 // Options of a trial by the names of their fields.
 
+#include <cstdint>
 #include <map>
 #include <stdexcept>
 #include <string>
 
 #include <imprint/imprint.hpp>
-
-#include "tests/learning/abi_trial.h"
 
 namespace imprint::trials {
 
@@ -21,9 +20,9 @@ void take(std::map<std::string, double>& from, const char* name, Options& into) 
 }
 
 // What stands beside the game's rewards.
-inline void take_beside(const AbiTrial& trial, game::BrainDesc& desc) {
-  std::map<std::string, double> shown = trial.shown_options, signals = trial.signals;
-  if (trial.shown > 0) {
+inline void take_beside(std::uint32_t shown_steps, std::map<std::string, double> shown,
+                        std::map<std::string, double> signals, game::BrainDesc& desc) {
+  if (shown_steps > 0) {
     game::DemonstrationOptions& options = desc.demonstrations.emplace();
     take(shown, "capacity", options.capacity);
     take(shown, "batch_size", options.batch_size);
