@@ -74,6 +74,8 @@ imp_result IMP_CALL match_report(imp_agent first, imp_agent second, float score)
         IMPRINT_ASSIGN(agent::Opponent * own, place.brain->agents().rated(place.seat));
         IMPRINT_ASSIGN(agent::Opponent * against, other->brain->agents().rated(other->seat));
         agent::Opponents::rate(*own, *against, score);
+        place.brain->agents().publish_rating();
+        other->brain->agents().publish_rating();
         return {};
       });
 }

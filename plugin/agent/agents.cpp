@@ -97,6 +97,8 @@ Result<Opponent*> Agents::rated(std::uint32_t agent) {
                                                       decisions_.agent(agent).opponent());
 }
 
+void Agents::publish_rating() { counts_.rating = learning_->training().replay().opponents.rating(0); }
+
 Result<> Agents::keep_opponent(std::uint32_t brain) {
   IMPRINT_CHECK(check_pool("brain_keep_opponent"));
   IMPRINT_CHECK(check_index("brain_keep_opponent", "brain_index", brain, spec_.brain_count,

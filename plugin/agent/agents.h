@@ -52,6 +52,7 @@ class Agents {
   Result<std::uint32_t> set_opponent(std::uint32_t agent, std::uint32_t opponent);
   // For ratings: who the agent acts by. Errors: unsupported.
   Result<Opponent*> rated(std::uint32_t agent);
+  void publish_rating();  // after a match, for stats
   Result<> keep_opponent(std::uint32_t brain);
   Result<Opponent> opponent(std::uint32_t brain, std::uint32_t entry) const;      // not_found
   Result<> set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed);  // empty = all

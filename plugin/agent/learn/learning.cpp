@@ -23,6 +23,7 @@ Learning::Learning(const BrainServices& services, const BrainSpec& spec, LearnGr
       learner_(learner_of(spec)),
       training_(spec, std::move(graph)),
       experience_(spec, training_) {
+  if (spec.pool_size > 0) counts_.rating = training_.replay().opponents.rating(0);
   experience_.returns().heard = [this](double sum, std::uint32_t steps) { curves_.earned(sum, steps); };
 }
 
