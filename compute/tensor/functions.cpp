@@ -181,7 +181,6 @@ std::vector<Tensor> with_gradient(const TensorFunction& f, TensorBackward backwa
   // The outputs as they are: only the derivative sees the page.
   LibraryPage page;
   page.name = "with_gradient";
-  page.keeps_names = true;
   for (const Tensor& output : operands) page.outputs.push_back({output.shape(), output.dtype()});
   page.cpu = [count](std::span<const PageArray> in, std::span<const PageArray> out) {
     for (std::size_t k = 0; k < count; ++k)

@@ -18,7 +18,6 @@ struct LibraryPage : Page {
 
   std::string prelude, shader;        // pages of shaders/, compiled before and after `glsl`
   std::vector<std::string> includes;  // of shaders/include
-  bool keeps_names = false;           // outputs have the names of axes that their shapes say (Extent)
   double loads = 1;                   // how often the kernel loads each element of an input
   // The same outputs by other operations, for devices. Then the page has no kernel of its own.
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, const PageLimits& limits)> expand;

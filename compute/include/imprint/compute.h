@@ -5,7 +5,6 @@
 
 #include "compute/base/result.h"
 #include "compute/graph/autodiff.h"
-#include "compute/graph/checkpoint.h"
 #include "compute/model/policy.h"
 #include "compute/model/quantise.h"
 #include "compute/model/safetensors.h"
