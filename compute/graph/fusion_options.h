@@ -10,6 +10,13 @@
 
 namespace imprint::graph {
 
+// Which pages become other operations first (page_expand.h).
+enum class Expand : std::uint8_t {
+  none,
+  device,  // sorts, long scans, large scatters, recurrent layers: smaller pages
+  compose  // those that device cpu runs as ordinary operations
+};
+
 struct FusionOptions {
   bool fuse = true;  // false: every operation except views gets memory and its own kernel
   // A value gets memory if evaluating it again costs more operations than this.
@@ -78,8 +85,7 @@ struct FusionOptions {
   std::int32_t map_invocations = 64;    // per workgroup of a large map
   std::int32_t most_invocations = 128;  // per workgroup of any kernel
 
-  // Replaces sorts, long scans and large scatters by smaller pages (page_expand.h).
-  bool expand = true;
+  Expand expand = Expand::device;
   tensor::PageLimits pages;
 
   // Measured on the device; overrides the cost model (variants.h). Null: none. Must outlive the call.

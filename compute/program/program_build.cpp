@@ -20,7 +20,7 @@ using namespace tensor;
 FusionOptions program::fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile) {
   FusionOptions options = fusion_options(profile);
   options.fuse = source.fuse;
-  options.expand = !source.is_expanded;
+  options.expand = source.is_expanded ? Expand::none : Expand::device;
   options.narrow_products = source.precision == Precision::mixed16 && profile.storage_16bit;
   return options;
 }
