@@ -19,12 +19,12 @@ struct Net {
   Tensor input, output;
 };
 
-Net perceptron(const ShapeAxis& rows) {
+Net perceptron(const tensor::ShapeAxis& rows) {
   const Tensor x = input("x", {rows, 64});
   return {x, nn::mlp("policy", {64, 256, 256, 8}, {.seed = 1})(x)};
 }
 
-Net attention(const ShapeAxis& batch, const ShapeAxis& length) {
+Net attention(const tensor::ShapeAxis& batch, const tensor::ShapeAxis& length) {
   const Tensor x = input("x", {batch, length, kWidth});
   return {x, nn::MultiHeadAttention("attention", kWidth, 4, {.seed = 1})(x, {.causal = true})};
 }
