@@ -48,6 +48,7 @@ struct ProgramGraph {
   bool is_expanded = false;  // pages are replaced for the device already (page_expand.h)
   Precision precision = Precision::float32;
   bool yields = false;
+  bool writes_late = true;  // graph::FusionOptions
 
   std::vector<graph::RunExtent> extents() const;
   std::size_t listed_inputs() const;  // without those of extents, which come last
