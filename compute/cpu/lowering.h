@@ -50,7 +50,7 @@ class Lowering {
   Result<std::optional<WindowMatrix>> find_windows(graph::NodeIndex node);
 
   // ---- named extents: what a run uses ----
-  UsedPart used_part(const AxisPart& part) const;
+  UsedPart used_part(const tensor::AxisPart& part) const;
   UsedPart used_along(const Shape& shape, int axis) const;
   UsedPart used_elements(const Shape& shape) const;  // by the first axis with several places
   UsedPart used_elements(const graph::Task& task) const;

@@ -52,9 +52,10 @@ std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_mat
 }
 
 const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, int axis) {
-  const AxisName name = schedule.extents.empty() ? AxisName{0} : shape.name(axis);
+  const tensor::AxisName name = schedule.extents.empty() ? tensor::AxisName{0} : shape.name(axis);
   if (name == 0) return nullptr;
-  const auto found = std::ranges::find(schedule.extents, named_axis(name).parts[0].extent, &RunExtent::name);
+  const auto found =
+      std::ranges::find(schedule.extents, tensor::named_axis(name).parts[0].extent, &RunExtent::name);
   return found == schedule.extents.end() ? nullptr : &*found;
 }
 

@@ -1,11 +1,14 @@
 // Named extents in kernels: a run uses a part of what a kernel was made for. Values beyond are masked or have
 // no meaning, so that leaving them out only saves time.
 
+#include <algorithm>
+
 #include "compute/kernels/emitter.h"
 
 namespace imprint::kernels {
 
 using namespace graph;
+using namespace tensor;
 
 std::string Emitter::extent_of_run(const RunExtent& extent) {
   const Place place{PlaceKind::input, extent.input};

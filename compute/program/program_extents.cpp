@@ -9,6 +9,7 @@
 namespace imprint {
 
 using namespace program;
+using namespace tensor;
 
 namespace {
 

@@ -30,6 +30,12 @@ struct Inferred {
 // The shape and dtype of a primitive's result. The error names the op, its operands and what was expected.
 Result<Inferred> infer(Op op, std::span<const NodeRef> inputs, const Attributes& attributes);
 
+// Names the axes of a result of shape `out` (Extent), whose extents are inferred already: named_axes.cpp.
+// Errors: unsupported (an operation that takes no named axis there), shape_mismatch (two names for one axis).
+Result<> name_axes(Op op, std::span<const NodeRef> inputs, const Attributes& attributes, Shape& out);
+// Whether any input or the attributes' shape has a named axis.
+bool has_named_axes(std::span<const NodeRef> inputs, const Attributes& attributes);
+
 inline bool is_op(const Tensor& tensor, Op op) { return tensor.node()->op == op; }
 
 // Infers and makes a node. The first error of an input passes through.

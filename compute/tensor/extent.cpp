@@ -6,7 +6,7 @@
 #include "compute/base/text.h"
 #include "compute/tensor/shape.h"
 
-namespace imprint {
+namespace imprint::tensor {
 namespace {
 
 constexpr std::int64_t kMostBound = 1 << 24;
@@ -71,8 +71,20 @@ AxisName axis_name(std::vector<AxisPart> given) {
   return found->second;
 }
 
+const NamedAxis& named_axis(AxisName name) {
+  Names& all = names();
+  const std::lock_guard lock(all.mutex);
+  return all.entries[name];
+}
+
+}  // namespace imprint::tensor
+
+namespace imprint {
+
+using namespace tensor;
+
 Extent::Extent(std::string_view name, std::int64_t bound)
-    : axis_name_(imprint::axis_name({{std::string(name), bound, 1}})) {}
+    : axis_name_(tensor::axis_name({{std::string(name), bound, 1}})) {}
 
 const std::string& Extent::name() const {
   static const std::string kNone;
@@ -81,11 +93,5 @@ const std::string& Extent::name() const {
 }
 
 std::int64_t Extent::bound() const { return named_axis(axis_name_).places; }
-
-const NamedAxis& named_axis(AxisName name) {
-  Names& all = names();
-  const std::lock_guard lock(all.mutex);
-  return all.entries[name];
-}
 
 }  // namespace imprint

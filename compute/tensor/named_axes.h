@@ -10,13 +10,6 @@
 
 namespace imprint::tensor {
 
-// Names the axes of a result of shape `out`, whose extents are inferred already. Errors: unsupported (an
-// operation that does not take a named axis there), shape_mismatch (two names for one axis).
-Result<> name_axes(Op op, std::span<const NodeRef> inputs, const Attributes& attributes, Shape& out);
-
-// Whether any input or the attributes' shape has a named axis.
-bool has_named_axes(std::span<const NodeRef> inputs, const Attributes& attributes);
-
 // The scalar int32 input that holds the extent of a run.
 Tensor extent_input(const std::string& name);
 // The extent that the label of such an input names; empty for other inputs.

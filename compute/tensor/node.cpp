@@ -2,7 +2,6 @@
 
 #include "compute/tensor/build.h"
 #include "compute/tensor/made_nodes.h"
-#include "compute/tensor/named_axes.h"
 
 namespace imprint::tensor {
 

@@ -8,6 +8,8 @@
 
 namespace imprint {
 
+using namespace tensor;
+
 Shape::Shape(std::initializer_list<std::int64_t> extents)
     : Shape(std::span<const std::int64_t>(extents.begin(), extents.size())) {}
 

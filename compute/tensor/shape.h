@@ -13,23 +13,10 @@
 
 namespace imprint {
 
+namespace tensor {
+
 // The name of an axis whose extent each run chooses (Extent). 0: the extent is fixed.
 using AxisName = std::uint16_t;
-
-// An extent with a name and a bound, such as `batch <= 64`. A program with such axes is compiled once and
-// runs with any extent from 1 to the bound (compute/docs/extents.md). Equal names and bounds are the same
-// extent.
-class Extent {
- public:
-  // bound: 2 to 2^24. An operation on a shape with a bad bound fails.
-  Extent(std::string_view name, std::int64_t bound);
-  const std::string& name() const;
-  std::int64_t bound() const;
-  AxisName axis_name() const { return axis_name_; }
-
- private:
-  AxisName axis_name_ = 0;
-};
 
 // Axes that were merged into one, from the outermost: a part has bound * factor places, of which a run with
 // extent n uses the first n * factor. Without a name it uses all.
@@ -52,6 +39,25 @@ struct NamedAxis {
 AxisName axis_name(std::vector<AxisPart> parts);
 const NamedAxis& named_axis(AxisName name);
 
+}  // namespace tensor
+
+// An extent with a name and a bound, such as `batch <= 64`. A program with such axes is compiled once and
+// runs with any extent from 1 to the bound (compute/docs/extents.md). Equal names and bounds are the same
+// extent.
+class Extent {
+ public:
+  // bound: 2 to 2^24. An operation on a shape with a bad bound fails.
+  Extent(std::string_view name, std::int64_t bound);
+  const std::string& name() const;
+  std::int64_t bound() const;
+  tensor::AxisName axis_name() const { return axis_name_; }
+
+ private:
+  tensor::AxisName axis_name_ = 0;
+};
+
+namespace tensor {
+
 // An axis in a list of extents: fixed, or named.
 struct ShapeAxis {
   template <class Integer>
@@ -62,6 +68,8 @@ struct ShapeAxis {
   AxisName name = 0;
 };
 
+}  // namespace tensor
+
 // Extents, outermost axis first. At most kMaxRank axes; each extent is 0 or more. A scalar has rank 0.
 // Allocates nothing.
 class Shape {
@@ -70,7 +78,7 @@ class Shape {
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> extents);
-  Shape(std::initializer_list<ShapeAxis> axes);  // {batch, 32} with an Extent
+  Shape(std::initializer_list<tensor::ShapeAxis> axes);  // {batch, 32} with an Extent
   // Extents beyond kMaxRank are dropped: check the count first.
   explicit Shape(std::span<const std::int64_t> extents);
 
@@ -88,14 +96,14 @@ class Shape {
 
   // A name belongs to one extent: it is gone when the extent of its axis is changed.
   bool is_named() const;
-  AxisName name(int axis) const;
-  std::vector<AxisPart> parts(int axis) const;  // an axis without a name is one part
-  void set_name(int axis, AxisName name) { names_[static_cast<std::size_t>(axis)] = name; }
+  tensor::AxisName name(int axis) const;
+  std::vector<tensor::AxisPart> parts(int axis) const;  // an axis without a name is one part
+  void set_name(int axis, tensor::AxisName name) { names_[static_cast<std::size_t>(axis)] = name; }
   void clear_names() { names_ = {}; }
 
  private:
   std::array<std::int64_t, kMaxRank> extents_{};
-  std::array<AxisName, kMaxRank> names_{};
+  std::array<tensor::AxisName, kMaxRank> names_{};
   int rank_ = 0;
 };
 

@@ -120,7 +120,8 @@ TEST_F(ExtentsTest, ProductsAndReshapesKeepTheRows) {
 }
 
 TEST_F(ExtentsTest, TrainsAPerceptronLikeTheFixedBatch) {
-  const auto describe_step = [](const nn::Sequential& network, const nn::Adam& adam, const ShapeAxis& rows) {
+  const auto describe_step = [](const nn::Sequential& network, const nn::Adam& adam,
+                                const tensor::ShapeAxis& rows) {
     const Tensor x = input("x", {rows, 7}), y = input("y", {rows, 3});
     const Tensor loss = nn::mse_loss(network(x), y);
     const Result<std::vector<Tensor>> slopes = gradients(loss, network.parameters().values());
@@ -238,7 +239,7 @@ TEST_F(ExtentsTest, RowsBeyondTakeNoTime) {
 TEST_F(ExtentsTest, LongSequencesOfWideRows) {
   const Extent batch("some", 3), length("steps", 40);
   const nn::MultiHeadAttention attention("attention", 32, 2, {.seed = 7});
-  const auto describe_step = [&](const ShapeAxis& b, const ShapeAxis& t) {
+  const auto describe_step = [&](const tensor::ShapeAxis& b, const tensor::ShapeAxis& t) {
     const Tensor x = input("x", {b, t, 32}), found = attention(x, {.causal = true});
     const Result<std::vector<Tensor>> slopes =
         gradients(mean(square(found)), attention.parameters().values());

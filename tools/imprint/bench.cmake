@@ -1,6 +1,7 @@
 # imprint bench, explain and tune, as part of the program whose headers they share.
 target_sources(imprint_cli PRIVATE
   bench.cpp
+  bench_extents.cpp
   bench_floor.cpp
   bench_frame.cpp
   bench_learn.cpp

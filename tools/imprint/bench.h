@@ -96,6 +96,7 @@ std::vector<BenchCase> kennel_cases();
 std::vector<BenchCase> ops_cases();
 std::vector<BenchCase> order_cases();  // bench_order.cpp: part of suite ops
 std::vector<BenchCase> nets_cases();
+std::vector<BenchCase> extents_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 std::vector<BenchCase> plan_cases();
