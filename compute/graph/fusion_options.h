@@ -18,7 +18,8 @@ enum class Expand : std::uint8_t {
 };
 
 struct FusionOptions {
-  bool fuse = true;  // false: every operation except views gets memory and its own kernel
+  bool fuse = true;         // false: every operation except views gets memory and its own kernel
+  bool writes_late = true;  // tasks that only store state come last (task_order.h)
   // A value gets memory if evaluating it again costs more operations than this.
   double recompute_limit = 300e3;
   // Most operations of one invocation. Beyond this, an earlier kernel computes the folded values in parallel.
