@@ -346,18 +346,11 @@ class MemoryChoice {
       }
   }
 
-  // Inputs of a page whose loads compute nothing. Rows that are looked up stay where they are: they cost an
-  // index, not arithmetic.
+  // Inputs of a page whose loads compute nothing.
   void store_inputs(NodeIndex page) {
-    std::vector<NodeIndex> asked = graph_[page].inputs;
-    while (!asked.empty()) {
-      const NodeIndex input = asked.back(), source = without_views_[at(input)];
-      asked.pop_back();
+    for (NodeIndex input : graph_[page].inputs) {
+      const NodeIndex source = without_views_[at(input)];
       if (memory_[at(source)] || is_literal(graph_[source])) continue;
-      if (graph_[source].op == Op::take) {
-        asked.insert(asked.end(), graph_[source].inputs.begin(), graph_[source].inputs.end());
-        continue;
-      }
       memory_[at(source)] = 1;
       for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) {
         cost_[at(view)] = 2;

@@ -17,6 +17,7 @@ namespace imprint::graph {
 namespace {
 
 // Weights of a product that every workgroup could read from end to end: 512 x 512.
+constexpr std::int64_t kMostPartials = 1 << 19;  // elements of all partial results of one weight gradient
 constexpr std::int64_t kMostWeights = 1 << 18;
 
 class RegionFinder {
@@ -187,6 +188,11 @@ class RegionFinder {
   bool is_left_out(const Batch& batch, NodeIndex index, int row) {
     const std::int64_t weights = weight_count(index, row);
     if (weights > kMostWeights) return true;
+    if (row < 0 && wants_tiles(graph_, index, options_)) {
+      // Each workgroup would leave a partial result of all weights.
+      const std::int64_t groups = std::min(options_.region_groups, fold_length(graph_, index) / 2);
+      if (groups * weights > kMostPartials) return true;
+    }
     if (weights <= options_.region_weights || !wants_tiles(graph_, index, options_) ||
         !tiles_are_faster(batch, index, row))
       return false;
