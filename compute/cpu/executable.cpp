@@ -14,7 +14,7 @@ FusionOptions fusion_options(bool fuse) {
   options.fill_groups = options.fill_invocations = 1;  // tasks run one after the other
   options.fuse = fuse;
   options.regions = false;
-  options.expand = false;  // pages have CPU functions
+  options.expand = Expand::compose;
   options.recompute_limit = 0;
   return options;
 }

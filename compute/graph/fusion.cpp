@@ -47,7 +47,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   FusionOptions options = given;
   options.steps = &steps;
   std::vector<std::string> notes;
-  if (options.expand) IMPRINT_CHECK(expand_pages(graph, request, options));
+  if (options.expand != Expand::none) IMPRINT_CHECK(expand_pages(graph, request, options));
   if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
   if (options.fuse) read_state_early(graph, request);
   RegionLimits limits;

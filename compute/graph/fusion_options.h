@@ -10,8 +10,16 @@
 
 namespace imprint::graph {
 
+// Which pages become other operations first (page_expand.h).
+enum class Expand : std::uint8_t {
+  none,
+  device,  // sorts, long scans, large scatters, recurrent layers: smaller pages
+  compose  // those that device cpu runs as ordinary operations
+};
+
 struct FusionOptions {
-  bool fuse = true;  // false: every operation except views gets memory and its own kernel
+  bool fuse = true;         // false: every operation except views gets memory and its own kernel
+  bool writes_late = true;  // tasks that only store state come last (task_order.h)
   // A value gets memory if evaluating it again costs more operations than this.
   double recompute_limit = 300e3;
   // Most operations of one invocation. Beyond this, an earlier kernel computes the folded values in parallel.
@@ -79,8 +87,7 @@ struct FusionOptions {
   std::int32_t map_invocations = 64;    // per workgroup of a large map
   std::int32_t most_invocations = 128;  // per workgroup of any kernel
 
-  // Replaces sorts, long scans and large scatters by smaller pages (page_expand.h).
-  bool expand = true;
+  Expand expand = Expand::device;
   tensor::PageLimits pages;
 
   // Measured on the device; overrides the cost model (variants.h). Null: none. Must outlive the call.

@@ -10,6 +10,7 @@
 #include "compute/graph/inlined_code.h"
 #include "compute/graph/number_set.h"
 #include "compute/graph/product.h"
+#include "compute/tensor/library_page.h"
 
 namespace imprint::graph {
 namespace {
@@ -378,10 +379,31 @@ class MemoryChoice {
            });
   }
 
+  // Inputs of a page whose loads compute nothing. Rows that are looked up stay where they are: they cost an
+  // index, not arithmetic.
+  void store_inputs(NodeIndex page) {
+    std::vector<NodeIndex> asked = graph_[page].inputs;
+    while (!asked.empty()) {
+      const NodeIndex input = asked.back(), source = without_views_[at(input)];
+      asked.pop_back();
+      if (memory_[at(source)] || is_literal(graph_[source])) continue;
+      if (graph_[source].op == Op::take) {
+        asked.insert(asked.end(), graph_[source].inputs.begin(), graph_[source].inputs.end());
+        continue;
+      }
+      memory_[at(source)] = 1;
+      for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) {
+        cost_[at(view)] = 2;
+        code_[at(view)] = {};
+      }
+    }
+  }
+
   void decide_by_cost(NodeIndex i) {
     const GraphNode& node = graph_[i];
     const bool in_region = region_of_[at(i)] >= 0;
     arrange_operands(i);
+    if (node.op == Op::page && node.source->page->stored_inputs) store_inputs(i);
     limit_code(i);
     limit_serial_work(i, lanes_of(i));
     if (memory_[at(i)]) return;  // a consumer already requested memory for it

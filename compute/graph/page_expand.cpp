@@ -79,6 +79,10 @@ class PageExpansion {
   // Empty: the node stays.
   std::vector<Tensor> expansion_of(const GraphNode& node) const {
     const tensor::PageLimits& limits = options_.pages;
+    if (options_.expand == Expand::compose) {
+      const bool composes = node.op == Op::page && node.source->page->compose;
+      return composes ? node.source->page->compose(placeholders(node)) : std::vector<Tensor>();
+    }
     switch (node.op) {
       case Op::page:
         if (!node.source->page->expand) return {};

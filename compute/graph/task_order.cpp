@@ -112,7 +112,7 @@ Result<> order_tasks(Schedule& schedule, const FusionOptions& options) {
     for (std::int32_t before : task.after) waited_for[static_cast<std::size_t>(before)] = 1;
   }
   leave_regions_alone(tasks);
-  for (std::size_t t = 0; t < tasks.size(); ++t)
+  for (std::size_t t = 0; options.writes_late && t < tasks.size(); ++t)
     if (!waited_for[t] && std::ranges::all_of(tasks[t].stores, [](const Store& store) {
           return store.place.kind == PlaceKind::variable;
         }))

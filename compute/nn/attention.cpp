@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compute/base/text.h"
+#include "compute/nn/attention_page.h"
 #include "compute/nn/dropout.h"
 #include "compute/nn/embedding.h"
 #include "compute/nn/layer_parameters.h"
@@ -35,6 +36,10 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
                    text("attention: found query ", query.shape().text(), ", key ", key.shape().text(),
                         " and value ", value.shape().text(),
                         ", expected [batch, heads, steps, extent] and key heads that divide heads")));
+  const bool is_plain = tensor::is_empty(mask.bias) && tensor::is_empty(mask.forbidden) &&
+                        tensor::is_empty(mask.padding) && (pass == nullptr || dropout == 0);
+  if (is_plain && has_attention_page(query, key, value, mask.causal))
+    return attention_page(query, key, value, mask.causal);
   const std::int64_t shared = query.extent(1) / key.extent(1);
   const Tensor keys = shared == 1 ? key : repeat_interleave(key, 1, shared),
                values = shared == 1 ? value : repeat_interleave(value, 1, shared);

@@ -23,8 +23,9 @@ struct AttentionMask {
 
 // softmax(query key^T / sqrt(extent) + mask) value. query: [batch, heads, queries, extent]; key, value:
 // [batch, key heads, keys, extent], where key heads divide heads: each serves heads / key heads neighbouring
-// ones. Stores the scores: memory grows with queries times keys. Vaswani et al., Attention Is All You Need,
-// 2017. Grouped heads: Ainslie et al., GQA, 2023; PyTorch's enable_gqa.
+// ones. Without other masks than `causal`, and without dropout, 64 steps or more store no scores on a GPU
+// (attention_page.h); otherwise memory grows with queries times keys. Vaswani et al., Attention Is All You
+// Need, 2017. Grouped heads: Ainslie et al., GQA, 2023; PyTorch's enable_gqa.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMask& mask = {},
                  double dropout = 0, Pass* pass = nullptr);
 

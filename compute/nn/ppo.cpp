@@ -37,6 +37,13 @@ Result<> sensible(const PpoOptions& options) {
   if (samples % options.minibatch != 0)
     return refuse(text("found minibatches of ", options.minibatch, ", expected a divisor of ", options.agents,
                        " agents x ", options.steps, " steps = ", samples));
+  if (options.trunk && options.features < 1)
+    return refuse(text("found ", options.features, " features of the trunk, expected at least 1"));
+  if (options.sharers < 1 || options.sharer < 0 || options.sharer >= options.sharers)
+    return refuse(
+        text("found sharer ", options.sharer, " of ", options.sharers, ", expected less than sharers"));
+  if (options.sharers > 1 && (options.normalise_observations || options.normalise_rewards))
+    return refuse("found sharers and normalised numbers, expected one of them");
   if (options.epochs * samples > 0x7fffffff)
     return refuse("found an update of more than 2^31 - 1 samples. Use fewer epochs, agents or steps.");
   return {};
@@ -86,7 +93,8 @@ Ppo::Ppo(const PpoOptions& options)
 
   first_ = Variable::zeros(named("first"), {1}, DType::int32);
   clock_ = Variable(named("clock"), {1}, std::vector<std::int32_t>{-1});
-  actor_generator_ = generator(named("actor_generator"), options.seed, 1);
+  actor_generator_ = generator(named("actor_generator"),
+                               options.seed + (static_cast<std::uint64_t>(options.sharer) << 40), 1);
   if (options.normalise_observations)
     observation_moments_ = RunningMoments(named("observations"), options.observations);
   if (options.normalise_rewards) {
@@ -106,7 +114,7 @@ Ppo::Ppo(const PpoOptions& options)
 // Reinforcement Learning?, 2021.
 Ppo::ActorCritic Ppo::network(const std::string& name) const {
   const auto make = [&](const std::string& part, std::int64_t outputs, double gain) {
-    std::vector<std::int64_t> extents{options_.observations};
+    std::vector<std::int64_t> extents{options_.trunk ? options_.features : options_.observations};
     extents.insert(extents.end(), options_.hidden.begin(), options_.hidden.end());
     extents.push_back(outputs);
     return mlp(name + part, extents,
@@ -116,7 +124,12 @@ Ppo::ActorCritic Ppo::network(const std::string& name) const {
                 .bias_values = {Scheme::zeros},
                 .seed = options_.seed});
   };
-  ActorCritic made{make(".policy", options_.action.outputs(), 0.01), make(".value", 1, 1.0), {}, {}};
+  ActorCritic made{options_.trunk ? options_.trunk(name + ".trunk") : Module(),
+                   make(".policy", options_.action.outputs(), 0.01),
+                   make(".value", 1, 1.0),
+                   {},
+                   {}};
+  made.parameters.add("trunk", made.trunk.parameters());
   made.parameters.add("policy", made.policy.parameters());
   made.parameters.add("value", made.value.parameters());
   if (const std::int64_t continuous = options_.action.continuous; continuous > 0) {
@@ -128,9 +141,9 @@ Ppo::ActorCritic Ppo::network(const std::string& name) const {
   return made;
 }
 
-ActionDistribution Ppo::distribution(const ActorCritic& by, const Tensor& observation,
+ActionDistribution Ppo::distribution(const ActorCritic& by, const Tensor& features,
                                      const Tensor& mask) const {
-  return {options_.action, by.policy(observation),
+  return {options_.action, by.policy(features),
           by.log_deviation.ok() ? by.log_deviation.value() : Tensor(), mask};
 }
 
@@ -150,7 +163,7 @@ Result<ProgramDescription> Ppo::greedy(std::int64_t rows) const {
   if (options_.masked)
     program.inputs.push_back(mask = input("mask", {rows, options_.action.choices()}, DType::boolean));
   if (options_.normalise_observations) observation = normalise(observation, observation_moments_.now());
-  program.outputs = flat(distribution(actor_, observation, mask).most_likely());
+  program.outputs = flat(distribution(actor_, actor_.trunk(observation), mask).most_likely());
   return program;
 }
 
@@ -242,7 +255,8 @@ void Ppo::observe_outcome(const Experience& experience, std::vector<Update>& upd
 }
 
 Actions Ppo::act(const Seen& seen, std::vector<Update>& updates) const {
-  const ActionDistribution policy = distribution(actor_, seen.observation, seen.mask);
+  const Tensor features = actor_.trunk(seen.observation);
+  const ActionDistribution policy = distribution(actor_, features, seen.mask);
   const Actions actions = policy.sample(actor_generator_.value(), 0);
   const auto keep = [&](const Variable& where, const Tensor& value) {
     if (where.state()) updates.push_back(Update::scatter_rows(where, seen.row, unsqueeze(value, 0)));
@@ -250,7 +264,7 @@ Actions Ppo::act(const Seen& seen, std::vector<Update>& updates) const {
   keep(memory_.discrete, actions.discrete);
   keep(memory_.continuous, actions.continuous);
   keep(memory_.log_probability, policy.log_probability(actions));
-  keep(memory_.value, actor_.value_of(seen.observation));
+  keep(memory_.value, actor_.value_of_features(features));
   updates.push_back(Update::assign(actor_generator_, generator_next(actor_generator_.value())));
   return actions;
 }

@@ -16,6 +16,7 @@
 // Schulman, Wolski, Dhariwal, Radford, Klimov, Proximal Policy Optimization Algorithms, 2017.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ struct PpoOptions {
   std::vector<std::int64_t> hidden = {64, 64};  // of the policy network and of the value network
   Activation activation = Activation::tanh;
   double log_deviation = 0;  // initial, of continuous actions
+  // Layers before policy and value, which share them, such as nature_cnn of pictures: called twice, with the
+  // names of the learner's and the actors' copy. [n, observations] -> [n, features]. Empty: none.
+  std::function<Module(const std::string& name)> trunk = {};
+  std::int64_t features = 0;  // of the trunk
 
   std::int64_t steps = 128;      // per agent and rollout
   std::int64_t minibatch = 256;  // divides agents * steps
@@ -56,6 +61,11 @@ struct PpoOptions {
   bool normalise_observations = false;
   bool normalise_rewards = false;  // by the deviation of the discounted return
   std::uint64_t seed = 1;
+  // Processes that learn the same minibatches, each with `agents` and `minibatch` of its own: RolloutPpo. The
+  // caller sets ProgramSequence::add_up of the update, or of the sequence that it becomes part of. Each
+  // process has the same parameters at the start, and other environments. Not with normalised observations or
+  // rewards, which each process would normalise in its own way.
+  std::int64_t sharers = 1, sharer = 0;
 };
 
 // The parts of one step program.
@@ -109,11 +119,13 @@ class Ppo {
 
  private:
   struct ActorCritic {
+    Module trunk;  // identity without one
     Sequential policy{"policy"}, value{"value"};
     Variable log_deviation;
     Parameters parameters;
 
-    Tensor value_of(const Tensor& observation) const { return squeeze(value(observation), 1); }
+    Tensor value_of_features(const Tensor& features) const { return squeeze(value(features), 1); }
+    Tensor value_of(const Tensor& observation) const { return value_of_features(trunk(observation)); }
   };
   // Time-major: [2 steps, agents, ...].
   struct Memory {
@@ -124,7 +136,7 @@ class Ppo {
   };
   explicit Ppo(const PpoOptions& options);
   ActorCritic network(const std::string& name) const;
-  ActionDistribution distribution(const ActorCritic& by, const Tensor& observation, const Tensor& mask) const;
+  ActionDistribution distribution(const ActorCritic& by, const Tensor& features, const Tensor& mask) const;
   std::vector<Tensor> flat(const Actions& actions) const;
 
   // Observations and the results of the last actions. All but observation may be empty: the results after a

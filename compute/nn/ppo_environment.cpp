@@ -67,7 +67,7 @@ Result<ProgramSequence> Ppo::judge(const Environments& environments, std::uint32
   Tensor observation = environments.observation();
   if (options_.normalise_observations) observation = normalise(observation, observation_moments_.now());
   const Environments::Transition step =
-      environments.advance(distribution(actor_, observation, Tensor()).most_likely());
+      environments.advance(distribution(actor_, actor_.trunk(observation), Tensor()).most_likely());
   environments.assign(step, turn.description.updates);
   const Tensor ended = cast(logical_or(step.terminated, step.truncated), DType::float32);
   turn.description.updates.push_back(Update::assign(sum, sum.value() + step.reward * (1.0f - over.value())));

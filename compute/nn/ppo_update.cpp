@@ -14,7 +14,16 @@ RolloutPpo Ppo::make_update() const {
                           network.parameters(), log_deviation};
   };
   const auto both = [&](const ActorCritic& of) {
-    return PolicyAndCritic{adapted(of.policy, of.log_deviation), adapted(of.value, {}), of.parameters};
+    PolicyAndCritic both{adapted(of.policy, of.log_deviation), adapted(of.value, {}), of.parameters};
+    if (!options_.trunk) return both;
+    both.together = [of](const RolloutRows&, const Tensor& observation) {
+      const Tensor features = of.trunk(squeeze(observation, 0));
+      return RolloutOutputs{unsqueeze(of.policy(features), 0), unsqueeze(squeeze(of.value(features), 1), 0)};
+    };
+    both.values = [of](const RolloutRows& rollout) {
+      return RolloutValues{rollout.value, unsqueeze(of.value_of(squeeze(rollout.next_observation, 0)), 0)};
+    };
+    return both;
   };
   RolloutPpoOptions options;
   options.name = options_.name + ".update";
@@ -37,6 +46,8 @@ RolloutPpo Ppo::make_update() const {
   options.clip_values = options_.clip_values;
   options.standardise_advantages = options_.standardise_advantages;
   options.seed = options_.seed ^ (std::uint64_t{2} << 32);  // other numbers than the actors'
+  options.sharers = options_.sharers;
+  options.sharer = options_.sharer;
   return {options, both(actor_), both(learner_)};
 }
 
@@ -45,7 +56,11 @@ Result<ProgramSequence> Ppo::update() const {
                  update_.update({[this] { return whole_rollout(); },
                                  [this](const Tensor& chosen) { return rows(chosen); }}));
   sequence.name = options_.name + ".update";
-  sequence.parts[1].description.inputs = {learning_rate_, clip_range_};
+  // Inputs of the minibatch, or with sharers of its gradient and its step.
+  const std::size_t last_minibatch = sequence.parts.size() - 2;
+  for (std::size_t part = options_.sharers > 1 ? last_minibatch - 1 : last_minibatch; part <= last_minibatch;
+       ++part)
+    sequence.parts[part].description.inputs = {learning_rate_, clip_range_};
   ProgramDescription& last = sequence.parts.back().description;
   last.outputs = {reshape(last.outputs[0], {kPpoMetrics}).named("metrics")};
   // The next rollout is in the other half of the memory.

@@ -5,6 +5,7 @@
 #include "compute/base/text.h"
 #include "compute/nn/dropout.h"
 #include "compute/nn/layer_parameters.h"
+#include "compute/nn/recurrent_page.h"
 #include "compute/tensor/build.h"
 
 namespace imprint::nn {
@@ -69,10 +70,35 @@ Recurrent::Memory Recurrent::advance(const Line& line, const Tensor& projected, 
   return {line.projection.ok() ? matmul(hidden, line.projection.value()) : hidden, cell};
 }
 
+// All steps as one operation.
+Tensor Recurrent::run_whole_line(const Line& line, const Tensor& projected, bool backward,
+                                 Memory& memory) const {
+  const std::int64_t batch = projected.extent(0), width = gates_of(cell_) * hidden_;
+  Tensor first = memory.hidden;
+  if (cell_ == Cell::lstm) {
+    const bool are_zeros = tensor::full_value(memory.hidden) == 0.0 && tensor::full_value(memory.cell) == 0.0;
+    first = are_zeros ? zeros({batch, 2 * hidden_}) : concat({memory.hidden, memory.cell}, -1);
+  }
+  const Tensor states =
+      squeeze(run_cells({.cell = cell_,
+                         .projected = unsqueeze(projected, 0),
+                         .weight = unsqueeze(line.hidden_weight.value(), 0),
+                         .bias = options_.bias ? unsqueeze(line.hidden_bias.value(), 0) : zeros({1, width}),
+                         .states = unsqueeze(first, 0),
+                         .reverse = backward}),
+              0);
+  const Tensor last = squeeze(narrow(states, 1, backward ? 0 : projected.extent(1) - 1, 1), 1);
+  memory.hidden = narrow(last, -1, 0, hidden_);
+  if (cell_ == Cell::lstm) memory.cell = narrow(last, -1, hidden_, hidden_);
+  return narrow(states, -1, 0, hidden_);
+}
+
 Tensor Recurrent::run_line(const Line& line, const Tensor& x, bool backward, Memory& memory) const {
   Tensor projected = matmul(x, line.input_weight.value());  // of all steps at once
   if (options_.bias) projected = projected + line.input_bias.value();
   const std::int64_t steps = x.extent(1);
+  if ((cell_ == Cell::gru || cell_ == Cell::lstm) && !line.projection.ok())
+    return run_whole_line(line, projected, backward, memory);
   std::vector<Tensor> outputs(static_cast<std::size_t>(steps));
   for (std::int64_t i = 0; i < steps; ++i) {
     const std::int64_t at = backward ? steps - 1 - i : i;

@@ -1,7 +1,8 @@
 #pragma once
 // Recurrent layers: Rnn, Gru, Lstm. Sequences are [batch, steps, features], as PyTorch's with batch_first.
 //
-// Every step is recorded: the program grows with steps, and compiling with it. Keep steps at 64 or fewer.
+// A GRU or an LSTM runs all steps in one kernel (recurrent_page.h) on a GPU. Other layers record every step:
+// the program grows with steps, and compiling with it. Keep their steps at 64 or fewer.
 //
 // Parameters per layer l, with PyTorch's names: "weight_ih_l0" [in, gates hidden], "weight_hh_l0"
 // [output, gates hidden], "bias_ih_l0", "bias_hh_l0" [gates hidden], and with a projection "weight_hr_l0"
@@ -70,6 +71,7 @@ class Recurrent {
   std::int64_t output() const { return options_.projection > 0 ? options_.projection : hidden_; }
   Line line(const std::string& suffix, std::int64_t in);
   Memory advance(const Line& line, const Tensor& projected, const Memory& before) const;
+  Tensor run_whole_line(const Line& line, const Tensor& projected, bool backward, Memory& memory) const;
   Tensor run_line(const Line& line, const Tensor& x, bool backward, Memory& memory) const;
 
   std::string name_;

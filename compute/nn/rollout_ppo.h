@@ -230,7 +230,8 @@ class RolloutPpo {
   // Added up over the sharers, each of which contributes its share of the mean.
   Variable total_mean_, total_variance_;     // [P, 1, D + 1], without what is not normalised
   Variable total_advantage_, total_spread_;  // [P, minibatches, 1]
-  Variable total_gradient_;                  // gradients, one after the other, then metrics
+  std::vector<Variable> total_gradients_;    // of learned_.parameters
+  Variable total_metrics_;                   // float32 [P, metrics of a minibatch]
   Parameters state_, work_;
 };
 

@@ -23,12 +23,6 @@ namespace {
 
 constexpr std::int64_t kSharedMetrics = 5;  // the first of PpoMetric
 
-std::int64_t total_size(const Parameters& parameters) {
-  std::int64_t size = 0;
-  for (const Parameter& parameter : parameters) size += parameter.value().shape().element_count();
-  return size;
-}
-
 }  // namespace
 
 void RolloutPpo::make_totals() {
@@ -43,14 +37,17 @@ void RolloutPpo::make_totals() {
     total_advantage_ = work("total_advantage", {brains, count, 1});
     total_spread_ = work("total_spread", {brains, count, 1});
   }
-  total_gradient_ = work("total_gradient", {total_size(learned_.parameters) + brains * kSharedMetrics});
+  for (const Parameter& parameter : learned_.parameters)
+    total_gradients_.push_back(work("total_gradient." + parameter.name, parameter.value().shape()));
+  total_metrics_ = work("total_metrics", {brains, kSharedMetrics});
 }
 
 Result<ProgramSequence> RolloutPpo::shared_update(const RolloutSource& source, const Tensor& active) const {
   ProgramSequence sequence;
   const RolloutRows rollout = source.all();
   const auto add = [&](ProgramDescription description, const Variable& summed = {}) {
-    sequence.parts.push_back({std::move(description), 1, summed});
+    sequence.parts.push_back({std::move(description), 1});
+    if (summed.ok()) sequence.parts.back().summed = {summed};
   };
   if (total_mean_.ok()) {
     add(total_means(rollout), total_mean_);
@@ -64,7 +61,11 @@ Result<ProgramSequence> RolloutPpo::shared_update(const RolloutSource& source, c
   IMPRINT_ASSIGN(ProgramDescription gradient, total_gradient(source));
   IMPRINT_ASSIGN(ProgramDescription one, step(total_minibatch(), active));
   sequence.rounds.push_back({sequence.parts.size(), 2, minibatches()});
-  add(std::move(gradient), total_gradient_);
+  add(std::move(gradient));
+  // The last layers' gradients are known first.
+  std::vector<Variable>& summed = sequence.parts.back().summed;
+  summed = {total_metrics_};
+  summed.insert(summed.end(), total_gradients_.rbegin(), total_gradients_.rend());
   add(std::move(one));
   add(publish(active));
   return sequence;
@@ -118,32 +119,21 @@ ProgramDescription RolloutPpo::total_standard() const {
 
 Result<ProgramDescription> RolloutPpo::total_gradient(const RolloutSource& source) const {
   IMPRINT_ASSIGN(const Minibatch own, minibatch(source));
-  std::vector<Tensor> numbers;
-  for (const Tensor& gradient : own.gradients)
-    numbers.push_back(reshape(gradient, Shape{gradient.shape().element_count()}));
   const PpoLoss& loss = own.loss;
   const Tensor metrics = stack({loss.policy, loss.value, loss.entropy, loss.divergence, loss.clipped}, 1);
-  numbers.push_back(reshape(metrics, {options_.brains() * kSharedMetrics}));
   ProgramDescription program{.name = "gradient"};
   const Tensor share(1.0 / static_cast<double>(options_.sharers));
-  program.updates = {Update::assign(total_gradient_, concat(numbers, 0) * share)};
+  for (std::size_t i = 0; i < own.gradients.size(); ++i)
+    program.updates.push_back(Update::assign(total_gradients_[i], own.gradients[i] * share));
+  program.updates.push_back(Update::assign(total_metrics_, metrics * share));
   return program;
 }
 
 RolloutPpo::Minibatch RolloutPpo::total_minibatch() const {
   Minibatch total;
-  std::int64_t first = 0;
-  for (const Parameter& parameter : adam_.parameters()) {
-    const Tensor value = parameter.value();
-    total.gradients.push_back(
-        reshape(narrow(total_gradient_.value(), 0, first, value.shape().element_count()), value.shape()));
-    first += value.shape().element_count();
-  }
-  const std::int64_t brains = options_.brains();
-  const Tensor metrics =
-      reshape(narrow(total_gradient_.value(), 0, first, brains * kSharedMetrics), {brains, kSharedMetrics});
+  for (const Variable& gradient : total_gradients_) total.gradients.push_back(gradient.value());
   const auto metric = [&](PpoMetric of) {
-    return squeeze(narrow(metrics, 1, static_cast<std::int64_t>(of), 1), 1);
+    return squeeze(narrow(total_metrics_.value(), 1, static_cast<std::int64_t>(of), 1), 1);
   };
   total.loss.policy = metric(PpoMetric::policy_loss);
   total.loss.value = metric(PpoMetric::value_loss);

@@ -38,10 +38,6 @@ Result<Program> Program::compile_sequence(Runtime& runtime, const ProgramSequenc
     std::unique_ptr<Body> body;
     if (runtime.on_cpu()) {
       IMPRINT_ASSIGN(body, CpuProgram::compile(runtime, sequence));
-    } else if (sequence.add_up) {
-      return make_error(ErrorCode::unsupported,
-                        text("sequence '", sequence.name,
-                             "': found numbers to add up over processes on a GPU, expected the device cpu"));
     } else {
       IMPRINT_ASSIGN(body, Impl::compile(static_cast<RuntimeImpl&>(runtime), sequence));
     }

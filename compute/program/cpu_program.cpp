@@ -46,10 +46,10 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
     if (Result<> added = program->add_part(std::move(source), turns); !added)
       return in_sequence(sequence, i, added.error());
     Part& part = program->parts_.back();
-    if (const Variable& summed = sequence.parts[i].summed; summed.ok()) {
+    for (const Variable& summed : sequence.parts[i].summed) {
       IMPRINT_CHECK(program->runtime_.place(*summed.state()));
       std::byte* bytes = static_cast<const CpuVariable*>(summed.state()->storage.get())->bytes();
-      part.summed = {reinterpret_cast<float*>(bytes), summed.bytes() / sizeof(float)};
+      part.summed.emplace_back(reinterpret_cast<float*>(bytes), summed.bytes() / sizeof(float));
     }
     if (Result<> counted = add_turns(turns, part.kernel_count(), kernels); !counted)
       return in_sequence(sequence, i, counted.error());
@@ -124,6 +124,21 @@ void CpuProgram::bind(Part& part, std::uint32_t slot) {
   part.executable->bind({part.input_memory, part.output_memory, part.variable_memory});
 }
 
+// One call for all: a call costs a latency.
+void CpuProgram::add_up(const Part& part) {
+  if (part.summed.empty()) return;
+  if (part.summed.size() == 1) return add_up_(part.summed.front());
+  gathered_.clear();
+  for (const std::span<float> summed : part.summed)
+    gathered_.insert(gathered_.end(), summed.begin(), summed.end());
+  add_up_(gathered_);
+  std::span<const float> sums(gathered_);
+  for (const std::span<float> summed : part.summed) {
+    std::ranges::copy(sums.first(summed.size()), summed.begin());
+    sums = sums.subspan(summed.size());
+  }
+}
+
 Result<> CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) {
   // Kernels of all turns, without the first piece and the last.
   const std::uint32_t begin = first == 0 ? 0 : first - 1;
@@ -137,7 +152,7 @@ Result<> CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::ui
       for (std::uint32_t k = std::max(begin, before); k < std::min(end, before + total); ++k) {
         part.executable->run((k - before) % kernels);
         const bool ends_turn = (k - before + 1) % kernels == 0;
-        if (ends_turn && !part.summed.empty() && add_up_) add_up_(part.summed);
+        if (ends_turn && add_up_) add_up(part);
       }
     }
     before += total;

@@ -42,9 +42,9 @@ class CpuProgram : public Program::Body {
     graph::Schedule schedule;
     std::unique_ptr<cpu::Executable> executable;
     CpuReservation intermediates;
-    std::uint32_t repeat = 1;           // turns of all rounds
-    std::span<float> summed;            // of the variable that add_up_ changes; empty: none
-    std::vector<Port> inputs, outputs;  // offsets within the slot's inputs and outputs
+    std::uint32_t repeat = 1;              // turns of all rounds
+    std::vector<std::span<float>> summed;  // of the variables that add_up_ changes
+    std::vector<Port> inputs, outputs;     // offsets within the slot's inputs and outputs
     std::vector<std::byte*> input_memory, output_memory, variable_memory;
     std::uint32_t kernel_count() const { return static_cast<std::uint32_t>(executable->kernel_count()); }
   };
@@ -52,11 +52,13 @@ class CpuProgram : public Program::Body {
   Result<> add_part(ProgramGraph source, std::uint32_t repeat);
   Result<> make_slots();
   void bind(Part& part, std::uint32_t slot);
+  void add_up(const Part& part);
 
   const CpuRuntime& runtime_;
   std::vector<Part> parts_;
   std::vector<PartRun> runs_;
   std::function<void(std::span<float>)> add_up_;
+  std::vector<float> gathered_;  // summed variables, one after the other
   std::uint64_t input_bytes_ = 0, output_bytes_ = 0;
   std::vector<ZeroedBytes> slots_;  // inputs, then outputs
   CpuReservation slot_reservation_;

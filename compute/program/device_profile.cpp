@@ -59,6 +59,7 @@ FusionOptions program::fusion_options(const vk::CapabilityProfile& capabilities)
     options.row_lane_elements = 64;
     options.fill_groups = 8;
     options.pages.groups = 8;
+    options.pages.processor = true;
     options.fill_invocations = 512;
   }
   return options;

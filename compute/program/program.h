@@ -114,6 +114,9 @@ class Program {
   // of one program must not overlap. The result is the same to the last bit. On the CPU, run_pieces runs each
   // piece as one kernel, and nothing for the first and last; there are no command buffers.
   std::uint32_t piece_count() const;
+  // A device's sequence that adds numbers up over processes: pieces and whole() leave the sums out. Run it by
+  // run_adding_up() (run.h).
+  bool adds_up() const;
   // The first piece that writes a variable; piece_count() when none does.
   std::uint32_t first_state_write() const;
   // The same, without the variables that a sequence owns. Pieces before it may run early: they have no

@@ -54,6 +54,8 @@ const Shape& Program::input_shape(std::size_t index) const { return body_->sourc
 
 std::uint32_t Program::piece_count() const { return body_->stats.dispatches + 2; }
 
+bool Program::adds_up() const { return !body_->stretches(0).empty(); }
+
 std::uint32_t Program::first_state_write() const {
   return std::min(body_->first_write({}) + 1, piece_count());
 }

@@ -2,6 +2,7 @@
 // The implementation behind a Program: recorded commands for a device (program_impl.h), or kernels for the
 // CPU (cpu_program.h).
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,13 @@ namespace program {
 Result<Program> compile_graph(Runtime& runtime, ProgramGraph source);
 
 }  // namespace program
+
+// A part of a run between two sums over processes (ProgramSequence::add_up).
+struct Stretch {
+  VkCommandBuffer commands = VK_NULL_HANDLE;  // primary
+  bool needs_sums = false;                    // starts from the sums of all stretches before it
+  std::span<float> sums;                      // host memory that it fills, for add_up; may be empty
+};
 
 class Program::Body {
  public:
@@ -40,10 +48,13 @@ class Program::Body {
   virtual VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
   virtual Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
+  // A device's sequence with add_up has some; else empty.
+  virtual std::span<const Stretch> stretches(std::uint32_t) const { return {}; }
 
   program::ProgramGraph source;  // for a sequence: only its ports
   ProgramStats stats;
-  std::vector<Variable> own;  // for a sequence
+  std::vector<Variable> own;                     // for a sequence
+  std::function<void(std::span<float>)> add_up;  // for a device's sequence
 };
 
 }  // namespace imprint

@@ -20,7 +20,8 @@ using namespace tensor;
 FusionOptions program::fusion_options(const ProgramGraph& source, const vk::CapabilityProfile& profile) {
   FusionOptions options = fusion_options(profile);
   options.fuse = source.fuse;
-  options.expand = !source.is_expanded;
+  options.expand = source.is_expanded ? Expand::none : Expand::device;
+  options.writes_late = source.writes_late;
   options.narrow_products = source.precision == Precision::mixed16 && profile.storage_16bit;
   return options;
 }
@@ -130,11 +131,13 @@ Result<> Program::Impl::build(const VariantTable* variants, const vk::Capability
 }
 
 Program::Impl::~Impl() {
-  for (const std::vector<Commands>* list : {&upload_commands, &download_commands, &whole_commands,
-                                            &head_commands, &tail_commands, &dispatch_commands})
+  for (const std::vector<Commands>* list :
+       {&upload_commands, &download_commands, &whole_commands, &head_commands, &tail_commands,
+        &dispatch_commands, &stretch_commands})
     for (const Commands& commands : *list) runtime.retire(commands);
   runtime.retire(tables);
-  for (const std::vector<vk::Allocation>* list : {&arena, &constants, &upload_slots, &readback_slots})
+  for (const std::vector<vk::Allocation>* list :
+       {&arena, &constants, &upload_slots, &readback_slots, &sum_memory})
     for (const vk::Allocation& allocation : *list) runtime.retire(allocation);
   if (descriptor_pool != VK_NULL_HANDLE) {
     vk::Device& device = runtime.device();

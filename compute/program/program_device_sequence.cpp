@@ -36,6 +36,10 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   impl->add_up_parts();
   IMPRINT_CHECK(impl->make_slots());
   IMPRINT_CHECK(impl->record_sequence());
+  if (!sequence.add_up) return impl;
+  impl->add_up = sequence.add_up;
+  IMPRINT_CHECK(impl->make_sums(sequence));
+  IMPRINT_CHECK(impl->record_stretches());
   return impl;
 }
 

@@ -224,6 +224,8 @@ Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size
   if (!graph) return in_sequence(sequence, part, std::move(graph).error());
   graph->name = sequence.name + "." + (description.name.empty() ? std::to_string(part) : description.name);
   graph->slot_count = 0;
+  // Sums over processes begin while the rest is computed.
+  graph->writes_late = !sequence.add_up || sequence.parts[part].summed.empty();
   return graph;
 }
 

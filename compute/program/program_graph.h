@@ -45,6 +45,7 @@ struct ProgramGraph {
   bool is_expanded = false;  // pages are replaced for the device already (page_expand.h)
   Precision precision = Precision::float32;
   bool yields = false;
+  bool writes_late = true;  // graph::FusionOptions
 };
 
 // Errors: those of the description (Program::compile).

@@ -82,6 +82,10 @@ struct Program::Impl : Program::Body {
   void add_up_parts();
   Result<> record_sequence();
   void encode_sequence(VkCommandBuffer commands, std::uint32_t slot) const;
+  // ---- sequences with sums over processes (program_stretches.cpp) ----
+  Result<> make_sums(const ProgramSequence& sequence);
+  Result<> record_stretches();
+  std::span<const Stretch> stretches(std::uint32_t slot) const override;
   void record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_out(VkCommandBuffer commands, std::uint32_t slot) const;
 
@@ -128,8 +132,18 @@ struct Program::Impl : Program::Body {
     VkBuffer buffer;
     VkBufferCopy region;
   };  // between a part's arena and the start of a slot
+  // Variables of a part that are added up over processes with one call, and their copy on the host.
+  struct Sum {
+    std::size_t dispatch = 0;  // of the part: the last that writes one of them
+    std::span<float> numbers;
+    std::vector<Copy> copies;  // from the variables
+  };
   std::vector<Part> parts;
   std::vector<program::PartRun> runs;
+  std::vector<std::vector<Sum>> sums;  // per part
+  std::vector<vk::Allocation> sum_memory;
+  std::vector<std::vector<Stretch>> stretches_;  // per slot
+  std::vector<Commands> stretch_commands;
   std::vector<Copy> upload_copies, download_copies;
 };
 

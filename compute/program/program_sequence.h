@@ -23,8 +23,9 @@ inline constexpr std::uint32_t kMaxSequenceDispatches = 1u << 20;
 struct ProgramPart {
   ProgramDescription description;  // its name is for dumps; its slot_count is ignored
   std::uint32_t repeat = 1;        // 0: the part does not run
-  // float32: after each turn ProgramSequence::add_up replaces its content. CPU only; not with a loop.
-  Variable summed = {};
+  // float32: after each turn ProgramSequence::add_up replaces their content. Not with a loop. A device adds
+  // the first ones up while it still computes the others: list them in the order in which they are computed.
+  std::vector<Variable> summed = {};
 };
 
 // Parts that take turns: all of them run in order, each its own number of turns, then all again.
@@ -45,7 +46,9 @@ struct ProgramSequence {
   std::vector<Variable> own = {};
   std::uint32_t slot_count = 3;
   // Replaces numbers by their sums over all processes that run this sequence side by side; blocks until all
-  // are here. Called on the thread that runs the program. Null: there is one process.
+  // are here. Called on the thread that runs the program, with the variables of ProgramPart::summed in their
+  // order, several at a time. Null: there is one process. A device then runs the sequence by
+  // run_adding_up() alone (run.h).
   std::function<void(std::span<float>)> add_up = {};
 };
 

@@ -90,7 +90,34 @@ Result<> Session::Impl::submit_and_wait(VkCommandBuffer commands) {
 
 Result<> Session::Impl::run_whole(Program& program) {
   if (runtime.on_cpu()) return program.run_pieces(0, 0, program.piece_count());
+  if (program.adds_up()) {
+    IMPRINT_CHECK(submit_and_wait(VK_NULL_HANDLE));
+    return run_adding_up(program, 0, *queue);
+  }
   return submit_and_wait(program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
+}
+
+Result<> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue) {
+  const Program::Body& body = program.body();
+  struct Pending {
+    vk::Ticket ticket;
+    std::span<float> sums;
+  };
+  std::vector<Pending> pending;
+  const auto finish = [&]() -> Result<> {
+    for (const Pending& each : pending) {
+      IMPRINT_CHECK(queue.wait(each.ticket, kTimeout));
+      if (!each.sums.empty()) body.add_up(each.sums);
+    }
+    pending.clear();
+    return {};
+  };
+  for (const Stretch& stretch : body.stretches(slot)) {
+    if (stretch.needs_sums) IMPRINT_CHECK(finish());
+    IMPRINT_ASSIGN(const vk::Ticket ticket, queue.submit(std::span(&stretch.commands, 1)));
+    pending.push_back({ticket, stretch.sums});
+  }
+  return finish();
 }
 
 Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<const HostTensor> inputs,

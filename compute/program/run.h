@@ -26,6 +26,11 @@ struct HostTensor {
   static HostTensor from_ints(std::vector<std::int32_t> values, Shape shape);
 };
 
+// Runs a program for which Program::adds_up(), and waits. Sums of one part of a run are made while the device
+// computes the next, where that does not need them. The caller submits pending uploads first. An error
+// leaves the other processes waiting: end the job.
+Result<> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue);
+
 // A runtime with its queue; the CPU's needs none. One thread at a time.
 class Session {
  public:

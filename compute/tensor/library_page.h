@@ -10,6 +10,7 @@ struct PageLimits {
   int invocations = 128;      // per workgroup
   int shared_bytes = 16384;   // per workgroup
   std::int64_t groups = 256;  // workgroups that fill the device
+  bool processor = false;     // a CPU: an invocation is no lane, and its registers are few
 };
 
 struct LibraryPage : Page {
@@ -19,8 +20,12 @@ struct LibraryPage : Page {
   std::string prelude, shader;        // pages of shaders/, compiled before and after `glsl`
   std::vector<std::string> includes;  // of shaders/include
   double loads = 1;                   // how often the kernel loads each element of an input
+  bool stored_inputs = false;         // loads compute nothing: inputs have memory
   // The same outputs by other operations, for devices. Then the page has no kernel of its own.
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, const PageLimits& limits)> expand;
+
+  // The same outputs by other operations, for device cpu; instead of Page::cpu.
+  std::function<std::vector<Tensor>(std::span<const Tensor> inputs)> compose;
 
   bool has_kernel() const { return !glsl.empty() || !shader.empty(); }
 };

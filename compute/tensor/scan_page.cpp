@@ -93,8 +93,9 @@ Layout layout_of(const Shape& shape, int axis, bool has_two_values, const PageLi
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
   };
   // With neighbouring lines apart by one element, a few of them share each load.
-  const std::int64_t invocations = std::min(limits.invocations, 256),
-                     beside = layout.inner == 1 ? 1 : std::min<std::int64_t>(16, power(layout.lines));
+  const std::int64_t invocations = std::min(limits.invocations, 256);
+  std::int64_t beside = layout.inner == 1 ? 1 : std::min<std::int64_t>(16, power(layout.lines));
+  while (beside > 4 && layout.lines / beside < limits.groups) beside /= 2;  // few lines: more workgroups
   layout.slices =
       std::clamp<std::int64_t>(power(pieces_of(layout.length, layout.run)), 1, invocations / beside);
   layout.columns = std::min(invocations / layout.slices, power(layout.lines));

@@ -62,7 +62,7 @@ Sorted sort_on_device(const Tensor& lines, bool descending, const PageLimits& li
   constexpr std::int64_t kRun = 8;
   const std::int64_t invocations = limits.invocations >= 256 ? 256 : 128, tile = kRun * invocations,
                      tiles = sort_pieces(length, tile),
-                     most = std::max<std::int64_t>(1, limits.groups / count),
+                     most = std::max<std::int64_t>(1, 2 * limits.groups / count),
                      chunk = sort_pieces(tiles, most) * tile, chunks = sort_pieces(length, chunk);
   Tensor keys = lines, positions;
   for (int shift = 0; shift < key_bits; shift += kDigit) {

@@ -1,5 +1,6 @@
 #include "compute/training/loader.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -54,11 +55,13 @@ struct Loader::Impl {
     }
     batch.weights =
         HostTensor::from(std::vector<float>(static_cast<std::size_t>(options.batch), 1.0f), {options.batch});
-    const std::int64_t first = number * options.batch,
-                       count = std::min(options.batch, static_cast<std::int64_t>(order.size()) - first);
+    const std::int64_t whole = number * options.batch * options.parts,
+                       first = whole + options.part * options.batch,
+                       left = static_cast<std::int64_t>(order.size()) - first,
+                       count = std::clamp<std::int64_t>(left, 0, options.batch);
     batch.count = count;
     for (std::int64_t row = 0; row < options.batch; ++row) {
-      const auto at = static_cast<std::size_t>(first + row % count);
+      const auto at = static_cast<std::size_t>(count > 0 ? first + row % count : whole);
       IMPRINT_CHECK(dataset->read(order[at], batch.fields, row));
       if (row >= count) batch.weights.floats[static_cast<std::size_t>(row)] = 0;
     }
@@ -93,8 +96,12 @@ Loader::~Loader() = default;
 Result<Loader> Loader::create(DatasetRef dataset, const LoaderOptions& options) {
   const std::int64_t size = dataset ? dataset->size() : 0;
   const bool drops = options.last == LastBatch::drop;
+  if (options.parts < 1 || options.part < 0 || options.part >= options.parts)
+    return make_error(ErrorCode::invalid_argument, text("loader: found part ", options.part, " of ",
+                                                        options.parts, ", expected less than parts"));
+  const std::int64_t whole = options.batch * options.parts;
   if (size < 1 || options.batch < 1 || options.read_ahead < 0 || options.threads < 1 ||
-      (drops && size < options.batch))
+      (drops && size < whole))
     return make_error(ErrorCode::invalid_argument,
                       text("loader: found ", size, " samples and batch ", options.batch, ", read ahead ",
                            options.read_ahead, ", threads ", options.threads, ", expected 1 or more of all",
@@ -102,7 +109,7 @@ Result<Loader> Loader::create(DatasetRef dataset, const LoaderOptions& options) 
   auto impl = std::make_unique<Impl>();
   impl->dataset = std::move(dataset);
   impl->options = options;
-  impl->batches = drops ? size / options.batch : (size + options.batch - 1) / options.batch;
+  impl->batches = drops ? size / whole : (size + whole - 1) / whole;
   Loader loader(std::move(impl));
   loader.start(0);
   return loader;

@@ -22,6 +22,9 @@ struct LoaderOptions {
   LastBatch last = LastBatch::fill;
   int read_ahead = 2;  // batches that are prepared while others are used; 0: none, without threads
   int threads = 1;     // that prepare them
+  // Of several processes that train one network together: this one reads the part-th `batch` samples of every
+  // batch of parts * batch. TrainerOptions::sharers.
+  std::int64_t parts = 1, part = 0;
 };
 
 struct Batch {
@@ -33,7 +36,8 @@ struct Batch {
 // One thread at a time. Batches do not depend on read_ahead and threads.
 class Loader {
  public:
-  // Error: invalid_argument (an empty data set, a batch below 1, or no whole batch with LastBatch::drop).
+  // Error: invalid_argument (an empty data set, a batch below 1, no whole batch with LastBatch::drop, or a
+  // part that is not one of the parts).
   static Result<Loader> create(DatasetRef dataset, const LoaderOptions& options = {});
   Loader(Loader&&) noexcept;
   Loader& operator=(Loader&&) noexcept;

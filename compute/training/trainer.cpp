@@ -12,6 +12,7 @@
 #include "compute/graph/autodiff.h"
 #include "compute/model/state_dict.h"
 #include "compute/nn/loss_scaler.h"
+#include "compute/program/program_sequence.h"
 #include "compute/training/checkpoint.h"
 #include "compute/training/curves.h"
 
@@ -142,7 +143,7 @@ struct Trainer::Impl {
         model(std::move(given)),
         optimiser(std::move(trains)),
         options(std::move(chosen)),
-        pass("training", options.seed),
+        pass("training", options.seed + (static_cast<std::uint64_t>(options.sharer) << 40)),
         rate("training", options.rate) {
     saved.add("model", state);
     saved.add("optimiser", optimiser->state());
@@ -157,7 +158,11 @@ struct Trainer::Impl {
     return (std::filesystem::path(options.folder) / name).string();
   }
 
+  bool shares() const { return options.sharers > 1; }
   Result<> compile(const Loader& training);
+  Result<std::vector<Update>> step_by(std::vector<Tensor> slopes);
+  Result<Program> compile_shared(ProgramDescription gathering, const std::vector<Tensor>& slopes,
+                                 const Tensor& samples);
   Result<Scores> evaluate(Loader& data);
   Result<> save(const std::string& path);
   Result<> run_group(Loader& training, std::int64_t first);
@@ -171,27 +176,9 @@ struct Trainer::Impl {
   bool must_stop() const { return options.stop != nullptr && options.stop->load(); }
 };
 
-// The step's program takes the batch and, with accumulation, its share of the step.
-Result<> Trainer::Impl::compile(const Loader& training) {
-  if (step) return {};
-  nn::Pass recording = pass;
-  IMPRINT_ASSIGN(Recorded recorded, record(model, training, recording));
-  metric_names = recorded.metric_names;
-  const nn::Parameters& parameters = optimiser->parameters();
-  const Tensor loss = scaler ? scaler->scaled(recorded.outputs[0]) : recorded.outputs[0];
-  IMPRINT_ASSIGN(std::vector<Tensor> slopes, gradients(loss, parameters.values()));
-  std::vector<Update> step_updates, gather_updates;
-  if (options.accumulate > 1) {
-    const Tensor share = input("share", {});
-    recorded.inputs.push_back(share);
-    for (std::size_t i = 0; i < slopes.size(); ++i) {
-      const Variable sum = Variable::zeros("accumulated." + parameters[i].name, slopes[i].shape());
-      slopes[i] = sum.value() + share * slopes[i];
-      gather_updates.push_back(Update::assign(sum, slopes[i]));
-      step_updates.push_back(Update::assign(sum, zeros(slopes[i].shape())));
-    }
-    recording.finish(gather_updates);
-  }
+// The optimiser's step by these gradients.
+Result<std::vector<Update>> Trainer::Impl::step_by(std::vector<Tensor> slopes) {
+  std::vector<Update> step_updates;
   Tensor active;
   if (options.clip_norm > 0 || scaler) {
     const double most = options.clip_norm > 0 ? options.clip_norm : kInfinity;
@@ -200,20 +187,82 @@ Result<> Trainer::Impl::compile(const Loader& training) {
     slopes = std::move(clipped.gradients);
     if (scaler) {
       active = scaler->active(clipped.norm);
-      const std::vector<Update> scales = scaler->step(clipped.norm);
-      step_updates.insert(step_updates.end(), scales.begin(), scales.end());
+      step_updates = scaler->step(clipped.norm);
     }
   }
   IMPRINT_ASSIGN(const std::vector<Update> updates, optimiser->step(slopes, rate_now(), active));
   step_updates.insert(step_updates.end(), updates.begin(), updates.end());
   rate.advance(step_updates, active);
+  return step_updates;
+}
+
+// slopes: of the sum of the losses of this process's samples. The first part leaves them in variables, which
+// are added up over all processes; the second divides by the number of samples of all and takes the step.
+Result<Program> Trainer::Impl::compile_shared(ProgramDescription gathering, const std::vector<Tensor>& slopes,
+                                              const Tensor& samples) {
+  gathering.name = "gradients";
+  ProgramPart gradient{std::move(gathering)};
+  const Variable count = Variable::zeros("total samples", {});
+  gradient.description.updates.push_back(Update::assign(count, samples));
+  std::vector<Tensor> means;
+  for (std::size_t i = 0; i < slopes.size(); ++i) {
+    const Variable total = Variable::zeros("total." + optimiser->parameters()[i].name, slopes[i].shape());
+    gradient.description.updates.push_back(Update::assign(total, slopes[i]));
+    gradient.summed.push_back(total);
+    means.push_back(total.value() / clamp_min(count.value(), 1e-6));
+  }
+  // The last layers' gradients are known first.
+  std::ranges::reverse(gradient.summed);
+  gradient.summed.insert(gradient.summed.begin(), count);
+  ProgramPart taken{{.name = "step", .precision = options.precision}};
+  IMPRINT_ASSIGN(taken.description.updates, step_by(std::move(means)));
+  ProgramSequence sequence{.name = "training step"};
+  sequence.parts = {std::move(gradient), std::move(taken)};
+  sequence.add_up = options.add_up;
+  return Program::compile(session.runtime(), sequence);
+}
+
+// The step's program takes the batch and, with accumulation, its share of the step.
+Result<> Trainer::Impl::compile(const Loader& training) {
+  if (step) return {};
+  nn::Pass recording = pass;
+  IMPRINT_ASSIGN(Recorded recorded, record(model, training, recording));
+  metric_names = recorded.metric_names;
+  const nn::Parameters& parameters = optimiser->parameters();
+  Tensor loss = scaler ? scaler->scaled(recorded.outputs[0]) : recorded.outputs[0];
+  Tensor samples = sum(recorded.inputs.back());
+  if (shares()) loss = loss * samples;
+  IMPRINT_ASSIGN(std::vector<Tensor> slopes, gradients(loss, parameters.values()));
+  std::vector<Update> step_updates, gather_updates;
+  if (options.accumulate > 1) {
+    const Tensor share = input("share", {});
+    recorded.inputs.push_back(share);
+    if (shares()) {
+      const Variable seen = Variable::zeros("accumulated samples", {});
+      samples = seen.value() + share * samples;
+      gather_updates.push_back(Update::assign(seen, samples));
+      step_updates.push_back(Update::assign(seen, zeros({})));
+    }
+    for (std::size_t i = 0; i < slopes.size(); ++i) {
+      const Variable sum = Variable::zeros("accumulated." + parameters[i].name, slopes[i].shape());
+      slopes[i] = sum.value() + share * slopes[i];
+      gather_updates.push_back(Update::assign(sum, slopes[i]));
+      step_updates.push_back(Update::assign(sum, zeros(slopes[i].shape())));
+    }
+    recording.finish(gather_updates);
+  }
+  if (!shares()) {
+    IMPRINT_ASSIGN(const std::vector<Update> updates, step_by(slopes));
+    step_updates.insert(step_updates.end(), updates.begin(), updates.end());
+  }
   recording.finish(step_updates);
   ProgramDescription description{.name = "training step",
                                  .inputs = recorded.inputs,
                                  .outputs = recorded.outputs,
                                  .updates = std::move(step_updates),
                                  .precision = options.precision};
-  IMPRINT_ASSIGN(Program made, Program::compile(session.runtime(), description));
+  IMPRINT_ASSIGN(Program made, shares() ? compile_shared(description, slopes, samples)
+                                        : Program::compile(session.runtime(), description));
   step = std::move(made);
   if (options.accumulate <= 1) return {};
   description.name = "accumulation";

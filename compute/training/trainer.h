@@ -83,6 +83,12 @@ struct TrainerOptions {
   std::int64_t checkpoint_every = 0;        // optimiser steps between checkpoints; 0: after every epoch
   std::int64_t keep_best = 1;               // checkpoints of the lowest validation losses that are kept
   const std::atomic<bool>* stop = nullptr;  // when true, fit() saves a checkpoint and returns
+  // Processes that train one network together, each with its part of every batch (LoaderOptions::parts). Each
+  // starts with equal weights and takes equal steps: those of one process with the whole batch, to rounding.
+  // With accumulate, batches that are not full count by their samples.
+  // Outcomes and reports are of the process's own part. add_up: ProgramSequence::add_up.
+  std::int64_t sharers = 1, sharer = 0;
+  std::function<void(std::span<float>)> add_up = {};
 };
 
 struct Outcome {

@@ -113,6 +113,7 @@ void GpuFrame::add_steps(const FrameWork& work, FrameJobs& jobs, const Slice& sl
 void GpuFrame::add_step(const Step& step, FrameJobs& jobs, bool after_barrier, VkCommandBufferLevel level) {
   const LearnJob& job = jobs.learn_job(step);
   const LearnRun& learn = jobs.learn_run(step);
+  if (learn.program->adds_up()) return;  // SubmitIssuer runs it
   if (step.begin == 0 && step.end == job.piece_count) {
     list_.push_back(learn.program->whole(learn.slot, level));
     return;

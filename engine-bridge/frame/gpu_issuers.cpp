@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
+#include "compute/program/run.h"
 #include "engine-bridge/frame/measure_pieces.h"
 
 namespace imprint::bridge {
@@ -65,10 +66,26 @@ Result<> SubmitIssuer::issue(FrameWork& work, FrameJobs& jobs, ContextStats& sta
     }
     ticket = *submitted;
     ++stats.submits;
+    status = add_up(work, jobs, i, ticket);
     frame_.issued(work, jobs, i, ticket, true, stats);
+    if (!status) break;
   }
   frame_.stop_timing(ticket);
   return status;
+}
+
+// Programs that add numbers up over processes run whole, after the slice that has their last piece. Blocks.
+Result<> SubmitIssuer::add_up(const FrameWork& work, FrameJobs& jobs, std::size_t index, vk::Ticket& ticket) {
+  const Slice& slice = work.plan.slices[index];
+  for (std::uint32_t i = 0; i < slice.step_count; ++i) {
+    const Step& step = work.plan.steps[slice.first_step + i];
+    const LearnRun& learn = jobs.learn_run(step);
+    if (!learn.program->adds_up() || step.end != jobs.learn_job(step).piece_count) continue;
+    if (queue_.completes_by_frames()) return cannot_wait("sums over processes");
+    IMPRINT_CHECK(run_adding_up(*learn.program, learn.slot, queue_));
+    ticket = device_.last_ticket();
+  }
+  return {};
 }
 
 Result<> SubmitIssuer::wait(std::uint64_t timeout_ns) {
@@ -115,6 +132,11 @@ Result<std::vector<float>> SubmitIssuer::measure(Program& program) {
 }
 
 Result<> RecordIssuer::issue(FrameWork& work, FrameJobs& jobs, ContextStats& stats) {
+  for (const Step& step : work.plan.steps)
+    if (jobs.learn_run(step).program->adds_up())
+      return make_error(ErrorCode::unsupported,
+                        text("frame_record: '", jobs.learn_run(step).program->name(),
+                             "': found sums over processes, expected frame_submit: they wait for the GPU."));
   frame_.start_timing(work, jobs, stats);
   if (work.plan.slices.empty()) return {};
   const auto list = frame_.assemble(work, jobs, 0, VK_COMMAND_BUFFER_LEVEL_SECONDARY);

@@ -41,6 +41,7 @@ class SubmitIssuer final : public GpuIssuer {
 
  private:
   Result<> submit_uploads();
+  Result<> add_up(const FrameWork& work, FrameJobs& jobs, std::size_t index, vk::Ticket& ticket);
 
   HostQueue& queue_;
 };

@@ -41,6 +41,7 @@ std::vector<OpCase> op_cases() {
   add_composite_cases(cases);
   add_page_cases(cases);
   add_loop_cases(cases);
+  add_layer_cases(cases);
   return cases;
 }
 

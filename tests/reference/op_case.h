@@ -66,5 +66,6 @@ void add_folding_cases(std::vector<OpCase>& cases);
 void add_composite_cases(std::vector<OpCase>& cases);
 void add_page_cases(std::vector<OpCase>& cases);
 void add_loop_cases(std::vector<OpCase>& cases);
+void add_layer_cases(std::vector<OpCase>& cases);
 
 }  // namespace imprint::reference

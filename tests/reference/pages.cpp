@@ -5,6 +5,7 @@
 
 #include "compute/tensor/library_page.h"
 #include "tests/reference/interpreter.h"
+#include "tests/reference/layer_pages.h"
 
 namespace imprint::reference {
 
@@ -223,6 +224,10 @@ const std::map<std::string, Oracle>& oracles() {
                                                  {"solve_triangular", solve_triangular},
                                                  {"lu", lu},
                                                  {"qr", qr},
+                                                 {"attention", attention},
+                                                 {"attention_gradient", attention_gradient},
+                                                 {"recurrent", recurrent},
+                                                 {"recurrent_gradient", recurrent_gradient},
                                                  {"scatter_assign", scatter},
                                                  {"scatter_mul", scatter},
                                                  {"scatter_min", scatter},

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <imprint/imprint.hpp>
 #include <memory>
 #include <stdexcept>
@@ -78,10 +79,12 @@ class Stage {
     brain_ = must(context_.create_brain(shared));
     for (Body& body : bodies_) {
       body.agent = must(brain_.create_agent());
-      if (!learns) must(body.agent.set_mode(Mode::inference));
+      if (!learns || studio::evaluates()) must(body.agent.set_mode(Mode::inference));
     }
     must(context_.warmup());
   }
+
+  std::function<void(Body&)> on_begin = [](Body&) {};  // after each reset of a world
 
   Context& context() { return context_; }
   Brain& brain() { return brain_; }
@@ -92,6 +95,7 @@ class Stage {
       Body& body = bodies_[i];
       body.draws = std::make_unique<trials::Draws>(seed, i);
       body.world->reset(*body.draws);
+      on_begin(body);
       body.returned = 0;
       body.asked = false;
     }
@@ -134,6 +138,7 @@ class Stage {
     }
     must(body.agent.end_episode(outcome.truncated ? EpisodeEnd::truncated : EpisodeEnd::terminated));
     body.world->reset(*body.draws);
+    on_begin(body);
     ended(body);
     body.returned = 0;
     return true;
@@ -167,6 +172,11 @@ int play(const Flags& flags) {
   const studio::Settings settings = studio::Settings::from_environment();
   Stage stage(flags, flags.bodies, true, flags.seed);
   studio::Member member = studio::join(stage.context().handle(), stage.brain().handle(), settings);
+  // The curriculum may lean the pole at the start: radians.
+  stage.on_begin = [&](Body& body) {
+    for (const auto& [name, number] : member.draw_parameters())
+      if (name == "lean") body.world->state()[2] += number;
+  };
   std::string judged;
   std::int64_t frames = 0;
   while (member.frame()) {

@@ -10,7 +10,7 @@ run() {
   local name=$1
   shift
   status=0
-  "$imprint" studio --devices cpu --folder "$folder/$name" "$@" >"$folder/$name.txt" 2>&1 || status=$?
+  "$imprint" studio --devices "${devices:-cpu}" --folder "$folder/$name" "$@" >"$folder/$name.txt" 2>&1 || status=$?
 }
 fail() {
   echo "$*"
@@ -61,6 +61,53 @@ case "$which" in
     ends_well parts
     cmp "$folder/one/final.brain" "$folder/two/final.brain"
     cmp "$folder/one/final.brain" "$folder/parts/final.brain"
+    ;;
+  shares-gpu) # the same minibatches on a Vulkan device, with the bits of a second run
+    for name in one two; do
+      devices=${IMPRINT_TEST_DEVICE:-0} run "$name" --share minibatches --games 2 --steps 3000 --checkpoint 2 "$game" --rollout 256 --batch 32
+      ends_well "$name"
+    done
+    [ "$(wc -l <"$folder/one/curve.csv")" -gt 5 ] || fail "curve.csv is short"
+    cmp "$folder/one/final.brain" "$folder/two/final.brain"
+    ;;
+  lessons) # a curriculum that moves on, evaluation games apart, and a resumed run with the same bits
+    echo '{"parameters": {"lean": {"uniform": [-0.05, 0.05]}},
+           "lessons": [{"name": "upright", "parameters": {"lean": 0}, "score": 40, "episodes": 20},
+                       {"name": "leaning"}]}' >"$folder/lessons.json"
+    options=(--games 3 --evaluators 1 --curriculum "$folder/lessons.json" --checkpoint 5 --report 0.2)
+    run whole "${options[@]}" --steps 20000 "$game"
+    ends_well whole
+    says whole "lesson upright"
+    says whole "lesson leaning"
+    says whole "; evaluated"
+    says whole "of 2 games in"
+    run parts "${options[@]}" --steps 10000 "$game"
+    ends_well parts
+    run parts "${options[@]}" --steps 20000 "$game"
+    ends_well parts
+    cmp "$folder/whole/final.brain" "$folder/parts/final.brain"
+    echo '{"parameters": {"lean": {"uniform": [1]}}}' >"$folder/wrong.json"
+    run wrong --games 2 --steps 100 --curriculum "$folder/wrong.json" "$game"
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says wrong "parameters.lean: found [1], expected two numbers"
+    ;;
+  searches) # trials of a rate: the absurd one loses, and the best brain is there; the way to share is measured
+    echo '{"--rate": {"grid": [0.001, 1]}}' >"$folder/search.json"
+    run grid --search "$folder/search.json" --how grid --parallel 2 --games 1 --steps 12000 "$game"
+    ends_well grid
+    says grid "round 1 of 1"
+    says grid "best: trial 1"
+    [ -s "$folder/grid/final.brain" ] || fail "there is no final.brain"
+    [ "$(wc -l <"$folder/grid/search.csv")" -eq 3 ] || fail "search.csv has other rows than the trials"
+    run half --search "$folder/search.json" --how halving --trials 4 --rounds 2 --games 1 --steps 6000 "$game"
+    ends_well half
+    says half "round 2 of 2"
+    run people --search "$folder/search.json" --how population --trials 4 --rounds 2 --checkpoint 2 --games 1 --steps 6000 "$game"
+    ends_well people
+    says people "goes on from trial"
+    run auto --share auto --games 2 --steps 3000 "$game"
+    ends_well auto
+    says auto "steps per second by minibatches"
     ;;
   comes-home) # the studio's brain in a shipped game with baked kernels: it plays at once, and learns on
     run whole --games 2 --steps 30000 --checkpoint 0 "$game"

@@ -81,12 +81,12 @@ void update(std::vector<Process*> processes) {
   const auto run = [&](std::size_t part) {
     for (Process* process : processes)
       reference::run_updates(process->graph.sequence.parts[part].description.updates, process->state);
-    const Variable& summed = sequence.parts[part].summed;
-    if (!summed.ok()) return;
-    Numbers sums(static_cast<std::size_t>(summed.shape().element_count()), 0.0);
-    for (Process* process : processes)
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += process->state.at(summed.name())[i];
-    for (Process* process : processes) process->state[summed.name()] = sums;
+    for (const Variable& summed : sequence.parts[part].summed) {
+      Numbers sums(static_cast<std::size_t>(summed.shape().element_count()), 0.0);
+      for (Process* process : processes)
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += process->state.at(summed.name())[i];
+      for (Process* process : processes) process->state[summed.name()] = sums;
+    }
   };
   auto rounds = sequence.rounds.begin();
   for (std::size_t i = 0; i < sequence.parts.size();) {
@@ -158,7 +158,7 @@ TEST(SharedUpdate, WithoutNormalisationIsThatOfOne) {
 
 TEST(SharedUpdate, OfOneAddsNothingUp) {
   const Process one(shared_spec());
-  for (const ProgramPart& part : one.graph.sequence.parts) EXPECT_FALSE(part.summed.ok());
+  for (const ProgramPart& part : one.graph.sequence.parts) EXPECT_TRUE(part.summed.empty());
   EXPECT_TRUE(one.graph.sequence.rounds.empty());
 }
 

@@ -1,12 +1,15 @@
 // imprint studio: starts many copies of a headless game that learn one brain together, and starts them again
 // from the newest checkpoint when one dies or hangs.
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,20 +19,13 @@
 #include "engine-bridge/own/standalone.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/studio_job.h"
+#include "tools/imprint/studio_run.h"
 #include "tools/studio/run_folder.h"
 
 namespace imprint::tools {
 namespace {
 
 constexpr int kRefusedStatus = 3;  // tools/studio/group.h
-
-struct StudioOptions {
-  std::uint32_t games = 2, checkpoint = 50, restarts = 10;
-  std::uint64_t steps = 0, seed = 1;
-  double patience_s = 60, report_s = 1;
-  std::string folder = "studio-run", devices = "auto", mpirun = "mpirun", share = "updates";
-  std::vector<std::string> mpirun_options, game;
-};
 
 // Every GPU of this computer, by number; the CPU if there is none.
 std::string found_devices() {
@@ -48,11 +44,15 @@ std::string found_devices() {
 std::vector<std::string> set_environment(const StudioOptions& options, const std::string& devices) {
   const std::pair<const char*, std::string> variables[] = {
       {"IMPRINT_STUDIO_STEPS", text(options.steps)},
+      {"IMPRINT_STUDIO_SECONDS", text(options.seconds)},
       {"IMPRINT_STUDIO_FOLDER", options.folder},
+      {"IMPRINT_STUDIO_EVERY", text(options.every)},
       {"IMPRINT_STUDIO_CHECKPOINT", text(options.checkpoint)},
       {"IMPRINT_STUDIO_SEED", text(options.seed)},
       {"IMPRINT_STUDIO_REPORT", text(options.report_s)},
       {"IMPRINT_STUDIO_SHARE", options.share},
+      {"IMPRINT_STUDIO_EVALUATORS", text(options.evaluators)},
+      {"IMPRINT_STUDIO_CURRICULUM", options.curriculum},
       {"IMPRINT_STUDIO_DEVICES", devices}};
   std::vector<std::string> names;
   for (const auto& [name, value] : variables) {
@@ -80,11 +80,15 @@ std::uint64_t newest_checkpoint(const std::string& folder) {
   return found && *found ? (*found)->number : 0;
 }
 
-Result<> run_jobs(const StudioOptions& given) {
+}  // namespace
+
+Result<> run_studio(const StudioOptions& given) {
   StudioOptions options = given;
   std::error_code error;
   options.folder = std::filesystem::absolute(options.folder, error).string();
   std::filesystem::create_directories(options.folder, error);
+  if (!options.curriculum.empty())
+    options.curriculum = std::filesystem::absolute(options.curriculum).string();
   if (error)
     return make_error(ErrorCode::io, text("--folder: cannot make '", options.folder, "': ", error.message()));
   const std::string devices = options.devices == "auto" ? found_devices() : options.devices;
@@ -116,6 +120,90 @@ Result<> run_jobs(const StudioOptions& given) {
   }
 }
 
+int run_studio_apart(const StudioOptions& options, const std::string& output) {
+  if (!std::freopen(output.c_str(), "a", stdout) || !std::freopen(output.c_str(), "a", stderr)) return 1;
+  const Result<> done = run_studio(options);
+  if (!done.ok()) std::fprintf(stderr, "imprint studio: %s\n", done.error().message.c_str());
+  std::fflush(nullptr);
+  return done.ok() ? 0 : 1;
+}
+
+namespace {
+
+constexpr double kTriedSeconds = 4;
+// Minibatches give the result of one process, whatever the number of games; that is worth this much speed.
+constexpr double kWorthSpeed = 0.8;
+
+// Decisions per second, without the first quarter; 0: the run failed.
+double tried_speed(const StudioOptions& given, const char* share) {
+  StudioOptions options = given;
+  options.share = share;
+  options.seconds = kTriedSeconds;
+  options.steps = options.checkpoint = options.restarts = 0;
+  options.report_s = 0;
+  options.folder = given.folder + "/tried-" + share;
+  std::error_code ignored;
+  std::filesystem::remove_all(options.folder, ignored);
+  std::filesystem::create_directories(options.folder, ignored);
+  std::fflush(nullptr);
+  const pid_t process = ::fork();
+  if (process == 0) ::_exit(run_studio_apart(options, options.folder + "/log.txt"));
+  int status = 1;
+  ::waitpid(process, &status, 0);
+  std::vector<std::pair<double, double>> rows;  // seconds, steps
+  std::ifstream file(options.folder + "/curve.csv");
+  for (std::string line; std::getline(file, line);) {
+    double exchange = 0, steps = 0, seconds = 0;
+    if (std::sscanf(line.c_str(), "%lf,%lf,%lf", &exchange, &steps, &seconds) == 3)
+      rows.emplace_back(seconds, steps);
+  }
+  if (status != 0 || rows.size() < 2) return 0;
+  const auto& from = rows[rows.size() / 4];
+  return (rows.back().second - from.second) / std::max(rows.back().first - from.first, 1e-9);
+}
+
+}  // namespace
+
+Result<std::string> choose_share(const StudioOptions& given) {
+  StudioOptions options = given;
+  std::error_code error;
+  options.folder = std::filesystem::absolute(options.folder, error).string();
+  const double updates = tried_speed(options, "updates"), minibatches = tried_speed(options, "minibatches");
+  if (updates == 0 && minibatches == 0)
+    return make_error(ErrorCode::wrong_state, text("--share auto: found no way that works: see ",
+                                                   options.folder, "/tried-updates/log.txt"));
+  const bool together = minibatches >= kWorthSpeed * updates;
+  if (minibatches == 0)
+    std::printf("studio: shares updates: minibatches failed, see %s/tried-minibatches/log.txt\n",
+                options.folder.c_str());
+  else
+    std::printf(
+        "studio: shares %s: %.0f steps per second by minibatches, %.0f by updates; minibatches are "
+        "taken from %.0f %% of the speed on\n",
+        together ? "minibatches" : "updates", minibatches, updates, 100 * kWorthSpeed);
+  return std::string(together ? "minibatches" : "updates");
+}
+
+namespace {
+
+void add_search(CLI::App& command, StudioSearch& search) {
+  command.add_option("--search", search.file, "file of the game's options to search")
+      ->check(CLI::ExistingFile)
+      ->option_text("FILE");
+  command.add_option("--how", search.how, "of the search: random, grid, halving or population")
+      ->check(CLI::IsMember({"random", "grid", "halving", "population"}))
+      ->option_text("KIND=random");
+  command.add_option("--trials", search.trials, "of the search")
+      ->check(CLI::Range(1, 10'000))
+      ->option_text("N=8");
+  command.add_option("--rounds", search.rounds, "of halving and population")
+      ->check(CLI::Range(1, 100))
+      ->option_text("N=3");
+  command.add_option("--parallel", search.parallel, "trials at a time")
+      ->check(CLI::Range(1, 1000))
+      ->option_text("N=1");
+}
+
 }  // namespace
 
 void add_studio(CLI::App& app) {
@@ -139,11 +227,26 @@ void add_studio(CLI::App& app) {
       ->add_option(
           "--share", options->share,
           "updates: average the brains after each learn step; minibatches: learn the same minibatches, "
-          "PPO on device cpu")
-      ->check(CLI::IsMember({"updates", "minibatches"}))
+          "PPO without a cell; auto: by the speed of a short run of each")
+      ->check(CLI::IsMember({"updates", "minibatches", "auto"}))
       ->option_text("KIND=updates");
+  command->add_option("--every", options->every, "learn steps between exchanges")
+      ->check(CLI::Range(1, 1'000'000))
+      ->option_text("N=1");
   command->add_option("--checkpoint", options->checkpoint, "exchanges between checkpoints; 0: none")
       ->option_text("N=50");
+  command
+      ->add_option("--evaluators", options->evaluators,
+                   "of the games, those that play only and learn nothing")
+      ->option_text("N=0");
+  command->add_option("--curriculum", options->curriculum, "file of lessons and parameters of worlds")
+      ->check(CLI::ExistingFile)
+      ->option_text("FILE");
+  auto search = std::make_shared<StudioSearch>();
+  add_search(*command, *search);
+  command->add_option("--seconds", options->seconds, "after which the run ends; 0: any")
+      ->check(CLI::NonNegativeNumber)
+      ->option_text("S=0");
   command->add_option("--seed", options->seed, "of the games' worlds")->option_text("N=1");
   command
       ->add_option("--patience", options->patience_s,
@@ -163,14 +266,17 @@ void add_studio(CLI::App& app) {
       ->allow_extra_args(false)
       ->type_name("WORD");
   command->prefix_command();  // the game's own options are not read here
-  set_work(*command, [options, command]() -> Result<> {
+  set_work(*command, [options, search, command]() -> Result<> {
     options->game = command->remaining();
     if (!options->game.empty() && options->game.front() == "--") options->game.erase(options->game.begin());
     if (options->game.empty())
       return make_error(
           ErrorCode::invalid_argument,
           "GAME: found none, expected a headless game that joins the studio, and its arguments.");
-    return run_jobs(*options);
+    if (options->share == "auto") {
+      IMPRINT_ASSIGN(options->share, choose_share(*options));
+    }
+    return search->file.empty() ? run_studio(*options) : search_studio(*options, *search);
   });
 }
 

@@ -40,6 +40,13 @@ constexpr Column kColumns[] = {
     {"GB/s", "GB/s", "/gb_per_s"},
     {"TFLOP/s", "TFLOP/s", "/tflop_per_s"},
     {"Msteps/s", "M steps/s", "/steps_per_s", 1e-6},
+    // Fields of imprint_studio_bench.
+    {"ranks", "processes", "/ranks", 1, true},
+    {"ksteps/s", "k samples/s", "/steps_per_s", 1e-3},
+    {"sums", "in sums, %", "/sums_share", 100},
+    {"score", "score", "/score"},
+    {"loss", "loss", "/loss"},
+    {"MiB", "MiB per process", "/memory_mib"},
 };
 
 // The parts of a marker.

@@ -7,8 +7,12 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+
+#include "compute/tensor/dtype.h"
 
 namespace imprint::studio {
 namespace {
@@ -35,6 +39,11 @@ std::vector<T> gathered(std::span<const T> own, std::uint32_t ranks, MPI_Datatyp
 
 }  // namespace
 
+struct Group::Handles {
+  MPI_Comm adders = MPI_COMM_WORLD;
+  MPI_Request arrival = MPI_REQUEST_NULL;
+};
+
 Group& Group::all() {
   static Group group;
   return group;
@@ -49,7 +58,8 @@ Group::Group() {
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
   rank_ = static_cast<std::uint32_t>(number);
   MPI_Comm_size(MPI_COMM_WORLD, &number);
-  ranks_ = static_cast<std::uint32_t>(number);
+  ranks_ = adders_ = static_cast<std::uint32_t>(number);
+  handles_ = std::make_shared<Handles>();
   MPI_Comm local = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
   MPI_Comm_rank(local, &number);
@@ -62,6 +72,20 @@ Group::Group() {
 
 void Group::barrier() { MPI_Barrier(MPI_COMM_WORLD); }
 
+void Group::arrive() { MPI_Ibarrier(MPI_COMM_WORLD, &handles_->arrival); }
+
+bool Group::all_arrived() {
+  int done = 0;
+  MPI_Test(&handles_->arrival, &done, MPI_STATUS_IGNORE);
+  return done != 0;
+}
+
+void Group::leave_out_of_sums(std::uint32_t count) {
+  adders_ = ranks_ - std::min(count, ranks_ - 1);
+  if (count > 0)
+    MPI_Comm_split(MPI_COMM_WORLD, rank_ < adders_ ? 0 : 1, static_cast<int>(rank_), &handles_->adders);
+}
+
 void Group::broadcast(std::span<std::byte> bytes) {
   in_pieces(bytes, [](std::span<std::byte> piece, int count) {
     MPI_Bcast(piece.data(), count, MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -73,30 +97,163 @@ std::vector<std::uint64_t> Group::gather(std::span<const std::uint64_t> own) {
   return gathered(own, ranks_, MPI_UINT64_T);
 }
 
+// Shorter sums go by MPI's own messages, which take less time then.
+constexpr std::size_t kLeastInMemory = 2048;
+
+struct Group::SharedMemory {
+  MPI_Comm ranks = MPI_COMM_NULL;
+  MPI_Win window = MPI_WIN_NULL;
+  std::size_t capacity = 0;         // numbers of a segment
+  std::vector<const float*> parts;  // each rank's segment
+  float* own = nullptr;
+  float* sums = nullptr;  // of rank 0's window
+  bool unusable = false;  // ranks on several computers, or no such memory
+};
+
+// Each rank adds one share of all ranks' numbers, in the order of the ranks, so the bits are the same however
+// the messages run.
+bool Group::add_in_memory(std::span<float> numbers) {
+  if (!memory_) {
+    memory_ = std::make_shared<SharedMemory>();
+    MPI_Comm_split_type(handles_->adders, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &memory_->ranks);
+    int size = 0, together = 0;
+    MPI_Comm_size(memory_->ranks, &size);
+    const int all = size == static_cast<int>(adders_) ? 1 : 0;
+    MPI_Allreduce(&all, &together, 1, MPI_INT, MPI_MIN, handles_->adders);
+    memory_->unusable = together == 0;
+  }
+  SharedMemory& memory = *memory_;
+  if (memory.unusable) return false;
+  if (memory.capacity < numbers.size()) {
+    if (memory.window != MPI_WIN_NULL) {
+      MPI_Win_unlock_all(memory.window);
+      MPI_Win_free(&memory.window);
+    }
+    memory.capacity = std::max(numbers.size(), 2 * memory.capacity);
+    // Rank 0's window has the sums too.
+    const auto bytes = static_cast<MPI_Aint>(memory.capacity * (rank_ == 0 ? 2 : 1) * sizeof(float));
+    void* own = nullptr;
+    MPI_Win_allocate_shared(bytes, sizeof(float), MPI_INFO_NULL, memory.ranks, &own, &memory.window);
+    memory.own = static_cast<float*>(own);
+    memory.parts.clear();
+    for (std::uint32_t r = 0; r < adders_; ++r) {
+      MPI_Aint size = 0;
+      int unit = 0;
+      void* base = nullptr;
+      MPI_Win_shared_query(memory.window, static_cast<int>(r), &size, &unit, &base);
+      memory.parts.push_back(static_cast<const float*>(base));
+      if (r == 0) memory.sums = static_cast<float*>(base) + memory.capacity;
+    }
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, memory.window);
+  }
+  const auto meet = [&] {
+    MPI_Win_sync(memory.window);
+    MPI_Barrier(memory.ranks);
+    MPI_Win_sync(memory.window);
+  };
+  std::copy(numbers.begin(), numbers.end(), memory.own);
+  meet();
+  const std::size_t begin = numbers.size() * rank_ / adders_, end = numbers.size() * (rank_ + 1) / adders_;
+  std::copy(memory.parts[0] + begin, memory.parts[0] + end, memory.sums + begin);
+  for (std::uint32_t r = 1; r < adders_; ++r)
+    for (std::size_t i = begin; i < end; ++i) memory.sums[i] += memory.parts[r][i];
+  meet();
+  std::copy(memory.sums, memory.sums + numbers.size(), numbers.begin());
+  return true;
+}
+
 void Group::add(std::span<float> numbers) {
   const double began = MPI_Wtime();
-  in_pieces(numbers, [](std::span<float> piece, int count) {
-    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  if (adders_ > 1 && numbers.size() >= kLeastInMemory && add_in_memory(numbers)) {
+    seconds_in_add_ += MPI_Wtime() - began;
+    return;
+  }
+  in_pieces(numbers, [this](std::span<float> piece, int count) {
+    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_FLOAT, MPI_SUM, handles_->adders);
   });
   seconds_in_add_ += MPI_Wtime() - began;
 }
 
+namespace {
+
+// Numbers as float16 times a power of two, which the largest of them sets.
+struct Compressed {
+  float scale = 1;
+  std::vector<float> scaled;
+
+  void write(std::span<const float> numbers, std::byte* to) {
+    float largest = 0;
+    for (const float number : numbers) largest = std::max(largest, std::abs(number));
+    // NaN and infinity stay what they are.
+    scale = largest > 0 && std::isfinite(largest) ? std::exp2(std::ceil(std::log2(largest)) - 15.0f) : 1.0f;
+    scaled.resize(numbers.size());
+    for (std::size_t i = 0; i < numbers.size(); ++i) scaled[i] = numbers[i] / scale;
+    std::memcpy(to, &scale, sizeof scale);
+    pack_elements(scaled.data(), scaled.size(), DType::float16, to + sizeof scale);
+  }
+  void read(const std::byte* from, std::size_t count) {
+    std::memcpy(&scale, from, sizeof scale);
+    scaled.resize(count);
+    unpack_elements(from + sizeof scale, count, DType::float16, scaled.data());
+    for (float& number : scaled) number *= scale;
+  }
+};
+
+}  // namespace
+
+void Group::add_compressed(std::span<float> numbers) {
+  if (adders_ == 1) return;
+  const double began = MPI_Wtime();
+  // Equal shares, the last ones shorter; each message is a scale and a share.
+  const std::size_t share = (numbers.size() + adders_ - 1) / adders_, message = sizeof(float) + 2 * share;
+  const auto part = [&](std::uint32_t r) {
+    const std::size_t begin = std::min(numbers.size(), r * share);
+    return numbers.subspan(begin, std::min(share, numbers.size() - begin));
+  };
+  std::vector<std::byte> sent(message * adders_), got(message * adders_);
+  Compressed compressed;
+  for (std::uint32_t r = 0; r < adders_; ++r) compressed.write(part(r), sent.data() + r * message);
+  MPI_Alltoall(sent.data(), static_cast<int>(message), MPI_BYTE, got.data(), static_cast<int>(message),
+               MPI_BYTE, handles_->adders);
+  const std::span<float> own = part(rank_);
+  std::ranges::fill(own, 0.0f);
+  for (std::uint32_t r = 0; r < adders_; ++r) {
+    compressed.read(got.data() + r * message, own.size());
+    for (std::size_t i = 0; i < own.size(); ++i) own[i] += compressed.scaled[i];
+  }
+  compressed.write(own, sent.data());
+  MPI_Allgather(sent.data(), static_cast<int>(message), MPI_BYTE, got.data(), static_cast<int>(message),
+                MPI_BYTE, handles_->adders);
+  for (std::uint32_t r = 0; r < adders_; ++r) {
+    const std::span<float> sums = part(r);
+    compressed.read(got.data() + r * message, sums.size());
+    std::ranges::copy(compressed.scaled, sums.begin());
+  }
+  seconds_in_add_ += MPI_Wtime() - began;
+}
+
 void Group::take_largest(std::span<std::int32_t> numbers) {
-  in_pieces(numbers, [](std::span<std::int32_t> piece, int count) {
-    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_INT32_T, MPI_MAX, MPI_COMM_WORLD);
+  in_pieces(numbers, [this](std::span<std::int32_t> piece, int count) {
+    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_INT32_T, MPI_MAX, handles_->adders);
   });
 }
 
 void Group::take_largest(std::span<float> numbers) {
-  in_pieces(numbers, [](std::span<float> piece, int count) {
-    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_FLOAT, MPI_MAX, MPI_COMM_WORLD);
+  in_pieces(numbers, [this](std::span<float> piece, int count) {
+    MPI_Allreduce(MPI_IN_PLACE, piece.data(), count, MPI_FLOAT, MPI_MAX, handles_->adders);
   });
 }
 
 void Group::finish() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (!finalized) MPI_Finalize();
+  if (finalized) return;
+  if (memory_ && memory_->window != MPI_WIN_NULL) {
+    MPI_Win_unlock_all(memory_->window);
+    MPI_Win_free(&memory_->window);
+  }
+  memory_.reset();
+  MPI_Finalize();
 }
 
 void Group::fail(const std::string& text, int status) {

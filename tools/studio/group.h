@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,16 +21,24 @@ class Group {
 
   std::uint32_t rank() const { return rank_; }
   std::uint32_t ranks() const { return ranks_; }
+  std::uint32_t adders() const { return adders_; }          // ranks that take part in sums: the first ones
   std::uint32_t local_rank() const { return local_rank_; }  // among the ranks of this computer
   const std::string& computer() const { return computer_; }
 
   // ---- collective ----
   void barrier();
+  // The same in two steps: this rank is here; have all come? Between them nothing collective.
+  void arrive();
+  bool all_arrived();
+  // The last `count` ranks call add(), add_compressed() and take_largest() no more. Once, in all ranks.
+  void leave_out_of_sums(std::uint32_t count);
   void broadcast(std::span<std::byte> bytes);               // rank 0's
   std::vector<double> gather(std::span<const double> own);  // [ranks * own.size()], in all ranks
   std::vector<std::uint64_t> gather(std::span<const std::uint64_t> own);
   double seconds_in_add() const { return seconds_in_add_; }  // since the start
   void add(std::span<float> numbers);                        // all ranks get the same bits
+  // The same, sent as float16 with one scale per rank and share: half the bytes, 11 bits of each number.
+  void add_compressed(std::span<float> numbers);
   void take_largest(std::span<std::int32_t> numbers);
   void take_largest(std::span<float> numbers);
   // All ranks left the run: the process may end. Without it, the end of a process ends the job.
@@ -41,8 +50,17 @@ class Group {
  private:
   Group();
   std::uint32_t rank_ = 0, ranks_ = 1, local_rank_ = 0;
+  std::uint32_t adders_ = 1;
   std::string computer_;
   double seconds_in_add_ = 0;
+
+  // Memory that the ranks of this computer share, where they are all: a segment of each rank's numbers, and
+  // one of sums.
+  struct Handles;  // of MPI
+  std::shared_ptr<Handles> handles_;
+  struct SharedMemory;
+  bool add_in_memory(std::span<float> numbers);
+  std::shared_ptr<SharedMemory> memory_;
 };
 
 }  // namespace imprint::studio

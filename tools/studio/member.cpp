@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "compute/base/text.h"
 #include "imprint/imprint_tools.h"
 #include "imprint/studio.h"
+#include "tools/studio/curriculum.h"
 #include "tools/studio/group.h"
 #include "tools/studio/report.h"
 #include "tools/studio/run_folder.h"
@@ -29,36 +32,37 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : list + ",") {
-    if (c != ',')
-      word += c;
-    else if (!word.empty())
-      words.push_back(std::exchange(word, {}));
-  }
-  return words;
+}  // namespace
+
+namespace {
+
+// Once; in all ranks.
+void leave_evaluators_out(const Settings& settings) {
+  static bool done = false;
+  if (std::exchange(done, true)) return;
+  Group& group = Group::all();
+  if (settings.evaluators >= group.ranks() && settings.evaluators > 0)
+    group.fail(text("evaluators: found ", settings.evaluators, " of ", group.ranks(),
+                    " games, expected one game or more that learns"),
+               kRefused);
+  group.leave_out_of_sums(settings.evaluators);
 }
 
 }  // namespace
 
-std::uint32_t rank() { return Group::all().rank(); }
-std::uint32_t ranks() { return Group::all().ranks(); }
-
-std::string device() {
-  const char* given = std::getenv("IMPRINT_STUDIO_DEVICES");
-  const std::vector<std::string> devices = words_of(given ? given : "");
-  return devices.empty() ? "cpu" : devices[Group::all().local_rank() % devices.size()];
+bool evaluates(const Settings& settings) {
+  leave_evaluators_out(settings);
+  return Group::all().rank() >= Group::all().adders();
 }
 
 void share(imp_brain_desc& desc, const Settings& settings) {
   Group& group = Group::all();
+  const bool learns = !evaluates(settings);
   desc.seed += std::uint64_t{group.rank()} << 32;
-  if (settings.share != Share::minibatches) return;
+  if (settings.share != Share::minibatches || !learns) return;
   static imp_shared_learning sharing = imp_shared_learning_init();
   sharing.index = group.rank();
-  sharing.count = group.ranks();
+  sharing.count = group.adders();
   sharing.add = [](void*, float* numbers, size_t count) { Group::all().add({numbers, count}); };
   sharing.header.next = desc.header.next;
   desc.header.next = &sharing;
@@ -100,12 +104,16 @@ struct Member::Parts {
   void resume_or_share();
   void begin_worlds();
   void exchange();
+  void meet();
   std::vector<Contribution> gather_contributions(Contribution own);
   Result<> save_to(const std::string& path);
   bool all_agree(const Result<>& done);
   bool states_are_equal();
   void make_checkpoint();
   void finish();
+  void print_devices();
+  void read_curriculum();
+  Result<> save_curriculum(std::uint64_t number);
 
   Settings settings;
   RunFolder folder;
@@ -117,14 +125,18 @@ struct Member::Parts {
   std::optional<StateMean> mean;
   std::optional<Report> report;  // of rank 0
   std::vector<std::byte> state;
-  std::uint64_t minibatches = 0;  // of the newest exchange
+  std::uint64_t minibatches = 0;  // of the newest frame
+  std::uint32_t learn_steps = 0;  // since the newest exchange
   std::uint64_t exchanges = 0, steps = 0, checkpoint_number = 0;
   std::string checkpoint_path;
   std::uint64_t world_seed = 0;
   bool worlds_restart = true, wants_end = false, over = false;
   double score_sum = 0, episodes = 0, reduced_s = 0, added_s = 0;
-  Clock::time_point played_from = Clock::now();
+  Clock::time_point began = Clock::now(), played_from = began;
   std::optional<AliveNote> alive;
+  bool is_evaluator = false;
+  Curriculum curriculum;
+  std::uint64_t episodes_drawn = 0;  // since the worlds restarted
 };
 
 // ---- joining ----
@@ -200,6 +212,7 @@ void Member::Parts::begin_worlds() {
                                      {static_cast<std::uint32_t>(of), static_cast<std::uint32_t>(of >> 32)});
   world_seed = std::uint64_t{drawn[0]} << 32 | drawn[1];
   worlds_restart = true;
+  episodes_drawn = 0;
 }
 
 void Member::Parts::start() {
@@ -209,29 +222,33 @@ void Member::Parts::start() {
   const std::vector<StateArray> own = arrays();
   check_alike(own);
   mean.emplace(own);
+  is_evaluator = evaluates(settings);
   resume_or_share();
+  read_curriculum();
+  print_devices();
   minibatches = stats().minibatches;
   begin_worlds();
   if (group.rank() == 0) {
-    report.emplace(group.ranks(), settings.report_period_s, folder.none() ? "" : folder.curve());
+    report.emplace(group.adders(), settings.report_period_s, folder.none() ? "" : folder.curve());
     report->begin(steps);
   }
   if (!folder.none()) alive.emplace(folder, group.rank(), group.computer());
   note(false);
+  if (is_evaluator) group.arrive();
   played_from = Clock::now();
 }
 
 // ---- the exchange ----
 
 std::vector<Contribution> Member::Parts::gather_contributions(Contribution own) {
-  const double mine[Contribution::kNumbers] = {own.plays_s,   own.waits_s,  own.reduces_s,
-                                               own.score_sum, own.episodes, own.steps,
-                                               own.loss,      own.stopped,  own.ends};
+  const double mine[Contribution::kNumbers] = {own.plays_s,  own.waits_s,  own.reduces_s, own.score_sum,
+                                               own.episodes, own.steps,    own.loss,      own.stopped,
+                                               own.ends,     own.evaluates};
   const std::vector<double> all = group.gather(mine);
   std::vector<Contribution> shares;
   for (std::size_t i = 0; i < all.size(); i += Contribution::kNumbers)
     shares.push_back({all[i], all[i + 1], all[i + 2], all[i + 3], all[i + 4], all[i + 5], all[i + 6],
-                      all[i + 7], all[i + 8]});
+                      all[i + 7], all[i + 8], all[i + 9]});
   return shares;
 }
 
@@ -240,7 +257,7 @@ void Member::Parts::exchange() {
   const imp_brain_stats learned = stats();
   const Clock::time_point arrived = Clock::now();
   note(true);
-  group.barrier();
+  meet();
   const Clock::time_point met = Clock::now();
   Contribution own;
   // With shared minibatches a learn step waits and reduces within.
@@ -250,10 +267,13 @@ void Member::Parts::exchange() {
   own.reduces_s = reduced_s + added;
   own.score_sum = std::exchange(score_sum, 0);
   own.episodes = std::exchange(episodes, 0);
-  own.steps = static_cast<double>(learned.decisions);
+  own.steps = is_evaluator ? 0 : static_cast<double>(learned.decisions);
+  own.evaluates = is_evaluator;
   own.loss = learned.stopped_brains > 0 ? 0 : static_cast<double>(learned.last_loss);
   own.stopped = learned.stopped_brains;
-  own.ends = wants_end;
+  const bool late =
+      settings.seconds > 0 && group.rank() == 0 && seconds_between(began, Clock::now()) >= settings.seconds;
+  own.ends = wants_end || late;
   const std::vector<Contribution> shares = gather_contributions(own);
   std::uint32_t takers = 0;
   double all_steps = 0;
@@ -262,6 +282,7 @@ void Member::Parts::exchange() {
     const Contribution& share = shares[other];
     all_steps += share.steps;
     ends = ends || share.ends > 0;
+    if (share.evaluates > 0) continue;
     if (share.stopped == 0)
       ++takers;
     else if (group.rank() == 0)
@@ -273,23 +294,80 @@ void Member::Parts::exchange() {
         "loss: found numbers that are not finite in all games. Lower learning_rate, and see which "
         "observations or rewards the games give.",
         kRefused);
-  if (settings.share == Share::updates) {
+  if (settings.share == Share::updates && !is_evaluator) {
     read_state();
     mean->average(state, learned.stopped_brains == 0, takers, group);
     write_state();
   }
+  if (settings.evaluators > 0) {
+    if (settings.share == Share::minibatches && !is_evaluator) read_state();
+    group.broadcast(state);
+    if (is_evaluator) write_state();
+  }
+  double scores = 0, scored = 0;
+  for (const Contribution& share : shares)
+    if (share.evaluates == 0) {
+      scores += share.score_sum;
+      scored += share.episodes;
+    }
+  curriculum.take(scores, scored);
   ++exchanges;
   steps = static_cast<std::uint64_t>(all_steps);
-  minibatches = learned.minibatches;
+  minibatches = stats().minibatches;
   reduced_s = seconds_between(met, Clock::now());
   added_s = group.seconds_in_add();
-  if (report) report->add(exchanges, steps, shares);
+  if (report) report->add(exchanges, steps, shares, curriculum.lesson_name());
   over = ends || (settings.steps > 0 && steps >= settings.steps);
   if (!over && settings.checkpoint_period > 0 && !folder.none() &&
       exchanges % settings.checkpoint_period == 0)
     make_checkpoint();
+  if (!over && is_evaluator) group.arrive();
   played_from = Clock::now();
   note(false);
+}
+
+// Evaluators arrive after each exchange already, so that none waits for them here.
+void Member::Parts::meet() {
+  if (settings.evaluators == 0) return group.barrier();
+  if (is_evaluator) return;  // frame() saw that all arrived
+  group.arrive();
+  while (!group.all_arrived()) {
+  }
+}
+
+// ---- lessons ----
+
+// Rank 0 reads the file of a checkpoint; all read that of the settings.
+void Member::Parts::read_curriculum() {
+  if (settings.curriculum.empty()) return;
+  Result<Curriculum> found = Curriculum::read(settings.curriculum);
+  if (!found) group.fail(found.error().message, kRefused);
+  curriculum = std::move(*found);
+  std::vector<double> numbers(Curriculum::kStateNumbers, 0.0);
+  if (group.rank() == 0 && checkpoint_number > 0) numbers = folder.read_lesson(checkpoint_number, numbers);
+  group.broadcast(std::as_writable_bytes(std::span(numbers)));
+  curriculum.set_state(numbers);
+}
+
+Result<> Member::Parts::save_curriculum(std::uint64_t number) {
+  if (settings.curriculum.empty()) return {};
+  return folder.write_lesson(number, curriculum.state());
+}
+
+// One line per device: its ranks.
+void Member::Parts::print_devices() {
+  std::array<std::uint64_t, 16> own{};
+  const std::string name = text(device(), " of ", group.computer());
+  std::memcpy(own.data(), name.data(), std::min(name.size(), sizeof own - 1));
+  const std::vector<std::uint64_t> all = group.gather(own);
+  if (group.rank() > 0 || settings.report_period_s <= 0) return;
+  std::map<std::string, std::string> ranks_of;
+  for (std::uint32_t r = 0; r < group.ranks(); ++r) {
+    std::string& list = ranks_of[reinterpret_cast<const char*>(all.data() + r * own.size())];
+    list += text(list.empty() ? "" : ", ", r);
+  }
+  for (const auto& [which, list] : ranks_of)
+    std::printf("device %s: ranks %s\n", which.c_str(), list.c_str());
 }
 
 // ---- files ----
@@ -336,6 +414,7 @@ void Member::Parts::make_checkpoint() {
   if (!all_agree(made)) return;
   const std::string path = folder.brain_of(next.number, group.rank());
   if (!all_agree(save_to(path))) return;  // the checkpoint before stays the newest
+  if (!all_agree(group.rank() == 0 ? save_curriculum(next.number) : Result<>())) return;
   if (!all_agree(group.rank() == 0 ? folder.complete(next) : Result<>())) return;
   checkpoint_number = next.number;
   checkpoint_path = path;
@@ -368,7 +447,20 @@ Member::~Member() = default;
 bool Member::frame() {
   Parts& own = *parts_;
   if (own.over) return false;
+  if (own.is_evaluator) {
+    if (!own.group.all_arrived()) return true;
+    own.exchange();
+    if (!own.over) return true;
+    own.finish();
+    return false;
+  }
   if (own.stats().minibatches == own.minibatches) return true;
+  if (++own.learn_steps < own.settings.exchange_period) {
+    own.drain();  // the same number of steps between exchanges, however fast the device is
+    own.minibatches = own.stats().minibatches;
+    return true;
+  }
+  own.learn_steps = 0;
   own.exchange();
   if (!own.over) return true;
   own.finish();
@@ -382,6 +474,10 @@ void Member::episode_ended(double score) {
   parts_->score_sum += score;
   parts_->episodes += 1;
 }
+std::map<std::string, double> Member::draw_parameters() {
+  return parts_->curriculum.draw(parts_->world_seed, parts_->episodes_drawn++);
+}
+const std::string& Member::lesson() const { return parts_->curriculum.lesson_name(); }
 void Member::end() { parts_->wants_end = true; }
 std::uint64_t Member::steps() const { return parts_->steps; }
 

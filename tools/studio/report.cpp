@@ -11,14 +11,15 @@ constexpr double kStraggles = 1.5;  // times the mean of all games
 
 }  // namespace
 
-Report::Report(std::uint32_t ranks, double period_s, const std::string& curve_path)
-    : ranks_(ranks), period_s_(period_s) {
+Report::Report(std::uint32_t learners, double period_s, const std::string& curve_path)
+    : learners_(learners), period_s_(period_s) {
   if (curve_path.empty()) return;
   curve_ = std::fopen(curve_path.c_str(), "a");
   if (!curve_) return;
   std::fseek(curve_, 0, SEEK_END);
   if (std::ftell(curve_) == 0)
-    std::fputs("exchange,steps,seconds,score,episodes,loss,plays_s,waits_s\n", curve_);
+    std::fputs("exchange,steps,seconds,score,episodes,loss,plays_s,waits_s,evaluated,evaluations,lesson\n",
+               curve_);
 }
 
 Report::~Report() {
@@ -30,16 +31,24 @@ void Report::begin(std::uint64_t steps) {
   first_steps_ = printed_steps_ = steps;
 }
 
-void Report::add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Contribution> shares) {
+void Report::add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Contribution> shares,
+                 const std::string& lesson) {
+  lesson_ = lesson;
+  double evaluated_sum = 0, evaluated = 0;
   double score_sum = 0, episodes = 0, loss = 0, plays_s = 0, waits_s = 0;
   for (std::uint32_t rank = 0; rank < shares.size(); ++rank) {
     const Contribution& share = shares[rank];
+    if (share.evaluates > 0) {
+      evaluated_sum += share.score_sum;
+      evaluated += share.episodes;
+      continue;
+    }
     score_sum += share.score_sum;
     episodes += share.episodes;
-    loss += share.loss / ranks_;
-    plays_s += share.plays_s / ranks_;
-    waits_s += share.waits_s / ranks_;
-    reduces_s_ += share.reduces_s / ranks_;
+    loss += share.loss / learners_;
+    plays_s += share.plays_s / learners_;
+    waits_s += share.waits_s / learners_;
+    reduces_s_ += share.reduces_s / learners_;
     if (share.plays_s > slowest_s_) {
       slowest_s_ = share.plays_s;
       slowest_ = rank;
@@ -50,12 +59,15 @@ void Report::add(std::uint64_t exchanges, std::uint64_t steps, std::span<const C
   loss_sum_ += loss;
   plays_s_ += plays_s;
   waits_s_ += waits_s;
+  evaluated_sum_ += evaluated_sum;
+  evaluated_ += evaluated;
   ++exchanges_since_;
   if (curve_)
-    std::fprintf(curve_, "%llu,%llu,%.3f,%.4f,%.0f,%.6g,%.6f,%.6f\n",
+    std::fprintf(curve_, "%llu,%llu,%.3f,%.4f,%.0f,%.6g,%.6f,%.6f,%.4f,%.0f,%s\n",
                  static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(steps),
                  std::chrono::duration<double>(Clock::now() - began_).count(),
-                 episodes > 0 ? score_sum / episodes : 0.0, episodes, loss, plays_s, waits_s);
+                 episodes > 0 ? score_sum / episodes : 0.0, episodes, loss, plays_s, waits_s,
+                 evaluated > 0 ? evaluated_sum / evaluated : 0.0, evaluated, lesson.c_str());
   if (period_s_ > 0 && std::chrono::duration<double>(Clock::now() - printed_).count() >= period_s_)
     print(exchanges, steps);
 }
@@ -72,14 +84,18 @@ void Report::print(std::uint64_t exchanges, std::uint64_t steps) {
       static_cast<double>(steps - printed_steps_) / seconds, last_score_, episodes_,
       loss_sum_ / std::max(exchanges_since_, 1u), 100 * waits_s_ / all_s, 100 * reduces_s_ / all_s);
   const double mean_s = plays_s_ / std::max(exchanges_since_, 1u);
-  if (ranks_ > 1 && slowest_s_ > kStraggles * mean_s)
+  if (evaluated_ > 0)
+    std::printf("; evaluated %.4g of %.0f episodes", evaluated_sum_ / evaluated_, evaluated_);
+  if (!lesson_.empty()) std::printf("; lesson %s", lesson_.c_str());
+  if (learners_ > 1 && slowest_s_ > kStraggles * mean_s)
     std::printf("; slowest: rank %u, %.3g s for a share of %.3g s", slowest_, slowest_s_, mean_s);
   std::printf("\n");
   std::fflush(stdout);
   if (curve_) std::fflush(curve_);
   printed_ = now;
   printed_steps_ = steps;
-  score_sum_ = episodes_ = loss_sum_ = plays_s_ = waits_s_ = reduces_s_ = slowest_s_ = 0;
+  score_sum_ = episodes_ = loss_sum_ = plays_s_ = waits_s_ = reduces_s_ = slowest_s_ = evaluated_sum_ =
+      evaluated_ = 0;
   exchanges_since_ = 0;
 }
 
@@ -88,7 +104,7 @@ void Report::end(std::uint64_t exchanges, std::uint64_t steps) {
   const double seconds = std::max(std::chrono::duration<double>(Clock::now() - began_).count(), 1e-6);
   if (period_s_ > 0)
     std::printf("done: %s of %s in %.2f s, %.0f per second; score %.4g\n",
-                amount(steps - first_steps_, "step").c_str(), amount(ranks_, "game").c_str(), seconds,
+                amount(steps - first_steps_, "step").c_str(), amount(learners_, "game").c_str(), seconds,
                 static_cast<double>(steps - first_steps_) / seconds, last_score_);
   std::fflush(stdout);
   if (curve_) std::fflush(curve_);

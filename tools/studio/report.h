@@ -15,26 +15,28 @@ struct Contribution {
   double plays_s = 0, waits_s = 0, reduces_s = 0;
   double score_sum = 0, episodes = 0;
   double steps = 0;  // decisions since the brain was made
-  double loss = 0, stopped = 0, ends = 0;
-  static constexpr std::size_t kNumbers = 9;
+  double loss = 0, stopped = 0, ends = 0, evaluates = 0;
+  static constexpr std::size_t kNumbers = 10;
 };
 
 class Report {
  public:
-  Report(std::uint32_t ranks, double period_s, const std::string& curve_path);
+  // learners: ranks that learn.
+  Report(std::uint32_t learners, double period_s, const std::string& curve_path);
   ~Report();
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
 
   void begin(std::uint64_t steps);
-  void add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Contribution> shares);
+  void add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Contribution> shares,
+           const std::string& lesson);
   void end(std::uint64_t exchanges, std::uint64_t steps);
 
  private:
   using Clock = std::chrono::steady_clock;
   void print(std::uint64_t exchanges, std::uint64_t steps);
 
-  const std::uint32_t ranks_;
+  const std::uint32_t learners_;
   const double period_s_;
   std::FILE* curve_ = nullptr;
   Clock::time_point began_ = Clock::now(), printed_ = began_;
@@ -43,7 +45,9 @@ class Report {
   double score_sum_ = 0, episodes_ = 0, loss_sum_ = 0, plays_s_ = 0, waits_s_ = 0, reduces_s_ = 0;
   double slowest_s_ = 0;
   std::uint32_t slowest_ = 0, exchanges_since_ = 0;
+  double evaluated_sum_ = 0, evaluated_ = 0;  // scores of the ranks that evaluate
   double last_score_ = 0;
+  std::string lesson_;
 };
 
 }  // namespace imprint::studio

@@ -77,6 +77,22 @@ Result<> RunFolder::complete(const Checkpoint& checkpoint) const {
   return {};
 }
 
+std::vector<double> RunFolder::read_lesson(std::uint64_t checkpoint,
+                                           const std::vector<double>& otherwise) const {
+  std::ifstream stream(text(path_, "/checkpoints/", checkpoint, "/lesson"));
+  std::vector<double> numbers;
+  double number = 0;
+  while (stream >> number) numbers.push_back(number);
+  return numbers.size() == otherwise.size() ? numbers : otherwise;
+}
+
+Result<> RunFolder::write_lesson(std::uint64_t checkpoint, const std::vector<double>& numbers) const {
+  std::ostringstream words;
+  words.precision(17);
+  for (const double number : numbers) words << number << "\n";
+  return replace_file(text(path_, "/checkpoints/", checkpoint, "/lesson"), words.str());
+}
+
 Result<> RunFolder::cut_curve(std::uint64_t exchanges) const {
   std::ifstream stream(curve());
   if (!stream) return {};

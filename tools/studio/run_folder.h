@@ -3,6 +3,7 @@
 //
 //   checkpoints/N/rank-R.brain   each rank's brain, as brain_save writes it
 //   checkpoint                   the newest complete one, in words
+//   checkpoints/N/lesson         how far the curriculum is (curriculum.h)
 //   curve.csv                    one row per exchange
 //   alive/R                      how far each rank is: for `imprint studio`, which looks for games that hang
 //   final.brain                  the outcome
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compute/base/result.h"
 
@@ -37,6 +39,9 @@ class RunFolder {
   Result<> complete(const Checkpoint& checkpoint) const;
   // Drops rows of exchanges after `exchanges`, which a resumed run makes again.
   Result<> cut_curve(std::uint64_t exchanges) const;
+  // Numbers of a checkpoint's curriculum; `otherwise` where there are none.
+  std::vector<double> read_lesson(std::uint64_t checkpoint, const std::vector<double>& otherwise) const;
+  Result<> write_lesson(std::uint64_t checkpoint, const std::vector<double>& numbers) const;
   const std::string& path() const { return path_; }
 
  private:

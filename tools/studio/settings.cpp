@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -16,12 +17,18 @@ const char* given(const char* name) {
 Settings Settings::from_environment() {
   Settings settings;
   if (const char* value = given("IMPRINT_STUDIO_STEPS")) settings.steps = std::strtoull(value, nullptr, 10);
+  if (const char* value = given("IMPRINT_STUDIO_SECONDS")) settings.seconds = std::strtod(value, nullptr);
   if (const char* value = given("IMPRINT_STUDIO_FOLDER")) settings.folder = value;
   if (const char* value = given("IMPRINT_STUDIO_CHECKPOINT"))
     settings.checkpoint_period = static_cast<std::uint32_t>(std::strtoul(value, nullptr, 10));
+  if (const char* value = given("IMPRINT_STUDIO_EVERY"))
+    settings.exchange_period = std::max(1u, static_cast<std::uint32_t>(std::strtoul(value, nullptr, 10)));
   if (const char* value = given("IMPRINT_STUDIO_SEED")) settings.seed = std::strtoull(value, nullptr, 10);
   if (const char* value = given("IMPRINT_STUDIO_REPORT"))
     settings.report_period_s = std::strtod(value, nullptr);
+  if (const char* value = given("IMPRINT_STUDIO_EVALUATORS"))
+    settings.evaluators = static_cast<std::uint32_t>(std::strtoul(value, nullptr, 10));
+  if (const char* value = given("IMPRINT_STUDIO_CURRICULUM")) settings.curriculum = value;
   if (const char* value = given("IMPRINT_STUDIO_SHARE"))
     settings.share = std::string(value) == "minibatches" ? Share::minibatches : Share::updates;
   return settings;

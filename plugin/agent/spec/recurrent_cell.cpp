@@ -1,10 +1,9 @@
 #include "plugin/agent/spec/recurrent_cell.h"
 
-#include <array>
 #include <vector>
 
 #include "compute/nn/initialise.h"
-#include "compute/tensor/loop.h"
+#include "compute/nn/recurrent_page.h"
 
 namespace imprint::agent {
 
@@ -73,21 +72,17 @@ RecurrentCell::Output RecurrentCell::step(const Tensor& x, const Tensor& states)
 
 RecurrentCell::Output RecurrentCell::run(const Tensor& x, const SequenceRows& rows) const {
   const std::int64_t brains = x.extent(0), count = x.extent(1), steps = rows.steps, lines = count / steps;
-  const auto by_step = [&](const Tensor& values) {  // [P, N, n] -> [steps, P, N / steps, n]
-    return permute(reshape(values, {brains, lines, steps, values.extent(2)}), {2, 0, 1, 3});
+  const auto by_step = [&](const Tensor& values) {  // [P, N, n] -> [P, N / steps, steps, n]
+    return reshape(values, {brains, lines, steps, values.extent(2)});
   };
-  const Tensor before = by_step(rows.states);
-  const std::array<Tensor, 3> stacks = {by_step(projected(x)), before, by_step(unsqueeze(rows.restarts, 2))};
-  const std::array<Tensor, 1> first = {squeeze(narrow(before, 0, 0, 1), 0)};
-  const Result<Scanned> ran = scan(
-      [this](std::span<const Tensor> carry, std::span<const Tensor> row) {
-        const Tensor after = advance(row[0], where(greater(row[2], 0.5f), row[1], carry[0]));
-        return ScanStep{{after}, {after}};
-      },
-      first, stacks);
-  if (!ran.ok()) return {Tensor(ran.error()), Tensor(ran.error())};
-  const Tensor& after = ran->results[0];
-  const Tensor states = reshape(permute(after, {1, 2, 0, 3}), {brains, count, after.extent(3)});
+  const Tensor after = nn::run_cells({.cell = kind_ == Cell::gru ? nn::Cell::gru : nn::Cell::lstm,
+                                      .projected = by_step(projected(x)),
+                                      .weight = parameters_[2].value(),
+                                      .bias = squeeze(parameters_[3].value(), 1),
+                                      .states = by_step(rows.states),
+                                      .restarts = reshape(rows.restarts, {brains, lines, steps})});
+  if (!after.ok()) return {after, after};
+  const Tensor states = reshape(after, {brains, count, after.extent(3)});
   return {narrow(states, -1, 0, size_), states};
 }
 

@@ -22,6 +22,7 @@
 #include <imprint/imprint.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -35,20 +36,28 @@ std::string device();
 // How the games share what they learn.
 enum class Share : std::uint8_t {
   updates,     // each learns its own minibatches; after each learn step all take the mean of all brains
-  minibatches  // all learn the same minibatches, of everyone's rows: PPO on device "cpu"
+  minibatches  // all learn the same minibatches, of everyone's rows: PPO without a cell
 };
 
 // `imprint studio` sets them in the environment; the defaults are its defaults.
 struct Settings {
-  std::uint64_t steps = 0;  // decisions of all games, when the run ends; 0: Member::end() ends it
-  std::string folder;       // for checkpoints, the curve and the brain; empty: nothing is written
+  std::uint64_t steps = 0;            // decisions of all games, when the run ends; 0: Member::end() ends it
+  double seconds = 0;                 // of rank 0, after which the run ends; 0: any
+  std::string folder;                 // for checkpoints, the curve and the brain; empty: nothing is written
+  std::uint32_t exchange_period = 1;  // learn steps between exchanges
   std::uint32_t checkpoint_period = 50;  // exchanges; 0: no checkpoints
   std::uint64_t seed = 1;                // of Member::seed()
   double report_period_s = 1;            // 0: no report
+  std::uint32_t evaluators = 0;          // the last ranks evaluate: see evaluates()
+  std::string curriculum;                // a file of lessons and parameters of worlds; empty: none
   Share share = Share::updates;
 
   static Settings from_environment();
 };
+
+// This game evaluates: it plays with the newest weights, learns nothing, and its scores are reported apart.
+// Set its agents to Mode::inference. No game waits for it, except for the end of its frame at an exchange.
+bool evaluates(const Settings& settings = Settings::from_environment());
 
 // Gives each game its own exploration (seed), and with Share::minibatches a link on header.next, which points
 // to memory that lives as long as the process. rollout_steps and batch_size stay this game's own.
@@ -60,8 +69,9 @@ class Member {
   Member& operator=(Member&&) noexcept;
   ~Member();
 
-  // Call between frames, once per frame. When a learn step has begun, it completes the step, waits for all
-  // games and, with Share::updates, averages their brains. False: the run is over, in all games at once.
+  // Call between frames, once per frame. When exchange_period learn steps have begun, it completes them,
+  // waits for all games and, with Share::updates, averages their brains. False: the run is over, in all games
+  // at once.
   bool frame();
   // True once after join and after each checkpoint. Then begin all worlds again, from seed(), and call
   // agent_end_episode for each agent in the next frame. A run that was resumed from this checkpoint goes on
@@ -71,6 +81,10 @@ class Member {
   // The newest checkpoint's brain file of this rank; empty before the first.
   const std::string& checkpoint() const;
   void episode_ended(double score);
+  // Parameters of the world in the next episode, by name: drawn by the curriculum of this moment. The same in
+  // a resumed run.
+  std::map<std::string, double> draw_parameters();
+  const std::string& lesson() const;  // "" without lessons
   // Ends the run at the next exchange; one rank is enough.
   void end();
   std::uint64_t steps() const;  // decisions of all games, as of the newest exchange

@@ -1,0 +1,168 @@
+// A device's sequence with sums over processes: its run is cut into stretches, after each of which the host
+// adds up what the stretch has copied to it. The next stretch that needs the sums copies them back first.
+
+#include <algorithm>
+#include <compare>
+#include <map>
+
+#include "compute/program/program_impl.h"
+
+namespace imprint {
+
+using namespace graph;
+using namespace program;
+
+namespace {
+
+// Smaller sums are made together: a submission and a message cost more than their bytes.
+constexpr std::uint64_t kLeastSumBytes = 1 << 20;
+
+// Commands of a stretch, in order.
+struct Action {
+  enum class Kind : std::uint8_t { copy_in, dispatches, copy_out, sums_out, sums_in };
+  Kind kind = Kind::dispatches;
+  std::size_t part = 0, first = 0, end = 0;  // dispatches of the part; sums_out: its sum `first`
+  auto operator<=>(const Action&) const = default;
+};
+using Kind = Action::Kind;
+
+struct PlannedStretch {
+  std::vector<Action> actions;
+  bool needs_sums = false;
+  std::span<float> sums;
+};
+
+std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
+  std::vector<PlannedStretch> planned(1);
+  planned.back().actions = {{Kind::copy_in, 0, 0, 0}};
+  for (const PartRun& run : program.runs) {
+    const std::size_t count = program.parts[run.part].impl->dispatches.size();
+    for (std::uint32_t turn = 0; turn < run.turns; ++turn) {
+      std::size_t first = 0;
+      for (std::size_t s = 0; s < program.sums[run.part].size(); ++s) {
+        const bool last = s + 1 == program.sums[run.part].size();
+        const std::size_t end = last ? count : program.sums[run.part][s].dispatch + 1;
+        planned.back().actions.push_back({Kind::dispatches, run.part, first, end});
+        planned.back().actions.push_back({Kind::sums_out, run.part, s, 0});
+        planned.back().sums = program.sums[run.part][s].numbers;
+        planned.emplace_back();
+        first = end;
+      }
+      if (!program.sums[run.part].empty()) {
+        planned.back().needs_sums = true;
+        planned.back().actions.push_back({Kind::sums_in, run.part, 0, 0});
+      } else {
+        planned.back().actions.push_back({Kind::dispatches, run.part, 0, count});
+      }
+    }
+  }
+  planned.back().actions.push_back({Kind::copy_out, 0, 0, 0});
+  return planned;
+}
+
+}  // namespace
+
+Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
+  sums.resize(parts.size());
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Impl& part = *parts[p].impl;
+    const std::vector<Variable>& summed = sequence.parts[p].summed;
+    std::uint64_t bytes = 0;
+    for (const Variable& variable : summed) {
+      IMPRINT_CHECK(runtime.place(variable, false));
+      bytes += variable.bytes();
+    }
+    if (bytes == 0) continue;
+    // Both directions: readback memory is cached, and the host reads and writes each number.
+    IMPRINT_ASSIGN(const vk::Allocation memory,
+                   runtime.device().memory().allocate(bytes, kAlignment, vk::MemoryUse::readback));
+    sum_memory.push_back(memory);
+    auto* next = static_cast<float*>(memory.mapped);
+    std::uint64_t offset = memory.offset;
+    std::size_t ready = 0;
+    for (const Variable& variable : summed) {
+      if (sums[p].empty() || sums[p].back().numbers.size_bytes() >= kLeastSumBytes)
+        sums[p].push_back({ready, {next, 0}, {}});
+      Sum& sum = sums[p].back();
+      for (std::size_t d = 0; d < part.dispatches.size(); ++d)
+        for (const std::int32_t t : part.dispatches[d].tasks)
+          for (const Store& store : part.schedule.tasks[static_cast<std::size_t>(t)].stores)
+            if (store.place.kind == PlaceKind::variable &&
+                part.schedule.variables[static_cast<std::size_t>(store.place.index)] == variable.state())
+              ready = std::max(ready, d);
+      sum.dispatch = ready;
+      const vk::Allocation from =
+          static_cast<const DeviceVariable*>(variable.state()->storage.get())->allocation();
+      sum.copies.push_back({from.buffer, {from.offset, offset, variable.bytes()}});
+      sum.numbers = {sum.numbers.data(), sum.numbers.size() + variable.bytes() / sizeof(float)};
+      next += variable.bytes() / sizeof(float);
+      offset += variable.bytes();
+    }
+  }
+  return {};
+}
+
+Result<> Program::Impl::record_stretches() {
+  const vk::Functions& functions = runtime.device().functions();
+  const VkBuffer none = VK_NULL_HANDLE;
+  const auto memory_of = [&](std::size_t p) {
+    std::size_t index = 0;
+    for (std::size_t i = 0; i < p; ++i) index += !sums[i].empty();
+    return sums[p].empty() ? none : sum_memory[index].buffer;
+  };
+  const auto act = [&](VkCommandBuffer commands, const Action& action, std::uint32_t slot) {
+    const VkBuffer memory = memory_of(action.part);
+    switch (action.kind) {
+      case Kind::copy_in:
+        return record_copies_in(commands, slot);
+      case Kind::copy_out:
+        return record_copies_out(commands, slot);
+      case Kind::dispatches:
+        for (std::size_t i = action.first; i < action.end; ++i)
+          parts[action.part].impl->record_dispatch(commands, i);
+        return;
+      case Kind::sums_out:
+        global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
+        for (const Copy& copy : sums[action.part][action.first].copies)
+          functions.vkCmdCopyBuffer(commands, copy.buffer, memory, 1, &copy.region);
+        return global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                              VK_PIPELINE_STAGE_HOST_BIT);
+      case Kind::sums_in:
+        for (const Sum& sum : sums[action.part])
+          for (const Copy& copy : sum.copies) {
+            const VkBufferCopy back{copy.region.dstOffset, copy.region.srcOffset, copy.region.size};
+            functions.vkCmdCopyBuffer(commands, memory, copy.buffer, 1, &back);
+          }
+        return global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, kWorkStages);
+    }
+  };
+
+  const std::vector<PlannedStretch> planned = plan_stretches(*this);
+  // Turns of the same parts share their commands.
+  std::map<std::pair<std::uint32_t, std::vector<Action>>, VkCommandBuffer> recorded;
+  for (std::uint32_t slot = 0; slot < source.slot_count; ++slot) {
+    std::vector<Stretch>& list = stretches_.emplace_back();
+    for (const PlannedStretch& plan : planned) {
+      const bool has_ports =
+          plan.actions.front().kind == Kind::copy_in || plan.actions.back().kind == Kind::copy_out;
+      VkCommandBuffer& commands = recorded[{has_ports ? slot : 0, plan.actions}];
+      if (commands == VK_NULL_HANDLE) {
+        IMPRINT_ASSIGN(const Commands made, runtime.record([&](VkCommandBuffer buffer) {
+          const vk::CommandLabel label(functions, buffer, source.name.c_str());
+          global_barrier(functions, buffer, kWorkStages, kWorkStages);
+          for (const Action& action : plan.actions) act(buffer, action, slot);
+        }));
+        stretch_commands.push_back(made);
+        commands = made.primary;
+      }
+      list.push_back({commands, plan.needs_sums, plan.sums});
+    }
+  }
+  return {};
+}
+
+std::span<const Stretch> Program::Impl::stretches(std::uint32_t slot) const {
+  return slot < stretches_.size() ? std::span<const Stretch>(stretches_[slot]) : std::span<const Stretch>();
+}
+
+}  // namespace imprint

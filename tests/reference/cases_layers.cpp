@@ -1,0 +1,87 @@
+// Layers whose kernels are pages: recurrent layers of both cells, for several networks, with restarts and in
+// both directions; attention with and without a mask, shared heads, and extents that fill no tile.
+
+#include "compute/graph/autodiff.h"
+#include "compute/nn/attention_page.h"
+#include "compute/nn/recurrent_page.h"
+#include "tests/reference/op_case.h"
+
+namespace imprint::reference {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+
+struct CellExtents {
+  std::int64_t brains, lines, steps, hidden;
+};
+
+void add_cells(std::vector<OpCase>& cases, const std::string& name, nn::Cell cell, const CellExtents& extents,
+               bool restarts = false, bool reverse = false) {
+  const auto& [brains, lines, steps, hidden] = extents;
+  const std::int64_t gates = (cell == nn::Cell::lstm ? 4 : 3) * hidden,
+                     state = cell == nn::Cell::lstm ? 2 * hidden : hidden;
+  const double wide = 2 / static_cast<double>(hidden);
+  std::vector<CaseInput> inputs{
+      {{brains, lines, steps, gates}},
+      {{brains, hidden, gates}, DType::float32, -wide, wide},
+      {{brains, gates}},
+      {restarts ? Shape{brains, lines, steps, state} : Shape{brains, lines, state}}};
+  if (restarts) inputs.push_back({{brains, lines, steps}, DType::int32, 0, 3});
+  const Build build = [=](Inputs in) {
+    return nn::run_cells({.cell = cell,
+                          .projected = in[0],
+                          .weight = in[1],
+                          .bias = in[2],
+                          .states = in[3],
+                          .restarts = restarts ? cast(equal(in[4], 0), DType::float32) : Tensor(),
+                          .reverse = reverse});
+  };
+  cases.push_back({name, std::move(inputs), build, {5e-5, 5e-5}, {5e-4, 5e-4}, true});
+}
+
+void add_recurrent_cases(std::vector<OpCase>& cases) {
+  for (const nn::Cell cell : {nn::Cell::gru, nn::Cell::lstm}) {
+    const std::string name = cell == nn::Cell::gru ? "gru/" : "lstm/";
+    add_cells(cases, name + "small", cell, {1, 2, 4, 3});
+    add_cells(cases, name + "reverse", cell, {1, 3, 5, 4}, false, true);
+    add_cells(cases, name + "kennel_restarts", cell, {3, 2, 6, 2}, true);
+    add_cells(cases, name + "restarts_reverse", cell, {1, 3, 5, 3}, true, true);
+    add_cells(cases, name + "one_step", cell, {1, 4, 1, 3});
+    add_cells(cases, name + "wide", cell, {1, 2, 3, 37});
+  }
+  // A gradient of a gradient: of the squared gradient by the weights.
+  cases.push_back({"gru/second_derivative",
+                   {{{1, 2, 3, 6}}, {{1, 2, 6}}, {{1, 6}}, {{1, 2, 2}}},
+                   [](Inputs in) {
+                     const Tensor loss = sum(square(nn::run_cells(
+                         {.projected = in[0], .weight = in[1], .bias = in[2], .states = in[3]})));
+                     const auto found = gradients(loss, in.subspan(1, 1));
+                     return found ? (*found)[0] : Tensor(found.error());
+                   },
+                   {5e-4, 5e-4},
+                   {2e-3, 2e-3},
+                   true});
+}
+
+void add_attention(std::vector<OpCase>& cases, const std::string& name, const Shape& query, const Shape& key,
+                   bool causal, bool differentiable) {
+  cases.push_back({"attention/" + name,
+                   {{query}, {key}, {key}},
+                   [=](Inputs in) { return nn::attention_page(in[0], in[1], in[2], causal); },
+                   {2e-5, 2e-5},
+                   {5e-4, 5e-4},
+                   differentiable});
+}
+
+}  // namespace
+
+void add_layer_cases(std::vector<OpCase>& cases) {
+  add_recurrent_cases(cases);
+  add_attention(cases, "all", {1, 2, 5, 3}, {1, 2, 7, 3}, false, true);
+  add_attention(cases, "causal", {2, 1, 6, 4}, {2, 1, 6, 4}, true, true);
+  add_attention(cases, "shared_heads", {1, 4, 4, 5}, {1, 2, 6, 5}, true, true);
+  add_attention(cases, "blocks", {1, 2, 70, 33}, {1, 1, 131, 33}, true, true);
+  add_attention(cases, "wide", {1, 1, 66, 100}, {1, 1, 70, 100}, false, true);
+}
+
+}  // namespace imprint::reference

@@ -1,0 +1,213 @@
+// Networks of the library that two processes learn: run by mpirun -np 2. IMPRINT_TEST_DEVICE names the
+// device.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "compute/nn/classic_environments.h"
+#include "compute/training/trainer.h"
+#include "engine-bridge/own/standalone.h"
+#include "imprint/studio_compute.h"
+#include "tools/studio/group.h"
+
+namespace imprint::studio {
+namespace {
+
+class SharingTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(group.ranks(), 2u) << "run this by mpirun -np 2"; }
+
+  static std::vector<float> drawn(std::uint32_t rank, std::size_t count) {
+    std::vector<float> numbers(count);
+    std::uint32_t state = 7 + rank;
+    for (float& number : numbers) {
+      state = state * 1664525 + 1013904223;
+      number = static_cast<float>(state >> 8) / 8388608.0f - 1;
+    }
+    return numbers;
+  }
+  // In all ranks the same bits.
+  void expect_equal_everywhere(std::vector<float> numbers) {
+    std::vector<float> of_first = numbers;
+    group.broadcast(std::as_writable_bytes(std::span(of_first)));
+    EXPECT_EQ(numbers, of_first);
+  }
+  Group& group = Group::all();
+};
+
+// Few numbers go by messages, many through memory that the processes share, and more than before through
+// more.
+TEST_F(SharingTest, AddsFewAndMany) {
+  for (const std::size_t count :
+       {std::size_t{3}, std::size_t{2049}, std::size_t{100'001}, std::size_t{5000}}) {
+    const std::vector<float> first = drawn(0, count), second = drawn(1, count);
+    std::vector<float> sums = group.rank() == 0 ? first : second;
+    group.add(sums);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(sums[i], first[i] + second[i]) << i << " of " << count;
+  }
+}
+
+TEST_F(SharingTest, CompressedSumsKeepElevenBits) {
+  const std::size_t count = 1001;
+  std::vector<float> first = drawn(0, count), second = drawn(1, count);
+  for (float& number : first) number *= 1e-9f;  // below float16's smallest
+  for (float& number : second) number *= 1e-9f;
+  std::vector<float> sums = group.rank() == 0 ? first : second;
+  group.add_compressed(sums);
+  for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(sums[i], first[i] + second[i], 2e-9 / 1024) << i;
+  expect_equal_everywhere(sums);
+}
+
+TEST_F(SharingTest, CompressedSumsKeepWhatIsNotFinite) {
+  std::vector<float> numbers = {1, group.rank() == 0 ? NAN : 2, 3, 4};
+  group.add_compressed(numbers);
+  EXPECT_TRUE(std::isnan(numbers[1]));
+}
+
+// A device that a test may use, and a session on it.
+struct Computer {
+  std::unique_ptr<bridge::Standalone> standalone;
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Session> own;
+  Session& session() { return own ? *own : standalone->session(); }
+
+  static Computer cpu() {
+    Computer made;
+    made.runtime = Runtime::create_on_cpu();
+    made.own = std::make_unique<Session>(*made.runtime);
+    return made;
+  }
+  static Computer gpu() {
+    Computer made;
+    const char* name = std::getenv("IMPRINT_TEST_DEVICE");
+    auto opened = bridge::Standalone::open({.device = name ? name : "", .validation = true});
+    if (opened)
+      made.standalone = std::move(*opened);
+    else
+      ADD_FAILURE() << opened.error().message;
+    return made;
+  }
+};
+
+// A small network after some steps by SGD: Adam would turn roundings of small gradients into steps. parts:
+// the processes that share each batch of 12.
+std::vector<float> trained(Session& session, std::int64_t parts, std::int64_t accumulate) {
+  // The last batch of 41 is not full: one process has 5 of 6 rows, the other none. Accumulated batches that
+  // are not full count by their samples among several processes, and like full ones in one.
+  const std::int64_t samples = accumulate > 1 ? 48 : 41;
+  std::vector<float> x, y;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const float at = static_cast<float>(i) / static_cast<float>(samples);
+    x.insert(x.end(), {at, at * at});
+    y.push_back(std::sin(3 * at));
+  }
+  const auto data = training::in_memory(
+      {{"x", HostTensor::from(x, {samples, 2})}, {"y", HostTensor::from(y, {samples, 1})}});
+  auto loader = training::Loader::create(
+      *data, {.batch = 12 / parts, .shuffle = true, .parts = parts, .part = parts > 1 ? rank() : 0});
+  const nn::Sequential network = nn::mlp("net", {2, 16, 1}, {.activation = nn::Activation::tanh, .seed = 3});
+  const training::Model model = [&](std::span<const Tensor> in, nn::Pass& pass) {
+    return training::Computed{square(network(in[0], pass) - in[1])};
+  };
+  training::TrainerOptions options{.epochs = 3, .rate = 0.1, .clip_norm = 1, .accumulate = accumulate};
+  if (parts > 1) {
+    options.sharers = parts;
+    options.sharer = rank();
+    options.add_up = add_up();
+  }
+  training::Trainer trainer(session, model, training::state_of(network),
+                            std::make_shared<nn::Sgd>(network.parameters()), options);
+  const auto outcome = trainer.fit(*loader);
+  EXPECT_TRUE(outcome) << outcome.error().message;
+  std::vector<float> all;
+  const std::vector<Variable> variables = network.parameters().variables();
+  const auto read = session.read(variables);
+  for (const HostTensor& value : *read) all.insert(all.end(), value.floats.begin(), value.floats.end());
+  return all;
+}
+
+void expect_trains_as_one(Computer computer, std::int64_t accumulate) {
+  ASSERT_TRUE(computer.own || computer.standalone);
+  const std::vector<float> alone = trained(computer.session(), 1, accumulate);
+  const std::vector<float> together = trained(computer.session(), 2, accumulate);
+  ASSERT_EQ(alone.size(), together.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) EXPECT_NEAR(together[i], alone[i], 2e-5) << i;
+  EXPECT_EQ(trained(computer.session(), 2, accumulate), together) << "another run has other bits";
+  if (computer.standalone)
+    EXPECT_EQ(computer.standalone->validation_messages(), 0u)
+        << computer.standalone->first_validation_message();
+}
+
+TEST_F(SharingTest, TwoProcessesTrainAsOneOnTheCpu) { expect_trains_as_one(Computer::cpu(), 1); }
+TEST_F(SharingTest, TwoProcessesAccumulateAsOne) { expect_trains_as_one(Computer::cpu(), 2); }
+TEST_F(SharingTest, TwoProcessesTrainAsOneOnTheGpu) { expect_trains_as_one(Computer::gpu(), 1); }
+
+// Poles on the device: both processes have the same weights after some updates, and again in another run.
+TEST_F(SharingTest, TwoProcessesLearnTheSameMinibatchesInWorldsOnTheGpu) {
+  Computer computer = Computer::gpu();
+  ASSERT_TRUE(computer.standalone);
+  Session& session = computer.session();
+  const auto learned = [&] {
+    nn::PpoOptions options{.agents = 8, .steps = 16, .minibatch = 64, .epochs = 2};
+    options.observations = 4;
+    options.action.branches = {2};
+    options.sharers = 2;
+    options.sharer = rank();
+    const auto ppo = nn::Ppo::create(options);
+    const nn::Environments worlds(nn::cart_pole(), 8, 5 + rank());
+    auto sequence = ppo->update();
+    sequence->parts.insert(sequence->parts.begin(), *ppo->rollout(worlds));
+    for (ProgramRounds& rounds : sequence->rounds) ++rounds.first;
+    sequence->add_up = add_up();
+    auto start = Program::compile(session.runtime(), *ppo->start(worlds));
+    auto program = Program::compile(session.runtime(), *sequence);
+    EXPECT_TRUE(program) << program.error().message;
+    EXPECT_TRUE(program->adds_up());
+    EXPECT_TRUE(session.run(*start));
+    const HostTensor rates[] = {HostTensor::from({1e-3f}, {}), HostTensor::from({0.2f}, {})};
+    for (int i = 0; i < 3; ++i) {
+      const auto ran = session.run(*program, rates);
+      EXPECT_TRUE(ran) << ran.error().message;
+    }
+    std::vector<float> all;
+    const auto read = session.read(ppo->acting_parameters().variables());
+    for (const HostTensor& value : *read) all.insert(all.end(), value.floats.begin(), value.floats.end());
+    return all;
+  };
+  const std::vector<float> once = learned();
+  expect_equal_everywhere(once);
+  EXPECT_EQ(learned(), once);
+  EXPECT_EQ(computer.standalone->validation_messages(), 0u)
+      << computer.standalone->first_validation_message();
+}
+
+// Each process moves its variable by itself; the mean is the same in both.
+TEST_F(SharingTest, MeanPartAverages) {
+  Computer computer = Computer::cpu();
+  const Variable number("number", {2}, std::vector<float>{1, 2});
+  nn::Parameters both;
+  both.add("number", number);
+  ProgramSequence sequence{.name = "averaged"};
+  sequence.parts.push_back({{.name = "moves"}});
+  sequence.parts.back().description.updates = {
+      Update::assign(number, number.value() + static_cast<float>(1 + rank()))};
+  sequence.parts.push_back(mean_part(both));
+  sequence.add_up = add_up();
+  auto program = Program::compile(computer.session().runtime(), sequence);
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_TRUE(computer.session().run(*program));
+  const auto read = computer.session().read(std::span(&number, 1));
+  EXPECT_EQ((*read)[0].floats, (std::vector<float>{2.5f, 3.5f}));
+}
+
+class Ending : public ::testing::Environment {
+ public:
+  void TearDown() override { Group::all().finish(); }
+};
+const ::testing::Environment* const ending = ::testing::AddGlobalTestEnvironment(new Ending);
+
+}  // namespace
+}  // namespace imprint::studio
