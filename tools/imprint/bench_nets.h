@@ -1,5 +1,5 @@
 #pragma once
-// Rows of suite nets: whole networks, each as a program whose data stays on the device.
+// Parts that the rows of suite nets share: whole networks, each as a program whose data stays on the device.
 
 #include <cstdint>
 #include <functional>
