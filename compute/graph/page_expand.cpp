@@ -138,16 +138,20 @@ class PageExpansion {
                : -1;
   }
 
-  // One product whose terms are those of all batches, one after the other.
+  // Products whose terms are those of several batches, one after the other, and their sum: as many as
+  // workgroups fill the device.
   Tensor product_over_batches(NodeIndex index, NodeIndex product) const {
     const GraphNode& node = graph_[product];
     const int rank = node.shape.rank();
     const std::int64_t rows = node.shape[rank - 2], columns = node.shape[rank - 1],
                        terms = fold_length(graph_, product), batch = node.element_count() / (rows * columns);
-    const Tensor left = reshape(placeholder(node.inputs[0], 0), {batch, rows, terms}),
-                 right = reshape(placeholder(node.inputs[1], 1), {batch * terms, columns});
-    return reshape(matmul(reshape(permute(left, {1, 0, 2}), {rows, batch * terms}), right),
-                   graph_[index].shape);
+    std::int64_t parts = 1;
+    while (batch % (2 * parts) == 0 && 2 * parts * rows * columns <= 4 * options_.fill_groups) parts *= 2;
+    const std::int64_t own = batch / parts;
+    const Tensor left = permute(reshape(placeholder(node.inputs[0], 0), {parts, own, rows, terms}),
+                                {0, 2, 1, 3}),
+                 right = reshape(placeholder(node.inputs[1], 1), {parts, own * terms, columns});
+    return reshape(sum(matmul(reshape(left, {parts, rows, own * terms}), right), {0}), graph_[index].shape);
   }
 
   // Windows that touch but do not overlap, as those of most pools: a view, and zeros after the last.

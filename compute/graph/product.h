@@ -94,8 +94,8 @@ struct MatrixOperand {
 std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                             NodeIndex matmul, std::size_t slot);
 
-// Of float16 operands, which matrix units need: how many do not load eight at a time, so that kernels pack
-// them, such as windows. Nothing for other types.
+// How many operands of a float16 product, which matrix units need, do not load eight at a time, so that
+// kernels pack them, such as windows. Nothing for other types.
 std::optional<int> packed_operands(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                    NodeIndex matmul);
 

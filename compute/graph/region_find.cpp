@@ -63,9 +63,8 @@ class RegionFinder {
     if (large_.size() > 0)
       notes.push_back(std::to_string(large_.size()) +
                       " products stay outside of row-local regions, each of more than " +
-                      std::to_string(options_.region_weights) + " weights and at least " +
-                      std::to_string(options_.region_operations) +
-                      " multiply-adds, which kernels of their own compute faster, in more dispatches");
+                      std::to_string(options_.region_weights) +
+                      " weights, which kernels of their own compute faster, in more dispatches");
     return notes;
   }
 
