@@ -346,6 +346,18 @@ inline Lanes load(const float* from) {
 }
 inline void store(float* to, Lanes value) { __builtin_memcpy(to, &value, sizeof value); }
 
+// *factor times each lane. AVX-512 multiplies by memory that it broadcasts: a register that several products
+// share costs a third of the speed on Zen 4.
+inline Lanes scaled(const float* factor, Lanes row) {
+#ifdef __AVX512F__
+  Lanes product;
+  asm("vmulps %1%{1to16%}, %2, %0" : "=v"(product) : "m"(*factor), "v"(row));
+  return product;
+#else
+  return (*factor - Lanes{}) * row;
+#endif
+}
+
 // A panel of b: `depth` rows of Vectors * kLanes columns, `stride` apart.
 struct Panel {
   const float* elements;
@@ -365,10 +377,8 @@ inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const
   for (std::int64_t k = 0; k < panel.depth; ++k, b += panel.stride) {
     Lanes row[Vectors];
     IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) row[v] = load(b + v * kLanes);
-    IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) {
-      const Lanes factor = a[r * a_row + k * a_depth] - Lanes{};
-      IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) sums[r][v] += factor * row[v];
-    }
+    IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v)
+        sums[r][v] += scaled(a + r * a_row + k * a_depth, row[v]);
   }
   if (panel.columns == Vectors * kLanes) {
     IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < Vectors; ++v) {
@@ -385,21 +395,8 @@ inline void tile(const float* a, std::int64_t a_row, std::int64_t a_depth, const
       c[r * c_row + n] = first ? edge[r][n] : c[r * c_row + n] + edge[r][n];
 }
 
-template <int Vectors>
-inline void rows_of_panel(const Matmul& m, const float* a, const Panel& panel, float* c, bool first) {
-  std::int64_t row = 0;
-  const auto take = [&]<int Rows>() {
-    tile<Rows, Vectors>(a + row * m.a_row, m.a_row, m.a_depth, panel, c + row * m.c_row, m.c_row, first);
-    row += Rows;
-  };
-  while (m.rows - row >= kTileRows) take.template operator()<kTileRows>();
-  if (m.rows - row >= 4) take.template operator()<4>();
-  if (m.rows - row >= 2) take.template operator()<2>();
-  if (m.rows - row >= 1) take.template operator()<1>();
-}
-
 // A panel of windows: the part of each run that lies in it, row by row.
-inline void copy_windows(const Matmul& m, std::int64_t k, std::int64_t n, const Panel& panel,
+inline void copy_windows(const Matmul& m, std::int64_t k, std::int64_t n, const Panel& panel, float* to,
                          std::int64_t width) {
   struct Piece {
     std::int64_t from, to, count;
@@ -412,7 +409,6 @@ inline void copy_windows(const Matmul& m, std::int64_t k, std::int64_t n, const 
     pieces[count] = {m.b_runs[run] + inside * m.b_column, done, length};
     done += length;
   }
-  float* to = m.scratch;
   for (std::int64_t row = 0; row < panel.depth; ++row, to += width) {
     const float* from = m.b + m.b_rows[k + row];
     for (int i = 0; i < count; ++i)
@@ -421,48 +417,77 @@ inline void copy_windows(const Matmul& m, std::int64_t k, std::int64_t n, const 
   }
 }
 
-// b's panel in place, where whole vectors are contiguous; else a copy padded with zeros.
-inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t n, std::int64_t width) {
-  Panel panel{m.b + k * m.b_depth + n * m.b_column, m.b_depth, m.depth - k, m.columns - n};
-  if (panel.depth > kMatmulDepth) panel.depth = kMatmulDepth;
-  if (panel.columns > width) panel.columns = width;
-  if (m.b_rows) {
-    copy_windows(m, k, n, panel, width);
-    panel.elements = m.scratch;
-    panel.stride = width;
-    return panel;
-  }
-  // Rows of b that are far apart share no cache lines or pages: worth a copy where many rows of a use it.
-  const bool far = m.b_depth > 1024 && m.rows > 16;
-  if (m.b_column == 1 && panel.columns == width && !far) return panel;
-  float* copy = m.scratch;
-  for (std::int64_t row = 0; row < panel.depth; ++row, copy += width) {
+// A copy of a panel with rows of `width` columns, padded with zeros.
+inline void copy_panel(const Matmul& m, const Panel& panel, float* to, std::int64_t width) {
+  for (std::int64_t row = 0; row < panel.depth; ++row, to += width) {
     const float* from = panel.elements + row * m.b_depth;
     if (m.b_column == 1 && panel.columns == width) {
-      for (std::int64_t column = 0; column < width; column += kLanes)
-        store(copy + column, load(from + column));
+      for (std::int64_t column = 0; column < width; column += kLanes) store(to + column, load(from + column));
       continue;
     }
-    for (std::int64_t column = 0; column < panel.columns; ++column) copy[column] = from[column * m.b_column];
-    for (std::int64_t column = panel.columns; column < width; ++column) copy[column] = 0;
+    for (std::int64_t column = 0; column < panel.columns; ++column) to[column] = from[column * m.b_column];
+    for (std::int64_t column = panel.columns; column < width; ++column) to[column] = 0;
   }
-  panel.elements = m.scratch;
+}
+
+// The panel of b at row k and column n: in place, where whole vectors are contiguous and near; else a copy.
+inline Panel panel_of(const Matmul& m, std::int64_t k, std::int64_t depth, std::int64_t n, std::int64_t width,
+                      float* scratch) {
+  Panel panel{m.b, m.b_depth, depth, m.columns - n};
+  if (panel.columns > width) panel.columns = width;
+  if (m.b_rows) {
+    copy_windows(m, k, n, panel, scratch, width);
+  } else {
+    panel.elements += k * m.b_depth + n * m.b_column;
+    // Rows of b that are far apart share no pages, and those at multiples of a kilobyte no cache: worth a
+    // copy where many rows of a use it.
+    const bool far = (m.b_depth > 1024 || m.b_depth % 256 == 0) && m.rows > 16 && m.b_depth > width;
+    if (m.b_column == 1 && panel.columns == width && !far) return panel;
+    copy_panel(m, panel, scratch, width);
+  }
+  panel.elements = scratch;
   panel.stride = width;
   return panel;
 }
 
+// All rows of a times panels of b that stay in the second cache. A tile's rows of a stay in the first.
 template <int Vectors>
-inline void panels(const Matmul& m) {
-  constexpr std::int64_t kWidth = Vectors * kLanes;
-  static_assert(kWidth <= 64);
-  for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth)
-    for (std::int64_t n = 0; n < m.columns; n += kWidth) {
-      const float* const rows = m.a + k * m.a_depth;
-      if (Vectors > 1 && m.columns - n <= kLanes)
-        rows_of_panel<1>(m, rows, panel_of(m, k, n, kLanes), m.c + n, k == 0);
+inline void rows_of_panels(const Matmul& m, const float* a, const Panel* panels, int count, float* c,
+                           bool first) {
+  std::int64_t row = 0;
+  const auto take = [&]<int Rows>() {
+    const float* rows = a + row * m.a_row;
+    float* to = c + row * m.c_row;
+    for (int i = 0; i < count; ++i, to += Vectors * kLanes)
+      if (Vectors > 1 && panels[i].columns <= kLanes)
+        tile<Rows, 1>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
       else
-        rows_of_panel<Vectors>(m, rows, panel_of(m, k, n, kWidth), m.c + n, k == 0);
+        tile<Rows, Vectors>(rows, m.a_row, m.a_depth, panels[i], to, m.c_row, first);
+    row += Rows;
+  };
+  while (m.rows - row >= kTileRows) take.template operator()<kTileRows>();
+  if (m.rows - row >= 4) take.template operator()<4>();
+  if (m.rows - row >= 2) take.template operator()<2>();
+  if (m.rows - row >= 1) take.template operator()<1>();
+}
+
+template <int Vectors>
+inline void blocks(const Matmul& m) {
+  constexpr std::int64_t kWidth = Vectors * kLanes;
+  constexpr int kMostPanels = 64;
+  Panel panels[kMostPanels];
+  for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth) {
+    const std::int64_t depth = m.depth - k < kMatmulDepth ? m.depth - k : kMatmulDepth;
+    const std::int64_t fit = kMatmulScratch / (depth * kWidth), most = fit < kMostPanels ? fit : kMostPanels;
+    for (std::int64_t n = 0; n < m.columns;) {
+      const std::int64_t begin = n;
+      int count = 0;
+      for (; count < most && n < m.columns; ++count, n += kWidth)
+        panels[count] = panel_of(m, k, depth, n, m.columns - n <= kLanes ? kLanes : kWidth,
+                                 m.scratch + count * depth * kWidth);
+      rows_of_panels<Vectors>(m, m.a + k * m.a_depth, panels, count, m.c + begin, k == 0);
     }
+  }
 }
 
 // A single row cannot share b's vectors with another; several partial sums keep the adders busy.
@@ -472,14 +497,16 @@ inline void one_row(const Matmul& m) {
   Matmul rest = m;
   if (m.b_column == 1 && !m.b_rows)
     for (std::int64_t n = 0; n + kWidth <= m.columns; n += kWidth) {
-      for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth)
-        tile<1, kVectors>(m.a + k * m.a_depth, m.a_row, m.a_depth, panel_of(m, k, n, kWidth), m.c + n,
-                          m.c_row, k == 0);
+      for (std::int64_t k = 0; k < m.depth; k += kMatmulDepth) {
+        const std::int64_t depth = m.depth - k < kMatmulDepth ? m.depth - k : kMatmulDepth;
+        tile<1, kVectors>(m.a + k * m.a_depth, m.a_row, m.a_depth,
+                          panel_of(m, k, depth, n, kWidth, m.scratch), m.c + n, m.c_row, k == 0);
+      }
       rest.b += kWidth;
       rest.c += kWidth;
       rest.columns -= kWidth;
     }
-  if (rest.columns > 0) panels<1>(rest);
+  if (rest.columns > 0) blocks<1>(rest);
 }
 
 void find_product(const Matmul& m) {
@@ -491,9 +518,9 @@ void find_product(const Matmul& m) {
   if (m.rows == 1)
     one_row(m);
   else if (m.columns <= kLanes)
-    panels<1>(m);
+    blocks<1>(m);
   else
-    panels<2>(m);
+    blocks<2>(m);
 }
 
 // ---- windows ----

@@ -35,7 +35,7 @@ struct Matmul {
   std::int64_t b_run = 0, first_column = 0;
 };
 inline constexpr std::int64_t kMatmulDepth = 512;
-inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 64;
+inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 128;  // half of a small second cache
 
 // to[i] = from[i * stride], elements of any type.
 using CopyRun = void (*)(const void* from, std::int64_t stride, void* to, std::int64_t count);

@@ -1,7 +1,9 @@
 #include "compute/model/onnx_proto.h"
 
+#include <cstring>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <new>
 
 #include "compute/base/quote.h"
@@ -17,7 +19,9 @@ std::string normal_domain(std::string domain) { return domain == "ai.onnx" ? std
 
 class Parser {
  public:
-  explicit Parser(std::size_t file_bytes) : bytes_left_(kModelBytesPerByte * file_bytes + kModelBytes) {}
+  // file: null, or the bytes that are read, which large tensors then share.
+  explicit Parser(std::size_t file_bytes, std::shared_ptr<std::vector<std::byte>> file = nullptr)
+      : bytes_left_(kModelBytesPerByte * file_bytes + kModelBytes), file_(std::move(file)) {}
 
   Model model(pbf_reader message) {
     Model model;
@@ -492,9 +496,7 @@ class Parser {
         case 9: {
           expect(message, pbf_wire_type::length_delimited, "raw_data");
           const protozero::data_view view = message.get_view();
-          charge(view.size());
-          const auto* begin = reinterpret_cast<const std::byte*>(view.data());
-          fields.raw.emplace(begin, begin + view.size());
+          fields.raw = raw_bytes(view.data(), view.size());
           break;
         }
         case 10:
@@ -522,6 +524,21 @@ class Parser {
     return out;
   }
 
+  // A large tensor moves down by up to three bytes, over its own length, which has been read: float32 values
+  // are read in place at multiples of four.
+  SharedBytes raw_bytes(const char* data, std::size_t size) {
+    constexpr std::size_t kShared = 16'384;  // whose length takes three bytes, after one of the tag
+    if (!file_ || size < kShared) {
+      charge(size);
+      const auto* begin = reinterpret_cast<const std::byte*>(data);
+      return SharedBytes(std::vector<std::byte>(begin, begin + size));
+    }
+    const auto from = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(data) - file_->data());
+    const std::size_t to = from / 4 * 4;
+    if (to != from) std::memmove(file_->data() + to, file_->data() + from, size);
+    return {std::span<const std::byte>(*file_).subspan(to, size), file_};
+  }
+
   void external_entry(const std::pair<std::string, std::string>& entry, TensorData& out) {
     if (!out.external) out.external.emplace();
     const auto number = [&]() -> std::uint64_t {
@@ -541,17 +558,17 @@ class Parser {
 
   std::size_t bytes_left_;
   std::size_t parts_ = 0;
+  std::shared_ptr<std::vector<std::byte>> file_;
 };
 
-}  // namespace
-
-Result<Model> parse(std::span<const std::byte> bytes) {
+Result<Model> parse(std::span<const std::byte> bytes, std::shared_ptr<std::vector<std::byte>> file) {
   const auto damaged_error = [](const std::string& reason) {
     return make_error(ErrorCode::corrupt_file, "onnx: " + reason);
   };
   if (bytes.empty()) return damaged_error("the file is empty");
   try {
-    return Parser(bytes.size()).model(pbf_reader(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    return Parser(bytes.size(), std::move(file))
+        .model(pbf_reader(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   } catch (const Refused& refused) {
     return make_error(refused.code, "onnx: " + refused.reason);
   } catch (const std::bad_alloc&) {
@@ -561,6 +578,16 @@ Result<Model> parse(std::span<const std::byte> bytes) {
   } catch (const std::exception&) {
     return damaged_error("not an ONNX file, or damaged: found bytes that are no protobuf message");
   }
+}
+
+}  // namespace
+
+Result<Model> parse(std::span<const std::byte> bytes) { return parse(bytes, nullptr); }
+
+Result<Model> parse_in_place(std::vector<std::byte> bytes) {
+  auto file = std::make_shared<std::vector<std::byte>>(std::move(bytes));
+  const std::span<const std::byte> all = *file;
+  return parse(all, std::move(file));
 }
 
 }  // namespace imprint::onnx

@@ -161,6 +161,8 @@ inline constexpr std::size_t kModelBytes = 1 << 20;
 inline constexpr std::size_t kMaxParts = 4'000'000;
 inline constexpr int kMaxDepth = 16;
 Result<Model> parse(std::span<const std::byte> bytes);
+// The same, but large tensors share the bytes instead of copying them.
+Result<Model> parse_in_place(std::vector<std::byte> bytes);
 
 // Reads a file, and maps the files that hold its external tensors, from the same folder or below. The system
 // reads a tensor's bytes where they are used; a float32 tensor is never copied on the host if its offset is a

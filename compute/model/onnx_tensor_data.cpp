@@ -226,7 +226,7 @@ Result<> fill_bytes(TensorData& tensor, TypedFields fields) {
     return damaged(tensor, text("found ", tensor.strings.size(), " strings, expected ", bytes));
   if (tensor.type != ElementType::string) tensor.strings.clear();
   if (tensor.external || size == 0) return {};
-  tensor.bytes = SharedBytes(fields.raw ? std::move(*fields.raw) : from_typed_field(tensor.type, fields));
+  tensor.bytes = fields.raw ? std::move(*fields.raw) : SharedBytes(from_typed_field(tensor.type, fields));
   if (tensor.bytes.size() != bytes)
     return damaged(tensor, text("found ", tensor.bytes.size(), " bytes, expected ", bytes, " of ",
                                 element_type_name(tensor.type), " for its shape"));
@@ -243,8 +243,8 @@ TensorData tensor_data(std::string name, const safetensors::Array& array) {
 }
 
 Result<Model> load(const std::string& path, std::uint64_t most_external_bytes) {
-  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
-  auto model = parse(bytes);
+  IMPRINT_ASSIGN(std::vector<std::byte> bytes, read_file(path));
+  auto model = parse_in_place(std::move(bytes));
   const auto in_file = [&](const Error& error) {
     return make_error(error.code, text("'", path, "': ", error.message));
   };

@@ -18,7 +18,7 @@ struct TypedFields {
   std::vector<std::int64_t> ints64;    // int64
   std::vector<double> doubles;         // float64
   std::vector<std::uint64_t> uints64;  // uint32, uint64
-  std::optional<std::vector<std::byte>> raw;
+  std::optional<SharedBytes> raw;
 
   std::size_t bytes(ElementType type) const;  // that the typed field of `type` fills; 0 for unknown types
 };

@@ -118,9 +118,8 @@ std::vector<std::byte> serialize(const Model& model) {
   return {bytes.begin(), bytes.end()};
 }
 
-std::string GraphWriter::input(const std::string& name, const std::vector<Axis>& axes) {
-  graph_.inputs.push_back(
-      {.name = name, .is_tensor = true, .type = ElementType::float32, .shape = dimensions_of(axes)});
+std::string GraphWriter::input(const std::string& name, const std::vector<Axis>& axes, ElementType type) {
+  graph_.inputs.push_back({.name = name, .is_tensor = true, .type = type, .shape = dimensions_of(axes)});
   return name;
 }
 
@@ -141,23 +140,38 @@ std::string GraphWriter::floats(const std::string& name, const Extents& extents,
   return name;
 }
 
+std::string GraphWriter::new_name(const std::string& stem) {
+  std::string name;
+  do name = stem + "_" + std::to_string(uses_[stem]++);
+  while (reserved_.contains(name));
+  return name;
+}
+
+std::string GraphWriter::constant(ElementType type, const Extents& extents,
+                                  std::span<const std::byte> bytes) {
+  return graph_.initializers.emplace_back(tensor_of(new_name("constant"), type, extents, bytes)).name;
+}
+
 std::string GraphWriter::number(float value) {
-  const auto [found, is_new] = numbers_.try_emplace(value, "number_" + std::to_string(numbers_.size()));
-  return is_new ? floats(found->second, {}, std::span(&value, 1)) : found->second;
+  const auto found = numbers_.find(value);
+  if (found != numbers_.end()) return found->second;
+  return numbers_[value] = floats(new_name("number"), {}, std::span(&value, 1));
 }
 
 std::string GraphWriter::longs(const std::vector<std::int64_t>& values) {
-  const auto [found, is_new] = lists_.try_emplace(values, "list_" + std::to_string(lists_.size()));
-  if (is_new)
+  const auto [found, is_new] = lists_.try_emplace(values);
+  if (is_new) {
+    found->second = new_name("list");
     graph_.initializers.push_back(tensor_of(found->second, ElementType::int64,
                                             {static_cast<std::int64_t>(values.size())},
                                             std::span<const std::int64_t>(values)));
+  }
   return found->second;
 }
 
 std::string GraphWriter::node(const std::string& op, const std::vector<std::string>& inputs,
                               std::vector<Attribute> attributes) {
-  const std::string name = op + "_" + std::to_string(uses_[op]++);
+  const std::string name = new_name(op);
   graph_.nodes.push_back({.name = name,
                           .op_type = op,
                           .domain = {},
@@ -176,6 +190,12 @@ Attribute GraphWriter::attribute(const std::string& name, std::int64_t value) {
 Attribute GraphWriter::attribute(const std::string& name, const std::vector<std::int64_t>& values) {
   Attribute made{.name = name, .kind = AttributeKind::ints};
   made.ints = values;
+  return made;
+}
+
+Attribute GraphWriter::attribute(const std::string& name, const char* value) {
+  Attribute made{.name = name, .kind = AttributeKind::string_value};
+  made.strings = {value};
   return made;
 }
 

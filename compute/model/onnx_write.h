@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,18 +22,23 @@ class GraphWriter {
  public:
   using Extents = std::vector<std::int64_t>;
 
+  // Nodes and constants get no name of these: inputs and outputs to come.
+  void reserve(const std::string& name) { reserved_.insert(name); }
+
   // An axis is a number, or a symbol of a free dimension.
   struct Axis {
     std::int64_t extent = 0;
     std::string symbol = {};
   };
-  std::string input(const std::string& name, const std::vector<Axis>& axes);
+  std::string input(const std::string& name, const std::vector<Axis>& axes,
+                    ElementType type = ElementType::float32);
   // `value`, which a node has made or an input is, becomes the output `name`.
   void output(const std::string& name, const std::string& value, ElementType type,
               const std::vector<Axis>& axes);
 
   // Constants. Each returns its name. Equal lists and numbers are one.
   std::string floats(const std::string& name, const Extents& extents, std::span<const float> values);
+  std::string constant(ElementType type, const Extents& extents, std::span<const std::byte> bytes);
   std::string number(float value);
   std::string longs(const std::vector<std::int64_t>& values);
 
@@ -41,6 +47,7 @@ class GraphWriter {
                    std::vector<Attribute> attributes = {});
   static Attribute attribute(const std::string& name, std::int64_t value);
   static Attribute attribute(const std::string& name, const std::vector<std::int64_t>& values);
+  static Attribute attribute(const std::string& name, const char* value);
 
   // ---- shorter forms ----
   std::string reshape(const std::string& x, const std::vector<std::int64_t>& extents);  // 0: as in x
@@ -50,8 +57,11 @@ class GraphWriter {
   const Graph& graph() const { return graph_; }
 
  private:
+  std::string new_name(const std::string& stem);
+
   Graph graph_;
-  std::map<std::string, std::uint64_t> uses_;  // of each operator, for names
+  std::set<std::string> reserved_;
+  std::map<std::string, std::uint64_t> uses_;  // of each stem, for names
   std::map<std::vector<std::int64_t>, std::string> lists_;
   std::map<float, std::string> numbers_;
 };

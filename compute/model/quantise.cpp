@@ -180,10 +180,22 @@ class Quantiser {
       for (const Attribute& attribute : node.attributes)
         for (const Graph& body : attribute.graphs) add_names(body);
     }
-    for (const TensorData& tensor : model.graph.initializers) names_.insert(tensor.name);
+    for (const TensorData& tensor : model.graph.initializers) {
+      names_.insert(tensor.name);
+      initializers_.insert(tensor.name);
+    }
     for (const ValueInfo& output : model.graph.outputs) outputs_.insert(output.name);
     for (const TensorData& tensor : model.graph.initializers)
       if (const auto form = form_of(tensor)) forms_.emplace(tensor.name, *form);
+  }
+
+  std::vector<std::string> activations() const {
+    std::vector<std::string> names;
+    for (const Node& node : model_.graph.nodes)
+      if (multiplies_bytes(node) && !initializers_.contains(node.inputs[0]) &&
+          std::ranges::find(names, node.inputs[0]) == names.end())
+        names.push_back(node.inputs[0]);
+    return names;
   }
 
   Result<QuantisedModel> run(std::span<const std::byte> file) {
@@ -241,6 +253,16 @@ class Quantiser {
     if (op == "Gather" && use.slot == 0) return Form{8, 0};
     if ((op == "LSTM" || op == "GRU" || op == "RNN") && (use.slot == 1 || use.slot == 2)) return Form{8, 1};
     return std::nullopt;
+  }
+
+  // By a weight of 8 bits.
+  bool multiplies_bytes(const Node& node) const {
+    const bool is_product =
+        node.domain.empty() && (node.op_type == "Conv" || node.op_type == "ConvTranspose" ||
+                                node.op_type == "Gemm" || node.op_type == "MatMul");
+    if (!is_product || node.inputs.size() < 2) return false;
+    const auto form = forms_.find(node.inputs[1]);
+    return form != forms_.end() && form->second.bits == 8;
   }
 
   // Names that bodies use.
@@ -364,6 +386,7 @@ class Quantiser {
 
   void write_node(const Node& node, protozero::data_view bytes, Writer& out) {
     const auto packed = node.inputs.size() == 2 ? packed_.find(node.inputs[1]) : packed_.end();
+    if (packed == packed_.end() && multiplies_bytes(node)) return write_product(node, bytes, out);
     if (packed == packed_.end()) return out.add_message(kNode, bytes);
     const Packed& weight = packed->second;
     std::string text =
@@ -378,6 +401,42 @@ class Quantiser {
     out.add_message(kNode, text);
   }
 
+  // A product that reads the rounded form of its first operand, if it has one.
+  void write_product(const Node& node, protozero::data_view bytes, Writer& out) {
+    const auto range = options_.activations.find(node.inputs[0]);
+    if (range == options_.activations.end()) return out.add_message(kNode, bytes);
+    auto rounded = rounded_.find(node.inputs[0]);
+    if (rounded == rounded_.end())
+      rounded = rounded_.emplace(node.inputs[0], write_rounded(node.inputs[0], range->second, out)).first;
+    std::string text;
+    Writer writer(text);
+    bool is_first = true;
+    for (protozero::pbf_reader in(bytes); in.next();)
+      if (in.tag() == kNodeInput && is_first) {
+        is_first = false;
+        in.skip();
+        writer.add_string(kNodeInput, rounded->second);
+      } else {
+        copy_field(in, writer);
+      }
+    out.add_message(kNode, text);
+  }
+
+  // uint8: zero is one of the numbers.
+  std::string write_rounded(const std::string& name, QuantiseOptions::Range range, Writer& out) {
+    const float low = std::min(range.low, 0.0f), high = std::max(range.high, 0.0f);
+    const float scale = high > low ? (high - low) / 255 : 1.0f;
+    const auto zero = static_cast<std::uint8_t>(std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f));
+    const std::string scale_name = new_name(name + "_scale"), zero_name = new_name(name + "_zero"),
+                      whole = new_name(name + "_quantised"), rounded = new_name(name + "_rounded");
+    write_tensor(out, scale_name, ElementType::float32, {}, std::as_bytes(std::span(&scale, 1)));
+    write_tensor(out, zero_name, ElementType::uint8, {}, std::as_bytes(std::span(&zero, 1)));
+    out.add_message(kNode, node_text("QuantizeLinear", {name, scale_name, zero_name}, whole));
+    out.add_message(kNode, node_text("DequantizeLinear", {whole, scale_name, zero_name}, rounded));
+    ++result_.activations;
+    return rounded;
+  }
+
   struct Packed {
     std::string numbers, scales;
     std::int64_t depth, columns;
@@ -386,7 +445,8 @@ class Quantiser {
   const Model& model_;
   const QuantiseOptions& options_;
   std::unordered_map<std::string, std::vector<Use>> uses_;
-  std::set<std::string> names_, outputs_, in_bodies_;
+  std::set<std::string> names_, outputs_, in_bodies_, initializers_;
+  std::unordered_map<std::string, std::string> rounded_;  // activations
   std::unordered_map<std::string, Form> forms_;
   std::unordered_map<std::string, Packed> packed_;
   bool makes_blocks_ = false;
@@ -394,6 +454,10 @@ class Quantiser {
 };
 
 }  // namespace
+
+std::vector<std::string> quantised_activations(const Model& model, const QuantiseOptions& options) {
+  return Quantiser(model, options).activations();
+}
 
 Result<QuantisedModel> quantise_onnx(std::span<const std::byte> file, const Model& model,
                                      const QuantiseOptions& options) {
@@ -403,6 +467,15 @@ Result<QuantisedModel> quantise_onnx(std::span<const std::byte> file, const Mode
       !std::has_single_bit(static_cast<std::uint64_t>(options.block)))
     return make_error(ErrorCode::invalid_argument,
                       text("block: found ", options.block, ", expected a power of two from 16 to 256"));
+  constexpr std::int64_t kRounds = 10;  // the opset of QuantizeLinear
+  if (!options.activations.empty() && model.opset() < kRounds)
+    return make_error(ErrorCode::unsupported, text("activations: found opset ", model.opset(),
+                                                   ", expected 10 or later. Convert the model first."));
+  for (const auto& [name, range] : options.activations)
+    if (!(range.low <= range.high) || !std::isfinite(range.high - range.low))
+      return make_error(ErrorCode::invalid_argument,
+                        text("activation '", name, "': found a range from ", range.low, " to ", range.high,
+                             ", expected finite numbers in order"));
   try {
     return Quantiser(model, options).run(file);
   } catch (const protozero::exception& damage) {

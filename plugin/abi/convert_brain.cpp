@@ -4,6 +4,7 @@
 #include <array>
 #include <type_traits>
 
+#include "compute/base/amount.h"
 #include "plugin/abi/convert.h"
 #include "plugin/agent/spec/option_fields.h"
 
@@ -21,14 +22,13 @@ constexpr bool same(imp_learner given, agent::LearnerKind kind) {
   return static_cast<int>(given) == static_cast<int>(kind);
 }
 static_assert(same(IMP_LEARNER_NONE, agent::LearnerKind::none));
-static_assert(same(IMP_LEARNER_FEEDBACK, agent::LearnerKind::feedback));
-static_assert(same(IMP_LEARNER_CLONING, agent::LearnerKind::cloning));
-static_assert(same(IMP_LEARNER_DQN, agent::LearnerKind::dqn));
-static_assert(same(IMP_LEARNER_COACH, agent::LearnerKind::coach));
-static_assert(same(IMP_LEARNER_PPO, agent::LearnerKind::ppo));
-static_assert(same(IMP_LEARNER_SAC, agent::LearnerKind::sac));
-static_assert(same(IMP_LEARNER_BANDIT, agent::LearnerKind::bandit));
-static_assert(agent::kLastLearner == agent::LearnerKind::bandit, "assert the new learner's number too");
+#define IMPRINT_SAME(name, NAME, ...) static_assert(same(IMP_LEARNER_##NAME, agent::LearnerKind::name));
+IMP_LEARNERS(IMPRINT_SAME)
+#undef IMPRINT_SAME
+#define IMPRINT_ONE(...) +1
+static_assert(IMP_LEARNERS(IMPRINT_ONE) == static_cast<int>(agent::kLastLearner),
+              "IMP_LEARNERS and IMPRINT_LEARNERS have the same learners");
+#undef IMPRINT_ONE
 
 // Null options: the defaults. Otherwise they are of this type.
 template <class Options>
@@ -215,8 +215,9 @@ Result<PolicyNames> to_policy_names(const char* call, const void* next) {
   IMPRINT_ASSIGN(names.states, to_states(call, "states", given.states, given.state_count));
   IMPRINT_ASSIGN(names.zeros, to_names(call, "zeros", given.zeros, given.zero_count));
   if (!names.observations.empty() && !names.actions.empty()) return names;
-  return refuse(call, text(field, ": found ", names.observations.size(), " observations and ",
-                           names.actions.size(), " actions in imp_policy_names, expected 1 or more of each"));
+  return refuse(
+      call, text(field, ": found ", amount(names.observations.size(), "observation"), " and ",
+                 amount(names.actions.size(), "action"), " in imp_policy_names, expected 1 or more of each"));
 }
 
 }  // namespace

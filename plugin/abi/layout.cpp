@@ -21,14 +21,10 @@ static_assert(first<imp_brain_info>(56));
 static_assert(first<imp_action>(600));
 static_assert(first<imp_feedback>(40));
 static_assert(first<imp_demonstration>(64));
-static_assert(first<imp_feedback_options>(56));
-static_assert(first<imp_cloning_options>(40));
-static_assert(first<imp_dqn_options>(96));
-static_assert(first<imp_coach_options>(48));
-static_assert(first<imp_ppo_options>(88));
-static_assert(first<imp_sac_options>(64));
+#define IMPRINT_OPTIONS(name, NAME, Name, bytes) static_assert(first<imp_##name##_options>(bytes));
+IMP_LEARNERS(IMPRINT_OPTIONS)
+#undef IMPRINT_OPTIONS
 static_assert(first<imp_network_options>(48));
-static_assert(first<imp_bandit_options>(64));
 static_assert(first<imp_vk_device_info>(208));
 static_assert(first<imp_vk_plan>(48));
 static_assert(first<imp_vk_merged>(72));

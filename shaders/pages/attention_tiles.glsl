@@ -1,4 +1,4 @@
-// What the kernels of attention share: 256 invocations, tiles of TILE rows of an operand in shared memory,
+// Shared by the kernels of attention: 256 invocations, tiles of TILE rows of an operand in shared memory,
 // and products of two tiles. No kernel stores scores. Source: Dao, Fu, Ermon, Rudra, Re, FlashAttention: Fast
 // and Memory-Efficient Exact Attention with IO-Awareness, 2022.
 

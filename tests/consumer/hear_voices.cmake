@@ -1,22 +1,11 @@
 # The sample 12-hear-voices with the network of an npm package: cmake -D SAMPLE=program -D OUT=folder -P
 # hear_voices.cmake. Prints SKIPPED where the package cannot be reached.
-set(package @ricky0123/vad-web@0.0.31)
+include(${CMAKE_CURRENT_LIST_DIR}/npm_package.cmake)
 set(model ${OUT}/package/dist/silero_vad_v5.onnx)
-if(NOT EXISTS ${model})
-  file(MAKE_DIRECTORY ${OUT})
-  find_program(npm npm)
-  if(NOT npm)
-    message("SKIPPED: found no npm, which fetches ${package}. Install it.")
-    return()
-  endif()
-  execute_process(COMMAND ${npm} pack ${package} --pack-destination ${OUT} WORKING_DIRECTORY ${OUT} TIMEOUT 60
-    RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE errors)
-  file(GLOB archive ${OUT}/*vad-web*.tgz)
-  if(NOT status EQUAL 0 OR NOT archive)
-    message("SKIPPED: npm could not fetch ${package}: ${errors}")
-    return()
-  endif()
-  file(ARCHIVE_EXTRACT INPUT ${archive} DESTINATION ${OUT} PATTERNS package/dist/silero_vad_v5.onnx)
+fetch_npm_package(@ricky0123/vad-web@0.0.31 ${OUT} dist/silero_vad_v5.onnx)
+if(SKIPPED)
+  message("SKIPPED: ${SKIPPED}")
+  return()
 endif()
 
 # Its own sounds: silence, vowels, noise, vowels.

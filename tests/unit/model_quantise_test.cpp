@@ -132,6 +132,34 @@ TEST(Quantise, LeavesWhatIsSmallOrAnOutputOrUsedElsewhere) {
   EXPECT_EQ(made.weights[0].bits, 8);  // another node reads it too
 }
 
+// Ranges of activations make their values 8-bit numbers, once per value; a narrow range clips.
+TEST(Quantise, ActivationsAreRoundedInTheirRange) {
+  const Tensor x = Tensor::from(some_numbers(210, 3), {3, 70});
+  const OnnxBuilder builder = products(17);
+  QuantiseOptions options{.least_elements = 900};
+  EXPECT_THAT(quantised_activations(test::must_parse(builder), options), testing::ElementsAre("x", "h"));
+  const std::vector<float> exact = answers(builder.bytes(), x);
+  const double of_weights = change_of(exact, answers(must_quantise(builder, options).file, x));
+  options.activations = {{"x", {-1, 1}}, {"h", {-16, 16}}};
+  const QuantisedModel made = must_quantise(builder, options);
+  EXPECT_EQ(made.activations, 2u);
+  const double of_both = change_of(exact, answers(made.file, x));
+  EXPECT_GT(of_both, of_weights);
+  EXPECT_LT(of_both, 0.05);
+  options.activations["x"] = {-0.5f, 0.5f};
+  EXPECT_GT(change_of(exact, answers(must_quantise(builder, options).file, x)), 0.2);
+  const onnx::Model model = test::must_parse(builder);
+  options.activations["x"] = {1, -1};
+  const auto turned = quantise_onnx(builder.bytes(), model, options);
+  ASSERT_FALSE(turned.ok());
+  EXPECT_EQ(turned.error().code, ErrorCode::invalid_argument);
+  const OnnxBuilder old = products(9);
+  options.activations["x"] = {-1, 1};
+  const auto early = quantise_onnx(old.bytes(), test::must_parse(old), options);
+  ASSERT_FALSE(early.ok());
+  EXPECT_EQ(early.error().code, ErrorCode::unsupported);
+}
+
 TEST(Quantise, RefusesOptions) {
   const OnnxBuilder builder = products(17);
   const onnx::Model model = test::must_parse(builder);

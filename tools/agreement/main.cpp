@@ -9,9 +9,13 @@
 #include <fstream>
 #include <set>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
+#include "compute/model/file.h"
+#include "compute/model/onnx_export.h"
 #include "compute/model/onnx_import.h"
 #include "compute/model/onnx_value.h"
+#include "compute/model/safetensors.h"
 #include "tools/agreement/cases.h"
 #include "tools/imprint/computer.h"
 
@@ -22,7 +26,8 @@ constexpr int kNothingThere = 77;  // ctest skips
 
 struct Options {
   std::vector<std::string> folders;
-  std::string device = "cpu", only, apart;
+  std::string device = "cpu", only, apart, keep;
+  bool exported = false;
   std::size_t agreeing = 0, types = 0, wrong = 0;
   bool list = false;
 };
@@ -122,11 +127,46 @@ Outcome compared_texts(const std::string& name, const ImportedText& found, const
   return {};
 }
 
-Outcome run_case(Computer& computer, const onnx::Model& model, const Case& one) {
+// The import as an ONNX file of Imprint's own, read again.
+Result<ImportedModel> exported(const ImportedModel& imported, std::vector<std::byte>& file) {
+  OnnxExport what;
+  for (const ImportedValue& input : imported.inputs) what.inputs.push_back({input.name, input.tensor});
+  for (const ImportedValue& output : imported.outputs) what.outputs.push_back({output.name, output.tensor});
+  IMPRINT_ASSIGN(file, export_onnx(what));
+  IMPRINT_ASSIGN(const onnx::Model model, onnx::parse(file));
+  std::map<std::string, Shape> shapes;
+  for (const ImportedValue& input : imported.inputs) shapes.emplace(input.name, input.tensor.shape());
+  return import_onnx(model, shapes);
+}
+
+// For other runtimes: the file, the inputs and what Imprint finds.
+Result<> keep(const std::string& stem, std::span<const std::byte> file, const ImportedModel& imported,
+              std::span<const HostTensor> inputs, std::span<const HostTensor> results) {
+  safetensors::File values;
+  const auto add = [&](const std::string& name, const HostTensor& tensor) {
+    using safetensors::Array;
+    values.arrays[name] = tensor.dtype == DType::float32   ? Array::of(tensor.floats, tensor.shape)
+                          : tensor.dtype == DType::boolean ? Array::of_bools(tensor.ints, tensor.shape)
+                                                           : Array::of(tensor.ints, tensor.shape);
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) add("in." + imported.inputs[i].name, inputs[i]);
+  for (std::size_t i = 0; i < results.size(); ++i) add("out." + imported.outputs[i].name, results[i]);
+  IMPRINT_CHECK(write_file_atomic(stem + ".onnx", file));
+  return safetensors::save(values, stem + ".safetensors");
+}
+
+Outcome run_case(Computer& computer, const onnx::Model& model, const Case& one, const Options& options) {
   auto prepared = prepare(model, one);
   if (!prepared) return refused(prepared.error().message);
-  const ImportedModel& imported = prepared->imported;
+  ImportedModel& imported = prepared->imported;
   std::vector<HostTensor> inputs, results;
+  std::vector<std::byte> file;
+  if (options.exported) {
+    auto again = exported(imported, file);
+    if (!again) return refused(again.error().message);
+    again->texts = std::move(imported.texts);
+    imported = std::move(*again);
+  }
   for (const ImportedValue& input : imported.inputs) {
     const auto given = prepared->given.find(input.name);
     if (given == prepared->given.end()) return refused(text("no data for input ", input.name));
@@ -145,6 +185,9 @@ Outcome run_case(Computer& computer, const onnx::Model& model, const Case& one) 
     if (!ran) return refused(ran.error().message);
     results = std::move(*ran);
   }
+  if (options.exported && !options.keep.empty())
+    if (const auto kept = keep(options.keep + "/" + one.name, file, imported, inputs, results); !kept)
+      return refused(kept.error().message);
   std::size_t parts = 0;
   for (const auto& [output, value] : one.outputs)
     for (std::size_t i = 0; i < value.tensors.size(); ++i) {
@@ -159,7 +202,7 @@ Outcome run_case(Computer& computer, const onnx::Model& model, const Case& one) 
       if (outcome.verdict != Verdict::agrees) return outcome;
     }
   if (one.from_specification && parts != imported.outputs.size() + imported.texts.size())
-    return wrong(text("found ", imported.outputs.size(), " outputs, expected ", parts));
+    return wrong(text("found ", amount(imported.outputs.size(), "output"), ", expected ", parts));
   return {};
 }
 
@@ -204,7 +247,7 @@ std::string case_name(const std::filesystem::path& path) {
   return path.filename() == "model.onnx" ? path.parent_path().filename().string() : path.filename().string();
 }
 
-void run_model(Computer& computer, const std::string& path, Report& report) {
+void run_model(Computer& computer, const std::string& path, const Options& options, Report& report) {
   const auto model = onnx::load(path);
   if (!model) {
     ++report.cases.refused;
@@ -219,7 +262,7 @@ void run_model(Computer& computer, const std::string& path, Report& report) {
   }
   Outcome outcome;
   for (const Case& one : *cases)
-    if (outcome.verdict == Verdict::agrees) outcome = run_case(computer, *model, one);
+    if (outcome.verdict == Verdict::agrees) outcome = run_case(computer, *model, one, options);
   count(report, *model, path, outcome);
 }
 
@@ -266,7 +309,7 @@ Result<int> run(const Options& options) {
     if (apart.contains(case_name(path)))
       ++report.apart;
     else
-      run_model(computer, path, report);
+      run_model(computer, path, options, report);
   }
   return print(options, report);
 }
@@ -287,6 +330,10 @@ int main(int argc, char** argv) {
   app.add_option("--types", options.types, "fail if fewer operators have a model that agrees")
       ->option_text("N=0");
   app.add_option("--wrong", options.wrong, "fail if more models are wrong")->option_text("N=0");
+  app.add_flag("--exported", options.exported, "run each model as export_onnx writes it");
+  app.add_option("--keep", options.keep,
+                 "with --exported: a folder for these files, their inputs and their outputs")
+      ->type_name("FOLDER");
   app.add_flag("--list", options.list, "print each operator, also those that agree");
   CLI11_PARSE(app, argc, argv);
   try {

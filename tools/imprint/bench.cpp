@@ -28,6 +28,7 @@ struct BenchOptions {
   bool list = false, profile = false;
   std::vector<std::string> models;
   ModelShapes shapes;
+  bool mixed = false;
   Repeats repeats;
   std::uint32_t in_a_row = kChainedRuns, threads = 1;
 };
@@ -81,7 +82,9 @@ constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", p
                              {"plan", plan_cases, true, false}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
-  if (!options.models.empty()) return model_cases(options.models, options.shapes);
+  if (!options.models.empty())
+    return model_cases(options.models, options.shapes,
+                       options.mixed ? Precision::mixed16 : Precision::float32);
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites) {
     if (options.suite != "all" && options.suite != suite.name) continue;
@@ -479,6 +482,12 @@ void add_bench(CLI::App& app) {
   command->add_option("--batch", options->shapes.batch, "size of the models' open dimensions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
       ->option_text("N=1");
+  command
+      ->add_option_function<std::string>(
+          "--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
+          "of the models: float32, or mixed: large products read float16")
+      ->check(CLI::IsMember({"float32", "mixed"}))
+      ->option_text("TYPE=float32");
   command->add_option("--suite", options->suite, list)->check(CLI::IsMember(names))->option_text("SUITE=all");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");
   add_threads_option(*command, options->threads);

@@ -99,7 +99,8 @@ std::vector<BenchCase> nets_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 std::vector<BenchCase> plan_cases();
-std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelShapes& shapes);
+std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelShapes& shapes,
+                                   Precision precision);
 
 // Benchmarks of the suites that are programs (on_cpu: of those that run on the CPU too), and the suites'
 // names.

@@ -11,8 +11,8 @@ namespace imprint::tools {
 namespace {
 
 Result<BenchResult> run_model(BenchDevice& device, const std::string& name, const std::string& file,
-                              const ModelShapes& shapes) {
-  IMPRINT_ASSIGN(Program program, compile_model(device.runtime(), file, shapes, kChainedRuns));
+                              const ModelShapes& shapes, Precision precision) {
+  IMPRINT_ASSIGN(Program program, compile_model(device.runtime(), file, shapes, kChainedRuns, precision));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(file));
   const std::vector<onnx::ValueInfo> inputs = model_inputs(model);
   Noise noise;
@@ -29,11 +29,13 @@ Result<BenchResult> run_model(BenchDevice& device, const std::string& name, cons
 
 }  // namespace
 
-std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelShapes& shapes) {
+std::vector<BenchCase> model_cases(const std::vector<std::string>& files, const ModelShapes& shapes,
+                                   Precision precision) {
   std::vector<BenchCase> cases;
   for (const std::string& file : files) {
     const std::string name = std::filesystem::path(file).stem().string();
-    cases.push_back({name, [=](BenchDevice& device) { return run_model(device, name, file, shapes); }});
+    cases.push_back(
+        {name, [=](BenchDevice& device) { return run_model(device, name, file, shapes, precision); }});
   }
   return cases;
 }

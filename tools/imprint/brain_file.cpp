@@ -18,6 +18,7 @@ namespace imprint::tools {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 4 << 20;  // a list of brains with every scale has far fewer
+constexpr std::size_t kMostBrains = 4096;      // in one list
 
 // The expected value where one does not fit; empty when it was taken.
 using Taker = std::function<std::string(const nlohmann::json& value)>;
@@ -77,7 +78,8 @@ using Takers = std::map<std::string, Taker>;
 // A list of objects with the fields of imp_stream.
 Taker streams(std::vector<agent::StreamSpec>& into) {
   return [&into](const nlohmann::json& value) -> std::string {
-    if (!value.is_array()) return "a list of streams";
+    if (!value.is_array() || value.size() > agent::kMostStreams)
+      return text("a list of at most ", agent::kMostStreams, " streams");
     into.clear();
     for (const nlohmann::json& one : value) {
       if (!one.is_object()) return "a list of which each is an object with the fields of imp_stream";
@@ -243,6 +245,9 @@ Result<std::vector<BrainFile>> parse_brains(const std::string& file, std::span<c
     return brains;
   }
   if (json.empty()) return make_error(ErrorCode::corrupt_file, "'" + file + "': the list has no brain");
+  if (json.size() > kMostBrains)
+    return make_error(ErrorCode::corrupt_file, text("'", file, "': found a list of ", json.size(),
+                                                    " brains, expected at most ", kMostBrains));
   for (const nlohmann::json& one : json) {
     IMPRINT_ASSIGN(BrainFile brain, parse_brain(file, one));
     brains.push_back(std::move(brain));

@@ -9,14 +9,17 @@
 #include <cstdio>
 #include <memory>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/file.h"
+#include "compute/model/onnx_export.h"
 #include "compute/model/weights.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
 #include "tools/imprint/model_inputs.h"
 #include "tools/imprint/slow_step.h"
+#include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
 
@@ -24,6 +27,8 @@ namespace {
 
 struct QuantiseChoices {
   std::string model, out, input;
+  std::vector<std::string> calibration;  // files of inputs
+  double percentile = 100;
   QuantiseOptions options;
   ModelShapes shapes;  // without an input file
   std::uint32_t threads = 1;
@@ -70,13 +75,56 @@ void print_change(const std::string& name, const HostTensor& before, const HostT
       name.c_str(), before.shape.text().c_str(), size > 0 ? std::sqrt(change / size) : 0, most, equal, rows);
 }
 
-Result<> quantise(const QuantiseChoices& choices) {
+// The range of all values but those beyond the percentile, half of them on either side.
+QuantiseOptions::Range range_of(std::vector<float>& values, double percentile) {
+  if (values.empty()) return {};
+  const auto beyond =
+      static_cast<std::ptrdiff_t>(static_cast<double>(values.size()) * (100 - percentile) / 200);
+  const auto low = values.begin() + beyond, high = values.end() - 1 - beyond;
+  std::nth_element(values.begin(), low, values.end());
+  const float least = *low;
+  std::nth_element(values.begin(), high, values.end());
+  return {least, *high};
+}
+
+// Ranges of the activations for the files of inputs.
+Result<std::map<std::string, QuantiseOptions::Range>> calibrated(const onnx::Model& model,
+                                                                 const QuantiseChoices& choices) {
+  const SlowStep slow("calibrating");
+  onnx::Model observed = model;
+  observed.graph.outputs.clear();
+  for (const std::string& name : quantised_activations(model, choices.options)) {
+    onnx::ValueInfo& output = observed.graph.outputs.emplace_back();
+    output.name = name;
+    output.is_tensor = true;
+    output.type = onnx::ElementType::float32;
+  }
+  std::map<std::string, QuantiseOptions::Range> ranges;
+  if (observed.graph.outputs.empty()) return ranges;
+  std::vector<std::vector<float>> values(observed.graph.outputs.size());
+  for (const std::string& path : choices.calibration) {
+    IMPRINT_ASSIGN(const safetensors::File inputs, safetensors::load(path));
+    IMPRINT_ASSIGN(const std::vector<HostTensor> found, outputs_of(observed, path, inputs, choices));
+    for (std::size_t i = 0; i < found.size(); ++i)
+      values[i].insert(values[i].end(), found[i].floats.begin(), found[i].floats.end());
+  }
+  for (std::size_t i = 0; i < values.size(); ++i)
+    ranges[observed.graph.outputs[i].name] = range_of(values[i], choices.percentile);
+  return ranges;
+}
+
+Result<> quantise(const QuantiseChoices& given) {
+  QuantiseChoices choices = given;
+  if (choices.input.empty() && !choices.calibration.empty()) choices.input = choices.calibration[0];
   IMPRINT_CHECK(check_replaceable(choices.out));
   IMPRINT_ASSIGN(const std::vector<std::byte> file, read_file(choices.model));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(choices.model));
   IMPRINT_ASSIGN(const safetensors::File inputs, choices.input.empty()
                                                      ? noise_for(model, choices.model, choices.shapes)
                                                      : safetensors::load(choices.input));
+  if (!choices.calibration.empty()) {
+    IMPRINT_ASSIGN(choices.options.activations, calibrated(model, choices));
+  }
   QuantisedModel made;
   {
     const SlowStep slow("quantising");
@@ -95,6 +143,7 @@ Result<> quantise(const QuantiseChoices& choices) {
               static_cast<unsigned long long>(made.bytes_before),
               static_cast<unsigned long long>(made.bytes_after),
               100.0 * static_cast<double>(made.bytes_after) / static_cast<double>(made.bytes_before));
+  if (made.activations > 0) std::printf("%zu activations become 8-bit numbers\n", made.activations);
   const SlowStep slow("comparing");
   IMPRINT_ASSIGN(const std::vector<HostTensor> exact, outputs_of(model, choices.model, inputs, choices));
   IMPRINT_ASSIGN(const std::vector<HostTensor> rounded, outputs_of(after, choices.out, inputs, choices));
@@ -109,6 +158,7 @@ Result<> quantise(const QuantiseChoices& choices) {
 
 struct ConvertChoices {
   std::string model, out;
+  ModelShapes shapes;
 };
 
 std::optional<safetensors::Type> type_of(onnx::ElementType type) {
@@ -144,9 +194,25 @@ weights::File weights_of(const onnx::Model& model) {
   return file;
 }
 
+// The model as Imprint computes it, for these shapes.
+Result<> convert_model(const ConvertChoices& choices) {
+  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(choices.model));
+  IMPRINT_ASSIGN(const ImportedModel imported, import_at(model, choices.model, choices.shapes));
+  OnnxExport what;
+  for (const ImportedValue& input : imported.inputs) what.inputs.push_back({input.name, input.tensor});
+  for (const ImportedValue& output : imported.outputs) what.outputs.push_back({output.name, output.tensor});
+  IMPRINT_ASSIGN(const std::vector<std::byte> file, export_onnx(what));
+  IMPRINT_ASSIGN(const onnx::Model written, onnx::parse(file));
+  IMPRINT_CHECK(write_file_atomic(choices.out, file));
+  std::printf("%zu nodes become %zu, %zu bytes\n", model.graph.nodes.size(), written.graph.nodes.size(),
+              file.size());
+  return {};
+}
+
 Result<> convert(const ConvertChoices& choices) {
   IMPRINT_CHECK(check_replaceable(choices.out));
   const SlowStep slow("converting");
+  if (choices.model.ends_with(".onnx") && choices.out.ends_with(".onnx")) return convert_model(choices);
   weights::File file;
   if (choices.model.ends_with(".onnx")) {
     IMPRINT_ASSIGN(const onnx::Model model, onnx::load(choices.model));
@@ -163,7 +229,8 @@ Result<> convert(const ConvertChoices& choices) {
     std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(),
                 array.shape.text().c_str());
   }
-  std::printf("%s: %zu tensors, %zu bytes\n", file.format.c_str(), file.tensors.arrays.size(), bytes);
+  std::printf("%s: %s, %zu bytes\n", file.format.c_str(),
+              amount(file.tensors.arrays.size(), "tensor").c_str(), bytes);
   return {};
 }
 
@@ -192,6 +259,16 @@ void add_quantise(CLI::App& app) {
       ->add_option("--input", choices->input,
                    "inputs to compare the outputs for, as for imprint run; without a file they are noise")
       ->type_name("IN.safetensors");
+  command
+      ->add_option("--calibrate", choices->calibration,
+                   "inputs that show the ranges of activations, which then become 8-bit numbers too; may be "
+                   "repeated. Give --input for others that measure the loss")
+      ->type_name("IN.safetensors");
+  command
+      ->add_option("--percentile", choices->percentile,
+                   "share of an activation's values inside its range; 100: from the least to the largest")
+      ->check(CLI::Range(90.0, 100.0))
+      ->option_text("P=100");
   add_shape_option(*command, choices->shapes);
   command->add_option("--batch", choices->shapes.batch, "without --input: size of open dimensions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
@@ -201,15 +278,24 @@ void add_quantise(CLI::App& app) {
 }
 
 void add_convert(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "convert", "write the weights of an ONNX, PyTorch, GGUF, NumPy or safetensors file as safetensors");
+  CLI::App* command = app.add_subcommand("convert",
+                                         "write the weights of an ONNX, PyTorch, GGUF, NumPy or safetensors "
+                                         "file as safetensors, or an ONNX model "
+                                         "for fixed shapes");
   auto choices = std::make_shared<ConvertChoices>();
   command->add_option("model", choices->model, "the file; nothing in it is executed")
       ->required()
       ->type_name("FILE");
-  command->add_option("out", choices->out, "the file for the weights")
+  command
+      ->add_option("out", choices->out,
+                   "the file for the weights; with the end .onnx: for the model, by operators of opset 18 "
+                   "without bodies")
       ->required()
       ->type_name("OUT.safetensors");
+  add_shape_option(*command, choices->shapes);
+  command->add_option("--batch", choices->shapes.batch, "of a model: size of open dimensions")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
+      ->option_text("N=1");
   set_work(*command, [choices] { return convert(*choices); });
 }
 

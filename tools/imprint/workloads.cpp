@@ -68,7 +68,7 @@ Result<ImportedModel> import_at(const onnx::Model& model, const std::string& nam
 }
 
 Result<Program> compile_model(Runtime& runtime, const std::string& file, const ModelShapes& shapes,
-                              std::uint32_t slot_count) {
+                              std::uint32_t slot_count, Precision precision) {
   const SlowStep slow(text("compiling '", file, "'"));
   IMPRINT_ASSIGN(const onnx::Model loaded, onnx::load(file));
   IMPRINT_ASSIGN(const ImportedModel imported, import_at(loaded, file, shapes));
@@ -76,7 +76,8 @@ Result<Program> compile_model(Runtime& runtime, const std::string& file, const M
   const ProgramDescription description{.name = file,
                                        .inputs = imported.input_tensors(),
                                        .outputs = imported.output_tensors(),
-                                       .slot_count = slot_count};
+                                       .slot_count = slot_count,
+                                       .precision = precision};
   return Program::compile(runtime, description);
 }
 

@@ -29,7 +29,7 @@ Result<> look_at(BenchDevice& device, const BenchCase& workload, const std::func
 Result<ImportedModel> import_at(const onnx::Model& model, const std::string& name, const ModelShapes& shapes,
                                 const ImportOptions& options = {});
 Result<Program> compile_model(Runtime& runtime, const std::string& file, const ModelShapes& shapes,
-                              std::uint32_t slot_count = 1);
+                              std::uint32_t slot_count = 1, Precision precision = Precision::float32);
 
 // Uses this device's table from a file for everything compiled from now on. Errors: not_found, those of
 // read_tuning_tables.

@@ -20,7 +20,7 @@ Tensor of_agents_goal(const Tensor& goal, const Tensor& all, std::int64_t output
 // [P, A, goals * choices], times the noise: a choice that few words were about is tried sooner. Under a goal
 // that only rewards teach the noise stays, since a game may change.
 Tensor doubt(const BrainSpec& spec, const Network& network, std::int64_t agents) {
-  constexpr float kMost = 1.5f, kWords = 4;
+  constexpr float kMost = 1, kWords = 8;
   const std::int64_t brains = spec.brain_count,
                      all = std::int64_t{spec.goal_count} * spec.action.choice_count();
   const Tensor words = network.heard().value();

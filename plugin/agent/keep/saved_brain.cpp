@@ -250,7 +250,7 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
         "replay.filled",
         safetensors::Array::of(std::span<const std::int32_t>(host.replay.filled), Shape{spec.brain_count}));
     write_waiting(file, spec, host.replay);
-    if (learner_of(spec).collects_rollouts()) write_news(file, spec, host.replay);
+    if (learner_of(spec).seeks_news()) write_news(file, spec, host.replay);
   }
   file.metadata = {{"format", "imprint brain"},
                    {"name", spec.name},
@@ -285,7 +285,7 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
         file, spec,
         network == network_hash(spec).hex() ? ". Its weights fit: take them by brain_load_weights" : "");
   const bool learns = spec.learner != LearnerKind::none;
-  const bool has_news = learns && learner_of(spec).collects_rollouts() && file.arrays.contains(kNews);
+  const bool has_news = learns && learner_of(spec).seeks_news() && file.arrays.contains(kNews);
   const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_news ? 1 : 0);
   if (file.arrays.size() != expected)
     return corrupt("body", text(file.arrays.size(), " arrays"), text(expected));

@@ -147,6 +147,7 @@ class DqnLearner final : public ReplayLearner {
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
   bool predicts_returns() const override { return true; }
+  bool seeks_news() const override { return true; }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)

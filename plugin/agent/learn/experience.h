@@ -92,9 +92,9 @@ class Experience {
   Returns& returns() { return returns_; }
   const Returns& returns() const { return returns_; }
   double highest_return() const;  // largest_reward / (1 - discount)
-  // Whether a brain that draws its choices from its policy explores slowly (News::are_rare).
+  // Whether a brain explores slowly (News::are_rare).
   bool explores_slowly(std::uint32_t brain) const {
-    return learner_.collects_rollouts() && training_.replay().news[brain].are_rare();
+    return learner_.seeks_news() && training_.replay().news[brain].are_rare();
   }
 
  private:

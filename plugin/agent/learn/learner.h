@@ -64,6 +64,8 @@ class Learner {
 
   // Whether the outputs are discounted sums of rewards, which then bound them.
   virtual bool predicts_returns() const { return false; }
+  // Whether exploration becomes slow where hardly any step tells anything (News).
+  virtual bool seeks_news() const { return collects_rollouts(); }
   // Whether it trains a network with a cell (BrainSpec::cell).
   virtual bool learns_sequences() const { return false; }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "plugin/agent/learn/registry.h"
 
@@ -111,11 +112,12 @@ void Learning::finish_step(std::uint32_t slot) {
   }
   if (outcome.stopped > 0) counts_.raise(Alarm::not_finite);
   if (outcome.stopped > 0)
-    services_.log(LogLevel::error,
-                  text("brain '", spec_.name, "': loss: found a number that is not finite in ",
-                       outcome.stopped, " of ", spec_.brain_count,
-                       " brains. They stop learning and keep their last finite weights. Lower learning_rate, "
-                       "and restore a snapshot or load a file to continue"));
+    services_.log(
+        LogLevel::error,
+        text("brain '", spec_.name, "': loss: found a number that is not finite in ", outcome.stopped, " of ",
+             amount(spec_.brain_count, "brain"),
+             ". Each such brain stops learning and keeps its last finite weights. Lower learning_rate, "
+             "and restore a snapshot or load a file to continue"));
   publish();
 }
 

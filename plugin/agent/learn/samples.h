@@ -67,7 +67,7 @@ struct ReplayState {
   std::vector<std::int32_t> next;    // [P] row of the memory that the next sample overwrites
   std::vector<std::int32_t> filled;  // [P] samples in the memory, <= capacity
   SampleQueue waiting;
-  std::vector<News> news;  // [P] of a learner that collects rollouts: what its steps told
+  std::vector<News> news;  // [P] of a learner that seeks news: what its steps told
 
   static ReplayState empty(const BrainSpec& spec);
   std::uint64_t sample_count() const;

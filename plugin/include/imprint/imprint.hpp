@@ -136,10 +136,10 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
     return call(&imp_api::brain_set_learning, enabled ? 1u : 0u);
   }
 
-  Outcome save(const char* path) { return call(&imp_api::brain_save, path); }
+  Outcome save(Text path) { return call(&imp_api::brain_save, path.c_str()); }
   Outcome save_status() const { return call(&imp_api::brain_save_status); }
-  Outcome load(const char* path) { return call(&imp_api::brain_load, path); }
-  Outcome load_weights(const char* path) { return call(&imp_api::brain_load_weights, path); }
+  Outcome load(Text path) { return call(&imp_api::brain_load, path.c_str()); }
+  Outcome load_weights(Text path) { return call(&imp_api::brain_load_weights, path.c_str()); }
   Made<std::uint64_t> snapshot() { return fill(std::uint64_t{}, &imp_api::brain_snapshot); }
   Outcome restore(std::uint64_t snapshot) { return call(&imp_api::brain_restore, snapshot); }
 
@@ -160,8 +160,8 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   Made<imp_curves> curves(std::uint64_t row = UINT64_MAX) const {
     return fill(imp_curves_init(), &imp_tools_api::brain_get_curves, row);
   }
-  Outcome write_curves(const char* path) const {
-    return call(&imp_tools_api::brain_write_curves, path);
+  Outcome write_curves(Text path) const {
+    return call(&imp_tools_api::brain_write_curves, path.c_str());
   }
   Outcome set_state(std::span<const std::byte> data) {
     return call(&imp_tools_api::brain_set_state, data.data(), data.size());
@@ -459,7 +459,7 @@ class MergedDevice {
     return *static_cast<const VkDeviceCreateInfo*>(merged_.create_info);
   }
   // The chain for DeviceDesc::features. DeviceDesc::enabled_features stay the host's.
-  const void* features() const { return merged_.features; }
+  FeatureChain features() const { return FeatureChain(merged_.features); }
   std::span<const char* const> device_extensions() const {
     return {merged_.device_extensions, merged_.device_extension_count};
   }

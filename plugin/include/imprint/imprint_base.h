@@ -34,8 +34,8 @@ typedef struct imp_header {
   name.header.size = (uint32_t)sizeof name; \
   name.header.type = (uint32_t)(TYPE)
 
-/* 1: imprint.h; 101: imprint_learners.h; 201: imprint_vulkan.h; 301: imprint_tools.h;
- * 401: imprint_models.h; 501: imprint_networks.h. */
+/* 1: imprint.h; 201: imprint_vulkan.h; 301: imprint_tools.h; 401: imprint_models.h;
+ * 501: imprint_networks.h. Those of imprint_learners.h, from 101 on, are there. */
 typedef enum imp_struct_type {
   IMP_STRUCT_HOST = 1,
   IMP_STRUCT_LIMITS = 2,
@@ -46,14 +46,6 @@ typedef enum imp_struct_type {
   IMP_STRUCT_ACTION = 7,
   IMP_STRUCT_FEEDBACK = 8,
   IMP_STRUCT_DEMONSTRATION = 9,
-
-  IMP_STRUCT_FEEDBACK_OPTIONS = 101,
-  IMP_STRUCT_CLONING_OPTIONS = 102,
-  IMP_STRUCT_DQN_OPTIONS = 103,
-  IMP_STRUCT_COACH_OPTIONS = 104,
-  IMP_STRUCT_PPO_OPTIONS = 105,
-  IMP_STRUCT_SAC_OPTIONS = 106,
-  IMP_STRUCT_BANDIT_OPTIONS = 107,
 
   IMP_STRUCT_VK_DEVICE_INFO = 201,
   IMP_STRUCT_VK_PLAN = 202,

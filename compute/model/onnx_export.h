@@ -1,0 +1,34 @@
+#pragma once
+// Tensors as an ONNX file, which Imprint and other runtimes read: one node, or a few, per operation that the
+// tensors are composed of. So a convolution becomes a product of gathered windows: the numbers are the same,
+// but no runtime knows it as a convolution.
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+#include "compute/tensor/tensor.h"
+
+namespace imprint {
+
+struct OnnxValue {
+  std::string name;
+  Tensor tensor;  // of an input: made by input()
+};
+
+struct OnnxExport {
+  std::vector<OnnxValue> inputs, outputs;
+  // Content of the variables that the outputs read, which become initializers. Null: their initial values,
+  // which a variable has until a program moves it to a device.
+  std::function<Result<std::vector<std::byte>>(const tensor::VariableState& variable)> read_variable;
+};
+
+// Operators of opset 18. float32 and int32 stay what they are.
+// Errors: unsupported (operations without a counterpart, all of them named: loops, pages, recurrences, random
+// numbers, GLSL, and a few functions), not_found (an input that is none of `inputs`), invalid_argument (a
+// name twice, a variable without content), those of read_variable.
+Result<std::vector<std::byte>> export_onnx(const OnnxExport& what);
+
+}  // namespace imprint
