@@ -346,19 +346,6 @@ class MemoryChoice {
       }
   }
 
-  // Inputs of a page whose loads compute nothing.
-  void store_inputs(NodeIndex page) {
-    for (NodeIndex input : graph_[page].inputs) {
-      const NodeIndex source = without_views_[at(input)];
-      if (memory_[at(source)] || is_literal(graph_[source])) continue;
-      memory_[at(source)] = 1;
-      for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) {
-        cost_[at(view)] = 2;
-        code_[at(view)] = {};
-      }
-    }
-  }
-
   bool is_tiled(NodeIndex i) const { return region_of_[at(i)] < 0 && wants_tiles(graph_, i, options_); }
 
   // Gives memory to small operands of a tiled product that it would load one by one, many times: the weights
@@ -392,11 +379,24 @@ class MemoryChoice {
            });
   }
 
+  // Inputs of a page whose loads compute nothing.
+  void store_inputs(NodeIndex page) {
+    for (NodeIndex input : graph_[page].inputs) {
+      const NodeIndex source = without_views_[at(input)];
+      if (memory_[at(source)] || is_literal(graph_[source])) continue;
+      memory_[at(source)] = 1;
+      for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) {
+        cost_[at(view)] = 2;
+        code_[at(view)] = {};
+      }
+    }
+  }
+
   void decide_by_cost(NodeIndex i) {
     const GraphNode& node = graph_[i];
     const bool in_region = region_of_[at(i)] >= 0;
-    if (node.op == Op::page && node.source->page->stored_inputs) store_inputs(i);
     arrange_operands(i);
+    if (node.op == Op::page && node.source->page->stored_inputs) store_inputs(i);
     limit_code(i);
     limit_serial_work(i, lanes_of(i));
     if (memory_[at(i)]) return;  // a consumer already requested memory for it

@@ -116,6 +116,17 @@ class PageExpansion {
     }
   }
 
+  // A page that a mixed program computes faster by products of float16; else empty.
+  std::vector<Tensor> narrow_products_of(const GraphNode& node) const {
+    constexpr std::ptrdiff_t kFew = 8;  // as many products as there are steps are no gain
+    if (!options_.narrow_products || !node.source->page->compose) return {};
+    std::vector<Tensor> parts = node.source->page->compose(placeholders(node));
+    const Result<Graph> graph = build_graph(parts);
+    if (!graph) return {};
+    return std::ranges::count(graph->nodes, Op::matmul, &GraphNode::op) <= kFew ? parts
+                                                                                : std::vector<Tensor>();
+  }
+
   // The product of which the node is the sum over all batches, if nothing else reads it and it is too narrow
   // for tiles, such as the gradient of a first convolution's weights; else -1.
   NodeIndex narrow_product_at(NodeIndex index) const {
@@ -166,17 +177,6 @@ class PageExpansion {
     rest[at(axis)].second = node.shape[axis] - joined[axis];
     const Tensor side_by_side = reshape(movedim(windows, -1, axis + 1), joined);
     return {rest[at(axis)].second > 0 ? pad(side_by_side, rest, 0) : side_by_side};
-  }
-
-  // A page that a mixed program computes faster by products of float16; else empty.
-  std::vector<Tensor> narrow_products_of(const GraphNode& node) const {
-    constexpr std::ptrdiff_t kFew = 8;  // as many products as there are steps are no gain
-    if (!options_.narrow_products || !node.source->page->compose) return {};
-    std::vector<Tensor> parts = node.source->page->compose(placeholders(node));
-    const Result<Graph> graph = build_graph(parts);
-    if (!graph) return {};
-    return std::ranges::count(graph->nodes, Op::matmul, &GraphNode::op) <= kFew ? parts
-                                                                                : std::vector<Tensor>();
   }
 
   // The value that a scatter's indices are along the axis, if they repeat along all others, as in the
