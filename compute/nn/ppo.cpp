@@ -143,8 +143,8 @@ Ppo::ActorCritic Ppo::network(const std::string& name) const {
 
 ActionDistribution Ppo::distribution(const ActorCritic& by, const Tensor& features,
                                      const Tensor& mask) const {
-  return {options_.action, by.policy(features),
-          by.log_deviation.ok() ? by.log_deviation.value() : Tensor(), mask};
+  return {options_.action, by.policy(features), by.log_deviation.ok() ? by.log_deviation.value() : Tensor(),
+          mask};
 }
 
 std::vector<Tensor> Ppo::flat(const Actions& actions) const {

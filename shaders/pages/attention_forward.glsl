@@ -27,14 +27,13 @@ void imp_page(int group) {
     float scores[kScores * kScores];
     [[unroll]] for (int i = 0; i < kScores * kScores; ++i) scores[i] = 0.0;
     ROW_PRODUCTS(scores, tile_a, tile_b)
-    [[unroll]] for (int i = 0; i < kScores; ++i)
-      [[unroll]] for (int j = 0; j < kScores; ++j) {
-        int row = y + 16 * i, key = x + 16 * j;
-        bool seen = first_key + key < KEYS &&
-                    (CAUSAL == 0 || first_key + key <= first_query + row + KEYS - QUERIES);
-        tile_c[score_slot(row, key / 4)][key % 4] =
-            seen ? scores[i * kScores + j] * intBitsToFloat(SCALE_BITS) : -3.0e38;
-      }
+    [[unroll]] for (int i = 0; i < kScores; ++i) [[unroll]] for (int j = 0; j < kScores; ++j) {
+      int row = y + 16 * i, key = x + 16 * j;
+      bool seen =
+          first_key + key < KEYS && (CAUSAL == 0 || first_key + key <= first_query + row + KEYS - QUERIES);
+      tile_c[score_slot(row, key / 4)][key % 4] =
+          seen ? scores[i * kScores + j] * intBitsToFloat(SCALE_BITS) : -3.0e38;
+    }
     barrier();
 
     float most = largest;
@@ -55,8 +54,7 @@ void imp_page(int group) {
     }
     if (part == 0) tile_b[kInvocations + soft_row].x = correction;
     barrier();
-    [[unroll]] for (int i = 0; i < kRows; ++i)
-      result[i] *= tile_b[kInvocations + result_row + i * kGroups].x;
+    [[unroll]] for (int i = 0; i < kRows; ++i) result[i] *= tile_b[kInvocations + result_row + i * kGroups].x;
     barrier();
     KEEP(tile_b, fetched)
     barrier();
@@ -80,7 +78,7 @@ void imp_page(int group) {
     int at = (head * QUERIES + first_query + row) * EXTENT + 4 * result_column;
     if (first_query + row >= QUERIES) continue;
     vec4 found = result[i] * tile_b[kInvocations + row].x;
-    [[unroll]] for (int c = 0; c < 4; ++c)
-      if (kRowElements == EXTENT || 4 * result_column + c < EXTENT) imp_store_0(at + c, found[c]);
+    [[unroll]] for (int c = 0; c < 4; ++c) if (kRowElements == EXTENT || 4 * result_column + c < EXTENT)
+        imp_store_0(at + c, found[c]);
   }
 }

@@ -50,12 +50,11 @@ void imp_page(int group) {
       if (block + 1 < kQueryBlocks) FETCH(further, imp_load_1, key_base, first_key, KEYS)
       ROW_PRODUCTS(slopes, tile_b, tile_c)
       barrier();
-      [[unroll]] for (int i = 0; i < kScores; ++i)
-        [[unroll]] for (int j = 0; j < kScores; ++j) {
-          int row = y + 16 * i, key = x + 16 * j;
-          tile_c[score_slot(key, row / 4)][row % 4] =
-              scores[i * kScores + j] * (slopes[i * kScores + j] - products[i]);
-        }
+      [[unroll]] for (int i = 0; i < kScores; ++i) [[unroll]] for (int j = 0; j < kScores; ++j) {
+        int row = y + 16 * i, key = x + 16 * j;
+        tile_c[score_slot(key, row / 4)][row % 4] =
+            scores[i * kScores + j] * (slopes[i * kScores + j] - products[i]);
+      }
       barrier();
       SCORE_PRODUCTS(of_keys, tile_a)
       barrier();

@@ -28,8 +28,7 @@ void imp_page(int group) {
     float scores[kScores * kScores], slopes[kScores * kScores];
     [[unroll]] for (int i = 0; i < kScores * kScores; ++i) scores[i] = slopes[i] = 0.0;
     ROW_PRODUCTS(scores, tile_b, tile_a)
-    [[unroll]] for (int i = 0; i < kScores; ++i)
-      [[unroll]] for (int j = 0; j < kScores; ++j)
+    [[unroll]] for (int i = 0; i < kScores; ++i) [[unroll]] for (int j = 0; j < kScores; ++j)
         scores[i * kScores + j] =
             sees(first_query + y + 16 * i, first_key + x + 16 * j)
                 ? exp(scores[i * kScores + j] * intBitsToFloat(SCALE_BITS) - log_sums[i])
@@ -44,12 +43,11 @@ void imp_page(int group) {
     }
     ROW_PRODUCTS(slopes, tile_b, tile_c)
     barrier();
-    [[unroll]] for (int i = 0; i < kScores; ++i)
-      [[unroll]] for (int j = 0; j < kScores; ++j) {
-        int row = y + 16 * i, key = x + 16 * j;
-        tile_c[score_slot(row, key / 4)][key % 4] =
-            scores[i * kScores + j] * (slopes[i * kScores + j] - products[i]);
-      }
+    [[unroll]] for (int i = 0; i < kScores; ++i) [[unroll]] for (int j = 0; j < kScores; ++j) {
+      int row = y + 16 * i, key = x + 16 * j;
+      tile_c[score_slot(row, key / 4)][key % 4] =
+          scores[i * kScores + j] * (slopes[i * kScores + j] - products[i]);
+    }
     barrier();
     SCORE_PRODUCTS(result, tile_a)
     barrier();
@@ -59,7 +57,7 @@ void imp_page(int group) {
     int at = (head * QUERIES + first_query + row) * EXTENT + 4 * result_column;
     if (first_query + row >= QUERIES) continue;
     vec4 found = result[i] * intBitsToFloat(SCALE_BITS);
-    [[unroll]] for (int c = 0; c < 4; ++c)
-      if (kRowElements == EXTENT || 4 * result_column + c < EXTENT) imp_store_0(at + c, found[c]);
+    [[unroll]] for (int c = 0; c < 4; ++c) if (kRowElements == EXTENT || 4 * result_column + c < EXTENT)
+        imp_store_0(at + c, found[c]);
   }
 }

@@ -34,7 +34,7 @@ int step_of(int turn) { return REVERSE == 1 ? STEPS - 1 - turn : turn; }
 // Values of one unit that a step reads.
 struct Read {
   float gates[4];
-  float gradient, before;              // of the hidden state, and the state before the step
+  float gradient, before;                  // of the hidden state, and the state before the step
   float cell_gradient, cell, cell_before;  // of an LSTM
   bool begins;
 };
@@ -72,9 +72,8 @@ void imp_page(int group) {
   int brain = group / kBlocks, first_line = group % kBlocks * ROWS;
 #if KEPT > 0
   float kept[RUN * KEPT];
-  [[unroll]] for (int u = 0; u < RUN; ++u)
-    [[unroll]] for (int k = 0; k < KEPT; ++k)
-      kept[u * KEPT + k] = weight(brain, slice * kSlice + k, u * LANES + lane);
+  [[unroll]] for (int u = 0; u < RUN; ++u) [[unroll]] for (int k = 0; k < KEPT; ++k) kept[u * KEPT + k] =
+      weight(brain, slice * kSlice + k, u * LANES + lane);
 #endif
   for (int k = thread; k < ROWS * PADDED / 4; k += kThreads) gradients[k] = vec4(0.0);
   barrier();
@@ -107,7 +106,7 @@ void imp_page(int group) {
       of_gates[2] = of_fresh * reset;
       carried[n] = gradient * update;
       [[unroll]] for (int g = 0; g < GATES; ++g)
-        imp_store_1((at * GATES + g) * HIDDEN + unit, g == 2 ? of_fresh : of_gates[g]);
+          imp_store_1((at * GATES + g) * HIDDEN + unit, g == 2 ? of_fresh : of_gates[g]);
 #else
       float out_cell = imp_tanh(one.cell), out_gate = one.gates[3];
       float of_cell = one.cell_gradient + carried_cell[n] + gradient * out_gate * (1.0 - out_cell * out_cell);
@@ -135,8 +134,8 @@ void imp_page(int group) {
     [[unroll]] for (int k = 0; k < KEPT; k += 4) {
       [[unroll]] for (int r = 0; r < ROWS; ++r) d[r] = gradients[(r * PADDED + slice * kSlice + k) / 4];
       [[unroll]] for (int u = 0; u < RUN; ++u) {
-        vec4 w = vec4(kept[u * KEPT + k], kept[u * KEPT + k + 1], kept[u * KEPT + k + 2],
-                      kept[u * KEPT + k + 3]);
+        vec4 w =
+            vec4(kept[u * KEPT + k], kept[u * KEPT + k + 1], kept[u * KEPT + k + 2], kept[u * KEPT + k + 3]);
         [[unroll]] for (int r = 0; r < ROWS; ++r) sums[u * ROWS + r] += dot(w, d[r]);
       }
     }
@@ -151,8 +150,7 @@ void imp_page(int group) {
         [[unroll]] for (int r = 0; r < ROWS; ++r) sums[u * ROWS + r] += dot(w, d[r]);
       }
     }
-    [[unroll]] for (int u = 0; u < RUN; ++u)
-      [[unroll]] for (int r = 0; r < ROWS; ++r)
+    [[unroll]] for (int u = 0; u < RUN; ++u) [[unroll]] for (int r = 0; r < ROWS; ++r)
         parts[(slice * ROWS + r) * kUnits + u * LANES + lane] = sums[u * ROWS + r];
     barrier();
 

@@ -40,10 +40,9 @@ void imp_page(int group) {
   int brain = group / kBlocks, first_line = group % kBlocks * ROWS;
 #if KEPT > 0
   float kept[RUN * GATES * KEPT];
-  [[unroll]] for (int u = 0; u < RUN; ++u)
-    [[unroll]] for (int g = 0; g < GATES; ++g)
-      [[unroll]] for (int k = 0; k < KEPT; ++k)
-        kept[(u * GATES + g) * KEPT + k] = weight(brain, slice * kSlice + k, g, u * LANES + lane);
+  [[unroll]] for (int u = 0; u < RUN; ++u) [[unroll]] for (int g = 0; g < GATES; ++g)
+      [[unroll]] for (int k = 0; k < KEPT; ++k) kept[(u * GATES + g) * KEPT + k] =
+          weight(brain, slice * kSlice + k, g, u * LANES + lane);
 #endif
   for (int k = thread; k < ROWS * PADDED / 4; k += kThreads) hidden[k] = vec4(0.0);
   barrier();
@@ -58,8 +57,8 @@ void imp_page(int group) {
 #if GATES == 4
     own_cell[n] = first_state(sequence, step_of(0), HIDDEN + unit);
 #endif
-    [[unroll]] for (int g = 0; g < GATES; ++g)
-      bias[n * GATES + g] = imp_load_2((brain * GATES + g) * HIDDEN + unit);
+    [[unroll]] for (int g = 0; g < GATES; ++g) bias[n * GATES + g] =
+        imp_load_2((brain * GATES + g) * HIDDEN + unit);
     int to = row * PADDED + unit;
     hidden[to / 4][to % 4] = own_hidden[n];
   }
@@ -73,8 +72,8 @@ void imp_page(int group) {
       int pair = thread + n * kThreads, row = pair / kUnits, unit = pair % kUnits, line = first_line + row;
       if (row >= ROWS || line >= LINES || unit >= HIDDEN) continue;
       int sequence = brain * LINES + line;
-      [[unroll]] for (int g = 0; g < GATES; ++g)
-        given[n * GATES + g] = imp_load_0(((sequence * STEPS + step) * GATES + g) * HIDDEN + unit);
+      [[unroll]] for (int g = 0; g < GATES; ++g) given[n * GATES + g] =
+          imp_load_0(((sequence * STEPS + step) * GATES + g) * HIDDEN + unit);
       begins_next[n] = turn + 1 < STEPS && begins(sequence, turn + 1);
     }
 
@@ -85,8 +84,8 @@ void imp_page(int group) {
     [[unroll]] for (int k = 0; k < KEPT; k += 4) {
       [[unroll]] for (int r = 0; r < ROWS; ++r) h[r] = hidden[(r * PADDED + slice * kSlice + k) / 4];
       [[unroll]] for (int u = 0; u < RUN * GATES; ++u) {
-        vec4 w = vec4(kept[u * KEPT + k], kept[u * KEPT + k + 1], kept[u * KEPT + k + 2],
-                      kept[u * KEPT + k + 3]);
+        vec4 w =
+            vec4(kept[u * KEPT + k], kept[u * KEPT + k + 1], kept[u * KEPT + k + 2], kept[u * KEPT + k + 3]);
         [[unroll]] for (int r = 0; r < ROWS; ++r) sums[u * ROWS + r] += dot(w, h[r]);
       }
     }
@@ -101,8 +100,7 @@ void imp_page(int group) {
         [[unroll]] for (int r = 0; r < ROWS; ++r) sums[u * ROWS + r] += dot(w, h[r]);
       }
     }
-    [[unroll]] for (int u = 0; u < RUN * GATES; ++u)
-      [[unroll]] for (int r = 0; r < ROWS; ++r)
+    [[unroll]] for (int u = 0; u < RUN * GATES; ++u) [[unroll]] for (int r = 0; r < ROWS; ++r)
         parts[((slice * ROWS + r) * GATES + u % GATES) * kUnits + u / GATES * LANES + lane] =
             sums[u * ROWS + r];
     barrier();
@@ -114,8 +112,8 @@ void imp_page(int group) {
       float a[GATES];
       [[unroll]] for (int g = 0; g < GATES; ++g) {
         a[g] = bias[n * GATES + g];
-        [[unroll]] for (int s = 0; s < SLICES; ++s)
-          a[g] += parts[((s * ROWS + row) * GATES + g) * kUnits + unit];
+        [[unroll]] for (int s = 0; s < SLICES; ++s) a[g] +=
+            parts[((s * ROWS + row) * GATES + g) * kUnits + unit];
       }
 #if GATES == 3
       float reset = sigmoid(given[n * GATES] + a[0]), update = sigmoid(given[n * GATES + 1] + a[1]);

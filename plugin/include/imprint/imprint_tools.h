@@ -220,10 +220,10 @@ static inline imp_estimate imp_estimate_init(void) {
 
 /* ---- One brain that several processes learn. Imprint itself talks to none of them. ---- */
 
-/* On imp_brain_desc's header.next, for PPO without a cell: the processes learn the same minibatches,
- * and imp_ppo_options::rollout_steps and batch_size are each one's part. Begin with the same state
- * in all of them, by brain_set_state; then all stay equal, bit by bit. On a GPU only frame_submit
- * learns, and it waits for the GPU. */
+/* On imp_brain_desc's header.next, for PPO without a cell: the processes learn the same
+ * minibatches, and imp_ppo_options::rollout_steps and batch_size are each one's part. Begin with
+ * the same state in all of them, by brain_set_state; then all stay equal, bit by bit. On a GPU only
+ * frame_submit learns, and it waits for the GPU. */
 typedef struct imp_shared_learning {
   imp_header header;
   uint32_t index, count; /* of this process, and of all. Default 0 of 1 */
