@@ -15,23 +15,23 @@ namespace {
 
 constexpr std::int64_t kMostRows = 16384, kMostBatch = 8, kMostLength = 512, kWidth = 256;
 
-struct Net {
+struct ModelEnds {
   Tensor input, output;
 };
 
-Net perceptron(const tensor::ShapeAxis& rows) {
+ModelEnds perceptron(const tensor::ShapeAxis& rows) {
   const Tensor x = input("x", {rows, 64});
   return {x, nn::mlp("policy", {64, 256, 256, 8}, {.seed = 1})(x)};
 }
 
-Net attention(const tensor::ShapeAxis& batch, const tensor::ShapeAxis& length) {
+ModelEnds attention(const tensor::ShapeAxis& batch, const tensor::ShapeAxis& length) {
   const Tensor x = input("x", {batch, length, kWidth});
   return {x, nn::MultiHeadAttention("attention", kWidth, 4, {.seed = 1})(x, {.causal = true})};
 }
 
 using Extents = std::vector<std::pair<std::string, std::int64_t>>;
 
-Result<BenchResult> run_net(BenchDevice& device, const std::string& name, const Net& net,
+Result<BenchResult> run_net(BenchDevice& device, const std::string& name, const ModelEnds& net,
                             const Extents& extents) {
   IMPRINT_ASSIGN(Program program, Program::compile(device.runtime(), {.name = "extents",
                                                                       .inputs = {net.input},
@@ -49,7 +49,7 @@ Result<BenchResult> run_net(BenchDevice& device, const std::string& name, const 
 
 std::vector<BenchCase> extents_cases() {
   std::vector<BenchCase> cases;
-  const auto add = [&](const std::string& name, const std::function<Net()>& net, const Extents& extents) {
+  const auto add = [&](const std::string& name, const std::function<ModelEnds()>& net, const Extents& extents) {
     cases.push_back({name, [=](BenchDevice& device) { return run_net(device, name, net(), extents); }});
   };
   for (const std::int64_t rows : {64, 1024, 16384}) {

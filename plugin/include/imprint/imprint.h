@@ -2,9 +2,9 @@
 #define IMPRINT_IMPRINT_H_
 /* Imprint: game agents that infer and learn on the player's GPU, between frames, on the game's own
  * Vulkan device. This header is the core. It is C11 or C++11 and needs no Vulkan header.
- *   imprint_learners.h, imprint_networks.h, imprint_signals.h  how brains learn, what they see,
- * what else they learn from (included here) imprint_vulkan.h    the host's device and queue,
- * recording, semaphores, shared tensors imprint_models.h    trained networks of any form
+ *   imprint_learners.h, imprint_networks.h, imprint_signals.h  how brains learn (included here)
+ *   imprint_vulkan.h    the host's device and queue, recording, semaphores, shared tensors
+ *   imprint_models.h    trained networks of any form
  *   imprint_tools.h     reports, statistics, tuning, pipeline cache, jobs, standalone devices
  *   imprint.hpp         all of it as C++20 classes
  *
@@ -123,8 +123,7 @@ typedef struct imp_frame_info {
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
-/* A network. header.next: the options of its network, its learner, what stands beside its rewards.
- * Tensors: imprint_vulkan.h. */
+/* header.next: options of the network, the learner, what stands beside rewards; see above. */
 typedef struct imp_brain_desc {
   imp_header header;
   const char* name;                /* in logs and files; null = "brain" */
@@ -178,25 +177,6 @@ typedef struct imp_action {
   float values[IMP_MAX_VALUES]; /* raw outputs for the goal: predicted feedback, return or logits */
   uint32_t is_new;              /* 1: the first return of this decision; 0: a repetition */
 } imp_action;
-
-typedef struct imp_feedback {
-  imp_header header;
-  float value;       /* -1 .. 1: scolding .. praise; scolding also bans the action */
-  float weight;      /* > 0. Default 1; a treat: 2 */
-  imp_credit credit; /* which actions it is for. Default by onset */
-  double time_s;     /* when the player reacted; not later than the current frame */
-} imp_feedback;
-
-/* "Show me": in this situation, for this goal, act like this. */
-typedef struct imp_demonstration {
-  imp_header header;
-  const float* observation;
-  uint32_t observation_count, goal;
-  const uint32_t* branches; /* a choice for each branch */
-  const float* continuous;  /* -1 .. 1, for each continuous action */
-  uint32_t branch_count, continuous_count;
-  float weight; /* > 0. Default 2 */
-} imp_demonstration;
 
 typedef struct imp_api {
   uint32_t size; /* of this table, bytes */
@@ -289,10 +269,8 @@ typedef struct imp_api {
   imp_result(IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets requests, answers and open credit; resets an ONNX policy's state. */
   imp_result(IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
-
-  /* [either] Self-play: whose weights the agent acts by from its next decision on, an entry of the
-   * pool or IMP_OPPONENT_*. Between episodes. *chosen, which may be null: what was drawn.
-   * UNSUPPORTED: no imp_self_play_options. NOT_FOUND: no such entry yet. */
+  /* [either] Self-play, between episodes: whose weights the agent acts by, an entry of the pool or
+   * IMP_OPPONENT_*. *chosen (or null): what was drawn. NOT_FOUND: none yet. UNSUPPORTED: no pool. */
   imp_result(IMP_CALL* agent_set_opponent)(imp_agent agent, uint32_t opponent, uint32_t* chosen);
   /* [either] How a match between two agents of brains with pools ended. score: of the first; 1 it
    * won, 0.5 a draw, 0 it lost. Before agent_set_opponent changes who they are. */
@@ -302,14 +280,12 @@ typedef struct imp_api {
   /* [either] IMP_OPPONENT_NONE: the newest weights. NOT_FOUND: no such entry yet. */
   imp_result(IMP_CALL* brain_get_opponent)(imp_brain brain, uint32_t brain_index, uint32_t opponent,
                                            imp_opponent* info);
-
   /* [either] Agents of one brain with the same number are a group; 0: none. UNSUPPORTED: no
    * imp_group_options, or the group is full. All three functions. */
   imp_result(IMP_CALL* agent_set_group)(imp_agent agent, uint32_t group);
   /* [frame] As agent_reward, to each agent of the group that takes part. */
   imp_result(IMP_CALL* agent_group_reward)(imp_agent agent, float reward);
-  /* [frame] The episode of the whole group ends. agent_end_episode ends it for one agent, which
-   * leaves the others to go on. */
+  /* [frame] Ends the episode of the whole group; agent_end_episode ends that of one agent. */
   imp_result(IMP_CALL* agent_end_group_episode)(imp_agent agent, imp_episode_end end);
 } imp_api;
 

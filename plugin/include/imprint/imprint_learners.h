@@ -66,6 +66,14 @@ typedef enum imp_credit {
   IMP_CREDIT_CURRENT = 1   /* the action under way at time_s */
 } imp_credit;
 
+typedef struct imp_feedback {
+  imp_header header;
+  float value;       /* -1 .. 1: scolding .. praise; scolding also bans the action */
+  float weight;      /* > 0. Default 1; a treat: 2 */
+  imp_credit credit; /* which actions it is for. Default by onset */
+  double time_s;     /* when the player reacted; not later than the current frame */
+} imp_feedback;
+
 /* How an episode ended. DQN, PPO and SAC estimate the future of a truncated end, and none of a
  * terminated one: call agent_observe with the last state before a truncated end. */
 typedef enum imp_episode_end {

@@ -8,6 +8,17 @@
 
 #include "imprint_base.h"
 
+/* "Show me": in this situation, for this goal, act like this. */
+typedef struct imp_demonstration {
+  imp_header header;
+  const float* observation;
+  uint32_t observation_count, goal;
+  const uint32_t* branches; /* a choice for each branch */
+  const float* continuous;  /* -1 .. 1, for each continuous action */
+  uint32_t branch_count, continuous_count;
+  float weight; /* > 0. Default 2 */
+} imp_demonstration;
+
 /* Demonstrations, in a memory of their own: agent_demonstrate, IMP_MODE_RECORD, files
  * (brain_load_demonstrations). Their loss stands beside the learner's:
  *   PPO  minus the log-probability of what was shown
