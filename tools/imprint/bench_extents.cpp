@@ -49,7 +49,8 @@ Result<BenchResult> run_net(BenchDevice& device, const std::string& name, const 
 
 std::vector<BenchCase> extents_cases() {
   std::vector<BenchCase> cases;
-  const auto add = [&](const std::string& name, const std::function<ModelEnds()>& net, const Extents& extents) {
+  const auto add = [&](const std::string& name, const std::function<ModelEnds()>& net,
+                       const Extents& extents) {
     cases.push_back({name, [=](BenchDevice& device) { return run_net(device, name, net(), extents); }});
   };
   for (const std::int64_t rows : {64, 1024, 16384}) {

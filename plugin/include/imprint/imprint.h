@@ -270,7 +270,7 @@ typedef struct imp_api {
   /* [frame] Forgets requests, answers and open credit; resets an ONNX policy's state. */
   imp_result(IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
   /* [either] Self-play, between episodes: whose weights the agent acts by, an entry of the pool or
-   * IMP_OPPONENT_*. *chosen (or null): what was drawn. NOT_FOUND: none yet. UNSUPPORTED: no pool. */
+   * IMP_OPPONENT_*. *chosen (may be null): the draw. NOT_FOUND: none yet. UNSUPPORTED: no pool. */
   imp_result(IMP_CALL* agent_set_opponent)(imp_agent agent, uint32_t opponent, uint32_t* chosen);
   /* [either] How a match between two agents of brains with pools ended. score: of the first; 1 it
    * won, 0.5 a draw, 0 it lost. Before agent_set_opponent changes who they are. */
