@@ -44,7 +44,7 @@ struct UsedPart {
   }
 };
 
-// What a run uses of each innermost run of a fold, whose terms are then folded as if no others were between.
+// The part of each innermost run of a fold that a run uses. Its terms are folded as if no others lay between.
 struct UsedLine {
   struct Digit {
     std::int64_t inner = 1, places = 1;  // position = element / run / inner % places
@@ -196,7 +196,7 @@ struct WindowMatrix {
 };
 // shape: [batch..., depth, columns]. Nothing: its axes are not those of the source.
 std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape);
-// Of a product: of its result's elements, and of the terms.
+// The elements of a product's result, and the terms, that a run uses.
 struct UsedProduct {
   UsedPart elements, depth;
 };

@@ -229,7 +229,7 @@ class FunctionWriter {
   std::set<std::string> includes;
   std::string functions, shared_arrays;
   bool region_on_matrix_units = false;
-  // Of the last task: whether workgroups take its elements in order, and how many a run needs if not all.
+  // The last task's: whether workgroups take its elements in order, and how many a run needs if not all.
   bool in_order = false;
   std::string used_groups;
 

@@ -97,7 +97,7 @@ std::string ProductEmitter::function(const std::string& name) {
   return out;
 }
 
-// Of a single matrix whose rows begin with those that a run uses; empty: all.
+// The tiles of a single matrix whose rows begin with those that a run uses; empty: all.
 std::string ProductEmitter::used_row_tiles() {
   const Shape& shape = graph_[task_.anchor].shape;
   const int row = shape.rank() - 2;

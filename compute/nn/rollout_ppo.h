@@ -133,7 +133,7 @@ struct RolloutSource {
   std::function<RolloutRows(const Tensor& rows)> some;  // int32 [P * n], sorted by brain: row + brain * R
 };
 
-// What an update learns beside the game's rewards. Not with sharers.
+// Signals and demonstrations that an update learns from beside the game's rewards. Not with sharers.
 struct RolloutBeside {
   // Each term has a value of its own: the critic's outputs after the first, in the order of the terms. An
   // episode's end does not end curiosity. Their advantages are added up by their strengths.

@@ -1,4 +1,4 @@
-// What RolloutPpo learns beside the game's rewards: signals of its own, and demonstrations.
+// RolloutPpo beside the game's rewards: signals of its own, and demonstrations.
 
 #include "compute/nn/advantage.h"
 #include "compute/nn/rollout_ppo.h"

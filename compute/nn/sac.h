@@ -53,7 +53,7 @@ struct SquashedDraw {
 };
 SquashedDraw squashed(const Tensor& policy_outputs, const Tensor& noise);
 
-// What a step learns beside the minibatch.
+// Terms that a step learns beside the minibatch.
 struct SacBeside {
   Tensor there;        // bool [P] 1 = this brain has a minibatch; empty: all that are active
   Tensor policy_loss;  // float32 [P], added to the policy's; or empty

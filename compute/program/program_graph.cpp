@@ -116,8 +116,8 @@ Result<> add_inputs(const std::string& program, std::span<const Tensor> inputs, 
   return {};
 }
 
-// Of a variable that takes a value with named axes, only the elements that a run uses change. The value keeps
-// its names: what a run leaves out, it does not write.
+// In a variable that takes a value with named axes, only the elements that a run uses change. The value keeps
+// its names: a run does not write the elements that it leaves out.
 Tensor used_part(const Update& update) {
   if (update.by_rows || !update.value.shape().is_named()) return update.value;
   return where(used_elements(update.value), update.value, update.target.value());

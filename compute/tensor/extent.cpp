@@ -24,7 +24,7 @@ Names& names() {
   return *kept;
 }
 
-// What follows a named part without a name of its own is a factor of it.
+// A part without a name that follows a named one is a factor of it.
 std::vector<AxisPart> joined(const std::vector<AxisPart>& parts) {
   std::vector<AxisPart> out;
   for (const AxisPart& part : parts) {

@@ -27,7 +27,7 @@ struct AxisPart {
   auto operator<=>(const AxisPart&) const = default;
 };
 
-// What an axis name stands for: parts of which one at least is named, and none unnamed follows a named one.
+// The meaning of an axis name: parts of which one at least is named, and none unnamed follows a named one.
 struct NamedAxis {
   std::vector<AxisPart> parts;
   std::int64_t places = 1;

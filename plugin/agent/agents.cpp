@@ -381,7 +381,7 @@ Result<> Agents::group_reward(std::uint32_t agent, float given) {
 
 Result<> Agents::end_group_episode(std::uint32_t agent, EpisodeEnd end_of) {
   IMPRINT_CHECK(check_groups("agent_end_group_episode"));
-  // What all see before the first of them ends.
+  // All members' observations before the first of them ends.
   decisions_.see_group(agent, false, left_);
   return each_member(agent, [&](std::uint32_t member) {
     const bool goes_on = end_of == EpisodeEnd::truncated && decisions_.agent(member).last_seen();

@@ -121,7 +121,7 @@ Result<> check_sizes(const BrainSpec& spec) {
   return check_products(spec);
 }
 
-// What stands beside a learner of rewards.
+// Options that stand beside a learner of rewards.
 Result<> check_beside(const BrainSpec& spec) {
   const Learner* learner = find_learner(spec.learner);
   const bool shown = spec.keeps_shown(), signals = spec.has_signals();

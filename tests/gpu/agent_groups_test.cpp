@@ -51,7 +51,7 @@ class Groups : public AgentSystemTest {
   void act(std::initializer_list<std::uint32_t> agents) {
     for (const std::uint32_t agent : agents) EXPECT_OK(brain->agents().act(agent));
   }
-  // Of the sample that waits at this place.
+  // A part of the sample that waits at this place.
   std::vector<float> waiting(std::uint32_t index, std::uint32_t SampleLayout::*part, std::size_t count) {
     const SampleQueue& queue = state_of().waiting;
     const SampleLayout layout = learner_of(brain->spec()).layout(brain->spec());

@@ -172,7 +172,7 @@ void add_networks(std::vector<AbiRow>& rows) {
   rows.push_back({"ppo-nearest-vector", "the same as one vector", flat, {misses(0.9)}});
 }
 
-// What stands beside rewards: without it, and with it.
+// Signals and demonstrations beside rewards: without them, and with them.
 void add_beside(std::vector<AbiRow>& rows) {
   AbiTrial lock = trial("ppo", "lock", 200'000, 10'000), novel = lock, surprised = lock,
            dqn_lock = trial("dqn", "lock", 60'000, 5'000), dqn_novel = dqn_lock,

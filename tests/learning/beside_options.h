@@ -19,7 +19,7 @@ void take(std::map<std::string, double>& from, const char* name, Options& into) 
   from.erase(found);
 }
 
-// What stands beside the game's rewards.
+// Options of signals and demonstrations beside the game's rewards.
 inline void take_beside(std::uint32_t shown_steps, std::map<std::string, double> shown,
                         std::map<std::string, double> signals, game::BrainDesc& desc) {
   if (shown_steps > 0) {

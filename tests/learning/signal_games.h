@@ -1,5 +1,5 @@
 #pragma once
-// Games that rewards alone do not teach, or that have none, each with somebody who can play them.
+// Games that rewards alone do not teach, or that have none, each with a player who masters it.
 
 #include <cstdint>
 #include <memory>

@@ -1,5 +1,4 @@
-// What stands beside a learner's rewards, against plain loops in double precision: demonstrations and
-// signals.
+// Demonstrations and signals beside a learner's rewards, against plain loops in double precision.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

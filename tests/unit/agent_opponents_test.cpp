@@ -33,7 +33,7 @@ TEST(Opponents, TheOldestEntryGoes) {
   Opponents pool(pool_spec(2));
   EXPECT_EQ(pool.draw(1, 7), kNewestOpponent) << "the pool is empty";
   for (std::uint32_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(pool.keep(1, 10 * i), -1) << "nobody asked";
+    EXPECT_EQ(pool.keep(1, 10 * i), -1) << "no request";
     pool.request(1);
     EXPECT_TRUE(pool.wanted());
     EXPECT_EQ(pool.keep(1, 10 * i), static_cast<std::int32_t>(3 + i % 3)) << "rows of the second brain";

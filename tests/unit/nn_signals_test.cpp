@@ -63,7 +63,7 @@ class PlainNet {
     }
   }
   Numbers operator()(const Numbers& x) const { return forward(x).back(); }
-  // Of the first output by the input.
+  // The slope of the first output by the input.
   Numbers slope(const Numbers& x) const {
     const std::vector<Numbers> values = forward(x);
     Numbers back(values.back().size());

@@ -82,7 +82,7 @@ class AgentSlot {
   // Agents of a brain with the same number, but 0, are a group.
   std::uint32_t group() const { return group_; }
   void set_group(std::uint32_t group) { group_ = group; }
-  // What it saw last in this episode; null: nothing yet.
+  // Its newest observation in this episode; null: none yet.
   const std::vector<float>* sees() const {
     if (open_ > 0) return &requests_[open_ - 1].answer.choice.observation;
     return last_.decision > 0 ? &last_.choice.observation : nullptr;

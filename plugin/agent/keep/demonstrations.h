@@ -54,7 +54,7 @@ Result<Demonstrations> demonstrations_in(const BrainSpec& spec, std::span<const 
 // shape_mismatch; invalid_argument (no room for all).
 Result<> show(const Demonstrations& demonstrations, const BrainSpec& spec, std::uint32_t brain,
               ReplayState& replay);
-// What is kept of them.
+// The demonstrations that the memory keeps.
 Result<Demonstrations> shown_to(const BrainSpec& spec, const DemonstrationMemory& memory,
                                 std::uint32_t brain);
 

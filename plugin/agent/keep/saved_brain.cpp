@@ -220,7 +220,7 @@ Result<> read_news(const safetensors::File& file, const BrainSpec& spec, ReplayS
   return {};
 }
 
-// What was shown: how many of each brain, its next row, the rows, and the minibatches made by them alone.
+// Demonstrations: how many of each brain, its next row, the rows, and the minibatches made by them alone.
 constexpr const char *kShownCounts = "shown.counts", *kShownNext = "shown.next", *kShownRows = "shown.rows",
                      *kShownMinibatches = "shown.minibatches";
 
@@ -270,7 +270,7 @@ Result<> read_shown(const safetensors::File& file, const BrainSpec& spec, Demons
   return {};
 }
 
-// Of self-play: learn/opponents.h.
+// Self-play: learn/opponents.h.
 constexpr const char *kPoolRatings = "opponents.ratings", *kPoolNumbers = "opponents.numbers";
 
 void write_opponents(safetensors::File& file, const BrainSpec& spec, const Opponents& opponents) {

@@ -100,7 +100,7 @@ std::string options_json(const BrainSpec& spec) {
   return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
 }
 
-// Of imp_demonstration_options and imp_signal_options.
+// The fields of imp_demonstration_options and imp_signal_options.
 std::string beside_json(const BrainSpec& spec) {
   std::string json;
   if (spec.group_size > 0) json += text(", \"groups\": {\"group_size\": ", spec.group_size, "}");

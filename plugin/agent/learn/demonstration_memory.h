@@ -1,5 +1,5 @@
 #pragma once
-// What a brain that learns from rewards was shown (BrainSpec::shown_capacity): on the host, and as an input
+// Demonstrations of a brain that learns from rewards (BrainSpec::shown_capacity): on the host, and as an input
 // of its learn program. Saved, in snapshots. Frame thread.
 //
 // P = brain_count, C = shown_capacity, W = width of shown_layout.

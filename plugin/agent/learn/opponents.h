@@ -13,7 +13,7 @@
 
 namespace imprint::agent {
 
-// Who an agent acts by.
+// Numbers for the weights that an agent acts by.
 inline constexpr std::uint32_t kNewestWeights = UINT32_MAX;       // and learns
 inline constexpr std::uint32_t kDrawnOpponent = UINT32_MAX - 1;   // drawn from the pool, or the next
 inline constexpr std::uint32_t kNewestOpponent = UINT32_MAX - 2;  // acts by the newest weights

@@ -1,6 +1,6 @@
 #pragma once
-// What a learner of rewards learns from beside the game's rewards, in its graph: demonstrations, and signals
-// of its own (compute/nn/reward_signals.h).
+// Terms of a learner's graph beside the game's rewards: demonstrations, and signals of its own
+// (compute/nn/reward_signals.h).
 //
 // P = brain_count, n = any number of rows.
 

@@ -78,8 +78,7 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
     made.value.wants_observation = made.outcome.ready() || made.outcome.code() == Code::not_found;
     return made;
   }
-  // Whose weights it acts by: an entry of the brain's pool, or IMP_OPPONENT_*. Returns what was
-  // drawn.
+  // Acts by other weights: an entry of the brain's pool, or IMP_OPPONENT_*. Returns what was drawn.
   Made<std::uint32_t> set_opponent(std::uint32_t opponent = IMP_OPPONENT_DRAWN) {
     return fill(std::uint32_t{}, &imp_api::agent_set_opponent, opponent);
   }
