@@ -1,6 +1,6 @@
 #pragma once
-// Demonstrations of a brain that learns from rewards (BrainSpec::shown_capacity): on the host, and as an input
-// of its learn program. Saved, in snapshots. Frame thread.
+// Demonstrations of a brain that learns from rewards (BrainSpec::shown_capacity): on the host, and as an
+// input of its learn program. Saved, in snapshots. Frame thread.
 //
 // P = brain_count, C = shown_capacity, W = width of shown_layout.
 
