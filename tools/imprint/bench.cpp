@@ -65,8 +65,8 @@ optimiser and data (memory), and the time to compile. Rows with -16 are of mixed
 Suite plan: CPU time to plan graphs of about 50,000 nodes, from tensors to kernels. The device does
 not matter.
 
-On the CPU (--device cpu) suites policy, learn, learners, pet, kennel, nets, extents and frame run on
-the calling thread, or on --threads, except suite frame: wall and chained, and gpu of suite frame, are its time.)";
+On the CPU (--device cpu) suites policy, learn, learners, pet, kennel, nets, extents and frame run on the
+calling thread, or on --threads, except suite frame: wall and chained, and gpu of suite frame, are its time.)";
 
 struct Suite {
   const char* name;
