@@ -9,8 +9,10 @@
 namespace imprint {
 
 inline std::string amount(std::uint64_t count, std::string_view noun) {
-  const bool hisses = noun.ends_with("ch") || noun.ends_with("s");
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : hisses ? "es" : "s");
+  std::string words = std::to_string(count) + " " + std::string(noun);
+  if (count == 1) return words;
+  if (noun.ends_with("try")) return words.replace(words.size() - 1, 1, "ies");  // entry
+  return words += noun.ends_with("ch") || noun.ends_with("s") ? "es" : "s";
 }
 
 }  // namespace imprint

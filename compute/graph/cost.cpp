@@ -57,12 +57,30 @@ double evaluations_per_element(const Graph& graph, NodeIndex index, std::size_t 
   }
 }
 
+namespace {
+
+// Many short folds whose results are neighbours where their terms are: invocations of a map read those
+// together, while the lanes of a group would read them far apart.
+bool folds_many_columns(const Graph& graph, NodeIndex index) {
+  constexpr std::int64_t kMany = 8192, kShort = 64;
+  const GraphNode& node = graph[index];
+  if (node.kind() != OpKind::reduce || node.element_count() < kMany || fold_length(graph, index) > kShort)
+    return false;
+  std::int64_t behind = 1;
+  for (int axis = static_cast<int>(node.ints.back()) + 1; axis < node.shape.rank(); ++axis)
+    behind *= node.shape[axis];
+  return behind >= kFoldColumns;
+}
+
+}  // namespace
+
 bool wants_group(const Graph& graph, NodeIndex index, const FusionOptions& options) {
   const GraphNode& node = graph[index];
   if (node.op == Op::scatter_add || node.op == Op::unwindow) return false;
   const std::int64_t length = fold_length(graph, index);
   const std::int64_t outputs = node.element_count();
   if (node.blocks > 0 || wants_lanes(graph, index) || length < options.group_fold_length) return false;
+  if (folds_many_columns(graph, index)) return false;
   // Lanes read innermost axes contiguously for a few outputs, however many outputs there are.
   return outputs <= options.group_fold_outputs ||
          (folds_innermost(graph, index) && outputs * length >= options.row_fold_elements);

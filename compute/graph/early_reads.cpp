@@ -22,26 +22,38 @@ std::unordered_set<const VariableState*> overwritten_variables(const FusionReque
   return variables;
 }
 
-// Adds a snapshot of each marked variable and redirects all its readers to it. marked: per node.
-void take_snapshots(Graph& graph, FusionRequest& request, const std::vector<std::uint8_t>& marked) {
+// Writes the graph again. append(node, index, nodes) adds what stands for a node, and returns its new number;
+// index has those of the nodes before it. Returns all of them.
+template <class Append>
+std::vector<NodeIndex> write_again(Graph& graph, FusionRequest& request, const Append& append) {
   std::vector<GraphNode> nodes;
   std::vector<NodeIndex> index;
   for (NodeIndex i = 0; i < graph.size(); ++i) {
-    GraphNode node = graph[i];
-    for (NodeIndex& input : node.inputs) input = index[at(input)];
-    nodes.push_back(std::move(node));
-    if (marked[at(i)]) {
-      const GraphNode& variable = nodes.back();
-      const auto leaf = static_cast<NodeIndex>(nodes.size()) - 1;
-      GraphNode copy{Op::cast, variable.dtype, variable.shape, {leaf}, {}, {}, variable.source};
-      copy.is_snapshot = true;
-      nodes.push_back(std::move(copy));
-    }
-    index.push_back(static_cast<NodeIndex>(nodes.size()) - 1);
+    const NodeIndex now = append(i, index, nodes);
+    index.push_back(now);
   }
   graph.nodes = std::move(nodes);
   request.renumber(index);
   for (NodeIndex& root : graph.roots) root = index[at(root)];
+  return index;
+}
+
+NodeIndex last_of(const std::vector<GraphNode>& nodes) { return static_cast<NodeIndex>(nodes.size()) - 1; }
+
+// Adds a snapshot of each marked variable and redirects all its readers to it. marked: per node.
+void take_snapshots(Graph& graph, FusionRequest& request, const std::vector<std::uint8_t>& marked) {
+  write_again(
+      graph, request, [&](NodeIndex i, const std::vector<NodeIndex>& index, std::vector<GraphNode>& nodes) {
+        GraphNode node = graph[i];
+        for (NodeIndex& input : node.inputs) input = index[at(input)];
+        nodes.push_back(std::move(node));
+        if (!marked[at(i)]) return last_of(nodes);
+        const GraphNode& variable = nodes.back();
+        GraphNode copy{Op::cast, variable.dtype, variable.shape, {last_of(nodes)}, {}, {}, variable.source};
+        copy.is_snapshot = true;
+        nodes.push_back(std::move(copy));
+        return last_of(nodes);
+      });
 }
 
 void snapshot_for_custom_kernels(Graph& graph, FusionRequest& request) {
@@ -157,20 +169,18 @@ void free_small_outputs(Graph& graph, FusionRequest& request) {
   }
   if (std::ranges::find(doubled, 1) == doubled.end()) return;
 
-  std::vector<GraphNode> nodes;
-  std::vector<NodeIndex> index;  // of the first evaluation; the second lies behind it
-  for (NodeIndex i = 0; i < graph.size(); ++i) {
-    GraphNode first = graph[i], second = graph[i];
-    for (NodeIndex& input : first.inputs) input = index[at(input)];
-    const bool reads_second = first.op == Op::reshape && doubled[at(graph[i].inputs[0])];
-    for (NodeIndex& input : second.inputs) input = index[at(input)] + (reads_second ? 1 : 0);
-    index.push_back(static_cast<NodeIndex>(nodes.size()));
-    nodes.push_back(doubled[at(i)] && consumers[at(i)].empty() ? second : first);
-    if (doubled[at(i)]) nodes.push_back(std::move(second));
-  }
-  graph.nodes = std::move(nodes);
-  request.renumber(index);
-  for (NodeIndex& root : graph.roots) root = index[at(root)];
+  // The numbers of the first evaluations; the second lie behind them.
+  const std::vector<NodeIndex> index = write_again(
+      graph, request, [&](NodeIndex i, const std::vector<NodeIndex>& before, std::vector<GraphNode>& nodes) {
+        GraphNode first = graph[i], second = graph[i];
+        for (NodeIndex& input : first.inputs) input = before[at(input)];
+        const bool reads_second = first.op == Op::reshape && doubled[at(graph[i].inputs[0])];
+        for (NodeIndex& input : second.inputs) input = before[at(input)] + (reads_second ? 1 : 0);
+        nodes.push_back(doubled[at(i)] && consumers[at(i)].empty() ? second : first);
+        const NodeIndex now = last_of(nodes);
+        if (doubled[at(i)]) nodes.push_back(std::move(second));
+        return now;
+      });
   for (std::size_t o = 0; o < moved.size(); ++o)
     if (moved[o] >= 0) request.outputs[o].node = index[at(moved[o])] + 1;
 }

@@ -10,8 +10,9 @@ namespace {
 
 // Terms of all outputs together that make a second kernel worth its dispatch.
 constexpr std::int64_t kLeastTerms = 1 << 16;
-constexpr std::int64_t kLeastRun = 4096;   // of contiguous terms, which a workgroup folds
-constexpr std::int64_t kLeastColumn = 32;  // of terms of a column, which one invocation folds
+constexpr std::int64_t kLeastRun = 4096;      // of contiguous terms, which a workgroup folds
+constexpr std::int64_t kLeastColumn = 32;     // of terms of a column, which one invocation folds
+constexpr std::int64_t kInnermostFirst = -1;  // instead of a length: two folds, of the innermost axes first
 
 // Views the shape as three axes: elements in front, folded terms, elements after.
 struct Extents {
@@ -27,6 +28,7 @@ class FoldSplitter {
     for (NodeIndex i = 0; i < graph_.size(); ++i) lengths_.push_back(stretch_length(i));
     if (std::ranges::all_of(lengths_, [](std::int64_t length) { return length == 0; })) return;
     rewriter_.run([&](NodeIndex old, GraphNode node) {
+      if (lengths_[at(old)] == kInnermostFirst) return add_innermost_first(old, std::move(node));
       return lengths_[at(old)] > 0 ? add_split(old, node) : rewriter_.add(std::move(node), old);
     });
   }
@@ -43,7 +45,7 @@ class FoldSplitter {
     return extents;
   }
 
-  // Terms per partial result; 0: the node stays as it is.
+  // Terms per partial result, or kInnermostFirst; 0: the node stays as it is.
   std::int64_t stretch_length(NodeIndex index) const {
     const GraphNode& node = graph_[index];
     if (!tensor::is_plain_fold(node.op)) return 0;
@@ -52,7 +54,7 @@ class FoldSplitter {
       return 0;
     if (node.dtype == DType::boolean || graph_[node.inputs[0]].dtype != node.dtype) return 0;
     if (node.ints.back() - node.ints.front() + 1 != static_cast<std::int64_t>(node.ints.size()))
-      return 0;  // not contiguous
+      return folds_innermost_first(index) ? kInnermostFirst : 0;
     const auto [before, terms, behind] = extents_of(graph_[node.inputs[0]].shape, node);
     const std::int64_t outputs = before * behind;
     if (outputs * terms < kLeastTerms) return 0;
@@ -62,6 +64,38 @@ class FoldSplitter {
     const std::int64_t stretches = wanted / std::max<std::int64_t>(1, outputs);
     if (stretches < 2 || terms < 2 * least) return 0;
     return std::max(least, (terms / stretches + 3) / 4 * 4);
+  }
+
+  // First of the last folded axes that lie side by side; it is not the first of all.
+  static std::size_t innermost_of(const GraphNode& fold) {
+    std::size_t first = fold.ints.size() - 1;
+    while (fold.ints[first - 1] + 1 == fold.ints[first]) --first;
+    return first;
+  }
+
+  // Whether a fold of axes that lie apart has too few outputs to fill the device, and its innermost axes
+  // alone are long: the gradient of a convolution's bias, or the mean of a batch norm.
+  bool folds_innermost_first(NodeIndex index) const {
+    const GraphNode& node = graph_[index];
+    const Shape& source = graph_[node.inputs[0]].shape;
+    std::int64_t inner = 1, outer = 1;
+    const std::size_t first = innermost_of(node);
+    for (std::size_t i = 0; i < node.ints.size(); ++i)
+      (i < first ? outer : inner) *= source[static_cast<int>(node.ints[i])];
+    const std::int64_t outputs = node.element_count();
+    return outputs * inner * outer >= kLeastTerms && 2 * outputs <= options_.fill_groups && outer >= 2 &&
+           inner >= options_.group_fold_length;
+  }
+
+  NodeIndex add_innermost_first(NodeIndex old, GraphNode node) {
+    const auto first = node.ints.begin() + static_cast<std::ptrdiff_t>(innermost_of(node));
+    GraphNode inner = node;
+    inner.ints.assign(first, node.ints.end());
+    inner.shape = graph_[graph_[old].inputs[0]].shape;
+    for (const std::int64_t axis : inner.ints) inner.shape[static_cast<int>(axis)] = 1;
+    node.ints.erase(first, node.ints.end());
+    node.inputs = {rewriter_.add(std::move(inner), old)};
+    return rewriter_.add(std::move(node), old);
   }
 
   // node: the fold with renumbered inputs. A separate fold handles the terms after the last whole stretch, in
@@ -103,7 +137,7 @@ class FoldSplitter {
   const RegionSplit& split_;
   const FusionOptions& options_;
   SplitRewriter rewriter_;
-  std::vector<std::int64_t> lengths_;  // per old node
+  std::vector<std::int64_t> lengths_;  // per old node: what stretch_length() returns
 };
 
 }  // namespace

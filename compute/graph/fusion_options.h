@@ -69,7 +69,8 @@ struct FusionOptions {
   // most rows for which weights are copied into shared memory first; 0: never
   std::int64_t region_load_rows = 16;
   std::int64_t region_narrow_rows = 4096;  // least rows of a region on matrix units
-  // A product with more weights than this and at least this many multiply-adds gets its own kernel.
+  // A product with more weights than this gets its own kernel where that is faster: by an estimate for GPUs
+  // (product.h), on a software device with at least this many multiply-adds.
   std::int64_t region_weights = 1 << 15;
   std::int64_t region_operations = 1 << 30;
   std::size_t region_nodes = 4096;  // most nodes of a region, which keeps its shader compilable

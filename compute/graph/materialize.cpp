@@ -9,6 +9,7 @@
 #include "compute/graph/cost.h"
 #include "compute/graph/inlined_code.h"
 #include "compute/graph/number_set.h"
+#include "compute/graph/product.h"
 #include "compute/tensor/library_page.h"
 
 namespace imprint::graph {
@@ -28,7 +29,8 @@ double recompute_limit(const Graph& graph, NodeIndex index, const std::vector<st
 
 bool is_literal(const GraphNode& node) { return node.op == Op::full || node.op == Op::iota; }
 
-constexpr double kShared = 256;  // lanes that fold and keep a value that all of them need
+constexpr std::int64_t kTileExtent = 64;  // rows or columns of a usual tile
+constexpr double kShared = 256;           // lanes that fold and keep a value that all of them need
 // operations per element above which a wrong estimate of evaluations is too expensive
 constexpr double kDear = 96;
 
@@ -229,6 +231,7 @@ class MemoryChoice {
         above_folds_(graph, memory_),
         inlined_(graph, memory_),
         code_(graph.nodes.size()),
+        stays_inside_(graph.nodes.size(), 0),
         seen_(graph.nodes.size()) {
     for (NodeIndex i = 0; i < graph.size(); ++i)
       without_views_.push_back(graph[i].kind() == OpKind::view ? without_views_[at(graph[i].inputs[0])] : i);
@@ -343,18 +346,44 @@ class MemoryChoice {
       }
   }
 
-  // Inputs of a page whose loads compute nothing. Rows that are looked up stay where they are: they cost an
-  // index, not arithmetic.
-  void store_inputs(NodeIndex page) {
-    std::vector<NodeIndex> asked = graph_[page].inputs;
-    while (!asked.empty()) {
-      const NodeIndex input = asked.back(), source = without_views_[at(input)];
-      asked.pop_back();
-      if (memory_[at(source)] || is_literal(graph_[source])) continue;
-      if (graph_[source].op == Op::take) {
-        asked.insert(asked.end(), graph_[source].inputs.begin(), graph_[source].inputs.end());
+  bool is_tiled(NodeIndex i) const { return region_of_[at(i)] < 0 && wants_tiles(graph_, i, options_); }
+
+  // Gives memory to small operands of a tiled product that it would load one by one, many times: the weights
+  // of a convolution, whose elements lie apart in the order of its terms.
+  void arrange_operands(NodeIndex i) {
+    constexpr std::int64_t kMost = 1 << 20, kLeastReads = 16;  // elements; tiles that read them
+    if (options_.product_turn_operations > 0 || !is_tiled(i)) return;
+    const ProductShape shape = product_shape(graph_, i);
+    for (std::size_t slot = 0; slot < 2; ++slot) {
+      NodeIndex operand = graph_[i].inputs[slot];
+      while (graph_[operand].op == Op::expand) operand = graph_[operand].inputs[0];
+      const NodeIndex source = without_views_[at(operand)];
+      const std::int64_t others = shape.batch * (slot == 0 ? shape.columns : shape.rows),
+                         count = graph_[operand].element_count();
+      if (operand == source || !memory_[at(source)] || memory_[at(operand)] || count > kMost ||
+          count > graph_[source].element_count() || others < kLeastReads * kTileExtent ||
+          operand_layout(graph_, memory_, i, slot, 4).width > 1)
         continue;
-      }
+      memory_[at(operand)] = 1;
+      cost_[at(operand)] = 1;
+    }
+  }
+
+  // Whether only tiled products read the node, behind views. They test whether an element is inside once for
+  // many products.
+  bool feeds_products(NodeIndex i) const {
+    return options_.product_turn_operations == 0 && !uses_[i].empty() &&
+           std::ranges::all_of(uses_[i], [&](const Uses::Use& use) {
+             return graph_[use.consumer].kind() == OpKind::view ? feeds_products(use.consumer)
+                                                                : is_tiled(use.consumer);
+           });
+  }
+
+  // Inputs of a page whose loads compute nothing.
+  void store_inputs(NodeIndex page) {
+    for (NodeIndex input : graph_[page].inputs) {
+      const NodeIndex source = without_views_[at(input)];
+      if (memory_[at(source)] || is_literal(graph_[source])) continue;
       memory_[at(source)] = 1;
       for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) {
         cost_[at(view)] = 2;
@@ -366,6 +395,7 @@ class MemoryChoice {
   void decide_by_cost(NodeIndex i) {
     const GraphNode& node = graph_[i];
     const bool in_region = region_of_[at(i)] >= 0;
+    arrange_operands(i);
     if (node.op == Op::page && node.source->page->stored_inputs) store_inputs(i);
     limit_code(i);
     limit_serial_work(i, lanes_of(i));
@@ -377,6 +407,10 @@ class MemoryChoice {
     memory_[at(i)] = is_memory_leaf(node) || forced_[at(i)] || node.kind() == OpKind::scan ||
                      node.kind() == OpKind::page || own_kernel || inlines_too_much(i);
     if (memory_[at(i)] || is_literal(node) || node.kind() == OpKind::view) return;
+    if (node.op == Op::pad && feeds_products(i)) {
+      stays_inside_[at(i)] = 1;
+      return;
+    }
     const double again =
         std::max(0.0, asked_.of(i, cost_[at(i)]) - static_cast<double>(node.element_count()));
     if (again * cost_[at(i)] <= recompute_limit(graph_, i, region_of_, options_) ||
@@ -429,8 +463,9 @@ class MemoryChoice {
       }
       evaluated[at(i)] = evaluations_by(graph_, uses_[i], cost_[at(i)],
                                         [&](NodeIndex consumer) { return evaluated[at(consumer)]; });
-      if (!memory_[at(i)] && !is_literal(node) && node.kind() != OpKind::view && !wants_lanes(graph_, i) &&
-          !joins_tails(graph_, uses_, i) && !is_cheap_scalar(node, cost_[at(i)], options_))
+      if (!memory_[at(i)] && !stays_inside_[at(i)] && !is_literal(node) && node.kind() != OpKind::view &&
+          !wants_lanes(graph_, i) && !joins_tails(graph_, uses_, i) &&
+          !is_cheap_scalar(node, cost_[at(i)], options_))
         memory_[at(i)] =
             (evaluated[at(i)] - own) * cost_[at(i)] > recompute_limit(graph_, i, region_of_, options_);
       if (memory_[at(i)]) evaluated[at(i)] = own;
@@ -456,7 +491,8 @@ class MemoryChoice {
     bool has_branches = false;  // whether pad or concat computes it
   };
   InlinedCode inlined_;
-  std::vector<Code> code_;  // per node
+  std::vector<Code> code_;                  // per node
+  std::vector<std::uint8_t> stays_inside_;  // per node: computed inside of its readers, whatever that costs
   Marks seen_;
   std::vector<NodeIndex> stack_;
 };

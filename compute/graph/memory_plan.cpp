@@ -58,11 +58,11 @@ class Occupancy {
   std::uint64_t lowest_fit(std::size_t first, std::size_t last, std::uint64_t bytes) {
     obstacles_.clear();
     collect(1, {0, leaves_ - 1}, {first, last});
-    std::uint64_t begin = within_page(range_.begin, bytes, range_.page_bytes);
+    std::uint64_t begin = within_section(range_.begin, bytes, range_.section_bytes);
     for (std::size_t agreed = 0, i = 0; agreed < obstacles_.size();) {
       ++steps_;
       const std::uint64_t end =
-          within_page(obstacles_[i]->end_of_obstacle(begin, bytes), bytes, range_.page_bytes);
+          within_section(obstacles_[i]->end_of_obstacle(begin, bytes), bytes, range_.section_bytes);
       agreed = end == begin ? agreed + 1 : 0;
       if (end == begin) i = (i + 1) % obstacles_.size();
       begin = end;

@@ -24,8 +24,8 @@ struct MemoryPlan {
 
 // Where a plan may place values. Both are multiples of the alignment.
 struct MemoryRange {
-  std::uint64_t begin = 0;                // the first byte; others lie before it
-  std::uint64_t page_bytes = UINT64_MAX;  // no value of at most this size lies across a multiple of it
+  std::uint64_t begin = 0;                   // the first byte; others lie before it
+  std::uint64_t section_bytes = UINT64_MAX;  // no value of at most this size lies across a multiple of it
 };
 
 // Two lifetimes overlap if their level ranges share a level. alignment: a power of two. Offsets count from
@@ -34,10 +34,10 @@ struct MemoryRange {
 MemoryPlan plan_memory(std::span<const Lifetime> lifetimes, std::uint64_t alignment,
                        const MemoryRange& range = {});
 
-// The lowest offset from `begin` on at which `bytes` lie in one page.
-inline std::uint64_t within_page(std::uint64_t begin, std::uint64_t bytes, std::uint64_t page_bytes) {
-  const std::uint64_t used = begin % page_bytes;
-  return used > 0 && bytes > page_bytes - used ? begin + (page_bytes - used) : begin;
+// The lowest offset from `begin` on at which `bytes` lie in one section.
+inline std::uint64_t within_section(std::uint64_t begin, std::uint64_t bytes, std::uint64_t section_bytes) {
+  const std::uint64_t used = begin % section_bytes;
+  return used > 0 && bytes > section_bytes - used ? begin + (section_bytes - used) : begin;
 }
 
 }  // namespace imprint::graph

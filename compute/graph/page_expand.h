@@ -1,6 +1,7 @@
 #pragma once
-// Replaces operations by smaller pages where those suit a device better: sorts, long scans, large scatters.
-// The operation keeps its meaning, derivative and CPU function; only the schedule changes.
+// Replaces operations where others suit a device better: sorts, long scans and large scatters by smaller
+// pages, sums of overlapping windows by products (window_products.h). The operation keeps its meaning,
+// derivative and CPU function; only the schedule changes.
 
 #include "compute/graph/fusion_options.h"
 #include "compute/graph/fusion_request.h"

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "compute/graph/axis_map.h"
 #include "compute/graph/cost.h"
@@ -115,7 +116,21 @@ ProductShape product_shape(const Graph& graph, NodeIndex matmul) {
   const int rank = shape.rank();
   ProductShape product{1, shape[rank - 2], shape[rank - 1], fold_length(graph, matmul)};
   for (int axis = 0; axis < rank - 2; ++axis) product.batch *= shape[axis];
+  if (joins_columns(graph, matmul)) product.columns *= std::exchange(product.batch, 1);
   return product;
+}
+
+bool joins_columns(const Graph& graph, NodeIndex matmul) {
+  constexpr std::int64_t kWholeTiles = 128;  // columns of which no tile wastes any
+  const Shape& shape = graph[matmul].shape;
+  const GraphNode& left = graph[graph[matmul].inputs[0]];
+  const int rank = shape.rank();
+  std::int64_t batch = 1;
+  for (int axis = 0; axis < rank - 2; ++axis) {
+    batch *= shape[axis];
+    if (shape[axis] > 1 && (left.op != Op::expand || graph[left.inputs[0]].shape[axis] != 1)) return false;
+  }
+  return batch > 1 && shape[rank - 1] % kWholeTiles != 0;
 }
 
 namespace {
@@ -191,12 +206,14 @@ std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vecto
   return operand;
 }
 
-bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul) {
+std::optional<int> packed_operands(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                                   NodeIndex matmul) {
+  int packed = 0;
   for (std::size_t slot = 0; slot < 2; ++slot) {
-    if (graph[graph[matmul].inputs[slot]].dtype != DType::float16) return false;
-    if (operand_layout(graph, materialized, matmul, slot, 8).width != 8) return false;
+    if (graph[graph[matmul].inputs[slot]].dtype != DType::float16) return std::nullopt;
+    packed += operand_layout(graph, materialized, matmul, slot, 8).width != 8;
   }
-  return true;
+  return packed;
 }
 
 std::string product_tile_text(const ProductTile& tile) {
@@ -222,14 +239,19 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
     tiles.push_back(tile);
     variants.push_back({product_tile_text(tile), cost});
   };
-  const bool has_units = options.matrix_units && suits_matrix_units(graph, materialized, matmul);
-  const bool has_workgroups = options.matrix_workgroups && matrix_operand(graph, materialized, matmul, 0) &&
+  const std::optional<int> packed = packed_operands(graph, materialized, matmul);
+  const bool has_units = options.matrix_units && packed;
+  const bool has_workgroups = options.matrix_workgroups && !joins_columns(graph, matmul) &&
+                              matrix_operand(graph, materialized, matmul, 0) &&
                               matrix_operand(graph, materialized, matmul, 1);
   for (const OnUnits& measured : kSubgroupTiles) {
     const bool fits = shared_bytes(measured.tile) <= options.region_shared_bytes &&
                       measured.tile.invocations() <= options.most_invocations;
-    if (has_units && fits && (options.matrix_tiles || measured.tile == kMatrixUnitTile))
-      add(measured.tile, cycles_on_units(shape, measured, options));
+    // With the older extension only that tile was measured; it wastes half of itself on few rows.
+    const bool known = options.matrix_tiles || measured.tile == kMatrixUnitTile ||
+                       (shape.rows <= measured.tile.rows && measured.tile.rows < kMatrixUnitTile.rows);
+    if (has_units && fits && known)
+      add(measured.tile, (1 + *packed) * cycles_on_units(shape, measured, options));
   }
   if (has_workgroups)
     for (const OnUnits& measured : kWorkgroupTiles)
@@ -286,35 +308,73 @@ double least_cycles(const ProductShape& shape, const FusionOptions& options) {
   return least;
 }
 
+// Partial sums cost a round trip to memory and a launch.
+double cycles_in_stretches(const ProductShape& shape, std::int64_t stretches, const FusionOptions& options,
+                           bool on_matrix_units) {
+  ProductShape part = shape;
+  part.batch *= stretches;
+  if (stretches > 1) part.depth = stretch_length(shape.depth, stretches);
+  const double products =
+      on_matrix_units ? cycles(part, kOnMatrixUnits, options) : least_cycles(part, options);
+  if (stretches == 1) return products;
+  const double partial_bytes =
+      2.0 * sizeof(float) * static_cast<double>(part.batch * shape.rows * shape.columns);
+  return products + kLaunchCycles +
+         partial_bytes / (kBytesPerCycle * static_cast<double>(options.region_groups));
+}
+
 }  // namespace
 
-// Partial sums cost a round trip to memory and a launch.
 std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options,
                                bool on_matrix_units) {
   if (shape.depth < kLeastDepth) return 1;
-  const auto estimate = [&](std::int64_t stretches) {
-    ProductShape part = shape;
-    part.batch *= stretches;
-    if (stretches > 1) part.depth = stretch_length(shape.depth, stretches);
-    const double products =
-        on_matrix_units ? cycles(part, kOnMatrixUnits, options) : least_cycles(part, options);
-    const double partial_bytes =
-        2.0 * sizeof(float) * static_cast<double>(part.batch * shape.rows * shape.columns);
-    const double sum =
-        stretches == 1
-            ? 0
-            : kLaunchCycles + partial_bytes / (kBytesPerCycle * static_cast<double>(options.region_groups));
-    return products + sum;
-  };
   std::int64_t best = 1;
-  double least = 0.9 * estimate(1);  // for a small gain, keep one kernel
+  // For a small gain, keep one kernel.
+  double least = 0.9 * cycles_in_stretches(shape, 1, options, on_matrix_units);
   for (std::int64_t stretches = 2;
        stretches <= options.fill_groups && shape.depth / stretches >= kLeastStretch; stretches *= 2)
-    if (const double cost = estimate(stretches); cost < least) {
+    if (const double cost = cycles_in_stretches(shape, stretches, options, on_matrix_units); cost < least) {
       best = stretches;
       least = cost;
     }
-  return best;
+  // As many as there are whole ones: the rest, which has a kernel of its own, is then shorter than they are.
+  return best == 1 ? 1 : shape.depth / stretch_length(shape.depth, best);
+}
+
+namespace {
+
+double cycles_of_tiles(const ProductShape& shape, const FusionOptions& options) {
+  return kLaunchCycles + cycles_in_stretches(shape, product_stretches(shape, options, false), options, false);
+}
+
+// folds: over the rows.
+double cycles_in_region(const RegionLayer& layer, bool folds, const FusionOptions& options) {
+  constexpr double kRegionEfficiency = 0.3;    // of the device's arithmetic, with operands in shared memory
+  constexpr double kWeightBytesPerCycle = 32;  // to one unit, from the cache that all units share
+  const double weights = static_cast<double>(layer.in * layer.out),
+               units = static_cast<double>(options.region_groups),
+               workgroups =
+                   std::ceil(static_cast<double>(layer.rows) / static_cast<double>(layer.row_block)) *
+                   static_cast<double>(layer.groups);
+  const double turns = std::ceil(workgroups / units),
+               arithmetic = static_cast<double>(layer.row_block) * weights / (kLanes * kRegionEfficiency);
+  if (folds)
+    return turns * arithmetic + 2.0 * sizeof(float) * weights * workgroups / (kBytesPerCycle * units);
+  return turns * std::max(arithmetic, sizeof(float) * weights / kWeightBytesPerCycle);
+}
+
+}  // namespace
+
+bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options) {
+  const auto& [rows, in, out, groups, row_block, learns] = layer;
+  double region = cycles_in_region(layer, false, options),
+         tiles = cycles_of_tiles({groups, rows, out, in}, options);
+  if (learns) {
+    region += region + cycles_in_region(layer, true, options);
+    tiles +=
+        cycles_of_tiles({groups, rows, in, out}, options) + cycles_of_tiles({groups, in, out, rows}, options);
+  }
+  return region > tiles;
 }
 
 }  // namespace imprint::graph

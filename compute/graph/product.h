@@ -28,6 +28,9 @@ struct ProductShape {
   std::int64_t batch = 1, rows = 0, columns = 0, depth = 0;
 };
 ProductShape product_shape(const Graph& graph, NodeIndex matmul);
+// Whether all products of a batch have one left operand, and tiles would not fit their columns: the columns
+// of the batch are then those of one product, such as the places of all images of a convolution.
+bool joins_columns(const Graph& graph, NodeIndex matmul);
 
 inline std::int64_t row_tiles(const ProductShape& shape, const ProductTile& tile) {
   return (shape.rows + tile.rows - 1) / tile.rows;
@@ -61,6 +64,16 @@ std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& o
 // stretch cannot have more. Fewer than 32 * stretches terms are left over.
 std::int64_t stretch_length(std::int64_t terms, std::int64_t stretches);
 
+// A layer of a row-local region: `groups` products of rows x in by in x out. learns: with both gradients, of
+// which that of the weights leaves one partial result per row_block rows.
+struct RegionLayer {
+  std::int64_t rows = 0, in = 0, out = 0, groups = 1;
+  std::int64_t row_block = 1;  // rows of a workgroup
+  bool learns = false;
+};
+// Whether products in dispatches of their own take less time, by an estimate in cycles of a GPU.
+bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options);
+
 // Along which of its last two axes a product's operand loads from memory, and how many elements at once: 8
 // float16, 4 of any type, or 1.
 struct OperandLayout {
@@ -81,7 +94,9 @@ struct MatrixOperand {
 std::optional<MatrixOperand> matrix_operand(const Graph& graph, const std::vector<std::uint8_t>& materialized,
                                             NodeIndex matmul, std::size_t slot);
 
-// Whether both operands are float16 in memory and load eight at a time.
-bool suits_matrix_units(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul);
+// How many operands of a float16 product, which matrix units need, do not load eight at a time, so that
+// kernels pack them, such as windows. Nothing for other types.
+std::optional<int> packed_operands(const Graph& graph, const std::vector<std::uint8_t>& materialized,
+                                   NodeIndex matmul);
 
 }  // namespace imprint::graph

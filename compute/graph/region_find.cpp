@@ -11,11 +11,13 @@
 #include "compute/graph/axis_map.h"
 #include "compute/graph/cost.h"
 #include "compute/graph/number_set.h"
+#include "compute/graph/product.h"
 
 namespace imprint::graph {
 namespace {
 
 // Weights of a product that every workgroup could read from end to end: 512 x 512.
+constexpr std::int64_t kMostPartials = 1 << 19;  // elements of all partial results of one weight gradient
 constexpr std::int64_t kMostWeights = 1 << 18;
 
 class RegionFinder {
@@ -61,9 +63,8 @@ class RegionFinder {
     if (large_.size() > 0)
       notes.push_back(std::to_string(large_.size()) +
                       " products stay outside of row-local regions, each of more than " +
-                      std::to_string(options_.region_weights) + " weights and at least " +
-                      std::to_string(options_.region_operations) +
-                      " multiply-adds, which kernels of their own compute faster, in more dispatches");
+                      std::to_string(options_.region_weights) +
+                      " weights, which kernels of their own compute faster, in more dispatches");
     return notes;
   }
 
@@ -119,6 +120,9 @@ class RegionFinder {
     std::erase_if(batches_, [&](const Batch& batch) {
       return features.contains(batch.rows) || batch.rows == batch.groups || batch.groups == kDisagree;
     });
+    for (const GraphNode& node : graph_.nodes)
+      if (node.op == Op::matmul)
+        learned_.insert(classes_.of(node.inputs[0], graph_[node.inputs[0]].shape.rank() - 1));
   }
 
   // Per batch, ascending: the nodes that could belong to it, which have its rows or read a value that has.
@@ -159,7 +163,7 @@ class RegionFinder {
       return;
     const int row = classes_.axis_in(graph_, index, batch.rows);
     if (row == -2) return;
-    if (node.op == Op::matmul && is_left_out(index, row)) return;
+    if (node.op == Op::matmul && is_left_out(batch, index, row)) return;
     if (batch.groups >= 0 && row >= 0) {
       const int group = classes_.axis_in(graph_, index, batch.groups);
       if (group < 0 || !keeps_axis(index, group, batch.groups)) return;
@@ -180,15 +184,54 @@ class RegionFinder {
   }
 
   // Whether the product is left to tiled kernels.
-  bool is_left_out(NodeIndex index, int row) {
-    const std::int64_t weights = weight_count(index, row),
-                       operations = graph_[index].element_count() * fold_length(graph_, index);
+  bool is_left_out(const Batch& batch, NodeIndex index, int row) {
+    const std::int64_t weights = weight_count(index, row);
     if (weights > kMostWeights) return true;
-    if (weights <= options_.region_weights || operations < options_.region_operations ||
-        !wants_tiles(graph_, index, options_))
+    if (row < 0 && wants_tiles(graph_, index, options_)) {
+      // Each workgroup would leave a partial result of all weights.
+      const std::int64_t groups = std::min(options_.region_groups, fold_length(graph_, index) / 2);
+      if (groups * weights > kMostPartials) return true;
+    }
+    if (weights <= options_.region_weights || !wants_tiles(graph_, index, options_) ||
+        !tiles_are_faster(batch, index, row))
       return false;
     large_.insert(index);
     return true;
+  }
+
+  // For a layer as a whole: its product, and where the batch is learned from both gradients.
+  bool tiles_are_faster(const Batch& batch, NodeIndex index, int row) const {
+    const GraphNode& node = graph_[index];
+    const int rank = node.shape.rank();
+    const std::int64_t terms = fold_length(graph_, index);
+    if (options_.product_turn_operations > 0)
+      return node.element_count() * terms >= options_.region_operations;
+    const std::int64_t groups = batch.groups >= 0 && rank == 3 ? node.shape[0] : 1;
+    const std::int64_t rows = row < 0 ? terms : node.shape[row];
+    const std::int64_t in = row < 0 ? node.shape[rank - 2] : terms,
+                       out = row < 0 ? node.shape[rank - 1] : node.element_count() / (groups * rows);
+    RegionLayer layer{.rows = rows, .in = in, .out = out, .groups = groups};
+    layer.learns = learned_.contains(batch.rows);
+    layer.row_block = std::min(std::clamp(wanted_rows(rows, groups, layer.learns).first,
+                                          layer.learns ? options_.region_fold_rows : 1, options_.region_rows),
+                               power_of(rows));
+    return tiles_are_faster_than_region(layer, options_);
+  }
+
+  static std::int64_t power_of(std::int64_t n) {
+    return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, n))));
+  }
+
+  // Rows of a workgroup that fills the device together with the others, and whether there are more workgroups
+  // than that, since each still has enough rows for its partial results.
+  std::pair<std::int64_t, bool> wanted_rows(std::int64_t rows, std::int64_t groups, bool folds) const {
+    constexpr std::int64_t kEnough = 8;
+    const auto rows_for = [&](std::int64_t workgroups) {
+      return power_of((rows * groups + workgroups - 1) / workgroups);
+    };
+    const std::int64_t many = rows_for(options_.region_fold_groups);
+    const bool are_many = folds && groups == 1 && many >= kEnough;
+    return {are_many ? many : rows_for(options_.region_groups), are_many};
   }
 
   // Elements of the single matrix that a product with rows along this axis reads, or that a sum over all rows
@@ -344,24 +387,15 @@ class RegionFinder {
 
     // First enough workgroups to fill the device. Then more rows each, so that weights are read and partial
     // results stored less often.
-    const auto power = [](std::int64_t n) {
-      return static_cast<std::int64_t>(
-          std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(1, n))));
-    };
     const std::int64_t fewest = !folds ? 1
                                 : partial_elements <= options_.region_few_partials
                                     ? options_.region_fold_rows / 2
                                     : options_.region_fold_rows;
-    const auto rows_for = [&](std::int64_t groups) {
-      return power((region.rows * region.groups + groups - 1) / groups);
-    };
-    std::int64_t wanted = rows_for(options_.region_groups);
-    const bool few_leave_results = folds && region.groups == 1 && rows_for(options_.region_fold_groups) >= 8;
-    if (few_leave_results) wanted = rows_for(options_.region_fold_groups);
+    const auto [wanted, few_leave_results] = wanted_rows(region.rows, region.groups, folds);
     // A single layer keeps no rows between products: more workgroups hide memory latency.
     const std::int64_t most = folds || chains_products(key) ? options_.region_rows : options_.region_rows / 2;
     std::int64_t block = std::clamp<std::int64_t>(wanted, fewest, most);
-    block = std::min(block, power(region.rows));
+    block = std::min(block, power_of(region.rows));
     const std::int64_t wanted_block = few_leave_results ? std::max(wanted, block) : block;  // of all turns
     block = std::min<std::int64_t>(block, most_rows(region));
     if (block < 1) return false;
@@ -526,6 +560,7 @@ class RegionFinder {
   AxisClasses classes_;
   std::vector<std::vector<NodeIndex>> consumers_;
   std::vector<Batch> batches_;
+  std::unordered_set<AxisClass> learned_;  // axes that a product folds: of a batch, by a weight gradient
   std::vector<AxisClass> row_class_;
   std::vector<std::int32_t> uncut_phase_, part_;         // per node
   std::map<Key, std::int64_t> partial_elements_;         // of all folds, by the phase before cuts

@@ -14,7 +14,8 @@ using namespace graph;
 
 namespace {
 
-constexpr std::int64_t kBand = 8;  // rows of tiles that run at the same time
+constexpr std::int32_t kEights = 8;  // float16 in a vector of 16 bytes
+constexpr std::int64_t kBand = 8;    // rows of tiles that run at the same time
 
 std::string define(const std::string& name, const std::string& value) {
   return "#define " + name + " " + value + "\n";
@@ -50,8 +51,10 @@ std::string ProductEmitter::function(const std::string& name) {
   if (task_.tile.units == MatrixUnits::workgroup) return workgroup_function(name);
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const Loads left = loads(0), right = loads(1);
-  std::string out = load_macro(name + "_left", 0, left) + load_macro(name + "_right", 1, right) +
-                    store_function(name + "_store");
+  const auto macro = [&](const std::string& side, std::size_t slot, const Loads& how) {
+    return how.packs ? packing_macro(name + side, slot, how) : load_macro(name + side, slot, how);
+  };
+  std::string out = macro("_left", 0, left) + macro("_right", 1, right) + store_function(name + "_store");
   std::vector<std::pair<std::string, std::string>> defines{
       {"PRODUCT", name},
       {"ROW_TILES", used_row_tiles().empty() ? text(row_tiles(shape, task_.tile)) : used_row_tiles()},
@@ -74,13 +77,17 @@ std::string ProductEmitter::function(const std::string& name) {
   for (const auto& [key, value] : defines) out += define(key, value);
   if (stores_matrices()) {
     const Place& place = task_.stores[0].place;
+    const std::string columns = text(own_columns());
+    const bool joins = joins_columns(graph_, task_.anchor);
+    const std::string batch = joins ? "(column) / " + columns : "batch",
+                      column = joins ? "(column) % " + columns : "column";
     const std::string element =
         (start_of(place, DType::float32) +
-         named("(batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column"))
+         named("(" + batch + " * " + text(shape.rows) + " + row) * " + columns + " + " + column))
             .str();
-    out += define("STORE_MATRIX(sums, batch, row, column)", "MATRIX_STORE(sums, " +
-                                                                memory_.array(place, DType::float32) + ", " +
-                                                                element + ", " + text(shape.columns) + ")");
+    out += define(
+        "STORE_MATRIX(sums, batch, row, column)",
+        "MATRIX_STORE(sums, " + memory_.array(place, DType::float32) + ", " + element + ", " + columns + ")");
     defines.emplace_back("STORE_MATRIX", "");
   }
   out += "// " + task_text(graph_, task_) + "\n" +
@@ -201,11 +208,13 @@ std::string ProductEmitter::take_body() {
 
 ProductEmitter::Loads ProductEmitter::loads(std::size_t slot) const {
   const ProductTile& tile = task_.tile;
-  const auto [along_terms, width] = operand_layout(graph_, schedule_.materialized, task_.anchor, slot,
-                                                   tile.units == MatrixUnits::subgroup ? 8 : 4);
-  Loads loads{.along_terms = along_terms, .width = width};
-  loads.turns = (slot == 0 ? tile.rows : tile.columns) * tile.depth / width / tile.invocations();
-  loads.lines_apart = along_terms ? tile.invocations() / (tile.depth / width) : 0;
+  const bool on_units = tile.units == MatrixUnits::subgroup;
+  const auto [along_terms, width] =
+      operand_layout(graph_, schedule_.materialized, task_.anchor, slot, on_units ? kEights : 4);
+  Loads loads{
+      .along_terms = along_terms, .width = on_units ? kEights : width, .packs = on_units && width < kEights};
+  loads.turns = (slot == 0 ? tile.rows : tile.columns) * tile.depth / loads.width / tile.invocations();
+  loads.lines_apart = along_terms ? tile.invocations() / (tile.depth / loads.width) : 0;
   return loads;
 }
 
@@ -229,9 +238,12 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
     if (turns_ragged)
       open("if (" + (loads.along_terms ? line_at : term_at).str() + " < " +
            text(loads.along_terms ? lines : shape.depth) + ")");
-    ElementIndex index{std::nullopt, delinearize(named("batch"), batch_shape(graph_[operand].shape))};
-    index.axes.push_back(slot == 0 ? line_at : term_at);
-    index.axes.push_back(slot == 0 ? term_at : line_at);
+    const bool joined = slot == 1 && joins_columns(graph_, task_.anchor);
+    const IndexExpression batch = joined ? line_at / own_columns() : named("batch"),
+                          own_line = joined ? line_at % own_columns() : line_at;
+    ElementIndex index{std::nullopt, delinearize(batch, batch_shape(graph_[operand].shape))};
+    index.axes.push_back(slot == 0 ? own_line : term_at);
+    index.axes.push_back(slot == 0 ? term_at : own_line);
     line("loaded[" + turn +
          "] = " + (strides ? vector_at(*strides, index, loads.width) : value(operand, index)) + ";");
     if (turns_ragged) close();
@@ -265,12 +277,55 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
       at_turn(turn, text(turn));  // addresses and conditions share what is computed once
   }
   close();
+  return macro_of_body(name, slot);
+}
+
+std::string ProductEmitter::macro_of_body(const std::string& name, std::size_t slot) {
   std::string body = take_body();
   for (std::size_t end = body.find('\n'); end != std::string::npos; end = body.find('\n', end + 3))
     body.replace(end, 1, " \\\n");
   return "#define " + name +
          (slot == 0 ? "(batch, row_at, term_at, loaded)" : "(batch, term_at, column_at, loaded)") +
          " { \\\n" + body + "}\n";
+}
+
+// Eight neighbours one by one, packed into a vector: windows of an image, and lines that are no whole
+// vectors. Zero outside.
+std::string ProductEmitter::packing_macro(const std::string& name, std::size_t slot, const Loads& loads) {
+  const ProductShape shape = product_shape(graph_, task_.anchor);
+  const NodeIndex operand = graph_[task_.anchor].inputs[slot];
+  const std::string line_name = slot == 0 ? "row" : "column";
+  const std::int64_t lines = slot == 0 ? shape.rows : shape.columns;
+  const bool joined = slot == 1 && joins_columns(graph_, task_.anchor),
+             ragged_lines = lines % (slot == 0 ? task_.tile.rows : task_.tile.columns) != 0,
+             ragged_terms = shape.depth % task_.tile.depth != 0;
+  line("int " + line_name + " = int(" + line_name + "_at), term = int(term_at);");
+  const IndexExpression first_line(line_name, loads.along_terms ? 1 : kEights),
+      first_term("term", loads.along_terms ? kEights : loads.turns);
+  for (std::int32_t turn = 0; turn < loads.turns; ++turn) {
+    std::string halves[kEights];
+    for (std::int32_t i = 0; i < kEights; ++i) {
+      const IndexExpression line_at = first_line + (loads.along_terms ? turn * loads.lines_apart : i),
+                            term_at = first_term + (loads.along_terms ? i : turn);
+      halves[i] = "half_" + text(turn) + "_" + text(i);
+      line("float " + halves[i] + " = 0.0;");
+      std::string inside = ragged_lines ? line_at.str() + " < " + text(lines) : "";
+      if (ragged_terms) inside += (inside.empty() ? "" : " && ") + term_at.str() + " < " + text(shape.depth);
+      open(inside.empty() ? "" : "if (" + inside + ")");
+      ElementIndex index{std::nullopt, delinearize(joined ? line_at / own_columns() : named("batch"),
+                                                   batch_shape(graph_[operand].shape))};
+      const IndexExpression own_line = joined ? line_at % own_columns() : line_at;
+      index.axes.push_back(slot == 0 ? own_line : term_at);
+      index.axes.push_back(slot == 0 ? term_at : own_line);
+      line(halves[i] + " = " + value(operand, index) + ";");
+      close();
+    }
+    std::string packed;
+    for (std::int32_t i = 0; i < kEights; i += 2)
+      packed += (i == 0 ? "" : ", ") + ("packHalf2x16(vec2(" + halves[i] + ", " + halves[i + 1] + "))");
+    line("loaded[" + text(turn) + "] = uvec4(" + packed + ");");
+  }
+  return macro_of_body(name, slot);
 }
 
 // `width` neighbours, as one vector element of the value's buffer.
@@ -292,9 +347,15 @@ bool ProductEmitter::stores_sums() const {
   return task_.members.size() == 1 && task_.stores.size() == 1 && task_.stores[0].row_indices < 0;
 }
 
+std::int64_t ProductEmitter::own_columns() const {
+  const Shape& shape = graph_[task_.anchor].shape;
+  return shape[shape.rank() - 1];
+}
+
 bool ProductEmitter::stores_matrices() const {
   const ProductShape shape = product_shape(graph_, task_.anchor);
-  const bool whole = shape.rows % task_.tile.rows == 0 && shape.columns % task_.tile.columns == 0;
+  const bool whole = shape.rows % task_.tile.rows == 0 && shape.columns % task_.tile.columns == 0 &&
+                     own_columns() % kMatrixExtent == 0;
   return task_.tile.units == MatrixUnits::subgroup && whole && stores_sums();
 }
 
@@ -305,14 +366,21 @@ std::string ProductEmitter::store_function(const std::string& name) {
   std::string outside = ragged_rows ? "row >= " + text(shape.rows) : "";
   if (ragged_columns) outside += (outside.empty() ? "column >= " : " || column >= ") + text(shape.columns);
   if (!outside.empty()) line("if (" + outside + ") return;");
-  line("int element = (batch * " + text(shape.rows) + " + row) * " + text(shape.columns) + " + column;");
+  const std::string columns = text(own_columns());
+  const bool joins = joins_columns(graph_, task_.anchor), in_fours = own_columns() % kWide == 0;
+  if (joins && in_fours) line("batch = column / " + columns + "; column %= " + columns + ";");
+  const std::string element = "(batch * " + text(shape.rows) + " + row) * " + columns + " + column";
+  if (!joins || in_fours) line("int element = " + element + ";");
   const std::string head = body_;
-  if (shape.columns % kWide == 0) write_four();
-  if (shape.columns % kWide != 0 || is_refused_) {
+  if (in_fours) write_four();
+  if (!in_fours || is_refused_) {
     is_refused_ = false;
     take_body();
     body_ = head;
-    write_one_by_one(shape.columns);
+    if (joins && !in_fours)
+      write_one_by_one_of_joined(shape);
+    else
+      write_one_by_one(own_columns());
   }
   return "void " + name + "(int batch, int row, int column, vec4 sums) {\n" + take_body() + "}\n";
 }
@@ -327,6 +395,26 @@ void ProductEmitter::write_four() {
   wide_names_.insert("sums");
   members_ = {{task_.anchor, "sums"}};
   evaluate_members(index);
+}
+
+// The four may belong to two products of the batch.
+void ProductEmitter::write_one_by_one_of_joined(const ProductShape& shape) {
+  const std::string columns = text(own_columns());
+  for (int component = 0; component < kWide; ++component) {
+    const std::string own = text(component);
+    open(component == 0 ? "" : "if (column + " + own + " < " + text(shape.columns) + ")");
+    line("int batch_" + own + " = (column + " + own + ") / " + columns + ", column_" + own + " = (column + " +
+         own + ") % " + columns + ";");
+    line("int element_" + own + " = (batch_" + own + " * " + text(shape.rows) + " + row) * " + columns +
+         " + column_" + own + ";");
+    ElementIndex index{named("element_" + own),
+                       delinearize(named("batch_" + own), batch_shape(graph_[task_.anchor].shape))};
+    index.axes.emplace_back("row");
+    index.axes.push_back(named("column_" + own));
+    members_ = {{task_.anchor, "sums[" + own + "]"}};
+    evaluate_members(index);
+    close();
+  }
 }
 
 void ProductEmitter::write_one_by_one(std::int64_t columns) {

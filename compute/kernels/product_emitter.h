@@ -29,21 +29,26 @@ class ProductEmitter : public Emitter {
   struct Loads {
     bool along_terms = false;
     std::int32_t width = 1, turns = 0, lines_apart = 0;
+    bool packs = false;  // loads float16 one by one
     std::string type() const { return width == 8 ? "uvec4" : width == 4 ? "vec4" : "float"; }
   };
   Loads loads(std::size_t slot) const;
-  bool stores_sums() const;      // unchanged, and stores nothing else
-  bool stores_matrices() const;  // stores_sums() by whole matrices of a subgroup
+  std::int64_t own_columns() const;  // of one product of the batch (joins_columns)
+  bool stores_sums() const;          // unchanged, and stores nothing else
+  bool stores_matrices() const;      // stores_sums() by whole matrices of a subgroup
   std::string used_row_tiles();
   std::string workgroup_function(const std::string& name);
   std::string operand_place(const graph::MatrixOperand& operand, std::size_t slot);
   std::string element_function(const std::string& name);
+  std::string packing_macro(const std::string& name, std::size_t slot, const Loads& loads);
+  std::string macro_of_body(const std::string& name, std::size_t slot);
   std::string load_macro(const std::string& name, std::size_t slot, const Loads& loads);
   std::string vector_at(const graph::Strides& strides, const ElementIndex& index, std::int32_t width);
   std::string store_function(const std::string& name);
   // Four neighbouring outputs of a row; refuses where the task's results are not neighbours.
   void write_four();
   void write_one_by_one(std::int64_t columns);
+  void write_one_by_one_of_joined(const graph::ProductShape& shape);
   std::string take_body();  // returns the text so far and starts another function
 };
 

@@ -183,7 +183,8 @@ bool fold_binary(OpContext& context, const Binary& op, const HostArray& a, const
     return false;
   const auto shape = broadcast(a.shape, b.shape);
   const ElementType type = op.compares ? ElementType::boolean : a.type;
-  if (!shape || !context.mover().may_fold(type, shape->element_count())) return false;
+  const std::uint64_t work = op.name == "Pow" ? kSlowFunction : 1;
+  if (!shape || !context.mover().may_fold(type, shape->element_count(), work)) return false;
   out = empty_like(type, *shape);
   const auto count = static_cast<std::size_t>(shape->element_count());
   BroadcastWalk<2> at(*shape, {&a.shape, &b.shape});

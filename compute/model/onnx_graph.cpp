@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <queue>
 
+#include "compute/base/amount.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/tensor/made_nodes.h"
@@ -158,9 +159,10 @@ Result<> GraphImporter::check_names() {
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& node = graph_.nodes[i];
     if (std::max(node.inputs.size(), node.outputs.size()) > kMaxNodeNames)
-      return make_error(ErrorCode::unsupported,
-                        text(node.text(), ": found ", node.inputs.size(), " inputs and ", node.outputs.size(),
-                             " outputs, expected at most ", kMaxNodeNames, " of each"));
+      return make_error(
+          ErrorCode::unsupported,
+          text(node.text(), ": found ", amount(node.inputs.size(), "input"), " and ",
+               amount(node.outputs.size(), "output"), ", expected at most ", kMaxNodeNames, " of each"));
     for (const std::string& output : node.outputs) {
       if (output.empty()) continue;
       if (!made_.insert(output).second)
@@ -350,8 +352,8 @@ std::optional<std::vector<Value>> GraphImporter::import_body(const Node& node, c
                                                              std::span<const Value> inputs) {
   if (!may_repeat(node, body)) return std::nullopt;
   if (inputs.size() != body.inputs.size()) {
-    state_.refusals.keep(bad_graph(
-        text(node.text(), ": the body has ", body.inputs.size(), " inputs, expected ", inputs.size())));
+    state_.refusals.keep(bad_graph(text(node.text(), ": the body has ", amount(body.inputs.size(), "input"),
+                                        ", expected ", inputs.size())));
     return std::nullopt;
   }
   GraphImporter inner(state_, body, opset_, this, bindings_);
@@ -366,9 +368,9 @@ void GraphImporter::import_call(const Node& node, const Function& function, std:
   if (!may_repeat(node, function.graph)) return;
   if (inputs.size() > function.graph.inputs.size() || node.outputs.size() > function.graph.outputs.size())
     return state_.refusals.keep(
-        bad_graph(text(node.text(), ": found ", inputs.size(), " inputs and ", node.outputs.size(),
-                       " outputs, expected at most ", function.graph.inputs.size(), " and ",
-                       function.graph.outputs.size())));
+        bad_graph(text(node.text(), ": found ", amount(inputs.size(), "input"), " and ",
+                       amount(node.outputs.size(), "output"), ", expected at most ",
+                       function.graph.inputs.size(), " and ", function.graph.outputs.size())));
   Bindings bindings{{}, state_.defaults_of(function)};
   for (const Attribute& attribute : node.attributes) {
     const Attribute* bound = resolved(&attribute, bindings_);

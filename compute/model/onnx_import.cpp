@@ -18,7 +18,7 @@ using onnx::ElementType;
 using onnx::Value;
 
 // Constants that one import may compute: kFoldBytes, and each weight rearranged kFoldsPerWeight times.
-constexpr std::uint64_t kFoldBytes = 48 << 20;
+constexpr std::uint64_t kFoldBytes = 40 << 20;
 constexpr std::uint64_t kFoldsPerWeight = 4;
 constexpr std::int64_t kOperations = 1 << 16;  // of the graph, beyond a few per node
 constexpr std::uint64_t kFreeOperations = 1 << 15;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/loop.h"
@@ -61,8 +62,9 @@ void if_branch(OpContext& context) {
   const auto chosen = known_condition(context, context.value(0));
   if (context.failure()) return;
   const auto counted = [&](const Graph& branch) {
-    return context.require(branch.outputs.size() == count,
-                           text("a branch has ", branch.outputs.size(), " outputs, expected ", count));
+    return context.require(
+        branch.outputs.size() == count,
+        text("a branch has ", amount(branch.outputs.size(), "output"), ", expected ", count));
   };
   if (!counted(*then_branch) || !counted(*else_branch)) return;
   if (chosen) {
@@ -252,8 +254,9 @@ void loop(OpContext& context) {
   const std::size_t outputs = turns.body->outputs.size();
   if (!context.require(turns.body->inputs.size() == 2 + turns.carry.size() && outputs > turns.carry.size() &&
                            context.node().outputs.size() <= outputs - 1,
-                       text("found a body of ", turns.body->inputs.size(), " inputs and ", outputs,
-                            " outputs for ", turns.carry.size(), " values that the loop carries")))
+                       text("found a body of ", amount(turns.body->inputs.size(), "input"), " and ",
+                            amount(outputs, "output"), " for ", amount(turns.carry.size(), "value"),
+                            " that the loop carries")))
     return;
   turns.results = outputs - 1 - turns.carry.size();
   if (turns.begins == false || turns.count == 0) {
@@ -429,8 +432,8 @@ void scan_node(OpContext& context) {
   const std::size_t carry_count = static_cast<std::size_t>(context.input_count()) - stack_count;
   if (!context.require(
           body->outputs.size() >= carry_count && context.node().outputs.size() <= body->outputs.size(),
-          text("found a body of ", body->outputs.size(), " outputs for ", carry_count,
-               " values that the loop carries")))
+          text("found a body of ", amount(body->outputs.size(), "output"), " for ",
+               amount(static_cast<std::uint64_t>(carry_count), "value"), " that the loop carries")))
     return;
   const ScanAxes in = scan_axes(context, "scan_input_axes", "scan_input_directions", stack_count),
                  out = scan_axes(context, "scan_output_axes", "scan_output_directions",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
@@ -177,8 +178,9 @@ void sequence_map(OpContext& context) {
   const auto first = parts_of(context, 0);
   if (!body || !first || context.failure()) return;
   const std::size_t outputs = context.node().outputs.size();
-  if (!context.require(body->outputs.size() == outputs,
-                       text("found a body of ", body->outputs.size(), " outputs, expected ", outputs)) ||
+  if (!context.require(
+          body->outputs.size() == outputs,
+          text("found a body of ", amount(body->outputs.size(), "output"), ", expected ", outputs)) ||
       !context.may_make(static_cast<std::int64_t>(first->size()) * (context.input_count() + 1)))
     return;
   std::vector<Parts> results(outputs);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "compute/base/amount.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
@@ -19,9 +20,8 @@ struct OptimiserInputs {
 // lists: how many tensors belong to each weight.
 std::optional<OptimiserInputs> optimiser_inputs(OpContext& context, int lists) {
   const int rest = context.input_count() - 2;
-  if (!context.require(
-          rest > 0 && rest % lists == 0,
-          text("found ", context.input_count(), " inputs, expected 2 and ", lists, " per weight")) ||
+  if (!context.require(rest > 0 && rest % lists == 0, text("found ", amount(context.input_count(), "input"),
+                                                           ", expected 2 and ", lists, " per weight")) ||
       !context.may_make(16 * rest))
     return std::nullopt;
   if (!context.require(context.shape(0).element_count() == 1 && context.shape(1).element_count() == 1,

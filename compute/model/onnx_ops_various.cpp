@@ -104,7 +104,7 @@ void window_op(OpContext& context, double a0, double a1, double a2) {
   const std::int64_t size = context.known_int(0, "size");
   const auto type = cast_target(context, context.int_attribute("output_datatype", 1));
   if (!type || !context.require(size >= 1 && size <= (1 << 24), text("size: found ", size))) return;
-  if (!context.mover().may_fold(ElementType::float32, size))
+  if (!context.mover().may_fold(ElementType::float32, size, kSlowFunction))
     return context.unsupported("constants of this size");
   if (!is_float(*type)) return context.unsupported("a window of whole numbers");
   HostArray out;
@@ -122,7 +122,8 @@ void blackman_window_op(OpContext& context) { window_op(context, 0.42, 0.5, 0.08
 bool may_transform(OpContext& context, std::int64_t length) {
   if (!context.require(length >= 1 && length <= (1 << 20), text("transform length: found ", length)))
     return false;
-  if (!context.mover().may_fold(ElementType::float32, 16 * length + 65536)) {
+  constexpr std::uint64_t kWork = 3;  // for a large prime factor the host transforms the chirp
+  if (!context.mover().may_fold(ElementType::float32, 16 * length + 65536, kWork)) {
     context.unsupported("a Fourier transform of this length");
     return false;
   }

@@ -307,8 +307,8 @@ Result<Value> Mover::held(const Attribute& attribute) {
   return value;
 }
 
-bool Mover::may_fold(ElementType type, std::int64_t elements) {
-  const std::uint64_t bytes = held_bytes(type, elements);
+bool Mover::may_fold(ElementType type, std::int64_t elements, std::uint64_t work) {
+  const std::uint64_t bytes = work * held_bytes(type, elements);
   if (elements > kMaxFoldedElements || bytes > budget_.folded_bytes || !may_hold(type, elements))
     return false;
   budget_.folded_bytes -= bytes;

@@ -126,6 +126,8 @@ struct ImportBudget {
   std::int64_t operations = 0;       // beyond a few per node
 };
 
+inline constexpr std::uint64_t kSlowFunction = 8;  // pow, cos: the `work` of Mover::may_fold
+
 // Operations that move elements without looking at them. Callers check that axes are normalised, extents
 // agree and results are below kMaxElements. A result is known when its operands are, and it is small and
 // within the budget.
@@ -150,8 +152,9 @@ class Mover {
   // corrupt_file for others.
   Result<Value> held(const Attribute& attribute);
 
-  // Whether the host may compute `elements` more; counts them if so.
-  bool may_fold(ElementType type, std::int64_t elements);
+  // Whether the host may compute `elements` more; counts them if so. work: how many times the time of a copy
+  // one takes.
+  bool may_fold(ElementType type, std::int64_t elements, std::uint64_t work = 1);
   // The same for constants that the file holds, and for operations of the graph.
   bool may_hold(ElementType type, std::int64_t elements);
   bool may_make(std::int64_t operations);

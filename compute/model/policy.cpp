@@ -6,6 +6,7 @@
 #include <set>
 #include <string_view>
 
+#include "compute/base/amount.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/tensor/composites.h"
@@ -99,8 +100,8 @@ Result<Parts> by_rule(const ImportedModel& model) {
   if (inputs == 1 && outputs > 1)
     return Parts{outputs == 3 ? "Stable-Baselines3" : "CleanRL", {0}, {0}, {}, {}};
   if (inputs != outputs)
-    return no_policy(text("found ", inputs, " inputs and ", outputs,
-                          " outputs, expected one action, and for each state input its next value"));
+    return no_policy(text("found ", amount(inputs, "input"), " and ", amount(outputs, "output"),
+                          ", expected one action, and for each state input its next value"));
   Parts parts{"positions", {0}, {0}, {}, {}};
   for (std::size_t i = 1; i < inputs; ++i) parts.states.emplace_back(i, i);
   return parts;
@@ -141,9 +142,10 @@ Result<Parts> by_name(const ImportedModel& model, const PolicyNames& names) {
     parts.fixed.emplace_back(at, 0);
   }
   if (parts.observations.empty() || parts.actions.empty())
-    return make_error(ErrorCode::invalid_argument,
-                      text("onnx policy: names: found ", parts.observations.size(), " observations and ",
-                           parts.actions.size(), " actions, expected one or more of each"));
+    return make_error(
+        ErrorCode::invalid_argument,
+        text("onnx policy: names: found ", amount(parts.observations.size(), "observation"), " and ",
+             amount(parts.actions.size(), "action"), ", expected one or more of each"));
   if (taken.size() == model.inputs.size()) return parts;
   std::string left;
   for (std::size_t i = 0; i < model.inputs.size(); ++i)

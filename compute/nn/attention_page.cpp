@@ -19,8 +19,10 @@ namespace {
 
 using Values = std::span<const Tensor>;
 
-constexpr std::int64_t kLeastSteps = 64, kMostExtent = 128;
+constexpr std::int64_t kMostExtent = 128;
 constexpr int kInvocations = 256;  // of the kernels
+// Fewer scores are stored: with one more product to compute them again, kernels of tiles are slower.
+constexpr std::int64_t kLeastScores = 1 << 25;
 
 struct Extents {
   std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, extent = 1;
@@ -161,8 +163,8 @@ bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& va
     if (one->dtype() != DType::float32 || one->extent(0) != query.extent(0)) return false;
   const std::int64_t queries = query.extent(2), keys = key.extent(2);
   return value.shape() == key.shape() && query.extent(3) == key.extent(3) && key.extent(3) >= 1 &&
-         key.extent(3) <= kMostExtent && queries >= kLeastSteps && keys >= kLeastSteps &&
-         (!causal || queries <= keys);
+         key.extent(3) <= kMostExtent && (!causal || queries <= keys) &&
+         query.shape().element_count() / query.extent(3) * keys >= kLeastScores;
 }
 
 Tensor attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal) {

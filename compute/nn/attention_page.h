@@ -6,8 +6,9 @@
 
 namespace imprint::nn {
 
-// Whether the kernels take these operands: float32 [batch, heads, queries, extent] and [batch, key heads,
-// keys, extent] with 64 steps or more, an extent of at most 128, and no more queries than keys if causal.
+// Whether the kernels are worth it for these operands: float32 [batch, heads, queries, extent] and [batch,
+// key heads, keys, extent] with 32 M scores or more, an extent of at most 128, and no more queries than keys
+// if causal.
 bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal);
 
 // softmax(query key^T / sqrt(extent)) value. causal: query i sees keys up to i + keys - queries. Key heads

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/nn/optimiser_step.h"
 
@@ -207,8 +208,8 @@ Result<std::vector<Update>> CombinedOptimiser::step(std::span<const Tensor> grad
                                                     const Tensor& learning_rate, const Tensor& active) const {
   if (gradients.size() != parameters_.size())
     return make_error(ErrorCode::invalid_argument,
-                      text("optimiser: found ", gradients.size(), " gradients, expected ", parameters_.size(),
-                           ", one per parameter in order"));
+                      text("optimiser: found ", amount(gradients.size(), "gradient"), ", expected ",
+                           parameters_.size(), ", one per parameter in order"));
   std::vector<Update> all;
   std::size_t first = 0;
   for (const Part& part : parts_) {

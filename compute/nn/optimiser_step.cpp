@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
@@ -32,8 +33,8 @@ Result<> check_gradients(std::span<const Tensor> gradients, const Parameters& pa
                          std::int64_t groups) {
   if (gradients.size() != parameters.size())
     return make_error(ErrorCode::invalid_argument,
-                      text("optimiser: found ", gradients.size(), " gradients, expected ", parameters.size(),
-                           ", one per parameter in order"));
+                      text("optimiser: found ", amount(gradients.size(), "gradient"), ", expected ",
+                           parameters.size(), ", one per parameter in order"));
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Tensor value = parameters[i].value();
     if (!value.ok()) return value.error();

@@ -90,7 +90,7 @@ std::vector<Tensor> forward_steps(const Extents& extents, Values in) {
   return {stack(states, 2), stack(gates, 2)};
 }
 
-// What one step's gradient needs.
+// Values that the gradient of one step needs.
 struct BackStep {
   Tensor gradient, before, gates, state;  // of the state after the step; the states before and after
 };

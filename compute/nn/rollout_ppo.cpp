@@ -21,11 +21,13 @@ Tensor beside(const Tensor& per_brain) { return unsqueeze(unsqueeze(per_brain, 1
 
 }  // namespace
 
-RolloutPpo::RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, PolicyAndCritic learned)
+RolloutPpo::RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, PolicyAndCritic learned,
+                       RolloutBeside beside)
     : options_(std::move(options)),
       acting_(std::move(acting)),
       learned_(std::move(learned)),
-      adam_(learned_.parameters, {.epsilon = options_.adam_epsilon, .groups = options_.groups}) {
+      adam_(learned_.parameters, {.epsilon = options_.adam_epsilon, .groups = options_.groups}),
+      beside_(std::move(beside)) {
   const std::int64_t brains = options_.brains(), all = brains * options_.steps;
   const std::int64_t drawn = options_.epochs * options_.steps;
   const std::int32_t seed[4] = {static_cast<std::int32_t>(options_.seed),
@@ -52,6 +54,7 @@ RolloutPpo::RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, Policy
   sums_ = work("sums", {brains, kPpoMetrics});
   if (options_.max_divergence > 0) halted_ = work("halted", {brains});
   if (shares()) make_totals();
+  make_beside();
 }
 
 std::string RolloutPpo::named(const std::string& name) const {
@@ -66,55 +69,21 @@ Variable RolloutPpo::work(const std::string& name, const Shape& shape, DType dty
 
 // ---- moments ----
 
-RolloutPpo::Moments RolloutPpo::moments(const std::string& name, std::int64_t extent) {
-  const std::int64_t brains = options_.brains();
-  Moments made;
-  made.mean = Variable::zeros(named(name) + ".mean", {brains, 1, extent});
-  made.variance = Variable(named(name) + ".variance", {brains, 1, extent},
-                           std::vector<float>(static_cast<std::size_t>(brains * extent), 1.0f));
-  // Almost no weight, but no division by zero.
-  made.count = Variable(named(name) + ".count", {brains, 1, 1},
-                        std::vector<float>(static_cast<std::size_t>(brains), 1e-4f));
-  state_.add(name + ".mean", made.mean);
-  state_.add(name + ".variance", made.variance);
-  state_.add(name + ".count", made.count);
+GroupedMoments RolloutPpo::moments(const std::string& name, std::int64_t extent) {
+  GroupedMoments made(named(name), options_.brains(), extent);
+  state_.add(name, made.state());
   return made;
 }
 
-RolloutPpo::Fresh RolloutPpo::fresh(const Tensor& rows, std::int64_t column) const {
-  const auto count = static_cast<double>(rows.extent(1));
-  if (!shares()) return {mean(rows, {1}, true), variance(rows, {1}, true, 0), count};
+GroupedMoments::Fresh RolloutPpo::fresh(const Tensor& rows, std::int64_t column) const {
+  if (!shares()) return GroupedMoments::of(rows);
   const auto part = [&](const Variable& total) { return narrow(total.value(), 2, column, rows.extent(2)); };
-  return {part(total_mean_), part(total_variance_), count * static_cast<double>(options_.sharers)};
-}
-
-// Chan, Golub, LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances, 1979.
-RolloutPpo::MomentValues RolloutPpo::grown(const Moments& moments, const Fresh& fresh, const Tensor& active) {
-  const Tensor &fresh_mean = fresh.mean, &fresh_variance = fresh.variance;
-  const Tensor old_mean = moments.mean.value(), old_variance = moments.variance.value(),
-               old_count = moments.count.value();
-  const Tensor rows_count(fresh.rows);
-  const Tensor total = old_count + rows_count, share = rows_count / total, apart = fresh_mean - old_mean;
-  const Tensor grows =
-      logical_and(beside(active), logical_and(is_finite(fresh_mean), is_finite(fresh_variance)));
-  MomentValues values;
-  values.mean = where(grows, old_mean + apart * share, old_mean);
-  values.variance = where(
-      grows, old_variance * (1.0f - share) + fresh_variance * share + square(apart) * share * (1.0f - share),
-      old_variance);
-  // Bounded, so that the moments follow a game that changes.
-  values.count = where(beside(active), minimum(total, Tensor(1e6)), old_count);
-  return values;
-}
-
-void RolloutPpo::assign(const Moments& moments, const MomentValues& values, std::vector<Update>& updates) {
-  updates.push_back(Update::assign(moments.mean, values.mean));
-  updates.push_back(Update::assign(moments.variance, values.variance));
-  updates.push_back(Update::assign(moments.count, values.count));
+  return {part(total_mean_), part(total_variance_),
+          static_cast<double>(rows.extent(1)) * static_cast<double>(options_.sharers)};
 }
 
 Tensor RolloutPpo::deviation() const {
-  return maximum(sqrt(observation_moments_.variance.value()), Tensor(kLeastDeviation));
+  return maximum(sqrt(observation_moments_.now().variance), Tensor(kLeastDeviation));
 }
 
 // y = W x + b = (W s) ((x - m) / s) + (b + W m).
@@ -133,7 +102,7 @@ void RolloutPpo::unfold(const RolloutNetwork& network, const MomentValues& momen
 void RolloutPpo::fold(const RolloutNetwork& from, const RolloutNetwork& to, const Tensor& active,
                       std::vector<Update>& updates) const {
   if (from.parameters.empty()) return;
-  const Tensor scale = deviation(), centre = observation_moments_.mean.value();
+  const Tensor scale = deviation(), centre = observation_moments_.now().mean;
   const Tensor weight = from.parameters[0].value() / transpose(scale, 1, 2);
   const Tensor bias = from.parameters[1].value() - matmul(centre, weight);
   const Variable &own_weight = to.parameters[0].variable, &own_bias = to.parameters[1].variable;
@@ -153,10 +122,10 @@ Result<ProgramSequence> RolloutPpo::update(const RolloutSource& source, const Te
   if (shares()) {
     IMPRINT_ASSIGN(sequence, shared_update(source, active));
   } else {
-    IMPRINT_ASSIGN(const Minibatch batch, minibatch(source));
+    IMPRINT_ASSIGN(const Minibatch batch, minibatch(source, active));
     IMPRINT_ASSIGN(ProgramDescription one, step(batch, active));
     sequence.parts = {
-        {prepare(source.all(), active), 1}, {std::move(one), minibatches()}, {publish(active), 1}};
+        {prepare(source.all(), active), 1}, {std::move(one), minibatches()}, {publish(learns(active)), 1}};
   }
   sequence.name = named("update");
   for (const Parameters* own : {&work_, &state_, &learned_.parameters})
@@ -184,14 +153,23 @@ ActionDistribution RolloutPpo::distribution(const RolloutNetwork& network, const
 }
 
 RolloutOutputs RolloutPpo::evaluate(const PolicyAndCritic& networks, const RolloutRows& rows,
-                                    const Tensor& observation) {
+                                    const Tensor& observation) const {
   if (networks.together) return networks.together(rows, observation);
-  return {networks.policy.outputs(observation, rows.goal),
-          squeeze(networks.critic.outputs(observation, rows.goal), 2)};
+  const Tensor policy = networks.policy.outputs(observation, rows.goal);
+  const Tensor valued = networks.critic.outputs(observation, rows.goal);
+  if (!has_signals()) return {policy, squeeze(valued, 2)};
+  return {policy, squeeze(narrow(valued, 2, 0, 1), 2), narrow(valued, 2, 1, valued.extent(2) - 1)};
 }
 
-RolloutValues RolloutPpo::values(const PolicyAndCritic& networks, const RolloutRows& rollout) {
+RolloutValues RolloutPpo::values(const PolicyAndCritic& networks, const RolloutRows& rollout) const {
   if (networks.values) return networks.values(rollout);
+  if (has_signals()) {
+    RolloutRows next = rollout;
+    next.goal = rollout.next_goal;
+    const RolloutOutputs own = evaluate(networks, rollout, rollout.observation),
+                         later = evaluate(networks, next, rollout.next_observation);
+    return {own.value, later.value, own.signals, later.signals};
+  }
   const auto value = [&](const Tensor& observation, const Tensor& goal) {
     return squeeze(networks.critic.outputs(observation, goal), 2);
   };
@@ -228,8 +206,8 @@ Tensor RolloutPpo::scaled_rewards(const RolloutRows& rollout, const Tensor& acti
   if (!options_.normalise_rewards) return rollout.reward;
   const std::int64_t column = options_.normalise_observations ? options_.observations : 0;
   const MomentValues moments =
-      grown(return_moments_, fresh(unsqueeze(discounted_returns(rollout), 2), column), active);
-  assign(return_moments_, moments, updates);
+      return_moments_.grown(fresh(unsqueeze(discounted_returns(rollout), 2), column), active);
+  return_moments_.assign(moments, updates);
   // Scaled, not shifted: the sign of a reward is the game's choice.
   return clamp(rollout.reward / sqrt(squeeze(moments.variance, 2) + Tensor(1e-8)), -10, 10);
 }
@@ -281,7 +259,9 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
                              {.discount = options_.discount, .decay = options_.advantage_decay});
   const Tensor advantage = by_brain(found.advantage), target = by_brain(found.value_target);
   const Tensor order = drawn_order();
-  const Tensor ordered = take(reshape(advantage, {brains * steps}), 0, in_rollouts(order));
+  const Tensor all_advantages =
+      has_signals() ? with_signals(advantage, rollout, valued, active, program.updates) : advantage;
+  const Tensor ordered = take(reshape(all_advantages, {brains * steps}), 0, in_rollouts(order));
 
   // 1 - variance of the error / variance of the target; 0 where the target is constant. The target's mean is
   // computed from its parts, which are ready earlier.
@@ -308,24 +288,20 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
   if (options_.max_divergence > 0) keep(halted_, zeros({brains}));
   keep(generator_, generator_next(generator_.value()));
   if (options_.normalise_observations) {
-    const MomentValues moments = grown(observation_moments_, fresh(rollout.observation, 0), active);
-    assign(observation_moments_, moments, program.updates);
-    unfold(learned_.policy, moments, active, program.updates);
-    unfold(learned_.critic, moments, active, program.updates);
+    const MomentValues moments = observed(rollout, active, program.updates);
+    unfold(learned_.policy, moments, learns(active), program.updates);
+    unfold(learned_.critic, moments, learns(active), program.updates);
   }
   return program;
 }
 
-Result<RolloutPpo::Minibatch> RolloutPpo::minibatch(const RolloutSource& source) const {
+Result<RolloutPpo::Minibatch> RolloutPpo::minibatch(const RolloutSource& source, const Tensor& active) const {
   const std::int64_t brains = options_.brains(), rows = brains * options_.minibatch;
   const Tensor places = turn_.value() * static_cast<int>(options_.minibatch) + arange(options_.minibatch);
   const Tensor chosen = in_rollouts(take(order_.value(), 1, places));
   const RolloutRows batch = source.some(chosen);
 
-  Tensor observation = batch.observation;
-  if (options_.normalise_observations)
-    observation = (observation - observation_moments_.mean.value()) / deviation();
-  const RolloutOutputs outputs = evaluate(learned_, batch, observation);
+  const RolloutOutputs outputs = evaluate(learned_, batch, normalised(batch.observation));
   const ActionDistribution drawn = distribution(learned_.policy, batch, outputs.policy);
   PpoEvaluation now;
   now.log_probability = drawn.log_probability({batch.discrete, batch.continuous});
@@ -344,8 +320,16 @@ Result<RolloutPpo::Minibatch> RolloutPpo::minibatch(const RolloutSource& source)
                            .clip_value = options_.clip_values,
                            .groups = brains});
 
+  Tensor total = batched.loss.total;
+  if (has_signals()) total = total + signal_loss(outputs, chosen);
+  if (beside_.loss) {
+    if (!is_empty(active)) total = where(active, total, zeros_like(total));
+    total = total + shown_loss();
+  }
+  IMPRINT_CHECK(learn_beside(batch, active, batched.beside));
+
   // Brains share no weights, so the gradient of the sum is each brain's own gradient.
-  IMPRINT_ASSIGN(batched.gradients, gradients(sum(batched.loss.total), adam_.parameters().values()));
+  IMPRINT_ASSIGN(batched.gradients, gradients(sum(total), adam_.parameters().values()));
   return batched;
 }
 
@@ -356,10 +340,12 @@ Result<ProgramDescription> RolloutPpo::step(const Minibatch& from, const Tensor&
                  clip_by_global_norm(from.gradients, options_.max_gradient_norm, options_.groups));
   const Tensor norm = reshape(clipped.norm, {brains});
   Tensor active = is_finite(norm);
-  if (!is_empty(has_rollout)) active = logical_and(has_rollout, active);
+  if (!is_empty(has_rollout)) active = logical_and(learns(has_rollout), active);
   ProgramDescription program{.name = "minibatch"};
+  program.updates = from.beside;
   if (options_.max_divergence > 0) {
-    const Tensor beyond = greater(loss.divergence, Tensor(options_.max_divergence));
+    Tensor beyond = greater(loss.divergence, Tensor(options_.max_divergence));
+    if (beside_.loss && !is_empty(has_rollout)) beyond = logical_and(beyond, has_rollout);
     const Tensor halted = maximum(halted_.value(), cast(beyond, DType::float32));
     program.updates.push_back(Update::assign(halted_, halted));
     active = logical_and(active, less(halted, 0.5f));

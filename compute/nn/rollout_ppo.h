@@ -18,13 +18,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "compute/nn/action_distribution.h"
+#include "compute/nn/grouped_moments.h"
 #include "compute/nn/optimiser.h"
 #include "compute/nn/parameter.h"
 #include "compute/nn/ppo_loss.h"
+#include "compute/nn/reward_signals.h"
 #include "compute/program/program_sequence.h"
 
 namespace imprint::nn {
@@ -100,17 +103,20 @@ struct RolloutRows {
   Tensor restarts;         // float32 [P, n]: 1 = the row does not go on from the one before
   // Of whole rollouts:
   Tensor next_observation, next_goal;
-  Tensor reward;     // float32 [P, n]
-  Tensor follows;    // float32 [P, n]: 1 = the next row of its lane continues the trajectory
-  Tensor continues;  // float32 [P, n]: 0 = the next observation has no value: the episode terminated
+  Tensor group, next_group;  // float32 [P, n, ...] of a critic that sees more: for PolicyAndCritic::together
+  Tensor reward;             // float32 [P, n]
+  Tensor follows;            // float32 [P, n]: 1 = the next row of its lane continues the trajectory
+  Tensor continues;          // float32 [P, n]: 0 = the next observation has no value: the episode terminated
 };
 
 struct RolloutOutputs {
-  Tensor policy;  // [P, n, outputs]
-  Tensor value;   // [P, n]
+  Tensor policy;        // [P, n, outputs]
+  Tensor value;         // [P, n]
+  Tensor signals = {};  // [P, n, terms]: the values of RolloutBeside::signals
 };
 struct RolloutValues {
-  Tensor own, next;  // [P, n] of the observations, and of those that follow
+  Tensor own, next;                            // [P, n] of the observations, and of those that follow
+  Tensor own_signals = {}, next_signals = {};  // [P, n, terms]
 };
 
 struct PolicyAndCritic {
@@ -127,11 +133,31 @@ struct RolloutSource {
   std::function<RolloutRows(const Tensor& rows)> some;  // int32 [P * n], sorted by brain: row + brain * R
 };
 
+// What an update learns beside the game's rewards. Not with sharers.
+struct RolloutBeside {
+  // Each term has a value of its own: the critic's outputs after the first, in the order of the terms. An
+  // episode's end does not end curiosity. Their advantages are added up by their strengths.
+  std::shared_ptr<const RewardSignals> signals = {};
+  // ---- demonstrations ----
+  Tensor shown = {};  // bool [P] 1 = there are some: the brain learns from them, without a rollout too
+  // By the learned policy, of actions that were shown: float32 [P, n]. actions: of P * n rows.
+  using LogProbability =
+      std::function<Tensor(const Tensor& observation, const Tensor& goal, const Actions& actions)>;
+  // float32 [P]: added to the loss of each minibatch.
+  std::function<Tensor(const LogProbability& log_probability, const Tensor& generator)> loss = {};
+  std::function<Tensor(const Tensor& generator)> observations = {};              // some, [P, n, D]
+  std::function<SignalRows(const Tensor& generator, std::int64_t n)> rows = {};  // some, for signals
+  // Updates of a minibatch and their variables. learns: bool [P].
+  std::function<std::vector<Update>(const Tensor& learns)> count = {};
+  Parameters state = {};
+};
+
 class RolloutPpo {
  public:
   // acting: chooses actions and values them. learned: the copy that an update changes, with the weights of
   // `acting` at its start.
-  RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, PolicyAndCritic learned);
+  RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, PolicyAndCritic learned,
+             RolloutBeside beside = {});
 
   // filled: int32 [P], 0 = this brain has no rollout; empty: all have.
   // Output of the last part: float32 [P, kPpoMetrics].
@@ -149,24 +175,11 @@ class RolloutPpo {
   static constexpr const char* kFresh = "fresh";
 
  private:
-  // Running mean and variance of each brain: [P, 1, extent], count [P, 1, 1].
-  struct Moments {
-    Variable mean, variance, count;
-  };
-  struct MomentValues {
-    Tensor mean, variance, count;
-  };
-  Moments moments(const std::string& name, std::int64_t extent);
-  // New rows, of all sharers.
-  struct Fresh {
-    Tensor mean, variance;  // [P, 1, extent]
-    double rows = 0;
-  };
-  // rows: float32 [P, n, extent]; column: where their moments are in total_mean_ and total_variance_.
-  Fresh fresh(const Tensor& rows, std::int64_t column) const;
-  // With new rows too. Brains that are not active keep theirs.
-  static MomentValues grown(const Moments& moments, const Fresh& fresh, const Tensor& active);
-  static void assign(const Moments& moments, const MomentValues& values, std::vector<Update>& updates);
+  using MomentValues = GroupedMoments::Values;
+  GroupedMoments moments(const std::string& name, std::int64_t extent);
+  // New rows, of all sharers. rows: float32 [P, n, extent]; column: where their moments are in total_mean_
+  // and total_variance_.
+  GroupedMoments::Fresh fresh(const Tensor& rows, std::int64_t column) const;
 
   std::string named(const std::string& name) const;
   Variable work(const std::string& name, const Shape& shape, DType dtype = DType::float32);
@@ -175,17 +188,34 @@ class RolloutPpo {
   // of: the policy's outputs for the rows.
   ActionDistribution distribution(const RolloutNetwork& network, const RolloutRows& rows,
                                   const Tensor& of) const;
-  static RolloutOutputs evaluate(const PolicyAndCritic& networks, const RolloutRows& rows,
-                                 const Tensor& observation);
-  static RolloutValues values(const PolicyAndCritic& networks, const RolloutRows& rollout);
+  RolloutOutputs evaluate(const PolicyAndCritic& networks, const RolloutRows& rows,
+                          const Tensor& observation) const;
+  RolloutValues values(const PolicyAndCritic& networks, const RolloutRows& rollout) const;
+
+  // ---- beside the game's rewards (rollout_ppo_beside.cpp) ----
+  bool has_signals() const { return beside_.signals != nullptr; }
+  void make_beside();
+  Tensor learns(const Tensor& active) const;  // also from demonstrations alone
+  SignalRows signal_rows(const RolloutRows& rows) const;
+  // Adds the terms' advantages to the game's [P, R], and keeps their values' targets.
+  Tensor with_signals(const Tensor& advantage, const RolloutRows& rollout, const RolloutValues& valued,
+                      const Tensor& active, std::vector<Update>& updates) const;
+  // Moments of the observations of a rollout, or of what was shown before the first one.
+  MomentValues observed(const RolloutRows& rollout, const Tensor& active, std::vector<Update>& updates) const;
+  // [P] each, to add to the loss of a minibatch.
+  Tensor signal_loss(const RolloutOutputs& outputs, const Tensor& chosen) const;
+  Tensor shown_loss() const;
+  Result<> learn_beside(const RolloutRows& batch, const Tensor& active, std::vector<Update>& updates) const;
+  Tensor normalised(const Tensor& observation) const;
 
   ProgramDescription prepare(const RolloutRows& rollout, const Tensor& active) const;
   Tensor drawn_order() const;  // int32 [P, epochs * R]
   struct Minibatch {
     std::vector<Tensor> gradients;  // of adam_'s parameters
     PpoLoss loss;
+    std::vector<Update> beside = {};
   };
-  Result<Minibatch> minibatch(const RolloutSource& source) const;
+  Result<Minibatch> minibatch(const RolloutSource& source, const Tensor& active) const;
   Result<ProgramDescription> step(const Minibatch& from, const Tensor& has_rollout) const;
   ProgramDescription publish(const Tensor& active) const;
   Tensor by_time(const Tensor& rows) const;                     // [P, R] -> [time, P * lanes]
@@ -219,8 +249,11 @@ class RolloutPpo {
   PolicyAndCritic acting_, learned_;
   Adam adam_;
   Variable generator_, fresh_;
-  Variable updates_;  // float32 [P]: so far, where the rate falls
-  Moments observation_moments_, return_moments_;
+  RolloutBeside beside_;
+  Variable draws_;                        // a generator, beside the order's: one step per minibatch
+  std::vector<Variable> signal_targets_;  // float32 [P * R] each
+  GroupedMoments observation_moments_, return_moments_;
+  Variable updates_;               // float32 [P]: so far, where the rate falls
   Variable value_target_, value_;  // float32 [P * R]
   Variable order_;                 // int32 [P, epochs * R]: the row at each place of each minibatch
   Variable advantage_;             // float32 [P, epochs * R]: in that order, standardised

@@ -118,7 +118,7 @@ ProgramDescription RolloutPpo::total_standard() const {
 }
 
 Result<ProgramDescription> RolloutPpo::total_gradient(const RolloutSource& source) const {
-  IMPRINT_ASSIGN(const Minibatch own, minibatch(source));
+  IMPRINT_ASSIGN(const Minibatch own, minibatch(source, Tensor()));
   const PpoLoss& loss = own.loss;
   const Tensor metrics = stack({loss.policy, loss.value, loss.entropy, loss.divergence, loss.clipped}, 1);
   ProgramDescription program{.name = "gradient"};

@@ -53,6 +53,12 @@ struct SquashedDraw {
 };
 SquashedDraw squashed(const Tensor& policy_outputs, const Tensor& noise);
 
+// What a step learns beside the minibatch.
+struct SacBeside {
+  Tensor there;        // bool [P] 1 = this brain has a minibatch; empty: all that are active
+  Tensor policy_loss;  // float32 [P], added to the policy's; or empty
+};
+
 class Sac {
  public:
   Sac(SacOptions options, SacNetworks networks);
@@ -64,8 +70,8 @@ class Sac {
   };
   // One optimiser step. active: bool [P]; brains that are not, or whose loss is not finite, keep their state.
   // Uses the streams from `stream` on of the generator.
-  Result<Step> step(const SacRows& batch, const Tensor& active, const Tensor& generator,
-                    std::uint32_t stream) const;
+  Result<Step> step(const SacRows& batch, const Tensor& active, const Tensor& generator, std::uint32_t stream,
+                    const SacBeside& beside = {}) const;
 
   const Parameters& state() const { return state_; }  // "adam....", "log_temperature"
 

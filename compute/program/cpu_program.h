@@ -3,6 +3,7 @@
 // slots' memory.
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "compute/cpu/executable.h"
@@ -46,6 +47,7 @@ class CpuProgram : public Program::Body {
     std::vector<std::span<float>> summed;  // of the variables that add_up_ changes
     std::vector<Port> inputs, outputs;     // offsets within the slot's inputs and outputs
     std::vector<std::byte*> input_memory, output_memory, variable_memory;
+    std::optional<std::uint32_t> bound_slot;  // that the executable's pointers lead to
     std::uint32_t kernel_count() const { return static_cast<std::uint32_t>(executable->kernel_count()); }
   };
 

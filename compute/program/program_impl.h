@@ -57,8 +57,8 @@ struct Program::Impl : Program::Body {
   Result<> upload_constants();
   Result<> plan();  // offsets of inputs, outputs, intermediates
   Result<> make_arena();
-  Result<> make_slots();             // memory where the host writes inputs and reads outputs
-  std::uint64_t page_bytes() const;  // of the arena's pages and the constants'
+  Result<> make_slots();                // memory where the host writes inputs and reads outputs
+  std::uint64_t section_bytes() const;  // of the arena's sections and the constants'
   std::uint64_t arena_offset(const graph::Place& place) const;
   void each_port_copy(graph::PlaceKind kind, std::uint64_t slot,
                       const std::function<void(VkBuffer, const VkBufferCopy&)>& use) const;
@@ -97,10 +97,10 @@ struct Program::Impl : Program::Body {
   std::vector<std::uint8_t> barrier_before;  // per dispatch
   bool download_barrier = true;
 
-  // Memory. Offsets in the arena and the constants: page number * page_bytes() + bytes in the page. The
-  // arena's layout: [inputs][outputs][intermediates].
-  std::vector<vk::Allocation> arena, constants;  // pages
-  std::vector<std::uint64_t> arena_bytes;        // per page
+  // Memory. Offsets in the arena and the constants: section number * section_bytes() + bytes in the section.
+  // The arena's layout: [inputs][outputs][intermediates].
+  std::vector<vk::Allocation> arena, constants;  // sections
+  std::vector<std::uint64_t> arena_bytes;        // per section
   vk::Allocation tables;
   std::vector<vk::Allocation> upload_slots, readback_slots;
   std::uint64_t input_bytes = 0, output_bytes = 0;
@@ -113,7 +113,7 @@ struct Program::Impl : Program::Body {
     VkBuffer buffer;
     std::uint64_t offset, size;
   };                            // ranges that descriptors bind
-  std::vector<Buffer> buffers;  // 0 is the arena's first page
+  std::vector<Buffer> buffers;  // 0 is the arena's first section
 
   VkDescriptorPool descriptor_pool = VK_NULL_HANDLE;
   std::vector<VkDescriptorSet> sets;  // per dispatch; dispatches with equal buffers share one

@@ -1,4 +1,4 @@
-// Memory of a device's program: sections (`pages`) of the arena and of the constants, each within the longest
+// Memory of a device's program: sections of the arena and of the constants, each within the longest
 // range that a descriptor binds, and the slots of inputs and outputs.
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Error too_long(const std::string& name, const std::string& value, const GraphNod
 }  // namespace
 
 // The longest range that descriptors bind, in whole units of alignment.
-std::uint64_t Program::Impl::page_bytes() const {
+std::uint64_t Program::Impl::section_bytes() const {
   return runtime.device().capabilities().max_storage_buffer_range / kAlignment * kAlignment;
 }
 
@@ -42,22 +42,22 @@ Result<> Program::Impl::place_variables() {
 }
 
 Result<> Program::Impl::place_constants() {
-  const std::uint64_t page = page_bytes();
+  const std::uint64_t section = section_bytes();
   constant_offset.assign(source.graph.nodes.size(), 0);
   std::uint64_t end = 0;
-  std::vector<std::uint64_t> page_ends;
+  std::vector<std::uint64_t> section_ends;
   for (NodeIndex n = 0; n < source.graph.size(); ++n) {
     const GraphNode& node = source.graph[n];
     if (node.op != Op::constant) continue;
     const std::uint64_t bytes = node.source->constant->bytes.size();
-    if (bytes > page) return too_long(source.name, "constant", node, page);
-    end = within_page(end, aligned(bytes), page);
+    if (bytes > section) return too_long(source.name, "constant", node, section);
+    end = within_section(end, aligned(bytes), section);
     constant_offset[static_cast<std::size_t>(n)] = end;
     end += aligned(std::max<std::uint64_t>(bytes, 1));  // an empty constant still needs a buffer
-    page_ends.resize(static_cast<std::size_t>((end - 1) / page + 1));
-    page_ends.back() = (end - 1) % page + 1;
+    section_ends.resize(static_cast<std::size_t>((end - 1) / section + 1));
+    section_ends.back() = (end - 1) % section + 1;
   }
-  for (const std::uint64_t bytes : page_ends) {
+  for (const std::uint64_t bytes : section_ends) {
     IMPRINT_ASSIGN(const vk::Allocation allocation,
                    runtime.device().memory().allocate(bytes, kAlignment, vk::MemoryUse::device));
     constants.push_back(allocation);
@@ -67,13 +67,13 @@ Result<> Program::Impl::place_constants() {
 
 // Neighbouring small constants become one upload.
 Result<> Program::Impl::upload_constants() {
-  const std::uint64_t page = page_bytes();
+  const std::uint64_t section = section_bytes();
   std::vector<std::byte> run;
   std::uint64_t begin = 0;
   const auto upload = [&](std::uint64_t offset, SharedBytes bytes) -> Result<> {
     if (bytes.empty()) return {};
-    vk::Allocation target = constants[static_cast<std::size_t>(offset / page)];
-    target.offset += offset % page;
+    vk::Allocation target = constants[static_cast<std::size_t>(offset / section)];
+    target.offset += offset % section;
     target.size = bytes.size();
     return runtime.upload(target, std::move(bytes));
   };
@@ -83,7 +83,7 @@ Result<> Program::Impl::upload_constants() {
     const SharedBytes& bytes = node.source->constant->bytes;
     const std::uint64_t offset = constant_offset[static_cast<std::size_t>(n)];
     const bool small = bytes.size() <= kSmallConstant;
-    if (!small || offset / page != begin / page || offset != begin + run.size()) {
+    if (!small || offset / section != begin / section || offset != begin + run.size()) {
       IMPRINT_CHECK(upload(begin, SharedBytes(std::exchange(run, {}))));
       begin = offset;
     }
@@ -101,18 +101,18 @@ Result<> Program::Impl::upload_constants() {
 // ---- the arena: inputs, outputs, intermediates ----
 
 Result<> Program::Impl::plan() {
-  const std::uint64_t page = page_bytes();
+  const std::uint64_t section = section_bytes();
   std::uint64_t end = 0;
   const auto place_ports_of = [&](const std::vector<Port>& ports, const char* kind, std::uint64_t& bytes,
                                   std::vector<std::uint64_t>& offsets) -> Result<> {
     for (const Port& port : ports) {
-      if (port.bytes > page)
+      if (port.bytes > section)
         return make_error(ErrorCode::unsupported,
                           text("program '", source.name, "': ", kind, " '", port.name, "' ",
-                               port.shape.text(), ": found ", port.bytes, " bytes, expected at most ", page,
-                               " (maxStorageBufferRange). Split the tensor."));
+                               port.shape.text(), ": found ", port.bytes, " bytes, expected at most ",
+                               section, " (maxStorageBufferRange). Split the tensor."));
       bytes = std::max(bytes, port.offset + aligned(port.bytes));
-      offsets.push_back(within_page(end, aligned(port.bytes), page));
+      offsets.push_back(within_section(end, aligned(port.bytes), section));
       end = offsets.back() + aligned(port.bytes);
     }
     return {};
@@ -129,7 +129,7 @@ Result<> Program::Impl::plan() {
         index_of.emplace(store.place.index, lifetimes.size());
         const GraphNode& node = source.graph[store.node];
         const std::uint64_t bytes = tensor_bytes(node.shape, node.dtype);
-        if (bytes > page) return too_long(source.name, "intermediate", node, page);
+        if (bytes > section) return too_long(source.name, "intermediate", node, section);
         lifetimes.push_back({bytes, task.level, task.level});
         nodes.push_back(store.place.index);
       }
@@ -140,14 +140,14 @@ Result<> Program::Impl::plan() {
         Lifetime& life = lifetimes[index_of.at(place.index)];
         life.last = std::max(life.last, task.level);
       }
-  const MemoryPlan plan = plan_memory(lifetimes, kAlignment, {end, page});
+  const MemoryPlan plan = plan_memory(lifetimes, kAlignment, {end, section});
   temporary_offset.assign(source.graph.nodes.size(), 0);
   arena_bytes.assign(1, kAlignment);  // a program always has buffer 0
   const auto occupy = [&](std::uint64_t offset, std::uint64_t bytes) {
     if (bytes == 0) return;
-    const auto at = static_cast<std::size_t>(offset / page);
+    const auto at = static_cast<std::size_t>(offset / section);
     arena_bytes.resize(std::max(arena_bytes.size(), at + 1));
-    arena_bytes[at] = std::max(arena_bytes[at], offset % page + aligned(bytes));
+    arena_bytes[at] = std::max(arena_bytes[at], offset % section + aligned(bytes));
   };
   for (std::size_t i = 0; i < source.inputs.size(); ++i) occupy(input_offsets[i], source.inputs[i].bytes);
   for (std::size_t i = 0; i < source.outputs.size(); ++i) occupy(output_offsets[i], source.outputs[i].bytes);
@@ -172,10 +172,11 @@ vk::Allocation Program::Impl::allocation_of(const Place& place) const {
     case PlaceKind::variable:
       return static_cast<const DeviceVariable*>(schedule.variables[index]->storage.get())->allocation();
     case PlaceKind::constant:
-      return constants[static_cast<std::size_t>(constant_offset[index] / page_bytes())];
+      return constants[static_cast<std::size_t>(constant_offset[index] / section_bytes())];
     default:
       // Where a value of no elements lies does not matter.
-      return arena[std::min(arena.size() - 1, static_cast<std::size_t>(arena_offset(place) / page_bytes()))];
+      return arena[std::min(arena.size() - 1,
+                            static_cast<std::size_t>(arena_offset(place) / section_bytes()))];
   }
 }
 
@@ -188,7 +189,7 @@ std::int32_t Program::Impl::buffer_of(const Place& place) {
   const vk::Allocation allocation = allocation_of(place);
   const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
   if (buffers.empty()) buffers.push_back(buffer_over(arena.front()));
-  if (in_arena && arena_offset(place) < page_bytes()) return 0;
+  if (in_arena && arena_offset(place) < section_bytes()) return 0;
   for (std::size_t i = 1; i < buffers.size(); ++i)
     if (buffers[i].buffer == allocation.buffer && buffers[i].offset == allocation.bound_offset &&
         buffers[i].size == allocation.bound_size)
@@ -202,8 +203,8 @@ std::uint64_t Program::Impl::byte_offset(const Place& place) const {
   const std::uint64_t base = allocation.offset - allocation.bound_offset;
   if (place.kind == PlaceKind::variable) return base;
   if (place.kind == PlaceKind::constant)
-    return base + constant_offset[static_cast<std::size_t>(place.index)] % page_bytes();
-  return base + arena_offset(place) % page_bytes();
+    return base + constant_offset[static_cast<std::size_t>(place.index)] % section_bytes();
+  return base + arena_offset(place) % section_bytes();
 }
 
 Result<> Program::Impl::make_arena() {
@@ -258,16 +259,16 @@ void Program::Impl::each_port_copy(PlaceKind kind, std::uint64_t slot,
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (ports[i].bytes == 0) continue;
     const Place place{kind, static_cast<std::int32_t>(i)};
-    const vk::Allocation page = allocation_of(place);
-    const VkBufferCopy port{slot + ports[i].offset, page.offset + arena_offset(place) % page_bytes(),
+    const vk::Allocation section = allocation_of(place);
+    const VkBufferCopy port{slot + ports[i].offset, section.offset + arena_offset(place) % section_bytes(),
                             aligned(ports[i].bytes)};
-    if (page.buffer == buffer && port.srcOffset == region.srcOffset + region.size &&
+    if (section.buffer == buffer && port.srcOffset == region.srcOffset + region.size &&
         port.dstOffset == region.dstOffset + region.size) {
       region.size += port.size;
       continue;
     }
     flush();
-    buffer = page.buffer;
+    buffer = section.buffer;
     region = port;
   }
   flush();

@@ -68,10 +68,11 @@ Result<> Program::Impl::make_descriptor_sets() {
 
 void Program::Impl::record_upload(VkCommandBuffer commands, std::uint32_t slot) const {
   if (input_bytes == 0) return;
-  each_port_copy(
-      graph::PlaceKind::input, upload_slots[slot].offset, [&](VkBuffer page, const VkBufferCopy& region) {
-        runtime.device().functions().vkCmdCopyBuffer(commands, upload_slots[slot].buffer, page, 1, &region);
-      });
+  each_port_copy(graph::PlaceKind::input, upload_slots[slot].offset,
+                 [&](VkBuffer section, const VkBufferCopy& region) {
+                   runtime.device().functions().vkCmdCopyBuffer(commands, upload_slots[slot].buffer, section,
+                                                                1, &region);
+                 });
 }
 
 void Program::Impl::record_dispatch(VkCommandBuffer commands, std::size_t dispatch) const {
@@ -100,8 +101,8 @@ void Program::Impl::record_download(VkCommandBuffer commands, std::uint32_t slot
   const vk::Functions& functions = runtime.device().functions();
   if (download_barrier) global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
   each_port_copy(graph::PlaceKind::output, readback_slots[slot].offset,
-                 [&](VkBuffer page, const VkBufferCopy& region) {
-                   functions.vkCmdCopyBuffer(commands, page, readback_slots[slot].buffer, 1, &region);
+                 [&](VkBuffer section, const VkBufferCopy& region) {
+                   functions.vkCmdCopyBuffer(commands, section, readback_slots[slot].buffer, 1, &region);
                  });
   global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites.h"
@@ -123,7 +124,7 @@ Error refused(ErrorCode code, std::string_view what, const std::string& found) {
 Result<> check_carry(std::string_view what, std::span<const Tensor> before, std::span<const Tensor> after) {
   if (before.size() != after.size())
     return refused(ErrorCode::shape_mismatch, what,
-                   text("found ", after.size(), " tensors, expected ", before.size()));
+                   text("found ", amount(after.size(), "tensor"), ", expected ", before.size()));
   for (std::size_t i = 0; i < after.size(); ++i) {
     if (!after[i].ok()) return after[i].error();
     if (!(after[i].shape() == before[i].shape()) || after[i].dtype() != before[i].dtype())

@@ -1,5 +1,6 @@
 #include "compute/tensor/quantised.h"
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
@@ -21,8 +22,8 @@ std::optional<Tensor> refused_weights(const QuantisedWeights& weights) {
       scales.extent(0) != values.extent(0) || scales.extent(1) < 1 || k % scales.extent(1) != 0)
     return failure(
         ErrorCode::shape_mismatch, "dequantise",
-        text("found ", weights.bits, " bits, ", dtype_name(values.dtype()), " values ", describe(values),
-             " and ", dtype_name(scales.dtype()), " scales ", describe(scales),
+        text("found ", amount(weights.bits, "bit"), ", ", dtype_name(values.dtype()), " values ",
+             describe(values), " and ", dtype_name(scales.dtype()), " scales ", describe(scales),
              ", expected int8 [n, k] of 8 bits or uint8 [n, k / 2] of 4, and floats [n, k / block]"));
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 #include "compute/tensor/tensor.h"
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 
@@ -18,9 +19,9 @@ const Error& uninitialised() {
 Tensor from_shared(SharedBytes bytes, const Shape& shape, DType dtype) {
   const std::size_t count = bytes.size() / dtype_size(dtype);
   if (shape.element_count() != static_cast<std::int64_t>(count) || bytes.size() % dtype_size(dtype) != 0)
-    return failure(
-        ErrorCode::shape_mismatch, "from",
-        text("found ", count, " values for shape ", shape.text(), ", expected ", shape.element_count()));
+    return failure(ErrorCode::shape_mismatch, "from",
+                   text("found ", amount(count, "value"), " for shape ", shape.text(), ", expected ",
+                        shape.element_count()));
   Tensor made = make(Op::constant, std::span<const Tensor>(), {.shape = shape, .dtype = dtype});
   if (!made.ok()) return made;
   auto data = std::make_shared<ConstantData>();

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/training/dataset.h"
@@ -117,8 +118,9 @@ Result<DatasetRef> csv_file(const std::string& path, const std::string& target) 
       (i == wanted ? y : x).floats.push_back(value);
     }
     if (cells.size() != names.size())
-      return make_error(ErrorCode::corrupt_file, text(path, ": line ", line_number, ": found ", cells.size(),
-                                                      " cells, expected ", names.size()));
+      return make_error(ErrorCode::corrupt_file,
+                        text(path, ": line ", line_number, ": found ", amount(cells.size(), "cell"),
+                             ", expected ", names.size()));
   }
   const auto rows = static_cast<std::int64_t>(y.floats.size());
   x.shape = {rows, static_cast<std::int64_t>(names.size()) - (names.empty() ? 0 : 1)};

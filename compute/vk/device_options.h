@@ -51,7 +51,7 @@ struct DeviceOptions {
   // Ignores 16-bit storage, as if the device lacked it. Tests use it to cover narrow floats in words.
   bool ignore_16bit_storage = false;
   // The longest range that a descriptor binds, if less than maxStorageBufferRange; 0: the device's. Tests use
-  // it to cover programs whose memory lies in several pages.
+  // it to cover programs whose memory lies in several sections.
   std::uint64_t storage_buffer_range = 0;
   LogSink log;
 };

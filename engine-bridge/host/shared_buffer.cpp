@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 
 namespace imprint::bridge {
@@ -51,15 +52,16 @@ Result<> check_families(const vk::Device& device, const std::string& name, VkSha
       return wrong_buffer(name, "families: found ", family, ", expected 0 .. ", known - 1, ".");
   if (sharing == VK_SHARING_MODE_EXCLUSIVE) {
     if (families.size() <= 1) return {};
-    return wrong_buffer(name, "families: found ", families.size(), " entries, expected at most 1 with ",
+    return wrong_buffer(name, "families: found ", amount(families.size(), "entry"),
+                        ", expected at most 1 with ",
                         "VK_SHARING_MODE_EXCLUSIVE. Name the family that the host uses it in.");
   }
   if (sharing != VK_SHARING_MODE_CONCURRENT)
     return wrong_buffer(name, "sharing: found ", static_cast<std::uint32_t>(sharing),
                         ", expected VK_SHARING_MODE_EXCLUSIVE or VK_SHARING_MODE_CONCURRENT.");
   if (families.size() < 2)
-    return wrong_buffer(name, "families: found ", families.size(),
-                        " entries, expected 2 or more with VK_SHARING_MODE_CONCURRENT.");
+    return wrong_buffer(name, "families: found ", amount(families.size(), "entry"),
+                        ", expected 2 or more with VK_SHARING_MODE_CONCURRENT.");
   for (std::size_t i = 0; i < families.size(); ++i)
     if (std::find(families.begin(), families.begin() + static_cast<std::ptrdiff_t>(i), families[i]) !=
         families.begin() + static_cast<std::ptrdiff_t>(i))

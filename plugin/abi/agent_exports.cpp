@@ -47,6 +47,39 @@ imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agen
                     });
 }
 
+imp_result IMP_CALL agent_set_opponent(imp_agent agent, uint32_t opponent, uint32_t* chosen) {
+  return with_place(
+      agent, Tag::frame_or_create, "agent_set_opponent", [&](ContextEntry&, AgentPlace& place) -> Result<> {
+        IMPRINT_ASSIGN(const std::uint32_t drawn, place.brain->agents().set_opponent(place.seat, opponent));
+        if (chosen) *chosen = drawn;
+        return {};
+      });
+}
+
+imp_result IMP_CALL match_report(imp_agent first, imp_agent second, float score) {
+  return with_place(
+      first, Tag::frame_or_create, "match_report", [&](ContextEntry& entry, AgentPlace& place) -> Result<> {
+        if (!(score >= 0 && score <= 1))
+          return refuse("match_report", text("score: found ", score, ", expected 0 to 1"));
+        const HandleParts parts = unpack_handle(second.id);
+        const bool beside = parts.kind == HandleKind::agent && parts.context_slot == entry.slot &&
+                            parts.context_generation == entry.generation;
+        AgentPlace* other = [&]() -> AgentPlace* {
+          const std::lock_guard lock(registry_mutex());
+          return beside ? find_agent(entry, second) : nullptr;
+        }();
+        if (!other)
+          return make_error(ErrorCode::invalid_argument,
+                            "match_report: second: found no agent of the first one's context, expected one.");
+        IMPRINT_ASSIGN(agent::Opponent * own, place.brain->agents().rated(place.seat));
+        IMPRINT_ASSIGN(agent::Opponent * against, other->brain->agents().rated(other->seat));
+        agent::Opponents::rate(*own, *against, score);
+        place.brain->agents().publish_rating();
+        other->brain->agents().publish_rating();
+        return {};
+      });
+}
+
 imp_result IMP_CALL agent_destroy(imp_agent agent) {
   return with_place(
       agent, Tag::frame_or_create, "agent_destroy",
@@ -169,6 +202,26 @@ imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end) {
                     [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
                       IMPRINT_CHECK(check_enum("agent_end_episode", "end", end, IMP_EPISODE_TRUNCATED));
                       return brain.agents().end_episode(seat, static_cast<agent::EpisodeEnd>(end));
+                    });
+}
+
+imp_result IMP_CALL agent_set_group(imp_agent agent, uint32_t group) {
+  return with_agent(
+      agent, Tag::frame_or_create, "agent_set_group",
+      [&](agent::Brain& brain, std::uint32_t seat) { return brain.agents().set_group(seat, group); });
+}
+
+imp_result IMP_CALL agent_group_reward(imp_agent agent, float reward) {
+  return with_agent(agent, Tag::frame, "agent_group_reward", [&](agent::Brain& brain, std::uint32_t seat) {
+    return brain.agents().group_reward(seat, reward);
+  });
+}
+
+imp_result IMP_CALL agent_end_group_episode(imp_agent agent, imp_episode_end end) {
+  return with_agent(agent, Tag::frame, "agent_end_group_episode",
+                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+                      IMPRINT_CHECK(check_enum("agent_end_group_episode", "end", end, IMP_EPISODE_TRUNCATED));
+                      return brain.agents().end_group_episode(seat, static_cast<agent::EpisodeEnd>(end));
                     });
 }
 

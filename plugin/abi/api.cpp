@@ -46,6 +46,9 @@ constexpr imp_tools_api kToolsApi = {
     .brain_set_state = brain_set_state,
     .brain_get_curves = brain_get_curves,
     .brain_write_curves = brain_write_curves,
+    .brain_load_demonstrations = brain_load_demonstrations,
+    .brain_save_demonstrations = brain_save_demonstrations,
+    .brain_clear_demonstrations = brain_clear_demonstrations,
 };
 
 constexpr imp_models_api kModelsApi = {
@@ -105,6 +108,13 @@ constexpr imp_api kApi = {
     .agent_demonstrate = agent_demonstrate,
     .agent_reward = agent_reward,
     .agent_end_episode = agent_end_episode,
+    .agent_set_opponent = agent_set_opponent,
+    .match_report = match_report,
+    .brain_keep_opponent = brain_keep_opponent,
+    .brain_get_opponent = brain_get_opponent,
+    .agent_set_group = agent_set_group,
+    .agent_group_reward = agent_group_reward,
+    .agent_end_group_episode = agent_end_group_episode,
 };
 
 }  // namespace

@@ -155,6 +155,8 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
       filled.alarms = answer.alarms;
       filled.fall_backs = answer.fall_backs;
       filled.reliability = answer.reliability;
+      filled.kept_demonstrations = answer.kept_demonstrations;
+      filled.rating = answer.rating;
     });
     return {};
   });
@@ -283,6 +285,56 @@ imp_result IMP_CALL brain_get_curves(imp_brain brain, uint64_t row, imp_curves* 
     fill_struct(curves, [&](imp_curves& filled) { fill_curves(*one, rows, filled); });
     return {};
   });
+}
+
+imp_result IMP_CALL brain_keep_opponent(imp_brain brain, uint32_t brain_index) {
+  return with_brain(brain, Tag::frame_or_create, "brain_keep_opponent",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) {
+                      return found->agents().keep_opponent(brain_index);
+                    });
+}
+
+imp_result IMP_CALL brain_get_opponent(imp_brain brain, uint32_t brain_index, uint32_t opponent,
+                                       imp_opponent* info) {
+  return with_brain(brain, Tag::frame_or_create, "brain_get_opponent",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+                      IMPRINT_CHECK(check_filled_struct("brain_get_opponent", "info", info));
+                      IMPRINT_ASSIGN(const agent::Opponent entry,
+                                     found->agents().opponent(brain_index, opponent));
+                      fill_struct(info, [&](imp_opponent& filled) {
+                        filled.rating = entry.rating;
+                        filled.decisions = entry.decisions;
+                        filled.matches = entry.matches;
+                      });
+                      return {};
+                    });
+}
+
+imp_result IMP_CALL brain_load_demonstrations(imp_brain brain, const char* path, uint32_t brain_index,
+                                              uint32_t* count) {
+  return with_brain(brain, Tag::create, "brain_load_demonstrations",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+                      IMPRINT_CHECK(check_pointer("brain_load_demonstrations", "path", path));
+                      IMPRINT_ASSIGN(const std::uint32_t added,
+                                     found->state().load_demonstrations(path, brain_index));
+                      if (count) *count = added;
+                      return {};
+                    });
+}
+
+imp_result IMP_CALL brain_save_demonstrations(imp_brain brain, const char* path, uint32_t brain_index) {
+  return with_brain(brain, Tag::create, "brain_save_demonstrations",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+                      IMPRINT_CHECK(check_pointer("brain_save_demonstrations", "path", path));
+                      return found->state().save_demonstrations(path, brain_index);
+                    });
+}
+
+imp_result IMP_CALL brain_clear_demonstrations(imp_brain brain) {
+  return with_brain(brain, Tag::create, "brain_clear_demonstrations",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) {
+                      return found->state().clear_demonstrations();
+                    });
 }
 
 imp_result IMP_CALL brain_write_curves(imp_brain brain, const char* path) {

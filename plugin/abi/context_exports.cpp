@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "compute/base/amount.h"
 #include "compute/base/job_queue.h"
 #include "compute/base/quote.h"
 #include "compute/base/sha256.h"
@@ -99,7 +100,7 @@ void name_what_is_left(ContextEntry& entry) {
     std::string names;
     void add(const std::string& name) { names += (count++ ? ", '" : "'") + name + "'"; }
     std::string text(const char* kind) const {
-      return std::to_string(count) + " " + kind + (count ? " (" + names + ")" : "");
+      return amount(count, kind) + (count ? " (" + names + ")" : "");
     }
   } brains, tensors;
   std::size_t agent_count = 0;
@@ -107,9 +108,8 @@ void name_what_is_left(ContextEntry& entry) {
   entry.tensors.each([&](const agent::SharedTensor& tensor) { tensors.add(tensor.name); });
   entry.agents.each([&](const AgentPlace&) { ++agent_count; });
   if (brains.count + tensors.count + agent_count == 0) return;
-  entry.log.sink()(LogLevel::info, "context_destroy: destroyed with it: " + brains.text("brains") + ", " +
-                                       tensors.text("tensors") + " and " + std::to_string(agent_count) +
-                                       " agents");
+  entry.log.sink()(LogLevel::info, "context_destroy: destroyed with it: " + brains.text("brain") + ", " +
+                                       tensors.text("tensor") + " and " + amount(agent_count, "agent"));
 }
 
 // Destructors of games do not look at the code, so the log has each failure of context_destroy once.

@@ -11,8 +11,8 @@
 #include "engine-bridge/context.h"
 #include "engine-bridge/own/standalone.h"
 #include "plugin/abi/structs.h"
-#include "plugin/agent/decide/policy.h"
 #include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/policy_spec.h"
 
 namespace imprint::abi {
 

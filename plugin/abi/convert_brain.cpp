@@ -4,6 +4,7 @@
 #include <array>
 #include <type_traits>
 
+#include "compute/base/amount.h"
 #include "plugin/abi/convert.h"
 #include "plugin/agent/spec/option_fields.h"
 
@@ -21,14 +22,13 @@ constexpr bool same(imp_learner given, agent::LearnerKind kind) {
   return static_cast<int>(given) == static_cast<int>(kind);
 }
 static_assert(same(IMP_LEARNER_NONE, agent::LearnerKind::none));
-static_assert(same(IMP_LEARNER_FEEDBACK, agent::LearnerKind::feedback));
-static_assert(same(IMP_LEARNER_CLONING, agent::LearnerKind::cloning));
-static_assert(same(IMP_LEARNER_DQN, agent::LearnerKind::dqn));
-static_assert(same(IMP_LEARNER_COACH, agent::LearnerKind::coach));
-static_assert(same(IMP_LEARNER_PPO, agent::LearnerKind::ppo));
-static_assert(same(IMP_LEARNER_SAC, agent::LearnerKind::sac));
-static_assert(same(IMP_LEARNER_BANDIT, agent::LearnerKind::bandit));
-static_assert(agent::kLastLearner == agent::LearnerKind::bandit, "assert the new learner's number too");
+#define IMPRINT_SAME(name, NAME, ...) static_assert(same(IMP_LEARNER_##NAME, agent::LearnerKind::name));
+IMP_LEARNERS(IMPRINT_SAME)
+#undef IMPRINT_SAME
+#define IMPRINT_ONE(...) +1
+static_assert(IMP_LEARNERS(IMPRINT_ONE) == static_cast<int>(agent::kLastLearner),
+              "IMP_LEARNERS and IMPRINT_LEARNERS have the same learners");
+#undef IMPRINT_ONE
 
 // Null options: the defaults. Otherwise they are of this type.
 template <class Options>
@@ -64,32 +64,105 @@ struct Chain {
   const void* network = nullptr;
   const void* options = nullptr;  // of desc.learner
   const void* sharing = nullptr;
+  const void* shown = nullptr;
+  const void* signals = nullptr;
+  const void* self_play = nullptr;
+  const void* groups = nullptr;
 };
 
 Result<Chain> read_chain(const imp_brain_desc& desc) {
   Chain chain;
+  const std::pair<StructKind, const void**> parts[] = {
+      {kKind<imp_network_options>, &chain.network},     {kKind<imp_shared_learning>, &chain.sharing},
+      {kKind<imp_demonstration_options>, &chain.shown}, {kKind<imp_signal_options>, &chain.signals},
+      {kKind<imp_self_play_options>, &chain.self_play}, {kKind<imp_group_options>, &chain.groups}};
   for (const void* next = desc.header.next; next; next = read_header(next).next) {
     const std::uint32_t type = read_header(next).type;
-    const bool of_network = type == kKind<imp_network_options>.type,
-               of_sharing = type == kKind<imp_shared_learning>.type;
+    const auto* part = std::ranges::find(parts, type, [](const auto& one) { return one.first.type; });
     const auto* kind = std::ranges::find(kOptions, type, &OptionKind::type);
-    if (!of_network && !of_sharing && kind == kOptions.end())
-      return refuse(kCall, text("desc.header.next: found struct type ", type,
-                                ", expected imp_network_options, imp_shared_learning or the learner's option "
-                                "struct. Make it with "
-                                "its _init function."));
-    const char* name = of_network   ? kKind<imp_network_options>.name
-                       : of_sharing ? kKind<imp_shared_learning>.name
-                                    : kind->name;
-    if (!of_network && !of_sharing && !same(desc.learner, kind->learner))
+    const bool of_learner = part == std::end(parts);
+    if (of_learner && kind == kOptions.end())
+      return refuse(kCall,
+                    text("desc.header.next: found struct type ", type,
+                         ", expected imp_network_options, imp_demonstration_options, "
+                         "imp_signal_options, imp_shared_learning or the learner's option struct. Make "
+                         "it with its _init function."));
+    const char* name = of_learner ? kind->name : part->first.name;
+    if (of_learner && !same(desc.learner, kind->learner))
       return refuse(kCall,
                     text("desc.header.next: found ", name, ", but desc.learner is ", name_of(desc.learner),
                          ". Remove it, or set desc.learner to ", agent::learner_name(kind->learner), "."));
-    const void*& link = of_network ? chain.network : of_sharing ? chain.sharing : chain.options;
+    const void*& link = of_learner ? chain.options : *part->second;
     if (link) return refuse(kCall, text("desc.header.next: found two ", name, ", expected one"));
     link = next;
   }
   return chain;
+}
+
+Result<> take_self_play(const void* self_play, agent::BrainSpec& spec) {
+  if (!self_play) return {};
+  IMPRINT_ASSIGN(const imp_self_play_options given,
+                 read_struct(kCall, "desc.header.next", static_cast<const imp_self_play_options*>(self_play),
+                             Next::chain));
+  if (given.pool_size == 0)
+    return refuse(kCall,
+                  "imp_self_play_options::pool_size: found 0, expected 1 to 64. Remove the struct for a "
+                  "brain without self-play.");
+  spec.pool_size = given.pool_size;
+  spec.pool_period = given.pool_period;
+  spec.newest_share = given.newest_share;
+  return {};
+}
+
+Result<> take_groups(const void* groups, agent::BrainSpec& spec) {
+  if (!groups) return {};
+  IMPRINT_ASSIGN(
+      const imp_group_options given,
+      read_struct(kCall, "desc.header.next", static_cast<const imp_group_options*>(groups), Next::chain));
+  if (given.group_size == 0)
+    return refuse(kCall,
+                  "imp_group_options::group_size: found 0, expected 2 to 1024. Remove the struct for a "
+                  "brain without groups.");
+  spec.group_size = given.group_size;
+  return {};
+}
+
+Result<> take_beside(const Chain& chain, agent::BrainSpec& spec) {
+  IMPRINT_CHECK(take_groups(chain.groups, spec));
+  IMPRINT_CHECK(take_self_play(chain.self_play, spec));
+  if (chain.shown) {
+    IMPRINT_ASSIGN(const imp_demonstration_options given,
+                   read_struct(kCall, "desc.header.next",
+                               static_cast<const imp_demonstration_options*>(chain.shown), Next::chain));
+    if (given.capacity == 0)
+      return refuse(kCall,
+                    "imp_demonstration_options::capacity: found 0, expected 1 or more. Remove the "
+                    "struct for a brain without demonstrations.");
+    spec.shown_capacity = given.capacity;
+    spec.shown_batch = given.batch_size;
+    spec.pretraining = given.pretraining;
+    spec.shown_half_life = given.half_life;
+    spec.shown_strength = given.strength;
+    spec.shown_margin = given.margin;
+  }
+  if (!chain.signals) return {};
+  IMPRINT_ASSIGN(const imp_signal_options given,
+                 read_struct(kCall, "desc.header.next", static_cast<const imp_signal_options*>(chain.signals),
+                             Next::chain));
+  IMPRINT_CHECK(check_enum(kCall, "curiosity", given.curiosity, IMP_CURIOSITY_SURPRISE));
+  if (given.curiosity_strength == 0 && given.imitation_strength == 0)
+    return refuse(kCall,
+                  "curiosity_strength, imitation_strength: found 0 for both, expected a signal. Set "
+                  "one, or remove imp_signal_options.");
+  spec.curiosity = static_cast<agent::Curiosity>(given.curiosity);
+  spec.reward_strength = given.reward_strength;
+  spec.curiosity_strength = given.curiosity_strength;
+  spec.curiosity_discount = given.curiosity_discount;
+  spec.imitation_strength = given.imitation_strength;
+  spec.imitation_discount = given.imitation_discount;
+  spec.signal_size = given.hidden_size;
+  spec.signal_rate = given.learning_rate;
+  return {};
 }
 
 Result<> take_network(const void* network, agent::BrainSpec& spec) {
@@ -143,6 +216,7 @@ Result<> take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
   IMPRINT_ASSIGN(const Chain chain, read_chain(desc));
   IMPRINT_CHECK(take_network(chain.network, spec));
   spec.learner = static_cast<agent::LearnerKind>(desc.learner);
+  IMPRINT_CHECK(take_beside(chain, spec));
   if (spec.learner == agent::LearnerKind::none) {
     spec.exploration = 0;
     return {};
@@ -215,8 +289,9 @@ Result<PolicyNames> to_policy_names(const char* call, const void* next) {
   IMPRINT_ASSIGN(names.states, to_states(call, "states", given.states, given.state_count));
   IMPRINT_ASSIGN(names.zeros, to_names(call, "zeros", given.zeros, given.zero_count));
   if (!names.observations.empty() && !names.actions.empty()) return names;
-  return refuse(call, text(field, ": found ", names.observations.size(), " observations and ",
-                           names.actions.size(), " actions in imp_policy_names, expected 1 or more of each"));
+  return refuse(
+      call, text(field, ": found ", amount(names.observations.size(), "observation"), " and ",
+                 amount(names.actions.size(), "action"), " in imp_policy_names, expected 1 or more of each"));
 }
 
 }  // namespace

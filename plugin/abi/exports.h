@@ -49,6 +49,18 @@ imp_result IMP_CALL brain_get_state(imp_brain brain, void* data, size_t* size);
 imp_result IMP_CALL brain_set_state(imp_brain brain, const void* data, size_t size);
 imp_result IMP_CALL brain_get_curves(imp_brain brain, uint64_t row, imp_curves* curves);
 imp_result IMP_CALL brain_write_curves(imp_brain brain, const char* path);
+imp_result IMP_CALL agent_set_opponent(imp_agent agent, uint32_t opponent, uint32_t* chosen);
+imp_result IMP_CALL agent_set_group(imp_agent agent, uint32_t group);
+imp_result IMP_CALL agent_group_reward(imp_agent agent, float reward);
+imp_result IMP_CALL agent_end_group_episode(imp_agent agent, imp_episode_end end);
+imp_result IMP_CALL match_report(imp_agent first, imp_agent second, float score);
+imp_result IMP_CALL brain_keep_opponent(imp_brain brain, uint32_t brain_index);
+imp_result IMP_CALL brain_get_opponent(imp_brain brain, uint32_t brain_index, uint32_t opponent,
+                                       imp_opponent* info);
+imp_result IMP_CALL brain_load_demonstrations(imp_brain brain, const char* path, uint32_t brain_index,
+                                              uint32_t* count);
+imp_result IMP_CALL brain_save_demonstrations(imp_brain brain, const char* path, uint32_t brain_index);
+imp_result IMP_CALL brain_clear_demonstrations(imp_brain brain);
 
 imp_result IMP_CALL model_create(imp_context context, const imp_model_desc* desc, imp_model* model);
 imp_result IMP_CALL model_destroy(imp_model model);

@@ -21,14 +21,15 @@ static_assert(first<imp_brain_info>(56));
 static_assert(first<imp_action>(600));
 static_assert(first<imp_feedback>(40));
 static_assert(first<imp_demonstration>(64));
-static_assert(first<imp_feedback_options>(56));
-static_assert(first<imp_cloning_options>(40));
-static_assert(first<imp_dqn_options>(96));
-static_assert(first<imp_coach_options>(48));
-static_assert(first<imp_ppo_options>(88));
-static_assert(first<imp_sac_options>(64));
+#define IMPRINT_OPTIONS(name, NAME, Name, bytes) static_assert(first<imp_##name##_options>(bytes));
+IMP_LEARNERS(IMPRINT_OPTIONS)
+#undef IMPRINT_OPTIONS
 static_assert(first<imp_network_options>(48));
-static_assert(first<imp_bandit_options>(64));
+static_assert(first<imp_demonstration_options>(40));
+static_assert(first<imp_signal_options>(48));
+static_assert(first<imp_self_play_options>(32));
+static_assert(first<imp_opponent>(40));
+static_assert(first<imp_group_options>(24));
 static_assert(first<imp_vk_device_info>(208));
 static_assert(first<imp_vk_plan>(48));
 static_assert(first<imp_vk_merged>(72));
@@ -40,7 +41,7 @@ static_assert(first<imp_standalone_info>(32) && offsetof(imp_standalone_info, cp
 static_assert(first<imp_report>(64));
 static_assert(first<imp_missing_feature>(40));
 static_assert(first<imp_estimate>(24));
-static_assert(first<imp_brain_stats>(184));
+static_assert(first<imp_brain_stats>(192));
 static_assert(first<imp_context_stats>(192));
 static_assert(first<imp_state_array>(48));
 static_assert(first<imp_shared_learning>(40));
@@ -58,7 +59,7 @@ static_assert(sizeof(imp_model) == 8 && sizeof(imp_model_extent) == 16 && sizeof
               sizeof(imp_model_output) == 24);
 static_assert(sizeof(imp_stream) == 32);
 static_assert(sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_extra_queue) == 12);
-static_assert(sizeof(imp_api) == 336 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 168 &&
+static_assert(sizeof(imp_api) == 392 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 192 &&
               sizeof(imp_models_api) == 80);
 static_assert(offsetof(imp_host, kernel_archive) == 48);
 static_assert(offsetof(imp_limits, worker_threads) == 44);

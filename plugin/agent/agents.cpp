@@ -67,6 +67,58 @@ Result<> Agents::set_goal(std::uint32_t agent, std::uint32_t goal) {
   return {};
 }
 
+Result<> Agents::check_pool(const char* call) const {
+  if (spec_.pool_size > 0) return {};
+  return make_error(ErrorCode::unsupported,
+                    text(call, ": brain '", spec_.name,
+                         "': found no pool of opponents. Give brain_create imp_self_play_options."));
+}
+
+Result<std::uint32_t> Agents::set_opponent(std::uint32_t agent, std::uint32_t opponent) {
+  constexpr const char* call = "agent_set_opponent";
+  if (opponent == kNewestWeights && spec_.pool_size == 0) return opponent;
+  IMPRINT_CHECK(check_pool(call));
+  const std::uint32_t brain = agent / spec_.agents_per_brain;
+  Opponents& pool = learning_->training().replay().opponents;
+  if (opponent < kNewestOpponent && opponent >= pool.count(brain))
+    return make_error(ErrorCode::not_found, text(call, ": opponent: found ", opponent, ", expected below ",
+                                                 pool.count(brain), ", or IMP_OPPONENT_DRAWN."));
+  const std::uint32_t chosen =
+      opponent == kDrawnOpponent ? pool.draw(brain, decisions_.noise_seed()) : opponent;
+  AgentSlot& slot = decisions_.agent(agent);
+  if (slot.learns_by_itself() != (chosen == kNewestWeights)) learning_->experience().mode_changes(agent);
+  slot.set_opponent(chosen);
+  return chosen;
+}
+
+Result<Opponent*> Agents::rated(std::uint32_t agent) {
+  IMPRINT_CHECK(check_pool("match_report"));
+  return &learning_->training().replay().opponents.of(agent / spec_.agents_per_brain,
+                                                      decisions_.agent(agent).opponent());
+}
+
+void Agents::publish_rating() { counts_.rating = learning_->training().replay().opponents.rating(0); }
+
+Result<> Agents::keep_opponent(std::uint32_t brain) {
+  IMPRINT_CHECK(check_pool("brain_keep_opponent"));
+  IMPRINT_CHECK(check_index("brain_keep_opponent", "brain_index", brain, spec_.brain_count,
+                            ", imp_brain_desc::brain_count"));
+  learning_->training().replay().opponents.request(brain);
+  return {};
+}
+
+Result<Opponent> Agents::opponent(std::uint32_t brain, std::uint32_t entry) const {
+  constexpr const char* call = "brain_get_opponent";
+  IMPRINT_CHECK(check_pool(call));
+  IMPRINT_CHECK(check_index(call, "brain_index", brain, spec_.brain_count, ", imp_brain_desc::brain_count"));
+  Opponents& pool = learning_->training().replay().opponents;
+  if (entry == kNewestWeights) return pool.of(brain, entry);
+  if (entry >= pool.count(brain))
+    return make_error(ErrorCode::not_found,
+                      text(call, ": opponent: found ", entry, ", expected below ", pool.count(brain)));
+  return pool.at(brain, entry);
+}
+
 Result<> Agents::set_mask(std::uint32_t agent, std::span<const std::uint8_t> allowed) {
   constexpr const char* call = "agent_set_mask";
   if (!allowed.empty()) {
@@ -183,8 +235,7 @@ Result<> Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint
   if (learning_ && learning_->experience().records(slot)) ++counts_.decisions;
   if (slot.mode() == Mode::record && takes_demonstrations()) {
     ++counts_.demonstrations;
-    learning_->experience().demonstrated();
-    learning_->experience().add_labelled(agent, slot.last_answer().choice, 1.0f, kRecordedWeight);
+    learning_->experience().demonstrate(agent, slot.last_answer().choice, kRecordedWeight);
   }
   return {};
 }
@@ -192,8 +243,12 @@ Result<> Agents::act_by_heuristic(std::uint32_t agent, std::span<const std::uint
 Result<> Agents::check_learns_from(const char* call, const char* signal, bool takes,
                                    std::uint32_t agent) const {
   if (!takes)
-    return make_error(ErrorCode::unsupported, text(call, ": brain '", spec_.name, "' does not learn from ",
-                                                   signal, "; its learner is ", learner_name(spec_.learner)));
+    return make_error(ErrorCode::unsupported,
+                      text(call, ": brain '", spec_.name, "' does not learn from ", signal,
+                           "; its learner is ", learner_name(spec_.learner),
+                           learning_ && learning_->learner().learns_beside() && takes_feedback()
+                               ? ". Give brain_create imp_demonstration_options."
+                               : ""));
   if (decisions_.agent(agent).mode() == Mode::inference)
     return make_error(ErrorCode::wrong_state,
                       text(call, ": mode: found inference, expected another. Set it to learning first."));
@@ -232,8 +287,7 @@ Result<> Agents::demonstrate(std::uint32_t agent, const Demonstration& demonstra
   shown.branches.assign(demonstration.branches.begin(), demonstration.branches.end());
   shown.continuous.assign(demonstration.continuous.begin(), demonstration.continuous.end());
   ++counts_.demonstrations;
-  learning_->experience().demonstrated();
-  learning_->experience().add_labelled(agent, shown, 1.0f, demonstration.weight);
+  learning_->experience().demonstrate(agent, shown, demonstration.weight);
   return {};
 }
 
@@ -261,13 +315,78 @@ Result<> Agents::reward(std::uint32_t agent, float reward) {
   return {};
 }
 
-Result<> Agents::end_episode(std::uint32_t agent, EpisodeEnd end) {
+Result<> Agents::end(std::uint32_t agent, EpisodeEnd end, std::span<const float> left) {
   AgentSlot& slot = decisions_.agent(agent);
-  if (learning_) learning_->experience().episode_ends(agent, end, slot, services_.clock.time_s);
+  if (learning_) learning_->experience().episode_ends(agent, end, slot, services_.clock.time_s, left);
   slot.end_episode();
   decisions_.reset_state(agent);
   ++counts_.episodes;
   return {};
+}
+
+Result<> Agents::end_episode(std::uint32_t agent, EpisodeEnd end_of) {
+  left_.clear();
+  const bool leaves = end_of == EpisodeEnd::terminated;
+  if (spec_.group_size > 0 && (leaves || decisions_.agent(agent).last_seen())) {
+    decisions_.see_group(agent, leaves, left_);
+    if (left_[0] == 0) left_.clear();  // it was the last
+  }
+  return end(agent, end_of, left_);
+}
+
+Result<> Agents::check_groups(const char* call) const {
+  if (spec_.group_size > 0) return {};
+  return make_error(ErrorCode::unsupported, text(call, ": brain '", spec_.name,
+                                                 "': found no groups. Give brain_create imp_group_options."));
+}
+
+Result<> Agents::set_group(std::uint32_t agent, std::uint32_t group) {
+  constexpr const char* call = "agent_set_group";
+  if (group != 0 || spec_.group_size > 0) IMPRINT_CHECK(check_groups(call));
+  AgentSlot& slot = decisions_.agent(agent);
+  if (slot.group() == group) return {};
+  std::uint32_t members = 0;
+  const std::uint32_t first = agent / spec_.agents_per_brain * spec_.agents_per_brain;
+  for (std::uint32_t i = first; i < first + spec_.agents_per_brain; ++i)
+    members += decisions_.agent(i).occupied() && decisions_.agent(i).group() == group ? 1 : 0;
+  if (group != 0 && members >= spec_.group_size)
+    return make_error(
+        ErrorCode::unsupported,
+        text(call, ": group ", group, ": found ", members,
+             " agents in it, expected fewer than imp_group_options::group_size. Raise it, or use "
+             "another group."));
+  if (learning_) learning_->experience().mode_changes(agent);
+  slot.set_group(group);
+  return {};
+}
+
+// Calls visit for each agent of the group that has seen something in its episode, the given one included.
+template <class Visit>
+Result<> Agents::each_member(std::uint32_t agent, const Visit& visit) {
+  const std::uint32_t first = agent / spec_.agents_per_brain * spec_.agents_per_brain,
+                      group = decisions_.agent(agent).group();
+  for (std::uint32_t i = first; i < first + spec_.agents_per_brain; ++i) {
+    const AgentSlot& slot = decisions_.agent(i);
+    const bool belongs = i == agent || (group != 0 && slot.group() == group);
+    if (belongs && slot.occupied() && slot.sees()) IMPRINT_CHECK(visit(i));
+  }
+  return {};
+}
+
+Result<> Agents::group_reward(std::uint32_t agent, float given) {
+  IMPRINT_CHECK(check_groups("agent_group_reward"));
+  if (!std::isfinite(given)) return bad_field("agent_group_reward", "reward", text(given), "a finite number");
+  return each_member(agent, [&](std::uint32_t member) { return reward(member, given); });
+}
+
+Result<> Agents::end_group_episode(std::uint32_t agent, EpisodeEnd end_of) {
+  IMPRINT_CHECK(check_groups("agent_end_group_episode"));
+  // What all see before the first of them ends.
+  decisions_.see_group(agent, false, left_);
+  return each_member(agent, [&](std::uint32_t member) {
+    const bool goes_on = end_of == EpisodeEnd::truncated && decisions_.agent(member).last_seen();
+    return end(member, end_of, goes_on ? std::span<const float>(left_) : std::span<const float>());
+  });
 }
 
 }  // namespace imprint::agent

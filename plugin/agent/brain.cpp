@@ -1,5 +1,7 @@
 #include "plugin/agent/brain.h"
 
+#include <algorithm>
+
 #include "compute/base/text.h"
 #include "plugin/agent/brain_programs.h"
 #include "plugin/agent/decide/policy.h"
@@ -70,6 +72,11 @@ Result<> Brain::check_shared() const {
     return make_error(code, text("brain_create: brain '", spec_.name, "', tensor '", tensor.name, "': found ",
                                  dtype_name(tensor.dtype), tensor.shape.text(), ", expected ", expected));
   };
+  if (shared.observations.buffer && (spec_.keeps_shown() || spec_.has_signals()))
+    return make_error(ErrorCode::unsupported,
+                      text("brain_create: brain '", spec_.name, "': found tensor '", shared.observations.name,
+                           "' for observations, but demonstrations and signals need them as numbers. Use "
+                           "agent_observe, or remove imp_demonstration_options and imp_signal_options."));
   for (const SharedTensor* tensor : {&shared.observations, &shared.actions})
     if (tensor->buffer && tensor->dtype != DType::float32)
       return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");
@@ -90,7 +97,9 @@ Result<> Brain::check_sample_memory() const {
   const Learner& learner = learner_of(spec_);
   const std::uint32_t samples = learner.replays() ? spec_.replay_capacity : rows_per_step(spec_);
   const std::uint32_t width = learner.layout(spec_).width;
-  const std::uint64_t bytes = std::uint64_t{samples} * spec_.brain_count * width * sizeof(float);
+  const std::uint64_t bytes = std::max(std::uint64_t{samples} * width,
+                                       std::uint64_t{spec_.shown_capacity} * shown_layout(spec_).width) *
+                              spec_.brain_count * sizeof(float);
   const std::uint64_t reach = device->capabilities().max_storage_buffer_range;
   if (bytes <= reach) return {};
   const char* field = learner.replays() ? "replay_capacity" : "batch_size or rollout_steps";
@@ -191,6 +200,8 @@ BrainStats Brain::stats() const {
   stats.lost = counts_.lost();
   stats.alarms = counts_.alarms;
   stats.fall_backs = counts_.fall_backs;
+  stats.rating = counts_.rating;
+  stats.kept_demonstrations = counts_.kept_demonstrations;
   stats.reliability = counts_.reliability;
   stats.host_copy_frame = state_->host_copy_frame();
   stats.evicted_bytes = state_->evicted_bytes();

@@ -54,11 +54,13 @@ struct BrainStats {
   std::uint32_t stopped_brains = 0;  // do not learn any more: their numbers were not finite
   std::uint64_t used_samples = 0;    // taken in by learn steps since creation
   LostExperience lost;
-  std::uint64_t alarms = 0;           // Alarm bits
-  std::uint64_t fall_backs = 0;       // BrainSpec::fall_back
-  float reliability = 0;              // of a person's words: learn/feedback.h
-  std::uint64_t host_copy_frame = 0;  // of the newest copy in host memory; 0 = none
-  std::uint64_t evicted_bytes = 0;    // device memory that learning has given up, about
+  std::uint64_t alarms = 0;               // Alarm bits
+  std::uint64_t fall_backs = 0;           // BrainSpec::fall_back
+  float reliability = 0;                  // of a person's words: learn/feedback.h
+  float rating = 0;                       // learn/opponents.h, of the first brain
+  std::uint32_t kept_demonstrations = 0;  // learn/demonstration_memory.h, all brains
+  std::uint64_t host_copy_frame = 0;      // of the newest copy in host memory; 0 = none
+  std::uint64_t evicted_bytes = 0;        // device memory that learning has given up, about
 };
 
 struct PolicyModel;

@@ -1,5 +1,7 @@
 #include "plugin/agent/brain_programs.h"
 
+#include <optional>
+
 #include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/keep/snapshots.h"
 #include "plugin/agent/learn/describe_learning.h"
@@ -19,11 +21,22 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
         "observation copies",
         {std::int64_t{spec.agent_capacity()} * copy_rows_per_agent(spec), spec.observation.width()});
 
+  std::optional<Network> pool;
+  if (spec.pool_size > 0) {
+    BrainSpec entries = spec;
+    entries.brain_count *= spec.pool_size;
+    IMPRINT_ASSIGN(pool, Network::create(entries, "pool"));
+  }
   BrainPrograms programs;
-  programs.infer = describe_inference(spec, network, shared);
+  programs.infer = describe_inference(spec, network, shared, pool ? &*pool : nullptr);
   programs.state = network.state();
+  if (pool) {
+    add_state(programs.state, "pool", pool->parameters());
+    if (pool->log_deviation().ok()) programs.state.push_back({"pool.log_deviation", pool->log_deviation()});
+  }
   if (spec.learner != LearnerKind::none) {
-    IMPRINT_ASSIGN(programs.learn, describe_learning(spec, network, shared.observation_copies));
+    IMPRINT_ASSIGN(programs.learn,
+                   describe_learning(spec, network, shared.observation_copies, pool ? &*pool : nullptr));
     programs.state.insert(programs.state.end(), programs.learn->state.begin(), programs.learn->state.end());
   }
   for (const StateVariable& entry : programs.state)

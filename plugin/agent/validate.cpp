@@ -2,6 +2,7 @@
 
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
+#include "plugin/agent/learn/demonstration_memory.h"
 #include "plugin/agent/learn/registry.h"
 #include "plugin/agent/spec/field_check.h"
 
@@ -120,7 +121,100 @@ Result<> check_sizes(const BrainSpec& spec) {
   return check_products(spec);
 }
 
+// What stands beside a learner of rewards.
+Result<> check_beside(const BrainSpec& spec) {
+  const Learner* learner = find_learner(spec.learner);
+  const bool shown = spec.keeps_shown(), signals = spec.has_signals();
+  IMPRINT_CHECK(check_number(kWhat, "reward_strength", spec.reward_strength, 0, 1e6f));
+  IMPRINT_CHECK(check_number(kWhat, "curiosity_strength", spec.curiosity_strength, 0, 1e6f));
+  IMPRINT_CHECK(check_number(kWhat, "imitation_strength", spec.imitation_strength, 0, 1e6f));
+  if (!shown && !signals) return {};
+  const auto refuse = [&](const std::string& why) {
+    return make_error(ErrorCode::unsupported,
+                      text(kWhat, ": ", shown ? "imp_demonstration_options" : "imp_signal_options", why));
+  };
+  if (!learner || !learner->learns_beside())
+    return refuse(text(": found the ", learner_name(spec.learner), " learner, expected dqn, sac or ppo. ",
+                       learner && learner->takes_demonstrations()
+                           ? "Remove the struct: this learner takes demonstrations without it."
+                           : "Remove the struct, or use one of those."));
+  if (spec.has_cell())
+    return refuse(text(": found cell ", cell_name(spec.cell), ", expected none. Use stack instead."));
+  if (spec.sharers > 1) return refuse(": found imp_shared_learning too, expected one of both. Remove one.");
+  if (shown) {
+    IMPRINT_CHECK(check_range(kWhat, "capacity", spec.shown_capacity, 1, kMaxSize));
+    const std::uint64_t rows = std::uint64_t{spec.shown_capacity} * spec.brain_count;
+    if (const std::uint64_t width = shown_layout(spec).width; rows * width >= kMaxElements)
+      return bad_field(kWhat, "capacity * brain_count", text(rows),
+                       text("less than ", kMaxElements / width, " demonstrations of ", width, " numbers"));
+    IMPRINT_CHECK(check_range(kWhat, "batch_size", spec.shown_batch, 1, kMaxSize));
+    IMPRINT_CHECK(check_range(kWhat, "pretraining", spec.pretraining, 0, kMaxSize));
+    IMPRINT_CHECK(check_range(kWhat, "half_life", spec.shown_half_life, 0, kMaxSize));
+    IMPRINT_CHECK(check_number(kWhat, "strength", spec.shown_strength, 0, 1e6f));
+    IMPRINT_CHECK(check_number(kWhat, "margin", spec.shown_margin, 0, 1e6f));
+  }
+  if (!signals) return {};
+  if (!spec.observation.streams.empty())
+    return make_error(ErrorCode::unsupported,
+                      text(kWhat,
+                           ": imp_signal_options: found streams, expected none, because signals read "
+                           "numbers. Give the observation as one vector."));
+  IMPRINT_CHECK(check_range(kWhat, "hidden_size", spec.signal_size, 1, kMostOutputs));
+  IMPRINT_CHECK(check_number(kWhat, "learning_rate", spec.signal_rate, 0, 1e6f));
+  const std::pair<const char*, float> discounts[] = {{"curiosity_discount", spec.curiosity_discount},
+                                                     {"imitation_discount", spec.imitation_discount}};
+  for (const auto& [name, discount] : discounts) {
+    IMPRINT_CHECK(check_number(kWhat, name, discount, 0, 1));
+    if (discount > 0 && !learner->collects_rollouts())
+      return bad_field(kWhat, name, text(discount),
+                       text("0, because the ", learner_name(spec.learner),
+                            " learner has one value for all signals. Set its discount, or use PPO"));
+  }
+  if (spec.imitation_strength > 0 && !shown)
+    return bad_field(kWhat, "imitation_strength", text(spec.imitation_strength),
+                     "0 without demonstrations. Add imp_demonstration_options to the chain");
+  return {};
+}
+
+// Old weights that agents act by.
+Result<> check_self_play(const BrainSpec& spec) {
+  if (spec.pool_size == 0) return {};
+  const Learner* learner = find_learner(spec.learner);
+  constexpr std::uint32_t kMostOpponents = 64;
+  const auto refuse = [&](const std::string& why) {
+    return make_error(ErrorCode::unsupported, text(kWhat, ": imp_self_play_options", why));
+  };
+  if (!learner || !learner->learns_beside())
+    return refuse(text(": found the ", learner_name(spec.learner),
+                       " learner, expected dqn, sac or ppo. Remove the struct, or use one of those."));
+  if (spec.has_cell())
+    return refuse(text(": found cell ", cell_name(spec.cell), ", expected none. Use stack instead."));
+  IMPRINT_CHECK(check_range(kWhat, "pool_size", spec.pool_size, 1, kMostOpponents));
+  IMPRINT_CHECK(
+      check_range(kWhat, "pool_size * brain_count", spec.pool_size * spec.brain_count, 1, kMaxSize));
+  return check_number(kWhat, "newest_share", spec.newest_share, 0, 1);
+}
+
+Result<> check_groups(const BrainSpec& spec) {
+  if (spec.group_size == 0) return {};
+  const auto refuse = [&](const std::string& why) {
+    return make_error(ErrorCode::unsupported, text(kWhat, ": imp_group_options", why));
+  };
+  if (spec.learner != LearnerKind::ppo)
+    return refuse(text(": found the ", learner_name(spec.learner),
+                       " learner, expected ppo. Remove the struct, or use the PPO learner."));
+  if (spec.has_cell() || !spec.observation.streams.empty())
+    return refuse(": found a cell or streams, expected neither. Use stack, and one vector.");
+  if (spec.has_signals() || spec.sharers > 1)
+    return refuse(": found imp_signal_options or imp_shared_learning too, expected neither. Remove it.");
+  IMPRINT_CHECK(check_range(kWhat, "group_size", spec.group_size, 2, kMostEntities));
+  return check_range(kWhat, "group_size * observation_count", spec.group_width(), 1, kMaxSize);
+}
+
 Result<> check_learning(const BrainSpec& spec) {
+  IMPRINT_CHECK(check_groups(spec));
+  IMPRINT_CHECK(check_self_play(spec));
+  IMPRINT_CHECK(check_beside(spec));
   IMPRINT_CHECK(check_number(kWhat, "exploration", spec.exploration, 0, 1e6f));
   const Learner* learner = find_learner(spec.learner);
   if (spec.fall_back && (!learner || spec.brain_count > 1))

@@ -31,7 +31,7 @@ static Result<float> train(Session& session) {
   IMPRINT_ASSIGN(const std::vector<Update> step, nn::Adam(network.parameters()).step(gradient, 5e-3));
   IMPRINT_ASSIGN(Program program,
                  Program::compile(session.runtime(), {.name = "train", .outputs = {loss}, .updates = step}));
-  std::printf("one training step is %u dispatches\n", program.stats().dispatches);
+  std::printf("dispatches of one training step: %u\n", program.stats().dispatches);
 
   for (int i = 0; i <= 500; ++i) {
     IMPRINT_ASSIGN(const std::vector<HostTensor> outputs, session.run(program));

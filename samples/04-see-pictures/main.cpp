@@ -72,7 +72,9 @@ Way way_of(const std::string& name) {
   if (name == "dqn") {
     DqnOptions options;
     options.replay_capacity = 2000;  // two pictures per step
-    return {options, 20'000};
+    options.learning_rate = 2.5e-4f;
+    options.discount = 0.9f;  // the light is at most 8 steps away
+    return {options, 40'000};
   }
   if (name == "ppo") return {PpoOptions(), 60'000};
   FeedbackOptions options;

@@ -123,7 +123,10 @@ class Inspector {
 
   static void draw_alarms(const imp_brain_stats& stats) {
     if (stats.stopped_brains > 0)
-      ImGui::TextColored(warning_colour(), "%u brains have stopped learning", stats.stopped_brains);
+      ImGui::TextColored(
+          warning_colour(),
+          stats.stopped_brains == 1 ? "%u brain has stopped learning" : "%u brains have stopped learning",
+          stats.stopped_brains);
     for (const AlarmText& alarm : kAlarms)
       if ((stats.alarms & static_cast<std::uint64_t>(alarm.bit)) != 0) {
         ImGui::PushStyleColor(ImGuiCol_Text, warning_colour());

@@ -142,7 +142,7 @@ class VulkanGuest {
     desc.api_version = api_version_;
     desc.instance_extensions = instance_extensions_.pointers;
     desc.device_extensions = device_extensions_.pointers;
-    desc.features = &features_;
+    desc.features = features_;
     desc.queue = queue;
     return desc;
   }

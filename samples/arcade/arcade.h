@@ -1,5 +1,5 @@
 #pragma once
-// A frame loop for small games that learn: a device, a window or none, a picture and the learning curves.
+// A frame loop for small games that learn: a device, a window or none, a canvas and the learning curves.
 //
 //   class Duel final : public arcade::Game { ... };
 //   int main(int argc, char** argv) {
@@ -19,6 +19,7 @@
 namespace arcade {
 
 using namespace imprint::game;
+using namespace picture;
 
 // Something that the game measures: a point is the mean of `window` values that follow each other.
 class Curve {

@@ -15,6 +15,8 @@ struct GLFWwindow;
 
 namespace arcade {
 
+using picture::Canvas;
+
 class Window {
  public:
   ~Window();

@@ -1,4 +1,4 @@
-// What the kernels of attention share: 256 invocations, tiles of TILE rows of an operand in shared memory,
+// Shared by the kernels of attention: 256 invocations, tiles of TILE rows of an operand in shared memory,
 // and products of two tiles. No kernel stores scores. Source: Dao, Fu, Ermon, Rudra, Re, FlashAttention: Fast
 // and Memory-Efficient Exact Attention with IO-Awareness, 2022.
 
@@ -34,25 +34,28 @@ int score_slot(int row, int column) { return row * (TILE / 4) + (column ^ (row &
     tile[slot(row, column / 4)][column % 4] = from[n];                                     \
   }
 
-// sums[i][j] += row (y + 16 i) of `left` times row (x + 16 j) of `right`.
+// sums[i][j] += row (y + 16 i) of `left` times row (x + 16 j) of `right`. 16 rows on, columns lie alike.
 #define ROW_PRODUCTS(sums, left, right)                                                    \
   for (int k = 0; k < COLUMNS; ++k) {                                                      \
+    int left_at = slot(y, k), right_at = slot(x, k);                                       \
     vec4 a[kScores], b[kScores];                                                           \
     [[unroll]] for (int i = 0; i < kScores; ++i) {                                         \
-      a[i] = left[slot(y + 16 * i, k)];                                                    \
-      b[i] = right[slot(x + 16 * i, k)];                                                   \
+      a[i] = left[left_at + i * 16 * COLUMNS];                                             \
+      b[i] = right[right_at + i * 16 * COLUMNS];                                           \
     }                                                                                      \
     [[unroll]] for (int i = 0; i < kScores; ++i)                                           \
       [[unroll]] for (int j = 0; j < kScores; ++j) sums[i * kScores + j] += dot(a[i], b[j]); \
   }
 
 // sums[i] += row (result_row + i kGroups) of the scores in tile_c times column `result_column` of `right`.
+// kGroups is a multiple of 8.
 #define SCORE_PRODUCTS(sums, right)                                                        \
   for (int k = 0; k < TILE / 4; ++k) {                                                     \
+    int scores_at = score_slot(result_row, k), column = result_column ^ (4 * k & 7);       \
     vec4 b[4];                                                                             \
-    [[unroll]] for (int j = 0; j < 4; ++j) b[j] = right[slot(4 * k + j, result_column)];   \
+    [[unroll]] for (int j = 0; j < 4; ++j) b[j] = right[(4 * k + j) * COLUMNS + (column ^ j)]; \
     [[unroll]] for (int i = 0; i < kRows; ++i) {                                           \
-      vec4 a = tile_c[score_slot(result_row + i * kGroups, k)];                            \
+      vec4 a = tile_c[scores_at + i * kGroups * (TILE / 4)];                               \
       sums[i] += a.x * b[0] + a.y * b[1] + a.z * b[2] + a.w * b[3];                        \
     }                                                                                      \
   }

@@ -31,7 +31,7 @@ float weight(int brain, int k, int unit) {
 
 int step_of(int turn) { return REVERSE == 1 ? STEPS - 1 - turn : turn; }
 
-// What a step reads of one unit.
+// Values of one unit that a step reads.
 struct Read {
   float gates[4];
   float gradient, before;              // of the hidden state, and the state before the step

@@ -48,7 +48,7 @@ void imp_page(int group) {
   for (int k = thread; k < ROWS * PADDED / 4; k += kThreads) hidden[k] = vec4(0.0);
   barrier();
 
-  float own_hidden[kOwned], own_cell[kOwned], bias[kOwned * GATES], given[kOwned * GATES];
+  float own_hidden[kOwned], own_cell[kOwned], bias[kOwned * GATES];
   [[unroll]] for (int n = 0; n < kOwned; ++n) {
     int pair = thread + n * kThreads, row = pair / kUnits, unit = pair % kUnits, line = first_line + row;
     own_hidden[n] = own_cell[n] = 0.0;
@@ -60,8 +60,6 @@ void imp_page(int group) {
 #endif
     [[unroll]] for (int g = 0; g < GATES; ++g)
       bias[n * GATES + g] = imp_load_2((brain * GATES + g) * HIDDEN + unit);
-    [[unroll]] for (int g = 0; g < GATES; ++g)
-      given[n * GATES + g] = imp_load_0(((sequence * STEPS + step_of(0)) * GATES + g) * HIDDEN + unit);
     int to = row * PADDED + unit;
     hidden[to / 4][to % 4] = own_hidden[n];
   }
@@ -69,14 +67,14 @@ void imp_page(int group) {
 
   for (int turn = 0; turn < STEPS; ++turn) {
     int step = step_of(turn);
-    float given_next[kOwned * GATES];  // loaded a step ahead, since that hides the latency
+    float given[kOwned * GATES];  // loaded early, since products hide the latency
     bool begins_next[kOwned];
     [[unroll]] for (int n = 0; n < kOwned; ++n) {
       int pair = thread + n * kThreads, row = pair / kUnits, unit = pair % kUnits, line = first_line + row;
       if (row >= ROWS || line >= LINES || unit >= HIDDEN) continue;
-      int sequence = brain * LINES + line, next = step_of(min(turn + 1, STEPS - 1));
+      int sequence = brain * LINES + line;
       [[unroll]] for (int g = 0; g < GATES; ++g)
-        given_next[n * GATES + g] = imp_load_0(((sequence * STEPS + next) * GATES + g) * HIDDEN + unit);
+        given[n * GATES + g] = imp_load_0(((sequence * STEPS + step) * GATES + g) * HIDDEN + unit);
       begins_next[n] = turn + 1 < STEPS && begins(sequence, turn + 1);
     }
 
@@ -141,7 +139,6 @@ void imp_page(int group) {
       }
       int to = row * PADDED + unit;
       hidden[to / 4][to % 4] = own_hidden[n];
-      [[unroll]] for (int g = 0; g < GATES; ++g) given[n * GATES + g] = given_next[n * GATES + g];
     }
     barrier();
   }

@@ -35,8 +35,8 @@ static_assert(sizeof(imp_header) == 16);
 
 // Code of a game: no `&`, no `.next`, no pointer.
 struct Services {
-  void log(LogLevel, const char*) {}
-  void device_lost(const char*) {}
+  void log(LogLevel, std::string_view) {}
+  void device_lost(std::string_view) {}
   void submit_job(Job job) { job(); }
 };
 struct Memory {
@@ -52,7 +52,7 @@ int use() {
   std::mutex mutex;
   DeviceDesc device;
   const VkPhysicalDeviceFeatures2 features{};
-  device.features = &features;
+  device.features = features;
   const VkPhysicalDeviceFeatures enabled_features{};
   device.enabled_features = enabled_features;
   device.set_memory(memory);
@@ -96,6 +96,7 @@ int use() {
   (void)context->pipeline_cache(cache);
   (void)context->missing_feature_remedy(0, Engine::godot);
   Made<MergedDevice> merged = merge_device_create_info(library, PlanDesc(), VkDeviceCreateInfo{});
+  device.features = merged->create_info();
   device.features = merged->features();
   device.device_extensions = merged->device_extensions();
   const Made<Action> action = agent->act();

@@ -8,7 +8,19 @@
 
 namespace imprint::fuzz {
 
-enum class BombKind { model, brain, table, archive, cache, safetensors, profile, brain_file, weights };
+enum class BombKind {
+  model,
+  brain,
+  table,
+  archive,
+  cache,
+  safetensors,
+  demonstrations,
+  profile,
+  brain_file,
+  model_file,
+  weights
+};
 
 using FileBytes = std::vector<std::byte>;
 
@@ -28,6 +40,10 @@ inline constexpr const char* kHarmless = "a harmless file";
 
 // Beside the models lies this file of 1 GiB, which takes no room on the disk.
 inline constexpr const char* kLargeFile = "large.bin";
+
+// And this model of many inputs, for the files that name one.
+inline constexpr const char* kManyInputs = "many_inputs.onnx";
+FileBytes many_inputs();
 
 std::vector<Bomb> model_bombs();  // ONNX: input "x" of [N, 1], so that one row of numbers runs them
 std::vector<Bomb> operator_bombs();

@@ -152,6 +152,7 @@ void add_brains(std::vector<Bomb>& bombs) {
   for (Body& body : safetensors_bodies()) {
     bombs.push_back({"a brain with " + body.name, BombKind::brain,
                      [make = body.make] { return enveloped(make(), seed_brain()); }});
+    bombs.push_back({body.name, BombKind::demonstrations, body.make});
     bombs.push_back({std::move(body.name), BombKind::safetensors, std::move(body.make)});
   }
   bombs.push_back({"a brain with a long schema", BombKind::brain, [] {
@@ -171,6 +172,7 @@ void add_tables(std::vector<Bomb>& bombs) {
                      [bomb] { return bytes_of(R"({"imprint_tuning":1,"tables":)" + bomb.make() + "}"); }});
     bombs.push_back({bomb.name, BombKind::profile, [bomb] { return bytes_of(bomb.make()); }});
     bombs.push_back({bomb.name, BombKind::brain_file, [bomb] { return bytes_of(bomb.make()); }});
+    bombs.push_back({bomb.name, BombKind::model_file, [bomb] { return bytes_of(bomb.make()); }});
   }
   const std::string device = R"({"device":{"name":"n","driver":"d","vendor":1,)"
                              R"("device":2,"driver_version":3,"pipeline_cache_uuid":"00"},"kernels":{)";
@@ -206,8 +208,67 @@ void add_brain_files(std::vector<Bomb>& bombs) {
       [brain] { return brain + ",\"feedback\":{\"" + std::string(500'000, 'x') + "\":1}}"; });
   add("an option of a long text",
       [brain] { return brain + ",\"feedback\":{\"batch_size\":\"" + std::string(500'000, 'x') + "\"}}"; });
+  add("streams", [brain] {
+    return filled(
+        brain + ",\"streams\":[", [](int) { return "{}"; }, "]}");
+  });
   add("wide layers", [brain] { return brain + ",\"hidden_sizes\":[1048576,1048576]}"; });
   add("a large tensor", [brain] { return brain + ",\"observations\":[4294967296,4294967296]}"; });
+}
+
+void add_model_files(std::vector<Bomb>& bombs) {
+  const auto add = [&](const char* name, std::function<std::string()> make) {
+    bombs.push_back({name, BombKind::model_file, [make = std::move(make)] { return bytes_of(make()); }});
+  };
+  const std::string model = R"({"path":")" + std::string(kManyInputs) + "\"";
+  add("models", [model] {
+    return filled(
+        "[", [&](int) { return model + ",\"bindings\":[]}"; }, "]");
+  });
+  add("models, as many as may be", [model] {
+    std::string list = "[";
+    for (int i = 0; i < 256; ++i) list += (i ? "," : "") + model + ",\"bindings\":[]}";
+    return list + "]";
+  });
+  for (const char* key : {"extents", "states", "bindings"})
+    bombs.push_back({key, BombKind::model_file, [model, key] {
+                       const std::string item =
+                           std::string(key) == "states"    ? R"({"input":"v7","output":"y"})"
+                           : std::string(key) == "extents" ? R"({"name":"N","value":1})"
+                                                           : R"({"name":"v24999","shape":[2147483647]})";
+                       return bytes_of(filled(
+                           model + ",\"" + key + "\":[", [&](int) { return item; }, "]}"));
+                     }});
+}
+
+// Demonstrations of `rows` rows, whose arrays begin at the same byte where they may.
+FileBytes demonstrations_of(std::uint64_t rows, const std::string& branch_sizes) {
+  const std::string n = std::to_string(rows);
+  const std::uint64_t bytes = 4 * rows;
+  const auto array = [](const char* type, const std::string& shape, std::uint64_t from, std::uint64_t to) {
+    return std::string(R"({"dtype":")") + type + R"(","shape":)" + shape + R"(,"data_offsets":[)" +
+           std::to_string(from) + "," + std::to_string(to) + "]}";
+  };
+  return safetensors_of(R"({"__metadata__":{"format":"imprint demonstrations 1","goal_count":"1",)"
+                        R"("branch_sizes":")" +
+                            branch_sizes + R"("},"observation":)" + array("F32", "[" + n + ",1]", 0, bytes) +
+                            R"(,"goal":)" + array("I32", "[" + n + "]", bytes, 2 * bytes) + R"(,"weight":)" +
+                            array("F32", "[" + n + "]", 2 * bytes, 3 * bytes) + R"(,"branches":)" +
+                            array("I32", "[" + n + ",1]", 3 * bytes, 4 * bytes) + "}",
+                        static_cast<std::size_t>(4 * bytes));
+}
+
+void add_demonstrations(std::vector<Bomb>& bombs) {
+  const auto add = [&](const char* name, std::function<FileBytes()> make) {
+    bombs.push_back({name, BombKind::demonstrations, std::move(make)});
+  };
+  add("rows", [] { return demonstrations_of(60'000, "2"); });
+  add("rows that are not there", [] { return demonstrations_of(1, "2 " + std::string(900'000, '2')); });
+  add("many sizes", [] {
+    std::string sizes = "2";
+    for (int i = 0; i < 400'000; ++i) sizes += " 2";
+    return demonstrations_of(1, sizes);
+  });
 }
 
 template <class T>
@@ -277,6 +338,38 @@ void add_weights(std::vector<Bomb>& bombs) {
       test::put(file, std::uint64_t{0});
       return file + std::string(kMost, '\0');
     });
+  // Tensors of one content: of 4 bits each, or floats.
+  for (const std::uint32_t type : {0u, 2u})
+    add(type ? "tensors of GGUF with 4 bits that overlap" : "tensors of GGUF that overlap", [type] {
+      constexpr std::uint64_t kTensors = 15'000;
+      std::string file("GGUF");
+      test::put(file, std::uint32_t{3});
+      test::put(file, kTensors);
+      test::put(file, std::uint64_t{0});
+      for (std::uint64_t i = 0; i < kTensors; ++i) {
+        const std::string name = std::to_string(i);
+        test::put(file, std::uint64_t{name.size()});
+        file += name;
+        test::put(file, std::uint32_t{1});
+        test::put(file, std::uint64_t{type ? 320'000u : 50'000u});
+        test::put(file, type);
+        test::put(file, std::uint64_t{0});
+      }
+      return file + std::string(200'000, '\1');
+    });
+  add("one large tensor of GGUF with 4 bits", [] {
+    std::string file("GGUF");
+    test::put(file, std::uint32_t{3});
+    test::put(file, std::uint64_t{1});
+    test::put(file, std::uint64_t{0});
+    test::put(file, std::uint64_t{1});
+    file += "a";
+    test::put(file, std::uint32_t{1});
+    test::put(file, std::uint64_t{1'760'000});  // 18 bytes for 32 numbers
+    test::put(file, std::uint32_t{2});
+    test::put(file, std::uint64_t{0});
+    return file + std::string(7, '\0') + std::string(990'000, '\1');
+  });
   add("metadata of GGUF", [] {
     std::string file("GGUF");
     test::put(file, std::uint32_t{3});
@@ -292,14 +385,17 @@ std::vector<Bomb> file_bombs() {
   std::vector<Bomb> bombs = {
       {kHarmless, BombKind::brain, [] { return enveloped(safetensors_of("{}"), seed_brain()); }},
       {kHarmless, BombKind::safetensors, [] { return safetensors_of("{}"); }},
+      {kHarmless, BombKind::demonstrations, [] { return demonstrations_of(1, "2"); }},
       {kHarmless, BombKind::archive, [] { return vk::write_kernel_archive({}, "", {}); }},
       {kHarmless, BombKind::cache, [] { return vk::wrap_pipeline_cache({}); }},
       {kHarmless, BombKind::weights, [] { return bytes_of(test::torch_of("}")); }}};
-  for (const BombKind kind : {BombKind::table, BombKind::profile, BombKind::brain_file})
+  for (const BombKind kind : {BombKind::table, BombKind::profile, BombKind::brain_file, BombKind::model_file})
     bombs.push_back({kHarmless, kind, [] { return bytes_of("{}"); }});
   add_brains(bombs);
   add_tables(bombs);
   add_brain_files(bombs);
+  add_model_files(bombs);
+  add_demonstrations(bombs);
   add_archives(bombs);
   add_weights(bombs);
   return bombs;

@@ -146,11 +146,7 @@ void add_names(std::vector<Bomb>& bombs) {
     builder.node("Reshape", {"x", "x"}, {longest}, {}, longest).node(longest, {longest}, {"o"}, {}, longest);
     return end(builder, "o");
   });
-  add("inputs", [] {
-    OnnxBuilder builder = begin();
-    for (int i = 0; i < 25'000; ++i) builder.input(name(i), {"N", "1"});
-    return end(builder, "x");
-  });
+  add("inputs", many_inputs);
   add("outputs", [] {
     OnnxBuilder builder = begin();
     for (int i = 0; i < 18'000; ++i) builder.node("Identity", {"x"}, {name(i)}).output(name(i));
@@ -385,6 +381,7 @@ void add_folds(std::vector<Bomb>& bombs) {
       return many(op, kCount, {"long", "long"},
                   op == std::string("Gather") ? std::vector{axis} : std::vector<OnnxBuilder::Attribute>());
     });
+  add("Pow of floats", [] { return many("Pow", kCount, {"long", "long"}, {}, true); });
   for (const char* op : {"Slice", "Reshape", "Expand", "Pad", "Unsqueeze", "Tile", "Split"})
     add(std::string(op) + " by a long list", [op] { return many(op, kCount, {"long", "long", "long"}); });
   add("Tile of nothing", [] { return many("Tile", kCount, {"none", "short"}); });
@@ -425,6 +422,12 @@ void add_folds(std::vector<Bomb>& bombs) {
 }
 
 }  // namespace
+
+FileBytes many_inputs() {
+  OnnxBuilder builder = begin();
+  for (int i = 0; i < 25'000; ++i) builder.input(name(i), {"N", "1"});
+  return end(builder, "x");
+}
 
 std::vector<Bomb> model_bombs() {
   std::vector<Bomb> bombs = {{kHarmless, BombKind::model, [] {

@@ -166,6 +166,50 @@ void add_operators(std::vector<Bomb>& bombs) {
     return behind_each_other(std::move(widened({2, 4}).floats("scale", {4}, {1, 1, 1, 1})),
                              "LayerNormalization", 6000, {"w", "scale"});
   });
+  add("HannWindow", [] {
+    OnnxBuilder builder(21);
+    builder.input("x", {"N", "1"}).longs("size", {}, {(1 << 20) - 1});
+    Words windows;
+    for (int i = 0; i < 8000; ++i)
+      builder.node("HannWindow", {"size"}, {windows.emplace_back(numbered("w", i))});
+    return summed(builder.node("Sum", windows, {"all"}), "all");
+  });
+  for (const int length : {9973, 65537, 1 << 20})
+    add(length == 9973    ? "DFT of a prime length"
+        : length == 65537 ? "DFT of a long prime length"
+                          : "DFT of a long length",
+        [length] {
+          return behind_each_other(widened({1, length, 1}), "DFT", 400, {"w"},
+                                   {OnnxBuilder::number("axis", 1)});
+        });
+  add("NonMaxSuppression", [] {
+    constexpr int kBoxes = 8000;
+    std::vector<float> boxes, scores;
+    for (int i = 0; i < kBoxes; ++i) {
+      const auto at = static_cast<float>(2 * i);
+      boxes.insert(boxes.end(), {at, 0, at + 1, 1});
+      scores.push_back(0.5f);
+    }
+    OnnxBuilder builder(21);
+    builder.input("x", {"N", "1"})
+        .floats("boxes", {1, kBoxes, 4}, boxes)
+        .floats("scores", {1, 1, kBoxes}, scores);
+    builder.longs("most", {}, {1 << 20}).floats("overlap", {}, {0.5f});
+    Words kept;
+    for (int i = 0; i < 2000; ++i)
+      builder.node("NonMaxSuppression", {"boxes", "scores", "most", "overlap"},
+                   {kept.emplace_back(numbered("k", i))});
+    builder.node("Concat", kept, {"all"}, {OnnxBuilder::number("axis", 0)});
+    builder.node("Cast", {"all"}, {"cast"}, {OnnxBuilder::number("to", 1)});
+    return summed(builder, "cast");
+  });
+  add("RoiAlign", [] {
+    OnnxBuilder builder = widened({1, 2, 8, 8});
+    builder.floats("boxes", {1, 4}, {0, 0, 60, 60}).longs("batch", {1}, {0});
+    return behind_each_other(
+        std::move(builder), "RoiAlign", 1000, {"w", "boxes", "batch"},
+        {OnnxBuilder::number("output_height", 1), OnnxBuilder::number("output_width", 1)});
+  });
   add("GroupQueryAttention", [] {
     OnnxBuilder builder = widened({1, 1, 8});
     builder.raw("length", {1}, 6, std::string("\3\0\0\0", 4)).raw("all", {}, 6, std::string("\4\0\0\0", 4));

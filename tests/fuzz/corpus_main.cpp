@@ -19,24 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace imprint::fuzz;
 
-struct Harness {
-  const char* name;
-  void (*run)(Bytes bytes);
-  int cost = 1;  // executions that one of its executions counts for
-};
-constexpr Harness kHarnesses[] = {
-    {"onnx", onnx, 8},
-    {"safetensors", safetensors},
-    {"weights", weights},
-    {"saved_brain", saved_brain},
-    {"kernel_archive", kernel_archive},
-    {"pipeline_cache", pipeline_cache},
-    {"tuning_table", tuning_table},
-    {"profile", profile},
-    {"brain_file", brain_file},
-    {"abi", abi, 64},
-};
-
 using File = std::vector<std::byte>;
 
 std::vector<File> seeds_of(const fs::path& folder) {
@@ -102,12 +84,12 @@ Limit limit_of(const std::string& text) {
 void run(const Harness& harness, const fs::path& corpus, const Limit& limit, unsigned seed_number) {
   using Clock = std::chrono::steady_clock;
   const std::vector<File> seeds = seeds_of(corpus / harness.name);
-  for (const File& seed : seeds) harness.run(seed);
+  for (const File& seed : seeds) harness.take(seed);
   std::mt19937 random(seed_number);
   const Clock::time_point end = Clock::now() + limit.time;
   long count = 0;
   for (; count < limit.executions / harness.cost && Clock::now() < end; ++count)
-    harness.run(mutated(seeds[random() % seeds.size()], seeds[random() % seeds.size()], random));
+    harness.take(mutated(seeds[random() % seeds.size()], seeds[random() % seeds.size()], random));
   std::printf("%s: %zu seeds, %ld mutations\n", harness.name, seeds.size(), count);
 }
 
@@ -122,7 +104,6 @@ int main(int argc, char** argv) {
   const unsigned seed = argc > 4 ? static_cast<unsigned>(std::atoi(argv[4])) : 20;
   for (const Harness& harness : kHarnesses)
     if (argc < 4 || std::strcmp(argv[3], harness.name) == 0) run(harness, argv[1], limit, seed);
-  if (const std::uint64_t calls = abi_calls(); calls > 0)
-    std::printf("calls of the C interface: %llu\n", static_cast<unsigned long long>(calls));
+  print_abi_calls();
   return 0;
 }

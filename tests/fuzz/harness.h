@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <string_view>
 
 namespace imprint::fuzz {
 
@@ -23,8 +24,45 @@ void profile(Bytes bytes);
 void brain_file(Bytes bytes);
 void abi(Bytes bytes);  // bytes as calls of the C ABI
 
-// Calls that abi() has made so far, on all threads.
-std::uint64_t abi_calls();
+struct Harness {
+  const char* name;
+  void (*take)(Bytes bytes);
+  int cost = 1;  // executions of fuzz_corpus that one of its executions counts for
+};
+
+inline constexpr Harness kHarnesses[] = {
+    {"onnx", onnx, 8},
+    {"safetensors", safetensors},
+    {"weights", weights},
+    {"saved_brain", saved_brain},
+    {"kernel_archive", kernel_archive},
+    {"pipeline_cache", pipeline_cache},
+    {"tuning_table", tuning_table},
+    {"profile", profile},
+    {"brain_file", brain_file},
+    {"abi", abi, 64},
+};
+
+inline const Harness* find_harness(std::string_view name) {
+  for (const Harness& harness : kHarnesses)
+    if (harness.name == name) return &harness;
+  return nullptr;
+}
+
+// Calls that abi() has made so far: those that the bytes choose, and those of second threads that only watch.
+struct CallCounts {
+  std::uint64_t chosen = 0, watching = 0;
+};
+CallCounts abi_calls();
+
+// Prints them, if there are any.
+inline void print_abi_calls() {
+  const CallCounts calls = abi_calls();
+  if (calls.chosen > 0)
+    std::fprintf(stderr, "calls of the C interface: %llu, and %llu of watching threads\n",
+                 static_cast<unsigned long long>(calls.chosen),
+                 static_cast<unsigned long long>(calls.watching));
+}
 
 // Stops the process: a promise is broken.
 inline void require(bool holds, const char* promise) {

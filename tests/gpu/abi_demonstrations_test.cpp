@@ -135,6 +135,90 @@ TEST_F(DemonstrationsTest, ImportTakesEffect) {
   }
 }
 
+// The same by calls, without a saved brain between.
+TEST_F(DemonstrationsTest, CallsSaveLoadAndClear) {
+  add(cloning());
+  demonstrate(0, kMoments);
+  ASSERT_WORKS(context.drain(60'000));
+  ASSERT_WORKS(brain.save_demonstrations(path("one.safetensors").c_str()));
+  EXPECT_THAT(run_well("demos show '" + path("one.safetensors") + "'"),
+              HasSubstr("6 demonstrations: 3 numbers, 2 goals, actions 4 2 and 1 continuous"));
+  ASSERT_WORKS(brain.clear_demonstrations());
+  EXPECT_EQ(brain.stats()->samples, 0u);
+  EXPECT_EQ(brain.save_demonstrations(path("none").c_str()).code(), Code::not_found);
+  const Made<std::uint32_t> loaded = brain.load_demonstrations(path("one.safetensors").c_str());
+  ASSERT_TRUE(loaded) << loaded.outcome.message();
+  EXPECT_EQ(*loaded, kMoments);
+  for (int i = 0; i < 20; ++i) pass([] {});
+  ASSERT_WORKS(context.drain(60'000));
+  EXPECT_EQ(brain.stats()->samples, kMoments);
+  ASSERT_WORKS(brain.save_demonstrations(path("two.safetensors").c_str()));
+  EXPECT_EQ(imprint::safetensors::load(path("one.safetensors"))->arrays.at("continuous").floats(),
+            imprint::safetensors::load(path("two.safetensors"))->arrays.at("continuous").floats());
+}
+
+// A brain of rewards keeps demonstrations of its own: recorded, merged, and learned before any reward.
+TEST_F(DemonstrationsTest, ALearnerOfRewardsActsByThem) {
+  for (const bool ppo : {false, true}) {
+    BrainDesc desc = BrainDesc::of(ppo ? Learner(PpoOptions()) : Learner(DqnOptions()), 3, {4});
+    desc.hidden_sizes = {32};
+    desc.action_latency_frames = 1;
+    add(desc);
+    EXPECT_EQ(agents[0].demonstrate(imp_demonstration_init()).code(), Code::wrong_state) << "no frame";
+    EXPECT_EQ(brain.load_demonstrations(path("none").c_str()).outcome.code(), Code::unsupported);
+    EXPECT_THAT(brain.clear_demonstrations().message(),
+                HasSubstr("Give brain_create imp_demonstration_options"));
+
+    desc.demonstrations.emplace().pretraining = 300;
+    add(desc);
+    for (std::uint32_t moment = 0; moment < 4; ++moment) {
+      ASSERT_WORKS(agents[0].set_mode(Mode::record));
+      pass([&] {
+        ASSERT_WORKS(agents[0].observe(seen(moment)));
+        ASSERT_WORKS(agents[0].act_by_heuristic(std::span(&moment, 1)));
+      });
+    }
+    ASSERT_WORKS(context.drain(60'000));
+    EXPECT_EQ(brain.stats()->kept_demonstrations, 4u);
+    ASSERT_WORKS(brain.save_demonstrations(path("four.safetensors").c_str()));
+    ASSERT_WORKS(brain.clear_demonstrations());
+    EXPECT_EQ(brain.stats()->kept_demonstrations, 0u);
+    ASSERT_TRUE(brain.load_demonstrations(path("four.safetensors").c_str()));
+    ASSERT_TRUE(brain.load_demonstrations(path("four.safetensors").c_str())) << "a file is added";
+    EXPECT_EQ(brain.stats()->kept_demonstrations, 8u);
+    for (int i = 0; i < 700; ++i) pass([] {});
+    ASSERT_WORKS(context.drain(60'000));
+    ASSERT_WORKS(agents[0].set_mode(Mode::inference));
+    for (std::uint32_t moment = 0; moment < 4; ++moment) {
+      pass([&] { ASSERT_WORKS(agents[0].observe(seen(moment))); });
+      Made<Action> action;
+      for (int i = 0; i < 64 && !(action && action->is_new); ++i) pass([&] { action = agents[0].act(); });
+      ASSERT_TRUE(action) << action.outcome.message();
+      EXPECT_EQ(action->branches[0], moment) << (ppo ? "PPO" : "DQN");
+    }
+  }
+}
+
+TEST_F(DemonstrationsTest, CallsNameTheFault) {
+  record("one.safetensors", 0, kMoments);
+  BrainDesc desc = BrainDesc::of(DqnOptions(), 3, {4});
+  desc.demonstrations.emplace().capacity = 4;
+  add(desc);
+  EXPECT_THAT(brain.load_demonstrations(path("one.safetensors").c_str()).outcome.message(),
+              HasSubstr("brain_load_demonstrations: demonstrations: form: found 3 numbers, 2 goals"));
+  EXPECT_EQ(brain.load_demonstrations(path("nowhere").c_str()).outcome.code(), Code::not_found);
+  EXPECT_THAT(brain.load_demonstrations(path("one.safetensors").c_str(), 1).outcome.message(),
+              HasSubstr("brain_index: found 1, expected below 1 or UINT32_MAX"));
+  BrainDesc small = cloning();
+  small.learner = PpoOptions();
+  small.demonstrations.emplace().capacity = 4;
+  add(small);
+  EXPECT_THAT(
+      brain.load_demonstrations(path("one.safetensors").c_str()).outcome.message(),
+      HasSubstr("found 6 for brain 0, expected at most 4. Raise imp_demonstration_options::capacity"));
+  EXPECT_EQ(brain.stats()->kept_demonstrations, 0u) << "all or none";
+}
+
 TEST_F(DemonstrationsTest, RefusalsNameTheFault) {
   record("one.safetensors", 0, kMoments);
   BrainDesc other = cloning();

@@ -191,7 +191,7 @@ TEST_F(ModelsTest, APolicyTakesItsPartsByName) {
                                           .bytes();
   PolicyDesc desc{.file = file, .agent_capacity = 2};
   EXPECT_FALSE(context.create_brain_from_onnx(desc));
-  const std::array eyes{"eyes"}, hands{"hands"}, noise{"noise"};
+  const std::array<Text, 1> eyes{"eyes"}, hands{"hands"}, noise{"noise"};
   const std::array states{imp_model_state{"memory", "later"}};
   const auto refused_names = [&](const PolicyNames& names) {
     desc.names = names;
@@ -199,12 +199,12 @@ TEST_F(ModelsTest, APolicyTakesItsPartsByName) {
     EXPECT_FALSE(made);
     return std::string(made.outcome.message());
   };
-  EXPECT_THAT(refused_names({.actions = hands}), HasSubstr("found 0 observations and 1 actions"));
+  EXPECT_THAT(refused_names({.actions = hands}), HasSubstr("found 0 observations and 1 action"));
   EXPECT_THAT(refused_names({.observations = hands, .actions = hands}),
               HasSubstr("observation: found 'hands', expected one of 'memory', 'eyes', 'noise'"));
   EXPECT_THAT(refused_names({.observations = eyes, .actions = hands, .states = states}),
               HasSubstr("found no part for input 'noise'"));
-  const std::array nothing{static_cast<const char*>(nullptr)};
+  const std::array<Text, 1> nothing{};
   EXPECT_THAT(refused_names({.observations = nothing, .actions = hands}), HasSubstr("observations[0]"));
 
   desc.names = PolicyNames{.observations = eyes, .actions = hands, .states = states, .zeros = noise};

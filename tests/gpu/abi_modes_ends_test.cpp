@@ -300,9 +300,8 @@ TEST(T8Modes, LeftoverObjectsAreCountedAndNamed) {
       if (line.find("destroyed with it") != line.npos) said += line;
     EXPECT_EQ(
         said,
-        leaves
-            ? "context_destroy: destroyed with it: 2 brains ('cat', 'dog'), 1 tensors ('view') and 3 agents"
-            : "");
+        leaves ? "context_destroy: destroyed with it: 2 brains ('cat', 'dog'), 1 tensor ('view') and 3 agents"
+               : "");
   }
   EXPECT_EQ(host.messages(), 0u) << host.first_message();
 }

@@ -81,6 +81,26 @@ class T7Tags : public ::testing::Test {
 
   using Calls = std::map<std::string, std::function<imp_result()>>;
 
+  void add_training_calls(Calls& calls) {
+    const imp_api* api = api_;
+    const imp_brain b = brain_.handle();
+    const imp_agent a = agent_.handle();
+    calls["agent_set_opponent"] = [=] { return api->agent_set_opponent(a, 0, nullptr); };
+    calls["agent_set_group"] = [=] { return api->agent_set_group(a, 0); };
+    calls["agent_group_reward"] = [=] { return api->agent_group_reward(a, 0); };
+    calls["agent_end_group_episode"] = [=] {
+      return api->agent_end_group_episode(a, IMP_EPISODE_TERMINATED);
+    };
+    calls["match_report"] = [=] { return api->match_report(a, a, 0); };
+    calls["brain_keep_opponent"] = [=] { return api->brain_keep_opponent(b, 0); };
+    calls["brain_get_opponent"] = [=] { return api->brain_get_opponent(b, 0, 0, nullptr); };
+    calls["brain_load_demonstrations"] = [=] {
+      return api->tools->brain_load_demonstrations(b, nullptr, 0, nullptr);
+    };
+    calls["brain_save_demonstrations"] = [=] { return api->tools->brain_save_demonstrations(b, nullptr, 0); };
+    calls["brain_clear_demonstrations"] = [=] { return api->tools->brain_clear_demonstrations(b); };
+  }
+
   void add_model_calls(Calls& calls) {
     const imp_models_api* api = api_->models;
     const imp_context c = context_.handle();
@@ -168,6 +188,7 @@ class T7Tags : public ::testing::Test {
         {"brain_write_curves", [=] { return api->tools->brain_write_curves(b, nullptr); }},
     };
     add_model_calls(calls);
+    add_training_calls(calls);
     if (has_tensor_) {
       calls["tensor_export_vk"] = [=] { return api->vulkan->tensor_export_vk(t, nullptr); };
       calls["tensor_destroy"] = [=] { return api->vulkan->tensor_destroy(t); };

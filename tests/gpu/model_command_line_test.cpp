@@ -85,7 +85,7 @@ TEST_F(CommandLine, ExplainsAProgram) {
           path("figures.json"));
   ASSERT_EQ(finished.status, 0) << finished.text;
   EXPECT_THAT(finished.text, HasSubstr("policy/32-64-64-8/f32/b1 on "));
-  EXPECT_THAT(finished.text, HasSubstr(": 1 dispatches of 1 kernels, "));
+  EXPECT_THAT(finished.text, HasSubstr(": 1 dispatch of 1 kernel, "));
   EXPECT_THAT(finished.text, HasSubstr("floor of one run: 2.03 us"));
   EXPECT_THAT(finished.text, HasSubstr("void main()"));
   std::ifstream file(path("figures.json"));
@@ -440,7 +440,7 @@ TEST_F(CommandLine, NamesFaultsOfBakeRequests) {
       {R"({"learner": "magic"})", "learner: found \"magic\", expected one of none, feedback, cloning"},
       {R"({"branch_sizes": [4, "b"]})", "expected a list of which each is a whole number"},
       {R"({"margin": 1})", "nor imp_network_options has a field 'margin'"},
-      {R"({"streams": 3})", "streams: found 3, expected a list of streams"},
+      {R"({"streams": 3})", "streams: found 3, expected a list of at most 16 streams"},
       {R"({"streams": [{"depth": 3}]})", "streams with the fields of imp_stream; it has no 'depth'"},
       {R"({"streams": [{"kind": "sound"}]})", "streams whose kind is one of vector, picture, entities, ids"},
       {R"({"learner": "feedback", "feedback": {"margin": "wide"}})",

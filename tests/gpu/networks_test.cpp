@@ -114,5 +114,43 @@ TEST_F(Networks, RecurrentLayers) {
   }
 }
 
+// Large enough for products over windows (compute/graph/window_products.h): strides, dilation, groups,
+// asymmetric padding, one and three axes of places, and transposed convolutions.
+TEST_F(Networks, GradientsOfLargeConvolutions) {
+  const auto check = [&](const char* name, const Tensor& x, const Tensor& w, const Tensor& y) {
+    SCOPED_TRACE(name);
+    const Tensor targets[] = {x, w};
+    const auto found = gradients(sum(y * numbers(y.shape(), 3)), targets);
+    ASSERT_TRUE(found) << found.error().message;
+    const std::vector<Tensor> outputs{y, (*found)[0], (*found)[1]};
+    const auto expected = reference::evaluate_all(outputs);
+    Program program = compile({.name = name, .outputs = outputs});
+    const auto values = session().run(program);
+    ASSERT_TRUE(values) << values.error().message;
+    for (std::size_t k = 0; k < outputs.size(); ++k)
+      for (std::size_t i = 0; i < expected[k].size(); ++i)
+        ASSERT_NEAR((*values)[k].floats[i], expected[k][i], 1e-4 * (1 + std::fabs(expected[k][i])))
+            << "output " << k << " at " << i;
+  };
+  const Tensor image = numbers({2, 16, 15, 17}, 1);  // the images' places are no whole vectors
+  const auto convolved = [&](const char* name, const Tensor& w, const ConvolutionOptions& options) {
+    check(name, image, w, convolution(image, w, Tensor(), options));
+  };
+  convolved("same places", numbers({16, 16, 3, 3}, 2), {.padding = 1});
+  convolved("strides", numbers({32, 16, 3, 4}, 2), {.stride = {1, 2}, .padding = {0, 2}});
+  const Tensor grey = numbers({16, 1, 24, 24}, 1), first = numbers({16, 1, 3, 3}, 2);
+  check("one channel", grey, first, convolution(grey, first, Tensor()));
+  const Tensor pair = numbers({2, 32, 13, 12}, 1), of_groups = numbers({32, 16, 3, 3}, 2);
+  check("groups and dilation", pair, of_groups,
+        convolution(pair, of_groups, Tensor(), {.padding = {2, 3}, .dilation = {2, 3}, .groups = 2}));
+  const Tensor line = numbers({2, 32, 300}, 1), along = numbers({32, 32, 5}, 2);
+  check("line", line, along, convolution(line, along, Tensor(), {.stride = 3, .padding = 2}));
+  const Tensor volume = numbers({1, 16, 5, 6, 7}, 1), inside = numbers({16, 16, 3, 3, 3}, 2);
+  check("volume", volume, inside, convolution(volume, inside, Tensor(), {.padding = 1}));
+  const Tensor small = numbers({2, 16, 8, 9}, 1), wide = numbers({16, 32, 4, 4}, 2);
+  check("transposed", small, wide,
+        transposed_convolution(small, wide, Tensor(), {.stride = 2, .padding = 1}));
+}
+
 }  // namespace
 }  // namespace imprint::nn

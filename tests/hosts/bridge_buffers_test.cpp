@@ -85,7 +85,7 @@ TEST_F(T10SharedBuffer, RefusesABadDeclarationByItsField) {
           }),
           "families: found");
   refuses(with([&](HostBuffer& b) { b.sharing = VK_SHARING_MODE_CONCURRENT, b.families = {ours}; }),
-          "families: found 1 entries");
+          "families: found 1 entry");
   refuses(with([](HostBuffer& b) { b.memory_flags = VK_MEMORY_PROPERTY_PROTECTED_BIT; }), "memory_flags",
           ErrorCode::unsupported);
   refuses(with([](HostBuffer& b) { b.device_address = 4096; }), "device_address");

@@ -9,6 +9,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "tests/learning/signal_games.h"
+
 namespace imprint::trials {
 namespace {
 
@@ -227,6 +229,10 @@ std::unique_ptr<Environment> make_game(const AbiTrial& trial) {
   if (trial.game == "catch") return std::make_unique<Catch>(trial.pixels);
   if (trial.game == "nearest") return std::make_unique<Nearest>();
   if (trial.game == "maze") return std::make_unique<Maze>(trial.length);
+  if (trial.game == "keys") return make_keys();
+  if (trial.game == "lock") return make_lock(trial.length);
+  if (trial.game == "circle") return make_circle();
+  if (trial.game == "shown-mountain-car") return make_shown_mountain_car();
   if (trial.game == "acrobot") return make_acrobot();
   if (trial.game == "mountain-car") return make_mountain_car();
   if (trial.game == "mountain-car-continuous") return make_mountain_car_continuous();

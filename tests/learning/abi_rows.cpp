@@ -172,6 +172,44 @@ void add_networks(std::vector<AbiRow>& rows) {
   rows.push_back({"ppo-nearest-vector", "the same as one vector", flat, {misses(0.9)}});
 }
 
+// What stands beside rewards: without it, and with it.
+void add_beside(std::vector<AbiRow>& rows) {
+  AbiTrial lock = trial("ppo", "lock", 200'000, 10'000), novel = lock, surprised = lock,
+           dqn_lock = trial("dqn", "lock", 60'000, 5'000), dqn_novel = dqn_lock,
+           dqn_keys = trial("dqn", "keys", 60'000, 5'000), dqn_shown = trial("dqn", "keys", 20'000, 5'000),
+           cloned = trial("ppo", "keys", 60'000, 10'000), circle = trial("ppo", "circle", 200'000, 20'000),
+           imitated = circle, hill_shown = trial("sac", "shown-mountain-car", 20'000, 5'000);
+  for (AbiTrial* crowd : {&lock, &novel, &surprised, &cloned, &circle, &imitated}) crowd->agents = 8;
+  novel.signals = dqn_novel.signals = {{"curiosity_strength", 0.5}};
+  surprised.signals = {{"curiosity_strength", 0.5}, {"curiosity", IMP_CURIOSITY_SURPRISE}};
+  cloned.shown = dqn_shown.shown = imitated.shown = 300;
+  hill_shown.shown = 1000;
+  cloned.shown_options = {{"pretraining", 200}};
+  dqn_shown.shown_options = hill_shown.shown_options = {{"pretraining", 500}};
+  circle.tells = imitated.tells = false;
+  imitated.signals = {{"imitation_strength", 1}};
+  AbiTrial group = trial("ppo", "gate", 400'000, 40'000), alone = group;
+  group.agents = alone.agents = 24;
+  alone.groups = false;
+  rows.push_back({"ppo-lock", "lock of 6 wheels", lock, {}});
+  rows.push_back({"ppo-lock-novelty", "the same, novelty 0.5", novel, {reaches(0.9, 200'000)}});
+  rows.push_back({"ppo-lock-surprise", "the same, surprise 0.5", surprised, {reaches(0.9, 200'000)}});
+  rows.push_back({"dqn-lock", "lock of 6 wheels", dqn_lock, {misses(0.5)}});
+  rows.push_back({"dqn-lock-novelty", "the same, novelty 0.5", dqn_novel, {reaches(0.9, 60'000)}});
+  rows.push_back({"dqn-keys", "two rooms and a key", dqn_keys, {misses(0.5)}});
+  rows.push_back({"dqn-keys-shown", "the same, 300 steps shown", dqn_shown, {reaches(0.9, 20'000)}});
+  rows.push_back({"ppo-keys-shown", "two rooms and a key, 300 steps shown", cloned, {reaches(0.9, 20'000)}});
+  rows.push_back({"ppo-circle", "circle, no rewards", circle, {misses(0.5)}});
+  rows.push_back(
+      {"ppo-circle-imitation", "the same, 300 steps to imitate", imitated, {reaches(0.8, 200'000)}});
+  rows.push_back({"sac-mountain-car-shown",
+                  "MountainCarContinuous, 1,000 steps shown",
+                  hill_shown,
+                  {reaches(90, 20'000)}});
+  rows.push_back({"ppo-gate-alone", "gate, each for itself", alone, {misses(1)}});
+  rows.push_back({"ppo-gate-group", "the same, groups of 3", group, {reaches(1, 400'000)}});
+}
+
 void add_defaults(std::vector<AbiRow>& rows) {
   const AbiBar alarmed{
       "greedy >= 100 at the end, or an alarm",
@@ -222,6 +260,7 @@ std::vector<AbiRow> abi_rows() {
   add_published_ppo(rows);
   add_published_dqn(rows);
   add_networks(rows);
+  add_beside(rows);
   return rows;
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,7 +27,7 @@ struct Choice {
   std::uint32_t agents = 0, length = 0, jobs = 1;
   std::string learner, game, report, table, device;
   bool curve = false;
-  std::vector<std::string> rows, set, from;
+  std::vector<std::string> rows, set, set_shown, set_signals, from;
 };
 
 // "name=value".
@@ -41,6 +42,13 @@ bool is_chosen(const Choice& choice, const std::string& key) {
   return choice.rows.empty() || std::ranges::find(choice.rows, key) != choice.rows.end();
 }
 
+void put(const std::vector<std::string>& given, std::map<std::string, double>& into) {
+  for (const std::string& one : given) {
+    const auto [name, value] = option_of(one);
+    into[name] = value;
+  }
+}
+
 std::vector<AbiRow> chosen_rows(const Choice& choice) {
   std::vector<AbiRow> rows;
   for (AbiRow& row : abi_rows()) {
@@ -51,10 +59,9 @@ std::vector<AbiRow> chosen_rows(const Choice& choice) {
     if (choice.check_every > 0) row.trial.check_every = choice.check_every;
     if (choice.agents > 0) row.trial.agents = choice.agents;
     if (choice.length > 0) row.trial.length = choice.length;
-    for (const std::string& one : choice.set) {
-      const auto [name, value] = option_of(one);
-      row.trial.options[name] = value;
-    }
+    put(choice.set, row.trial.options);
+    put(choice.set_shown, row.trial.shown_options);
+    put(choice.set_signals, row.trial.signals);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -81,9 +88,12 @@ void describe(CLI::App& app, Choice& choice) {
   app.add_option("--steps", choice.steps, "decisions of all agents instead of the row's");
   app.add_option("--check-every", choice.check_every, "decisions between checks instead of the row's");
   app.add_option("--agents", choice.agents, "bodies that share the brain instead of the row's");
-  app.add_option("--length", choice.length, "of the maze's corridor instead of the row's");
+  app.add_option("--length", choice.length,
+                 "of the maze's corridor, or wheels of the lock, instead of the row's");
   app.add_option("--set", choice.set,
                  "an option of the learner or of its network instead of the row's: learning_rate=0.001");
+  app.add_option("--set-shown", choice.set_shown, "the same of imp_demonstration_options");
+  app.add_option("--set-signal", choice.set_signals, "the same of imp_signal_options");
   app.add_option("--report", choice.report, "append every check to this CSV file, each seed when it ends");
   app.add_option("--from", choice.from, "read seeds from such files instead of running them");
   app.add_option("--table", choice.table, "write rows and bars to this JSON file, for the pages");

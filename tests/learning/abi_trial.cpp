@@ -20,6 +20,9 @@
 
 #include "plugin/agent/spec/option_fields.h"
 #include "tests/learning/abi_games.h"
+#include "tests/learning/beside_options.h"
+#include "tests/learning/gate_trial.h"
+#include "tests/learning/signal_games.h"
 #include "tools/trials/environments.h"
 
 namespace imprint::trials {
@@ -34,15 +37,6 @@ template <class T>
 T must(Made<T> made) {
   if (!made) throw std::runtime_error(made.outcome.message());
   return std::move(made.value);
-}
-
-// Takes what is named after the options' fields.
-template <class Options>
-void take(std::map<std::string, double>& from, const char* name, Options& into) {
-  const auto found = from.find(name);
-  if (found == from.end()) return;
-  into = static_cast<Options>(found->second);
-  from.erase(found);
 }
 
 // Removes them from the options.
@@ -97,7 +91,7 @@ struct Body {
 class Stage {
  public:
   Stage(const AbiTrial& trial, std::uint32_t bodies, bool learns, std::vector<std::string>* log)
-      : context_(open_context(log)), miss_is_zero_(trial.miss_is_zero) {
+      : context_(open_context(log)), miss_is_zero_(trial.miss_is_zero), tells_(trial.tells) {
     BrainDesc desc;
     desc.observation_count = static_cast<std::uint32_t>(make_game(trial)->observation_count());
     if (const int choices = make_game(trial)->choice_count(); choices > 0)
@@ -129,6 +123,7 @@ class Stage {
       throw std::runtime_error("learner: found '" + trial.learner +
                                "', expected dqn, ppo, sac, bandit or feedback");
     }
+    if (learns) take_beside(trial.shown, trial.shown_options, trial.signals, desc);
     brain_ = must(context_.create_brain(desc));
     for (std::uint32_t i = 0; i < bodies; ++i) {
       Body body{make_game(trial), std::make_unique<Draws>(trial.seed, (learns ? 0 : 1u << 20) + i), {}, {}};
@@ -139,6 +134,7 @@ class Stage {
       bodies_.push_back(std::move(body));
     }
     must(context_.warmup());
+    if (learns && trial.shown > 0) show(trial);
   }
 
   std::vector<Body>& bodies() { return bodies_; }
@@ -168,13 +164,43 @@ class Stage {
   }
 
  private:
+  // Some steps of the game's player.
+  void show(const AbiTrial& trial) {
+    const std::unique_ptr<Environment> world = make_game(trial);
+    const auto& game = dynamic_cast<const ShownGame&>(*world);
+    Draws draws(trial.seed, 1u << 22);
+    world->reset(draws);
+    std::vector<float> seen(static_cast<std::size_t>(world->observation_count()));
+    ++frame_;
+    must(context_.frame_begin(frame_, static_cast<double>(frame_) / 60));
+    for (std::uint32_t i = 0; i < trial.shown; ++i) {
+      world->observe(seen);
+      const double action = game.expert();
+      const auto branch = static_cast<std::uint32_t>(std::max(action, 0.0));
+      const auto number = static_cast<float>(action / world->largest_action());
+      imp_demonstration shown = imp_demonstration_init();
+      shown.observation = seen.data();
+      shown.observation_count = static_cast<std::uint32_t>(seen.size());
+      const bool chooses = world->choice_count() > 0;
+      shown.branches = chooses ? &branch : nullptr;
+      shown.branch_count = chooses ? 1 : 0;
+      shown.continuous = chooses ? nullptr : &number;
+      shown.continuous_count = chooses ? 0 : 1;
+      must(bodies_[0].agent.demonstrate(shown));
+      const trials::Outcome outcome = world->step(action);
+      if (outcome.terminated || outcome.truncated) world->reset(draws);
+    }
+    must(context_.submit());
+    must(context_.frame_end());
+  }
+
   template <class Told>
   void act(Body& body, const Action& action, const Told& told) {
     const bool is_number = body.world->choice_count() == 0;
     const trials::Outcome outcome =
         body.world->step(is_number ? body.world->largest_action() * double{action.continuous[0]}
                                    : static_cast<double>(action.branches[0]));
-    const double told_reward = miss_is_zero_ ? std::max(outcome.reward, 0.0) : outcome.reward;
+    const double told_reward = !tells_ ? 0.0 : miss_is_zero_ ? std::max(outcome.reward, 0.0) : outcome.reward;
     must(body.agent.reward(static_cast<float>(told_reward)));
     body.returned += outcome.reward;
     const bool ended = outcome.terminated || outcome.truncated;
@@ -193,7 +219,7 @@ class Stage {
   Context context_;
   Brain brain_;
   std::vector<Body> bodies_;
-  bool miss_is_zero_;
+  bool miss_is_zero_, tells_;
   std::uint64_t frame_ = 0;
 };
 
@@ -239,6 +265,7 @@ std::int64_t AbiCurve::played(double score, std::int64_t after) const {
 }
 
 AbiCurve run_abi_trial(const AbiTrial& trial) {
+  if (trial.game == "gate") return run_gate_trial(trial);
   AbiCurve curve;
   const bool fights = trial.game == "fight";
   const std::size_t window = fights ? 250 : trial.window;

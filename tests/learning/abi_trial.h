@@ -17,13 +17,17 @@ struct AbiTrial {
   std::int64_t steps = 100'000;      // decisions of all agents
   std::int64_t check_every = 2'500;  // decisions between greedy evaluations
   bool miss_is_zero = false;         // a reward below 0 is told as 0
-  std::uint32_t length = 6;          // of the maze's corridor
+  std::uint32_t length = 6;          // of the maze's corridor; wheels of the lock
   std::uint32_t pixels = 1;          // of a cell of the catch game's picture, along each axis
   bool streams = true;               // a game of pictures or entities has encoders for them
   std::vector<std::uint32_t> hidden = {64, 64};
-  bool tanh = false;                      // after each hidden layer, instead of ReLU
-  std::uint32_t window = 20;              // last episodes that `played` is the mean of
-  std::uint32_t episodes = 20;            // of a greedy evaluation
+  bool tanh = false;            // after each hidden layer, instead of ReLU
+  std::uint32_t window = 20;    // last episodes that `played` is the mean of
+  std::uint32_t episodes = 20;  // of a greedy evaluation
+  std::uint32_t shown = 0;      // steps of the game's player that the brain is shown before
+  bool tells = true;            // rewards are told
+  bool groups = true;           // the gate: its agents are groups
+  std::map<std::string, double> shown_options, signals;  // of imp_demonstration_options, imp_signal_options
   std::map<std::string, double> options;  // of the learner and of its network, by the fields' names
 };
 
@@ -51,7 +55,7 @@ inline constexpr std::int64_t kHabitChanges =
 
 inline constexpr const char* kGameNames =
     "cartpole, blind-cartpole, acrobot, mountain-car, mountain-car-continuous, pendulum, fight, maze, catch, "
-    "nearest";
+    "nearest, keys, lock, circle, shown-mountain-car, gate";
 
 // Throws std::runtime_error with the failure's text.
 AbiCurve run_abi_trial(const AbiTrial& trial);

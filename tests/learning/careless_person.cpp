@@ -50,10 +50,11 @@ class Lesson {
     }
     return seen;
   }
-  std::uint32_t cell(std::uint32_t command, const Seen& seen) const {
+  // first: the number whose sign, with those after it, makes the situation.
+  std::uint32_t cell(std::uint32_t command, const Seen& seen, std::uint32_t first = 0) const {
     std::uint32_t situation = 0;
     for (std::uint32_t bit = 0; (2u << bit) <= situations_; ++bit)
-      situation = 2 * situation + (seen[bit] > 0 ? 1 : 0);
+      situation = 2 * situation + (seen[(first + bit) % kNumbers] > 0 ? 1 : 0);
     return command * situations_ + situation;
   }
   std::uint32_t cells() const { return kCommands * situations_; }
@@ -132,19 +133,49 @@ double ridge_score(const Lesson& lesson, std::span<const Word> words, std::span<
   return right / static_cast<double>(probes.size());
 }
 
-// All that are equally likely share the answer.
+// Answers by the words, if the number whose sign matters is this one.
+struct Hypothesis {
+  std::vector<double> chances;  // of each cell's actions to be the right one
+  double evidence = 0;          // log
+};
+
+Hypothesis hypothesis(const Lesson& lesson, std::span<const Word> words, std::uint32_t number, double step) {
+  Hypothesis found;
+  std::vector<double>& odds = found.chances;
+  odds.assign(std::size_t{lesson.cells()} * kActions, 0);
+  for (const Word& word : words)
+    odds[lesson.cell(word.command, word.seen, number) * kActions + word.action] +=
+        word.value > 0 ? step : -step;
+  for (auto cell = odds.begin(); cell != odds.end(); cell += kActions) {
+    const double most = *std::max_element(cell, cell + kActions);
+    double sum = 0;
+    for (std::uint32_t a = 0; a < kActions; ++a) sum += cell[a] = std::exp(cell[a] - most);
+    for (std::uint32_t a = 0; a < kActions; ++a) cell[a] /= sum;
+    found.evidence += most + std::log(sum / kActions);
+  }
+  return found;
+}
+
+// The best answers from the same words by Bayes' rule, for an observer who knows that the sign of one number
+// matters but not of which, and the share of wrong words. All that are equally likely share the answer.
 double bayes_score(const Lesson& lesson, std::span<const Word> words, std::span<const Probe> probes,
                    double wrong) {
   const double step = std::log((1 - std::max(wrong, 1e-6)) / std::max(wrong, 1e-6));
-  std::vector<double> odds(std::size_t{lesson.cells()} * kActions);
-  for (const Word& word : words)
-    odds[lesson.cell(word.command, word.seen) * kActions + word.action] += word.value > 0 ? step : -step;
+  std::vector<Hypothesis> all;
+  for (std::uint32_t number = 0; number < kNumbers; ++number)
+    all.push_back(hypothesis(lesson, words, number, step));
+  const double most = std::ranges::max_element(all, {}, &Hypothesis::evidence)->evidence;
   double right = 0;
   for (const auto& [command, seen] : probes) {
-    const auto first = odds.begin() + lesson.cell(command, seen) * kActions;
-    const double best = *std::max_element(first, first + kActions);
-    const auto equals = std::count_if(first, first + kActions, [&](double one) { return one > best - 1e-9; });
-    if (first[lesson.right(command, seen)] > best - 1e-9) right += 1.0 / static_cast<double>(equals);
+    std::array<double, kActions> chances{};
+    for (std::uint32_t number = 0; number < kNumbers; ++number) {
+      const double weight = std::exp(all[number].evidence - most);
+      const std::size_t first = std::size_t{lesson.cell(command, seen, number)} * kActions;
+      for (std::uint32_t a = 0; a < kActions; ++a) chances[a] += weight * all[number].chances[first + a];
+    }
+    const double best = std::ranges::max(chances);
+    const auto equals = std::ranges::count_if(chances, [&](double one) { return one > best * (1 - 1e-9); });
+    if (chances[lesson.right(command, seen)] > best * (1 - 1e-9)) right += 1.0 / static_cast<double>(equals);
   }
   return right / static_cast<double>(probes.size());
 }

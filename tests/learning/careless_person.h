@@ -27,8 +27,9 @@ struct CarelessCheck {
   double minutes = 0;
   double learner = 0;  // greedy
   double ridge = 0;    // ridge regression of words on the observation, one for each command and action
-  double bayes = 0;  // of what the words tell: by their right actions, the situations and the share of wrong
-                     // ones, which no learner knows
+  // Best answers from the same words, for an observer who knows that one number's sign matters, but not
+  // which, and the share of wrong words. No learner does better from these words.
+  double bayes = 0;
   std::uint32_t words = 0;
   double praise = 0;       // share of the words
   double reliability = 0;  // imp_brain_stats

@@ -4,15 +4,21 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "compute/base/text.h"
+#include "compute/model/file.h"
 #include "engine-bridge/own/standalone.h"
 #include "tools/trials/ppo_trial.h"
 
@@ -81,9 +87,51 @@ std::vector<Row> rows() {
           {"pendulum-resident", zoo_pendulum(), {ends(-260, 1)}, -210, resident}};
 }
 
-// True when all of the row's bars are met.
+std::string decimals(double value, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+// A row of the file that --json writes.
+struct Written {
+  std::string problem, world, measured, bar, seconds;
+};
+
+// Puts the rows into a file of figures (compute/docs/figures): a row of the same problem and world is
+// replaced, others stay.
+void write_rows(const std::string& path, const std::string& device, const std::string& driver,
+                const std::vector<Written>& rows) {
+  nlohmann::ordered_json file;
+  if (std::filesystem::exists(path)) {
+    const auto bytes = must(imprint::read_file(path));
+    const auto* text = reinterpret_cast<const char*>(bytes.data());
+    file = nlohmann::ordered_json::parse(text, text + bytes.size());
+  } else {
+    file = {{"device", device},
+            {"driver", driver},
+            {"command", "tools/learning ppo --json FILE"},
+            {"left", 3},
+            {"columns", {"problem, steps", "world on", "measured", "bar, seeds", "s"}},
+            {"rows", nlohmann::ordered_json::array()}};
+  }
+  for (const Written& row : rows) {
+    const nlohmann::ordered_json cells = {row.problem, row.world, row.measured, row.bar, row.seconds};
+    const auto same = std::ranges::find_if(
+        file["rows"], [&](const auto& old) { return old[0] == cells[0] && old[1] == cells[1]; });
+    if (same == file["rows"].end())
+      file["rows"].push_back(cells);
+    else
+      *same = cells;
+  }
+  const std::string text = file.dump(1) + "\n";
+  const auto saved = imprint::write_file_atomic(path, std::as_bytes(std::span(text)));
+  if (!saved) throw std::runtime_error(saved.error().message);
+}
+
+// Whether all of the row's bars are met. Adds the row to `written`.
 bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, std::uint64_t seeds,
-         bool curve_too) {
+         bool curve_too, std::vector<Written>& written) {
   std::printf("%s, world on the %s: %lld steps, %lld agents\n", row.setting.name.c_str(),
               row.resident() ? "device" : "CPU", static_cast<long long>(row.setting.total_steps),
               static_cast<long long>(row.setting.options.agents));
@@ -105,18 +153,24 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, st
     updating += curve.updating / static_cast<double>(seeds);
   }
   bool passed = true;
-  const auto line = [&](const std::string& what, const std::string& found, bool met) {
+  Written out{imprint::text(row.setting.name, ", ", row.setting.total_steps, " steps"),
+              row.resident() ? "GPU" : "CPU", "", "", decimals(seconds, 2)};
+  const auto line = [&](const std::string& what, const std::string& found, const std::string& bar, bool met) {
     std::printf("  %-44s %-14s %s\n", what.c_str(), found.c_str(), met ? "met" : "MISSED");
     passed = passed && met;
+    out.measured += (out.measured.empty() ? "" : "; ") + what + ": " + found;
+    out.bar += (out.bar.empty() ? "" : "; ") + bar;
   };
   for (const Bar& bar : row.bars) {
     const auto met = std::ranges::count_if(curves, bar.meets);
-    line(bar.what, std::to_string(met) + " of " + std::to_string(seeds),
-         static_cast<double>(met) >= bar.share * static_cast<double>(seeds) - 1e-9);
+    const double least = bar.share * static_cast<double>(seeds) - 1e-9;
+    line(bar.what, std::to_string(met) + " of " + std::to_string(seeds), decimals(std::ceil(least), 0),
+         static_cast<double>(met) >= least);
   }
   if (row.mean_at_end > -1e8)
     line("mean greedy >= " + std::to_string(static_cast<int>(row.mean_at_end)) + " at the end",
-         std::to_string(mean), mean >= row.mean_at_end);
+         decimals(mean, 1), "the mean", mean >= row.mean_at_end);
+  written.push_back(std::move(out));
   std::printf("  %.2f s per seed", seconds);
   if (updating > 0) std::printf(", %.2f s of them updates", updating);
   std::printf("; dispatches: %u per step, %u per minibatch, %u per update\n", curves[0].step_dispatches,
@@ -128,7 +182,7 @@ bool run(imprint::Session& session, const Row& row, std::uint64_t first_seed, st
 
 int main(int argc, char** argv) {
   std::uint64_t first_seed = 1, seeds = 10;
-  std::string device;
+  std::string device, json;
   bool validation = false, curve = false;
   std::vector<std::string> only;
   CLI::App app{"Trains PPO on the classic control problems and prints figures against bars."};
@@ -138,6 +192,7 @@ int main(int argc, char** argv) {
       "--device", device,
       "GPU by index or part of its name; cpu leaves out the problems whose world is on the device");
   app.add_flag("--curve", curve, "print every check: steps, greedy, training");
+  app.add_option("--json", json, "put the rows into this file of figures")->type_name("FILE");
   app.add_flag("--validation", validation, "use the Vulkan validation layer; any message fails");
   const std::vector<Row> all = rows();
   std::string keys;
@@ -169,8 +224,15 @@ int main(int argc, char** argv) {
       std::printf("%s\n", host->context().device().capabilities().device_name.c_str());
     }
     bool passed = true;
+    std::vector<Written> written;
     for (const Row& row : all)
-      if (runs(row)) passed = run(host ? host->session() : *session, row, first_seed, seeds, curve) && passed;
+      if (runs(row))
+        passed = run(host ? host->session() : *session, row, first_seed, seeds, curve, written) && passed;
+    if (!json.empty()) {
+      const auto* device_found = host ? &host->context().device().capabilities() : nullptr;
+      write_rows(json, device_found ? device_found->device_name : "device cpu",
+                 device_found ? device_found->driver_name : "", written);
+    }
     if (host && host->validation_messages() > 0)
       throw std::runtime_error("validation: " + host->first_validation_message());
     return passed ? 0 : 1;

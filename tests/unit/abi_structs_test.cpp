@@ -170,14 +170,15 @@ TEST(Structs, AllOfTheInterface) {
   try_given(imp_curves_init());
   try_given(imp_vk_plan_init());
   try_given(imp_vk_merged_init());
-  try_given(imp_feedback_options_init());
-  try_given(imp_cloning_options_init());
-  try_given(imp_dqn_options_init());
-  try_given(imp_coach_options_init());
-  try_given(imp_ppo_options_init());
-  try_given(imp_sac_options_init());
+#define IMPRINT_TRY(name, ...) try_given(imp_##name##_options_init());
+  IMP_LEARNERS(IMPRINT_TRY)
+#undef IMPRINT_TRY
   try_given(imp_network_options_init());
-  try_given(imp_bandit_options_init());
+  try_given(imp_demonstration_options_init());
+  try_given(imp_signal_options_init());
+  try_given(imp_self_play_options_init());
+  try_given(imp_opponent_init());
+  try_given(imp_group_options_init());
   try_given(imp_submit_info_init());
   try_given(imp_tensor_desc_init());
   try_given(imp_vk_buffer_init());

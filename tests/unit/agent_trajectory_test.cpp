@@ -241,6 +241,23 @@ TEST(News, AreRareWhereRewardsAreEqualAndEpisodesDoNotTerminate) {
   EXPECT_FALSE(after(600, 0, false, 1)) << "it balances, and wants no news";
 }
 
+TEST(Draws, ASlowRandomChoiceLastsAndIsAsFrequent) {
+  const std::array<std::int32_t, 3> allowed = {1, 1, 1};
+  const auto choice = [&](std::uint64_t decision) {
+    std::array<float, 3> noise{};
+    add_random_choice(noise, allowed, 0.3f, {3, 1, decision, 0, true});
+    return std::ranges::max(noise) > 1 ? std::ranges::max_element(noise) - noise.begin() : -1;
+  };
+  constexpr int kDraws = 40'000;
+  int random = 0, stays = 0;
+  for (std::uint64_t decision = 0; decision < kDraws; ++decision) {
+    random += choice(decision) >= 0 ? 1 : 0;
+    stays += choice(decision) == choice(decision + 1) ? 1 : 0;
+  }
+  EXPECT_NEAR(random / double{kDraws}, 0.3, 0.03);
+  EXPECT_GT(stays / double{kDraws}, 0.9) << "of independent draws 0.52";
+}
+
 TEST(Draws, ARandomChoiceIsOneOfTheOpenOnes) {
   const std::array<std::int32_t, 6> allowed = {0, 1, 0, 1, 1, 0};
   std::array<int, 6> raised{};

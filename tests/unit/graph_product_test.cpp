@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include "compute/graph/autodiff.h"
 #include "compute/graph/cost.h"
+#include "compute/graph/fusion.h"
 #include "compute/graph/strides.h"
+#include "compute/tensor/composites.h"
+#include "compute/tensor/images.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {
@@ -106,6 +110,49 @@ TEST(Product, StretchesAreWholeVectorsAndLeaveFewTerms) {
       EXPECT_GE(rest, 0);
       EXPECT_LT(rest, stretches * 32);
     }
+}
+
+// The largest value that a schedule keeps between kernels, in elements.
+std::int64_t largest_value(std::span<const Tensor> outputs) {
+  Graph graph = build_graph(outputs).value();
+  FusionRequest request;
+  for (const NodeIndex root : graph.roots) request.outputs.push_back({root});
+  for (NodeIndex i = 0; i < graph.size(); ++i)
+    if (graph[i].op == Op::input) request.inputs.push_back(i);
+  const Schedule schedule = fuse(graph, request, {}).value();
+  std::int64_t largest = 0;
+  for (const Task& task : schedule.tasks)
+    for (const Store& store : task.stores) largest = std::max(largest, graph[store.node].element_count());
+  return largest;
+}
+
+TEST(Product, GradientsOfConvolutionsStoreNoColumns) {
+  const Tensor image = input("image", {8, 32, 30, 30});
+  const auto largest = [&](const Shape& kernel, const ConvolutionOptions& options) {
+    const Tensor targets[] = {image, input("weight", kernel)};
+    const Tensor y = convolution(image, targets[1], Tensor(), options);
+    return largest_value(gradients(sum(square(y)), targets).value());
+  };
+  const std::int64_t padded = 8 * 32 * 34 * 34;
+  EXPECT_LE(largest({32, 32, 3, 3}, {.padding = 1}), padded);
+  EXPECT_LE(largest({32, 32, 4, 4}, {.stride = 2, .padding = 1}), padded);
+  EXPECT_LE(largest({32, 32, 3, 3}, {.padding = 2, .dilation = 2}), padded);
+  const Tensor w = input("weight", {32, 32, 4, 4}),
+               y = transposed_convolution(image, w, Tensor(), {.stride = 2});
+  EXPECT_LE(largest_value(std::span(&y, 1)), y.shape().element_count());
+}
+
+// A layer of weights that every workgroup would read, and leave a gradient of.
+TEST(Product, LayersOfManyRowsAndWeightsAreFasterInTiles) {
+  FusionOptions options;
+  const auto faster = [&](std::int64_t rows, std::int64_t width, std::int64_t row_block) {
+    return tiles_are_faster_than_region(
+        {.rows = rows, .in = width, .out = width, .row_block = row_block, .learns = true}, options);
+  };
+  EXPECT_FALSE(faster(256, 256, 4));
+  EXPECT_TRUE(faster(2048, 256, 8));
+  EXPECT_TRUE(faster(16384, 256, 32));
+  EXPECT_FALSE(faster(64, 256, 4));
 }
 
 }  // namespace

@@ -115,6 +115,9 @@ std::string include_fault(std::string_view file, std::string_view include) {
   const std::size_t target = room_of(include);
   if (target == kNoRoom) return "rooms include rooms only";
   if (target > room) return "a room includes only rooms before it";
+  if (file.starts_with("plugin/abi/") && include.starts_with("plugin/agent/") &&
+      include != "plugin/agent/agent_system.h" && !include.starts_with("plugin/agent/spec/"))
+    return "the C interface includes agent_system.h and specs only, not the folders behind them";
   if (kRooms[target].path == "compute/vk/" && starts_with_any(kRooms[room].path, kDeviceless))
     return "this room knows no device";
   return "";

@@ -58,6 +58,14 @@ TEST_F(BadHouse, IncludesAgainstTheDirectionAreNamed) {
               ElementsAre(HasSubstr("compute/graph/a.cpp:2: includes compute/program/program.h")));
 }
 
+TEST_F(BadHouse, TheCInterfaceSeesTheAgentsFaceAlone) {
+  write("plugin/abi/a.cpp",
+        "#include \"plugin/agent/agent_system.h\"\n#include \"plugin/agent/spec/brain_spec.h\"\n"
+        "#include \"plugin/agent/learn/ppo.h\"\n");
+  EXPECT_THAT(wrong_includes(root_),
+              ElementsAre(HasSubstr("plugin/abi/a.cpp:3: includes plugin/agent/learn/ppo.h")));
+}
+
 TEST_F(BadHouse, PlanningKnowsNoVulkan) {
   write("compute/graph/a.h", "#include <vulkan/vulkan_core.h>\n");
   write("compute/graph/b.h", "#include \"compute/vk/device.h\"\n");

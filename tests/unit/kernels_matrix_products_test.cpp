@@ -142,13 +142,32 @@ TEST(MatrixProducts, CompileInEveryTileWholeAndRagged) {
 
 TEST(MatrixProducts, OfAWorkgroupLoadUnalignedRows) {
   const Tensor product = matmul(half("x", {1023, 1021}), half("y", {1021, 1019}));
-  EXPECT_EQ(build_product(product, Units::khr).task().tile.units, MatrixUnits::none);
+  EXPECT_EQ(build_product(product, Units::khr).task().tile.units, MatrixUnits::subgroup);
   const BuiltProduct built = build_product(product, Units::workgroups);
   EXPECT_EQ(built.task().tile.units, MatrixUnits::workgroup);
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_CLAMP gl_CooperativeMatrixClampModeConstantNV"));
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("#define LEFT_STRIDE 1021"));
   EXPECT_EQ(built.dispatch.subgroup_size, 0u);  // the workgroup forms them, whatever the subgroup size
   EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
+}
+
+// Windows lie apart in memory, and rows of odd length are no whole vectors: invocations load them one by one.
+TEST(MatrixProducts, PackWhatIsNoWholeVector) {
+  const Tensor image = half("image", {4, 16, 22, 22}), weight = half("weight", {1, 64, 144});
+  const Tensor windows = permute(window(window(image, 2, 3), 3, 3), {0, 4, 5, 1, 2, 3});
+  const Tensor forward = matmul(weight, reshape(windows, {4, 144, 400})),
+               by_weight = matmul(half("g", {4, 64, 400}), transpose(reshape(windows, {4, 144, 400})));
+  for (const Units units : {Units::nv, Units::khr})
+    for (const Tensor& product : {forward, by_weight, square(1001)}) {
+      const BuiltProduct built = build_product(product, units);
+      EXPECT_EQ(built.task().tile.units, MatrixUnits::subgroup);
+      EXPECT_THAT(built.dispatch.glsl, HasSubstr("packHalf2x16"));
+      EXPECT_EQ(product_errors(built.dispatch, units), "") << built.dispatch.glsl;
+    }
+  // The places of all images are columns of one product.
+  const BuiltProduct joined = build_product(forward, Units::nv);
+  const auto columns = static_cast<std::uint32_t>(joined.task().tile.columns);
+  EXPECT_EQ(joined.dispatch.groups_x * joined.dispatch.groups_y, (1600 + columns - 1) / columns);
 }
 
 TEST(MatrixProducts, OfAWorkgroupClampNothingWhereTilesAreWhole) {

@@ -247,7 +247,7 @@ TEST(Optimisers, Refusals) {
     return found ? std::string() : found.error().message;
   };
   EXPECT_NE(
-      message(adam.step(std::span(bench.gradients).first(1), 0.1f)).find("found 1 gradients, expected 2"),
+      message(adam.step(std::span(bench.gradients).first(1), 0.1f)).find("found 1 gradient, expected 2"),
       std::string::npos);
   const std::vector<Tensor> wrong{bench.gradients[1], bench.gradients[0]};
   EXPECT_NE(message(adam.step(wrong, 0.1f)).find("found gradient [2] for weight, expected [3, 2]"),

@@ -188,7 +188,7 @@ TEST_F(Files, CsvColumns) {
   EXPECT_EQ(csv_file(write("t.csv", "a,b\n"), "c").error().code, ErrorCode::not_found);
   EXPECT_NE(csv_file(write("t.csv", "a,b\n1,2\n1,x\n"), "b").error().message.find("line 3: found 'x'"),
             std::string::npos);
-  EXPECT_NE(csv_file(write("t.csv", "a,b\n1\n"), "b").error().message.find("found 1 cells, expected 2"),
+  EXPECT_NE(csv_file(write("t.csv", "a,b\n1\n"), "b").error().message.find("found 1 cell, expected 2"),
             std::string::npos);
 }
 

@@ -9,11 +9,13 @@
 #include <fstream>
 #include <set>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/model/onnx_export.h"
 #include "compute/model/onnx_import.h"
 #include "compute/model/onnx_value.h"
+#include "compute/model/safetensors.h"
 #include "tools/agreement/cases.h"
 #include "tools/imprint/computer.h"
 
@@ -200,7 +202,7 @@ Outcome run_case(Computer& computer, const onnx::Model& model, const Case& one, 
       if (outcome.verdict != Verdict::agrees) return outcome;
     }
   if (one.from_specification && parts != imported.outputs.size() + imported.texts.size())
-    return wrong(text("found ", imported.outputs.size(), " outputs, expected ", parts));
+    return wrong(text("found ", amount(imported.outputs.size(), "output"), ", expected ", parts));
   return {};
 }
 

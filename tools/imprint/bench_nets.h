@@ -1,5 +1,5 @@
 #pragma once
-// What the rows of suite nets share: whole networks, each as a program whose data stays on the device.
+// Parts that the rows of suite nets share: whole networks, each as a program whose data stays on the device.
 
 #include <cstdint>
 #include <functional>

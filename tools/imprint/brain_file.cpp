@@ -18,6 +18,7 @@ namespace imprint::tools {
 namespace {
 
 constexpr std::uint64_t kMostBytes = 4 << 20;  // a list of brains with every scale has far fewer
+constexpr std::size_t kMostBrains = 4096;      // in one list
 
 // The expected value where one does not fit; empty when it was taken.
 using Taker = std::function<std::string(const nlohmann::json& value)>;
@@ -77,7 +78,8 @@ using Takers = std::map<std::string, Taker>;
 // A list of objects with the fields of imp_stream.
 Taker streams(std::vector<agent::StreamSpec>& into) {
   return [&into](const nlohmann::json& value) -> std::string {
-    if (!value.is_array()) return "a list of streams";
+    if (!value.is_array() || value.size() > agent::kMostStreams)
+      return text("a list of at most ", agent::kMostStreams, " streams");
     into.clear();
     for (const nlohmann::json& one : value) {
       if (!one.is_object()) return "a list of which each is an object with the fields of imp_stream";
@@ -96,6 +98,20 @@ Taker streams(std::vector<agent::StreamSpec>& into) {
         if (const std::string expected = field->second(given); !expected.empty())
           return "streams whose " + key + " is " + expected;
       }
+    }
+    return {};
+  };
+}
+
+// An object with some fields.
+Taker object(Takers fields) {
+  return [fields = std::move(fields)](const nlohmann::json& value) -> std::string {
+    if (!value.is_object()) return "an object";
+    for (const auto& [key, given] : value.items()) {
+      const auto field = fields.find(key);
+      if (field == fields.end()) return "an object without the field " + quote(key);
+      if (const std::string expected = field->second(given); !expected.empty())
+        return "an object whose " + key + " is " + expected;
     }
     return {};
   };
@@ -131,7 +147,7 @@ Takers options_of(agent::LearnerKind learner, agent::BrainSpec& spec) {
   return takers;
 }
 
-// The fields of imp_brain_desc and of imp_network_options.
+// The fields of imp_brain_desc, of imp_network_options, and of what stands beside a learner's rewards.
 Takers fields_of(BrainFile& brain) {
   agent::BrainSpec& s = brain.spec;
   return {
@@ -159,6 +175,24 @@ Takers fields_of(BrainFile& brain) {
       {"learner", word(s.learner, agent::kLastLearner, agent::learner_name)},
       {"snapshot_count", number(s.snapshot_count)},
       {"fall_back", flag(s.fall_back)},
+      {"demonstrations", object({{"capacity", number(s.shown_capacity)},
+                                 {"batch_size", number(s.shown_batch)},
+                                 {"pretraining", number(s.pretraining)},
+                                 {"half_life", number(s.shown_half_life)},
+                                 {"strength", number(s.shown_strength)},
+                                 {"margin", number(s.shown_margin)}})},
+      {"groups", object({{"group_size", number(s.group_size)}})},
+      {"self_play", object({{"pool_size", number(s.pool_size)},
+                            {"pool_period", number(s.pool_period)},
+                            {"newest_share", number(s.newest_share)}})},
+      {"signals", object({{"reward_strength", number(s.reward_strength)},
+                          {"curiosity", word(s.curiosity, agent::Curiosity::surprise, agent::curiosity_name)},
+                          {"curiosity_strength", number(s.curiosity_strength)},
+                          {"curiosity_discount", number(s.curiosity_discount)},
+                          {"imitation_strength", number(s.imitation_strength)},
+                          {"imitation_discount", number(s.imitation_discount)},
+                          {"hidden_size", number(s.signal_size)},
+                          {"learning_rate", number(s.signal_rate)}})},
       {"observations",
        [&brain](const nlohmann::json& value) -> std::string {
          std::vector<std::uint32_t> extents;
@@ -243,6 +277,9 @@ Result<std::vector<BrainFile>> parse_brains(const std::string& file, std::span<c
     return brains;
   }
   if (json.empty()) return make_error(ErrorCode::corrupt_file, "'" + file + "': the list has no brain");
+  if (json.size() > kMostBrains)
+    return make_error(ErrorCode::corrupt_file, text("'", file, "': found a list of ", json.size(),
+                                                    " brains, expected at most ", kMostBrains));
   for (const nlohmann::json& one : json) {
     IMPRINT_ASSIGN(BrainFile brain, parse_brain(file, one));
     brains.push_back(std::move(brain));

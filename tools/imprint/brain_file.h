@@ -30,7 +30,8 @@ struct BrainFile {
   bool actions = false;
 };
 
-// Bounds for n bytes: n <= 4 MiB; time O(n log n); memory 64 n + 1 MiB (compute/base/json.h).
+// Bounds for n bytes: n <= 4 MiB; at most 4,096 brains; time O(n log n); memory 64 n + 1 MiB
+// (compute/base/json.h).
 // Errors: not_found, io; corrupt_file (no JSON, an unknown field, a value of the wrong kind), with the file
 // and the field; and those of agent::validate.
 Result<std::vector<BrainFile>> load_brains(const std::string& file);

@@ -9,11 +9,14 @@
 
 namespace imprint::tools {
 
+constexpr std::uint32_t kMostCompileThreads = 16;
+
 Result<Computer> Computer::open(const std::string& device, const std::string& kernels,
                                 std::uint64_t memory_cap, std::uint32_t threads) {
   Computer computer;
   vk::DeviceOptions options;
   options.memory.cap_bytes = memory_cap;
+  options.compile_threads = std::clamp(std::thread::hardware_concurrency(), 1u, kMostCompileThreads);
   if (!kernels.empty()) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(kernels));
     auto archive = vk::KernelArchive::parse(bytes);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/explain_floors.h"
@@ -121,12 +122,12 @@ void print_dispatch(std::size_t number, const DispatchFigures& dispatch, const D
 void print_table(const Explained& explained, const BenchDevice& device, const ExplainOptions& options) {
   const DeviceFigures& figures = options.figures;
   const ProgramStats& stats = explained.stats;
-  std::printf(
-      "%s on %s: %u dispatches of %u kernels, %u barriers, %sB of intermediates (%sB if none shared "
-      "memory)\n",
-      explained.name.c_str(), device.computer.name().c_str(), stats.dispatches, stats.kernels, stats.barriers,
-      short_number(static_cast<double>(stats.arena_bytes)).c_str(),
-      short_number(static_cast<double>(stats.unplanned_bytes)).c_str());
+  std::printf("%s on %s: %s of %s, %s, %sB of intermediates (%sB if none shared memory)\n",
+              explained.name.c_str(), device.computer.name().c_str(),
+              amount(stats.dispatches, "dispatch").c_str(), amount(stats.kernels, "kernel").c_str(),
+              amount(stats.barriers, "barrier").c_str(),
+              short_number(static_cast<double>(stats.arena_bytes)).c_str(),
+              short_number(static_cast<double>(stats.unplanned_bytes)).c_str());
   if (figures.launch_us > 0)
     std::printf(
         "The floor of a dispatch is its launch plus the longer of bytes and arithmetic. This device: %.2f "

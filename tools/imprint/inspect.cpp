@@ -4,10 +4,13 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/model/onnx_import.h"
+#include "compute/model/onnx_value.h"
 #include "compute/model/policy.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"
@@ -99,7 +102,7 @@ nlohmann::ordered_json to_json(const std::vector<onnx::ValueInfo>& values) {
   return out;
 }
 
-// Keys differ already. Members are appended, since looking each one up takes quadratic time.
+// Members are appended, since looking each one up takes quadratic time. Keys differ already.
 template <class T>
 nlohmann::ordered_json to_json(const std::map<std::string, T>& members, const char* without_key) {
   nlohmann::ordered_json::object_t out;
@@ -108,8 +111,10 @@ nlohmann::ordered_json to_json(const std::map<std::string, T>& members, const ch
 }
 
 nlohmann::ordered_json to_json(const Compiled& program) {
-  nlohmann::ordered_json outputs = nlohmann::ordered_json::object();
-  for (const auto& [name, shape] : program.outputs) outputs[name] = shape;
+  nlohmann::ordered_json::object_t outputs;
+  std::set<std::string_view> names;
+  for (const auto& [name, shape] : program.outputs)
+    if (names.insert(name).second) outputs.push_back({name, shape});
   return {{"outputs", std::move(outputs)},
           {"dispatches", program.stats.dispatches},
           {"kernels", program.stats.kernels},
@@ -160,9 +165,9 @@ void print_program(const Compiled& program, const std::string& device) {
   const ProgramStats& stats = program.stats;
   std::printf("as a program of %s\n", device.c_str());
   for (const auto& [name, shape] : program.outputs) std::printf("  %-24s %s\n", name.c_str(), shape.c_str());
-  std::printf("  %u dispatches of %u kernels, %.3f billion operations, %.1f MiB read and written\n",
-              stats.dispatches, stats.kernels, static_cast<double>(stats.flops) * 1e-9,
-              mib(stats.bytes_moved));
+  std::printf("  %s of %s, %.3f billion operations, %.1f MiB read and written\n",
+              amount(stats.dispatches, "dispatch").c_str(), amount(stats.kernels, "kernel").c_str(),
+              static_cast<double>(stats.flops) * 1e-9, mib(stats.bytes_moved));
   std::printf(
       "  memory besides the weights: %.1f MiB of intermediates (%.1f MiB if none shared memory), %.1f MiB "
       "of inputs and outputs\n",
@@ -181,9 +186,8 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
               static_cast<long long>(model.ir_version), opsets.c_str());
   print_values("inputs", model_inputs(model));
   print_values("outputs", model.graph.outputs);
-  std::printf(
-      "parameters\n  %llu in %llu tensors, %.1f KiB\n", static_cast<unsigned long long>(parameters.count),
-      static_cast<unsigned long long>(parameters.tensors), static_cast<double>(parameters.bytes) / 1024);
+  std::printf("parameters\n  %llu in %s, %.1f KiB\n", static_cast<unsigned long long>(parameters.count),
+              amount(parameters.tensors, "tensor").c_str(), static_cast<double>(parameters.bytes) / 1024);
   std::printf("operators\n");
   for (const OperatorUse& use : operators)
     std::printf("  %-24s %6llu%s\n", use.name.c_str(), static_cast<unsigned long long>(use.count),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "compute/base/json.h"
@@ -9,12 +10,13 @@
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/model/onnx_import.h"
-#include "tools/imprint/model_shapes.h"
+#include "compute/model/onnx_value.h"
 
 namespace imprint::tools {
 namespace {
 
 constexpr std::uint64_t kMostModelBytes = 4 << 20;
+constexpr std::size_t kMostModels = 256;  // in one list
 
 // Members of one object. Errors name the file and the field.
 class Fields {
@@ -79,21 +81,38 @@ class Fields {
   const nlohmann::json& object_;
 };
 
+// Types of a model's inputs and outputs by name, which are read once per file.
+using Types = std::map<std::string, DType>;
+class ModelTypes {
+ public:
+  Result<const Types*> of(const std::string& path) {
+    const auto [entry, is_new] = known_.try_emplace(path);
+    if (!is_new) return &entry->second;
+    IMPRINT_ASSIGN(const onnx::Model model, onnx::load(path));
+    const auto add = [&](const onnx::ValueInfo& value) {
+      entry->second.emplace(value.name, is_float(value.type) ? DType::float32 : DType::int32);
+    };
+    std::ranges::for_each(model_inputs(model), add);
+    std::ranges::for_each(model.graph.outputs, add);
+    return &entry->second;
+  }
+
+ private:
+  std::map<std::string, Types> known_;
+};
+
 // A tensor as tensor_create makes it, of the type that the model has there.
-Result<agent::SharedTensor> tensor_of(const Fields& fields, const onnx::Model& model,
-                                      const std::string& name) {
-  std::vector<onnx::ValueInfo> values = model_inputs(model);
-  values.insert(values.end(), model.graph.outputs.begin(), model.graph.outputs.end());
-  const auto value = std::ranges::find(values, name, &onnx::ValueInfo::name);
+Result<agent::SharedTensor> tensor_of(const Fields& fields, const Types& types, const std::string& name) {
+  const auto type = types.find(name);
   agent::SharedTensor tensor;
   tensor.name = name;
-  tensor.dtype = value == values.end() || is_float(value->type) ? DType::float32 : DType::int32;
+  tensor.dtype = type == types.end() ? DType::float32 : type->second;
   IMPRINT_ASSIGN(tensor.shape, fields.shape("shape"));
   IMPRINT_ASSIGN(tensor.parts, agent::split(name, tensor.shape, tensor.dtype, UINT64_MAX, 1));
   return tensor;
 }
 
-Result<agent::ModelSpec> parse_model(const std::string& file, const nlohmann::json& json) {
+Result<agent::ModelSpec> parse_model(const std::string& file, const nlohmann::json& json, ModelTypes& known) {
   const Fields fields(file, "", json);
   IMPRINT_CHECK(
       fields.only({"path", "name", "extents", "states", "bindings", "run_capacity"}, "imp_model_desc"));
@@ -124,12 +143,12 @@ Result<agent::ModelSpec> parse_model(const std::string& file, const nlohmann::js
   };
   IMPRINT_CHECK(fields.list("states", add_state));
   if (!fields.has("bindings")) return spec;
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(spec.path));
+  IMPRINT_ASSIGN(const Types* const types, known.of(spec.path));
   const auto add_binding = [&](const Fields& binding) -> Result<> {
     IMPRINT_CHECK(binding.only({"name", "shape"}, "a binding"));
     agent::ModelBinding& made = spec.bindings.emplace_back();
     IMPRINT_ASSIGN(made.name, binding.string("name"));
-    IMPRINT_ASSIGN(made.tensor, tensor_of(binding, model, made.name));
+    IMPRINT_ASSIGN(made.tensor, tensor_of(binding, *types, made.name));
     return {};
   };
   IMPRINT_CHECK(fields.list("bindings", add_binding));
@@ -144,8 +163,9 @@ Result<std::vector<agent::ModelSpec>> load_models(const std::string& file) {
   if (!parsed) return make_error(parsed.error().code, text("'", file, "': ", parsed.error().message));
   const nlohmann::json& json = *parsed;
   std::vector<agent::ModelSpec> models;
+  ModelTypes known;
   const auto add = [&](const nlohmann::json& one) -> Result<> {
-    IMPRINT_ASSIGN(agent::ModelSpec spec, parse_model(file, one));
+    IMPRINT_ASSIGN(agent::ModelSpec spec, parse_model(file, one, known));
     models.push_back(std::move(spec));
     return {};
   };
@@ -154,6 +174,9 @@ Result<std::vector<agent::ModelSpec>> load_models(const std::string& file) {
     return models;
   }
   if (json.empty()) return make_error(ErrorCode::corrupt_file, text("'", file, "': the list has no model"));
+  if (json.size() > kMostModels)
+    return make_error(ErrorCode::corrupt_file, text("'", file, "': found a list of ", json.size(),
+                                                    " models, expected at most ", kMostModels));
   for (const nlohmann::json& one : json) IMPRINT_CHECK(add(one));
   return models;
 }

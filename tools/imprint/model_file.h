@@ -16,9 +16,10 @@
 
 namespace imprint::tools {
 
-// Bounds for n bytes: n <= 4 MiB; time O(n log n); memory 64 n + 1 MiB (compute/base/json.h). Also reads the
-// models, for the types of bindings. Errors: not_found, io; corrupt_file (no JSON, an unknown field, a value
-// of the wrong kind), with the file and the field; those of onnx::load.
+// Bounds for n bytes: n <= 4 MiB; at most 256 models; time O(n log n); memory 64 n + 1 MiB
+// (compute/base/json.h). Also reads each model once, for the types of bindings. Errors: not_found, io;
+// corrupt_file (no JSON, an unknown field, a value of the wrong kind), with the file and the field; those of
+// onnx::load.
 Result<std::vector<agent::ModelSpec>> load_models(const std::string& file);
 
 }  // namespace imprint::tools

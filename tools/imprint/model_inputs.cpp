@@ -6,6 +6,7 @@
 #include "compute/base/at.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_tensor_data.h"
+#include "compute/model/onnx_value.h"
 #include "tools/imprint/bench_noise.h"
 
 namespace imprint::tools {

@@ -34,12 +34,6 @@ Result<std::pair<std::string, Shape>> parse_shape(const std::string& given) {
 
 }  // namespace
 
-bool is_float(onnx::ElementType type) {
-  using onnx::ElementType;
-  return type == ElementType::float32 || type == ElementType::float16 || type == ElementType::bfloat16 ||
-         type == ElementType::float64;
-}
-
 void add_shape_option(CLI::App& command, ModelShapes& shapes) {
   command
       .add_option(

@@ -20,8 +20,6 @@ struct ModelShapes {
   std::int64_t batch = 1;          // of free dimensions that `given` leaves open
 };
 
-bool is_float(onnx::ElementType type);  // of any width
-
 void add_shape_option(CLI::App& command, ModelShapes& shapes);
 
 // name: of the model, for errors. Errors: invalid_argument (a text that is no shape, a name twice), not_found

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/file.h"
@@ -228,7 +229,8 @@ Result<> convert(const ConvertChoices& choices) {
     std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(),
                 array.shape.text().c_str());
   }
-  std::printf("%s: %zu tensors, %zu bytes\n", file.format.c_str(), file.tensors.arrays.size(), bytes);
+  std::printf("%s: %s, %zu bytes\n", file.format.c_str(),
+              amount(file.tensors.arrays.size(), "tensor").c_str(), bytes);
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/file.h"
@@ -67,8 +68,8 @@ Result<std::vector<HostTensor>> run_often(Computer& computer, Program& program,
     if (i + 1 < repeat) continue;
     const Spread times = spread(us);
     if (repeat > 1)
-      std::printf("%u runs with copies: median %.1f us, p95 %.1f us; the first %.1f us\n", repeat,
-                  times.median, times.p95, us[0]);
+      std::printf("%s with copies: median %.1f us, p95 %.1f us; the first %.1f us\n",
+                  amount(repeat, "run").c_str(), times.median, times.p95, us[0]);
     return results;
   }
 }
@@ -107,7 +108,7 @@ Result<> run(const RunOptions& options) {
     out.arrays[imported.outputs[i].name] = stored(results[i], imported.outputs[i].type);
   out.metadata = {{"device", computer.name()}, {"driver", computer.driver()}};
   if (options.output) IMPRINT_CHECK(safetensors::save(out, *options.output));
-  std::printf("%s: %u dispatches\n", computer.name().c_str(), program.stats().dispatches);
+  std::printf("%s: %s\n", computer.name().c_str(), amount(program.stats().dispatches, "dispatch").c_str());
   if (options.profile) IMPRINT_CHECK(print_profile(computer, program, std::max(options.repeat, 5u)));
   for (const auto& [name, array] : out.arrays)
     std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(),

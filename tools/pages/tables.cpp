@@ -1,6 +1,7 @@
 #include "tools/pages/tables.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -77,10 +78,12 @@ Wanted wanted_by(std::string_view marker) {
 // 0.76 -> "0.76", 19.2 -> "19.2", 1622 -> "1,622"
 std::string number(double value, bool whole) {
   char digits[32];
-  std::snprintf(digits, sizeof digits, "%.*f", whole || value >= 999.95 ? 0 : value < 1 ? 2 : 1, value);
+  const double size = std::abs(value);
+  std::snprintf(digits, sizeof digits, "%.*f", whole || size >= 999.95 ? 0 : size < 1 ? 2 : 1, value);
   std::string out = digits;
   const std::size_t point = std::min(out.find('.'), out.size());
-  for (std::size_t i = point; i > 3; i -= 3) out.insert(i - 3, ",");
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t i = point; i > first + 3; i -= 3) out.insert(i - 3, ",");
   return out;
 }
 
@@ -146,14 +149,46 @@ Result<std::string> bench_table(const Json& file, const Wanted& wanted) {
   return out;
 }
 
-std::string text_table(const Json& file, const Wanted& wanted) {
+// A text in which each {FILE NAME COLUMN} becomes that figure: of a file of imprint bench beside the table's,
+// a result's name, and one of kColumns.
+Result<std::string> with_figures(const fs::path& folder, const std::string& words) {
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t open; (open = words.find('{', at)) != std::string::npos;) {
+    out += words.substr(at, open - at);
+    const std::size_t close = std::min(words.find('}', open), words.size());
+    std::istringstream parts(words.substr(open + 1, close - open - 1));
+    std::string name, wanted, column_name;
+    parts >> name >> wanted >> column_name;
+    const Json file = Json::parse(read(folder / name), nullptr, false);
+    const auto column = std::ranges::find(kColumns, std::string_view(column_name),
+                                          [](const Column& one) { return std::string_view(one.name); });
+    std::string figure;
+    if (file.is_object() && file.contains("results") && column != std::end(kColumns))
+      for (const Json& result : file["results"])
+        if (result.value("name", "") == wanted) figure = cell(result, *column);
+    if (figure.empty())
+      return make_error(ErrorCode::not_found, "found no figure for " + words.substr(open, close + 1 - open) +
+                                                  ", expected {FILE NAME COLUMN} of a measured file");
+    out += figure;
+    at = std::min(close + 1, words.size());
+  }
+  return out + words.substr(at);
+}
+
+Result<std::string> text_table(const fs::path& folder, const Json& file, const Wanted& wanted) {
   const auto head = file["columns"].get<std::vector<std::string>>();
   std::vector<std::string> names;
   for (const Json& row : file["rows"]) names.push_back(row.at(0).get<std::string>());
   std::string out = line_of(head) + rule(head.size(), file.value("left", 1u));
   for (const Json& row : file["rows"])
-    if (is_wanted(wanted, row.at(0).get<std::string>(), names))
-      out += line_of(row.get<std::vector<std::string>>());
+    if (is_wanted(wanted, row.at(0).get<std::string>(), names)) {
+      auto cells = row.get<std::vector<std::string>>();
+      for (std::string& words : cells) {
+        IMPRINT_ASSIGN(words, with_figures(folder, words));
+      }
+      out += line_of(cells);
+    }
   return out;
 }
 
@@ -168,7 +203,7 @@ Result<std::string> table(const fs::path& folder, const Wanted& wanted) {
   if (file.contains("results")) {
     IMPRINT_ASSIGN(rows, bench_table(file, wanted));
   } else {
-    rows = text_table(file, wanted);
+    IMPRINT_ASSIGN(rows, text_table((folder / wanted.file).parent_path(), file, wanted));
   }
   if (std::ranges::count(rows, '\n') < 3)
     return make_error(ErrorCode::not_found, wanted.file + ": found none of the rows, expected at least one");

@@ -49,6 +49,8 @@ void AgentSlot::occupy() {
 }
 
 void AgentSlot::vacate() {
+  opponent_ = UINT32_MAX;
+  group_ = 0;
   forget_decisions();
   occupied_ = false;
 }

@@ -34,6 +34,7 @@ struct Choice {
   std::vector<float> continuous;
   std::vector<float> drawn;           // continuous actions before the clamp, where they were drawn
   std::vector<float> state;           // of the network's cell before the decision, where learning needs it
+  std::vector<float> group;           // what its group saw, BrainSpec::group_width; empty without groups
   std::vector<std::int32_t> allowed;  // as write_mask gave it; empty where the slot does not keep masks
   std::uint64_t action = 0;           // from 1, counts the slot's actions; set when it begins
   std::uint64_t version = 0;          // of the weights that decided
@@ -78,6 +79,19 @@ class AgentSlot {
   void set_mode(Mode mode);  // drops open requests when the brain no longer decides
   // Whether the brain decides for this agent.
   bool asks_brain() const { return mode_ == Mode::learning || mode_ == Mode::inference; }
+  // Agents of a brain with the same number, but 0, are a group.
+  std::uint32_t group() const { return group_; }
+  void set_group(std::uint32_t group) { group_ = group; }
+  // What it saw last in this episode; null: nothing yet.
+  const std::vector<float>* sees() const {
+    if (open_ > 0) return &requests_[open_ - 1].answer.choice.observation;
+    return last_.decision > 0 ? &last_.choice.observation : nullptr;
+  }
+  std::vector<float>& taken_group() { return requests_[open_ - 1].answer.choice.group; }  // after take()
+  // Self-play: an entry of the pool that it acts by, or one of learn/opponents.h's numbers.
+  std::uint32_t opponent() const { return opponent_; }
+  bool learns_by_itself() const { return opponent_ == UINT32_MAX; }
+  void set_opponent(std::uint32_t opponent) { opponent_ = opponent; }
   std::uint32_t goal() const { return goal_; }
   void set_goal(std::uint32_t goal);  // begins a new command
   void end_episode();                 // begins a new command; drops credit, requests and answers
@@ -173,6 +187,7 @@ class AgentSlot {
 
   bool occupied_ = false;
   Mode mode_ = Mode::learning;
+  std::uint32_t opponent_ = UINT32_MAX, group_ = 0;
   std::uint32_t goal_ = 0;
   std::uint64_t command_ = 1;
   std::vector<std::uint8_t> allowed_, scolded_;

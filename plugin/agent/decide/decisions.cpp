@@ -126,8 +126,10 @@ void Decisions::fill(std::uint32_t slot) {
     if (!decides(i)) continue;
     const std::uint64_t version = hooks_.version ? hooks_.version(i / spec_.agents_per_brain) : 0;
     const AgentSlot::TakenRequest taken = agent.take(services_.clock.frame, version);
+    if (spec_.group_size > 0) see_group(i, false, agent.taken_group());
     note_bans(agent);
-    inference_->put(slot, i, *taken.choice);
+    const bool pooled = agent.opponent() < spec_.pool_size;
+    inference_->put(slot, i, *taken.choice, pooled ? static_cast<std::int32_t>(agent.opponent()) : -1);
     const std::span<std::int32_t> mask = inference_->mask(slot, i);
     if (!mask.empty()) agent.write_mask(mask);
     const DecisionDraw draw = draw_of(i, taken.draw);
@@ -140,6 +142,22 @@ void Decisions::fill(std::uint32_t slot) {
     run.asked.push_back({i, taken.ticket, draw, explores(i)});
   }
   counts_.decisions += run.asked.size();
+}
+
+void Decisions::see_group(std::uint32_t agent, bool leaves, std::vector<float>& into) const {
+  const std::size_t width = spec_.observation.width();
+  into.assign(spec_.group_width(), 0.0f);
+  const std::uint32_t first = agent / spec_.agents_per_brain * spec_.agents_per_brain,
+                      group = agents_[agent].group();
+  std::size_t count = 0;
+  for (std::uint32_t i = first; i < first + spec_.agents_per_brain && count < spec_.group_size; ++i) {
+    const bool belongs = i == agent ? !leaves : group != 0 && agents_[i].group() == group;
+    const std::vector<float>* seen = belongs && agents_[i].occupied() ? agents_[i].sees() : nullptr;
+    if (!seen || seen->size() != width) continue;
+    std::ranges::copy(*seen, into.begin() + static_cast<std::ptrdiff_t>(1 + count * width));
+    ++count;
+  }
+  into[0] = static_cast<float>(count);
 }
 
 // From the agents' own counts, which files hold.

@@ -42,6 +42,9 @@ class Decisions {
   void cancel();                     // the run in flight, before this is destroyed
   Result<> run_once(RunOnce& runs);  // without an agent; if no run was enqueued since compile()
 
+  // Appends what the agent's group sees, and its number before it; without a group what the agent sees
+  // itself. leaves: without the agent.
+  void see_group(std::uint32_t agent, bool leaves, std::vector<float>& into) const;
   void begin_frame();  // after the answers that arrived
   bool asks() const;   // an agent waits for a run
   // Enqueues the frame's run. A further call in the frame serves those who asked since. Errors: wrong_state

@@ -20,7 +20,7 @@ Tensor of_agents_goal(const Tensor& goal, const Tensor& all, std::int64_t output
 // [P, A, goals * choices], times the noise: a choice that few words were about is tried sooner. Under a goal
 // that only rewards teach the noise stays, since a game may change.
 Tensor doubt(const BrainSpec& spec, const Network& network, std::int64_t agents) {
-  constexpr float kMost = 1.5f, kWords = 4;
+  constexpr float kMost = 1, kWords = 8;
   const std::int64_t brains = spec.brain_count,
                      all = std::int64_t{spec.goal_count} * spec.action.choice_count();
   const Tensor words = network.heard().value();
@@ -87,6 +87,40 @@ Tensor rated(const BrainSpec& spec, const Network& network, const Tensor& seen, 
   return network.heads_of_features(after.features);
 }
 
+// Rows that act by an entry of a pool of S networks. P = brains, A = agents.
+class PoolRows {
+ public:
+  // opponent: int32 [P, A], an entry or below 0.
+  PoolRows(const BrainSpec& spec, const Tensor& opponent)
+      : brains_(spec.brain_count), entries_(spec.pool_size), opponent_(opponent) {}
+
+  // [P, A, D] -> [P * S, A, D]: each network sees all rows.
+  Tensor repeated(const Tensor& seen) const {
+    const std::int64_t agents = seen.extent(1), width = seen.extent(2);
+    return reshape(expand(unsqueeze(seen, 1), {brains_, entries_, agents, width}),
+                   {brains_ * entries_, agents, width});
+  }
+  // own [P, A, G, V], pooled [P * S, A, G, V].
+  Tensor chosen(const Tensor& own, const Tensor& pooled) const {
+    const std::int64_t agents = own.extent(1), all = own.extent(2) * own.extent(3);
+    const Tensor by_entry = reshape(pooled, {brains_, entries_, agents, all});
+    const Tensor which = unsqueeze(transpose(one_hot(maximum(opponent_, 0), entries_), 1, 2), 3);
+    const Tensor found = reshape(sum(by_entry * which, {1}), own.shape());
+    return where(greater_equal(unsqueeze(unsqueeze(opponent_, 2), 3), 0), found, own);
+  }
+  // own [P, 1, C], pooled [P * S, 1, C] -> [P, A, C].
+  Tensor chosen_deviation(const Tensor& own, const Tensor& pooled) const {
+    const std::int64_t numbers = own.extent(2);
+    const Tensor found =
+        matmul(one_hot(maximum(opponent_, 0), entries_), reshape(pooled, {brains_, entries_, numbers}));
+    return where(greater_equal(unsqueeze(opponent_, 2), 0), found, own);
+  }
+
+ private:
+  std::int64_t brains_, entries_;
+  Tensor opponent_;
+};
+
 }  // namespace
 
 Tensor read_observations(const Tensor& given, std::span<const Variable> observations, const Tensor& offset) {
@@ -100,7 +134,8 @@ std::uint32_t action_width(const BrainSpec& spec) {
          spec.action.output_count();
 }
 
-InferGraph describe_inference(const BrainSpec& spec, const Network& network, const SharedVariables& shared) {
+InferGraph describe_inference(const BrainSpec& spec, const Network& network, const SharedVariables& shared,
+                              const Network* pool) {
   InferGraph graph;
   // Agents may observe through the shared buffer in any frame, without deciding. Cells have their rows.
   graph.agents =
@@ -119,7 +154,14 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
 
   const std::int64_t outputs = spec.head_count();
   const Tensor seen = see(spec, shared, graph);
-  const Tensor heads = rated(spec, network, seen, shared.states, graph);
+  Tensor heads = rated(spec, network, seen, shared.states, graph);
+  Tensor deviation;
+  if (network.log_deviation().ok()) deviation = network.log_deviation().value() * 1.0f;
+  if (pool) {
+    const PoolRows rows(spec, feed(graph.opponent, "opponent", {brains, agents}));
+    heads = rows.chosen(heads, pool->heads(rows.repeated(seen)));
+    if (deviation.ok()) deviation = rows.chosen_deviation(deviation, pool->log_deviation().value());
+  }
   Tensor goal;
   if (spec.goal_count > 1) goal = feed(graph.goal, "goal", {brains, agents});
   Tensor values = of_agents_goal(goal, reshape(heads, {brains, agents, spec.goal_count * outputs}), outputs);
@@ -151,10 +193,9 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
       drawn = nn::squashed(concat({drawn, log_deviations}, 2),
                            feed(graph.drift, "drift", {brains, agents, numbers}, DType::float32))
                   .action;
-    else if (const Variable& log_deviation = network.log_deviation(); log_deviation.ok()) {
-      drawn = drawn + exp(log_deviation.value()) *
-                          feed(graph.drift, "drift", {brains, agents, numbers}, DType::float32);
-      graph.log_deviation = give(log_deviation.value() * 1.0f);
+    else if (deviation.ok()) {
+      drawn = drawn + exp(deviation) * feed(graph.drift, "drift", {brains, agents, numbers}, DType::float32);
+      graph.log_deviation = give(network.log_deviation().value() * 1.0f);  // of those that learn
     }
     graph.continuous = give(clamp(drawn, -1, 1));
   }

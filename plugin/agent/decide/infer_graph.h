@@ -25,6 +25,6 @@ std::uint32_t action_width(const BrainSpec& spec);
 // Each branch: argmax over its allowed choices of value + noise; the first of equals. Continuous actions: the
 // outputs, of a policy that draws them plus the drift times its deviation, clamped to [-1, 1].
 InferGraph describe_inference(const BrainSpec& spec, const Network& network,
-                              const SharedVariables& shared = {});
+                              const SharedVariables& shared = {}, const Network* pool = nullptr);
 
 }  // namespace imprint::agent

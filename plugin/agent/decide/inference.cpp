@@ -83,7 +83,7 @@ void Inference::begin(std::uint32_t slot) {
       std::ranges::fill(program_->input_bytes(slot, static_cast<std::size_t>(rows)), std::byte{0xFF});  // -1
 }
 
-void Inference::put(std::uint32_t slot, std::uint32_t agent, const Choice& choice) {
+void Inference::put(std::uint32_t slot, std::uint32_t agent, const Choice& choice, std::int32_t entry) {
   if (choice.copy_number == 0)
     std::ranges::copy(choice.observation,
                       input<float>(slot, graph_.observation, agent, observation_count_).begin());
@@ -93,6 +93,7 @@ void Inference::put(std::uint32_t slot, std::uint32_t agent, const Choice& choic
   if (graph_.goal >= 0)
     input<std::int32_t>(slot, graph_.goal, agent, 1)[0] = static_cast<std::int32_t>(choice.goal);
   if (graph_.active >= 0) input<std::int32_t>(slot, graph_.active, agent, 1)[0] = 1;
+  if (graph_.opponent >= 0) input<std::int32_t>(slot, graph_.opponent, agent, 1)[0] = entry;
 }
 
 std::span<std::int32_t> Inference::mask(std::uint32_t slot, std::uint32_t agent) {

@@ -26,12 +26,13 @@ struct InferGraph {
   int noise = -1;            // float32 [P, A, choices], added to the values before the choice
   int whim = -1;             // float32 [P, A, 2]: a random choice, taken where the second is below the unrest
   int drift = -1;            // float32 [P, A, continuous actions]: normal numbers (policies that draw them)
-  int active = -1;           // int32 [P, A]: 1 = this agent asked (recurrent policies)
-  int reset = -1;            // int32 [P, A]: 1 = its episode begins (recurrent policies)
-  int offset = -1;           // int32 [P, A]: first element in the shared observations; -1 = in `observation`
-  int stacked = -1;          // int32 [P, A]: row of the observation copies that it is stacked on; -1 = none
-  int copy_rows = -1;        // int32 [P * A]: row of the observation copies to write; -1 = none
-  int action_rows = -1;      // int32 [P * A]: row of the shared actions to write; -1 = none
+  int opponent = -1;     // int32 [P, A]: entry of the pool that it acts by, -1 = the network's own weights
+  int active = -1;       // int32 [P, A]: 1 = this agent asked (recurrent policies)
+  int reset = -1;        // int32 [P, A]: 1 = its episode begins (recurrent policies)
+  int offset = -1;       // int32 [P, A]: first element in the shared observations; -1 = in `observation`
+  int stacked = -1;      // int32 [P, A]: row of the observation copies that it is stacked on; -1 = none
+  int copy_rows = -1;    // int32 [P * A]: row of the observation copies to write; -1 = none
+  int action_rows = -1;  // int32 [P * A]: row of the shared actions to write; -1 = none
   std::vector<int> branches;  // int32 [P, A] each: the chosen index
   int continuous = -1;        // float32 [P, A, continuous actions]
   int log_deviation = -1;     // float32 [P, 1, continuous actions] of what was drawn
@@ -71,7 +72,8 @@ class Inference {
 
   // ---- inputs of a slot, one agent at a time. Agents that did not ask keep what is there. ----
   void begin(std::uint32_t slot);
-  void put(std::uint32_t slot, std::uint32_t agent, const Choice& choice);
+  // entry: InferGraph::opponent.
+  void put(std::uint32_t slot, std::uint32_t agent, const Choice& choice, std::int32_t entry = -1);
   std::span<std::int32_t> mask(std::uint32_t slot, std::uint32_t agent);
   std::span<float> noise(std::uint32_t slot, std::uint32_t agent);
   std::span<float> whim(std::uint32_t slot, std::uint32_t agent);

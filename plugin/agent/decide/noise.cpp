@@ -38,12 +38,18 @@ constexpr std::uint32_t kSlowWords = 1u << 29;         // of slow noise
 constexpr std::uint32_t kGlide = 0xFFFFFFFD;           // of the draw of a glide's length
 constexpr std::uint64_t kShortest = 4, kLongest = 32;  // glides, in decisions
 
+// Decisions of the glide that this one lies in.
+std::uint64_t glide_length(const DecisionDraw& draw) {
+  DecisionDraw key = draw;
+  key.decision = draw.decision / kLongest;
+  return kShortest << (words_of(kGlide, key)[0] >> 30);
+}
+
 // From the normal numbers of two decisions, with weights whose squares add up to 1.
 void fill_slow(std::span<float> noise, float deviation, const DecisionDraw& draw, std::uint32_t first_word) {
   DecisionDraw key = draw;
+  const std::uint64_t length = glide_length(draw);
   key.slow = false;
-  key.decision = draw.decision / kLongest;
-  const std::uint64_t length = kShortest << (words_of(kGlide, key)[0] >> 30);
   key.decision = draw.decision / length;
   const double way = static_cast<double>(draw.decision % length) / static_cast<double>(length);
   const auto words = static_cast<std::uint32_t>(kSlowWords + (length << 20)) + first_word;
@@ -97,7 +103,9 @@ void fill_gumbel(std::span<float> noise, const DecisionDraw& draw) {
 
 void add_random_choice(std::span<float> noise, std::span<const std::int32_t> allowed, float epsilon,
                        const DecisionDraw& draw) {
-  const PhiloxCounter words = words_of(kRandomChoice, draw);
+  DecisionDraw key = draw;
+  if (draw.slow) key.decision = draw.decision / glide_length(draw);
+  const PhiloxCounter words = words_of(kRandomChoice, key);
   if (uniform_of(words[0]) >= epsilon) return;
   if (const std::size_t found = random_choice(allowed, words[1]); found < noise.size())
     noise[found] = kAboveAll;

@@ -1,31 +1,19 @@
 #pragma once
 // A trained policy from an ONNX file: a brain that does not learn.
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/model/policy.h"
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/decide/infer_graph.h"
 #include "plugin/agent/decide/inference.h"
 #include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/policy_spec.h"
 
 namespace imprint::agent {
-
-struct PolicySpec {
-  std::string name = "policy";
-  std::span<const std::byte> file;    // borrowed for the call
-  std::uint32_t agent_capacity = 64;  // agents per batch
-  std::uint32_t action_latency_frames = 2;
-  std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;  // ImportOptions
-  std::uint64_t state_limit_bytes = UINT64_MAX;                 // of the recurrent state of all agents
-  PolicyNames names;                                            // none: by the rules
-};
 
 // More per decision of one agent is refused in warm-up, before it stops the game: a file of a hundred bytes
 // can ask for 2^47.

@@ -18,6 +18,7 @@
 #include "compute/base/hash.h"
 #include "compute/base/result.h"
 #include "plugin/agent/decide/decisions.h"
+#include "plugin/agent/keep/demonstrations.h"
 #include "plugin/agent/keep/host_copy.h"
 #include "plugin/agent/keep/memory_eviction.h"
 #include "plugin/agent/keep/saving.h"
@@ -49,6 +50,13 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<Hash128> hash();
   Result<> load(const std::string& path);
   Result<> load_weights(const std::string& path);
+  // ---- demonstrations as files: keep/demonstrations.h (keep/brain_demonstrations.cpp) ----
+  // brain: UINT32_MAX = each. How many the file has. Errors: those of read_demonstrations; unsupported,
+  // shape_mismatch, invalid_argument (no such brain, more than it keeps).
+  Result<std::uint32_t> load_demonstrations(const std::string& path, std::uint32_t brain);
+  // Errors: unsupported, not_found (none), invalid_argument, those of writing.
+  Result<> save_demonstrations(const std::string& path, std::uint32_t brain);
+  Result<> clear_demonstrations();
   // ---- for tools that learn one brain in several processes (keep/shared_state.cpp) ----
   // What learn steps change, except the replay memory and the places in it. As long as the brain lives.
   std::span<const StateVariable> shared_state() const { return shared_; }
@@ -118,6 +126,8 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<> check_changes(const char* call) const;
   void go_back(const Snapshots::Found& found);
   Result<> check_can_load(const char* call) const;
+  Result<> check_shows(const char* call, std::uint32_t brain) const;
+  Result<Demonstrations> kept_demonstrations(std::uint32_t brain);
   Result<std::vector<std::byte>> read_save(const char* call, const std::string& path) const;
   Result<> check_between_steps(const char* call) const;
   std::uint64_t state_bytes() const;

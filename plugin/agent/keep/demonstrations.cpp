@@ -154,7 +154,10 @@ void write_row(const Demonstrations& from, std::size_t i, const Learner& learner
   copy(from.goals, 1, layout.goal);
   copy(from.branches, from.branch_sizes.size(), layout.branches);
   copy(from.continuous, from.continuous_count, layout.continuous);
-  learner.label(row, layout, 1.0f, from.weights[i], Meaning::demonstration);
+  if (learner.takes_demonstrations())
+    learner.label(row, layout, 1.0f, from.weights[i], Meaning::demonstration);
+  else
+    row[layout.weight] = from.weights[i];
 }
 
 }  // namespace
@@ -254,16 +257,72 @@ Result<> append(Demonstrations& to, const Demonstrations& more) {
   return {};
 }
 
+namespace {
+
+Error none_kept(std::uint32_t brain) {
+  return make_error(ErrorCode::not_found,
+                    text("demonstrations: found none in brain ", brain,
+                         ", expected some. Call agent_demonstrate, or record by IMP_MODE_RECORD."));
+}
+
+Result<> check_brain(const BrainSpec& spec, std::uint32_t brain) {
+  if (brain < spec.brain_count) return {};
+  return make_error(ErrorCode::invalid_argument,
+                    text("demonstrations: brain: found ", brain, ", expected less than ", spec.brain_count));
+}
+
+}  // namespace
+
+Result<> show(const Demonstrations& shown, const BrainSpec& spec, std::uint32_t brain, ReplayState& replay) {
+  if (brain != UINT32_MAX) IMPRINT_CHECK(check_brain(spec, brain));
+  IMPRINT_CHECK(check_form(shown, form_for(spec)));
+  const Learner& learner = learner_of(spec);
+  const bool keeps = spec.keeps_shown();
+  const SampleLayout layout = keeps ? shown_layout(spec) : learner.layout(spec);
+  const std::uint32_t first = brain == UINT32_MAX ? 0 : brain,
+                      last = brain == UINT32_MAX ? spec.brain_count : brain + 1;
+  for (std::uint32_t p = first; p < last; ++p) {
+    const std::size_t room = keeps
+                                 ? spec.shown_capacity - static_cast<std::uint32_t>(replay.shown.filled()[p])
+                                 : waiting_capacity(spec) - replay.waiting.size(p);
+    if (shown.count() > room)
+      return make_error(
+          ErrorCode::invalid_argument,
+          text("demonstrations: found ", shown.count(), " for brain ", p, ", expected at most ", room,
+               keeps ? ". Raise imp_demonstration_options::capacity, or clear what it keeps."
+                     : ", which may wait for its learn steps. Run frames, or load smaller files."));
+  }
+  for (std::uint32_t p = first; p < last; ++p)
+    for (std::size_t i = 0; i < shown.count(); ++i) {
+      const std::span<float> row = keeps ? replay.shown.add(p) : replay.waiting.push(p);
+      std::ranges::fill(row, 0.0f);
+      write_row(shown, i, learner, layout, row);
+    }
+  return {};
+}
+
+Result<Demonstrations> shown_to(const BrainSpec& spec, const DemonstrationMemory& memory,
+                                std::uint32_t brain) {
+  IMPRINT_CHECK(check_brain(spec, brain));
+  Demonstrations shown = form_for(spec);
+  const SampleLayout layout = shown_layout(spec);
+  for (std::int32_t i = 0; i < memory.filled()[brain]; ++i)
+    append_row(layout, memory.row(brain, static_cast<std::uint32_t>(i)), shown);
+  if (shown.count() == 0) return none_kept(brain);
+  IMPRINT_CHECK(check_weights(shown.weights));  // a damaged file
+  IMPRINT_CHECK(check_choices(shown));
+  return shown;
+}
+
 Result<Demonstrations> demonstrations_in(const BrainSpec& spec, std::span<const StateVariable> variables,
                                          const SavedBrain& saved, std::uint32_t brain) {
+  if (spec.keeps_shown()) return shown_to(spec, saved.host.replay.shown, brain);
   if (spec.learner != LearnerKind::cloning)
     return make_error(ErrorCode::unsupported,
                       text("demonstrations: learner: found ", learner_name(spec.learner),
                            ", expected cloning, because only its memory holds nothing else. Record with "
-                           "a brain of the cloning learner."));
-  if (brain >= spec.brain_count)
-    return make_error(ErrorCode::invalid_argument, text("demonstrations: brain: found ", brain,
-                                                        ", expected less than ", spec.brain_count));
+                           "a brain of the cloning learner, or with imp_demonstration_options."));
+  IMPRINT_CHECK(check_brain(spec, brain));
   const SampleLayout layout = learner_of(spec).layout(spec);
   const std::vector<std::byte>& memory = saved.state[replay_index(variables)];
   const auto filled = static_cast<std::size_t>(saved.host.replay.filled[brain]),
@@ -278,10 +337,7 @@ Result<Demonstrations> demonstrations_in(const BrainSpec& spec, std::span<const 
   }
   const SampleQueue& waiting = saved.host.replay.waiting;
   for (std::uint32_t i = 0; i < waiting.size(brain); ++i) append_row(layout, waiting.row(brain, i), shown);
-  if (shown.count() == 0)
-    return make_error(ErrorCode::not_found,
-                      text("demonstrations: found none in brain ", brain,
-                           ", expected some. Call agent_demonstrate, or record by IMP_MODE_RECORD."));
+  if (shown.count() == 0) return none_kept(brain);
   IMPRINT_CHECK(check_weights(shown.weights));  // a damaged file
   IMPRINT_CHECK(check_choices(shown));
   return shown;
@@ -290,6 +346,11 @@ Result<Demonstrations> demonstrations_in(const BrainSpec& spec, std::span<const 
 Result<> add_demonstrations(const Demonstrations& shown, const BrainSpec& spec,
                             std::span<const StateVariable> variables, SavedBrain& saved) {
   const Learner* learner = find_learner(spec.learner);
+  if (spec.keeps_shown()) {
+    IMPRINT_CHECK(show(shown, spec, UINT32_MAX, saved.host.replay));
+    saved.host.counters.demonstrations += shown.count() * spec.brain_count;
+    return {};
+  }
   if (!learner || !learner->takes_demonstrations())
     return make_error(ErrorCode::unsupported,
                       text("demonstrations: learner: found ", learner_name(spec.learner),

@@ -44,10 +44,19 @@ Result<std::vector<std::byte>> write_demonstrations(const Demonstrations& demons
 // Appends `more`. Errors: shape_mismatch (other observations, goals or actions).
 Result<> append(Demonstrations& to, const Demonstrations& more);
 
-// All that brain `brain` of a saved one remembers, the oldest first. Errors: unsupported (no cloning brain:
-// the memories of other learners do not say what was shown); invalid_argument (brain); not_found (none).
+// All that brain `brain` of a saved one was shown, the oldest first. Errors: unsupported (a brain that
+// neither clones nor keeps demonstrations: its memory does not say what was shown); invalid_argument (brain);
+// not_found (none).
 Result<Demonstrations> demonstrations_in(const BrainSpec& spec, std::span<const StateVariable> variables,
                                          const SavedBrain& saved, std::uint32_t brain = 0);
+
+// As samples that wait, or where the brain keeps demonstrations there. brain: UINT32_MAX = each. Errors:
+// shape_mismatch; invalid_argument (no room for all).
+Result<> show(const Demonstrations& demonstrations, const BrainSpec& spec, std::uint32_t brain,
+              ReplayState& replay);
+// What is kept of them.
+Result<Demonstrations> shown_to(const BrainSpec& spec, const DemonstrationMemory& memory,
+                                std::uint32_t brain);
 
 // Adds them to the memory of each brain, as if agent_demonstrate had taken them. Errors: unsupported (the
 // learner takes none); shape_mismatch; invalid_argument (the memory has no room for all).

@@ -220,6 +220,82 @@ Result<> read_news(const safetensors::File& file, const BrainSpec& spec, ReplayS
   return {};
 }
 
+// What was shown: how many of each brain, its next row, the rows, and the minibatches made by them alone.
+constexpr const char *kShownCounts = "shown.counts", *kShownNext = "shown.next", *kShownRows = "shown.rows",
+                     *kShownMinibatches = "shown.minibatches";
+
+void write_shown(safetensors::File& file, const BrainSpec& spec, const DemonstrationMemory& shown) {
+  const std::uint32_t width = shown_layout(spec).width;
+  std::vector<float> rows;
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+    const auto own = shown.rows().subspan(std::size_t{p} * spec.shown_capacity * width,
+                                          static_cast<std::size_t>(shown.filled()[p]) * width);
+    rows.insert(rows.end(), own.begin(), own.end());
+  }
+  const Shape brains{spec.brain_count};
+  file.arrays.emplace(kShownCounts, safetensors::Array::of(shown.filled(), brains));
+  file.arrays.emplace(kShownNext, safetensors::Array::of(shown.next(), brains));
+  file.arrays.emplace(kShownMinibatches,
+                      safetensors::Array::of(std::span<const std::int32_t>(shown.pretrained), brains));
+  file.arrays.emplace(kShownRows,
+                      safetensors::Array::of(std::span<const float>(rows),
+                                             Shape{static_cast<std::int64_t>(shown.count()), width}));
+}
+
+Result<> read_shown(const safetensors::File& file, const BrainSpec& spec, DemonstrationMemory& shown) {
+  const std::uint32_t width = shown_layout(spec).width;
+  IMPRINT_ASSIGN(
+      const std::vector<std::int32_t> counts,
+      read_ints(file, kShownCounts, spec.brain_count, 0, static_cast<std::int32_t>(spec.shown_capacity)));
+  IMPRINT_ASSIGN(const std::vector<std::int32_t> minibatches,
+                 read_ints(file, kShownMinibatches, spec.brain_count, 0, INT32_MAX / 2));
+  const auto capacity = static_cast<std::int32_t>(spec.shown_capacity);
+  IMPRINT_ASSIGN(const std::vector<std::int32_t> next,
+                 read_ints(file, kShownNext, spec.brain_count, 0, capacity - 1));
+  std::int64_t total = 0;
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+    total += counts[p];
+    if (counts[p] < capacity && next[p] != counts[p])
+      return corrupt(kShownNext, text(next[p]), text(counts[p]));
+  }
+  IMPRINT_ASSIGN(const safetensors::Array* rows,
+                 find_array(file, kShownRows, safetensors::Type::float32, Shape{total, width}));
+  IMPRINT_CHECK(check_bytes_finite(kShownRows, rows->bytes));
+  const std::byte* from = rows->bytes.data();
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p)
+    for (std::int32_t k = 0; k < counts[p]; ++k, from += std::size_t{width} * sizeof(float))
+      std::memcpy(shown.add(p).data(), from, std::size_t{width} * sizeof(float));
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p) shown.set_next(p, next[p]);
+  shown.pretrained = minibatches;
+  return {};
+}
+
+// Of self-play: learn/opponents.h.
+constexpr const char *kPoolRatings = "opponents.ratings", *kPoolNumbers = "opponents.numbers";
+
+void write_opponents(safetensors::File& file, const BrainSpec& spec, const Opponents& opponents) {
+  const std::vector<float> ratings = opponents.ratings();
+  const std::vector<std::int64_t> numbers = opponents.numbers();
+  file.arrays.emplace(kPoolRatings, safetensors::Array::of(std::span<const float>(ratings),
+                                                           Shape{spec.brain_count, 1 + spec.pool_size}));
+  file.arrays.emplace(kPoolNumbers,
+                      safetensors::Array::of(std::span<const std::int64_t>(numbers),
+                                             Shape{spec.brain_count, Opponents::numbers_per_brain(spec)}));
+}
+
+Result<> read_opponents(const safetensors::File& file, const BrainSpec& spec, Opponents& opponents) {
+  IMPRINT_ASSIGN(const safetensors::Array* ratings, find_array(file, kPoolRatings, safetensors::Type::float32,
+                                                               Shape{spec.brain_count, 1 + spec.pool_size}));
+  IMPRINT_CHECK(check_bytes_finite(kPoolRatings, ratings->bytes));
+  IMPRINT_ASSIGN(const safetensors::Array* array,
+                 find_array(file, kPoolNumbers, safetensors::Type::int64,
+                            Shape{spec.brain_count, Opponents::numbers_per_brain(spec)}));
+  IMPRINT_ASSIGN(const std::vector<std::int64_t> numbers, array->long_ints());
+  if (const char* found = opponents.set(ratings->floats(), numbers))
+    return corrupt(kPoolNumbers, found, "counts of a pool");
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<const StateVariable> variables,
@@ -250,7 +326,9 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
         "replay.filled",
         safetensors::Array::of(std::span<const std::int32_t>(host.replay.filled), Shape{spec.brain_count}));
     write_waiting(file, spec, host.replay);
-    if (learner_of(spec).collects_rollouts()) write_news(file, spec, host.replay);
+    if (spec.keeps_shown()) write_shown(file, spec, host.replay.shown);
+    if (spec.pool_size > 0) write_opponents(file, spec, host.replay.opponents);
+    if (learner_of(spec).seeks_news()) write_news(file, spec, host.replay);
   }
   file.metadata = {{"format", "imprint brain"},
                    {"name", spec.name},
@@ -285,8 +363,9 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
         file, spec,
         network == network_hash(spec).hex() ? ". Its weights fit: take them by brain_load_weights" : "");
   const bool learns = spec.learner != LearnerKind::none;
-  const bool has_news = learns && learner_of(spec).collects_rollouts() && file.arrays.contains(kNews);
-  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_news ? 1 : 0);
+  const bool has_news = learns && learner_of(spec).seeks_news() && file.arrays.contains(kNews);
+  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_news ? 1 : 0) +
+                               (spec.keeps_shown() ? 4 : 0) + (spec.pool_size > 0 ? 2 : 0);
   if (file.arrays.size() != expected)
     return corrupt("body", text(file.arrays.size(), " arrays"), text(expected));
 
@@ -313,6 +392,8 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
     IMPRINT_ASSIGN(brain.host.replay.filled, read_ints(file, "replay.filled", spec.brain_count, 0, capacity));
     IMPRINT_CHECK(read_waiting(file, spec, brain.host.replay));
     if (has_news) IMPRINT_CHECK(read_news(file, spec, brain.host.replay));
+    if (spec.keeps_shown()) IMPRINT_CHECK(read_shown(file, spec, brain.host.replay.shown));
+    if (spec.pool_size > 0) IMPRINT_CHECK(read_opponents(file, spec, brain.host.replay.opponents));
   }
   return brain;
 }

@@ -100,6 +100,19 @@ std::string options_json(const BrainSpec& spec) {
   return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
 }
 
+// Of imp_demonstration_options and imp_signal_options.
+std::string beside_json(const BrainSpec& spec) {
+  std::string json;
+  if (spec.group_size > 0) json += text(", \"groups\": {\"group_size\": ", spec.group_size, "}");
+  if (spec.pool_size > 0) json += text(", \"self_play\": {\"pool_size\": ", spec.pool_size, "}");
+  if (spec.keeps_shown()) json += text(", \"demonstrations\": {\"capacity\": ", spec.shown_capacity, "}");
+  if (!spec.has_signals()) return json;
+  return json + text(", \"signals\": {\"curiosity\": \"", curiosity_name(spec.curiosity),
+                     "\", \"curiosity_strength\": ", spec.curiosity_strength,
+                     ", \"imitation_strength\": ", spec.imitation_strength,
+                     ", \"hidden_size\": ", spec.signal_size, "}");
+}
+
 }  // namespace
 
 Hash128 network_hash(const BrainSpec& spec) {
@@ -118,6 +131,11 @@ Hash128 schema_hash(const BrainSpec& spec) {
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
   if (never_follows(spec)) hasher.text("unchanging");
   if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) hasher.text("falling rate");
+  if (spec.group_size > 0) hasher.text("groups").number(spec.group_size);
+  if (spec.pool_size > 0) hasher.text("pool").number(spec.pool_size);
+  if (spec.keeps_shown()) hasher.text("shown").number(spec.shown_capacity);
+  if (spec.curiosity_strength > 0) hasher.text("curiosity").number(spec.curiosity).number(spec.signal_size);
+  if (spec.imitation_strength > 0) hasher.text("imitation").number(spec.signal_size);
   return hasher.digest();
 }
 
@@ -142,6 +160,11 @@ std::string schema_text(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
   if (spec.learner == LearnerKind::ppo && spec.normalise_rewards) words += ", normalised rewards";
   if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) words += ", falling rate";
+  if (spec.group_size > 0) words += text(", groups of ", spec.group_size);
+  if (spec.pool_size > 0) words += text(", pool ", spec.pool_size);
+  if (spec.keeps_shown()) words += text(", demonstrations ", spec.shown_capacity);
+  if (spec.curiosity_strength > 0) words += text(", ", curiosity_name(spec.curiosity), " ", spec.signal_size);
+  if (spec.imitation_strength > 0) words += text(", imitation ", spec.signal_size);
   return words;
 }
 
@@ -160,7 +183,7 @@ std::string schema_json(const BrainSpec& spec) {
     json += text(", \"cell\": \"", cell_name(spec.cell), "\", \"cell_size\": ", spec.cell_size);
   return json + text(", \"brain_count\": ", spec.brain_count,
                      ", \"agents_per_brain\": ", spec.agents_per_brain, ", \"learner\": \"",
-                     learner_name(spec.learner), "\"", options_json(spec), "}");
+                     learner_name(spec.learner), "\"", options_json(spec), beside_json(spec), "}");
 }
 
 }  // namespace imprint::agent

@@ -1,6 +1,7 @@
 #include "plugin/agent/learn/describe_learning.h"
 
 #include "compute/program/loop_parts.h"
+#include "plugin/agent/learn/demonstration_memory.h"
 #include "plugin/agent/learn/registry.h"
 #include "plugin/agent/learn/samples.h"
 
@@ -32,23 +33,55 @@ LearnInputs take_in(const BrainSpec& spec, const SampleLayout& layout, LearnInpu
   return given;
 }
 
+// The weights from before the step, as agents act by them until it ends.
+void keep_weights(const Network& network, const Network& pool, const Tensor& rows,
+                  std::vector<Update>& updates) {
+  const auto keep = [&](const Variable& from, const Variable& to) {
+    updates.push_back(Update::scatter_rows(to, rows, from.value()));
+  };
+  for (std::size_t i = 0; i < network.parameters().size(); ++i)
+    keep(network.parameters()[i].variable, pool.parameters()[i].variable);
+  if (network.log_deviation().ok()) keep(network.log_deviation(), pool.log_deviation());
+}
+
 }  // namespace
 
-Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& copies) {
+Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network, const Variable& copies,
+                                     const Network* pool) {
   const std::int64_t rows = std::int64_t{spec.brain_count} * rows_per_step(spec);
   const std::int64_t width = learner_of(spec).layout(spec).width;
   LearnInputs inputs{input("filled", {spec.brain_count}, DType::int32),
                      input("rows", {rows}, DType::int32),
                      input("samples", {rows, width}),
                      {},
+                     {},
+                     {},
                      {}};
   if (copies.ok()) inputs.copy_rows = input("copy rows", {rows}, DType::int32);
   if (copies.ok() && learner_of(spec).needs_next())
     inputs.next_copy_rows = input("next copy rows", {rows}, DType::int32);
+  if (spec.keeps_shown()) {
+    inputs.shown =
+        input("shown", {std::int64_t{spec.brain_count} * spec.shown_capacity, shown_layout(spec).width});
+    inputs.shown_filled = input("shown filled", {spec.brain_count}, DType::int32);
+  }
   IMPRINT_ASSIGN(LearnGraph graph, describe_learning_from(spec, network, inputs, copies));
   graph.description.inputs = {inputs.filled, inputs.rows, inputs.samples};
   for (const Tensor& copied : {inputs.copy_rows, inputs.next_copy_rows})
     if (copied.ok()) graph.description.inputs.push_back(copied);
+  if (spec.keeps_shown()) {
+    graph.shown = graph.description.inputs.size();
+    graph.description.inputs.push_back(inputs.shown);
+    graph.description.inputs.push_back(inputs.shown_filled);
+  }
+  if (pool) {
+    graph.kept = graph.description.inputs.size();
+    const Tensor entries = input("kept", {spec.brain_count}, DType::int32);
+    graph.description.inputs.push_back(entries);
+    keep_weights(network, *pool, entries,
+                 graph.sequence.parts.empty() ? graph.description.updates
+                                              : graph.sequence.parts.back().description.updates);
+  }
   for (ProgramPart& part : graph.sequence.parts) part.description.inputs = graph.description.inputs;
   // The loops' own variables lie with the brain's, so that baked kernels find them there.
   const auto known = static_cast<std::ptrdiff_t>(graph.sequence.own.size());

@@ -11,7 +11,7 @@ namespace imprint::agent {
 // copies: the ring of observation copies (decide/observation_copy.h), or a variable that is not ok().
 // spec.learner is not none.
 Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& network,
-                                     const Variable& copies = {});
+                                     const Variable& copies = {}, const Network* pool = nullptr);
 // The same for samples that are on the device already: computes from the given tensors and has no inputs.
 Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& network,
                                           const LearnInputs& given, const Variable& copies = {});

@@ -67,13 +67,24 @@ class DqnObjective final : public Objective {
     // A choice rather than a product: after a terminal state nothing was allowed, and `best` is not a value.
     const Tensor continues = batch.column(layout.continues);
     const Tensor later = where(greater(continues, 0.0f), best * continues * spec_.discount, zeros_like(best));
-    const Tensor target = stop_gradient(bounded(batch.column(layout.reward) + later));
+    const Tensor target = stop_gradient(bounded(batch.reward() + later));
     Scored scored{spec_.squared_loss ? square(value - target) * 0.5f
                                      : nn::huber_loss(value, target, 1, nn::Reduction::none)};
     scored.metrics = {{Metric::error, mean(abs(value - target), {1})},
                       {Metric::lowest_value, min(value, {1})},
                       {Metric::highest_value, max(value, {1})}};
     return scored;
+  }
+
+  // A choice that was shown is worth more than others by a margin. Hester et al., Deep Q-learning from
+  // Demonstrations, 2018.
+  Tensor shown_losses(const Minibatch& shown, const Network& network) const override {
+    const Estimates own{network, value_};
+    const std::uint32_t choices = spec_.action.branch_sizes[0];
+    const Tensor outputs = own(shown.columns(shown.layout.observation, spec_.observation.width()),
+                               shown.whole_number(shown.layout.goal));
+    const Tensor taken = one_hot(shown.whole_number(shown.layout.branches), choices);
+    return max(outputs + (1.0f - taken) * spec_.shown_margin, {2}) - sum(outputs * taken, {2});
   }
 
   nn::Parameters parameters() const override {
@@ -121,7 +132,7 @@ class DqnObjective final : public Objective {
   // growing.
   Tensor bounded(const Tensor& target) const {
     const double left = 1 - std::pow(double{spec_.discount}, static_cast<double>(spec_.n_step));
-    if (left < 1e-6) return target;
+    if (left < 1e-6 || spec_.has_signals()) return target;  // signals are not among the rewards seen
     const auto sum_of = [&](const Variable& reward) { return reward.value() * static_cast<float>(1 / left); };
     return maximum(minimum(target, sum_of(most_)), sum_of(least_));
   }
@@ -147,6 +158,8 @@ class DqnLearner final : public ReplayLearner {
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
   bool predicts_returns() const override { return true; }
+  bool learns_beside() const override { return true; }
+  bool seeks_news() const override { return true; }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)

@@ -37,7 +37,7 @@ void Experience::forget_steps() {
 }
 
 bool Experience::records(const AgentSlot& slot) const {
-  if (trajectories_.empty() || !enabled_) return false;
+  if (trajectories_.empty() || !enabled_ || !slot.learns_by_itself()) return false;
   return slot.mode() == Mode::learning || (slot.mode() != Mode::inference && learner_.off_policy());
 }
 
@@ -81,13 +81,24 @@ void Experience::left(std::uint32_t agent) {
   hears_[agent] = 0;
 }
 
-void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s) {
+void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s,
+                              std::span<const float> left) {
   if (earns(slot)) returns_.ended(agent);
   settle_zero(agent, slot);
   if (trajectories_.empty()) return;
   // Without a next observation in its samples, a learner needs no state to continue from.
   const EpisodeEnd known = layout_.next_observation > 0 ? end : EpisodeEnd::terminated;
-  lost_.unfollowed += trajectories_[agent].end(known, slot.last_seen()) ? 1 : 0;
+  const Choice* after = slot.last_seen();
+  if (!left.empty() && slot.sees()) {
+    // Its group goes on, and with it what the agent's last action is worth.
+    after_.observation = *slot.sees();
+    after_.goal = slot.goal();
+    after_.group.assign(left.begin(), left.end());
+    after_.allowed.assign(spec_.action.choice_count(), 1);
+    after = &after_;
+  }
+  const EpisodeEnd told = left.empty() ? known : EpisodeEnd::truncated;
+  lost_.unfollowed += trajectories_[agent].end(told, after) ? 1 : 0;
   settle_agent(agent, time_s);
 }
 
@@ -237,6 +248,24 @@ void Experience::settle_agent(std::uint32_t agent, double time_s) {
   }
 }
 
+void Experience::write_action(std::span<float> row, const SampleLayout& layout, const Choice& choice) {
+  row[layout.goal] = static_cast<float>(choice.goal);
+  for (std::size_t b = 0; b < choice.branches.size(); ++b)
+    row[layout.branches + b] = static_cast<float>(choice.branches[b]);
+  std::ranges::copy(choice.drawn.empty() ? choice.continuous : choice.drawn, row.begin() + layout.continuous);
+}
+
+// A choice that was never decided from, such as the last one before a truncated end, has its agent alone.
+void Experience::write_group(std::span<float> into, const Choice& choice) const {
+  if (choice.group.size() == into.size()) {
+    std::ranges::copy(choice.group, into.begin());
+    return;
+  }
+  std::ranges::fill(into, 0.0f);
+  into[0] = 1;
+  std::ranges::copy(choice.observation, into.begin() + 1);
+}
+
 std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choice, std::uint64_t next_copy) {
   const std::span<float> row =
       training_.replay().waiting.push(agent / spec_.agents_per_brain, {agent, choice.copy_number, next_copy});
@@ -245,12 +274,9 @@ std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choic
     std::ranges::fill(observation, 0.0f);
   else
     std::ranges::copy(choice.observation, observation.begin());
-  row[layout_.goal] = static_cast<float>(choice.goal);
-  for (std::size_t b = 0; b < choice.branches.size(); ++b)
-    row[layout_.branches + b] = static_cast<float>(choice.branches[b]);
-  std::ranges::copy(choice.drawn.empty() ? choice.continuous : choice.drawn,
-                    row.begin() + layout_.continuous);
+  write_action(row, layout_, choice);
   if (layout_.state) std::ranges::copy(choice.state, row.begin() + layout_.state);
+  if (layout_.group) write_group(row.subspan(layout_.group, spec_.group_width()), choice);
   return row;
 }
 
@@ -258,6 +284,17 @@ void Experience::add_labelled(std::uint32_t agent, const Choice& choice, float t
                               Meaning means) {
   if (!enabled_) return;
   learner_.label(new_sample(agent, choice), layout_, target, weight, means);
+}
+
+void Experience::demonstrate(std::uint32_t agent, const Choice& choice, float weight) {
+  signs_.compares = true;
+  if (learner_.takes_demonstrations()) return add_labelled(agent, choice, 1.0f, weight);
+  if (!enabled_) return;
+  const SampleLayout layout = shown_layout(spec_);
+  const std::span<float> row = training_.replay().shown.add(agent / spec_.agents_per_brain);
+  std::ranges::copy(choice.observation, row.begin() + layout.observation);
+  write_action(row, layout, choice);
+  row[layout.weight] = weight;
 }
 
 // Rows are reused, so every column of the layout is written. A learner may leave columns out.
@@ -309,6 +346,13 @@ void Experience::write_next(std::span<float> row, const Trajectory::Return& foun
   if (layout_.continues)
     row[layout_.continues] = follows ? std::pow(spec_.discount, static_cast<float>(found.steps - 1)) : 0.0f;
   if (layout_.next_goal) row[layout_.next_goal] = follows ? static_cast<float>(step.next.goal) : 0.0f;
+  if (layout_.next_group) {
+    const std::span<float> seen = row.subspan(layout_.next_group, spec_.group_width());
+    if (follows)
+      write_group(seen, step.next);
+    else
+      std::ranges::fill(seen, 0.0f);
+  }
   if (!layout_.next_observation) return;
   const std::span<float> next = row.subspan(layout_.next_observation, spec_.observation.width());
   std::ranges::fill(next, 0.0f);

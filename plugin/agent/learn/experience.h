@@ -44,7 +44,9 @@ class Experience {
   void acted(std::uint32_t agent, const AgentSlot& slot, double time_s);
   void mode_changes(std::uint32_t agent);  // before the slot's mode changes
   void left(std::uint32_t agent);
-  void episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s);
+  // left: what its group sees without it, where that goes on; empty: nothing does.
+  void episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s,
+                    std::span<const float> left = {});
 
   // ---- what it is told ----
   // A value below 0 also forbids the action that it most likely meant.
@@ -54,7 +56,9 @@ class Experience {
   void add_labelled(std::uint32_t agent, const Choice& choice, float target, float weight,
                     Meaning means = Meaning::demonstration);
 
-  void demonstrated() { signs_.compares = true; }
+  void compares() { signs_.compares = true; }  // values that it was told differ
+  // Of a learner of demonstrations a sample; else it goes to what was shown.
+  void demonstrate(std::uint32_t agent, const Choice& choice, float weight);
   // A brain that was loaded may act well from the start: what it earns is then of one value.
   void loaded() {
     signs_.compares = signs_.loaded = true;
@@ -92,13 +96,15 @@ class Experience {
   Returns& returns() { return returns_; }
   const Returns& returns() const { return returns_; }
   double highest_return() const;  // largest_reward / (1 - discount)
-  // Whether a brain that draws its choices from its policy explores slowly (News::are_rare).
+  // Whether a brain explores slowly (News::are_rare).
   bool explores_slowly(std::uint32_t brain) const {
-    return learner_.collects_rollouts() && training_.replay().news[brain].are_rare();
+    return learner_.seeks_news() && training_.replay().news[brain].are_rare();
   }
 
  private:
-  bool earns(const AgentSlot& slot) const { return enabled_ && slot.mode() == Mode::learning; }
+  bool earns(const AgentSlot& slot) const {
+    return enabled_ && slot.mode() == Mode::learning && slot.learns_by_itself();
+  }
   void note_values(const Answer& answer);
   bool labels() const { return trajectories_.empty(); }
   void note_value(float value);
@@ -109,6 +115,8 @@ class Experience {
   // Fills credits_.
   void credit(std::uint32_t agent, const AgentSlot& slot, const Feedback& feedback);
   void settle_agent(std::uint32_t agent, double time_s);
+  void write_group(std::span<float> into, const Choice& choice) const;
+  static void write_action(std::span<float> row, const SampleLayout& layout, const Choice& choice);
   std::span<float> new_sample(std::uint32_t agent, const Choice& choice, std::uint64_t next_copy = 0);
   std::uint64_t next_copy(const Trajectory::Return& found) const;  // ObservationCopy::next
   void add_step(std::uint32_t agent, const Trajectory::Return& found);
@@ -139,6 +147,7 @@ class Experience {
   std::vector<std::uint8_t> rewarded_;  // [P] 1 = by another number than 0
   std::vector<std::uint8_t> judged_;    // [P] 1 = by a person
   std::vector<std::uint8_t> praised_;   // [agents, goals] 1 = praise was for an action under that goal
+  Choice after_;                        // of an agent that left its group; a member to keep its memory
   std::vector<Credit> credits_;         // of one feedback; a member to keep its memory
   LostExperience lost_;
   Signs signs_;

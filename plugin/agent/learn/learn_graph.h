@@ -36,6 +36,11 @@ struct LearnGraph {
 
   std::vector<Metric> metrics;
 
+  // Index of an input, 0: there is none. float32 [P * C, W]: what was shown (learn/demonstration_memory.h),
+  // and after it int32 [P]: how many rows of each brain count in this step.
+  std::size_t shown = 0;
+  std::size_t kept =
+      0;  // the same: int32 [P], the row of the pool that gets the network's weights, -1 = none
   bool has_observation_copies = false;  // false: there is no input kCopyRows
   bool has_next_copies = false;         // false: there is no input kNextCopyRows
   ProgramDescription description;       // one learn step, or
@@ -54,6 +59,7 @@ struct LearnGraph {
 // The tensors of the inputs. Rows of copies are not ok() where there is no such input.
 struct LearnInputs {
   Tensor filled, rows, samples, copy_rows, next_copy_rows;
+  Tensor shown = {}, shown_filled = {};  // LearnGraph::shown
 };
 
 // Makes `working` state of the graph that changes in the last part of the sequence only. The parts before

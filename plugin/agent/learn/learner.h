@@ -36,6 +36,9 @@ class Learner {
   // ---- signals ----
   virtual bool takes_feedback() const = 0;  // praise, scolding and rewards
   virtual bool takes_demonstrations() const = 0;
+  // Whether demonstrations (BrainSpec::shown_capacity) and signals (learn/signals.h) may stand beside its
+  // rewards.
+  virtual bool learns_beside() const { return false; }
 
   // ---- fields of a brain that name this learner ----
   // Errors: unsupported (actions that it does not serve).
@@ -64,6 +67,8 @@ class Learner {
 
   // Whether the outputs are discounted sums of rewards, which then bound them.
   virtual bool predicts_returns() const { return false; }
+  // Whether exploration becomes slow where hardly any step tells anything (News).
+  virtual bool seeks_news() const { return collects_rollouts(); }
   // Whether it trains a network with a cell (BrainSpec::cell).
   virtual bool learns_sequences() const { return false; }
 

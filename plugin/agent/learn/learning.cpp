@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "plugin/agent/learn/registry.h"
 
@@ -23,6 +24,7 @@ Learning::Learning(const BrainServices& services, const BrainSpec& spec, LearnGr
       learner_(learner_of(spec)),
       training_(spec, std::move(graph)),
       experience_(spec, training_) {
+  if (spec.pool_size > 0) counts_.rating = training_.replay().opponents.rating(0);
   experience_.returns().heard = [this](double sum, std::uint32_t steps) { curves_.earned(sum, steps); };
 }
 
@@ -69,7 +71,8 @@ Result<bool> Learning::start_step(const CopyLedger& captured) {
   const std::optional<std::uint32_t> slot = training_.free_slot();
   if (!slot) return false;  // the GPU is far behind: the step begins later
   const std::uint64_t deadline = services_.clock.frame + spec_.learn_period_frames;
-  if (training_.begin(*slot, deadline, captured)) counts_.minibatches += training_.minibatches_per_step();
+  if (training_.begin(*slot, deadline, captured, counts_.decisions / spec_.brain_count))
+    counts_.minibatches += training_.minibatches_per_step();
   bridge::FrameJob job;
   job.program = &training_.program();
   job.slot = *slot;
@@ -87,7 +90,7 @@ Result<bool> Learning::start_step(const CopyLedger& captured) {
 bool Learning::has_news() const {
   constexpr std::uint64_t kFirstMinibatches = 500, kMinibatchesPerWord = 10;
   constexpr std::uint64_t kMinibatchesPerStep = 4;
-  if (!learner_.replays() || !training_.has_no_waiting()) return true;
+  if (!learner_.replays() || !training_.has_no_waiting() || training_.pretrains()) return true;
   if (learner_.takes_feedback() && !learner_.records_steps()) {
     const std::uint64_t samples = training_.replay().sample_count();
     if (samples >= std::uint64_t{spec_.brain_count} * spec_.replay_capacity) return true;
@@ -111,16 +114,19 @@ void Learning::finish_step(std::uint32_t slot) {
   }
   if (outcome.stopped > 0) counts_.raise(Alarm::not_finite);
   if (outcome.stopped > 0)
-    services_.log(LogLevel::error,
-                  text("brain '", spec_.name, "': loss: found a number that is not finite in ",
-                       outcome.stopped, " of ", spec_.brain_count,
-                       " brains. They stop learning and keep their last finite weights. Lower learning_rate, "
-                       "and restore a snapshot or load a file to continue"));
+    services_.log(
+        LogLevel::error,
+        text("brain '", spec_.name, "': loss: found a number that is not finite in ", outcome.stopped, " of ",
+             amount(spec_.brain_count, "brain"),
+             ". Each such brain stops learning and keeps its last finite weights. Lower learning_rate, "
+             "and restore a snapshot or load a file to continue"));
   publish();
 }
 
 void Learning::publish() {
   counts_.samples = training_.replay().sample_count();
+  if (spec_.pool_size > 0) counts_.rating = training_.replay().opponents.rating(0);
+  counts_.kept_demonstrations = static_cast<std::uint32_t>(training_.replay().shown.count());
   counts_.stopped = training_.stopped_brains();
 }
 
@@ -256,7 +262,8 @@ void Learning::warn_of_signs() {
   constexpr std::uint64_t kStepsWithoutReward = 5000;
   constexpr std::uint32_t kDecisionsBeyond = 200;  // one after the other
   const Experience::Signs& signs = experience_.signs();
-  if (signs.steps >= kStepsWithoutReward && signs.largest_reward == 0 && counts_.raise(Alarm::no_reward))
+  if (signs.steps >= kStepsWithoutReward && signs.largest_reward == 0 && !spec_.has_signals() &&
+      counts_.raise(Alarm::no_reward))
     warn(text("agent_reward: found no reward in ", signs.steps,
               " steps, expected some. Call agent_reward for what the agent did, before agent_act begins its "
               "next action."));

@@ -2,6 +2,7 @@
 
 #include "compute/base/text.h"
 #include "compute/nn/rollout_ppo.h"
+#include "plugin/agent/learn/signals.h"
 #include "plugin/agent/spec/field_check.h"
 
 namespace imprint::agent {
@@ -9,7 +10,7 @@ namespace {
 
 Result<Network> make_critic(const BrainSpec& spec, const std::string& name) {
   BrainSpec critic = spec;
-  critic.action = {{}, 1};
+  critic.action = {{}, 1 + spec.signal_count()};
   critic.seed += std::uint64_t{1} << 40;  // other first weights than the actor's
   return Network::create(critic, name, 1.0);
 }
@@ -52,8 +53,7 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.minibatch = spec.batch_size;
   options.epochs = spec.epochs;
   options.observations = spec.observation.width();
-  for (const std::uint32_t size : spec.action.branch_sizes) options.action.branches.push_back(size);
-  options.action.continuous = spec.action.continuous_count;
+  options.action = action_space(spec);
   options.learning_rate = spec.learning_rate;
   options.discount = double{spec.discount};
   options.advantage_decay = double{spec.advantage_decay};
@@ -65,7 +65,7 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.clip_values = spec.clip_values;
   options.normalise_observations = spec.normalise_observations;
   options.normalise_rewards = spec.normalise_rewards;
-  options.wait_for_reward = spec.sharers == 1 && spec.shards == 1;
+  options.wait_for_reward = spec.sharers == 1 && spec.shards == 1 && !spec.has_signals();
   options.rate_updates = (spec.rate_decisions + spec.rollout_steps - 1) / spec.rollout_steps;
   options.seed = spec.seed;
   options.sharers = spec.sharers;
@@ -92,7 +92,7 @@ nn::PolicyAndCritic both_of(const Network& policy, const Network& critic) {
 // A policy and a value of one trunk, whose cell, if it has one, learns through the sequences of the rows.
 nn::PolicyAndCritic shared_of(const BrainSpec& spec, const Network& network, const ValueHead& value) {
   nn::PolicyAndCritic both;
-  both.policy = {{}, network.parameters(), network.log_deviation()};
+  both.policy = adapted(network);
   both.parameters.add("actor", network.parameters());
   if (network.log_deviation().ok()) both.parameters.add("actor.log_deviation", network.log_deviation());
   both.parameters.add("critic", value.parameters());
@@ -107,6 +107,37 @@ nn::PolicyAndCritic shared_of(const BrainSpec& spec, const Network& network, con
         network.run(rollout.observation, {rollout.state, rollout.restarts, steps});
     const RecurrentCell::Output next = network.step(rollout.next_observation, own.states);
     return nn::RolloutValues{value(own.features, rollout.goal), value(next.features, rollout.next_goal)};
+  };
+  return both;
+}
+
+// Sees the agents of a group as a set: Cohen et al., On the Use and Misuse of Absorbing States in Multi-agent
+// Reinforcement Learning (MA-POCA), 2022. The value is that of the set, so that what is left of a group tells
+// what an agent that left has done for it. Without the baseline of each agent: rewards are the group's, and
+// one advantage serves all that acted, as in Yu et al., The Surprising Effectiveness of PPO in Cooperative
+// Multi-Agent Games (MAPPO), 2022.
+Result<Network> make_group_critic(const BrainSpec& spec, const std::string& name) {
+  BrainSpec critic = spec;
+  critic.observation = {.count = spec.group_width()};
+  critic.observation.streams = {
+      {.kind = StreamKind::entities, .count = spec.group_size, .features = spec.observation.width()}};
+  critic.action = {{}, 1};
+  critic.seed += std::uint64_t{1} << 40;  // other first weights than the actor's
+  return Network::create(critic, name, 1.0);
+}
+
+nn::PolicyAndCritic group_of(const Network& policy, const Network& critic) {
+  nn::PolicyAndCritic both = both_of(policy, critic);
+  const auto value = [critic](const Tensor& group, const Tensor& goal) {
+    return squeeze(Network::of_goal(critic.heads_of_scaled(group), goal), 2);
+  };
+  both.together = [=](const nn::RolloutRows& rows, const Tensor& observation) {
+    return nn::RolloutOutputs{Network::of_goal(policy.heads_of_scaled(observation), rows.goal),
+                              value(rows.group, rows.goal)};
+  };
+  both.values = [=](const nn::RolloutRows& rollout) {
+    return nn::RolloutValues{value(rollout.group, rollout.goal),
+                             value(rollout.next_group, rollout.next_goal)};
   };
   return both;
 }
@@ -134,6 +165,17 @@ nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const
   }
   if (spec.action.continuous_count > 0)
     found.continuous = columns(layout.continuous, spec.action.continuous_count);
+  const auto group = [&](std::uint32_t first) {
+    const std::int64_t width = spec.observation.width(), size = spec.group_size;
+    const Tensor all = reshape(columns(first, spec.group_width()), {brains, rows, spec.group_width()});
+    const Tensor agents =
+        network.scaled(reshape(narrow(all, 2, 1, size * width), {brains, rows * size, width}));
+    return concat({narrow(all, 2, 0, 1), reshape(agents, {brains, rows, size * width})}, 2);
+  };
+  if (spec.group_size > 0) {
+    found.group = group(layout.group);
+    found.next_group = group(layout.next_group);
+  }
   found.log_probability = column(layout.log_probability);
   found.reward = column(layout.reward);
   if (spec.has_cell()) {
@@ -168,15 +210,59 @@ Result<Actors> make_actors(const BrainSpec& spec, const Network& network) {
     return Actors{shared_of(spec, network, value), shared_of(spec, learned, learned_value),
                   value.parameters()};
   }
+  if (spec.group_size > 0) {
+    IMPRINT_ASSIGN(const Network critic, make_group_critic(spec, "critic"));
+    IMPRINT_ASSIGN(const Network learned_critic, make_group_critic(spec, "learned critic"));
+    return Actors{group_of(network, critic), group_of(learned, learned_critic), critic.parameters()};
+  }
   IMPRINT_ASSIGN(const Network critic, make_critic(spec, "critic"));
   IMPRINT_ASSIGN(const Network learned_critic, make_critic(spec, "learned critic"));
   return Actors{both_of(network, critic), both_of(learned, learned_critic), critic.parameters()};
 }
 
+// Behaviour cloning beside the policy's loss: minus the log-probability of what was shown.
+nn::RolloutBeside beside_of(const BrainSpec& spec, const Network& network, const LearnInputs& intake) {
+  nn::RolloutBeside beside;
+  beside.signals = make_signals(spec);
+  if (!spec.keeps_shown()) return beside;
+  constexpr std::uint32_t kCloned = 16, kSeen = 17, kModel = 18;  // streams
+  const Shown shown(spec, intake);
+  const auto seen = [spec, network](const Minibatch& batch) {
+    return network.scaled(batch.columns(batch.layout.observation, spec.observation.width()));
+  };
+  beside.shown = shown.there();
+  beside.loss = [=](const nn::RolloutBeside::LogProbability& log_probability, const Tensor& generator) {
+    const Minibatch batch = shown.draw(generator, spec.shown_batch, kCloned);
+    const std::int64_t rows = std::int64_t{spec.brain_count} * spec.shown_batch,
+                       numbers = spec.action.continuous_count;
+    nn::Actions taken;
+    if (const std::size_t branches = spec.action.branch_sizes.size(); branches > 0)
+      taken.discrete = reshape(
+          cast(batch.columns(batch.layout.branches, static_cast<std::uint32_t>(branches)), DType::int32),
+          {rows, static_cast<std::int64_t>(branches)});
+    if (numbers > 0)
+      taken.continuous =
+          reshape(batch.columns(batch.layout.continuous, spec.action.continuous_count), {rows, numbers});
+    return shown.loss(batch, neg(log_probability(seen(batch), batch.whole_number(batch.layout.goal), taken)));
+  };
+  beside.observations = [=](const Tensor& generator) {
+    return seen(shown.draw(generator, spec.batch_size, kSeen));
+  };
+  beside.rows = [=](const Tensor& generator, std::int64_t n) {
+    const Minibatch batch = shown.draw(generator, n, kModel);
+    nn::SignalRows rows = shown_signal_rows(spec, batch);
+    rows.observation = seen(batch);
+    return rows;
+  };
+  beside.count = [=](const Tensor& learns) { return shown.count(learns); };
+  beside.state.add("shown_age", shown.age());
+  return beside;
+}
+
 Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                          const LearnInputs& intake, LearnGraph& graph) {
   IMPRINT_ASSIGN(const Actors actors, make_actors(spec, network));
-  const nn::RolloutPpo ppo(options_of(spec), actors.acting, actors.learned);
+  const nn::RolloutPpo ppo(options_of(spec), actors.acting, actors.learned, beside_of(spec, network, intake));
   const auto view = [&](const Tensor& samples) { return rows_of(spec, layout, network, samples); };
   const nn::RolloutSource source{[&] { return view(intake.samples); },
                                  [&](const Tensor& rows) { return view(take(intake.samples, 0, rows)); }};
@@ -232,9 +318,12 @@ class PpoLearner final : public Learner {
   SampleUse sample_use() const override { return SampleUse::rollout; }
   bool off_policy() const override { return false; }
   bool learns_sequences() const override { return true; }
+  bool learns_beside() const override { return true; }
   SampleLayout layout(const BrainSpec& spec) const override {
     SampleLayout start = SampleLayout::begin(spec);
     if (spec.has_cell()) start.add(&SampleLayout::state, spec.state_count());
+    if (spec.group_size > 0)
+      start.add(&SampleLayout::group, spec.group_width()).add(&SampleLayout::next_group, spec.group_width());
     return start.add(&SampleLayout::reward)
         .add(&SampleLayout::log_probability)
         .add(&SampleLayout::begins)

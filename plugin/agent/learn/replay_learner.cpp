@@ -13,6 +13,30 @@ namespace {
 
 constexpr float kLeastRate = 1.0f / 32;  // share of the first learning rate
 
+constexpr std::uint32_t kShownStream = 16, kModelStream = 17, kMixStream = 18;
+
+// Signals see the minibatch, and their rewards replace those of its samples.
+Result<> add_signals(const BrainSpec& spec, auto& draw, LearnGraph& graph) {
+  const std::shared_ptr<const nn::RewardSignals> signals = make_signals(spec);
+  if (!signals) return {};
+  std::vector<Update>& updates = graph.description.updates;
+  const nn::SignalRows seen = signal_rows(spec, draw.batch);
+  const nn::SignalRows rows =
+      nn::RewardSignals::scaled(seen, signals->watch(seen.observation, draw.there, updates));
+  draw.batch.rewards = signals->total(draw.batch.column(draw.batch.layout.reward), rows, draw.there, updates);
+  nn::SignalRows model;
+  if (signals->imitates()) {
+    const Minibatch shown = draw.shown->draw(draw.generator, spec.batch_size, kModelStream);
+    model = nn::RewardSignals::scaled(shown_signal_rows(spec, shown), signals->seen());
+  }
+  IMPRINT_ASSIGN(const std::vector<Update> learned,
+                 signals->learn(rows, model, draw.shown ? draw.shown->there() : Tensor(), draw.there,
+                                draw.generator, kMixStream));
+  updates.insert(updates.end(), learned.begin(), learned.end());
+  add_state(graph.state, "signals", signals->state());
+  return {};
+}
+
 // The new values of some variables, in their order.
 std::vector<Tensor> values_of(std::span<const Update> updates, const nn::Parameters& variables) {
   std::vector<Tensor> values;
@@ -61,7 +85,18 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
     changed = recall->take_in(
         Minibatch{reshape(intake.samples, {brains, arriving, columns.width}), columns}.column(columns.reward),
         reshape(greater_equal(intake.rows, 0), {brains, arriving}), graph.description.updates);
-  IMPRINT_CHECK(learn(spec, network, intake, {{drawn, columns}, generator.value(), changed}, graph));
+  Draw draw{{drawn, columns}, generator.value(), changed, greater(intake.filled, 0), {}};
+  draw.active = draw.there;
+  if (spec.keeps_shown()) {
+    draw.shown.emplace(spec, intake);
+    draw.shown_batch = draw.shown->draw(generator.value(), spec.shown_batch, kShownStream);
+    draw.active = logical_or(draw.there, draw.shown->there());
+    graph.state.push_back({draw.shown->age().name(), draw.shown->age()});
+    for (Update& update : draw.shown->count(draw.active))
+      graph.description.updates.push_back(std::move(update));
+  }
+  IMPRINT_CHECK(add_signals(spec, draw, graph));
+  IMPRINT_CHECK(learn(spec, network, intake, draw, graph));
   graph.description.updates.push_back(Update::assign(generator, generator_next(generator.value())));
   graph.description.updates.push_back(Update::scatter_rows(replay, intake.rows, intake.samples));
   return {};
@@ -78,7 +113,11 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
   add_state(graph.state, "beside", objective->parameters());
   for (StateVariable& entry : objective->state()) graph.state.push_back(std::move(entry));
   const Objective::Scored scored = objective->score(draw.batch, network);
-  const Tensor losses = nn::reduce_loss(scored.losses, nn::Reduction::group_mean);
+  Tensor losses = nn::reduce_loss(scored.losses, nn::Reduction::group_mean);
+  if (draw.shown) {
+    const Tensor shown = objective->shown_losses(draw.shown_batch, network);
+    losses = where(draw.there, losses, zeros_like(losses)) + draw.shown->loss(draw.shown_batch, shown);
+  }
   ProgramDescription& program = graph.description;
   program.outputs = {losses};
   const Tensor penalty = objective->penalty(network, intake.filled);
@@ -88,8 +127,7 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
   IMPRINT_ASSIGN(const std::vector<Tensor> raw, gradients(sum(total), trained.values()));
   IMPRINT_ASSIGN(const nn::ClippedGradients clipped,
                  nn::clip_by_global_norm(raw, max_gradient_norm(spec), brains));
-  const Tensor active =
-      logical_and(greater(intake.filled, 0), logical_and(is_finite(losses), is_finite(clipped.norm)));
+  const Tensor active = logical_and(draw.active, logical_and(is_finite(losses), is_finite(clipped.norm)));
   const Tensor rate =
       records_steps() ? falling_rate(spec, active, draw.changed, graph) : Tensor(spec.learning_rate);
   std::vector<std::pair<Metric, Tensor>> metrics = scored.metrics;

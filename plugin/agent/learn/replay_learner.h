@@ -7,27 +7,19 @@
 // P = brain_count, B = batch_size, V = outputs of one goal.
 
 #include <memory>
-#include <vector>
-
+#include <optional>
 #include <utility>
 #include <vector>
+
 #include "compute/nn/parameter.h"
 #include "compute/program/program.h"
 #include "compute/tensor/tensor.h"
 
 #include "plugin/agent/learn/learner.h"
+#include "plugin/agent/learn/minibatch.h"
+#include "plugin/agent/learn/signals.h"
 
 namespace imprint::agent {
-
-// The columns of the drawn samples [P, B, W].
-struct Minibatch {
-  Tensor rows;
-  SampleLayout layout;
-
-  Tensor columns(std::uint32_t first, std::uint32_t count) const { return narrow(rows, 2, first, count); }
-  Tensor column(std::uint32_t index) const { return squeeze(columns(index, 1), 2); }
-  Tensor whole_number(std::uint32_t index) const { return cast(column(index), DType::int32); }
-};
 
 // Results of one optimiser step. Brains that do not learn in it keep their values.
 struct OptimiserStep {
@@ -52,6 +44,8 @@ class Objective {
   // float32 [P], added to the mean loss before its gradient; or not ok(). filled: int32 [P] samples
   // remembered.
   virtual Tensor penalty(const Network&, const Tensor& /*filled*/) const { return {}; }
+  // float32 [P, n] of demonstrations (learn/signals.h); or not ok(): it learns from none.
+  virtual Tensor shown_losses(const Minibatch& /*shown*/, const Network&) const { return {}; }
   // Parameters that learn beside the network's. They are part of the state.
   virtual nn::Parameters parameters() const { return {}; }
   // State beside the networks and the optimiser, and its updates after an optimiser step.
@@ -77,6 +71,10 @@ class MemoryLearner : public Learner {
     Minibatch batch;
     Tensor generator;
     Tensor changed;  // bool [P] 1 = the game has changed; not ok(): it does not look
+    Tensor there;    // bool [P] 1 = the memory holds samples
+    Tensor active;   // bool [P] 1 = learns from them, or from what was shown
+    std::optional<Shown> shown = {};
+    Minibatch shown_batch = {};
   };
   // One step from a minibatch: adds state, updates and the output kLoss.
   virtual Result<> learn(const BrainSpec& spec, const Network& network, const LearnInputs& intake,

@@ -36,9 +36,20 @@ nn::SacRows sac_rows(const BrainSpec& spec, const Minibatch& batch) {
   rows.goal = batch.whole_number(layout.goal);
   rows.next_goal = batch.whole_number(layout.next_goal);
   rows.action = batch.columns(layout.continuous, spec.action.continuous_count);
-  rows.reward = batch.column(layout.reward);
+  rows.reward = batch.reward();
   rows.continues = batch.column(layout.continues);
   return rows;
+}
+
+// Squared distance of the policy's most likely action from the one that was shown, as in Fujimoto, Gu, A
+// Minimalist Approach to Offline Reinforcement Learning, 2021.
+Tensor shown_losses(const BrainSpec& spec, const Minibatch& shown, const Network& network) {
+  const std::uint32_t numbers = spec.action.continuous_count;
+  const Tensor outputs =
+      Network::of_goal(network.heads(shown.columns(shown.layout.observation, spec.observation.width())),
+                       shown.whole_number(shown.layout.goal));
+  return sum(square(tanh(narrow(outputs, 2, 0, numbers)) - shown.columns(shown.layout.continuous, numbers)),
+             {2});
 }
 
 class SacLearner final : public MemoryLearner {
@@ -58,6 +69,7 @@ class SacLearner final : public MemoryLearner {
     return check_number("brain_create", "entropy_per_action", spec.entropy_per_action, -100, 1);
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
+  bool learns_beside() const override { return true; }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)
@@ -67,7 +79,7 @@ class SacLearner final : public MemoryLearner {
   }
 
  protected:
-  Result<> learn(const BrainSpec& spec, const Network& network, const LearnInputs& intake, const Draw& draw,
+  Result<> learn(const BrainSpec& spec, const Network& network, const LearnInputs&, const Draw& draw,
                  LearnGraph& graph) const override {
     nn::SacOptions options;
     options.brains = spec.brain_count;
@@ -96,8 +108,12 @@ class SacLearner final : public MemoryLearner {
     add_state(graph.state, "target_critic", networks.target_parameters);
     const nn::Sac sac(options, networks);
     for (const nn::Parameter& entry : sac.state()) graph.state.push_back({entry.name, entry.variable});
-    IMPRINT_ASSIGN(const nn::Sac::Step step, sac.step(sac_rows(spec, draw.batch), greater(intake.filled, 0),
-                                                      draw.generator, kFreeStream));
+    nn::SacBeside beside;
+    if (draw.shown)
+      beside = {draw.there,
+                draw.shown->loss(draw.shown_batch, shown_losses(spec, draw.shown_batch, network))};
+    IMPRINT_ASSIGN(const nn::Sac::Step step,
+                   sac.step(sac_rows(spec, draw.batch), draw.active, draw.generator, kFreeStream, beside));
     graph.description.outputs = {step.loss};
     const std::pair<Metric, Tensor> metrics[] = {{Metric::policy_loss, step.policy_loss},
                                                  {Metric::value_loss, step.loss},

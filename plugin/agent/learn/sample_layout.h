@@ -27,6 +27,7 @@ struct SampleLayout {
   std::uint32_t allowed = 0;          // [choices] 1 = allowed
   std::uint32_t continues = 0;  // 0: the step terminated its episode; else the discount of steps between
   std::uint32_t next_observation = 0, next_goal = 0;
+  std::uint32_t group = 0, next_group = 0;  // [BrainSpec::group_width]
   std::uint32_t width = 0;
 
   // The columns that every sample has: observation | goal | choice per branch | continuous actions.

@@ -102,6 +102,8 @@ ReplayState ReplayState::empty(const BrainSpec& spec) {
   state.next.assign(spec.brain_count, 0);
   state.filled.assign(spec.brain_count, 0);
   state.news.resize(spec.brain_count);
+  state.shown = DemonstrationMemory(spec);
+  state.opponents = Opponents(spec);
   state.waiting = SampleQueue(spec.brain_count, learner_of(spec).layout(spec).width, waiting_capacity(spec));
   return state;
 }
@@ -122,7 +124,10 @@ std::uint32_t rows_per_step(const BrainSpec& spec) {
 }
 
 std::uint32_t waiting_capacity(const BrainSpec& spec) {
-  return std::max(kWaitingSamples, 4 * rows_per_step(spec));
+  const Learner& learner = learner_of(spec);
+  // A whole file of demonstrations may wait.
+  const bool files = learner.takes_demonstrations() && !learner.takes_feedback();
+  return std::max({kWaitingSamples, 4 * rows_per_step(spec), files ? spec.replay_capacity : 0u});
 }
 
 namespace {

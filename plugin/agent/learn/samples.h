@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "plugin/agent/decide/observation_copy.h"
+#include "plugin/agent/learn/demonstration_memory.h"
 #include "plugin/agent/learn/news.h"
+#include "plugin/agent/learn/opponents.h"
 #include "plugin/agent/learn/sample_layout.h"
 #include "plugin/agent/spec/brain_spec.h"
 
@@ -67,7 +69,9 @@ struct ReplayState {
   std::vector<std::int32_t> next;    // [P] row of the memory that the next sample overwrites
   std::vector<std::int32_t> filled;  // [P] samples in the memory, <= capacity
   SampleQueue waiting;
-  std::vector<News> news;  // [P] of a learner that collects rollouts: what its steps told
+  DemonstrationMemory shown;
+  Opponents opponents;
+  std::vector<News> news;  // [P] of a learner that seeks news: what its steps told
 
   static ReplayState empty(const BrainSpec& spec);
   std::uint64_t sample_count() const;
@@ -99,6 +103,7 @@ std::uint64_t take_rollouts(const BrainSpec& spec, ReplayState& state, const Ste
 // brain can decide in one learn period, at least kRowsPerStep; learners of steps at least a minibatch; never
 // more than the replay memory holds.
 std::uint32_t rows_per_step(const BrainSpec& spec);
-std::uint32_t waiting_capacity(const BrainSpec& spec);  // four steps' worth, at least kWaitingSamples
+std::uint32_t waiting_capacity(const BrainSpec& spec);  // four steps' worth, at least kWaitingSamples;
+                                                        // of the cloning learner a whole memory
 
 }  // namespace imprint::agent

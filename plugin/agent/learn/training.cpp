@@ -23,14 +23,21 @@ Training::Training(const BrainSpec& spec, LearnGraph graph)
       learner_(learner_of(spec)),
       graph_(std::move(graph)),
       replay_(ReplayState::empty(spec)),
-      begun_{replay_.next, replay_.filled,
-             SampleQueue(spec.brain_count, learner_.layout(spec).width, rows_per_step(spec)), 0},
+      begun_{replay_.next,
+             replay_.filled,
+             replay_.shown.pretrained,
+             replay_.opponents,
+             SampleQueue(spec.brain_count, learner_.layout(spec).width, rows_per_step(spec)),
+             0},
       runs_(graph_.slot_count()),
       stopped_(spec.brain_count, 0),
       versions_(spec.brain_count, 0),
       replaced_(spec.brain_count, 0),
       updating_(spec.brain_count, 0) {
-  for (Run& run : runs_) run.filled.resize(spec.brain_count);
+  for (Run& run : runs_) {
+    run.filled.resize(spec.brain_count);
+    run.shown.resize(spec.brain_count);
+  }
 }
 
 Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
@@ -39,6 +46,10 @@ Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
   for (std::uint32_t slot = 0; slot < program->slot_count(); ++slot) {
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kFilled), std::byte{0});
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kValues), std::byte{0});
+    if (graph_.kept > 0) std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, graph_.kept)), -1);
+    if (graph_.shown > 0)
+      for (const std::size_t of_shown : {graph_.shown, graph_.shown + 1})
+        std::ranges::fill(program->input_bytes(slot, of_shown), std::byte{0});
     std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kRows)), -1);
     if (graph_.has_observation_copies)
       std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kCopyRows)), -1);
@@ -48,7 +59,46 @@ Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
   return program;
 }
 
+bool Training::pretrains(std::uint32_t brain) const {
+  const DemonstrationMemory& shown = replay_.shown;
+  return graph_.shown > 0 && shown.filled()[brain] > 0 && !stopped_[brain] &&
+         shown.pretrained[brain] < static_cast<std::int32_t>(spec_.pretraining);
+}
+
+bool Training::pretrains() const {
+  for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
+    if (pretrains(p)) return true;
+  return false;
+}
+
+// Without samples a brain learns from what was shown only while it pretrains: each step makes a version of
+// the weights, and steps that agents take grow stale.
+void Training::feed_shown(std::uint32_t slot) {
+  Run& run = runs_[slot];
+  std::ranges::fill(run.shown, 0);
+  if (graph_.shown == 0) return;
+  DemonstrationMemory& shown = replay_.shown;
+  begun_.pretrained = shown.pretrained;
+  for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
+    if (stopped_[p] || (run.filled[p] == 0 && !pretrains(p))) continue;
+    run.shown[p] = shown.filled()[p];
+    if (pretrains(p)) shown.pretrained[p] += static_cast<std::int32_t>(minibatches_per_step());
+  }
+  std::ranges::copy(run.shown, as<std::int32_t>(program_->input_bytes(slot, graph_.shown + 1)).begin());
+  if (std::exchange(run.shown_version, shown.version()) == shown.version()) return;
+  std::ranges::copy(shown.rows(), as<float>(program_->input_bytes(slot, graph_.shown)).begin());
+}
+
+void Training::feed_kept(std::uint32_t slot, std::uint64_t decisions) {
+  if (graph_.kept == 0) return;
+  begun_.opponents = replay_.opponents;
+  replay_.opponents.request_when_due(decisions);
+  const std::span<std::int32_t> rows = as<std::int32_t>(program_->input_bytes(slot, graph_.kept));
+  for (std::uint32_t p = 0; p < spec_.brain_count; ++p) rows[p] = replay_.opponents.keep(p, decisions);
+}
+
 bool Training::has_work(const CopyLedger& captured) {
+  if (pretrains()) return true;
   if (learner_.collects_rollouts()) {
     bool has = false;
     for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
@@ -67,7 +117,8 @@ std::optional<std::uint32_t> Training::free_slot() const {
   return std::nullopt;
 }
 
-bool Training::begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedger& captured) {
+bool Training::begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedger& captured,
+                     std::uint64_t decisions) {
   Run& run = runs_[slot];
   const bool replays = learner_.replays();
   if (replays) run.filled = replay_.filled;  // the draw does not see the new samples
@@ -93,8 +144,10 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedge
   }
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
     if (stopped_[p]) run.filled[p] = 0;
+  feed_shown(slot);
+  feed_kept(slot, decisions);
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
-    updating_[p] = run.filled[p] > 0 ? 1 : 0;
+    updating_[p] = learns(run, p) ? 1 : 0;
     versions_[p] += updating_[p];
   }
   std::ranges::copy(run.filled, as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kFilled)).begin());
@@ -103,11 +156,13 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedge
   run.epoch = epoch_;
   stepping_ = true;
   deadline_ = deadline;
-  return std::ranges::any_of(run.filled, [](std::int32_t filled) { return filled > 0; });
+  return std::ranges::any_of(updating_, [](std::uint8_t learning) { return learning != 0; });
 }
 
 bool Training::take_back() {
   if (!std::exchange(stepping_, false)) return false;
+  if (graph_.shown > 0) replay_.shown.pretrained = begun_.pretrained;
+  if (graph_.kept > 0) replay_.opponents = begun_.opponents;
   if (!learner_.collects_rollouts()) {
     replay_.next = begun_.next;
     replay_.filled = begun_.filled;
@@ -137,7 +192,7 @@ Training::Outcome Training::finish(std::uint32_t slot) {
   Outcome outcome;
   double sum = 0;
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
-    if (run.filled[p] == 0) continue;
+    if (!learns(run, p)) continue;
     ++outcome.learned;
     sum += losses[p];
     if (std::isfinite(losses[p]) || run.epoch != epoch_ || stopped_[p]) continue;
@@ -158,7 +213,7 @@ void Training::read_metrics(std::uint32_t slot, Outcome& outcome) const {
   for (std::size_t i = 0; i < columns; ++i) {
     double sum = 0;
     for (std::uint32_t p = 0; p < spec_.brain_count; ++p)
-      if (runs_[slot].filled[p] > 0) sum += double{figures[p * columns + i]};
+      if (learns(runs_[slot], p)) sum += double{figures[p * columns + i]};
     outcome.metrics[static_cast<std::size_t>(graph_.metrics[i])] = static_cast<float>(sum / outcome.learned);
   }
 }

@@ -25,6 +25,7 @@ class Training {
   void install(std::unique_ptr<Program> program) {
     program_ = std::move(program);
     used_ = false;
+    for (Run& run : runs_) run.shown_version = 0;
   }
   bool used() const { return used_; }  // a run began since install()
   Program& program() { return *program_; }
@@ -52,10 +53,14 @@ class Training {
   bool has_no_waiting() const { return replay_.waiting.empty(); }
   // Whether a step would learn or take in anything.
   bool has_work(const CopyLedger& captured);
+  // Whether a brain is to learn from demonstrations before its own steps (BrainSpec::pretraining).
+  bool pretrains() const;
   std::optional<std::uint32_t> free_slot() const;
   // Fills the slot's inputs with waiting samples; the step is in flight until `deadline`. False when it takes
   // samples in but no brain learns. captured: StepInputs.
-  bool begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedger& captured);
+  // decisions: of each brain so far.
+  bool begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedger& captured,
+             std::uint64_t decisions = 0);
   // As begin, in slot 0, with no samples and no brain; release() ends it. Only if not used().
   void begin_empty();
   void end() { stepping_ = false; }  // at the deadline
@@ -79,7 +84,9 @@ class Training {
 
  private:
   struct Run {
-    std::vector<std::int32_t> filled;  // [P] as fed: 0 = the brain does not take part
+    std::vector<std::int32_t> filled;  // [P] as fed: 0 = the brain learns from no samples
+    std::vector<std::int32_t> shown;   // [P] the same for what was shown
+    std::uint64_t shown_version = 0;   // DemonstrationMemory::version of the input
     std::uint64_t epoch = 0;
     bool in_flight = false;
   };
@@ -87,10 +94,18 @@ class Training {
   // The newest step, from before it began.
   struct Begun {
     std::vector<std::int32_t> next, filled;
+    std::vector<std::int32_t> pretrained;
+    Opponents opponents;
     SampleQueue taken;
     std::uint64_t used = 0;
   };
   void read_metrics(std::uint32_t slot, Outcome& outcome) const;
+  bool pretrains(std::uint32_t brain) const;
+  void feed_shown(std::uint32_t slot);
+  void feed_kept(std::uint32_t slot, std::uint64_t decisions);
+  static bool learns(const Run& run, std::uint32_t brain) {
+    return run.filled[brain] > 0 || run.shown[brain] > 0;
+  }
 
   const BrainSpec& spec_;
   const Learner& learner_;

@@ -83,7 +83,7 @@ BrainSpec completed(BrainSpec spec) {
   constexpr std::uint64_t kRolloutPerAgent = 32, kLeastRollout = 512, kMostRollout = 16384;
   constexpr std::uint32_t kLeastBatch = 64, kLeastSequences = 4;
   if (spec.learner != LearnerKind::ppo) return spec;
-  if (!spec.observation.streams.empty()) spec.normalise_observations = false;
+  if (!spec.observation.streams.empty() || spec.group_size > 0) spec.normalise_observations = false;
   const std::uint32_t unit = spec.has_cell() ? std::max(1u, spec.sequence_steps) : 1;
   const auto wanted_batch = [&](std::uint32_t rollout) {
     const std::uint32_t sequences = spec.has_cell() ? kLeastSequences * unit : 0;
@@ -117,6 +117,10 @@ BrainSpec completed(BrainSpec spec) {
     spec.learn_period_frames = least(std::min(minibatches, frames / 4));
   }
   return spec;
+}
+
+const char* curiosity_name(Curiosity curiosity) {
+  return curiosity == Curiosity::novelty ? "novelty" : "surprise";
 }
 
 const char* stream_name(StreamKind kind) {

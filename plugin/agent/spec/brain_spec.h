@@ -62,6 +62,9 @@ enum class Activation : std::uint8_t { relu, tanh, silu, elu, gelu };
 // A recurrent cell between the hidden layers and the outputs. In the order of imp_cell.
 enum class Cell : std::uint8_t { none, gru, lstm };
 
+// In the order of imp_curiosity.
+enum class Curiosity : std::uint8_t { novelty, surprise };
+
 struct BrainSpec {
   std::string name = "brain";
   ObservationSpec observation;
@@ -116,6 +119,23 @@ struct BrainSpec {
   float entropy_per_action = -1;     // target of the policy's entropy, per number of an action
   bool thompson = true;              // the bandit learner draws from its belief, else LinUCB
   float drift = 0;                   // of the bandit learner's weights, per sample
+  // Demonstrations beside a learner of rewards. 0: none.
+  std::uint32_t shown_capacity = 0, shown_batch = 32;
+  std::uint32_t pretraining = 0;      // minibatches by them alone, where there are no steps yet
+  std::uint32_t shown_half_life = 0;  // minibatches until they count half; 0 = they count the same for ever
+  float shown_strength = 1;           // of their loss
+  float shown_margin = 0.8f;          // of the DQN learner: how much less another choice is worth
+  // Rewards of the learner's own beside the game's (learn/signals.h). Strength 0: without it.
+  float reward_strength = 1, curiosity_strength = 0, imitation_strength = 0;
+  float curiosity_discount = 0, imitation_discount = 0;  // 0: the learner's
+  Curiosity curiosity = Curiosity::novelty;
+  std::uint32_t signal_size = 64;  // of their hidden layers
+  float signal_rate = 3e-4f;
+  std::uint32_t group_size = 0;  // most agents of a group, whose critic sees them all; 0: no groups
+  // Self-play: weights of old that agents may act by (learn/opponents.h). 0: none.
+  std::uint32_t pool_size = 0;
+  std::uint32_t pool_period = 20'000;  // decisions of a brain until it keeps its weights; 0: by call alone
+  float newest_share = 0.5f;           // of drawn opponents that act by the newest weights
   std::uint32_t snapshot_count = 4;
   bool fall_back = false;  // to the best weights so far, where returns fall or a loss is not finite
   // Processes that learn this brain by the same minibatches: nn::RolloutPpoOptions, ProgramSequence::add_up.
@@ -136,6 +156,13 @@ struct BrainSpec {
   std::uint32_t agents_per_turn() const {
     return (agents_per_brain - 1) / decision_period_frames + 1;
   }  // per brain, at most
+  bool keeps_shown() const { return shown_capacity > 0; }
+  bool has_signals() const { return curiosity_strength > 0 || imitation_strength > 0; }
+  // Numbers of a group: how many are there, then the observations of group_size agents.
+  std::uint32_t group_width() const { return group_size > 0 ? 1 + group_size * observation.width() : 0; }
+  std::uint32_t signal_count() const {
+    return (curiosity_strength > 0 ? 1u : 0u) + (imitation_strength > 0 ? 1u : 0u);
+  }
   bool has_cell() const { return cell != Cell::none; }
   // Whether a learner's critic uses the policy's layers: encoders and cells are too dear to have twice.
   bool shares_trunk() const { return has_cell() || !observation.streams.empty(); }
@@ -161,6 +188,7 @@ BrainSpec completed(BrainSpec spec);
 
 const char* activation_name(Activation activation);
 const char* cell_name(Cell cell);
+const char* curiosity_name(Curiosity curiosity);
 const char* stream_name(StreamKind kind);
 
 }  // namespace imprint::agent

@@ -2,9 +2,9 @@
 #define IMPRINT_IMPRINT_H_
 /* Imprint: game agents that infer and learn on the player's GPU, between frames, on the game's own
  * Vulkan device. This header is the core. It is C11 or C++11 and needs no Vulkan header.
- *   imprint_learners.h, imprint_networks.h  how brains learn, what they see (included here)
- *   imprint_vulkan.h    the host's device and queue, recording, semaphores, shared tensors
- *   imprint_models.h    trained networks of any form
+ *   imprint_learners.h, imprint_networks.h, imprint_signals.h  how brains learn, what they see,
+ * what else they learn from (included here) imprint_vulkan.h    the host's device and queue,
+ * recording, semaphores, shared tensors imprint_models.h    trained networks of any form
  *   imprint_tools.h     reports, statistics, tuning, pipeline cache, jobs, standalone devices
  *   imprint.hpp         all of it as C++20 classes
  *
@@ -30,6 +30,7 @@
 
 #include "imprint_learners.h"
 #include "imprint_networks.h"
+#include "imprint_signals.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -122,7 +123,8 @@ typedef struct imp_frame_info {
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
-/* A network. header.next: imp_network_options, the learner's options. Tensors: imprint_vulkan.h. */
+/* A network. header.next: the options of its network, its learner, what stands beside its rewards.
+ * Tensors: imprint_vulkan.h. */
 typedef struct imp_brain_desc {
   imp_header header;
   const char* name;                /* in logs and files; null = "brain" */
@@ -287,6 +289,28 @@ typedef struct imp_api {
   imp_result(IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets requests, answers and open credit; resets an ONNX policy's state. */
   imp_result(IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
+
+  /* [either] Self-play: whose weights the agent acts by from its next decision on, an entry of the
+   * pool or IMP_OPPONENT_*. Between episodes. *chosen, which may be null: what was drawn.
+   * UNSUPPORTED: no imp_self_play_options. NOT_FOUND: no such entry yet. */
+  imp_result(IMP_CALL* agent_set_opponent)(imp_agent agent, uint32_t opponent, uint32_t* chosen);
+  /* [either] How a match between two agents of brains with pools ended. score: of the first; 1 it
+   * won, 0.5 a draw, 0 it lost. Before agent_set_opponent changes who they are. */
+  imp_result(IMP_CALL* match_report)(imp_agent first, imp_agent second, float score);
+  /* [either] The next learn step puts the brain's weights into its pool. */
+  imp_result(IMP_CALL* brain_keep_opponent)(imp_brain brain, uint32_t brain_index);
+  /* [either] IMP_OPPONENT_NONE: the newest weights. NOT_FOUND: no such entry yet. */
+  imp_result(IMP_CALL* brain_get_opponent)(imp_brain brain, uint32_t brain_index, uint32_t opponent,
+                                           imp_opponent* info);
+
+  /* [either] Agents of one brain with the same number are a group; 0: none. UNSUPPORTED: no
+   * imp_group_options, or the group is full. All three functions. */
+  imp_result(IMP_CALL* agent_set_group)(imp_agent agent, uint32_t group);
+  /* [frame] As agent_reward, to each agent of the group that takes part. */
+  imp_result(IMP_CALL* agent_group_reward)(imp_agent agent, float reward);
+  /* [frame] The episode of the whole group ends. agent_end_episode ends it for one agent, which
+   * leaves the others to go on. */
+  imp_result(IMP_CALL* agent_end_group_episode)(imp_agent agent, imp_episode_end end);
 } imp_api;
 
 /* [any] The one exported function. *api lives as long as the library. Else UNSUPPORTED. */

@@ -78,6 +78,20 @@ class Agent : public detail::Owner<imp_agent, &imp_api::agent_destroy> {
     made.value.wants_observation = made.outcome.ready() || made.outcome.code() == Code::not_found;
     return made;
   }
+  // Whose weights it acts by: an entry of the brain's pool, or IMP_OPPONENT_*. Returns what was
+  // drawn.
+  Made<std::uint32_t> set_opponent(std::uint32_t opponent = IMP_OPPONENT_DRAWN) {
+    return fill(std::uint32_t{}, &imp_api::agent_set_opponent, opponent);
+  }
+  // 1: this agent won, 0.5: a draw, 0: it lost.
+  Outcome report_match(const Agent& against, float score) {
+    return call(&imp_api::match_report, against.handle(), score);
+  }
+  Outcome set_group(std::uint32_t group) { return call(&imp_api::agent_set_group, group); }
+  Outcome group_reward(float reward) { return call(&imp_api::agent_group_reward, reward); }
+  Outcome end_group_episode(EpisodeEnd end) {
+    return call(&imp_api::agent_end_group_episode, static_cast<imp_episode_end>(end));
+  }
   Outcome act_by_heuristic(std::span<const std::uint32_t> branches,
                            std::span<const float> continuous = {}) {
     return call(&imp_api::agent_heuristic, branches.data(), detail::count_of(branches.size()),
@@ -136,10 +150,25 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
     return call(&imp_api::brain_set_learning, enabled ? 1u : 0u);
   }
 
-  Outcome save(const char* path) { return call(&imp_api::brain_save, path); }
+  Outcome save(Text path) { return call(&imp_api::brain_save, path.c_str()); }
   Outcome save_status() const { return call(&imp_api::brain_save_status); }
-  Outcome load(const char* path) { return call(&imp_api::brain_load, path); }
-  Outcome load_weights(const char* path) { return call(&imp_api::brain_load_weights, path); }
+  Outcome load(Text path) { return call(&imp_api::brain_load, path.c_str()); }
+  Outcome load_weights(Text path) { return call(&imp_api::brain_load_weights, path.c_str()); }
+  // Demonstrations of a file, added to one brain of a kennel or to all. Returns how many it has.
+  Made<std::uint32_t> load_demonstrations(Text path, std::uint32_t brain_index = UINT32_MAX) {
+    return fill(std::uint32_t{}, &imp_tools_api::brain_load_demonstrations, path.c_str(),
+                brain_index);
+  }
+  Outcome save_demonstrations(Text path, std::uint32_t brain_index = 0) const {
+    return call(&imp_tools_api::brain_save_demonstrations, path.c_str(), brain_index);
+  }
+  Outcome keep_opponent(std::uint32_t brain_index = 0) {
+    return call(&imp_api::brain_keep_opponent, brain_index);
+  }
+  Made<imp_opponent> opponent(std::uint32_t index, std::uint32_t brain_index = 0) const {
+    return fill(imp_opponent_init(), &imp_api::brain_get_opponent, brain_index, index);
+  }
+  Outcome clear_demonstrations() { return call(&imp_tools_api::brain_clear_demonstrations); }
   Made<std::uint64_t> snapshot() { return fill(std::uint64_t{}, &imp_api::brain_snapshot); }
   Outcome restore(std::uint64_t snapshot) { return call(&imp_api::brain_restore, snapshot); }
 
@@ -160,8 +189,8 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   Made<imp_curves> curves(std::uint64_t row = UINT64_MAX) const {
     return fill(imp_curves_init(), &imp_tools_api::brain_get_curves, row);
   }
-  Outcome write_curves(const char* path) const {
-    return call(&imp_tools_api::brain_write_curves, path);
+  Outcome write_curves(Text path) const {
+    return call(&imp_tools_api::brain_write_curves, path.c_str());
   }
   Outcome set_state(std::span<const std::byte> data) {
     return call(&imp_tools_api::brain_set_state, data.data(), data.size());
@@ -459,7 +488,7 @@ class MergedDevice {
     return *static_cast<const VkDeviceCreateInfo*>(merged_.create_info);
   }
   // The chain for DeviceDesc::features. DeviceDesc::enabled_features stay the host's.
-  const void* features() const { return merged_.features; }
+  FeatureChain features() const { return FeatureChain(merged_.features); }
   std::span<const char* const> device_extensions() const {
     return {merged_.device_extensions, merged_.device_extension_count};
   }

@@ -34,8 +34,8 @@ typedef struct imp_header {
   name.header.size = (uint32_t)sizeof name; \
   name.header.type = (uint32_t)(TYPE)
 
-/* 1: imprint.h; 101: imprint_learners.h; 201: imprint_vulkan.h; 301: imprint_tools.h;
- * 401: imprint_models.h; 501: imprint_networks.h. */
+/* 1: imprint.h; 201: imprint_vulkan.h; 301: imprint_tools.h; 401: imprint_models.h;
+ * 501: imprint_networks.h; 601: imprint_signals.h. From 101 on: see imprint_learners.h. */
 typedef enum imp_struct_type {
   IMP_STRUCT_HOST = 1,
   IMP_STRUCT_LIMITS = 2,
@@ -46,14 +46,6 @@ typedef enum imp_struct_type {
   IMP_STRUCT_ACTION = 7,
   IMP_STRUCT_FEEDBACK = 8,
   IMP_STRUCT_DEMONSTRATION = 9,
-
-  IMP_STRUCT_FEEDBACK_OPTIONS = 101,
-  IMP_STRUCT_CLONING_OPTIONS = 102,
-  IMP_STRUCT_DQN_OPTIONS = 103,
-  IMP_STRUCT_COACH_OPTIONS = 104,
-  IMP_STRUCT_PPO_OPTIONS = 105,
-  IMP_STRUCT_SAC_OPTIONS = 106,
-  IMP_STRUCT_BANDIT_OPTIONS = 107,
 
   IMP_STRUCT_VK_DEVICE_INFO = 201,
   IMP_STRUCT_VK_PLAN = 202,
@@ -78,7 +70,13 @@ typedef enum imp_struct_type {
   IMP_STRUCT_MODEL_VALUE = 403,
   IMP_STRUCT_POLICY_NAMES = 404,
 
-  IMP_STRUCT_NETWORK_OPTIONS = 501
+  IMP_STRUCT_NETWORK_OPTIONS = 501,
+
+  IMP_STRUCT_DEMONSTRATION_OPTIONS = 601,
+  IMP_STRUCT_SIGNAL_OPTIONS = 602,
+  IMP_STRUCT_SELF_PLAY_OPTIONS = 603,
+  IMP_STRUCT_OPPONENT = 604,
+  IMP_STRUCT_GROUP_OPTIONS = 605
 } imp_struct_type;
 
 #endif /* IMPRINT_IMPRINT_BASE_H_ */

@@ -31,28 +31,17 @@ using Depends = typename DependsOn<Parameter, T>::Type;
 
 }  // namespace detail
 
-// imp_limits and the option structs with their defaults: set the fields of the C struct.
+// imp_limits with its defaults: set the fields of the C struct.
 struct Limits : imp_limits {
   Limits() : imp_limits(imp_limits_init()) {}
 };
-struct FeedbackOptions : imp_feedback_options {
-  FeedbackOptions() : imp_feedback_options(imp_feedback_options_init()) {}
-};
-struct CloningOptions : imp_cloning_options {
-  CloningOptions() : imp_cloning_options(imp_cloning_options_init()) {}
-};
-struct DqnOptions : imp_dqn_options {
-  DqnOptions() : imp_dqn_options(imp_dqn_options_init()) {}
-};
-struct CoachOptions : imp_coach_options {
-  CoachOptions() : imp_coach_options(imp_coach_options_init()) {}
-};
-struct PpoOptions : imp_ppo_options {
-  PpoOptions() : imp_ppo_options(imp_ppo_options_init()) {}
-};
-struct SacOptions : imp_sac_options {
-  SacOptions() : imp_sac_options(imp_sac_options_init()) {}
-};
+// FeedbackOptions, DqnOptions and so on: imp_feedback_options, imp_dqn_options with their defaults.
+#define IMP_OPTIONS(name, NAME, Name, bytes)                               \
+  struct Name##Options : imp_##name##_options {                            \
+    Name##Options() : imp_##name##_options(imp_##name##_options_init()) {} \
+  };
+IMP_LEARNERS(IMP_OPTIONS)
+#undef IMP_OPTIONS
 struct NetworkOptions : imp_network_options {
   NetworkOptions() : imp_network_options(imp_network_options_init()) {}
   // It borrows them until the brain is made.
@@ -61,8 +50,17 @@ struct NetworkOptions : imp_network_options {
     stream_count = detail::count_of(given.size());
   }
 };
-struct BanditOptions : imp_bandit_options {
-  BanditOptions() : imp_bandit_options(imp_bandit_options_init()) {}
+struct DemonstrationOptions : imp_demonstration_options {
+  DemonstrationOptions() : imp_demonstration_options(imp_demonstration_options_init()) {}
+};
+struct GroupOptions : imp_group_options {
+  GroupOptions() : imp_group_options(imp_group_options_init()) {}
+};
+struct SelfPlayOptions : imp_self_play_options {
+  SelfPlayOptions() : imp_self_play_options(imp_self_play_options_init()) {}
+};
+struct SignalOptions : imp_signal_options {
+  SignalOptions() : imp_signal_options(imp_signal_options_init()) {}
 };
 // One part of an observation each.
 inline imp_stream vector_stream(std::uint32_t count) {
@@ -95,8 +93,9 @@ inline imp_stream id_stream(std::uint32_t count, std::uint32_t vocabulary) {
 }
 struct NoLearner {};
 
-using Learner = std::variant<NoLearner, FeedbackOptions, CloningOptions, DqnOptions, CoachOptions,
-                             PpoOptions, SacOptions, BanditOptions>;
+#define IMP_OPTIONS(name, NAME, Name, bytes) , Name##Options
+using Learner = std::variant<NoLearner IMP_LEARNERS(IMP_OPTIONS)>;
+#undef IMP_OPTIONS
 
 // A Vulkan struct of the host, or none. It must live until the call that uses it has returned.
 template <class T>
@@ -111,24 +110,57 @@ class Borrowed {
   const T* lent_ = nullptr;
 };
 
+// The feature structs that the device was made with, in any order: of a VkDeviceCreateInfo its
+// pNext, of any other Vulkan struct the chain that begins with it. Borrowed, as Borrowed is.
+class FeatureChain {
+ public:
+  FeatureChain() = default;
+  template <class Struct>
+  requires requires(const Struct& first) {
+    first.sType;
+    first.pNext;
+  }
+  FeatureChain(const Struct& first) {
+    if constexpr (std::is_same_v<Struct, VkDeviceCreateInfo>)
+      first_ = first.pNext;
+    else
+      first_ = &first;
+  }
+  template <class Struct>
+  FeatureChain(const Struct&&) = delete;
+  const void* get() const { return first_; }
+
+ private:
+  friend class MergedDevice;
+  explicit FeatureChain(const void* first) : first_(first) {}
+
+  const void* first_ = nullptr;
+};
+
 // A job for the game's job system: call it exactly once, on any thread.
-struct Job {
-  void (*run)(void* data) = nullptr;
-  void* data = nullptr;
-  void operator()() const { run(data); }
+class Job {
+ public:
+  void operator()() const { run_(data_); }
+
+ private:
+  friend struct HostDesc;
+  Job(void (*run)(void* data), void* data) : run_(run), data_(data) {}
+
+  void (*run_)(void* data);
+  void* data_;
 };
 
 // imp_host. `services` is an object of the game with any of these member functions; it must live
 // until the context is destroyed. Imprint calls them from any thread:
-//   void log(LogLevel level, const char* message);
-//   void device_lost(const char* message);
+//   void log(LogLevel level, std::string_view message);
+//   void device_lost(std::string_view message);
 //   void submit_job(Job job);
 struct HostDesc {
   std::span<const std::byte> kernel_archive{};  // of imprint bake: bytes or path
-  const char* kernel_archive_path = nullptr;
-  const char* shader_cache_directory = nullptr;
-  const char* shader_dump_directory = nullptr;
-  const char* kernel_archive_sha256 = nullptr;  // 64 hex digits, as imprint bake prints; null = any
+  Text kernel_archive_path{};
+  Text shader_cache_directory{};
+  Text shader_dump_directory{};
+  Text kernel_archive_sha256{};  // 64 hex digits, as imprint bake prints; none: any archive
 
   HostDesc() = default;
   template <class Services>
@@ -161,10 +193,10 @@ struct HostDesc {
     imp_host host = calls_;
     host.kernel_archive = kernel_archive.empty() ? nullptr : kernel_archive.data();
     host.kernel_archive_size = kernel_archive.size();
-    host.kernel_archive_path = kernel_archive_path;
-    host.shader_cache_directory = shader_cache_directory;
-    host.shader_dump_directory = shader_dump_directory;
-    host.kernel_archive_sha256 = kernel_archive_sha256;
+    host.kernel_archive_path = kernel_archive_path.c_str();
+    host.shader_cache_directory = shader_cache_directory.c_str();
+    host.shader_dump_directory = shader_dump_directory.c_str();
+    host.kernel_archive_sha256 = kernel_archive_sha256.c_str();
     return host;
   }
 
@@ -242,7 +274,7 @@ struct DeviceDesc {
   std::uint32_t api_version = 0;
   std::span<const char* const> instance_extensions{};
   std::span<const char* const> device_extensions{};
-  const void* features = nullptr;  // VkDeviceCreateInfo::pNext: its whole chain, in any order
+  FeatureChain features{};
   Borrowed<VkPhysicalDeviceFeatures> enabled_features{};
   QueueDesc queue{};
   Borrowed<VkAllocationCallbacks> allocation_callbacks{};  // pUserData: as the queue's objects
@@ -275,7 +307,7 @@ struct DeviceDesc {
     info.instance_extensions = instance_extensions.data();
     info.device_extension_count = detail::count_of(device_extensions.size());
     info.device_extensions = device_extensions.data();
-    info.features = features;
+    info.features = features.get();
     info.enabled_features = enabled_features.get();
     info.queue = queue;
     info.allocation_callbacks = allocation_callbacks.get();
@@ -291,20 +323,17 @@ struct DeviceDesc {
 namespace detail {
 
 inline imp_learner learner_of(const NoLearner&) { return IMP_LEARNER_NONE; }
-inline imp_learner learner_of(const FeedbackOptions&) { return IMP_LEARNER_FEEDBACK; }
-inline imp_learner learner_of(const CloningOptions&) { return IMP_LEARNER_CLONING; }
-inline imp_learner learner_of(const DqnOptions&) { return IMP_LEARNER_DQN; }
-inline imp_learner learner_of(const CoachOptions&) { return IMP_LEARNER_COACH; }
-inline imp_learner learner_of(const PpoOptions&) { return IMP_LEARNER_PPO; }
-inline imp_learner learner_of(const SacOptions&) { return IMP_LEARNER_SAC; }
-inline imp_learner learner_of(const BanditOptions&) { return IMP_LEARNER_BANDIT; }
+#define IMP_LEARNER_OF(name, NAME, Name, bytes) \
+  inline imp_learner learner_of(const Name##Options&) { return IMP_LEARNER_##NAME; }
+IMP_LEARNERS(IMP_LEARNER_OF)
+#undef IMP_LEARNER_OF
 
 }  // namespace detail
 
 // imp_brain_desc. `learner` says how the brain learns, and with which options:
 //   desc.learner = DqnOptions();
 struct BrainDesc {
-  const char* name = "brain";
+  Text name = "brain";
   std::uint32_t observation_count = 0;
   std::span<const float> observation_scale{};
   std::uint32_t goal_count = 1;
@@ -322,7 +351,12 @@ struct BrainDesc {
   imp_tensor observations{};
   imp_tensor actions{};
   bool fall_back = false;
-  mutable NetworkOptions network{};  // the C form links it to the learner's options
+  // The C form links them to the learner's options.
+  mutable NetworkOptions network{};
+  mutable std::optional<DemonstrationOptions> demonstrations{};
+  mutable std::optional<SignalOptions> signals{};
+  mutable std::optional<SelfPlayOptions> self_play{};
+  mutable std::optional<GroupOptions> groups{};
 
   // From the values that every game sets: BrainDesc::of(DqnOptions(), 28, {10}, 16).
   static BrainDesc of(const Learner& learner, std::uint32_t observations,
@@ -340,7 +374,7 @@ struct BrainDesc {
   operator imp_brain_desc() const&& = delete;
   operator imp_brain_desc() const& {
     imp_brain_desc desc = imp_brain_desc_init();
-    desc.name = name;
+    desc.name = name.c_str();
     desc.observation_count = observation_count;
     desc.observation_scale = observation_scale.empty() ? nullptr : observation_scale.data();
     desc.goal_count = goal_count;
@@ -362,9 +396,18 @@ struct BrainDesc {
     std::visit(
         [&desc, this](const auto& options) {
           desc.learner = detail::learner_of(options);
-          network.header.next = nullptr;
-          if constexpr (!std::is_same_v<decltype(options), const NoLearner&>)
-            network.header.next = &options;
+          const void* next = nullptr;
+          if constexpr (!std::is_same_v<decltype(options), const NoLearner&>) next = &options;
+          const auto link = [&next](auto& part) {
+            if (!part) return;
+            part->header.next = next;
+            next = &*part;
+          };
+          link(groups);
+          link(self_play);
+          link(signals);
+          link(demonstrations);
+          network.header.next = next;
         },
         learner);
     desc.header.next = &network;
@@ -375,17 +418,17 @@ struct BrainDesc {
 // imp_policy_names: the parts of a policy by name. Give its C form to PolicyDesc::names; it
 // borrows the lists.
 struct PolicyNames {
-  std::span<const char* const> observations{};
-  std::span<const char* const> actions{};
+  std::span<const Text> observations{};
+  std::span<const Text> actions{};
   std::span<const imp_model_state> states{};
-  std::span<const char* const> zeros{};
+  std::span<const Text> zeros{};
 
   operator imp_policy_names() const {
     imp_policy_names names = imp_policy_names_init();
-    names.observations = observations.data();
-    names.actions = actions.data();
+    names.observations = detail::c_form(observations);
+    names.actions = detail::c_form(actions);
     names.states = states.data();
-    names.zeros = zeros.data();
+    names.zeros = detail::c_form(zeros);
     names.observation_count = detail::count_of(observations.size());
     names.action_count = detail::count_of(actions.size());
     names.state_count = detail::count_of(states.size());
@@ -397,7 +440,7 @@ struct PolicyNames {
 // imp_policy_desc: a trained network from the bytes of an ONNX file. The C form points into this
 // object: keep it until the call has returned.
 struct PolicyDesc {
-  const char* name = "policy";
+  Text name = "policy";
   std::span<const std::byte> file{};
   std::uint32_t agent_capacity = 64;
   std::uint32_t action_latency_frames = 0;
@@ -409,7 +452,7 @@ struct PolicyDesc {
   operator imp_policy_desc() const {
     imp_policy_desc desc = imp_policy_desc_init();
     if (names) desc.header.next = &*names;
-    desc.name = name;
+    desc.name = name.c_str();
     desc.data = file.data();
     desc.size = file.size();
     desc.agent_capacity = agent_capacity;
@@ -445,13 +488,13 @@ struct Demonstration {
 
 // imp_tensor_desc.
 struct TensorDesc {
-  const char* name = "tensor";
+  Text name = "tensor";
   Element element = Element::float32;
   List<std::uint64_t, IMP_MAX_RANK> shape{};
 
   operator imp_tensor_desc() const {
     imp_tensor_desc desc = imp_tensor_desc_init();
-    desc.name = name;
+    desc.name = name.c_str();
     desc.dtype = static_cast<imp_dtype>(element);
     desc.rank = detail::count_of(shape.size());
     std::copy_n(shape.data(), IMP_MAX_RANK, desc.shape);
@@ -493,13 +536,13 @@ struct BufferDesc {
 
 // imp_standalone_info.
 struct StandaloneDesc {
-  const char* device = nullptr;  // null: the best GPU
+  Text device{};  // none: the best GPU
   bool validation = false;
   std::uint32_t cpu_threads = 1;  // device "cpu": of one frame_submit
 
   operator imp_standalone_info() const {
     imp_standalone_info info = imp_standalone_info_init();
-    info.device = device;
+    info.device = device.c_str();
     info.validation = validation ? 1 : 0;
     info.cpu_threads = cpu_threads;
     return info;

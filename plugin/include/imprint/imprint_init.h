@@ -1,7 +1,8 @@
 #ifndef IMPRINT_IMPRINT_INIT_H_
 #define IMPRINT_IMPRINT_INIT_H_
 /* Part of imprint.h, which includes it: one imp_*_init function per struct, with the defaults, and
- * two short ways that need no library: imp_brain_desc_of and imp_frames. */
+ * two short ways that need no library: imp_brain_desc_of and imp_frames. Learners have theirs in
+ * imprint_learners.h. */
 
 static inline imp_host imp_host_init(void) {
   IMP_INIT(imp_host, s, IMP_STRUCT_HOST);
@@ -62,6 +63,38 @@ static inline imp_network_options imp_network_options_init(void) {
   return s;
 }
 
+static inline imp_demonstration_options imp_demonstration_options_init(void) {
+  IMP_INIT(imp_demonstration_options, s, IMP_STRUCT_DEMONSTRATION_OPTIONS);
+  s.capacity = 1024;
+  s.batch_size = 32;
+  s.strength = 1.0f;
+  s.margin = 0.8f;
+  return s;
+}
+static inline imp_self_play_options imp_self_play_options_init(void) {
+  IMP_INIT(imp_self_play_options, s, IMP_STRUCT_SELF_PLAY_OPTIONS);
+  s.pool_size = 8;
+  s.pool_period = 20000;
+  s.newest_share = 0.5f;
+  return s;
+}
+static inline imp_group_options imp_group_options_init(void) {
+  IMP_INIT(imp_group_options, s, IMP_STRUCT_GROUP_OPTIONS);
+  s.group_size = 4;
+  return s;
+}
+static inline imp_opponent imp_opponent_init(void) {
+  IMP_INIT(imp_opponent, s, IMP_STRUCT_OPPONENT);
+  return s;
+}
+static inline imp_signal_options imp_signal_options_init(void) {
+  IMP_INIT(imp_signal_options, s, IMP_STRUCT_SIGNAL_OPTIONS);
+  s.reward_strength = 1.0f;
+  s.hidden_size = 64;
+  s.learning_rate = 3e-4f;
+  return s;
+}
+
 /* A brain with one choice among *choices options, from what every game decides. It keeps the
  * pointer. */
 static inline imp_brain_desc imp_brain_desc_of(imp_learner learner, uint32_t observations,
@@ -111,114 +144,4 @@ static inline imp_frame_info imp_frames_idle(imp_frames* frames) {
   frames->safe_frame = frames->frame++;
   return imp_frames_info(frames);
 }
-
-static inline imp_feedback_options imp_feedback_options_init(void) {
-  IMP_INIT(imp_feedback_options, s, IMP_STRUCT_FEEDBACK_OPTIONS);
-  s.learn_period_frames = 6;
-  s.batch_size = 32;
-  s.replay_capacity = 4096;
-  s.learning_rate = 1e-3f;
-  s.max_gradient_norm = 1.0f;
-  s.exploration = 0.2f;
-  s.margin = 0.5f;
-  s.margin_weight = 0.3f;
-  s.credit_delay_s = 0.8f;
-  s.credit_width_s = 0.6f;
-  return s;
-}
-static inline imp_cloning_options imp_cloning_options_init(void) {
-  IMP_INIT(imp_cloning_options, s, IMP_STRUCT_CLONING_OPTIONS);
-  s.learn_period_frames = 6;
-  s.batch_size = 32;
-  s.replay_capacity = 4096;
-  s.learning_rate = 1e-3f;
-  s.max_gradient_norm = 1.0f;
-  s.exploration = 0.2f;
-  return s;
-}
-/* Measured by `tools/learning abi`. */
-static inline imp_dqn_options imp_dqn_options_init(void) {
-  IMP_INIT(imp_dqn_options, s, IMP_STRUCT_DQN_OPTIONS);
-  s.learn_period_frames = 2;
-  s.batch_size = 64;
-  s.replay_capacity = 20000;
-  s.learning_rate = 1e-3f;
-  s.max_gradient_norm = 10.0f;
-  s.discount = 0.99f;
-  s.target_period = 100;
-  s.target_rate = 1.0f;
-  s.double_estimate = 1;
-  s.epsilon = 0.05f;
-  s.epsilon_decisions = 500;
-  s.n_step = 1;
-  s.follow_changes = 1;
-  s.rate_half_life = 5000;
-  s.credit_delay_s = 0.8f;
-  s.credit_width_s = 0.6f;
-  return s;
-}
-static inline imp_coach_options imp_coach_options_init(void) {
-  IMP_INIT(imp_coach_options, s, IMP_STRUCT_COACH_OPTIONS);
-  s.learn_period_frames = 6;
-  s.batch_size = 32;
-  s.learning_rate = 0.05f;
-  s.max_gradient_norm = 1.0f;
-  s.credit_delay_s = 0.8f;
-  s.credit_width_s = 0.6f;
-  return s;
-}
-/* Measured by `tools/learning abi`. */
-static inline imp_ppo_options imp_ppo_options_init(void) {
-  IMP_INIT(imp_ppo_options, s, IMP_STRUCT_PPO_OPTIONS);
-  s.epochs = 4;
-  s.learning_rate = 1e-3f;
-  s.max_gradient_norm = 0.5f;
-  s.discount = 0.99f;
-  s.advantage_decay = 0.95f;
-  s.clip_range = 0.2f;
-  s.entropy_coefficient = 0.02f;
-  s.value_coefficient = 0.5f;
-  s.max_divergence = 0.03f;
-  s.normalise_observations = 1;
-  s.normalise_rewards = 1;
-  s.credit_delay_s = 0.8f;
-  s.credit_width_s = 0.6f;
-  return s;
-}
-
-/* Measured by `tools/learning abi`. */
-static inline imp_sac_options imp_sac_options_init(void) {
-  IMP_INIT(imp_sac_options, s, IMP_STRUCT_SAC_OPTIONS);
-  s.learn_period_frames = 2;
-  s.batch_size = 128;
-  s.replay_capacity = 20000;
-  s.learning_rate = 1e-3f;
-  s.max_gradient_norm = 10.0f;
-  s.discount = 0.99f;
-  s.target_rate = 0.005f;
-  s.entropy_per_action = -1.0f;
-  s.credit_delay_s = 0.8f;
-  s.credit_width_s = 0.6f;
-  s.follow_changes = 1;
-  s.slow_noise = 1;
-  return s;
-}
-
-/* Measured by `tools/learning abi`. */
-static inline imp_bandit_options imp_bandit_options_init(void) {
-  IMP_INIT(imp_bandit_options, s, IMP_STRUCT_BANDIT_OPTIONS);
-  s.learn_period_frames = 2;
-  s.batch_size = 32;
-  s.replay_capacity = 4096;
-  s.learning_rate = 1e-3f;
-  s.max_gradient_norm = 1.0f;
-  s.exploration = 0.3f;
-  s.thompson = 1;
-  s.drift = 5e-4f;
-  s.follow_changes = 1;
-  s.credit_delay_s = 0.8f;
-  s.credit_width_s = 0.6f;
-  return s;
-}
-
 #endif /* IMPRINT_IMPRINT_INIT_H_ */

@@ -1,7 +1,7 @@
 #ifndef IMPRINT_IMPRINT_LEARNERS_H_
 #define IMPRINT_IMPRINT_LEARNERS_H_
 /* Part of imprint.h, which includes it: how brains learn. Each learner has an option struct, made
- * by its imp_*_options_init. Put it on imp_brain_desc's header.next:
+ * by its imp_*_options_init, with the defaults. Put it on imp_brain_desc's header.next:
  *   imp_dqn_options options = imp_dqn_options_init();
  *   options.epsilon = 0.1f;
  *   desc.learner = IMP_LEARNER_DQN;
@@ -29,6 +29,28 @@ typedef enum imp_learner {
   IMP_LEARNER_SAC = 6,   /* returns from remembered steps, for one or a few bodies; continuous */
   IMP_LEARNER_BANDIT = 7 /* which choice earns most at once, with its doubt; one branch */
 } imp_learner;
+
+/* Every learner, for code that treats all alike. ENTRY(echo, ECHO, Echo, 64): IMP_LEARNER_ECHO, and
+ * imp_echo_options with 64 bytes in version 1 where pointers have 8. */
+#define IMP_LEARNERS(ENTRY)               \
+  ENTRY(feedback, FEEDBACK, Feedback, 56) \
+  ENTRY(cloning, CLONING, Cloning, 40)    \
+  ENTRY(dqn, DQN, Dqn, 96)                \
+  ENTRY(coach, COACH, Coach, 48)          \
+  ENTRY(ppo, PPO, Ppo, 88)                \
+  ENTRY(sac, SAC, Sac, 64)                \
+  ENTRY(bandit, BANDIT, Bandit, 64)
+
+/* imp_header::type of their options: 100 and the learner's number. */
+typedef enum imp_options_type {
+  IMP_STRUCT_FEEDBACK_OPTIONS = 101,
+  IMP_STRUCT_CLONING_OPTIONS = 102,
+  IMP_STRUCT_DQN_OPTIONS = 103,
+  IMP_STRUCT_COACH_OPTIONS = 104,
+  IMP_STRUCT_PPO_OPTIONS = 105,
+  IMP_STRUCT_SAC_OPTIONS = 106,
+  IMP_STRUCT_BANDIT_OPTIONS = 107
+} imp_options_type;
 
 /* How an agent takes part. */
 typedef enum imp_mode {
@@ -81,6 +103,20 @@ typedef struct imp_feedback_options {
   float credit_delay_s;         /* Default 0.8 */
   float credit_width_s;         /* Default 0.6 */
 } imp_feedback_options;
+static inline imp_feedback_options imp_feedback_options_init(void) {
+  IMP_INIT(imp_feedback_options, s, IMP_STRUCT_FEEDBACK_OPTIONS);
+  s.learn_period_frames = 6;
+  s.batch_size = 32;
+  s.replay_capacity = 4096;
+  s.learning_rate = 1e-3f;
+  s.max_gradient_norm = 1.0f;
+  s.exploration = 0.2f;
+  s.margin = 0.5f;
+  s.margin_weight = 0.3f;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  return s;
+}
 
 /* Behaviour cloning: cross-entropy for branches, squared error for continuous actions. */
 typedef struct imp_cloning_options {
@@ -92,6 +128,16 @@ typedef struct imp_cloning_options {
   float max_gradient_norm;      /* Default 1 */
   float exploration;            /* Default 0.2 */
 } imp_cloning_options;
+static inline imp_cloning_options imp_cloning_options_init(void) {
+  IMP_INIT(imp_cloning_options, s, IMP_STRUCT_CLONING_OPTIONS);
+  s.learn_period_frames = 6;
+  s.batch_size = 32;
+  s.replay_capacity = 4096;
+  s.learning_rate = 1e-3f;
+  s.max_gradient_norm = 1.0f;
+  s.exploration = 0.2f;
+  return s;
+}
 
 /* Deep Q-learning. Mnih et al., Human-level Control through Deep Reinforcement Learning, 2015. */
 typedef struct imp_dqn_options {
@@ -117,6 +163,27 @@ typedef struct imp_dqn_options {
   uint32_t rate_half_life; /* minibatches after which learning_rate is half, after twice as many a
                             * third, ..., at least 1/32; 0: it stays. Default 5000 */
 } imp_dqn_options;
+/* Measured by `tools/learning abi`. */
+static inline imp_dqn_options imp_dqn_options_init(void) {
+  IMP_INIT(imp_dqn_options, s, IMP_STRUCT_DQN_OPTIONS);
+  s.learn_period_frames = 2;
+  s.batch_size = 64;
+  s.replay_capacity = 20000;
+  s.learning_rate = 1e-3f;
+  s.max_gradient_norm = 10.0f;
+  s.discount = 0.99f;
+  s.target_period = 100;
+  s.target_rate = 1.0f;
+  s.double_estimate = 1;
+  s.epsilon = 0.05f;
+  s.epsilon_decisions = 500;
+  s.n_step = 1;
+  s.follow_changes = 1;
+  s.rate_half_life = 5000;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  return s;
+}
 
 /* Policy gradient with feedback as the advantage. MacGlashan et al., Interactive Learning from
  * Policy-Dependent Human Feedback (COACH), 2017. */
@@ -130,6 +197,16 @@ typedef struct imp_coach_options {
   float credit_delay_s; /* Default 0.8 */
   float credit_width_s; /* Default 0.6 */
 } imp_coach_options;
+static inline imp_coach_options imp_coach_options_init(void) {
+  IMP_INIT(imp_coach_options, s, IMP_STRUCT_COACH_OPTIONS);
+  s.learn_period_frames = 6;
+  s.batch_size = 32;
+  s.learning_rate = 0.05f;
+  s.max_gradient_norm = 1.0f;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  return s;
+}
 
 /* Schulman et al., Proximal Policy Optimization Algorithms, 2017. */
 typedef struct imp_ppo_options {
@@ -156,6 +233,24 @@ typedef struct imp_ppo_options {
   uint32_t rate_decisions; /* of a brain, after which learning_rate has fallen linearly to 0; 0: it
                             * stays. Default 0 */
 } imp_ppo_options;
+/* Measured by `tools/learning abi`. */
+static inline imp_ppo_options imp_ppo_options_init(void) {
+  IMP_INIT(imp_ppo_options, s, IMP_STRUCT_PPO_OPTIONS);
+  s.epochs = 4;
+  s.learning_rate = 1e-3f;
+  s.max_gradient_norm = 0.5f;
+  s.discount = 0.99f;
+  s.advantage_decay = 0.95f;
+  s.clip_range = 0.2f;
+  s.entropy_coefficient = 0.02f;
+  s.value_coefficient = 0.5f;
+  s.max_divergence = 0.03f;
+  s.normalise_observations = 1;
+  s.normalise_rewards = 1;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  return s;
+}
 
 /* Haarnoja et al., Soft Actor-Critic Algorithms and Applications, 2018. */
 typedef struct imp_sac_options {
@@ -174,6 +269,23 @@ typedef struct imp_sac_options {
   uint32_t slow_noise; /* 1: draws change slowly from one decision to the next, so that a body that
                         * must gather speed gets somewhere. Default 1 */
 } imp_sac_options;
+/* Measured by `tools/learning abi`. */
+static inline imp_sac_options imp_sac_options_init(void) {
+  IMP_INIT(imp_sac_options, s, IMP_STRUCT_SAC_OPTIONS);
+  s.learn_period_frames = 2;
+  s.batch_size = 128;
+  s.replay_capacity = 20000;
+  s.learning_rate = 1e-3f;
+  s.max_gradient_norm = 10.0f;
+  s.discount = 0.99f;
+  s.target_rate = 0.005f;
+  s.entropy_per_action = -1.0f;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  s.follow_changes = 1;
+  s.slow_noise = 1;
+  return s;
+}
 
 /* Contextual bandit: Bayesian linear regression of rewards on the last hidden layer, which learns
  * too. Li et al., A Contextual-Bandit Approach to Personalized News Article Recommendation, 2010
@@ -192,5 +304,21 @@ typedef struct imp_bandit_options {
   float credit_delay_s;    /* Default 0.8 */
   float credit_width_s;    /* Default 0.6 */
 } imp_bandit_options;
+/* Measured by `tools/learning abi`. */
+static inline imp_bandit_options imp_bandit_options_init(void) {
+  IMP_INIT(imp_bandit_options, s, IMP_STRUCT_BANDIT_OPTIONS);
+  s.learn_period_frames = 2;
+  s.batch_size = 32;
+  s.replay_capacity = 4096;
+  s.learning_rate = 1e-3f;
+  s.max_gradient_norm = 1.0f;
+  s.exploration = 0.3f;
+  s.thompson = 1;
+  s.drift = 5e-4f;
+  s.follow_changes = 1;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  return s;
+}
 
 #endif /* IMPRINT_IMPRINT_LEARNERS_H_ */

@@ -15,8 +15,8 @@ namespace imprint::game {
 
 // imp_model_desc. It borrows names and lists until create_model has returned.
 struct ModelDesc {
-  const char* name = "model";
-  const char* path = nullptr;  // or:
+  Text name = "model";
+  Text path{};  // or:
   std::span<const std::byte> file{};
   std::span<const imp_model_extent> extents{};
   std::span<const imp_model_state> states{};
@@ -28,8 +28,8 @@ struct ModelDesc {
 
   operator imp_model_desc() const {
     imp_model_desc desc = imp_model_desc_init();
-    desc.name = name;
-    desc.path = path;
+    desc.name = name.c_str();
+    desc.path = path.c_str();
     desc.data = file.data();
     desc.size = file.size();
     desc.extents = extents.data();
@@ -49,22 +49,23 @@ struct ModelDesc {
 // Numbers for an input: a span, an array or a vector. Without a name by position.
 struct ModelInput : imp_model_input {
   template <class Values>
-  ModelInput(const char* input, const Values& values)
-      : imp_model_input{input, std::span(values).data(), std::span(values).size_bytes()} {}
+  ModelInput(Text input, const Values& values)
+      : imp_model_input{input.c_str(), std::span(values).data(), std::span(values).size_bytes()} {}
   template <class Values>
   requires(!std::is_base_of_v<imp_model_input, Values>) ModelInput(const Values& values)
-      : ModelInput(nullptr, values) {}
+      : ModelInput(Text(), values) {}
 };
 
 // Room for an output.
 struct ModelOutput : imp_model_output {
   template <class Values>
-  ModelOutput(const char* output, Values&& values)
-      : imp_model_output{output, std::span(values).data(), std::span(values).size_bytes()} {}
+  ModelOutput(Text output, Values&& values)
+      : imp_model_output{output.c_str(), std::span(values).data(), std::span(values).size_bytes()} {
+  }
   template <class Values>
   requires(!std::is_base_of_v<imp_model_output, std::remove_cvref_t<Values>>)
       ModelOutput(Values&& values)
-      : ModelOutput(nullptr, values) {}
+      : ModelOutput(Text(), values) {}
 };
 
 class Model : public detail::Owner<imp_model, &imp_models_api::model_destroy> {

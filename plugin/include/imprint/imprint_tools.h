@@ -118,6 +118,8 @@ typedef struct imp_brain_stats {
   uint64_t alarms;             /* imp_alarm bits that were raised since creation */
   uint64_t fall_backs;         /* returns to the best weights: imp_brain_desc::fall_back */
   float reliability;           /* feedback: share of a person's words that is right, 0.9 at first */
+  uint32_t kept_demonstrations; /* in memory now, all brains: imp_demonstration_options */
+  float rating;                 /* imp_self_play_options: of a kennel's first brain */
 } imp_brain_stats;
 
 /* One row of a brain's curves: a stretch of at least 64 minibatches. Figures are means since the
@@ -304,6 +306,20 @@ typedef struct imp_tools_api {
    * TensorBoard where the file's name contains "tfevents", else comma-separated values. NOT_FOUND:
    * no learner. */
   imp_result(IMP_CALL* brain_write_curves)(imp_brain brain, const char* path);
+
+  /* [create] Adds a file's demonstrations to a brain of a kennel, UINT32_MAX: to each. *count,
+   * which may be null: how many the file has. For a brain that agent_demonstrate serves; a brain of
+   * the feedback or cloning learner takes them in with its next learn steps. CORRUPT_FILE.
+   * SHAPE_MISMATCH: observations, goals or actions. INVALID_ARGUMENT: more than it keeps. */
+  imp_result(IMP_CALL* brain_load_demonstrations)(imp_brain brain, const char* path,
+                                                  uint32_t brain_index, uint32_t* count);
+  /* [create] Writes what a brain of the kennel keeps. NOT_FOUND: nothing. UNSUPPORTED: its memory
+   * holds other samples too (feedback), or, of a cloning brain, which is read back: record only. */
+  imp_result(IMP_CALL* brain_save_demonstrations)(imp_brain brain, const char* path,
+                                                  uint32_t brain_index);
+  /* [create] All brains of a kennel forget what they were shown; their weights stay. UNSUPPORTED:
+   * as above, and no demonstrations. */
+  imp_result(IMP_CALL* brain_clear_demonstrations)(imp_brain brain);
 } imp_tools_api;
 
 #ifdef __cplusplus

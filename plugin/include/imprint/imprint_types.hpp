@@ -13,6 +13,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -170,6 +171,23 @@ class Frames {
   imp_frames frames_;
 };
 
+// A text that is borrowed: a literal, or a string or path with c_str(). None by default.
+class Text {
+ public:
+  Text() = default;
+  Text(const char* text) : text_(text) {}
+  template <class String>
+  requires std::is_convertible_v<decltype(std::declval<const String&>().c_str()), const char*> Text(
+      const String& text)
+      : text_(text.c_str()) {}
+
+  const char* c_str() const { return text_; }  // null: none
+  explicit operator bool() const { return text_ != nullptr; }
+
+ private:
+  const char* text_ = nullptr;
+};
+
 // Up to `capacity` values in place. size() is as given: the library refuses what is too long.
 template <class T, std::size_t capacity>
 class List {
@@ -208,6 +226,12 @@ inline const char* kept_text(const char* message) {
   std::memcpy(kept, message, size);
   kept[size] = 0;
   return kept;
+}
+
+// As C arrays of texts: a Text is one pointer.
+inline const char* const* c_form(std::span<const Text> texts) {
+  static_assert(sizeof(Text) == sizeof(const char*) && std::is_standard_layout_v<Text>);
+  return reinterpret_cast<const char* const*>(texts.data());
 }
 
 inline std::uint32_t count_of(std::size_t size) {

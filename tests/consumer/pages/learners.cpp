@@ -10,8 +10,12 @@ using namespace imprint::game;
 
 #include "learners-continuous.inc"
 #include "learners-curves.inc"
+#include "learners-demonstrations.inc"
+#include "learners-groups.inc"
 #include "learners-memory.inc"
 #include "learners-observation.inc"
+#include "learners-self-play.inc"
+#include "learners-signals.inc"
 #include "learners-streams.inc"
 #include "learners-truncated.inc"
 
@@ -58,12 +62,17 @@ extern "C" int run_learners_cpp(void) {
   Made<Context> context = Context::create_standalone(Library(imp_get_api), cpu);
   Made<Brain> cat = context->create_brain(describe_cat()), car = context->create_brain(describe_car()),
               runner = context->create_brain(describe_maze_runner()),
-              scout = context->create_brain(describe_scout());
-  Made<Agent> agents[] = {cat->create_agent(), car->create_agent(), runner->create_agent(),
-                          scout->create_agent()};
+              scout = context->create_brain(describe_scout()),
+              pupil = context->create_brain(describe_pupil()),
+              explorer = context->create_brain(describe_explorer());
+  Made<Agent> agents[] = {cat->create_agent(),   car->create_agent(),   runner->create_agent(),
+                          scout->create_agent(), pupil->create_agent(), explorer->create_agent()};
   for (const Made<Agent>& agent : agents)
     if (!agent) return std::fprintf(stderr, "learners: %s\n", agent.outcome.message()), 1;
   if (!context->warmup()) return std::fputs("learners: warmup\n", stderr), 1;
+  hatch_opens(*agents[0]);                // refused: no frame is open
+  gets_through(*agents[1]);               // nor groups
+  next_match(*agents[0], *agents[1], 1);  // refused: neither brain has a pool
   Action driven;
   for (std::uint64_t number = 1; number <= 3; ++number) {
     Frame frame(*context, [&] {

@@ -4,29 +4,26 @@
 #include <array>
 #include <cmath>
 
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#define STB_IMAGE_WRITE_STATIC
+#include "png.h"
+
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #endif
 #include <stb_easy_font.h>
-#include <stb_image_write.h>
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
 
-namespace arcade {
+namespace picture {
 
-Canvas::Canvas(std::uint32_t width, std::uint32_t height)
-    : width_(width), height_(height), rgba_(std::size_t{4} * width * height) {
+Canvas::Canvas(std::uint32_t width, std::uint32_t height, std::uint32_t paper)
+    : width_(width), height_(height), paper_(paper), rgba_(std::size_t{4} * width * height) {
   clear();
 }
 
 bool Canvas::write_png(const std::string& path) const {
-  const int width = static_cast<int>(width_), height = static_cast<int>(height_);
-  return stbi_write_png(path.c_str(), width, height, 4, rgba_.data(), width * 4) != 0;
+  return picture::write_png(path, width_, height_, rgba_);
 }
 
 void Canvas::set_area(float left, float top, float side) {
@@ -56,7 +53,7 @@ void Canvas::fill(Point least, Point most, std::uint32_t colour, const Covers& c
 void Canvas::clear() {
   const float left = left_, top = top_, side = side_;
   set_area(0, 0, static_cast<float>(std::max(width_, height_)));
-  box({0, 0}, {1, 1}, kPaper);
+  box({0, 0}, {1, 1}, paper_);
   set_area(left, top, side);
 }
 
@@ -99,4 +96,4 @@ void Canvas::text(Point corner, float height, const std::string& words, std::uin
   }
 }
 
-}  // namespace arcade
+}  // namespace picture

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace arcade {
+namespace picture {
 
 struct Point {
   float x = 0, y = 0;
@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kInk = 0x2b2d42, kPaper = 0xf4f1e8, kGrey = 0xb9b
 
 class Canvas {
  public:
-  Canvas(std::uint32_t width, std::uint32_t height);
+  Canvas(std::uint32_t width, std::uint32_t height, std::uint32_t paper = kPaper);
   std::uint32_t width() const { return width_; }
   std::uint32_t height() const { return height_; }
   const std::vector<std::uint8_t>& rgba() const { return rgba_; }  // top row first
@@ -39,9 +39,9 @@ class Canvas {
   template <class Covers>
   void fill(Point least, Point most, std::uint32_t colour, const Covers& covers);
 
-  std::uint32_t width_, height_;
+  std::uint32_t width_, height_, paper_;
   std::vector<std::uint8_t> rgba_;
   float left_ = 0, top_ = 0, side_ = 1;
 };
 
-}  // namespace arcade
+}  // namespace picture
