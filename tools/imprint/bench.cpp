@@ -66,7 +66,8 @@ Suite plan: CPU time to plan graphs of about 50,000 nodes, from tensors to kerne
 not matter.
 
 On the CPU (--device cpu) suites policy, learn, learners, pet, kennel, nets, extents and frame run on the
-calling thread, or on --threads, except suite frame: wall and chained, and gpu of suite frame, are its time.)";
+calling thread, or on --threads, except suite frame: wall and chained, and gpu of suite frame, are its
+time.)";
 
 struct Suite {
   const char* name;
