@@ -19,12 +19,12 @@ struct ModelEnds {
   Tensor input, output;
 };
 
-ModelEnds perceptron(const tensor::ShapeAxis& rows) {
+ModelEnds policy_ends(const tensor::ShapeAxis& rows) {
   const Tensor x = input("x", {rows, 64});
   return {x, nn::mlp("policy", {64, 256, 256, 8}, {.seed = 1})(x)};
 }
 
-ModelEnds attention(const tensor::ShapeAxis& batch, const tensor::ShapeAxis& length) {
+ModelEnds attention_ends(const tensor::ShapeAxis& batch, const tensor::ShapeAxis& length) {
   const Tensor x = input("x", {batch, length, kWidth});
   return {x, nn::MultiHeadAttention("attention", kWidth, 4, {.seed = 1})(x, {.causal = true})};
 }
@@ -55,8 +55,8 @@ std::vector<BenchCase> extents_cases() {
   };
   for (const std::int64_t rows : {64, 1024, 16384}) {
     const std::string name = "extents/64-256-256-8/b" + std::to_string(rows);
-    add(name + "/named", [] { return perceptron(Extent("rows", kMostRows)); }, {{"rows", rows}});
-    add(name + "/fixed", [rows] { return perceptron(rows); }, {});
+    add(name + "/named", [] { return policy_ends(Extent("rows", kMostRows)); }, {{"rows", rows}});
+    add(name + "/fixed", [rows] { return policy_ends(rows); }, {});
   }
   for (const auto& [batch, length] :
        {std::pair<std::int64_t, std::int64_t>{1, 64}, {8, 64}, {1, 512}, {8, 512}}) {
