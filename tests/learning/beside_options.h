@@ -32,7 +32,7 @@ inline void take_beside(std::uint32_t shown_steps, std::map<std::string, double>
     take(shown, "margin", options.margin);
   }
   if (!signals.empty()) {
-    game::SignalOptions& options = desc.signals.emplace();
+    game::SignalOptions& options = desc.reward_signals.emplace();
     take(signals, "reward_strength", options.reward_strength);
     take(signals, "curiosity", options.curiosity);
     take(signals, "curiosity_strength", options.curiosity_strength);

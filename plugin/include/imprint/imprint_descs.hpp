@@ -354,7 +354,7 @@ struct BrainDesc {
   // The C form links them to the learner's options.
   mutable NetworkOptions network{};
   mutable std::optional<DemonstrationOptions> demonstrations{};
-  mutable std::optional<SignalOptions> signals{};
+  mutable std::optional<SignalOptions> reward_signals{};
   mutable std::optional<SelfPlayOptions> self_play{};
   mutable std::optional<GroupOptions> groups{};
 
@@ -405,7 +405,7 @@ struct BrainDesc {
           };
           link(groups);
           link(self_play);
-          link(signals);
+          link(reward_signals);
           link(demonstrations);
           network.header.next = next;
         },
