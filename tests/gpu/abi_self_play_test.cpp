@@ -29,7 +29,7 @@ class SelfPlay : public imprint::game::test::StandaloneGame {
     return desc;
   }
   void play(int frames) {
-    for (int i = 0; i < frames; ++i)
+    for (int i = 0; i < frames; ++i) {
       pass([&] {
         for (Agent& agent : agents) {
           const Made<Action> action = agent.act();
@@ -37,6 +37,8 @@ class SelfPlay : public imprint::game::test::StandaloneGame {
           ASSERT_WORKS(agent.observe(std::array<float, 2>{1, static_cast<float>(i % 2)}));
         }
       });
+      ASSERT_WORKS(context.drain(60'000));  // each answer is there in time, on a slow device too
+    }
   }
 };
 
