@@ -121,9 +121,9 @@ Result<> CpuProgram::make_slots() {
   return {};
 }
 
-// Once per slot, not per piece: there may be as many pieces as outputs.
+// Once per slot, not per piece: there may be as many pieces as outputs. Named extents are read anew.
 void CpuProgram::bind(Part& part, std::uint32_t slot) {
-  if (part.bound_slot == slot) return;
+  if (part.bound_slot == slot && part.schedule.extents.empty()) return;
   part.bound_slot = slot;
   for (std::size_t i = 0; i < part.inputs.size(); ++i)
     part.input_memory[i] = slots_[slot].get() + part.inputs[i].offset;
