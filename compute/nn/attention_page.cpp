@@ -160,7 +160,8 @@ std::vector<Tensor> differentiate(const Extents& extents, Values in, Values outp
 
 bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal) {
   for (const Tensor* one : {&query, &key, &value})
-    if (one->dtype() != DType::float32 || one->extent(0) != query.extent(0)) return false;
+    if (one->dtype() != DType::float32 || one->shape().is_named() || one->extent(0) != query.extent(0))
+      return false;
   const std::int64_t queries = query.extent(2), keys = key.extent(2);
   return value.shape() == key.shape() && query.extent(3) == key.extent(3) && key.extent(3) >= 1 &&
          key.extent(3) <= kMostExtent && (!causal || queries <= keys) &&
