@@ -95,7 +95,7 @@ TEST_F(CommandLine, ExplainsAProgram) {
   EXPECT_EQ(unknown.status, 1);
   EXPECT_THAT(unknown.text,
               HasSubstr("program: found 'none', expected an ONNX file (MODEL.onnx) or a program of "
-                        "suites policy, learn, learners, pet, kennel, ops, worlds."));
+                        "suites policy, learn, learners, pet, kennel, ops, nets, worlds, extents."));
 }
 
 // Rows of bench --list that are no programs, or that the CPU cannot run.
@@ -107,9 +107,8 @@ TEST_F(CommandLine, RefusesProgramsThatItCannotExplain) {
       EXPECT_THAT(finished.text,
                   HasSubstr("found '" + std::string(row) + "', a benchmark without a program of its own"))
           << command;
-      EXPECT_THAT(
-          finished.text,
-          HasSubstr("expected a program of suites policy, learn, learners, pet, kennel, ops, worlds."))
+      EXPECT_THAT(finished.text, HasSubstr("expected a program of suites policy, learn, learners, pet, "
+                                           "kennel, ops, nets, worlds, extents."))
           << command;
       EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << finished.text;
     }
