@@ -95,7 +95,7 @@ std::string options_json(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo) {
     add("normalise_observations", spec.normalise_observations);
     add("normalise_rewards", spec.normalise_rewards);
-    add("falling_rate", spec.rate_decisions > 0);
+    add("rate_decisions", spec.rate_decisions);
   }
   return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
 }
