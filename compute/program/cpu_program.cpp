@@ -121,7 +121,7 @@ Result<> CpuProgram::make_slots() {
   return {};
 }
 
-// Once per slot, not per piece: there may be as many pieces as outputs. Named extents are read anew.
+// Once per slot, not per piece: there may be as many pieces as outputs. Named extents are read again.
 void CpuProgram::bind(Part& part, std::uint32_t slot) {
   if (part.bound_slot == slot && part.schedule.extents.empty()) return;
   part.bound_slot = slot;
