@@ -168,7 +168,7 @@ RolloutValues RolloutPpo::values(const PolicyAndCritic& networks, const RolloutR
     next.goal = rollout.next_goal;
     const RolloutOutputs own = evaluate(networks, rollout, rollout.observation),
                          later = evaluate(networks, next, rollout.next_observation);
-    return {own.value, later.value, own.signals, later.signals};
+    return {own.value, later.value, own.signal_values, later.signal_values};
   }
   const auto value = [&](const Tensor& observation, const Tensor& goal) {
     return squeeze(networks.critic.outputs(observation, goal), 2);

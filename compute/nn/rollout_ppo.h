@@ -110,9 +110,9 @@ struct RolloutRows {
 };
 
 struct RolloutOutputs {
-  Tensor policy;        // [P, n, outputs]
-  Tensor value;         // [P, n]
-  Tensor signals = {};  // [P, n, terms]: the values of RolloutBeside::signals
+  Tensor policy;              // [P, n, outputs]
+  Tensor value;               // [P, n]
+  Tensor signal_values = {};  // [P, n, terms]: those of RolloutBeside::reward_signals
 };
 struct RolloutValues {
   Tensor own, next;                            // [P, n] of the observations, and of those that follow
@@ -137,7 +137,7 @@ struct RolloutSource {
 struct RolloutBeside {
   // Each term has a value of its own: the critic's outputs after the first, in the order of the terms. An
   // episode's end does not end curiosity. Their advantages are added up by their strengths.
-  std::shared_ptr<const RewardSignals> signals = {};
+  std::shared_ptr<const RewardSignals> reward_signals = {};
   // ---- demonstrations ----
   Tensor shown = {};  // bool [P] 1 = there are some: the brain learns from them, without a rollout too
   // By the learned policy, of actions that were shown: float32 [P, n]. actions: of P * n rows.
@@ -193,7 +193,7 @@ class RolloutPpo {
   RolloutValues values(const PolicyAndCritic& networks, const RolloutRows& rollout) const;
 
   // ---- beside the game's rewards (rollout_ppo_beside.cpp) ----
-  bool has_signals() const { return beside_.signals != nullptr; }
+  bool has_signals() const { return beside_.reward_signals != nullptr; }
   void make_beside();
   Tensor learns(const Tensor& active) const;  // also from demonstrations alone
   SignalRows signal_rows(const RolloutRows& rows) const;

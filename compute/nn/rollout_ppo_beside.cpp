@@ -17,8 +17,8 @@ void RolloutPpo::make_beside() {
   state_.add("draws", draws_);
   state_.add("", beside_.state);
   if (!has_signals()) return;
-  state_.add("signals", beside_.signals->state());
-  for (const SignalTerm& term : beside_.signals->terms())
+  state_.add("signals", beside_.reward_signals->state());
+  for (const SignalTerm& term : beside_.reward_signals->terms())
     signal_targets_.push_back(work("target." + term.name, {options_.brains() * options_.steps}));
 }
 
@@ -43,7 +43,7 @@ SignalRows RolloutPpo::signal_rows(const RolloutRows& rows) const {
 Tensor RolloutPpo::with_signals(const Tensor& advantage, const RolloutRows& rollout,
                                 const RolloutValues& valued, const Tensor& active,
                                 std::vector<Update>& updates) const {
-  const RewardSignals& signals = *beside_.signals;
+  const RewardSignals& signals = *beside_.reward_signals;
   const std::int64_t all = options_.brains() * options_.steps;
   const GroupedMoments::Values seen = signals.watch(rollout.observation, active, updates);
   const SignalRows rows = RewardSignals::scaled(signal_rows(rollout), seen);
@@ -93,7 +93,7 @@ Tensor RolloutPpo::signal_loss(const RolloutOutputs& outputs, const Tensor& chos
   const Shape by_brain{options_.brains(), options_.minibatch};
   Tensor loss = zeros({options_.brains()});
   for (std::size_t i = 0; i < signal_targets_.size(); ++i) {
-    const Tensor value = squeeze(narrow(outputs.signals, 2, static_cast<std::int64_t>(i), 1), 2);
+    const Tensor value = squeeze(narrow(outputs.signal_values, 2, static_cast<std::int64_t>(i), 1), 2);
     const Tensor target = reshape(take(signal_targets_[i].value(), 0, chosen), by_brain);
     loss = loss + mean(square(value - target), {1});
   }
@@ -118,7 +118,7 @@ Result<> RolloutPpo::learn_beside(const RolloutRows& batch, const Tensor& active
     updates.insert(updates.end(), counted.begin(), counted.end());
   }
   if (!has_signals()) return {};
-  const RewardSignals& signals = *beside_.signals;
+  const RewardSignals& signals = *beside_.reward_signals;
   constexpr std::uint32_t kMix = 32;  // a stream that demonstrations do not draw from
   const GroupedMoments::Values seen = signals.seen();
   SignalRows shown;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "compute/base/text.h"
+#include "compute/program/loop_parts.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/named_axes.h"
 
@@ -14,20 +14,10 @@ using namespace tensor;
 
 namespace {
 
-// Inputs before what uses them.
 std::vector<NodeRef> nodes_behind(std::span<const Tensor> roots) {
-  std::vector<NodeRef> found, stack;
-  std::unordered_set<const Node*> seen;
-  for (const Tensor& root : roots) stack.push_back(root.node());
-  while (!stack.empty()) {
-    NodeRef node = std::move(stack.back());
-    stack.pop_back();
-    if (!seen.insert(node.get()).second) continue;
-    for (const NodeRef& input : node->inputs) stack.push_back(input);
-    found.push_back(std::move(node));
-  }
-  std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
-  return found;
+  std::vector<NodeRef> nodes;
+  for (const Tensor& root : roots) nodes.push_back(root.node());
+  return reachable(nodes);
 }
 
 // `value` where an element is used along the axes, else `other`. All of it has a meaning along them: it has

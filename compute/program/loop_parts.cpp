@@ -26,21 +26,6 @@ std::vector<Tensor> roots_of(const ProgramDescription& description) {
   return roots;
 }
 
-// The nodes that the roots depend on, ordered by creation: inputs before users.
-std::vector<NodeRef> reachable(std::span<const NodeRef> roots) {
-  std::vector<NodeRef> found, stack(roots.begin(), roots.end());
-  std::unordered_set<const Node*> seen;
-  while (!stack.empty()) {
-    NodeRef node = std::move(stack.back());
-    stack.pop_back();
-    if (!seen.insert(node.get()).second) continue;
-    for (const NodeRef& input : node->inputs) stack.push_back(input);
-    found.push_back(std::move(node));
-  }
-  std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
-  return found;
-}
-
 // Values that need no memory of their own between parts: leaves, literals and views of them.
 bool is_free(const Node& node) {
   const Node* walk = &node;
@@ -281,6 +266,20 @@ class Splitter {
 };
 
 }  // namespace
+
+std::vector<NodeRef> reachable(std::span<const NodeRef> roots) {
+  std::vector<NodeRef> found, stack(roots.begin(), roots.end());
+  std::unordered_set<const Node*> seen;
+  while (!stack.empty()) {
+    NodeRef node = std::move(stack.back());
+    stack.pop_back();
+    if (!seen.insert(node.get()).second) continue;
+    for (const NodeRef& input : node->inputs) stack.push_back(input);
+    found.push_back(std::move(node));
+  }
+  std::ranges::sort(found, {}, [](const NodeRef& node) { return node->id; });
+  return found;
+}
 
 bool has_loops(const ProgramDescription& description) {
   std::vector<const Node*> stack;

@@ -2,9 +2,16 @@
 // Takes programs with loops (compute/tensor/loop.h) apart into a sequence: values before a loop, the body
 // with one turn per step, values after it. Variables of the sequence's own carry values between the parts.
 
+#include <span>
+#include <vector>
+
 #include "compute/program/program_sequence.h"
+#include "compute/tensor/node.h"
 
 namespace imprint::program {
+
+// The nodes that the roots depend on, ordered by creation: inputs before users.
+std::vector<tensor::NodeRef> reachable(std::span<const tensor::NodeRef> roots);
 
 bool has_loops(const ProgramDescription& description);
 

@@ -23,21 +23,13 @@
 #include "tests/learning/beside_options.h"
 #include "tests/learning/gate_trial.h"
 #include "tests/learning/signal_games.h"
+#include "tests/must.h"
 #include "tools/trials/environments.h"
 
 namespace imprint::trials {
 namespace {
 
 using namespace imprint::game;
-
-void must(const game::Outcome& outcome) {
-  if (!outcome) throw std::runtime_error(outcome.message());
-}
-template <class T>
-T must(Made<T> made) {
-  if (!made) throw std::runtime_error(made.outcome.message());
-  return std::move(made.value);
-}
 
 // Removes them from the options.
 NetworkOptions network_of(std::map<std::string, double>& given) {

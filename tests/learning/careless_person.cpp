@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/must.h"
 #include "tools/trials/environments.h"
 
 namespace imprint::trials {
@@ -20,15 +21,6 @@ namespace {
 
 constexpr std::uint32_t kNumbers = 40, kCommands = 8, kActions = 12, kMostTries = 8, kProbes = 25;
 constexpr double kFrames = 60;  // per second
-
-void demand(const game::Outcome& outcome) {
-  if (!outcome) throw std::runtime_error(outcome.message());
-}
-template <class T>
-T demand(game::Made<T> made) {
-  if (!made) throw std::runtime_error(made.outcome.message());
-  return std::move(made.value);
-}
 
 using Seen = std::array<float, kNumbers>;
 
@@ -186,8 +178,7 @@ game::Context open_cpu() {
   imp_limits limits = imp_limits_init();
   limits.gpu_us_per_frame = 1'000'000'000;
   limits.memory_cap_bytes = std::uint64_t{1} << 32;
-  return demand(
-      game::Context::create_standalone(game::Library(imp_get_api), device, imp_host_init(), limits));
+  return must(game::Context::create_standalone(game::Library(imp_get_api), device, imp_host_init(), limits));
 }
 
 game::BrainDesc describe(std::uint64_t seed, std::uint32_t agents) {
@@ -206,29 +197,29 @@ double learner_score(const Lesson& lesson, std::span<const Probe> probes, std::u
   game::BrainDesc desc = describe(seed, static_cast<std::uint32_t>(probes.size()));
   desc.learner = game::NoLearner();
   desc.action_latency_frames = 1;
-  game::Brain brain = demand(context.create_brain(desc));
-  demand(brain.load_weights(weights.c_str()));
+  game::Brain brain = must(context.create_brain(desc));
+  must(brain.load_weights(weights.c_str()));
   std::vector<game::Agent> agents;
   for (const auto& [command, seen] : probes) {
-    agents.push_back(demand(brain.create_agent()));
-    demand(agents.back().set_mode(game::Mode::inference));
-    demand(agents.back().set_goal(command));
+    agents.push_back(must(brain.create_agent()));
+    must(agents.back().set_mode(game::Mode::inference));
+    must(agents.back().set_goal(command));
   }
-  demand(context.warmup());
+  must(context.warmup());
   std::uint32_t right = 0;
   for (std::uint64_t frame = 1; frame <= 2; ++frame) {
-    demand(context.frame_begin(frame, static_cast<double>(frame) / kFrames));
+    must(context.frame_begin(frame, static_cast<double>(frame) / kFrames));
     for (std::size_t i = 0; i < probes.size(); ++i) {
       if (frame == 1) {
-        demand(agents[i].observe(probes[i].second));
+        must(agents[i].observe(probes[i].second));
         continue;
       }
       const game::Made<game::Action> made = agents[i].act();
-      demand(made.outcome);
+      must(made.outcome);
       right += made.value.branches[0] == lesson.right(probes[i].first, probes[i].second) ? 1 : 0;
     }
-    demand(context.submit());
-    demand(context.frame_end());
+    must(context.submit());
+    must(context.frame_end());
   }
   return right / static_cast<double>(probes.size());
 }
@@ -241,21 +232,21 @@ class Teaching {
     game::FeedbackOptions options;
     options.credit_delay_s = 1;  // the middle of this person's reaction times
     desc.learner = options;
-    brain_ = demand(context_.create_brain(desc));
-    agent_ = demand(brain_.create_agent());
-    demand(context_.warmup());
+    brain_ = must(context_.create_brain(desc));
+    agent_ = must(brain_.create_agent());
+    must(context_.warmup());
   }
 
   std::vector<CarelessCheck> run() {
     std::vector<CarelessCheck> checks;
     const auto frames = static_cast<std::uint64_t>(person_.minutes * 60 * kFrames);
     for (frame_ = 1; frame_ <= frames; ++frame_) {
-      demand(context_.frame_begin(frame_, now()));
+      must(context_.frame_begin(frame_, now()));
       if (frame_ == 1 && person_.demonstrates) demonstrate();
       creature();
       say();
-      demand(context_.submit());
-      demand(context_.frame_end());
+      must(context_.submit());
+      must(context_.frame_end());
       if (checks.size() < person_.checks.size() && now() >= person_.checks[checks.size()] * 60 - 1e-9)
         checks.push_back(check());
     }
@@ -274,14 +265,14 @@ class Teaching {
       shown.observation = seen;
       shown.goal = command;
       shown.branches = {lesson_.right(command, seen)};
-      demand(agent_.demonstrate(shown));
+      must(agent_.demonstrate(shown));
     }
   }
 
   void creature() {
     if (asked_) {
       const game::Made<game::Action> made = agent_.act();
-      demand(made.outcome);
+      must(made.outcome);
       if (made.outcome.ready()) {
         asked_ = false;
         next_s_ = now() + person_.action_s;
@@ -291,12 +282,12 @@ class Teaching {
     if (asked_ || now() < next_s_) return;
     if (right_ || tries_ == kMostTries) {
       command_ = lesson_.below(kCommands);
-      demand(agent_.set_goal(command_));
+      must(agent_.set_goal(command_));
       tries_ = 0;
       right_ = false;
     }
     seen_ = lesson_.look();
-    demand(agent_.observe(seen_));
+    must(agent_.observe(seen_));
     asked_ = true;
   }
 
@@ -314,7 +305,7 @@ class Teaching {
         ++i;
         continue;
       }
-      demand(agent_.feedback(pending_[i].value, now()));
+      must(agent_.feedback(pending_[i].value, now()));
       words_.push_back(pending_[i]);
       pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
     }
@@ -325,9 +316,9 @@ class Teaching {
                               ("imprint-careless-" + std::to_string(person_.seed) + "-" +
                                std::to_string(std::chrono::steady_clock::now().time_since_epoch().count())))
                                  .string();
-    demand(brain_.save(path.c_str()));
-    demand(context_.drain(60'000));
-    demand(brain_.save_status());
+    must(brain_.save(path.c_str()));
+    must(context_.drain(60'000));
+    must(brain_.save_status());
     std::vector<Probe> probes;
     Lesson eyes(person_);  // looks elsewhere than the lesson does
     for (int skipped = 0; skipped < 100'000; ++skipped) (void)eyes.below(2);
@@ -338,7 +329,7 @@ class Teaching {
     (void)std::remove(path.c_str());
     found.ridge = ridge_score(lesson_, words_, probes);
     found.bayes = bayes_score(lesson_, words_, probes, person_.wrong);
-    found.reliability = double{demand(brain_.stats()).reliability};
+    found.reliability = double{must(brain_.stats()).reliability};
     found.words = static_cast<std::uint32_t>(words_.size());
     found.praise =
         static_cast<double>(std::ranges::count_if(words_, [](const Word& w) { return w.value > 0; })) /

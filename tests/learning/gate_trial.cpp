@@ -9,6 +9,7 @@
 
 #include <imprint/imprint.hpp>
 
+#include "tests/must.h"
 #include "tools/trials/environments.h"
 
 namespace imprint::trials {
@@ -16,15 +17,6 @@ namespace gate {
 namespace {
 
 using namespace imprint::game;
-
-void must(const game::Outcome& outcome) {
-  if (!outcome) throw std::runtime_error(outcome.message());
-}
-template <class T>
-T must(Made<T> made) {
-  if (!made) throw std::runtime_error(made.outcome.message());
-  return std::move(made.value);
-}
 
 constexpr std::uint32_t kArenas = 8, kMembers = 3;
 constexpr int kCells = 5, kSteps = 12;

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/must.h"
 #include "tools/trials/environments.h"
 
 namespace {
@@ -23,15 +24,6 @@ namespace {
 using namespace imprint::game;
 namespace studio = imprint::studio;
 namespace trials = imprint::trials;
-
-void must(const Outcome& outcome) {
-  if (!outcome) throw std::runtime_error(outcome.message());
-}
-template <class T>
-T must(Made<T> made) {
-  if (!made) throw std::runtime_error(made.outcome.message());
-  return std::move(made.value);
-}
 
 struct Flags {
   std::uint32_t bodies = 1;

@@ -8,21 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/must.h"
 #include "tools/trials/environments.h"
 
 namespace {
 
 using namespace imprint::game;
 namespace trials = imprint::trials;
-
-void must(const Outcome& outcome) {
-  if (!outcome) throw std::runtime_error(outcome.message());
-}
-template <class T>
-T must(Made<T> made) {
-  if (!made) throw std::runtime_error(made.outcome.message());
-  return std::move(made.value);
-}
 
 struct Home {
   Context context;

@@ -223,7 +223,7 @@ Result<Actors> make_actors(const BrainSpec& spec, const Network& network) {
 // Behaviour cloning beside the policy's loss: minus the log-probability of what was shown.
 nn::RolloutBeside beside_of(const BrainSpec& spec, const Network& network, const LearnInputs& intake) {
   nn::RolloutBeside beside;
-  beside.signals = make_signals(spec);
+  beside.reward_signals = make_signals(spec);
   if (!spec.keeps_shown()) return beside;
   constexpr std::uint32_t kCloned = 16, kSeen = 17, kModel = 18;  // streams
   const Shown shown(spec, intake);
