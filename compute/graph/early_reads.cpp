@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "compute/graph/cost.h"
+#include "compute/graph/split_rewriter.h"
 
 namespace imprint::graph {
 namespace {
 
 constexpr std::int64_t kSmall = 4096;  // elements
 constexpr int kFewOperations = 8;
+constexpr std::size_t kMostEarly = 64;      // values that are computed from one variable and from memory
+constexpr std::size_t kMostVariables = 32;  // that are read late, the smallest first
 
 // The variables that the program overwrites.
 std::unordered_set<const VariableState*> overwritten_variables(const FusionRequest& request) {
@@ -185,6 +188,115 @@ void free_small_outputs(Graph& graph, FusionRequest& request) {
     if (moved[o] >= 0) request.outputs[o].node = index[at(moved[o])] + 1;
 }
 
+// Finds the values that need snapshots because kernels behind regions read them: small variables that the
+// program overwrites, and what is computed from these and from memory alone.
+class LateReads {
+ public:
+  LateReads(const Graph& graph, const FusionRequest& request, const RegionSplit& split)
+      : graph_(graph),
+        split_(split),
+        consumers_(graph.consumers()),
+        behind_(graph.nodes.size(), 0),
+        before_(graph.nodes.size(), 0),
+        kept_(graph.nodes.size(), -1) {
+    find_sides();
+    std::unordered_map<const VariableState*, NodeIndex> value_of;
+    for (const GraphUpdate& update : request.updates)
+      if (update.rows < 0)
+        value_of.emplace(request.variables[static_cast<std::size_t>(update.variable)].get(), update.value);
+    std::vector<NodeIndex> small;
+    for (NodeIndex i = 0; i < graph.size(); ++i)
+      if (graph[i].op == Op::variable && graph[i].element_count() <= kSmall &&
+          value_of.contains(graph[i].source->variable.get()))
+        small.push_back(i);
+    std::ranges::stable_sort(small, {}, [&](NodeIndex i) { return graph[i].element_count(); });
+    if (small.size() > kMostVariables) small.resize(kMostVariables);
+    for (const NodeIndex variable : small)
+      keep(variable, value_of.at(graph[variable].source->variable.get()));
+  }
+
+  bool any() const {
+    return std::ranges::any_of(kept_, [](NodeIndex kept) { return kept >= 0; });
+  }
+  bool is_kept(NodeIndex node) const { return kept_[at(node)] == node; }
+  bool is_view_of_kept(NodeIndex node) const { return kept_[at(node)] >= 0 && !is_kept(node); }
+  // Whether the reader takes the snapshot of an input that is kept or shows what is.
+  bool reads_snapshot(NodeIndex reader, NodeIndex input) const {
+    return kept_[at(input)] >= 0 && is_late(reader, kept_[at(input)]);
+  }
+
+ private:
+  bool in_region(NodeIndex node) const { return split_.region_of[at(node)] >= 0; }
+  bool is_view(NodeIndex node) const { return graph_[node].kind() == OpKind::view; }
+
+  void find_sides() {
+    for (NodeIndex i = 0; i < graph_.size(); ++i)
+      for (const NodeIndex input : graph_[i].inputs)
+        behind_[at(i)] |= static_cast<std::uint8_t>(in_region(input) || behind_[at(input)]);
+    for (NodeIndex i = graph_.size() - 1; i >= 0; --i)
+      for (const NodeIndex input : graph_[i].inputs)
+        before_[at(input)] |= static_cast<std::uint8_t>(in_region(i) || before_[at(i)]);
+  }
+
+  // Behind regions, or larger than the value and in a kernel with what is.
+  bool is_late(NodeIndex reader, NodeIndex value) const {
+    return !in_region(reader) && !before_[at(reader)] &&
+           (behind_[at(reader)] || graph_[reader].element_count() > graph_[value].element_count());
+  }
+
+  NodeIndex without_views(NodeIndex node) const {
+    while (is_view(node)) node = graph_[node].inputs[0];
+    return node;
+  }
+
+  // The variable, values of at most its size from it and from memory, and views of these.
+  std::vector<NodeIndex> early_values(NodeIndex variable) const {
+    std::vector<NodeIndex> early{variable};
+    for (std::size_t i = 0; i < early.size() && early.size() < kMostEarly; ++i)
+      for (const NodeIndex reader : consumers_[at(early[i])]) {
+        const bool is_small = graph_[reader].kind() == OpKind::elementwise &&
+                              graph_[reader].element_count() <= graph_[variable].element_count();
+        if ((is_small || is_view(reader)) && !behind_[at(reader)] && !in_region(reader) &&
+            std::ranges::find(early, reader) == early.end())
+          early.push_back(reader);
+      }
+    return early;
+  }
+
+  std::vector<std::uint8_t> parts_of(NodeIndex value) const {
+    std::vector<std::uint8_t> parts(graph_.nodes.size(), 0);
+    parts[at(value)] = 1;
+    for (NodeIndex i = value; i >= 0; --i)
+      if (parts[at(i)])
+        for (const NodeIndex input : graph_[i].inputs) parts[at(input)] = 1;
+    return parts;
+  }
+
+  // value: what the variable becomes. It comes after its own parts in any case.
+  void keep(NodeIndex variable, NodeIndex value) {
+    const std::vector<NodeIndex> early = early_values(variable);
+    std::vector<NodeIndex> read_late;
+    const std::vector<std::uint8_t> parts = parts_of(value);
+    for (const NodeIndex node : early)
+      for (const NodeIndex reader : consumers_[at(node)])
+        if (is_late(reader, without_views(node)) && !parts[at(reader)] &&
+            std::ranges::find(early, reader) == early.end() &&
+            graph_[reader].element_count() > graph_[variable].element_count())
+          read_late.push_back(node);
+    for (NodeIndex node : read_late) {
+      const NodeIndex source = without_views(node);
+      for (; is_view(node); node = graph_[node].inputs[0]) kept_[at(node)] = source;
+      kept_[at(source)] = source;
+    }
+  }
+
+  const Graph& graph_;
+  const RegionSplit& split_;
+  std::vector<std::vector<NodeIndex>> consumers_;
+  std::vector<std::uint8_t> behind_, before_;  // per node: it depends on a region, a region on it
+  std::vector<NodeIndex> kept_;  // per node: the value that it is or shows, if late readers need it
+};
+
 }  // namespace
 
 void read_state_early(Graph& graph, FusionRequest& request) {
@@ -192,6 +304,33 @@ void read_state_early(Graph& graph, FusionRequest& request) {
   free_small_outputs(graph, request);
   snapshot_for_custom_kernels(graph, request);
   repeat_row_numbers(graph, request);
+}
+
+void read_state_behind_regions(Graph& graph, FusionRequest& request, RegionSplit& split) {
+  if (split.regions.empty()) return;
+  const LateReads reads(graph, request, split);
+  if (!reads.any()) return;
+  std::vector<NodeIndex> second(graph.nodes.size(), -1);  // per old node: its snapshot, or a view of one
+  SplitRewriter rewriter(graph, request, split);
+  rewriter.run([&](NodeIndex old, GraphNode node) {  // node: with renumbered inputs
+    if (reads.is_view_of_kept(old)) {
+      GraphNode view = node;
+      view.inputs[0] = second[at(graph[old].inputs[0])];
+      second[at(old)] = rewriter.add(std::move(view), old);
+      return rewriter.add(std::move(node), old);
+    }
+    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot)
+      if (const NodeIndex input = graph[old].inputs[slot]; reads.reads_snapshot(old, input))
+        node.inputs[slot] = second[at(input)];
+    GraphNode copy{Op::cast, node.dtype, node.shape, {}, {}, {}, node.source};
+    const NodeIndex now = rewriter.add(std::move(node), old);
+    if (reads.is_kept(old)) {
+      copy.inputs = {now};
+      copy.is_snapshot = true;
+      second[at(old)] = rewriter.add(std::move(copy), old);
+    }
+    return now;
+  });
 }
 
 }  // namespace imprint::graph

@@ -4,6 +4,7 @@
 
 #include "compute/graph/fusion_request.h"
 #include "compute/graph/graph.h"
+#include "compute/graph/region.h"
 
 namespace imprint::graph {
 
@@ -15,5 +16,10 @@ namespace imprint::graph {
 // - for updates by rows, a second copy of the row numbers (GraphUpdate::own_rows), if a few operations
 //   compute them from memory that exists before the run.
 void read_state_early(Graph& graph, FusionRequest& request);
+
+// The same behind regions, after they are split: what kernels behind all products read of small variables,
+// such as an estimate that scales a penalty, becomes a snapshot for them. The variable's update may be known
+// long before, and would wait for these kernels. Regions read the variable itself and wait for nothing.
+void read_state_behind_regions(Graph& graph, FusionRequest& request, RegionSplit& split);
 
 }  // namespace imprint::graph

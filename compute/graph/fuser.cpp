@@ -292,19 +292,7 @@ std::vector<Read> Fuser::reads_of(NodeIndex index) const {
 void Fuser::add_node(NodeIndex index) {
   const std::vector<Read> reads = reads_of(index);
   const GraphNode& node = graph_[index];
-  if (node.blocks > 0) {  // partial results over the elements of the one sum that it reads
-    const std::int32_t t = reads.empty() ? -1 : task_of_[at(reads.front().node)];
-    const bool is_there =
-        t >= 0 && schedule_.tasks[static_cast<std::size_t>(t)].kind == TaskKind::column_fold &&
-        std::ranges::all_of(reads, [&](const Read& read) { return task_of_[at(read.node)] == t; });
-    if (!is_there) {
-      tails_fit_ = false;
-      return;
-    }
-    schedule_.tasks[static_cast<std::size_t>(t)].tails.push_back(index);
-    task_of_[at(index)] = t;
-    return;
-  }
+  if (node.blocks > 0) return add_tail(index, reads);
   if (node.op == Op::page_output) {  // computed by the page's own task
     join(task_of_[at(node.inputs[0])], index, {});
     return;
@@ -349,6 +337,27 @@ void Fuser::add_node(NodeIndex index) {
   has_custom_ = has_custom_ || kind == TaskKind::custom;
   join(links_.add(std::move(task)), index,
        kind == TaskKind::custom ? reads_by_row(graph_, schedule_.materialized, index) : reads);
+}
+
+// Partial results over the elements of one sum, from these and from memory that exists before the run.
+void Fuser::add_tail(NodeIndex index, std::vector<Read> reads) {
+  const auto is_early = [&](const Read& read) {
+    return is_memory_leaf(graph_[read.node]) || graph_[read.node].is_snapshot;
+  };
+  const auto sum = std::ranges::find_if_not(reads, is_early);
+  const std::int32_t t = sum == reads.end() ? -1 : task_of_[at(sum->node)];
+  const bool is_there = t >= 0 && schedule_.tasks[at(t)].kind == TaskKind::column_fold &&
+                        std::ranges::all_of(reads, [&](const Read& read) {
+                          return is_early(read) || task_of_[at(read.node)] == t;
+                        });
+  if (!is_there) {
+    tails_fit_ = false;
+    return;
+  }
+  schedule_.tasks[at(t)].tails.push_back(index);
+  task_of_[at(index)] = t;
+  std::erase_if(reads, [&](const Read& read) { return !is_early(read); });
+  add_reads(t, reads);
 }
 
 std::int32_t Fuser::find_row_host(NodeIndex index, const std::vector<Read>& reads) const {

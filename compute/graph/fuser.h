@@ -69,6 +69,7 @@ class Fuser {
   // The memory that evaluating a node reads, and whether it reads only at the element's own linear index.
   std::vector<Read> reads_of(NodeIndex index) const;
   void add_node(NodeIndex index);
+  void add_tail(NodeIndex index, std::vector<Read> reads);
   // Returns a caller's kernel whose result rows determine this node's rows.
   std::int32_t find_row_host(NodeIndex index, const std::vector<Read>& reads) const;
   // Returns a task that can also compute this node: it has work to share with the node, and need not wait

@@ -67,6 +67,7 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
       split_deep_products(split_graph, split_request, split, options);
       if (options.regions && tails) split_tails(split_graph, split_request, split, options);
       split_long_folds(split_graph, split_request, split, options);
+      read_state_behind_regions(split_graph, split_request, split);
       if (options.row_folds) rows = find_row_groups(split_graph, split, options);
     }
     rows.group_of.resize(split_graph.nodes.size(), -1);

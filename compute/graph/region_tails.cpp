@@ -36,13 +36,16 @@ class TailSplitter {
   }
 
  private:
-  // For each node computed element by element from one sum of partial results: that sum.
+  // For each node computed element by element from one sum of partial results, and from memory such as the
+  // weights of a penalty: that sum.
   void find_sources() {
     source_.assign(graph_.nodes.size(), -1);
     std::vector<std::uint8_t> wildcard(graph_.nodes.size(), 0);
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       const GraphNode& node = graph_[i];
-      wildcard[at(i)] = node.kind() != OpKind::leaf && std::ranges::all_of(node.inputs, [&](NodeIndex input) {
+      const bool is_mapped = node.kind() == OpKind::leaf || node.kind() == OpKind::generate ||
+                             node.kind() == OpKind::elementwise || node.kind() == OpKind::view;
+      wildcard[at(i)] = is_mapped && std::ranges::all_of(node.inputs, [&](NodeIndex input) {
                           return wildcard[at(input)] != 0;
                         });
       if (wildcard[at(i)]) continue;

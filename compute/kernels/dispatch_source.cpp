@@ -28,8 +28,8 @@ namespace {
 
 constexpr int kWorkgroupSize = 64;
 constexpr std::size_t kMaxTasks = 32;             // functions in one shader
-constexpr std::int64_t kMaxPackedGroups = 16384;  // a task with more workgroups fills a device alone
 constexpr std::int64_t kBesideRegion = 16384;     // elements of a map that may join a region's dispatch
+constexpr std::int64_t kMaxPackedGroups = 16384;  // a task with more workgroups fills a device alone
 
 // Names buffers and offsets in order of first use. beside_others: the dispatch contains the caller's GLSL, so
 // that all names begin with imp_.
@@ -188,6 +188,20 @@ int workgroup_size_of(const Graph& graph, const Schedule& schedule, std::span<co
   return tasks.size() == 1 && is_large_map(first) ? first.invocations : kWorkgroupSize;
 }
 
+RegionArrays arrays_of(const Region& region) {
+  return {region.shared_floats, region.shared_ints, region.vectors};
+}
+
+// Whether two regions may share their arrays, and with them a shader: those of the one have room for the
+// other, or both fit into what every device has.
+bool regions_go_together(const Region& a, const Region& b) {
+  constexpr std::int64_t kEveryDevice = 16384;  // bytes, maxComputeSharedMemorySize at least
+  const RegionArrays both = arrays_of(a).with(arrays_of(b));
+  return a.invocations == b.invocations && a.vectors == b.vectors && a.matrix_groups == 0 &&
+         b.matrix_groups == 0 &&
+         (both == arrays_of(a) || both == arrays_of(b) || both.bytes() <= kEveryDevice);
+}
+
 // Writes the functions of a dispatch's tasks, and notes what the text around them must declare.
 class FunctionWriter {
  public:
@@ -228,6 +242,7 @@ class FunctionWriter {
 
   std::set<std::string> includes;
   std::string functions, shared_arrays;
+  RegionArrays region_arrays;  // of all regions
   bool region_on_matrix_units = false;
   // The last task's: whether workgroups take its elements in order, and how many a run needs if not all.
   bool in_order = false;
@@ -251,7 +266,7 @@ class FunctionWriter {
     }
     RegionEmitter region = emitter<RegionEmitter>(task);
     functions += region.function(name) + "\n";
-    shared_arrays += region.shared_arrays();
+    region_arrays = region_arrays.with(arrays_of(schedule_.regions[at(task.region)]));
     return Emitter::group_count(graph_, task, workgroup_size_);
   }
 
@@ -335,8 +350,9 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   for (const std::string& extension : extensions(units, limits.matrix_dialect))
     glsl += text("#extension ", extension, " : require\n");
   if (names.has_narrow_floats()) glsl += "#extension GL_EXT_shader_16bit_storage : require\n";
-  glsl += text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
-               writer.shared_arrays, fold_arrays(functions, workgroup_size));
+  glsl +=
+      text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
+           writer.shared_arrays, writer.region_arrays.declarations(), fold_arrays(functions, workgroup_size));
   for (const std::string& include : writer.includes) glsl += text(embedded_shader(include), "\n");
   glsl += functions;
   const std::string_view row_of_groups =
@@ -345,13 +361,15 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
 }
 
 // Whether two tasks may be functions of one shader. A region fixes the number of invocations, which suits
-// only small maps. A page is alone, and the GLSL of two callers may use the same names. The products of a
-// dispatch share one tile, its shared folds one number of invocations.
-bool go_together(const Task& a, const Task& b) {
+// small maps and regions of as many. A page is alone, and the GLSL of two callers may use the same names. The
+// products of a dispatch share one tile, its shared folds one number of invocations.
+bool go_together(const Schedule& schedule, const Task& a, const Task& b) {
   const auto is_small = [](const Task& task) {
     return task.kind == TaskKind::map && task.element_count <= kBesideRegion;
   };
   if (a.kind == TaskKind::page || b.kind == TaskKind::page) return false;
+  if (a.kind == TaskKind::region && b.kind == TaskKind::region)
+    return regions_go_together(schedule.regions[at(a.region)], schedule.regions[at(b.region)]);
   if (a.kind == TaskKind::region) return is_small(b);
   if (b.kind == TaskKind::region) return is_small(a);
   if (a.kind == TaskKind::product && b.kind == TaskKind::product) return a.tile == b.tile;
@@ -463,7 +481,7 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
     merged.insert(own.begin(), own.end());
     const bool alone = groups > kMaxPackedGroups;
     const bool agrees = open && std::ranges::all_of(dispatches.back().tasks, [&](std::int32_t other) {
-                          return go_together(task, schedule.tasks[at(other)]);
+                          return go_together(schedule, task, schedule.tasks[at(other)]);
                         });
     const bool fits = agrees && task.level == level && !alone && merged.size() <= limits.storage_buffers &&
                       dispatches.back().tasks.size() < kMaxTasks &&

@@ -22,13 +22,13 @@ RegionEmitter::RegionEmitter(const Graph& graph, const Schedule& schedule, const
       region_(schedule.regions[at(task.region)]),
       ragged_(region_.rows % region_.row_block != 0) {}
 
-std::string RegionEmitter::shared_arrays() const {
-  std::string declarations;
-  if (region_.shared_floats > 0)
-    declarations += region_.vectors ? "shared vec4 rows_f[" + text(region_.shared_floats / 4) + "];\n"
-                                    : "shared float rows_f[" + text(region_.shared_floats) + "];\n";
-  if (region_.shared_ints > 0) declarations += "shared int rows_i[" + text(region_.shared_ints) + "];\n";
-  return declarations + "\n";
+std::string RegionArrays::declarations() const {
+  std::string lines;
+  if (floats > 0)
+    lines += vectors ? text("shared vec4 rows_f[", floats / 4, "];\n")
+                     : text("shared float rows_f[", floats, "];\n");
+  if (ints > 0) lines += text("shared int rows_i[", ints, "];\n");
+  return lines.empty() ? lines : lines + "\n";
 }
 
 std::string RegionEmitter::function(const std::string& name) {

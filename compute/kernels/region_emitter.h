@@ -2,7 +2,9 @@
 // Writes the kernel of a row-local region: the stages of one workgroup for a block of rows, with barriers
 // between stages that share data.
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -13,13 +15,27 @@
 
 namespace imprint::kernels {
 
+// The shared arrays of a workgroup. Regions of one shader use the same ones, since a workgroup runs one
+// region.
+struct RegionArrays {
+  std::int64_t floats = 0, ints = 0;
+  bool vectors = false;  // Region::vectors, equal for all regions of a shader
+
+  bool operator==(const RegionArrays&) const = default;
+  std::int64_t bytes() const { return 4 * (floats + ints); }
+  // Arrays with room for both.
+  RegionArrays with(const RegionArrays& other) const {
+    return {std::max(floats, other.floats), std::max(ints, other.ints), vectors || other.vectors};
+  }
+  std::string declarations() const;
+};
+
 class RegionEmitter : public Emitter {
  public:
   RegionEmitter(const graph::Graph& graph, const graph::Schedule& schedule, const graph::Task& task,
                 MemoryNames& memory, std::set<std::string>& includes, int fold_terms);
 
   std::string function(const std::string& name);
-  std::string shared_arrays() const;
 
  protected:
   std::string load(graph::NodeIndex node, const ElementIndex& index) override;

@@ -105,6 +105,59 @@ TEST_F(RegionTest, APpoStepIsTheSameFusedAndNot) {
   }
 }
 
+// An estimate scales a penalty, which is part of the gradients' norm, and changes in the same step by what a
+// second batch says. The last kernels read the estimate from before the step.
+ProgramDescription penalised_step(const nn::Sequential& network, bool fuse) {
+  constexpr std::int64_t kRows = 40, kNews = 8;
+  const Tensor x = Variable("x", {kRows, 6}, wave(kRows * 6, 1, 1)).value(),
+               target = Variable("target", {kRows, 3}, wave(kRows * 3, 1, 2)).value(),
+               news = Variable("news", {kNews, 6}, wave(kNews * 6, 1, 4)).value();
+  const Variable doubt("doubt", {1}, std::vector<float>{0.5f}), shares("shares", {1, 3}, wave(3, 0.4f, 5));
+  const std::vector<Tensor> weights = network.parameters().values();
+  Tensor penalty = full({1}, 0);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const Tensor scale = i + 2 < weights.size() ? doubt.value() * 0.1f : square(shares.value());
+    penalty = penalty + sum(square(weights[i]) * scale);
+  }
+  const Tensor rows = mean(square(network(x) - target), {1});
+  const Tensor loss =
+      mean(rows * (1.0f - 0.5f * doubt.value())) + penalty * doubt.value() * (1.0f - doubt.value());
+  const nn::ClippedGradients clipped =
+      nn::clip_by_global_norm(gradients(sum(loss), weights).value(), 0.5).value();
+  ProgramDescription step{.name = "penalised", .fuse = fuse};
+  step.updates = nn::Adam(network.parameters()).step(clipped.gradients, 1e-2).value();
+  const Tensor told = mean(tanh(network(news)), {0}, true);
+  step.updates.push_back(Update::assign(shares, shares.value() + 0.1f * told));
+  step.updates.push_back(Update::assign(doubt, 0.9f * doubt.value() + 0.1f * square(mean(told))));
+  step.outputs = {sum(loss), clipped.norm, doubt.value() + 0.0f};
+  return step;
+}
+
+TEST_F(RegionTest, StateThatTheLastKernelsReadIsThatFromBeforeTheStep) {
+  const auto network = [] {
+    return nn::mlp("net", {6, 32, 16, 3}, {.activation = nn::Activation::tanh, .seed = 3});
+  };
+  const nn::Sequential fused = network(), plain = network();
+  const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
+  Session on_cpu(*cpu);
+  auto a = Program::compile(session().runtime(), penalised_step(fused, true)),
+       b = Program::compile(*cpu, penalised_step(plain, false));
+  ASSERT_TRUE(a) << a.error().message;
+  ASSERT_TRUE(b) << b.error().message;
+  for (int i = 0; i < 4; ++i) {
+    const auto x = session().run(*a), y = on_cpu.run(*b);
+    ASSERT_TRUE(x && y);
+    for (std::size_t o = 0; o < x->size(); ++o)
+      EXPECT_NEAR((*x)[o].floats[0], (*y)[o].floats[0], 1e-5) << "output " << o << " of step " << i;
+  }
+  const auto p = session().read(fused.parameters().variables()),
+             q = on_cpu.read(plain.parameters().variables());
+  ASSERT_TRUE(p && q);
+  for (std::size_t i = 0; i < p->size(); ++i)
+    EXPECT_THAT((*p)[i].floats, testing::Pointwise(testing::FloatNear(1e-4f), (*q)[i].floats)) << i;
+  EXPECT_LE(a->stats().dispatches, 5u) << a->explain();  // 3 where a workgroup's folds are cheap
+}
+
 // A kennel: several networks, each with its own rows, weights and gradient.
 TEST_F(RegionTest, GroupedGradientsAreTheSameFusedAndNot) {
   constexpr std::int64_t kNetworks = 5, kRows = 37;
