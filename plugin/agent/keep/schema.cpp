@@ -32,6 +32,7 @@ void add_networks(const BrainSpec& spec, Hasher& hasher) {
         .number(stream.outputs());
   if (spec.has_cell()) hasher.text("cell").number(spec.cell).number(spec.cell_size);
   if (spec.head_count() != spec.action.output_count()) hasher.number(spec.head_count());
+  if (spec.normalises_layers()) hasher.text("layer norm");
 }
 
 std::string stream_text(const StreamSpec& stream) {
@@ -57,6 +58,12 @@ bool has_replay(const BrainSpec& spec) {
 bool never_follows(const BrainSpec& spec) {
   const bool may = spec.learner == LearnerKind::sac || spec.learner == LearnerKind::bandit;
   return may && !spec.follow_changes;
+}
+
+// The state counts updates. The replay learners count minibatches anyhow.
+bool rate_falls(const BrainSpec& spec) {
+  return spec.has_rollouts() &&
+         (spec.rate_decisions > 0 || (spec.learner == LearnerKind::pqn && spec.rate_half_life > 0));
 }
 
 template <class T>
@@ -94,9 +101,12 @@ std::string options_json(const BrainSpec& spec) {
     add("follow_changes", spec.follow_changes);
   if (spec.learner == LearnerKind::ppo) {
     add("normalise_observations", spec.normalise_observations);
+  }
+  if (spec.has_rollouts()) {
     add("normalise_rewards", spec.normalise_rewards);
     add("rate_decisions", spec.rate_decisions);
   }
+  if (spec.learner == LearnerKind::pqn) add("rate_half_life", spec.rate_half_life);
   return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
 }
 
@@ -130,7 +140,8 @@ Hash128 schema_hash(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo && (spec.normalise_observations || spec.normalise_rewards))
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
   if (never_follows(spec)) hasher.text("unchanging");
-  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) hasher.text("falling rate");
+  if (spec.learner == LearnerKind::pqn) hasher.number(spec.normalise_rewards);
+  if (rate_falls(spec)) hasher.text("falling rate");
   if (spec.group_size > 0) hasher.text("groups").number(spec.group_size);
   if (spec.pool_size > 0) hasher.text("pool").number(spec.pool_size);
   if (spec.keeps_shown()) hasher.text("shown").number(spec.shown_capacity);
@@ -158,8 +169,8 @@ std::string schema_text(const BrainSpec& spec) {
   if ((spec.learner == LearnerKind::dqn && !spec.follow_changes) || never_follows(spec))
     words += ", unchanging";
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
-  if (spec.learner == LearnerKind::ppo && spec.normalise_rewards) words += ", normalised rewards";
-  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) words += ", falling rate";
+  if (spec.has_rollouts() && spec.normalise_rewards) words += ", normalised rewards";
+  if (rate_falls(spec)) words += ", falling rate";
   if (spec.group_size > 0) words += text(", groups of ", spec.group_size);
   if (spec.pool_size > 0) words += text(", pool ", spec.pool_size);
   if (spec.keeps_shown()) words += text(", demonstrations ", spec.shown_capacity);
