@@ -46,7 +46,7 @@ struct Meadow {
   }
 };
 
-// What the creature sees: a light, on a picture around itself.
+// The creature's picture: the light, as it lies around the creature.
 struct View {
   std::int32_t field, light;  // their sides, in pixels
 

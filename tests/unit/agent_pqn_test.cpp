@@ -124,7 +124,7 @@ class PqnTest : public ::testing::Test {
     }
     return found;
   }
-  // Of the discounted sums of rewards so far.
+  // The deviation of the discounted sums of rewards so far.
   double deviation(std::uint32_t brain) const {
     double sum = 0, mean = 0, square = 0;
     Numbers sums;

@@ -330,7 +330,7 @@ void Experience::write_begins(std::span<float> row, std::uint32_t agent, bool be
   row[layout_.begins] = begins || interrupted || broken ? 1.0f : 0.0f;
 }
 
-// What the next state allows, nothing after the episode's end; or what this state allowed.
+// The choices that the next state allows, none after the episode's end; or those that this state allowed.
 void Experience::write_allowed(std::span<float> row, const Transition& step) const {
   const std::span<float> flags = row.subspan(layout_.allowed, spec_.action.choice_count());
   std::ranges::fill(flags, 0.0f);

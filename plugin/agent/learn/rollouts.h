@@ -1,5 +1,5 @@
 #pragma once
-// What the learners of rollouts share: their settings, the rows of a rollout, and the frame of an update.
+// The common part of the learners of rollouts: their settings, the rows of a rollout, and the frame of an update.
 //
 // One run is a whole update, on a copy of the network that is published at the end. Until then agents act
 // with the weights that collected the rollout, and everything but the last part may run early and in slices.
@@ -18,7 +18,7 @@ nn::RolloutRows rollout_rows(const BrainSpec& spec, const SampleLayout& layout, 
 nn::RolloutSource rollout_source(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                                  const Tensor& samples);
 
-// Of scaled observations.
+// It takes scaled observations.
 nn::RolloutNetwork rollout_network(const Network& network);
 
 // Updates after rate_decisions.
