@@ -1,5 +1,6 @@
 #pragma once
-// The common part of the learners of rollouts: their settings, the rows of a rollout, and the frame of an update.
+// The common part of the learners of rollouts: their settings, the rows of a rollout, and the frame of an
+// update.
 //
 // One run is a whole update, on a copy of the network that is published at the end. Until then agents act
 // with the weights that collected the rollout, and everything but the last part may run early and in slices.
