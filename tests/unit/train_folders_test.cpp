@@ -215,7 +215,7 @@ TEST_F(Folder, ArraysOfAMappedFile) {
 TEST_F(Folder, PicturesByTheirFolders) {
   write("p/cat/1.pgm", std::string("P5\n# a comment\n2 1\n255\n\x00\xff", 25));
   write("p/dog/1.pgm", std::string("P5 2 1 255 \x33\x00", 13));
-  const auto data = picture_folder((folder_ / "p").string());
+  const auto data = picture_folder((folder_ / "p").string(), {.channels = 1});
   ASSERT_TRUE(data) << data.error().message;
   ASSERT_EQ((*data)->size(), 2);
   EXPECT_EQ((*data)->fields()[0].shape, (Shape{1, 1, 2}));
@@ -223,12 +223,10 @@ TEST_F(Folder, PicturesByTheirFolders) {
   for (const std::int64_t i : {0, 1}) ASSERT_TRUE((*data)->read(i, batch, i));
   EXPECT_EQ(batch[0].floats, (std::vector<float>{0, 1, 0.2f, 0}));
   EXPECT_EQ(batch[1].ints, (Ids{0, 1}));
-  write("p/dog/2.pgm", std::string("P6 1 1 255 \x33\x33\x33", 14));
-  const auto wrong = picture_folder((folder_ / "p").string());
+  write("p/dog/2.ppm", std::string("P6 1 1 255 \x33\x33\x33", 14));
+  const auto wrong = picture_folder((folder_ / "p").string(), {.channels = 1});
   ASSERT_TRUE(wrong);
   EXPECT_EQ((*wrong)->read(2, batch, 0).error().code, ErrorCode::shape_mismatch);
-  for (const char* bad : {"", "P5", "P5 2 1 255 x", "P7 1 1 255 x", "P5 99999999999 1 255 x"})
-    EXPECT_EQ(read_netpbm(write("bad.pgm", bad)).error().code, ErrorCode::corrupt_file) << bad;
   EXPECT_FALSE(picture_folder((folder_ / "none").string()));
 }
 

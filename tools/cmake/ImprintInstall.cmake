@@ -46,7 +46,7 @@ set(imprint_library_headers
   compute/program/bake.h compute/program/program.h compute/program/program_sequence.h compute/program/run.h compute/program/runtime.h
   compute/program/schedule_figures.h compute/program/variant_tuner.h compute/tuning/tuner.h compute/tuning/tuning_table.h
   compute/tensor/associative_scan.h compute/tensor/dtype.h compute/tensor/extent.h compute/tensor/loop.h compute/tensor/node.h compute/tensor/op.h compute/tensor/op_rows.h compute/tensor/page.h compute/tensor/shape.h compute/tensor/composites.h compute/tensor/detection.h compute/tensor/functions.h compute/tensor/images.h compute/tensor/linear_algebra.h compute/tensor/quantised.h compute/tensor/signals.h compute/tensor/tensor.h
-  compute/training/augment.h compute/training/curves.h compute/training/dashboard.h compute/training/dataset.h compute/training/loader.h compute/training/metrics.h compute/training/report.h compute/training/stop_signal.h compute/training/trainer.h
+  compute/training/augment.h compute/training/curves.h compute/training/dashboard.h compute/training/dataset.h compute/training/loader.h compute/training/metrics.h compute/training/picture.h compute/training/report.h compute/training/stop_signal.h compute/training/trainer.h
   compute/vk/capabilities.h compute/vk/capability_profile.h compute/vk/completion.h compute/vk/counters.h compute/vk/debug_label.h
   compute/vk/device.h compute/vk/device_options.h compute/vk/functions.h compute/vk/kernel_archive.h compute/vk/memory_pool.h
   compute/vk/missing_feature.h compute/vk/newer_vulkan.h compute/vk/pipeline_store.h compute/vk/queue.h compute/vk/vulkan_error.h
