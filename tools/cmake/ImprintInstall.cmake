@@ -40,7 +40,7 @@ set(imprint_library_headers
   compute/model/onnx_export.h compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/quantise.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
   compute/nn/grouped_moments.h compute/nn/reward_signals.h compute/nn/action_distribution.h compute/nn/activation.h compute/nn/advantage.h compute/nn/initialise.h compute/nn/linear.h compute/nn/loss_scaler.h compute/nn/losses.h
   compute/nn/normalisation.h compute/nn/optimiser.h compute/nn/parameter.h compute/nn/ppo.h compute/nn/ppo_loss.h compute/nn/rollout_ppo.h compute/nn/running_moments.h
-  compute/nn/attention.h compute/nn/averaging.h compute/nn/convolution.h compute/nn/deformable.h compute/nn/dropout.h compute/nn/embedding.h compute/nn/module.h compute/nn/norms.h compute/nn/pass.h
+  compute/nn/attention.h compute/nn/averaging.h compute/nn/convolution.h compute/nn/deformable.h compute/nn/dropout.h compute/nn/dtype_policy.h compute/nn/embedding.h compute/nn/module.h compute/nn/norms.h compute/nn/pass.h
   compute/nn/losses_sequences.h compute/nn/lora.h compute/nn/pooling.h compute/nn/quantised_parameters.h compute/nn/recurrent.h compute/nn/schedule.h compute/nn/transformer.h compute/nn/weight_form.h
   compute/nn/classic_environments.h compute/nn/sequential.h compute/nn/environment.h
   compute/program/bake.h compute/program/program.h compute/program/program_sequence.h compute/program/run.h compute/program/runtime.h

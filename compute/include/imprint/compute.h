@@ -19,6 +19,7 @@
 #include "compute/nn/convolution.h"
 #include "compute/nn/deformable.h"
 #include "compute/nn/dropout.h"
+#include "compute/nn/dtype_policy.h"
 #include "compute/nn/embedding.h"
 #include "compute/nn/environment.h"
 #include "compute/nn/initialise.h"
