@@ -28,7 +28,7 @@ namespace imprint::nn {
 
 // float32, float16 or bfloat16.
 struct ParameterTypes {
-  // Of the variable that programs read. 16 bits: a copy of the weight, half of its memory.
+  // The variable that programs read has it. 16 bits: a copy of the weight, half of its memory.
   DType storage = DType::float32;
   // Both operands of a product with the weight are rounded to it, and those of the products of its gradients;
   // sums and results are float32. float16 runs on matrix units where there are any, and needs a loss scale in
@@ -45,7 +45,7 @@ struct DtypeRule {
 // Other operations compute in float32.
 class DtypePolicy {
  public:
-  // Of several rules that match a parameter the last counts. A rule that matches none, or has a type that is
+  // The last rule that matches a parameter counts. A rule that matches none, or has a type that is
   // no float, gives outputs that carry the error.
   DtypePolicy(const std::string& name, const Parameters& parameters, const std::vector<DtypeRule>& rules);
 

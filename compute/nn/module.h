@@ -103,4 +103,23 @@ class Residual {
   Parameters parameters_, buffers_;
 };
 
+// In a kennel (parameter.h), a layer that knows no groups, such as a pool: x [groups, batch, ...] goes
+// through it as [groups batch, ...]. Parameters, if any, are those of all networks.
+class OverGroups {
+ public:
+  static constexpr std::string_view kKind = "OverGroups";
+  explicit OverGroups(Module layer) : layer_(std::move(layer)) {}
+
+  Tensor operator()(const Tensor& x, Pass& pass) const;
+  Tensor operator()(const Tensor& x) const {
+    Pass evaluation;
+    return (*this)(x, evaluation);
+  }
+  Parameters parameters() const { return layer_.parameters(); }
+  Parameters buffers() const { return layer_.buffers(); }
+
+ private:
+  Module layer_;
+};
+
 }  // namespace imprint::nn
