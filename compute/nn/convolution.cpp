@@ -39,7 +39,7 @@ Tensor in_a_row(const Tensor& parameter) {
   return reshape(parameter, row);
 }
 
-// Of the same shape, or with the networks first.
+// Whether x has these channels, with the networks of a kennel first.
 bool fits_places(const Tensor& x, const Tensor& weight, std::int64_t channels, std::int64_t networks) {
   const bool is_kennel = networks > 0;
   return x.rank() == weight.rank() && x.extent(is_kennel ? 2 : 1) == channels &&

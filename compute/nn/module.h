@@ -79,6 +79,26 @@ class Module {
   Parameters parameters_;
 };
 
+// The parameters, or the buffers, of the parts of a module of your own, under names: "conv.weight".
+//   Parameters parameters() const { return parameters_of("conv", conv, "norm", norm); }
+//   Parameters buffers() const { return buffers_of("conv", conv, "norm", norm); }
+inline Parameters parameters_of() { return {}; }
+template <class Part, class... Rest>
+Parameters parameters_of(std::string_view name, const Part& part, const Rest&... rest) {
+  Parameters all;
+  all.add(name, part.parameters());
+  all.add("", parameters_of(rest...));
+  return all;
+}
+inline Parameters buffers_of() { return {}; }
+template <class Part, class... Rest>
+Parameters buffers_of(std::string_view name, const Part& part, const Rest&... rest) {
+  Parameters all;
+  if constexpr (requires { part.buffers(); }) all.add(name, part.buffers());
+  all.add("", buffers_of(rest...));
+  return all;
+}
+
 // x as it is. A default Module does the same.
 class Identity {
  public:
