@@ -35,7 +35,7 @@ inline constexpr Harness kHarnesses[] = {
     {"onnx", onnx, 8},
     {"safetensors", safetensors},
     {"weights", weights},
-    {"picture", picture, 4},
+    {"picture", picture},
     {"saved_brain", saved_brain},
     {"kernel_archive", kernel_archive},
     {"pipeline_cache", pipeline_cache},
