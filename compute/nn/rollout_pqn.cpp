@@ -37,10 +37,8 @@ RolloutPqn::RolloutPqn(RolloutPqnOptions options, RolloutNetwork acting, Rollout
     state_.add("returns", return_moments_.state());
     scale_ = work("scale", {brains, 1, 1});
   }
-  if (rate_falls()) {
-    updates_ = Variable::zeros("updates", {brains});
-    state_.add("updates", updates_);
-  }
+  updates_ = Variable::zeros("updates", {brains});
+  state_.add("updates", updates_);
   target_ = work("target", {all});
   order_ = work("order", {brains, options_.epochs * options_.steps}, DType::int32);
   turn_ = work("turn", {1}, DType::int32);
@@ -143,8 +141,7 @@ Result<ProgramDescription> RolloutPqn::minibatch(const RolloutSource& source, co
 
 ProgramDescription RolloutPqn::publish(const Tensor& active) const {
   ProgramDescription program{.name = "publish"};
-  if (rate_falls())
-    program.updates.push_back(Update::assign(updates_, updates_.value() + cast(active, DType::float32)));
+  program.updates.push_back(Update::assign(updates_, updates_.value() + cast(active, DType::float32)));
   // Brains that took no step keep their bits: a scale there and back would round.
   const Tensor changed = per_row_and_column(greater(taken_.value(), 0.0f));
   for (std::size_t i = 0; i < acting_.parameters.size(); ++i) {

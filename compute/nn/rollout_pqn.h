@@ -58,7 +58,7 @@ class RolloutPqn {
   Result<ProgramSequence> update(const RolloutSource& source, const Tensor& filled) const;
   std::uint32_t minibatches() const;
 
-  // "radam....", "generator" and, where they are used, "returns....", "updates". For saving, with the acting
+  // "radam....", "generator", "updates" and with normalise_rewards "returns....". For saving, with the acting
   // network's parameters. An update changes it from its first part on.
   const Parameters& state() const { return state_; }
   // Holds nothing between updates.
@@ -69,7 +69,6 @@ class RolloutPqn {
   Tensor lambda_returns(const RolloutRows& rollout) const;  // [P, R]
   Tensor rate() const;                                      // a number, or [P]
   Tensor in_rollouts(const Tensor& rows) const;             // [P, n] rows of each brain -> [P * n] of all
-  bool rate_falls() const { return options_.rate_updates > 0 || options_.half_life_updates > 0; }
   bool is_last_layer(std::size_t parameter) const { return parameter + 2 >= learned_.parameters.size(); }
 
   ProgramDescription prepare(const RolloutRows& rollout, const Tensor& active) const;
@@ -81,7 +80,7 @@ class RolloutPqn {
   RAdam radam_;
   Variable generator_;
   GroupedMoments return_moments_;
-  Variable updates_;  // float32 [P]: so far, where the rate falls
+  Variable updates_;  // float32 [P]: so far, also where the rate stays: files fit then
   Variable target_;   // float32 [P * R]: lambda returns, scaled
   Variable order_;    // int32 [P, epochs * R]: the row at each place of each minibatch
   Variable turn_;     // int32 [1]: number of the minibatch

@@ -12,7 +12,7 @@ namespace {
 
 using namespace arcade;
 
-constexpr std::uint64_t kFrames = 9'000;
+constexpr std::uint64_t kFrames = 6'000;
 constexpr std::uint32_t kTrees = 16, kSide = 12;  // pixels of a picture
 constexpr std::int32_t kThing = 3, kPlaces = kSide - kThing + 1, kGround = kSide - 1 - kThing;
 constexpr std::uint32_t kWindow = 250;  // things per point of the curve

@@ -60,12 +60,6 @@ bool never_follows(const BrainSpec& spec) {
   return may && !spec.follow_changes;
 }
 
-// The state counts updates. The replay learners count minibatches anyhow.
-bool rate_falls(const BrainSpec& spec) {
-  return spec.has_rollouts() &&
-         (spec.rate_decisions > 0 || (spec.learner == LearnerKind::pqn && spec.rate_half_life > 0));
-}
-
 template <class T>
 std::string list_json(const std::vector<T>& values) {
   std::string json = "[";
@@ -99,14 +93,9 @@ std::string options_json(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::dqn || spec.learner == LearnerKind::sac ||
       spec.learner == LearnerKind::bandit)
     add("follow_changes", spec.follow_changes);
-  if (spec.learner == LearnerKind::ppo) {
-    add("normalise_observations", spec.normalise_observations);
-  }
-  if (spec.has_rollouts()) {
-    add("normalise_rewards", spec.normalise_rewards);
-    add("rate_decisions", spec.rate_decisions);
-  }
-  if (spec.learner == LearnerKind::pqn) add("rate_half_life", spec.rate_half_life);
+  if (spec.learner == LearnerKind::ppo) add("normalise_observations", spec.normalise_observations);
+  if (spec.has_rollouts()) add("normalise_rewards", spec.normalise_rewards);
+  if (spec.learner == LearnerKind::ppo) add("rate_decisions", spec.rate_decisions);
   return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
 }
 
@@ -141,7 +130,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
   if (never_follows(spec)) hasher.text("unchanging");
   if (spec.learner == LearnerKind::pqn) hasher.number(spec.normalise_rewards);
-  if (rate_falls(spec)) hasher.text("falling rate");
+  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) hasher.text("falling rate");
   if (spec.group_size > 0) hasher.text("groups").number(spec.group_size);
   if (spec.pool_size > 0) hasher.text("pool").number(spec.pool_size);
   if (spec.keeps_shown()) hasher.text("shown").number(spec.shown_capacity);
@@ -170,7 +159,7 @@ std::string schema_text(const BrainSpec& spec) {
     words += ", unchanging";
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
   if (spec.has_rollouts() && spec.normalise_rewards) words += ", normalised rewards";
-  if (rate_falls(spec)) words += ", falling rate";
+  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) words += ", falling rate";
   if (spec.group_size > 0) words += text(", groups of ", spec.group_size);
   if (spec.pool_size > 0) words += text(", pool ", spec.pool_size);
   if (spec.keeps_shown()) words += text(", demonstrations ", spec.shown_capacity);
