@@ -261,9 +261,6 @@ class Importer {
     const auto given = given_.find(input.name);
     if (given == given_.end()) return {};
     const Shape& shape = given->second;
-    if (shape.is_named())  // a file may compute with a shape, of which only the bound is known here
-      return make_error(ErrorCode::unsupported, text("input ", quote(input.name), ": found shape ",
-                                                     shape.text(), ", expected numbers"));
     if (auto checked = onnx::checked_shape(shape.extents()); !checked)
       return make_error(checked.error().code, text("input ", quote(input.name), " of shape ", shape.text(),
                                                    ": ", checked.error().message));
@@ -278,9 +275,11 @@ class Importer {
       const onnx::Dimension& dimension = (*input.shape)[static_cast<std::size_t>(axis)];
       if (dimension.value && *dimension.value != shape[axis]) return mismatch("");
       if (dimension.value || dimension.symbol.empty()) continue;
-      const auto [bound, fresh] = symbols_.emplace(dimension.symbol, shape[axis]);
-      if (!fresh && bound->second != shape[axis])
-        return mismatch(text(": ", quote(dimension.symbol), " is ", bound->second, " elsewhere"));
+      Shape own;
+      own.append(shape, axis);
+      const auto [bound, fresh] = symbols_.emplace(dimension.symbol, own);
+      if (!fresh && (bound->second != own || bound->second.name(0) != own.name(0)))
+        return mismatch(text(": ", quote(dimension.symbol), " is ", bound->second.text(), " elsewhere"));
     }
     return {};
   }
@@ -290,18 +289,22 @@ class Importer {
     if (!input.shape)
       return make_error(ErrorCode::invalid_argument,
                         text("input ", quote(input.name), " has no declared shape: give one"));
-    std::vector<std::int64_t> extents;
+    if (input.shape->size() > static_cast<std::size_t>(Shape::kMaxRank))
+      return make_error(ErrorCode::unsupported,
+                        text("input ", quote(input.name), ": found ", input.shape->size(),
+                             " axes, expected at most ", Shape::kMaxRank));
+    Shape shape;
     for (const onnx::Dimension& dimension : *input.shape) {
       const auto bound = symbols_.find(dimension.symbol);
       if (!dimension.value && (dimension.symbol.empty() || bound == symbols_.end()))
         return make_error(ErrorCode::invalid_argument,
                           text("input ", quote(input.name), " has the shape ", input.shape_text(),
                                " with a free dimension: give its shape"));
-      extents.push_back(dimension.value ? *dimension.value : bound->second);
+      dimension.value ? shape.append(*dimension.value) : shape.append(bound->second, 0);
     }
-    auto shape = onnx::checked_shape(extents);
-    if (!shape)
-      return make_error(shape.error().code, text("input ", quote(input.name), ": ", shape.error().message));
+    if (auto checked = onnx::checked_shape(shape.extents()); !checked)
+      return make_error(checked.error().code,
+                        text("input ", quote(input.name), ": ", checked.error().message));
     return shape;
   }
 
@@ -348,7 +351,7 @@ class Importer {
   onnx::ImportState state_;
   onnx::GraphImporter importer_;
   std::map<std::string_view, const onnx::TensorData*> initializers_;
-  std::map<std::string, std::int64_t> symbols_;
+  std::map<std::string, Shape> symbols_;  // of one axis
   ImportedModel result_;
 };
 
