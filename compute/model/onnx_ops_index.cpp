@@ -208,11 +208,11 @@ void pad(OpContext& context) {
   if (context.failure()) return;
   if (mode == "constant") return context.set(0, imprint::pad(value.tensor(), added, fill), value.type());
   for (const int axis : axes) {
+    const auto [before, after] = added[static_cast<std::size_t>(axis)];
+    if (before == 0 && after == 0) continue;
     if (value.shape().name(axis) != 0)
       return context.unsupported(text("axis ", axis, ": found ", value.shape().text(),
                                       ", expected a fixed extent where elements are repeated"));
-    const auto [before, after] = added[static_cast<std::size_t>(axis)];
-    if (before == 0 && after == 0) continue;
     const std::int64_t extent = value.shape()[axis];
     if (!context.require(extent > 0, "an empty axis has nothing to repeat")) return;
     if (!context.mover().may_fold(ElementType::int64, extent + before + after))

@@ -76,6 +76,8 @@ bool is_float(ElementType type) {
 
 bool is_integer(ElementType type) {
   switch (type) {
+    case ElementType::uint4:
+    case ElementType::int4:
     case ElementType::uint8:
     case ElementType::int8:
     case ElementType::uint16:
@@ -164,9 +166,11 @@ Result<HostArray> host_array(const TensorData& tensor) {
     case ElementType::boolean:
       for (std::size_t i = 0; i < count; ++i) array.ints[i] = tensor.bytes[i] != std::byte{0};
       break;
+    case ElementType::uint4:
     case ElementType::uint8:
       widen<std::uint8_t>(tensor, array.ints);
       break;
+    case ElementType::int4:
     case ElementType::int8:
       widen<std::int8_t>(tensor, array.ints);
       break;

@@ -54,7 +54,7 @@ struct HostArray {
 };
 
 bool is_float(ElementType type);         // float16, bfloat16, float32, float64
-bool is_integer(ElementType type);       // at most 64 bits, without bool
+bool is_integer(ElementType type);       // 4 to 64 bits, without bool
 DType run_time_dtype(ElementType type);  // float32, int32 or boolean
 
 // Elements whose bytes the tensor has: 0 for types that Imprint lacks and for external data that was not

@@ -8,8 +8,8 @@
 
 namespace imprint::program {
 
-// Calls use(offset, offset_in_full, bytes) for runs of bytes of a dense array with the elements of `full` that
-// the slot's runs use, and where they lie in the memory of `full`.
+// Calls use(offset, offset_in_full, bytes) for runs of bytes of a dense array with the elements of `full`
+// that the slot's runs use, and where they lie in the memory of `full`.
 void each_used_run(const Program& program, std::uint32_t slot, const Shape& full, std::size_t element_bytes,
                    const std::function<void(std::size_t, std::size_t, std::size_t)>& use);
 

@@ -58,6 +58,7 @@ constexpr imp_models_api kModelsApi = {
     .model_get_info = model_get_info,
     .model_get_input = model_get_input,
     .model_get_output = model_get_output,
+    .model_set_extent = model_set_extent,
     .model_run = model_run,
     .model_read = model_read,
     .model_discard = model_discard,

@@ -67,6 +67,7 @@ imp_result IMP_CALL model_destroy(imp_model model);
 imp_result IMP_CALL model_get_info(imp_model model, imp_model_info* info);
 imp_result IMP_CALL model_get_input(imp_model model, uint32_t index, imp_model_value* value);
 imp_result IMP_CALL model_get_output(imp_model model, uint32_t index, imp_model_value* value);
+imp_result IMP_CALL model_set_extent(imp_model model, const char* name, uint64_t value);
 imp_result IMP_CALL model_run(imp_model model, const imp_model_input* inputs, uint32_t input_count,
                               uint64_t* run);
 imp_result IMP_CALL model_read(imp_model model, uint64_t run, const imp_model_output* outputs,

@@ -113,6 +113,7 @@ class T7Tags : public ::testing::Test {
     calls["model_run"] = [=] { return api->model_run(m, nullptr, 0, nullptr); };
     calls["model_read"] = [=] { return api->model_read(m, 0, nullptr, 0); };
     calls["model_discard"] = [=] { return api->model_discard(m, 0); };
+    calls["model_set_extent"] = [=] { return api->model_set_extent(m, "n", 1); };
     calls["model_reset"] = [=] { return api->model_reset(m); };
   }
 
