@@ -43,14 +43,17 @@ inline void whole_tile(const WholeProduct& w, std::int64_t row) {
     IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < kWholeVectors; ++v)
         sums[r][v] = add_pair<Fused>(sums[r][v], a + r * w.pairs + k, numbers[v]);
   }
-  for (int r = 0; r < Rows; ++r) {
-    float* to = w.c + (row + r) * w.c_row;
-    float edge[kWholeColumns];
-    float* target = w.columns == kWholeColumns ? to : edge;
-    IMPRINT_UNROLL for (int v = 0; v < kWholeVectors; ++v)
-        store(target + v * kLanes, __builtin_convertvector(sums[r][v], Lanes));
-    for (std::int64_t i = 0; target == edge && i < w.columns; ++i) to[i] = edge[i];
+  float* const to = w.c + row * w.c_row;
+  if (w.columns == kWholeColumns) {
+    IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < kWholeVectors; ++v)
+        store(to + r * w.c_row + v * kLanes, __builtin_convertvector(sums[r][v], Lanes));
+    return;
   }
+  float edge[Rows][kWholeColumns];
+  IMPRINT_UNROLL for (int r = 0; r < Rows; ++r) IMPRINT_UNROLL for (int v = 0; v < kWholeVectors; ++v)
+      store(edge[r] + v * kLanes, __builtin_convertvector(sums[r][v], Lanes));
+  for (int r = 0; r < Rows; ++r)
+    for (std::int64_t i = 0; i < w.columns; ++i) to[r * w.c_row + i] = edge[r][i];
 }
 
 template <bool Fused>
@@ -68,39 +71,51 @@ void find_whole_product(const WholeProduct& w) {
   whole_rows<false>(w);
 }
 
-// Two rows of floats as pairs. Nothing else than whole numbers up to the limit passes: false.
-bool pack_rows(const float* first, const float* second, Int* to, std::int64_t count, float limit) {
-  Int wrong = 0;
-  IMPRINT_EACH_ELEMENT {
-    const float x = first[i], y = second ? second[i] : 0.0f;
-    const bool in_range = (x <= limit) & (x >= -limit) & (y <= limit) & (y >= -limit);
-    const Int a = in_range ? static_cast<Int>(x) : 0, b = in_range ? static_cast<Int>(y) : 0;
-    wrong |= !in_range | (static_cast<float>(a) != x) | (static_cast<float>(b) != y);
-    to[i] = (a & 0xFFFF) | static_cast<Int>(static_cast<std::uint32_t>(b) << 16);
+// Gathers what is no whole number within the limit.
+struct Checked {
+  Int limit;
+  WholeLanes wrong;
+
+  WholeLanes whole(Lanes x) {
+    const WholeLanes number = __builtin_convertvector(x, WholeLanes);
+    wrong |= __builtin_convertvector(number, Lanes) != x;  // fractions, NaN and what is out of range
+    wrong |= (number > limit) | (number < -limit);
+    return number;
   }
-  return wrong == 0;
-}
+  // The pairs of first and second, lane by lane.
+  void pack(Lanes first, Lanes second, Int* to) {
+    const WholeLanes pairs = (whole(first) & 0xFFFF) | (whole(second) << 16);
+    __builtin_memcpy(to, &pairs, sizeof pairs);
+  }
+  bool passed() const {
+    Int any = 0;
+    for (int i = 0; i < kLanes; ++i) any |= wrong[i];
+    return any == 0;
+  }
+};
 
 // A row of floats as pairs of neighbours; an odd one out is paired with 0.
 bool pack_neighbours(const float* from, Int* to, std::int64_t count, float limit) {
-  constexpr std::int64_t kChunk = 256;
-  float even[kChunk], odd[kChunk];
-  for (std::int64_t begin = 0; begin < count; begin += 2 * kChunk) {
-    const std::int64_t rest = count - begin, length = rest < 2 * kChunk ? rest : 2 * kChunk;
-    const std::int64_t pairs = (length + 1) / 2;
+  Checked checked{static_cast<Int>(limit), WholeLanes{}};
+  for (std::int64_t begin = 0; begin < count; begin += 2 * kLanes) {
+    const std::int64_t rest = count - begin, pairs = rest < 2 * kLanes ? (rest + 1) / 2 : kLanes;
+    float even[kLanes] = {}, odd[kLanes] = {};
     for (std::int64_t i = 0; i < pairs; ++i) {
       even[i] = from[begin + 2 * i];
-      odd[i] = 2 * i + 1 < length ? from[begin + 2 * i + 1] : 0.0f;
+      if (2 * i + 1 < rest) odd[i] = from[begin + 2 * i + 1];
     }
-    if (!pack_rows(even, odd, to + begin / 2, pairs, limit)) return false;
+    Int packed[kLanes];
+    checked.pack(load(even), load(odd), packed);
+    __builtin_memcpy(to + begin / 2, packed, static_cast<std::size_t>(pairs) * sizeof(Int));
   }
-  return true;
+  return checked.passed();
 }
 
-// Panels of windows in b: rows of m's columns [n, n + kWholeColumns) as pairs.
+// The columns [n, n + kWholeColumns) of all rows of m's right operand, as pairs.
 bool pack_panel(const Matmul& m, std::int64_t n, Int* to, float limit) {
-  constexpr std::int64_t kSlice = 16;
-  float rows[kSlice * kWholeColumns];
+  constexpr std::int64_t kSlice = 64;
+  float rows[(kSlice + 1) * kWholeColumns];
+  Checked checked{static_cast<Int>(limit), WholeLanes{}};
   for (std::int64_t k = 0; k < m.depth; k += kSlice) {
     const std::int64_t depth = m.depth - k < kSlice ? m.depth - k : kSlice;
     Panel panel{m.b, m.b_depth, depth, m.columns - n < kWholeColumns ? m.columns - n : kWholeColumns};
@@ -110,10 +125,14 @@ bool pack_panel(const Matmul& m, std::int64_t n, Int* to, float limit) {
       panel.elements += k * m.b_depth + n * m.b_column;
       copy_panel(m, panel, rows, kWholeColumns);
     }
-    for (std::int64_t row = 0; row < depth; row += 2)
-      if (!pack_rows(rows + row * kWholeColumns, row + 1 < depth ? rows + (row + 1) * kWholeColumns : nullptr,
-                     to + (k + row) / 2 * kWholeColumns, kWholeColumns, limit))
-        return false;
+    if (depth % 2 != 0)
+      for (std::int64_t i = 0; i < kWholeColumns; ++i) rows[depth * kWholeColumns + i] = 0;
+    for (std::int64_t row = 0; row < depth; row += 2, to += kWholeColumns)
+      for (int v = 0; v < kWholeVectors; ++v) {
+        const float* first = rows + row * kWholeColumns + v * kLanes;
+        checked.pack(load(first), load(first + kWholeColumns), to + v * kLanes);
+      }
+    if (!checked.passed()) return false;
   }
   return true;
 }
