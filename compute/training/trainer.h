@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "compute/nn/dtype_policy.h"
 #include "compute/nn/optimiser.h"
 #include "compute/nn/pass.h"
 #include "compute/nn/schedule.h"
@@ -61,6 +62,8 @@ struct Report {
   std::int64_t step = 0;                // of the optimiser, since the start
   double rate = 0;                      // of the next step
   bool ends_epoch = false;
+  // Bytes: the model's, the optimiser's and the other state of checkpoints, and what a step needs besides.
+  std::uint64_t memory = 0;
   Scores training = {};                // of this epoch so far
   const Scores* validation = nullptr;  // at the end of an epoch that validates
 };
@@ -74,6 +77,9 @@ struct TrainerOptions {
   double clip_norm = 0;         // of all gradients together; 0: not clipped
   std::int64_t accumulate = 1;  // batches per optimiser step
   Precision precision = Precision::float32;
+  // Products of chosen parameters in 16 bits (dtype_policy.h), by the names of the trainer's state.
+  // Parameters stay float32. float16 scales the loss.
+  std::vector<nn::DtypeRule> dtypes = {};
   std::uint64_t seed = 0;         // of dropout and noise
   std::int64_t patience = 0;      // validations without a lower loss before training stops; 0: never
   std::int64_t report_every = 0;  // batches between reports within an epoch; 0: at its end only
@@ -83,6 +89,7 @@ struct TrainerOptions {
   std::int64_t checkpoint_every = 0;        // optimiser steps between checkpoints; 0: after every epoch
   std::int64_t keep_best = 1;               // checkpoints of the lowest validation losses that are kept
   const std::atomic<bool>* stop = nullptr;  // when true, fit() saves a checkpoint and returns
+  std::atomic<bool>* save = nullptr;        // when true, fit() saves one, sets it to false and goes on
   // Processes that train one network together, each with its part of every batch (LoaderOptions::parts). Each
   // starts with equal weights and takes equal steps: those of one process with the whole batch, to rounding.
   // With accumulate, batches that are not full count by their samples.

@@ -10,6 +10,7 @@ const std::vector<Example>& all_examples() {
   static const std::vector<Example> all = {
       {"mnist-mlp", "Digits with a multilayer perceptron", mnist_mlp},
       {"mnist-cnn", "Digits with a convolutional network", mnist_cnn},
+      {"pictures", "Coloured pictures with a residual network", pictures},
       {"char-gpt", "A GPT that writes letter by letter", char_gpt},
       {"autoencoder", "Digits through 16 numbers and back", autoencoder},
       {"text-class", "Opinions sorted into praise and blame", text_class},
@@ -31,6 +32,7 @@ Result<training::Outcome> train(const Settings& settings, training::Model model,
   options.report_every = std::max<std::int64_t>(1, training.batches() / 20);
   options.folder = settings.folder;
   options.stop = settings.stop;
+  options.save = settings.save;
   training::Trainer trainer(settings.session, std::move(model), state, std::move(optimiser), options);
   if (settings.resume)
     IMPRINT_CHECK(trainer.load((std::filesystem::path(settings.folder) / "last.safetensors").string()));

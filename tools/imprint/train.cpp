@@ -106,7 +106,8 @@ Result<> train_example(const TrainOptions& options) {
                                                               .resume = options.resume,
                                                               .epochs = options.epochs,
                                                               .report = std::ref(dashboard),
-                                                              .stop = stop.flag()}));
+                                                              .stop = stop.flag(),
+                                                              .save = stop.save_flag()}));
   if (options.resume && std::isnan(found.value))
     return make_error(ErrorCode::wrong_state,
                       text("--resume: found a complete run in '", options.folder,
@@ -140,7 +141,9 @@ void add_train(CLI::App& app) {
       ->type_name("DIR");
   command
       ->add_option("--data", options->data,
-                   "MNIST's four files in a folder, or a text for char-gpt; default: made up by a generator")
+                   "MNIST's four files in a folder, a folder of pictures per class for pictures, or a text "
+                   "for char-gpt; "
+                   "default: made up by a generator")
       ->type_name("PATH");
   command->add_flag("--small", options->small, "a smaller network and less data: seconds on a CPU");
   command->add_flag("--resume", options->resume,
