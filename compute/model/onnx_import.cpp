@@ -280,7 +280,8 @@ class Importer {
       own.append(shape, axis);
       const auto [bound, fresh] = symbols_.emplace(dimension.symbol, own);
       if (!fresh && (bound->second != own || bound->second.name(0) != own.name(0)))
-        return mismatch(text(": ", quote(dimension.symbol), " is ", bound->second.text(), " elsewhere"));
+        return mismatch(text(": ", quote(dimension.symbol), " is ",
+                             onnx::SymbolicInt::of(bound->second, 0).text(), " elsewhere"));
     }
     return {};
   }
