@@ -36,9 +36,9 @@ constexpr std::string_view kFaceNames[] = {
     // tuning and baking
     "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
     // models
-    "ImportOptions", "ImportedModel", "ImportedText", "ImportedValue", "OnnxExport", "OnnxValue",
-    "OperatorUse", "Policy", "QuantiseOptions", "QuantisedModel", "QuantisedWeight", "PolicyDescription",
-    "PolicyNames"};
+    "DimensionBound", "ImportOptions", "ImportedModel", "ImportedText", "ImportedValue", "OnnxExport",
+    "OnnxValue", "OperatorUse", "Policy", "QuantiseOptions", "QuantisedModel", "QuantisedWeight",
+    "PolicyDescription", "PolicyNames"};
 
 // Headers whose functions belong to the face; functions of others are in a room's namespace.
 constexpr std::string_view kFaceFunctions[] = {
