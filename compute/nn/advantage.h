@@ -31,6 +31,23 @@ struct Advantages {
 // Estimation, 2016, equation 16.
 Advantages generalised_advantages(const Trajectories& trajectories, const AdvantageOptions& options = {});
 
+struct VtraceOptions {
+  double discount = 0.99, decay = 1;
+  double most_ratio = 1, most_trace = 1;  // bounds of the ratios in errors and in traces: rho, c
+};
+
+// The same for trajectories that another policy made: actors with older weights.
+//   ratio = exp(log_ratio), log_ratio = log(policy / policy that acted) [steps, agents]
+//   rho = min(most_ratio, ratio), c = decay min(most_trace, ratio)
+//   delta = rho (reward + discount next_value - value)
+//   v[t] - value[t] = delta[t] + discount continues[t] c[t] (v[t + 1] - value[t + 1])
+//   advantage[t] = rho (reward + discount (next_value + continues[t] (v[t + 1] - value[t + 1])) - value)
+// value_target is v. Where a step continues, next_value is the value of the step after it.
+// Espeholt et al., IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures,
+// 2018, equation 1, section 4.2 and remark 2.
+Advantages vtrace_advantages(const Trajectories& trajectories, const Tensor& log_ratio,
+                             const VtraceOptions& options = {});
+
 // (x - mean) / (deviation + 1e-8) over the last axis; the deviation divides by n - 1. An axis of one element
 // is returned unchanged.
 Tensor standardised(const Tensor& x);
