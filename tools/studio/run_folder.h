@@ -29,6 +29,10 @@ class RunFolder {
   bool none() const { return path_.empty(); }
   std::string brain_of(std::uint64_t checkpoint, std::uint32_t rank) const;
   std::string final_brain() const { return path_ + "/final.brain"; }
+  // Where a learner hears its actors: a file with HOST:PORT.
+  std::string learner(std::uint32_t rank) const;
+  // Recorded ones. number: of the checkpoint before, then since it (32 bits).
+  std::string episode(std::uint32_t rank, std::uint64_t number) const;
   std::string curve() const { return path_ + "/curve.csv"; }
 
   Result<> make_folders() const;
