@@ -1,5 +1,5 @@
 // Constants of the model of cost in docs/studio.md: latency and speed of sums, of gathering, of copies.
-// copies. The least of many repeats, since other processes of a computer only add to it.
+// The least of many repeats, since other processes of a computer only add to it.
 
 #include <algorithm>
 #include <chrono>
