@@ -123,7 +123,7 @@ typedef struct imp_frame_info {
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
-/* header.next: options of the network, the learner, what stands beside rewards; see above. */
+/* A network. header.next: imprint_{learners,networks,signals}.h. Tensors: imprint_vulkan.h. */
 typedef struct imp_brain_desc {
   imp_header header;
   const char* name;                /* in logs and files; null = "brain" */
