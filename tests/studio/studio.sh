@@ -149,6 +149,24 @@ case "$which" in
     cat "$folder/home.txt"
     ! ldd "$home" | grep --ignore-case mpi || fail "the shipped pet needs MPI"
     ;;
+  league) # checkpoints become opponents of all ranks; the newest weights rise above the first; resumed with the same bits
+    options=(--games 2 --checkpoint 5 --league 2)
+    run whole "${options[@]}" --steps 12000 "$game"
+    ends_well whole
+    awk -F, '/^newest/ {newest = $2} /^2.brain/ {first = $2; matches = $3; score = $4} {++rows}
+      END {print "newest " newest ", first " first ", its matches " matches " with score " score; exit !(rows >= 5 && newest > 1230 && newest > first && score > 0.6 * matches)}' "$folder/whole/league.csv" || fail "the league is wrong"
+    [ -s "$folder/whole/league/2.brain" ] || fail "an entry has no brain"
+    run parts "${options[@]}" --steps 6000 "$game"
+    ends_well parts
+    run parts "${options[@]}" --steps 12000 "$game"
+    ends_well parts
+    cmp "$folder/whole/final.brain" "$folder/parts/final.brain"
+    cut -d, -f2- "$folder/whole/league.csv" >"$folder/whole.table"
+    cut -d, -f2- "$folder/parts/league.csv" | cmp - "$folder/whole.table"
+    run none --games 2 --checkpoint 0 --league 2 --steps 100 "$game"
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says none "league: found no folder, no checkpoints"
+    ;;
   replays) # a recorded episode is played again, step by step, in pictures; another game is found out
     run played --games 2 --steps 6000 --checkpoint 0 --record 20 "$game"
     ends_well played

@@ -78,6 +78,7 @@ std::vector<std::string> set_environment(const StudioOptions& options, const std
       {"IMPRINT_STUDIO_ACTORS", text(actors_of(options))},
       {"IMPRINT_STUDIO_LEARNER", options.join},
       {"IMPRINT_STUDIO_LISTEN", options.listen},
+      {"IMPRINT_STUDIO_LEAGUE", text(options.league)},
       {"IMPRINT_STUDIO_RECORD", text(options.record)},
       {"IMPRINT_STUDIO_REPLAY", options.replay},
       {"IMPRINT_STUDIO_PICTURES", options.pictures},
@@ -287,6 +288,10 @@ void add_actors(CLI::App& command, StudioOptions& options) {
 }
 
 void add_episodes(CLI::App& command, StudioOptions& options) {
+  command
+      .add_option("--league", options.league,
+                  "every N-th checkpoint becomes an opponent for games of two sides; 0: none")
+      ->option_text("N=0");
   command
       .add_option("--record", options.record,
                   "every N-th episode of each game becomes a file in DIR/episodes; 0: none")

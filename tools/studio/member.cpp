@@ -142,7 +142,7 @@ void Member::Parts::begin_worlds() {
                                      {static_cast<std::uint32_t>(of), static_cast<std::uint32_t>(of >> 32)});
   world_seed = std::uint64_t{drawn[0]} << 32 | drawn[1];
   worlds_restart = true;
-  episodes_drawn = 0;
+  episodes_drawn = matches_drawn = 0;
 }
 
 void Member::Parts::start() {
@@ -160,6 +160,7 @@ void Member::Parts::start() {
   is_evaluator = evaluates(settings);
   resume_or_share();
   read_curriculum();
+  read_league();
   print_devices();
   minibatches = stats().minibatches;
   begin_worlds();
@@ -261,6 +262,7 @@ void Member::Parts::exchange() {
       scored += share.episodes;
     }
   curriculum.take(scores, scored);
+  share_results();
   ++exchanges;
   steps = static_cast<std::uint64_t>(all_steps);
   minibatches = stats().minibatches;
@@ -370,6 +372,7 @@ void Member::Parts::make_checkpoint() {
                                                 " stays the newest. Free some space on that disk."));
   if (!all_agree(saved)) return;
   if (!all_agree(group.rank() == 0 ? save_curriculum(next.number) : Result<>())) return;
+  if (!all_agree(keep_league(next.number))) return;
   if (!all_agree(group.rank() == 0 ? folder.complete(next) : Result<>())) return;
   checkpoint_number = next.number;
   checkpoint_path = path;

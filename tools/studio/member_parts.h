@@ -15,6 +15,7 @@
 #include "tools/studio/actors.h"
 #include "tools/studio/curriculum.h"
 #include "tools/studio/group.h"
+#include "tools/studio/league.h"
 #include "tools/studio/report.h"
 #include "tools/studio/run_folder.h"
 #include "tools/studio/state_mean.h"
@@ -81,6 +82,12 @@ struct Member::Parts {
   void read_curriculum();
   Result<> save_curriculum(std::uint64_t number);
 
+  // ---- member_league.cpp ----
+  void read_league();
+  void clear_results();
+  void share_results();
+  Result<> keep_league(std::uint64_t number);
+
   // ---- Share::actors (member_actors.cpp) ----
   bool plays_apart() const { return settings.share == Share::actors; }
   bool is_actor() const { return plays_apart() && settings.actor >= 0; }
@@ -117,6 +124,10 @@ struct Member::Parts {
   bool is_evaluator = false;
   Curriculum curriculum;
   std::uint64_t episodes_drawn = 0;  // since the worlds restarted
+
+  League league;
+  std::vector<float> league_scores, league_matches;  // of this rank since the newest exchange
+  std::uint64_t matches_drawn = 0;                   // since the worlds restarted
 
   std::optional<ActorEnd> actor;
   std::optional<LearnerEnd> learner;

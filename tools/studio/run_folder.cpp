@@ -46,7 +46,16 @@ std::string RunFolder::episode(std::uint32_t rank, std::uint64_t number) const {
   return text(path_, "/episodes/", rank, "-", number >> 32, "-", number & UINT32_MAX, ".episode");
 }
 
+std::string RunFolder::league_entry(std::uint64_t checkpoint) const {
+  return text(path_, "/league/", checkpoint, ".brain");
+}
+
+std::string RunFolder::league_of(std::uint64_t checkpoint) const {
+  return text(path_, "/checkpoints/", checkpoint, "/league");
+}
+
 Result<> RunFolder::make_folders() const {
+  IMPRINT_CHECK(make_folder(path_ + "/league"));
   IMPRINT_CHECK(make_folder(path_ + "/episodes"));
   IMPRINT_CHECK(make_folder(path_ + "/checkpoints"));
   IMPRINT_CHECK(make_folder(path_ + "/learners"));

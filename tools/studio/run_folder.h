@@ -33,6 +33,8 @@ class RunFolder {
   std::string learner(std::uint32_t rank) const;
   // Recorded ones. number: of the checkpoint before, then since it (32 bits).
   std::string episode(std::uint32_t rank, std::uint64_t number) const;
+  std::string league_entry(std::uint64_t checkpoint) const;  // its brain, as long as the league keeps it
+  std::string league_of(std::uint64_t checkpoint) const;     // the league's state
   std::string curve() const { return path_ + "/curve.csv"; }
 
   Result<> make_folders() const;

@@ -43,6 +43,8 @@ Settings Settings::from_environment() {
   if (const char* value = given("IMPRINT_STUDIO_LEARNER")) settings.learner = value;
   if (const char* value = given("IMPRINT_STUDIO_REPLAY_RATIO"))
     settings.replay_ratio = std::strtod(value, nullptr);
+  if (const char* value = given("IMPRINT_STUDIO_LEAGUE"))
+    settings.league_period = static_cast<std::uint32_t>(std::strtoul(value, nullptr, 10));
   if (const char* value = given("IMPRINT_STUDIO_RECORD"))
     settings.record_period = std::strtoull(value, nullptr, 10);
   if (const char* value = given("IMPRINT_STUDIO_REPLAY")) settings.replay = value;

@@ -59,6 +59,7 @@ struct Settings {
   std::string learner;                     // HOST:PORT of an actor's learner; empty: found in the folder
   std::string listen = "127.0.0.1";        // HOST or HOST:PORT where a learner hears its actors
   double replay_ratio = 1;                 // DQN, SAC: minibatches per step; actors wait for them
+  std::uint32_t league_period = 0;         // checkpoints until one becomes an opponent; 0: no league
   // ---- Member::begin_episode ----
   std::uint64_t record_period = 0;  // every n-th episode of each game is kept in the folder; 0: none
   std::string replay;               // a file of such an episode: the game plays it once and learns nothing
@@ -105,6 +106,12 @@ class Episode {
   std::unique_ptr<Parts> parts_;
 };
 
+// Whom to play against: Member::draw_opponent.
+struct Opponent {
+  std::string brain;      // a file for brain_load_weights; empty: the newest weights
+  std::size_t entry = 0;  // of the league
+};
+
 class Member {
  public:
   Member(Member&&) noexcept;
@@ -130,6 +137,10 @@ class Member {
   // a resumed run.
   std::map<std::string, double> draw_parameters();
   const std::string& lesson() const;  // "" without lessons
+  // For games of two sides: brains of the run's own checkpoints, the hard ones most often, and in half of the
+  // matches the newest weights. The opponent acts by a brain without a learner.
+  Opponent draw_opponent();
+  void match_ended(const Opponent& opponent, double score);  // of the learner: 1 a win, 0.5 a draw, 0
   // Ends the run at the next exchange; one rank is enough.
   void end();
   std::uint64_t steps() const;  // decisions of all games, as of the newest exchange
