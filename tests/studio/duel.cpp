@@ -53,6 +53,7 @@ Side make_side(Context& context, bool learns, std::uint64_t seed) {
   desc.agents_per_brain = learns ? 2 : 1;
   PpoOptions ppo;
   ppo.rollout_steps = ppo.batch_size = 64;
+  ppo.learning_rate = 0.003f;
   if (learns)
     desc.learner = ppo;
   else

@@ -151,17 +151,17 @@ case "$which" in
     ;;
   league) # checkpoints become opponents of all ranks; the newest weights rise above the first; resumed with the same bits
     options=(--games 2 --checkpoint 5 --league 2)
-    run whole "${options[@]}" --steps 12000 "$game"
+    run whole "${options[@]}" --steps 8000 "$game"
     ends_well whole
     # Half of the matches are against entries, and the score rises from the first quarter of the run to the last.
     awk -F, '/^newest/ {newest = $2} /brain,/ && NR > 1 {++entries; matches += $3} END {print entries " entries, " matches " matches, newest " newest
-      exit !(entries >= 5 && matches > 3000 && matches < 9000)}' "$folder/whole/league.csv" || fail "the league is wrong"
+      exit !(entries >= 3 && matches > 1000 && matches < 6000)}' "$folder/whole/league.csv" || fail "the league is wrong"
     awk -F, 'NR > 1 {row[NR] = $0; last = $2} END {for (i in row) {split(row[i], c, ","); if (c[2] < last / 4) {a += c[4] * c[5]; n += c[5]} if (c[2] > last * 0.75) {b += c[4] * c[5]; m += c[5]}}
       print "mean score " a / n ", at last " b / m; exit !(b / m > a / n + 0.1)}' "$folder/whole/curve.csv" || fail "it learned nothing in its league"
     [ -s "$folder/whole/league/2.brain" ] || fail "an entry has no brain"
-    run parts "${options[@]}" --steps 6000 "$game"
+    run parts "${options[@]}" --steps 4000 "$game"
     ends_well parts
-    run parts "${options[@]}" --steps 12000 "$game"
+    run parts "${options[@]}" --steps 8000 "$game"
     ends_well parts
     cmp "$folder/whole/final.brain" "$folder/parts/final.brain"
     cut -d, -f2- "$folder/whole/league.csv" >"$folder/whole.table"

@@ -68,8 +68,8 @@ Result<> Member::Parts::keep_league(std::uint64_t number) {
     clear_results();
   }
   if (group.rank() > 0) return {};
-  const std::string state = league.text();
-  IMPRINT_CHECK(write_file_atomic(folder.league_of(number), std::as_bytes(std::span(state))));
+  const std::string written = league.text();
+  IMPRINT_CHECK(write_file_atomic(folder.league_of(number), std::as_bytes(std::span(written))));
   std::string table = "brain,rating,matches,score\n";
   for (const League::Entry& entry : league.entries())
     table += text(entry.brain.substr(entry.brain.rfind('/') + 1), ",", entry.rating, ",", entry.matches, ",",

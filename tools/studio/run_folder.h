@@ -56,9 +56,9 @@ class RunFolder {
 
 // How far a rank is. Fixed size; written through memory that the file maps.
 struct Alive {
-  std::uint64_t exchanges = 0;
-  std::uint32_t waits = 0;    // 1: for the other ranks
-  std::uint32_t process = 0;  // 0: not begun
+  std::uint64_t exchanges = 0;  // of an actor: frames
+  std::uint32_t waits = 0;      // 1: for the other ranks
+  std::uint32_t process = 0;    // 0: not begun
   char computer[64] = {};
 };
 

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x53504D49;                  // "IMPS"
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 31;  // of a message: weights of 500 million numbers
-constexpr std::size_t kAtOnce = std::size_t{1} << 18;         // bytes of one read
+constexpr std::size_t kAtOnce = std::size_t{1} << 16;         // bytes of one read
 
 struct WireHead {
   std::uint32_t magic = kMagic;
@@ -137,16 +138,14 @@ void Wire::receive() {
   }
   WireHead head;
   while (open()) {
-    std::size_t wanted = kAtOnce;
     if (in_.size() >= sizeof head) {
       std::memcpy(&head, in_.data(), sizeof head);
       if (head.magic != kMagic || head.bytes > kMostBytes) return close("sent bytes that are no message");
       if (in_.size() >= sizeof head + head.bytes) return;  // one is there
-      wanted = std::max<std::size_t>(kAtOnce, sizeof head + head.bytes - in_.size());
     }
     const std::size_t before = in_.size();
-    in_.resize(before + wanted);
-    const ssize_t count = ::recv(socket_, in_.data() + before, wanted, 0);
+    in_.resize(before + kAtOnce);  // memory grows with what arrives, not with what a head claims
+    const ssize_t count = ::recv(socket_, in_.data() + before, kAtOnce, 0);
     in_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     if (count > 0) continue;
     if (count < 0 && is_temporary(errno)) return;
