@@ -218,7 +218,7 @@ Result<> check_experience(const BrainSpec& spec) {
   const auto refuse = [&](const std::string& why) {
     return make_error(ErrorCode::unsupported, text(kWhat, ": imp_shared_learning::experience", why));
   };
-  if (!learner || !learner->needs_next())
+  if (!learner || !learner->needs_next() || spec.learner == LearnerKind::pqn)
     return refuse(text(": found the ", learner_name(spec.learner),
                        " learner, expected dqn, sac or ppo. Average the brains instead: brain_set_state."));
   if (spec.has_cell())
