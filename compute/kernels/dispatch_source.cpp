@@ -271,6 +271,18 @@ std::string fold_arrays(const std::string& functions, int workgroup_size) {
               size, "\n");
 }
 
+// Functions of shaders/include and shaders/both, those that others call first.
+std::string included_functions(std::set<std::string> includes) {
+  const std::string first = "special_values";
+  for (const char* caller :
+       {"atan2", "division", "extremes", "hyperbolic", "log1p", "narrow_floats", "to_int"})
+    if (includes.contains(caller)) includes.insert(first);
+  std::string functions;
+  if (includes.erase(first) > 0) functions = text(embedded_shader(first), "\n");
+  for (const std::string& include : includes) functions += text(embedded_shader(include), "\n");
+  return functions;
+}
+
 // Whether a run uses elements of the workgroup. The first axis has `bound` steps, in `groups` workgroups: a
 // workgroup has several steps, or a step several workgroups.
 std::string used_condition(const Graph& graph, const Schedule& schedule, const Task& task,
@@ -337,7 +349,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   if (names.has_narrow_floats()) glsl += "#extension GL_EXT_shader_16bit_storage : require\n";
   glsl += text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
                writer.shared_arrays, fold_arrays(functions, workgroup_size));
-  for (const std::string& include : writer.includes) glsl += text(embedded_shader(include), "\n");
+  glsl += included_functions(writer.includes);
   glsl += functions;
   const std::string_view row_of_groups =
       source.groups_y > 1 ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "";
