@@ -4,6 +4,7 @@
 #include "compute/graph/page_expand.h"
 #include "compute/graph/set_apart.h"
 #include "compute/program/device_profile.h"
+#include "compute/program/memory_attempts.h"
 #include "compute/program/program_impl.h"
 #include "compute/program/task_work.h"
 #include "compute/program/variant_tuner.h"
@@ -40,6 +41,27 @@ std::vector<vk::KernelSource> program::kernel_sources(const std::string& program
   return sources;
 }
 
+// Splits kernels that bind too much, one attempt after the other.
+Result<> Program::Impl::build_split(RuntimeImpl& runtime, const ProgramGraph& source,
+                                    const VariantTable* variants, const vk::CapabilityProfile& profile,
+                                    std::unique_ptr<Impl>& impl) {
+  std::unordered_set<const Node*> apart;
+  std::string reason;
+  Result<> built;
+  for (int splits = 0; splits <= kMostSplits; ++splits) {
+    impl = std::make_unique<Impl>(runtime);
+    impl->source = source;  // fusion renumbers its own copy
+    built = impl->build(variants, profile, apart);
+    if (built.ok() || !source.fuse) break;
+    if (set_apart(impl->source.graph, impl->schedule, impl->too_wide, apart) == 0) break;
+    reason = built.error().message;
+  }
+  if (built.ok() && !apart.empty())
+    runtime.device().options().log(LogLevel::info, text("program '", source.name, "': ", apart.size(),
+                                                        " operations have kernels of their own. ", reason));
+  return built;
+}
+
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
   const std::vector<vk::CapabilityProfile> profiles = profiles_of(runtime.device());
   if (!profiles.front().storage_16bit && source.precision == Precision::mixed16)
@@ -50,23 +72,17 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   Result<> built;
   std::unique_ptr<Impl> impl;
   const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
-    std::unordered_set<const Node*> apart;
-    std::string reason;
     ProgramGraph expanded = source;  // once: operations that are set apart must stay the same nodes
     expanded.is_expanded = true;
     built = expand_pages(expanded.graph, expanded.request, fusion_options(expanded, profile));
     if (!built.ok()) return false;
-    for (int splits = 0; splits <= kMostSplits; ++splits) {
-      impl = std::make_unique<Impl>(runtime);
-      impl->source = expanded;  // fusion renumbers its own copy
-      built = impl->build(variants, profile, apart);
-      if (built.ok() || !source.fuse) break;
-      if (set_apart(impl->source.graph, impl->schedule, impl->too_wide, apart) == 0) break;
-      reason = built.error().message;
-    }
-    if (built.ok() && !apart.empty())
-      runtime.device().options().log(LogLevel::info, text("program '", source.name, "': ", apart.size(),
-                                                          " operations have kernels of their own. ", reason));
+    built = build_within_memory(
+        expanded,
+        {[&](const ProgramGraph& graph) { return build_split(runtime, graph, variants, profile, impl); },
+         [&] {
+           return Planned{impl->source.graph, impl->schedule};
+         },
+         [&](const std::string& how) { runtime.device().options().log(LogLevel::info, how); }});
     return built.ok();
   };
   for (const vk::CapabilityProfile& profile : profiles) {

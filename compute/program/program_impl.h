@@ -52,6 +52,9 @@ struct Program::Impl : Program::Body {
   // operations that need kernels of their own.
   Result<> build(const VariantTable* variants, const vk::CapabilityProfile& profile,
                  const std::unordered_set<const tensor::Node*>& apart = {});
+  static Result<> build_split(program::RuntimeImpl& runtime, const program::ProgramGraph& source,
+                              const VariantTable* variants, const vk::CapabilityProfile& profile,
+                              std::unique_ptr<Impl>& impl);
   Result<> place_variables();
   Result<> place_constants();
   Result<> upload_constants();
