@@ -131,6 +131,11 @@ Result<> Program::Impl::build(const VariantTable* variants, const vk::Capability
   FusionOptions options = fusion_options(source, profile);
   options.variants = variants;
   if (!apart.empty()) options.apart = &apart;
+  // Regions and matrix units load whole arrays, and a longer value has several.
+  if (std::ranges::any_of(source.graph.nodes, [&](const GraphNode& node) {
+        return tensor_bytes(node.shape, node.dtype) > section_bytes();
+      }))
+    options.regions = options.matrix_units = options.matrix_tiles = options.matrix_workgroups = false;
   IMPRINT_ASSIGN(schedule, graph::fuse(source.graph, source.request, options));
   schedule.extents = source.extents();
   for (const std::string& note : schedule.notes)
@@ -167,8 +172,11 @@ Program::Impl::~Impl() {
 // ---- kernels ----
 
 Result<> Program::Impl::make_kernels(const DispatchLimits& limits) {
+  DispatchLimits own = limits;
+  own.part_bytes = section_bytes();
+  own.part_count = [this](const Place& place) { return part_count(place); };
   IMPRINT_ASSIGN(dispatches, build_dispatches(
-                                 source.graph, schedule, limits,
+                                 source.graph, schedule, own,
                                  [this](const Place& place) { return buffer_of(place); }, &too_wide));
   if (dispatches.empty()) return {};
   IMPRINT_ASSIGN(kernels, runtime.device().pipelines().get(kernel_sources(source.name, dispatches)));
@@ -210,16 +218,19 @@ void Program::Impl::count() {
   // Declares whole bindings: a dispatch binds whole blocks, and a validation layer checks those. This costs
   // nothing where all kernels of a level share a dispatch. If a level outgrows one dispatch, its dispatches
   // wait for each other.
-  const auto access = [&](const Place& place, bool write) {
-    const vk::Allocation allocation = allocation_of(place);
-    const std::uint32_t name =
-        name_of.try_emplace(allocation.buffer, static_cast<std::uint32_t>(name_of.size())).first->second;
-    return vk::Access{name, allocation.bound_offset, allocation.bound_offset + allocation.bound_size, write};
+  const auto add = [&](std::vector<vk::Access>& accesses, Place place, bool write) {
+    for (const std::int32_t parts = part_count(place); place.part < parts; ++place.part) {
+      const vk::Allocation allocation = allocation_of(place);
+      const std::uint32_t name =
+          name_of.try_emplace(allocation.buffer, static_cast<std::uint32_t>(name_of.size())).first->second;
+      accesses.push_back(
+          {name, allocation.bound_offset, allocation.bound_offset + allocation.bound_size, write});
+    }
   };
   const auto ports = [&](PlaceKind kind, const std::vector<Port>& list) {
     std::vector<vk::Access> accesses;
     for (std::size_t i = 0; i < list.size(); ++i)
-      accesses.push_back(access({kind, static_cast<std::int32_t>(i)}, kind == PlaceKind::input));
+      add(accesses, {kind, static_cast<std::int32_t>(i)}, kind == PlaceKind::input);
     return accesses;
   };
   if (input_bytes > 0) tracker.dispatch(ports(PlaceKind::input, source.inputs));
@@ -229,11 +240,10 @@ void Program::Impl::count() {
       const Task& task = schedule.tasks[static_cast<std::size_t>(t)];
       add_work(source.graph, schedule, task, stats);
       for (const Read& read : task.reads)
-        accesses.push_back(access(schedule.place[static_cast<std::size_t>(read.node)], false));
-      for (const Store& store : task.stores) accesses.push_back(access(store.place, true));
+        add(accesses, schedule.place[static_cast<std::size_t>(read.node)], false);
+      for (const Store& store : task.stores) add(accesses, store.place, true);
     }
-    for (const RunExtent& extent : schedule.extents)
-      accesses.push_back(access({PlaceKind::input, extent.input}, false));
+    for (const RunExtent& extent : schedule.extents) add(accesses, {PlaceKind::input, extent.input}, false);
     accesses.push_back(
         {name_of.try_emplace(tables.buffer, static_cast<std::uint32_t>(name_of.size())).first->second, 0,
          tables.bound_size, false});

@@ -66,6 +66,9 @@ struct Program::Impl : Program::Body {
   void each_port_copy(graph::PlaceKind kind, std::uint64_t slot,
                       const std::function<void(VkBuffer, const VkBufferCopy&)>& use) const;
   std::int32_t buffer_of(const graph::Place& place);
+  std::int32_t part_count(const graph::Place& place) const;
+  void each_part(graph::Place place, std::uint64_t bytes,
+                 const std::function<void(VkBuffer, const VkBufferCopy&)>& use) const;
   std::uint64_t byte_offset(const graph::Place& place) const;  // from where the place's buffer is bound
   vk::Allocation allocation_of(const graph::Place& place) const;
   Result<> make_kernels(const kernels::DispatchLimits& limits);
