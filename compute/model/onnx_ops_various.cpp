@@ -122,7 +122,7 @@ void blackman_window_op(OpContext& context) { window_op(context, 0.42, 0.5, 0.08
 bool may_transform(OpContext& context, std::int64_t length) {
   if (!context.require(length >= 1 && length <= (1 << 20), text("transform length: found ", length)))
     return false;
-  constexpr std::uint64_t kWork = 3;  // for a large prime factor the host transforms the chirp
+  constexpr std::uint64_t kWork = 6;  // for a large prime factor the host transforms the chirp
   if (!context.mover().may_fold(ElementType::float32, 16 * length + 65536, kWork)) {
     context.unsupported("a Fourier transform of this length");
     return false;

@@ -117,9 +117,9 @@ Result<std::size_t> choose(const std::vector<Candidate>& list, std::string_view 
                       text("no Vulkan device with version 1.1 and a compute queue: found ", listing(list),
                            ". Install a newer driver, or mesa-vulkan-drivers for software."));
   }
-  return make_error(
-      ErrorCode::not_found,
-      text("device: found '", wish, "', expected a number or a part of a name of: ", listing(list)));
+  return make_error(ErrorCode::not_found,
+                    text("device: found '", wish,
+                         "', expected 'cpu', or a number or a part of a name of: ", listing(list)));
 }
 
 Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instance,

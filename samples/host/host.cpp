@@ -13,8 +13,10 @@ bool Host::choose(const std::string& device) {
   vkEnumeratePhysicalDevices(instance_, &count, nullptr);
   std::vector<VkPhysicalDevice> devices(count);
   vkEnumeratePhysicalDevices(instance_, &count, devices.data());
+  std::string names;
   for (const VkPhysicalDevice candidate : devices) {
     vkGetPhysicalDeviceProperties(candidate, &properties_);
+    names += (names.empty() ? "'" : ", '") + std::string(properties_.deviceName) + "'";
     if (std::string(properties_.deviceName).find(device) == std::string::npos) continue;
     vkGetPhysicalDeviceQueueFamilyProperties(candidate, &count, nullptr);
     std::vector<VkQueueFamilyProperties> families(count);
@@ -25,7 +27,11 @@ bool Host::choose(const std::string& device) {
         return true;
       }
   }
-  return fail("device: found no Vulkan device of that name with a compute queue. Check the name.");
+  if (names.empty())
+    return fail("device: found no Vulkan device. Install a driver, or mesa-vulkan-drivers for software.");
+  return fail(
+      ("device: found none with '" + device + "' in its name and a compute queue, expected one of " + names)
+          .c_str());
 }
 
 bool Host::open(const std::string& device, std::span<const char* const> instance_extensions,

@@ -212,13 +212,13 @@ void add_bake(CLI::App& app) {
           "--profile", options->profiles,
           "the kind of device: " + profile_names() +
               ", or a file of imprint devices --profile; may be repeated, the best first: a device uses "
-              "the first that it can run. Default: desktop and baseline")
+              "the first that it can run. Default without --device: desktop and baseline")
       ->type_name("PROFILE");
   command
       ->add_option(
           "--device", options->devices,
-          "also the profile of a device of this computer, before the others; may be repeated. Without it no "
-          "Vulkan is needed")
+          "the profile of a device of this computer, before those of --profile; may be repeated. Without it "
+          "no Vulkan is needed")
       ->type_name("DEVICE");
   command
       ->add_option("--tuning", options->tunings,

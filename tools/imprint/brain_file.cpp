@@ -24,16 +24,19 @@ constexpr std::size_t kMostBrains = 4096;      // in one list
 using Taker = std::function<std::string(const nlohmann::json& value)>;
 
 template <class T>
+std::string take_number(const nlohmann::json& value, T& into) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!value.is_number()) return "a number";
+  } else if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<T>::max()) {
+    return "a whole number of " + std::to_string(8 * sizeof(T)) + " bits";
+  }
+  into = value.get<T>();
+  return {};
+}
+
+template <class T>
 Taker number(T& into) {
-  return [&into](const nlohmann::json& value) -> std::string {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (!value.is_number()) return "a number";
-    } else if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<T>::max()) {
-      return "a whole number of " + std::to_string(8 * sizeof(T)) + " bits";
-    }
-    into = value.get<T>();
-    return {};
-  };
+  return [&into](const nlohmann::json& value) { return take_number(value, into); };
 }
 
 Taker flag(bool& into) {
@@ -47,9 +50,10 @@ Taker list(std::vector<T>& into) {
   return [&into](const nlohmann::json& value) -> std::string {
     if (!value.is_array()) return "a list";
     into.clear();
+    into.reserve(value.size());
     for (const nlohmann::json& one : value) {
       T element{};
-      if (std::string expected = number(element)(one); !expected.empty())
+      if (const std::string expected = take_number(one, element); !expected.empty())
         return "a list of which each is " + expected;
       into.push_back(element);
     }

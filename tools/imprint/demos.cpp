@@ -110,7 +110,7 @@ Result<> show(const DemosOptions& options) {
 
 void add_demos(CLI::App& app) {
   CLI::App* demos = app.add_subcommand(
-      "demos", "demonstrations as files: out of saved brains, together, and into saved brains");
+      "demos", "take demonstrations out of saved brains, merge them, and put them into other saved brains");
   demos->require_subcommand(1);
   auto options = std::make_shared<DemosOptions>();
   const auto add = [&](const char* name, const char* help, Result<> (*work)(const DemosOptions&)) {
@@ -133,7 +133,11 @@ void add_demos(CLI::App& app) {
         ->type_name("DEMOS.safetensors ...");
   };
 
-  CLI::App* out = add("extract", "write what a brain of the cloning learner remembers", extract);
+  CLI::App* out =
+      add("extract",
+          "write the demonstrations that a saved brain remembers: of the cloning learner, or with "
+          "imp_demonstration_options",
+          extract);
   add_saved(out);
   add_output(out, "OUT.safetensors");
   out->add_option("--index", options->brain, "which brain of a kennel, from 0")->option_text("N=0");

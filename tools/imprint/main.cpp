@@ -15,7 +15,10 @@
 namespace imprint::tools {
 
 void set_work(CLI::App& command, std::function<Result<>()> work) {
-  command.callback([name = command.get_name(), work = std::move(work)] {
+  const CLI::App* parent = command.get_parent();
+  const bool nested = parent != nullptr && parent->get_parent() != nullptr;  // demos extract
+  std::string name = nested ? parent->get_name() + " " + command.get_name() : command.get_name();
+  command.callback([name = std::move(name), work = std::move(work)] {
     const Result<> status = work();
     if (status.ok()) return;
     std::fflush(stdout);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
-#include <set>
+#include <string_view>
 
 #include "compute/base/json.h"
 #include "compute/base/quote.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMostModelBytes = 4 << 20;
 constexpr std::size_t kMostModels = 256;  // in one list
+constexpr std::size_t kMostItems = 4096;  // in a list of one model
 
 // Members of one object. Errors name the file and the field.
 class Fields {
@@ -24,10 +26,11 @@ class Fields {
   Fields(const std::string& file, std::string place, const nlohmann::json& object)
       : file_(file), place_(std::move(place)), object_(object) {}
 
-  Result<> only(const std::set<std::string>& known, const char* kind) const {
+  Result<> only(std::initializer_list<std::string_view> known, const char* kind) const {
     if (!object_.is_object()) return wrong("", text("an object with the fields of ", kind));
     for (const auto& [key, value] : object_.items())
-      if (!known.contains(key)) return refuse(text(place_, kind, " has no field ", quote(key)));
+      if (std::ranges::find(known, key) == known.end())
+        return refuse(text(place_, kind, " has no field ", quote(key)));
     return {};
   }
   bool has(const char* key) const { return object_.contains(key); }
@@ -45,6 +48,9 @@ class Fields {
   Result<> list(const char* key, const Each& each) const {
     if (!has(key)) return {};
     if (!object_[key].is_array()) return wrong(key, "a list of objects");
+    if (object_[key].size() > kMostItems)
+      return refuse(
+          text(place_, key, ": found ", object_[key].size(), " objects, expected at most ", kMostItems));
     std::size_t i = 0;
     for (const nlohmann::json& one : object_[key])
       IMPRINT_CHECK(each(Fields(file_, text(place_, key, "[", i++, "]."), one)));

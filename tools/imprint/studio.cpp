@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,23 @@ StudioJob job_of(const StudioOptions& options, const std::vector<std::string>& v
   return job;
 }
 
+// mpirun finds a name without a slash in PATH or in the working directory. Games of other computers are
+// mpirun's to find.
+Result<> check_game(const StudioOptions& options) {
+  if (!options.mpirun_options.empty()) return {};
+  const std::string& game = options.game.front();
+  std::error_code error;
+  if (std::filesystem::is_regular_file(game, error)) return {};
+  if (game.find('/') == std::string::npos) {
+    const char* path = std::getenv("PATH");
+    std::istringstream folders(path ? path : "");
+    for (std::string folder; std::getline(folders, folder, ':');)
+      if (std::filesystem::is_regular_file(folder + '/' + game, error)) return {};
+  }
+  return make_error(ErrorCode::not_found,
+                    text("GAME: found '", game, "', expected a program: its path, or a name in PATH."));
+}
+
 std::uint64_t newest_checkpoint(const std::string& folder) {
   const auto found = studio::RunFolder(folder).newest();
   return found && *found ? (*found)->number : 0;
@@ -103,6 +121,10 @@ Result<> run_studio(const StudioOptions& given) {
     const std::uint64_t before = newest_checkpoint(options.folder);
     const StudioJobEnd end = run_studio_job(job);
     if (end.kind == StudioJobEnd::Kind::done) {
+      if (!std::filesystem::exists(options.folder + "/final.brain", error))
+        return make_error(ErrorCode::wrong_state,
+                          "the game ended without a brain: found no studio::join in it, expected a game that "
+                          "calls Member::frame until it returns false.");
       std::printf("studio: the brain is %s/final.brain\n", options.folder.c_str());
       return {};
     }
@@ -220,8 +242,10 @@ void add_studio(CLI::App& app) {
                    "for checkpoints, curve.csv and final.brain; a run in it goes on")
       ->option_text("DIR=studio-run");
   command
-      ->add_option("--devices", options->devices,
-                   "devices that the games of a computer share in turn: 0,1 or cpu; auto: all GPUs")
+      ->add_option(
+          "--devices", options->devices,
+          "devices that the games of a computer take in turn: 0,1 or cpu; auto: all GPUs, or the CPU if "
+          "there is none")
       ->option_text("LIST=auto");
   command
       ->add_option(
@@ -230,7 +254,9 @@ void add_studio(CLI::App& app) {
           "PPO without a cell; auto: by the speed of a short run of each")
       ->check(CLI::IsMember({"updates", "minibatches", "auto"}))
       ->option_text("KIND=updates");
-  command->add_option("--every", options->every, "learn steps between exchanges")
+  command
+      ->add_option("--every", options->every,
+                   "learn steps between exchanges; raise it where waits and reduces take most of the time")
       ->check(CLI::Range(1, 1'000'000))
       ->option_text("N=1");
   command->add_option("--checkpoint", options->checkpoint, "exchanges between checkpoints; 0: none")
@@ -273,6 +299,7 @@ void add_studio(CLI::App& app) {
       return make_error(
           ErrorCode::invalid_argument,
           "GAME: found none, expected a headless game that joins the studio, and its arguments.");
+    IMPRINT_CHECK(check_game(*options));
     if (options->share == "auto") {
       IMPRINT_ASSIGN(options->share, choose_share(*options));
     }

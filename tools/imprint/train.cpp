@@ -6,6 +6,7 @@
 #endif
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -106,6 +107,11 @@ Result<> train_example(const TrainOptions& options) {
                                                               .epochs = options.epochs,
                                                               .report = std::ref(dashboard),
                                                               .stop = stop.flag()}));
+  if (options.resume && std::isnan(found.value))
+    return make_error(ErrorCode::wrong_state,
+                      text("--resume: found a complete run in '", options.folder,
+                           "', expected one that stopped before its end. Give --epochs N with a larger N to "
+                           "train further, or another --folder."));
   std::vector<std::string> notes = found.notes;
   char value[32];
   std::snprintf(value, sizeof value, "%.4f", found.value);
@@ -137,7 +143,8 @@ void add_train(CLI::App& app) {
                    "MNIST's four files in a folder, or a text for char-gpt; default: made up by a generator")
       ->type_name("PATH");
   command->add_flag("--small", options->small, "a smaller network and less data: seconds on a CPU");
-  command->add_flag("--resume", options->resume, "continue the run in --folder");
+  command->add_flag("--resume", options->resume,
+                    "continue the run in --folder; a complete one needs a larger --epochs");
   command->add_option("--seed", options->seed, "of weights, data and order")->option_text("N=1");
   command->add_option("--epochs", options->epochs, "passes over the data; 0: the example's own")
       ->check(CLI::Range(0, 100000))

@@ -21,6 +21,18 @@ Tensor condition(const Tensor& flags, const Shape& shape) {
   return equal(reshape(flags, column), 1);
 }
 
+Result<Policy> read_policy(const PolicySpec& spec) {
+  const auto in_policy = [&spec](const Error& error) {
+    return make_error(error.code, text("brain_create_from_onnx: policy '", spec.name, "': ", error.message));
+  };
+  const auto file = onnx::parse(spec.file);
+  if (!file) return in_policy(file.error());
+  auto policy = import_policy(*file, spec.agent_capacity, {.constant_limit_bytes = spec.constant_limit_bytes},
+                              spec.names);
+  if (!policy) return in_policy(policy.error());
+  return policy;
+}
+
 // Before the state is made, on the host.
 Result<> check_state_bytes(const PolicySpec& spec, std::span<const Tensor> states) {
   std::uint64_t bytes = 0;
@@ -41,10 +53,7 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   IMPRINT_CHECK(check_name(call, spec.name));
   IMPRINT_CHECK(check_range(call, "agent_capacity", spec.agent_capacity, 1, 1u << 20));
   IMPRINT_CHECK(check_range(call, "action_latency_frames", spec.action_latency_frames, 0, 64));
-  IMPRINT_ASSIGN(const onnx::Model file, onnx::parse(spec.file));
-  IMPRINT_ASSIGN(const Policy policy,
-                 import_policy(file, spec.agent_capacity, {.constant_limit_bytes = spec.constant_limit_bytes},
-                               spec.names));
+  IMPRINT_ASSIGN(const Policy policy, read_policy(spec));
   const PolicyDescription& found = policy.description;
 
   auto model = std::make_unique<PolicyModel>();

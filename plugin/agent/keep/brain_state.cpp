@@ -8,6 +8,13 @@
 #include "plugin/agent/spec/state_variable.h"
 
 namespace imprint::agent {
+namespace {
+
+Error in_file(const char* call, const std::string& path, const Error& error) {
+  return make_error(error.code, text(call, ": '", path, "': ", error.message));
+}
+
+}  // namespace
 
 BrainState::BrainState(const BrainServices& services, const BrainSpec& spec, BrainCounts& counts,
                        Decisions& decisions, std::shared_ptr<Learning> learning,
@@ -227,7 +234,9 @@ Result<std::vector<std::byte>> BrainState::read_save(const char* call, const std
 
 Result<> BrainState::load(const std::string& path) {
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_save("brain_load", path));
-  IMPRINT_ASSIGN(SavedBrain saved, decode_brain(bytes, spec_, variables_));
+  auto decoded = decode_brain(bytes, spec_, variables_);
+  if (!decoded) return in_file("brain_load", path, decoded.error());
+  SavedBrain saved = std::move(*decoded);
   settle_eviction();
 
   // The file is good from here on. Only memory may still run out.
@@ -245,9 +254,10 @@ Result<> BrainState::load(const std::string& path) {
 
 Result<> BrainState::load_weights(const std::string& path) {
   IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_save("brain_load_weights", path));
-  IMPRINT_ASSIGN(std::vector<std::vector<std::byte>> weights, decode_weights(bytes, spec_, variables_));
+  auto weights = decode_weights(bytes, spec_, variables_);
+  if (!weights) return in_file("brain_load_weights", path, weights.error());
   settle_eviction();
-  IMPRINT_CHECK(replace("brain_load_weights", std::move(weights)));
+  IMPRINT_CHECK(replace("brain_load_weights", std::move(*weights)));
   if (learning_) learning_->training().weights_restored();
   return resume_loaded();
 }

@@ -44,6 +44,10 @@ Error corrupt(std::string_view field, std::string_view found, std::string_view e
   return corrupt(text(field, ": found ", found, ", expected ", expected));
 }
 
+Error cut_off(std::string_view field, std::string_view found, std::string_view expected) {
+  return corrupt(field, found, text(expected, ". The file is damaged or cut off: load an older save."));
+}
+
 safetensors::Type file_type(DType dtype) {
   return dtype == DType::float32 ? safetensors::Type::float32 : safetensors::Type::int32;
 }
@@ -104,21 +108,21 @@ struct OpenedFile {
 Result<OpenedFile> open_file(std::span<const std::byte> bytes) {
   FileHeader header;
   if (bytes.size() < sizeof header)
-    return corrupt("file", text(bytes.size(), " bytes"), text("a header of ", sizeof header));
+    return cut_off("file", text(bytes.size(), " bytes"), text("a header of ", sizeof header));
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::memcmp(header.magic, kBrainMagic, sizeof kBrainMagic) != 0)
-    return corrupt("file", "other first bytes", "those of a saved brain");
+    return corrupt("file", "other first bytes", "those of a saved brain. Pass a file that brain_save wrote.");
   if (header_hash(header) != Hash128{header.header_low, header.header_high})
-    return corrupt("header", "another hash", "the hash that it names");
+    return cut_off("header", "another hash", "the hash that it names");
   if (header.version != kSavedBrainVersion)
     return make_error(ErrorCode::unsupported,
                       text("saved brain: format version: found ", header.version, ", expected ",
                            kSavedBrainVersion, ". Use the library version that wrote the file."));
   const std::span<const std::byte> body = bytes.subspan(sizeof header);
   if (body.size() != header.body_size)
-    return corrupt("body", text(body.size(), " bytes"), text(header.body_size));
+    return cut_off("body", text(body.size(), " bytes"), text(header.body_size));
   if (hash_of(body) != Hash128{header.body_low, header.body_high})
-    return corrupt("body", "another hash", "the hash that the header names");
+    return cut_off("body", "another hash", "the hash that the header names");
   IMPRINT_ASSIGN(safetensors::File file, safetensors::parse(body));
   return OpenedFile{{header.schema_low, header.schema_high}, std::move(file)};
 }
@@ -359,9 +363,10 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
   const safetensors::File& file = opened.body;
   const std::string network = metadata_of(file, kNetwork, "");
   if (opened.schema != schema_hash(spec))
-    return other_schema(
-        file, spec,
-        network == network_hash(spec).hex() ? ". Its weights fit: take them by brain_load_weights" : "");
+    return other_schema(file, spec,
+                        network == network_hash(spec).hex()
+                            ? ". Its weights fit: take them by brain_load_weights."
+                            : ". Use the descriptor that the save was made with.");
   const bool learns = spec.learner != LearnerKind::none;
   const bool has_news = learns && learner_of(spec).seeks_news() && file.arrays.contains(kNews);
   const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_news ? 1 : 0) +
@@ -408,7 +413,8 @@ Result<std::vector<std::vector<std::byte>>> decode_weights(std::span<const std::
     return make_error(ErrorCode::unsupported,
                       "saved brain: network: found nothing, because an older library wrote the file. Load it "
                       "by brain_load and save it again.");
-  if (network != network_hash(spec).hex()) return other_schema(file, spec, "");
+  if (network != network_hash(spec).hex())
+    return other_schema(file, spec, ". Use the observations, goals, actions and layers of the save.");
   std::vector<std::vector<std::byte>> contents(variables.size());
   constexpr std::string_view kTarget = "target.", kTargetValue = "target_value.";
   for (std::size_t i = 0; i < variables.size(); ++i) {

@@ -93,13 +93,26 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
 Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& network,
                                           const LearnInputs& given, const Variable& copies) {
   const Learner& learner = learner_of(spec);
+  LearnInputs taken = take_in(spec, learner.layout(spec), given, copies);
+  const Tensor rollout = taken.samples;
+  Variable stored;
+  if (copies.ok() && learner.collects_rollouts()) {
+    stored = Variable::zeros("rollout", rollout.shape());
+    taken.samples = stored.value();
+  }
   LearnGraph graph;
   graph.description.name = spec.name + " learn";
   graph.description.slot_count = learn_slots(spec.learn_period_frames);
   graph.description.yields = true;
   graph.has_observation_copies = copies.ok();
   graph.has_next_copies = given.next_copy_rows.ok();
-  IMPRINT_CHECK(learner.describe(spec, network, take_in(spec, learner.layout(spec), given, copies), graph));
+  IMPRINT_CHECK(learner.describe(spec, network, taken, graph));
+  if (stored.ok()) {
+    // Fetched once: the minibatches are then the kernels that samples without copies have, to the same bits.
+    graph.sequence.parts.front().description.updates.push_back(Update::assign(stored, rollout));
+    graph.sequence.own.push_back(stored);
+    graph.work.push_back(stored);
+  }
   if (!graph.sequence.parts.empty()) {
     graph.sequence.name = graph.description.name;
     graph.sequence.slot_count = graph.description.slot_count;

@@ -123,7 +123,7 @@ typedef struct imp_frame_info {
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
-/* header.next: options of the network, the learner, what stands beside rewards; see above. */
+/* A network. header.next: imprint_{learners,networks,signals}.h. Tensors: imprint_vulkan.h. */
 typedef struct imp_brain_desc {
   imp_header header;
   const char* name;                /* in logs and files; null = "brain" */
@@ -136,7 +136,7 @@ typedef struct imp_brain_desc {
   uint32_t hidden_count;           /* hidden layers, 0 .. 16. Default 2 */
   const uint32_t* hidden_sizes;    /* their widths; null = 64 each */
   imp_activation activation;       /* after each hidden layer */
-  imp_learner learner;             /* imprint_learners.h */
+  imp_learner learner;             /* imprint_learners.h. Default none: it only acts */
   uint32_t brain_count;            /* > 1: a kennel, each with its own weights. Default 1 */
   uint32_t agents_per_brain;       /* times brain_count at most 1048576. Default 1 */
   uint64_t seed;                   /* brain i of a kennel uses seed + i */

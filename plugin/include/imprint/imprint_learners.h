@@ -151,7 +151,7 @@ static inline imp_cloning_options imp_cloning_options_init(void) {
 typedef struct imp_dqn_options {
   imp_header header;
   uint32_t learn_period_frames; /* at most four minibatches per decision are run. Default 2 */
-  uint32_t batch_size;          /* Default 32 */
+  uint32_t batch_size;          /* Default 64 */
   uint32_t replay_capacity;     /* Default 20000 */
   float learning_rate;          /* Default 1e-3 */
   float max_gradient_norm;      /* Default 10 */

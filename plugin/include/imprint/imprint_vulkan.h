@@ -152,7 +152,8 @@ static inline imp_submit_info imp_submit_info_init(void) {
  * stages and access. Across queues the host orders with semaphores. Across queue families an
  * exclusive buffer also changes its owner by tensor_acquire and tensor_release.
  *
- * imp_brain_desc::observations: float32, any shape, read in place; not for DQN, PPO, SAC, BANDIT.
+ * imp_brain_desc::observations: float32, any shape, read in place by all learners. Not with
+ * imp_demonstration_options or imp_signal_options.
  * imp_brain_desc::actions: float32 [brain_count * agents_per_brain, action_width].
  * Agent j of brain i writes row i * agents_per_brain + j: branch indices, continuous actions,
  * values. */

@@ -2,7 +2,13 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <imprint/imprint.hpp>
 
@@ -14,6 +20,7 @@ using namespace imprint::game;
 #include "learners-groups.inc"
 #include "learners-memory.inc"
 #include "learners-observation.inc"
+#include "learners-policy.inc"
 #include "learners-self-play.inc"
 #include "learners-signals.inc"
 #include "learners-streams.inc"
@@ -48,6 +55,13 @@ int play_rallies(Context& context, Brain& brain, Agent& player) {
   return 0;
 }
 
+std::vector<std::byte> bytes_of(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
 }  // namespace
 
 extern "C" int run_learners_cpp(void) {
@@ -64,15 +78,22 @@ extern "C" int run_learners_cpp(void) {
               runner = context->create_brain(describe_maze_runner()),
               scout = context->create_brain(describe_scout()),
               pupil = context->create_brain(describe_pupil()),
-              explorer = context->create_brain(describe_explorer());
-  Made<Agent> agents[] = {cat->create_agent(),   car->create_agent(),   runner->create_agent(),
-                          scout->create_agent(), pupil->create_agent(), explorer->create_agent()};
+              explorer = context->create_brain(describe_explorer()),
+              duellist = context->create_brain(describe_duellist());
+  Made<Agent> agents[] = {cat->create_agent(),      car->create_agent(),     runner->create_agent(),
+                          scout->create_agent(),    pupil->create_agent(),   explorer->create_agent(),
+                          duellist->create_agent(), duellist->create_agent()};
   for (const Made<Agent>& agent : agents)
     if (!agent) return std::fprintf(stderr, "learners: %s\n", agent.outcome.message()), 1;
   if (!context->warmup()) return std::fputs("learners: warmup\n", stderr), 1;
-  hatch_opens(*agents[0]);                // refused: no frame is open
-  gets_through(*agents[1]);               // nor groups
-  next_match(*agents[0], *agents[1], 1);  // refused: neither brain has a pool
+  hatch_opens(*agents[0]);   // refused: no frame is open
+  gets_through(*agents[1]);  // nor groups
+  next_match(*agents[6], *agents[7], 1);
+  if (!agents[7]->set_opponent(IMP_OPPONENT_NEWEST)) return std::fputs("learners: no pool\n", stderr), 1;
+  const std::vector<std::byte> file = bytes_of(PAGE_ROOT "/samples/02-run-policy/models/BallChase.onnx");
+  if (const Made<Brain> policy = load_policy(*context, file); !policy)
+    return std::fprintf(stderr, "learners: %s\n", policy.outcome.message()), 1;
+  if (!context->warmup()) return std::fputs("learners: warmup of the policy\n", stderr), 1;
   Action driven;
   for (std::uint64_t number = 1; number <= 3; ++number) {
     Frame frame(*context, [&] {
