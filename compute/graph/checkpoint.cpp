@@ -15,7 +15,7 @@ using namespace tensor;
 
 namespace {
 
-// What f recorded, and the tensors from outside that it read and that may have gradients.
+// The operations that f recorded. outside: other tensors that it read and that may have gradients.
 struct Recorded {
   std::vector<Tensor> placeholders, outputs, outside;
 };

@@ -13,7 +13,7 @@ namespace imprint {
 // network is in such pieces. f is called once. It may use tensors from outside, such as weights: gradients
 // pass to them. It must not contain a loop. Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016.
 std::vector<Tensor> checkpoint(const TensorFunction& f, std::span<const Tensor> inputs);
-// Of one input and one output.
+// The same for one input and one output.
 Tensor checkpoint(const std::function<Tensor(const Tensor&)>& f, const Tensor& input);
 
 }  // namespace imprint

@@ -10,7 +10,7 @@ namespace imprint::nn {
 
 namespace {
 
-// What the piece does to the state of layers, such as moving averages, are results of it too.
+// Updates of the layers' state in the piece, such as moving averages, are results of it too.
 Tensor recomputed(const std::function<Tensor(const Tensor&)>& piece, const Tensor& x, Pass& pass) {
   const std::size_t before = pass.updates().size();
   const auto f = [&](std::span<const Tensor> in) {

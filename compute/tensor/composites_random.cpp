@@ -41,7 +41,7 @@ double gamma_slope_of(double a, double x) {
   return x / a * sum;
 }
 
-// Of each value x with the shape alpha, both [n].
+// The slope of each value x by its shape alpha, both [n].
 Tensor gamma_slope(const Tensor& alpha, const Tensor& x) {
   constexpr int kGroupSize = 64;
   const std::int64_t count = alpha.extent(0);
