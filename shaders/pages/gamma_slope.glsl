@@ -43,7 +43,8 @@ float slope_of_large(float a, float x) {
     float found = a + u * root + (v - 1.0) / 3.0 + u * (v - 7.0) / (36.0 * root) -
                   ((3.0 * v + 7.0) * v - 16.0) / (810.0 * a) +
                   u * ((9.0 * v + 256.0) * v - 433.0) / (38880.0 * a * root);
-    float slope = root + 2.0 / 3.0 * u + (3.0 * v - 7.0) / (36.0 * root) - u * (12.0 * v + 14.0) / (810.0 * a) +
+    float slope = root + 2.0 / 3.0 * u + (3.0 * v - 7.0) / (36.0 * root) -
+                  u * (12.0 * v + 14.0) / (810.0 * a) +
                   ((45.0 * v + 768.0) * v - 433.0) / (38880.0 * a * root);
     u -= (found - x) / slope;
   }
@@ -58,6 +59,9 @@ void imp_page(int group) {
   if (i >= COUNT) return;
   float a = imp_load_0(i), x = imp_load_1(i);
   bool is_defined = a > 0.0 && x > 0.0;
-  imp_store_0(i, is_defined ? (a > 20.0 ? slope_of_large(a, x) : x < a + 1.0 ? slope_below(a, x) : slope_above(a, x))
-                            : x == 0.0 ? 0.0 : uintBitsToFloat(0x7fc00000u));
+  imp_store_0(i, is_defined ? (a > 20.0      ? slope_of_large(a, x)
+                               : x < a + 1.0 ? slope_below(a, x)
+                                             : slope_above(a, x))
+                 : x == 0.0 ? 0.0
+                            : uintBitsToFloat(0x7fc00000u));
 }
