@@ -119,11 +119,17 @@ double activation_gain(Activation activation) {
   }
 }
 
-PRelu::PRelu(const std::string& name, std::int64_t channels, double initial)
-    : weight_(add_constant(parameters_, name, "weight", {channels}, initial)) {}
+PRelu::PRelu(const std::string& name, std::int64_t channels, double initial, std::int64_t groups)
+    : weight_(add_constant(parameters_, name, "weight",
+                           groups > 0 ? Shape{groups, channels} : Shape{channels}, initial)) {}
 
 Tensor PRelu::operator()(const Tensor& x) const {
   const Tensor weight = weight_.value();
+  if (weight.ok() && weight.rank() == 2) {
+    Shape beside{weight.extent(0), 1, weight.extent(1)};
+    while (x.ok() && beside.rank() < x.rank()) beside.append(1);
+    return prelu(x, reshape(weight, beside));
+  }
   if (!x.ok() || !weight.ok() || weight.extent(0) == 1 || x.rank() < 2) return prelu(x, weight);
   Shape aligned{weight.extent(0)};
   for (int axis = 2; axis < x.rank(); ++axis) aligned.append(1);

@@ -68,11 +68,13 @@ class ActivationLayer {
 };
 
 // x where positive, else weight x, with one learned weight, or one per channel: x [batch, channels, ...].
-// Parameters: "weight" [channels]. He, Zhang, Ren, Sun, Delving Deep into Rectifiers, 2015.
+// Parameters: "weight" [channels]; with groups (parameter.h) [groups, channels], for x [groups, batch,
+// channels, ...]. He, Zhang, Ren, Sun, Delving Deep into Rectifiers, 2015.
 class PRelu {
  public:
   static constexpr std::string_view kKind = "PRelu";
-  explicit PRelu(const std::string& name, std::int64_t channels = 1, double initial = 0.25);
+  explicit PRelu(const std::string& name, std::int64_t channels = 1, double initial = 0.25,
+                 std::int64_t groups = 0);
   Tensor operator()(const Tensor& x) const;
   const Parameters& parameters() const { return parameters_; }
 

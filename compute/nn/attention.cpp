@@ -73,15 +73,23 @@ MultiHeadAttention::MultiHeadAttention(const std::string& name, std::int64_t ext
     : name_(name), extent_(extent), heads_(heads), options_(options) {
   const std::int64_t key_extent = heads > 0 ? extent / heads * key_heads() : extent;
   const std::int64_t width = extent + 2 * key_extent;
-  InitialValues wanted{
-      .rows = extent, .columns = width, .fan_in = extent, .fan_out = width, .seed = options.seed};
-  in_weight_ = add_parameter(parameters_, name, "in_proj_weight", {extent, width},
+  const auto of_groups = [&](const Shape& one) {
+    if (options.groups == 0) return one;
+    return one.rank() == 2 ? Shape{options.groups, one[0], one[1]} : Shape{options.groups, 1, one[0]};
+  };
+  InitialValues wanted{.rows = extent,
+                       .columns = width,
+                       .fan_in = extent,
+                       .fan_out = width,
+                       .groups = options.groups,
+                       .seed = options.seed};
+  in_weight_ = add_parameter(parameters_, name, "in_proj_weight", of_groups({extent, width}),
                              {.scheme = Scheme::xavier_uniform}, wanted, true);
-  if (options.bias) in_bias_ = add_constant(parameters_, name, "in_proj_bias", {width}, 0);
+  if (options.bias) in_bias_ = add_constant(parameters_, name, "in_proj_bias", of_groups({width}), 0);
   wanted.columns = wanted.fan_out = extent;
-  out_weight_ =
-      add_parameter(parameters_, name, "out_proj.weight", {extent, extent}, Initialisation(), wanted, true);
-  if (options.bias) out_bias_ = add_constant(parameters_, name, "out_proj.bias", {extent}, 0);
+  out_weight_ = add_parameter(parameters_, name, "out_proj.weight", of_groups({extent, extent}),
+                              Initialisation(), wanted, true);
+  if (options.bias) out_bias_ = add_constant(parameters_, name, "out_proj.bias", of_groups({extent}), 0);
 }
 
 Tensor MultiHeadAttention::refusal(std::initializer_list<Tensor> operands) const {
@@ -92,10 +100,23 @@ Tensor MultiHeadAttention::refusal(std::initializer_list<Tensor> operands) const
         ErrorCode::invalid_argument,
         text("attention '", name_, "': found ", heads_, " heads, ", key_heads(), " key heads and extent ",
              extent_, ", expected heads that divide the extent, and key heads that divide heads")));
+  const bool is_kennel = options_.groups > 0;
   for (const Tensor& operand : operands)
-    if (operand.rank() != 3 || operand.extent(2) != extent_)
-      return unfit_input("attention", name_, operand, text("[batch, steps, ", extent_, "]"));
+    if (operand.rank() != (is_kennel ? 4 : 3) || operand.extent(-1) != extent_ ||
+        (is_kennel && operand.extent(0) != options_.groups))
+      return unfit_input(
+          "attention", name_, operand,
+          text("[", is_kennel ? text(options_.groups, ", ") : "", "batch, steps, ", extent_, "]"));
   return Tensor();
+}
+
+// x weight + bias: [batch, steps, width], where the batch of a kennel has all networks. bias: empty, or the
+// weight's.
+Tensor MultiHeadAttention::times(const Tensor& x, const Tensor& weight, const Tensor& bias) const {
+  const Tensor rows = options_.groups > 0 ? reshape(x, {options_.groups, -1, x.extent(-1)}) : x;
+  const Tensor product = matmul(rows, weight);
+  const Tensor y = options_.bias ? product + bias : product;
+  return options_.groups > 0 ? reshape(y, {-1, x.extent(-2), weight.extent(-1)}) : y;
 }
 
 Tensor MultiHeadAttention::split(const Tensor& x, std::int64_t heads) const {
@@ -103,8 +124,7 @@ Tensor MultiHeadAttention::split(const Tensor& x, std::int64_t heads) const {
 }
 
 MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& x) const {
-  Tensor all = matmul(x, in_weight_.value());
-  if (options_.bias) all = all + in_bias_.value();
+  const Tensor all = times(x, in_weight_.value(), options_.bias ? in_bias_.value() : Tensor());
   const std::int64_t width = head_extent() * key_heads();
   return {split(narrow(all, -1, 0, extent_), heads_), split(narrow(all, -1, extent_, width), key_heads()),
           split(narrow(all, -1, extent_ + width, width), key_heads())};
@@ -113,8 +133,8 @@ MultiHeadAttention::Heads MultiHeadAttention::project(const Tensor& x) const {
 Tensor MultiHeadAttention::join(const Tensor& found) const {
   if (!found.ok()) return found;
   const Tensor joined = reshape(permute(found, {0, 2, 1, 3}), {found.extent(0), found.extent(2), extent_});
-  const Tensor out = matmul(joined, out_weight_.value());
-  return options_.bias ? out + out_bias_.value() : out;
+  const Tensor out = times(joined, out_weight_.value(), options_.bias ? out_bias_.value() : Tensor());
+  return options_.groups > 0 ? reshape(out, {options_.groups, -1, out.extent(-2), extent_}) : out;
 }
 
 Tensor MultiHeadAttention::attend(const Heads& heads, AttentionMask mask, Pass& pass) const {
@@ -142,8 +162,8 @@ Tensor MultiHeadAttention::cross(const Tensor& x, const Tensor& memory, const At
                                  Pass& pass) const {
   if (const Tensor refused = refusal({x, memory}); !tensor::is_empty(refused)) return refused;
   const auto project_part = [&](const Tensor& from, std::int64_t first, std::int64_t count) {
-    const Tensor product = matmul(from, narrow(in_weight_.value(), 1, first, count));
-    return options_.bias ? product + narrow(in_bias_.value(), 0, first, count) : product;
+    return times(from, narrow(in_weight_.value(), -1, first, count),
+                 options_.bias ? narrow(in_bias_.value(), -1, first, count) : Tensor());
   };
   const std::int64_t width = head_extent() * key_heads();
   const Tensor query = project_part(x, 0, extent_), both = project_part(memory, extent_, 2 * width);
@@ -154,7 +174,8 @@ Tensor MultiHeadAttention::cross(const Tensor& x, const Tensor& memory, const At
 
 AttentionCache MultiHeadAttention::cache(const std::string& name, std::int64_t batch,
                                          std::int64_t steps) const {
-  return AttentionCache(name, batch, key_heads(), steps, heads_ > 0 ? head_extent() : 0);
+  return AttentionCache(name, std::max<std::int64_t>(options_.groups, 1) * batch, key_heads(), steps,
+                        heads_ > 0 ? head_extent() : 0);
 }
 
 Tensor MultiHeadAttention::cached(const Tensor& x, const AttentionCache& cache,
@@ -162,7 +183,7 @@ Tensor MultiHeadAttention::cached(const Tensor& x, const AttentionCache& cache,
   if (const Tensor refused = refusal({x}); !tensor::is_empty(refused)) return refused;
   Heads heads = project(x);
   const Tensor length = cache.length();
-  const std::int64_t steps = x.extent(1), most = cache.steps();
+  const std::int64_t steps = x.extent(-2), most = cache.steps();
   if (options_.rotary) {
     heads.query = rotary(heads.query, 10000, length);
     heads.key = rotary(heads.key, 10000, length);

@@ -35,6 +35,8 @@ struct AttentionOptions {
   bool rotary = false;         // turns queries and keys by their positions (embedding.h)
   bool alibi = false;          // lowers scores by distance (embedding.h)
   std::int64_t key_heads = 0;  // heads of keys and values; 0: as many as queries
+  std::int64_t groups =
+      0;  // networks of a kennel (parameter.h): sequences are [groups, batch, steps, extent]
   std::uint64_t seed = 0;
 };
 
@@ -60,7 +62,8 @@ class AttentionCache {
 // PyTorch's MultiheadAttention with batch_first. Sequences are [batch, steps, extent]; heads divide extent.
 // Parameters: "in_proj_weight" [extent, extent + 2 key extent] and "in_proj_bias", for query, key and value
 // in that order, where the key extent is that of all key heads; "out_proj.weight" [extent, extent],
-// "out_proj.bias" [extent]. Weights are the transpose of PyTorch's.
+// "out_proj.bias" [extent]. Weights are the transpose of PyTorch's. Of a kennel, weights have its networks
+// first, biases are [groups, 1, ...], and masks have groups * batch for the batch.
 class MultiHeadAttention {
  public:
   static constexpr std::string_view kKind = "MultiHeadAttention";
@@ -87,6 +90,7 @@ class MultiHeadAttention {
   };
   std::int64_t head_extent() const { return extent_ / heads_; }
   std::int64_t key_heads() const { return options_.key_heads > 0 ? options_.key_heads : heads_; }
+  Tensor times(const Tensor& x, const Tensor& weight, const Tensor& bias) const;
   Tensor split(const Tensor& x, std::int64_t heads) const;
   Heads project(const Tensor& x) const;
   Tensor attend(const Heads& heads, AttentionMask mask, Pass& pass) const;

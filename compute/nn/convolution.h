@@ -23,6 +23,7 @@ struct ConvOptions {
   PadMode padding_mode = PadMode::constant;  // of zeros; not with same
   Initialisation weight_values = {};         // the defaults are PyTorch's
   Initialisation bias_values = {};
+  std::int64_t networks = 0;  // of a kennel (parameter.h); with a plain weight_form
   std::uint64_t seed = 0;
 };
 
@@ -30,7 +31,8 @@ struct ConvOptions {
 // form's (weight_form.h), "bias" [out].
 class Convolution {
  public:
-  // x: [batch, in, places...] -> [batch, out, places...].
+  // x: [batch, in, places...] -> [batch, out, places...]. Of a kennel [networks, batch, in, places...], as
+  // its parameters have the networks first.
   Tensor operator()(const Tensor& x) const;
   Tensor operator()(const Tensor& x, Pass& pass) const;
   const Parameters& parameters() const { return parameters_; }
@@ -42,6 +44,8 @@ class Convolution {
 
  private:
   std::string name_;
+  Tensor convolved(const Tensor& x, const Tensor& weight) const;
+
   ConvOptions options_;
   Parameters parameters_, buffers_;
   FormedWeight weight_;
@@ -78,6 +82,7 @@ struct ConvTransposeOptions {
   bool bias = true;
   Initialisation weight_values = {};
   Initialisation bias_values = {};
+  std::int64_t networks = 0;  // of a kennel (parameter.h)
   std::uint64_t seed = 0;
 };
 
@@ -95,6 +100,8 @@ class TransposedConvolution {
 
  private:
   std::string name_;
+  Tensor convolved(const Tensor& x, const Tensor& weight) const;
+
   ConvTransposeOptions options_;
   Parameters parameters_;
   Variable weight_, bias_;

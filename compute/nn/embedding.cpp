@@ -11,14 +11,21 @@ namespace imprint::nn {
 Embedding::Embedding(const std::string& name, std::int64_t count, std::int64_t extent,
                      const EmbeddingOptions& options)
     : name_(name), options_(options) {
-  const InitialValues wanted{
-      .rows = count, .columns = extent, .fan_in = count, .fan_out = extent, .seed = options.seed};
+  const InitialValues wanted{.rows = count,
+                             .columns = extent,
+                             .fan_in = count,
+                             .fan_out = extent,
+                             .groups = options.groups,
+                             .seed = options.seed};
   std::vector<float> values = initial_values(options.values, name + ".weight", wanted);
   if (options.padding_index >= 0 && options.padding_index < count) {
-    const auto begin = values.begin() + options.padding_index * extent;
-    std::fill(begin, begin + extent, 0.0f);
+    for (std::int64_t group = 0; group < std::max<std::int64_t>(options.groups, 1); ++group) {
+      const auto begin = values.begin() + (group * count + options.padding_index) * extent;
+      std::fill(begin, begin + extent, 0.0f);
+    }
   }
-  weight_ = Variable(name + ".weight", {count, extent}, std::span<const float>(values));
+  const Shape shape = options.groups > 0 ? Shape{options.groups, count, extent} : Shape{count, extent};
+  weight_ = Variable(name + ".weight", shape, std::span<const float>(values));
   parameters_.add("weight", weight_);
 }
 
@@ -27,6 +34,7 @@ Tensor Embedding::operator()(const Tensor& indices) const {
     return Tensor(make_error(ErrorCode::dtype_mismatch,
                              text("embedding '", name_, "': found ", dtype_name(indices.dtype()), " ",
                                   indices.shape().text(), ", expected int32 indices")));
+  if (options_.groups > 0) return of_groups(indices);
   if (options_.padding_index < 0) return take(weight_.value(), 0, indices);
   // A padding index counts as outside, where no gradient goes, and its row is added.
   const Tensor padded = equal(indices, static_cast<int>(options_.padding_index));
@@ -35,10 +43,26 @@ Tensor Embedding::operator()(const Tensor& indices) const {
   return where(unsqueeze(padded, -1), reshape(row, {weight_.shape()[1]}), rows);
 }
 
+// The tables of all networks are one; the rows of a network follow those of the one before.
+Tensor Embedding::of_groups(const Tensor& indices) const {
+  const Tensor weight = weight_.value();
+  if (!indices.ok() || !weight.ok()) return indices.ok() ? weight : indices;
+  if (indices.rank() < 1 || indices.extent(0) != options_.groups)
+    return unfit_input("embedding", name_, indices, text("[", options_.groups, ", ...]"));
+  const auto count = static_cast<int>(weight.extent(1));
+  const Tensor padded = equal(indices, static_cast<int>(options_.padding_index));
+  const Tensor inside = logical_and(indices >= 0, indices < count);
+  const Tensor row = indices + iota(indices.shape(), 0) * count;
+  const Tensor table = reshape(weight, {-1, weight.extent(2)});
+  if (options_.padding_index < 0) return take(table, 0, where(inside, row, -1));
+  const Tensor rows = take(table, 0, where(logical_and(inside, logical_not(padded)), row, -1));
+  return where(unsqueeze(padded, -1), take(stop_gradient(table), 0, where(padded, row, -1)), rows);
+}
+
 Tensor Embedding::logits(const Tensor& x) const {
   const Tensor weight = weight_.value();
-  if (x.ok() && weight.ok() && (x.rank() < 1 || x.extent(-1) != weight.extent(1)))
-    return unfit_input("embedding logits", name_, x, text("[..., ", weight.extent(1), "]"));
+  if (x.ok() && weight.ok() && (x.rank() < 1 || x.extent(-1) != weight.extent(-1)))
+    return unfit_input("embedding logits", name_, x, text("[..., ", weight.extent(-1), "]"));
   return matmul(x, transpose(weight));
 }
 

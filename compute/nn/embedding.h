@@ -13,23 +13,28 @@ namespace imprint::nn {
 struct EmbeddingOptions {
   std::int64_t padding_index = -1;  // this row starts at 0 and gets no gradient; -1: none
   Initialisation values = {.scheme = Scheme::normal};
+  std::int64_t groups = 0;  // networks of a kennel (parameter.h)
   std::uint64_t seed = 0;
 };
 
 // int32 [...] -> float32 [..., extent], row by row from "weight" [count, extent]. An index outside
-// [0, count) gives zeros.
+// [0, count) gives zeros. With groups: "weight" [groups, count, extent], int32 [groups, ...] -> float32
+// [groups, ..., extent].
 class Embedding {
  public:
   static constexpr std::string_view kKind = "Embedding";
   Embedding(const std::string& name, std::int64_t count, std::int64_t extent,
             const EmbeddingOptions& options = {});
   Tensor operator()(const Tensor& indices) const;
-  // x weight^T: [..., extent] -> [..., count]. Weight tying: the output layer of a language model. Press,
-  // Wolf, Using the Output Embedding to Improve Language Models, 2017.
+  // x weight^T: [..., extent] -> [..., count]; with groups [groups, batch, extent] -> [groups, batch, count].
+  // Weight tying: the output layer of a language model. Press, Wolf, Using the Output Embedding to Improve
+  // Language Models, 2017.
   Tensor logits(const Tensor& x) const;
   const Parameters& parameters() const { return parameters_; }
 
  private:
+  Tensor of_groups(const Tensor& indices) const;
+
   std::string name_;
   EmbeddingOptions options_;
   Parameters parameters_;

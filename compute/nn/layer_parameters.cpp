@@ -25,4 +25,25 @@ Tensor unfit_input(const std::string& kind, const std::string& layer, const Tens
                                                            x.shape().text(), ", expected ", expected)));
 }
 
+Tensor beside_rows(const Tensor& parameter, const Tensor& x) {
+  if (!parameter.ok() || !x.ok() || parameter.rank() != 3 || x.rank() == 3) return parameter;
+  Shape shape{parameter.extent(0)};
+  while (shape.rank() + 1 < x.rank()) shape.append(1);
+  shape.append(parameter.extent(2));
+  return reshape(parameter, shape);
+}
+
+Tensor networks_as_channels(const Tensor& x) {
+  Shape merged{x.extent(1), x.extent(0) * x.extent(2)};
+  for (int axis = 3; axis < x.rank(); ++axis) merged.append(x.extent(axis));
+  return reshape(transpose(x, 0, 1), merged);
+}
+
+Tensor channels_as_networks(const Tensor& x, std::int64_t networks) {
+  if (!x.ok()) return x;
+  Shape split{x.extent(0), networks, x.extent(1) / networks};
+  for (int axis = 2; axis < x.rank(); ++axis) split.append(x.extent(axis));
+  return transpose(reshape(x, split), 0, 1);
+}
+
 }  // namespace imprint::nn

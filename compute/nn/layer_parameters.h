@@ -21,4 +21,11 @@ Variable add_constant(Parameters& parameters, const std::string& layer, const st
 Tensor unfit_input(const std::string& kind, const std::string& layer, const Tensor& x,
                    const std::string& expected);
 
+// A kennel's parameter [groups, 1, extent] beside x [groups, batch..., extent]; other parameters as they are.
+Tensor beside_rows(const Tensor& parameter, const Tensor& x);
+// The networks of a kennel as groups of channels: [networks, batch, channels, ...] <-> [batch,
+// networks channels, ...].
+Tensor networks_as_channels(const Tensor& x);
+Tensor channels_as_networks(const Tensor& x, std::int64_t networks);
+
 }  // namespace imprint::nn

@@ -33,17 +33,22 @@ Tensor Linear::operator()(const Tensor& x, Pass& pass) const {
   if (x.ok() && weight.ok()) {
     const std::int64_t in = weight.extent(-2);
     const bool fits =
-        x.rank() >= 1 && x.extent(-1) == in && (groups_ == 0 || (x.rank() == 3 && x.extent(0) == groups_));
+        x.rank() >= 1 && x.extent(-1) == in && (groups_ == 0 || (x.rank() >= 3 && x.extent(0) == groups_));
     if (!fits) {
       const std::string in_text = text(in);
-      const std::string expected = groups_ > 0 ? text(groups_, ", batch, ", in_text) : "..., " + in_text;
+      const std::string expected = groups_ > 0 ? text(groups_, ", batch..., ", in_text) : "..., " + in_text;
       return Tensor(make_error(
           ErrorCode::shape_mismatch,
           text("linear '", name_, "': found input ", x.shape().text(), ", expected [", expected, "]")));
     }
   }
-  const Tensor product = matmul(x, weight);
-  return has_bias_ ? product + bias_.value() : product;
+  const bool has_more_axes = groups_ > 0 && x.ok() && x.rank() > 3;
+  const Tensor product = matmul(has_more_axes ? reshape(x, {groups_, -1, x.extent(-1)}) : x, weight);
+  const Tensor y = has_bias_ ? product + bias_.value() : product;
+  if (!has_more_axes || !y.ok()) return y;
+  Shape shape = x.shape();
+  shape[shape.rank() - 1] = y.extent(-1);
+  return reshape(y, shape);
 }
 
 Bilinear::Bilinear(const std::string& name, std::int64_t in1, std::int64_t in2, std::int64_t out,

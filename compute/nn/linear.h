@@ -29,7 +29,7 @@ class Linear {
   // the variables' names. Invalid sizes give outputs that carry the error.
   Linear(const std::string& name, std::int64_t in, std::int64_t out, const LinearOptions& options = {});
 
-  // x: [..., in] -> [..., out]. With groups: [groups, batch, in] -> [groups, batch, out].
+  // x: [..., in] -> [..., out]. With groups: [groups, batch..., in] -> [groups, batch..., out].
   Tensor operator()(const Tensor& x) const;
   Tensor operator()(const Tensor& x, Pass& pass) const;
 

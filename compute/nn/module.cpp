@@ -1,5 +1,7 @@
 #include "compute/nn/module.h"
 
+#include "compute/base/text.h"
+
 namespace imprint::nn {
 
 Pass::Pass(const std::string& name, std::uint64_t seed) {
@@ -25,6 +27,20 @@ Residual::Residual(Module body, Module shortcut) : body_(std::move(body)), short
   parameters_.add("shortcut", shortcut_.parameters());
   buffers_.add("body", body_.buffers());
   buffers_.add("shortcut", shortcut_.buffers());
+}
+
+Tensor OverGroups::operator()(const Tensor& x, Pass& pass) const {
+  if (!x.ok()) return x;
+  if (x.rank() < 2)
+    return Tensor(make_error(ErrorCode::shape_mismatch, text("over groups: found input ", x.shape().text(),
+                                                             ", expected [groups, batch, ...]")));
+  Shape merged{x.extent(0) * x.extent(1)};
+  for (int axis = 2; axis < x.rank(); ++axis) merged.append(x.extent(axis));
+  const Tensor y = layer_(reshape(x, merged), pass);
+  if (!y.ok() || y.rank() < 1) return y;
+  Shape split{x.extent(0), x.extent(1)};
+  for (int axis = 1; axis < y.rank(); ++axis) split.append(y.extent(axis));
+  return reshape(y, split);
 }
 
 }  // namespace imprint::nn

@@ -79,6 +79,26 @@ class Module {
   Parameters parameters_;
 };
 
+// The parameters, or the buffers, of the parts of a module of your own, under names: "conv.weight".
+//   Parameters parameters() const { return parameters_of("conv", conv, "norm", norm); }
+//   Parameters buffers() const { return buffers_of("conv", conv, "norm", norm); }
+inline Parameters parameters_of() { return {}; }
+template <class Part, class... Rest>
+Parameters parameters_of(std::string_view name, const Part& part, const Rest&... rest) {
+  Parameters all;
+  all.add(name, part.parameters());
+  all.add("", parameters_of(rest...));
+  return all;
+}
+inline Parameters buffers_of() { return {}; }
+template <class Part, class... Rest>
+Parameters buffers_of(std::string_view name, const Part& part, const Rest&... rest) {
+  Parameters all;
+  if constexpr (requires { part.buffers(); }) all.add(name, part.buffers());
+  all.add("", buffers_of(rest...));
+  return all;
+}
+
 // x as it is. A default Module does the same.
 class Identity {
  public:
@@ -101,6 +121,25 @@ class Residual {
  private:
   Module body_, shortcut_;
   Parameters parameters_, buffers_;
+};
+
+// In a kennel (parameter.h), a layer that knows no groups, such as a pool: x [groups, batch, ...] goes
+// through it as [groups batch, ...]. Parameters, if any, are those of all networks.
+class OverGroups {
+ public:
+  static constexpr std::string_view kKind = "OverGroups";
+  explicit OverGroups(Module layer) : layer_(std::move(layer)) {}
+
+  Tensor operator()(const Tensor& x, Pass& pass) const;
+  Tensor operator()(const Tensor& x) const {
+    Pass evaluation;
+    return (*this)(x, evaluation);
+  }
+  Parameters parameters() const { return layer_.parameters(); }
+  Parameters buffers() const { return layer_.buffers(); }
+
+ private:
+  Module layer_;
 };
 
 }  // namespace imprint::nn

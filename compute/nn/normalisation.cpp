@@ -14,12 +14,15 @@ LayerNorm::LayerNorm(const std::string& name, std::int64_t extent, const LayerNo
 
 Tensor LayerNorm::operator()(const Tensor& x) const {
   if (x.ok() &&
-      (x.extent(-1) != extent_ || (options_.groups > 0 && (x.rank() != 3 || x.extent(0) != options_.groups))))
-    return Tensor(make_error(ErrorCode::shape_mismatch,
-                             text("layer norm '", name_, "': found input ", x.shape().text(), ", expected ",
-                                  options_.groups > 0 ? text("[", options_.groups, ", batch, ", extent_, "]")
-                                                      : text("[..., ", extent_, "]"))));
-  return layer_norm(x, ones({extent_}), zeros({extent_}), options_.epsilon) * weight_.value() + bias_.value();
+      (x.extent(-1) != extent_ || (options_.groups > 0 && (x.rank() < 3 || x.extent(0) != options_.groups))))
+    return Tensor(
+        make_error(ErrorCode::shape_mismatch,
+                   text("layer norm '", name_, "': found input ", x.shape().text(), ", expected ",
+                        options_.groups > 0 ? text("[", options_.groups, ", batch..., ", extent_, "]")
+                                            : text("[..., ", extent_, "]"))));
+  return layer_norm(x, ones({extent_}), zeros({extent_}), options_.epsilon) *
+             beside_rows(weight_.value(), x) +
+         beside_rows(bias_.value(), x);
 }
 
 }  // namespace imprint::nn

@@ -15,7 +15,7 @@ struct LayerNormOptions {
 };
 
 // Normalises over the last axis, then y = weight * x + bias. weight starts at 1, bias at 0; both are
-// [extent]. With groups: [groups, 1, extent], for x [groups, batch, extent]. Ba, Kiros, Hinton, Layer
+// [extent]. With groups: [groups, 1, extent], for x [groups, batch..., extent]. Ba, Kiros, Hinton, Layer
 // Normalization, 2016.
 class LayerNorm {
  public:

@@ -19,18 +19,32 @@ Tensor scaled(const Tensor& x, const Variable& weight, const Variable& bias) {
   return x * along_channels(weight.value(), x.rank()) + along_channels(bias.value(), x.rank());
 }
 
-bool has_channels(const Tensor& x, std::int64_t channels) { return x.rank() >= 2 && x.extent(1) == channels; }
+// networks: 0, or those of a kennel, which come first.
+bool has_channels(const Tensor& x, std::int64_t channels, std::int64_t networks) {
+  const int first = networks > 0 ? 1 : 0;
+  return x.rank() >= first + 2 && x.extent(first + 1) == channels &&
+         (networks == 0 || x.extent(0) == networks);
+}
+
+std::string expected_channels(std::int64_t channels, std::int64_t networks) {
+  return text("[", networks > 0 ? text(networks, ", ") : "", "batch, ", channels, ", ...]");
+}
+
+Shape per_channel(std::int64_t channels, std::int64_t networks) {
+  return networks > 0 ? Shape{networks, channels} : Shape{channels};
+}
 
 }  // namespace
 
 BatchNorm::BatchNorm(const std::string& name, std::int64_t channels, const BatchNormOptions& options)
     : name_(name), channels_(channels), options_(options) {
+  const Shape shape = per_channel(channels, options.groups);
   if (options.affine) {
-    weight_ = add_constant(parameters_, name, "weight", {channels}, 1);
-    bias_ = add_constant(parameters_, name, "bias", {channels}, 0);
+    weight_ = add_constant(parameters_, name, "weight", shape, 1);
+    bias_ = add_constant(parameters_, name, "bias", shape, 0);
   }
-  mean_ = add_constant(buffers_, name, "running_mean", {channels}, 0);
-  variance_ = add_constant(buffers_, name, "running_var", {channels}, 1);
+  mean_ = add_constant(buffers_, name, "running_mean", shape, 0);
+  variance_ = add_constant(buffers_, name, "running_var", shape, 1);
   batches_ = Variable::zeros(name + ".num_batches_tracked", {}, DType::int32);
   buffers_.add("num_batches_tracked", batches_);
 }
@@ -42,22 +56,28 @@ Tensor BatchNorm::operator()(const Tensor& x) const {
 
 Tensor BatchNorm::operator()(const Tensor& x, Pass& pass) const {
   if (!x.ok()) return x;
-  if (!has_channels(x, channels_))
-    return unfit_input("batch norm", name_, x, text("[batch, ", channels_, ", ...]"));
+  if (!has_channels(x, channels_, options_.groups))
+    return unfit_input("batch norm", name_, x, expected_channels(channels_, options_.groups));
+  if (options_.groups == 0) return normalised(x, pass);
+  return channels_as_networks(normalised(networks_as_channels(x), pass), options_.groups);
+}
+
+// x: [batch, channels of all networks, ...].
+Tensor BatchNorm::normalised(const Tensor& x, Pass& pass) const {
   Tensor centre = along_channels(mean_.value(), x.rank()),
          spread = along_channels(variance_.value(), x.rank());
   if (pass.trains()) {
     Axes axes{0};
     for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-    const auto count = static_cast<double>(x.shape().element_count()) / static_cast<double>(channels_);
+    const auto count = static_cast<double>(x.shape().element_count()) / static_cast<double>(x.extent(1));
     centre = mean(x, axes, true);
     spread = mean(square(x - centre), axes, true);
     const Tensor momentum(options_.momentum), kept(1 - options_.momentum);
     const Tensor unbiased = Tensor(options_.momentum * count / std::max(count - 1, 1.0)) * spread;
-    pass.update(
-        Update::assign(mean_, kept * mean_.value() + momentum * reshape(stop_gradient(centre), {channels_})));
-    pass.update(
-        Update::assign(variance_, kept * variance_.value() + reshape(stop_gradient(unbiased), {channels_})));
+    pass.update(Update::assign(
+        mean_, kept * mean_.value() + momentum * reshape(stop_gradient(centre), mean_.shape())));
+    pass.update(Update::assign(variance_,
+                               kept * variance_.value() + reshape(stop_gradient(unbiased), mean_.shape())));
     pass.update(Update::assign(batches_, batches_.value() + 1));
   }
   const Tensor normal = (x - centre) * rsqrt(spread + Tensor(options_.epsilon));
@@ -68,8 +88,8 @@ GroupNorm::GroupNorm(const std::string& name, std::int64_t groups, std::int64_t 
                      const GroupNormOptions& options)
     : name_(name), groups_(groups), channels_(channels), options_(options) {
   if (!options.affine) return;
-  weight_ = add_constant(parameters_, name, "weight", {channels}, 1);
-  bias_ = add_constant(parameters_, name, "bias", {channels}, 0);
+  weight_ = add_constant(parameters_, name, "weight", per_channel(channels, options.networks), 1);
+  bias_ = add_constant(parameters_, name, "bias", per_channel(channels, options.networks), 0);
 }
 
 Tensor GroupNorm::operator()(const Tensor& x) const {
@@ -78,9 +98,15 @@ Tensor GroupNorm::operator()(const Tensor& x) const {
     return Tensor(make_error(ErrorCode::invalid_argument,
                              text("group norm '", name_, "': found ", channels_, " channels in ", groups_,
                                   " groups, expected groups that divide the channels")));
-  if (!has_channels(x, channels_))
-    return unfit_input("group norm", name_, x, text("[batch, ", channels_, ", ...]"));
-  const Tensor lines = reshape(x, {x.extent(0), groups_, -1});
+  if (!has_channels(x, channels_, options_.networks))
+    return unfit_input("group norm", name_, x, expected_channels(channels_, options_.networks));
+  if (options_.networks == 0) return normalised(x, groups_);
+  return channels_as_networks(normalised(networks_as_channels(x), options_.networks * groups_),
+                              options_.networks);
+}
+
+Tensor GroupNorm::normalised(const Tensor& x, std::int64_t groups) const {
+  const Tensor lines = reshape(x, {x.extent(0), groups, -1});
   const Tensor centred = lines - mean(lines, {-1}, true);
   const Tensor spread = mean(square(centred), {-1}, true);
   const Tensor normal = reshape(centred * rsqrt(spread + Tensor(options_.epsilon)), x.shape());
@@ -101,12 +127,12 @@ Tensor RmsNorm::operator()(const Tensor& x) const {
   if (!x.ok()) return x;
   const bool is_kennel = options_.groups > 0;
   if (x.rank() < 1 || x.extent(-1) != extent_ ||
-      (is_kennel && (x.rank() != 3 || x.extent(0) != options_.groups)))
+      (is_kennel && (x.rank() < 3 || x.extent(0) != options_.groups)))
     return unfit_input(
         "rms norm", name_, x,
-        is_kennel ? text("[", options_.groups, ", batch, ", extent_, "]") : text("[..., ", extent_, "]"));
+        is_kennel ? text("[", options_.groups, ", batch..., ", extent_, "]") : text("[..., ", extent_, "]"));
   const Tensor squares = mean(square(x), {-1}, true);
-  return x * rsqrt(squares + Tensor(options_.epsilon)) * weight_.value();
+  return x * rsqrt(squares + Tensor(options_.epsilon)) * beside_rows(weight_.value(), x);
 }
 
 Tensor LocalResponseNorm::operator()(const Tensor& x) const {

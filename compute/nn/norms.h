@@ -13,15 +13,17 @@ namespace imprint::nn {
 
 struct BatchNormOptions {
   double epsilon = 1e-5;
-  double momentum = 0.1;  // running = (1 - momentum) running + momentum batch
-  bool affine = true;     // has weight and bias
+  double momentum = 0.1;    // running = (1 - momentum) running + momentum batch
+  bool affine = true;       // has weight and bias
+  std::int64_t groups = 0;  // networks of a kennel (parameter.h), each with statistics of its own
 };
 
 // Over the batch and all places of a channel: x [batch, channels, ...]. A training pass uses the batch's
 // statistics and updates the running ones, whose variance divides by n - 1; an evaluation uses the running
 // ones. For any number of places: PyTorch's BatchNorm1d to 3d. One use per training pass.
 // Parameters: "weight", "bias" [channels]. Buffers: "running_mean", "running_var" [channels],
-// "num_batches_tracked" int32 []. Ioffe, Szegedy, Batch Normalization, 2015.
+// "num_batches_tracked" int32 []. With groups: x [groups, batch, channels, ...]; all but the last have the
+// groups first. Ioffe, Szegedy, Batch Normalization, 2015.
 class BatchNorm {
  public:
   static constexpr std::string_view kKind = "BatchNorm";
@@ -32,6 +34,8 @@ class BatchNorm {
   const Parameters& buffers() const { return buffers_; }
 
  private:
+  Tensor normalised(const Tensor& x, Pass& pass) const;
+
   std::string name_;
   std::int64_t channels_;
   BatchNormOptions options_;
@@ -42,10 +46,13 @@ class BatchNorm {
 struct GroupNormOptions {
   double epsilon = 1e-5;
   bool affine = true;
+  std::int64_t networks = 0;  // of a kennel (parameter.h)
 };
 
 // Over each of `groups` groups of channels of each sample: x [batch, channels, ...].
-// Parameters: "weight", "bias" [channels]. Wu, He, Group Normalization, 2018.
+// Parameters: "weight", "bias" [channels]; of a kennel [networks, channels], for x [networks, batch,
+// channels,
+// ...]. Wu, He, Group Normalization, 2018.
 class GroupNorm {
  public:
   static constexpr std::string_view kKind = "GroupNorm";
@@ -55,6 +62,8 @@ class GroupNorm {
   const Parameters& parameters() const { return parameters_; }
 
  private:
+  Tensor normalised(const Tensor& x, std::int64_t groups) const;
+
   std::string name_;
   std::int64_t groups_, channels_;
   GroupNormOptions options_;
@@ -73,7 +82,7 @@ struct RmsNormOptions {
 };
 
 // x / sqrt(mean of x^2 + epsilon) * weight over the last axis: x [..., extent].
-// Parameters: "weight" [extent]; with groups [groups, 1, extent], for x [groups, batch, extent].
+// Parameters: "weight" [extent]; with groups [groups, 1, extent], for x [groups, batch..., extent].
 // Zhang, Sennrich, Root Mean Square Layer Normalization, 2019.
 class RmsNorm {
  public:

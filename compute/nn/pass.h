@@ -38,6 +38,7 @@ class Pass {
   const Parameters& state() const { return state_; }  // "generator": int32 [4]; empty when it evaluates
 
  private:
+  friend class DtypePolicy;  // changes what the updates compute
   Variable generator_;
   std::uint32_t stream_ = 0;
   std::vector<Update> updates_;

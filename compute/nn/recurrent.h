@@ -7,7 +7,8 @@
 // Parameters per layer l, with PyTorch's names: "weight_ih_l0" [in, gates hidden], "weight_hh_l0"
 // [output, gates hidden], "bias_ih_l0", "bias_hh_l0" [gates hidden], and with a projection "weight_hr_l0"
 // [hidden, projection]; those of the backward direction end in "_reverse". Weights are the transpose of
-// PyTorch's. The output is the hidden state, or its projection.
+// PyTorch's. The output is the hidden state, or its projection. A kennel's weights have its networks first,
+// its biases are [groups, 1, gates hidden].
 
 #include <cstdint>
 #include <string>
@@ -35,12 +36,14 @@ struct RecurrentOptions {
   // Memory Recurrent Neural Network Architectures for Large Scale Acoustic Modeling, 2014. PyTorch's
   // proj_size.
   std::int64_t projection = 0;
+  std::int64_t groups =
+      0;  // networks of a kennel (parameter.h): sequences are [groups, batch, steps, features]
   std::uint64_t seed = 0;
 };
 
 struct RecurrentState {
-  Tensor hidden = {};  // [layers * directions, batch, output]
-  Tensor cell = {};    // [layers * directions, batch, hidden] of an Lstm; empty else
+  Tensor hidden = {};  // [layers * directions, batch, output]; of a kennel [.., groups, batch, output]
+  Tensor cell = {};    // the same with `hidden`, of an Lstm; empty else
 };
 
 class Recurrent {
@@ -50,7 +53,7 @@ class Recurrent {
             const RecurrentOptions& options = {});
 
   struct Output {
-    Tensor steps;          // [batch, steps, directions * output]
+    Tensor steps;          // [batch, steps, directions * output]; of a kennel [groups, ...]
     RecurrentState state;  // after the last step
   };
   // start: from an earlier run; empty tensors are zeros.
@@ -70,6 +73,8 @@ class Recurrent {
   };
   std::int64_t output() const { return options_.projection > 0 ? options_.projection : hidden_; }
   Line line(const std::string& suffix, std::int64_t in);
+  Tensor project(const Line& line, const Tensor& x) const;
+  Tensor refusal(const Tensor& x, const RecurrentState& start) const;  // empty: all fits
   Memory advance(const Line& line, const Tensor& projected, const Memory& before) const;
   Tensor run_whole_line(const Line& line, const Tensor& projected, bool backward, Memory& memory) const;
   Tensor run_line(const Line& line, const Tensor& x, bool backward, Memory& memory) const;

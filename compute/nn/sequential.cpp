@@ -1,10 +1,11 @@
 #include "compute/nn/sequential.h"
 
 #include <algorithm>
-#include <array>
 
+#include "compute/base/columns.h"
 #include "compute/base/text.h"
 #include "compute/graph/checkpoint.h"
+#include "compute/nn/dtype_policy.h"
 
 namespace imprint::nn {
 
@@ -22,6 +23,18 @@ Tensor recomputed(const std::function<Tensor(const Tensor&)>& piece, const Tenso
   for (std::size_t i = before; i < pass.updates().size() && results.size() > i - before + 1; ++i)
     pass.updates()[i].value = results[i - before + 1];
   return results[0];
+}
+
+// "float32, bfloat16": the types of a layer's parameters.
+std::string types_in(const Parameters& parameters, const DtypePolicy& policy, DType ParameterTypes::*which) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : parameters) {
+    const std::string name(dtype_name(policy.types_of(parameter.variable).*which));
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  std::string joined;
+  for (const std::string& name : names) joined += (joined.empty() ? "" : ", ") + name;
+  return joined;
 }
 
 }  // namespace
@@ -74,8 +87,14 @@ Tensor Sequential::operator()(const Tensor& x, Pass& pass) const {
   return out;
 }
 
-std::string Sequential::summary(const Shape& input_shape) const {
-  std::vector<std::array<std::string, 4>> rows{{"layer", "kind", "output", "parameters"}};
+std::string Sequential::summary(const Shape& input_shape) const { return table(input_shape, nullptr); }
+
+std::string Sequential::summary(const Shape& input_shape, const DtypePolicy& policy) const {
+  return table(input_shape, &policy);
+}
+
+std::string Sequential::table(const Shape& input_shape, const DtypePolicy* policy) const {
+  std::vector<std::vector<std::string>> rows{{"layer", "kind", "output", "parameters"}};
   Tensor out = input("x", input_shape);
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     out = layers_[i](out);
@@ -85,15 +104,15 @@ std::string Sequential::summary(const Shape& input_shape) const {
     if (!out.ok()) break;
   }
   rows.push_back({"total", "", "", text(parameters_.element_count())});
-  std::array<std::size_t, 4> widths{};
-  for (const auto& row : rows)
-    for (std::size_t k = 0; k < 4; ++k) widths[k] = std::max(widths[k], row[k].size());
-  std::string table;
-  for (const auto& row : rows) {
-    for (std::size_t k = 0; k < 3; ++k) table += row[k] + std::string(widths[k] - row[k].size() + 2, ' ');
-    table += std::string(widths[3] - row[3].size(), ' ') + row[3] + "\n";
+  if (policy == nullptr) return columns(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool is_layer = i > 0 && i + 1 < rows.size();
+    const Parameters own = is_layer ? layers_[i - 1].parameters() : Parameters();
+    rows[i].insert(rows[i].begin() + 3,
+                   {i == 0 ? "storage" : types_in(own, *policy, &ParameterTypes::storage),
+                    i == 0 ? "compute" : types_in(own, *policy, &ParameterTypes::compute)});
   }
-  return table;
+  return columns(rows);
 }
 
 std::string Sequential::next_name() const { return text(name_, ".", layers_.size()); }

@@ -14,6 +14,8 @@
 
 namespace imprint::nn {
 
+class DtypePolicy;
+
 // Parameters are named by position, as in PyTorch: "0.weight", "0.bias", "2.weight". Activations count as
 // positions.
 class Sequential {
@@ -43,6 +45,8 @@ class Sequential {
   // A table: per layer its name, kind, output shape and number of trained values; the error where a layer
   // refuses its input.
   std::string summary(const Shape& input) const;
+  // The same with the types of the layers' parameters (dtype_policy.h).
+  std::string summary(const Shape& input, const DtypePolicy& policy) const;
   const std::string& name() const { return name_; }
   std::size_t size() const { return layers_.size(); }
   const Parameters& parameters() const { return parameters_; }
@@ -51,6 +55,7 @@ class Sequential {
 
  private:
   std::string next_name() const;
+  std::string table(const Shape& input, const DtypePolicy* policy) const;
 
   std::string name_;
   std::vector<Module> layers_;

@@ -16,8 +16,10 @@ Tensor gated(const Tensor& x, Activation activation) {
 FeedForward::FeedForward(const std::string& name, std::int64_t extent, std::int64_t hidden,
                          const FeedForwardOptions& options)
     : options_(options),
-      first_(name + ".linear1", extent, hidden, {.bias = options.bias, .seed = options.seed}),
-      second_(name + ".linear2", hidden, extent, {.bias = options.bias, .seed = options.seed}) {
+      first_(name + ".linear1", extent, hidden,
+             {.bias = options.bias, .groups = options.groups, .seed = options.seed}),
+      second_(name + ".linear2", hidden, extent,
+              {.bias = options.bias, .groups = options.groups, .seed = options.seed}) {
   parameters_.add("linear1", first_.parameters());
   parameters_.add("linear2", second_.parameters());
 }
@@ -34,9 +36,12 @@ Tensor FeedForward::operator()(const Tensor& x) const {
 GatedFeedForward::GatedFeedForward(const std::string& name, std::int64_t extent, std::int64_t hidden,
                                    const FeedForwardOptions& options)
     : options_(options),
-      gate_(name + ".gate_proj", extent, hidden, {.bias = options.bias, .seed = options.seed}),
-      up_(name + ".up_proj", extent, hidden, {.bias = options.bias, .seed = options.seed}),
-      down_(name + ".down_proj", hidden, extent, {.bias = options.bias, .seed = options.seed}) {
+      gate_(name + ".gate_proj", extent, hidden,
+            {.bias = options.bias, .groups = options.groups, .seed = options.seed}),
+      up_(name + ".up_proj", extent, hidden,
+          {.bias = options.bias, .groups = options.groups, .seed = options.seed}),
+      down_(name + ".down_proj", hidden, extent,
+            {.bias = options.bias, .groups = options.groups, .seed = options.seed}) {
   parameters_.add("gate_proj", gate_.parameters());
   parameters_.add("up_proj", up_.parameters());
   parameters_.add("down_proj", down_.parameters());
@@ -59,6 +64,7 @@ AttentionOptions attention_options(const TransformerLayerOptions& options) {
           .rotary = options.rotary,
           .alibi = options.alibi,
           .key_heads = options.key_heads,
+          .groups = options.groups,
           .seed = options.seed};
 }
 
@@ -69,9 +75,12 @@ TransformerEncoderLayer::TransformerEncoderLayer(const std::string& name, std::i
     : options_(options),
       attention_(name + ".self_attn", extent, heads, attention_options(options)),
       feed_forward_(name, extent, options.hidden,
-                    {.activation = options.activation, .dropout = options.dropout, .seed = options.seed}),
-      norm1_(name + ".norm1", extent, {.epsilon = options.epsilon}),
-      norm2_(name + ".norm2", extent, {.epsilon = options.epsilon}) {
+                    {.activation = options.activation,
+                     .dropout = options.dropout,
+                     .groups = options.groups,
+                     .seed = options.seed}),
+      norm1_(name + ".norm1", extent, {.epsilon = options.epsilon, .groups = options.groups}),
+      norm2_(name + ".norm2", extent, {.epsilon = options.epsilon, .groups = options.groups}) {
   parameters_.add("self_attn", attention_.parameters());
   parameters_.add("", feed_forward_.parameters());
   parameters_.add("norm1", norm1_.parameters());
@@ -116,12 +125,15 @@ TransformerDecoderLayer::TransformerDecoderLayer(const std::string& name, std::i
     : options_(options),
       self_attention_(name + ".self_attn", extent, heads, attention_options(options)),
       memory_attention_(name + ".multihead_attn", extent, heads,
-                        {.dropout = options.dropout, .seed = options.seed}),
+                        {.dropout = options.dropout, .groups = options.groups, .seed = options.seed}),
       feed_forward_(name, extent, options.hidden,
-                    {.activation = options.activation, .dropout = options.dropout, .seed = options.seed}),
-      norm1_(name + ".norm1", extent, {.epsilon = options.epsilon}),
-      norm2_(name + ".norm2", extent, {.epsilon = options.epsilon}),
-      norm3_(name + ".norm3", extent, {.epsilon = options.epsilon}) {
+                    {.activation = options.activation,
+                     .dropout = options.dropout,
+                     .groups = options.groups,
+                     .seed = options.seed}),
+      norm1_(name + ".norm1", extent, {.epsilon = options.epsilon, .groups = options.groups}),
+      norm2_(name + ".norm2", extent, {.epsilon = options.epsilon, .groups = options.groups}),
+      norm3_(name + ".norm3", extent, {.epsilon = options.epsilon, .groups = options.groups}) {
   parameters_.add("self_attn", self_attention_.parameters());
   parameters_.add("multihead_attn", memory_attention_.parameters());
   parameters_.add("", feed_forward_.parameters());
@@ -184,7 +196,8 @@ void build_stack(const std::string& name, std::int64_t count, std::int64_t exten
     parameters.add(text("layers.", i), layers.back().parameters());
   }
   if (!options.norm_first) return;
-  norm.emplace_back(name + ".norm", extent, LayerNormOptions{.epsilon = options.epsilon});
+  norm.emplace_back(name + ".norm", extent,
+                    LayerNormOptions{.epsilon = options.epsilon, .groups = options.groups});
   parameters.add("norm", norm[0].parameters());
 }
 

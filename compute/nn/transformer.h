@@ -23,6 +23,7 @@ struct FeedForwardOptions {
   Activation activation = Activation::relu;
   double dropout = 0;  // between the layers
   bool bias = true;
+  std::int64_t groups = 0;  // networks of a kennel (parameter.h)
   std::uint64_t seed = 0;
 };
 
@@ -69,6 +70,8 @@ struct TransformerLayerOptions {
   bool alibi = false;          // positions by distance
   std::int64_t key_heads = 0;  // of the self-attention; 0: as many as heads
   double epsilon = 1e-5;
+  std::int64_t groups =
+      0;  // networks of a kennel (parameter.h): sequences are [groups, batch, steps, extent]
   std::uint64_t seed = 0;
 };
 

@@ -3,18 +3,16 @@
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites.h"
+#include "compute/tensor/walk.h"
 
 namespace imprint {
 
 using namespace tensor;
 
-namespace {
+namespace tensor {
 
-using Replaced = std::unordered_map<const Node*, Tensor>;
-
-// Inputs before what uses them, without recursion: training graphs are deep. A replaced node's inputs play no
-// part: what lies behind them costs nothing.
-std::vector<const NodeRef*> in_order(std::span<const Tensor> outputs, const Replaced& replaced) {
+std::vector<const NodeRef*> nodes_in_order(std::span<const Tensor> outputs,
+                                           const std::function<bool(const Node&)>& enters) {
   std::vector<const NodeRef*> order;
   std::unordered_map<const Node*, bool> done;  // false: its inputs are pending
   std::vector<const NodeRef*> pending;
@@ -22,7 +20,7 @@ std::vector<const NodeRef*> in_order(std::span<const Tensor> outputs, const Repl
   while (!pending.empty()) {
     const NodeRef* node = pending.back();
     const auto [found, is_new] = done.try_emplace(node->get(), false);
-    if (is_new && !replaced.contains(node->get())) {
+    if (is_new && enters(**node)) {
       for (const NodeRef& input : (*node)->inputs)
         if (!done.contains(input.get())) pending.push_back(&input);
       continue;
@@ -35,14 +33,14 @@ std::vector<const NodeRef*> in_order(std::span<const Tensor> outputs, const Repl
   return order;
 }
 
-}  // namespace
+}  // namespace tensor
 
 std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const Tensor> from,
                                std::span<const Tensor> to) {
   const auto failed = [&](Tensor error) { return std::vector<Tensor>(outputs.size(), error); };
   for (const std::span<const Tensor> list : {outputs, from, to})
     if (const Tensor* error = first_error(list)) return failed(*error);
-  Replaced replaced;
+  std::unordered_map<const Node*, Tensor> replaced;
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (i >= to.size() || from[i].shape() != to[i].shape() || from[i].dtype() != to[i].dtype())
       return failed(failure(ErrorCode::shape_mismatch, "substitute",
@@ -50,7 +48,10 @@ std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const 
                                  describe(from[i]), ", expected equal shapes and dtypes")));
     replaced.insert_or_assign(from[i].node().get(), to[i]);
   }
-  for (const NodeRef* ref : in_order(outputs, replaced)) {
+  // A replaced node's inputs play no part.
+  const std::unordered_map<const Node*, Tensor> given = replaced;
+  for (const NodeRef* ref :
+       nodes_in_order(outputs, [&](const Node& node) { return !given.contains(&node); })) {
     const Node& node = **ref;
     if (replaced.contains(&node)) continue;
     bool changes = false;

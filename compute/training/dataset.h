@@ -10,6 +10,7 @@
 
 #include "compute/base/result.h"
 #include "compute/program/run.h"
+#include "compute/training/picture.h"
 
 namespace imprint::training {
 
@@ -83,14 +84,16 @@ Result<DatasetRef> cifar_files(const std::vector<std::string>& paths);
 // samples); dtype_mismatch (64-bit integers).
 Result<DatasetRef> mapped_file(const std::string& path);
 
-// Pictures in one folder per class: "x" float32 [channels, height, width] in [0, 1], and "label" int32 [],
-// the place of the folder's name in alphabetical order. read: gives the pixels of a file, as [channels,
-// height, width] of one shape for all; empty: reads binary PGM and PPM. Files are read when they are used.
-// Errors: io, not_found (no picture), those of read for the first picture.
+// Pictures in one folder per class, as torchvision's ImageFolder: "x" float32 [channels, height, width] in
+// [0, 1], and "label" int32 [], the place of the folder's name in alphabetical order. Takes the files whose
+// names end as PNG, JPEG, PGM or PPM do. Without a size in the options all have that of the first. Files are
+// read when they are used. Errors: io, not_found (no picture), those of the first picture.
+Result<DatasetRef> picture_folder(const std::string& path, const PictureOptions& options = {});
+// The same with a reader of other formats, for every file: it gives [channels, height, width] of one shape.
 using PictureReader = std::function<Result<HostTensor>(const std::string& path)>;
-Result<DatasetRef> picture_folder(const std::string& path, PictureReader read = {});
-// A binary PGM (P5) or PPM (P6) of 8 bits: [1 or 3, height, width] in [0, 1]. Errors: io, corrupt_file.
-Result<HostTensor> read_netpbm(const std::string& path);
+Result<DatasetRef> picture_folder(const std::string& path, PictureReader read);
+// The names of the folders, by label. Errors: io.
+Result<std::vector<std::string>> class_names(const std::string& path);
 
 // A table of numbers with a first line of names. Fields: "x" float32 [columns - 1], and the named column as
 // "y" float32 []. Errors: io, corrupt_file (with the line), not_found.

@@ -1,10 +1,9 @@
 // Data sets whose samples stay in files until they are used.
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
+#include <optional>
 
-#include "compute/base/number_format.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/model/safetensors.h"
@@ -69,7 +68,7 @@ class Pictures final : public Dataset {
     if (picture.shape != fields_[0].shape)
       return make_error(ErrorCode::shape_mismatch,
                         text(path, ": found a picture ", picture.shape.text(), ", expected ",
-                             fields_[0].shape.text(), " as the first. Resize them to one size."));
+                             fields_[0].shape.text(), ". Give PictureOptions a height and a width."));
     const std::int64_t count = fields_[0].shape.element_count();
     std::copy(picture.floats.begin(), picture.floats.end(), batch[0].floats.begin() + row * count);
     batch[1].ints[static_cast<std::size_t>(row)] = label;
@@ -89,17 +88,6 @@ std::vector<fs::path> sorted_entries(const fs::path& folder, bool folders) {
     if (folders ? entry.is_directory(error) : entry.is_regular_file(error)) found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
-}
-
-// The next number of a netpbm header; comments run from # to the end of the line. -1: there is none.
-std::int64_t header_number(std::string_view bytes, std::size_t& at) {
-  while (at < bytes.size() && (bytes[at] == '#' || bytes[at] == ' ' || bytes[at] == '\n' ||
-                               bytes[at] == '\r' || bytes[at] == '\t'))
-    at = bytes[at] == '#' ? std::min(bytes.find('\n', at), bytes.size()) : at + 1;
-  std::int64_t value = -1;
-  const auto [end, error] = std::from_chars(bytes.data() + at, bytes.data() + bytes.size(), value);
-  at = static_cast<std::size_t>(end - bytes.data());
-  return error == std::errc() ? value : -1;
 }
 
 }  // namespace
@@ -123,45 +111,58 @@ Result<DatasetRef> mapped_file(const std::string& path) {
   return DatasetRef(std::make_shared<MappedArrays>(std::move(file), size));
 }
 
-Result<HostTensor> read_netpbm(const std::string& path) {
-  IMPRINT_ASSIGN(const std::vector<std::byte> content, read_file(path));
-  const std::string_view bytes(reinterpret_cast<const char*>(content.data()), content.size());
-  const std::int64_t channels = bytes.starts_with("P5") ? 1 : bytes.starts_with("P6") ? 3 : 0;
-  std::size_t at = std::min<std::size_t>(2, bytes.size());
-  const std::int64_t width = header_number(bytes, at), height = header_number(bytes, at),
-                     most = header_number(bytes, at);
-  ++at;  // one space before the pixels
-  const bool fits = channels > 0 && width > 0 && height > 0 && width <= 1 << 16 && height <= 1 << 16 &&
-                    most > 0 && most < 256 && at <= bytes.size() &&
-                    bytes.size() - at == static_cast<std::size_t>(channels * width * height);
-  if (!fits)
-    return make_error(
-        ErrorCode::corrupt_file,
-        text(path, ": expected a binary PGM or PPM of 8 bits, whole. Convert it, or give a reader."));
-  HostTensor picture{DType::float32, {channels, height, width}, {}, {}};
-  for (std::int64_t channel = 0; channel < channels; ++channel)
-    for (std::int64_t pixel = 0; pixel < width * height; ++pixel)
-      picture.floats.push_back(static_cast<float>(static_cast<unsigned char>(
-                                   bytes[at + static_cast<std::size_t>(pixel * channels + channel)])) /
-                               static_cast<float>(most));
-  return picture;
+namespace {
+
+// Other files lie in folders of pictures too: notes, thumbnails of a file manager.
+bool has_picture_name(const fs::path& path) {
+  std::string ending = path.extension().string();
+  std::ranges::transform(ending, ending.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
+  const char* known[] = {".png", ".jpg", ".jpeg", ".jpe", ".pgm", ".ppm"};
+  return std::ranges::any_of(known, [&](const char* each) { return ending == each; });
 }
 
-Result<DatasetRef> picture_folder(const std::string& path, PictureReader read) {
+Result<DatasetRef> folder_of(const std::string& path, PictureReader read,
+                             const std::function<bool(const fs::path&)>& counts, std::optional<Shape> shape) {
   if (!fs::is_directory(path))
     return make_error(ErrorCode::io, text(path, ": found no folder, expected one"));
-  if (!read) read = read_netpbm;
   std::vector<std::pair<std::string, std::int32_t>> files;
   std::int32_t label = 0;
   for (const fs::path& folder : sorted_entries(path, true)) {
-    for (const fs::path& file : sorted_entries(folder, false)) files.emplace_back(file.string(), label);
+    for (const fs::path& file : sorted_entries(folder, false))
+      if (counts(file)) files.emplace_back(file.string(), label);
     ++label;
   }
   if (files.empty())
     return make_error(ErrorCode::not_found,
                       text(path, ": found no picture, expected a folder of pictures per class"));
-  IMPRINT_ASSIGN(const HostTensor first, read(files[0].first));
-  return DatasetRef(std::make_shared<Pictures>(std::move(files), first.shape, std::move(read)));
+  if (!shape) {
+    IMPRINT_ASSIGN(const HostTensor first, read(files[0].first));
+    shape = first.shape;
+  }
+  return DatasetRef(std::make_shared<Pictures>(std::move(files), *shape, std::move(read)));
+}
+
+}  // namespace
+
+Result<DatasetRef> picture_folder(const std::string& path, const PictureOptions& options) {
+  std::optional<Shape> shape;
+  if (options.height > 0 && options.width > 0) shape = Shape{options.channels, options.height, options.width};
+  return folder_of(
+      path, [options](const std::string& file) { return read_picture(file, options); }, has_picture_name,
+      shape);
+}
+
+Result<DatasetRef> picture_folder(const std::string& path, PictureReader read) {
+  return folder_of(
+      path, std::move(read), [](const fs::path&) { return true; }, std::nullopt);
+}
+
+Result<std::vector<std::string>> class_names(const std::string& path) {
+  if (!fs::is_directory(path))
+    return make_error(ErrorCode::io, text(path, ": found no folder, expected one"));
+  std::vector<std::string> names;
+  for (const fs::path& folder : sorted_entries(path, true)) names.push_back(folder.filename().string());
+  return names;
 }
 
 }  // namespace imprint::training

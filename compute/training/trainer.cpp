@@ -58,7 +58,8 @@ struct Recorded {
   std::vector<std::string> metric_names;
 };
 
-Result<Recorded> record(const Model& model, const Loader& loader, nn::Pass& pass) {
+Result<Recorded> record(const Model& model, const std::optional<nn::DtypePolicy>& policy,
+                        const Loader& loader, nn::Pass& pass) {
   Recorded recorded{.inputs = batch_inputs(loader)};
   const std::span<const Tensor> fields = std::span(recorded.inputs).first(recorded.inputs.size() - 1);
   const Computed computed = model(fields, pass);
@@ -67,6 +68,7 @@ Result<Recorded> record(const Model& model, const Loader& loader, nn::Pass& pass
     recorded.metric_names.push_back(name);
     recorded.outputs.push_back(averaged(value, recorded.inputs.back()));
   }
+  if (policy) recorded.outputs = (*policy)(recorded.outputs, pass);
   for (const Tensor& output : recorded.outputs)
     if (!output.ok()) return output.error();
   return recorded;
@@ -127,7 +129,8 @@ struct Trainer::Impl {
   nn::Pass pass;
   nn::ScheduledRate rate;
   std::optional<nn::PlateauRate> plateau;
-  std::optional<nn::LossScaler> scaler;  // of mixed precision
+  std::optional<nn::DtypePolicy> policy;
+  std::optional<nn::LossScaler> scaler;  // of float16
   nn::Parameters saved;                  // everything that a checkpoint holds
   Position position{.best_loss = kInfinity};
   bool was_loaded = false;
@@ -151,7 +154,9 @@ struct Trainer::Impl {
     saved.add("rate", rate.state());
     if (options.plateau)
       saved.add("plateau", plateau.emplace("training.plateau", 1, *options.plateau).state());
-    if (options.precision == Precision::mixed16) saved.add("scaler", scaler.emplace("training").state());
+    if (!options.dtypes.empty()) policy.emplace("training.types", state, options.dtypes);
+    if (options.precision == Precision::mixed16 || (policy && policy->computes_in(DType::float16)))
+      saved.add("scaler", scaler.emplace("training").state());
   }
 
   std::string in_folder(const std::string& name) const {
@@ -225,8 +230,12 @@ Result<Program> Trainer::Impl::compile_shared(ProgramDescription gathering, cons
 // The step's program takes the batch and, with accumulation, its share of the step.
 Result<> Trainer::Impl::compile(const Loader& training) {
   if (step) return {};
+  if (policy && !policy->state().empty())
+    return make_error(ErrorCode::invalid_argument,
+                      text("trainer: found storage of 16 bits for ", policy->state()[0].name,
+                           ", expected compute alone. Parameters that are trained stay float32."));
   nn::Pass recording = pass;
-  IMPRINT_ASSIGN(Recorded recorded, record(model, training, recording));
+  IMPRINT_ASSIGN(Recorded recorded, record(model, policy, training, recording));
   metric_names = recorded.metric_names;
   const nn::Parameters& parameters = optimiser->parameters();
   Tensor loss = scaler ? scaler->scaled(recorded.outputs[0]) : recorded.outputs[0];
@@ -277,7 +286,7 @@ Result<Scores> Trainer::Impl::evaluate(Loader& data) {
   const std::int64_t size = data.options().batch;
   if (!evaluations.contains(size)) {
     nn::Pass evaluation;
-    IMPRINT_ASSIGN(Recorded recorded, record(model, data, evaluation));
+    IMPRINT_ASSIGN(Recorded recorded, record(model, policy, data, evaluation));
     IMPRINT_ASSIGN(Program made, Program::compile(session.runtime(), {.name = "evaluation",
                                                                       .inputs = recorded.inputs,
                                                                       .outputs = recorded.outputs,

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "compute/nn/dtype_policy.h"
 #include "compute/nn/optimiser.h"
 #include "compute/nn/pass.h"
 #include "compute/nn/schedule.h"
@@ -74,6 +75,9 @@ struct TrainerOptions {
   double clip_norm = 0;         // of all gradients together; 0: not clipped
   std::int64_t accumulate = 1;  // batches per optimiser step
   Precision precision = Precision::float32;
+  // Products of chosen parameters in 16 bits (dtype_policy.h), by the names of the trainer's state.
+  // Parameters stay float32. float16 scales the loss.
+  std::vector<nn::DtypeRule> dtypes = {};
   std::uint64_t seed = 0;         // of dropout and noise
   std::int64_t patience = 0;      // validations without a lower loss before training stops; 0: never
   std::int64_t report_every = 0;  // batches between reports within an epoch; 0: at its end only

@@ -16,7 +16,7 @@ struct Settings {
   imprint::Session& session;
   bool small = false;       // a form that takes seconds on a CPU
   std::uint64_t seed = 1;   // of weights, data and order
-  std::string data = {};    // MNIST's folder, or a file of text; empty: data are made up
+  std::string data = {};    // a folder of MNIST or of pictures, or a text; empty: data are made up
   std::string folder = {};  // for checkpoints and curves; empty: none
   bool resume = false;      // from the folder's last checkpoint
   std::int64_t epochs = 0;  // 0: as many as the example wants
@@ -43,6 +43,7 @@ const std::vector<Example>& all_examples();
 
 imprint::Result<Finding> mnist_mlp(const Settings& settings);
 imprint::Result<Finding> mnist_cnn(const Settings& settings);
+imprint::Result<Finding> pictures(const Settings& settings);
 imprint::Result<Finding> char_gpt(const Settings& settings);
 imprint::Result<Finding> autoencoder(const Settings& settings);
 imprint::Result<Finding> lora(const Settings& settings);

@@ -10,6 +10,7 @@ const std::vector<Example>& all_examples() {
   static const std::vector<Example> all = {
       {"mnist-mlp", "Digits with a multilayer perceptron", mnist_mlp},
       {"mnist-cnn", "Digits with a convolutional network", mnist_cnn},
+      {"pictures", "Coloured pictures with a residual network", pictures},
       {"char-gpt", "A GPT that writes letter by letter", char_gpt},
       {"autoencoder", "Digits through 16 numbers and back", autoencoder},
       {"text-class", "Opinions sorted into praise and blame", text_class},

@@ -3,26 +3,19 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 
-#define STB_IMAGE_IMPLEMENTATION
-#define STB_IMAGE_STATIC
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include <stb_easy_font.h>
-#include <stb_image.h>
 #pragma GCC diagnostic pop
 
 using namespace imprint;
 
 Result<Picture> load_picture(const std::string& path) {
-  int width = 0, height = 0, channels = 0;
-  const std::unique_ptr<stbi_uc, void (*)(void*)> bytes(
-      stbi_load(path.c_str(), &width, &height, &channels, 3), stbi_image_free);
-  if (!bytes) return make_error(ErrorCode::io, "cannot read '" + path + "': " + stbi_failure_reason());
-  Picture picture(width, height);
-  std::transform(bytes.get(), bytes.get() + picture.rgb.size(), picture.rgb.begin(),
-                 [](stbi_uc byte) { return static_cast<float>(byte) / 255; });
+  IMPRINT_ASSIGN(const HostTensor planes, training::read_picture(path));
+  Picture picture(static_cast<int>(planes.shape[2]), static_cast<int>(planes.shape[1]));
+  const std::size_t pixels = picture.rgb.size() / 3;
+  for (std::size_t i = 0; i < picture.rgb.size(); ++i) picture.rgb[i] = planes.floats[i % 3 * pixels + i / 3];
   return picture;
 }
 

@@ -28,7 +28,7 @@ struct Box {
   int height() const { return bottom - top; }
 };
 
-// PNG, JPEG and what else stb_image reads. Errors: io.
+// A PNG, JPEG, PGM or PPM file. Errors: those of training::read_picture.
 imprint::Result<Picture> load_picture(const std::string& path);
 
 // Black words on a grey ground, a line each, the second upside down.

@@ -16,6 +16,7 @@ using Bytes = std::span<const std::byte>;
 void onnx(Bytes bytes);            // parses, imports, compiles and runs on the CPU: twice with equal bits
 void safetensors(Bytes bytes);     // reads, writes and reads again
 void weights(Bytes bytes);         // files of PyTorch, GGUF and NumPy: reads, and writes as safetensors
+void picture(Bytes bytes);         // PNG, JPEG, PGM: decodes, and resizes
 void saved_brain(Bytes bytes);     // a whole file, and a body with a valid envelope
 void kernel_archive(Bytes bytes);  // a whole file, and content with a valid envelope
 void pipeline_cache(Bytes bytes);
@@ -34,6 +35,7 @@ inline constexpr Harness kHarnesses[] = {
     {"onnx", onnx, 8},
     {"safetensors", safetensors},
     {"weights", weights},
+    {"picture", picture},
     {"saved_brain", saved_brain},
     {"kernel_archive", kernel_archive},
     {"pipeline_cache", pipeline_cache},

@@ -196,6 +196,38 @@ TEST_F(TrainingLoop, ResumesToTheSameBits) {
   }
 }
 
+// Products of 16 bits, but not those of the last layer.
+TEST_F(TrainingLoop, TypesByNameLearnAndResume) {
+  TrainerOptions options{.epochs = 8,
+                         .rate = 0.05,
+                         .dtypes = {{"*", {.compute = DType::float16}}, {"4.*", {}}},
+                         .folder = folder_.string()};
+  Loader training = batches_of(quadrants(192), {.batch = 32, .shuffle = true, .seed = 1});
+  const Learner whole("adam"), parts("adam"), plain("adam");
+  Trainer without_stop(session(), whole.model, state_of(whole.network), whole.optimiser, options);
+  const auto expected = without_stop.fit(training);
+  ASSERT_TRUE(expected) << expected.error().message;
+  EXPECT_GT(expected->training.metric("accuracy"), 0.85);
+  options.epochs = 3;
+  {
+    Trainer first(session(), parts.model, state_of(parts.network), parts.optimiser, options);
+    ASSERT_TRUE(first.fit(training));
+  }
+  const auto saved = safetensors::load((folder_ / "last.safetensors").string());
+  ASSERT_TRUE(saved);
+  EXPECT_TRUE(saved->arrays.contains("scaler.scale"));  // float16 scales the loss
+  options.epochs = 8;
+  const Learner again("adam");
+  Trainer second(session(), again.model, state_of(again.network), again.optimiser, options);
+  ASSERT_TRUE(second.load((folder_ / "last.safetensors").string()));
+  ASSERT_TRUE(second.fit(training));
+  EXPECT_EQ(content(again), content(whole));
+
+  options.dtypes = {{"*", {.storage = DType::float16}}};
+  Trainer wrong(session(), plain.model, state_of(plain.network), plain.optimiser, options);
+  EXPECT_EQ(wrong.fit(training).error().code, ErrorCode::invalid_argument);
+}
+
 TEST_F(TrainingLoop, StopsAfterSomeStepsAndGoesOn) {
   const Learner whole("adam"), parts("adam");
   const LoaderOptions shuffled{.batch = 16, .shuffle = true, .seed = 4};

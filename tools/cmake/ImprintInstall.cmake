@@ -40,13 +40,13 @@ set(imprint_library_headers
   compute/model/onnx_export.h compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/quantise.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
   compute/nn/grouped_moments.h compute/nn/reward_signals.h compute/nn/action_distribution.h compute/nn/activation.h compute/nn/advantage.h compute/nn/initialise.h compute/nn/linear.h compute/nn/loss_scaler.h compute/nn/losses.h
   compute/nn/normalisation.h compute/nn/optimiser.h compute/nn/parameter.h compute/nn/ppo.h compute/nn/ppo_loss.h compute/nn/rollout_ppo.h compute/nn/running_moments.h
-  compute/nn/attention.h compute/nn/averaging.h compute/nn/convolution.h compute/nn/deformable.h compute/nn/dropout.h compute/nn/embedding.h compute/nn/module.h compute/nn/norms.h compute/nn/pass.h
+  compute/nn/attention.h compute/nn/averaging.h compute/nn/convolution.h compute/nn/deformable.h compute/nn/dropout.h compute/nn/dtype_policy.h compute/nn/embedding.h compute/nn/module.h compute/nn/norms.h compute/nn/pass.h
   compute/nn/losses_sequences.h compute/nn/lora.h compute/nn/pooling.h compute/nn/quantised_parameters.h compute/nn/recurrent.h compute/nn/schedule.h compute/nn/transformer.h compute/nn/weight_form.h
   compute/nn/classic_environments.h compute/nn/sequential.h compute/nn/environment.h
   compute/program/bake.h compute/program/program.h compute/program/program_sequence.h compute/program/run.h compute/program/runtime.h
   compute/program/schedule_figures.h compute/program/variant_tuner.h compute/tuning/tuner.h compute/tuning/tuning_table.h
   compute/tensor/associative_scan.h compute/tensor/dtype.h compute/tensor/extent.h compute/tensor/loop.h compute/tensor/node.h compute/tensor/op.h compute/tensor/op_rows.h compute/tensor/page.h compute/tensor/shape.h compute/tensor/composites.h compute/tensor/detection.h compute/tensor/functions.h compute/tensor/images.h compute/tensor/linear_algebra.h compute/tensor/quantised.h compute/tensor/signals.h compute/tensor/tensor.h
-  compute/training/augment.h compute/training/curves.h compute/training/dashboard.h compute/training/dataset.h compute/training/loader.h compute/training/metrics.h compute/training/report.h compute/training/stop_signal.h compute/training/trainer.h
+  compute/training/augment.h compute/training/curves.h compute/training/dashboard.h compute/training/dataset.h compute/training/loader.h compute/training/metrics.h compute/training/picture.h compute/training/report.h compute/training/stop_signal.h compute/training/trainer.h
   compute/vk/capabilities.h compute/vk/capability_profile.h compute/vk/completion.h compute/vk/counters.h compute/vk/debug_label.h
   compute/vk/device.h compute/vk/device_options.h compute/vk/functions.h compute/vk/kernel_archive.h compute/vk/memory_pool.h
   compute/vk/missing_feature.h compute/vk/newer_vulkan.h compute/vk/pipeline_store.h compute/vk/queue.h compute/vk/vulkan_error.h

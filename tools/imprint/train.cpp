@@ -140,7 +140,9 @@ void add_train(CLI::App& app) {
       ->type_name("DIR");
   command
       ->add_option("--data", options->data,
-                   "MNIST's four files in a folder, or a text for char-gpt; default: made up by a generator")
+                   "MNIST's four files in a folder, a folder of pictures per class for pictures, or a text "
+                   "for char-gpt; "
+                   "default: made up by a generator")
       ->type_name("PATH");
   command->add_flag("--small", options->small, "a smaller network and less data: seconds on a CPU");
   command->add_flag("--resume", options->resume,

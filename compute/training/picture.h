@@ -1,0 +1,39 @@
+#pragma once
+// Pictures from files: PNG, JPEG, and binary PGM and PPM. A damaged or hostile file gives an error.
+//
+// Bounds: memory is at most PictureOptions::memory_limit while a file is decoded, and at most 8,192 times the
+// file plus 1 MiB. The extents of the header are checked before anything is decoded. Time is linear in the
+// file and its pixels; a JPEG has at most 64 scans.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "compute/base/result.h"
+#include "compute/program/run.h"
+
+namespace imprint::training {
+
+enum class PictureFit : std::uint8_t {
+  crop,     // fills the wanted size; both ends of the longer axis are cut off
+  stretch,  // each axis by its own factor
+  pad       // fits inside the wanted size; the rest is black
+};
+
+struct PictureOptions {
+  std::int64_t height = 0, width = 0;  // pixels; 0, both: those of the file
+  std::int64_t channels = 3;           // 3: red, green, blue; 1: grey. Transparency is dropped
+  PictureFit fit = PictureFit::crop;   // to height and width
+  std::uint64_t memory_limit = std::uint64_t{256} << 20;  // bytes, without the result
+};
+
+// [channels, height, width] in [0, 1]. Smaller pictures are means of pixels, larger ones lie between them:
+// the triangle filter of PIL's BILINEAR. Errors: io, not_found, corrupt_file (damaged, or another format),
+// invalid_argument (options; more pixels than memory_limit admits).
+Result<HostTensor> read_picture(const std::string& path, const PictureOptions& options = {});
+// The same from a file's bytes. name: for errors.
+Result<HostTensor> decode_picture(std::span<const std::byte> bytes, const std::string& name,
+                                  const PictureOptions& options = {});
+
+}  // namespace imprint::training
