@@ -55,9 +55,11 @@ std::vector<std::string> Dashboard::lines(const Report& report) {
   const Scores& now = report.training;
   const double speed = now.seconds > 0 ? static_cast<double>(now.samples) / now.seconds : 0;
   std::vector<std::string> lines;
-  lines.push_back(text("epoch ", report.epoch, "/", report.epochs, "  batch ", report.batch, "/",
-                       report.batches, "  step ", report.step, "  rate ", figures(report.rate, 3), "  ",
-                       std::llround(speed), " samples/s"));
+  lines.push_back(text(
+      "epoch ", report.epoch, "/", report.epochs, "  batch ", report.batch, "/", report.batches, "  step ",
+      report.step, "  rate ", figures(report.rate, 3), "  ", std::llround(speed), " samples/s",
+      report.memory > 0 ? "  " + decimals(static_cast<double>(report.memory) / 1048576, 1) + " MiB"
+                        : std::string()));
   lines.push_back(text("[", bar(share, width), "] ", std::llround(100 * share), " %"));
   lines.push_back(padded("", 16) + padded("training", 14) + "validation");
   const auto row = [&](const std::string& name, double of_training, double of_validation) {
@@ -69,7 +71,7 @@ std::vector<std::string> Dashboard::lines(const Report& report) {
     row(name, value, was_validated ? last_validation_.metric(name) : NAN);
   lines.push_back(padded("training loss", 16) + sparkline(training_, width));
   if (was_validated) lines.push_back(padded("validation", 16) + sparkline(validation_, width));
-  lines.emplace_back("Ctrl-C saves and stops");
+  lines.emplace_back("Ctrl-C saves and stops, Ctrl-\\ saves and goes on");
   return lines;
 }
 

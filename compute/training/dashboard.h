@@ -2,10 +2,11 @@
 // A run on the terminal: progress, curves and a table of metrics that stay in place. Without a terminal, the
 // lines of line_of().
 //
-//   training::StopSignal stop;  // Ctrl-C saves and stops
+//   training::StopSignal stop;  // Ctrl-C saves and stops, Ctrl-\ saves
 //   training::Dashboard dashboard(std::cout, isatty(1) != 0);
 //   training::Trainer trainer(session, model, state, optimiser,
-//                             {.report_every = 10, .report = std::ref(dashboard), .stop = stop.flag()});
+//                             {.report_every = 10, .report = std::ref(dashboard), .stop = stop.flag(),
+//                              .save = stop.save_flag()});
 
 #include <iosfwd>
 #include <span>

@@ -178,6 +178,7 @@ struct Trainer::Impl {
   Tensor rate_now() const { return plateau ? rate.value() * plateau->value() : rate.value(); }
   Result<> measure(double loss);
   bool has_steps() const { return options.steps == 0 || position.step < options.steps; }
+  std::uint64_t memory() const;
   bool must_stop() const { return options.stop != nullptr && options.stop->load(); }
 };
 
@@ -314,6 +315,16 @@ Result<> Trainer::Impl::save(const std::string& path) {
   return safetensors::save(file, path);
 }
 
+std::uint64_t Trainer::Impl::memory() const {
+  std::uint64_t bytes = 0;
+  for (const nn::Parameter& each : saved) bytes += each.variable.bytes();
+  if (options.accumulate > 1)
+    for (const nn::Parameter& each : optimiser->parameters()) bytes += each.variable.bytes();
+  for (const std::optional<Program>* program : {&step, &gather_step})
+    if (*program) bytes += (*program)->stats().arena_bytes + (*program)->stats().io_bytes;
+  return bytes;
+}
+
 // The batches of one optimiser step.
 Result<> Trainer::Impl::run_group(Loader& training, std::int64_t first) {
   const std::int64_t count =
@@ -445,6 +456,7 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
       IMPRINT_ASSIGN(report.rate, it.current_rate());
       report.batch = position.batch;
       report.step = position.step;
+      report.memory = it.memory();
       report.training = scores_of(position.sums, it.metric_names, seconds_since(start));
       return {};
     };
@@ -458,7 +470,8 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
       }
       outcome.interrupted = it.must_stop();
       const std::int64_t saves = it.options.checkpoint_every;
-      const bool must_save = outcome.interrupted || (saves > 0 && position.step % saves == 0);
+      const bool is_asked = it.options.save != nullptr && it.options.save->exchange(false);
+      const bool must_save = outcome.interrupted || is_asked || (saves > 0 && position.step % saves == 0);
       if (must_save && !it.options.folder.empty()) IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
     }
     if (outcome.interrupted && position.batch < training.batches()) break;

@@ -62,6 +62,8 @@ struct Report {
   std::int64_t step = 0;                // of the optimiser, since the start
   double rate = 0;                      // of the next step
   bool ends_epoch = false;
+  // Bytes: the model's, the optimiser's and the other state of checkpoints, and what a step needs besides.
+  std::uint64_t memory = 0;
   Scores training = {};                // of this epoch so far
   const Scores* validation = nullptr;  // at the end of an epoch that validates
 };
@@ -87,6 +89,7 @@ struct TrainerOptions {
   std::int64_t checkpoint_every = 0;        // optimiser steps between checkpoints; 0: after every epoch
   std::int64_t keep_best = 1;               // checkpoints of the lowest validation losses that are kept
   const std::atomic<bool>* stop = nullptr;  // when true, fit() saves a checkpoint and returns
+  std::atomic<bool>* save = nullptr;        // when true, fit() saves one, sets it to false and goes on
   // Processes that train one network together, each with its part of every batch (LoaderOptions::parts). Each
   // starts with equal weights and takes equal steps: those of one process with the whole batch, to rounding.
   // With accumulate, batches that are not full count by their samples.

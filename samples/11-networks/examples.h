@@ -22,6 +22,7 @@ struct Settings {
   std::int64_t epochs = 0;  // 0: as many as the example wants
   std::function<void(const imprint::training::Report&)> report = {};
   const std::atomic<bool>* stop = nullptr;
+  std::atomic<bool>* save = nullptr;  // asks for a checkpoint
 };
 
 // The result of an example.

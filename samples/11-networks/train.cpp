@@ -32,6 +32,7 @@ Result<training::Outcome> train(const Settings& settings, training::Model model,
   options.report_every = std::max<std::int64_t>(1, training.batches() / 20);
   options.folder = settings.folder;
   options.stop = settings.stop;
+  options.save = settings.save;
   training::Trainer trainer(settings.session, std::move(model), state, std::move(optimiser), options);
   if (settings.resume)
     IMPRINT_CHECK(trainer.load((std::filesystem::path(settings.folder) / "last.safetensors").string()));

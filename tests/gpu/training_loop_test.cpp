@@ -228,6 +228,34 @@ TEST_F(TrainingLoop, TypesByNameLearnAndResume) {
   EXPECT_EQ(wrong.fit(training).error().code, ErrorCode::invalid_argument);
 }
 
+TEST_F(TrainingLoop, SavesWhenItIsAsked) {
+  const Learner learner("adam");
+  Loader training = batches_of(quadrants(96), {.batch = 32});
+  std::atomic<bool> save{false};
+  const fs::path file = folder_ / "last.safetensors";
+  std::vector<bool> saved;
+  std::uint64_t memory = 0;
+  Trainer trainer(session(), learner.model, state_of(learner.network), learner.optimiser,
+                  {.epochs = 2,
+                   .report_every = 1,
+                   .report =
+                       [&](const Report& report) {
+                         saved.push_back(fs::exists(file));
+                         memory = report.memory;
+                         if (report.step == 1) save = true;
+                       },
+                   .folder = folder_.string(),
+                   .checkpoint_every = 100,
+                   .save = &save});
+  const auto outcome = trainer.fit(training);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_FALSE(outcome->interrupted);
+  EXPECT_FALSE(save.load());
+  EXPECT_EQ(saved, (std::vector<bool>{false, true, true, true, true, true}));
+  // Weights and two moments of each: 2 * 8 + 8 + 8 + 8 + 8 * 4 + 4 numbers.
+  EXPECT_GT(memory, 3u * 4 * 76);
+}
+
 TEST_F(TrainingLoop, StopsAfterSomeStepsAndGoesOn) {
   const Learner whole("adam"), parts("adam");
   const LoaderOptions shuffled{.batch = 16, .shuffle = true, .seed = 4};

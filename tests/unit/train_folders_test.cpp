@@ -145,10 +145,11 @@ TEST(Dashboard, ShowsProgressAndTheTable) {
                 .batches = 10,
                 .step = 5,
                 .rate = 0.01,
+                .memory = 3 << 19,
                 .training = {.loss = 2, .metrics = {{"accuracy", 0.25}}, .samples = 100, .seconds = 2}};
   std::vector<std::string> lines = dashboard.lines(report);
   ASSERT_EQ(lines.size(), 7u);
-  EXPECT_EQ(lines[0], "epoch 1/2  batch 5/10  step 5  rate 0.01  50 samples/s");
+  EXPECT_EQ(lines[0], "epoch 1/2  batch 5/10  step 5  rate 0.01  50 samples/s  1.5 MiB");
   EXPECT_EQ(lines[1], "[" + std::string(10, '=') + std::string(30, ' ') + "] 25 %");
   EXPECT_EQ(lines[3], "loss            2.0000        -");
   report.batch = 10;
@@ -173,6 +174,13 @@ TEST(Dashboard, StaysInPlaceOnATerminalAlone) {
 
 TEST(StopSignal, SetsTheFlagOnce) {
   const StopSignal stop;
+  EXPECT_FALSE(stop.flag()->load());
+#if defined(SIGQUIT)
+  for (int i = 0; i < 2; ++i) {
+    std::raise(SIGQUIT);
+    EXPECT_TRUE(stop.save_flag()->exchange(false));
+  }
+#endif
   EXPECT_FALSE(stop.flag()->load());
   std::raise(SIGINT);
   EXPECT_TRUE(stop.flag()->load());

@@ -106,7 +106,8 @@ Result<> train_example(const TrainOptions& options) {
                                                               .resume = options.resume,
                                                               .epochs = options.epochs,
                                                               .report = std::ref(dashboard),
-                                                              .stop = stop.flag()}));
+                                                              .stop = stop.flag(),
+                                                              .save = stop.save_flag()}));
   if (options.resume && std::isnan(found.value))
     return make_error(ErrorCode::wrong_state,
                       text("--resume: found a complete run in '", options.folder,
