@@ -31,6 +31,10 @@ struct Advantages {
 // Estimation, 2016, equation 16.
 Advantages generalised_advantages(const Trajectories& trajectories, const AdvantageOptions& options = {});
 
+// Per row the discounted sum of the rewards of its trajectory so far. Rows are in the order of time.
+// reward, follows: float32 [P, steps]; follows: 1 where the next row continues the trajectory.
+Tensor discounted_returns(const Tensor& reward, const Tensor& follows, double discount);
+
 // (x - mean) / (deviation + 1e-8) over the last axis; the deviation divides by n - 1. An axis of one element
 // is returned unchanged.
 Tensor standardised(const Tensor& x);

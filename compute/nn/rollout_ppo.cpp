@@ -195,18 +195,12 @@ Tensor RolloutPpo::in_rollouts(const Tensor& rows) const {
   return reshape(rows + iota({brains, count}, 0) * static_cast<int>(options_.steps), {brains * count});
 }
 
-Tensor RolloutPpo::discounted_returns(const RolloutRows& rollout) const {
-  const Tensor kept = narrow(rollout.follows, 1, 0, options_.steps - 1);  // of the return before each row
-  return linear_recurrence(rollout.reward,
-                           Tensor(options_.discount) * concat({zeros({options_.brains(), 1}), kept}, 1), 1);
-}
-
 Tensor RolloutPpo::scaled_rewards(const RolloutRows& rollout, const Tensor& active,
                                   std::vector<Update>& updates) const {
   if (!options_.normalise_rewards) return rollout.reward;
   const std::int64_t column = options_.normalise_observations ? options_.observations : 0;
-  const MomentValues moments =
-      return_moments_.grown(fresh(unsqueeze(discounted_returns(rollout), 2), column), active);
+  const Tensor returns = discounted_returns(rollout.reward, rollout.follows, options_.discount);
+  const MomentValues moments = return_moments_.grown(fresh(unsqueeze(returns, 2), column), active);
   return_moments_.assign(moments, updates);
   // Scaled, not shifted: the sign of a reward is the game's choice.
   return clamp(rollout.reward / sqrt(squeeze(moments.variance, 2) + Tensor(1e-8)), -10, 10);

@@ -218,9 +218,8 @@ class RolloutPpo {
   Result<Minibatch> minibatch(const RolloutSource& source, const Tensor& active) const;
   Result<ProgramDescription> step(const Minibatch& from, const Tensor& has_rollout) const;
   ProgramDescription publish(const Tensor& active) const;
-  Tensor by_time(const Tensor& rows) const;                     // [P, R] -> [time, P * lanes]
-  Tensor by_brain(const Tensor& time) const;                    // and back
-  Tensor discounted_returns(const RolloutRows& rollout) const;  // [P, R]
+  Tensor by_time(const Tensor& rows) const;   // [P, R] -> [time, P * lanes]
+  Tensor by_brain(const Tensor& time) const;  // and back
   Tensor scaled_rewards(const RolloutRows& rollout, const Tensor& active, std::vector<Update>& updates) const;
   // A deviation of advantages below this counts as this, where rewards are normalised.
   static constexpr double kLeastSpread = 0.1;

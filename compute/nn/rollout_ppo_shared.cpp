@@ -74,7 +74,8 @@ Result<ProgramSequence> RolloutPpo::shared_update(const RolloutSource& source, c
 Tensor RolloutPpo::moment_rows(const RolloutRows& rollout) const {
   std::vector<Tensor> rows;
   if (options_.normalise_observations) rows.push_back(rollout.observation);
-  if (options_.normalise_rewards) rows.push_back(unsqueeze(discounted_returns(rollout), 2));
+  if (options_.normalise_rewards)
+    rows.push_back(unsqueeze(discounted_returns(rollout.reward, rollout.follows, options_.discount), 2));
   return rows.size() == 1 ? rows[0] : concat(rows, 2);
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 // Pictures from files: PNG, JPEG, and binary PGM and PPM. A damaged or hostile file gives an error.
 //
-// Bounds: memory is at most PictureOptions::memory_limit while a file is decoded, and at most 8,192 times the
-// file plus 1 MiB. The extents of the header are checked before anything is decoded. Time is linear in the
-// file and its pixels; a JPEG has at most 64 scans.
+// Bounds, while a file is decoded: memory is at most PictureOptions::memory_limit, and at most 24 bytes per
+// pixel of sides that are rounded up to 32, three times the file, and 1 MiB. The extents of the header are
+// checked before anything is decoded: against the limit, and against the most pixels that a file of its size
+// holds. Time is linear in the file and its pixels; a JPEG has at most 64 scans.
 
 #include <cstddef>
 #include <cstdint>

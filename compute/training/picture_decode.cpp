@@ -114,6 +114,12 @@ Result<> check_extents(const PictureHeader& header, std::size_t bytes, const std
   return {};
 }
 
+// A PNG of 16 bits with transparency takes three copies; a JPEG has whole blocks of pixels.
+std::uint64_t memory_for(const PictureHeader& header, std::size_t bytes) {
+  const auto rounded = [](std::int64_t side) { return static_cast<std::uint64_t>((side + 31) / 32 * 32); };
+  return 24 * rounded(header.width) * rounded(header.height) + 3 * bytes + (1 << 20);
+}
+
 }  // namespace
 
 Result<Pixels> decode_pixels(std::span<const std::byte> bytes, const std::string& name,
@@ -131,7 +137,7 @@ Result<Pixels> decode_pixels(std::span<const std::byte> bytes, const std::string
     return make_error(ErrorCode::invalid_argument,
                       text(name, ": found ", bytes.size(), " bytes, expected at most 2^30"));
 
-  decoder_bytes_left = static_cast<std::size_t>(memory_limit);
+  decoder_bytes_left = static_cast<std::size_t>(std::min(memory_limit, memory_for(header, bytes.size())));
   const auto* first = reinterpret_cast<const stbi_uc*>(bytes.data());
   const int size = static_cast<int>(bytes.size());
   int width = 0, height = 0, found = 0;

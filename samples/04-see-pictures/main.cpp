@@ -6,21 +6,21 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "declare.h"
+#include "drawn_picture.h"
 #include "host.h"
 #include "imprint/imprint.hpp"
-#include "view.h"
 
 namespace {
 
 using namespace imprint::game;
 
-constexpr int kJudged = 100;  // number of first and last steps that are compared
-constexpr std::int32_t kFields = View::kReach + 1;
+constexpr int kJudged = 100;        // number of first and last steps that are compared
+constexpr std::int32_t kReach = 4;  // fields that the creature sees in each direction
+constexpr std::int32_t kFields = kReach + 1;
 
 // A light and a creature on a board of 5 x 5 fields. The creature walks east, west, south or north; walls
 // stop it.
@@ -46,21 +46,21 @@ struct Meadow {
   }
 };
 
+// The creature's picture: the light, as it lies around the creature.
+struct View {
+  std::int32_t field, light;  // their sides, in pixels
+
+  std::uint32_t side() const { return static_cast<std::uint32_t>(2 * kReach * field + light); }
+  VkRect2D bright(const Meadow& meadow) const {
+    const auto at = [&](int axis) { return (meadow.light[axis] - meadow.creature[axis] + kReach) * field; };
+    const auto size = static_cast<std::uint32_t>(light);
+    return {{at(0), at(1)}, {size, size}};
+  }
+};
+constexpr View kSmall{1, 3}, kLarge{9, 12};  // 11 x 11 and 84 x 84
+
 int fail(const char* what, const char* why) {
   return std::fprintf(stderr, "04-see-pictures: %s: %s\n", what, why), 1;
-}
-
-// Declares the buffer as it was created, and the stage that writes it.
-imp_vk_buffer declare(const View& view) {
-  const VkBuffer buffer = view.buffer();
-  imp_vk_buffer declared = imp_vk_buffer_init();
-  std::memcpy(&declared.buffer, &buffer, sizeof buffer);
-  declared.size = view.bytes();
-  declared.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  declared.memory_flags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-  declared.stages = VK_PIPELINE_STAGE_TRANSFER_BIT;
-  declared.access = VK_ACCESS_TRANSFER_WRITE_BIT;
-  return declared;
 }
 
 // How the creature learns, and for how many frames.
@@ -82,13 +82,13 @@ Way way_of(const std::string& name) {
   return {options, 2400};
 }
 
-int live(Host& host, const View& view, const Way& way) {
+int live(Host& host, const View& view, const DrawnPicture& drawn, const Way& way) {
   Limits limits;
   limits.memory_cap_bytes = std::uint64_t{1} << 30;  // pictures of 84 x 84 are 28 KB each
   Made<Context> context = Context::create(Library(imp_get_api), declare(host), HostDesc(), limits);
   if (!context) return fail("context", context.outcome.message());
   Made<Tensor> picture = context->import_tensor(
-      TensorDesc{.name = "picture", .shape = {view.side(), view.side()}}, declare(view));
+      TensorDesc{.name = "picture", .shape = {view.side(), view.side()}}, declare(drawn));
   if (!picture) return fail("picture", picture.outcome.message());
   BrainDesc desc = BrainDesc::of(way.learner, view.side() * view.side(), {4});
   desc.observations = picture->handle();
@@ -115,7 +115,8 @@ int live(Host& host, const View& view, const Way& way) {
       frame.keep(creature->reward(rewards.back()));
       if (over) frame.keep(creature->end_episode(EpisodeEnd::terminated));
     }
-    view.draw(commands, meadow.light[0] - meadow.creature[0], meadow.light[1] - meadow.creature[1]);
+    const VkRect2D bright[] = {view.bright(meadow)};
+    drawn.draw(commands, bright);
     if (action.wants_observation) frame.keep(creature->observe_in_place(0));
     frame.record(commands);  // after the picture, which it reads
     if (const Outcome outcome = frame.end(); !outcome) return fail("frame", outcome.message());
@@ -137,11 +138,12 @@ int main(int argc, char** argv) {
   Host host;
   if (!host.open(argc > 1 ? argv[1] : "")) return fail("no device", host.error().c_str());
   const std::string learner = argc > 2 ? argv[2] : "feedback";
-  View view(learner != "feedback");
-  if (!view.make(host.physical_device(), host.device()))
-    return fail("view", "Vulkan refused to make a picture or a buffer");
-  const int status = live(host, view, way_of(learner));
+  const View view = learner == "feedback" ? kSmall : kLarge;
+  DrawnPicture drawn;
+  if (!drawn.make(host.physical_device(), host.device(), view.side(), view.side()))
+    return fail("picture", "Vulkan refused to make a picture or a buffer");
+  const int status = live(host, view, drawn, way_of(learner));
   host.wait_for_all();
-  view.destroy();
+  drawn.destroy();
   return status;
 }

@@ -73,6 +73,7 @@ class Cabinet {
   Cabinet(const Show& show, const Options& options) : show_(show), options_(options) {}
   ~Cabinet() {
     if (on_host()) host_.wait_for_all();
+    picture_.destroy();
     window_.detach();
   }
 
@@ -87,6 +88,7 @@ class Cabinet {
                                      : Context::create(library, declare(host_), HostDesc(), limits);
     if (!context) return fail("context", context.outcome.message());
     std::unique_ptr<Game> game = make(options_.seed);
+    if (!make_picture(*context, *game)) return fail("picture", error_);
     if (const Outcome opened = game->open(*context); !opened) return fail("brains", opened.message());
     if (const Outcome warm = context->warmup(); !warm) return fail("warmup", warm.message());
 
@@ -123,11 +125,23 @@ class Cabinet {
     return keep(window_.attach(host_), window_.error());
   }
 
+  bool make_picture(Context& context, Game& game) {
+    const VkExtent2D size = game.picture_size();
+    if (size.width == 0 || on_cpu()) return true;
+    if (!picture_.make(host_.physical_device(), host_.device(), size.width, size.height))
+      return keep(false, "Vulkan refused to make a picture or a buffer");
+    Made<Tensor> made = context.import_tensor(
+        TensorDesc{.name = "picture", .shape = {size.height, size.width}}, declare(picture_));
+    if (made) game.give_picture(std::move(*made));
+    return keep(made.outcome.ready(), made ? "" : made.outcome.message());
+  }
+
   bool frame(Context& context, Game& game) {
     const VkCommandBuffer commands = on_host() ? host_.begin_frame(number_) : VK_NULL_HANDLE;
     if (on_host() && !commands) return keep(false, host_.error());
     Frame frame(context, clock_.next(1.0 / 60));
     game.step(frame);
+    if (picture_.buffer()) picture_.draw(commands, game.bright());
     if (on_cpu())
       frame.submit();
     else
@@ -167,6 +181,7 @@ class Cabinet {
   Options options_;
   Host host_;
   Window window_;
+  DrawnPicture picture_;
   Canvas canvas_{2 * kSide, kSide};
   Frames clock_{Host::kFramesInFlight};
   std::uint64_t number_ = 0;
@@ -181,6 +196,17 @@ void Curve::add(float value) {
   points_.push_back(static_cast<float>(sum_ / count_));
   sum_ = 0;
   count_ = 0;
+}
+
+std::vector<float> Game::pixels() const {
+  const VkExtent2D size = picture_size();
+  std::vector<float> made(std::size_t{size.width} * size.height, 0.0f);
+  for (const VkRect2D& rectangle : bright())
+    for (std::uint32_t y = 0; y < rectangle.extent.height; ++y)
+      for (std::uint32_t x = 0; x < rectangle.extent.width; ++x)
+        made[(static_cast<std::uint32_t>(rectangle.offset.y) + y) * size.width +
+             static_cast<std::uint32_t>(rectangle.offset.x) + x] = 1;
+  return made;
 }
 
 int play(const Show& show, const MakeGame& make, int argc, char** argv) {

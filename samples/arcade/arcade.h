@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "canvas.h"
+#include "drawn_picture.h"
 #include "imprint/imprint.hpp"
 
 namespace arcade {
@@ -56,7 +57,18 @@ class Game {
   virtual const char* axis() const = 0;
   virtual std::vector<const Curve*> curves() const = 0;
 
+  // ---- of brains with eyes ----
+  // Pixels of the picture that they see, and what is bright in it. On a GPU the picture is drawn after each
+  // step(), before the decisions of its frame.
+  virtual VkExtent2D picture_size() const { return {0, 0}; }
+  virtual std::vector<VkRect2D> bright() const { return {}; }
+  void give_picture(Tensor picture) { picture_ = std::move(picture); }  // before open()
+
  protected:
+  // The buffer that holds the picture; without a handle on device cpu, which needs pixels().
+  const Tensor& picture() const { return picture_; }
+  std::vector<float> pixels() const;
+
   // The outcome of an open() in which nothing failed.
   static Outcome done() { return {nullptr, IMP_OK}; }
   explicit Game(std::uint64_t seed) : random_(seed) {}
@@ -67,6 +79,7 @@ class Game {
 
  private:
   std::mt19937 random_;
+  Tensor picture_;
 };
 
 struct Show {

@@ -184,6 +184,8 @@ std::vector<Case> cases() {
     all.push_back(one);
   }
   all.push_back({"sac", described(small<SacOptions>(), 4, {}, 3)});
+  all.push_back({"pqn", described(small<PqnOptions>(), 4, {5})});
+  all.back().desc.goal_count = 2, all.back().desc.observation_scale = scale;
   all.push_back({"bandit", described(small<BanditOptions>(), 4, {5})});
   all.back().desc.goal_count = 3;
   {

@@ -78,6 +78,13 @@ BanditOptions bandit() {
   return options;
 }
 
+PqnOptions pqn() {
+  auto options = prompt<PqnOptions>();
+  options.learning_rate = 1e-2f, options.rollout_steps = 64, options.batch_size = 32;
+  options.discount = 0.9f, options.epsilon = 0.2f, options.epsilon_decisions = 1;
+  return options;
+}
+
 template <class Options>
 BrainDesc describe(const Options& options, std::uint32_t observations, std::uint32_t choices) {
   BrainDesc desc;
@@ -107,6 +114,8 @@ BrainDesc describe(imp_learner learner, std::uint32_t observations, std::uint32_
       return describe(sac(), observations, choices);
     case IMP_LEARNER_BANDIT:
       return describe(bandit(), observations, choices);
+    case IMP_LEARNER_PQN:
+      return describe(pqn(), observations, choices);
     default:
       return describe(prompt<FeedbackOptions>(), observations, choices);
   }
@@ -147,7 +156,7 @@ class LearnersTest : public imprint::game::test::LearningGame {
 };
 
 // ---- a contextual bandit, of a kennel: what is right depends on what is seen, and is another thing for each
-// brain -------------------------------------
+// brain
 
 constexpr std::uint32_t kThings = 3, kOptions = 4;
 
@@ -255,6 +264,16 @@ TEST_F(BanditTest, PpoSolvesItByRewards) {
   expect_solved();
 }
 
+TEST_F(BanditTest, PqnSolvesItByRewardsOfAnySize) {
+  BrainDesc desc = describe(IMP_LEARNER_PQN, kThings, kOptions);
+  desc.brain_count = 3;
+  add(desc);
+  train(1000, [](Agent& agent, bool good) { ASSERT_WORKS(agent.reward(good ? 200.0f : 0.0f)); });
+  expect_solved();
+  for (std::uint32_t i = 0; i < agents.size(); ++i)
+    EXPECT_NEAR(decide(agents[i], one_hot<kThings>(1)).values[right(i, 1)], 200, 30);
+}
+
 TEST_F(BanditTest, WithoutAWordNothingIsLearned) {
   add(describe(IMP_LEARNER_COACH, kThings, kOptions));
   const Made<BrainHash> before = brain.hash();
@@ -268,7 +287,6 @@ TEST_F(BanditTest, WithoutAWordNothingIsLearned) {
 }
 
 // ---- a corridor of five places: one step right of the last there is a reward
-// -------------------------------------------------------------------------
 
 constexpr std::uint32_t kPlaces = 5, kWays = 2;
 
@@ -328,6 +346,12 @@ TEST_F(CorridorTest, PpoFindsTheWay) {
   walk(2500, 12);
   for (std::uint32_t place = 0; place < kPlaces; ++place)
     EXPECT_EQ(decide(agents[0], one_hot<kPlaces>(place)).branches[0], 1u) << "place " << place;
+}
+
+TEST_F(CorridorTest, PqnFindsTheWayAndItsValue) {
+  add(describe(IMP_LEARNER_PQN, kPlaces, kWays));
+  walk(2500, 12);
+  expect_solved(0.12);
 }
 
 TEST_F(CorridorTest, SoDoesDoubleDqnWithASlowTarget) {
@@ -394,7 +418,6 @@ TEST_F(EndsTest, ATerminatedEpisodeHasNoFutureValue) {
 }
 
 // ---- what is refused, and what is never chosen
-// ----------------------------------------------------------------------------------------------------------
 
 class EveryLearner : public LearnersTest, public testing::WithParamInterface<imp_learner> {};
 
@@ -403,6 +426,7 @@ class LearnerOfChoices : public EveryLearner {};
 TEST_P(LearnerOfChoices, KeepsToTheMaskHoweverItExplores) {
   BrainDesc desc = describe(GetParam(), kThings, kOptions);
   if (auto* options = std::get_if<DqnOptions>(&desc.learner)) options->epsilon = 1;
+  if (auto* options = std::get_if<PqnOptions>(&desc.learner)) options->epsilon = 1;
   add(desc);
   const std::uint8_t allowed[] = {0, 1, 0, 1};
   std::array<int, kOptions> chosen{};
@@ -438,7 +462,7 @@ TEST_P(EveryLearner, FilesOfOtherLearnersAreRefused) {
   ASSERT_EQ(brain.save_status().result(), IMP_OK);
   ASSERT_WORKS(brain.load(path.c_str()));
   for (const imp_learner other : {IMP_LEARNER_FEEDBACK, IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO,
-                                  IMP_LEARNER_SAC, IMP_LEARNER_BANDIT}) {
+                                  IMP_LEARNER_SAC, IMP_LEARNER_BANDIT, IMP_LEARNER_PQN}) {
     if (other == GetParam()) continue;
     Made<Brain> made = context.create_brain(describe(other, kThings, kOptions));
     ASSERT_TRUE(made) << made.outcome.message();
@@ -452,15 +476,18 @@ TEST_P(EveryLearner, FilesOfOtherLearnersAreRefused) {
 }
 
 std::string learner_of(const testing::TestParamInfo<imp_learner>& learner) {
-  static const char* const kNames[] = {"none", "feedback", "cloning", "dqn", "coach", "ppo", "sac", "bandit"};
+  static const char* const kNames[] = {"none", "feedback", "cloning", "dqn", "coach",
+                                       "ppo",  "sac",      "bandit",  "pqn"};
   return kNames[learner.param];
 }
 INSTANTIATE_TEST_SUITE_P(Steps, EveryLearner,
                          testing::Values(IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO, IMP_LEARNER_SAC,
-                                         IMP_LEARNER_BANDIT),
+                                         IMP_LEARNER_BANDIT, IMP_LEARNER_PQN),
                          learner_of);
 INSTANTIATE_TEST_SUITE_P(Steps, LearnerOfChoices,
-                         testing::Values(IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO), learner_of);
+                         testing::Values(IMP_LEARNER_DQN, IMP_LEARNER_COACH, IMP_LEARNER_PPO,
+                                         IMP_LEARNER_PQN),
+                         learner_of);
 
 TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
   const auto expect_desc = [&](const BrainDesc& desc, Code code, const char* text) {
@@ -484,6 +511,8 @@ TEST_F(LearnersTest, SettingsOutOfRangeAreRefusedByName) {
   expect(ppo(), "advantage_decay", [](PpoOptions& o) { o.advantage_decay = 2; });
   expect(ppo(), "clip_range", [](PpoOptions& o) { o.clip_range = std::nanf(""); });
   expect(ppo(), "entropy_coefficient", [](PpoOptions& o) { o.entropy_coefficient = -1; });
+  expect(pqn(), "trace_decay", [](PqnOptions& o) { o.trace_decay = 1.5f; });
+  expect(pqn(), "normalise_rewards", [](PqnOptions& o) { o.normalise_rewards = 2; });
   expect(sac(), "discount", [](SacOptions& o) { o.discount = -1; });
   expect(sac(), "target_rate", [](SacOptions& o) { o.target_rate = 0; });
   expect(sac(), "entropy_per_action", [](SacOptions& o) { o.entropy_per_action = std::nanf(""); });
@@ -532,11 +561,11 @@ TEST_F(LearnersTest, MissingOptionsAreTheLearnersDefaults) {
   const imp_ppo_options ppo_defaults = imp_ppo_options_init();
   const imp_sac_options sac_defaults = imp_sac_options_init();
   const imp_bandit_options bandit_defaults = imp_bandit_options_init();
-  const std::pair<imp_learner, const void*> learners[] = {{IMP_LEARNER_DQN, &dqn_defaults},
-                                                          {IMP_LEARNER_COACH, &coach_defaults},
-                                                          {IMP_LEARNER_PPO, &ppo_defaults},
-                                                          {IMP_LEARNER_SAC, &sac_defaults},
-                                                          {IMP_LEARNER_BANDIT, &bandit_defaults}};
+  const imp_pqn_options pqn_defaults = imp_pqn_options_init();
+  const std::pair<imp_learner, const void*> learners[] = {
+      {IMP_LEARNER_DQN, &dqn_defaults},       {IMP_LEARNER_COACH, &coach_defaults},
+      {IMP_LEARNER_PPO, &ppo_defaults},       {IMP_LEARNER_SAC, &sac_defaults},
+      {IMP_LEARNER_BANDIT, &bandit_defaults}, {IMP_LEARNER_PQN, &pqn_defaults}};
   for (const auto& [learner, defaults] : learners) {
     desc.learner = learner;
     desc.branch_count = learner != IMP_LEARNER_SAC;

@@ -222,7 +222,8 @@ TEST_P(StateTest, LoadingInTheMiddleOfAStepLeavesNoTrace) {
 }
 
 // Trained with one agent per brain; loaded for three agents that only infer, and for another learner. The
-// SAC learner's weights hold deviations, so they serve SAC brains only.
+// SAC learner's weights hold deviations, and PQN's layers are normalised: they serve brains of their own
+// only.
 TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   start(small_spec());
   live(*brain, 120);
@@ -232,7 +233,7 @@ TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
   ASSERT_OK(system->drain(10000));
   ASSERT_OK(brain->state().save_status());
 
-  const bool of_its_own = GetParam() == LearnerKind::sac;
+  const bool of_its_own = GetParam() == LearnerKind::sac || GetParam() == LearnerKind::pqn;
   BrainSpec silent = small_spec();
   silent.learner = LearnerKind::none;
   if (of_its_own) {
@@ -240,7 +241,7 @@ TEST_P(StateTest, WeightsServeBrainsOfOtherAgentsLearnersAndMemory) {
     const Result<> refused = brain->state().load_weights(path("trained.brain"));
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::shape_mismatch);
-    silent.learner = LearnerKind::sac;
+    silent.learner = GetParam();
     silent.replay_capacity = 8;
   }
   silent.agents_per_brain = 3;
@@ -544,7 +545,8 @@ TEST_P(StateTest, AFrameTakesNoMemoryForASave) {
 
 INSTANTIATE_TEST_SUITE_P(Every, StateTest,
                          ::testing::Values(LearnerKind::feedback, LearnerKind::dqn, LearnerKind::coach,
-                                           LearnerKind::ppo, LearnerKind::sac, LearnerKind::bandit),
+                                           LearnerKind::ppo, LearnerKind::sac, LearnerKind::bandit,
+                                           LearnerKind::pqn),
                          [](const auto& learner) { return learner_name(learner.param); });
 
 }  // namespace

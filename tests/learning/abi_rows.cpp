@@ -231,6 +231,11 @@ void add_defaults(std::vector<AbiRow>& rows) {
                   "CartPole, defaults",
                   trial("ppo", "cartpole", 60'000, 2'500),
                   {reaches(475, 60'000)}});
+  AbiTrial few = trial("pqn", "cartpole", 100'000, 5'000), many = trial("pqn", "cartpole", 300'000, 15'000);
+  few.agents = 8;
+  many.agents = 64;
+  rows.push_back({"pqn-cartpole", "8 CartPoles, defaults", few, {reaches(475, 100'000)}});
+  rows.push_back({"pqn-crowd-cartpole", "64 CartPoles, defaults", many, {reaches(475, 300'000)}});
   rows.push_back({"ppo-acrobot",
                   "Acrobot, defaults",
                   trial("ppo", "acrobot", 150'000, 10'000),

@@ -83,7 +83,8 @@ void describe(CLI::App& app, Choice& choice) {
   app.add_option("--jobs", choice.jobs, "seeds that run side by side, each in a thread")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--learner", choice.learner, "only rows of this learner: dqn, ppo, sac, bandit, feedback");
+  app.add_option("--learner", choice.learner,
+                 "only rows of this learner: dqn, ppo, pqn, sac, bandit, feedback");
   app.add_option("--game", choice.game, "only rows of this game: " + std::string(kGameNames));
   app.add_option("--steps", choice.steps, "decisions of all agents instead of the row's");
   app.add_option("--check-every", choice.check_every, "decisions between checks instead of the row's");

@@ -101,6 +101,8 @@ class Stage {
     if (!learns) desc.action_latency_frames = 1;
     if (trial.learner == "sac") {
       desc.learner = options_of<SacOptions>(trial);  // its policy squashes: no other learner acts by it
+    } else if (trial.learner == "pqn") {
+      desc.learner = options_of<PqnOptions>(trial);  // its layers are normalised: the same
     } else if (!learns) {
       desc.learner = NoLearner();
     } else if (trial.learner == "dqn") {
@@ -113,7 +115,7 @@ class Stage {
       desc.learner = options_of<FeedbackOptions>(trial);
     } else {
       throw std::runtime_error("learner: found '" + trial.learner +
-                               "', expected dqn, ppo, sac, bandit or feedback");
+                               "', expected dqn, ppo, pqn, sac, bandit or feedback");
     }
     if (learns) take_beside(trial.shown, trial.shown_options, trial.signals, desc);
     brain_ = must(context_.create_brain(desc));

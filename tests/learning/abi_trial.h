@@ -10,7 +10,7 @@
 namespace imprint::trials {
 
 struct AbiTrial {
-  std::string learner = "dqn";    // dqn, ppo, sac, bandit, feedback
+  std::string learner = "dqn";    // dqn, ppo, pqn, sac, bandit, feedback
   std::string game = "cartpole";  // kGameNames
   std::uint64_t seed = 1;
   std::uint32_t agents = 1;

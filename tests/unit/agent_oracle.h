@@ -51,6 +51,14 @@ inline Weights weights_of(const Network& network, std::uint32_t brain, std::uint
   return weights;
 }
 
+inline void normalise(Numbers& layer) {
+  const auto count = static_cast<double>(layer.size());
+  double mean = 0, square = 0;
+  for (const double value : layer) mean += value / count;
+  for (const double value : layer) square += (value - mean) * (value - mean) / count;
+  for (double& value : layer) value = (value - mean) / std::sqrt(square + 1e-5);
+}
+
 inline Numbers forward(const BrainSpec& spec, const Weights& weights, const Numbers& observation) {
   Numbers x = observation;
   for (std::size_t i = 0; i < x.size() && !spec.observation.scale.empty(); ++i)
@@ -59,8 +67,10 @@ inline Numbers forward(const BrainSpec& spec, const Weights& weights, const Numb
     Numbers y = weights[layer + 1];
     for (std::size_t in = 0; in < x.size(); ++in)
       for (std::size_t out = 0; out < y.size(); ++out) y[out] += x[in] * weights[layer][in * y.size() + out];
-    if (layer + 2 < weights.size())
+    if (layer + 2 < weights.size()) {
+      if (spec.normalises_layers()) normalise(y);
       for (double& value : y) value = std::tanh(value);
+    }
     x = y;
   }
   return x;  // goal-major outputs

@@ -112,7 +112,7 @@ TEST(Schema, TellsStatesApart) {
   };
   for (const LearnerKind learner :
        {LearnerKind::feedback, LearnerKind::cloning, LearnerKind::dqn, LearnerKind::coach, LearnerKind::ppo,
-        LearnerKind::sac, LearnerKind::bandit}) {
+        LearnerKind::sac, LearnerKind::bandit, LearnerKind::pqn}) {
     BrainSpec base = small_spec();
     base.learner = learner;
     base.rollout_steps = 16;

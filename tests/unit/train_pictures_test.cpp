@@ -205,7 +205,9 @@ TEST(Pictures, ThatAskForMuchAreRefused) {
   EXPECT_EQ(refusal(png_of(4000, 4000, {})), ErrorCode::corrupt_file);  // 16 million pixels in no bytes
   // Pixels that the header does not mention.
   const Bytes bomb = png_of(1, 1, zeros_compressed(1 << 16));
-  EXPECT_EQ(refusal(bomb, {.memory_limit = 1 << 20}), ErrorCode::corrupt_file);
+  EXPECT_EQ(refusal(bomb), ErrorCode::corrupt_file);
+  EXPECT_EQ(refusal(png_of(300, 300, zeros_compressed(1 << 12)), {.memory_limit = 1 << 17}),
+            ErrorCode::invalid_argument);
   const auto black = decode_picture(png_of(300, 300, zeros_compressed(1 << 12)), "a");
   EXPECT_TRUE(black) << black.error().message;
 

@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kObservationCopies = 256;
 // rollouts needs those of two: the next one grows while it learns from the last one.
 inline std::uint32_t kept_copies(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::none) return 2;
-  if (spec.learner != LearnerKind::ppo) return kObservationCopies;
+  if (!spec.has_rollouts()) return kObservationCopies;
   const std::uint32_t of_agent = (spec.rollout_steps - 1) / spec.agents_per_brain + 1;
   return std::max(kObservationCopies, 2 * of_agent + kObservationCopies / 4);
 }

@@ -36,6 +36,7 @@ class PolicyWriter {
   std::string plus(const std::string& a, const std::string& b) { return out_.node("Add", {a, b}); }
   std::string minus(const std::string& a, const std::string& b) { return out_.node("Sub", {a, b}); }
   std::string linear(const std::string& x, const std::string& name, std::int64_t in, std::int64_t out);
+  std::string normalised(const std::string& x, const std::string& name, std::int64_t extent);
   std::string activated(const std::string& x);
 
   std::string encoded(const std::string& x);
@@ -77,6 +78,12 @@ std::string PolicyWriter::linear(const std::string& x, const std::string& name, 
                                  std::int64_t out) {
   return plus(out_.node("MatMul", {x, parameter(name + "weight", {in, out})}),
               parameter(name + "bias", {out}));
+}
+
+std::string PolicyWriter::normalised(const std::string& x, const std::string& name, std::int64_t extent) {
+  const std::vector<float> gain(static_cast<std::size_t>(extent), 1.0f);
+  return out_.node("LayerNormalization", {x, out_.floats(name + "gain", {extent}, gain)},
+                   {GraphWriter::attribute("axis", std::int64_t{-1})});
 }
 
 std::string PolicyWriter::activated(const std::string& x) {
@@ -295,8 +302,10 @@ Result<onnx::Model> PolicyWriter::model() {
   auto last = static_cast<std::int64_t>(seen.encoded_count());
   std::size_t position = 0;
   for (const std::uint32_t size : spec_.hidden_sizes) {
-    x = activated(linear(x, text(position, "."), last, size));
-    position += 2;  // an activation has one of its own
+    x = linear(x, text(position++, "."), last, size);
+    if (spec_.normalises_layers()) x = normalised(x, text(position++, "."), size);
+    x = activated(x);
+    ++position;  // an activation has one of its own
     last = size;
   }
   if (spec_.has_cell()) {

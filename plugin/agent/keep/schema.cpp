@@ -32,6 +32,7 @@ void add_networks(const BrainSpec& spec, Hasher& hasher) {
         .number(stream.outputs());
   if (spec.has_cell()) hasher.text("cell").number(spec.cell).number(spec.cell_size);
   if (spec.head_count() != spec.action.output_count()) hasher.number(spec.head_count());
+  if (spec.normalises_layers()) hasher.text("layer norm");
 }
 
 std::string stream_text(const StreamSpec& stream) {
@@ -92,11 +93,9 @@ std::string options_json(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::dqn || spec.learner == LearnerKind::sac ||
       spec.learner == LearnerKind::bandit)
     add("follow_changes", spec.follow_changes);
-  if (spec.learner == LearnerKind::ppo) {
-    add("normalise_observations", spec.normalise_observations);
-    add("normalise_rewards", spec.normalise_rewards);
-    add("rate_decisions", spec.rate_decisions);
-  }
+  if (spec.learner == LearnerKind::ppo) add("normalise_observations", spec.normalise_observations);
+  if (spec.has_rollouts()) add("normalise_rewards", spec.normalise_rewards);
+  if (spec.learner == LearnerKind::ppo) add("rate_decisions", spec.rate_decisions);
   return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
 }
 
@@ -130,6 +129,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo && (spec.normalise_observations || spec.normalise_rewards))
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
   if (never_follows(spec)) hasher.text("unchanging");
+  if (spec.learner == LearnerKind::pqn) hasher.number(spec.normalise_rewards);
   if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) hasher.text("falling rate");
   if (spec.group_size > 0) hasher.text("groups").number(spec.group_size);
   if (spec.pool_size > 0) hasher.text("pool").number(spec.pool_size);
@@ -158,7 +158,7 @@ std::string schema_text(const BrainSpec& spec) {
   if ((spec.learner == LearnerKind::dqn && !spec.follow_changes) || never_follows(spec))
     words += ", unchanging";
   if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
-  if (spec.learner == LearnerKind::ppo && spec.normalise_rewards) words += ", normalised rewards";
+  if (spec.has_rollouts() && spec.normalise_rewards) words += ", normalised rewards";
   if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) words += ", falling rate";
   if (spec.group_size > 0) words += text(", groups of ", spec.group_size);
   if (spec.pool_size > 0) words += text(", pool ", spec.pool_size);

@@ -330,13 +330,12 @@ void Experience::write_begins(std::span<float> row, std::uint32_t agent, bool be
   row[layout_.begins] = begins || interrupted || broken ? 1.0f : 0.0f;
 }
 
-// With a replay memory: what the next state allows, nothing after the episode's end. Else: what this state
-// allowed.
+// The choices that the next state allows, none after the episode's end; or those that this state allowed.
 void Experience::write_allowed(std::span<float> row, const Transition& step) const {
   const std::span<float> flags = row.subspan(layout_.allowed, spec_.action.choice_count());
   std::ranges::fill(flags, 0.0f);
-  if (learner_.replays() && step.terminated) return;
-  std::ranges::transform(learner_.replays() ? step.next.allowed : step.choice.allowed, flags.begin(),
+  if (learner_.rates_next() && step.terminated) return;
+  std::ranges::transform(learner_.rates_next() ? step.next.allowed : step.choice.allowed, flags.begin(),
                          [](std::int32_t flag) { return static_cast<float>(flag); });
 }
 

@@ -65,6 +65,9 @@ class Learner {
   // Whether a step takes in no more samples than agents make in a period: each costs a pass over the weights.
   virtual bool learns_one_by_one() const { return false; }
 
+  // Whether the column `allowed` holds what the next state allows, rather than what this one did.
+  virtual bool rates_next() const { return replays(); }
+
   // Whether the outputs are discounted sums of rewards, which then bound them.
   virtual bool predicts_returns() const { return false; }
   // Whether exploration becomes slow where hardly any step tells anything (News).

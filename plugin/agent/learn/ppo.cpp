@@ -1,7 +1,7 @@
 #include "plugin/agent/learn/ppo.h"
 
 #include "compute/base/text.h"
-#include "compute/nn/rollout_ppo.h"
+#include "plugin/agent/learn/rollouts.h"
 #include "plugin/agent/learn/signals.h"
 #include "plugin/agent/spec/field_check.h"
 
@@ -66,7 +66,7 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.normalise_observations = spec.normalise_observations;
   options.normalise_rewards = spec.normalise_rewards;
   options.wait_for_reward = spec.sharers == 1 && spec.shards == 1 && !spec.has_signals();
-  options.rate_updates = (spec.rate_decisions + spec.rollout_steps - 1) / spec.rollout_steps;
+  options.rate_updates = rate_updates(spec);
   options.seed = spec.seed;
   options.sharers = spec.sharers;
   options.sharer = spec.sharer;
@@ -74,15 +74,8 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   return options;
 }
 
-nn::RolloutNetwork adapted(const Network& network) {
-  return {[network](const Tensor& observation, const Tensor& goal) {
-            return Network::of_goal(network.heads_of_scaled(observation), goal);
-          },
-          network.parameters(), network.log_deviation()};
-}
-
 nn::PolicyAndCritic both_of(const Network& policy, const Network& critic) {
-  nn::PolicyAndCritic both{adapted(policy), adapted(critic), {}};
+  nn::PolicyAndCritic both{rollout_network(policy), rollout_network(critic), {}};
   both.parameters.add("actor", policy.parameters());
   if (policy.log_deviation().ok()) both.parameters.add("actor.log_deviation", policy.log_deviation());
   both.parameters.add("critic", critic.parameters());
@@ -92,7 +85,7 @@ nn::PolicyAndCritic both_of(const Network& policy, const Network& critic) {
 // A policy and a value of one trunk, whose cell, if it has one, learns through the sequences of the rows.
 nn::PolicyAndCritic shared_of(const BrainSpec& spec, const Network& network, const ValueHead& value) {
   nn::PolicyAndCritic both;
-  both.policy = adapted(network);
+  both.policy = rollout_network(network);
   both.parameters.add("actor", network.parameters());
   if (network.log_deviation().ok()) both.parameters.add("actor.log_deviation", network.log_deviation());
   both.parameters.add("critic", value.parameters());
@@ -140,51 +133,6 @@ nn::PolicyAndCritic group_of(const Network& policy, const Network& critic) {
                              value(rollout.next_group, rollout.next_goal)};
   };
   return both;
-}
-
-// The columns of samples [P * n, W]. Rows are sorted by trajectory.
-nn::RolloutRows rows_of(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
-                        const Tensor& samples) {
-  const std::int64_t brains = spec.brain_count, rows = samples.extent(0) / brains;
-  const auto columns = [&](std::uint32_t first, std::size_t count) {
-    return narrow(samples, 1, first, static_cast<std::int64_t>(count));
-  };
-  const auto column = [&](std::uint32_t first) { return reshape(columns(first, 1), {brains, rows}); };
-  const auto seen = [&](std::uint32_t first) {
-    return network.scaled(
-        reshape(columns(first, spec.observation.width()), {brains, rows, spec.observation.width()}));
-  };
-  nn::RolloutRows found;
-  found.observation = seen(layout.observation);
-  found.next_observation = seen(layout.next_observation);
-  found.goal = cast(column(layout.goal), DType::int32);
-  found.next_goal = cast(column(layout.next_goal), DType::int32);
-  if (!spec.action.branch_sizes.empty()) {
-    found.discrete = cast(columns(layout.branches, spec.action.branch_sizes.size()), DType::int32);
-    found.mask = greater(columns(layout.allowed, spec.action.choice_count()), 0.5f);
-  }
-  if (spec.action.continuous_count > 0)
-    found.continuous = columns(layout.continuous, spec.action.continuous_count);
-  const auto group = [&](std::uint32_t first) {
-    const std::int64_t width = spec.observation.width(), size = spec.group_size;
-    const Tensor all = reshape(columns(first, spec.group_width()), {brains, rows, spec.group_width()});
-    const Tensor agents =
-        network.scaled(reshape(narrow(all, 2, 1, size * width), {brains, rows * size, width}));
-    return concat({narrow(all, 2, 0, 1), reshape(agents, {brains, rows, size * width})}, 2);
-  };
-  if (spec.group_size > 0) {
-    found.group = group(layout.group);
-    found.next_group = group(layout.next_group);
-  }
-  found.log_probability = column(layout.log_probability);
-  found.reward = column(layout.reward);
-  if (spec.has_cell()) {
-    found.state = reshape(columns(layout.state, spec.state_count()), {brains, rows, spec.state_count()});
-    found.restarts = column(layout.begins);
-  }
-  found.follows = 1.0f - concat({narrow(column(layout.begins), 1, 1, rows - 1), ones({brains, 1})}, 1);
-  found.continues = column(layout.continues);
-  return found;
 }
 
 // [P]: the critic's error, not finite where a gradient was not.
@@ -263,10 +211,8 @@ Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, cons
                          const LearnInputs& intake, LearnGraph& graph) {
   IMPRINT_ASSIGN(const Actors actors, make_actors(spec, network));
   const nn::RolloutPpo ppo(options_of(spec), actors.acting, actors.learned, beside_of(spec, network, intake));
-  const auto view = [&](const Tensor& samples) { return rows_of(spec, layout, network, samples); };
-  const nn::RolloutSource source{[&] { return view(intake.samples); },
-                                 [&](const Tensor& rows) { return view(take(intake.samples, 0, rows)); }};
-  IMPRINT_ASSIGN(graph.sequence, ppo.update(source, intake.filled));
+  IMPRINT_ASSIGN(graph.sequence,
+                 ppo.update(rollout_source(spec, layout, network, intake.samples), intake.filled));
   graph.sequence.add_up = spec.add_up;
   std::vector<Tensor>& outputs = graph.sequence.parts.back().description.outputs;
   outputs = {loss_of(outputs[0]), outputs[0]};
@@ -274,17 +220,8 @@ Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, cons
                    Metric::divergence,        Metric::clipped_share, Metric::gradient_norm,
                    Metric::explained_variance};
   graph.minibatches = ppo.minibatches();
-  graph.work = ppo.work().variables();
   add_state(graph.state, "critic", actors.critic);
-  publish_at_end(graph, ppo.state());
-  IMPRINT_ASSIGN(const std::vector<Update> copies,
-                 nn::copy_parameters(actors.learned.parameters, actors.acting.parameters));
-  for (const Update& copy : copies) {
-    graph.sequence.parts.front().description.updates.push_back(copy);
-    graph.work.push_back(copy.target);
-  }
-  for (ProgramPart& part : graph.sequence.parts) part.description.yields = true;
-  return {};
+  return finish_update(ppo.state(), ppo.work(), actors.learned.parameters, actors.acting.parameters, graph);
 }
 
 class PpoLearner final : public Learner {
@@ -293,24 +230,14 @@ class PpoLearner final : public Learner {
   bool takes_demonstrations() const override { return false; }
   Result<> check_actions(const BrainSpec&) const override { return {}; }
   Result<> check_settings(const BrainSpec& spec) const override {
-    IMPRINT_CHECK(check_number("brain_create", "discount", spec.discount, 0, 1));
-    IMPRINT_CHECK(check_range("brain_create", "rollout_steps", spec.rollout_steps, 1, 65536));
-    IMPRINT_CHECK(check_range("brain_create", "epochs", spec.epochs, 1, 64));
-    if (spec.batch_size == 0 || spec.rollout_steps % spec.batch_size != 0)
-      return bad_field("brain_create", "batch_size", text(spec.batch_size),
-                       text("a divisor of rollout_steps, ", spec.rollout_steps));
+    IMPRINT_CHECK(check_rollout_settings(spec));
     if (spec.has_cell() && spec.batch_size % spec.sequence_steps != 0)
       return bad_field("brain_create", "batch_size", text(spec.batch_size),
                        text("a multiple of sequence_steps, ", spec.sequence_steps, ". Set it to ",
                             (spec.batch_size / spec.sequence_steps + 1) * spec.sequence_steps));
-    if (std::uint64_t{spec.rollout_steps} * spec.epochs * spec.brain_count >= kMaxElements)
-      return bad_field("brain_create", "rollout_steps * epochs * brain_count",
-                       text(std::uint64_t{spec.rollout_steps} * spec.epochs * spec.brain_count),
-                       text("less than ", kMaxElements));
     IMPRINT_CHECK(check_number("brain_create", "advantage_decay", spec.advantage_decay, 0, 1));
     IMPRINT_CHECK(check_number("brain_create", "clip_range", spec.clip_range, 1e-6f, 1));
     IMPRINT_CHECK(check_number("brain_create", "value_coefficient", spec.value_coefficient, 0, 1e6f));
-    IMPRINT_CHECK(check_range("brain_create", "rate_decisions", spec.rate_decisions, 0, 1u << 31));
     IMPRINT_CHECK(check_number("brain_create", "max_divergence", spec.max_divergence, 0, 1e6f));
     return check_number("brain_create", "entropy_coefficient", spec.entropy_coefficient, 0, 1e6f);
   }

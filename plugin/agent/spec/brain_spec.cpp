@@ -81,8 +81,8 @@ std::uint64_t BrainSpec::parameter_count() const {
 
 BrainSpec completed(BrainSpec spec) {
   constexpr std::uint64_t kRolloutPerAgent = 32, kLeastRollout = 512, kMostRollout = 16384;
-  constexpr std::uint32_t kLeastBatch = 64, kLeastSequences = 4;
-  if (spec.learner != LearnerKind::ppo) return spec;
+  constexpr std::uint32_t kLeastBatch = 64, kLeastSequences = 4, kRandomRollouts = 8;
+  if (!spec.has_rollouts()) return spec;
   if (!spec.observation.streams.empty() || spec.group_size > 0) spec.normalise_observations = false;
   const std::uint32_t unit = spec.has_cell() ? std::max(1u, spec.sequence_steps) : 1;
   const auto wanted_batch = [&](std::uint32_t rollout) {
@@ -116,6 +116,8 @@ BrainSpec completed(BrainSpec spec) {
     const std::uint64_t frames = spec.rollout_steps / spec.agents_per_turn();
     spec.learn_period_frames = least(std::min(minibatches, frames / 4));
   }
+  if (spec.learner == LearnerKind::pqn && spec.epsilon_decisions == 0)
+    spec.epsilon_decisions = kRandomRollouts * std::min(spec.rollout_steps, kMaxSize);
   return spec;
 }
 

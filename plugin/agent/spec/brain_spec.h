@@ -103,9 +103,9 @@ struct BrainSpec {
   bool follow_changes = true;           // steps from before a change are drawn seldom: learn/recall.h
   float epsilon = 0;                    // share of random choices after epsilon_decisions
   std::uint32_t epsilon_decisions = 0;  // of a brain, all its agents
-  float trace_decay = 0;
-  std::uint32_t rollout_steps = 128;  // per brain, all its agents together
-  std::uint32_t epochs = 4;           // over a rollout, in minibatches of batch_size
+  float trace_decay = 0;                // lambda
+  std::uint32_t rollout_steps = 128;    // per brain, all its agents together
+  std::uint32_t epochs = 4;             // over a rollout, in minibatches of batch_size
   float advantage_decay = 0.95f;
   float clip_range = 0.2f;
   float entropy_coefficient = 0.005f;
@@ -164,6 +164,10 @@ struct BrainSpec {
     return (curiosity_strength > 0 ? 1u : 0u) + (imitation_strength > 0 ? 1u : 0u);
   }
   bool has_cell() const { return cell != Cell::none; }
+  // Whether samples of a brain wait until there are rollout_steps of them.
+  bool has_rollouts() const { return learner == LearnerKind::ppo || learner == LearnerKind::pqn; }
+  // Whether a layer normalisation without gain and bias stands between a hidden layer and its activation.
+  bool normalises_layers() const { return learner == LearnerKind::pqn; }
   // Whether a learner's critic uses the policy's layers: encoders and cells are too dear to have twice.
   bool shares_trunk() const { return has_cell() || !observation.streams.empty(); }
   std::uint32_t gate_count() const { return cell == Cell::lstm ? 4 : 3; }
@@ -177,13 +181,13 @@ struct BrainSpec {
   std::uint64_t parameter_count() const;  // weights and biases, all brains
 };
 
-// Fills in the fields of the PPO learner that are 0, from the number of agents and how often they decide,
-// which are in their ranges (validate.h):
+// Fills in the fields of the PPO and PQN learners that are 0, from the number of agents and how often they
+// decide, which are in their ranges (validate.h):
 //   rollout_steps        kRolloutPerAgent of each agent, kLeastRollout to kMostRollout in all
-//   batch_size           an eighth of the rollout or the next larger divisor, at least kLeastBatch; with a
-//   cell
-//                        whole sequences
+//   batch_size           an eighth of the rollout or the next larger divisor, at least kLeastBatch
+//                        With a cell: whole sequences
 //   learn_period_frames  one minibatch per frame, but at most a quarter of the frames that a rollout takes
+//   epsilon_decisions    PQN: kRandomRollouts rollouts
 BrainSpec completed(BrainSpec spec);
 
 const char* activation_name(Activation activation);

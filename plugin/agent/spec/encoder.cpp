@@ -75,7 +75,7 @@ Result<Encoder> Encoder::create(const BrainSpec& spec, const std::string& networ
   Encoder made(spec.observation);
   for (const EncoderPart& part : encoder_parts(spec.observation)) {
     nn::Initialisation values;
-    if (spec.learner == LearnerKind::ppo)
+    if (spec.has_rollouts())
       values = part.rows == 1 ? nn::Initialisation{nn::Scheme::zeros}
                               : nn::Initialisation{nn::Scheme::orthogonal, std::numbers::sqrt2};
     const Variable variable =

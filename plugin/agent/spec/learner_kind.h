@@ -14,7 +14,8 @@ namespace imprint::agent {
   ENTRY(coach)                  \
   ENTRY(ppo)                    \
   ENTRY(sac)                    \
-  ENTRY(bandit)
+  ENTRY(bandit)                 \
+  ENTRY(pqn)
 
 #define IMPRINT_KIND(name) , name
 enum class LearnerKind : std::uint8_t { none IMPRINT_LEARNERS(IMPRINT_KIND) };

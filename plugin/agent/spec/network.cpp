@@ -28,7 +28,7 @@ constexpr float kFirstLogDeviation = -0.5f;  // actions of -1 to 1, seldom beyon
 Result<> Network::add_linear(nn::Sequential& into, std::size_t position, std::int64_t in, std::int64_t out,
                              double gain) {
   nn::Initialisation weights, biases;
-  if (spec_.learner == LearnerKind::ppo || spec_.learner == LearnerKind::bandit) {
+  if (spec_.has_rollouts() || spec_.learner == LearnerKind::bandit) {
     weights = {nn::Scheme::orthogonal, gain};
     biases = {nn::Scheme::zeros};
   }
@@ -53,6 +53,8 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
   for (const std::uint32_t size : spec.hidden_sizes) {
     nn::Sequential& trunk = network.trunk_;
     IMPRINT_CHECK(network.add_linear(trunk, trunk.size(), last, size, std::numbers::sqrt2));
+    if (spec.normalises_layers())
+      trunk.layer([size](const Tensor& x) { return layer_norm(x, ones({size}), zeros({size})); });
     trunk.activation(activation_of(spec.activation));
     last = size;
   }

@@ -26,7 +26,7 @@ namespace imprint::agent {
 class Network {
  public:
   // Weights [P, in, out] and biases [P, 1, out], uniform in +-1/sqrt(in) (LeCun, Bottou, Orr, Mueller,
-  // Efficient BackProp, 1998; PyTorch's default for linear layers). The PPO learner's are orthogonal with
+  // Efficient BackProp, 1998; PyTorch's default for linear layers). Those of PPO and PQN are orthogonal with
   // gain sqrt(2), in the last layer head_gain, and its biases 0: the first policy is nearly uniform
   // (Andrychowicz et al., What Matters in On-Policy Reinforcement Learning?, 2021). Brain p draws from seed +
   // p, so a kennel starts as P single brains. A network of another name has the same first weights in its own

@@ -25,9 +25,10 @@ typedef enum imp_learner {
   IMP_LEARNER_CLONING = 2,  /* imitates demonstrations; branches and continuous actions */
   IMP_LEARNER_DQN = 3,      /* predicts returns, learns from remembered steps; one branch */
   IMP_LEARNER_COACH = 4,    /* moves its policy by feedback at once, without memory; branches */
-  IMP_LEARNER_PPO = 5,   /* policy gradient from rewards, for many agents; branches, continuous */
-  IMP_LEARNER_SAC = 6,   /* returns from remembered steps, for one or a few bodies; continuous */
-  IMP_LEARNER_BANDIT = 7 /* which choice earns most at once, with its doubt; one branch */
+  IMP_LEARNER_PPO = 5,    /* policy gradient from rewards, for many agents; branches, continuous */
+  IMP_LEARNER_SAC = 6,    /* returns from remembered steps, for one or a few bodies; continuous */
+  IMP_LEARNER_BANDIT = 7, /* which choice earns most at once, with its doubt; one branch */
+  IMP_LEARNER_PQN = 8     /* predicts returns from rollouts of many agents; one branch */
 } imp_learner;
 
 /* Every learner, for code that treats all alike. ENTRY(echo, ECHO, Echo, 64): IMP_LEARNER_ECHO, and
@@ -39,7 +40,8 @@ typedef enum imp_learner {
   ENTRY(coach, COACH, Coach, 48)          \
   ENTRY(ppo, PPO, Ppo, 88)                \
   ENTRY(sac, SAC, Sac, 64)                \
-  ENTRY(bandit, BANDIT, Bandit, 64)
+  ENTRY(bandit, BANDIT, Bandit, 64)       \
+  ENTRY(pqn, PQN, Pqn, 80)
 
 /* imp_header::type of their options: 100 and the learner's number. */
 typedef enum imp_options_type {
@@ -49,7 +51,8 @@ typedef enum imp_options_type {
   IMP_STRUCT_COACH_OPTIONS = 104,
   IMP_STRUCT_PPO_OPTIONS = 105,
   IMP_STRUCT_SAC_OPTIONS = 106,
-  IMP_STRUCT_BANDIT_OPTIONS = 107
+  IMP_STRUCT_BANDIT_OPTIONS = 107,
+  IMP_STRUCT_PQN_OPTIONS = 108
 } imp_options_type;
 
 /* How an agent takes part. */
@@ -324,6 +327,44 @@ static inline imp_bandit_options imp_bandit_options_init(void) {
   s.thompson = 1;
   s.drift = 5e-4f;
   s.follow_changes = 1;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  return s;
+}
+
+/* Q-learning of many agents at once by lambda returns, without a memory or a target network; hidden
+ * layers are normalised. Gallici et al., Simplifying Deep Temporal Difference Learning, 2024. */
+typedef struct imp_pqn_options {
+  imp_header header;
+  uint32_t learn_period_frames; /* as imp_ppo_options. Default 0 */
+  uint32_t rollout_steps;       /* as imp_ppo_options. Default 0 */
+  uint32_t batch_size;          /* as imp_ppo_options. Default 0 */
+  uint32_t epochs;              /* passes over a rollout, 1 .. 64. Default 4 */
+  float learning_rate;          /* of RAdam. Default 2e-3 */
+  float max_gradient_norm;      /* Default 10 */
+  float discount;               /* Default 0.99 */
+  float trace_decay; /* lambda: share of later rewards in place of estimates. Default 0.9 */
+  float epsilon;     /* final share of random choices, 0 .. 1. Default 0.05 */
+  uint32_t epsilon_decisions; /* of a brain, all its agents, until that share. 0: those of eight
+                               * rollouts. Default 0 */
+  uint32_t normalise_rewards; /* 1: learns on rewards by the deviation of their discounted sum;
+                               * values stay in the game's units. Default 1 */
+  uint32_t rate_decisions;    /* as imp_ppo_options. Default 0 */
+  uint32_t rate_half_life;    /* as imp_dqn_options. Default 5000 */
+  float credit_delay_s;       /* Default 0.8 */
+  float credit_width_s;       /* Default 0.6 */
+} imp_pqn_options;
+/* Measured by `tools/learning abi`. */
+static inline imp_pqn_options imp_pqn_options_init(void) {
+  IMP_INIT(imp_pqn_options, s, IMP_STRUCT_PQN_OPTIONS);
+  s.epochs = 4;
+  s.learning_rate = 2e-3f;
+  s.max_gradient_norm = 10.0f;
+  s.discount = 0.99f;
+  s.trace_decay = 0.9f;
+  s.epsilon = 0.05f;
+  s.normalise_rewards = 1;
+  s.rate_half_life = 5000;
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;
   return s;

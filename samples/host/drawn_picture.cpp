@@ -1,4 +1,6 @@
-#include "view.h"
+#include "drawn_picture.h"
+
+#include <vector>
 
 namespace {
 
@@ -7,13 +9,16 @@ constexpr VkFormat kFormat = VK_FORMAT_R32_SFLOAT;
 
 }  // namespace
 
-bool View::make(VkPhysicalDevice physical_device, VkDevice device) {
+bool DrawnPicture::make(VkPhysicalDevice physical_device, VkDevice device, std::uint32_t width,
+                        std::uint32_t height) {
+  width_ = width;
+  height_ = height;
   physical_device_ = physical_device;
   device_ = device;
   return make_target() && make_buffer();
 }
 
-bool View::allocate(const VkMemoryRequirements& needs, VkDeviceMemory& memory) const {
+bool DrawnPicture::allocate(const VkMemoryRequirements& needs, VkDeviceMemory& memory) const {
   VkPhysicalDeviceMemoryProperties properties{};
   vkGetPhysicalDeviceMemoryProperties(physical_device_, &properties);
   VkMemoryAllocateInfo info{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
@@ -27,11 +32,11 @@ bool View::allocate(const VkMemoryRequirements& needs, VkDeviceMemory& memory) c
   return vkAllocateMemory(device_, &info, nullptr, &memory) == VK_SUCCESS;
 }
 
-bool View::make_target() {
+bool DrawnPicture::make_target() {
   VkImageCreateInfo image{VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
   image.imageType = VK_IMAGE_TYPE_2D;
   image.format = kFormat;
-  image.extent = {side(), side(), 1};
+  image.extent = {width_, height_, 1};
   image.mipLevels = image.arrayLayers = 1;
   image.samples = VK_SAMPLE_COUNT_1_BIT;
   image.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT;
@@ -79,12 +84,13 @@ bool View::make_target() {
   framebuffer.renderPass = pass_;
   framebuffer.attachmentCount = 1;
   framebuffer.pAttachments = &image_view_;
-  framebuffer.width = framebuffer.height = side();
+  framebuffer.width = width_;
+  framebuffer.height = height_;
   framebuffer.layers = 1;
   return vkCreateFramebuffer(device_, &framebuffer, nullptr, &framebuffer_) == VK_SUCCESS;
 }
 
-bool View::make_buffer() {
+bool DrawnPicture::make_buffer() {
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = bytes();
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
@@ -95,7 +101,8 @@ bool View::make_buffer() {
          vkBindBufferMemory(device_, buffer_, buffer_memory_, 0) == VK_SUCCESS;
 }
 
-void View::destroy() {
+void DrawnPicture::destroy() {
+  if (!device_) return;
   vkDestroyFramebuffer(device_, framebuffer_, nullptr);
   vkDestroyRenderPass(device_, pass_, nullptr);
   vkDestroyImageView(device_, image_view_, nullptr);
@@ -105,23 +112,25 @@ void View::destroy() {
   vkFreeMemory(device_, buffer_memory_, nullptr);
 }
 
-void View::draw(VkCommandBuffer commands, std::int32_t x, std::int32_t y) const {
+void DrawnPicture::draw(VkCommandBuffer commands, std::span<const VkRect2D> bright) const {
   VkClearValue dark{};
   VkRenderPassBeginInfo begin{VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO};
   begin.renderPass = pass_;
   begin.framebuffer = framebuffer_;
-  begin.renderArea = {{0, 0}, {side(), side()}};
+  begin.renderArea = {{0, 0}, {width_, height_}};
   begin.clearValueCount = 1;
   begin.pClearValues = &dark;
   vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
   VkClearAttachment light{VK_IMAGE_ASPECT_COLOR_BIT, 0, {}};
   light.clearValue.color.float32[0] = 1;
-  const auto pixels = static_cast<std::int32_t>(field_);
-  const VkClearRect rectangle{{{(x + kReach) * pixels, (y + kReach) * pixels}, {light_, light_}}, 0, 1};
-  vkCmdClearAttachments(commands, 1, &light, 1, &rectangle);
+  std::vector<VkClearRect> rectangles;
+  for (const VkRect2D& rectangle : bright) rectangles.push_back({rectangle, 0, 1});
+  if (!rectangles.empty())
+    vkCmdClearAttachments(commands, 1, &light, static_cast<std::uint32_t>(rectangles.size()),
+                          rectangles.data());
   vkCmdEndRenderPass(commands);
   VkBufferImageCopy region{};
   region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
-  region.imageExtent = {side(), side(), 1};
+  region.imageExtent = {width_, height_, 1};
   vkCmdCopyImageToBuffer(commands, image_, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, buffer_, 1, &region);
 }
