@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <stdexcept>
 
 #include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
@@ -136,7 +137,7 @@ class Drawing {
       case 3:
         return said("extremes", half - max(held, {1}, true) + minimum(held, leaf({n})));
       case 4:
-        return said("largest rows", half + scatter(zeros({batch_, n}), 0, indices(batch_, batch_), held,
+        return said("largest rows", half + scatter(zeros({batch_, n}), 0, rows_of(n), held,
                                                    chance(50) ? Scatter::max : Scatter::assign));
       default:
         return said(
@@ -161,8 +162,7 @@ class Drawing {
       case 2:
         return said("recurrence", linear_recurrence(x * 0.3f, sigmoid(x * leaf({n})), 1, chance(50)));
       case 3:
-        return said("scatter",
-                    scatter(zeros({batch_, n}), 0, indices(batch_, batch_), x * 0.5f, Scatter::add));
+        return said("scatter", scatter(zeros({batch_, n}), 0, rows_of(n), x * 0.5f, Scatter::add));
       case 4:
         return said("factors",
                     n % 2 == 0 ? prod(reshape(x + 1.0f, {batch_, n / 2, 2}), {2}) : cumprod(tanh(x), 1));
@@ -188,6 +188,11 @@ class Drawing {
       default:
         return said("functions", erf(x) + log1p(square(x)) * 0.3f + exp(-abs(x)) + remainder(x, 3.0f) * 0.1f);
     }
+  }
+
+  // A row for each of the batch, in all columns.
+  Tensor rows_of(std::int64_t n) {
+    return expand(reshape(indices(batch_, batch_), {batch_, 1}), {batch_, n});
   }
 
   Tensor attended(const Tensor& x) {
@@ -226,6 +231,7 @@ class Drawing {
   }
 
   Tensor said(const char* what, Tensor result) {
+    if (!result.ok()) throw std::runtime_error(imprint::text(what, ": ", result.error().message));
     text += std::string(text.empty() ? "" : ", ") + what + " " + result.shape().text();
     return result;
   }
