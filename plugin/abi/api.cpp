@@ -49,6 +49,8 @@ constexpr imp_tools_api kToolsApi = {
     .brain_load_demonstrations = brain_load_demonstrations,
     .brain_save_demonstrations = brain_save_demonstrations,
     .brain_clear_demonstrations = brain_clear_demonstrations,
+    .brain_take_experience = brain_take_experience,
+    .brain_give_experience = brain_give_experience,
 };
 
 constexpr imp_models_api kModelsApi = {

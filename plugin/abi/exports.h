@@ -47,6 +47,8 @@ imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high);
 imp_result IMP_CALL brain_get_state_array(imp_brain brain, uint32_t index, imp_state_array* array);
 imp_result IMP_CALL brain_get_state(imp_brain brain, void* data, size_t* size);
 imp_result IMP_CALL brain_set_state(imp_brain brain, const void* data, size_t size);
+imp_result IMP_CALL brain_take_experience(imp_brain brain, void* data, size_t* size);
+imp_result IMP_CALL brain_give_experience(imp_brain brain, uint32_t source, const void* data, size_t size);
 imp_result IMP_CALL brain_get_curves(imp_brain brain, uint64_t row, imp_curves* curves);
 imp_result IMP_CALL brain_write_curves(imp_brain brain, const char* path);
 imp_result IMP_CALL agent_set_opponent(imp_agent agent, uint32_t opponent, uint32_t* chosen);
