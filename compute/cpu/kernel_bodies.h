@@ -581,9 +581,15 @@ void fold_windows(const WindowFold& w) {
 }
 
 }  // namespace
+}  // namespace imprint::cpu
+
+#include "compute/cpu/kernel_whole_products.h"
+
+namespace imprint::cpu {
 
 extern const KernelSet IMPRINT_KERNEL_SET;
-const KernelSet IMPRINT_KERNEL_SET = {kSetName,   find_elementwise, find_fold_run, find_product, find_relu,
-                                      add_number, copy_run,         copy_all_rows, fold_windows};
+const KernelSet IMPRINT_KERNEL_SET = {kSetName,     find_elementwise, find_fold_run, find_product,
+                                      find_relu,    add_number,       copy_run,      copy_all_rows,
+                                      fold_windows, kWholeKernels};
 
 }  // namespace imprint::cpu

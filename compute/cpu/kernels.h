@@ -37,6 +37,24 @@ struct Matmul {
 inline constexpr std::int64_t kMatmulDepth = 512;
 inline constexpr std::int64_t kMatmulScratch = kMatmulDepth * 128;  // half of a small second cache
 
+// c[r, i] = the sum over pairs k of both products of a[r, k] and b[k, i], as float. A pair is two whole
+// numbers of 16 bits, the first in the lower half; sums must stay below 2^31. b: a panel, kWholeColumns pairs
+// per row.
+inline constexpr std::int64_t kWholeColumns = 32;
+struct WholeProduct {
+  const std::int32_t* a = nullptr;  // [rows, pairs]
+  const std::int32_t* b = nullptr;
+  float* c = nullptr;
+  std::int64_t rows = 0, pairs = 0, columns = 0, c_row = 0;  // columns: of the panel inside c
+};
+// Floats as pairs: count of one row, or all rows of m's panel at column n. False: one of them is no whole
+// number, or beyond the limit.
+struct WholeKernels {
+  void (*product)(const WholeProduct& arguments) = nullptr;  // null: this set has none
+  bool (*pack_row)(const float* from, std::int32_t* to, std::int64_t count, float limit) = nullptr;
+  bool (*pack_panel)(const Matmul& m, std::int64_t n, std::int32_t* to, float limit) = nullptr;
+};
+
 // to[i] = from[i * stride], elements of any type.
 using CopyRun = void (*)(const void* from, std::int64_t stride, void* to, std::int64_t count);
 
@@ -72,6 +90,7 @@ struct KernelSet {
   CopyRun copy_run;
   void (*copy_rows)(const CopyRows& arguments);
   void (*window_fold)(const WindowFold& arguments);
+  WholeKernels whole;
 };
 
 // The set for the widest vectors of this CPU. Any thread.

@@ -163,7 +163,7 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
     IMPRINT_ASSIGN(const auto windows, find_windows(entry.inputs[1]));
     if (windows) {
       IMPRINT_ASSIGN(const Strided rows, find(entry.inputs[0]));
-      add(matmul_step(rows, *windows, into, kernels_, used_product(node)),
+      add(matmul_step(rows, *windows, into, kernels_, used_product(node), find_whole(rows, true)),
           {into, rows.buffer, windows->matrices.buffer});
       return {};
     }
@@ -179,9 +179,11 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
     buffers.push_back(operand.buffer);
   }
   if (entry.element_count() == 0) return {};
-  if (entry.op == Op::matmul)
-    add(matmul_step(operands[0], operands[1], into, kernels_, used_product(node)), buffers);
-  else if (entry.kind() == OpKind::reduce)
+  if (entry.op == Op::matmul) {
+    auto whole = find_whole(operands[1], false);
+    if (!whole) whole = find_whole(operands[0], true);
+    add(matmul_step(operands[0], operands[1], into, kernels_, used_product(node), std::move(whole)), buffers);
+  } else if (entry.kind() == OpKind::reduce)
     add(arg_reduce_step(entry, graph_[entry.inputs[0]].dtype, operands[0], into), buffers);
   else if (entry.kind() == OpKind::select)
     add(gather_step(entry, operands[0], operands[1], into), buffers);
@@ -358,6 +360,14 @@ std::optional<Strided> Lowering::constant_copy(const Strided& from, const Shape&
   const auto step = copy_step(from, row_major(to.buffer, from.shape));
   step->run({executable_.buffers_.data(), nullptr}, {0, step->part_count()});
   return to;
+}
+
+std::shared_ptr<const WholeOperand> Lowering::find_whole(const Strided& operand, bool left) {
+  if (!constants_.contains(operand.buffer)) return nullptr;
+  const auto* const buffer = reinterpret_cast<const float*>(executable_.buffers_[at(operand.buffer)]);
+  auto whole = whole_operand(buffer, operand, left, kernels_);
+  if (whole) executable_.constant_copy_bytes_ += whole->numbers.size() * sizeof(std::int32_t);
+  return whole;
 }
 
 Result<std::optional<WindowMatrix>> Lowering::find_windows(NodeIndex node) {

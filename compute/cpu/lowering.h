@@ -46,6 +46,8 @@ class Lowering {
   Result<> compute_into(graph::NodeIndex node, const Strided& to);
   // A copy that is made once, if it is of a constant.
   std::optional<Strided> constant_copy(const Strided& from, const Shape& shape);
+  // The operand of a product, if it is a constant of whole numbers.
+  std::shared_ptr<const WholeOperand> find_whole(const Strided& operand, bool left);
   // Windows of an image that are the right operand of a product.
   Result<std::optional<WindowMatrix>> find_windows(graph::NodeIndex node);
 

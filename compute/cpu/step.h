@@ -200,11 +200,28 @@ std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& sh
 struct UsedProduct {
   UsedPart elements, depth;
 };
-// One matrix at a time.
+// A constant operand of whole numbers (whole_numbers.cpp), as pairs along the terms: rows of the left one, or
+// panels of kWholeColumns columns of the right one.
+struct WholeOperand {
+  float limit = 0;  // of numbers of the other operand
+  std::int64_t pairs = 0;
+  bool left = false;
+  std::vector<std::int32_t> numbers;
+};
+// buffer: the constant's. Null: it has other numbers, is small, or the kernels have no such product.
+std::shared_ptr<const WholeOperand> whole_operand(const float* buffer, const Strided& operand, bool left,
+                                                  const KernelSet& kernels);
+// Rows and columns of the whole product begin at these. False: the other operand has other numbers, and c is
+// undefined.
+bool whole_product(const WholeOperand& whole, const Matmul& m, std::int64_t first_row,
+                   std::int64_t first_column, const WholeKernels& kernels);
+// One matrix at a time. whole: one of both operands, or null.
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels, UsedProduct used = {});
+                                  const KernelSet& kernels, UsedProduct used = {},
+                                  std::shared_ptr<const WholeOperand> whole = nullptr);
 std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
-                                  const KernelSet& kernels, UsedProduct used = {});
+                                  const KernelSet& kernels, UsedProduct used = {},
+                                  std::shared_ptr<const WholeOperand> whole = nullptr);
 std::unique_ptr<Step> arg_reduce_step(const graph::GraphNode& node, DType dtype, const Strided& source,
                                       std::int32_t into);
 std::unique_ptr<Step> gather_step(const graph::GraphNode& node, const Strided& data, const Strided& indices,

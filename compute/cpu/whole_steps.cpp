@@ -154,10 +154,11 @@ namespace {
 // Products of `one` for all matrices; layouts of a and b over the batch.
 std::unique_ptr<Step> products(const Matmul& one, const Strided& a, const Strided& b,
                                const Loops<2>& matrices, std::shared_ptr<const WindowMatrix> windows,
-                               std::int32_t into, const KernelSet& kernels, UsedProduct used) {
+                               std::int32_t into, const KernelSet& kernels, UsedProduct used,
+                               std::shared_ptr<const WholeOperand> whole) {
   const ProductParts cut(element_count(matrices), one);
   const std::int64_t work = element_count(matrices) * one.rows * one.columns * (one.depth / 8 + 1);
-  return divided(cut.count(), work, [=, product = kernels.matmul](const Memory& memory, Parts parts) {
+  return divided(cut.count(), work, [=, set = &kernels](const Memory& memory, Parts parts) {
     Matmul next = one;
     next.depth = used.depth.of(memory, one.depth);
     const std::int64_t used_rows = used.elements.of(memory, element_count(matrices) * one.rows);
@@ -183,7 +184,9 @@ std::unique_ptr<Step> products(const Matmul& one, const Strided& a, const Stride
       next.b = memory.data<const float>(b.buffer,
                                         b.offset + offset(1) + (windows ? 0 : columns.begin * one.b_column));
       next.c = memory.data<float>(into, (matrix * one.rows + rows.begin) * one.columns + columns.begin);
-      product(next);
+      if (!whole || next.depth != one.depth ||
+          !whole_product(*whole, next, rows.begin, columns.begin, set->whole))
+        set->matmul(next);
     });
   });
 }
@@ -208,7 +211,8 @@ Shape batch_of(const Shape& shape) {
 }  // namespace
 
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels, UsedProduct used) {
+                                  const KernelSet& kernels, UsedProduct used,
+                                  std::shared_ptr<const WholeOperand> whole) {
   const int rank = a.shape.rank();
   Matmul one = rows_of(a, b.shape[rank - 1]);
   one.b_depth = b.strides[at(rank - 2)];
@@ -220,17 +224,19 @@ std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32
   const bool joins =
       loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
   if (joins) one.rows *= loops.extents[0];
-  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels, used);
+  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels, used,
+                  std::move(whole));
 }
 
 std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
-                                  const KernelSet& kernels, UsedProduct used) {
+                                  const KernelSet& kernels, UsedProduct used,
+                                  std::shared_ptr<const WholeOperand> whole) {
   Matmul one = rows_of(a, b.columns);
   one.b_column = b.column;
   const Shape batch = batch_of(a.shape);
   if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
   return products(one, a, b.matrices, loops_over<2>(batch, {a.strides, b.matrices.strides}),
-                  std::make_shared<WindowMatrix>(b), into, kernels, used);
+                  std::make_shared<WindowMatrix>(b), into, kernels, used, std::move(whole));
 }
 
 std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape) {

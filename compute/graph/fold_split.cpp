@@ -115,15 +115,24 @@ class FoldSplitter {
                  ? line
                  : made(Op::slice, source, {before, count, behind}, {line}, {0, 1, start, 1, 0, 1});
     };
+    const NodeIndex all = part(0, stretches * length);
     // If there are no elements in front, there is no axis for them: the folded axes are then outermost.
     const int axis = before == 1 ? 0 : 1;
-    const Shape stretched =
-        before == 1 ? Shape{stretches, length, behind} : Shape{before, stretches, length, behind};
-    Shape partial = stretched, whole = stretched;
-    partial[axis + 1] = whole[axis + 1] = whole[axis] = 1;
-    const NodeIndex cut = made(Op::reshape, source, stretched, {part(0, stretches * length)}, {});
-    NodeIndex result =
-        made(node.op, node.dtype, whole, {made(node.op, node.dtype, partial, {cut}, {axis + 1})}, {axis});
+    const Shape partial = before == 1 ? Shape{stretches, 1, behind} : Shape{before, stretches, 1, behind};
+    Shape whole = partial;
+    whole[axis] = 1;
+    // Columns take every stretches-th term: neighbours are often alike, and their sums grow and lose digits.
+    const bool interleaved = behind >= kFoldColumns;
+    const int folded = interleaved ? 1 : axis + 1;
+    Shape stretched = partial;
+    stretched[axis + 1] = length;
+    if (interleaved) stretched = {before, length, stretches, behind};
+    Shape sums = stretched;
+    sums[folded] = 1;
+    const NodeIndex cut = made(Op::reshape, source, stretched, {all}, {});
+    NodeIndex parts = made(node.op, node.dtype, sums, {cut}, {folded});
+    if (interleaved) parts = made(Op::reshape, node.dtype, partial, {parts}, {});
+    NodeIndex result = made(node.op, node.dtype, whole, {parts}, {axis});
     if (rest > 0) {
       const NodeIndex last =
           made(node.op, node.dtype, {before, 1, behind}, {part(stretches * length, rest)}, {1});

@@ -11,6 +11,7 @@
 #include "compute/graph/narrow_products.h"
 #include "compute/graph/page_expand.h"
 #include "compute/graph/product_split.h"
+#include "compute/graph/recompute.h"
 #include "compute/graph/region.h"
 #include "compute/graph/row_folds.h"
 
@@ -49,6 +50,8 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   std::vector<std::string> notes;
   if (options.expand != Expand::none) IMPRINT_CHECK(expand_pages(graph, request, options));
   if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
+  // Writes that come last would keep what they read, which recomputation is to free.
+  if (recomputes(graph)) options.writes_late = false;
   if (options.fuse) read_state_early(graph, request);
   RegionLimits limits;
   bool tails = options.tails;

@@ -27,6 +27,7 @@ inline constexpr std::int64_t kPlaceAlignment = 4;  // elements of four bytes
 struct Place {
   PlaceKind kind = PlaceKind::none;
   std::int32_t index = -1;
+  std::int32_t part = 0;  // of a value that is longer than a descriptor binds (program/program_memory.cpp)
   bool operator==(const Place&) const = default;
 };
 

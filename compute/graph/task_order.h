@@ -10,7 +10,7 @@ namespace imprint::graph {
 // Drops tasks that store nothing, computes levels from Task::after, and sorts the tasks by level, otherwise
 // in their order. A level is as early as possible, with two exceptions:
 // - A task that only stores state, and that no task waits for, gets the last level, with
-//   FusionOptions::writes_late. A run may be cut before it.
+//   FusionOptions::writes_late. A run may be cut before it. It keeps what it reads until then.
 // - A task beside a region moves to a later level without one, if its consumers allow that.
 // Errors: internal (tasks wait for each other in a circle). Linear in tasks and what they wait for, apart
 // from the sort.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "compute/base/text.h"
 #include "compute/graph/cost.h"
@@ -36,28 +38,14 @@ constexpr std::int64_t kMaxPackedGroups = 16384;  // a task with more workgroups
 class DispatchNames : public MemoryNames {
  public:
   DispatchNames(DispatchSource& source, const std::function<std::int32_t(const Place&)>& buffer_of,
-                bool beside_others, bool has_16_bits)
-      : source_(source),
-        buffer_of_(buffer_of),
-        prefix_(beside_others ? "imp_" : ""),
-        has_16_bits_(has_16_bits) {}
+                bool beside_others, const DispatchLimits& limits)
+      : source_(source), buffer_of_(buffer_of), prefix_(beside_others ? "imp_" : ""), limits_(limits) {}
 
   bool packs(DType dtype) const override {
-    return dtype_size(dtype) < 4 && !(has_16_bits_ && dtype_is_narrow_float(dtype));
+    return dtype_size(dtype) < 4 && !(limits_.storage_16bit && dtype_is_narrow_float(dtype));
   }
-  std::string array(const Place& place, DType dtype) override {
-    return named(place, packs(dtype)               ? 'i'
-                        : dtype == DType::float32  ? 'f'
-                        : dtype == DType::float16  ? 'h'
-                        : dtype == DType::bfloat16 ? 'b'
-                                                   : 'i');
-  }
-  std::string vectors(const Place& place, DType dtype) override {
-    return named(place, dtype == DType::float32    ? 'q'
-                        : dtype == DType::float16  ? 'd'
-                        : dtype == DType::bfloat16 ? 'c'
-                                                   : 'p');
-  }
+  std::string array(const Place& place, DType dtype) override { return named(place, array_kind(dtype)); }
+  std::string vectors(const Place& place, DType dtype) override { return named(place, vectors_kind(dtype)); }
   std::string eights(const Place& place) override { return named(place, 'e'); }
 
   std::string offset(const Place& place) override {
@@ -65,6 +53,17 @@ class DispatchNames : public MemoryNames {
     if (found == source_.table.end()) found = source_.table.insert(found, place);
     return text(prefix_, "o", found - source_.table.begin());
   }
+
+  bool is_long(const Place& place) const override { return limits_.parts_of(place) > 1; }
+
+  std::string long_function(const Place& place, DType dtype, LongAccess access) override {
+    const auto [entry, fresh] = long_functions_.try_emplace({place.kind, place.index, dtype, access},
+                                                            text("imp_long_", long_functions_.size()));
+    const std::string name = entry->second;
+    if (fresh) long_text_ += text_of_long(name, place, dtype, access);
+    return name;
+  }
+  const std::string& long_functions() const { return long_text_; }
 
   std::string declarations() const {
     std::string out = source_.pushes_table
@@ -90,6 +89,61 @@ class DispatchNames : public MemoryNames {
   }
 
  private:
+  char array_kind(DType dtype) const {
+    return packs(dtype)               ? 'i'
+           : dtype == DType::float32  ? 'f'
+           : dtype == DType::float16  ? 'h'
+           : dtype == DType::bfloat16 ? 'b'
+                                      : 'i';
+  }
+  static char vectors_kind(DType dtype) {
+    return dtype == DType::float32    ? 'q'
+           : dtype == DType::float16  ? 'd'
+           : dtype == DType::bfloat16 ? 'c'
+                                      : 'p';
+  }
+
+  // One branch per part: the buffer that holds the element.
+  std::string text_of_long(const std::string& name, const Place& place, DType dtype, LongAccess access) {
+    const bool is_four = access == LongAccess::load_four || access == LongAccess::store_four,
+               is_load = access == LongAccess::load || access == LongAccess::load_four;
+    const char kind = is_four ? vectors_kind(dtype) : array_kind(dtype);
+    const std::uint64_t array_bits =
+                            packs(dtype) && !is_four ? 32 : 8 * dtype_size(dtype) * (is_four ? 4 : 1),
+                        bits = access == LongAccess::put ? 8 * dtype_size(dtype) : array_bits,
+                        length = limits_.part_bytes * 8 / bits;
+    const auto start = [&](std::int32_t part) {
+      const std::string words = offset({place.kind, place.index, part});
+      return bits > 32 ? text(words, " / ", bits / 32) : text(words, " * ", 32 / bits);
+    };
+    const std::string type = access == LongAccess::put ? "int" : register_of(kind),
+                      stored = type_of(std::string(1, kind)), from = stored == type ? "" : stored;
+    std::string out =
+        is_load ? text(type, " ", name, "(int i) {\n") : text("void ", name, "(int i, ", type, " value) {\n");
+    out += text("  i -= ", start(0), ";\n");
+    for (std::int32_t part = 0, count = limits_.parts_of(place); part < count; ++part) {
+      const std::string array = named({place.kind, place.index, part}, kind),
+                        at = text(start(part), " + i - ", static_cast<std::uint64_t>(part) * length);
+      if (part + 1 < count) out += text("  if (i < ", static_cast<std::uint64_t>(part + 1) * length, ") ");
+      if (is_load)
+        out += text("  return ", from.empty() ? "" : type, "(", array, "[", at, "]);\n");
+      else if (access == LongAccess::put)
+        out += text("{ imp_put_", bits, "(", array, ", ", at, ", value) return; }\n");
+      else
+        out += text("{ ", array, "[", at, "] = ", from, "(value); return; }\n");
+    }
+    return out + "}\n";
+  }
+
+  // Memory's 16-bit types have no registers on every device.
+  static std::string register_of(char kind) {
+    return kind == 'h'   ? "float"
+           : kind == 'b' ? "uint"
+           : kind == 'd' ? "vec4"
+           : kind == 'c' ? "uvec4"
+                         : type_of(std::string(1, kind));
+  }
+
   static std::string type_of(const std::string& array) {
     switch (array.back()) {
       case 'f':
@@ -125,8 +179,10 @@ class DispatchNames : public MemoryNames {
   DispatchSource& source_;
   const std::function<std::int32_t(const Place&)>& buffer_of_;
   const std::string prefix_;
-  const bool has_16_bits_;
+  const DispatchLimits& limits_;
   std::set<std::string> arrays_;
+  std::map<std::tuple<PlaceKind, std::int32_t, DType, LongAccess>, std::string> long_functions_;
+  std::string long_text_;
 };
 
 bool is_large_map(const Task& task) { return task.kind == TaskKind::map && task.element_count >= kLargeMap; }
@@ -286,6 +342,18 @@ std::string fold_arrays(const std::string& functions, int workgroup_size) {
               size, "\n");
 }
 
+// Functions of shaders/include and shaders/both, those that others call first.
+std::string included_functions(std::set<std::string> includes) {
+  const std::string first = "special_values";
+  for (const char* caller :
+       {"atan2", "division", "extremes", "hyperbolic", "log1p", "narrow_floats", "to_int"})
+    if (includes.contains(caller)) includes.insert(first);
+  std::string functions;
+  if (includes.erase(first) > 0) functions = text(embedded_shader(first), "\n");
+  for (const std::string& include : includes) functions += text(embedded_shader(include), "\n");
+  return functions;
+}
+
 // Whether a run uses elements of the workgroup. The first axis has `bound` steps, in `groups` workgroups: a
 // workgroup has several steps, or a step several workgroups.
 std::string used_condition(const Graph& graph, const Schedule& schedule, const Task& task,
@@ -306,7 +374,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
     return kind_of(t) == TaskKind::custom || kind_of(t) == TaskKind::page;
   };
   const auto is_product = [&](std::int32_t t) { return kind_of(t) == TaskKind::product; };
-  DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, is_custom), limits.storage_16bit);
+  DispatchNames names(source, buffer_of, std::ranges::any_of(source.tasks, is_custom), limits);
   const int workgroup_size = workgroup_size_of(graph, schedule, source.tasks);
   FunctionWriter writer(graph, schedule, limits, names, workgroup_size);
   MatrixUnits units = MatrixUnits::none;
@@ -353,7 +421,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   glsl +=
       text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
            writer.shared_arrays, writer.region_arrays.declarations(), fold_arrays(functions, workgroup_size));
-  for (const std::string& include : writer.includes) glsl += text(embedded_shader(include), "\n");
+  glsl += included_functions(writer.includes) + names.long_functions();
   glsl += functions;
   const std::string_view row_of_groups =
       source.groups_y > 1 ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "";
@@ -424,13 +492,25 @@ Result<> check_counts(const Graph& graph, const Schedule& schedule, const Dispat
 
 using BufferOf = std::function<std::int32_t(const Place&)>;
 
-std::set<std::int32_t> buffers_of(const Schedule& schedule, const Task& task, const BufferOf& buffer_of) {
+// Memory that a task's kernel binds, and how many offsets it needs.
+struct Bindings {
   std::set<std::int32_t> buffers;
-  for (const Read& read : task.reads) buffers.insert(buffer_of(schedule.place[at(read.node)]));
-  for (const Store& store : task.stores) buffers.insert(buffer_of(store.place));
+  std::size_t entries = 0;
+};
+
+Bindings bindings_of(const Schedule& schedule, const Task& task, const DispatchLimits& limits,
+                     const BufferOf& buffer_of) {
+  Bindings bindings;
+  const auto add = [&](Place place) {
+    const std::int32_t parts = limits.parts_of(place);
+    for (place.part = 0; place.part < parts; ++place.part) bindings.buffers.insert(buffer_of(place));
+    bindings.entries += static_cast<std::size_t>(parts);
+  };
+  for (const Read& read : task.reads) add(schedule.place[at(read.node)]);
+  for (const Store& store : task.stores) add(store.place);
   for (const RunExtent& extent : schedule.extents)
-    buffers.insert(buffer_of({PlaceKind::input, extent.input}));
-  return buffers;
+    bindings.buffers.insert(buffer_of({PlaceKind::input, extent.input}));
+  return bindings;
 }
 
 // The error of the first task that binds too much. too_wide: receives all such tasks.
@@ -440,8 +520,8 @@ Result<> check_bindings(const Graph& graph, const Schedule& schedule, const Disp
   for (std::size_t t = 0; t < schedule.tasks.size(); ++t) {
     const Task& task = schedule.tasks[t];
     if (Emitter::group_count(graph, task, kWorkgroupSize) == 0) continue;
-    const std::size_t buffers = buffers_of(schedule, task, buffer_of).size(),
-                      tensors = task.reads.size() + task.stores.size();
+    const Bindings own = bindings_of(schedule, task, limits, buffer_of);
+    const std::size_t buffers = own.buffers.size(), tensors = own.entries;
     if (buffers <= limits.storage_buffers && tensors <= limits.table_entries) continue;
     too_wide.push_back(static_cast<std::int32_t>(t));
     if (!first.ok()) continue;
@@ -475,8 +555,7 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
     const Task& task = schedule.tasks[t];
     const std::int64_t groups = Emitter::group_count(graph, task, kWorkgroupSize);
     if (groups == 0) continue;
-    const std::set<std::int32_t> own = buffers_of(schedule, task, buffer_of);
-    const std::size_t own_entries = task.reads.size() + task.stores.size();
+    const auto [own, own_entries] = bindings_of(schedule, task, limits, buffer_of);
     std::set<std::int32_t> merged = buffers;
     merged.insert(own.begin(), own.end());
     const bool alone = groups > kMaxPackedGroups;

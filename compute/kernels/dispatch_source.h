@@ -32,6 +32,12 @@ struct DispatchLimits {
   bool keep_loops = false;
   MatrixDialect matrix_dialect = MatrixDialect::nv;
   bool storage_16bit = false;  // float16 and bfloat16 have arrays of their own
+  // A value that is longer than a descriptor binds has parts of `part_bytes`, each in a buffer of its own.
+  // Null: no value has.
+  std::function<std::int32_t(const graph::Place&)> part_count;
+  std::uint64_t part_bytes = 0;
+
+  std::int32_t parts_of(const graph::Place& place) const { return part_count ? part_count(place) : 1; }
 };
 
 struct DispatchSource {

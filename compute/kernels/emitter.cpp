@@ -267,13 +267,15 @@ std::string Emitter::combine(NodeIndex node, const Accumulator& into, const std:
   const std::string symbol = operator_glsl(combination, dtype);
   if (fold && fold->finds_position) {
     // The first of equals wins in any order of combination; NaN wins over every number.
-    const std::string better = text(term, " ", symbol, " ", into.value);
-    const std::string tie = term + " == " + into.value + " && " + position + " < " + into.index;
-    const std::string nan = dtype == DType::float32 ? " || (isnan(" + term + ") && (!isnan(" + into.value +
-                                                          ") || " + position + " < " + into.index + "))"
-                                                    : "";
-    return "if (" + better + " || (" + tie + ")" + nan + ") { " + into.value + " = " + term + "; " +
-           into.index + " = " + position + "; }";
+    const std::string first = position + " < " + into.index;
+    std::string better =
+        text(term, " ", symbol, " ", into.value, " || (", term, " == ", into.value, " && ", first, ")");
+    if (dtype == DType::float32) {
+      includes_.insert("special_values");
+      const std::string known = "imp_is_nan(" + into.value + ")";
+      better = text("imp_is_nan(", term, ") ? !", known, " || ", first, " : !", known, " && (", better, ")");
+    }
+    return text("if (", better, ") { ", into.value, " = ", term, "; ", into.index, " = ", position, "; }");
   }
   const bool whole = !is_wide(into.value) || takes_vectors(combination, dtype);
   if (!symbol.empty() && whole) return text(into.value, " ", symbol, "= ", term, ";");

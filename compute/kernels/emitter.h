@@ -41,6 +41,8 @@ struct ElementIndex {
 // GLSL of the caller's between marks, so that errors name its lines. name: for messages.
 std::string callers_text(std::string_view name, std::string_view glsl);
 
+enum class LongAccess : std::uint8_t { load, load_four, store, store_four, put };
+
 // How a kernel names memory. Shared by the tasks of one dispatch.
 class MemoryNames {
  public:
@@ -57,6 +59,11 @@ class MemoryNames {
   std::string vectors(const graph::Place& place) { return vectors(place, DType::float32); }
   // The same buffer as uvec4[]: eight float16 or bfloat16 elements each.
   virtual std::string eights(const graph::Place& place) = 0;
+  // Whether the value lies in several buffers. Then it has functions instead of an array: they load or store
+  // an element of what `array` or `vectors` would be, or put one that shares its word. Their index counts
+  // from the first buffer's start.
+  virtual bool is_long(const graph::Place& place) const = 0;
+  virtual std::string long_function(const graph::Place& place, DType dtype, LongAccess access) = 0;
 };
 
 // Elements of a wide value: neighbours that one invocation computes together, and loads and stores together
@@ -118,6 +125,10 @@ class Emitter {
   IndexExpression start_of(const graph::Place& place, DType dtype) {
     return IndexExpression(memory_.offset(place), kWide) * static_cast<std::int64_t>(4 / dtype_size(dtype));
   }
+  // at: an index of the place's array, or of its vectors.
+  std::string loaded(const graph::Place& place, DType dtype, LongAccess access, const std::string& at);
+  void store(const graph::Place& place, DType dtype, LongAccess access, const std::string& at,
+             const std::string& value);
   // Memory of any dtype (emitter_memory.cpp). element: counted from the buffer's start. A load is an
   // expression of the register type. Of four: the first element is a multiple of kWide.
   std::string load_element(const graph::Place& place, DType dtype, const std::string& element);

@@ -82,7 +82,8 @@ std::string Emitter::array_of_all(const std::vector<NodeIndex>& nodes) {
   std::string array;
   for (NodeIndex node : nodes) {
     if (graph_[node].element_count() == 0) continue;
-    if (!in_memory(node) || dtype_size(graph_[node].dtype) < 4) return {};
+    if (!in_memory(node) || dtype_size(graph_[node].dtype) < 4 || memory_.is_long(schedule_.place[at(node)]))
+      return {};
     const std::string own = memory_.array(schedule_.place[at(node)], graph_[node].dtype);
     if (!array.empty() && own != array) return {};
     array = own;

@@ -42,6 +42,10 @@ std::string element_type_name(ElementType type) {
       return "complex128";
     case ElementType::bfloat16:
       return "bfloat16";
+    case ElementType::uint4:
+      return "uint4";
+    case ElementType::int4:
+      return "int4";
   }
   return imprint::text("type ", static_cast<std::int32_t>(type));
 }
@@ -50,6 +54,8 @@ std::size_t element_type_size(ElementType type) {
   switch (type) {
     case ElementType::uint8:
     case ElementType::int8:
+    case ElementType::uint4:
+    case ElementType::int4:
     case ElementType::boolean:
       return 1;
     case ElementType::uint16:

@@ -16,6 +16,10 @@ namespace {
 // Two's complement of the type's own width, as the operator would compute.
 std::int64_t wrap(ElementType type, std::int64_t value) {
   switch (type) {
+    case ElementType::uint4:
+      return value & 15;
+    case ElementType::int4:
+      return ((value & 15) ^ 8) - 8;
     case ElementType::uint8:
       return static_cast<std::uint8_t>(value);
     case ElementType::int8:

@@ -269,9 +269,20 @@ void GraphImporter::import_node(const Node& node) {
     if (inputs[i] && !takes(*inputs[i]))
       return state_.refusals.unsupported(
           text(node.text(), ": input ", i, ": found ", inputs[i]->text(), ", expected a tensor of numbers"));
+  bool symbolic = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) continue;
+    symbolic = symbolic || inputs[i]->symbols();
+    if (inputs[i]->shape().is_named() && !takes_named_axes(handler->name))
+      return state_.refusals.unsupported(text(node.text(), ": input ", i, ": found ", inputs[i]->text(),
+                                              ", expected fixed extents. Give ",
+                                              "these extents numbers instead of bounds"));
+  }
   OpContext context(node, opset_, std::move(inputs), state_.mover, *this, bindings_);
   // Operators without inputs, such as Constant, say themselves that their result is known.
-  const bool folded = handler->fold && context.has(0) && context.all_foldable() && handler->fold(context);
+  const bool folded =
+      symbolic ? fold_symbolic(context)
+               : handler->fold && context.has(0) && context.all_foldable() && handler->fold(context);
   if (!folded && !context.failure()) handler->import(context);
   if (context.failure()) return state_.refusals.keep(*context.failure());
   if (!context.stopped()) keep_outputs(node, context.outputs());
@@ -289,7 +300,7 @@ void GraphImporter::keep_outputs(const Node& node, std::span<const Value> output
       unmade_.emplace(node.outputs[i], &node);
       continue;
     }
-    if (!value.host()) {
+    if (!value.host() && !value.symbols()) {
       const Tensor tensor = value.tensor();
       if (!tensor.ok())
         return state_.refusals.keep(

@@ -5,6 +5,7 @@
 #include <map>
 #include <new>
 #include <set>
+#include <span>
 
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
@@ -261,9 +262,6 @@ class Importer {
     const auto given = given_.find(input.name);
     if (given == given_.end()) return {};
     const Shape& shape = given->second;
-    if (shape.is_named())  // a file may compute with a shape, of which only the bound is known here
-      return make_error(ErrorCode::unsupported, text("input ", quote(input.name), ": found shape ",
-                                                     shape.text(), ", expected numbers"));
     if (auto checked = onnx::checked_shape(shape.extents()); !checked)
       return make_error(checked.error().code, text("input ", quote(input.name), " of shape ", shape.text(),
                                                    ": ", checked.error().message));
@@ -278,9 +276,12 @@ class Importer {
       const onnx::Dimension& dimension = (*input.shape)[static_cast<std::size_t>(axis)];
       if (dimension.value && *dimension.value != shape[axis]) return mismatch("");
       if (dimension.value || dimension.symbol.empty()) continue;
-      const auto [bound, fresh] = symbols_.emplace(dimension.symbol, shape[axis]);
-      if (!fresh && bound->second != shape[axis])
-        return mismatch(text(": ", quote(dimension.symbol), " is ", bound->second, " elsewhere"));
+      Shape own;
+      own.append(shape, axis);
+      const auto [bound, fresh] = symbols_.emplace(dimension.symbol, own);
+      if (!fresh && (bound->second != own || bound->second.name(0) != own.name(0)))
+        return mismatch(text(": ", quote(dimension.symbol), " is ",
+                             onnx::SymbolicInt::of(bound->second, 0).text(), " elsewhere"));
     }
     return {};
   }
@@ -290,18 +291,22 @@ class Importer {
     if (!input.shape)
       return make_error(ErrorCode::invalid_argument,
                         text("input ", quote(input.name), " has no declared shape: give one"));
-    std::vector<std::int64_t> extents;
+    if (input.shape->size() > static_cast<std::size_t>(Shape::kMaxRank))
+      return make_error(ErrorCode::unsupported,
+                        text("input ", quote(input.name), ": found ", input.shape->size(),
+                             " axes, expected at most ", Shape::kMaxRank));
+    Shape shape;
     for (const onnx::Dimension& dimension : *input.shape) {
       const auto bound = symbols_.find(dimension.symbol);
       if (!dimension.value && (dimension.symbol.empty() || bound == symbols_.end()))
         return make_error(ErrorCode::invalid_argument,
                           text("input ", quote(input.name), " has the shape ", input.shape_text(),
                                " with a free dimension: give its shape"));
-      extents.push_back(dimension.value ? *dimension.value : bound->second);
+      dimension.value ? shape.append(*dimension.value) : shape.append(bound->second, 0);
     }
-    auto shape = onnx::checked_shape(extents);
-    if (!shape)
-      return make_error(shape.error().code, text("input ", quote(input.name), ": ", shape.error().message));
+    if (auto checked = onnx::checked_shape(shape.extents()); !checked)
+      return make_error(checked.error().code,
+                        text("input ", quote(input.name), ": ", checked.error().message));
     return shape;
   }
 
@@ -348,7 +353,7 @@ class Importer {
   onnx::ImportState state_;
   onnx::GraphImporter importer_;
   std::map<std::string_view, const onnx::TensorData*> initializers_;
-  std::map<std::string, std::int64_t> symbols_;
+  std::map<std::string, Shape> symbols_;  // of one axis
   ImportedModel result_;
 };
 
@@ -416,6 +421,49 @@ Result<std::map<std::string, Shape>> shapes_with_free_dimensions(const onnx::Mod
     shapes.emplace(input.name, *shape);
   }
   return shapes;
+}
+
+Result<> bound_dimensions(const onnx::Model& model, std::span<const DimensionBound> bounds,
+                          std::map<std::string, Shape>& shapes) {
+  std::set<std::string> names, free, used;
+  for (const DimensionBound& bound : bounds) {
+    const bool fits = bound.most >= 1 && bound.most <= std::int64_t{1} << 24;
+    if (fits && names.insert(bound.name).second) continue;
+    return make_error(ErrorCode::invalid_argument,
+                      text("extent ", quote(bound.name), ": found ", fits ? "it again" : text(bound.most),
+                           ", expected ", fits ? "each once" : "a bound of 1 to 16777216"));
+  }
+  for (const onnx::ValueInfo& input : model_inputs(model)) {
+    const auto found = shapes.find(input.name);
+    for (int axis = 0; found != shapes.end() && axis < found->second.rank(); ++axis) {
+      const auto place = static_cast<std::size_t>(axis);
+      const bool is_declared = input.shape && place < input.shape->size();
+      if (is_declared && (*input.shape)[place].value) continue;
+      const std::string position = text(input.name, ":", axis),
+                        symbol = is_declared ? (*input.shape)[place].symbol : std::string();
+      free.insert(symbol.empty() ? position : symbol);
+      const auto bound = std::ranges::find_if(bounds, [&](const DimensionBound& one) {
+        return one.name == position || (!symbol.empty() && one.name == symbol);
+      });
+      if (bound == bounds.end()) continue;
+      used.insert(bound->name);
+      Shape& shape = found->second;
+      if (shape[axis] > bound->most)
+        return make_error(ErrorCode::invalid_argument,
+                          text("input ", quote(input.name), ": axis ", axis, ": found ", shape[axis],
+                               ", expected at most ", bound->most, " for ", quote(bound->name)));
+      shape[axis] = bound->most;
+      if (bound->most > 1) shape.set_name(axis, Extent(bound->name, bound->most).axis_name());
+    }
+  }
+  std::string known;
+  for (const std::string& name : free) known += (known.empty() ? "" : ", ") + quote(name);
+  for (const std::string& name : names)
+    if (!used.contains(name))
+      return make_error(ErrorCode::not_found,
+                        text("extent: found ", quote(name), ", expected a free dimension: ",
+                             known.empty() ? "the model has none" : clipped(known, 2000)));
+  return {};
 }
 
 std::vector<OperatorUse> operators_of(const onnx::Model& model) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,7 +62,9 @@ struct ImportOptions {
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 40;
 };
 
-// input_shapes: by input name. A free dimension takes its value from them, by its symbol also for inputs that
+// input_shapes: by input name. Axes may have named extents (compute/docs/extents.md): each run then chooses
+// them, up to their bounds, and the import refuses what depends on one in a way that it cannot follow.
+// A free dimension takes its value from them, by its symbol also for inputs that
 // are not listed. An input without free dimensions need not be listed. An initializer that is listed as an
 // input too (ir_version 3) is a constant unless its shape is given.
 //
@@ -83,6 +86,16 @@ std::vector<onnx::ValueInfo> model_inputs(const onnx::Model& model);
 // declared rank, or not a tensor).
 Result<std::map<std::string, Shape>> shapes_with_free_dimensions(const onnx::Model& model,
                                                                  std::int64_t extent);
+
+struct DimensionBound {
+  std::string name;  // of a free dimension, or INPUT:AXIS
+  std::int64_t most = 0;
+};
+// Gives the axes of these free dimensions named extents, from 1 to `most`. An axis of at most 1 is a number.
+// Errors: not_found (no such free dimension), invalid_argument (a name twice, a bound outside 1 .. 2^24, a
+// shape beyond it).
+Result<> bound_dimensions(const onnx::Model& model, std::span<const DimensionBound> bounds,
+                          std::map<std::string, Shape>& shapes);
 
 struct OperatorUse {
   std::string name;  // with its domain when that is not ONNX's own

@@ -8,6 +8,18 @@
 
 namespace imprint::onnx {
 
+namespace {
+
+constexpr const char* kGiveNumbers = "Give these extents numbers instead of bounds.";
+
+std::string text_of(const std::vector<SymbolicInt>& symbols) {
+  std::string out;
+  for (const SymbolicInt& symbol : symbols) out += (out.empty() ? "[" : ", ") + symbol.text();
+  return out + "]";
+}
+
+}  // namespace
+
 OpContext::OpContext(const Node& node, std::int64_t opset, std::vector<std::optional<Value>> inputs,
                      Mover& mover, Bodies& bodies, const Bindings* bindings)
     : node_(node),
@@ -55,7 +67,9 @@ bool OpContext::all_foldable() const {
 
 std::vector<std::int64_t> OpContext::known_ints(int input, const char* what, std::size_t most) {
   const Value& from = value(input);
-  if (!from.host())
+  if (from.symbols())
+    unsupported(text(what, ": found ", text_of(*from.symbols()), ", expected numbers. ", kGiveNumbers));
+  else if (!from.host())
     unsupported(text(what, " is computed at run time: shapes must follow from the input shapes alone"));
   else if (is_float(from.type()))
     fail(ErrorCode::dtype_mismatch,
@@ -85,6 +99,10 @@ std::vector<float> OpContext::known_floats(int input, const char* what, std::siz
 double OpContext::known_number(int input, const char* what) {
   const Value& from = value(input);
   const HostArray* host = from.host();
+  if (from.symbols()) {
+    unsupported(text(what, ": found ", text_of(*from.symbols()), ", expected a number. ", kGiveNumbers));
+    return 0;
+  }
   if (!host) {
     unsupported(text(what, " is computed at run time: it must be a constant"));
     return 0;

@@ -193,7 +193,25 @@ Value known_vector(std::vector<std::int64_t> values);
 
 // Indices that count from the start, made from indices that may count from the end of an axis: on the host
 // where they are known, with a check, else by the graph (onnx_ops_index.cpp).
-std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t extent);
+std::optional<Value> normal_indices(OpContext& context, int input, const Shape& of, int axis);
+
+// ---- named extents (onnx_named.cpp) ----
+
+// Whether the handler of the operator ("Add", "com.microsoft.Gelu") is right for inputs with named axes: it
+// reads their extents only to make shapes.
+bool takes_named_axes(std::string_view name);
+// Arithmetic on whole numbers that follow from named extents. False: the graph must compute it.
+bool fold_symbolic(OpContext& context);
+// Reshape, Expand, Tile, Slice and Range where a shape or a number follows from named extents.
+void reshape_named(OpContext& context);
+void expand_named(OpContext& context);
+void tile_named(OpContext& context);
+void range_named(OpContext& context);
+// Elements [start, end) by Python's rules. Nothing after a failure.
+std::optional<Value> slice_named(OpContext& context, const Value& value, int axis, const SymbolicInt& start,
+                                 const SymbolicInt& end);
+// A list of whole numbers, known or not. Nothing, and a failure, for others.
+std::optional<std::vector<SymbolicInt>> symbolic_list(OpContext& context, int input, const char* what);
 
 // (x - mean) / sqrt(variance + epsilon) over `axes`, kept. Centred first, so that a large mean costs no
 // digits (onnx_ops_norm.cpp).

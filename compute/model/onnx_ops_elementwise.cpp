@@ -40,6 +40,10 @@ Tensor stored_as(OpContext& context, ElementType type, const Tensor& x) {
   if (rounds && !context.may_make(kOperationsOfRounding)) return x;
   const auto sign_extended = [&](int bits) { return shift_right(shift_left(x, bits), bits); };
   switch (type) {
+    case ElementType::uint4:
+      return bit_and(x, 0xF);
+    case ElementType::int4:
+      return sign_extended(28);
     case ElementType::uint8:
       return bit_and(x, 0xFF);
     case ElementType::uint16:

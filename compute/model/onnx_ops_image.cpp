@@ -31,6 +31,15 @@ Extents sized(OpContext& context, std::string_view name, std::size_t count, std:
   return values;
 }
 
+// The extent of spatial axis i, which must be fixed.
+std::int64_t slid_extent(OpContext& context, const Shape& input, std::size_t i) {
+  const int axis = static_cast<int>(i) + 2;
+  if (input.name(axis) != 0)
+    context.unsupported("axis " + std::to_string(axis) + ": found input " + input.text() +
+                        ", expected a fixed extent where a window slides. Give it a number.");
+  return input[axis];
+}
+
 // Reads strides, dilations, pads, auto_pad and ceil_mode. Empty after a failure.
 std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents& kernel) {
   const std::size_t count = kernel.size();
@@ -48,7 +57,7 @@ std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents&
   std::vector<Slide> out(count);
   for (std::size_t i = 0; i < count; ++i) {
     Slide& slide = out[i];
-    slide.extent = input[static_cast<int>(i) + 2];
+    slide.extent = slid_extent(context, input, i);
     slide.size = kernel[i];
     slide.stride = strides[i];
     slide.dilation = dilations[i];
@@ -172,7 +181,7 @@ std::vector<Cut> transposed_cuts(OpContext& context, const Shape& input, const E
                              sane(strides[i]) && sane(dilations[i]) && strides[i] > 0 && dilations[i] > 0,
                          "strides, dilations, pads or output_shape are out of range"))
       return {};
-    const std::int64_t extent = input[static_cast<int>(i) + 2],
+    const std::int64_t extent = slid_extent(context, input, i),
                        full = (extent - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1;
     Cut cut{pads[i], pads[i + count], more[i]};
     if (automatic == "VALID") cut = {0, 0, more[i]};

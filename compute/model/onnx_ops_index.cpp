@@ -25,7 +25,15 @@ void constant(OpContext& context) {
 }
 
 void constant_of_shape(OpContext& context) {
-  const Shape shape = context.checked(context.known_ints(0, "the shape"));
+  Shape shape;
+  if (context.value(0).symbols()) {
+    const auto named = shape_of_extents(*context.value(0).symbols());
+    if (!named) return context.unsupported("the shape: found sums of named extents, expected products");
+    shape = *named;
+    context.checked(shape.extents());
+  } else {
+    shape = context.checked(context.known_ints(0, "the shape"));
+  }
   HostArray element;
   element.floats.own().push_back(0);
   if (const TensorData* data = context.tensor_attribute("value")) {
@@ -42,6 +50,8 @@ void constant_of_shape(OpContext& context) {
 }
 
 void range(OpContext& context) {
+  for (int input = 0; input < 3; ++input)
+    if (context.value(input).symbols()) return range_named(context);
   const bool floating = is_float(context.value(0).type());
   const double start = context.known_number(0, "start"), limit = context.known_number(1, "limit"),
                step = context.known_number(2, "delta");
@@ -69,17 +79,21 @@ void range(OpContext& context) {
 }  // namespace
 
 // The host reads each index once per node, so the budget counts them.
-std::optional<Value> normal_indices(OpContext& context, int input, std::int64_t extent) {
+std::optional<Value> normal_indices(OpContext& context, int input, const Shape& of, int axis) {
   const Value indices = context.value(input);
+  const std::int64_t extent = of[axis];
   if (!is_integer(indices.type())) {
     context.fail(ErrorCode::dtype_mismatch, "indices are " + element_type_name(indices.type()));
     return std::nullopt;
   }
-  if (!indices.foldable() || !context.mover().may_fold(indices.type(), indices.shape().element_count())) {
+  const bool from_named_end =
+      of.name(axis) != 0 &&
+      (!indices.host() || std::ranges::any_of(indices.host()->ints, [](std::int64_t i) { return i < 0; }));
+  if (from_named_end || !indices.foldable() ||
+      !context.mover().may_fold(indices.type(), indices.shape().element_count())) {
     const Tensor raw = indices.tensor();
-    return Value::run_time(
-        imprint::where(imprint::less(raw, 0), imprint::add(raw, Tensor(static_cast<int>(extent))), raw),
-        indices.type());
+    return Value::run_time(imprint::where(raw < 0, raw + SymbolicInt::of(of, axis).tensor(), raw),
+                           indices.type());
   }
   bool from_end = false;
   for (const std::int64_t index : indices.host()->ints) {
@@ -102,7 +116,7 @@ void gather(OpContext& context) {
   const Value data = context.value(0);
   if (!context.require(data.rank() > 0, "a scalar has no axis to look up in")) return;
   const int axis = context.axis(context.int_attribute("axis", 0), data.rank());
-  const auto indices = normal_indices(context, 1, data.shape()[axis]);
+  const auto indices = normal_indices(context, 1, data.shape(), axis);
   if (!indices) return;
   std::vector<std::int64_t> extents;
   for (int i = 0; i < data.rank(); ++i) {
@@ -122,7 +136,7 @@ void gather_elements(OpContext& context) {
                        "shapes " + data.shape().text() + " and " + shape.text() + " differ in rank"))
     return;
   const int axis = context.axis(context.int_attribute("axis", 0), data.rank());
-  const auto indices = normal_indices(context, 1, data.shape()[axis]);
+  const auto indices = normal_indices(context, 1, data.shape(), axis);
   if (!indices) return;
   for (int i = 0; i < data.rank(); ++i) {
     if (i == axis || shape[i] == data.shape()[i]) continue;
@@ -196,6 +210,9 @@ void pad(OpContext& context) {
   for (const int axis : axes) {
     const auto [before, after] = added[static_cast<std::size_t>(axis)];
     if (before == 0 && after == 0) continue;
+    if (value.shape().name(axis) != 0)
+      return context.unsupported(text("axis ", axis, ": found ", value.shape().text(),
+                                      ", expected a fixed extent where elements are repeated"));
     const std::int64_t extent = value.shape()[axis];
     if (!context.require(extent > 0, "an empty axis has nothing to repeat")) return;
     if (!context.mover().may_fold(ElementType::int64, extent + before + after))

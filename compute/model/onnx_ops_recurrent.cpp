@@ -260,7 +260,10 @@ void recurrent(OpContext& context) {
     std::vector<Tensor> start;
     for (const int input : {5, 6}) {
       if (input == 6 && kind != Kind::lstm) break;
-      Tensor state = imprint::zeros({form->batch, form->hidden});
+      Shape rows;
+      rows.append(context.shape(0), form->batch_first ? 0 : 1);
+      rows.append(form->hidden);
+      Tensor state = imprint::zeros(rows);
       if (context.has(input)) {
         const Tensor given = context.tensor(input);
         state = of_direction(form->batch_first ? imprint::transpose(given, 0, 1) : given, d);

@@ -152,7 +152,7 @@ void scatter_elements(OpContext& context) {
                                   " do not fit ", data.shape().text())))
     return;
   if (shape.element_count() == 0) return context.set(0, data);
-  const auto indices = normal_indices(context, 1, data.shape()[axis]);
+  const auto indices = normal_indices(context, 1, data.shape(), axis);
   if (!indices || !context.may_make(4 * data.rank())) return;
   const Tensor index = indices->tensor();
   const std::vector<std::int64_t> steps = steps_of(data.shape(), 0, data.rank());

@@ -19,20 +19,22 @@ void shape_of(OpContext& context) {
                                     0, shape.rank());
   };
   const std::int64_t start = bound("start", 0), end = bound("end", shape.rank());
-  Extents out;
-  for (std::int64_t i = start; i < end; ++i) out.push_back(shape[static_cast<int>(i)]);
-  context.set(0, known_vector(std::move(out)));
+  std::vector<SymbolicInt> out;
+  for (std::int64_t i = start; i < end; ++i) out.push_back(SymbolicInt::of(shape, static_cast<int>(i)));
+  const Shape count{static_cast<std::int64_t>(out.size())};
+  context.set(0, Value::symbolic(std::move(out), count, ElementType::int64));
 }
 
 void size_of(OpContext& context) {
-  HostArray out;
-  out.type = ElementType::int64;
-  out.ints.push_back(context.shape(0).element_count());
-  context.set(0, Value::known(std::move(out)));
+  const auto count = symbolic_count(context.shape(0));
+  if (!count) return context.unsupported("a count of this size");
+  context.set(0, Value::symbolic({*count}, {}, ElementType::int64));
 }
 
 void reshape(OpContext& context) {
   const Value from = context.value(0);
+  if (from.shape().is_named() || (context.has(1) && context.value(1).symbols()))
+    return reshape_named(context);
   // Before opset 5 the target was an attribute.
   Extents target =
       context.input_count() > 1 ? context.known_ints(1, "the target shape") : context.ints_attribute("shape");
@@ -185,11 +187,18 @@ void split(OpContext& context) {
                   "the parts do not cover axis " + std::to_string(axis) + " of " + from.shape().text());
 }
 
+// The ends of Slice, numbers or not: an input since opset 10.
+std::vector<SymbolicInt> slice_ends(OpContext& context, int input, const char* name) {
+  if (context.opset() >= 10) return symbolic_list(context, input, name).value_or(std::vector<SymbolicInt>());
+  const Extents numbers = context.ints_attribute(name);
+  return {numbers.begin(), numbers.end()};
+}
+
 void slice(OpContext& context) {
   Value value = context.value(0);
   const bool by_input = context.opset() >= 10;
-  const Extents starts = by_input ? context.known_ints(1, "starts") : context.ints_attribute("starts");
-  const Extents ends = by_input ? context.known_ints(2, "ends") : context.ints_attribute("ends");
+  const std::vector<SymbolicInt> starts = slice_ends(context, 1, "starts"),
+                                 ends = slice_ends(context, 2, "ends");
   Extents raw_axes = by_input ? (context.has(3) ? context.known_ints(3, "axes") : Extents())
                               : context.ints_attribute("axes");
   const Extents steps =
@@ -205,6 +214,14 @@ void slice(OpContext& context) {
     return;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t extent = value.shape()[axes[i]], step = steps[i];
+    const auto first = starts[i].number(), beyond = ends[i].number();
+    if (value.shape().name(axes[i]) != 0 || !first || !beyond) {
+      if (step != 1) return context.unsupported("a step along a named extent");
+      const auto part = slice_named(context, value, axes[i], starts[i], ends[i]);
+      if (!part) return;
+      value = *part;
+      continue;
+    }
     if (!context.require(step != 0 && step != std::numeric_limits<std::int64_t>::min(),
                          "a step of " + std::to_string(step)))
       return;
@@ -213,8 +230,8 @@ void slice(OpContext& context) {
     };
     // Python's rules: a downward slice runs from extent - 1 to just before the beginning.
     const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
-    const std::int64_t start = std::clamp(from_end(starts[i]), low, std::max(low, high));
-    const std::int64_t end = std::clamp(from_end(ends[i]), low, std::max(low, high));
+    const std::int64_t start = std::clamp(from_end(*first), low, std::max(low, high));
+    const std::int64_t end = std::clamp(from_end(*beyond), low, std::max(low, high));
     const std::int64_t distance = step > 0 ? end - start : start - end, stride = step > 0 ? step : -step;
     const std::int64_t count = distance <= 0 ? 0 : (distance - 1) / stride + 1;
     // The step of one element does not matter. A huge one would overflow later.
@@ -226,6 +243,7 @@ void slice(OpContext& context) {
 
 void expand(OpContext& context) {
   const Value from = context.value(0);
+  if (from.shape().is_named() || context.value(1).symbols()) return expand_named(context);
   const Shape target = context.checked(context.known_ints(1, "the target shape"));
   const auto shape = broadcast(from.shape(), target);
   if (!context.require(shape.has_value(),
@@ -237,6 +255,7 @@ void expand(OpContext& context) {
 
 void tile(OpContext& context) {
   Value value = context.value(0);
+  if (context.value(1).symbols()) return tile_named(context);
   const Extents repeats = context.known_ints(1, "repeats");
   if (!context.require(static_cast<int>(repeats.size()) == value.rank(),
                        "one repeat for each axis of " + value.shape().text() + " is needed"))

@@ -34,11 +34,15 @@ enum class ElementType : std::int32_t {
   uint64 = 13,
   complex64 = 14,
   complex128 = 15,
-  bfloat16 = 16
+  bfloat16 = 16,
+  uint4 = 21,
+  int4 = 22
 };
 
 std::string element_type_name(ElementType type);
-std::size_t element_type_size(ElementType type);  // bytes; 0 for strings and types that Imprint does not know
+// Bytes of an element in TensorData::bytes; 0 for strings and types that Imprint does not know. 4-bit
+// numbers, which files pack in pairs, have a byte each.
+std::size_t element_type_size(ElementType type);
 
 // Where the bytes of an external tensor are.
 struct ExternalData {

@@ -46,6 +46,8 @@ std::vector<std::byte> from_typed_field(ElementType type, const TypedFields& fie
       return narrowed<std::uint16_t>(fields.ints32);
     case ElementType::int8:
     case ElementType::uint8:
+    case ElementType::int4:
+    case ElementType::uint4:
     case ElementType::boolean:
       return narrowed<std::uint8_t>(fields.ints32);
     case ElementType::int64:
@@ -59,6 +61,24 @@ std::vector<std::byte> from_typed_field(ElementType type, const TypedFields& fie
     default:
       return {};
   }
+}
+
+bool is_packed(ElementType type) { return type == ElementType::uint4 || type == ElementType::int4; }
+
+// In a file.
+std::uint64_t stored_bytes(ElementType type, std::uint64_t elements) {
+  return is_packed(type) ? (elements + 1) / 2 : elements * element_type_size(type);
+}
+
+// A byte for each 4-bit number; the lower half of a byte is the first of two.
+SharedBytes unpacked(ElementType type, const SharedBytes& packed, std::size_t elements) {
+  std::vector<std::byte> bytes(elements);
+  for (std::size_t i = 0; i < elements; ++i) {
+    const auto pair = std::to_integer<unsigned>(packed[i / 2]);
+    const unsigned number = i % 2 == 0 ? pair & 15 : pair >> 4;
+    bytes[i] = static_cast<std::byte>(type == ElementType::int4 && number > 7 ? number | 0xF0 : number);
+  }
+  return SharedBytes(std::move(bytes));
 }
 
 ElementType element_type(safetensors::Type type) {
@@ -114,7 +134,7 @@ class ExternalFiles {
       IMPRINT_ASSIGN(bytes, map_file({utf8.begin(), utf8.end()}));
     }
     const std::uint64_t wanted =
-        static_cast<std::uint64_t>(tensor.element_count()) * element_type_size(tensor.type);
+        stored_bytes(tensor.type, static_cast<std::uint64_t>(tensor.element_count()));
     if (external.length && *external.length != wanted)
       return damaged(tensor, text("external part: found ", *external.length, " bytes, expected ", wanted));
     // Tensors that share bytes are rare. Many that share all of a file are an attack.
@@ -131,6 +151,8 @@ class ExternalFiles {
     left_ -= wanted;
     read += wanted;
     tensor.bytes = bytes.part(external.offset, wanted);
+    if (is_packed(tensor.type))
+      tensor.bytes = unpacked(tensor.type, tensor.bytes, static_cast<std::size_t>(tensor.element_count()));
     tensor.external.reset();
     return {};
   }
@@ -227,9 +249,11 @@ Result<> fill_bytes(TensorData& tensor, TypedFields fields) {
   if (tensor.type != ElementType::string) tensor.strings.clear();
   if (tensor.external || size == 0) return {};
   tensor.bytes = fields.raw ? std::move(*fields.raw) : SharedBytes(from_typed_field(tensor.type, fields));
-  if (tensor.bytes.size() != bytes)
-    return damaged(tensor, text("found ", tensor.bytes.size(), " bytes, expected ", bytes, " of ",
+  const std::uint64_t expected = is_packed(tensor.type) ? stored_bytes(tensor.type, bytes) : bytes;
+  if (tensor.bytes.size() != expected)
+    return damaged(tensor, text("found ", tensor.bytes.size(), " bytes, expected ", expected, " of ",
                                 element_type_name(tensor.type), " for its shape"));
+  if (is_packed(tensor.type)) tensor.bytes = unpacked(tensor.type, tensor.bytes, bytes);
   return {};
 }
 

@@ -13,6 +13,7 @@ namespace imprint::onnx {
 namespace {
 
 constexpr std::int64_t kMaxFoldedElements = std::int64_t{1} << 20;
+constexpr std::size_t kMostSymbols = 64;  // of a list: shapes and a few more
 
 template <class Stored>
 void widen(const TensorData& tensor, std::vector<std::int64_t>& out) {
@@ -59,6 +60,13 @@ Tensor constant_of(const std::shared_ptr<const HostArray>& shared) {
   return Tensor::from_bools(std::span<const bool>(flags.get(), narrow.size()), array.shape);
 }
 
+// Computed in each run.
+Tensor list_of(const std::vector<SymbolicInt>& symbols, const Shape& shape) {
+  std::vector<Tensor> scalars;
+  for (const SymbolicInt& symbol : symbols) scalars.push_back(imprint::reshape(symbol.tensor(), {1}));
+  return imprint::reshape(imprint::concat(scalars, 0), shape);
+}
+
 }  // namespace
 
 bool is_float(ElementType type) {
@@ -68,6 +76,8 @@ bool is_float(ElementType type) {
 
 bool is_integer(ElementType type) {
   switch (type) {
+    case ElementType::uint4:
+    case ElementType::int4:
     case ElementType::uint8:
     case ElementType::int8:
     case ElementType::uint16:
@@ -156,9 +166,11 @@ Result<HostArray> host_array(const TensorData& tensor) {
     case ElementType::boolean:
       for (std::size_t i = 0; i < count; ++i) array.ints[i] = tensor.bytes[i] != std::byte{0};
       break;
+    case ElementType::uint4:
     case ElementType::uint8:
       widen<std::uint8_t>(tensor, array.ints);
       break;
+    case ElementType::int4:
     case ElementType::int8:
       widen<std::int8_t>(tensor, array.ints);
       break;
@@ -199,6 +211,25 @@ Value Value::run_time(Tensor tensor, ElementType type) {
   return value;
 }
 
+Value Value::symbolic(std::vector<SymbolicInt> elements, const Shape& shape, ElementType type) {
+  HostArray array{.type = type, .shape = shape, .floats = {}, .ints = {}, .strings = {}};
+  for (const SymbolicInt& element : elements)
+    if (const auto number = element.number()) array.ints.push_back(*number);
+  if (array.ints.size() == elements.size()) return known(std::move(array));
+  Value value;
+  value.type_ = type;
+  value.shape_ = shape;
+  value.slot_ = std::make_shared<Slot>();
+  value.slot_->symbols = std::make_shared<const std::vector<SymbolicInt>>(std::move(elements));
+  return value;
+}
+
+std::optional<std::vector<SymbolicInt>> Value::as_symbols() const {
+  if (symbols()) return *symbols();
+  if (!foldable() || !is_integer(type_) || host()->ints.size() > kMostSymbols) return std::nullopt;
+  return std::vector<SymbolicInt>(host()->ints.begin(), host()->ints.end());
+}
+
 Value Value::parameter(const Value& known, Tensor variable) {
   Value value = known;
   value.slot_ = std::make_shared<Slot>();
@@ -235,7 +266,8 @@ std::string Value::text() const {
 
 Tensor Value::tensor() const {
   if (!slot_ || !is_tensor()) return Tensor();
-  if (!slot_->has_tensor) slot_->tensor = constant_of(slot_->array);
+  if (!slot_->has_tensor)
+    slot_->tensor = slot_->symbols ? list_of(*slot_->symbols, shape_) : constant_of(slot_->array);
   slot_->has_tensor = true;
   return slot_->tensor;
 }
@@ -323,6 +355,11 @@ bool Mover::may_make(std::int64_t operations) {
 
 Value Mover::strided(const Value& value, const Shape& shape, std::span<const std::int64_t> strides,
                      std::int64_t offset) const {
+  if (const std::vector<SymbolicInt>* symbols = value.symbols()) {
+    std::vector<SymbolicInt> moved;
+    for_each_offset(shape, strides, offset, [&](std::size_t at) { moved.push_back((*symbols)[at]); });
+    return Value::symbolic(std::move(moved), shape, value.type());
+  }
   const HostArray& source = *value.host();
   HostArray out;
   out.type = source.type;
@@ -339,6 +376,8 @@ Value Mover::strided(const Value& value, const Shape& shape, std::span<const std
 }
 
 Value Mover::reshape(const Value& value, const Shape& shape) {
+  if (const std::vector<SymbolicInt>* symbols = value.symbols())
+    return Value::symbolic(*symbols, shape, value.type());
   if (!value.foldable() || !may_fold(value.type(), shape.element_count()))
     return Value::run_time(imprint::reshape(value.tensor(), shape), value.type());
   HostArray out = *value.host();
@@ -347,7 +386,7 @@ Value Mover::reshape(const Value& value, const Shape& shape) {
 }
 
 Value Mover::permute(const Value& value, const std::vector<int>& axes) {
-  if (!value.foldable() || !may_fold(value.type(), value.shape().element_count()))
+  if (!moves_now(value, value.shape().element_count()))
     return Value::run_time(imprint::permute(value.tensor(), axes), value.type());
   const auto source = row_major_strides(value.shape());
   std::array<std::int64_t, Shape::kMaxRank> strides{};
@@ -364,7 +403,7 @@ Value Mover::slice(const Value& value, int axis, std::int64_t start, std::int64_
   Shape shape = value.shape();
   const std::int64_t extent = shape[axis];
   shape[axis] = count;
-  if (!value.foldable() || !may_fold(value.type(), shape.element_count())) {
+  if (!moves_now(value, shape.element_count())) {
     if (count == 0) return Value::run_time(imprint::slice(value.tensor(), axis, 0, 0), value.type());
     // One past the last element; a downward slice that reaches element 0 stops before the beginning, which
     // Python writes as -(extent + 1).
@@ -379,7 +418,9 @@ Value Mover::slice(const Value& value, int axis, std::int64_t start, std::int64_
 }
 
 Value Mover::expand(const Value& value, const Shape& shape) {
-  if (!value.foldable() || !may_fold(value.type(), shape.element_count()))
+  if (shape.is_named() ||
+      (value.symbols() && shape.element_count() > static_cast<std::int64_t>(kMostSymbols)) ||
+      !moves_now(value, shape.element_count()))
     return Value::run_time(imprint::expand(value.tensor(), shape), value.type());
   const auto source = row_major_strides(value.shape());
   std::array<std::int64_t, Shape::kMaxRank> strides{};
@@ -421,11 +462,16 @@ Value Mover::repeat(const Value& value, int axis, std::int64_t times) {
 Value Mover::concat(std::span<const Value> values, int axis) {
   Shape shape = values.front().shape();
   shape[axis] = 0;
-  bool foldable = true;
+  bool foldable = true, symbolic = shape.rank() == 1;
+  std::vector<SymbolicInt> joined;
   for (const Value& value : values) {
     shape[axis] += value.shape()[axis];
     foldable = foldable && value.foldable();
+    const auto part = symbolic ? value.as_symbols() : std::nullopt;
+    symbolic = part && joined.size() + part->size() <= kMostSymbols;
+    if (symbolic) joined.insert(joined.end(), part->begin(), part->end());
   }
+  if (symbolic && !foldable) return Value::symbolic(std::move(joined), shape, values.front().type());
   if (!foldable || !may_fold(values.front().type(), shape.element_count())) {
     std::vector<Tensor> tensors;
     for (const Value& value : values) tensors.push_back(value.tensor());
@@ -462,6 +508,13 @@ Value Mover::take(const Value& value, int axis, const Value& indices) {
   for (int i = 0; i < axis; ++i) shape.append(value.shape()[i]);
   for (const std::int64_t extent : indices.shape().extents()) shape.append(extent);
   for (int i = axis + 1; i < value.rank(); ++i) shape.append(value.shape()[i]);
+  if (value.symbols() && value.rank() == 1 && indices.foldable() &&
+      shape.element_count() <= static_cast<std::int64_t>(kMostSymbols)) {
+    std::vector<SymbolicInt> taken;
+    for (const std::int64_t index : indices.host()->ints)
+      taken.push_back((*value.symbols())[static_cast<std::size_t>(index)]);
+    return Value::symbolic(std::move(taken), shape, value.type());
+  }
   if (!value.foldable() || !indices.foldable() || !may_fold(value.type(), shape.element_count()))
     return Value::run_time(imprint::take(value.tensor(), axis, indices.tensor()), value.type());
   std::int64_t outer = 1, inner = 1;

@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "compute/base/shared_bytes.h"
 #include "compute/model/onnx_proto.h"
+#include "compute/model/onnx_symbolic.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint::onnx {
@@ -52,7 +54,7 @@ struct HostArray {
 };
 
 bool is_float(ElementType type);         // float16, bfloat16, float32, float64
-bool is_integer(ElementType type);       // at most 64 bits, without bool
+bool is_integer(ElementType type);       // 4 to 64 bits, without bool
 DType run_time_dtype(ElementType type);  // float32, int32 or boolean
 
 // Elements whose bytes the tensor has: 0 for types that Imprint lacks and for external data that was not
@@ -84,6 +86,8 @@ class Value {
   static Value sequence(std::vector<Value> parts);
   static Value nothing();
   static Value run_time(Tensor tensor, ElementType type);
+  // Whole numbers that follow from named extents, row-major: known when they are numbers.
+  static Value symbolic(std::vector<SymbolicInt> elements, const Shape& shape, ElementType type);
   // The graph uses the variable. Its present elements can be looked at, but not folded.
   static Value parameter(const Value& known, Tensor variable);
 
@@ -99,6 +103,10 @@ class Value {
   int rank() const { return shape_.rank(); }
   // Null for values of run time.
   const HostArray* host() const { return slot_ ? slot_->array.get() : nullptr; }
+  // Null for others than Value::symbolic makes: each run computes those from its extents.
+  const std::vector<SymbolicInt>* symbols() const { return slot_ ? slot_->symbols.get() : nullptr; }
+  // The same of a known list of whole numbers too. Nothing for other values, and for long lists.
+  std::optional<std::vector<SymbolicInt>> as_symbols() const;
   bool foldable() const { return slot_ && slot_->array && slot_->fold; }
   // Made from the host's elements at the first call; floats are shared with it. Carries an error when an
   // int64 element does not fit int32.
@@ -107,6 +115,7 @@ class Value {
  private:
   struct Slot {
     std::shared_ptr<const HostArray> array;
+    std::shared_ptr<const std::vector<SymbolicInt>> symbols;
     Tensor tensor;
     bool has_tensor = false;
     bool fold = true;
@@ -160,6 +169,10 @@ class Mover {
   bool may_make(std::int64_t operations);
 
  private:
+  // Whether elements are moved now.
+  bool moves_now(const Value& value, std::int64_t elements) {
+    return value.symbols() || (value.foldable() && may_fold(value.type(), elements));
+  }
   Value strided(const Value& value, const Shape& shape, std::span<const std::int64_t> strides,
                 std::int64_t offset) const;
 

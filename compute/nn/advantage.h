@@ -31,6 +31,23 @@ struct Advantages {
 // Estimation, 2016, equation 16.
 Advantages generalised_advantages(const Trajectories& trajectories, const AdvantageOptions& options = {});
 
+struct VtraceOptions {
+  double discount = 0.99, decay = 1;
+  double most_ratio = 1, most_trace = 1;  // bounds of the ratios in errors and in traces: rho, c
+};
+
+// The same for trajectories that another policy made: actors with older weights.
+//   ratio = exp(log_ratio), log_ratio = log(policy / policy that acted) [steps, agents]
+//   rho = min(most_ratio, ratio), c = decay min(most_trace, ratio)
+//   delta = rho (reward + discount next_value - value)
+//   v[t] - value[t] = delta[t] + discount continues[t] c[t] (v[t + 1] - value[t + 1])
+//   advantage[t] = rho (reward + discount (next_value + continues[t] (v[t + 1] - value[t + 1])) - value)
+// value_target is v. Where a step continues, next_value is the value of the step after it.
+// Espeholt et al., IMPALA: Scalable Distributed Deep-RL with Importance Weighted Actor-Learner Architectures,
+// 2018, equation 1, section 4.2 and remark 2.
+Advantages vtrace_advantages(const Trajectories& trajectories, const Tensor& log_ratio,
+                             const VtraceOptions& options = {});
+
 // Per row the discounted sum of the rewards of its trajectory so far. Rows are in the order of time.
 // reward, follows: float32 [P, steps]; follows: 1 where the next row continues the trajectory.
 Tensor discounted_returns(const Tensor& reward, const Tensor& follows, double discount);

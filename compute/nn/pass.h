@@ -29,6 +29,9 @@ class Pass {
   Tensor normal(const Shape& shape) { return random_normal(generator_.value(), shape, stream_++); }
   void update(Update update) { updates_.push_back(std::move(update)); }
 
+  // Those so far, for a function that records a part of the pass.
+  std::vector<Update>& updates() { return updates_; }
+
   // Adds the updates of statistics and, if random numbers were drawn, of the generator. Call once, after the
   // forward pass.
   void finish(std::vector<Update>& updates) const;

@@ -50,6 +50,7 @@ RolloutPpo::RolloutPpo(RolloutPpoOptions options, PolicyAndCritic acting, Policy
   advantage_ = work("advantage", {brains, drawn});
   value_target_ = work("value_target", {all});
   if (options_.clip_values) value_ = work("old_value", {all});
+  if (options_.corrects_lag) log_probability_ = work("acting_log_probability", {all});
   turn_ = work("turn", {1}, DType::int32);
   sums_ = work("sums", {brains, kPpoMetrics});
   if (options_.max_divergence > 0) halted_ = work("halted", {brains});
@@ -240,6 +241,13 @@ Tensor RolloutPpo::drawn_order() const {
   return reshape(shards > 1 ? concat(blocks, 3) : blocks[0], {brains, epochs * options_.steps});
 }
 
+Tensor RolloutPpo::acting_log_probability(const RolloutRows& rollout) const {
+  const Tensor policy = evaluate(acting_, rollout, rollout.observation).policy;
+  const Tensor found =
+      distribution(acting_.policy, rollout, policy).log_probability({rollout.discrete, rollout.continuous});
+  return reshape(found, {options_.brains(), options_.steps});
+}
+
 // Each minibatch's advantages are standardised here and stored in the order of the minibatches. The rows of a
 // minibatch are then independent until their gradients are added.
 ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor& active) const {
@@ -248,9 +256,14 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
   const RolloutValues valued = values(acting_, rollout);
   const Tensor value = valued.own, next = valued.next * rollout.continues;
   const Tensor reward = scaled_rewards(rollout, active, program.updates);
+  const Trajectories steps_by_time{by_time(reward), by_time(value), by_time(next), by_time(rollout.follows)};
+  const Tensor acting = options_.corrects_lag ? acting_log_probability(rollout) : Tensor();
   const Advantages found =
-      generalised_advantages({by_time(reward), by_time(value), by_time(next), by_time(rollout.follows)},
-                             {.discount = options_.discount, .decay = options_.advantage_decay});
+      options_.corrects_lag
+          ? vtrace_advantages(steps_by_time, by_time(acting - rollout.log_probability),
+                              {.discount = options_.discount, .decay = options_.advantage_decay})
+          : generalised_advantages(steps_by_time,
+                                   {.discount = options_.discount, .decay = options_.advantage_decay});
   const Tensor advantage = by_brain(found.advantage), target = by_brain(found.value_target);
   const Tensor order = drawn_order();
   const Tensor all_advantages =
@@ -277,6 +290,7 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
                                Tensor(1.0 / static_cast<double>(options_.sharers)));
   keep(value_target_, reshape(target, {brains * steps}));
   if (options_.clip_values) keep(value_, reshape(value, {brains * steps}));
+  if (options_.corrects_lag) keep(log_probability_, reshape(acting, {brains * steps}));
   keep(turn_, zeros({1}, DType::int32));
   keep(sums_, concat({zeros({brains, kPpoMetrics - 1}), explained}, 1));
   if (options_.max_divergence > 0) keep(halted_, zeros({brains}));
@@ -302,7 +316,8 @@ Result<RolloutPpo::Minibatch> RolloutPpo::minibatch(const RolloutSource& source,
   now.entropy = drawn.entropy();
   now.value = reshape(outputs.value, {rows});
   PpoBatch before;
-  before.log_probability = reshape(batch.log_probability, {rows});
+  before.log_probability = options_.corrects_lag ? take(log_probability_.value(), 0, chosen)
+                                                 : reshape(batch.log_probability, {rows});
   before.advantage = reshape(take(advantage_.value(), 1, places), {rows});
   before.value_target = take(value_target_.value(), 0, chosen);
   if (options_.clip_values) before.value = take(value_.value(), 0, chosen);

@@ -66,6 +66,10 @@ struct RolloutPpoOptions {
   // episode: its advantages are the critic's errors. Where each step earns something, going on is good, and
   // entropy alone would undo a policy that does. Not for processes that share a brain.
   bool wait_for_reward = false;
+  // Rollouts hold steps of any older weights: V-trace corrects the advantages, and minibatches are clipped
+  // around the acting policy. Needs the actions of RolloutSource::all. Not with sharers, signals or memory.
+  // Hilton, Cobbe, Schulman, Batch size-invariance for policy optimization, 2022, has both policies apart.
+  bool corrects_lag = false;
   bool normalise_observations = false;  // needs groups and `filled`
   bool normalise_rewards = false;       // the same, and one lane; by the deviation of the discounted return
   std::uint64_t seed = 0;
@@ -209,6 +213,8 @@ class RolloutPpo {
   Tensor normalised(const Tensor& observation) const;
 
   ProgramDescription prepare(const RolloutRows& rollout, const Tensor& active) const;
+  // [P, R]: of the rollout's actions by the acting policy.
+  Tensor acting_log_probability(const RolloutRows& rollout) const;
   Tensor drawn_order() const;  // int32 [P, epochs * R]
   struct Minibatch {
     std::vector<Tensor> gradients;  // of adam_'s parameters
@@ -254,6 +260,7 @@ class RolloutPpo {
   GroupedMoments observation_moments_, return_moments_;
   Variable updates_;               // float32 [P]: so far, where the rate falls
   Variable value_target_, value_;  // float32 [P * R]
+  Variable log_probability_;       // float32 [P * R] by the acting policy, where lag is corrected
   Variable order_;                 // int32 [P, epochs * R]: the row at each place of each minibatch
   Variable advantage_;             // float32 [P, epochs * R]: in that order, standardised
   Variable turn_;                  // int32 [1]: number of the minibatch

@@ -4,11 +4,26 @@
 
 #include "compute/base/columns.h"
 #include "compute/base/text.h"
+#include "compute/graph/checkpoint.h"
 #include "compute/nn/dtype_policy.h"
 
 namespace imprint::nn {
 
 namespace {
+
+// Updates of the layers' state in the piece, such as moving averages, are results of it too.
+Tensor recomputed(const std::function<Tensor(const Tensor&)>& piece, const Tensor& x, Pass& pass) {
+  const std::size_t before = pass.updates().size();
+  const auto f = [&](std::span<const Tensor> in) {
+    std::vector<Tensor> results{piece(in[0])};
+    for (std::size_t i = before; i < pass.updates().size(); ++i) results.push_back(pass.updates()[i].value);
+    return results;
+  };
+  const std::vector<Tensor> results = checkpoint(f, std::span(&x, 1));
+  for (std::size_t i = before; i < pass.updates().size() && results.size() > i - before + 1; ++i)
+    pass.updates()[i].value = results[i - before + 1];
+  return results[0];
+}
 
 // "float32, bfloat16": the types of a layer's parameters.
 std::string types_in(const Parameters& parameters, const DtypePolicy& policy, DType ParameterTypes::*which) {
@@ -52,9 +67,23 @@ Tensor Sequential::operator()(const Tensor& x) const {
   return (*this)(x, evaluation);
 }
 
+Sequential& Sequential::recompute_every(std::int64_t layers) {
+  recomputed_ = static_cast<std::size_t>(std::max<std::int64_t>(layers, 0));
+  return *this;
+}
+
 Tensor Sequential::operator()(const Tensor& x, Pass& pass) const {
   Tensor out = x;
-  for (const Module& layer : layers_) out = layer(out, pass);
+  for (std::size_t first = 0; first < layers_.size();) {
+    const std::size_t end = recomputed_ == 0 ? layers_.size() : std::min(layers_.size(), first + recomputed_);
+    const auto piece = [&](const Tensor& value) {
+      Tensor next = value;
+      for (std::size_t i = first; i < end; ++i) next = layers_[i](next, pass);
+      return next;
+    };
+    out = recomputed_ == 0 ? piece(out) : recomputed(piece, out, pass);
+    first = end;
+  }
   return out;
 }
 

@@ -36,6 +36,10 @@ class Sequential {
     return add(Module(Layer(next_name(), std::forward<Arguments>(arguments)...)));
   }
 
+  // The backward pass keeps only the inputs of every `layers` layers in a row and computes what is between
+  // them again (checkpoint.h): less memory, more time, equal gradients. 0: keeps everything.
+  Sequential& recompute_every(std::int64_t layers);
+
   Tensor operator()(const Tensor& x) const;
   Tensor operator()(const Tensor& x, Pass& pass) const;
   // A table: per layer its name, kind, output shape and number of trained values; the error where a layer
@@ -55,6 +59,7 @@ class Sequential {
 
   std::string name_;
   std::vector<Module> layers_;
+  std::size_t recomputed_ = 0;  // layers of a piece
   Parameters parameters_, buffers_;
 };
 

@@ -111,6 +111,7 @@ class Writer {
       Scheduled fresh{source_.graph, {}};
       FusionRequest request = source_.request;
       IMPRINT_ASSIGN(fresh.schedule, graph::fuse(fresh.graph, request, options));
+      fresh.schedule.extents = source_.extents();
       made = std::move(fresh);
     }
     const auto buffer = [&](const Place& place) { return buffer_of(made->schedule, place); };

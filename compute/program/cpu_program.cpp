@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "compute/graph/page_expand.h"
+#include "compute/program/memory_attempts.h"
 #include "compute/program/task_work.h"
 
 namespace imprint {
@@ -70,6 +72,31 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   return std::unique_ptr<Program::Body>(std::move(program));
 }
 
+// given: its pages are expanded.
+Result<> CpuProgram::plan_part(ProgramGraph given, Part& part) {
+  FusionOptions options = cpu::fusion_options(given.fuse);
+  options.expand = Expand::none;
+  options.writes_late = given.writes_late;
+  IMPRINT_ASSIGN(part.schedule, graph::fuse(given.graph, given.request, options));
+  part.graph = std::move(given.graph);
+  part.schedule.extents = given.extents();
+  part.variable_memory.clear();
+  for (const auto& variable : part.schedule.variables) {
+    IMPRINT_CHECK(runtime_.place(*variable));
+    part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
+  }
+  // Slots are made last.
+  const std::uint64_t slots = (end_of(given.inputs) + end_of(given.outputs)) * source.slot_count,
+                      left = runtime_.memory()->free_bytes();
+  auto made =
+      cpu::Executable::compile(part.graph, part.schedule, left - std::min(left, slots), runtime_.pool());
+  if (!made) return make_error(made.error().code, "program '" + part.name + "': " + made.error().message);
+  part.executable = std::move(*made);
+  IMPRINT_ASSIGN(part.intermediates, CpuReservation::make(runtime_.memory(), part.executable->memory_bytes(),
+                                                          "program '" + part.name + "'"));
+  return {};
+}
+
 Result<> CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   if (part_source.precision == Precision::mixed16)
     runtime_.log()(LogLevel::warning,
@@ -77,20 +104,13 @@ Result<> CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
   Part part;
   part.name = part_source.name;
   part.repeat = repeat;
-  IMPRINT_ASSIGN(part.schedule,
-                 graph::fuse(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
-  part.schedule.extents = part_source.extents();
-  for (const auto& variable : part.schedule.variables) {
-    IMPRINT_CHECK(runtime_.place(*variable));
-    part.variable_memory.push_back(static_cast<const CpuVariable*>(variable->storage.get())->bytes());
-  }
-  auto made = cpu::Executable::compile(part_source.graph, part.schedule, runtime_.memory()->free_bytes(),
-                                       runtime_.pool());
-  if (!made) return make_error(made.error().code, "program '" + part.name + "': " + made.error().message);
-  part.executable = std::move(*made);
-  IMPRINT_ASSIGN(part.intermediates, CpuReservation::make(runtime_.memory(), part.executable->memory_bytes(),
-                                                          "program '" + part.name + "'"));
-  part.graph = std::move(part_source.graph);
+  IMPRINT_CHECK(expand_pages(part_source.graph, part_source.request, cpu::fusion_options(part_source.fuse)));
+  IMPRINT_CHECK(build_within_memory(part_source,
+                                    {[&](const ProgramGraph& graph) { return plan_part(graph, part); },
+                                     [&] {
+                                       return Planned{part.graph, part.schedule};
+                                     },
+                                     [&](const std::string& how) { runtime_.log()(LogLevel::info, how); }}));
   part.inputs = std::move(part_source.inputs);
   part.outputs = std::move(part_source.outputs);
   part.input_memory.resize(part.inputs.size());

@@ -51,6 +51,7 @@ class CpuProgram : public Program::Body {
     std::uint32_t kernel_count() const { return static_cast<std::uint32_t>(executable->kernel_count()); }
   };
 
+  Result<> plan_part(ProgramGraph given, Part& part);
   Result<> add_part(ProgramGraph source, std::uint32_t repeat);
   Result<> make_slots();
   void bind(Part& part, std::uint32_t slot);

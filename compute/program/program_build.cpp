@@ -4,6 +4,7 @@
 #include "compute/graph/page_expand.h"
 #include "compute/graph/set_apart.h"
 #include "compute/program/device_profile.h"
+#include "compute/program/memory_attempts.h"
 #include "compute/program/program_impl.h"
 #include "compute/program/task_work.h"
 #include "compute/program/variant_tuner.h"
@@ -40,6 +41,27 @@ std::vector<vk::KernelSource> program::kernel_sources(const std::string& program
   return sources;
 }
 
+// Splits kernels that bind too much, one attempt after the other.
+Result<> Program::Impl::build_split(RuntimeImpl& runtime, const ProgramGraph& source,
+                                    const VariantTable* variants, const vk::CapabilityProfile& profile,
+                                    std::unique_ptr<Impl>& impl) {
+  std::unordered_set<const Node*> apart;
+  std::string reason;
+  Result<> built;
+  for (int splits = 0; splits <= kMostSplits; ++splits) {
+    impl = std::make_unique<Impl>(runtime);
+    impl->source = source;  // fusion renumbers its own copy
+    built = impl->build(variants, profile, apart);
+    if (built.ok() || !source.fuse) break;
+    if (set_apart(impl->source.graph, impl->schedule, impl->too_wide, apart) == 0) break;
+    reason = built.error().message;
+  }
+  if (built.ok() && !apart.empty())
+    runtime.device().options().log(LogLevel::info, text("program '", source.name, "': ", apart.size(),
+                                                        " operations have kernels of their own. ", reason));
+  return built;
+}
+
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
   const std::vector<vk::CapabilityProfile> profiles = profiles_of(runtime.device());
   if (!profiles.front().storage_16bit && source.precision == Precision::mixed16)
@@ -50,23 +72,17 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   Result<> built;
   std::unique_ptr<Impl> impl;
   const auto build_for = [&](const vk::CapabilityProfile& profile, const VariantTable* variants) {
-    std::unordered_set<const Node*> apart;
-    std::string reason;
     ProgramGraph expanded = source;  // once: operations that are set apart must stay the same nodes
     expanded.is_expanded = true;
     built = expand_pages(expanded.graph, expanded.request, fusion_options(expanded, profile));
     if (!built.ok()) return false;
-    for (int splits = 0; splits <= kMostSplits; ++splits) {
-      impl = std::make_unique<Impl>(runtime);
-      impl->source = expanded;  // fusion renumbers its own copy
-      built = impl->build(variants, profile, apart);
-      if (built.ok() || !source.fuse) break;
-      if (set_apart(impl->source.graph, impl->schedule, impl->too_wide, apart) == 0) break;
-      reason = built.error().message;
-    }
-    if (built.ok() && !apart.empty())
-      runtime.device().options().log(LogLevel::info, text("program '", source.name, "': ", apart.size(),
-                                                          " operations have kernels of their own. ", reason));
+    built = build_within_memory(
+        expanded,
+        {[&](const ProgramGraph& graph) { return build_split(runtime, graph, variants, profile, impl); },
+         [&] {
+           return Planned{impl->source.graph, impl->schedule};
+         },
+         [&](const std::string& how) { runtime.device().options().log(LogLevel::info, how); }});
     return built.ok();
   };
   for (const vk::CapabilityProfile& profile : profiles) {
@@ -115,6 +131,11 @@ Result<> Program::Impl::build(const VariantTable* variants, const vk::Capability
   FusionOptions options = fusion_options(source, profile);
   options.variants = variants;
   if (!apart.empty()) options.apart = &apart;
+  // Regions and matrix units load whole arrays, and a longer value has several.
+  if (std::ranges::any_of(source.graph.nodes, [&](const GraphNode& node) {
+        return tensor_bytes(node.shape, node.dtype) > section_bytes();
+      }))
+    options.regions = options.matrix_units = options.matrix_tiles = options.matrix_workgroups = false;
   IMPRINT_ASSIGN(schedule, graph::fuse(source.graph, source.request, options));
   schedule.extents = source.extents();
   for (const std::string& note : schedule.notes)
@@ -151,8 +172,11 @@ Program::Impl::~Impl() {
 // ---- kernels ----
 
 Result<> Program::Impl::make_kernels(const DispatchLimits& limits) {
+  DispatchLimits own = limits;
+  own.part_bytes = section_bytes();
+  own.part_count = [this](const Place& place) { return part_count(place); };
   IMPRINT_ASSIGN(dispatches, build_dispatches(
-                                 source.graph, schedule, limits,
+                                 source.graph, schedule, own,
                                  [this](const Place& place) { return buffer_of(place); }, &too_wide));
   if (dispatches.empty()) return {};
   IMPRINT_ASSIGN(kernels, runtime.device().pipelines().get(kernel_sources(source.name, dispatches)));
@@ -194,16 +218,19 @@ void Program::Impl::count() {
   // Declares whole bindings: a dispatch binds whole blocks, and a validation layer checks those. This costs
   // nothing where all kernels of a level share a dispatch. If a level outgrows one dispatch, its dispatches
   // wait for each other.
-  const auto access = [&](const Place& place, bool write) {
-    const vk::Allocation allocation = allocation_of(place);
-    const std::uint32_t name =
-        name_of.try_emplace(allocation.buffer, static_cast<std::uint32_t>(name_of.size())).first->second;
-    return vk::Access{name, allocation.bound_offset, allocation.bound_offset + allocation.bound_size, write};
+  const auto add = [&](std::vector<vk::Access>& accesses, Place place, bool write) {
+    for (const std::int32_t parts = part_count(place); place.part < parts; ++place.part) {
+      const vk::Allocation allocation = allocation_of(place);
+      const std::uint32_t name =
+          name_of.try_emplace(allocation.buffer, static_cast<std::uint32_t>(name_of.size())).first->second;
+      accesses.push_back(
+          {name, allocation.bound_offset, allocation.bound_offset + allocation.bound_size, write});
+    }
   };
   const auto ports = [&](PlaceKind kind, const std::vector<Port>& list) {
     std::vector<vk::Access> accesses;
     for (std::size_t i = 0; i < list.size(); ++i)
-      accesses.push_back(access({kind, static_cast<std::int32_t>(i)}, kind == PlaceKind::input));
+      add(accesses, {kind, static_cast<std::int32_t>(i)}, kind == PlaceKind::input);
     return accesses;
   };
   if (input_bytes > 0) tracker.dispatch(ports(PlaceKind::input, source.inputs));
@@ -213,11 +240,10 @@ void Program::Impl::count() {
       const Task& task = schedule.tasks[static_cast<std::size_t>(t)];
       add_work(source.graph, schedule, task, stats);
       for (const Read& read : task.reads)
-        accesses.push_back(access(schedule.place[static_cast<std::size_t>(read.node)], false));
-      for (const Store& store : task.stores) accesses.push_back(access(store.place, true));
+        add(accesses, schedule.place[static_cast<std::size_t>(read.node)], false);
+      for (const Store& store : task.stores) add(accesses, store.place, true);
     }
-    for (const RunExtent& extent : schedule.extents)
-      accesses.push_back(access({PlaceKind::input, extent.input}, false));
+    for (const RunExtent& extent : schedule.extents) add(accesses, {PlaceKind::input, extent.input}, false);
     accesses.push_back(
         {name_of.try_emplace(tables.buffer, static_cast<std::uint32_t>(name_of.size())).first->second, 0,
          tables.bound_size, false});

@@ -57,23 +57,25 @@ Result<> Program::Impl::open_with_barrier() {
 }
 
 Result<> Program::Impl::place_ports(const Impl& part) {
-  const auto place_of = [&](PlaceKind kind, std::size_t i) {
-    const Place place{kind, static_cast<std::int32_t>(i)};
-    const vk::Allocation section = part.allocation_of(place);
-    return std::pair(section.buffer, section.offset + part.arena_offset(place) % part.section_bytes());
-  };
   for (std::size_t i = 0; i < part.source.inputs.size(); ++i) {
     const Port& port = part.source.inputs[i];
     IMPRINT_ASSIGN(const std::uint64_t from, input_offset(source.inputs, port, input_bytes));
-    const auto [section, offset] = place_of(PlaceKind::input, i);
-    if (port.bytes > 0) upload_copies.push_back({section, {from, offset, port.bytes}});
+    if (port.bytes > 0)
+      part.each_part({PlaceKind::input, static_cast<std::int32_t>(i)}, port.bytes,
+                     [&](VkBuffer section, const VkBufferCopy& copy) {
+                       upload_copies.push_back({section, {from + copy.srcOffset, copy.dstOffset, copy.size}});
+                     });
   }
   for (std::size_t i = 0; i < part.source.outputs.size(); ++i) {
     const Port& port = part.source.outputs[i];
     source.outputs.push_back(port);
     source.outputs.back().offset = output_bytes;
-    const auto [section, offset] = place_of(PlaceKind::output, i);
-    if (port.bytes > 0) download_copies.push_back({section, {offset, output_bytes, port.bytes}});
+    if (port.bytes > 0)
+      part.each_part(
+          {PlaceKind::output, static_cast<std::int32_t>(i)}, port.bytes,
+          [&](VkBuffer section, const VkBufferCopy& copy) {
+            download_copies.push_back({section, {copy.dstOffset, output_bytes + copy.srcOffset, copy.size}});
+          });
     output_bytes += aligned(port.bytes);
   }
   return {};

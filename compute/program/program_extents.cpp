@@ -1,6 +1,7 @@
 #include "compute/program/program_extents.h"
 
 #include <cstring>
+#include <vector>
 
 #include "compute/base/text.h"
 #include "compute/program/program_body.h"
@@ -71,26 +72,36 @@ Shape Program::used_shape(std::uint32_t slot, const Shape& shape) const {
   return used;
 }
 
-void program::each_used_run(const Shape& used, const Shape& full, std::size_t element_bytes,
+void program::each_used_run(const Program& program, std::uint32_t slot, const Shape& full,
+                            std::size_t element_bytes,
                             const std::function<void(std::size_t, std::size_t, std::size_t)>& use) {
-  if (used.element_count() == 0) return;
-  // The innermost axes of which all is used are one run with the next axis.
-  int split = full.rank() - 1;
-  std::int64_t run = element_bytes == 0 ? 0 : static_cast<std::int64_t>(element_bytes);
-  for (; split >= 0 && used[split] == full[split]; --split) run *= full[split];
-  if (split >= 0) run *= used[split];
-  const auto strides = row_major_strides(full);
-  std::int64_t runs = 1;
-  for (int axis = 0; axis < split; ++axis) runs *= used[axis];
-  for (std::int64_t r = 0; r < runs; ++r) {
-    std::int64_t offset = 0;
-    for (std::int64_t axis = split - 1, rest = r; axis >= 0; --axis) {
-      const int a = static_cast<int>(axis);
-      offset += rest % used[a] * strides[static_cast<std::size_t>(a)];
-      rest /= used[a];
+  // A merged axis is as many axes as it has parts: a run uses the first places of each.
+  std::vector<std::int64_t> used, all;
+  for (int axis = 0; axis < full.rank(); ++axis)
+    for (const AxisPart& part : full.parts(axis)) {
+      all.push_back(part.places());
+      used.push_back(part.extent.empty() ? part.places() : program.extent(slot, part.extent) * part.factor);
+      if (used.back() == 0) return;
     }
-    use(static_cast<std::size_t>(r * run), static_cast<std::size_t>(offset) * element_bytes,
-        static_cast<std::size_t>(run));
+  // The innermost axes of which all is used are one run with the next axis.
+  std::size_t outer = all.size();
+  auto run = static_cast<std::int64_t>(element_bytes);
+  for (; outer > 0 && used[outer - 1] == all[outer - 1]; --outer) run *= all[outer - 1];
+  std::int64_t runs = 1, stride = run;
+  if (outer > 0) {
+    --outer;
+    stride = run * all[outer];
+    run *= used[outer];
+  }
+  for (std::size_t axis = 0; axis < outer; ++axis) runs *= used[axis];
+  for (std::int64_t r = 0; r < runs; ++r) {
+    std::int64_t offset = 0, step = stride;
+    for (std::size_t axis = outer, rest = static_cast<std::size_t>(r); axis-- > 0; step *= all[axis]) {
+      const auto count = static_cast<std::size_t>(used[axis]);
+      offset += static_cast<std::int64_t>(rest % count) * step;
+      rest /= count;
+    }
+    use(static_cast<std::size_t>(r * run), static_cast<std::size_t>(offset), static_cast<std::size_t>(run));
   }
 }
 

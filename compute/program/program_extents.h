@@ -8,9 +8,9 @@
 
 namespace imprint::program {
 
-// Calls use(offset, offset_in_full, bytes) for runs of bytes of a dense array of shape `used`, and where they
-// lie in one of shape `full`, each of whose extents is at least as long.
-void each_used_run(const Shape& used, const Shape& full, std::size_t element_bytes,
+// Calls use(offset, offset_in_full, bytes) for runs of bytes of a dense array with the elements of `full`
+// that the slot's runs use, and where they lie in the memory of `full`.
+void each_used_run(const Program& program, std::uint32_t slot, const Shape& full, std::size_t element_bytes,
                    const std::function<void(std::size_t, std::size_t, std::size_t)>& use);
 
 // Sets the extents of slot 0 that an array of shape `found` has along the named axes of `port`. Other axes

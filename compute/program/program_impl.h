@@ -52,6 +52,9 @@ struct Program::Impl : Program::Body {
   // operations that need kernels of their own.
   Result<> build(const VariantTable* variants, const vk::CapabilityProfile& profile,
                  const std::unordered_set<const tensor::Node*>& apart = {});
+  static Result<> build_split(program::RuntimeImpl& runtime, const program::ProgramGraph& source,
+                              const VariantTable* variants, const vk::CapabilityProfile& profile,
+                              std::unique_ptr<Impl>& impl);
   Result<> place_variables();
   Result<> place_constants();
   Result<> upload_constants();
@@ -63,6 +66,9 @@ struct Program::Impl : Program::Body {
   void each_port_copy(graph::PlaceKind kind, std::uint64_t slot,
                       const std::function<void(VkBuffer, const VkBufferCopy&)>& use) const;
   std::int32_t buffer_of(const graph::Place& place);
+  std::int32_t part_count(const graph::Place& place) const;
+  void each_part(graph::Place place, std::uint64_t bytes,
+                 const std::function<void(VkBuffer, const VkBufferCopy&)>& use) const;
   std::uint64_t byte_offset(const graph::Place& place) const;  // from where the place's buffer is bound
   vk::Allocation allocation_of(const graph::Place& place) const;
   Result<> make_kernels(const kernels::DispatchLimits& limits);

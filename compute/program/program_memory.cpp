@@ -17,16 +17,18 @@ using namespace tensor;
 
 namespace {
 
-constexpr std::uint64_t kSmallConstant = 64 << 10;  // bytes, up to which constants share an upload
-
-Error too_long(const std::string& name, const std::string& value, const GraphNode& node, std::uint64_t most) {
-  return make_error(
-      ErrorCode::unsupported,
-      text("program '", name, "': ", value, node.source->label.empty() ? "" : " '", node.source->label,
-           node.source->label.empty() ? "" : "'", " ", dtype_name(node.dtype), node.shape.text(), ": found ",
-           tensor_bytes(node.shape, node.dtype), " bytes, expected at most ", most,
-           " (maxStorageBufferRange). Split the tensor."));
+// Lengthens the sections that the range lies in.
+void occupy_sections(std::vector<std::uint64_t>& sections, std::uint64_t begin, std::uint64_t bytes,
+                     std::uint64_t section_bytes) {
+  for (std::uint64_t at = begin; at < begin + bytes; at += section_bytes - at % section_bytes) {
+    const auto index = static_cast<std::size_t>(at / section_bytes);
+    sections.resize(std::max(sections.size(), index + 1));
+    sections[index] =
+        std::max(sections[index], std::min(section_bytes, begin + bytes - index * section_bytes));
+  }
 }
+
+constexpr std::uint64_t kSmallConstant = 64 << 10;  // bytes, up to which constants share an upload
 
 }  // namespace
 
@@ -50,12 +52,12 @@ Result<> Program::Impl::place_constants() {
     const GraphNode& node = source.graph[n];
     if (node.op != Op::constant) continue;
     const std::uint64_t bytes = node.source->constant->bytes.size();
-    if (bytes > section) return too_long(source.name, "constant", node, section);
     end = within_section(end, aligned(bytes), section);
     constant_offset[static_cast<std::size_t>(n)] = end;
-    end += aligned(std::max<std::uint64_t>(bytes, 1));  // an empty constant still needs a buffer
-    section_ends.resize(static_cast<std::size_t>((end - 1) / section + 1));
-    section_ends.back() = (end - 1) % section + 1;
+    const std::uint64_t taken =
+        aligned(std::max<std::uint64_t>(bytes, 1));  // an empty one needs a buffer too
+    occupy_sections(section_ends, end, taken, section);
+    end += taken;
   }
   for (const std::uint64_t bytes : section_ends) {
     IMPRINT_ASSIGN(const vk::Allocation allocation,
@@ -70,12 +72,14 @@ Result<> Program::Impl::upload_constants() {
   const std::uint64_t section = section_bytes();
   std::vector<std::byte> run;
   std::uint64_t begin = 0;
-  const auto upload = [&](std::uint64_t offset, SharedBytes bytes) -> Result<> {
-    if (bytes.empty()) return {};
-    vk::Allocation target = constants[static_cast<std::size_t>(offset / section)];
-    target.offset += offset % section;
-    target.size = bytes.size();
-    return runtime.upload(target, std::move(bytes));
+  const auto upload = [&](std::uint64_t offset, const SharedBytes& bytes) -> Result<> {
+    for (std::uint64_t done = 0; done < bytes.size(); done += section) {
+      vk::Allocation target = constants[static_cast<std::size_t>((offset + done) / section)];
+      target.offset += (offset + done) % section;
+      target.size = std::min<std::uint64_t>(section, bytes.size() - done);
+      IMPRINT_CHECK(runtime.upload(target, bytes.part(done, target.size)));
+    }
+    return {};
   };
   for (NodeIndex n = 0; n < source.graph.size(); ++n) {
     const GraphNode& node = source.graph[n];
@@ -103,22 +107,16 @@ Result<> Program::Impl::upload_constants() {
 Result<> Program::Impl::plan() {
   const std::uint64_t section = section_bytes();
   std::uint64_t end = 0;
-  const auto place_ports_of = [&](const std::vector<Port>& ports, const char* kind, std::uint64_t& bytes,
-                                  std::vector<std::uint64_t>& offsets) -> Result<> {
+  const auto place_ports_of = [&](const std::vector<Port>& ports, std::uint64_t& bytes,
+                                  std::vector<std::uint64_t>& offsets) {
     for (const Port& port : ports) {
-      if (port.bytes > section)
-        return make_error(ErrorCode::unsupported,
-                          text("program '", source.name, "': ", kind, " '", port.name, "' ",
-                               port.shape.text(), ": found ", port.bytes, " bytes, expected at most ",
-                               section, " (maxStorageBufferRange). Split the tensor."));
       bytes = std::max(bytes, port.offset + aligned(port.bytes));
       offsets.push_back(within_section(end, aligned(port.bytes), section));
       end = offsets.back() + aligned(port.bytes);
     }
-    return {};
   };
-  IMPRINT_CHECK(place_ports_of(source.inputs, "input", input_bytes, input_offsets));
-  IMPRINT_CHECK(place_ports_of(source.outputs, "output", output_bytes, output_offsets));
+  place_ports_of(source.inputs, input_bytes, input_offsets);
+  place_ports_of(source.outputs, output_bytes, output_offsets);
 
   std::unordered_map<NodeIndex, std::size_t> index_of;
   std::vector<Lifetime> lifetimes;
@@ -129,7 +127,6 @@ Result<> Program::Impl::plan() {
         index_of.emplace(store.place.index, lifetimes.size());
         const GraphNode& node = source.graph[store.node];
         const std::uint64_t bytes = tensor_bytes(node.shape, node.dtype);
-        if (bytes > section) return too_long(source.name, "intermediate", node, section);
         lifetimes.push_back({bytes, task.level, task.level});
         nodes.push_back(store.place.index);
       }
@@ -144,10 +141,7 @@ Result<> Program::Impl::plan() {
   temporary_offset.assign(source.graph.nodes.size(), 0);
   arena_bytes.assign(1, kAlignment);  // a program always has buffer 0
   const auto occupy = [&](std::uint64_t offset, std::uint64_t bytes) {
-    if (bytes == 0) return;
-    const auto at = static_cast<std::size_t>(offset / section);
-    arena_bytes.resize(std::max(arena_bytes.size(), at + 1));
-    arena_bytes[at] = std::max(arena_bytes[at], offset % section + aligned(bytes));
+    if (bytes > 0) occupy_sections(arena_bytes, offset, aligned(bytes), section);
   };
   for (std::size_t i = 0; i < source.inputs.size(); ++i) occupy(input_offsets[i], source.inputs[i].bytes);
   for (std::size_t i = 0; i < source.outputs.size(); ++i) occupy(output_offsets[i], source.outputs[i].bytes);
@@ -172,12 +166,34 @@ vk::Allocation Program::Impl::allocation_of(const Place& place) const {
     case PlaceKind::variable:
       return static_cast<const DeviceVariable*>(schedule.variables[index]->storage.get())->allocation();
     case PlaceKind::constant:
-      return constants[static_cast<std::size_t>(constant_offset[index] / section_bytes())];
+      return constants[static_cast<std::size_t>(constant_offset[index] / section_bytes()) + at(place.part)];
     default:
       // Where a value of no elements lies does not matter.
-      return arena[std::min(arena.size() - 1,
-                            static_cast<std::size_t>(arena_offset(place) / section_bytes()))];
+      return arena[std::min(
+          arena.size() - 1,
+          static_cast<std::size_t>(arena_offset(place) / section_bytes()) + at(place.part))];
   }
+}
+
+// Buffers that the value lies in. A value that is longer than a section begins with one.
+std::int32_t Program::Impl::part_count(const Place& place) const {
+  const auto index = static_cast<std::size_t>(place.index);
+  std::uint64_t bytes = 0;
+  switch (place.kind) {
+    case PlaceKind::input:
+      bytes = source.inputs[index].bytes;
+      break;
+    case PlaceKind::output:
+      bytes = source.outputs[index].bytes;
+      break;
+    case PlaceKind::temporary:
+    case PlaceKind::constant:
+      bytes = tensor_bytes(source.graph[place.index].shape, source.graph[place.index].dtype);
+      break;
+    default:
+      break;
+  }
+  return static_cast<std::int32_t>(bytes <= section_bytes() ? 1 : (bytes - 1) / section_bytes() + 1);
 }
 
 // Buffer 0 is the arena's first section, even where constants or variables share its memory block. So a
@@ -189,7 +205,7 @@ std::int32_t Program::Impl::buffer_of(const Place& place) {
   const vk::Allocation allocation = allocation_of(place);
   const bool in_arena = place.kind != PlaceKind::variable && place.kind != PlaceKind::constant;
   if (buffers.empty()) buffers.push_back(buffer_over(arena.front()));
-  if (in_arena && arena_offset(place) < section_bytes()) return 0;
+  if (in_arena && place.part == 0 && arena_offset(place) < section_bytes()) return 0;
   for (std::size_t i = 1; i < buffers.size(); ++i)
     if (buffers[i].buffer == allocation.buffer && buffers[i].offset == allocation.bound_offset &&
         buffers[i].size == allocation.bound_size)
@@ -201,7 +217,7 @@ std::int32_t Program::Impl::buffer_of(const Place& place) {
 std::uint64_t Program::Impl::byte_offset(const Place& place) const {
   const vk::Allocation allocation = allocation_of(place);
   const std::uint64_t base = allocation.offset - allocation.bound_offset;
-  if (place.kind == PlaceKind::variable) return base;
+  if (place.kind == PlaceKind::variable || place.part > 0) return base;
   if (place.kind == PlaceKind::constant)
     return base + constant_offset[static_cast<std::size_t>(place.index)] % section_bytes();
   return base + arena_offset(place) % section_bytes();
@@ -243,6 +259,18 @@ Result<> Program::Impl::make_slots() {
   return {};
 }
 
+// Calls use(buffer of the arena, region) for each part of an input or output. The region is from the value's
+// own bytes to the arena.
+void Program::Impl::each_part(Place place, std::uint64_t bytes,
+                              const std::function<void(VkBuffer, const VkBufferCopy&)>& use) const {
+  for (const std::int32_t parts = part_count(place); place.part < parts; ++place.part) {
+    const vk::Allocation section = allocation_of(place);
+    const std::uint64_t before = at(place.part) * section_bytes(),
+                        within = place.part > 0 ? 0 : arena_offset(place) % section_bytes();
+    use(section.buffer, {before, section.offset + within, std::min(section_bytes(), bytes - before)});
+  }
+}
+
 // Calls use(buffer of the arena, region): copies between ports in a slot, which begins at `slot`, and in the
 // arena. Ports that are neighbours in both share a region.
 void Program::Impl::each_port_copy(PlaceKind kind, std::uint64_t slot,
@@ -258,18 +286,18 @@ void Program::Impl::each_port_copy(PlaceKind kind, std::uint64_t slot,
   };
   for (std::size_t i = 0; i < ports.size(); ++i) {
     if (ports[i].bytes == 0) continue;
-    const Place place{kind, static_cast<std::int32_t>(i)};
-    const vk::Allocation section = allocation_of(place);
-    const VkBufferCopy port{slot + ports[i].offset, section.offset + arena_offset(place) % section_bytes(),
-                            aligned(ports[i].bytes)};
-    if (section.buffer == buffer && port.srcOffset == region.srcOffset + region.size &&
-        port.dstOffset == region.dstOffset + region.size) {
-      region.size += port.size;
-      continue;
-    }
-    flush();
-    buffer = section.buffer;
-    region = port;
+    each_part({kind, static_cast<std::int32_t>(i)}, aligned(ports[i].bytes),
+              [&](VkBuffer section, const VkBufferCopy& part) {
+                const VkBufferCopy port{slot + ports[i].offset + part.srcOffset, part.dstOffset, part.size};
+                if (section == buffer && port.srcOffset == region.srcOffset + region.size &&
+                    port.dstOffset == region.dstOffset + region.size) {
+                  region.size += port.size;
+                  return;
+                }
+                flush();
+                buffer = section;
+                region = port;
+              });
   }
   flush();
 }

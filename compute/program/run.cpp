@@ -27,9 +27,11 @@ std::vector<std::byte> packed(const HostTensor& value, DType dtype) {
 
 bool is_same_kind(DType a, DType b) { return dtype_registers(a) == dtype_registers(b); }
 
-// target: the port's memory, of which the extents of `used` are filled.
-Result<> copy_in(const HostTensor& value, std::span<std::byte> target, const std::string& program,
-                 std::size_t index, const Port& port, const Shape& used) {
+// Fills the elements of input `index` that runs of slot 0 use.
+Result<> copy_in(Program& of, const HostTensor& value, std::size_t index, const Port& port) {
+  const std::string& program = of.name();
+  const Shape used = of.used_shape(0, port.shape);
+  const std::span<std::byte> target = of.input_bytes(0, index);
   const std::size_t count = dtype_is_float(port.dtype) ? value.floats.size() : value.ints.size();
   if (!is_same_kind(value.dtype, port.dtype))
     return make_error(ErrorCode::dtype_mismatch, "run '" + program + "': input " + std::to_string(index) +
@@ -44,7 +46,7 @@ Result<> copy_in(const HostTensor& value, std::span<std::byte> target, const std
                           (port.shape.is_named() ? " of " + port.shape.text() : ""));
   if (count == 0) return {};
   const std::vector<std::byte> bytes = packed(value, port.dtype);
-  each_used_run(used, port.shape, dtype_size(port.dtype),
+  each_used_run(of, 0, port.shape, dtype_size(port.dtype),
                 [&](std::size_t from, std::size_t to, std::size_t size) {
                   std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(from), size,
                               target.begin() + static_cast<std::ptrdiff_t>(to));
@@ -139,8 +141,7 @@ Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<c
   for (std::size_t i = 0; i < inputs.size(); ++i)
     IMPRINT_CHECK(take_extents(program, inputs[i].shape, input_ports[i].shape));
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    IMPRINT_CHECK(copy_in(inputs[i], program.input_bytes(0, i), program.name(), i, input_ports[i],
-                          program.used_shape(0, input_ports[i].shape)));
+    IMPRINT_CHECK(copy_in(program, inputs[i], i, input_ports[i]));
   IMPRINT_CHECK(run_whole(program));
   std::vector<HostTensor> outputs;
   for (std::size_t i = 0; i < output_ports.size(); ++i) {
@@ -148,7 +149,7 @@ Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<c
     const Shape used = program.used_shape(0, port.shape);
     std::vector<std::byte> bytes(static_cast<std::size_t>(tensor_bytes(used, port.dtype)));
     const std::span<const std::byte> all = program.output_bytes(0, i);
-    each_used_run(used, port.shape, dtype_size(port.dtype),
+    each_used_run(program, 0, port.shape, dtype_size(port.dtype),
                   [&](std::size_t to, std::size_t from, std::size_t size) {
                     std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(from), size,
                                 bytes.begin() + static_cast<std::ptrdiff_t>(to));

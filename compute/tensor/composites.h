@@ -100,7 +100,9 @@ Selected unique(const Tensor& x, std::int64_t most);   // ascending; then 0. NaN
 // ---- random numbers, as in tensor.h ----
 Tensor random_bernoulli(const Tensor& generator, const Tensor& probability, std::uint32_t stream);  // bool
 Tensor random_exponential(const Tensor& generator, Shape shape, std::uint32_t stream);              // mean 1
-// The gamma distribution with scale 1 of each shape parameter alpha; NaN where alpha <= 0. No gradient.
+// The gamma distribution with scale 1 of each shape parameter alpha; NaN where alpha <= 0. Its gradient by
+// alpha keeps the quantile (Figurnov et al., Implicit Reparameterization Gradients, 2018), and is not
+// differentiable again.
 Tensor random_gamma(const Tensor& generator, const Tensor& alpha, std::uint32_t stream);
 // float32 logits [..., classes] -> int32 [..., samples], drawn from softmax(logits). Without replacement each
 // class at most once, the first drawn first (Kool et al., Stochastic Beams and Where to Find Them, 2019).

@@ -181,14 +181,18 @@ std::vector<Tensor> with_gradient(const TensorFunction& f, TensorBackward backwa
   // The outputs as they are: only the derivative sees the page.
   LibraryPage page;
   page.name = "with_gradient";
+  page.keeps_names = true;
   for (const Tensor& output : operands) page.outputs.push_back({output.shape(), output.dtype()});
   page.cpu = [count](std::span<const PageArray> in, std::span<const PageArray> out) {
     for (std::size_t k = 0; k < count; ++k)
       if (const auto elements = static_cast<std::size_t>(in[k].shape.element_count()); elements > 0)
         std::memcpy(out[k].data, in[k].data, elements * 4);
   };
-  page.expand = [count](std::span<const Tensor> in, const PageLimits&) {
+  page.compose = [count](std::span<const Tensor> in) {
     return std::vector<Tensor>(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  page.expand = [compose = page.compose](std::span<const Tensor> in, const PageLimits&) {
+    return compose(in);
   };
   page.backward = [count, backward = std::move(backward)](std::span<const Tensor> in,
                                                           std::span<const Tensor> out,

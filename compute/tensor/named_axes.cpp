@@ -189,6 +189,7 @@ class Namer {
   // Merges the axes into one list of parts, and cuts it where the axes of the result end.
   Result<> reshape() {
     if (!shape(0).is_named()) return as_given();
+    if (out_.element_count() == 0) return {};
     std::vector<AxisPart> rest;  // the next part last
     for (int axis = shape(0).rank() - 1; axis >= 0; --axis) {
       std::vector<AxisPart> parts = shape(0).parts(axis);

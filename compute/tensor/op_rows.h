@@ -63,8 +63,9 @@
   X(digamma, elementwise, 1, floats, 16, glsl("imp_digamma($a)", "gamma"), imp_digamma(x), none, \
     g * trigamma(x)) \
   /* -> bool */ \
-  X(is_nan, elementwise, 1, floats_to_bool, 1, glsl("isnan($a)"), x != x, none, flat) \
-  X(is_inf, elementwise, 1, floats_to_bool, 1, glsl("isinf($a)"), magnitude(x) == kInfinity, none, flat) \
+  X(is_nan, elementwise, 1, floats_to_bool, 1, glsl("imp_is_nan($a)", "special_values"), x != x, none, flat) \
+  X(is_inf, elementwise, 1, floats_to_bool, 1, glsl("imp_is_inf($a)", "special_values"), \
+    magnitude(x) == kInfinity, none, flat) \
   X(logical_not, elementwise, 1, bools, 1, glsl("(!$a)"), none, x == 0, flat) \
   /* int32 */ \
   X(bit_not, elementwise, 1, ints, 1, glsl("(~$a)"), none, ~x, flat)

@@ -32,6 +32,7 @@ Tensor refused(const LibraryPage& page) {
 
 // Gives the outputs the names of the inputs' axes. Empty if the page takes them.
 Tensor name_outputs(LibraryPage& page, std::span<const Tensor> inputs) {
+  if (page.keeps_names) return Tensor();
   for (const Tensor& input : inputs)
     for (int axis = 0; axis < input.rank(); ++axis) {
       const AxisName name = input.shape().name(axis);

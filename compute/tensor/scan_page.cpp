@@ -68,7 +68,7 @@ std::string prelude(ScanKind kind, DType dtype) {
     case ScanKind::max:
     case ScanKind::min:
       return value + text("#define BEATS ", kind == ScanKind::max ? ">=" : "<=", "\n#define IS_NAN(x) ",
-                          is_float ? "isnan(x)" : "false", "\n", kExtreme);
+                          is_float ? "imp_is_nan(x)" : "false", "\n", kExtreme);
   }
   return {};
 }
@@ -124,6 +124,7 @@ LibraryPage page_of(ScanKind kind, DType dtype, const ScanOptions& options, cons
                     {"REVERSE", options.reverse},
                     {"EXCLUSIVE", options.exclusive}};
   page.glsl = prelude(kind, dtype);
+  page.includes = {"special_values"};
   page.shader = "pages/scan";
   page.groups = layout.groups();
   page.group_size = static_cast<int>(layout.slices * layout.columns);

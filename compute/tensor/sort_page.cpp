@@ -34,6 +34,7 @@ LibraryPage order_page(const char* shader, const Tensor& lines, int kind, bool d
                     {"LINES", lines.extent(0)},
                     {"LENGTH", lines.extent(1)}};
   page.prelude = "pages/sort_keys";
+  page.includes = {"special_values"};
   return page;
 }
 

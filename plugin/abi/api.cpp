@@ -49,6 +49,8 @@ constexpr imp_tools_api kToolsApi = {
     .brain_load_demonstrations = brain_load_demonstrations,
     .brain_save_demonstrations = brain_save_demonstrations,
     .brain_clear_demonstrations = brain_clear_demonstrations,
+    .brain_take_experience = brain_take_experience,
+    .brain_give_experience = brain_give_experience,
 };
 
 constexpr imp_models_api kModelsApi = {
@@ -58,6 +60,7 @@ constexpr imp_models_api kModelsApi = {
     .model_get_info = model_get_info,
     .model_get_input = model_get_input,
     .model_get_output = model_get_output,
+    .model_set_extent = model_set_extent,
     .model_run = model_run,
     .model_read = model_read,
     .model_discard = model_discard,

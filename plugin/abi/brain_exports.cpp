@@ -359,4 +359,29 @@ imp_result IMP_CALL brain_set_state(imp_brain brain, const void* data, size_t si
                     });
 }
 
+imp_result IMP_CALL brain_take_experience(imp_brain brain, void* data, size_t* size) {
+  return with_brain(brain, Tag::create, "brain_take_experience",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+                      IMPRINT_CHECK(check_pointer("brain_take_experience", "size", size));
+                      IMPRINT_ASSIGN(const std::uint64_t bytes, found->sent_bytes());
+                      if (data && *size < bytes)
+                        return refuse("brain_take_experience",
+                                      text("size: found ", *size, ", expected at least ", bytes, " bytes"));
+                      *size = bytes;
+                      if (!data) return {};
+                      return found->take_experience(std::span(static_cast<std::byte*>(data), bytes));
+                    });
+}
+
+imp_result IMP_CALL brain_give_experience(imp_brain brain, uint32_t source, const void* data, size_t size) {
+  return with_brain(brain, Tag::create, "brain_give_experience",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+                      IMPRINT_CHECK(check_pointer("brain_give_experience", "data", data));
+                      IMPRINT_ASSIGN(
+                          const bool taken,
+                          found->give_experience(source, {static_cast<const std::byte*>(data), size}));
+                      return taken ? Result<>() : make_error(ErrorCode::not_ready, "");
+                    });
+}
+
 }  // namespace imprint::abi

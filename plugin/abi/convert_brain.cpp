@@ -195,7 +195,13 @@ Result<> take_sharing(const void* sharing, agent::BrainSpec& spec) {
   if (given.count == 0 || given.index >= given.count)
     return refuse(kCall, text("index: found ", given.index, " of ", given.count,
                               " processes, expected less than count"));
+  IMPRINT_CHECK(check_enum(kCall, "experience", given.experience, IMP_EXPERIENCE_RECEIVED));
+  spec.sends_experience = given.experience == IMP_EXPERIENCE_SENT;
+  spec.receives_experience = given.experience == IMP_EXPERIENCE_RECEIVED;
   if (given.count == 1) return {};
+  if (given.experience != IMP_EXPERIENCE_OWN)
+    return refuse(kCall, text("imp_shared_learning: found experience of other processes and count ",
+                              given.count, ", expected one of both. Set count to 1"));
   if (!given.add) return refuse(kCall, "add: found null, expected a function");
   if (spec.learner != agent::LearnerKind::ppo || spec.has_cell())
     return make_error(

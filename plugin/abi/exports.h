@@ -47,6 +47,8 @@ imp_result IMP_CALL brain_hash(imp_brain brain, uint64_t* low, uint64_t* high);
 imp_result IMP_CALL brain_get_state_array(imp_brain brain, uint32_t index, imp_state_array* array);
 imp_result IMP_CALL brain_get_state(imp_brain brain, void* data, size_t* size);
 imp_result IMP_CALL brain_set_state(imp_brain brain, const void* data, size_t size);
+imp_result IMP_CALL brain_take_experience(imp_brain brain, void* data, size_t* size);
+imp_result IMP_CALL brain_give_experience(imp_brain brain, uint32_t source, const void* data, size_t size);
 imp_result IMP_CALL brain_get_curves(imp_brain brain, uint64_t row, imp_curves* curves);
 imp_result IMP_CALL brain_write_curves(imp_brain brain, const char* path);
 imp_result IMP_CALL agent_set_opponent(imp_agent agent, uint32_t opponent, uint32_t* chosen);
@@ -67,6 +69,7 @@ imp_result IMP_CALL model_destroy(imp_model model);
 imp_result IMP_CALL model_get_info(imp_model model, imp_model_info* info);
 imp_result IMP_CALL model_get_input(imp_model model, uint32_t index, imp_model_value* value);
 imp_result IMP_CALL model_get_output(imp_model model, uint32_t index, imp_model_value* value);
+imp_result IMP_CALL model_set_extent(imp_model model, const char* name, uint64_t value);
 imp_result IMP_CALL model_run(imp_model model, const imp_model_input* inputs, uint32_t input_count,
                               uint64_t* run);
 imp_result IMP_CALL model_read(imp_model model, uint64_t run, const imp_model_output* outputs,

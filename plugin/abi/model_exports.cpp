@@ -18,6 +18,12 @@ Result<> take_lists(const imp_model_desc& given, ContextEntry& entry, agent::Mod
     spec.extents.push_back({std::move(name), static_cast<std::int64_t>(std::min(given.extents[i].value,
                                                                                 std::uint64_t{INT64_MAX}))});
   }
+  IMPRINT_CHECK(check_array(call, "desc.bounds", given.bounds, given.bound_count, kMostListed));
+  for (std::uint32_t i = 0; i < given.bound_count; ++i) {
+    IMPRINT_ASSIGN(std::string name, to_name(call, text("desc.bounds[", i, "].name"), given.bounds[i].name));
+    spec.bounds.push_back({std::move(name), static_cast<std::int64_t>(
+                                                std::min(given.bounds[i].value, std::uint64_t{INT64_MAX}))});
+  }
   IMPRINT_ASSIGN(const auto states, to_states(call, "desc.states", given.states, given.state_count));
   for (const auto& [input, output] : states) spec.states.push_back({input, output});
   for (std::uint32_t i = 0; i < given.binding_count; ++i) {
@@ -74,13 +80,14 @@ imp_result get_value(imp_model model, const char* call, const char* kind, std::u
       return refuse(call, text("index: found ", index, ", expected below ", all.size(), ", the ", kind,
                                "s of model '", found.name(), "'"));
     const agent::ModelValue& one = all[index];
+    const Shape shape = found.shape_now(one);
     fill_struct(value, [&](imp_model_value& filled) {
       filled.name = one.name.c_str();
       filled.element = static_cast<imp_element>(one.type);
-      filled.rank = static_cast<std::uint32_t>(one.shape.rank());
-      for (int axis = 0; axis < one.shape.rank(); ++axis)
-        filled.shape[axis] = static_cast<std::uint64_t>(one.shape[axis]);
-      filled.size = one.bytes();
+      filled.rank = static_cast<std::uint32_t>(shape.rank());
+      for (int axis = 0; axis < shape.rank(); ++axis)
+        filled.shape[axis] = static_cast<std::uint64_t>(shape[axis]);
+      filled.size = one.bytes_of(shape);
     });
     return {};
   });
@@ -146,6 +153,15 @@ imp_result IMP_CALL model_get_input(imp_model model, uint32_t index, imp_model_v
 
 imp_result IMP_CALL model_get_output(imp_model model, uint32_t index, imp_model_value* value) {
   return get_value(model, "model_get_output", "output", index, value, &agent::Model::outputs);
+}
+
+imp_result IMP_CALL model_set_extent(imp_model model, const char* name, uint64_t value) {
+  return with_model(model, Tag::frame_or_create, "model_set_extent",
+                    [&](ContextEntry&, const std::shared_ptr<agent::Model>& found) -> Result<> {
+                      IMPRINT_ASSIGN(const std::string extent, to_name("model_set_extent", "name", name));
+                      return found->set_extent(
+                          extent, static_cast<std::int64_t>(std::min(value, std::uint64_t{INT64_MAX})));
+                    });
 }
 
 imp_result IMP_CALL model_run(imp_model model, const imp_model_input* inputs, uint32_t input_count,

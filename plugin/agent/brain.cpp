@@ -77,6 +77,12 @@ Result<> Brain::check_shared() const {
                       text("brain_create: brain '", spec_.name, "': found tensor '", shared.observations.name,
                            "' for observations, but demonstrations and signals need them as numbers. Use "
                            "agent_observe, or remove imp_demonstration_options and imp_signal_options."));
+  if (shared.observations.buffer && (spec_.sends_experience || spec_.receives_experience))
+    return make_error(
+        ErrorCode::unsupported,
+        text("brain_create: brain '", spec_.name, "': found tensor '", shared.observations.name,
+             "' for observations, but imp_shared_learning::experience needs them as numbers. Use "
+             "agent_observe."));
   for (const SharedTensor* tensor : {&shared.observations, &shared.actions})
     if (tensor->buffer && tensor->dtype != DType::float32)
       return refuse(ErrorCode::dtype_mismatch, *tensor, "float32");
@@ -242,6 +248,26 @@ Result<> Brain::set_learning(bool enabled) {
                            "': learner: found none, expected one. Create the brain with a learner."));
   if (learning_) learning_->experience().set_enabled(enabled);
   return {};
+}
+
+Result<std::uint64_t> Brain::sent_bytes() const {
+  if (spec_.sends_experience) return learning_->sent_bytes();
+  return make_error(ErrorCode::wrong_state,
+                    text("brain_take_experience: brain '", spec_.name,
+                         "': imp_shared_learning::experience: found another, expected IMP_EXPERIENCE_SENT."));
+}
+
+Result<> Brain::take_experience(std::span<std::byte> into) {
+  learning_->take_sent(into);
+  return {};
+}
+
+Result<bool> Brain::give_experience(std::uint32_t source, std::span<const std::byte> from) {
+  if (spec_.receives_experience) return learning_->receive(source, from);
+  return make_error(
+      ErrorCode::wrong_state,
+      text("brain_give_experience: brain '", spec_.name,
+           "': imp_shared_learning::experience: found another, expected IMP_EXPERIENCE_RECEIVED."));
 }
 
 void Brain::keep_the_best() {

@@ -18,10 +18,12 @@
 // Functions are for the context's frame thread or, between frames, for one other thread at a time, unless
 // marked any-thread.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,6 +91,11 @@ class Brain {
   void write_curves(const std::string& path);
   const BrainSpec& spec() const { return spec_; }
   bool uses(const bridge::SharedBuffer& buffer) const;
+
+  // ---- experience of other processes, between frames; errors: wrong_state (not created for it) ----
+  Result<std::uint64_t> sent_bytes() const;
+  Result<> take_experience(std::span<std::byte> into);
+  Result<bool> give_experience(std::uint32_t source, std::span<const std::byte> from);
 
   // ---- create-time ----
   // Compiles the programs that are not compiled yet; calls `advance` after each.

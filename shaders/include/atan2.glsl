@@ -3,7 +3,7 @@
 float imp_atan2(float y, float x) {
   float zeros = floatBitsToInt(x) < 0 ? (floatBitsToInt(y) < 0 ? -3.14159265 : 3.14159265) : y;
   float angle = x == 0.0 && y == 0.0 ? zeros : atan(y, x);
-  return isnan(x) ? x : isnan(y) ? y : angle;
+  return imp_is_nan(x) ? x : imp_is_nan(y) ? y : angle;
 }
 // Vulkan allows a driver's asin and acos an error of 4096 units in the last place, and Mesa's use it. NaN
 // outside [-1, 1].

@@ -1,6 +1,6 @@
 // Remainders with the sign of the divisor (Python's %) and of the dividend (C's fmod), and int division that
 // is defined for all operands.
-float imp_fmod(float a, float b) { return isinf(b) && !isinf(a) ? a : a - b * trunc(a / b); }
+float imp_fmod(float a, float b) { return imp_is_inf(b) && !imp_is_inf(a) ? a : a - b * trunc(a / b); }
 float imp_remainder(float a, float b) {
   float r = imp_fmod(a, b);
   return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;

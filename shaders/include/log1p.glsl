@@ -4,6 +4,6 @@ float imp_log1p(float x) {
   precise float u = 1.0 + x;
   precise float d = u - 1.0;
   if (d == 0.0) return x;
-  if (isinf(u)) return u;
+  if (imp_is_inf(u)) return u;
   return log(u) * (x / d);
 }

@@ -6,11 +6,11 @@ float imp_to_half(float x) {
   if (magnitude < 0x38800000u)
     rounded = roundEven(uintBitsToFloat(magnitude) * 16777216.0) / 16777216.0;  // subnormal
   if (rounded > 65504.0) rounded = uintBitsToFloat(0x7f800000u);
-  return isnan(x) ? x : (bits >> 31) != 0u ? -rounded : rounded;
+  return imp_is_nan(x) ? x : (bits >> 31) != 0u ? -rounded : rounded;
 }
 uint imp_bfloat16_bits(float x) {
   uint bits = floatBitsToUint(x);
-  return (isnan(x) ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return (imp_is_nan(x) ? bits | 0x400000u : bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
 }
 uvec4 imp_bfloat16_bits(vec4 x) {
   return uvec4(imp_bfloat16_bits(x.x), imp_bfloat16_bits(x.y), imp_bfloat16_bits(x.z),

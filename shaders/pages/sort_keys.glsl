@@ -2,7 +2,7 @@
 // 1: the largest first. NaN is last in both directions, and -0 equals 0.
 #if KEY_KIND == 1
 uint sort_key(float x) {
-  if (isnan(x)) return 0xffffffffu;
+  if (imp_is_nan(x)) return 0xffffffffu;
   uint bits = x == 0.0 ? 0u : floatBitsToUint(x);
   uint key = (bits & 0x80000000u) != 0u ? ~bits : bits | 0x80000000u;
   return DESCENDING == 1 ? ~key : key;

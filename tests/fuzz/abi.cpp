@@ -209,6 +209,8 @@ class Player {
     imp_model_desc desc = imp_model_desc_init();
     desc.extents = extents;
     desc.extent_count = source_.below(4) == 0;
+    desc.bounds = extents;
+    desc.bound_count = source_.below(4) == 0;
     desc.states = states;
     desc.state_count = source_.below(8) == 0;
     desc.run_capacity = source_.below(4) ? 2 : source_.count(4);
@@ -225,7 +227,7 @@ class Player {
   void use_model() {
     const imp_model model = models_[source_.below(kMost)];
     const imp_models_api& models = *api().models;
-    switch (source_.below(6)) {
+    switch (source_.below(7)) {
       case 0:
         return check(models.model_destroy(model));
       case 1:
@@ -237,7 +239,9 @@ class Player {
         imp_model_output output = {nullptr, bytes.data(), bytes.size()};
         return check(models.model_read(model, source_.count(8), &output, source_.below(2)));
       }
-      case 4: {
+      case 4:
+        return check(models.model_set_extent(model, "batch", source_.count(4)));
+      case 5: {
         imp_model_info info = imp_model_info_init();
         return check(models.model_get_info(model, &info));
       }

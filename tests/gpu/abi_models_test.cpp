@@ -254,6 +254,84 @@ TEST_F(ModelsTest, StateStaysOnTheDeviceUntilItIsReset) {
   }
 }
 
+// One compilation for all lengths: each run uses the first places of the bounds' arrays.
+TEST_F(ModelsTest, RunsChooseExtentsUpToABound) {
+  const std::vector<std::byte> file = lookup();
+  const std::array bounds{imp_model_extent{"words", 5}};
+  Model model = make({.file = file, .bounds = bounds, .run_capacity = 4});
+  EXPECT_EQ(model.input(0)->size, 40u) << "the bound";
+  ASSERT_WORKS(context.warmup());
+  const std::array<float, 2> scale{1, 0.5f};
+  const std::vector<std::vector<std::int64_t>> sentences{{2}, {0, 1, 2}, {1, 1, 1, 1, 1}, {0, 2}};
+  std::vector<std::uint64_t> runs;
+  pass([&] {
+    for (const std::vector<std::int64_t>& words : sentences) {
+      ASSERT_WORKS(model.set_extent("words", words.size()));
+      const Made<std::uint64_t> run = model.run({words, scale});
+      ASSERT_TRUE(run) << run.outcome.message();
+      runs.push_back(*run);
+    }
+    EXPECT_EQ(model.output(0)->shape[0], 2u);
+    EXPECT_EQ(model.output(0)->size, 16u);
+  });
+  const float columns[] = {1, 10, 100};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::vector<float> rows(2 * sentences[i].size()), total(2), expected;
+    float sum = 0;
+    for (const std::int64_t word : sentences[i]) {
+      const float first = columns[static_cast<std::size_t>(word)];
+      expected.insert(expected.end(), {first, 2 * first});
+      sum += first;
+    }
+    read(model, runs[i], {{"rows", rows}, {"total", total}});
+    EXPECT_EQ(rows, expected) << i;
+    EXPECT_THAT(total, ElementsAre(sum, sum)) << i;
+  }
+  EXPECT_THAT(model.set_extent("words", 6).message(),
+              HasSubstr("value: found 6 for 'words', expected 1 to 5"));
+  EXPECT_THAT(model.set_extent("letters", 1).message(),
+              HasSubstr("found 'letters', expected a name of imp_model_desc::bounds: 'words'"));
+  pass([&] {
+    const Made<std::uint64_t> run = model.run({std::vector<std::int64_t>(5), scale});
+    EXPECT_THAT(run.outcome.message(),
+                HasSubstr("found 40 bytes, expected 16, which is int64[2] of [words <= 5]"));
+  });
+  const std::array twice{imp_model_extent{"words", 4}}, unknown{imp_model_extent{"letters", 4}};
+  EXPECT_THAT(refused({.file = file, .extents = twice, .bounds = bounds}),
+              HasSubstr("each name in one list"));
+  EXPECT_THAT(refused({.file = file, .bounds = unknown}),
+              HasSubstr("found 'letters', expected a free dimension: 'words'"));
+}
+
+// Rows that a run does not use keep their state.
+TEST_F(ModelsTest, AStateOfABoundKeepsUnusedRows) {
+  const std::vector<std::byte> file = OnnxBuilder()
+                                          .input("x", {"n"})
+                                          .input("sum", {"n"})
+                                          .node("Add", {"sum", "x"}, {"sum_out"})
+                                          .node("Neg", {"sum_out"}, {"y"})
+                                          .output("sum_out", {"n"})
+                                          .output("y", {"n"})
+                                          .bytes();
+  const std::array bounds{imp_model_extent{"n", 3}};
+  const std::array states{imp_model_state{"sum", "sum_out"}};
+  Model model = make({.file = file, .bounds = bounds, .states = states, .run_capacity = 4});
+  ASSERT_WORKS(context.warmup());
+  const std::vector<std::vector<float>> given{{1, 2, 3}, {10}, {100, 200, 300}},
+      expected{{-1, -2, -3}, {-11}, {-111, -202, -303}};
+  pass([&] {
+    for (const std::vector<float>& x : given) {
+      ASSERT_WORKS(model.set_extent("n", x.size()));
+      ASSERT_TRUE(model.run({x}));
+    }
+  });
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    std::vector<float> y(given[i].size());
+    read(model, i + 1, {y});
+    EXPECT_EQ(y, expected[i]) << i;
+  }
+}
+
 // Types of the file in the host's arrays, and back.
 TEST_F(ModelsTest, ArraysHaveTheTypesOfTheFile) {
   const std::vector<std::byte> file = OnnxBuilder()

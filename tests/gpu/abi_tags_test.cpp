@@ -91,6 +91,8 @@ class T7Tags : public ::testing::Test {
     calls["agent_end_group_episode"] = [=] {
       return api->agent_end_group_episode(a, IMP_EPISODE_TERMINATED);
     };
+    calls["brain_take_experience"] = [=] { return api->tools->brain_take_experience(b, nullptr, nullptr); };
+    calls["brain_give_experience"] = [=] { return api->tools->brain_give_experience(b, 0, nullptr, 0); };
     calls["match_report"] = [=] { return api->match_report(a, a, 0); };
     calls["brain_keep_opponent"] = [=] { return api->brain_keep_opponent(b, 0); };
     calls["brain_get_opponent"] = [=] { return api->brain_get_opponent(b, 0, 0, nullptr); };
@@ -113,6 +115,7 @@ class T7Tags : public ::testing::Test {
     calls["model_run"] = [=] { return api->model_run(m, nullptr, 0, nullptr); };
     calls["model_read"] = [=] { return api->model_read(m, 0, nullptr, 0); };
     calls["model_discard"] = [=] { return api->model_discard(m, 0); };
+    calls["model_set_extent"] = [=] { return api->model_set_extent(m, "n", 1); };
     calls["model_reset"] = [=] { return api->model_reset(m); };
   }
 

@@ -84,6 +84,15 @@ class BakeBrains : public AgentSystemTest {
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     system = std::move(*opened);
   }
+  // The tensor with a buffer of its own.
+  SharedTensor placed(SharedTensor tensor) {
+    const std::uint64_t bytes = tensor.element_count() * sizeof(float);
+    tensor.buffer = system->create_buffer({.name = tensor.name, .size = bytes}).value();
+    tensor.parts = split(tensor.name, tensor.shape, tensor.dtype, UINT64_MAX, 1).value();
+    EXPECT_OK(
+        system->context().runtime().place_in(tensor.parts[0], bridge::SharedBuffer::range(tensor.buffer)));
+    return tensor;
+  }
   Baker baker() { return Baker({profile_of(system->context().device())}); }
 };
 
@@ -121,23 +130,48 @@ TEST_F(BakeBrains, BakedKernelsAreNotCompiled) {
   }
 }
 
+// A tensor of a game, as imprint bake describes it.
+SharedTensor described_tensor(const std::string& name, const Shape& shape) {
+  SharedTensor tensor;
+  tensor.name = name;
+  tensor.shape = shape;
+  tensor.parts = split(name, shape, DType::float32, UINT64_MAX, 1).value();
+  return tensor;
+}
+
 TEST_F(BakeBrains, BakedModelsAreNotCompiled) {
   const std::vector<std::byte> file = policy_file();
   const ModelSpec spec{
       .file = file, .extents = {{"batch_size", 16}}, .states = {{"state_ins", "state_outs"}}};
   const ModelSpec stateless{.file = file};
+  // Any batch up to 16, with the observations and the output in tensors that a game shares.
+  ModelSpec shared{.file = file, .bounds = {{"batch_size", 16}}, .states = {{"state_ins", "state_outs"}}};
+  shared.bindings = {{"obs", described_tensor("obs", {16, 21})},
+                     {"output", described_tensor("output", {16, 2})}};
   Baker all = baker();
-  ASSERT_OK(bake_model(all, spec));
-  ASSERT_OK(bake_model(all, stateless));
+  for (const ModelSpec* one : std::initializer_list<const ModelSpec*>{&spec, &stateless, &shared})
+    ASSERT_OK(bake_model(all, *one));
   const auto archive = all.compile();
   ASSERT_TRUE(archive.ok()) << archive.error().message;
   for (const std::uint64_t block_bytes : {std::uint64_t{32} << 20, std::uint64_t{1} << 16}) {
     reopen(*archive, block_bytes);
     for (const ModelSpec* one : {&spec, &stateless, &spec}) EXPECT_OK(system->add_model(*one));
+    for (ModelBinding& binding : shared.bindings) binding.tensor = placed(binding.tensor);
+    const auto made = system->add_model(shared);
+    ASSERT_OK(made);
     ASSERT_OK(system->warmup([](float) {}));
+    for (const std::int64_t batch : {3, 16, 1}) {
+      pass([&] {
+        EXPECT_OK((*made)->set_extent("batch_size", batch));
+        const auto run = (*made)->begin({});
+        ASSERT_OK(run);
+        EXPECT_OK((*made)->discard(*run));
+      });
+    }
     const vk::PipelineStats stats = system->context().device().pipelines().stats();
     EXPECT_EQ(stats.glsl_compiles, 0u) << "blocks of " << block_bytes;
     EXPECT_GT(stats.archive_hits, 0u);
+    for (ModelBinding& binding : shared.bindings) binding.tensor.buffer.reset();
   }
   Baker none = baker();
   EXPECT_EQ(bake_model(none, {}).error().code, ErrorCode::invalid_argument);

@@ -1,5 +1,5 @@
-// Pages as a user writes them: a game's own physics step, differentiated, and the door's edges. Runs on the
-// device and on the CPU.
+// Pages as a user writes them: a game's own physics step, differentiated, and the door's edges; a page of the
+// library that is a derivative. Runs on the device and on the CPU.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "compute/graph/autodiff.h"
+#include "compute/tensor/composites.h"
 #include "compute/tensor/page.h"
 #include "tests/gpu/session_test.h"
 
@@ -380,6 +381,44 @@ TEST_F(PageTest, RefusesWithTheReason) {
                                                      .outputs = {run_page(large, std::vector{x, mask})[0]}});
   ASSERT_FALSE(wide.ok());
   EXPECT_THAT(wide.error().message, HasSubstr("group_size: found 1048576"));
+}
+
+// P(a, x), by its series.
+double gamma_distribution(double a, double x) {
+  double term = std::exp(a * std::log(x) - x - std::lgamma(a + 1)), sum = 0;
+  for (int n = 1; n < 10000 && (term > 1e-18 * sum || n < x); ++n) {
+    sum += term;
+    term *= x / (a + n);
+  }
+  return sum;
+}
+
+// The value that has as much of the distribution below it.
+double gamma_quantile(double a, double below) {
+  double low = 0, high = 10 * a + 50;
+  for (int step = 0; step < 200; ++step) {
+    const double middle = (low + high) / 2;
+    (gamma_distribution(a, middle) < below ? low : high) = middle;
+  }
+  return low;
+}
+
+TEST_F(PageTest, GammaVariablesMoveWithTheirShape) {
+  const std::vector<float> shapes{0.2f, 0.7f, 1, 3, 3, 12, 12, 19, 25, 25, 60, 200};
+  const auto count = static_cast<std::int64_t>(shapes.size());
+  const Tensor alpha = input("alpha", {count});
+  const Tensor drawn = random_gamma(Tensor::from_ints(std::vector{7, 0, 3, 0}, {4}), alpha, 5);
+  const auto slopes = gradients(sum(drawn * 2.0f), std::span(&alpha, 1));
+  ASSERT_TRUE(slopes.ok()) << slopes.error().message;
+  Program program = compile({.name = "gamma", .inputs = {alpha}, .outputs = {drawn, (*slopes)[0]}});
+  const HostTensor data = HostTensor::from(shapes, {count});
+  const auto found = session().run(program, std::span(&data, 1));
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const double a = shapes[i], step = 1e-4 * a, below = gamma_distribution(a, (*found)[0].floats[i]);
+    const double slope = (gamma_quantile(a + step, below) - gamma_quantile(a - step, below)) / (2 * step);
+    EXPECT_NEAR((*found)[1].floats[i], 2 * slope, 2e-4 * slope) << a << ": " << (*found)[0].floats[i];
+  }
 }
 
 }  // namespace

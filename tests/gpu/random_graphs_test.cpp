@@ -1,7 +1,10 @@
 // Random programs, run fused, with other kernel variants and with one kernel per operation, against the
-// double oracle: layers, activations, norms, gathers, joins, reductions, losses and their derivatives, on odd
-// shapes and a batch of one. A failure names its seed.
+// double oracle: layers, activations, norms, convolutions, attention, orders, scans, gathers and scatters,
+// joins, reductions, recomputation, losses and their derivatives, on odd shapes and a batch of one. A failure
+// names its seed.
+//
 // IMPRINT_RANDOM_GRAPHS=5000 number of graphs (the default keeps a software device under a minute)
+//
 // IMPRINT_RANDOM_SEED=1 the first seed; the others follow
 
 #include <gtest/gtest.h>
@@ -10,9 +13,14 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
+#include <stdexcept>
 
 #include "compute/base/text.h"
 #include "compute/graph/autodiff.h"
+#include "compute/graph/checkpoint.h"
+#include "compute/nn/attention.h"
+#include "compute/tensor/composites.h"
+#include "compute/tensor/images.h"
 #include "compute/tensor/quantised.h"
 #include "compute/tensor/signals.h"
 #include "tests/gpu/session_test.h"
@@ -72,6 +80,8 @@ class Drawing {
 
   // x: [batch, n] -> [batch, m]; values stay near 1.
   Tensor step(const Tensor& x) {
+    if (chance(20)) return ordered(x);
+    if (chance(25)) return further(x);
     const std::int64_t n = x.extent(1);
     switch (const auto kind = random_() % 18; kind) {
       case 0:
@@ -113,6 +123,87 @@ class Drawing {
     }
   }
 
+  // Orders and extremes. No gradient passes through them: values that are nearly equal may change places.
+  Tensor ordered(const Tensor& x) {
+    const std::int64_t n = x.extent(1);
+    const Tensor held = stop_gradient(x), half = x * 0.5f;
+    switch (random_() % (n < 2 ? 5 : 6)) {
+      case 0:
+        return said("sort", half + sort(held, static_cast<int>(random_() % 2), chance(50)).values);
+      case 1:
+        return said("top", concat({half, topk(held, std::min<std::int64_t>(n, 3)).values}, 1));
+      case 2:
+        return said("so far", half + (chance(50) ? cummax(held, 1) : cummin(held, 0)).values);
+      case 3:
+        return said("extremes", half - max(held, {1}, true) + minimum(held, leaf({n})));
+      case 4:
+        return said("largest rows", half + scatter(zeros({batch_, n}), 0, rows_of(n), held,
+                                                   chance(50) ? Scatter::max : Scatter::assign));
+      default:
+        return said(
+            "pool",
+            concat({half, reshape(max_pool(reshape(held, {batch_, 1, n, 1}), {.size = {2, 1}, .ceil = true}),
+                                  {batch_, -1})},
+                   1));
+    }
+  }
+
+  // Layers and functions that networks have less often.
+  Tensor further(const Tensor& x) {
+    const std::int64_t n = x.extent(1);
+    const float few = 1.0f / std::sqrt(static_cast<float>(n));
+    switch (random_() % 13) {
+      case 0:
+        return said("convolution", tanh(reshape(convolution(reshape(x, {batch_, 1, n}), leaf({2, 1, 3}, 0.5f),
+                                                            leaf({2}), {.padding = 1}),
+                                                {batch_, 2 * n})));
+      case 1:
+        return said("attention", attended(x));
+      case 2:
+        return said("recurrence", linear_recurrence(x * 0.3f, sigmoid(x * leaf({n})), 1, chance(50)));
+      case 3:
+        return said("scatter", scatter(zeros({batch_, n}), 0, rows_of(n), x * 0.5f, Scatter::add));
+      case 4:
+        return said("factors",
+                    n % 2 == 0 ? prod(reshape(x + 1.0f, {batch_, n / 2, 2}), {2}) : cumprod(tanh(x), 1));
+      case 5:
+        return said("where", where(x > leaf({n}), x, leaf({batch_, 1})) + atan2(x, leaf({n}) + 2.0f));
+      case 6:
+        return said("shifted", roll(x, 1, 1) * 0.5f + flip(x, 1) * leaf({n}));
+      case 7:
+        return said("padded",
+                    pad(x, std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 0}, {2, 1}}, 0.5));
+      case 8:
+        return said("recomputed", checkpoint([&](const Tensor& in) { return tanh(linear(in)); }, x));
+      case 9:
+        return said("dropped", where(random_uniform(Variable(imprint::text("g", index_count_++), {4},
+                                                             std::vector<std::int32_t>{3, 1, 2, 0})
+                                                        .value(),
+                                                    {batch_, n}, 5) < 0.8f,
+                                     x, 0.0f));
+      case 10:
+        return said("spread", (x - mean(x, {1}, true)) * rsqrt(variance(x, {1}, true, 0) + 0.1f));
+      case 11:
+        return said("einsum", einsum("bi,ij,bj->bj", {x * few, leaf({n, n}, few), tanh(x)}));
+      default:
+        return said("functions", erf(x) + log1p(square(x)) * 0.3f + exp(-abs(x)) + remainder(x, 3.0f) * 0.1f);
+    }
+  }
+
+  // A row for each of the batch, in all columns.
+  Tensor rows_of(std::int64_t n) {
+    return expand(reshape(indices(batch_, batch_), {batch_, 1}), {batch_, n});
+  }
+
+  Tensor attended(const Tensor& x) {
+    const std::int64_t n = x.extent(1), heads = n % 2 == 0 ? 2 : 1;
+    const auto split = [&](const Tensor& of) {
+      return permute(reshape(of, {1, batch_, heads, n / heads}), {0, 2, 1, 3});
+    };
+    const Tensor found = nn::attention(split(x), split(x * leaf({n})), split(x), {.causal = chance(50)});
+    return reshape(permute(found, {0, 2, 1, 3}), {batch_, n});
+  }
+
   Tensor linear(const Tensor& x) {
     const std::int64_t n = x.extent(1), m = large_ ? pick({8, 33, 64}) : features();
     return matmul(x, leaf({n, m}, 1.5f / std::sqrt(static_cast<float>(n)))) + leaf({m}, 0.3f);
@@ -140,6 +231,7 @@ class Drawing {
   }
 
   Tensor said(const char* what, Tensor result) {
+    if (!result.ok()) throw std::runtime_error(imprint::text(what, ": ", result.error().message));
     text += std::string(text.empty() ? "" : ", ") + what + " " + result.shape().text();
     return result;
   }

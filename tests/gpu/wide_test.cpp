@@ -27,6 +27,7 @@ struct Case {
   std::optional<bool> is_wide;  // whether a kernel must, or cannot, take four elements at a time
   std::uint32_t dispatches;
   std::function<std::vector<Tensor>()> outputs;
+  double tolerance = 2e-5;
 };
 
 class WideTest : public test::SessionTest, public testing::WithParamInterface<Case> {};
@@ -48,8 +49,7 @@ TEST_P(WideTest, EqualsTheOracle) {
     for (std::size_t i = 0; i < expected[o].size(); ++i) {
       const double value =
           found.dtype == DType::float32 ? static_cast<double>(found.floats[i]) : found.ints[i];
-      // Sums of thousands of terms, each invocation's in a row.
-      ASSERT_NEAR(value, expected[o][i], 4e-5 * std::max(1.0, std::abs(expected[o][i])))
+      ASSERT_NEAR(value, expected[o][i], GetParam().tolerance * std::max(1.0, std::abs(expected[o][i])))
           << "output " << o << " " << found.shape.text() << " element " << i;
     }
   }
@@ -265,7 +265,8 @@ const Case kFolds[] = {
     {"sums_of_channels", std::nullopt, 2,
      [] {
        return std::vector{sum(wave("x", {16, 8, 4096}), {0, 2}), mean(wave("y", {8, 2000, 32}), {1})};
-     }},
+     },
+     4e-5},  // 512 places are nearly whole waves: partial sums grow to hundreds before they cancel
     {"sum_of_all", true, 2,
      [] {
        const Tensor x = wave("x", {524290});

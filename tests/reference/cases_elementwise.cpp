@@ -170,6 +170,13 @@ void add_special_values(std::vector<OpCase>& cases) {
   special("tanh/special", [=](Inputs) {
     return tanh(Tensor::from({kNaN, kInfinity, -kInfinity, 0, 0.3f, -0.3f}, {6}));
   });
+  special("sinh/special", [=](Inputs) { return sinh(Tensor::from({kNaN, kInfinity, -kInfinity, 0}, {4})); });
+  special("cosh/special", [=](Inputs) { return cosh(Tensor::from({kNaN, kInfinity, -kInfinity, 0}, {4})); });
+  special("maximum/special", [=](Inputs) {
+    const Tensor a = Tensor::from({kNaN, 1, kNaN, kInfinity, -kInfinity}, {5}),
+                 b = Tensor::from({1, kNaN, kNaN, kNaN, kNaN}, {5});
+    return maximum(a, b) + minimum(a, b);
+  });
   special("cast/special",
           [=](Inputs) {
             return cast(

@@ -19,6 +19,11 @@ fail() {
 }
 # says NAME TEXT: the run printed a line with this text.
 says() { grep --quiet --fixed-strings -e "$2" "$folder/$1.txt" || fail "$1 does not say: $2"; }
+# mean_of_end CURVE SCORE: the episodes of the last quarter of the run reach the mean score.
+mean_of_end() {
+  awk -F, -v wanted="$2" 'NR > 1 {row[NR] = $0; last = $2} END {for (i in row) {split(row[i], c, ","); if (c[2] > 0.75 * last) {sum += c[4] * c[5]; n += c[5]}}
+    print "mean of the last quarter: " sum / n; exit !(n > 0 && sum / n >= wanted)}' "$1" || fail "$1: expected $2"
+}
 ends_well() { [ "$status" -eq 0 ] || fail "$1 ended with status $status"; }
 
 case "$which" in
@@ -30,17 +35,14 @@ case "$which" in
     [ "$(wc -l <"$folder/whole/curve.csv")" -gt 50 ] || fail "curve.csv is short"
     says whole "steps of 2 games in"
     ;;
-  resumes) # a run in two parts has the bits of a run in one; so has a second run
-    for name in one two; do
-      run "$name" --games 2 --steps 30000 --checkpoint 5 "$game"
-      ends_well "$name"
-    done
+  resumes) # a second run, in two parts, has the bits of a run in one
+    run one --games 2 --steps 30000 --checkpoint 5 "$game"
+    ends_well one
     run parts --games 2 --steps 15000 --checkpoint 5 "$game"
     ends_well parts
     run parts --games 2 --steps 30000 --checkpoint 5 "$game"
     ends_well parts
     says parts "resumes from checkpoint"
-    cmp "$folder/one/final.brain" "$folder/two/final.brain"
     cmp "$folder/one/final.brain" "$folder/parts/final.brain"
     cut -d, -f1,2,4-6 "$folder/one/curve.csv" >"$folder/one.curve"
     cut -d, -f1,2,4-6 "$folder/parts/curve.csv" | cmp - "$folder/one.curve"
@@ -49,17 +51,14 @@ case "$which" in
     ends_well parts
     says parts "another number of games"
     ;;
-  shares) # the same minibatches: two games learn, with the bits of a second run and of a run in two parts
-    for name in one two; do
-      run "$name" --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --evaluate --rollout 256 --batch 32
-      ends_well "$name"
-    done
+  shares) # the same minibatches: two games learn, and a second run, in two parts, has the same bits
+    run one --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --evaluate --rollout 256 --batch 32
+    ends_well one
     awk '/^greedy/ && $2 >= 475 {found = 1} END {exit !found}' "$folder/one.txt" || fail "no checkpoint plays 475"
     run parts --share minibatches --games 2 --steps 8000 --checkpoint 5 "$game" --rollout 256 --batch 32
     ends_well parts
     run parts --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --rollout 256 --batch 32
     ends_well parts
-    cmp "$folder/one/final.brain" "$folder/two/final.brain"
     cmp "$folder/one/final.brain" "$folder/parts/final.brain"
     ;;
   shares-gpu) # the same minibatches on a Vulkan device, with the bits of a second run
@@ -107,7 +106,9 @@ case "$which" in
     says people "goes on from trial"
     run auto --share auto --games 2 --steps 3000 "$game"
     ends_well auto
-    says auto "steps per second by minibatches"
+    says auto "by minibatches,"
+    says auto "by actors"
+    ! grep --quiet "run failed" "$folder/auto.txt" || fail "a way to share failed"
     ;;
   comes-home) # the studio's brain in a shipped game with baked kernels: it plays at once, and learns on
     run whole --games 2 --steps 30000 --checkpoint 0 "$game"
@@ -118,12 +119,98 @@ case "$which" in
     ! grep --quiet "compiled instead" "$folder/home.txt" || fail "its kernels are not the baked ones"
     ! ldd "$home" | grep --ignore-case mpi || fail "the shipped game needs MPI"
     ;;
+  actors) # a learner and actors apart: PPO by V-trace while an actor is killed, and DQN by a shared memory
+    "$imprint" studio --devices cpu --folder "$folder/ppo" --share actors --games 3 --steps 60000 --report 0.2 "$game" >"$folder/ppo.txt" 2>&1 &
+    studio=$!
+    victim=
+    while [ -z "$victim" ] && kill -0 "$studio" 2>/dev/null; do
+      sleep 0.02
+      victim=$(sed -n 's/.*: actor 1 (process \([0-9]*\) on .*) plays/\1/p' "$folder/ppo.txt" | head -1)
+    done
+    kill -KILL "$victim" || fail "there was no actor to kill"
+    status=0
+    wait "$studio" || status=$?
+    ends_well ppo
+    says ppo "actor 1 (process $victim) was ended by signal 9. It starts again; the run goes on."
+    says ppo "; the run goes on"
+    says ppo "steps of 2 games in"
+    ! grep --quiet "Starts again" "$folder/ppo.txt" || fail "the learner was started again"
+    mean_of_end "$folder/ppo/curve.csv" 120
+    [ -s "$folder/ppo/final.brain" ] || fail "there is no final.brain"
+    run dqn --share actors --games 3 --evaluators 1 --replay-ratio 2 --steps 2500 --checkpoint 0 --report 0.2 "$game" --learner dqn
+    ends_well dqn
+    says dqn "; evaluated"
+    awk -F, 'NR > 1 && $9 > best {best = $9} END {print "best evaluation: " best; exit !(best >= 50)}' "$folder/dqn/curve.csv" || fail "no evaluation reaches 50"
+    ;;
+  pet-comes-home) # 16 yards with scripted teachers, then one player's pet that knows their tricks and learns another
+    run yards --games 16 --checkpoint 0 --every 40 "$game" --tricks sit,spin,come,fetch --simulated 10
+    ends_well yards
+    "$home" "$folder/yards/final.brain" >"$folder/home.txt" 2>&1 || fail "it is not at home"
+    cat "$folder/home.txt"
+    ! ldd "$home" | grep --ignore-case mpi || fail "the shipped pet needs MPI"
+    ;;
+  league) # checkpoints become opponents of all ranks; the newest weights rise above the first; resumed with the same bits
+    options=(--games 2 --checkpoint 5 --league 2)
+    run whole "${options[@]}" --steps 8000 "$game"
+    ends_well whole
+    # Half of the matches are against entries, and the score rises from the first quarter of the run to the last.
+    awk -F, '/^newest/ {newest = $2} /brain,/ && NR > 1 {++entries; matches += $3} END {print entries " entries, " matches " matches, newest " newest
+      exit !(entries >= 3 && matches > 1000 && matches < 6000)}' "$folder/whole/league.csv" || fail "the league is wrong"
+    awk -F, 'NR > 1 {row[NR] = $0; last = $2} END {for (i in row) {split(row[i], c, ","); if (c[2] < last / 4) {a += c[4] * c[5]; n += c[5]} if (c[2] > last * 0.75) {b += c[4] * c[5]; m += c[5]}}
+      print "mean score " a / n ", at last " b / m; exit !(b / m > a / n + 0.1)}' "$folder/whole/curve.csv" || fail "it learned nothing in its league"
+    [ -s "$folder/whole/league/2.brain" ] || fail "an entry has no brain"
+    run parts "${options[@]}" --steps 4000 "$game"
+    ends_well parts
+    run parts "${options[@]}" --steps 8000 "$game"
+    ends_well parts
+    cmp "$folder/whole/final.brain" "$folder/parts/final.brain"
+    cut -d, -f2- "$folder/whole/league.csv" >"$folder/whole.table"
+    cut -d, -f2- "$folder/parts/league.csv" | cmp - "$folder/whole.table"
+    run none --games 2 --checkpoint 0 --league 2 --steps 100 "$game"
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says none "league: found no folder, no checkpoints"
+    ;;
+  replays) # a recorded episode is played again, step by step, in pictures; another game is found out
+    run played --games 2 --steps 6000 --checkpoint 0 --record 20 "$game"
+    ends_well played
+    log=$(find "$folder/played/episodes" -name '1-0-*.episode' | sort | tail -1)
+    [ -s "$log" ] || fail "there is no recorded episode of rank 1"
+    run again --replay "$log" --pictures "$folder/pictures" "$game"
+    ends_well again
+    steps=$(sed -n 's/^replayed \([0-9]*\) steps of episode .* of rank 1, score .*, as logged; \1 pictures$/\1/p' "$folder/again.txt")
+    [ "$(find "$folder/pictures" -name '*.png' | wc -l)" -eq "${steps:-0}" ] && [ "$steps" -gt 5 ] || fail "pictures and steps differ"
+    run other --replay "$log" "$game" --odd-lean 0.01
+    [ "$status" -ne 0 ] || fail "another game was not found out"
+    says other "replay: step 0: found observation 2"
+    printf x | dd of="$log" bs=1 seek=100 conv=notrunc 2>/dev/null
+    run damaged --replay "$log" "$game"
+    [ "$status" -ne 0 ] || fail "a damaged file was taken"
+    says damaged "is damaged, or no episode"
+    ;;
+  faults) # NaN and a full disk are told by rank; the run with the full disk goes on
+    run nan --games 2 --steps 5000 --restarts 0 --checkpoint 0 "$game" --nan-frame 600
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    grep --quiet "rank 1 on .* leaves before the run is over. Imprint's newest error: agent_observe.*found nan" "$folder/nan.txt" || fail "NaN is not told by rank"
+    run full --games 2 --steps 8000 --checkpoint 2 "$game" --full-frame 3000
+    ends_well full
+    grep --quiet "rank 1 on .*File too large" "$folder/full.txt" || fail "the full disk is not told by rank"
+    says full "stays the newest. Free some space"
+    [ -s "$folder/full/final.brain" ] || fail "there is no final.brain"
+    run hung --share actors --games 3 --steps 30000 --patience 1 "$game" --hang-rank 1 --hang-frame 2000
+    ends_well hung
+    says hung "actor 0 (process"
+    says hung "hangs: no frame in 1 s. It is ended."
+    ;;
   refuses) # another network in one game: no restart helps
     run odd --games 2 --steps 5000 "$game" --odd-width 8
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says odd "rank 1: found"
     says odd "same imp_brain_desc"
     ! grep --quiet "Starts again" "$folder/odd.txt" || fail "it was started again"
+    run apart --share actors --games 2 --steps 5000 "$game" --odd-width 8
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says apart "actor 0: found"
+    says apart "same imp_brain_desc"
     ;;
   hangs) # a game that hangs: the job starts again from the newest checkpoint
     run hung --games 2 --steps 20000 --checkpoint 3 --patience 3 "$game" --hang-rank 1 --hang-frame 10000

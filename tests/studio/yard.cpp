@@ -33,7 +33,14 @@ imp_brain brain_of(const pet::PetBrain& pets) {
   return found.front();
 }
 
-int play(pet::Options options) {
+pet::Cue cue_of(const std::string& name) {
+  for (const pet::Cue cue : pet::kTricks)
+    if (name == pet::name(cue)) return cue;
+  throw std::runtime_error("--tricks: found '" + name + "', expected sit, spin, come, fetch or bed");
+}
+
+// simulated_s: of this yard, after which the run ends; 0: the studio ends it.
+int play(pet::Options options, double simulated_s) {
   const std::string device = studio::device();
   options.headless = true;
   options.ghost = false;
@@ -56,6 +63,7 @@ int play(pet::Options options) {
   std::size_t told = 0;
   while (member.frame()) {
     must(run->frame());
+    if (simulated_s > 0 && game.time_s() >= simulated_s) member.end();
     for (; told < game.checks().size(); ++told) member.episode_ended(100.0 * game.checks()[told].success);
   }
   return 0;
@@ -66,16 +74,22 @@ int play(pet::Options options) {
 int main(int argc, char** argv) {
   pet::Options options;
   std::string teacher = "demo";
+  std::vector<std::string> tricks;
+  double simulated_s = 0;
   CLI::App app{"Teaches a pet in a yard, as one of the games of imprint studio."};
   app.add_option("--seed", options.seed, "of the yards");
   app.add_option("--teacher", teacher, "demo, praise or careless")
       ->check(CLI::IsMember({"demo", "praise", "careless"}));
+  app.add_option("--tricks", tricks, "that are taught; all of them without it")->delimiter(',');
+  app.add_option("--simulated", simulated_s, "seconds of a yard after which the run ends");
   CLI11_PARSE(app, argc, argv);
   options.teacher = teacher == "demo"     ? pet::TeacherKind::demo
                     : teacher == "praise" ? pet::TeacherKind::praise
                                           : pet::TeacherKind::careless;
   try {
-    return play(options);
+    if (!tricks.empty()) options.plan.push_back({.until_s = 1e9});
+    for (const std::string& trick : tricks) options.plan[0].tricks.push_back(cue_of(trick));
+    return play(options, simulated_s);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "studio_yard: %s\n", error.what());
     return 1;

@@ -147,6 +147,8 @@ class RolloutTest : public ::testing::Test {
     return weights;
   }
 
+  void expect_down_the_loss(bool old);
+
   BrainSpec spec;
   std::unique_ptr<Network> network;
   LearnGraph graph;
@@ -174,6 +176,47 @@ TEST_F(RolloutTest, AdvantagesAreThoseOfTheCritic) {
                   (goes_on ? double{spec.discount} * double{spec.advantage_decay} * advantage : 0);
       expected[k] = advantage;
       EXPECT_NEAR(state.at("value_target")[brain * 8 + k], advantage + here, 1e-9) << k;
+    }
+    standardise(expected);
+    const Numbers found = advantages(brain);
+    for (std::uint32_t k = 0; k < 8; ++k) EXPECT_NEAR(found[k], expected[k], 1e-6) << k;
+  }
+}
+
+// Steps of older weights: their log-probabilities are another policy's.
+TEST_F(RolloutTest, AnActorsOldStepsAreCorrectedByVtrace) {
+  BrainSpec wanted = ppo_spec(2);
+  wanted.receives_experience = true;
+  build(wanted);
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  const auto lag = [](std::uint32_t row) { return draw(row, 7); };
+  const Weights critics[] = {critic(0), critic(1)};
+  for (std::uint32_t brain = 0; brain < 2; ++brain) {
+    give(brain, 20 * brain);
+    for (std::uint32_t k = 0; k < 8; ++k)
+      state["samples"][(std::size_t{brain} * 8 + k) * layout.width + layout.log_probability] -=
+          lag(8 * brain + k);
+  }
+  prepare();
+  for (std::uint32_t brain = 0; brain < 2; ++brain) {
+    const auto value = [&](const Numbers& seen, int goal) {
+      return forward(spec, critics[brain], seen)[static_cast<std::size_t>(goal)];
+    };
+    const double discount = double{spec.discount};
+    double correction = 0;  // of the next row's value
+    Numbers expected(8);
+    for (std::uint32_t k = 8; k-- > 0;) {
+      const Done step = done(20 * brain + k);
+      const double here = value(step.observation, step.goal);
+      const double later = step.terminated ? 0 : value(step.next, step.next_goal);
+      const bool goes_on = k < 7 && !done(20 * brain + k + 1).begins;
+      if (!goes_on) correction = 0;
+      const double ratio = std::min(1.0, std::exp(lag(8 * brain + k)));
+      expected[k] = ratio * (step.reward + discount * (later + correction) - here);
+      correction = ratio * (step.reward + discount * later - here) +
+                   discount * double{spec.advantage_decay} * ratio * correction;
+      EXPECT_NEAR(state.at("value_target")[brain * 8 + k], here + correction, 1e-9) << k;
+      EXPECT_NEAR(state.at("acting_log_probability")[brain * 8 + k], log_probability(brain, step), 1e-9) << k;
     }
     standardise(expected);
     const Numbers found = advantages(brain);
@@ -240,11 +283,19 @@ TEST_F(RolloutTest, AKennelEqualsSingleBrainsAndBrainsWithoutRolloutStay) {
 }
 
 // The first minibatch's ratio is 1, so the loss is -A log pi plus the value's error minus the entropy.
-TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) {
+TEST_F(RolloutTest, AnUpdateGoesDownTheLoss) { expect_down_the_loss(false); }
+// The same of an actor's old steps: the ratio is to the acting policy, not to the one that made them.
+TEST_F(RolloutTest, AnUpdateFromOldStepsGoesDownTheLoss) { expect_down_the_loss(true); }
+
+void RolloutTest::expect_down_the_loss(bool old) {
   BrainSpec wanted = ppo_spec(1);
   wanted.max_gradient_norm = 0;
+  wanted.receives_experience = old;
   build(wanted);
   give(0, 3);
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  for (std::uint32_t k = 0; old && k < 8; ++k)
+    state["samples"][k * layout.width + layout.log_probability] -= draw(k, 7);
   Weights actor = weights_of(*network, 0, 1), value = critic(0);
   prepare();
   const Numbers advantage = advantages(0);

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "compute/program/loop_parts.h"
 #include "tests/unit/model_onnx_run.h"
 
 namespace imprint {
@@ -466,6 +469,63 @@ TEST(OnnxMicrosoft, QuantisedAndFused) {
                                   {OnnxBuilder::text("activation", "Relu")}),
                         {}, {{"x", {1, 3, 2}}}),
               ElementsAre(0, 1.5));
+}
+
+// Files pack two numbers into a byte, the first in its lower half.
+TEST(OnnxQuantised, NumbersOfFourBits) {
+  constexpr int kUint4 = 21, kInt4 = 22;
+  OnnxBuilder builder(21, 10);
+  builder.raw("w", {3, 1}, kInt4, "\x71\x08").raw("u", {3, 1}, kUint4, "\xF1\x08");  // 1 7 -8, 1 15 8
+  builder.floats("scales", {2, 1}, {0.5f, 10}).floats("half", {}, {0.5f}).raw("one", {}, kInt4, "\x01");
+  builder.input("x", {"4"});
+  builder.node("DequantizeLinear", {"w", "scales"}, {"blocks"},
+               {OnnxBuilder::number("axis", 0), OnnxBuilder::number("block_size", 2)});
+  builder.node("DequantizeLinear", {"w", "half", "one"}, {"a"});
+  builder.node("DequantizeLinear", {"u", "half"}, {"b"});
+  builder.node("QuantizeLinear", {"x", "half", "one"}, {"q"})
+      .node("Cast", {"x"}, {"c"}, {OnnxBuilder::number("to", kUint4)});
+  builder.node("Cast", {"c"}, {"whole"}, {OnnxBuilder::number("to", kInt32)});
+  for (const char* name : {"blocks", "a", "b"}) builder.output(name);
+  const ImportedModel model = must_import(builder.output("q", {}, kInt4).output("whole", {}, kInt32));
+  const reference::Bindings values{{"x", {-100, 1, 1.5, 100}}};
+  EXPECT_THAT(value_of(model, "blocks"), ElementsAre(0.5, 3.5, -80));
+  EXPECT_THAT(value_of(model, "a"), ElementsAre(0, 3, -4.5));
+  EXPECT_THAT(value_of(model, "b"), ElementsAre(0.5, 7.5, 4));
+  EXPECT_THAT(value_of(model, "q", values), ElementsAre(-8, 3, 4, 7));
+  EXPECT_THAT(value_of(model, "whole", values), ElementsAre(12, 1, 1, 4)) << "the low bits";
+  OnnxBuilder damaged;
+  damaged.raw("w", {3}, kInt4, "\x71\x08\x01")
+      .node("Cast", {"w"}, {"y"}, {OnnxBuilder::number("to", kFloat)})
+      .output("y");
+  EXPECT_THAT(onnx::parse(damaged.bytes()).error().message, HasSubstr("found 3 bytes, expected 2 of int4"));
+}
+
+// Small weights are one product however many terms it has; large ones are cut where float32 would round.
+TEST(OnnxQuantised, SumsOfManyTermsAreExact) {
+  constexpr std::int64_t kTerms = 1100;
+  for (const int largest : {8, 127}) {
+    std::string weights;
+    Doubles x;
+    double expected[] = {0, 0};
+    for (std::int64_t i = 0; i < kTerms; ++i) {
+      x.push_back(static_cast<double>(255 - i % 3));
+      for (double& sum : expected) {
+        const int weight = largest - static_cast<int>(i % 2) - (&sum == expected ? 0 : 1);
+        weights += static_cast<char>(weight);
+        sum += (x.back() - 3) * weight;
+      }
+    }
+    OnnxBuilder builder;
+    builder.input("x", {"1", std::to_string(kTerms)}, kUint8).raw("w", {kTerms, 2}, test::kInt8, weights);
+    builder.raw("zero", {}, kUint8, "\3")
+        .node("MatMulInteger", {"x", "w", "zero"}, {"y"})
+        .output("y", {}, kInt32);
+    const ImportedModel model = must_import(builder);
+    EXPECT_THAT(value_of(model, "y", {{"x", x}}), ElementsAre(expected[0], expected[1]));
+    const auto nodes = program::reachable(std::array{model.outputs[0].tensor.node()});
+    EXPECT_EQ(std::ranges::count(nodes, tensor::Op::matmul, [](const auto& node) { return node->op; }),
+              largest == 8 ? 1 : 4);
+  }
 }
 
 }  // namespace

@@ -51,6 +51,61 @@ TEST(Advantage, IsTheSumOfDiscountedErrorsAndTellsTruncatedFromTerminated) {
     }
 }
 
+// Two agents, five steps, by the sums of Espeholt et al., 2018, section 4.1, not by a recurrence.
+TEST(Advantage, OfVtraceIsTheSumOfBoundedErrorsAndTraces) {
+  constexpr double kDiscount = 0.9, kDecay = 0.8, kMostRatio = 1.5, kMostTrace = 0.9;
+  const std::vector<double> reward{1, 2, 3, 4, -1, 0, 2, 1, 0.5, 3},
+      value{0.5, 1, 1.5, -1, 2, 0.3, 1, 0.7, -0.4, 0.2}, next{1.5, -1, 0, 0.3, 1, 0.7, 2, 0.2, 9, 8},
+      continues{1, 1, 0, 1, 1, 1, 0, 1, 1, 1}, log_ratio{0.2, -1, 0, 3, -0.3, -50, 0.1, 0.4, -2, 60};
+  const Shape shape{5, 2};
+  const Advantages found = vtrace_advantages(
+      {input("reward", shape), input("value", shape), input("next", shape), input("continues", shape)},
+      input("log_ratio", shape),
+      {.discount = kDiscount, .decay = kDecay, .most_ratio = kMostRatio, .most_trace = kMostTrace});
+  const Bindings bindings{{"reward", reward},
+                          {"value", value},
+                          {"next", next},
+                          {"continues", continues},
+                          {"log_ratio", log_ratio}};
+  const std::vector<double> advantage = evaluate(found.advantage, bindings),
+                            target = evaluate(found.value_target, bindings);
+  const auto rho = [&](std::size_t i) { return std::min(kMostRatio, std::exp(log_ratio[i])); };
+  const auto error = [&](std::size_t i) { return reward[i] + kDiscount * next[i] - value[i]; };
+  const auto v = [&](std::size_t t, std::size_t agent) {
+    double sum = value[2 * t + agent], factor = 1;
+    for (std::size_t k = t; k < 5; ++k) {
+      const std::size_t i = 2 * k + agent;
+      sum += factor * rho(i) * error(i);
+      if (continues[i] == 0) break;
+      factor *= kDiscount * kDecay * std::min(kMostTrace, std::exp(log_ratio[i]));
+    }
+    return sum;
+  };
+  for (std::size_t agent = 0; agent < 2; ++agent)
+    for (std::size_t t = 0; t < 5; ++t) {
+      const std::size_t i = 2 * t + agent;
+      EXPECT_NEAR(target[i], v(t, agent), 1e-6) << t << " " << agent;
+      const bool goes_on = t < 4 && continues[i] != 0;
+      const double later = next[i] + (goes_on ? v(t + 1, agent) - value[i + 2] : 0);
+      EXPECT_NEAR(advantage[i], rho(i) * (reward[i] + kDiscount * later - value[i]), 1e-6) << t << agent;
+    }
+}
+
+TEST(Advantage, OfVtraceHasTheTargetsOfGeneralisedAdvantagesWhereNothingIsOld) {
+  const Shape shape{4, 1};
+  const Trajectories steps{input("reward", shape), input("value", shape), input("next", shape),
+                           input("continues", shape)};
+  const Bindings bindings{{"reward", {1, -2, 0.5, 3}},
+                          {"value", {0.5, 1, 1.5, -1}},
+                          {"next", {1, 1.5, -1, 2}},
+                          {"continues", {1, 1, 1, 1}}};
+  const std::vector<double> expected =
+      evaluate(generalised_advantages(steps, {.discount = 0.9, .decay = 0.7}).value_target, bindings);
+  const std::vector<double> found = evaluate(
+      vtrace_advantages(steps, zeros(shape), {.discount = 0.9, .decay = 0.7}).value_target, bindings);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << i;
+}
+
 TEST(Advantage, StandardisesWithTheUnbiasedDeviation) {
   const Tensor x = input("x", {2, 4});
   const std::vector<double> found = evaluate(standardised(x), {{"x", {1, 2, 3, 6, 5, 5, 5, 5}}});

@@ -28,6 +28,7 @@ struct Options {
   std::vector<std::string> folders;
   std::string device = "cpu", only, apart, keep;
   bool exported = false;
+  std::string named;  // axes with named extents: "" none, "rows" or "all"
   std::size_t agreeing = 0, types = 0, wrong = 0;
   bool list = false;
 };
@@ -62,8 +63,22 @@ struct Prepared {
   std::map<std::string, onnx::TensorData> given;  // by the import's names
 };
 
+// The shape with named extents, whose bounds are larger than the extents: axes of one extent have one name.
+// rows: the first axis alone, of inputs that have as many places there as the first input.
+Shape with_names(const Shape& shape, const std::string& named, std::int64_t rows) {
+  Shape out;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const std::int64_t extent = shape[axis];
+    const bool takes = named == "all" ? extent > 1 : axis == 0 && extent == rows && extent > 0;
+    const Extent bounded(text("n", extent), extent + 3);
+    out.append(takes ? bounded.bound() : extent);
+    if (takes) out.set_name(axis, bounded.axis_name());
+  }
+  return out;
+}
+
 // Shapes may follow from values: a model that is refused for that is imported for these values.
-Result<Prepared> prepare(const onnx::Model& model, const Case& one) {
+Result<Prepared> prepare(const onnx::Model& model, const Case& one, const std::string& named) {
   Prepared out;
   ImportOptions options;
   std::map<std::string, Shape> shapes;
@@ -84,7 +99,25 @@ Result<Prepared> prepare(const onnx::Model& model, const Case& one) {
   }
   Result<ImportedModel> imported = make_error(ErrorCode::unsupported, "strings");
   if (!texts) imported = import_onnx(model, shapes, options);
-  if (!imported && imported.error().code == ErrorCode::unsupported) {
+  if (!named.empty()) {
+    const onnx::ValueInfo* first = model.graph.inputs.empty() ? nullptr : &model.graph.inputs[0];
+    const Shape* const leading = first && shapes.contains(first->name) ? &shapes[first->name] : nullptr;
+    const std::int64_t rows = leading && leading->rank() > 0 ? (*leading)[0] : 0;
+    onnx::Model open = model;
+    for (onnx::ValueInfo& input : open.graph.inputs) input.shape.reset();
+    for (auto& [name, shape] : shapes) shape = with_names(shape, named, rows);
+    // Lists of numbers are often axes, ends or shapes, which must be known.
+    for (const bool knows : {false, true}) {
+      if (knows)
+        for (const auto& [name, data] : out.given)
+          if (data.extents.size() <= 1 && onnx::is_integer(data.type)) {
+            options.known_inputs[name] = data;
+            shapes.erase(name);
+          }
+      imported = import_onnx(open, shapes, options);
+      if (imported) break;
+    }
+  } else if (!imported && imported.error().code == ErrorCode::unsupported) {
     options.known_inputs = out.given;
     imported = import_onnx(model, shapes, options);
   }
@@ -156,7 +189,7 @@ Result<> keep(const std::string& stem, std::span<const std::byte> file, const Im
 }
 
 Outcome run_case(Computer& computer, const onnx::Model& model, const Case& one, const Options& options) {
-  auto prepared = prepare(model, one);
+  auto prepared = prepare(model, one, options.named);
   if (!prepared) return refused(prepared.error().message);
   ImportedModel& imported = prepared->imported;
   std::vector<HostTensor> inputs, results;
@@ -330,6 +363,10 @@ int main(int argc, char** argv) {
   app.add_option("--types", options.types, "fail if fewer operators have a model that agrees")
       ->option_text("N=0");
   app.add_option("--wrong", options.wrong, "fail if more models are wrong")->option_text("N=0");
+  app.add_option("--named", options.named,
+                 "give input axes named extents with larger bounds: rows (the first axes), or all")
+      ->check(CLI::IsMember({"rows", "all"}))
+      ->type_name("AXES");
   app.add_flag("--exported", options.exported, "run each model as export_onnx writes it");
   app.add_option("--keep", options.keep,
                  "with --exported: a folder for these files, their inputs and their outputs")

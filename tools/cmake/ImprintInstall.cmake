@@ -36,7 +36,7 @@ install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FIL
 # indirectly.
 set(imprint_library_headers
   compute/base/hash.h compute/base/host_jobs.h compute/base/log.h compute/base/result.h compute/base/shared_bytes.h
-  compute/graph/autodiff.h compute/graph/variants.h
+  compute/graph/autodiff.h compute/graph/checkpoint.h compute/graph/variants.h
   compute/model/onnx_export.h compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/quantise.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
   compute/nn/grouped_moments.h compute/nn/reward_signals.h compute/nn/action_distribution.h compute/nn/activation.h compute/nn/advantage.h compute/nn/initialise.h compute/nn/linear.h compute/nn/loss_scaler.h compute/nn/losses.h
   compute/nn/normalisation.h compute/nn/optimiser.h compute/nn/parameter.h compute/nn/ppo.h compute/nn/ppo_loss.h compute/nn/rollout_ppo.h compute/nn/running_moments.h

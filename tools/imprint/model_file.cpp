@@ -120,8 +120,8 @@ Result<agent::SharedTensor> tensor_of(const Fields& fields, const Types& types, 
 
 Result<agent::ModelSpec> parse_model(const std::string& file, const nlohmann::json& json, ModelTypes& known) {
   const Fields fields(file, "", json);
-  IMPRINT_CHECK(
-      fields.only({"path", "name", "extents", "states", "bindings", "run_capacity"}, "imp_model_desc"));
+  IMPRINT_CHECK(fields.only({"path", "name", "extents", "bounds", "states", "bindings", "run_capacity"},
+                            "imp_model_desc"));
   agent::ModelSpec spec;
   IMPRINT_ASSIGN(const std::string path, fields.string("path"));
   spec.path = (std::filesystem::path(file).parent_path() / path).string();
@@ -140,6 +140,14 @@ Result<agent::ModelSpec> parse_model(const std::string& file, const nlohmann::js
     return {};
   };
   IMPRINT_CHECK(fields.list("extents", add_extent));
+  const auto add_bound = [&spec](const Fields& bound) -> Result<> {
+    IMPRINT_CHECK(bound.only({"name", "value"}, "imp_model_extent"));
+    DimensionBound& made = spec.bounds.emplace_back();
+    IMPRINT_ASSIGN(made.name, bound.string("name"));
+    IMPRINT_ASSIGN(made.most, bound.number("value"));
+    return {};
+  };
+  IMPRINT_CHECK(fields.list("bounds", add_bound));
   const auto add_state = [&spec](const Fields& state) -> Result<> {
     IMPRINT_CHECK(state.only({"input", "output"}, "imp_model_state"));
     agent::ModelState& made = spec.states.emplace_back();

@@ -4,6 +4,7 @@
 //
 //   {"path": "voice.onnx",                                       in the folder of this file, or absolute
 //    "extents": [{"name": "batch_size", "value": 64}],
+//    "bounds": [{"name": "words", "value": 512}],
 //    "states": [{"input": "state_ins", "output": "state_outs"}],
 //    "bindings": [{"name": "obs", "shape": [64, 21]}],           the shape of imp_tensor_desc
 //    "name": "voice", "run_capacity": 3}

@@ -45,7 +45,8 @@ Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedVa
 }  // namespace
 
 Result<ImportedModel> import_for(const onnx::Model& model, const std::string& path,
-                                 const safetensors::File& given, std::uint64_t constant_limit_bytes) {
+                                 const safetensors::File& given, std::uint64_t constant_limit_bytes,
+                                 std::span<const DimensionBound> bounds) {
   std::map<std::string, Shape> shapes;
   for (const onnx::ValueInfo& input : model.graph.inputs)
     if (const safetensors::Array* array = find_input(given, input.name))
@@ -57,8 +58,9 @@ Result<ImportedModel> import_for(const onnx::Model& model, const std::string& pa
                            given.find(input.name).error().message));
   }
   ImportOptions options{.constant_limit_bytes = constant_limit_bytes};
+  IMPRINT_CHECK(bound_dimensions(model, bounds, shapes));
   auto imported = import_onnx(model, shapes, options);
-  if (imported || imported.error().code != ErrorCode::unsupported) return imported;
+  if (imported || !bounds.empty() || imported.error().code != ErrorCode::unsupported) return imported;
   for (const onnx::ValueInfo& input : model_inputs(model)) {
     const safetensors::Array* array = find_input(given, input.name);
     if (!array) continue;

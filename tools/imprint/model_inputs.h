@@ -2,6 +2,7 @@
 // A model's inputs from a file of tensors, or made up.
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,12 @@ Result<safetensors::File> noise_for(const onnx::Model& model, const std::string&
 
 // Imports the model for the shapes of these inputs, named as in the model or "in.NAME". Shapes may follow
 // from the values of inputs: a model that is refused for that is imported again, for these values. path: of
-// the inputs, for messages. Errors: those of import_onnx; not_found (an input is missing).
+// the inputs, for messages. bounds: dimensions that each run chooses; no values follow then. Errors: those of
+// import_onnx and bound_dimensions; not_found (an input is missing).
 Result<ImportedModel> import_for(const onnx::Model& model, const std::string& path,
                                  const safetensors::File& given,
-                                 std::uint64_t constant_limit_bytes = ImportOptions().constant_limit_bytes);
+                                 std::uint64_t constant_limit_bytes = ImportOptions().constant_limit_bytes,
+                                 std::span<const DimensionBound> bounds = {});
 
 // In the order of the model's inputs. Errors: dtype_mismatch, invalid_argument.
 Result<std::vector<HostTensor>> host_tensors(const ImportedModel& imported, const safetensors::File& given);

@@ -43,6 +43,32 @@ void add_shape_option(CLI::App& command, ModelShapes& shapes) {
       ->type_name("NAME=SHAPE");
 }
 
+void add_extent_option(CLI::App& command, ModelShapes& shapes) {
+  command
+      .add_option(
+          "--extent", shapes.most,
+          "compile for any extent of a free dimension up to MOST; may be repeated. NAME: as the file has "
+          "it, or INPUT:AXIS")
+      ->type_name("NAME=MOST");
+}
+
+Result<std::vector<DimensionBound>> bounds_of(const ModelShapes& shapes) {
+  std::vector<DimensionBound> bounds;
+  for (const std::string& given : shapes.most) {
+    const std::size_t split = given.rfind('=');
+    DimensionBound bound{given.substr(0, split), 0};
+    const char* const end = given.data() + given.size();
+    const bool is_bound = split != std::string::npos && split > 0 &&
+                          std::from_chars(given.data() + split + 1, end, bound.most) ==
+                              std::from_chars_result{end, std::errc()};
+    if (!is_bound)
+      return make_error(ErrorCode::invalid_argument,
+                        text("--extent: found ", quote(given), ", expected NAME=MOST, such as batch=64"));
+    bounds.push_back(std::move(bound));
+  }
+  return bounds;
+}
+
 Result<std::map<std::string, Shape>> shapes_of(const onnx::Model& model, const std::string& name,
                                                const ModelShapes& shapes) {
   std::map<std::string, Shape> found;

@@ -18,9 +18,14 @@ namespace imprint::tools {
 struct ModelShapes {
   std::vector<std::string> given;  // NAME=1x3x48x192
   std::int64_t batch = 1;          // of free dimensions that `given` leaves open
+  std::vector<std::string> most;   // NAME=64: free dimensions that each run chooses
 };
 
 void add_shape_option(CLI::App& command, ModelShapes& shapes);
+void add_extent_option(CLI::App& command, ModelShapes& shapes);
+
+// Errors: invalid_argument (no NAME=MOST).
+Result<std::vector<DimensionBound>> bounds_of(const ModelShapes& shapes);
 
 // name: of the model, for errors. Errors: invalid_argument (a text that is no shape, a name twice), not_found
 // (no such input), unsupported (an input without a shape that none is given for).

@@ -80,8 +80,9 @@ Result<> run(const RunOptions& options) {
   IMPRINT_ASSIGN(const safetensors::File given, options.input.empty()
                                                     ? noise_for(model, options.model, options.shapes)
                                                     : safetensors::load(options.input));
+  IMPRINT_ASSIGN(const std::vector<DimensionBound> bounds, bounds_of(options.shapes));
   IMPRINT_ASSIGN(const ImportedModel imported,
-                 import_for(model, options.input, given, options.most_mib << 20));
+                 import_for(model, options.input, given, options.most_mib << 20, bounds));
   for (const ImportedValue& output : imported.outputs)
     if (!is_utf8(output.name))
       return make_error(ErrorCode::unsupported, text("output '", output.name,
@@ -127,6 +128,7 @@ void add_run(CLI::App& app) {
                    "a file of tensors with the names of the model's inputs; without one they are noise")
       ->type_name("IN.safetensors");
   add_shape_option(*command, options->shapes);
+  add_extent_option(*command, options->shapes);
   command->add_option("--batch", options->shapes.batch, "without --input: size of open dimensions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
       ->option_text("N=1");

@@ -6,13 +6,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "compute/base/amount.h"
@@ -41,6 +45,23 @@ std::string found_devices() {
   return list.empty() ? "cpu" : list;
 }
 
+// Actors of a run; with --join all its processes are actors.
+std::uint32_t actors_of(const StudioOptions& options) {
+  if (options.share != "actors") return 0;
+  return options.join.empty() ? options.games - options.learners : options.games;
+}
+
+StudioActorsOptions actors_options(const StudioOptions& options) {
+  StudioActorsOptions actors;
+  actors.command = options.game;
+  actors.folder = options.folder;
+  actors.count = actors_of(options);
+  actors.first_rank = options.learners;
+  actors.restarts = options.restarts;
+  actors.patience_s = options.patience_s;
+  return actors;
+}
+
 // The variables that studio::Settings::from_environment reads; returns their names.
 std::vector<std::string> set_environment(const StudioOptions& options, const std::string& devices) {
   const std::pair<const char*, std::string> variables[] = {
@@ -54,6 +75,15 @@ std::vector<std::string> set_environment(const StudioOptions& options, const std
       {"IMPRINT_STUDIO_SHARE", options.share},
       {"IMPRINT_STUDIO_EVALUATORS", text(options.evaluators)},
       {"IMPRINT_STUDIO_CURRICULUM", options.curriculum},
+      {"IMPRINT_STUDIO_LEARNERS", text(options.learners)},
+      {"IMPRINT_STUDIO_ACTORS", text(actors_of(options))},
+      {"IMPRINT_STUDIO_LEARNER", options.join},
+      {"IMPRINT_STUDIO_LISTEN", options.listen},
+      {"IMPRINT_STUDIO_LEAGUE", text(options.league)},
+      {"IMPRINT_STUDIO_RECORD", text(options.record)},
+      {"IMPRINT_STUDIO_REPLAY", options.replay},
+      {"IMPRINT_STUDIO_PICTURES", options.pictures},
+      {"IMPRINT_STUDIO_REPLAY_RATIO", text(options.replay_ratio)},
       {"IMPRINT_STUDIO_DEVICES", devices}};
   std::vector<std::string> names;
   for (const auto& [name, value] : variables) {
@@ -66,9 +96,10 @@ std::vector<std::string> set_environment(const StudioOptions& options, const std
 StudioJob job_of(const StudioOptions& options, const std::vector<std::string>& variables) {
   StudioJob job;
   job.folder = options.folder;
-  job.games = options.games;
+  job.games = options.games - actors_of(options);
   job.patience_s = options.patience_s;
-  job.command = {options.mpirun, "-q", "--oversubscribe", "--bind-to", "none", "-np", text(options.games)};
+  job.actors = actors_options(options);
+  job.command = {options.mpirun, "-q", "--oversubscribe", "--bind-to", "none", "-np", text(job.games)};
   if (::geteuid() == 0) job.command.emplace_back("--allow-run-as-root");
   for (const std::string& name : variables) job.command.insert(job.command.end(), {"-x", name});
   job.command.insert(job.command.end(), options.mpirun_options.begin(), options.mpirun_options.end());
@@ -119,6 +150,7 @@ Result<> run_studio(const StudioOptions& given) {
   std::uint32_t in_a_row = 0;
   for (;;) {
     const std::uint64_t before = newest_checkpoint(options.folder);
+    std::filesystem::remove_all(options.folder + "/learners", error);  // addresses of the start before
     const StudioJobEnd end = run_studio_job(job);
     if (end.kind == StudioJobEnd::Kind::done) {
       if (!std::filesystem::exists(options.folder + "/final.brain", error))
@@ -142,6 +174,35 @@ Result<> run_studio(const StudioOptions& given) {
   }
 }
 
+Result<> replay_episode(const StudioOptions& given) {
+  StudioOptions options = given;
+  options.folder.clear();
+  options.share = "updates";
+  (void)set_environment(options, options.devices == "auto" ? found_devices() : options.devices);
+  std::vector<char*> arguments;
+  for (std::string& word : options.game) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::fflush(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  return make_error(ErrorCode::not_found,
+                    text("GAME: cannot run '", options.game[0], "': ", std::strerror(errno), "."));
+}
+
+Result<> join_studio(const StudioOptions& given) {
+  StudioOptions options = given;
+  options.share = "actors";
+  options.folder.clear();
+  options.patience_s = 0;
+  (void)set_environment(options, options.devices == "auto" ? found_devices() : options.devices);
+  StudioActors actors(actors_options(options));
+  while (!actors.ended()) {
+    actors.watch();
+    if (!actors.problem().empty()) return make_error(ErrorCode::wrong_state, actors.problem());
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return {};
+}
+
 int run_studio_apart(const StudioOptions& options, const std::string& output) {
   if (!std::freopen(output.c_str(), "a", stdout) || !std::freopen(output.c_str(), "a", stderr)) return 1;
   const Result<> done = run_studio(options);
@@ -152,9 +213,11 @@ int run_studio_apart(const StudioOptions& options, const std::string& output) {
 
 namespace {
 
-constexpr double kTriedSeconds = 4;
+constexpr double kTriedSeconds = 2.5;
 // Minibatches give the result of one process, whatever the number of games; that is worth this much speed.
 constexpr double kWorthSpeed = 0.8;
+// Steps of older weights teach less. So much faster they must be.
+constexpr double kWorthLag = 1.25;
 
 // Decisions per second, without the first quarter; 0: the run failed.
 double tried_speed(const StudioOptions& given, const char* share) {
@@ -191,22 +254,79 @@ Result<std::string> choose_share(const StudioOptions& given) {
   std::error_code error;
   options.folder = std::filesystem::absolute(options.folder, error).string();
   const double updates = tried_speed(options, "updates"), minibatches = tried_speed(options, "minibatches");
-  if (updates == 0 && minibatches == 0)
+  const double actors = options.games > options.learners ? tried_speed(options, "actors") : 0;
+  const double speeds[] = {updates, minibatches, actors};
+  const double fastest = *std::ranges::max_element(speeds);
+  if (fastest == 0)
     return make_error(ErrorCode::wrong_state, text("--share auto: found no way that works: see ",
                                                    options.folder, "/tried-updates/log.txt"));
-  const bool together = minibatches >= kWorthSpeed * updates;
-  if (minibatches == 0)
-    std::printf("studio: shares updates: minibatches failed, see %s/tried-minibatches/log.txt\n",
-                options.folder.c_str());
-  else
-    std::printf(
-        "studio: shares %s: %.0f steps per second by minibatches, %.0f by updates; minibatches are "
-        "taken from %.0f %% of the speed on\n",
-        together ? "minibatches" : "updates", minibatches, updates, 100 * kWorthSpeed);
-  return std::string(together ? "minibatches" : "updates");
+  const double together = std::max(updates, minibatches);
+  const std::string chosen = actors > kWorthLag * together          ? "actors"
+                             : minibatches >= kWorthSpeed * updates ? "minibatches"
+                                                                    : "updates";
+  std::printf("studio: shares %s: %.0f steps per second by updates, %.0f by minibatches, %.0f by actors",
+              chosen.c_str(), updates, minibatches, actors);
+  std::printf(
+      " (0: see tried-*/log.txt); actors are taken from %.0f %% of the others' speed on, since their "
+      "steps are of older weights, minibatches from %.0f %% of updates', since the number of games "
+      "changes nothing\n",
+      100 * kWorthLag, 100 * kWorthSpeed);
+  return chosen;
 }
 
 namespace {
+
+Result<> work(StudioOptions& options, const StudioSearch& search) {
+  if (options.game.empty())
+    return make_error(ErrorCode::invalid_argument,
+                      "GAME: found none, expected a headless game that joins the studio, and its arguments.");
+  IMPRINT_CHECK(check_game(options));
+  if (!options.replay.empty()) return replay_episode(options);
+  if (!options.join.empty()) return join_studio(options);
+  if (options.share == "actors" && options.games <= options.learners)
+    return make_error(ErrorCode::invalid_argument,
+                      text("--games: found ", options.games, ", expected more than --learners ",
+                           options.learners, ": the others are actors."));
+  if (options.share == "auto") {
+    IMPRINT_ASSIGN(options.share, choose_share(options));
+  }
+  return search.file.empty() ? run_studio(options) : search_studio(options, search);
+}
+
+void add_actors(CLI::App& command, StudioOptions& options) {
+  command.add_option("--learners", options.learners, "of the games, those that learn from the actors' steps")
+      ->check(CLI::Range(1, 100000))
+      ->option_text("N=1");
+  command.add_option("--listen", options.listen, "where learners hear actors; 0.0.0.0 for other computers")
+      ->option_text("HOST[:PORT]=127.0.0.1");
+  command
+      .add_option("--replay-ratio", options.replay_ratio,
+                  "DQN and SAC: minibatches per step of the actors, which wait for them")
+      ->check(CLI::Range(0.001, 4.0))
+      ->option_text("N=1");
+  command
+      .add_option("--join", options.join,
+                  "all games are actors of a learner that runs already, perhaps on another computer")
+      ->option_text("HOST:PORT");
+}
+
+void add_episodes(CLI::App& command, StudioOptions& options) {
+  command
+      .add_option("--league", options.league,
+                  "every N-th checkpoint becomes an opponent for games of two sides; 0: none")
+      ->option_text("N=0");
+  command
+      .add_option("--record", options.record,
+                  "every N-th episode of each game becomes a file in DIR/episodes; 0: none")
+      ->option_text("N=0");
+  command
+      .add_option("--replay", options.replay,
+                  "one game plays the episode of this file again, and learns nothing")
+      ->check(CLI::ExistingFile)
+      ->option_text("FILE");
+  command.add_option("--pictures", options.pictures, "of the replay, where the game draws any: PNG files")
+      ->option_text("DIR");
+}
 
 void add_search(CLI::App& command, StudioSearch& search) {
   command.add_option("--search", search.file, "file of the game's options to search")
@@ -251,9 +371,12 @@ void add_studio(CLI::App& app) {
       ->add_option(
           "--share", options->share,
           "updates: average the brains after each learn step; minibatches: learn the same minibatches, "
-          "PPO without a cell; auto: by the speed of a short run of each")
-      ->check(CLI::IsMember({"updates", "minibatches", "auto"}))
+          "PPO without a cell; actors: games play and send their steps to --learners; auto: by the speed "
+          "of a short run of each")
+      ->check(CLI::IsMember({"updates", "minibatches", "actors", "auto"}))
       ->option_text("KIND=updates");
+  add_actors(*command, *options);
+  add_episodes(*command, *options);
   command
       ->add_option("--every", options->every,
                    "learn steps between exchanges; raise it where waits and reduces take most of the time")
@@ -295,15 +418,7 @@ void add_studio(CLI::App& app) {
   set_work(*command, [options, search, command]() -> Result<> {
     options->game = command->remaining();
     if (!options->game.empty() && options->game.front() == "--") options->game.erase(options->game.begin());
-    if (options->game.empty())
-      return make_error(
-          ErrorCode::invalid_argument,
-          "GAME: found none, expected a headless game that joins the studio, and its arguments.");
-    IMPRINT_CHECK(check_game(*options));
-    if (options->share == "auto") {
-      IMPRINT_ASSIGN(options->share, choose_share(*options));
-    }
-    return search->file.empty() ? run_studio(*options) : search_studio(*options, *search);
+    return work(*options, *search);
   });
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -23,7 +24,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kGraceS = 5;  // from SIGTERM to SIGKILL
+constexpr int kRefusedByGame = 3;  // tools/studio/group.h
+constexpr double kGraceS = 5;      // from SIGTERM to SIGKILL
 
 volatile sig_atomic_t stop_signal = 0;
 
@@ -90,14 +92,24 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
   ::sigaction(SIGTERM, &action, nullptr);
   const pid_t child = start(job.command);
   if (child < 0) return {StudioJobEnd::Kind::failed, 127, text("fork: ", std::strerror(errno))};
+  StudioActors actors(job.actors);
   std::uint64_t progress = progress_of(job);
   Clock::time_point moved = Clock::now();
   for (;;) {
     int status = 0;
     if (::waitpid(child, &status, WNOHANG) == child) {
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      if (code == 0) return {StudioJobEnd::Kind::done, 0, ""};
+      if (code == 0) {
+        actors.wait_for_end(kGraceS);
+        return {StudioJobEnd::Kind::done, 0, ""};
+      }
       return {StudioJobEnd::Kind::failed, code, failed_text(code)};
+    }
+    actors.watch();
+    if (!actors.problem().empty()) {
+      end_job(child);
+      std::fprintf(stderr, "studio: %s\n", actors.problem().c_str());
+      return {StudioJobEnd::Kind::failed, kRefusedByGame, actors.problem()};
     }
     if (stop_signal != 0) {
       end_job(child);

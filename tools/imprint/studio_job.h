@@ -5,13 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "tools/imprint/studio_actors.h"
+
 namespace imprint::tools {
 
 struct StudioJob {
   std::vector<std::string> command;  // mpirun and its arguments
   std::string folder;                // tools/studio/run_folder.h
-  std::uint32_t games = 1;
-  double patience_s = 60;  // without an exchange, until the job counts as hung
+  std::uint32_t games = 1;           // processes of mpirun
+  double patience_s = 60;            // without an exchange, until the job counts as hung
+  StudioActorsOptions actors = {};   // beside the processes of mpirun
 };
 
 struct StudioJobEnd {

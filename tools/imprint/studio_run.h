@@ -11,6 +11,11 @@ namespace imprint::tools {
 
 struct StudioOptions {
   std::uint32_t games = 2, every = 1, evaluators = 0, checkpoint = 50, restarts = 10;
+  std::uint32_t learners = 1;  // of the games, with share "actors"
+  std::string listen = "127.0.0.1", join;
+  double replay_ratio = 1;
+  std::uint32_t record = 0, league = 0;
+  std::string replay, pictures;
   std::uint64_t steps = 0, seed = 1;
   double seconds = 0;  // 0: any
   double patience_s = 60, report_s = 1;
@@ -22,7 +27,11 @@ struct StudioOptions {
 Result<> run_studio(const StudioOptions& options);
 // The same in a process of its own, whose output goes to a file. Returns its exit status.
 int run_studio_apart(const StudioOptions& options, const std::string& output);
-// "updates" or "minibatches", by the speed of a short run of each; says why.
+// The game plays the episode of options.replay, instead of this process.
+Result<> replay_episode(const StudioOptions& options);
+// Only actors, for learners of another computer: options.join. Until the run is over.
+Result<> join_studio(const StudioOptions& options);
+// "updates", "minibatches" or "actors", by the speed of a short run of each; says why.
 Result<std::string> choose_share(const StudioOptions& options);
 
 struct StudioSearch {

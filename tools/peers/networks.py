@@ -53,6 +53,15 @@ class Net:
         self.weights.append(part(5, dims + number(2, 7 if ints else 1) + part(8, name) + part(9, raw)))
         return name
 
+    def byte(self, shape, value=None, scale=30.0):
+        """uint8 with the value, or random int8."""
+        name, count, kind = f"w{len(self.weights)}", math.prod(shape), 3 if value is None else 2
+        numbers = [value] if kind == 2 else (round(self.random.gauss(0, scale)) for _ in range(count))
+        raw = bytes((n if kind == 2 else max(-128, min(127, n))) & 255 for n in numbers)
+        dims = b"".join(number(1, d) for d in shape)
+        self.weights.append(part(5, dims + number(2, kind) + part(8, name) + part(9, raw)))
+        return name
+
     def op(self, kind, inputs, outputs=1, **attributes):
         made = [f"v{self.values + i}" for i in range(outputs)]
         self.values += outputs
@@ -249,7 +258,28 @@ def dense30(folder):
     n.save(folder, [1920], x, [1920])
 
 
-MADE = (resnet50, mobilenetv2, squeezenet, shufflenet, densenet121, encoder12, dense30)
+def int8_convs(folder):
+    """Six quantised convolutions of 64 channels, 3 x 3, on 28 x 28 places (QLinearConv)."""
+    n = Net("int8_convs")
+    zero, scale = n.byte([], 128), n.tensor([], [0.02])
+    x = n.op("QuantizeLinear", ["input", scale, zero])
+    for _ in range(6):
+        weights = [n.byte([64, 64, 3, 3]), n.tensor([], [0.002]), n.byte([], scale=0.0)]
+        x = n.op("QLinearConv", [x, scale, zero] + weights + [scale, zero], kernel_shape=[3, 3], pads=[1] * 4)
+    n.save(folder, [64, 28, 28], n.op("DequantizeLinear", [x, scale, zero]), [64, 28, 28])
+
+
+def int8_dense(folder):
+    """Four products of 1024 x 1024 with activations that are quantised at run time (MatMulInteger)."""
+    n, x = Net("int8_dense"), "input"
+    for _ in range(4):
+        numbers, scale, zero = n.op("DynamicQuantizeLinear", [x], 3)
+        whole = n.op("Cast", [n.op("MatMulInteger", [numbers, n.byte([1024, 1024]), zero])], to=1)
+        x = n.op("Relu", [n.op("Mul", [whole, n.op("Mul", [scale, n.tensor([], [0.001])])])])
+    n.save(folder, [1024], x, [1024])
+
+
+MADE = (resnet50, mobilenetv2, squeezenet, shufflenet, densenet121, encoder12, dense30, int8_convs, int8_dense)
 ALL = {function.__name__: function for function in MADE}
 ALL |= {"policy64": policy("policy64", 24, 64, 4), "policy256": policy("policy256", 64, 256, 8)}
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #endif
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -53,6 +54,17 @@ Group::Group() {
 #if defined(__linux__)
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // no game outlives the mpirun that started it
 #endif
+  if (const char* actor = std::getenv("IMPRINT_STUDIO_ACTOR"); actor && *actor) {
+    const char* learners = std::getenv("IMPRINT_STUDIO_LEARNERS");
+    rank_ = local_rank_ = static_cast<std::uint32_t>(std::strtoul(actor, nullptr, 10)) +
+                          (learners ? static_cast<std::uint32_t>(std::strtoul(learners, nullptr, 10)) : 1);
+    ranks_ = rank_ + 1;
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    computer_ = name;
+    return;
+  }
+  if (const char* replay = std::getenv("IMPRINT_STUDIO_REPLAY"); replay && *replay) return;
   int provided = 0, number = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &number);
@@ -245,6 +257,7 @@ void Group::take_largest(std::span<float> numbers) {
 }
 
 void Group::finish() {
+  if (!handles_) return;  // an actor
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized) return;
@@ -260,7 +273,7 @@ void Group::fail(const std::string& text, int status) {
   std::fflush(stdout);
   std::fprintf(stderr, "studio: rank %u on %s: %s\n", rank_, computer_.c_str(), text.c_str());
   std::fflush(stderr);
-  MPI_Abort(MPI_COMM_WORLD, status);
+  if (handles_) MPI_Abort(MPI_COMM_WORLD, status);
   std::_Exit(status);
 }
 

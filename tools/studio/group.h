@@ -1,7 +1,8 @@
 #pragma once
 // The processes of a run: a thin form of MPI. The only file of the studio that calls MPI is group.cpp.
 //
-// Collective functions are called by all ranks in the same order. An error of MPI ends the job.
+// Collective functions are called by all ranks in the same order. An error of MPI ends the job. An actor
+// (Share::actors) is no process of MPI, nor is a game that replays an episode: it is alone in its group.
 
 #include <cstddef>
 #include <cstdint>

@@ -10,36 +10,16 @@
 #include <utility>
 #include <vector>
 
-#include "compute/base/hash.h"
 #include "compute/base/philox.h"
-#include "compute/base/text.h"
-#include "imprint/imprint_tools.h"
-#include "imprint/studio.h"
-#include "tools/studio/curriculum.h"
-#include "tools/studio/group.h"
-#include "tools/studio/report.h"
-#include "tools/studio/run_folder.h"
-#include "tools/studio/state_mean.h"
+#include "tools/studio/member_parts.h"
 
 namespace imprint::studio {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr std::uint32_t kDrainMs = 600'000;
-
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
-}  // namespace
-
 namespace {
 
 // Once; in all ranks.
 void leave_evaluators_out(const Settings& settings) {
   static bool done = false;
-  if (std::exchange(done, true)) return;
+  if (std::exchange(done, true) || settings.share == Share::actors) return;
   Group& group = Group::all();
   if (settings.evaluators >= group.ranks() && settings.evaluators > 0)
     group.fail(text("evaluators: found ", settings.evaluators, " of ", group.ranks(),
@@ -52,92 +32,38 @@ void leave_evaluators_out(const Settings& settings) {
 
 bool evaluates(const Settings& settings) {
   leave_evaluators_out(settings);
+  if (settings.share == Share::actors)
+    return settings.actor + settings.evaluators >= std::int64_t{settings.actors};
   return Group::all().rank() >= Group::all().adders();
 }
 
+namespace {
+
+bool replays = false;  // the brain that share() saw: DQN, SAC
+
+}  // namespace
+
+bool shared_brain_replays() { return replays; }
+
 void share(imp_brain_desc& desc, const Settings& settings) {
   Group& group = Group::all();
+  replays = desc.learner == IMP_LEARNER_DQN || desc.learner == IMP_LEARNER_SAC;
   const bool learns = !evaluates(settings);
   desc.seed += std::uint64_t{group.rank()} << 32;
-  if (settings.share != Share::minibatches || !learns) return;
   static imp_shared_learning sharing = imp_shared_learning_init();
+  if (settings.share == Share::actors) {
+    sharing.experience = settings.actor >= 0 ? IMP_EXPERIENCE_SENT : IMP_EXPERIENCE_RECEIVED;
+    sharing.header.next = desc.header.next;
+    desc.header.next = &sharing;
+    return;
+  }
+  if (settings.share != Share::minibatches || !learns) return;
   sharing.index = group.rank();
   sharing.count = group.adders();
   sharing.add = [](void*, float* numbers, size_t count) { Group::all().add({numbers, count}); };
   sharing.header.next = desc.header.next;
   desc.header.next = &sharing;
 }
-
-struct Member::Parts {
-  Parts(imp_context own_context, imp_brain own_brain, const Settings& given, const imp_api* own_api)
-      : settings(given), folder(given.folder), context(own_context), brain(own_brain), api(own_api) {}
-
-  // ---- calls of the plugin, which end the job when they fail ----
-  void must(imp_result result) {
-    if (result < 0) group.fail(api->last_error(), kRefused);
-  }
-  imp_brain_stats stats() {
-    imp_brain_stats found = imp_brain_stats_init();
-    must(api->tools->brain_get_stats(brain, &found));
-    return found;
-  }
-  void drain() {
-    const imp_result drained = api->context_drain(context, kDrainMs);
-    if (drained == IMP_NOT_READY)
-      group.fail(
-          text("context_drain: found work after ", kDrainMs / 1000, " s, expected none. The device hangs."));
-    must(drained);
-  }
-  void read_state() {
-    std::size_t size = state.size();
-    must(api->tools->brain_get_state(brain, state.data(), &size));
-  }
-  void write_state() { must(api->tools->brain_set_state(brain, state.data(), state.size())); }
-
-  void note(bool waits) {
-    if (alive) alive->set(exchanges, waits);
-  }
-
-  void start();
-  std::vector<StateArray> arrays();
-  void check_alike(const std::vector<StateArray>& own);
-  void resume_or_share();
-  void begin_worlds();
-  void exchange();
-  void meet();
-  std::vector<Contribution> gather_contributions(Contribution own);
-  Result<> save_to(const std::string& path);
-  bool all_agree(const Result<>& done);
-  bool states_are_equal();
-  void make_checkpoint();
-  void finish();
-  void print_devices();
-  void read_curriculum();
-  Result<> save_curriculum(std::uint64_t number);
-
-  Settings settings;
-  RunFolder folder;
-  imp_context context;
-  imp_brain brain;
-  const imp_api* api;
-  Group& group = Group::all();
-
-  std::optional<StateMean> mean;
-  std::optional<Report> report;  // of rank 0
-  std::vector<std::byte> state;
-  std::uint64_t minibatches = 0;  // of the newest frame
-  std::uint32_t learn_steps = 0;  // since the newest exchange
-  std::uint64_t exchanges = 0, steps = 0, checkpoint_number = 0;
-  std::string checkpoint_path;
-  std::uint64_t world_seed = 0;
-  bool worlds_restart = true, wants_end = false, over = false;
-  double score_sum = 0, episodes = 0, reduced_s = 0, added_s = 0;
-  Clock::time_point began = Clock::now(), played_from = began;
-  std::optional<AliveNote> alive;
-  bool is_evaluator = false;
-  Curriculum curriculum;
-  std::uint64_t episodes_drawn = 0;  // since the worlds restarted
-};
 
 // ---- joining ----
 
@@ -152,10 +78,14 @@ std::vector<StateArray> Member::Parts::arrays() {
   }
 }
 
-void Member::Parts::check_alike(const std::vector<StateArray>& own) {
+Hash128 schema_of(const std::vector<StateArray>& arrays) {
   Hasher hasher;
-  for (const StateArray& array : own) hasher.text(array.name).number(array.count).number(array.is_integer);
-  const Hash128 hash = hasher.digest();
+  for (const StateArray& array : arrays) hasher.text(array.name).number(array.count).number(array.is_integer);
+  return hasher.digest();
+}
+
+void Member::Parts::check_alike(const std::vector<StateArray>& own) {
+  const Hash128 hash = schema_of(own);
   const std::array<std::uint64_t, 4> mine = {hash.low, hash.high, own.size(), state.size() / sizeof(float)};
   const std::vector<std::uint64_t> all = group.gather(mine);
   bool alike = true;
@@ -212,44 +142,79 @@ void Member::Parts::begin_worlds() {
                                      {static_cast<std::uint32_t>(of), static_cast<std::uint32_t>(of >> 32)});
   world_seed = std::uint64_t{drawn[0]} << 32 | drawn[1];
   worlds_restart = true;
-  episodes_drawn = 0;
+  episodes_drawn = matches_drawn = 0;
 }
 
 void Member::Parts::start() {
   std::size_t size = 0;
   must(api->tools->brain_get_state(brain, nullptr, &size));
   state.resize(size);
+  if (!settings.replay.empty()) {
+    must(api->brain_set_learning(brain, 0));
+    return begin_worlds();
+  }
   const std::vector<StateArray> own = arrays();
+  if (is_actor()) return start_actor(own);
   check_alike(own);
   mean.emplace(own);
   is_evaluator = evaluates(settings);
   resume_or_share();
   read_curriculum();
+  read_league();
   print_devices();
   minibatches = stats().minibatches;
   begin_worlds();
   if (group.rank() == 0) {
-    report.emplace(group.adders(), settings.report_period_s, folder.none() ? "" : folder.curve());
+    report.emplace(group.adders(), plays_apart() ? settings.actors : group.adders(), settings.report_period_s,
+                   folder.none() ? "" : folder.curve());
     report->begin(steps);
   }
   if (!folder.none()) alive.emplace(folder, group.rank(), group.computer());
   note(false);
   if (is_evaluator) group.arrive();
+  if (plays_apart()) open_door(own);
   played_from = Clock::now();
 }
 
 // ---- the exchange ----
 
 std::vector<Contribution> Member::Parts::gather_contributions(Contribution own) {
-  const double mine[Contribution::kNumbers] = {own.plays_s,  own.waits_s,  own.reduces_s, own.score_sum,
-                                               own.episodes, own.steps,    own.loss,      own.stopped,
-                                               own.ends,     own.evaluates};
+  const double mine[Contribution::kNumbers] = {
+      own.plays_s, own.waits_s, own.reduces_s, own.score_sum, own.episodes,      own.steps,
+      own.loss,    own.stopped, own.ends,      own.evaluates, own.evaluated_sum, own.evaluations};
   const std::vector<double> all = group.gather(mine);
   std::vector<Contribution> shares;
   for (std::size_t i = 0; i < all.size(); i += Contribution::kNumbers)
     shares.push_back({all[i], all[i + 1], all[i + 2], all[i + 3], all[i + 4], all[i + 5], all[i + 6],
-                      all[i + 7], all[i + 8], all[i + 9]});
+                      all[i + 7], all[i + 8], all[i + 9], all[i + 10], all[i + 11]});
   return shares;
+}
+
+Contribution Member::Parts::own_contribution(const imp_brain_stats& learned, Clock::time_point arrived,
+                                             Clock::time_point met) {
+  Contribution own;
+  // With shared minibatches a learn step waits and reduces within.
+  const double added = settings.share == Share::minibatches ? group.seconds_in_add() - added_s : 0;
+  own.plays_s = seconds_between(played_from, arrived) - added;
+  own.waits_s = seconds_between(arrived, met);
+  own.reduces_s = reduced_s + added;
+  own.score_sum = std::exchange(score_sum, 0);
+  own.episodes = std::exchange(episodes, 0);
+  if (learner) {
+    const LearnerEnd::Scores scores = learner->take_scores();
+    own.score_sum = scores.score_sum;
+    own.episodes = scores.episodes;
+    own.evaluated_sum = scores.evaluated_sum;
+    own.evaluations = scores.evaluations;
+  }
+  own.steps = is_evaluator ? 0 : static_cast<double>(learned.decisions);
+  own.evaluates = is_evaluator;
+  own.loss = learned.stopped_brains > 0 ? 0 : static_cast<double>(learned.last_loss);
+  own.stopped = learned.stopped_brains;
+  const bool late =
+      settings.seconds > 0 && group.rank() == 0 && seconds_between(began, Clock::now()) >= settings.seconds;
+  own.ends = wants_end || late;
+  return own;
 }
 
 void Member::Parts::exchange() {
@@ -259,22 +224,7 @@ void Member::Parts::exchange() {
   note(true);
   meet();
   const Clock::time_point met = Clock::now();
-  Contribution own;
-  // With shared minibatches a learn step waits and reduces within.
-  const double added = settings.share == Share::minibatches ? group.seconds_in_add() - added_s : 0;
-  own.plays_s = seconds_between(played_from, arrived) - added;
-  own.waits_s = seconds_between(arrived, met);
-  own.reduces_s = reduced_s + added;
-  own.score_sum = std::exchange(score_sum, 0);
-  own.episodes = std::exchange(episodes, 0);
-  own.steps = is_evaluator ? 0 : static_cast<double>(learned.decisions);
-  own.evaluates = is_evaluator;
-  own.loss = learned.stopped_brains > 0 ? 0 : static_cast<double>(learned.last_loss);
-  own.stopped = learned.stopped_brains;
-  const bool late =
-      settings.seconds > 0 && group.rank() == 0 && seconds_between(began, Clock::now()) >= settings.seconds;
-  own.ends = wants_end || late;
-  const std::vector<Contribution> shares = gather_contributions(own);
+  const std::vector<Contribution> shares = gather_contributions(own_contribution(learned, arrived, met));
   std::uint32_t takers = 0;
   double all_steps = 0;
   bool ends = false;
@@ -294,12 +244,13 @@ void Member::Parts::exchange() {
         "loss: found numbers that are not finite in all games. Lower learning_rate, and see which "
         "observations or rewards the games give.",
         kRefused);
-  if (settings.share == Share::updates && !is_evaluator) {
+  const bool averages = settings.share == Share::updates || (plays_apart() && group.adders() > 1);
+  if (averages && !is_evaluator) {
     read_state();
     mean->average(state, learned.stopped_brains == 0, takers, group);
     write_state();
   }
-  if (settings.evaluators > 0) {
+  if (settings.evaluators > 0 && !plays_apart()) {
     if (settings.share == Share::minibatches && !is_evaluator) read_state();
     group.broadcast(state);
     if (is_evaluator) write_state();
@@ -311,6 +262,7 @@ void Member::Parts::exchange() {
       scored += share.episodes;
     }
   curriculum.take(scores, scored);
+  share_results();
   ++exchanges;
   steps = static_cast<std::uint64_t>(all_steps);
   minibatches = stats().minibatches;
@@ -322,13 +274,14 @@ void Member::Parts::exchange() {
       exchanges % settings.checkpoint_period == 0)
     make_checkpoint();
   if (!over && is_evaluator) group.arrive();
+  if (!over && learner) send_weights();
   played_from = Clock::now();
   note(false);
 }
 
 // Evaluators arrive after each exchange already, so that none waits for them here.
 void Member::Parts::meet() {
-  if (settings.evaluators == 0) return group.barrier();
+  if (settings.evaluators == 0 || plays_apart()) return group.barrier();
   if (is_evaluator) return;  // frame() saw that all arrived
   group.arrive();
   while (!group.all_arrived()) {
@@ -413,8 +366,13 @@ void Member::Parts::make_checkpoint() {
   if (group.rank() == 0) made = folder.make_checkpoint_folder(next.number);
   if (!all_agree(made)) return;
   const std::string path = folder.brain_of(next.number, group.rank());
-  if (!all_agree(save_to(path))) return;  // the checkpoint before stays the newest
+  Result<> saved = save_to(path);
+  if (!saved.ok())
+    saved = make_error(saved.error().code, text(saved.error().message, ". Checkpoint ", checkpoint_number,
+                                                " stays the newest. Free some space on that disk."));
+  if (!all_agree(saved)) return;
   if (!all_agree(group.rank() == 0 ? save_curriculum(next.number) : Result<>())) return;
+  if (!all_agree(keep_league(next.number))) return;
   if (!all_agree(group.rank() == 0 ? folder.complete(next) : Result<>())) return;
   checkpoint_number = next.number;
   checkpoint_path = path;
@@ -428,6 +386,7 @@ void Member::Parts::finish() {
   report.reset();
   Result<> saved;
   if (!folder.none() && group.rank() == 0) saved = save_to(folder.final_brain());
+  if (learner) learner->end();
   const bool whole = all_agree(saved);
   if (!whole)
     group.fail(
@@ -442,11 +401,26 @@ void Member::Parts::finish() {
 Member::Member(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Member::Member(Member&&) noexcept = default;
 Member& Member::operator=(Member&&) noexcept = default;
-Member::~Member() = default;
+
+// The game's own end, or an error on its way out: mpirun then ends the job without naming the rank.
+Member::~Member() {
+  if (!parts_ || parts_->over) return;
+  const std::string error = parts_->api->last_error();
+  std::fprintf(stderr, "studio: rank %u on %s leaves before the run is over. %s%s\n", parts_->group.rank(),
+               parts_->group.computer().c_str(),
+               error.empty() ? "" : "Imprint's newest error: ", error.c_str());
+}
 
 bool Member::frame() {
   Parts& own = *parts_;
   if (own.over) return false;
+  if (!own.settings.replay.empty()) return true;
+  if (own.is_actor()) return own.play_on();
+  if (own.learner) {
+    own.learn_on();
+    own.finish();
+    return false;
+  }
   if (own.is_evaluator) {
     if (!own.group.all_arrived()) return true;
     own.exchange();

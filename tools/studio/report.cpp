@@ -11,8 +11,8 @@ constexpr double kStraggles = 1.5;  // times the mean of all games
 
 }  // namespace
 
-Report::Report(std::uint32_t learners, double period_s, const std::string& curve_path)
-    : learners_(learners), period_s_(period_s) {
+Report::Report(std::uint32_t learners, std::uint32_t games, double period_s, const std::string& curve_path)
+    : learners_(learners), games_(games), period_s_(period_s) {
   if (curve_path.empty()) return;
   curve_ = std::fopen(curve_path.c_str(), "a");
   if (!curve_) return;
@@ -43,6 +43,8 @@ void Report::add(std::uint64_t exchanges, std::uint64_t steps, std::span<const C
       evaluated += share.episodes;
       continue;
     }
+    evaluated_sum += share.evaluated_sum;
+    evaluated += share.evaluations;
     score_sum += share.score_sum;
     episodes += share.episodes;
     loss += share.loss / learners_;
@@ -104,7 +106,7 @@ void Report::end(std::uint64_t exchanges, std::uint64_t steps) {
   const double seconds = std::max(std::chrono::duration<double>(Clock::now() - began_).count(), 1e-6);
   if (period_s_ > 0)
     std::printf("done: %s of %s in %.2f s, %.0f per second; score %.4g\n",
-                amount(steps - first_steps_, "step").c_str(), amount(learners_, "game").c_str(), seconds,
+                amount(steps - first_steps_, "step").c_str(), amount(games_, "game").c_str(), seconds,
                 static_cast<double>(steps - first_steps_) / seconds, last_score_);
   std::fflush(stdout);
   if (curve_) std::fflush(curve_);

@@ -16,13 +16,14 @@ struct Contribution {
   double score_sum = 0, episodes = 0;
   double steps = 0;  // decisions since the brain was made
   double loss = 0, stopped = 0, ends = 0, evaluates = 0;
-  static constexpr std::size_t kNumbers = 10;
+  double evaluated_sum = 0, evaluations = 0;  // scores of a learner's actors that evaluate
+  static constexpr std::size_t kNumbers = 12;
 };
 
 class Report {
  public:
-  // learners: ranks that learn.
-  Report(std::uint32_t learners, double period_s, const std::string& curve_path);
+  // learners: ranks that learn. games: those that play for them.
+  Report(std::uint32_t learners, std::uint32_t games, double period_s, const std::string& curve_path);
   ~Report();
   Report(const Report&) = delete;
   Report& operator=(const Report&) = delete;
@@ -36,7 +37,7 @@ class Report {
   using Clock = std::chrono::steady_clock;
   void print(std::uint64_t exchanges, std::uint64_t steps);
 
-  const std::uint32_t learners_;
+  const std::uint32_t learners_, games_;
   const double period_s_;
   std::FILE* curve_ = nullptr;
   Clock::time_point began_ = Clock::now(), printed_ = began_;

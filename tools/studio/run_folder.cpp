@@ -40,8 +40,25 @@ std::string RunFolder::brain_of(std::uint64_t checkpoint, std::uint32_t rank) co
   return text(path_, "/checkpoints/", checkpoint, "/rank-", rank, ".brain");
 }
 
+std::string RunFolder::learner(std::uint32_t rank) const { return text(path_, "/learners/", rank); }
+
+std::string RunFolder::episode(std::uint32_t rank, std::uint64_t number) const {
+  return text(path_, "/episodes/", rank, "-", number >> 32, "-", number & UINT32_MAX, ".episode");
+}
+
+std::string RunFolder::league_entry(std::uint64_t checkpoint) const {
+  return text(path_, "/league/", checkpoint, ".brain");
+}
+
+std::string RunFolder::league_of(std::uint64_t checkpoint) const {
+  return text(path_, "/checkpoints/", checkpoint, "/league");
+}
+
 Result<> RunFolder::make_folders() const {
+  IMPRINT_CHECK(make_folder(path_ + "/league"));
+  IMPRINT_CHECK(make_folder(path_ + "/episodes"));
   IMPRINT_CHECK(make_folder(path_ + "/checkpoints"));
+  IMPRINT_CHECK(make_folder(path_ + "/learners"));
   return make_folder(path_ + "/alive");
 }
 

@@ -29,6 +29,12 @@ class RunFolder {
   bool none() const { return path_.empty(); }
   std::string brain_of(std::uint64_t checkpoint, std::uint32_t rank) const;
   std::string final_brain() const { return path_ + "/final.brain"; }
+  // Where a learner hears its actors: a file with HOST:PORT.
+  std::string learner(std::uint32_t rank) const;
+  // Recorded ones. number: of the checkpoint before, then since it (32 bits).
+  std::string episode(std::uint32_t rank, std::uint64_t number) const;
+  std::string league_entry(std::uint64_t checkpoint) const;  // its brain, as long as the league keeps it
+  std::string league_of(std::uint64_t checkpoint) const;     // the league's state
   std::string curve() const { return path_ + "/curve.csv"; }
 
   Result<> make_folders() const;
@@ -50,9 +56,9 @@ class RunFolder {
 
 // How far a rank is. Fixed size; written through memory that the file maps.
 struct Alive {
-  std::uint64_t exchanges = 0;
-  std::uint32_t waits = 0;    // 1: for the other ranks
-  std::uint32_t process = 0;  // 0: not begun
+  std::uint64_t exchanges = 0;  // of an actor: frames
+  std::uint32_t waits = 0;      // 1: for the other ranks
+  std::uint32_t process = 0;    // 0: not begun
   char computer[64] = {};
 };
 

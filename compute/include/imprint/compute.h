@@ -5,6 +5,7 @@
 
 #include "compute/base/result.h"
 #include "compute/graph/autodiff.h"
+#include "compute/graph/checkpoint.h"
 #include "compute/model/onnx_export.h"
 #include "compute/model/policy.h"
 #include "compute/model/quantise.h"

@@ -7,6 +7,7 @@
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/sent_experience.h"
 
 namespace imprint::agent {
 namespace {
@@ -64,6 +65,7 @@ void Learning::drop_step() {
 }
 
 Result<bool> Learning::start_step(const CopyLedger& captured) {
+  if (spec_.sends_experience) return false;
   if (!training_.compiled() || !experience_.enabled() || training_.stepping() ||
       !training_.has_work(captured))
     return false;
@@ -83,6 +85,18 @@ Result<bool> Learning::start_step(const CopyLedger& captured) {
   publish();
   IMPRINT_CHECK(services_.context.enqueue(std::move(job)));
   return true;
+}
+
+std::uint64_t Learning::sent_bytes() const { return waiting_bytes(spec_, training_.replay().waiting); }
+
+void Learning::take_sent(std::span<std::byte> into) { take_waiting(spec_, training_.replay().waiting, into); }
+
+// The decisions of actors are this brain's: has_news() and rates count them.
+Result<bool> Learning::receive(std::uint32_t source, std::span<const std::byte> from) {
+  IMPRINT_ASSIGN(const std::optional<std::uint64_t> taken,
+                 put_waiting(spec_, training_.replay().waiting, source, from));
+  if (taken) counts_.decisions += *taken;
+  return taken.has_value();
 }
 
 // Each remembered sample is worth a few minibatches. More would learn it by heart, mistakes included, while

@@ -2,7 +2,9 @@
 // A brain's learning part: gathers experience, runs one learn step after the other. Frame thread, or between
 // frames.
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "compute/base/result.h"
@@ -25,6 +27,13 @@ class Learning : public std::enable_shared_from_this<Learning> {
   Experience& experience() { return experience_; }
   const Experience& experience() const { return experience_; }
   const Curves& curves() const { return curves_; }
+
+  // Experience of actors in other processes (learn/sent_experience.h).
+  std::uint64_t sent_bytes() const;
+  void take_sent(std::span<std::byte> into);  // of sent_bytes()
+  // False: enough waits already. source: of the experience, the same for a process's agents. Errors:
+  // invalid_argument, naming the sample; then nothing is taken in.
+  Result<bool> receive(std::uint32_t source, std::span<const std::byte> from);
 
   Result<> compile();  // and installs
   void cancel();       // the step in flight, before this is destroyed

@@ -68,6 +68,7 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.wait_for_reward = spec.sharers == 1 && spec.shards == 1 && !spec.has_signals();
   options.rate_updates = rate_updates(spec);
   options.seed = spec.seed;
+  options.corrects_lag = spec.receives_experience;
   options.sharers = spec.sharers;
   options.sharer = spec.sharer;
   options.shards = spec.shards;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "compute/base/text.h"
+#include "compute/program/program_extents.h"
 
 namespace imprint::agent {
 namespace {
@@ -15,11 +16,12 @@ Error bad_value(const char* call, const std::string& model, const std::string& f
   return make_error(ErrorCode::invalid_argument, text(call, ": model '", model, "': ", found));
 }
 
-// Which value each array is for. Exchange: ModelInput or ModelOutput.
+// Which value each array is for, of the shapes that the slot's run has. Exchange: ModelInput or ModelOutput.
 template <class Exchange>
-Result<std::vector<std::size_t>> places_of(const char* call, const std::string& model, const char* kind,
-                                           std::span<const Exchange> given,
+Result<std::vector<std::size_t>> places_of(const char* call, const Program& program, std::uint32_t slot,
+                                           const char* kind, std::span<const Exchange> given,
                                            std::span<const ModelValue> values) {
+  const std::string& model = program.name();
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < given.size(); ++i) {
     std::size_t place = i;
@@ -40,11 +42,12 @@ Result<std::vector<std::size_t>> places_of(const char* call, const std::string& 
       return bad_value(
           call, model,
           text(kind, "s[", i, "]: found '", value.name, "' again, expected each ", kind, " once"));
-    if (given[i].bytes.size() != value.bytes())
-      return bad_value(
-          call, model,
-          text(kind, " '", value.name, "': found ", given[i].bytes.size(), " bytes, expected ", value.bytes(),
-               ", which is ", onnx::element_type_name(value.type), value.shape.text()));
+    const Shape used = program.used_shape(slot, value.shape);
+    if (given[i].bytes.size() != value.bytes_of(used))
+      return bad_value(call, model,
+                       text(kind, " '", value.name, "': found ", given[i].bytes.size(), " bytes, expected ",
+                            value.bytes_of(used), ", which is ", onnx::element_type_name(value.type),
+                            used.text(), value.shape.is_named() ? text(" of ", value.shape.text()) : ""));
     places.push_back(place);
   }
   return places;
@@ -57,9 +60,11 @@ Model::Model(const BrainServices& services, const ModelSpec& spec, ModelProgram 
       described_(std::move(described)),
       latency_frames_(spec.latency_frames),
       operation_limit_(spec.operation_limit),
+      bounds_(spec.bounds),
       runs_(spec.run_capacity) {
   services_.stream = reinterpret_cast<std::uintptr_t>(this);
   for (const ModelBinding& binding : spec.bindings) shared_.push_back(binding.tensor);
+  for (const DimensionBound& bound : spec.bounds) extents_.push_back({bound.name, bound.most});
 }
 
 Result<std::shared_ptr<Model>> Model::create(const BrainServices& services, const ModelSpec& spec) {
@@ -141,9 +146,43 @@ void Model::set_reset(std::uint32_t slot, bool reset) {
   std::memcpy(bytes.data(), &flag, sizeof flag);
 }
 
+Shape Model::shape_now(const ModelValue& value) const {
+  const std::lock_guard lock(extents_mutex_);
+  Shape used = value.shape;
+  for (int axis = 0; axis < used.rank(); ++axis) {
+    std::int64_t places = 1;
+    for (const tensor::AxisPart& part : value.shape.parts(axis)) {
+      const auto named = std::ranges::find(extents_, part.extent, &ModelExtent::name);
+      places *= part.extent.empty() ? part.places() : named->value * part.factor;
+    }
+    used[axis] = places;
+  }
+  return used;
+}
+
+Result<> Model::set_extent(const std::string& extent, std::int64_t value) {
+  for (const DimensionBound& bound : bounds_) {
+    if (bound.name != extent) continue;
+    if (value < 1 || value > bound.most)
+      return bad_value("model_set_extent", name(),
+                       text("value: found ", value, " for '", extent, "', expected 1 to ", bound.most));
+    const std::lock_guard lock(extents_mutex_);
+    std::ranges::find(extents_, extent, &ModelExtent::name)->value = value;
+    return {};
+  }
+  std::string names;
+  for (const DimensionBound& bound : bounds_) names += text(names.empty() ? "'" : ", '", bound.name, "'");
+  return bad_value("model_set_extent", name(),
+                   text("name: found '", extent,
+                        "', expected a name of imp_model_desc::bounds: ", names.empty() ? "none" : names));
+}
+
 Result<> Model::fill(std::uint32_t slot, std::span<const ModelInput> inputs) {
+  for (const ModelExtent& extent : extents_)
+    if (program_->extent(slot, extent.name) != 0)  // else no axis of the program has it
+      IMPRINT_CHECK(program_->set_extent(slot, extent.name, extent.value));
   IMPRINT_ASSIGN(const std::vector<std::size_t> places,
-                 places_of("model_run", name(), "input", inputs, this->inputs()));
+                 places_of("model_run", *program_, slot, "input", inputs, this->inputs()));
   if (places.size() < this->inputs().size()) {
     std::size_t missing = 0;
     while (std::ranges::find(places, missing) != places.end()) ++missing;
@@ -152,8 +191,16 @@ Result<> Model::fill(std::uint32_t slot, std::span<const ModelInput> inputs) {
                           this->inputs()[missing].name, "' is missing"));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Result<> taken =
-        take_elements(this->inputs()[places[i]], inputs[i].bytes, program_->input_bytes(slot, places[i]));
+    const ModelValue& value = this->inputs()[places[i]];
+    const std::span<std::byte> held = program_->input_bytes(slot, places[i]);
+    const std::size_t held_size = dtype_size(value.held), size = onnx::element_type_size(value.type);
+    Result<> taken;
+    program::each_used_run(
+        *program_, slot, value.shape, held_size, [&](std::size_t from, std::size_t to, std::size_t bytes) {
+          if (!taken.ok()) return;
+          taken =
+              take_elements(value, inputs[i].bytes.subspan(from / held_size * size), held.subspan(to, bytes));
+        });
     if (!taken) return bad_value("model_run", name(), taken.error().message);
   }
   return {};
@@ -217,14 +264,21 @@ Result<std::uint32_t> Model::slot_of(const char* call, std::uint64_t number) con
 Result<> Model::read(std::uint64_t number, std::span<const ModelOutput> outputs) {
   IMPRINT_ASSIGN(const std::uint32_t slot, slot_of("model_read", number));
   IMPRINT_ASSIGN(const std::vector<std::size_t> places,
-                 places_of("model_read", name(), "output", outputs, this->outputs()));
+                 places_of("model_read", *program_, slot, "output", outputs, this->outputs()));
   Run& run = runs_[slot];
   const std::uint64_t due = run.frame + latency_frames_;
   if (run.phase != Phase::complete || services_.clock.frame < due)
     return make_error(ErrorCode::not_ready, text("model_read: model '", name(), "': run ", number,
                                                  " is due in frame ", due, " or later"));
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    give_elements(this->outputs()[places[i]], program_->output_bytes(slot, places[i]), outputs[i].bytes);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const ModelValue& value = this->outputs()[places[i]];
+    const std::span<const std::byte> held = program_->output_bytes(slot, places[i]);
+    const std::size_t held_size = dtype_size(value.held), size = onnx::element_type_size(value.type);
+    program::each_used_run(
+        *program_, slot, value.shape, held_size, [&](std::size_t to, std::size_t from, std::size_t bytes) {
+          give_elements(value, held.subspan(from, bytes), outputs[i].bytes.subspan(to / held_size * size));
+        });
+  }
   run.phase = Phase::free;
   return {};
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -50,6 +51,8 @@ class Model {
   std::span<const ModelValue> outputs() const { return described_.outputs; }  // that read() gives
   std::uint64_t parameter_count() const { return described_.parameter_count; }
   std::uint32_t latency_frames() const { return latency_frames_; }
+  // The shape of a value's arrays in runs that begin now; any thread.
+  Shape shape_now(const ModelValue& value) const;
   bool uses(const bridge::SharedBuffer& buffer) const;
   ModelStats stats() const;  // any thread
 
@@ -62,6 +65,9 @@ class Model {
   void cancel();  // forgets its runs: the model may be destroyed
 
   // ---- frame thread ----
+  // Sets a dimension with a bound for runs that begin afterwards. Errors: invalid_argument (no dimension with
+  // a bound has this name, an extent outside 1 .. bound).
+  Result<> set_extent(const std::string& name, std::int64_t extent);
   // Copies the inputs and enqueues a run into the open frame. All inputs, each once. Returns its number, from
   // 1. Errors: wrong_state (not compiled, a shared tensor is the host's), invalid_argument (a name, a count,
   // a size, a number that does not fit), not_ready (run_capacity runs are under way or unread).
@@ -97,10 +103,13 @@ class Model {
   std::vector<SharedTensor> shared_;
   std::uint32_t latency_frames_;
   std::uint64_t operation_limit_;
+  std::vector<DimensionBound> bounds_;
   std::unique_ptr<Program> program_;
   std::vector<Run> runs_;
   std::vector<Commands> runs_once_;
   bool reset_next_ = true;
+  mutable std::mutex extents_mutex_;
+  std::vector<ModelExtent> extents_;  // of dimensions with bounds, guarded by the mutex
   std::uint64_t last_number_ = 0;
   std::uint32_t late_in_a_row_ = 0;
   bool told_late_ = false;

@@ -71,6 +71,8 @@ class Extents {
         shape.append(extent(input.name, axis, (*input.shape)[axis]));
       shapes.emplace(input.name, shape);
     }
+    if (const Result<> bounded = bound_dimensions(model, spec_.bounds, shapes); !bounded)
+      return make_error(ErrorCode::invalid_argument, text(kCall, ": desc.bounds: ", bounded.error().message));
     for (const ModelExtent& given : spec_.extents)
       if (!used_.contains(given.name))
         return bad_field(kCall, "desc.extents", text("'", given.name, "'"),
@@ -88,6 +90,9 @@ class Extents {
       if (spec_.extents[j].name == given.name)
         return bad_field(kCall, text("desc.extents[", i, "].name"), text("'", given.name, "' again"),
                          "each name once");
+    if (std::ranges::find(spec_.bounds, given.name, &DimensionBound::name) != spec_.bounds.end())
+      return bad_field(kCall, text("desc.extents[", i, "].name"),
+                       text("'", given.name, "', which has a bound"), "each name in one list");
     return {};
   }
 
@@ -178,13 +183,17 @@ class Describer {
                           text(kCall, ": ", field, ": found input '", state.input, "' ",
                                dtype_name(before.dtype()), " and output '", state.output, "' ",
                                dtype_name(after.dtype()), ", expected both float or both whole numbers"));
-      made_.state.push_back(Variable::zeros(state.input, before.shape(), before.dtype()));
+      Shape held = before.shape();
+      held.clear_names();  // all places of the bounds: a run changes those that it uses
+      made_.state.push_back(Variable::zeros(state.input, held, before.dtype()));
       if (!reset_.ok()) reset_ = input("reset", {1}, DType::int32);
       Shape ones;
       for (int axis = 0; axis < before.shape().rank(); ++axis) ones.append(1);
       const Tensor fresh = equal(reshape(reset_, ones), 1);
-      IMPRINT_CHECK(replace(
-          *in, where(fresh, zeros(before.shape(), before.dtype()), made_.state.back().value()), field));
+      IMPRINT_CHECK(replace(*in,
+                            where(fresh, zeros(before.shape(), before.dtype()),
+                                  reshape(made_.state.back().value(), before.shape())),
+                            field));
       taken_.insert(state.output);
     }
     return {};

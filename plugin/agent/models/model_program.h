@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/model/onnx_import.h"
 #include "compute/program/program.h"
 #include "plugin/agent/decide/shared_tensor.h"
 #include "plugin/agent/models/model_values.h"
@@ -36,6 +37,7 @@ struct ModelSpec {
   std::string path;                 // a file with its external data, or
   std::span<const std::byte> file;  // its bytes, borrowed for the call
   std::vector<ModelExtent> extents;
+  std::vector<DimensionBound> bounds;  // free dimensions that each run chooses
   std::vector<ModelState> states;
   std::vector<ModelBinding> bindings;
   std::uint32_t run_capacity = 3;

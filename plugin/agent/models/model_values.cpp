@@ -66,7 +66,7 @@ auto with_integer(ElementType type, Body&& body) {
 
 Result<> take_integers(const ModelValue& value, std::span<const std::byte> given, std::span<std::byte> held) {
   return with_integer(value.type, [&]<class T>(T) -> Result<> {
-    for (std::size_t i = 0; i < value.element_count(); ++i) {
+    for (std::size_t i = 0; i < held.size() / sizeof(std::int32_t); ++i) {
       const T number = element<T>(given, i);
       if (!std::in_range<std::int32_t>(number))
         return make_error(ErrorCode::invalid_argument,
@@ -106,11 +106,12 @@ bool can_exchange(ElementType type, DType held) {
 Result<> take_elements(const ModelValue& value, std::span<const std::byte> given, std::span<std::byte> held) {
   if (value.held == DType::int32) return take_integers(value, given, held);
   if (value.held == DType::boolean) {
-    for (std::size_t i = 0; i < value.element_count(); ++i) held[i] = std::byte{given[i] != std::byte{0}};
+    for (std::size_t i = 0; i < held.size(); ++i) held[i] = std::byte{given[i] != std::byte{0}};
     return {};
   }
   with_float(value.type, [&]<class T>(T, auto from, auto) {
-    for (std::size_t i = 0; i < value.element_count(); ++i) put_element(held, i, from(element<T>(given, i)));
+    for (std::size_t i = 0; i < held.size() / sizeof(float); ++i)
+      put_element(held, i, from(element<T>(given, i)));
   });
   return {};
 }
@@ -118,15 +119,16 @@ Result<> take_elements(const ModelValue& value, std::span<const std::byte> given
 void give_elements(const ModelValue& value, std::span<const std::byte> held, std::span<std::byte> into) {
   if (value.held == DType::int32)
     return with_integer(value.type, [&]<class T>(T) {
-      for (std::size_t i = 0; i < value.element_count(); ++i)
+      for (std::size_t i = 0; i < held.size() / sizeof(std::int32_t); ++i)
         put_element(into, i, static_cast<T>(element<std::int32_t>(held, i)));
     });
   if (value.held == DType::boolean) {
-    for (std::size_t i = 0; i < value.element_count(); ++i) into[i] = std::byte{held[i] != std::byte{0}};
+    for (std::size_t i = 0; i < held.size(); ++i) into[i] = std::byte{held[i] != std::byte{0}};
     return;
   }
   with_float(value.type, [&]<class T>(T, auto, auto to) {
-    for (std::size_t i = 0; i < value.element_count(); ++i) put_element(into, i, to(element<float>(held, i)));
+    for (std::size_t i = 0; i < held.size() / sizeof(float); ++i)
+      put_element(into, i, to(element<float>(held, i)));
   });
 }
 

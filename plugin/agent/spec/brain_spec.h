@@ -142,6 +142,9 @@ struct BrainSpec {
   std::uint32_t sharers = 1, sharer = 0;
   std::uint32_t shards = 1;
   std::function<void(std::span<float>)> add_up;
+  // Actors and learners in processes apart: an actor learns nothing, and its samples wait to be sent; PPO
+  // corrects received ones by V-trace (learn/sent_experience.h).
+  bool sends_experience = false, receives_experience = false;
 
   std::uint32_t agent_capacity() const { return brain_count * agents_per_brain; }
   // The turn, of decision_period_frames that frames take one after the other, in which an agent decides.

@@ -194,6 +194,12 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   Outcome set_state(std::span<const std::byte> data) {
     return call(&imp_tools_api::brain_set_state, data.data(), data.size());
   }
+  Made<std::size_t> take_experience(std::span<std::byte> into = {}) {
+    return copy_out(&imp_tools_api::brain_take_experience, into);
+  }
+  Outcome give_experience(std::uint32_t source, std::span<const std::byte> data) {
+    return call(&imp_tools_api::brain_give_experience, source, data.data(), data.size());
+  }
 };
 
 // Must outlive the brains that use it.

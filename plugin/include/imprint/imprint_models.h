@@ -38,7 +38,7 @@ typedef enum imp_element {
 /* A free dimension of the inputs. Those that are not given are 1. */
 typedef struct imp_model_extent {
   const char* name; /* as the file names it; INPUT:AXIS for one without a name */
-  uint64_t value;   /* 1 .. 2147483647 */
+  uint64_t value;   /* 1 .. 2147483647; of a bound at most 16777216 */
 } imp_model_extent;
 
 /* State that stays on the device: `input` is zero at first, then `output` of the run before. Equal
@@ -64,9 +64,11 @@ typedef struct imp_model_desc {
   const void* data; /* the bytes of a file without external tensors. Give one of both */
   size_t size;      /* of data, bytes */
   const imp_model_extent* extents;
+  const imp_model_extent*
+      bounds; /* dimensions that runs choose, from 1 to `value`: model_set_extent */
   const imp_model_state* states;
   const imp_model_binding* bindings;
-  uint32_t extent_count, state_count, binding_count; /* at most 256 of each */
+  uint32_t extent_count, bound_count, state_count, binding_count; /* at most 256 of each */
   uint32_t run_capacity;   /* runs under way or unread, 1 .. 64. Default 3 */
   uint32_t latency_frames; /* model_run to model_read, 1 .. 64. Default 2. Above 2, the work may
                             * be cut into slices over latency_frames - 2 frames more */
@@ -153,10 +155,14 @@ typedef struct imp_models_api {
                                      imp_model* model);
   imp_result(IMP_CALL* model_destroy)(imp_model model); /* [create] With its runs. */
   imp_result(IMP_CALL* model_get_info)(imp_model model, imp_model_info* info); /* [any] */
-  /* [any] In the file's order. */
+  /* [any] In the file's order, with the extents of runs that begin now. */
   imp_result(IMP_CALL* model_get_input)(imp_model model, uint32_t index, imp_model_value* value);
   imp_result(IMP_CALL* model_get_output)(imp_model model, uint32_t index, imp_model_value* value);
 
+  /* [either] The extent of a dimension of desc.bounds in runs that begin afterwards; the bound
+   * until then. Nothing is compiled. A shared tensor has the shape of the bounds, and a run uses
+   * the first places of each dimension. A state keeps the places that a run does not use. */
+  imp_result(IMP_CALL* model_set_extent)(imp_model model, const char* name, uint64_t value);
   /* [frame] Before submit or record: copies all inputs and begins a run. *run: its number, from 1.
    * NOT_READY: run_capacity runs are under way or unread; nothing began. INVALID_ARGUMENT also for
    * a whole number that 32 bits cannot hold. */

@@ -19,6 +19,7 @@ struct ModelDesc {
   Text path{};  // or:
   std::span<const std::byte> file{};
   std::span<const imp_model_extent> extents{};
+  std::span<const imp_model_extent> bounds{};
   std::span<const imp_model_state> states{};
   std::span<const imp_model_binding> bindings{};
   std::uint32_t run_capacity = 3;
@@ -33,9 +34,11 @@ struct ModelDesc {
     desc.data = file.data();
     desc.size = file.size();
     desc.extents = extents.data();
+    desc.bounds = bounds.data();
     desc.states = states.data();
     desc.bindings = bindings.data();
     desc.extent_count = detail::count_of(extents.size());
+    desc.bound_count = detail::count_of(bounds.size());
     desc.state_count = detail::count_of(states.size());
     desc.binding_count = detail::count_of(bindings.size());
     desc.run_capacity = run_capacity;
@@ -80,6 +83,11 @@ class Model : public detail::Owner<imp_model, &imp_models_api::model_destroy> {
   }
   Made<imp_model_value> output(std::uint32_t index) const {
     return fill(imp_model_value_init(), &imp_models_api::model_get_output, index);
+  }
+
+  // Sets a dimension of ModelDesc::bounds for runs that begin afterwards.
+  Outcome set_extent(Text name, std::uint64_t value) {
+    return call(&imp_models_api::model_set_extent, name.c_str(), value);
   }
 
   // The number of the run. False also while run_capacity runs are under way or unread:

@@ -220,10 +220,18 @@ static inline imp_estimate imp_estimate_init(void) {
 
 /* ---- One brain that several processes learn. Imprint itself talks to none of them. ---- */
 
-/* On imp_brain_desc's header.next, for PPO without a cell: the processes learn the same
- * minibatches, and imp_ppo_options::rollout_steps and batch_size are each one's part. Begin with
- * the same state in all of them, by brain_set_state; then all stay equal, bit by bit. On a GPU only
- * frame_submit learns, and it waits for the GPU. */
+/* For DQN, SAC and PPO without a cell, with vectors of numbers: actors play, and learners in other
+ * processes learn from their steps. PPO corrects steps of older weights by V-trace. */
+typedef enum imp_experience {
+  IMP_EXPERIENCE_OWN = 0,
+  IMP_EXPERIENCE_SENT = 1,    /* an actor: learns nothing; brain_take_experience once per frame */
+  IMP_EXPERIENCE_RECEIVED = 2 /* a learner: brain_give_experience, also beside agents of its own */
+} imp_experience;
+
+/* On imp_brain_desc's header.next. With count > 1, for PPO without a cell: the processes learn the
+ * same minibatches, and imp_ppo_options::rollout_steps and batch_size are each one's part. Begin
+ * with the same state in all of them, by brain_set_state; then all stay equal, bit by bit. On a GPU
+ * only frame_submit learns, and it waits for the GPU. */
 typedef struct imp_shared_learning {
   imp_header header;
   uint32_t index, count; /* of this process, and of all. Default 0 of 1 */
@@ -231,6 +239,7 @@ typedef struct imp_shared_learning {
   /* Replaces numbers by their sums over all processes: the same bits in each. Blocks until all have
    * called it. In frame_submit and context_drain; call no function of this context in it. */
   void (*add)(void* user, float* numbers, size_t count);
+  imp_experience experience; /* with count 1 */
 } imp_shared_learning;
 
 static inline imp_shared_learning imp_shared_learning_init(void) {
@@ -320,6 +329,15 @@ typedef struct imp_tools_api {
   /* [create] All brains of a kennel forget what they were shown; their weights stay. UNSUPPORTED:
    * as above, and no demonstrations. */
   imp_result(IMP_CALL* brain_clear_demonstrations)(imp_brain brain);
+
+  /* [create] Moves an actor's steps that are complete out: bytes for a brain of the same desc.
+   * WRONG_STATE: imp_shared_learning::experience. */
+  imp_result(IMP_CALL* brain_take_experience)(imp_brain brain, void* data, size_t* size);
+  /* [create] For a learner, which counts them as decisions. source: another number for each actor;
+   * an actor's steps in their order. NOT_READY: enough steps wait; offer them again after the next
+   * learn step. INVALID_ARGUMENT names a damaged step; then none is taken. WRONG_STATE as above. */
+  imp_result(IMP_CALL* brain_give_experience)(imp_brain brain, uint32_t source, const void* data,
+                                              size_t size);
 } imp_tools_api;
 
 #ifdef __cplusplus

@@ -115,9 +115,9 @@ int main(int argc, char** argv) {
   std::string name;
   CLI::App app{
       "Learns one workload in all processes of mpirun, each on its device (IMPRINT_STUDIO_DEVICES)."};
-  app.add_option("workload", name, "cartpole, pictures, sac or gpt")
+  app.add_option("workload", name, "cartpole, pictures, sac, gpt or costs")
       ->required()
-      ->check(CLI::IsMember({"cartpole", "pictures", "sac", "gpt"}));
+      ->check(CLI::IsMember({"cartpole", "pictures", "sac", "gpt", "costs"}));
   app.add_option("--share", settings.share, "minibatches or updates")
       ->check(CLI::IsMember({"minibatches", "updates"}));
   app.add_flag("--float16", settings.compressed, "send float16");
@@ -127,6 +127,11 @@ int main(int argc, char** argv) {
   app.add_option("--memory-mib", settings.cap_mib, "most that a device's memory may be; 0: any");
   app.add_option("--seed", settings.seed, "of weights and worlds");
   CLI11_PARSE(app, argc, argv);
+  if (name == "costs") {
+    bench_costs();
+    finish();
+    return 0;
+  }
   if (const imprint::Result<> done = run(name, settings); !done.ok()) fail(done.error().message);
   finish();
   return 0;

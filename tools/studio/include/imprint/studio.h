@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace imprint::studio {
@@ -35,8 +36,9 @@ std::string device();
 
 // How the games share what they learn.
 enum class Share : std::uint8_t {
-  updates,     // each learns its own minibatches; after each learn step all take the mean of all brains
-  minibatches  // all learn the same minibatches, of everyone's rows: PPO without a cell
+  updates,      // each learns its own minibatches; after each learn step all take the mean of all brains
+  minibatches,  // all learn the same minibatches, of everyone's rows: PPO without a cell
+  actors        // learners learn from the steps of actors, which only play and wait for none: PPO, DQN, SAC
 };
 
 // `imprint studio` sets them in the environment; the defaults are its defaults.
@@ -51,6 +53,17 @@ struct Settings {
   std::uint32_t evaluators = 0;          // the last ranks evaluate: see evaluates()
   std::string curriculum;                // a file of lessons and parameters of worlds; empty: none
   Share share = Share::updates;
+  // ---- Share::actors ----
+  std::uint32_t actors = 0, learners = 1;  // processes
+  std::int64_t actor = -1;                 // number of this process among the actors; -1: it learns
+  std::string learner;                     // HOST:PORT of an actor's learner; empty: found in the folder
+  std::string listen = "127.0.0.1";        // HOST or HOST:PORT where a learner hears its actors
+  double replay_ratio = 1;                 // DQN, SAC: minibatches per step; actors wait for them
+  std::uint32_t league_period = 0;         // checkpoints until one becomes an opponent; 0: no league
+  // ---- Member::begin_episode ----
+  std::uint64_t record_period = 0;  // every n-th episode of each game is kept in the folder; 0: none
+  std::string replay;               // a file of such an episode: the game plays it once and learns nothing
+  std::string pictures;             // a folder for pictures of the replay; empty: none
 
   static Settings from_environment();
 };
@@ -63,6 +76,42 @@ bool evaluates(const Settings& settings = Settings::from_environment());
 // to memory that lives as long as the process. rollout_steps and batch_size stay this game's own.
 void share(imp_brain_desc& desc, const Settings& settings = Settings::from_environment());
 
+// One episode of one agent, from Member::begin_episode. Begin its world from seed() and parameters() alone:
+// then its file plays it again, step by step with the same bits. The member lives longer.
+class Episode {
+ public:
+  Episode();  // none
+  Episode(Episode&&) noexcept;
+  Episode& operator=(Episode&&) noexcept;
+  ~Episode();
+
+  std::uint64_t seed() const;
+  const std::map<std::string, double>& parameters() const;  // as Member::draw_parameters
+  // Call with what the agent observed and agent_act's answer, before the world takes it. Kept where the
+  // episode is recorded. In a replay the observation must be the logged one, bit by bit, and the answer is
+  // replaced by the logged one.
+  void decided(std::span<const float> observation, std::span<std::uint32_t> branches,
+               std::span<float> continuous = {});
+  void ended(double score);  // instead of Member::episode_ended. The end of a replay is that of the run
+  bool replays() const;
+  // Whether to draw: then one picture per step, or as many as it likes. rgba: top row first. They become
+  // 000000.png, 000001.png and so on.
+  bool wants_pictures() const;
+  void picture(std::uint32_t width, std::uint32_t height, std::span<const std::uint8_t> rgba);
+
+ private:
+  struct Parts;
+  friend class Member;
+  explicit Episode(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+// Whom to play against: Member::draw_opponent.
+struct Opponent {
+  std::string brain;      // a file for brain_load_weights; empty: the newest weights
+  std::size_t entry = 0;  // of the league
+};
+
 class Member {
  public:
   Member(Member&&) noexcept;
@@ -71,7 +120,8 @@ class Member {
 
   // Call between frames, once per frame. When exchange_period learn steps have begun, it completes them,
   // waits for all games and, with Share::updates, averages their brains. False: the run is over, in all games
-  // at once.
+  // at once. With Share::actors no game waits for another; a learner's game plays nothing: there it returns
+  // false when the run is over, and not before.
   bool frame();
   // True once after join and after each checkpoint. Then begin all worlds again, from seed(), and call
   // agent_end_episode for each agent in the next frame. A run that was resumed from this checkpoint goes on
@@ -81,16 +131,23 @@ class Member {
   // The newest checkpoint's brain file of this rank; empty before the first.
   const std::string& checkpoint() const;
   void episode_ended(double score);
+  // Instead of episode_ended and draw_parameters: an episode that can be recorded and played again.
+  Episode begin_episode();
   // Parameters of the world in the next episode, by name: drawn by the curriculum of this moment. The same in
   // a resumed run.
   std::map<std::string, double> draw_parameters();
   const std::string& lesson() const;  // "" without lessons
+  // For games of two sides: brains of the run's own checkpoints, the hard ones most often, and in half of the
+  // matches the newest weights. The opponent acts by a brain without a learner.
+  Opponent draw_opponent();
+  void match_ended(const Opponent& opponent, double score);  // of the learner: 1 a win, 0.5 a draw, 0
   // Ends the run at the next exchange; one rank is enough.
   void end();
   std::uint64_t steps() const;  // decisions of all games, as of the newest exchange
 
  private:
   struct Parts;
+  friend class Episode;
   friend Member join(imp_context, imp_brain, const Settings&, const imp_api*);
   explicit Member(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;

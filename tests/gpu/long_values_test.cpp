@@ -1,0 +1,106 @@
+// Values that are longer than a descriptor binds: a device with a short range gives the same results.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include "compute/graph/autodiff.h"
+#include "compute/tensor/composites.h"
+#include "tests/gpu/gpu_device.h"
+#include "tests/gpu/session_test.h"
+
+namespace imprint {
+namespace {
+
+constexpr std::uint64_t kRange = 16384;  // bytes
+
+struct LongCase {
+  const char* name;
+  std::function<std::vector<Tensor>(const Tensor& x)> outputs;  // x: [96, 128]: three parts
+};
+
+class LongValues : public test::SessionTest, public testing::WithParamInterface<LongCase> {
+ protected:
+  static bridge::Standalone& short_range() {
+    static const std::unique_ptr<bridge::Standalone> device = [] {
+      bridge::StandaloneOptions options;
+      if (const char* name = std::getenv("IMPRINT_TEST_DEVICE")) options.device = name;
+      options.validation = test::gpu()->context().device().capabilities().debug_utils;
+      options.options.storage_buffer_range = kRange;
+      return std::move(bridge::Standalone::open(options)).value();
+    }();
+    return *device;
+  }
+};
+
+TEST_P(LongValues, EqualsAWholeRange) {
+  const Tensor x = input("x", {96, 128});
+  const ProgramDescription description{
+      .name = "long", .inputs = {x}, .outputs = GetParam().outputs(x), .slot_count = 1};
+  Program whole = compile(description);
+  Result<Program> parts = Program::compile(short_range().session().runtime(), description);
+  ASSERT_TRUE(parts.ok()) << parts.error().message;
+  const HostTensor data = HostTensor::from(test::wave(96 * 128, 2, 3), {96, 128});
+  const auto wanted = session().run(whole, std::span(&data, 1)),
+             found = short_range().session().run(*parts, std::span(&data, 1));
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  EXPECT_EQ(short_range().validation_messages(), 0u) << short_range().first_validation_message();
+  for (std::size_t o = 0; o < wanted->size(); ++o) {
+    EXPECT_EQ((*found)[o].ints, (*wanted)[o].ints) << o;
+    ASSERT_EQ((*found)[o].floats.size(), (*wanted)[o].floats.size()) << o;
+    for (std::size_t i = 0; i < (*wanted)[o].floats.size(); ++i)
+      ASSERT_NEAR((*found)[o].floats[i], (*wanted)[o].floats[i],
+                  1e-5 * std::max(1.0f, std::fabs((*wanted)[o].floats[i])))
+          << o << ": " << i;
+  }
+}
+
+Tensor long_constant() { return Tensor::from(test::wave(96 * 128, 1, 1), {96, 128}); }
+
+const LongCase kCases[] = {
+    {"inputs_outputs_and_constants",
+     [](const Tensor& x) {
+       return std::vector{tanh(x) + long_constant(), sum(x, {0}), transpose(x)};
+     }},
+    {"products",
+     [](const Tensor& x) {
+       const Tensor hidden = matmul(x, narrow(transpose(long_constant()), 1, 0, 32) * 0.1f);  // [96, 32]
+       const Tensor loss = sum(square(relu(hidden)));
+       return std::vector{gradients(loss, std::span(&x, 1)).value()[0], hidden};
+     }},
+    {"rows",
+     [](const Tensor& x) {
+       return std::vector{softmax(x), argmax(x, 1), max(x, {0})};
+     }},
+    {"orders",
+     [](const Tensor& x) {
+       const WithIndices sorted = sort(reshape(x, {96 * 128}));
+       return std::vector{sorted.values, sorted.indices, cumsum(reshape(x, {96 * 128}), 0),
+                          topk(x, 5).values};
+     }},
+    {"bytes",
+     [](const Tensor& x) {
+       const Tensor wide = concat({x, -x}, 0);
+       return std::vector{cast(wide * 20.0f, DType::int8), wide > 0.0f};
+     }},
+    {"halves",
+     [](const Tensor& x) {
+       return std::vector{cast(x, DType::bfloat16), cast(cast(x, DType::float16), DType::float32) * 2.0f};
+     }},
+    {"moved",
+     [](const Tensor& x) {
+       const Tensor rows = remainder(iota({300}, 0) * 7, 96);
+       const Tensor taken = take(x, 0, rows);  // [300, 128]
+       const Tensor where_to = expand(reshape(rows, {300, 1}), {300, 128});
+       return std::vector{taken, scatter(zeros({96, 128}), 0, where_to, taken, Scatter::add),
+                          pad(x, std::vector<std::pair<std::int64_t, std::int64_t>>{{3, 1}, {5, 2}}, 1.5)};
+     }},
+};
+
+INSTANTIATE_TEST_SUITE_P(Cases, LongValues, testing::ValuesIn(kCases),
+                         [](const testing::TestParamInfo<LongCase>& tested) { return tested.param.name; });
+
+}  // namespace
+}  // namespace imprint

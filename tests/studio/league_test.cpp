@@ -1,0 +1,107 @@
+// Opponents, ratings, and episodes as files.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+#include <vector>
+
+#include "compute/base/philox.h"
+#include "tools/studio/episode_log.h"
+#include "tools/studio/league.h"
+
+namespace imprint::studio {
+namespace {
+
+using ::testing::HasSubstr;
+
+League three() {
+  League league;
+  for (const char* brain : {"a.brain", "b c.brain", "d.brain"}) league.keep(brain);
+  league.take(std::vector<float>{8, 0, 4}, std::vector<float>{8, 8, 8});
+  return league;
+}
+
+TEST(LeagueTest, DrawsHardOpponentsMostOften) {
+  EXPECT_EQ(League().draw(0.9, 0.3), 0u) << "without entries the newest weights";
+  const League league = three();
+  std::vector<double> counts(4, 0);
+  constexpr std::uint32_t kDraws = 20'000;
+  for (std::uint32_t i = 0; i < kDraws; ++i)
+    counts[league.draw(philox_uniform(i, 1, 0, 5, 6), philox_uniform(i, 2, 0, 5, 6))] += 1.0 / kDraws;
+  // Chances of the newest weights by Laplace's rule: 9 / 10, 1 / 10, 5 / 10.
+  const double weights[] = {0.01, 0.81, 0.25}, sum = 1.07;
+  EXPECT_NEAR(counts[3], 0.5, 0.02) << "the newest weights";
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(counts[i], 0.5 * weights[i] / sum, 0.02) << i;
+}
+
+TEST(LeagueTest, RatesByElo) {
+  League league;
+  league.keep("first.brain");
+  league.take(std::vector<float>{1}, std::vector<float>{1});
+  EXPECT_DOUBLE_EQ(league.rating(), 1208);
+  EXPECT_DOUBLE_EQ(league.entries()[0].rating, 1192);
+  league.take(std::vector<float>{0}, std::vector<float>{1});
+  const double expected = 1 / (1 + std::pow(10.0, -16.0 / 400));
+  EXPECT_DOUBLE_EQ(league.rating(), 1208 - 16 * expected);
+  league.keep("second.brain");
+  EXPECT_DOUBLE_EQ(league.entries()[1].rating, league.rating());
+}
+
+TEST(LeagueTest, LosesTheEasiestWhenItIsFull) {
+  League league;
+  std::vector<float> scores(League::kMostEntries, 0.0f), matches(League::kMostEntries, 2.0f);
+  for (std::size_t i = 0; i < League::kMostEntries; ++i) EXPECT_EQ(league.keep(std::to_string(i)), "");
+  scores[17] = 2;
+  league.take(scores, matches);
+  EXPECT_EQ(league.keep("new"), "17");
+  EXPECT_EQ(league.entries().size(), League::kMostEntries);
+  EXPECT_EQ(league.entries().back().brain, "new");
+}
+
+TEST(LeagueTest, ComesBackFromItsText) {
+  const League league = three();
+  const Result<League> found = League::parse(league.text());
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->text(), league.text());
+  EXPECT_EQ(found->entries()[1].brain, "b c.brain");
+  for (const char* damaged : {"", "league 3 1200\n1 2 3 a\n", "legue 0 1200\n", "league 99999999 1\n"})
+    EXPECT_FALSE(League::parse(damaged)) << damaged;
+}
+
+TEST(EpisodeLogTest, ComesBackAndTellsEachDamagedByte) {
+  EpisodeLog log{
+      .seed = 5, .number = 6, .rank = 7, .parameters = {{"lean", 0.25}, {"wind", -3}}, .score = 12};
+  for (std::uint32_t step = 0; step < 3; ++step) {
+    const float seen[] = {0.5f * static_cast<float>(step), -1}, numbers[] = {0.125f};
+    const std::uint32_t chosen[] = {step, 2, 9};
+    ASSERT_TRUE(log.add(seen, chosen, numbers).ok());
+  }
+  EXPECT_THAT(log.add({}, {}, {}).error().message, HasSubstr("found 0 observations"));
+  const std::string path = ::testing::TempDir() + "imprint_episode_test";
+  ASSERT_TRUE(log.write(path).ok());
+  const Result<EpisodeLog> found = EpisodeLog::read(path);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->seed, 5u);
+  EXPECT_EQ(found->parameters, log.parameters);
+  EXPECT_EQ(found->steps(), 3u);
+  EXPECT_EQ(found->observation_of(2)[0], 1.0f);
+  EXPECT_EQ(found->discrete_of(1)[2], 9u);
+  EXPECT_EQ(found->continuous_of(0)[0], 0.125f);
+  std::ifstream file(path, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << damaged;
+    EXPECT_FALSE(EpisodeLog::read(path)) << "byte " << i;
+  }
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace imprint::studio

@@ -1,0 +1,217 @@
+// Models with named extents on the CPU: one import and one program for all extents up to the bounds, with the
+// bits of an import for exactly these extents.
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "compute/program/run.h"
+#include "tests/unit/model_onnx_run.h"
+
+namespace imprint {
+namespace {
+
+using test::OnnxBuilder;
+using ::testing::HasSubstr;
+
+std::vector<float> wave(std::int64_t count, double step) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i)
+    values.push_back(static_cast<float>(std::sin(step * static_cast<double>(i + 1))));
+  return values;
+}
+
+HostTensor wave_tensor(const Shape& shape, double step) {
+  return HostTensor::from(wave(shape.element_count(), step), shape);
+}
+
+template <class T>
+T found(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+
+class NamedOnnx : public ::testing::Test {
+ protected:
+  Program compile(const ImportedModel& model) {
+    return found(
+        Program::compile(*runtime_, {.inputs = model.input_tensors(), .outputs = model.output_tensors()}));
+  }
+  std::vector<HostTensor> run(Program& program, const std::vector<HostTensor>& inputs) {
+    return found(session_.run(program, inputs));
+  }
+  ImportedModel import(const OnnxBuilder& builder, std::map<std::string, Shape> shapes,
+                       const std::vector<DimensionBound>& bounds) {
+    const onnx::Model model = test::must_parse(builder);
+    const Result<> bounded = bound_dimensions(model, bounds, shapes);
+    EXPECT_TRUE(bounded.ok()) << (bounded ? "" : bounded.error().message);
+    return found(import_onnx(model, shapes));
+  }
+  // The message with which the import of a model for these bounds ends.
+  std::string refused(const OnnxBuilder& builder, std::map<std::string, Shape> shapes,
+                      const std::vector<DimensionBound>& bounds) {
+    const onnx::Model model = test::must_parse(builder);
+    if (const Result<> bounded = bound_dimensions(model, bounds, shapes); !bounded)
+      return bounded.error().message;
+    const auto imported = import_onnx(model, shapes);
+    EXPECT_FALSE(imported.ok());
+    return imported ? "" : imported.error().message;
+  }
+  // Every case beside an import for its own extents. All cases are runs of one program.
+  void compare(const OnnxBuilder& builder, const std::vector<DimensionBound>& bounds,
+               const std::vector<std::map<std::string, Shape>>& cases) {
+    std::map<std::string, Shape> least = cases[0];
+    const ImportedModel named = import(builder, least, bounds);
+    Program program = compile(named);
+    for (const auto& shapes : cases) {
+      const ImportedModel exact = test::must_import(builder, shapes);
+      std::vector<HostTensor> inputs;
+      for (const ImportedValue& input : exact.inputs)
+        inputs.push_back(wave_tensor(input.tensor.shape(), 0.37 + 0.1 * static_cast<double>(inputs.size())));
+      Program once = compile(exact);
+      const std::vector<HostTensor> expected = run(once, inputs), results = run(program, inputs);
+      ASSERT_EQ(results.size(), expected.size());
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        EXPECT_EQ(results[i].shape, expected[i].shape) << exact.outputs[i].name;
+        EXPECT_EQ(results[i].floats, expected[i].floats) << exact.outputs[i].name;
+        EXPECT_EQ(results[i].ints, expected[i].ints) << exact.outputs[i].name;
+      }
+    }
+  }
+
+  std::unique_ptr<Runtime> runtime_ = Runtime::create_on_cpu();
+  Session session_{*runtime_};
+};
+
+// Attention over [batch, length, 8] as exporters write it: reshapes by computed shapes, positions cut from a
+// table, a causal mask made of ranges, an expanded start token, and the last step picked from the back.
+OnnxBuilder transformer() {
+  OnnxBuilder b;
+  const auto scalar = [&](const std::string& name, std::int64_t value) { b.longs(name, {}, {value}); };
+  const auto list = [&](const std::string& name, const test::Extents& values) {
+    b.longs(name, {static_cast<std::int64_t>(values.size())}, values);
+  };
+  b.input("x", {"batch", "length", "8"})
+      .floats("w", {8, 24}, wave(192, 0.7))
+      .floats("table", {1, 16, 8}, wave(128, 0.3));
+  b.floats("token", {1, 1, 8}, wave(8, 0.9)).floats("hidden", {}, {-1e9f}).floats("none", {}, {0});
+  list("zero", {0}), list("one", {1}), list("two", {2}), list("heads", {2, 4}), list("eight", {8}),
+      list("minus", {-1, -1, -1});
+  scalar("index0", 0), scalar("index1", 1), scalar("last", -1);
+  b.node("Shape", {"x"}, {"shape"});
+  b.node("Gather", {"shape", "index0"}, {"batch"}).node("Gather", {"shape", "index1"}, {"length"});
+  b.node("Unsqueeze", {"batch", "zero"}, {"batch1"}).node("Unsqueeze", {"length", "zero"}, {"length1"});
+  b.node("Slice", {"table", "zero", "length1", "one"}, {"places"}).node("Add", {"x", "places"}, {"placed"});
+  b.node("MatMul", {"placed", "w"}, {"all"});
+  b.node("Split", {"all"}, {"q", "k", "v"}, {OnnxBuilder::number("axis", 2)});
+  b.node("Concat", {"batch1", "length1", "heads"}, {"split"}, {OnnxBuilder::number("axis", 0)});
+  for (const std::string part : {"q", "k", "v"})
+    b.node("Reshape", {part, "split"}, {part + "4"})
+        .node(
+            "Transpose", {part + "4"}, {part + "t"},
+            {OnnxBuilder::list("perm", part == "k" ? test::Extents{0, 2, 3, 1} : test::Extents{0, 2, 1, 3})});
+  b.node("MatMul", {"qt", "kt"}, {"scores"});
+  b.node("Range", {"index0", "length", "index1"}, {"steps"});
+  b.node("Unsqueeze", {"steps", "one"}, {"rows"}).node("LessOrEqual", {"steps", "rows"}, {"seen"});
+  b.node("Where", {"seen", "none", "hidden"}, {"mask"}).node("Add", {"scores", "mask"}, {"masked"});
+  b.node("Softmax", {"masked"}, {"weights"}).node("MatMul", {"weights", "vt"}, {"mixed"});
+  b.node("Transpose", {"mixed"}, {"mixedt"}, {OnnxBuilder::list("perm", {0, 2, 1, 3})});
+  b.node("Mul", {"batch1", "length1"}, {"rows1"});
+  b.node("Concat", {"rows1", "eight"}, {"flatshape"}, {OnnxBuilder::number("axis", 0)});
+  b.node("Reshape", {"mixedt", "flatshape"}, {"flat"});
+  b.node("Concat", {"batch1", "one", "eight"}, {"asked"}, {OnnxBuilder::number("axis", 0)});
+  // As torch.expand is exported: -1 keeps an extent.
+  b.node("Equal", {"asked", "minus"}, {"keeps"}).node("Where", {"keeps", "minus", "asked"}, {"target"});
+  b.node("Expand", {"token", "target"}, {"tokens"});
+  b.node("Gather", {"placed", "last"}, {"final"}, {OnnxBuilder::number("axis", 1)});
+  b.node("ReduceMean", {"placed"}, {"mean"},
+         {OnnxBuilder::list("axes", {1}), OnnxBuilder::number("keepdims", 1)});
+  b.node("Mul", {"tokens", "mean"}, {"pooled"});
+  return b.output("flat")
+      .output("final")
+      .output("pooled")
+      .output("rows1", {"1"}, test::kInt64)
+      .output("steps", {"length"}, test::kInt64);
+}
+
+TEST_F(NamedOnnx, ATransformerHasTheBitsOfExactImports) {
+  compare(
+      transformer(), {{"batch", 6}, {"length", 16}},
+      {{{"x", {2, 5, 8}}}, {{"x", {6, 16, 8}}}, {{"x", {1, 1, 8}}}, {{"x", {3, 16, 8}}}, {{"x", {6, 7, 8}}}});
+}
+
+TEST_F(NamedOnnx, ConvolutionsAndRecurrencesTakeANamedBatch) {
+  OnnxBuilder conv;
+  conv.input("x", {"n", "2", "6", "6"}).floats("w", {4, 2, 3, 3}, wave(72, 0.5)).longs("flat", {2}, {0, -1});
+  conv.node("Conv", {"x", "w"}, {"c"}, {OnnxBuilder::list("pads", {1, 1, 1, 1})}).node("Relu", {"c"}, {"r"});
+  conv.node("MaxPool", {"r"}, {"p"},
+            {OnnxBuilder::list("kernel_shape", {2, 2}), OnnxBuilder::list("strides", {2, 2})});
+  conv.node("Reshape", {"p", "flat"}, {"y"}).output("y");
+  compare(conv, {{"n", 9}}, {{{"x", {4, 2, 6, 6}}}, {{"x", {1, 2, 6, 6}}}, {{"x", {9, 2, 6, 6}}}});
+  OnnxBuilder lstm;
+  lstm.input("x", {"t", "n", "3"})
+      .floats("w", {2, 16, 3}, wave(96, 0.5))
+      .floats("r", {2, 16, 4}, wave(128, 0.8));
+  lstm.node("LSTM", {"x", "w", "r"}, {"y", "h", "c"},
+            {OnnxBuilder::number("hidden_size", 4), OnnxBuilder::text("direction", "bidirectional")});
+  lstm.output("y").output("h").output("c");
+  compare(lstm, {{"n", 5}, {"t", 7}}, {{{"x", {4, 2, 3}}}, {{"x", {7, 5, 3}}}, {{"x", {2, 1, 3}}}});
+}
+
+TEST_F(NamedOnnx, NamesThatDoNotFitAreRefused) {
+  const auto net = [](const std::string& op, const std::vector<OnnxBuilder::Attribute>& attributes,
+                      const std::vector<std::string>& more = {}) {
+    OnnxBuilder b;
+    b.longs("two", {2}, {2, -1})
+        .longs("zero", {1}, {0})
+        .longs("five", {1}, {5})
+        .floats("w", {1, 4, 3}, wave(12, 1));
+    std::vector<std::string> inputs{"x"};
+    inputs.insert(inputs.end(), more.begin(), more.end());
+    return b.input("x", {"n", "4", "length"}).node(op, inputs, {"y"}, attributes).output("y");
+  };
+  const std::map<std::string, Shape> shapes{{"x", {2, 4, 6}}};
+  const auto fails = [&](const OnnxBuilder& builder, const std::vector<DimensionBound>& bounds,
+                         const std::string& part) {
+    EXPECT_THAT(refused(builder, shapes, bounds), HasSubstr(part));
+  };
+  const OnnxBuilder relu = net("Relu", {});
+  fails(relu, {{"m", 4}}, "extent: found 'm', expected a free dimension: 'length', 'n'");
+  fails(relu, {{"n", 0}}, "extent 'n': found 0, expected a bound of 1 to 16777216");
+  fails(relu, {{"n", 4}, {"n", 5}}, "extent 'n': found it again, expected each once");
+  fails(relu, {{"length", 5}}, "input 'x': axis 2: found 6, expected at most 5 for 'length'");
+  fails(net("Reshape", {}, {"two"}), {{"n", 4}},
+        "found x [n <= 4, 4, 6] and target [2, 48], expected a target that keeps");
+  fails(net("Slice", {}, {"zero", "five"}), {{"n", 9}},
+        "axis 0: found n from 0 to 5, expected ends that lie inside");
+  fails(net("Conv", {}, {"w"}), {{"length", 9}},
+        "axis 2: found input [2, 4, length <= 9], expected a fixed extent");
+  fails(net("ReverseSequence", {}, {"two"}), {{"n", 9}},
+        "input 0: found float32 [n <= 9, 4, 6], expected fixed extents");
+}
+
+TEST_F(NamedOnnx, AnExtentAboveItsBoundIsAnErrorAndLosesNothing) {
+  OnnxBuilder builder;
+  builder.input("x", {"n", "2"}).node("Neg", {"x"}, {"y"}).output("y");
+  Program program = compile(import(builder, {{"x", {1, 2}}}, {{"n", 3}}));
+  const auto above = session_.run(program, std::vector<HostTensor>{wave_tensor({4, 2}, 1)});
+  ASSERT_FALSE(above.ok());
+  EXPECT_THAT(above.error().message, HasSubstr("expected axis 0 to have 1 .. 3 places"));
+  EXPECT_EQ(run(program, {wave_tensor({2, 2}, 1)})[0].shape, Shape({2, 2}));
+}
+
+// Merged axes are written part by part: places that a run does not use lie between them.
+TEST_F(NamedOnnx, MergedAxesAreReadWithoutGaps) {
+  OnnxBuilder builder;
+  builder.input("x", {"2", "n", "m"}).node("Flatten", {"x"}, {"y"}, {OnnxBuilder::number("axis", 2)});
+  builder.longs("all", {1}, {-1}).node("Reshape", {"x", "all"}, {"z"}).output("y").output("z");
+  compare(builder, {{"n", 4}, {"m", 5}}, {{{"x", {2, 3, 2}}}, {{"x", {2, 4, 5}}}, {{"x", {2, 1, 4}}}});
+}
+
+}  // namespace
+}  // namespace imprint

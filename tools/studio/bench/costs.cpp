@@ -1,0 +1,56 @@
+// Constants of the model of cost in docs/studio.md: latency and speed of sums, of gathering, of copies.
+// The least of many repeats, since other processes of a computer only add to it.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/studio/bench/bench.h"
+#include "tools/studio/group.h"
+
+namespace imprint::studio {
+namespace {
+
+constexpr int kRepeats = 200;
+constexpr std::size_t kMostNumbers = std::size_t{1} << 22;
+
+// Microseconds of rank 0; all begin together.
+template <class Work>
+double least_us(const Work& work) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    Group::all().barrier();
+    const auto began = std::chrono::steady_clock::now();
+    work();
+    least = std::min(
+        least, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began).count());
+  }
+  return least;
+}
+
+}  // namespace
+
+void bench_costs() {
+  Group& group = Group::all();
+  nlohmann::ordered_json sums, gathers;
+  std::vector<float> numbers(kMostNumbers, 0.0f), copy(kMostNumbers);
+  for (const std::size_t count : {1u, 256u, 2047u, 2048u, 27'483u, 262'144u, 4'194'304u})
+    sums[std::to_string(4 * count)] = least_us([&] { group.add(std::span(numbers).first(count)); });
+  const std::vector<double> own(12, 1.0);
+  gathers["96"] = least_us([&] { (void)group.gather(own); });
+  const double copied = least_us([&] { std::ranges::copy(numbers, copy.begin()); });
+  if (group.rank() > 0) return;
+  nlohmann::ordered_json row;
+  row["name"] = "studio/costs";
+  row["ranks"] = group.ranks();
+  row["sum_us_by_bytes"] = sums;
+  row["gather_us_by_bytes"] = gathers;
+  row["copy_bytes_per_s"] = static_cast<double>(kMostNumbers * sizeof(float)) / (copied * 1e-6);
+  std::printf("%s\n", row.dump().c_str());
+}
+
+}  // namespace imprint::studio

@@ -1,0 +1,145 @@
+#include "tools/studio/episode_log.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "compute/base/hash.h"
+#include "compute/base/text.h"
+#include "compute/model/file.h"
+
+namespace imprint::studio {
+namespace {
+
+// Little-endian: magic, version | head | parameters | observations | choices | numbers | hash of all before.
+static_assert(std::endian::native == std::endian::little);
+constexpr std::array<char, 8> kEpisodeMagic = {'I', 'M', 'P', 'E', 'P', 'I', '0', '1'};
+
+struct EpisodeHead {
+  std::uint64_t seed = 0, number = 0, steps = 0;
+  double score = 0;
+  std::uint32_t rank = 0, observations = 0, branches = 0, numbers = 0, parameters = 0, reserved = 0;
+};
+
+class EpisodeBytes {
+ public:
+  template <class T>
+  void put(std::span<const T> values) {
+    const auto raw = std::as_bytes(values);
+    bytes.insert(bytes.end(), raw.begin(), raw.end());
+  }
+  template <class T>
+  void put(const T& value) {
+    put(std::span(&value, 1));
+  }
+  std::vector<std::byte> bytes;
+};
+
+// Reads forward; false beyond the end.
+class EpisodeCursor {
+ public:
+  explicit EpisodeCursor(std::span<const std::byte> bytes) : left_(bytes) {}
+  template <class T>
+  bool get(T& value) {
+    if (left_.size() < sizeof value) return false;
+    std::memcpy(&value, left_.data(), sizeof value);
+    left_ = left_.subspan(sizeof value);
+    return true;
+  }
+  template <class T>
+  bool get(std::vector<T>& values, std::uint64_t count) {
+    if (count > left_.size() / sizeof(T)) return false;
+    values.resize(count);
+    std::memcpy(values.data(), left_.data(), count * sizeof(T));
+    left_ = left_.subspan(count * sizeof(T));
+    return true;
+  }
+  bool empty() const { return left_.empty(); }
+
+ private:
+  std::span<const std::byte> left_;
+};
+
+}  // namespace
+
+Result<> EpisodeLog::add(std::span<const float> seen, std::span<const std::uint32_t> chosen,
+                         std::span<const float> given) {
+  if (observation.empty() && discrete.empty() && continuous.empty()) {
+    observations = static_cast<std::uint32_t>(seen.size());
+    branches = static_cast<std::uint32_t>(chosen.size());
+    numbers = static_cast<std::uint32_t>(given.size());
+  }
+  if (seen.size() != observations || chosen.size() != branches || given.size() != numbers)
+    return make_error(ErrorCode::shape_mismatch,
+                      text("episode: found ", seen.size(), " observations, ", chosen.size(), " choices and ",
+                           given.size(), " numbers, expected ", observations, ", ", branches, " and ",
+                           numbers, " as in the first step. Give each agent an episode of its own."));
+  observation.insert(observation.end(), seen.begin(), seen.end());
+  discrete.insert(discrete.end(), chosen.begin(), chosen.end());
+  continuous.insert(continuous.end(), given.begin(), given.end());
+  return {};
+}
+
+Result<> EpisodeLog::write(const std::string& path) const {
+  EpisodeBytes out;
+  out.put(std::span<const char>(kEpisodeMagic));
+  out.put(EpisodeHead{seed, number, steps(), score, rank, observations, branches, numbers,
+                      static_cast<std::uint32_t>(parameters.size()), 0});
+  for (const auto& [name, value] : parameters) {
+    out.put(static_cast<std::uint32_t>(name.size()));
+    out.put(std::span<const char>(name));
+    out.put(value);
+  }
+  out.put(std::span(observation));
+  out.put(std::span(discrete));
+  out.put(std::span(continuous));
+  const Hash128 hash = Hasher().bytes(out.bytes).digest();
+  out.put(hash.low);
+  out.put(hash.high);
+  return write_file_atomic(path, out.bytes);
+}
+
+Result<EpisodeLog> EpisodeLog::read(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return make_error(ErrorCode::io, text("cannot read the episode '", path, "'"));
+  const std::vector<char> content{std::istreambuf_iterator<char>(file), {}};
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(content));
+  const auto damaged = [&] {
+    return make_error(
+        ErrorCode::corrupt_file,
+        text("'", path, "' is damaged, or no episode. Name a file of a run's folder episodes."));
+  };
+  constexpr std::size_t kHashBytes = 2 * sizeof(std::uint64_t);
+  if (bytes.size() < kEpisodeMagic.size() + sizeof(EpisodeHead) + kHashBytes) return damaged();
+  const std::span<const std::byte> body = bytes.first(bytes.size() - kHashBytes);
+  Hash128 hash;
+  EpisodeCursor end(bytes.last(kHashBytes));
+  end.get(hash.low);
+  end.get(hash.high);
+  std::array<char, kEpisodeMagic.size()> magic{};
+  EpisodeHead head;
+  EpisodeCursor cursor(body);
+  if (!cursor.get(magic) || magic != kEpisodeMagic || Hasher().bytes(body).digest() != hash ||
+      !cursor.get(head))
+    return damaged();
+  EpisodeLog log{.seed = head.seed, .number = head.number, .rank = head.rank, .score = head.score};
+  for (std::uint32_t i = 0; i < head.parameters; ++i) {
+    std::uint32_t length = 0;
+    std::vector<char> name;
+    double value = 0;
+    if (!cursor.get(length) || !cursor.get(name, length) || !cursor.get(value)) return damaged();
+    log.parameters[std::string(name.begin(), name.end())] = value;
+  }
+  log.observations = head.observations;
+  log.branches = head.branches;
+  log.numbers = head.numbers;
+  if (!cursor.get(log.observation, head.steps * head.observations) ||
+      !cursor.get(log.discrete, head.steps * head.branches) ||
+      !cursor.get(log.continuous, head.steps * head.numbers) || !cursor.empty())
+    return damaged();
+  return log;
+}
+
+}  // namespace imprint::studio

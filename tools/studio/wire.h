@@ -1,0 +1,87 @@
+#pragma once
+// Messages between an actor and its learner over TCP. Not MPI: MPI ends all processes when one dies, and an
+// actor may come, die and come again. The only file of the studio with sockets is wire.cpp. It knows no
+// secret and no cipher: for networks that trust each other, as MPI.
+//
+// All functions return at once, except connect().
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compute/base/result.h"
+
+namespace imprint::studio {
+
+enum class MessageKind : std::uint32_t {
+  hello = 1,   // of an actor: Hello
+  refused,     // of a learner: why, as text; no start of this actor helps
+  weights,     // of a learner: WeightsHead, then weights
+  experience,  // of an actor: ExperienceHead, then steps
+  taken,       // of a learner: TakenHead
+  over         // of a learner: the run is over
+};
+
+struct Message {
+  MessageKind kind = MessageKind::hello;
+  std::vector<std::byte> bytes;
+};
+
+// One end of a connection. Closed once the other end is gone, or sent what is no message.
+class Wire {
+ public:
+  Wire() = default;
+  explicit Wire(int socket);  // takes it over
+  Wire(Wire&& other) noexcept;
+  Wire& operator=(Wire&& other) noexcept;
+  ~Wire();
+
+  // address: HOST:PORT. Errors: io (with the address and the cause).
+  static Result<Wire> connect(const std::string& address);
+
+  bool open() const { return socket_ >= 0; }
+  int socket() const { return socket_; }
+  const std::string& why_closed() const { return why_closed_; }
+  void close(const std::string& why);
+
+  // Keeps the message, and sends what the network takes now.
+  void send(MessageKind kind, std::span<const std::byte> head, std::span<const std::byte> body = {});
+  void flush();
+  std::size_t unsent() const { return out_.size() - sent_; }
+  // Reads what has arrived, up to some messages: the rest waits, in the end at the sender.
+  void receive();
+  std::optional<Message> next();
+
+ private:
+  int socket_ = -1;
+  std::string why_closed_;
+  std::vector<std::byte> out_, in_;
+  std::size_t sent_ = 0, read_ = 0;
+};
+
+// Where actors connect.
+class Door {
+ public:
+  // address: HOST or HOST:PORT; without a port the system chooses one. Errors: io.
+  static Result<Door> open(const std::string& address);
+  Door(Door&& other) noexcept;
+  Door& operator=(Door&&) = delete;
+  ~Door();
+
+  const std::string& address() const { return address_; }  // HOST:PORT
+  int socket() const { return socket_; }
+  std::optional<Wire> accept();
+
+ private:
+  Door(int socket, std::string address) : socket_(socket), address_(std::move(address)) {}
+  int socket_ = -1;
+  std::string address_;
+};
+
+// Returns when one of them has news, or when the time is over.
+void wait_for_news(std::span<const int> sockets, int milliseconds);
+
+}  // namespace imprint::studio
