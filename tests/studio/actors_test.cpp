@@ -112,8 +112,8 @@ TEST_F(ActorsTest, DamageEndsAConnectionAndNotTheRun) {
     ::send(stranger.socket(), noise.data(), noise.size(), MSG_NOSIGNAL);
     ActorEnd actor = actor_of(hello(4));
     actor.first([] {});
-    actor.exchange({0, 0, 100}, bytes_of("damaged"), [] {});  // comes back by another connection
-    actor.first([] {});
+    // Comes back by another connection, which brings weights again, perhaps within this call.
+    if (!actor.exchange({0, 0, 100}, bytes_of("damaged"), [] {}).state) actor.first([] {});
     actor.exchange({0, 0, 100}, bytes_of("good"), [] {});
   });
   EXPECT_THAT(told_, HasSubstr("actor 4 (process 0 on ) is gone: sample 3 is damaged; the run goes on"));
