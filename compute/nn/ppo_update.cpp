@@ -14,16 +14,16 @@ RolloutPpo Ppo::make_update() const {
                           network.parameters(), log_deviation};
   };
   const auto both = [&](const ActorCritic& of) {
-    PolicyAndCritic both{adapted(of.policy, of.log_deviation), adapted(of.value, {}), of.parameters};
-    if (!options_.trunk) return both;
-    both.together = [of](const RolloutRows&, const Tensor& observation) {
+    PolicyAndCritic made{adapted(of.policy, of.log_deviation), adapted(of.value, {}), of.parameters};
+    if (!options_.trunk) return made;
+    made.together = [of](const RolloutRows&, const Tensor& observation) {
       const Tensor features = of.trunk(squeeze(observation, 0));
       return RolloutOutputs{unsqueeze(of.policy(features), 0), unsqueeze(squeeze(of.value(features), 1), 0)};
     };
-    both.values = [of](const RolloutRows& rollout) {
+    made.values = [of](const RolloutRows& rollout) {
       return RolloutValues{rollout.value, unsqueeze(of.value_of(squeeze(rollout.next_observation, 0)), 0)};
     };
-    return both;
+    return made;
   };
   RolloutPpoOptions options;
   options.name = options_.name + ".update";

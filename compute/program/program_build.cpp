@@ -172,11 +172,11 @@ Program::Impl::~Impl() {
 // ---- kernels ----
 
 Result<> Program::Impl::make_kernels(const DispatchLimits& limits) {
-  DispatchLimits own = limits;
-  own.part_bytes = section_bytes();
-  own.part_count = [this](const Place& place) { return part_count(place); };
+  DispatchLimits with_parts = limits;
+  with_parts.part_bytes = section_bytes();
+  with_parts.part_count = [this](const Place& place) { return part_count(place); };
   IMPRINT_ASSIGN(dispatches, build_dispatches(
-                                 source.graph, schedule, own,
+                                 source.graph, schedule, with_parts,
                                  [this](const Place& place) { return buffer_of(place); }, &too_wide));
   if (dispatches.empty()) return {};
   IMPRINT_ASSIGN(kernels, runtime.device().pipelines().get(kernel_sources(source.name, dispatches)));
@@ -219,7 +219,7 @@ void Program::Impl::count() {
   // nothing where all kernels of a level share a dispatch. If a level outgrows one dispatch, its dispatches
   // wait for each other.
   const auto add = [&](std::vector<vk::Access>& accesses, Place place, bool write) {
-    for (const std::int32_t parts = part_count(place); place.part < parts; ++place.part) {
+    for (const std::int32_t count = part_count(place); place.part < count; ++place.part) {
       const vk::Allocation allocation = allocation_of(place);
       const std::uint32_t name =
           name_of.try_emplace(allocation.buffer, static_cast<std::uint32_t>(name_of.size())).first->second;

@@ -263,7 +263,7 @@ Result<> Program::Impl::make_slots() {
 // own bytes to the arena.
 void Program::Impl::each_part(Place place, std::uint64_t bytes,
                               const std::function<void(VkBuffer, const VkBufferCopy&)>& use) const {
-  for (const std::int32_t parts = part_count(place); place.part < parts; ++place.part) {
+  for (const std::int32_t count = part_count(place); place.part < count; ++place.part) {
     const vk::Allocation section = allocation_of(place);
     const std::uint64_t before = at(place.part) * section_bytes(),
                         within = place.part > 0 ? 0 : arena_offset(place) % section_bytes();

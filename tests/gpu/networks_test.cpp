@@ -116,22 +116,22 @@ TEST_F(Networks, RecurrentLayers) {
 
 // Two networks of one shape: eyes, a memory, attention and a head.
 TEST_F(Networks, AKennel) {
-  constexpr std::int64_t kNetworks = 2;
+  constexpr std::int64_t kKennel = 2;
   Sequential eye("eye");
-  eye.add<Conv2d>(2, 3, 3, ConvOptions{.networks = kNetworks, .seed = 1})
-      .add<BatchNorm>(3, BatchNormOptions{.groups = kNetworks})
+  eye.add<Conv2d>(2, 3, 3, ConvOptions{.networks = kKennel, .seed = 1})
+      .add<BatchNorm>(3, BatchNormOptions{.groups = kKennel})
       .activation(Activation::relu)
       .add(OverGroups(MaxPool()))
       .add(OverGroups(Flatten()))
-      .linear(12, 4, {.groups = kNetworks, .seed = 2});
-  const Recurrent memory = gru("memory", 4, 4, {.groups = kNetworks, .seed = 3});
-  const MultiHeadAttention attend("attend", 4, 2, {.groups = kNetworks, .seed = 4});
+      .linear(12, 4, {.groups = kKennel, .seed = 2});
+  const Recurrent memory = gru("memory", 4, 4, {.groups = kKennel, .seed = 3});
+  const MultiHeadAttention attend("attend", 4, 2, {.groups = kKennel, .seed = 4});
   const Parameters parameters = parameters_of("eye", eye, "memory", memory, "attend", attend);
   Pass pass("net", 7);
-  const Tensor seen = eye(numbers({kNetworks, 6, 2, 6, 6}, 1), pass);
-  const Tensor steps = memory(reshape(seen, {kNetworks, 2, 3, 4}), pass);
-  const Tensor loss = mse_loss(attend(steps, {.causal = true}, pass), numbers({kNetworks, 2, 3, 4}, 5),
-                               Reduction::group_mean);
+  const Tensor seen = eye(numbers({kKennel, 6, 2, 6, 6}, 1), pass);
+  const Tensor steps = memory(reshape(seen, {kKennel, 2, 3, 4}), pass);
+  const Tensor loss =
+      mse_loss(attend(steps, {.causal = true}, pass), numbers({kKennel, 2, 3, 4}, 5), Reduction::group_mean);
   expect_steps(sum(loss), parameters, pass);
 }
 

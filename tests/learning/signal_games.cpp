@@ -37,8 +37,8 @@ class Keys final : public ShownGame {
     has_key_ = false;
   }
   Outcome advance(double action) override {
-    constexpr std::array<std::array<int, 2>, 4> kMoves = {{{-1, 0}, {1, 0}, {0, -1}, {0, 1}}};
-    const std::array<int, 2>& move = kMoves[static_cast<std::size_t>(action)];
+    constexpr std::array<std::array<int, 2>, 4> kWays = {{{-1, 0}, {1, 0}, {0, -1}, {0, 1}}};
+    const std::array<int, 2>& move = kWays[static_cast<std::size_t>(action)];
     const int row = std::clamp(row_ + move[0], 0, kSide - 1),
               column = std::clamp(column_ + move[1], 0, kSide - 1);
     if (column != kWall || (row == kDoor && has_key_)) {
