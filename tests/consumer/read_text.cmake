@@ -19,6 +19,6 @@ endif()
 # A file that is no picture.
 file(WRITE ${OUT}/no.png "no picture")
 execute_process(COMMAND ${SAMPLE} ${assets} ${OUT}/no.png RESULT_VARIABLE status ERROR_VARIABLE errors OUTPUT_QUIET)
-if(NOT status EQUAL 1 OR NOT errors MATCHES "cannot read")
+if(NOT status EQUAL 1 OR NOT errors MATCHES "no.png: found an unknown")
   message(FATAL_ERROR "expected status 1 and a message, found ${status}: ${errors}")
 endif()

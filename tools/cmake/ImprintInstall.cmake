@@ -22,7 +22,7 @@ foreach(folder plugin/docs compute/docs tools/docs)
     FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "figures" EXCLUDE)
 endforeach()
 foreach(page engine-bridge/README.md samples/README.md samples/06-adaptive-enemy/curve.png samples/07-steering-body/curve.png
-    samples/08-maze-with-memory/curve.png samples/09-swarm/curve.png samples/10-two-sides/curve.png samples/02-run-policy/models/README.md samples/pet/README.md samples/pet/pet.png)
+    samples/08-maze-with-memory/curve.png samples/09-swarm/curve.png samples/10-two-sides/curve.png samples/15-eyes/curve.png samples/02-run-policy/models/README.md samples/pet/README.md samples/pet/pet.png)
   get_filename_component(folder ${page} DIRECTORY)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder})
 endforeach()
