@@ -43,7 +43,7 @@ void constant_of_shape(OpContext& context) {
     const auto value = elements_of(context, *data);
     if (!value) return;
     element = *value->host();
-    element.shape = {};
+    element.shape = Shape();
   }
   if (context.failure()) return;
   context.set(0, context.mover().expand(Value::known(std::move(element)), shape));
