@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <climits>
+#include <cmath>
+#include <cstdarg>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -43,9 +46,15 @@ void* decoder_realloc(void* given, std::size_t bytes) {
   return moved;
 }
 
+// An empty part of a file may come before there is memory to copy it to, which memcpy does not allow.
+void* decoder_copy(void* to, const void* from, std::size_t bytes) {
+  return bytes > 0 ? std::memcpy(to, from, bytes) : to;
+}
+
 }  // namespace
 }  // namespace imprint::training
 
+#define memcpy(to, from, bytes) imprint::training::decoder_copy(to, from, bytes)
 #define STBI_MALLOC(bytes) imprint::training::decoder_malloc(bytes)
 #define STBI_REALLOC(memory, bytes) imprint::training::decoder_realloc(memory, bytes)
 #define STBI_FREE(memory) imprint::training::decoder_free(memory)
@@ -60,6 +69,7 @@ void* decoder_realloc(void* given, std::size_t bytes) {
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
 #include <stb_image.h>
+#undef memcpy
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
