@@ -108,6 +108,8 @@ Result<LearnGraph> describe_learning_from(const BrainSpec& spec, const Network& 
   graph.has_next_copies = given.next_copy_rows.ok();
   IMPRINT_CHECK(learner.describe(spec, network, taken, graph));
   if (stored.ok()) {
+    if (graph.sequence.parts.empty())
+      return make_error(ErrorCode::internal, spec.name + ": found one learn step, expected a sequence");
     // Fetched once: the minibatches are then the kernels that samples without copies have, to the same bits.
     graph.sequence.parts.front().description.updates.push_back(Update::assign(stored, rollout));
     graph.sequence.own.push_back(stored);

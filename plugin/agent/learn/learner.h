@@ -78,7 +78,7 @@ class Learner {
   // ---- learning ----
   // Adds state, work, outputs and updates to `graph`. intake.samples: float32 [P * K, W] as layout() says;
   // intake.filled and intake.rows: LearnGraph. Output kLoss is float32 [P]; where it is not finite, the brain
-  // must keep its weights.
+  // must keep its weights. Rollouts are learned by a sequence, whose first part reads no samples.
   virtual Result<> describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
                             LearnGraph& graph) const = 0;
 
