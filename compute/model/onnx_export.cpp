@@ -27,7 +27,7 @@ using onnx::GraphWriter;
 using Names = std::vector<std::string>;
 using Extents = std::vector<std::int64_t>;
 
-constexpr std::int64_t kOpset = 18, kIrVersion = 8;
+constexpr std::int64_t kExportOpset = 18, kIrVersion = 8;
 
 ElementType type_of(DType dtype) {
   switch (dtype) {
@@ -114,7 +114,7 @@ class Exporter {
     onnx::Model model;
     model.ir_version = kIrVersion;
     model.producer = "imprint";
-    model.opsets[""] = kOpset;
+    model.opsets[""] = kExportOpset;
     model.graph = graph_.graph();
     model.graph.name = "imprint";
     return serialize(model);

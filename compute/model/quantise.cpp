@@ -171,7 +171,7 @@ class Quantiser {
  public:
   Quantiser(const Model& model, const QuantiseOptions& options) : model_(model), options_(options) {
     for (std::size_t n = 0; n < model.graph.nodes.size(); ++n) {
-      const Node& node = model.graph.nodes[n];
+      const onnx::Node& node = model.graph.nodes[n];
       for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
         uses_[node.inputs[slot]].push_back({n, slot});
         names_.insert(node.inputs[slot]);
@@ -191,7 +191,7 @@ class Quantiser {
 
   std::vector<std::string> activations() const {
     std::vector<std::string> names;
-    for (const Node& node : model_.graph.nodes)
+    for (const onnx::Node& node : model_.graph.nodes)
       if (multiplies_bytes(node) && !initializers_.contains(node.inputs[0]) &&
           std::ranges::find(names, node.inputs[0]) == names.end())
         names.push_back(node.inputs[0]);
@@ -233,14 +233,14 @@ class Quantiser {
         tensor.bytes.empty())
       return std::nullopt;
     const auto is_product = [&](const Use& use) {
-      const Node& node = model_.graph.nodes[use.node];
+      const onnx::Node& node = model_.graph.nodes[use.node];
       return node.domain.empty() && node.op_type == "MatMul" && use.slot == 1;
     };
     if (options_.bits == 4 && rank == 2 && !in_bodies_.contains(tensor.name) &&
         std::ranges::all_of(used->second, is_product))
       return Form{4, 0};
     const Use& use = used->second[0];
-    const Node& node = model_.graph.nodes[use.node];
+    const onnx::Node& node = model_.graph.nodes[use.node];
     if (!node.domain.empty()) return std::nullopt;
     const std::string& op = node.op_type;
     if (op == "MatMul" && use.slot == 1) return Form{8, rank - 1};
@@ -256,7 +256,7 @@ class Quantiser {
   }
 
   // By a weight of 8 bits.
-  bool multiplies_bytes(const Node& node) const {
+  bool multiplies_bytes(const onnx::Node& node) const {
     const bool is_product =
         node.domain.empty() && (node.op_type == "Conv" || node.op_type == "ConvTranspose" ||
                                 node.op_type == "Gemm" || node.op_type == "MatMul");
@@ -267,7 +267,7 @@ class Quantiser {
 
   // Names that bodies use.
   void add_names(const Graph& body) {
-    for (const Node& node : body.nodes) {
+    for (const onnx::Node& node : body.nodes) {
       in_bodies_.insert(node.inputs.begin(), node.inputs.end());
       names_.insert(node.inputs.begin(), node.inputs.end());
       names_.insert(node.outputs.begin(), node.outputs.end());
@@ -384,7 +384,7 @@ class Quantiser {
     out.add_message(kNode, node_text("Mul", {numbers, scale}, tensor.name));
   }
 
-  void write_node(const Node& node, protozero::data_view bytes, Writer& out) {
+  void write_node(const onnx::Node& node, protozero::data_view bytes, Writer& out) {
     const auto packed = node.inputs.size() == 2 ? packed_.find(node.inputs[1]) : packed_.end();
     if (packed == packed_.end() && multiplies_bytes(node)) return write_product(node, bytes, out);
     if (packed == packed_.end()) return out.add_message(kNode, bytes);
@@ -402,7 +402,7 @@ class Quantiser {
   }
 
   // A product that reads the rounded form of its first operand, if it has one.
-  void write_product(const Node& node, protozero::data_view bytes, Writer& out) {
+  void write_product(const onnx::Node& node, protozero::data_view bytes, Writer& out) {
     const auto range = options_.activations.find(node.inputs[0]);
     if (range == options_.activations.end()) return out.add_message(kNode, bytes);
     auto rounded = rounded_.find(node.inputs[0]);

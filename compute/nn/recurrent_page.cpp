@@ -15,7 +15,7 @@ namespace {
 
 using Values = std::span<const Tensor>;
 
-struct Extents {
+struct SequenceExtents {
   Cell cell = Cell::gru;
   std::int64_t brains = 1, lines = 1, steps = 1, hidden = 1;
   bool restarts = false, reverse = false;
@@ -49,19 +49,19 @@ Tensor begins_at(const Tensor& restarts, std::int64_t step, std::int64_t extent)
 }
 
 // The state before a step, where `previous` is that after the last one.
-Tensor state_before(const Extents& extents, const Tensor& first, const Tensor& restarts, std::int64_t turn,
-                    const Tensor& previous) {
+Tensor state_before(const SequenceExtents& extents, const Tensor& first, const Tensor& restarts,
+                    std::int64_t turn, const Tensor& previous) {
   if (!extents.restarts) return turn == 0 ? first : previous;
   const std::int64_t step = extents.step_of(turn);
   const Tensor own = at_step(first, step);
   return turn == 0 ? own : where(begins_at(restarts, step, extents.state()), own, previous);
 }
 
-Tensor restarts_of(const Extents& extents, Values in, std::size_t slot) {
+Tensor restarts_of(const SequenceExtents& extents, Values in, std::size_t slot) {
   return extents.restarts ? in[slot] : Tensor();
 }
 
-std::vector<Tensor> forward_steps(const Extents& extents, Values in) {
+std::vector<Tensor> forward_steps(const SequenceExtents& extents, Values in) {
   const std::int64_t hidden = extents.hidden;
   const Tensor bias = unsqueeze(in[kBias], 1), restarts = restarts_of(extents, in, kRestarts);
   std::vector<Tensor> states(position(extents.steps)), gates(position(extents.steps));
@@ -122,7 +122,7 @@ BackGates lstm_gates(const BackStep& step, std::int64_t hidden) {
   return {all, all, concat({zeros_like(of_cells), of_cells * forget}, -1)};
 }
 
-std::vector<Tensor> backward_steps(const Extents& extents, Values in) {
+std::vector<Tensor> backward_steps(const SequenceExtents& extents, Values in) {
   const std::int64_t hidden = extents.hidden;
   const Tensor weight = transpose(in[kBackWeight]), restarts = restarts_of(extents, in, kBackRestarts);
   std::vector<Tensor> recurrent(position(extents.steps)), projected = recurrent, first = recurrent,
@@ -170,7 +170,8 @@ struct Spread {
 std::int64_t pieces_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
 
 // terms: of each sum; sums: per unit.
-Spread spread_of(const Extents& extents, std::int64_t terms, std::int64_t sums, const PageLimits& limits) {
+Spread spread_of(const SequenceExtents& extents, std::int64_t terms, std::int64_t sums,
+                 const PageLimits& limits) {
   constexpr std::int64_t kLeastTerms = 16, kRegisters = 96;  // for weights, per invocation
   const std::int64_t most = std::min(limits.invocations, 512);
   Spread spread;
@@ -199,12 +200,12 @@ Spread spread_of(const Extents& extents, std::int64_t terms, std::int64_t sums, 
 }
 
 // A layer whose weights outgrow a multiprocessor's caches is faster with a kernel per step.
-bool suits_one_group(const Extents& extents) {
+bool suits_one_group(const SequenceExtents& extents) {
   constexpr std::int64_t kMostWeights = 1 << 18;
   return extents.steps > 1 && extents.gates() * extents.hidden * extents.hidden <= kMostWeights;
 }
 
-LibraryPage page_of(const Extents& extents, const char* name) {
+LibraryPage page_of(const SequenceExtents& extents, const char* name) {
   LibraryPage page;
   page.name = name;
   page.constants = {{"GATES", extents.gates()},    {"HIDDEN", extents.hidden}, {"STATE", extents.state()},
@@ -213,7 +214,7 @@ LibraryPage page_of(const Extents& extents, const char* name) {
   return page;
 }
 
-LibraryPage kernel_of(const Extents& extents, const char* name, const Spread& spread) {
+LibraryPage kernel_of(const SequenceExtents& extents, const char* name, const Spread& spread) {
   LibraryPage page = page_of(extents, name);
   page.shader = std::string("pages/") + name;
   page.includes = {"tanh"};
@@ -235,18 +236,18 @@ std::vector<PageOutput> outputs_of(std::initializer_list<Shape> shapes) {
   return outputs;
 }
 
-std::vector<PageOutput> forward_outputs(const Extents& extents) {
+std::vector<PageOutput> forward_outputs(const SequenceExtents& extents) {
   return outputs_of({extents.by_step(extents.state()), extents.by_step(4 * extents.hidden)});
 }
 
-std::vector<PageOutput> backward_outputs(const Extents& extents) {
+std::vector<PageOutput> backward_outputs(const SequenceExtents& extents) {
   const Shape gates = extents.by_step(extents.gates() * extents.hidden),
               before = extents.by_step(extents.hidden);
   if (extents.cell == Cell::gru) return outputs_of({gates, gates, extents.first_states(), before});
   return outputs_of({gates, extents.first_states(), before});
 }
 
-std::vector<Tensor> backward_kernel(const Extents& extents, Values in, const PageLimits& limits) {
+std::vector<Tensor> backward_kernel(const SequenceExtents& extents, Values in, const PageLimits& limits) {
   const Spread spread = spread_of(extents, extents.gates() * extents.hidden, 1, limits);
   if (!suits_one_group(extents) || spread.shared_bytes(1) > limits.shared_bytes)
     return backward_steps(extents, in);
@@ -258,7 +259,7 @@ std::vector<Tensor> backward_kernel(const Extents& extents, Values in, const Pag
   return run_page(std::move(page), operands);
 }
 
-std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const PageLimits& limits) {
+std::vector<Tensor> forward_kernel(const SequenceExtents& extents, Values in, const PageLimits& limits) {
   const Spread spread = spread_of(extents, extents.hidden, extents.gates(), limits);
   if (!suits_one_group(extents) || spread.shared_bytes(extents.gates()) > limits.shared_bytes)
     return forward_steps(extents, in);
@@ -269,7 +270,7 @@ std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const Page
 
 // ---- derivatives ----
 
-std::vector<Tensor> run_backward(const Extents& extents, Values in) {
+std::vector<Tensor> run_backward(const SequenceExtents& extents, Values in) {
   LibraryPage page = page_of(extents, "recurrent_gradient");
   page.outputs = backward_outputs(extents);
   page.compose = [extents](Values inputs) { return backward_steps(extents, inputs); };
@@ -284,7 +285,8 @@ std::vector<Tensor> run_backward(const Extents& extents, Values in) {
 }
 
 // The gradients of the forward page's inputs.
-std::vector<Tensor> differentiate(const Extents& extents, Values in, Values outputs, Values gradients) {
+std::vector<Tensor> differentiate(const SequenceExtents& extents, Values in, Values outputs,
+                                  Values gradients) {
   if (full_value(gradients[1]) != 0.0)  // a further derivative: one by the gates
     return composed_gradients([extents](Values given) { return forward_steps(extents, given); }, in,
                               gradients);
@@ -308,13 +310,13 @@ Tensor run_cells(const CellSteps& steps) {
   if (!is_empty(steps.restarts)) operands.push_back(steps.restarts);
   if (const Tensor* failed = first_error(operands)) return *failed;
   const Shape& shape = steps.projected.shape();
-  const Extents extents{.cell = steps.cell,
-                        .brains = shape[0],
-                        .lines = shape[1],
-                        .steps = shape[2],
-                        .hidden = steps.weight.extent(1),
-                        .restarts = !is_empty(steps.restarts),
-                        .reverse = steps.reverse};
+  const SequenceExtents extents{.cell = steps.cell,
+                                .brains = shape[0],
+                                .lines = shape[1],
+                                .steps = shape[2],
+                                .hidden = steps.weight.extent(1),
+                                .restarts = !is_empty(steps.restarts),
+                                .reverse = steps.reverse};
   LibraryPage page = page_of(extents, "recurrent");
   page.outputs = forward_outputs(extents);
   page.compose = [extents](Values inputs) { return forward_steps(extents, inputs); };
