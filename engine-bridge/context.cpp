@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
-#include "compute/vk/optional_features.h"
+#include "compute/vk/capabilities/optional_features.h"
 #include "engine-bridge/context_impl.h"
 #include "engine-bridge/frame/cpu_issuer.h"
 #include "engine-bridge/host/lost_device.h"

@@ -14,9 +14,9 @@
 #include "compute/base/thread_pool.h"
 #include "compute/base/zeroed_bytes.h"
 #include "compute/cpu/step.h"
-#include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"
-#include "compute/graph/schedule.h"
+#include "compute/graph/plan/fusion.h"
+#include "compute/graph/plan/schedule.h"
 
 namespace imprint::cpu {
 

@@ -2,7 +2,7 @@
 
 #include "compute/base/text.h"
 #include "compute/cpu/lowering.h"
-#include "compute/tensor/library_page.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint::cpu {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "compute/tensor/library_page.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint::graph {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "compute/graph/axis_map.h"
-#include "compute/graph/cost.h"
+#include "compute/graph/plan/cost.h"
 #include "compute/graph/strides.h"
 
 namespace imprint::graph {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "compute/graph/fusion_options.h"
 #include "compute/graph/graph.h"
-#include "compute/graph/schedule.h"
+#include "compute/graph/plan/fusion_options.h"
+#include "compute/graph/plan/schedule.h"
 #include "compute/graph/strides.h"
 
 namespace imprint::graph {

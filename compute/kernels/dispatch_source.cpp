@@ -8,8 +8,8 @@
 #include <tuple>
 
 #include "compute/base/text.h"
-#include "compute/graph/cost.h"
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/cost.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/graph/product.h"
 #include "compute/kernels/custom_emitter.h"
 #include "compute/kernels/embedded_shaders.h"
@@ -19,8 +19,8 @@
 #include "compute/kernels/region_emitter.h"
 #include "compute/kernels/region_matrix.h"
 #include "compute/kernels/row_emitter.h"
-#include "compute/tensor/library_page.h"
-#include "compute/vk/pipeline_store.h"
+#include "compute/tensor/pages/library_page.h"
+#include "compute/vk/pipelines/pipeline_store.h"
 
 namespace imprint::kernels {
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "compute/graph/axis_map.h"
-#include "compute/graph/cost.h"
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/cost.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/kernels/elementwise_glsl.h"
-#include "compute/vk/glsl_compiler.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
 
 namespace imprint::kernels {
 

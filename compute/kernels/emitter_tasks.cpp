@@ -5,12 +5,12 @@
 #include <bit>
 #include <utility>
 
-#include "compute/graph/cost.h"
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/cost.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/graph/product.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
-#include "compute/tensor/library_page.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint::kernels {
 

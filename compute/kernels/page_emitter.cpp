@@ -4,7 +4,7 @@
 
 #include "compute/base/text.h"
 #include "compute/kernels/embedded_shaders.h"
-#include "compute/tensor/library_page.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint::kernels {
 

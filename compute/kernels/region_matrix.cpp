@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "compute/graph/cost.h"
-#include "compute/graph/fusion.h"
-#include "compute/graph/memory_plan.h"
+#include "compute/graph/plan/cost.h"
+#include "compute/graph/plan/fusion.h"
+#include "compute/graph/plan/memory_plan.h"
 
 namespace imprint::kernels {
 

@@ -1,11 +1,11 @@
 // A region's products: each invocation takes a tile of the outputs.
 
-#include "compute/graph/cost.h"
+#include "compute/graph/plan/cost.h"
 #include "compute/kernels/region_emitter.h"
 
 #include <algorithm>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/fusion.h"
 
 namespace imprint::kernels {
 

@@ -9,9 +9,9 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
-#include "compute/tensor/box_suppression.h"
-#include "compute/tensor/composites.h"
-#include "compute/tensor/detection.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/ops/detection.h"
+#include "compute/tensor/pages/box_suppression.h"
 
 namespace imprint::onnx {
 namespace {

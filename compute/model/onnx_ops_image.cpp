@@ -6,8 +6,8 @@
 
 #include "compute/base/quote.h"
 #include "compute/model/onnx_op.h"
-#include "compute/tensor/composites.h"
-#include "compute/tensor/images.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/ops/images.h"
 
 namespace imprint::onnx {
 namespace {

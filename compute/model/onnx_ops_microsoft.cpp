@@ -8,7 +8,7 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 
 namespace imprint::onnx {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "compute/model/onnx_op.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 
 namespace imprint::onnx {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "compute/base/text.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 #include "compute/tensor/named_axes.h"
 
 namespace imprint::onnx {

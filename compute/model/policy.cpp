@@ -9,7 +9,7 @@
 #include "compute/base/amount.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 
 namespace imprint {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compute/nn/layer_parameters.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 
 namespace imprint::nn {
 

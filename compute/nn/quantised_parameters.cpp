@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 
 namespace imprint::nn {
 namespace {

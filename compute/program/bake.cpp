@@ -11,12 +11,12 @@
 
 #include "compute/base/hash.h"
 #include "compute/base/text.h"
-#include "compute/graph/set_apart.h"
+#include "compute/graph/passes/set_apart.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/loop_parts.h"
 #include "compute/program/program_impl.h"
-#include "compute/vk/glsl_compiler.h"
-#include "compute/vk/kernel_archive.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
+#include "compute/vk/pipelines/kernel_archive.h"
 
 namespace imprint {
 

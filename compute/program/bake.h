@@ -1,7 +1,7 @@
 #pragma once
 // Kernels of programs, compiled ahead of time for devices that are not present, into an archive
-// (compute/vk/kernel_archive.h): a game then ships without a compiler. Baking needs a library with a
-// compiler, but no Vulkan device.
+// (compute/vk/pipelines/kernel_archive.h): a game then ships without a compiler. Baking needs a library with
+// a compiler, but no Vulkan device.
 
 #include <cstddef>
 #include <functional>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/graph/variants.h"
+#include "compute/graph/passes/variants.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
-#include "compute/vk/capability_profile.h"
+#include "compute/vk/capabilities/capability_profile.h"
 
 namespace imprint {
 

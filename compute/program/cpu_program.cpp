@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "compute/graph/page_expand.h"
+#include "compute/graph/passes/page_expand.h"
 #include "compute/program/memory_attempts.h"
 #include "compute/program/task_work.h"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "compute/vk/glsl_compiler.h"
-#include "compute/vk/kernel_archive.h"
-#include "compute/vk/pipeline_store.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
+#include "compute/vk/pipelines/kernel_archive.h"
+#include "compute/vk/pipelines/pipeline_store.h"
 
 namespace imprint {
 

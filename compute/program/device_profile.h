@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/kernels/dispatch_source.h"
-#include "compute/vk/capability_profile.h"
+#include "compute/vk/capabilities/capability_profile.h"
 #include "compute/vk/device.h"
 
 namespace imprint::program {

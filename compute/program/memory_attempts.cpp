@@ -1,7 +1,7 @@
 #include "compute/program/memory_attempts.h"
 
 #include "compute/base/text.h"
-#include "compute/graph/recompute.h"
+#include "compute/graph/passes/recompute.h"
 
 namespace imprint::program {
 

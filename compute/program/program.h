@@ -34,9 +34,9 @@ struct Update {
 };
 
 // mixed16: products read float16 where that is faster, and sum in float32. Everything else stays float32,
-// including weights and gradients (compute/graph/narrow_products.h). Products lose gradients below 6e-8,
-// float16's smallest, unless the loss is scaled (nn::LossScaler). The CPU and devices without 16-bit storage
-// compute in float32; the log says so.
+// including weights and gradients (compute/graph/passes/narrow_products.h). Products lose gradients below
+// 6e-8, float16's smallest, unless the loss is scaled (nn::LossScaler). The CPU and devices without 16-bit
+// storage compute in float32; the log says so.
 enum class Precision : std::uint8_t { float32, mixed16 };
 
 struct ProgramDescription {

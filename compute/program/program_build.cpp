@@ -1,15 +1,15 @@
 #include <algorithm>
 
 #include "compute/base/text.h"
-#include "compute/graph/page_expand.h"
-#include "compute/graph/set_apart.h"
+#include "compute/graph/passes/page_expand.h"
+#include "compute/graph/passes/set_apart.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/memory_attempts.h"
 #include "compute/program/program_impl.h"
 #include "compute/program/task_work.h"
 #include "compute/program/variant_tuner.h"
 #include "compute/vk/access_tracker.h"
-#include "compute/vk/glsl_compiler.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
 
 namespace imprint {
 

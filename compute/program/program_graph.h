@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/graph/fusion.h"
 #include "compute/graph/graph.h"
-#include "compute/graph/schedule.h"
+#include "compute/graph/plan/fusion.h"
+#include "compute/graph/plan/schedule.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/graph/variants.h"
+#include "compute/graph/passes/variants.h"
 
 namespace imprint {
 

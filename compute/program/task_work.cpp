@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compute/base/text.h"
-#include "compute/graph/cost.h"
+#include "compute/graph/plan/cost.h"
 
 namespace imprint::program {
 

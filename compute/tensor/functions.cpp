@@ -6,8 +6,8 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
-#include "compute/tensor/composites.h"
-#include "compute/tensor/library_page.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint {
 

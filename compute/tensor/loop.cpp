@@ -8,7 +8,7 @@
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 #include "compute/tensor/named_axes.h"
 
 namespace imprint {

@@ -2,7 +2,7 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 #include "compute/tensor/walk.h"
 
 namespace imprint {

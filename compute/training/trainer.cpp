@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "compute/base/text.h"
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/model/state_dict.h"
-#include "compute/nn/loss_scaler.h"
+#include "compute/nn/optimisers/loss_scaler.h"
 #include "compute/program/program_sequence.h"
 #include "compute/training/checkpoint.h"
 #include "compute/training/curves.h"

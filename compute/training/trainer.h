@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "compute/nn/dtype_policy.h"
-#include "compute/nn/optimiser.h"
+#include "compute/nn/optimisers/optimiser.h"
+#include "compute/nn/optimisers/schedule.h"
 #include "compute/nn/pass.h"
-#include "compute/nn/schedule.h"
 #include "compute/program/run.h"
 #include "compute/training/loader.h"
 

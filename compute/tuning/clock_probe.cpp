@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "compute/program/runtime_impl.h"
-#include "compute/vk/capability_profile.h"
-#include "compute/vk/glsl_compiler.h"
+#include "compute/vk/capabilities/capability_profile.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
 
 namespace imprint {
 

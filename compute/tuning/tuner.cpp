@@ -9,7 +9,7 @@
 #include "compute/program/device_profile.h"
 #include "compute/program/program_impl.h"
 #include "compute/tuning/tuner_timer.h"
-#include "compute/vk/glsl_compiler.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
 
 namespace imprint {
 

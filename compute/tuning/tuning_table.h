@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/graph/variants.h"
-#include "compute/vk/capabilities.h"
+#include "compute/graph/passes/variants.h"
+#include "compute/vk/capabilities/capabilities.h"
 
 namespace imprint {
 

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "compute/base/text.h"
-#include "compute/vk/block_pool.h"
-#include "compute/vk/compiling_store.h"
+#include "compute/vk/capabilities/read_capabilities.h"
 #include "compute/vk/device.h"
-#include "compute/vk/read_capabilities.h"
+#include "compute/vk/memory/block_pool.h"
+#include "compute/vk/pipelines/compiling_store.h"
 
 namespace imprint::vk {
 namespace {

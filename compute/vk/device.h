@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/vk/capabilities.h"
+#include "compute/vk/capabilities/capabilities.h"
+#include "compute/vk/capabilities/missing_feature.h"
 #include "compute/vk/completion.h"
 #include "compute/vk/counters.h"
 #include "compute/vk/debug_label.h"
 #include "compute/vk/device_options.h"
 #include "compute/vk/functions.h"
-#include "compute/vk/memory_pool.h"
-#include "compute/vk/missing_feature.h"
-#include "compute/vk/pipeline_store.h"
+#include "compute/vk/memory/memory_pool.h"
+#include "compute/vk/pipelines/pipeline_store.h"
 #include "compute/vk/queue.h"
 #include "compute/vk/vulkan_error.h"
 

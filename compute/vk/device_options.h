@@ -9,7 +9,7 @@
 #include <string>
 
 #include "compute/base/log.h"
-#include "compute/vk/memory_pool.h"
+#include "compute/vk/memory/memory_pool.h"
 
 namespace imprint {
 class JobQueue;

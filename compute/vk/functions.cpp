@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "compute/base/text.h"
-#include "compute/vk/capabilities.h"
+#include "compute/vk/capabilities/capabilities.h"
 
 namespace imprint::vk {
 namespace {

@@ -5,7 +5,7 @@
 #include <vulkan/vulkan_core.h>
 
 #include "compute/base/result.h"
-#include "compute/vk/newer_vulkan.h"
+#include "compute/vk/capabilities/newer_vulkan.h"
 
 // Every instance and device of Vulkan 1.1 must have these.
 #define IMPRINT_VK_INSTANCE_FUNCTIONS(X)      \

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "compute/vk/capabilities.h"
+#include "compute/vk/capabilities/capabilities.h"
 
 namespace imprint::vk {
 

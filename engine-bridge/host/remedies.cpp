@@ -1,6 +1,6 @@
 #include "engine-bridge/host/remedies.h"
 
-#include "compute/vk/capabilities.h"
+#include "compute/vk/capabilities/capabilities.h"
 
 namespace imprint::bridge {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "compute/base/text.h"
-#include "compute/vk/optional_features.h"
-#include "compute/vk/read_capabilities.h"
+#include "compute/vk/capabilities/optional_features.h"
+#include "compute/vk/capabilities/read_capabilities.h"
 
 namespace imprint::bridge {
 namespace {

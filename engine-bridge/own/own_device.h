@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/vk/capabilities/feature_structs.h"
 #include "compute/vk/device.h"
-#include "compute/vk/feature_structs.h"
 #include "engine-bridge/own/own_instance.h"
 
 namespace imprint::bridge {

@@ -1,7 +1,7 @@
 #include "engine-bridge/own/standalone.h"
 
 #include "compute/base/text.h"
-#include "compute/vk/read_capabilities.h"
+#include "compute/vk/capabilities/read_capabilities.h"
 #include "engine-bridge/own/device_link.h"
 #include "engine-bridge/own/own_device.h"
 #include "engine-bridge/own/own_instance.h"

@@ -11,7 +11,7 @@
 #include "compute/base/quote.h"
 #include "compute/base/sha256.h"
 #include "compute/model/file.h"
-#include "compute/vk/kernel_archive.h"
+#include "compute/vk/pipelines/kernel_archive.h"
 #include "engine-bridge/host/queue_access.h"
 #include "plugin/abi/calls.h"
 #include "plugin/abi/convert.h"

@@ -12,7 +12,7 @@
 
 #include "compute/base/job_queue.h"
 #include "compute/base/result.h"
-#include "compute/vk/memory_pool.h"
+#include "compute/vk/memory/memory_pool.h"
 #include "engine-bridge/context.h"
 #include "engine-bridge/own/standalone.h"
 #include "plugin/agent/brain.h"

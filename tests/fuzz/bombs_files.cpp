@@ -3,8 +3,8 @@
 #include <string>
 
 #include "compute/base/hash.h"
-#include "compute/vk/kernel_archive.h"
-#include "compute/vk/pipeline_blob.h"
+#include "compute/vk/pipelines/kernel_archive.h"
+#include "compute/vk/pipelines/pipeline_blob.h"
 #include "imprint/version.h"
 #include "plugin/agent/brain_programs.h"
 #include "tests/fuzz/bombs.h"

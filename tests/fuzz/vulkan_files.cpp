@@ -6,8 +6,8 @@
 
 #include "compute/base/hash.h"
 #include "compute/tuning/tuning_table.h"
-#include "compute/vk/kernel_archive.h"
-#include "compute/vk/pipeline_blob.h"
+#include "compute/vk/pipelines/kernel_archive.h"
+#include "compute/vk/pipelines/pipeline_blob.h"
 #include "tests/fuzz/harness.h"
 
 namespace imprint::fuzz {

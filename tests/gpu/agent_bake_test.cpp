@@ -5,7 +5,7 @@
 
 #include "compute/model/file.h"
 #include "compute/program/device_profile.h"
-#include "compute/vk/kernel_archive.h"
+#include "compute/vk/pipelines/kernel_archive.h"
 #include "plugin/agent/brain_programs.h"
 #include "tests/gpu/agent_system.h"
 

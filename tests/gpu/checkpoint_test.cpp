@@ -1,13 +1,13 @@
 // Recomputation: equal gradients from fewer stored values.
 
-#include "compute/graph/checkpoint.h"
+#include "compute/graph/gradients/checkpoint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/sequential.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/sequential.h"
 #include "compute/tensor/extent.h"
 #include "tests/gpu/session_test.h"
 

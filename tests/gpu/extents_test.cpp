@@ -6,13 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/attention.h"
-#include "compute/nn/embedding.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/norms.h"
-#include "compute/nn/optimiser.h"
-#include "compute/nn/sequential.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/attention.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/nn/modules/norms.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "compute/tensor/loop.h"
 #include "tests/gpu/session_test.h"
 

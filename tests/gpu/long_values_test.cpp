@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include "compute/graph/autodiff.h"
-#include "compute/tensor/composites.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/composites/composites.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
 

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compute/graph/autodiff.h"
-#include "compute/tensor/associative_scan.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/ops/associative_scan.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {

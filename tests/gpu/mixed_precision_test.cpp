@@ -6,11 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/loss_scaler.h"
-#include "compute/nn/optimiser.h"
-#include "compute/nn/sequential.h"
-#include "compute/tensor/images.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/optimisers/loss_scaler.h"
+#include "compute/nn/optimisers/optimiser.h"
+#include "compute/tensor/ops/images.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {

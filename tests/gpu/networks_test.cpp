@@ -1,18 +1,18 @@
 // A few training steps of small networks on a device, against the oracle: the losses, then every variable.
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/averaging.h"
-#include "compute/nn/convolution.h"
-#include "compute/nn/dropout.h"
-#include "compute/nn/embedding.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/norms.h"
-#include "compute/nn/optimiser.h"
-#include "compute/nn/pooling.h"
-#include "compute/nn/recurrent.h"
-#include "compute/nn/schedule.h"
-#include "compute/nn/sequential.h"
-#include "compute/nn/transformer.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/convolution.h"
+#include "compute/nn/modules/dropout.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/nn/modules/norms.h"
+#include "compute/nn/modules/pooling.h"
+#include "compute/nn/modules/recurrent.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/modules/transformer.h"
+#include "compute/nn/optimisers/averaging.h"
+#include "compute/nn/optimisers/optimiser.h"
+#include "compute/nn/optimisers/schedule.h"
 #include "tests/gpu/session_test.h"
 #include "tests/reference/updates.h"
 
@@ -135,7 +135,7 @@ TEST_F(Networks, AKennel) {
   expect_steps(sum(loss), parameters, pass);
 }
 
-// Large enough for products over windows (compute/graph/window_products.h): strides, dilation, groups,
+// Large enough for products over windows (compute/graph/passes/window_products.h): strides, dilation, groups,
 // asymmetric padding, one and three axes of places, and transposed convolutions.
 TEST_F(Networks, GradientsOfLargeConvolutions) {
   const auto check = [&](const char* name, const Tensor& x, const Tensor& w, const Tensor& y) {

@@ -10,7 +10,7 @@
 #include <functional>
 #include <memory>
 
-#include "compute/nn/optimiser.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "tests/gpu/session_test.h"
 #include "tests/reference/updates.h"
 #include "tests/unit/nn_check.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {

@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "compute/graph/autodiff.h"
-#include "compute/tensor/composites.h"
-#include "compute/tensor/page.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/pages/page.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {

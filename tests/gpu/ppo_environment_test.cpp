@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "compute/nn/classic_environments.h"
-#include "compute/nn/ppo.h"
+#include "compute/nn/learners/classic_environments.h"
+#include "compute/nn/learners/ppo.h"
 #include "compute/program/run.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "compute/nn/ppo.h"
+#include "compute/nn/learners/ppo.h"
 #include "compute/program/run.h"
 #include "tests/gpu/session_test.h"
 #include "tests/reference/updates.h"

@@ -8,7 +8,7 @@
 
 #include "compute/program/bake.h"
 #include "compute/program/device_profile.h"
-#include "compute/vk/kernel_archive.h"
+#include "compute/vk/pipelines/kernel_archive.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
 #include "tests/gpu/trainer.h"

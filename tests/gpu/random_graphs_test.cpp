@@ -16,13 +16,13 @@
 #include <stdexcept>
 
 #include "compute/base/text.h"
-#include "compute/graph/autodiff.h"
-#include "compute/graph/checkpoint.h"
-#include "compute/nn/attention.h"
-#include "compute/tensor/composites.h"
-#include "compute/tensor/images.h"
-#include "compute/tensor/quantised.h"
-#include "compute/tensor/signals.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/graph/gradients/checkpoint.h"
+#include "compute/nn/modules/attention.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/ops/images.h"
+#include "compute/tensor/ops/quantised.h"
+#include "compute/tensor/ops/signals.h"
 #include "tests/gpu/session_test.h"
 #include "tests/reference/interpreter.h"
 

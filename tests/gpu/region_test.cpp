@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "compute/base/text.h"
-#include "compute/graph/autodiff.h"
-#include "compute/nn/optimiser.h"
-#include "compute/nn/ppo_loss.h"
-#include "compute/nn/sequential.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/learners/ppo_loss.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "compute/program/program.h"
 #include "compute/program/run.h"
 #include "tests/gpu/session_test.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/program/program.h"
 
 namespace imprint::test {

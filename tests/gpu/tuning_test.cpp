@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "compute/nn/sequential.h"
+#include "compute/nn/modules/sequential.h"
 #include "compute/tuning/tuner.h"
 #include "compute/tuning/tuning_table.h"
-#include "compute/vk/capability_profile.h"
+#include "compute/vk/capabilities/capability_profile.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
 #include "tests/gpu/trainer.h"

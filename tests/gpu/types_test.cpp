@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "compute/graph/autodiff.h"
-#include "compute/tensor/quantised.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/ops/quantised.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {

@@ -1,4 +1,4 @@
-#include "compute/vk/memory_pool.h"
+#include "compute/vk/memory/memory_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

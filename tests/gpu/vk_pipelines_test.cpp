@@ -1,4 +1,4 @@
-#include "compute/vk/pipeline_store.h"
+#include "compute/vk/pipelines/pipeline_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

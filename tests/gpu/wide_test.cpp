@@ -8,7 +8,7 @@
 #include <functional>
 #include <optional>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "tests/gpu/session_test.h"
 #include "tests/reference/interpreter.h"
 

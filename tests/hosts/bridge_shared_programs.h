@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "engine-bridge/context.h"
 #include "tests/hosts/buffer_host.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/program/program.h"
 
 namespace imprint::bridge {

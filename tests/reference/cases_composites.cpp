@@ -1,13 +1,13 @@
-// Composites of compute/tensor/composites.h, images.h and their neighbours.
+// Composites of compute/tensor/composites/composites.h, images.h and their neighbours.
 
 #include <array>
 
-#include "compute/tensor/composites.h"
-#include "compute/tensor/detection.h"
+#include "compute/tensor/composites/composites.h"
 #include "compute/tensor/functions.h"
-#include "compute/tensor/images.h"
-#include "compute/tensor/quantised.h"
-#include "compute/tensor/signals.h"
+#include "compute/tensor/ops/detection.h"
+#include "compute/tensor/ops/images.h"
+#include "compute/tensor/ops/quantised.h"
+#include "compute/tensor/ops/signals.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {

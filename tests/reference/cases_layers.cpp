@@ -1,9 +1,9 @@
 // Layers whose kernels are pages: recurrent layers of both cells, for several networks, with restarts and in
 // both directions; attention with and without a mask, shared heads, and extents that fill no tile.
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/attention_page.h"
-#include "compute/nn/recurrent_page.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/modules/attention_page.h"
+#include "compute/nn/modules/recurrent_page.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {

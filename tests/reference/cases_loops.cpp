@@ -1,6 +1,6 @@
 // Loops: carries, stacks, captured values, both directions, and their gradients.
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/tensor/loop.h"
 #include "tests/reference/op_case.h"
 

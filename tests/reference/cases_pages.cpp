@@ -1,7 +1,7 @@
 // Scans, sorts and scatters whose kernels are pages. Long lines take several kernels on a device.
 
-#include "compute/tensor/composites.h"
-#include "compute/tensor/linear_algebra.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/ops/linear_algebra.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {

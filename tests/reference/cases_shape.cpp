@@ -1,6 +1,6 @@
 #include <array>
 
-#include "compute/tensor/images.h"
+#include "compute/tensor/ops/images.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {

@@ -6,7 +6,7 @@
 
 #include "compute/base/philox.h"
 #include "compute/base/text.h"
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 
 namespace imprint::reference {
 

@@ -3,7 +3,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "compute/tensor/library_page.h"
+#include "compute/tensor/pages/library_page.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/layer_pages.h"
 

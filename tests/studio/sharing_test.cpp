@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "compute/nn/classic_environments.h"
+#include "compute/nn/learners/classic_environments.h"
 #include "compute/training/trainer.h"
 #include "engine-bridge/own/standalone.h"
 #include "imprint/studio_compute.h"

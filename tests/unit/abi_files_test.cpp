@@ -10,7 +10,7 @@
 
 #include "compute/base/sha256.h"
 #include "compute/model/file.h"
-#include "compute/vk/kernel_archive.h"
+#include "compute/vk/pipelines/kernel_archive.h"
 #include "imprint/imprint.h"
 #include "imprint/imprint_tools.h"
 #include "tests/unit/model_heap.h"

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/kernels/dispatch_source.h"
-#include "compute/nn/optimiser.h"
-#include "compute/nn/ppo_loss.h"
-#include "compute/nn/sequential.h"
+#include "compute/nn/learners/ppo_loss.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_body.h"
 #include "plugin/agent/learn/describe_learning.h"

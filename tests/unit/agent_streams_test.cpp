@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"
 #include "plugin/agent/keep/schema.h"

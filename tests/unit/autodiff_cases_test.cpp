@@ -6,7 +6,7 @@
 #include <set>
 
 #include "compute/base/text.h"
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint {

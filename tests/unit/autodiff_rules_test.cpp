@@ -8,7 +8,7 @@
 #include <cmath>
 #include <functional>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {

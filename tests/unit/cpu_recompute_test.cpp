@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/sequential.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/sequential.h"
 #include "compute/program/runtime.h"
 #include "tests/gpu/session_test.h"
 

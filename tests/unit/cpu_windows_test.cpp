@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "compute/program/run.h"
-#include "compute/tensor/composites.h"
-#include "compute/tensor/images.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/ops/images.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint::cpu {

@@ -1,6 +1,6 @@
 // Fusion into kernels, shared dispatch levels and dependencies. Needs no GPU.
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/fusion.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <array>
 #include <random>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "compute/cpu/executable.h"
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/program/loop_parts.h"
 #include "compute/program/program_graph.h"
 #include "tools/imprint/large_graphs.h"

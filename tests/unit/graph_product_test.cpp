@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "compute/graph/autodiff.h"
-#include "compute/graph/cost.h"
-#include "compute/graph/fusion.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/graph/plan/cost.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/graph/strides.h"
-#include "compute/tensor/composites.h"
-#include "compute/tensor/images.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/ops/images.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {

@@ -1,10 +1,10 @@
 // A table of measured variants overrides the cost model. Needs no GPU.
 
-#include "compute/graph/variants.h"
+#include "compute/graph/passes/variants.h"
 
 #include <gmock/gmock.h>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {

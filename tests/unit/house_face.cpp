@@ -41,19 +41,29 @@ constexpr std::string_view kFaceNames[] = {
     "PolicyDescription", "PolicyNames"};
 
 // Headers whose functions belong to the face; functions of others are in a room's namespace.
-constexpr std::string_view kFaceFunctions[] = {
-    "compute/base/result.h",        "compute/graph/autodiff.h",
-    "compute/graph/checkpoint.h",   "compute/model/onnx_export.h",
-    "compute/model/onnx_import.h",  "compute/model/policy.h",
-    "compute/model/quantise.h",     "compute/program/runtime.h",
-    "compute/tensor/dtype.h",       "compute/tensor/associative_scan.h",
-    "compute/tensor/composites.h",  "compute/tensor/detection.h",
-    "compute/tensor/extent.h",      "compute/tensor/functions.h",
-    "compute/tensor/images.h",      "compute/tensor/linear_algebra.h",
-    "compute/tensor/loop.h",        "compute/tensor/page.h",
-    "compute/tensor/quantised.h",   "compute/tensor/shape.h",
-    "compute/tensor/signals.h",     "compute/tensor/tensor.h",
-    "compute/tuning/tuning_table.h"};
+constexpr std::string_view kFaceFunctions[] = {"compute/base/result.h",
+                                               "compute/graph/gradients/autodiff.h",
+                                               "compute/graph/gradients/checkpoint.h",
+                                               "compute/model/onnx_export.h",
+                                               "compute/model/onnx_import.h",
+                                               "compute/model/policy.h",
+                                               "compute/model/quantise.h",
+                                               "compute/program/runtime.h",
+                                               "compute/tensor/dtype.h",
+                                               "compute/tensor/ops/associative_scan.h",
+                                               "compute/tensor/composites/composites.h",
+                                               "compute/tensor/ops/detection.h",
+                                               "compute/tensor/extent.h",
+                                               "compute/tensor/functions.h",
+                                               "compute/tensor/ops/images.h",
+                                               "compute/tensor/ops/linear_algebra.h",
+                                               "compute/tensor/loop.h",
+                                               "compute/tensor/pages/page.h",
+                                               "compute/tensor/ops/quantised.h",
+                                               "compute/tensor/shape.h",
+                                               "compute/tensor/ops/signals.h",
+                                               "compute/tensor/tensor.h",
+                                               "compute/tuning/tuning_table.h"};
 
 std::vector<std::string> lines_of(const fs::path& file) {
   std::ifstream stream(file);

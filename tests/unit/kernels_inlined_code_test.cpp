@@ -1,7 +1,7 @@
 // Kernels of chains of operations that read few elements each: their text grows with the chain, not with the
 // number of paths through it. Needs no GPU.
 
-#include "compute/graph/inlined_code.h"
+#include "compute/graph/passes/inlined_code.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/kernels/dispatch_source.h"
 #include "compute/tensor/tensor.h"
 

@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/graph/product.h"
 #include "compute/kernels/dispatch_source.h"
 #include "compute/program/device_profile.h"
 #include "compute/tensor/tensor.h"
-#include "compute/vk/glsl_compiler.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
 
 namespace imprint {
 

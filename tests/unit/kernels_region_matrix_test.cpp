@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/kernels/dispatch_source.h"
-#include "compute/nn/sequential.h"
-#include "compute/vk/glsl_compiler.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
 
 namespace imprint {
 

@@ -5,13 +5,13 @@
 
 #include <cmath>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/model/onnx_export.h"
 #include "compute/model/onnx_import.h"
 #include "compute/program/program.h"
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"
-#include "compute/tensor/images.h"
+#include "compute/tensor/ops/images.h"
 
 namespace imprint {
 namespace {

@@ -6,14 +6,14 @@
 
 #include <cmath>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/model/quantise.h"
 #include "compute/model/state_dict.h"
 #include "compute/nn/lora.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/optimiser.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "compute/program/run.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 #include "tests/unit/model_onnx_run.h"
 
 namespace imprint {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compute/base/philox.h"
-#include "compute/nn/linear_bandit.h"
+#include "compute/nn/learners/linear_bandit.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::nn {

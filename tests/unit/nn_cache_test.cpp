@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "compute/nn/transformer.h"
+#include "compute/nn/modules/transformer.h"
 #include "compute/program/run.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 #include "tests/unit/nn_check.h"
 
 namespace imprint::nn {

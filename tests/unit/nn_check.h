@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "compute/base/text.h"
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/nn/parameter.h"
 #include "compute/program/run.h"
 #include "tests/reference/op_case.h"

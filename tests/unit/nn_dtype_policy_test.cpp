@@ -4,11 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/model/state_dict.h"
-#include "compute/nn/convolution.h"
-#include "compute/nn/norms.h"
-#include "compute/nn/sequential.h"
+#include "compute/nn/modules/convolution.h"
+#include "compute/nn/modules/norms.h"
+#include "compute/nn/modules/sequential.h"
 #include "tests/unit/nn_check.h"
 
 namespace imprint::nn {

@@ -4,13 +4,13 @@
 
 #include <cmath>
 
-#include "compute/nn/deformable.h"
 #include "compute/nn/lora.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/optimiser.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/deformable.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/modules/transformer.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "compute/nn/quantised_parameters.h"
-#include "compute/nn/sequential.h"
-#include "compute/nn/transformer.h"
 #include "tests/reference/updates.h"
 #include "tests/unit/nn_check.h"
 

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "compute/base/text.h"
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/model/state_dict.h"
-#include "compute/nn/optimiser.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "compute/nn/pass.h"
 
 namespace imprint::nn {

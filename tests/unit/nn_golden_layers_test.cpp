@@ -1,13 +1,13 @@
 // Golden values of PyTorch for layers that move, pool or reshape, for activations, and for the losses and the
 // optimiser of golden_layers.json.
 
-#include "compute/nn/activation.h"
-#include "compute/nn/convolution.h"
-#include "compute/nn/linear.h"
-#include "compute/nn/losses_sequences.h"
-#include "compute/nn/norms.h"
-#include "compute/nn/pooling.h"
-#include "compute/nn/recurrent.h"
+#include "compute/nn/losses/losses_sequences.h"
+#include "compute/nn/modules/activation.h"
+#include "compute/nn/modules/convolution.h"
+#include "compute/nn/modules/linear.h"
+#include "compute/nn/modules/norms.h"
+#include "compute/nn/modules/pooling.h"
+#include "compute/nn/modules/recurrent.h"
 #include "tests/unit/nn_golden.h"
 
 namespace imprint::nn {

@@ -2,13 +2,13 @@
 // whose state dictionaries are loaded.
 
 #include "tests/unit/nn_golden.h"
-#include "compute/nn/convolution.h"
-#include "compute/nn/embedding.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/norms.h"
-#include "compute/nn/recurrent.h"
-#include "compute/nn/schedule.h"
-#include "compute/nn/transformer.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/convolution.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/nn/modules/norms.h"
+#include "compute/nn/modules/recurrent.h"
+#include "compute/nn/modules/transformer.h"
+#include "compute/nn/optimisers/schedule.h"
 
 namespace imprint::nn {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "compute/nn/linear.h"
-#include "compute/nn/sequential.h"
+#include "compute/nn/modules/linear.h"
+#include "compute/nn/modules/sequential.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint::nn {

@@ -4,16 +4,16 @@
 
 #include <functional>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/activation.h"
-#include "compute/nn/convolution.h"
-#include "compute/nn/embedding.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/nn/module.h"
-#include "compute/nn/norms.h"
-#include "compute/nn/pooling.h"
-#include "compute/nn/recurrent.h"
-#include "compute/nn/sequential.h"
-#include "compute/nn/transformer.h"
+#include "compute/nn/modules/activation.h"
+#include "compute/nn/modules/convolution.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/nn/modules/norms.h"
+#include "compute/nn/modules/pooling.h"
+#include "compute/nn/modules/recurrent.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/modules/transformer.h"
 #include "tests/unit/nn_check.h"
 
 namespace imprint::nn {

@@ -4,12 +4,12 @@
 
 #include <cmath>
 
-#include "compute/nn/embedding.h"
 #include "compute/nn/lora.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/optimiser.h"
-#include "compute/nn/schedule.h"
-#include "compute/nn/sequential.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/optimisers/optimiser.h"
+#include "compute/nn/optimisers/schedule.h"
 #include "tests/unit/nn_check.h"
 #include "tests/unit/nn_golden.h"
 

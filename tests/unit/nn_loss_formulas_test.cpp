@@ -7,7 +7,7 @@
 #include <functional>
 #include <numbers>
 
-#include "compute/nn/losses.h"
+#include "compute/nn/losses/losses.h"
 #include "tests/unit/nn_check.h"
 
 namespace imprint::nn {

@@ -1,11 +1,11 @@
-#include "compute/nn/loss_scaler.h"
+#include "compute/nn/optimisers/loss_scaler.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "compute/nn/optimiser.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::nn {

@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/losses.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/losses/losses.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint::nn {

@@ -6,13 +6,13 @@
 #include <array>
 #include <cmath>
 
-#include "compute/nn/convolution.h"
-#include "compute/nn/dropout.h"
-#include "compute/nn/embedding.h"
-#include "compute/nn/linear.h"
-#include "compute/nn/norms.h"
-#include "compute/nn/pooling.h"
-#include "compute/nn/sequential.h"
+#include "compute/nn/modules/convolution.h"
+#include "compute/nn/modules/dropout.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/nn/modules/linear.h"
+#include "compute/nn/modules/norms.h"
+#include "compute/nn/modules/pooling.h"
+#include "compute/nn/modules/sequential.h"
 #include "tests/reference/updates.h"
 #include "tests/unit/nn_check.h"
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "compute/base/text.h"
-#include "compute/nn/optimiser.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::nn {

@@ -7,12 +7,12 @@
 #include <cmath>
 #include <numbers>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/action_distribution.h"
-#include "compute/nn/advantage.h"
-#include "compute/nn/ppo.h"
-#include "compute/nn/ppo_loss.h"
-#include "compute/nn/running_moments.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/learners/action_distribution.h"
+#include "compute/nn/learners/advantage.h"
+#include "compute/nn/learners/ppo.h"
+#include "compute/nn/learners/ppo_loss.h"
+#include "compute/nn/learners/running_moments.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::nn {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "compute/base/philox.h"
-#include "compute/nn/sac.h"
+#include "compute/nn/learners/sac.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::nn {

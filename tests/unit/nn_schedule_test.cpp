@@ -6,10 +6,10 @@
 #include <numbers>
 
 #include "compute/base/text.h"
-#include "compute/nn/averaging.h"
 #include "compute/nn/initialise.h"
-#include "compute/nn/optimiser.h"
-#include "compute/nn/schedule.h"
+#include "compute/nn/optimisers/averaging.h"
+#include "compute/nn/optimisers/optimiser.h"
+#include "compute/nn/optimisers/schedule.h"
 #include "compute/program/run.h"
 #include "tests/reference/updates.h"
 

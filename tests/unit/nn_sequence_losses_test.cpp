@@ -5,7 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "compute/nn/losses_sequences.h"
+#include "compute/nn/losses/losses_sequences.h"
 #include "tests/unit/nn_check.h"
 
 namespace imprint::nn {

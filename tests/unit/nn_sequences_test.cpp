@@ -5,9 +5,9 @@
 
 #include <cmath>
 
-#include "compute/nn/embedding.h"
-#include "compute/nn/recurrent.h"
-#include "compute/nn/transformer.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/nn/modules/recurrent.h"
+#include "compute/nn/modules/transformer.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/nn_check.h"
 

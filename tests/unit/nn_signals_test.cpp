@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "compute/base/philox.h"
-#include "compute/graph/autodiff.h"
-#include "compute/nn/reward_signals.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/learners/reward_signals.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::nn::signals_test {

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "compute/model/state_dict.h"
-#include "compute/nn/convolution.h"
-#include "compute/nn/deformable.h"
-#include "compute/nn/embedding.h"
-#include "compute/nn/norms.h"
-#include "compute/nn/sequential.h"
-#include "compute/nn/transformer.h"
+#include "compute/nn/modules/convolution.h"
+#include "compute/nn/modules/deformable.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/nn/modules/norms.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/modules/transformer.h"
 
 namespace imprint::nn {
 namespace {

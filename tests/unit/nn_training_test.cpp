@@ -5,10 +5,10 @@
 #include <array>
 #include <cmath>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/optimiser.h"
-#include "compute/nn/sequential.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::nn {

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "compute/tensor/composites.h"
-#include "compute/tensor/images.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/ops/images.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {

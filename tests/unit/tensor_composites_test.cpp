@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-#include "compute/tensor/images.h"
+#include "compute/tensor/ops/images.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "compute/tensor/images.h"
+#include "compute/tensor/ops/images.h"
 
 namespace imprint {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <functional>
 
-#include "compute/graph/autodiff.h"
-#include "compute/tensor/composites.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/composites/composites.h"
 #include "compute/tensor/functions.h"
-#include "compute/tensor/quantised.h"
+#include "compute/tensor/ops/quantised.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "compute/base/number_format.h"
-#include "compute/graph/autodiff.h"
+#include "compute/graph/gradients/autodiff.h"
 #include "compute/tensor/tensor.h"
 #include "tests/reference/interpreter.h"
 

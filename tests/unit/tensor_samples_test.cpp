@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "compute/tensor/detection.h"
+#include "compute/tensor/ops/detection.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {

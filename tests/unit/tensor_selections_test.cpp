@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "compute/graph/autodiff.h"
-#include "compute/tensor/composites.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/composites/composites.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {

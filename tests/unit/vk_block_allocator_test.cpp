@@ -1,4 +1,4 @@
-#include "compute/vk/block_allocator.h"
+#include "compute/vk/memory/block_allocator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Adoption of a device, against a fake driver. Needs no GPU and no loader.
 
-#include "compute/vk/read_capabilities.h"
+#include "compute/vk/capabilities/read_capabilities.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/vk/optional_features.h"
+#include "compute/vk/capabilities/optional_features.h"
 #include "samples/adapters/vulkan.h"
 
 namespace imprint::vk {

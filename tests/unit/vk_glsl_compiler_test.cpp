@@ -1,4 +1,4 @@
-#include "compute/vk/glsl_compiler.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The kernel archive that a game ships, and archives that are refused.
 
-#include "compute/vk/kernel_archive.h"
+#include "compute/vk/pipelines/kernel_archive.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "compute/vk/device.h"
-#include "compute/vk/glsl_compiler.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
 
 namespace imprint::vk {
 namespace {

@@ -1,6 +1,6 @@
 // The pool's calls to a driver, against fake drivers with heaps that this machine lacks.
 
-#include "compute/vk/block_pool.h"
+#include "compute/vk/memory/block_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

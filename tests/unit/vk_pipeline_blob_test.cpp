@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compute/vk/pipeline_blob.h"
+#include "compute/vk/pipelines/pipeline_blob.h"
 
 namespace imprint::vk {
 namespace {

@@ -1,4 +1,4 @@
-#include "compute/vk/spirv_cache.h"
+#include "compute/vk/pipelines/spirv_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -36,20 +36,20 @@ install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FIL
 # indirectly.
 set(imprint_library_headers
   compute/base/hash.h compute/base/host_jobs.h compute/base/log.h compute/base/result.h compute/base/shared_bytes.h
-  compute/graph/autodiff.h compute/graph/checkpoint.h compute/graph/variants.h
+  compute/graph/gradients/autodiff.h compute/graph/gradients/checkpoint.h compute/graph/passes/variants.h
   compute/model/onnx_export.h compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/quantise.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
-  compute/nn/grouped_moments.h compute/nn/reward_signals.h compute/nn/action_distribution.h compute/nn/activation.h compute/nn/advantage.h compute/nn/initialise.h compute/nn/linear.h compute/nn/loss_scaler.h compute/nn/losses.h
-  compute/nn/normalisation.h compute/nn/optimiser.h compute/nn/parameter.h compute/nn/ppo.h compute/nn/ppo_loss.h compute/nn/rollout_ppo.h compute/nn/running_moments.h
-  compute/nn/attention.h compute/nn/averaging.h compute/nn/convolution.h compute/nn/deformable.h compute/nn/dropout.h compute/nn/dtype_policy.h compute/nn/embedding.h compute/nn/module.h compute/nn/norms.h compute/nn/pass.h
-  compute/nn/losses_sequences.h compute/nn/lora.h compute/nn/pooling.h compute/nn/quantised_parameters.h compute/nn/recurrent.h compute/nn/schedule.h compute/nn/transformer.h compute/nn/weight_form.h
-  compute/nn/classic_environments.h compute/nn/sequential.h compute/nn/environment.h
+  compute/nn/optimisers/grouped_moments.h compute/nn/learners/reward_signals.h compute/nn/learners/action_distribution.h compute/nn/modules/activation.h compute/nn/learners/advantage.h compute/nn/initialise.h compute/nn/modules/linear.h compute/nn/optimisers/loss_scaler.h compute/nn/losses/losses.h
+  compute/nn/learners/normalisation.h compute/nn/optimisers/optimiser.h compute/nn/parameter.h compute/nn/learners/ppo.h compute/nn/learners/ppo_loss.h compute/nn/learners/rollout_ppo.h compute/nn/learners/running_moments.h
+  compute/nn/modules/attention.h compute/nn/optimisers/averaging.h compute/nn/modules/convolution.h compute/nn/modules/deformable.h compute/nn/modules/dropout.h compute/nn/dtype_policy.h compute/nn/modules/embedding.h compute/nn/module.h compute/nn/modules/norms.h compute/nn/pass.h
+  compute/nn/losses/losses_sequences.h compute/nn/lora.h compute/nn/modules/pooling.h compute/nn/quantised_parameters.h compute/nn/modules/recurrent.h compute/nn/optimisers/schedule.h compute/nn/modules/transformer.h compute/nn/weight_form.h
+  compute/nn/learners/classic_environments.h compute/nn/modules/sequential.h compute/nn/learners/environment.h
   compute/program/bake.h compute/program/program.h compute/program/program_sequence.h compute/program/run.h compute/program/runtime.h
   compute/program/schedule_figures.h compute/program/variant_tuner.h compute/tuning/tuner.h compute/tuning/tuning_table.h
-  compute/tensor/associative_scan.h compute/tensor/dtype.h compute/tensor/extent.h compute/tensor/loop.h compute/tensor/node.h compute/tensor/op.h compute/tensor/op_rows.h compute/tensor/page.h compute/tensor/shape.h compute/tensor/composites.h compute/tensor/detection.h compute/tensor/functions.h compute/tensor/images.h compute/tensor/linear_algebra.h compute/tensor/quantised.h compute/tensor/signals.h compute/tensor/tensor.h
+  compute/tensor/ops/associative_scan.h compute/tensor/dtype.h compute/tensor/extent.h compute/tensor/loop.h compute/tensor/node.h compute/tensor/op.h compute/tensor/op_rows.h compute/tensor/pages/page.h compute/tensor/shape.h compute/tensor/composites/composites.h compute/tensor/ops/detection.h compute/tensor/functions.h compute/tensor/ops/images.h compute/tensor/ops/linear_algebra.h compute/tensor/ops/quantised.h compute/tensor/ops/signals.h compute/tensor/tensor.h
   compute/training/augment.h compute/training/curves.h compute/training/dashboard.h compute/training/dataset.h compute/training/loader.h compute/training/metrics.h compute/training/picture.h compute/training/report.h compute/training/stop_signal.h compute/training/trainer.h
-  compute/vk/capabilities.h compute/vk/capability_profile.h compute/vk/completion.h compute/vk/counters.h compute/vk/debug_label.h
-  compute/vk/device.h compute/vk/device_options.h compute/vk/functions.h compute/vk/kernel_archive.h compute/vk/memory_pool.h
-  compute/vk/missing_feature.h compute/vk/newer_vulkan.h compute/vk/pipeline_store.h compute/vk/queue.h compute/vk/vulkan_error.h
+  compute/vk/capabilities/capabilities.h compute/vk/capabilities/capability_profile.h compute/vk/completion.h compute/vk/counters.h compute/vk/debug_label.h
+  compute/vk/device.h compute/vk/device_options.h compute/vk/functions.h compute/vk/pipelines/kernel_archive.h compute/vk/memory/memory_pool.h
+  compute/vk/capabilities/missing_feature.h compute/vk/capabilities/newer_vulkan.h compute/vk/pipelines/pipeline_store.h compute/vk/queue.h compute/vk/vulkan_error.h
   engine-bridge/context.h engine-bridge/frame/frame.h engine-bridge/frame/governor.h engine-bridge/host/host_semaphore.h
   engine-bridge/host/queue_access.h engine-bridge/host/shared_buffer.h engine-bridge/own/standalone.h)
 foreach(header IN LISTS imprint_library_headers)

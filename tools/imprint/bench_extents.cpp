@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "compute/nn/attention.h"
-#include "compute/nn/sequential.h"
+#include "compute/nn/modules/attention.h"
+#include "compute/nn/modules/sequential.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 

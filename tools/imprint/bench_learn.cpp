@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/loss_scaler.h"
-#include "compute/nn/optimiser.h"
-#include "compute/nn/ppo_loss.h"
-#include "compute/nn/sequential.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/learners/ppo_loss.h"
+#include "compute/nn/modules/sequential.h"
+#include "compute/nn/optimisers/loss_scaler.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 

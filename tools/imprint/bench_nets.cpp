@@ -5,8 +5,8 @@
 
 #include <chrono>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/optimiser.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 #include "tools/imprint/seconds.h"

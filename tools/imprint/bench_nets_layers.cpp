@@ -1,9 +1,9 @@
 // Suite nets: a perceptron, and networks of convolutions.
 
-#include "compute/nn/convolution.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/pooling.h"
-#include "compute/nn/sequential.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/convolution.h"
+#include "compute/nn/modules/pooling.h"
+#include "compute/nn/modules/sequential.h"
 #include "tools/imprint/bench_nets.h"
 
 namespace imprint::tools {

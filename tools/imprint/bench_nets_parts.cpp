@@ -1,9 +1,9 @@
 // Suite nets: look-ups, scans, sorts and single products.
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/embedding.h"
-#include "compute/tensor/composites.h"
-#include "compute/tensor/quantised.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/tensor/ops/quantised.h"
 #include "tools/imprint/bench_nets.h"
 
 namespace imprint::tools {

@@ -2,11 +2,11 @@
 
 #include <memory>
 
-#include "compute/nn/attention.h"
-#include "compute/nn/embedding.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/recurrent.h"
-#include "compute/nn/transformer.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/modules/attention.h"
+#include "compute/nn/modules/embedding.h"
+#include "compute/nn/modules/recurrent.h"
+#include "compute/nn/modules/transformer.h"
 #include "compute/tensor/loop.h"
 #include "tools/imprint/bench_nets.h"
 

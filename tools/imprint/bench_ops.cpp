@@ -6,8 +6,8 @@
 #include <iterator>
 #include <string>
 
-#include "compute/graph/autodiff.h"
-#include "compute/tensor/images.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/ops/images.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 

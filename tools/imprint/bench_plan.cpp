@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compute/base/text.h"
-#include "compute/graph/fusion.h"
+#include "compute/graph/plan/fusion.h"
 #include "compute/program/loop_parts.h"
 #include "compute/program/program_graph.h"
 #include "tools/imprint/bench.h"

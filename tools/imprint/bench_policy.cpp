@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/nn/sequential.h"
+#include "compute/nn/modules/sequential.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "compute/nn/ppo.h"
+#include "compute/nn/learners/ppo.h"
 #include "tools/imprint/bench.h"
 #include "tools/trials/ppo_trial.h"
 

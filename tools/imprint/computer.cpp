@@ -5,7 +5,7 @@
 
 #include "compute/cpu/kernels.h"
 #include "compute/model/file.h"
-#include "compute/vk/kernel_archive.h"
+#include "compute/vk/pipelines/kernel_archive.h"
 
 namespace imprint::tools {
 

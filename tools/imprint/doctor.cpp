@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "compute/cpu/kernels.h"
-#include "compute/vk/glsl_compiler.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
 #include "engine-bridge/own/standalone.h"
 #include "imprint/version.h"
 #include "tools/imprint/commands.h"

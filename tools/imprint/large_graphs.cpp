@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compute/base/text.h"
-#include "compute/graph/autodiff.h"
-#include "compute/nn/optimiser.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "compute/tensor/loop.h"
 #include "compute/tensor/tensor.h"
 

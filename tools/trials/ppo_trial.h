@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "compute/nn/classic_environments.h"
-#include "compute/nn/ppo.h"
+#include "compute/nn/learners/classic_environments.h"
+#include "compute/nn/learners/ppo.h"
 #include "compute/program/run.h"
 #include "tools/trials/environments.h"
 

@@ -1,6 +1,6 @@
 #include "plugin/agent/decide/infer_graph.h"
 
-#include "compute/nn/sac.h"
+#include "compute/nn/learners/sac.h"
 #include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/decide/shared_tensor.h"
 

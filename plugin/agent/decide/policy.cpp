@@ -4,7 +4,7 @@
 
 #include "compute/base/text.h"
 #include "compute/model/onnx_proto.h"
-#include "compute/tensor/composites.h"
+#include "compute/tensor/composites/composites.h"
 #include "plugin/agent/decide/shared_tensor.h"
 #include "plugin/agent/spec/field_check.h"
 

@@ -9,7 +9,7 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/safetensors.h"
-#include "compute/nn/rollout_ppo.h"
+#include "compute/nn/learners/rollout_ppo.h"
 #include "plugin/agent/keep/schema.h"
 #include "plugin/agent/learn/registry.h"
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/linear_bandit.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/optimiser.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/learners/linear_bandit.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "plugin/agent/learn/replay_learner.h"
 #include "plugin/agent/spec/field_check.h"
 

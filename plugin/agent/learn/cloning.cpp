@@ -1,6 +1,6 @@
 #include "plugin/agent/learn/cloning.h"
 
-#include "compute/nn/losses.h"
+#include "compute/nn/losses/losses.h"
 #include "plugin/agent/learn/replay_learner.h"
 
 namespace imprint::agent {

@@ -1,8 +1,8 @@
 #include "plugin/agent/learn/coach.h"
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/action_distribution.h"
-#include "compute/nn/optimiser.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/learners/action_distribution.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "plugin/agent/learn/samples.h"
 #include "plugin/agent/spec/field_check.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "compute/nn/losses.h"
+#include "compute/nn/losses/losses.h"
 #include "plugin/agent/learn/replay_learner.h"
 #include "plugin/agent/spec/field_check.h"
 

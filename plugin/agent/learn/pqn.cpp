@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compute/nn/rollout_pqn.h"
+#include "compute/nn/learners/rollout_pqn.h"
 #include "plugin/agent/learn/rollouts.h"
 #include "plugin/agent/spec/field_check.h"
 

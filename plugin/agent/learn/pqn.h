@@ -1,8 +1,8 @@
 #pragma once
 // The PQN learner: rewards and feedback, in rollouts of many agents; one branch.
 //
-// Q-learning without a replay memory and without a target network (compute/nn/rollout_pqn.h). Both are
-// replaced: the memory by many agents, whose newest steps are as varied, the target network by a layer
+// Q-learning without a replay memory and without a target network (compute/nn/learners/rollout_pqn.h). Both
+// are replaced: the memory by many agents, whose newest steps are as varied, the target network by a layer
 // normalisation before the activation of each hidden layer, which keeps estimates from growing. It has
 // neither gain nor bias: the weights of all learners have one form. Targets are lambda returns by the weights
 // from before the update; they look through random choices too (Peng's Q(lambda)). Agents explore as those of

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "compute/graph/autodiff.h"
-#include "compute/nn/losses.h"
-#include "compute/nn/optimiser.h"
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/losses/losses.h"
+#include "compute/nn/optimisers/optimiser.h"
 #include "plugin/agent/learn/recall.h"
 
 namespace imprint::agent {

@@ -5,7 +5,7 @@
 // One run is a whole update, on a copy of the network that is published at the end. Until then agents act
 // with the weights that collected the rollout, and everything but the last part may run early and in slices.
 
-#include "compute/nn/rollout_ppo.h"
+#include "compute/nn/learners/rollout_ppo.h"
 #include "plugin/agent/learn/learner.h"
 
 namespace imprint::agent {

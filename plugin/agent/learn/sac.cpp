@@ -1,6 +1,6 @@
 #include "plugin/agent/learn/sac.h"
 
-#include "compute/nn/sac.h"
+#include "compute/nn/learners/sac.h"
 #include "plugin/agent/learn/replay_learner.h"
 #include "plugin/agent/spec/field_check.h"
 

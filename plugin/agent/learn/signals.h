@@ -1,12 +1,12 @@
 #pragma once
 // Terms of a learner's graph beside the game's rewards: demonstrations, and signals of its own
-// (compute/nn/reward_signals.h).
+// (compute/nn/learners/reward_signals.h).
 //
 // P = brain_count, n = any number of rows.
 
 #include <memory>
 
-#include "compute/nn/reward_signals.h"
+#include "compute/nn/learners/reward_signals.h"
 #include "plugin/agent/learn/learn_graph.h"
 #include "plugin/agent/learn/minibatch.h"
 #include "plugin/agent/spec/network.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/nn/linear_bandit.h"
-#include "compute/nn/sequential.h"
+#include "compute/nn/learners/linear_bandit.h"
+#include "compute/nn/modules/sequential.h"
 #include "compute/program/program.h"
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/spec/brain_spec.h"

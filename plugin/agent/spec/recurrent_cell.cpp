@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "compute/nn/initialise.h"
-#include "compute/nn/recurrent_page.h"
+#include "compute/nn/modules/recurrent_page.h"
 
 namespace imprint::agent {
 

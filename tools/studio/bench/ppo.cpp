@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/nn/classic_environments.h"
+#include "compute/nn/learners/classic_environments.h"
 #include "tools/studio/bench/bench.h"
 
 namespace imprint::studio {

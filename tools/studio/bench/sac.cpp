@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "compute/nn/classic_environments.h"
-#include "compute/nn/sac.h"
+#include "compute/nn/learners/classic_environments.h"
+#include "compute/nn/learners/sac.h"
 #include "tools/studio/bench/bench.h"
 
 namespace imprint::studio {

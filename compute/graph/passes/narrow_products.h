@@ -1,0 +1,28 @@
+#pragma once
+// Mixed precision, after Micikevicius et al., Mixed Precision Training, 2018. Products read float16 where
+// that is faster and sum in float32. Everything else stays float32.
+//
+// Both float32 operands of a contraction are narrowed (matmul and what uses it: linear layers, convolutions,
+// the products of their gradients):
+// - outside row-local regions, if it is large enough for tiles (FusionOptions::product_operations);
+// - inside a region, if the region runs on matrix units (region.h, suits_matrix_units).
+//
+// Not narrowed:
+// - sums of products, elementwise operations, folds, softmax, norms and losses;
+// - variables: weights, gradients and optimiser state are float32. A product reads a copy of a weight,
+//   rounded in each run;
+// - products of other regions: rounding would cost more arithmetic and gain nothing.
+
+#include <string>
+#include <vector>
+
+#include "compute/graph/graph.h"
+#include "compute/graph/plan/fusion_options.h"
+#include "compute/graph/plan/fusion_request.h"
+
+namespace imprint::graph {
+
+// Renumbers the nodes. Returns one line for the log that says what was narrowed.
+std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOptions& options);
+
+}  // namespace imprint::graph

@@ -1,0 +1,52 @@
+#include "compute/graph/regions/region_room.h"
+
+#include <algorithm>
+
+namespace imprint::graph {
+namespace {
+
+// A value lies in shared memory from its own stage to the last that reads it. Adds size(value) of all values
+// between two stages. Returns, per stage, the most before it.
+template <class Size>
+std::vector<std::int64_t> most_before_stages(const Region& region, const RegionScratch& scratch,
+                                             const Size& size) {
+  std::vector<std::int64_t> most(region.stages.size() + 1, 0);  // first the change at each stage
+  for (const RegionValue& value : region.values) {
+    const std::int32_t first = scratch.stage_of[at(value.node)], last = scratch.last_reader[at(value.node)];
+    if (last <= first) continue;
+    most[at(first) + 1] += size(value);
+    most[at(last) + 1] -= size(value);
+  }
+  std::int64_t now = 0, peak = 0;
+  for (std::int64_t& one : most) one = peak = std::max(peak, now += one);
+  return most;
+}
+
+}  // namespace
+
+std::int32_t rows_that_could_fit(const Graph& graph, const Region& region, const RegionScratch& scratch,
+                                 const FusionOptions& options) {
+  const auto width = [&](const RegionValue& value) {
+    return value.row_axis >= 0 && graph[value.node].op == Op::matmul ? value.width : 0;
+  };
+  const std::int64_t row = most_before_stages(region, scratch, width).back();
+  std::int32_t rows = region.row_block;
+  while (rows > 0 && 4 * row * rows > options.region_shared_bytes) rows /= 2;
+  return rows;
+}
+
+std::vector<std::int64_t> floats_before_stages(const Graph& graph, const Region& region,
+                                               const RegionScratch& scratch) {
+  return most_before_stages(region, scratch, [&](const RegionValue& value) {
+    return dtype_is_float(graph[value.node].dtype) ? value.stride * value.height : 0;
+  });
+}
+
+void add_from_start(std::vector<std::int64_t>& floats_before_stages, std::size_t last, std::int64_t floats) {
+  for (std::size_t stage = 1; stage < floats_before_stages.size(); ++stage)
+    floats_before_stages[stage] = stage <= last
+                                      ? floats_before_stages[stage] + floats
+                                      : std::max(floats_before_stages[stage], floats_before_stages[last]);
+}
+
+}  // namespace imprint::graph

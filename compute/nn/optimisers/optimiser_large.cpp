@@ -1,0 +1,226 @@
+// Rules for large models and large batches, and optimisers side by side.
+
+#include <algorithm>
+#include <cmath>
+
+#include "compute/base/amount.h"
+#include "compute/base/text.h"
+#include "compute/nn/optimisers/optimiser_step.h"
+
+namespace imprint::nn {
+namespace {
+
+Tensor blend(const Tensor& old, const Tensor& next, double beta) {
+  return Tensor(beta) * old + Tensor(1 - beta) * next;
+}
+
+Tensor square_sum(const Tensor& x, const Axes& axes) {
+  return axes.empty() ? square(x) : sum(square(x), axes, true);
+}
+
+double elements_of(const Tensor& x, const Axes& axes) {
+  double count = 1;
+  for (const int axis : axes) count *= static_cast<double>(x.extent(axis));
+  return count;
+}
+
+Tensor root_mean_square(const Tensor& x, const Axes& axes) {
+  return sqrt(square_sum(x, axes) * Tensor(1 / std::max(1.0, elements_of(x, axes))));
+}
+
+}  // namespace
+
+Lion::Lion(const Parameters& parameters, const LionOptions& options)
+    : RuleOptimiser(parameters, {.groups = options.groups,
+                                 .weight_decay = options.weight_decay,
+                                 .decoupled = true,
+                                 .moments = {{.name = "first_moment"}}}),
+      options_(options) {}
+
+Tensor Lion::next(Rule& rule) const {
+  const Tensor direction = sign(blend(rule.moments[0], rule.gradient, options_.beta1));
+  rule.moments[0] = blend(rule.moments[0], rule.gradient, options_.beta2);
+  return rule.value - rule.rate * direction;
+}
+
+Lamb::Lamb(const Parameters& parameters, const LambOptions& options)
+    : RuleOptimiser(parameters, {.groups = options.groups,
+                                 .moments = {{.name = "first_moment"}, {.name = "second_moment"}},
+                                 .counts = true}),
+      options_(options) {}
+
+void Lamb::share(Shared& shared) const {
+  shared.factors = {recip(bias_correction(shared.t, options_.beta1)),
+                    rsqrt(bias_correction(shared.t, options_.beta2))};
+}
+
+Tensor Lamb::next(Rule& rule) const {
+  Tensor &mean = rule.moments[0], &square_mean = rule.moments[1];
+  mean = blend(mean, rule.gradient, options_.beta1);
+  square_mean = blend(square_mean, square(rule.gradient), options_.beta2);
+  Tensor direction =
+      mean * rule.factors[0] / (sqrt(square_mean) * rule.factors[1] + Tensor(options_.epsilon));
+  if (options_.weight_decay != 0) direction = direction + Tensor(options_.weight_decay) * rule.value;
+  const Tensor size = square_sum(rule.value, rule.axes), step = square_sum(direction, rule.axes);
+  const Tensor usable = logical_and(size > 0.0f, step > 0.0f);
+  const Tensor trust = where(usable, sqrt(size / where(usable, step, 1.0f)), 1.0f);
+  return rule.value - rule.rate * trust * direction;
+}
+
+Adan::Adan(const Parameters& parameters, const AdanOptions& options)
+    : RuleOptimiser(parameters, {.groups = options.groups,
+                                 .moments = {{.name = "first_moment"},
+                                             {.name = "difference"},
+                                             {.name = "second_moment"},
+                                             {.name = "negative_gradient"}},
+                                 .counts = true}),
+      options_(options) {}
+
+void Adan::share(Shared& shared) const {
+  const Tensor decay = 1.0f + shared.rate * Tensor(options_.weight_decay);
+  shared.factors = {recip(bias_correction(shared.t, options_.beta1)),
+                    Tensor(options_.beta2) / bias_correction(shared.t, options_.beta2),
+                    rsqrt(bias_correction(shared.t, options_.beta3)), recip(decay),
+                    cast(shared.t > 1.0f, DType::float32)};
+}
+
+Tensor Adan::next(Rule& rule) const {
+  Tensor &mean = rule.moments[0], &difference = rule.moments[1], &square_mean = rule.moments[2],
+         &last = rule.moments[3];
+  const Tensor change = where(rule.factors[4] > 0.0f, rule.gradient + last, 0.0f);
+  mean = blend(mean, rule.gradient, options_.beta1);
+  difference = blend(difference, change, options_.beta2);
+  square_mean = blend(square_mean, square(rule.gradient + Tensor(options_.beta2) * change), options_.beta3);
+  last = -rule.gradient;  // negated, so that the kernel of the moments writes it too
+  const Tensor direction = (mean * rule.factors[0] + difference * rule.factors[1]) /
+                           (sqrt(square_mean) * rule.factors[2] + Tensor(options_.epsilon));
+  return (rule.value - rule.rate * direction) * rule.factors[3];
+}
+
+namespace {
+
+// The axes of a network's own parameter that are factored: the last two, if there are two.
+bool is_factored(int rank, std::int64_t groups) { return rank - (groups > 0 ? 1 : 0) >= 2; }
+
+Shape row_shape(const Parameter& parameter, std::int64_t groups) {
+  Shape shape = parameter.variable.shape();
+  if (is_factored(shape.rank(), groups)) shape[shape.rank() - 1] = 1;
+  return shape;
+}
+Shape column_shape(const Parameter& parameter, std::int64_t groups) {
+  Shape shape = parameter.variable.shape();
+  if (!is_factored(shape.rank(), groups)) return Shape{groups > 0 ? groups : 1};  // not used
+  shape[shape.rank() - 2] = 1;
+  return shape;
+}
+
+}  // namespace
+
+Adafactor::Adafactor(const Parameters& parameters, const AdafactorOptions& options)
+    : RuleOptimiser(parameters, {.groups = options.groups,
+                                 .weight_decay = options.weight_decay,
+                                 .decoupled = true,
+                                 .moments = {{.name = "rows", .shape = row_shape},
+                                             {.name = "columns", .shape = column_shape}},
+                                 .counts = true}),
+      options_(options) {}
+
+void Adafactor::share(Shared& shared) const {
+  shared.factors = {exp(log(shared.t) * Tensor(-options_.decay)), minimum(shared.rate, rsqrt(shared.t))};
+}
+
+Tensor Adafactor::next(Rule& rule) const {
+  const Tensor fresh = rule.factors[0];
+  const Tensor squares = square(rule.gradient);
+  Tensor &rows = rule.moments[0], &columns = rule.moments[1];
+  Tensor estimate;
+  if (is_factored(rule.value.rank(), groups_)) {
+    rows = lerp(rows, mean(squares, {-1}, true), fresh);
+    columns = lerp(columns, mean(squares, {-2}, true), fresh);
+    estimate = rows * columns / clamp_min(mean(rows, {-2}, true), options_.epsilon1);
+  } else {
+    estimate = rows = lerp(rows, squares, fresh);
+  }
+  const Tensor change = rule.gradient * rsqrt(clamp_min(estimate, options_.epsilon1 * options_.epsilon1));
+  const Tensor scale =
+      clamp_min(root_mean_square(rule.value, rule.axes), options_.epsilon2) * rule.factors[1];
+  const Tensor excess = clamp_min(root_mean_square(change, rule.axes) * Tensor(1 / options_.clip), 1);
+  return rule.value - scale / excess * change;
+}
+
+Muon::Muon(const Parameters& parameters, const MuonOptions& options)
+    : RuleOptimiser(parameters, {.groups = options.groups,
+                                 .weight_decay = options.weight_decay,
+                                 .decoupled = true,
+                                 .moments = {{.name = "momentum"}}}),
+      options_(options) {}
+
+Result<> Muon::validate() const {
+  for (const Parameter& parameter : parameters_)
+    if (!is_factored(parameter.variable.shape().rank(), groups_))
+      return make_error(ErrorCode::invalid_argument,
+                        text("muon: found ", parameter.name, " ", parameter.variable.shape().text(),
+                             ", expected a matrix. Give vectors to another optimiser (CombinedOptimiser)."));
+  return {};
+}
+
+Tensor Muon::next(Rule& rule) const {
+  rule.moments[0] = blend(rule.moments[0], rule.gradient, options_.momentum);
+  const Tensor direction =
+      options_.nesterov ? blend(rule.gradient, rule.moments[0], 1 - options_.momentum) : rule.moments[0];
+  const Shape shape = rule.value.shape();
+  const int first = groups_ > 0 ? 1 : 0;
+  Shape matrix = groups_ > 0 ? Shape{groups_} : Shape{};
+  matrix.append(shape[first]);
+  matrix.append(-1);
+  Tensor x = reshape(direction, matrix);
+  const bool tall = x.extent(-2) > x.extent(-1);
+  if (tall) x = transpose(x);
+  x = x / clamp_min(sqrt(sum(square(x), {-2, -1}, true)), options_.epsilon);
+  for (int i = 0; i < options_.iterations; ++i) {
+    const Tensor gram = matmul(x, transpose(x));
+    x = Tensor(3.4445) * x + matmul(Tensor(-4.775) * gram + Tensor(2.0315) * matmul(gram, gram), x);
+  }
+  const auto out = static_cast<double>(rule.parameter.transposed ? shape[shape.rank() - 1] : shape[first]);
+  const double in = static_cast<double>(rule.value.shape().element_count()) /
+                    static_cast<double>(std::max<std::int64_t>(groups_, 1)) / out;
+  const double factor = options_.rate == MuonRate::original ? std::sqrt(std::max(1.0, out / in))
+                                                            : 0.2 * std::sqrt(std::max(out, in));
+  return rule.value - rule.rate * Tensor(factor) * reshape(tall ? transpose(x) : x, shape);
+}
+
+namespace {
+
+Parameters all_parameters(const std::vector<CombinedOptimiser::Part>& parts) {
+  Parameters all;
+  for (const CombinedOptimiser::Part& part : parts) all.add("", part.optimiser->parameters());
+  return all;
+}
+
+}  // namespace
+
+CombinedOptimiser::CombinedOptimiser(std::vector<Part> parts)
+    : Optimiser(all_parameters(parts), 0), parts_(std::move(parts)) {
+  for (std::size_t i = 0; i < parts_.size(); ++i) state_.add(text(i), parts_[i].optimiser->state());
+}
+
+Result<std::vector<Update>> CombinedOptimiser::step(std::span<const Tensor> gradients,
+                                                    const Tensor& learning_rate, const Tensor& active) const {
+  if (gradients.size() != parameters_.size())
+    return make_error(ErrorCode::invalid_argument,
+                      text("optimiser: found ", amount(gradients.size(), "gradient"), ", expected ",
+                           parameters_.size(), ", one per parameter in order"));
+  std::vector<Update> all;
+  std::size_t first = 0;
+  for (const Part& part : parts_) {
+    const std::size_t count = part.optimiser->parameters().size();
+    const Tensor rate = part.rate_factor == 1 ? learning_rate : learning_rate * Tensor(part.rate_factor);
+    IMPRINT_ASSIGN(const std::vector<Update> updates,
+                   part.optimiser->step(gradients.subspan(first, count), rate, active));
+    all.insert(all.end(), updates.begin(), updates.end());
+    first += count;
+  }
+  return all;
+}
+
+}  // namespace imprint::nn

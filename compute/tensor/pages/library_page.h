@@ -1,0 +1,36 @@
+#pragma once
+// Pages of the library itself: their GLSL lies in shaders/pages, and a device may run an expansion instead.
+
+#include "compute/tensor/pages/page.h"
+
+namespace imprint::tensor {
+
+// The limits of a device, for expansions.
+struct PageLimits {
+  int invocations = 128;      // per workgroup
+  int shared_bytes = 16384;   // per workgroup
+  std::int64_t groups = 256;  // workgroups that fill the device
+  bool processor = false;     // a CPU: an invocation is no lane, and its registers are few
+};
+
+struct LibraryPage : Page {
+  LibraryPage() = default;
+  explicit LibraryPage(Page page) : Page(std::move(page)) {}
+
+  std::string prelude, shader;        // pages of shaders/, compiled before and after `glsl`
+  std::vector<std::string> includes;  // of shaders/include
+  double loads = 1;                   // how often the kernel loads each element of an input
+  bool stored_inputs = false;         // loads compute nothing: inputs have memory
+  bool keeps_names = false;           // outputs have the names of axes that their shapes say (Extent)
+  // The same outputs by other operations, for devices. Then the page has no kernel of its own.
+  std::function<std::vector<Tensor>(std::span<const Tensor> inputs, const PageLimits& limits)> expand;
+
+  // The same outputs by other operations, for device cpu; instead of Page::cpu.
+  std::function<std::vector<Tensor>(std::span<const Tensor> inputs)> compose;
+
+  bool has_kernel() const { return !glsl.empty() || !shader.empty(); }
+};
+
+std::vector<Tensor> run_page(LibraryPage page, std::span<const Tensor> inputs);
+
+}  // namespace imprint::tensor
