@@ -34,20 +34,21 @@ float unscaled(float x, int element) {
   return x * intBitsToFloat((127 - power) << 23);
 }
 
-// All loads before any store: they wait together.
+// TOGETHER loads wait at the same time.
 void load_slices(int turn, int row, int lane) {
-  const int kLoads = BATCH * LANES * kSlice / imp_group_size;
-  float x[kLoads];
-  [[unroll]] for (int n = 0; n < kLoads; ++n) {
-    int i = n * imp_group_size + lane, element = i % (LANES * kSlice);
-    int own_row = row + i / (LANES * kSlice), term = turn * LANES * kSlice + element;
-    x[n] = 0.0;
-    if (term < DEPTH && own_row < ROWS) x[n] = imp_load_0(own_row * DEPTH + term);
-  }
-  [[unroll]] for (int n = 0; n < kLoads; ++n) {
-    int i = n * imp_group_size + lane, element = i % (LANES * kSlice);
-    int vector = i / (LANES * kSlice) * LANES * kVectors + spread(element / 4);
-    slices[vector][element & 3] = unscaled(x[n], element);
+  for (int n = 0; n < BATCH * LANES * kSlice / imp_group_size; n += TOGETHER) {
+    float x[TOGETHER];
+    [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
+      int i = (n + j) * imp_group_size + lane, element = i % (LANES * kSlice);
+      int own_row = row + i / (LANES * kSlice), term = turn * LANES * kSlice + element;
+      x[j] = 0.0;
+      if (term < DEPTH && own_row < ROWS) x[j] = imp_load_0(own_row * DEPTH + term);
+    }
+    [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
+      int i = (n + j) * imp_group_size + lane, element = i % (LANES * kSlice);
+      int vector = i / (LANES * kSlice) * LANES * kVectors + spread(element / 4);
+      slices[vector][element & 3] = unscaled(x[j], element);
+    }
   }
 }
 

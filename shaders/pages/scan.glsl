@@ -40,15 +40,24 @@ void combine_ends(int lane, int slice) {
   }
 }
 
-// The loads of a tile wait together, and before the work that does not need them.
-void load_tile(out State loaded[RUN], int first, int first_line, int lane) {
-  [[unroll]] for (int n = 0; n < RUN; ++n) {
-    int k = n * imp_group_size + lane;
-    int row = INNER == 1 ? k % kTileRows : k / COLUMNS;
-    int line = INNER == 1 ? k / kTileRows : k % COLUMNS;
-    loaded[n] = identity();
-    if (first + row < LENGTH && first_line + line < LINES)
-      loaded[n] = element(element_of(first_line + line, first + row));
+// TOGETHER loads wait at the same time.
+void load_tile(int first, int first_line, int lane) {
+  for (int n = 0; n < RUN; n += TOGETHER) {
+    State loaded[TOGETHER];
+    [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
+      int k = (n + j) * imp_group_size + lane;
+      int row = INNER == 1 ? k % kTileRows : k / COLUMNS;
+      int line = INNER == 1 ? k / kTileRows : k % COLUMNS;
+      loaded[j] = identity();
+      if (first + row < LENGTH && first_line + line < LINES)
+        loaded[j] = element(element_of(first_line + line, first + row));
+    }
+    [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
+      int k = (n + j) * imp_group_size + lane;
+      int row = INNER == 1 ? k % kTileRows : k / COLUMNS;
+      int line = INNER == 1 ? k / kTileRows : k % COLUMNS;
+      tile[padded(line * kTileRows + row)] = loaded[j];
+    }
   }
 }
 
@@ -58,8 +67,6 @@ void imp_page(int group) {
   int chunk = group % CHUNKS, first_line = group / CHUNKS * COLUMNS;
   int last = column * SLICES + SLICES - 1;
   State carry = identity();
-  State loaded[RUN];
-  load_tile(loaded, chunk * TILES * kTileRows, first_line, lane);
 #if TOTALS == 0 && CHUNKS > 1
   {
     int line = min(first_line + column, LINES - 1);
@@ -76,14 +83,8 @@ void imp_page(int group) {
 #endif
   for (int turn = 0; turn < TILES; ++turn) {
     int first = (chunk * TILES + turn) * kTileRows;
-    [[unroll]] for (int n = 0; n < RUN; ++n) {
-      int k = n * imp_group_size + lane;
-      int row = INNER == 1 ? k % kTileRows : k / COLUMNS;
-      int line = INNER == 1 ? k / kTileRows : k % COLUMNS;
-      tile[padded(line * kTileRows + row)] = loaded[n];
-    }
+    load_tile(first, first_line, lane);
     barrier();
-    if (turn + 1 < TILES) load_tile(loaded, first + kTileRows, first_line, lane);
     int run = column * kTileRows + slice * RUN;
     State sum = identity();
     for (int k = 0; k < RUN; ++k) sum = combine(sum, tile[padded(run + k)]);
