@@ -54,8 +54,9 @@ inline SipKey drawn_key() {
     const auto word = [&] { return std::uint64_t{device()} << 32 | device(); };
     return {word(), word()};
   } catch (const std::exception&) {  // a system without randomness
+    static const char kPlace = 0;
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-    return {static_cast<std::uint64_t>(now), reinterpret_cast<std::uintptr_t>(&now)};
+    return {static_cast<std::uint64_t>(now), reinterpret_cast<std::uintptr_t>(&kPlace)};
   }
 }
 
