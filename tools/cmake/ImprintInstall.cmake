@@ -39,7 +39,7 @@ set(imprint_library_headers
   compute/graph/gradients/autodiff.h compute/graph/gradients/checkpoint.h compute/graph/passes/variants.h
   compute/model/onnx_export.h compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/quantise.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
   compute/nn/optimisers/grouped_moments.h compute/nn/learners/reward_signals.h compute/nn/learners/action_distribution.h compute/nn/modules/activation.h compute/nn/learners/advantage.h compute/nn/initialise.h compute/nn/modules/linear.h compute/nn/optimisers/loss_scaler.h compute/nn/losses/losses.h
-  compute/nn/learners/normalisation.h compute/nn/optimisers/optimiser.h compute/nn/parameter.h compute/nn/learners/ppo.h compute/nn/learners/ppo_loss.h compute/nn/learners/rollout_ppo.h compute/nn/learners/running_moments.h
+  compute/nn/modules/normalisation.h compute/nn/optimisers/optimiser.h compute/nn/parameter.h compute/nn/learners/ppo.h compute/nn/learners/ppo_loss.h compute/nn/learners/rollout_ppo.h compute/nn/learners/running_moments.h
   compute/nn/modules/attention.h compute/nn/optimisers/averaging.h compute/nn/modules/convolution.h compute/nn/modules/deformable.h compute/nn/modules/dropout.h compute/nn/dtype_policy.h compute/nn/modules/embedding.h compute/nn/module.h compute/nn/modules/norms.h compute/nn/pass.h
   compute/nn/losses/losses_sequences.h compute/nn/lora.h compute/nn/modules/pooling.h compute/nn/quantised_parameters.h compute/nn/modules/recurrent.h compute/nn/optimisers/schedule.h compute/nn/modules/transformer.h compute/nn/weight_form.h
   compute/nn/learners/classic_environments.h compute/nn/modules/sequential.h compute/nn/learners/environment.h
