@@ -15,7 +15,7 @@ install(TARGETS imprint_plugin EXPORT imprint-plugin
 install(DIRECTORY plugin/include/imprint/ DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 install(DIRECTORY samples/adapters/ DESTINATION ${imprint_header_dir}/adapters FILES_MATCHING PATTERN "*.h")
-# The pages and their pictures, as they lie in the tree, so that their links hold.
+# The pages, their pictures and the samples' sources, as they lie in the tree.
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(folder plugin/docs compute/docs tools/docs)
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
@@ -28,6 +28,8 @@ foreach(page engine-bridge/README.md samples/README.md samples/06-adaptive-enemy
 endforeach()
 
 install(DIRECTORY samples/11-networks/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/samples/11-networks FILES_MATCHING PATTERN "*.png")
+install(DIRECTORY samples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/samples
+  FILES_MATCHING PATTERN "*.cpp" PATTERN "*.h" PATTERN "CMakeLists.txt" PATTERN adapters EXCLUDE)
 
 install(TARGETS imprint_compute imprint_engine_bridge imprint_vulkan_headers EXPORT imprint-compute
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${imprint_header_dir})
@@ -88,6 +90,10 @@ install(FILES ${PROJECT_BINARY_DIR}/imprint-config.cmake ${PROJECT_BINARY_DIR}/i
 file(RELATIVE_PATH IMPRINT_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(tools/cmake/imprint.pc.in ${PROJECT_BINARY_DIR}/imprint.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/imprint.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(imprint_installed "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}")
+install(CODE "execute_process(COMMAND \${CMAKE_COMMAND} -D \"FOLDER=${imprint_installed}/${CMAKE_INSTALL_DOCDIR}\" -D \"INCLUDE=${imprint_installed}/${imprint_header_dir}\"
+  -P ${PROJECT_SOURCE_DIR}/tools/cmake/install_pages.cmake COMMAND_ERROR_IS_FATAL ANY)")
 
 # cpack in the build folder: imprint-VERSION-SYSTEM.tar.gz, and imprint_VERSION_ARCH.deb where dpkg is.
 set(CPACK_PACKAGE_NAME imprint)
