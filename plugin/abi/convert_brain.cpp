@@ -81,12 +81,12 @@ Result<Chain> read_chain(const imp_brain_desc& desc) {
     const auto* part = std::ranges::find(parts, type, [](const auto& one) { return one.first.type; });
     const auto* kind = std::ranges::find(kOptions, type, &OptionKind::type);
     const bool of_learner = part == std::end(parts);
-    if (of_learner && kind == kOptions.end())
-      return refuse(kCall,
-                    text("desc.header.next: found struct type ", type,
-                         ", expected imp_network_options, imp_demonstration_options, "
-                         "imp_signal_options, imp_shared_learning or the learner's option struct. Make "
-                         "it with its _init function."));
+    if (of_learner && kind == kOptions.end()) {
+      std::string names;
+      for (const auto& [known, link] : parts) names += text(known.name, ", ");
+      return refuse(kCall, text("desc.header.next: found struct type ", type, ", expected ", names,
+                                "or the learner's option struct. Make it with its _init function."));
+    }
     const char* name = of_learner ? kind->name : part->first.name;
     if (of_learner && !same(desc.learner, kind->learner))
       return refuse(kCall,

@@ -215,6 +215,10 @@ case "$which" in
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says apart "actor 0: found"
     says apart "same imp_brain_desc"
+    run wordless --games 2 --steps 5000 --mpirun-option=--no-such-option "$game" # mpirun refuses
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    says wordless "before any game had joined the run"
+    ! grep --quiet "Starts again" "$folder/wordless.txt" || fail "it was started again"
     ;;
   hangs) # a game that hangs: the job starts again from the newest checkpoint
     run hung --games 2 --steps 20000 --checkpoint 3 --patience 3 "$game" --hang-rank 1 --hang-frame 10000

@@ -165,6 +165,7 @@ Result<> run_studio(const StudioOptions& given) {
                         "stopped by a signal. The same command goes on from the newest checkpoint.");
     if (end.status == kRefusedStatus)
       return make_error(ErrorCode::wrong_state, "a game refused to go on; see its message above.");
+    if (!end.began) return make_error(ErrorCode::wrong_state, end.reason);
     in_a_row = newest_checkpoint(options.folder) > before ? 0 : in_a_row + 1;
     if (in_a_row > options.restarts || end.status == 127)
       return make_error(ErrorCode::wrong_state,
@@ -411,7 +412,8 @@ void add_studio(CLI::App& app) {
   command->add_option("--mpirun", options->mpirun, "Open MPI's program")->option_text("PROGRAM=mpirun");
   command
       ->add_option("--mpirun-option", options->mpirun_options,
-                   "one more word for mpirun, such as --hostfile=FILE; may be repeated")
+                   "one more word for mpirun; may be repeated: --mpirun-option=--hostfile "
+                   "--mpirun-option=FILE")
       ->allow_extra_args(false)
       ->type_name("WORD");
   command->prefix_command();  // the game's own options are not read here

@@ -77,8 +77,11 @@ std::string hung_text(const StudioJob& job) {
               ". The job is ended.");
 }
 
-std::string failed_text(int status) {
+std::string failed_text(int status, bool began) {
   if (status == 127) return "mpirun did not start. Install openmpi-bin (Debian).";
+  if (!began)
+    return text("mpirun ended with status ", status,
+                " before any game had joined the run; see the message above.");
   if (status > 128) return text("a game was ended by signal ", status - 128, ".");
   return text("a game ended with status ", status, " before the run was over.");
 }
@@ -103,7 +106,8 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
         actors.wait_for_end(kGraceS);
         return {StudioJobEnd::Kind::done, 0, ""};
       }
-      return {StudioJobEnd::Kind::failed, code, failed_text(code)};
+      const bool began = progress_of(job) > 0 || code > 128;  // what ends by a signal may fare better
+      return {StudioJobEnd::Kind::failed, code, failed_text(code, began), began};
     }
     actors.watch();
     if (!actors.problem().empty()) {

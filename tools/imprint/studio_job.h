@@ -22,6 +22,7 @@ struct StudioJobEnd {
   Kind kind = Kind::failed;
   int status = 0;      // exit status of failed; 128 + signal for a signal
   std::string reason;  // of failed and hung: one line
+  bool began = true;   // a game had joined the run
 };
 
 // Waits for the end; ends the job when it hangs, and when this process gets SIGINT or SIGTERM.

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "compute/nn/learners/normalisation.h"
 #include "compute/nn/module.h"
 #include "compute/nn/modules/activation.h"
 #include "compute/nn/modules/linear.h"
+#include "compute/nn/modules/normalisation.h"
 
 namespace imprint::nn {
 
