@@ -110,7 +110,7 @@ class Value {
   // The same of a known list of whole numbers too. Nothing for other values, and for long lists.
   std::optional<std::vector<SymbolicInt>> as_symbols() const;
   bool foldable() const { return slot_ && slot_->array && slot_->fold; }
-  // What DequantizeLinear made the value of. Null for other values.
+  // The numbers, if DequantizeLinear made the value. Null for other values.
   const Dequantized* dequantized() const { return dequantized_.get(); }
   void set_dequantized(Dequantized of);
   // Made from the host's elements at the first call; floats are shared with it. Carries an error when an

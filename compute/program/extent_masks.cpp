@@ -170,7 +170,7 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std
     if (node->op == Op::input)
       if (const std::string_view name = extent_of_input(node->label); !name.empty())
         add(std::string(name), 0);
-  // Of a sum the program needs the terms: a run sets those.
+  // A run sets the terms of a sum, so the program needs them too.
   for (std::size_t i = 0; i < found.size(); ++i)
     if (const auto sum = sum_of(found[i].name))
       for (const SumTerm& term : sum->terms) add(term.extent, term.bound);

@@ -29,7 +29,7 @@ struct ExtentSum {
   Tensor tensor() const;  // an int32 scalar, computed in each run
 };
 
-// What the extent is the sum of; nothing: it is none.
+// The terms of an extent that is a sum. Nothing: it is none.
 std::optional<ExtentSum> sum_of(const std::string& extent);
 // The places of an axis. Nothing: they are a product of extents.
 std::optional<ExtentSum> sum_of_axis(const Shape& shape, int axis);

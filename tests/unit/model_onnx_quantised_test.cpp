@@ -52,7 +52,7 @@ std::vector<float> computed(const ImportedModel& model, const std::vector<float>
   return found ? (*found)[0].floats : std::vector<float>();
 }
 
-// What QuantizeLinear makes of a float, for one type's range.
+// The number that QuantizeLinear gives for a float, for one type's range.
 int rounded(float x, float scale, int zero, int low, int high) {
   return std::min(high, std::max(low, static_cast<int>(std::nearbyint(x / scale)) + zero));
 }

@@ -84,7 +84,7 @@ Tensor concat(std::span<const Tensor> tensors, int axis) {
   const std::optional<int> position = normalize_axis(axis, tensors[0].rank());
   if (!position) return bad_axis("concat", axis, tensors[0]);
   if (tensors.size() == 1) return tensors[0];
-  // What follows the places of a run must move up; the last one may have places beyond.
+  // The tensors after a named one must move up to its places; the last one may have places beyond.
   const auto is_named = [&](const Tensor& tensor) { return tensor.shape().name(*position) != 0; };
   if (fit_beside(tensors, *position) && std::ranges::any_of(tensors.first(tensors.size() - 1), is_named))
     return joined_in_runs(tensors, *position);
