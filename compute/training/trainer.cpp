@@ -231,10 +231,11 @@ Result<Program> Trainer::Impl::compile_shared(ProgramDescription gathering, cons
 // The step's program takes the batch and, with accumulation, its share of the step.
 Result<> Trainer::Impl::compile(const Loader& training) {
   if (step) return {};
-  if (policy && !policy->state().empty())
-    return make_error(ErrorCode::invalid_argument,
-                      text("trainer: found storage of 16 bits for ", policy->state()[0].name,
-                           ", expected compute alone. Parameters that are trained stay float32."));
+  for (const nn::Parameter& each : policy ? policy->state() : nn::Parameters())
+    if (each.variable.ok() && dtype_is_narrow_float(each.variable.dtype()))
+      return make_error(ErrorCode::invalid_argument,
+                        text("trainer: found storage of 16 bits for ", each.name,
+                             ", expected compute alone. Parameters that are trained stay float32."));
   nn::Pass recording = pass;
   IMPRINT_ASSIGN(Recorded recorded, record(model, policy, training, recording));
   metric_names = recorded.metric_names;
