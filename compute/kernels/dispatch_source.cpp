@@ -46,7 +46,7 @@ class DispatchNames : public MemoryNames {
   }
   std::string array(const Place& place, DType dtype) override { return named(place, array_kind(dtype)); }
   std::string vectors(const Place& place, DType dtype) override { return named(place, vectors_kind(dtype)); }
-  std::string eights(const Place& place) override { return named(place, 'e'); }
+  std::string quads(const Place& place) override { return named(place, 'e'); }
 
   std::string offset(const Place& place) override {
     auto found = std::ranges::find(source_.table, place);
@@ -106,10 +106,12 @@ class DispatchNames : public MemoryNames {
   // One branch per part: the buffer that holds the element.
   std::string text_of_long(const std::string& name, const Place& place, DType dtype, LongAccess access) {
     const bool is_four = access == LongAccess::load_four || access == LongAccess::store_four,
-               is_load = access == LongAccess::load || access == LongAccess::load_four;
-    const char kind = is_four ? vectors_kind(dtype) : array_kind(dtype);
-    const std::uint64_t array_bits =
-                            packs(dtype) && !is_four ? 32 : 8 * dtype_size(dtype) * (is_four ? 4 : 1),
+               is_quad = access == LongAccess::load_quad,
+               is_load = access == LongAccess::load || access == LongAccess::load_four || is_quad;
+    const char kind = is_quad ? 'e' : is_four ? vectors_kind(dtype) : array_kind(dtype);
+    const std::uint64_t array_bits = is_quad                    ? 128
+                                     : packs(dtype) && !is_four ? 32
+                                                                : 8 * dtype_size(dtype) * (is_four ? 4 : 1),
                         bits = access == LongAccess::put ? 8 * dtype_size(dtype) : array_bits,
                         length = limits_.part_bytes * 8 / bits;
     const auto start = [&](std::int32_t part) {

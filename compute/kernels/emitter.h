@@ -41,7 +41,7 @@ struct ElementIndex {
 // GLSL of the caller's between marks, so that errors name its lines. name: for messages.
 std::string callers_text(std::string_view name, std::string_view glsl);
 
-enum class LongAccess : std::uint8_t { load, load_four, store, store_four, put };
+enum class LongAccess : std::uint8_t { load, load_four, load_quad, store, store_four, put };
 
 // How a kernel names memory. Shared by the tasks of one dispatch.
 class MemoryNames {
@@ -57,8 +57,8 @@ class MemoryNames {
   // The same buffer as vec4[] or ivec4[] ("b0q", "b0p"). Values start at a multiple of such an element.
   virtual std::string vectors(const graph::Place& place, DType dtype) = 0;
   std::string vectors(const graph::Place& place) { return vectors(place, DType::float32); }
-  // The same buffer as uvec4[]: eight float16 or bfloat16 elements each.
-  virtual std::string eights(const graph::Place& place) = 0;
+  // The same buffer as uvec4[]: eight float16 or bfloat16 elements each, or sixteen of one byte.
+  virtual std::string quads(const graph::Place& place) = 0;
   // Whether the value lies in several buffers. Then it has functions instead of an array: they load or store
   // an element of what `array` or `vectors` would be, or put one that shares its word. Their index counts
   // from the first buffer's start.

@@ -22,8 +22,10 @@ std::string bits_of(DType dtype) { return text(8 * dtype_size(dtype)); }
 
 std::string Emitter::loaded(const Place& place, DType dtype, LongAccess access, const std::string& at) {
   if (memory_.is_long(place)) return memory_.long_function(place, dtype, access) + "(" + at + ")";
-  return (access == LongAccess::load ? memory_.array(place, dtype) : memory_.vectors(place, dtype)) + "[" +
-         at + "]";
+  return (access == LongAccess::load        ? memory_.array(place, dtype)
+          : access == LongAccess::load_quad ? memory_.quads(place)
+                                            : memory_.vectors(place, dtype)) +
+         "[" + at + "]";
 }
 
 void Emitter::store(const Place& place, DType dtype, LongAccess access, const std::string& at,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
+#include "compute/graph/strides.h"
 #include "compute/kernels/embedded_shaders.h"
 #include "compute/tensor/pages/library_page.h"
 
@@ -10,12 +11,19 @@ namespace imprint::kernels {
 
 using namespace graph;
 
+namespace {
+
+constexpr std::int64_t kQuad = 16;  // elements of one byte that are loaded together
+
+}  // namespace
+
 std::string PageEmitter::function(const std::string& name) {
   const tensor::LibraryPage& page = *anchor_.source->page;
   includes_.insert(page.includes.begin(), page.includes.end());
   std::string out = text("#define imp_group_size ", page.group_size, "\n");
   for (const auto& [constant, value] : page.constants) out += text("#define ", constant, " ", value, "\n");
   for (std::size_t k = 0; k < anchor_.inputs.size(); ++k) out += load_function(k);
+  for (const std::size_t k : page.quads) out += quad_function(k);
   for (std::size_t k = 0; k < page.outputs.size(); ++k) out += store_function(k);
   if (!page.prelude.empty()) out += text(embedded_shader(page.prelude), "\n");
   out += callers_text(text("page '", page.name, "'"), page.glsl);
@@ -36,6 +44,27 @@ std::string PageEmitter::load_function(std::size_t input) {
   const std::string result = value(anchor_.inputs[input], {IndexExpression(std::string("i")), {}});
   line("return " + (node.dtype == DType::boolean ? "int(" + result + ")" : result) + ";");
   return (dtype_is_float(node.dtype) ? "float " : "int ") + name + " {\n" + take_body() + "}\n";
+}
+
+// Elements that views have moved are packed one by one.
+std::string PageEmitter::quad_function(std::size_t input) {
+  const NodeIndex index = anchor_.inputs[input];
+  const std::string head = text("uvec4 imp_quad_", input, "(int i) {\n");
+  const std::optional<Strides> strides = strides_of(graph_, schedule_.materialized, index);
+  if (strides && strides->start % kQuad == 0 && strides->axis == row_major_strides(graph_[index].shape)) {
+    const Place& place = schedule_.place[at(strides->memory)];
+    const DType dtype = graph_[strides->memory].dtype;
+    const IndexExpression quad = (start_of(place, dtype) + strides->start) / kQuad + named("i");
+    return head + "  return " + loaded(place, dtype, LongAccess::load_quad, quad.str()) + ";\n}\n";
+  }
+  includes_.insert("packed");
+  std::string words;
+  for (std::int64_t i = 0; i < kQuad; ++i)
+    words += text(i == 0           ? "imp_pack_8(ivec4("
+                  : i % kWide == 0 ? ")), imp_pack_8(ivec4("
+                                   : ", ",
+                  "imp_load_", input, "(i * ", kQuad, " + ", i, ")");
+  return head + "  return uvec4(" + words + ")));\n}\n";
 }
 
 // An output that nothing reads is not stored.

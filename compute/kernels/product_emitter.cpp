@@ -338,7 +338,7 @@ std::string ProductEmitter::vector_at(const Strides& strides, const ElementIndex
     vector = vector +
              (stride % width == 0 ? index.axes[axis] * (stride / width) : index.axes[axis] * stride / width);
   }
-  return width == 8 ? memory_.eights(place) + "[" + vector.str() + "]" : load_four(place, dtype, vector);
+  return width == 8 ? memory_.quads(place) + "[" + vector.str() + "]" : load_four(place, dtype, vector);
 }
 
 // ---- outputs ----

@@ -8,6 +8,7 @@
 
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/tensor/composites/composites.h"
+#include "compute/tensor/ops/quantised.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
 
@@ -88,6 +89,12 @@ const LongCase kCases[] = {
     {"halves",
      [](const Tensor& x) {
        return std::vector{cast(x, DType::bfloat16), cast(cast(x, DType::float16), DType::float32) * 2.0f};
+     }},
+    {"few_bits",
+     [](const Tensor& x) {
+       const Tensor bytes = cast(bit_and(iota({128, 1024}, 1) + iota({128, 1024}, 0), 255), DType::uint8);
+       const QuantisedWeights weights{bytes, full({128, 64}, 0.001), 4};
+       return std::vector{matmul(reshape(x, {6, 2048}), weights)};
      }},
     {"moved",
      [](const Tensor& x) {

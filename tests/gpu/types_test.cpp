@@ -101,22 +101,53 @@ TEST_F(TypesTest, UpdatesInPlaceAndGivesEqualBitsSliced) {
   }
 }
 
+// Stored values of few bits, and their scales.
+QuantisedWeights stored_weights(int bits, const Shape& shape, std::int64_t blocks) {
+  Shape packed = shape, sizes = shape;
+  packed[packed.rank() - 1] = shape[shape.rank() - 1] * bits / 8;
+  sizes[sizes.rank() - 1] = blocks;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(packed.element_count()));
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 89 % 251);
+  const Variable values("values", packed, bits == 8 ? DType::int8 : DType::uint8, bytes);
+  const Variable scales("scales", sizes,
+                        test::wave(static_cast<std::size_t>(sizes.element_count()), 0.01f, 1));
+  return {values.value(), scales.value(), bits};
+}
+
 // A product of one row takes as long as reading its weights.
 TEST_F(TypesTest, AProductOfOneRowReadsWeightsOfFewBitsInPlace) {
   if (runtime().on_cpu()) GTEST_SKIP() << "the CPU unpacks them first";
-  constexpr std::int64_t kDepth = 512, kColumns = 384, kBlock = 32;
+  for (const std::int64_t columns : {384, 520})  // by a region, by a page
+    for (const int bits : {8, 4}) {
+      const Tensor x = input("x", {1, 512});
+      Program program =
+          compile(ProgramDescription{.name = "few bits",
+                                     .inputs = {x},
+                                     .outputs = {matmul(x, stored_weights(bits, {columns, 512}, 16))}});
+      EXPECT_EQ(program.stats().kernels, 1u) << bits;
+      EXPECT_EQ(program.stats().arena_bytes, 0u) << bits;
+    }
+}
+
+// One layer of several, a layer that a view has moved, and a run again.
+TEST_F(TypesTest, ProductsOfFewRowsAreThoseOfUnpackedWeights) {
   for (const int bits : {8, 4}) {
-    std::vector<std::byte> bytes(kColumns * kDepth * bits / 8);
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 89 % 251);
-    const Variable values("values", {kColumns, kDepth * bits / 8}, bits == 8 ? DType::int8 : DType::uint8,
-                          bytes);
-    const std::vector<float> sizes(kColumns * kDepth / kBlock, 0.01f);
-    const Variable scales("scales", {kColumns, kDepth / kBlock}, sizes);
-    const Tensor x = input("x", {1, kDepth});
+    const QuantisedWeights all = stored_weights(bits, {2, 512, 512}, 16);
+    const auto layer = [&](const Tensor& of, int i) { return squeeze(narrow(of, 0, i, 1), 0); };
+    const QuantisedWeights second{layer(all.values, 1), layer(all.scales, 1), bits},
+        turned{flip(second.values, 0), flip(second.scales, 0), bits};
+    const Tensor x = input("x", {2, 512});
     Program program = compile(ProgramDescription{
-        .name = "few bits", .inputs = {x}, .outputs = {matmul(x, {values.value(), scales.value(), bits})}});
-    EXPECT_EQ(program.stats().kernels, 1u) << bits;
-    EXPECT_EQ(program.stats().arena_bytes, 0u) << bits;
+        .name = "few rows",
+        .inputs = {x},
+        .outputs = {matmul(x, second), matmul(x, dequantise(second)), flip(matmul(x, turned), 1)}});
+    const HostTensor given[] = {{DType::float32, {2, 512}, test::wave(1024, 1, 2), {}}};
+    const std::vector<HostTensor> found = session().run(program, given).value(),
+                                  again = session().run(program, given).value();
+    for (std::size_t i = 0; i < found[0].floats.size(); ++i)
+      ASSERT_NEAR(found[0].floats[i], found[1].floats[i], 2e-3) << bits << " " << i;
+    EXPECT_EQ(found[2].floats, found[0].floats) << bits;
+    EXPECT_EQ(again[0].floats, found[0].floats) << bits;
   }
 }
 

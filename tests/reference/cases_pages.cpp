@@ -2,6 +2,7 @@
 
 #include "compute/tensor/composites/composites.h"
 #include "compute/tensor/ops/linear_algebra.h"
+#include "compute/tensor/ops/quantised.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {
@@ -122,6 +123,29 @@ void add_scatter_pages(std::vector<OpCase>& cases) {
                 [](Inputs in) { return gather(in[0] * in[0], 0, in[1]); });
 }
 
+// Few rows times stored bits: parts of workgroups without columns, slices or rows; several scales in one
+// load.
+void add_few_bits_pages(std::vector<OpCase>& cases) {
+  const struct {
+    const char* name;
+    int bits;
+    std::int64_t rows, depth, columns, block;
+  } kProducts[] = {{"eight_bits", 8, 1, 544, 514, 544},
+                   {"eight_bits_rows", 8, 6, 1024, 256, 8},
+                   {"four_bits", 4, 1, 1056, 250, 16},
+                   {"four_bits_rows", 4, 3, 2048, 130, 64}};
+  for (const auto& [name, bits, rows, depth, columns, block] : kProducts) {
+    const CaseInput bytes{
+        {columns, depth * bits / 8}, DType::int32, bits == 8 ? -128.0 : 0.0, bits == 8 ? 127.0 : 255.0};
+    add_page_case(
+        cases, std::string("matmul_quantised/few_rows_") + name,
+        {{{rows, depth}}, bytes, {{columns, depth / block}, DType::float32, 0.001, 0.01}},
+        [bits = bits](Inputs in) {
+          return matmul(in[0] * 0.5f, {cast(in[1], bits == 8 ? DType::int8 : DType::uint8), in[2], bits});
+        });
+  }
+}
+
 // Well away from singular: in rows of a batch, with a large diagonal.
 Tensor regular(const Tensor& x) { return 0.3f * x + 2.0f * eye(x.extent(-1)); }
 Tensor positive_definite(const Tensor& x) { return 0.1f * matmul(x, transpose(x)) + eye(x.extent(-2)); }
@@ -176,6 +200,7 @@ void add_page_cases(std::vector<OpCase>& cases) {
   add_sort_pages(cases);
   add_scatter_pages(cases);
   add_matrix_pages(cases);
+  add_few_bits_pages(cases);
 }
 
 }  // namespace imprint::reference

@@ -214,6 +214,29 @@ Values qr(const Page& page, std::span<const Operand> operands) {
   return out;
 }
 
+// A row of x and one of weights at a time.
+Values few_bits_product(const Page& page, std::span<const Operand> operands) {
+  const bool four = constant(page, "BITS") == 4;
+  const std::vector<double>&x = operands[0].values, &values = operands[1].values,
+        &scales = operands[2].values;
+  const auto depth = static_cast<std::size_t>(operands[0].node.shape[1]), rows = x.size() / depth,
+             columns = static_cast<std::size_t>(operands[1].node.shape[0]),
+             block = depth / static_cast<std::size_t>(operands[2].node.shape[1]);
+  Values out(1);
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t column = 0; column < columns; ++column) {
+      double sum = 0;
+      for (std::size_t k = 0; k < depth; ++k) {
+        const std::size_t weight = column * depth + k;
+        const auto byte = static_cast<int>(values[four ? weight / 2 : weight]);
+        const int step = !four ? byte : (k % 2 == 0 ? byte % 16 : byte / 16) - 8;
+        sum += x[row * depth + k] * step * scales[weight / block];
+      }
+      out[0].push_back(sum);
+    }
+  return out;
+}
+
 const std::map<std::string, Oracle>& oracles() {
   static const std::map<std::string, Oracle> map{{"cummax", cumulative_extreme},
                                                  {"cummin", cumulative_extreme},
@@ -223,6 +246,7 @@ const std::map<std::string, Oracle>& oracles() {
                                                  {"cholesky", cholesky},
                                                  {"solve_triangular", solve_triangular},
                                                  {"lu", lu},
+                                                 {"few_bits_product", few_bits_product},
                                                  {"qr", qr},
                                                  {"attention", attention},
                                                  {"attention_gradient", attention_gradient},

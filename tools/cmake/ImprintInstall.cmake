@@ -15,7 +15,7 @@ install(TARGETS imprint_plugin EXPORT imprint-plugin
 install(DIRECTORY plugin/include/imprint/ DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 install(DIRECTORY samples/adapters/ DESTINATION ${imprint_header_dir}/adapters FILES_MATCHING PATTERN "*.h")
-# The pages and their pictures, as they lie in the tree, so that their links hold.
+# The pages, their pictures and the samples' sources, as they lie in the tree.
 install(FILES README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(folder plugin/docs compute/docs tools/docs)
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/${folder}
@@ -28,6 +28,8 @@ foreach(page engine-bridge/README.md samples/README.md samples/06-adaptive-enemy
 endforeach()
 
 install(DIRECTORY samples/11-networks/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/samples/11-networks FILES_MATCHING PATTERN "*.png")
+install(DIRECTORY samples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/samples
+  FILES_MATCHING PATTERN "*.cpp" PATTERN "*.h" PATTERN "CMakeLists.txt" PATTERN adapters EXCLUDE)
 
 install(TARGETS imprint_compute imprint_engine_bridge imprint_vulkan_headers EXPORT imprint-compute
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${imprint_header_dir})
@@ -39,7 +41,7 @@ set(imprint_library_headers
   compute/graph/gradients/autodiff.h compute/graph/gradients/checkpoint.h compute/graph/passes/variants.h
   compute/model/onnx_export.h compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/quantise.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
   compute/nn/optimisers/grouped_moments.h compute/nn/learners/reward_signals.h compute/nn/learners/action_distribution.h compute/nn/modules/activation.h compute/nn/learners/advantage.h compute/nn/initialise.h compute/nn/modules/linear.h compute/nn/optimisers/loss_scaler.h compute/nn/losses/losses.h
-  compute/nn/learners/normalisation.h compute/nn/optimisers/optimiser.h compute/nn/parameter.h compute/nn/learners/ppo.h compute/nn/learners/ppo_loss.h compute/nn/learners/rollout_ppo.h compute/nn/learners/running_moments.h
+  compute/nn/modules/normalisation.h compute/nn/optimisers/optimiser.h compute/nn/parameter.h compute/nn/learners/ppo.h compute/nn/learners/ppo_loss.h compute/nn/learners/rollout_ppo.h compute/nn/learners/running_moments.h
   compute/nn/modules/attention.h compute/nn/optimisers/averaging.h compute/nn/modules/convolution.h compute/nn/modules/deformable.h compute/nn/modules/dropout.h compute/nn/dtype_policy.h compute/nn/modules/embedding.h compute/nn/module.h compute/nn/modules/norms.h compute/nn/pass.h
   compute/nn/losses/losses_sequences.h compute/nn/lora.h compute/nn/modules/pooling.h compute/nn/quantised_parameters.h compute/nn/modules/recurrent.h compute/nn/optimisers/schedule.h compute/nn/modules/transformer.h compute/nn/weight_form.h
   compute/nn/learners/classic_environments.h compute/nn/modules/sequential.h compute/nn/learners/environment.h
@@ -88,6 +90,10 @@ install(FILES ${PROJECT_BINARY_DIR}/imprint-config.cmake ${PROJECT_BINARY_DIR}/i
 file(RELATIVE_PATH IMPRINT_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(tools/cmake/imprint.pc.in ${PROJECT_BINARY_DIR}/imprint.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/imprint.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(imprint_installed "\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}")
+install(CODE "execute_process(COMMAND \${CMAKE_COMMAND} -D \"FOLDER=${imprint_installed}/${CMAKE_INSTALL_DOCDIR}\" -D \"INCLUDE=${imprint_installed}/${imprint_header_dir}\"
+  -P ${PROJECT_SOURCE_DIR}/tools/cmake/install_pages.cmake COMMAND_ERROR_IS_FATAL ANY)")
 
 # cpack in the build folder: imprint-VERSION-SYSTEM.tar.gz, and imprint_VERSION_ARCH.deb where dpkg is.
 set(CPACK_PACKAGE_NAME imprint)

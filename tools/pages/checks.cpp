@@ -34,7 +34,7 @@ std::string at(const fs::path& page, int line) { return text(page.generic_string
 
 }  // namespace
 
-std::vector<std::string> broken_links(const fs::path& root, const std::vector<Page>& pages) {
+std::vector<std::string> broken_links(const fs::path& root, const std::vector<Page>& pages, bool may_leave) {
   std::vector<std::string> faults;
   for (const Page& page : pages)
     for (const Link& link : page.links) {
@@ -42,9 +42,10 @@ std::vector<std::string> broken_links(const fs::path& root, const std::vector<Pa
       const std::size_t hash = std::min(link.target.find('#'), link.target.size());
       const std::string file = link.target.substr(0, hash);
       const fs::path path = file.empty() ? page.path : (page.path.parent_path() / file).lexically_normal();
-      if (path.is_absolute() || path.generic_string().starts_with("..") || !fs::exists(root / path)) {
-        faults.push_back(at(page.path, link.line) + "found a link to " + link.target +
-                         ", expected a file of the tree");
+      const bool leaves = path.is_absolute() || path.generic_string().starts_with("..");
+      if ((leaves && !may_leave) || !fs::exists(root / path)) {
+        faults.push_back(at(page.path, link.line) + "found a link to " + link.target + ", expected a file" +
+                         (may_leave ? "" : " of the tree"));
         continue;
       }
       if (hash == link.target.size()) continue;

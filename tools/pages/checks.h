@@ -9,8 +9,10 @@
 
 namespace imprint::pages {
 
-// Relative links lead to a file of the tree, and their #fragment to a heading of that page.
-std::vector<std::string> broken_links(const std::filesystem::path& root, const std::vector<Page>& pages);
+// Relative links lead to a file, and their #fragment to a heading of that page. may_leave: the file may lie
+// outside root, as the headers of an installation do.
+std::vector<std::string> broken_links(const std::filesystem::path& root, const std::vector<Page>& pages,
+                                      bool may_leave);
 
 // C and C++ blocks are compiled and run, or say why not: each block has a marker, and names are unique.
 std::vector<std::string> wrong_blocks(const std::filesystem::path& root, const std::vector<Page>& pages);

@@ -18,7 +18,7 @@ using namespace imprint::pages;
 
 constexpr const char* kUsage =
     "usage: imprint_pages check ROOT         links, blocks of code, words, README's length, generated parts\n"
-    "       imprint_pages check-installed FOLDER   links from page to page and to pictures\n"
+    "       imprint_pages check-installed FOLDER   links\n"
     "       imprint_pages write ROOT         writes the tables and the picture again\n"
     "       imprint_pages extract ROOT OUT   writes the pages' C and C++ to files of their own\n";
 
@@ -56,20 +56,15 @@ std::vector<std::string> generated(const fs::path& root, const std::vector<Page>
 
 int check(const fs::path& root, const std::vector<Page>& all) {
   int status = 0;
-  for (const auto& faults : {broken_links(root, all), wrong_blocks(root, all), long_readme(all),
+  for (const auto& faults : {broken_links(root, all, false), wrong_blocks(root, all), long_readme(all),
                              inverted_words(root, all), generated(root, all, false)})
     status |= tell(faults);
   return status;
 }
 
 int check_installed(const fs::path& folder) {
-  std::vector<Page> all = read_pages(folder);
-  for (Page& page : all)
-    std::erase_if(page.links, [](const Link& link) {
-      const std::string kind = fs::path(link.target.substr(0, link.target.find('#'))).extension().string();
-      return kind != ".md" && kind != ".svg" && kind != ".png";
-    });
-  return all.empty() ? tell({"found no page in " + folder.string()}) : tell(broken_links(folder, all));
+  const std::vector<Page> all = read_pages(folder);
+  return all.empty() ? tell({"found no page in " + folder.string()}) : tell(broken_links(folder, all, true));
 }
 
 }  // namespace

@@ -380,8 +380,11 @@ class MemoryChoice {
   }
 
   // Inputs of a page whose loads compute nothing.
-  void store_inputs(NodeIndex page) {
-    for (NodeIndex input : graph_[page].inputs) {
+  void store_inputs(NodeIndex index) {
+    const tensor::LibraryPage& page = *graph_[index].source->page;
+    for (std::size_t slot = 0; slot < graph_[index].inputs.size(); ++slot) {
+      if (!page.stored_inputs && std::ranges::find(page.quads, slot) == page.quads.end()) continue;
+      const NodeIndex input = graph_[index].inputs[slot];
       const NodeIndex source = without_views_[at(input)];
       if (memory_[at(source)] || is_literal(graph_[source])) continue;
       memory_[at(source)] = 1;
@@ -396,7 +399,7 @@ class MemoryChoice {
     const GraphNode& node = graph_[i];
     const bool in_region = region_of_[at(i)] >= 0;
     arrange_operands(i);
-    if (node.op == Op::page && node.source->page->stored_inputs) store_inputs(i);
+    if (node.op == Op::page) store_inputs(i);
     limit_code(i);
     limit_serial_work(i, lanes_of(i));
     if (memory_[at(i)]) return;  // a consumer already requested memory for it

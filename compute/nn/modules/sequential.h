@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "compute/nn/learners/normalisation.h"
 #include "compute/nn/module.h"
 #include "compute/nn/modules/activation.h"
 #include "compute/nn/modules/convolution.h"
 #include "compute/nn/modules/linear.h"
+#include "compute/nn/modules/normalisation.h"
 #include "compute/nn/modules/norms.h"
 
 namespace imprint::nn {

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "compute/nn/learners/normalisation.h"
 #include "compute/nn/modules/activation.h"
 #include "compute/nn/modules/attention.h"
 #include "compute/nn/modules/dropout.h"
 #include "compute/nn/modules/linear.h"
+#include "compute/nn/modules/normalisation.h"
 
 namespace imprint::nn {
 

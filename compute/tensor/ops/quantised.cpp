@@ -1,8 +1,13 @@
 #include "compute/tensor/ops/quantised.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint {
 
@@ -26,6 +31,95 @@ std::optional<Tensor> refused_weights(const QuantisedWeights& weights) {
              describe(values), " and ", dtype_name(scales.dtype()), " scales ", describe(scales),
              ", expected int8 [n, k] of 8 bits or uint8 [n, k / 2] of 4, and floats [n, k / block]"));
   return std::nullopt;
+}
+
+// ---- the page of products with few rows ----
+
+constexpr std::int64_t kFewRows = 16;            // with more, unpacked weights take less time
+constexpr std::int64_t kLeastWeights = 1 << 18;  // fewer are read by kernels that do other work as well
+
+struct ProductExtents {
+  std::int64_t rows = 1, columns = 1, depth = 1, block = 1;
+  int bits = 8;
+
+  std::int64_t slice() const { return bits == 8 ? 16 : 32; }  // weights in 16 bytes
+};
+
+using Values = std::span<const Tensor>;  // x [rows, depth], values, scales
+
+Tensor unpacked_product(const ProductExtents& extents, Values in) {
+  return matmul(in[0], dequantise({in[1], in[2], extents.bits}));
+}
+
+// By the kernel of shaders/pages/few_bits_product.glsl.
+Tensor product_on_device(const ProductExtents& extents, Values in, const PageLimits& limits) {
+  constexpr std::int64_t kMostBatch = 4, kMostLanes = 128, kLeastLanes = 16, kMostOwn = 8, kMostSums = 16;
+  if (limits.invocations < kLeastLanes) return unpacked_product(extents, in);
+  const auto up = [](std::int64_t count, std::int64_t by) { return (count + by - 1) / by; };
+  const std::int64_t invocations =
+                         limits.processor ? 32 : std::min<std::int64_t>(kMostLanes, limits.invocations),
+                     batch = std::min(kMostBatch, extents.rows), slices = extents.depth / extents.slice(),
+                     staged_bytes = std::min(16384, limits.shared_bytes / 2);
+  // As few invocations without a slice as possible. All of x that a turn meets lies in shared memory.
+  std::int64_t lanes = 0;
+  for (std::int64_t some = kLeastLanes; some <= invocations; some *= 2)
+    if (lanes == 0 || (up(slices, some) * some <= up(slices, lanes) * lanes &&
+                       batch * some * extents.slice() * 4 <= staged_bytes))
+      lanes = some;
+  const std::int64_t sets = invocations / lanes;
+  std::int64_t own = limits.processor ? 2 : kMostOwn;
+  while (own > 1 && (own * batch > kMostSums ||
+                     up(extents.columns, sets * own) * up(extents.rows, batch) < limits.groups))
+    own /= 2;
+
+  LibraryPage page;
+  page.name = "few_bits_product_kernel";
+  page.outputs = {{Shape{extents.rows, extents.columns}}};
+  page.shader = "pages/few_bits_product";
+  page.constants = {{"BITS", extents.bits},
+                    {"ROWS", extents.rows},
+                    {"COLUMNS", extents.columns},
+                    {"DEPTH", extents.depth},
+                    {"BLOCK", extents.block},
+                    {"BATCH", batch},
+                    {"LANES", lanes},
+                    {"OWN", own}};
+  page.group_size = static_cast<int>(invocations);
+  page.groups = up(extents.columns, sets * own) * up(extents.rows, batch);
+  page.loads = static_cast<double>(up(extents.columns, sets * own));
+  page.quads = {1};
+  return run_page(std::move(page), in)[0];
+}
+
+// The gradients of x and of the scales.
+std::vector<Tensor> product_gradients(const ProductExtents& extents, Values in, const Tensor& gradient) {
+  const std::int64_t blocks = in[2].extent(1);
+  const QuantisedWeights steps{in[1], ones({extents.columns, blocks}), extents.bits};
+  const Tensor of_weights = transpose(matmul(transpose(in[0]), gradient) * dequantise(steps));
+  return {matmul(gradient, transpose(dequantise({in[1], in[2], extents.bits}))), Tensor(),
+          sum(reshape(of_weights, {extents.columns, blocks, extents.block}), {2})};
+}
+
+bool has_product_page(const ProductExtents& extents, const Tensor& x) {
+  return x.dtype() == DType::float32 && !x.shape().is_named() && extents.rows >= 1 &&
+         extents.rows <= kFewRows && extents.depth * extents.columns >= kLeastWeights &&
+         extents.depth % extents.slice() == 0 && extents.block % 4 == 0 &&
+         (extents.block % extents.slice() == 0 || extents.slice() % extents.block == 0);
+}
+
+Tensor product_page(const ProductExtents& extents, Values in) {
+  LibraryPage page;
+  page.name = "few_bits_product";
+  page.outputs = {{Shape{extents.rows, extents.columns}}};
+  page.constants = {{"BITS", extents.bits}};
+  page.compose = [extents](Values inputs) { return std::vector{unpacked_product(extents, inputs)}; };
+  page.expand = [extents](Values inputs, const PageLimits& limits) {
+    return std::vector{product_on_device(extents, inputs, limits)};
+  };
+  page.backward = [extents](Values inputs, Values, Values gradients) {
+    return product_gradients(extents, inputs, gradients[0]);
+  };
+  return run_page(std::move(page), in)[0];
 }
 
 }  // namespace
@@ -72,6 +166,18 @@ Tensor dequantise(const QuantisedWeights& weights) {
   return transpose(reshape(scaled, {n, k}));
 }
 
-Tensor matmul(const Tensor& x, const QuantisedWeights& weights) { return matmul(x, dequantise(weights)); }
+Tensor matmul(const Tensor& x, const QuantisedWeights& weights) {
+  const Tensor unpacked = dequantise(weights);
+  if (!x.ok() || !unpacked.ok() || x.rank() < 1 || x.extent(x.rank() - 1) != unpacked.extent(0))
+    return matmul(x, unpacked);
+  ProductExtents extents{.columns = unpacked.extent(1), .depth = unpacked.extent(0), .bits = weights.bits};
+  extents.rows = x.shape().element_count() / extents.depth;
+  extents.block = extents.depth / weights.scales.extent(1);
+  if (!has_product_page(extents, x)) return matmul(x, unpacked);
+  Shape shape = x.shape();
+  shape[shape.rank() - 1] = extents.columns;
+  const Tensor in[] = {reshape(x, {extents.rows, extents.depth}), weights.values, weights.scales};
+  return reshape(product_page(extents, in), shape);
+}
 
 }  // namespace imprint

@@ -20,8 +20,8 @@ struct QuantisedWeights {
 // divides k; with 4 bits it is even.
 QuantisedWeights quantise(const Tensor& weight, int bits = 8, std::int64_t block = 32);
 Tensor dequantise(const QuantisedWeights& weights);  // float32 [k, n]
-// x [..., k] -> [..., n]. On a device, one row reads the stored bits and takes as long as that. Otherwise a
-// program unpacks the weights once per run.
+// x [..., k] -> [..., n]. On a device, up to 16 rows read the stored bits and take as long as that. Otherwise
+// a program unpacks the weights once per run.
 Tensor matmul(const Tensor& x, const QuantisedWeights& weights);
 
 }  // namespace imprint

@@ -21,7 +21,10 @@ struct LibraryPage : Page {
   std::vector<std::string> includes;  // of shaders/include
   double loads = 1;                   // how often the kernel loads each element of an input
   bool stored_inputs = false;         // loads compute nothing: inputs have memory
-  bool keeps_names = false;           // outputs have the names of axes that their shapes say (Extent)
+  // Inputs of one byte per element that have memory: imp_quad_k(i) is their 16 bytes from element 16 i, a
+  // uvec4.
+  std::vector<std::size_t> quads;
+  bool keeps_names = false;  // outputs have the names of axes that their shapes say (Extent)
   // The same outputs by other operations, for devices. Then the page has no kernel of its own.
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, const PageLimits& limits)> expand;
 

@@ -1,4 +1,4 @@
-#include "compute/nn/learners/normalisation.h"
+#include "compute/nn/modules/normalisation.h"
 
 #include "compute/base/text.h"
 #include "compute/nn/layer_parameters.h"
