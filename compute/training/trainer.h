@@ -80,8 +80,8 @@ struct TrainerOptions {
   // Products of chosen parameters in 16 bits (dtype_policy.h), by the names of the trainer's state.
   // Parameters stay float32. float16 scales the loss.
   std::vector<nn::DtypeRule> dtypes = {};
-  // What the loss reads beside the state and the optimiser's parameters: a teacher, or the network under an
-  // adapter (lora.h). Checkpoints do not hold it.
+  // Variables that the loss reads beside the state and the optimiser's parameters: a teacher's, or those of
+  // the network under an adapter (lora.h). Checkpoints do not hold them.
   nn::Parameters frozen = {};
   std::uint64_t seed = 0;         // of dropout and noise
   std::int64_t patience = 0;      // validations without a lower loss before training stops; 0: never

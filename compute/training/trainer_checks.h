@@ -1,6 +1,6 @@
 #pragma once
-// What a trainer checks before its first step: that something is trained, that checkpoints hold it, and that
-// no other run's files are in the folder. Internal.
+// Checks of a trainer before its first step: that something is trained, that checkpoints hold it, and that no
+// other run's files are in the folder. Internal.
 
 #include <string>
 
