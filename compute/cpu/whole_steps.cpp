@@ -110,7 +110,8 @@ std::unique_ptr<Step> fill_step(const Strided& to, Word value) {
 
 namespace {
 
-// A product's parts: blocks of columns of each matrix. If these are few, then blocks of rows of each.
+// A product's parts: blocks of columns of each matrix. If these are few, then blocks of rows of each. Parts
+// of one block of columns are neighbours, since each call packs the right operand of its columns again.
 class ProductParts {
  public:
   ProductParts(std::int64_t matrices, const Matmul& one)
@@ -126,19 +127,15 @@ class ProductParts {
   // use(matrix, rows, columns) for the parts, as few calls as they need.
   template <class Use>
   void each(Parts parts, const Matmul& one, Use use) const {
-    const Parts all_columns{0, one.columns};
     for (std::int64_t part = parts.begin; part < parts.end;) {
-      const std::int64_t row = part / columns_ % rows_, matrix = part / columns_ / rows_,
-                         of_matrix = rows_ * columns_;
-      if (part % of_matrix == 0 && parts.end - part >= of_matrix) {
-        use(matrix, Parts{0, one.rows}, all_columns);
-        part += of_matrix;
-        continue;
-      }
-      const std::int64_t column = part % columns_, end = std::min(columns_, column + parts.end - part);
-      use(matrix, Parts{row * rows_of_part_, std::min(one.rows, (row + 1) * rows_of_part_)},
-          Parts{column * kColumns, std::min(one.columns, end * kColumns)});
-      part += end - column;
+      const std::int64_t row = part % rows_, column = part / rows_ % columns_,
+                         matrix = part / rows_ / columns_, left = parts.end - part;
+      const bool is_whole = row == 0 && left >= rows_;  // all rows of some columns
+      const std::int64_t rows = is_whole ? rows_ : std::min(rows_ - row, left),
+                         columns = is_whole ? std::min(columns_ - column, left / rows_) : 1;
+      use(matrix, Parts{row * rows_of_part_, std::min(one.rows, (row + rows) * rows_of_part_)},
+          Parts{column * kColumns, std::min(one.columns, (column + columns) * kColumns)});
+      part += rows * columns;
     }
   }
 

@@ -85,6 +85,12 @@ std::optional<Error> Refusals::error() const {
   return make_error(ErrorCode::unsupported, list);
 }
 
+void ImportState::keep_quantised(const Node& node, const std::string& why_float) {
+  ++(why_float.empty() ? quantised.whole : quantised.in_float);
+  if (!why_float.empty() && quantised.reasons.size() < kMaxListed)
+    quantised.reasons.push_back(text(node.text(), ": ", why_float));
+}
+
 bool ImportState::may_grow() const { return tensor::made_nodes() - nodes_before <= most_nodes; }
 
 const Function* ImportState::function_of(const Node& node) const {
@@ -278,6 +284,7 @@ void GraphImporter::import_node(const Node& node) {
                : handler->fold && context.has(0) && context.all_foldable() && handler->fold(context);
   if (!folded && !context.failure()) handler->import(context);
   if (context.failure()) return state_.refusals.keep(*context.failure());
+  if (const auto& why_float = context.why_float()) state_.keep_quantised(node, *why_float);
   if (!context.stopped()) keep_outputs(node, context.outputs());
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compute/base/name_hash.h"
+#include "compute/model/onnx_import.h"
 #include "compute/model/onnx_op.h"
 
 namespace imprint::onnx {
@@ -57,7 +58,9 @@ struct ImportState {
   std::map<const Function*, AttributeMap> defaults;
   int depth = 0;                                   // of bodies and functions inside of each other
   std::uint64_t most_nodes = 0, nodes_before = 0;  // of the tensors' graph
+  QuantisedProducts quantised = {};
 
+  void keep_quantised(const Node& node, const std::string& why_float);
   // Whether the graph is still small enough for the file.
   bool may_grow() const;
   // nullptr when the model has no such function.

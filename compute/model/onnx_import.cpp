@@ -87,6 +87,7 @@ class Importer {
     if (auto imported = importer_.import_nodes(); !imported) return prefixed(imported.error());
     if (auto refused = state_.refusals.error()) return *refused;
     IMPRINT_CHECK(add_outputs());
+    result_.quantised = std::move(state_.quantised);
     return std::move(result_);
   }
 
@@ -421,49 +422,6 @@ Result<std::map<std::string, Shape>> shapes_with_free_dimensions(const onnx::Mod
     shapes.emplace(input.name, *shape);
   }
   return shapes;
-}
-
-Result<> bound_dimensions(const onnx::Model& model, std::span<const DimensionBound> bounds,
-                          std::map<std::string, Shape>& shapes) {
-  std::set<std::string> names, free, used;
-  for (const DimensionBound& bound : bounds) {
-    const bool fits = bound.most >= 1 && bound.most <= std::int64_t{1} << 24;
-    if (fits && names.insert(bound.name).second) continue;
-    return make_error(ErrorCode::invalid_argument,
-                      text("extent ", quote(bound.name), ": found ", fits ? "it again" : text(bound.most),
-                           ", expected ", fits ? "each once" : "a bound of 1 to 16777216"));
-  }
-  for (const onnx::ValueInfo& input : model_inputs(model)) {
-    const auto found = shapes.find(input.name);
-    for (int axis = 0; found != shapes.end() && axis < found->second.rank(); ++axis) {
-      const auto place = static_cast<std::size_t>(axis);
-      const bool is_declared = input.shape && place < input.shape->size();
-      if (is_declared && (*input.shape)[place].value) continue;
-      const std::string position = text(input.name, ":", axis),
-                        symbol = is_declared ? (*input.shape)[place].symbol : std::string();
-      free.insert(symbol.empty() ? position : symbol);
-      const auto bound = std::ranges::find_if(bounds, [&](const DimensionBound& one) {
-        return one.name == position || (!symbol.empty() && one.name == symbol);
-      });
-      if (bound == bounds.end()) continue;
-      used.insert(bound->name);
-      Shape& shape = found->second;
-      if (shape[axis] > bound->most)
-        return make_error(ErrorCode::invalid_argument,
-                          text("input ", quote(input.name), ": axis ", axis, ": found ", shape[axis],
-                               ", expected at most ", bound->most, " for ", quote(bound->name)));
-      shape[axis] = bound->most;
-      if (bound->most > 1) shape.set_name(axis, Extent(bound->name, bound->most).axis_name());
-    }
-  }
-  std::string known;
-  for (const std::string& name : free) known += (known.empty() ? "" : ", ") + quote(name);
-  for (const std::string& name : names)
-    if (!used.contains(name))
-      return make_error(ErrorCode::not_found,
-                        text("extent: found ", quote(name), ", expected a free dimension: ",
-                             known.empty() ? "the model has none" : clipped(known, 2000)));
-  return {};
 }
 
 std::vector<OperatorUse> operators_of(const onnx::Model& model) {

@@ -32,6 +32,13 @@ struct ImportedText {
   std::vector<std::string> strings;
 };
 
+// Convolutions and matrix products of what DequantizeLinear makes (MatMul, Gemm, Conv).
+struct QuantisedProducts {
+  std::uint64_t whole = 0;           // computed of the numbers, and then scaled
+  std::uint64_t in_float = 0;        // of values that are scaled before
+  std::vector<std::string> reasons;  // why, of the first 64 in float32
+};
+
 struct ImportedModel {
   // Tensors made by input(), under the model's names and in its order; of a sequence NAME[0], NAME[1] and so
   // on.
@@ -42,6 +49,7 @@ struct ImportedModel {
   std::vector<ImportedText> texts;
   std::vector<Variable> parameters;   // ImportOptions::parameters_as_variables; named as in the file
   std::uint64_t parameter_count = 0;  // elements of float initializers
+  QuantisedProducts quantised;
   std::vector<std::string> notes;
 
   std::vector<Tensor> input_tensors() const;
@@ -90,10 +98,15 @@ Result<std::map<std::string, Shape>> shapes_with_free_dimensions(const onnx::Mod
 struct DimensionBound {
   std::string name;  // of a free dimension, or INPUT:AXIS
   std::int64_t most = 0;
+  std::string sum = {};    // instead: what it follows from, such as "past + 1"
+  std::int64_t least = 1;  // or 0
 };
-// Gives the axes of these free dimensions named extents, from 1 to `most`. An axis of at most 1 is a number.
-// Errors: not_found (no such free dimension), invalid_argument (a name twice, a bound outside 1 .. 2^24, a
-// shape beyond it).
+// From "batch=64", "past=0..128" or "total=past+1". Errors: invalid_argument.
+Result<DimensionBound> parse_bound(const std::string& text);
+// Gives the axes of these free dimensions named extents, from `least` to `most`. An axis of at most 1 is a
+// number. A dimension whose name is a sum ("past + 1") follows from its terms, which are bounded dimensions
+// and numbers. Errors: not_found (no such free dimension), invalid_argument (a name twice, a bound outside 1
+// .. 2^24, a shape beyond it, a sum of others).
 Result<> bound_dimensions(const onnx::Model& model, std::span<const DimensionBound> bounds,
                           std::map<std::string, Shape>& shapes);
 

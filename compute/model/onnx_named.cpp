@@ -227,8 +227,9 @@ void reshape_named(OpContext& context) {
   std::string asked;
   for (const SymbolicInt& extent : target) asked += (asked.empty() ? "[" : ", ") + extent.text();
   const bool zero_means_zero = context.int_attribute("allowzero", 0) != 0;
-  const auto total = symbolic_count(from.shape());
-  std::optional<SymbolicInt> known(1);
+  Symbols sources;  // that no axis of the target has
+  for (int axis = 0; axis < from.rank(); ++axis) sources.push_back(SymbolicInt::of(from.shape(), axis));
+  std::optional<SymbolicInt> total(1), known(1);
   std::optional<std::size_t> open;
   for (std::size_t i = 0; i < target.size(); ++i) {
     if (target[i] == SymbolicInt(0) && !zero_means_zero) {
@@ -240,10 +241,14 @@ void reshape_named(OpContext& context) {
     if (target[i] == SymbolicInt(-1)) {
       if (!context.require(!open, "the target shape leaves two axes open")) return;
       open = i;
-      continue;
+    } else if (const auto same = std::ranges::find(sources, target[i]); same != sources.end()) {
+      sources.erase(same);
+    } else if (known) {
+      known = product(*known, target[i]);
     }
-    if (known) known = product(*known, target[i]);
   }
+  for (const SymbolicInt& source : sources)
+    if (total) total = product(*total, source);
   if (open && total && known) {
     const auto rest = quotient(*total, *known);
     if (rest) target[*open] = *rest;

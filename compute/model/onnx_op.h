@@ -105,6 +105,11 @@ class OpContext {
   void stop() { stopped_ = true; }
   bool stopped() const { return stopped_; }
 
+  // A product of what DequantizeLinear made. why_float: why it stays in float32; empty: it does not.
+  void note_quantised(std::string why_float) { why_float_ = std::move(why_float); }
+  // Nothing: it is no such product.
+  const std::optional<std::string>& why_float() const { return why_float_; }
+
   // ---- outputs ----
   bool wants(int output) const;  // the node names it
   void set(int output, Value value);
@@ -127,6 +132,7 @@ class OpContext {
   Bodies& bodies_;
   const Bindings* bindings_;
   bool stopped_ = false;
+  std::optional<std::string> why_float_;
   std::vector<Value> outputs_;
   Value missing_ = Value::run_time(Tensor(0.0f), ElementType::float32);  // value() of an input left out
   std::optional<Error> failure_;

@@ -66,9 +66,9 @@ Tensor joined_heads(const Tensor& x) {
 }
 
 // 0 where a query sees a key, else kUnseen: query i sees keys up to i + offset.
-Tensor causal_bias(std::int64_t queries, std::int64_t keys, std::int64_t offset) {
+Tensor causal_bias(std::int64_t queries, std::int64_t keys, const SymbolicInt& offset) {
   const Shape shape{queries, keys};
-  const Tensor seen = imprint::iota(shape, 1) <= imprint::iota(shape, 0) + static_cast<int>(offset);
+  const Tensor seen = imprint::iota(shape, 1) <= imprint::iota(shape, 0) + offset.tensor();
   return imprint::where(seen, Tensor(0.0f), Tensor(kUnseen));
 }
 
@@ -109,15 +109,28 @@ void attention(OpContext& context) {
     heads.key = split_heads(heads.key, key_heads);
     heads.value = split_heads(heads.value, key_heads);
   }
-  std::int64_t past = 0;
+  SymbolicInt past;
   if (context.has(4) && context.has(5)) {
-    past = context.tensor(4).extent(2);
+    if (!context.require(context.shape(4).rank() == 4,
+                         "past keys: found " + context.shape(4).text() + ", expected four axes"))
+      return;
+    past = SymbolicInt::of(context.shape(4), 2);
     heads.key = imprint::concat({context.tensor(4), heads.key}, 2);
     heads.value = imprint::concat({context.tensor(5), heads.value}, 2);
   }
   if (!fits_heads(context, heads) || !context.may_make(kOperationsOfAttention)) return;
   const std::int64_t queries = heads.query.extent(2), keys = heads.key.extent(2);
-  if (context.has(3)) heads.bias = mask_bias(context.tensor(3), keys);
+  if (context.has(3)) {
+    const Shape& mask = context.shape(3);
+    const auto missing = mask.rank() == 0 ? std::nullopt
+                                          : added(SymbolicInt::of(heads.key.shape(), 2),
+                                                  SymbolicInt::of(mask, mask.rank() - 1), -1);
+    if (missing && !missing->number() && mask[mask.rank() - 1] != 1)
+      return context.unsupported(text("mask: found ", mask.text(), " for keys ", heads.key.shape().text(),
+                                      ", expected a width that differs by a number. Give these extents "
+                                      "numbers instead of bounds."));
+    heads.bias = mask_bias(context.tensor(3), keys);
+  }
   if (context.int_attribute("is_causal", 0) != 0)
     heads.bias = with_bias(heads.bias, causal_bias(queries, keys, past));
   if (context.has(6)) {
@@ -213,7 +226,8 @@ std::optional<Tensor> padding_bias(OpContext& context, int input, std::int64_t b
 
 // The rest of both attentions of ONNX Runtime: masks, the past, the result.
 void attend_ms(OpContext& context, Heads heads, int mask, int bias) {
-  const std::int64_t past = context.has(6) ? context.tensor(6).extent(2) : 0;
+  const bool has_past = context.has(6) && context.shape(6).rank() == 4;
+  const SymbolicInt past = has_past ? SymbolicInt::of(context.shape(6), 2) : SymbolicInt();
   if (!fits_heads(context, heads) || !context.may_make(kOperationsOfAttention)) return;
   const std::int64_t batch = heads.query.extent(0), queries = heads.query.extent(2),
                      keys = heads.key.extent(2);

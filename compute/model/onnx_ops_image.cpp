@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "compute/base/quote.h"
-#include "compute/model/onnx_op.h"
+#include "compute/model/onnx_whole_products.h"
 #include "compute/tensor/composites/composites.h"
 #include "compute/tensor/ops/images.h"
 
@@ -157,6 +157,10 @@ Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, cons
 namespace {
 
 void conv(OpContext& context) {
+  if (const auto found = dequantized_convolution(context, context.value(0), context.value(1))) {
+    const Tensor bias = context.has(2) ? along_axis(context.tensor(2), found->rank(), 1) : Tensor();
+    return context.set(0, context.has(2) ? *found + bias : *found);
+  }
   context.set(0, convolved(context, context.tensor(0), context.tensor(1),
                            context.has(2) ? context.tensor(2) : Tensor()));
 }

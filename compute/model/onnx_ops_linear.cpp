@@ -2,10 +2,15 @@
 
 #include <array>
 
-#include "compute/model/onnx_op.h"
+#include "compute/model/onnx_whole_products.h"
 
 namespace imprint::onnx {
 namespace {
+
+Tensor product_of(OpContext& context, const Value& a, const Value& b) {
+  if (const auto product = dequantized_matmul(context, a, b)) return *product;
+  return imprint::matmul(a.tensor(), b.tensor());
+}
 
 // alpha * A' B' + beta * C
 void gemm(OpContext& context) {
@@ -16,7 +21,7 @@ void gemm(OpContext& context) {
   if (context.int_attribute("transA", 0) != 0) a = context.mover().permute(a, {1, 0});
   if (context.int_attribute("transB", 0) != 0) b = context.mover().permute(b, {1, 0});
   const double alpha = context.float_attribute("alpha", 1), beta = context.float_attribute("beta", 1);
-  Tensor result = imprint::matmul(a.tensor(), b.tensor());
+  Tensor result = product_of(context, a, b);
   if (alpha != 1) result = imprint::mul(result, alpha);
   if (context.has(2)) {
     const Tensor c = context.tensor(2);
@@ -25,7 +30,10 @@ void gemm(OpContext& context) {
   context.set(0, result);
 }
 
-void matmul(OpContext& context) { context.set(0, imprint::matmul(context.tensor(0), context.tensor(1))); }
+void matmul(OpContext& context) {
+  const Value a = context.value(0), b = context.value(1);
+  context.set(0, product_of(context, a, b));
+}
 
 constexpr std::array kLinearOps{
     OpHandler{"Gemm", gemm},

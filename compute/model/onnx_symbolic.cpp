@@ -5,6 +5,7 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/composites/composites.h"
+#include "compute/tensor/extent_sums.h"
 #include "compute/tensor/named_axes.h"
 
 namespace imprint::onnx {
@@ -40,12 +41,18 @@ SymbolicInt SymbolicInt::of(const Shape& shape, int axis) {
   for (const AxisPart& part : shape.parts(axis)) {
     SymbolicInt places(part.extent.empty() ? part.places() : part.factor);
     if (!part.extent.empty()) {
-      SymbolicInt own;
-      own.add({tensor::axis_name({{part.extent, part.bound, 1}})}, 1);
-      places = *product(places, own);
+      const auto sum = tensor::sum_of(part.extent);
+      SymbolicInt own(sum ? sum->more : 0);
+      if (!sum) own.add({tensor::axis_name({{part.extent, part.bound, 1}})}, 1);
+      for (std::size_t i = 0; sum && i < sum->terms.size(); ++i) {
+        const tensor::SumTerm& term = sum->terms[i];
+        own.add({tensor::axis_name({{term.extent, term.bound, 1}})}, term.times);
+      }
+      places = product(places, own).value();
     }
-    // No overflow: a tensor has fewer than 2^31 places.
-    extent = *product(extent, places);
+    // Throws beyond kMostFactors and kMostTerms, which ends the import. No overflow: a tensor has fewer than
+    // 2^31 places.
+    extent = product(extent, places).value();
   }
   return extent;
 }
@@ -114,7 +121,8 @@ SymbolicInt::Maybe quotient(const SymbolicInt& a, const SymbolicInt& b) {
 
 std::optional<ShapeAxis> SymbolicInt::axis() const {
   if (const auto fixed = number()) return *fixed >= 0 ? std::optional(ShapeAxis(*fixed)) : std::nullopt;
-  if (terms_.size() != 1 || terms_.begin()->second < 0) return std::nullopt;
+  if (terms_.size() != 1) return sum_axis();
+  if (terms_.begin()->second < 0) return std::nullopt;
   std::vector<AxisPart> parts;
   for (const AxisName factor : terms_.begin()->first) parts.push_back(part_of(factor));
   parts.push_back({{}, terms_.begin()->second, 1});
@@ -122,6 +130,18 @@ std::optional<ShapeAxis> SymbolicInt::axis() const {
   axis.name = tensor::axis_name(parts);
   if (axis.name == 0 || tensor::named_axis(axis.name).places != axis.extent) return std::nullopt;
   return axis;
+}
+
+std::optional<ShapeAxis> SymbolicInt::sum_axis() const {
+  tensor::ExtentSum sum;
+  for (const auto& [factors, times] : terms_) {
+    tensor::ExtentSum term;
+    if (factors.size() > 1) return std::nullopt;
+    factors.empty() ? void(term.more = 1)
+                    : term.terms.push_back({part_of(factors[0]).extent, part_of(factors[0]).bound, 1});
+    if (!sum.add(term, times)) return std::nullopt;
+  }
+  return tensor::axis_of(sum);
 }
 
 Tensor SymbolicInt::tensor() const {
@@ -139,12 +159,17 @@ Tensor SymbolicInt::tensor() const {
 
 std::string SymbolicInt::text() const {
   std::string out;
+  std::int64_t more = 0;  // extents from 0 are shown as such, without the 1 that they are stored with
   for (const auto& [factors, times] : terms_) {
-    std::string term = factors.empty() || times != 1 ? imprint::text(times) : "";
-    for (const AxisName factor : factors) term += (term.empty() ? "" : " * ") + part_of(factor).extent;
+    const auto shown = factors.size() == 1 ? tensor::of_from_zero(part_of(factors[0]).extent) : std::nullopt;
+    if (factors.empty() || shown) more += times;
+    if (factors.empty()) continue;
+    std::string term = times != 1 ? imprint::text(times) : "";
+    for (const AxisName factor : factors)
+      term += (term.empty() ? "" : " * ") + shown.value_or(part_of(factor).extent);
     out += (out.empty() ? "" : " + ") + term;
   }
-  return out.empty() ? "0" : out;
+  return out.empty() ? imprint::text(more) : more == 0 ? out : imprint::text(out, " + ", more);
 }
 
 std::optional<SymbolicInt> symbolic_count(const Shape& shape) {

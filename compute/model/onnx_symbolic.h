@@ -33,13 +33,15 @@ class SymbolicInt {
   friend Maybe quotient(const SymbolicInt& a, const SymbolicInt& b);
   bool operator==(const SymbolicInt& other) const { return terms_ == other.terms_; }
 
-  // The axis that has this many places: of 0 or more, or one product of extents. Nothing for other sums.
+  // The axis that has this many places: of 0 or more, one product of extents, or a sum of extents. Nothing
+  // for sums of products.
   std::optional<tensor::ShapeAxis> axis() const;
   Tensor tensor() const;     // an int32 scalar, computed in each run
   std::string text() const;  // "2 * batch + 1"
 
  private:
   using Factors = std::vector<tensor::AxisName>;  // of single extents, sorted
+  std::optional<tensor::ShapeAxis> sum_axis() const;
   std::int64_t range(bool upper) const;
   bool add(const Factors& factors, std::int64_t times);
 

@@ -1,5 +1,6 @@
 #include "compute/model/onnx_value.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
@@ -240,6 +241,10 @@ Value Value::parameter(const Value& known, Tensor variable) {
   return value;
 }
 
+void Value::set_dequantized(Dequantized of) {
+  dequantized_ = std::make_shared<const Dequantized>(std::move(of));
+}
+
 Value Value::sequence(std::vector<Value> parts) {
   Value value;
   value.kind_ = Kind::sequence;
@@ -340,9 +345,12 @@ Result<Value> Mover::held(const Attribute& attribute) {
 }
 
 bool Mover::may_fold(ElementType type, std::int64_t elements, std::uint64_t work) {
+  return elements <= kMaxFoldedElements && may_fold_weight(type, elements, work);
+}
+
+bool Mover::may_fold_weight(ElementType type, std::int64_t elements, std::uint64_t work) {
   const std::uint64_t bytes = work * held_bytes(type, elements);
-  if (elements > kMaxFoldedElements || bytes > budget_.folded_bytes || !may_hold(type, elements))
-    return false;
+  if (bytes > budget_.folded_bytes || !may_hold(type, elements)) return false;
   budget_.folded_bytes -= bytes;
   return true;
 }
@@ -376,6 +384,14 @@ Value Mover::strided(const Value& value, const Shape& shape, std::span<const std
 }
 
 Value Mover::reshape(const Value& value, const Shape& shape) {
+  Value out = reshaped(value, shape);
+  const Dequantized* const of = value.dequantized();
+  if (of && of->has_one_scale() && !of->numbers.host())
+    out.set_dequantized({reshaped(of->numbers, shape), of->scale, of->zero});
+  return out;
+}
+
+Value Mover::reshaped(const Value& value, const Shape& shape) {
   if (const std::vector<SymbolicInt>* symbols = value.symbols())
     return Value::symbolic(*symbols, shape, value.type());
   if (!value.foldable() || !may_fold(value.type(), shape.element_count()))
@@ -386,8 +402,18 @@ Value Mover::reshape(const Value& value, const Shape& shape) {
 }
 
 Value Mover::permute(const Value& value, const std::vector<int>& axes) {
-  if (!moves_now(value, value.shape().element_count()))
-    return Value::run_time(imprint::permute(value.tensor(), axes), value.type());
+  Value out = permuted(value, axes, moves_now(value, value.shape().element_count()));
+  if (const Dequantized* of = value.dequantized()) {
+    const Value& numbers = of->numbers;
+    const bool now = numbers.foldable() && may_fold_weight(numbers.type(), numbers.shape().element_count());
+    const auto axis = std::ranges::find(axes, of->axis) - axes.begin();
+    out.set_dequantized({permuted(numbers, axes, now), of->scale, of->zero, static_cast<int>(axis)});
+  }
+  return out;
+}
+
+Value Mover::permuted(const Value& value, const std::vector<int>& axes, bool now) const {
+  if (!now) return Value::run_time(imprint::permute(value.tensor(), axes), value.type());
   const auto source = row_major_strides(value.shape());
   std::array<std::int64_t, Shape::kMaxRank> strides{};
   Shape shape = value.shape();

@@ -77,6 +77,8 @@ inline constexpr std::int64_t kMaxElements = (std::int64_t{1} << 31) - 1;
 // invalid_argument (a negative extent).
 Result<Shape> checked_shape(std::span<const std::int64_t> extents);
 
+struct Dequantized;
+
 // Cheap to copy: elements are shared. A tensor, a sequence of a length that is known, or nothing: an optional
 // without content.
 class Value {
@@ -108,6 +110,9 @@ class Value {
   // The same of a known list of whole numbers too. Nothing for other values, and for long lists.
   std::optional<std::vector<SymbolicInt>> as_symbols() const;
   bool foldable() const { return slot_ && slot_->array && slot_->fold; }
+  // The numbers, if DequantizeLinear made the value. Null for other values.
+  const Dequantized* dequantized() const { return dequantized_.get(); }
+  void set_dequantized(Dequantized of);
   // Made from the host's elements at the first call; floats are shared with it. Carries an error when an
   // int64 element does not fit int32.
   Tensor tensor() const;
@@ -126,6 +131,16 @@ class Value {
   ElementType type_ = ElementType::undefined;
   Shape shape_;
   std::shared_ptr<Slot> slot_;
+  std::shared_ptr<const Dequantized> dequantized_;
+};
+
+// (numbers - zero) * scale. Scale and zero: one each, or one per index of the axis.
+struct Dequantized {
+  Value numbers, scale;
+  std::optional<Value> zero;
+  int axis = 0;
+
+  bool has_one_scale() const { return scale.shape().element_count() == 1; }
 };
 
 // Limits of one import.
@@ -164,6 +179,8 @@ class Mover {
   // Whether the host may compute `elements` more; counts them if so. work: how many times the time of a copy
   // one takes.
   bool may_fold(ElementType type, std::int64_t elements, std::uint64_t work = 1);
+  // The same for weights that each run would convert otherwise: of any size.
+  bool may_fold_weight(ElementType type, std::int64_t elements, std::uint64_t work = 1);
   // The same for constants that the file holds, and for operations of the graph.
   bool may_hold(ElementType type, std::int64_t elements);
   bool may_make(std::int64_t operations);
@@ -173,6 +190,9 @@ class Mover {
   bool moves_now(const Value& value, std::int64_t elements) {
     return value.symbols() || (value.foldable() && may_fold(value.type(), elements));
   }
+  // Without what DequantizeLinear made the value of.
+  Value reshaped(const Value& value, const Shape& shape);
+  Value permuted(const Value& value, const std::vector<int>& axes, bool now) const;
   Value strided(const Value& value, const Shape& shape, std::span<const std::int64_t> strides,
                 std::int64_t offset) const;
 

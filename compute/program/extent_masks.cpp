@@ -6,6 +6,7 @@
 #include "compute/base/text.h"
 #include "compute/program/loop_parts.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/extent_sums.h"
 #include "compute/tensor/named_axes.h"
 
 namespace imprint::program {
@@ -169,6 +170,10 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std
     if (node->op == Op::input)
       if (const std::string_view name = extent_of_input(node->label); !name.empty())
         add(std::string(name), 0);
+  // A run sets the terms of a sum, so the program needs them too.
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (const auto sum = sum_of(found[i].name))
+      for (const SumTerm& term : sum->terms) add(term.extent, term.bound);
   IMPRINT_CHECK(sound);
   for (const ProgramExtent& extent : found)
     if (extent.bound == 0)

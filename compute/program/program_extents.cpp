@@ -1,10 +1,12 @@
 #include "compute/program/program_extents.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "compute/base/text.h"
 #include "compute/program/program_body.h"
+#include "compute/tensor/extent_sums.h"
 #include "compute/tensor/named_axes.h"
 
 namespace imprint {
@@ -18,6 +20,16 @@ const Port* extent_port(const std::vector<Port>& inputs, std::string_view name) 
   for (const Port& port : inputs)
     if (port.bound > 0 && tensor::extent_of_input(port.name) == name) return &port;
   return nullptr;
+}
+
+// The input of an extent that callers name, and what its value has more than the extent.
+struct NamedPort {
+  const Port* port = nullptr;
+  std::int64_t more = 0;
+};
+NamedPort named_port(const std::vector<Port>& inputs, std::string_view name) {
+  if (const Port* port = extent_port(inputs, name)) return {port, 0};
+  return {extent_port(inputs, from_zero(name)), 1};
 }
 
 }  // namespace
@@ -36,28 +48,37 @@ void Program::Body::reset_extents() {
 }
 
 Result<> Program::set_extent(std::uint32_t slot, std::string_view name, std::int64_t extent) {
-  const Port* port = extent_port(body_->source.inputs, name);
-  if (!port)
+  const auto [port, more] = named_port(body_->source.inputs, name);
+  if (!port || sum_of(std::string(name)))
     return make_error(ErrorCode::not_found, text("set_extent '", this->name(), "': found '", name,
                                                  "', expected the name of an axis of the program"));
-  if (slot >= body_->source.slot_count || extent < 1 || extent > port->bound)
-    return make_error(ErrorCode::invalid_argument,
-                      text("set_extent '", this->name(), "': found ", name, " = ", extent, " in slot ", slot,
-                           ", expected 1 .. ", port->bound, " in one of ", slot_count(), " slots"));
-  const auto value = static_cast<std::int32_t>(extent);
+  if (slot >= body_->source.slot_count || extent < 1 - more || extent > port->bound - more)
+    return make_error(
+        ErrorCode::invalid_argument,
+        text("set_extent '", this->name(), "': found ", name, " = ", extent, " in slot ", slot, ", expected ",
+             1 - more, " .. ", port->bound - more, " in one of ", slot_count(), " slots"));
+  const auto value = static_cast<std::int32_t>(extent + more);
   std::byte* at = body_->input_memory(slot) + port->offset;
   if (std::memcmp(at, &value, sizeof value) == 0) return {};
   std::memcpy(at, &value, sizeof value);
+  const std::string_view own = extent_of_input(port->name);
+  for (const Port& other : body_->source.inputs) {
+    const auto sum = other.bound > 0 ? sum_of(std::string(extent_of_input(other.name))) : std::nullopt;
+    if (!sum || !std::ranges::count(sum->terms, own, &SumTerm::extent)) continue;
+    const auto places = static_cast<std::int32_t>(
+        sum->value([&](const std::string& term) { return this->extent(slot, term); }));
+    std::memcpy(body_->input_memory(slot) + other.offset, &places, sizeof places);
+  }
   body_->extents_changed(slot);
   return {};
 }
 
 std::int64_t Program::extent(std::uint32_t slot, std::string_view name) const {
-  const Port* port = extent_port(body_->source.inputs, name);
+  const auto [port, more] = named_port(body_->source.inputs, name);
   if (!port || slot >= body_->source.slot_count) return 0;
   std::int32_t value = 0;
   std::memcpy(&value, body_->input_memory(slot) + port->offset, sizeof value);
-  return value;
+  return value - more;
 }
 
 Shape Program::used_shape(std::uint32_t slot, const Shape& shape) const {
@@ -110,6 +131,12 @@ Result<> program::take_extents(Program& program, const Shape& found, const Shape
   for (int axis = 0; axis < port.rank(); ++axis) {
     if (port.name(axis) == 0) continue;
     const AxisPart& part = named_axis(port.name(axis)).parts[0];
+    if (const auto sum = sum_of(part.extent)) {
+      const auto shown = sum->terms.size() == 1 ? of_from_zero(sum->terms[0].extent) : std::nullopt;
+      if (shown && sum->more == -1 && sum->terms[0].times == 1 && part.factor == 1)
+        IMPRINT_CHECK(program.set_extent(0, *shown, found[axis]));
+      continue;  // other axes say what other sums have
+    }
     const std::int64_t extent = found[axis] / part.factor;
     if (found[axis] % part.factor != 0 || extent < 1 || extent > part.bound)
       return make_error(ErrorCode::shape_mismatch,

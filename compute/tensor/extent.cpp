@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "compute/base/text.h"
+#include "compute/tensor/extent_sums.h"
 #include "compute/tensor/shape.h"
 
 namespace imprint::tensor {
@@ -43,8 +44,8 @@ std::string NamedAxis::text() const {
   std::string out;
   for (const AxisPart& part : parts) {
     if (!out.empty()) out += " * ";
-    out +=
-        part.extent.empty() ? imprint::text(part.places()) : imprint::text(part.extent, " <= ", part.bound);
+    out += part.extent.empty() ? imprint::text(part.places())
+                               : imprint::text(extent_text(part.extent), " <= ", part.bound);
     if (!part.extent.empty() && part.factor > 1) out += imprint::text(" * ", part.factor);
   }
   return out;

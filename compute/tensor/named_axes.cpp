@@ -6,6 +6,7 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/extent.h"
+#include "compute/tensor/extent_sums.h"
 
 namespace imprint::tensor {
 namespace {
@@ -114,9 +115,10 @@ class Namer {
       case Op::slice:
       case Op::pad:
         return cut_or_pad();
+      case Op::concat:
+        return concat(static_cast<int>(ints(0)));
       case Op::window:
       case Op::unwindow:
-      case Op::concat:
         return fixed_along(static_cast<int>(ints(0)));
       case Op::gather:
       case Op::scatter_add:
@@ -159,6 +161,24 @@ class Namer {
       if (shape(i).name(fixed) != 0) return refuse_here(i, fixed);
       IMPRINT_CHECK(join(i, [&](int axis) { return axis == fixed || axis >= out_.rank() ? -1 : axis; }));
     }
+    return {};
+  }
+
+  // Along the joined axis the last one alone may be named: what lies beyond its places lies beyond all.
+  Result<> concat(int along) {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (i + 1 < inputs_.size() && shape(i).name(along) != 0) return refuse_here(i, along);
+      IMPRINT_CHECK(join(i, [&](int axis) { return axis == along ? -1 : axis; }));
+    }
+    const std::size_t last = inputs_.size() - 1;
+    if (shape(last).name(along) == 0) return {};
+    ExtentSum total;
+    const auto places = sum_of_axis(shape(last), along);
+    const bool fits = places && total.add(*places);
+    total.more += out_[along] - shape(last)[along];
+    const auto axis = fits ? axis_of(total) : std::nullopt;
+    if (!axis || axis->extent != out_[along]) return refuse_here(last, along);
+    out_.set_name(along, axis->name);
     return {};
   }
 

@@ -21,8 +21,14 @@ Result<> take_lists(const imp_model_desc& given, ContextEntry& entry, agent::Mod
   IMPRINT_CHECK(check_array(call, "desc.bounds", given.bounds, given.bound_count, kMostListed));
   for (std::uint32_t i = 0; i < given.bound_count; ++i) {
     IMPRINT_ASSIGN(std::string name, to_name(call, text("desc.bounds[", i, "].name"), given.bounds[i].name));
-    spec.bounds.push_back({std::move(name), static_cast<std::int64_t>(
-                                                std::min(given.bounds[i].value, std::uint64_t{INT64_MAX}))});
+    DimensionBound bound{
+        name, static_cast<std::int64_t>(std::min(given.bounds[i].value, std::uint64_t{INT64_MAX}))};
+    if (bound.most == 0 && name.find('=') != std::string::npos) {
+      auto parsed = parse_bound(name);
+      if (!parsed) return refuse(call, text("desc.bounds[", i, "].name: ", parsed.error().message));
+      bound = std::move(*parsed);
+    }
+    spec.bounds.push_back(std::move(bound));
   }
   IMPRINT_ASSIGN(const auto states, to_states(call, "desc.states", given.states, given.state_count));
   for (const auto& [input, output] : states) spec.states.push_back({input, output});

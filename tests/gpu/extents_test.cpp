@@ -170,6 +170,30 @@ TEST_F(ExtentsTest, AttentionAndItsGradients) {
       kExtents);
 }
 
+// Growing caches: the new rows follow the used ones, and a fold over all stops at the sum.
+TEST_F(ExtentsTest, JoinsAndPadsHaveSumsOfExtents) {
+  const auto shapes = [](const auto& b, const auto& t) {
+    return std::vector<Shape>{{b, t, 4}, {b, 2, 4}, {b, t, 4}};
+  };
+  compare(
+      [](std::span<const Tensor> in) {
+        const Tensor grown = concat({in[0], in[1]}, 1), twice = concat({grown, in[2]}, 1),
+                     rows = concat({in[0], in[2]}, 0), fixed_first = concat({in[1], in[0]}, 1);
+        const std::pair<std::int64_t, std::int64_t> around[] = {{1, 0}, {2, 3}, {0, 1}};
+        const Tensor padded = pad(in[0], around, 0.5);
+        return std::vector{grown,
+                           twice,
+                           rows,
+                           fixed_first,
+                           padded,
+                           sum(twice, {1}),
+                           softmax(grown, 1),
+                           mean(padded, {0, 1}),
+                           matmul(softmax(matmul(in[1], transpose(grown, 1, 2)), -1), grown)};
+      },
+      shapes, kExtents);
+}
+
 TEST_F(ExtentsTest, TablesTakeNamedIndicesAndTheirGradients) {
   const Variable table("table", {11, 4}, test::wave(44, 1.0f, 9));
   compare(
@@ -294,9 +318,11 @@ TEST_F(ExtentsTest, ExtentsAreSetPerSlotWithoutANewProgram) {
 TEST_F(ExtentsTest, OperationsThatTakeNoNamedAxisSaySo) {
   const Extent batch("batch", 4), length("length", 6);
   const Tensor x = input("x", {batch, length, 2});
-  const std::vector<std::pair<std::int64_t, std::int64_t>> sides{{0, 0}, {1, 1}, {0, 0}};
-  for (const Tensor& refused : {narrow(x, 1, 1, 3), flip(x, 1), concat({x, x}, 0), window(x, 1, 3, 1, 1),
-                                pad(x, sides), reshape(x, {12, 4}), argsort(x, 1)}) {
+  const std::vector<std::pair<std::int64_t, std::int64_t>> sides{{1, 1}, {0, 0}};
+  const Tensor merged = reshape(x, {24, 2});
+  for (const Tensor& refused :
+       {narrow(x, 1, 1, 3), flip(x, 1), concat({merged, merged}, 0), window(x, 1, 3, 1, 1),
+        pad(merged, sides), reshape(x, {12, 4}), argsort(x, 1)}) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
     EXPECT_THAT(refused.error().message, HasSubstr("named "));

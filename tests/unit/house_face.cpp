@@ -37,8 +37,8 @@ constexpr std::string_view kFaceNames[] = {
     "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
     // models
     "DimensionBound", "ImportOptions", "ImportedModel", "ImportedText", "ImportedValue", "OnnxExport",
-    "OnnxValue", "OperatorUse", "Policy", "QuantiseOptions", "QuantisedModel", "QuantisedWeight",
-    "PolicyDescription", "PolicyNames"};
+    "OnnxValue", "OperatorUse", "Policy", "QuantiseOptions", "QuantisedModel", "QuantisedProducts",
+    "QuantisedWeight", "PolicyDescription", "PolicyNames"};
 
 // Headers whose functions belong to the face; functions of others are in a room's namespace.
 constexpr std::string_view kFaceFunctions[] = {"compute/base/result.h",

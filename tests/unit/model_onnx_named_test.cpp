@@ -145,6 +145,135 @@ TEST_F(NamedOnnx, ATransformerHasTheBitsOfExactImports) {
       {{{"x", {2, 5, 8}}}, {{"x", {6, 16, 8}}}, {{"x", {1, 1, 8}}}, {{"x", {3, 16, 8}}}, {{"x", {6, 7, 8}}}});
 }
 
+// A decoder as optimum exports it: keys and values of a named length, joined with those of the new steps,
+// under the mask of a batch with padding on the left.
+OnnxBuilder decoder() {
+  OnnxBuilder b;
+  b.input("x", {"batch", "length", "8"}).input("mask", {"batch", "past + length"});
+  for (const std::string part : {"k", "v"}) b.input("past_" + part, {"batch", "2", "past", "4"});
+  for (const std::string part : {"q", "k", "v"})
+    b.floats("w" + part, {8, 8}, wave(64, part == "q" ? 0.31 : part == "k" ? 0.57 : 0.83));
+  b.longs("heads", {4}, {0, 0, 2, 4}).longs("flat", {3}, {0, 0, -1}).longs("index", {}, {2});
+  b.longs("zero", {}, {0}).longs("one", {}, {1}).longs("lift", {2}, {1, 2}).longs("row", {1}, {1});
+  b.floats("hidden", {}, {-1e9f}).floats("none", {}, {0}).floats("unit", {}, {1});
+  for (const std::string part : {"q", "k", "v"})
+    b.node("MatMul", {"x", "w" + part}, {part + "f"})
+        .node("Reshape", {part + "f", "heads"}, {part + "h"})
+        .node("Transpose", {part + "h"}, {part + "t"}, {OnnxBuilder::list("perm", {0, 2, 1, 3})});
+  for (const std::string part : {"k", "v"})
+    b.node("Concat", {"past_" + part, part + "t"}, {part + "all"}, {OnnxBuilder::number("axis", -2)});
+  b.node("Shape", {"kall"}, {"allshape"}).node("Gather", {"allshape", "index"}, {"total"});
+  b.node("Shape", {"past_k"}, {"pastshape"}).node("Gather", {"pastshape", "index"}, {"past"});
+  b.node("Range", {"zero", "total", "one"}, {"columns"}).node("Range", {"past", "total", "one"}, {"steps"});
+  b.node("Unsqueeze", {"steps", "row"}, {"rows"}).node("LessOrEqual", {"columns", "rows"}, {"seen"});
+  b.node("Where", {"seen", "none", "hidden"}, {"causal"});
+  b.node("Unsqueeze", {"mask", "lift"}, {"mask4"}).node("Sub", {"unit", "mask4"}, {"unseen"});
+  b.node("Mul", {"unseen", "hidden"}, {"padding"});
+  b.node("Transpose", {"kall"}, {"kallt"}, {OnnxBuilder::list("perm", {0, 1, 3, 2})});
+  b.node("MatMul", {"qt", "kallt"}, {"scores"}).node("Add", {"scores", "causal"}, {"scores1"});
+  b.node("Add", {"scores1", "padding"}, {"scores2"}).node("Softmax", {"scores2"}, {"weights"});
+  b.node("MatMul", {"weights", "vall"}, {"mixed"});
+  b.node("Transpose", {"mixed"}, {"mixedt"}, {OnnxBuilder::list("perm", {0, 2, 1, 3})});
+  b.node("Reshape", {"mixedt", "flat"}, {"joined"}).node("Add", {"joined", "x"}, {"y"});
+  return b.output("y").output("kall").output("vall");
+}
+
+std::map<std::string, Shape> decoder_shapes(std::int64_t batch, std::int64_t past, std::int64_t length) {
+  return {{"x", {batch, length, 8}},
+          {"mask", {batch, past + length}},
+          {"past_k", {batch, 2, past, 4}},
+          {"past_v", {batch, 2, past, 4}}};
+}
+
+TEST_F(NamedOnnx, ADecoderJoinsPastAndNewSteps) {
+  compare(
+      decoder(), {{"batch", 3}, {"past", 9}, {"length", 4}},
+      {decoder_shapes(2, 5, 1), decoder_shapes(3, 9, 4), decoder_shapes(1, 1, 1), decoder_shapes(1, 2, 3)});
+  // One step each: the length is a number in the sum.
+  compare(decoder(), {{"past", 9}},
+          {decoder_shapes(1, 3, 1), decoder_shapes(1, 4, 1), decoder_shapes(1, 9, 1)});
+}
+
+// Token by token in one program, from an empty past: its keys and values go in again. All steps at once give
+// the same.
+TEST_F(NamedOnnx, ADecoderGoesOnWithItsOwnPast) {
+  constexpr std::int64_t kSteps = 12, kMost = 11;
+  const HostTensor all = wave_tensor({1, kSteps, 8}, 0.43), none = HostTensor::from({}, {1, 2, 0, 4});
+  const auto mask = [](std::int64_t places) {
+    return HostTensor::from(std::vector<float>(static_cast<std::size_t>(places), 1), {1, places});
+  };
+  Program whole = compile(test::must_import(decoder(), decoder_shapes(1, 0, kSteps)));
+  const std::vector<HostTensor> expected = run(whole, {all, mask(kSteps), none, none});
+  Program program =
+      compile(import(decoder(), decoder_shapes(1, 0, 1), {{.name = "past", .most = kMost, .least = 0}}));
+  HostTensor keys = none, values = none;
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    const std::vector<float> x(all.floats.begin() + step * 8, all.floats.begin() + (step + 1) * 8);
+    const auto results = run(program, {HostTensor::from(x, {1, 1, 8}), mask(step + 1), keys, values});
+    for (std::size_t i = 0; i < 8; ++i)
+      EXPECT_NEAR(results[0].floats[i], expected[0].floats[static_cast<std::size_t>(step) * 8 + i], 1e-6);
+    keys = results[1];
+    values = results[2];
+    EXPECT_EQ(keys.shape, Shape({1, 2, step + 1, 4}));
+  }
+  EXPECT_EQ(keys.floats, expected[1].floats);
+  // One place too many, and a mask that does not fit the past.
+  const HostTensor x = wave_tensor({1, 1, 8}, 1);
+  EXPECT_THAT(session_.run(program, std::vector<HostTensor>{x, mask(13), keys, values}).error().message,
+              HasSubstr("for [1, past + 1 <= 12], expected axis 1 to have 1 .. 12 places"));
+  EXPECT_THAT(session_.run(program, std::vector<HostTensor>{x, mask(4), none, none}).error().message,
+              HasSubstr("found shape [1, 4]"));
+}
+
+// The operator joins the past itself. Where a run's past is shorter than the bound, its queries see no more.
+TEST_F(NamedOnnx, AttentionSeesTheStepsOfItsPast) {
+  OnnxBuilder b(23);
+  for (const std::string part : {"q", "k", "v"}) b.input(part, {"1", "2", "length", "4"});
+  for (const std::string part : {"past_k", "past_v"}) b.input(part, {"1", "2", "past", "4"});
+  b.node("Attention", {"q", "k", "v", "", "past_k", "past_v"}, {"y", "keys", "values"},
+         {OnnxBuilder::number("is_causal", 1)});
+  const auto shapes = [](std::int64_t past, std::int64_t length) {
+    std::map<std::string, Shape> made;
+    for (const std::string part : {"q", "k", "v"}) made[part] = {1, 2, length, 4};
+    for (const std::string part : {"past_k", "past_v"}) made[part] = {1, 2, past, 4};
+    return made;
+  };
+  compare(b.output("y").output("keys").output("values"), {{"past", 9}, {"length", 3}},
+          {shapes(4, 2), shapes(9, 3), shapes(1, 1), shapes(2, 3)});
+}
+
+TEST_F(NamedOnnx, BoundsAreReadFromText) {
+  const DimensionBound batch = found(parse_bound("batch=64")), past = found(parse_bound("past=0..128")),
+                       total = found(parse_bound("x:1=past + 1"));
+  EXPECT_EQ(batch.most, 64);
+  EXPECT_EQ(batch.least, 1);
+  EXPECT_EQ(past.name, "past");
+  EXPECT_EQ(past.most, 128);
+  EXPECT_EQ(past.least, 0);
+  EXPECT_EQ(total.name, "x:1");
+  EXPECT_EQ(total.sum, "past + 1");
+  for (const char* wrong : {"batch", "=4", "batch="}) EXPECT_FALSE(parse_bound(wrong).ok()) << wrong;
+}
+
+TEST_F(NamedOnnx, SumsOfDimensionsFollowFromTheirTerms) {
+  OnnxBuilder b;
+  b.input("a", {"n", "2"}).input("b", {"total", "2"}).input("c", {"m", "2"});
+  b.longs("pads", {4}, {1, 0, 2, 0}).floats("fill", {}, {7});
+  b.node("Concat", {"a", "c", "a"}, {"aca"}, {OnnxBuilder::number("axis", 0)});
+  b.node("Pad", {"c", "pads", "fill"}, {"p"}).node("ReduceSum", {"p"}, {"s"});
+  b.node("Concat", {"a", "c"}, {"ac"}, {OnnxBuilder::number("axis", 0)}).node("Add", {"ac", "b"}, {"y"});
+  b.output("aca").output("p").output("s").output("y");
+  const auto shapes = [](std::int64_t n, std::int64_t m) {
+    return std::map<std::string, Shape>{{"a", {n, 2}}, {"b", {n + m, 2}}, {"c", {m, 2}}};
+  };
+  compare(b, {{"n", 5}, {"m", 6}, {"total", 0, "n + m"}},
+          {shapes(2, 3), shapes(5, 6), shapes(1, 1), shapes(4, 1)});
+  EXPECT_THAT(refused(b, shapes(2, 3), {{"n", 5}, {"m", 6}, {"total", 0, "n + k"}}),
+              HasSubstr("extent 'total': found 'n + k', expected a sum of bounded dimensions"));
+  EXPECT_THAT(refused(b, shapes(2, 3), {{"n", 5}, {"m", 6}, {"total", 11}}),
+              HasSubstr("named 'm + n <= 11' and 'total <= 11'"));
+}
+
 TEST_F(NamedOnnx, ConvolutionsAndRecurrencesTakeANamedBatch) {
   OnnxBuilder conv;
   conv.input("x", {"n", "2", "6", "6"}).floats("w", {4, 2, 3, 3}, wave(72, 0.5)).longs("flat", {2}, {0, -1});

@@ -60,6 +60,7 @@ Parameters parameters_of(const onnx::Model& model) {
 struct Compiled {
   ProgramStats stats;
   std::vector<std::pair<std::string, std::string>> outputs;  // names, and types with shapes
+  QuantisedProducts quantised;
 };
 
 // The model as a program of the device, for these shapes. Some faults show only then.
@@ -73,7 +74,7 @@ Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options
                                        .outputs = imported.output_tensors(),
                                        .slot_count = 1};
   IMPRINT_ASSIGN(const Program program, Program::compile(computer.runtime(), description));
-  Compiled made{.stats = program.stats()};
+  Compiled made{.stats = program.stats(), .outputs = {}, .quantised = imported.quantised};
   for (const ImportedValue& output : imported.outputs)
     made.outputs.emplace_back(output.name,
                               text(onnx::element_type_name(output.type), " ", output.tensor.shape().text()));
@@ -121,7 +122,11 @@ nlohmann::ordered_json to_json(const Compiled& program) {
           {"intermediate_bytes", program.stats.arena_bytes},
           {"input_output_bytes", program.stats.io_bytes},
           {"bytes_moved", program.stats.bytes_moved},
-          {"operations", program.stats.flops}};
+          {"operations", program.stats.flops},
+          {"quantised_products",
+           {{"whole", program.quantised.whole},
+            {"float", program.quantised.in_float},
+            {"reasons", program.quantised.reasons}}}};
 }
 
 void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operators,
@@ -161,6 +166,14 @@ void print_values(const char* title, const std::vector<onnx::ValueInfo>& values)
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
+void print_quantised(const QuantisedProducts& products) {
+  const std::uint64_t all = products.whole + products.in_float;
+  if (all == 0) return;
+  std::printf("  %llu of %s after DequantizeLinear in whole numbers\n",
+              static_cast<unsigned long long>(products.whole), amount(all, "product").c_str());
+  for (const std::string& reason : products.reasons) std::printf("    in float32: %s\n", reason.c_str());
+}
+
 void print_program(const Compiled& program, const std::string& device) {
   const ProgramStats& stats = program.stats;
   std::printf("as a program of %s\n", device.c_str());
@@ -172,6 +185,7 @@ void print_program(const Compiled& program, const std::string& device) {
       "  memory besides the weights: %.1f MiB of intermediates (%.1f MiB if none shared memory), %.1f MiB "
       "of inputs and outputs\n",
       mib(stats.arena_bytes), mib(stats.unplanned_bytes), mib(stats.io_bytes));
+  print_quantised(program.quantised);
 }
 
 void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operators,

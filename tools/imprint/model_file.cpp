@@ -142,9 +142,13 @@ Result<agent::ModelSpec> parse_model(const std::string& file, const nlohmann::js
   IMPRINT_CHECK(fields.list("extents", add_extent));
   const auto add_bound = [&spec](const Fields& bound) -> Result<> {
     IMPRINT_CHECK(bound.only({"name", "value"}, "imp_model_extent"));
-    DimensionBound& made = spec.bounds.emplace_back();
+    DimensionBound made;
     IMPRINT_ASSIGN(made.name, bound.string("name"));
     IMPRINT_ASSIGN(made.most, bound.number("value"));
+    if (made.most == 0 && made.name.find('=') != std::string::npos) {
+      IMPRINT_ASSIGN(made, parse_bound(made.name));
+    }
+    spec.bounds.push_back(std::move(made));
     return {};
   };
   IMPRINT_CHECK(fields.list("bounds", add_bound));

@@ -48,23 +48,16 @@ void add_extent_option(CLI::App& command, ModelShapes& shapes) {
       .add_option(
           "--extent", shapes.most,
           "compile for any extent of a free dimension up to MOST; may be repeated. NAME: as the file has "
-          "it, or INPUT:AXIS")
+          "it, or INPUT:AXIS. past=0..128 may be 0. A sum, such as total=past+1, follows from others")
       ->type_name("NAME=MOST");
 }
 
 Result<std::vector<DimensionBound>> bounds_of(const ModelShapes& shapes) {
   std::vector<DimensionBound> bounds;
   for (const std::string& given : shapes.most) {
-    const std::size_t split = given.rfind('=');
-    DimensionBound bound{given.substr(0, split), 0};
-    const char* const end = given.data() + given.size();
-    const bool is_bound = split != std::string::npos && split > 0 &&
-                          std::from_chars(given.data() + split + 1, end, bound.most) ==
-                              std::from_chars_result{end, std::errc()};
-    if (!is_bound)
-      return make_error(ErrorCode::invalid_argument,
-                        text("--extent: found ", quote(given), ", expected NAME=MOST, such as batch=64"));
-    bounds.push_back(std::move(bound));
+    auto bound = parse_bound(given);
+    if (!bound) return make_error(bound.error().code, text("--extent: ", bound.error().message));
+    bounds.push_back(std::move(*bound));
   }
   return bounds;
 }

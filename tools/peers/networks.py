@@ -279,7 +279,23 @@ def int8_dense(folder):
     n.save(folder, [1024], x, [1024])
 
 
-MADE = (resnet50, mobilenetv2, squeezenet, shufflenet, densenet121, encoder12, dense30, int8_convs, int8_dense)
+def int8_pairs(folder):
+    """The convolutions of int8_convs between QuantizeLinear and DequantizeLinear, as exporters write them."""
+    n = Net("int8_pairs")
+    zero, scale = n.byte([], 128), n.tensor([], [0.02])
+
+    def rounded(x):
+        return n.op("DequantizeLinear", [n.op("QuantizeLinear", [x, scale, zero]), scale, zero])
+
+    x = rounded("input")
+    for _ in range(6):
+        weight = n.op("DequantizeLinear", [n.byte([64, 64, 3, 3]), n.tensor([64], scale=0.0, offset=0.002)], axis=0)
+        x = rounded(n.op("Conv", [x, weight, n.tensor([64], scale=0.05)], kernel_shape=[3, 3], pads=[1] * 4))
+    n.save(folder, [64, 28, 28], x, [64, 28, 28])
+
+
+MADE = (resnet50, mobilenetv2, squeezenet, shufflenet, densenet121, encoder12, dense30, int8_convs, int8_dense,
+        int8_pairs)
 ALL = {function.__name__: function for function in MADE}
 ALL |= {"policy64": policy("policy64", 24, 64, 4), "policy256": policy("policy256", 64, 256, 8)}
 

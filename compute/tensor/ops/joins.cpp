@@ -1,11 +1,81 @@
 // Joining and splitting tensors along an axis.
 
+#include <algorithm>
+
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/extent_sums.h"
 
 namespace imprint {
 
 using namespace tensor;
+
+namespace {
+
+// A scalar or a list along an axis, shaped to broadcast against a tensor of this rank.
+Tensor placed_along(Tensor list, int axis, int rank) {
+  while (list.ok() && list.rank() < rank - axis) list = unsqueeze(list, list.rank());
+  return list;
+}
+
+bool fit_beside(std::span<const Tensor> tensors, int axis) {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.rank() != tensors[0].rank()) return false;
+    for (int a = 0; a < tensor.rank(); ++a)
+      if (a != axis && tensor.extent(a) != tensors[0].extent(a)) return false;
+  }
+  return true;
+}
+
+Tensor refused_along(std::string_view op, const Tensor& tensor, int axis) {
+  return failure(ErrorCode::unsupported, op,
+                 text("found ", describe(tensor), " with axis ", axis, " named '",
+                      named_axis(tensor.shape().name(axis)).text(),
+                      "', expected one extent or a sum, below 2^24. Give the axis a number instead of an "
+                      "Extent."));
+}
+
+// Tensors whose extents along the axis each run chooses: each begins where those of the run before it end.
+Tensor joined_in_runs(std::span<const Tensor> tensors, int axis) {
+  ExtentSum total;
+  std::vector<Tensor> starts;
+  for (const Tensor& tensor : tensors) {
+    const auto places = sum_of_axis(tensor.shape(), axis);
+    starts.push_back(total.tensor());
+    if (places && total.add(*places)) continue;
+    return refused_along("concat", tensor, axis);
+  }
+  const auto along = axis_of(total);
+  if (!along) return refused_along("concat", tensors.back(), axis);
+  const Tensor positions = iota(Shape{*along}, 0);
+  Tensor result = take(tensors[0], axis, positions);
+  for (std::size_t i = 1; i < tensors.size(); ++i) {
+    const Tensor own = take(tensors[i], axis, positions - starts[i]);
+    result = where(placed_along(less(positions, starts[i]), axis, tensors[0].rank()), result, own);
+  }
+  return result;
+}
+
+// Pads one axis whose extent each run chooses, then the others.
+Tensor padded_in_runs(const Tensor& x, int axis,
+                      std::span<const std::pair<std::int64_t, std::int64_t>> before_after, double value) {
+  const auto [before, after] = before_after[static_cast<std::size_t>(axis)];
+  std::vector<std::pair<std::int64_t, std::int64_t>> others(before_after.begin(), before_after.end());
+  others[static_cast<std::size_t>(axis)] = {0, 0};
+  const auto places = sum_of_axis(x.shape(), axis);
+  ExtentSum total;
+  const bool fits = places && total.add(*places);
+  total.more += before + after;
+  const auto along = fits ? axis_of(total) : std::nullopt;
+  if (!along) return refused_along("pad", x, axis);
+  const Tensor positions = iota(Shape{*along}, 0) - static_cast<int>(before);
+  const Tensor inside = logical_and(positions >= 0, less(positions, places->tensor()));
+  const Tensor padded = where(placed_along(inside, axis, x.rank()), take(x, axis, positions),
+                              full({}, representable(value, x.dtype()), x.dtype()));
+  return pad(padded, others, value);
+}
+
+}  // namespace
 
 Tensor concat(std::span<const Tensor> tensors, int axis) {
   if (const Tensor* failed = first_error(tensors)) return *failed;
@@ -14,6 +84,10 @@ Tensor concat(std::span<const Tensor> tensors, int axis) {
   const std::optional<int> position = normalize_axis(axis, tensors[0].rank());
   if (!position) return bad_axis("concat", axis, tensors[0]);
   if (tensors.size() == 1) return tensors[0];
+  // The tensors after a named one must move up to its places; the last one may have places beyond.
+  const auto is_named = [&](const Tensor& tensor) { return tensor.shape().name(*position) != 0; };
+  if (fit_beside(tensors, *position) && std::ranges::any_of(tensors.first(tensors.size() - 1), is_named))
+    return joined_in_runs(tensors, *position);
   return make(Op::concat, tensors, {.ints = {*position}});
 }
 
@@ -63,10 +137,13 @@ Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t
         text("found ", before_after.size(), " pairs for ", describe(x), ", expected one per axis"));
   std::vector<std::int64_t> amounts;
   bool any = false;
-  for (const auto& [before, after] : before_after) {
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    const auto [before, after] = before_after[static_cast<std::size_t>(axis)];
+    any = any || before != 0 || after != 0;
+    if (x.shape().name(axis) != 0 && (before != 0 || after != 0))
+      return padded_in_runs(x, axis, before_after, value);
     amounts.push_back(before);
     amounts.push_back(after);
-    any = any || before != 0 || after != 0;
   }
   if (!any) return x;
   return make(Op::pad, {x}, {.ints = std::move(amounts), .floats = {representable(value, x.dtype())}});

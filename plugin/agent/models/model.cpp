@@ -5,6 +5,7 @@
 
 #include "compute/base/text.h"
 #include "compute/program/program_extents.h"
+#include "compute/tensor/extent_sums.h"
 
 namespace imprint::agent {
 namespace {
@@ -64,7 +65,8 @@ Model::Model(const BrainServices& services, const ModelSpec& spec, ModelProgram 
       runs_(spec.run_capacity) {
   services_.stream = reinterpret_cast<std::uintptr_t>(this);
   for (const ModelBinding& binding : spec.bindings) shared_.push_back(binding.tensor);
-  for (const DimensionBound& bound : spec.bounds) extents_.push_back({bound.name, bound.most});
+  for (const DimensionBound& bound : spec.bounds)  // sums follow from the others
+    if (bound.sum.empty()) extents_.push_back({bound.name, bound.most});
 }
 
 Result<std::shared_ptr<Model>> Model::create(const BrainServices& services, const ModelSpec& spec) {
@@ -150,10 +152,18 @@ Shape Model::shape_now(const ModelValue& value) const {
   const std::lock_guard lock(extents_mutex_);
   Shape used = value.shape;
   for (int axis = 0; axis < used.rank(); ++axis) {
+    const auto extent_of_run = [&](const std::string& name) {
+      const auto shown = tensor::of_from_zero(name);
+      const auto found = std::ranges::find(extents_, shown.value_or(name), &ModelExtent::name);
+      const std::int64_t own = found == extents_.end() ? 1 : found->value;
+      return shown ? own + 1 : own;
+    };
     std::int64_t places = 1;
     for (const tensor::AxisPart& part : value.shape.parts(axis)) {
-      const auto named = std::ranges::find(extents_, part.extent, &ModelExtent::name);
-      places *= part.extent.empty() ? part.places() : named->value * part.factor;
+      const auto sum = tensor::sum_of(part.extent);
+      places *= part.extent.empty()
+                    ? part.places()
+                    : (sum ? sum->value(extent_of_run) : extent_of_run(part.extent)) * part.factor;
     }
     used[axis] = places;
   }
@@ -162,10 +172,11 @@ Shape Model::shape_now(const ModelValue& value) const {
 
 Result<> Model::set_extent(const std::string& extent, std::int64_t value) {
   for (const DimensionBound& bound : bounds_) {
-    if (bound.name != extent) continue;
-    if (value < 1 || value > bound.most)
-      return bad_value("model_set_extent", name(),
-                       text("value: found ", value, " for '", extent, "', expected 1 to ", bound.most));
+    if (bound.name != extent || !bound.sum.empty()) continue;
+    if (value < bound.least || value > bound.most)
+      return bad_value(
+          "model_set_extent", name(),
+          text("value: found ", value, " for '", extent, "', expected ", bound.least, " to ", bound.most));
     const std::lock_guard lock(extents_mutex_);
     std::ranges::find(extents_, extent, &ModelExtent::name)->value = value;
     return {};
@@ -178,9 +189,10 @@ Result<> Model::set_extent(const std::string& extent, std::int64_t value) {
 }
 
 Result<> Model::fill(std::uint32_t slot, std::span<const ModelInput> inputs) {
-  for (const ModelExtent& extent : extents_)
-    if (program_->extent(slot, extent.name) != 0)  // else no axis of the program has it
-      IMPRINT_CHECK(program_->set_extent(slot, extent.name, extent.value));
+  for (const ModelExtent& extent : extents_) {
+    const Result<> set = program_->set_extent(slot, extent.name, extent.value);
+    if (!set && set.error().code != ErrorCode::not_found) return set.error();  // else no axis has it
+  }
   IMPRINT_ASSIGN(const std::vector<std::size_t> places,
                  places_of("model_run", *program_, slot, "input", inputs, this->inputs()));
   if (places.size() < this->inputs().size()) {
