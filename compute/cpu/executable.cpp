@@ -47,19 +47,35 @@ void Executable::run(std::size_t kernel) const {
   for (std::size_t step = kernels_[kernel].begin; step < kernels_[kernel].end; ++step) run(*steps_[step]);
 }
 
-void Executable::run(const Step& step) const {
+std::int64_t Executable::shares_of(const Step& step) const {
   // A share is worth the time of a thread that looks at it, and there are more than threads, since another
   // process may take a core.
   constexpr std::int64_t kLeastShare = 8192, kSharesPerThread = 4;
-  const std::int64_t parts = step.part_count();
-  std::int64_t shares = 1;
-  if (pool_)
-    shares = std::min({parts, step.work() / kLeastShare, kSharesPerThread * pool_->threads(),
-                       std::int64_t{ThreadPool::kMostParts}});
+  if (!pool_) return 1;
+  return std::min({step.part_count(), step.work() / kLeastShare, kSharesPerThread * pool_->threads(),
+                   std::int64_t{ThreadPool::kMostParts}});
+}
+
+void Executable::run(const Step& step) const {
+  const std::int64_t parts = step.part_count(), shares = shares_of(step);
   if (shares < 2) return step.run(memory_of(0), {0, parts});
   pool_->each(static_cast<std::uint32_t>(shares), [&](std::uint32_t share, std::uint32_t thread) {
     step.run(memory_of(thread), {parts * share / shares, parts * (share + 1) / shares});
   });
+}
+
+Executable::Division Executable::division() const {
+  Division found;
+  double divided = 0, all = 0;
+  for (const std::unique_ptr<Step>& step : steps_) {
+    const auto work = static_cast<double>(step->work());
+    all += work;
+    if (shares_of(*step) < 2) continue;
+    ++found.steps;
+    divided += work;
+  }
+  found.work = all > 0 ? divided / all : 0;
+  return found;
 }
 
 }  // namespace imprint::cpu

@@ -50,6 +50,12 @@ class Executable {
   void run(std::size_t kernel) const;
 
   std::size_t step_count() const { return steps_.size(); }
+  // Steps that threads share: each ends when all threads are done. The others run on the calling thread.
+  struct Division {
+    std::size_t steps = 0;
+    double work = 0;  // of all, as far as steps know theirs: 0 .. 1
+  };
+  Division division() const;
   std::uint64_t arena_bytes() const { return arena_bytes_; }  // intermediates, with reuse
   std::uint64_t memory_bytes() const {
     return memory_bytes_;
@@ -72,6 +78,7 @@ class Executable {
   std::vector<std::int32_t> extent_inputs_;  // positions, by extent
   std::vector<std::int64_t> extent_values_;  // of the runs that follow
   std::vector<tensor::NodeRef> constants_;
+  std::int64_t shares_of(const Step& step) const;  // 1: the calling thread computes it alone
   void run(const Step& step) const;
   Memory memory_of(std::uint32_t thread) const {
     return {buffers_.data(), workspace_ + thread * workspace_bytes_, extent_values_.data()};

@@ -34,7 +34,8 @@ constexpr std::string_view kTakeNamed[] = {
     // shapes and indices
     "Shape", "Size", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Split", "Slice",
     "Expand", "Tile", "DepthToSpace", "SpaceToDepth", "Gather", "GatherElements", "Pad", "OneHot", "Trilu",
-    "EyeLike", "Shrink", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", "ScatterElements", "Scatter",
+    "EyeLike", "Resize", "Upsample", "Shrink", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss",
+    "ScatterElements", "Scatter",
     // recurrent, attention and fused
     "RNN", "GRU", "LSTM", "Attention", "RotaryEmbedding", "com.microsoft.Attention", "com.microsoft.BiasGelu",
     "com.microsoft.FastGelu", "com.microsoft.FusedMatMul", "com.microsoft.Gelu",

@@ -78,9 +78,13 @@ void arg_reduce(OpContext& context) {
   if (context.int_attribute("select_last_index", 0) == 0)
     return context.set(0, function(x, {axis}, keep), ElementType::int64);
   // The last of equal elements is the first one of the flipped axis.
-  const auto last = static_cast<int>(x.extent(axis) - 1);
-  context.set(0, imprint::sub(Tensor(last), function(imprint::flip(x, axis), {axis}, keep)),
-              ElementType::int64);
+  const Tensor last = SymbolicInt::of(x.shape(), axis).tensor() - 1;
+  Shape along;
+  along.append(x.shape(), axis);
+  const Tensor flipped = x.shape().name(axis) == 0
+                             ? imprint::flip(x, axis)
+                             : imprint::take(x, axis, imprint::sub(last, imprint::iota(along, 0)));
+  context.set(0, imprint::sub(last, function(flipped, {axis}, keep)), ElementType::int64);
 }
 
 void cumulative_sum(OpContext& context) {

@@ -154,6 +154,16 @@ Tensor inside_of(const ResizeForm& form, const ResizeAxis& axis, int rank) {
   return imprint::greater(Tensor::from(flags, along(rank, axis.axis, axis.places)), 0.5f);
 }
 
+constexpr std::int64_t kMostNamedPlaces = 1 << 20;  // looked at before they are counted
+
+// Along an axis whose extent each run chooses, places may be repeated.
+bool fits_named(const ResizeForm& form, const ResizeAxis& axis) {
+  return axis.places <= kMostNamedPlaces && form.mode == "nearest" && form.coordinates != "align_corners" &&
+         form.coordinates != "tf_crop_and_resize" && axis.places % axis.extent == 0 &&
+         axis.scale == static_cast<float>(axis.places / axis.extent) &&
+         repeats_of(taps_of(form, axis).places[0], axis.extent) > 0;
+}
+
 void resize_by(OpContext& context, const ResizeForm& form, const std::vector<ResizeAxis>& axes) {
   const Value from = context.value(0);
   std::vector<std::int64_t> extents = extents_of(from.shape());
@@ -167,6 +177,13 @@ void resize_by(OpContext& context, const ResizeForm& form, const std::vector<Res
   context.checked(extents);
   if (context.failure()) return;
   const bool crops = form.coordinates == "tf_crop_and_resize";
+  for (const ResizeAxis& axis : axes) {
+    const bool changes = crops || axis.places != axis.extent || axis.scale != 1;
+    if (from.shape().name(axis.axis) != 0 && changes && !fits_named(form, axis))
+      return context.unsupported(text("axis ", axis.axis, ": found input ", from.shape().text(),
+                                      ", expected a fixed extent, or repeated places (nearest). Give it a "
+                                      "number."));
+  }
   Tensor x = from.tensor();
   if (form.mode != "nearest") x = imprint::cast(x, DType::float32);
   for (const ResizeAxis& axis : axes)
@@ -210,6 +227,25 @@ ResizeForm resize_form(OpContext& context, bool old) {
   return form;
 }
 
+// The sizes; where the extent of a run decides, of the bound.
+std::vector<std::int64_t> sizes_along(OpContext& context, const Shape& from, const Axes& axes) {
+  const auto wanted = symbolic_list(context, 3, "sizes");
+  std::vector<std::int64_t> sizes;
+  for (std::size_t i = 0; wanted && i < std::min(wanted->size(), axes.size()); ++i) {
+    const auto times = quotient((*wanted)[i], SymbolicInt::of(from, axes[i]));
+    const auto fixed = from.name(axes[i]) == 0 ? (*wanted)[i].number()
+                       : times                 ? times->number()
+                                               : std::nullopt;
+    if (!fixed) {
+      context.unsupported(text("axis ", axes[i], " of ", from.text(), ": found size ", (*wanted)[i].text(),
+                               ", expected a multiple. Give these extents numbers instead of bounds."));
+      return {};
+    }
+    sizes.push_back(from.name(axes[i]) == 0 ? *fixed : *fixed * from[axes[i]]);
+  }
+  return sizes;
+}
+
 void resize(OpContext& context) {
   const Value from = context.value(0);
   const bool upsample = context.node().op_type == "Upsample", old = upsample || context.opset() < 11;
@@ -227,7 +263,7 @@ void resize(OpContext& context) {
   std::vector<float> scales, roi;
   std::vector<std::int64_t> sizes;
   if (by_sizes)
-    sizes = context.known_ints(3, "sizes");
+    sizes = sizes_along(context, from.shape(), axes);
   else if (upsample && context.opset() < 9)
     scales = context.floats_attribute("scales");
   else
@@ -255,6 +291,9 @@ void resize(OpContext& context) {
     along.push_back(axis);
   }
   if (by_sizes && policy != "stretch" && !along.empty()) {
+    if (from.shape().is_named())
+      return context.unsupported("input " + from.shape().text() +
+                                 ": expected fixed extents to keep their ratio");
     float scale = along[0].scale;
     for (const ResizeAxis& axis : along)
       scale = policy == "not_larger" ? std::min(scale, axis.scale) : std::max(scale, axis.scale);

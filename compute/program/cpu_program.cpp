@@ -214,11 +214,12 @@ std::string CpuProgram::explain() const {
   for (const Part& part : parts_) {
     char line[320];
     std::snprintf(line, sizeof line,
-                  "%u x program %s on the CPU (%s, %u threads): %u kernels of %zu steps, arena %llu bytes "
-                  "(%llu without reuse)\n",
+                  "%u x program %s on the CPU (%s, %u threads): %u kernels of %zu steps, %zu of them and "
+                  "%.1f %% of the work divided among threads, arena %llu bytes (%llu without reuse)\n",
                   part.repeat, part.name.c_str(), cpu::kernels().name,
                   runtime_.pool() ? runtime_.pool()->threads() : 1, part.kernel_count(),
-                  part.executable->step_count(),
+                  part.executable->step_count(), part.executable->division().steps,
+                  100 * part.executable->division().work,
                   static_cast<unsigned long long>(part.executable->arena_bytes()),
                   static_cast<unsigned long long>(part.executable->unplanned_bytes()));
     text += line;

@@ -242,6 +242,29 @@ TEST_F(NamedOnnx, AttentionSeesTheStepsOfItsPast) {
           {shapes(4, 2), shapes(9, 3), shapes(1, 1), shapes(2, 3)});
 }
 
+// A detection head: images in a named batch, grown by a number, and by sizes that follow from the shape.
+TEST_F(NamedOnnx, ResizeLeavesANamedBatchAndRepeatsNamedPlaces) {
+  OnnxBuilder b;
+  b.input("x", {"n", "2", "height", "3"}).floats("scales", {4}, {1, 1, 2, 2}).longs("two", {1}, {2});
+  b.longs("zero", {1}, {0}).longs("wide", {1}, {7}).longs("end", {1}, {3});
+  b.node("Resize", {"x", "", "scales"}, {"up"}, {OnnxBuilder::text("mode", "nearest")});
+  b.node("Shape", {"x"}, {"shape"}).node("Slice", {"shape", "zero", "end"}, {"kept"});
+  b.node("Concat", {"kept", "wide"}, {"sizes"}, {OnnxBuilder::number("axis", 0)});
+  b.node("Resize", {"x", "", "", "sizes"}, {"wider"}, {OnnxBuilder::text("mode", "linear")});
+  b.node("ArgMax", {"x"}, {"last"},
+         {OnnxBuilder::number("axis", 2), OnnxBuilder::number("select_last_index", 1)});
+  const auto shapes = [](std::int64_t n, std::int64_t height) {
+    return std::map<std::string, Shape>{{"x", {n, 2, height, 3}}};
+  };
+  compare(b.output("up").output("wider").output("last", {}, test::kInt64), {{"n", 4}, {"height", 5}},
+          {shapes(2, 3), shapes(4, 5), shapes(1, 1)});
+  OnnxBuilder linear;
+  linear.input("x", {"n", "2", "height", "3"}).floats("scales", {4}, {1, 1, 2, 2});
+  linear.node("Resize", {"x", "", "scales"}, {"y"}, {OnnxBuilder::text("mode", "linear")}).output("y");
+  EXPECT_THAT(refused(linear, shapes(2, 3), {{"height", 5}}),
+              HasSubstr("axis 2: found input [2, 2, height <= 5, 3], expected a fixed extent, or repeated"));
+}
+
 TEST_F(NamedOnnx, BoundsAreReadFromText) {
   const DimensionBound batch = found(parse_bound("batch=64")), past = found(parse_bound("past=0..128")),
                        total = found(parse_bound("x:1=past + 1"));
