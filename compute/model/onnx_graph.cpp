@@ -24,8 +24,8 @@ std::string full_name(const Node& node) {
 // A name that is looked up counts once for each 64 bytes.
 std::int64_t parts_of(std::string_view name) { return 1 + static_cast<std::int64_t>(name.size() / 64); }
 
-void add_facts(const Graph& graph, std::set<std::string_view>& captured, std::int64_t& parts) {
-  std::set<std::string_view> made, used;
+void add_facts(const Graph& graph, NameSet& captured, std::int64_t& parts) {
+  NameSet made, used;
   for (const TensorData& tensor : graph.initializers) made.insert(tensor.name);
   for (const ValueInfo& input : graph.inputs) made.insert(input.name);
   for (const std::string_view name : made) parts += parts_of(name);
@@ -101,9 +101,10 @@ const Function* ImportState::function_of(const Node& node) const {
 BodyFacts& ImportState::facts_of(const Graph& body) {
   const auto [entry, fresh] = bodies.try_emplace(&body);
   if (fresh) {
-    std::set<std::string_view> captured;
+    NameSet captured;
     add_facts(body, captured, entry->second.parts);
     entry->second.captured.assign(captured.begin(), captured.end());
+    std::ranges::sort(entry->second.captured);  // messages depend on it
   }
   return entry->second;
 }
@@ -116,31 +117,23 @@ const AttributeMap& ImportState::defaults_of(const Function& function) {
 }
 
 const Value* GraphImporter::find(std::string_view name) const {
-  for (const GraphImporter* at = this; at; at = at->outer_)
-    if (const auto value = at->values_.find(name); value != at->values_.end()) return &value->second;
-  return nullptr;
+  const NameFacts* found = innermost(name, [](const NameFacts& facts) { return facts.value.has_value(); });
+  return found ? &*found->value : nullptr;
 }
 
 const Value* GraphImporter::need(std::string_view name) const {
   const Value* value = find(name);
-  for (const GraphImporter* at = this; !value && at; at = at->outer_)
-    if (const auto maker = at->unmade_.find(name); maker != at->unmade_.end()) {
-      state_.refusals.unsupported(text(maker->second->text(), ": output ", quote(std::string(name))));
-      break;
-    }
-  return value;
+  if (value) return value;
+  const NameFacts* unmade =
+      innermost(name, [](const NameFacts& facts) { return facts.unmade_by != nullptr; });
+  if (unmade)
+    state_.refusals.unsupported(text(unmade->unmade_by->text(), ": output ", quote(std::string(name))));
+  return nullptr;
 }
 
-bool GraphImporter::is_absent(std::string_view name) const {
-  for (const GraphImporter* at = this; at; at = at->outer_)
-    if (at->absent_.contains(name)) return true;
-  return false;
-}
-
-bool GraphImporter::is_made(std::string_view name) const {
-  for (const GraphImporter* at = this; at; at = at->outer_)
-    if (at->made_.contains(name)) return true;
-  return false;
+std::size_t GraphImporter::maker_of(std::string_view name) const {
+  const auto found = names_.find(name);
+  return found == names_.end() ? NameFacts::kNoMaker : found->second.maker;
 }
 
 template <class Visit>
@@ -153,14 +146,14 @@ void GraphImporter::for_each_read(const Node& node, Visit visit) const {
 }
 
 Result<> GraphImporter::check_names() {
+  names_.reserve(graph_.initializers.size() + graph_.inputs.size() + graph_.nodes.size());
   for (const TensorData& tensor : graph_.initializers)
-    if (!made_.insert(tensor.name).second)
-      return bad_graph("two initializers are named " + quote(tensor.name));
-  std::set<std::string_view> inputs;
+    if (!make(tensor.name)) return bad_graph("two initializers are named " + quote(tensor.name));
+  NameSet inputs;
   for (const ValueInfo& input : graph_.inputs) {
     if (input.name.empty()) return bad_graph("an input has no name");
     if (!inputs.insert(input.name).second) return bad_graph("two inputs are named " + quote(input.name));
-    made_.insert(input.name);
+    make(input.name);
   }
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     const Node& node = graph_.nodes[i];
@@ -171,15 +164,15 @@ Result<> GraphImporter::check_names() {
                amount(node.outputs.size(), "output"), ", expected at most ", kMaxNodeNames, " of each"));
     for (const std::string& output : node.outputs) {
       if (output.empty()) continue;
-      if (!made_.insert(output).second)
+      if (!make(output))
         return bad_graph(text(quote(output), " is made twice, the second time by ", node.text()));
-      maker_.emplace(output, i);
+      names_[output].maker = i;
     }
   }
   std::string missing;
   std::size_t count = 0;
   const auto use = [&](std::string_view name, const auto& user) {
-    if (name.empty() || is_made(name)) return;
+    if (name.empty() || innermost(name, [](const NameFacts& facts) { return facts.is_made; })) return;
     if (++count <= kMaxListed) missing += text(missing.empty() ? "" : ", ", quote(name), " (", user(), ")");
   };
   for (const Node& node : graph_.nodes)
@@ -196,10 +189,10 @@ Result<std::vector<std::size_t>> GraphImporter::ordered_nodes() const {
   std::vector<bool> needed(count, false);
   std::vector<std::size_t> stack;
   const auto need = [&](std::string_view name) {
-    const auto maker = maker_.find(name);
-    if (maker == maker_.end() || needed[maker->second]) return;
-    needed[maker->second] = true;
-    stack.push_back(maker->second);
+    const std::size_t maker = maker_of(name);
+    if (maker == NameFacts::kNoMaker || needed[maker]) return;
+    needed[maker] = true;
+    stack.push_back(maker);
   };
   for (const ValueInfo& output : graph_.outputs) need(output.name);
   while (!stack.empty()) {
@@ -214,10 +207,10 @@ Result<std::vector<std::size_t>> GraphImporter::ordered_nodes() const {
   for (std::size_t i = 0; i < count; ++i) {
     if (!needed[i]) continue;
     for_each_read(graph_.nodes[i], [&](std::string_view name) {
-      const auto maker = maker_.find(name);
-      if (maker == maker_.end()) return;
+      const std::size_t maker = maker_of(name);
+      if (maker == NameFacts::kNoMaker) return;
       ++waits[i];
-      readers[maker->second].push_back(i);
+      readers[maker].push_back(i);
     });
     if (waits[i] == 0) ready.push(i);
   }
@@ -257,7 +250,7 @@ void GraphImporter::import_node(const Node& node) {
   std::vector<Input> inputs;
   inputs.reserve(node.inputs.size());
   for (const std::string& name : node.inputs) {
-    if (name.empty() || is_absent(name)) {
+    if (name.empty() || innermost(name, [](const NameFacts& facts) { return facts.is_absent; })) {
       inputs.emplace_back();
     } else if (const Value* value = need(name)) {
       inputs.emplace_back(*value);
@@ -300,11 +293,11 @@ void GraphImporter::keep_outputs(const Node& node, std::span<const Value> output
     if (node.outputs[i].empty()) continue;
     const Value& value = outputs[i];
     if (!value.is_tensor()) {
-      values_.emplace(node.outputs[i], value);
+      give(node.outputs[i], value);
       continue;
     }
     if (value.type() == ElementType::undefined) {
-      unmade_.emplace(node.outputs[i], &node);
+      names_[node.outputs[i]].unmade_by = &node;
       continue;
     }
     if (!value.host() && !value.symbols()) {
@@ -317,7 +310,7 @@ void GraphImporter::keep_outputs(const Node& node, std::span<const Value> output
       return state_.refusals.keep(
           make_error(shape.error().code,
                      text(node.text(), ": output ", value.shape().text(), ": ", shape.error().message)));
-    values_.emplace(node.outputs[i], value);
+    give(node.outputs[i], value);
   }
 }
 
@@ -349,7 +342,7 @@ std::optional<std::vector<Value>> GraphImporter::run(const Node& node, std::span
     if (i < inputs.size() && inputs[i])
       give(graph_.inputs[i].name, *inputs[i]);
     else
-      absent_.insert(graph_.inputs[i].name);
+      names_[graph_.inputs[i].name].is_absent = true;
   }
   for (const TensorData& data : graph_.initializers) {
     auto value = state_.mover.held(data);

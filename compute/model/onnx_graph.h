@@ -1,14 +1,16 @@
 #pragma once
 // Private: the import of one graph of a model: its own, the body of a control operator, or a function.
 
+#include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "compute/base/name_hash.h"
 #include "compute/model/onnx_import.h"
 #include "compute/model/onnx_op.h"
 
@@ -67,6 +69,17 @@ struct ImportState {
   const AttributeMap& defaults_of(const Function& function);  // made once: calls are many
 };
 
+// All that an import knows of a name in one graph.
+struct NameFacts {
+  static constexpr std::size_t kNoMaker = SIZE_MAX;
+
+  bool is_made = false;          // by an initializer, an input or a node
+  bool is_absent = false;        // an input of a function that a call leaves out
+  std::size_t maker = kNoMaker;  // node
+  std::optional<Value> value;
+  const Node* unmade_by = nullptr;  // the node does not make this output
+};
+
 class GraphImporter : public Bodies {
  public:
   // outer: the graph around a body. bindings: the attributes of the function that the graph belongs to.
@@ -76,7 +89,11 @@ class GraphImporter : public Bodies {
 
   // Each name is made once, and each name that is used is made.
   Result<> check_names();
-  void give(std::string_view name, Value value) { values_.emplace(name, std::move(value)); }
+  // The first value of a name stays.
+  void give(std::string_view name, Value value) {
+    std::optional<Value>& own = names_[name].value;
+    if (!own) own = std::move(value);
+  }
   // Imports the nodes that outputs depend on.
   Result<> import_nodes();
   const Value* find(std::string_view name) const;  // nullptr for a value that is refused
@@ -92,8 +109,17 @@ class GraphImporter : public Bodies {
  private:
   using Input = std::optional<Value>;
 
-  bool is_made(std::string_view name) const;
-  bool is_absent(std::string_view name) const;
+  // Whether this graph makes the name, and is the first to say so.
+  bool make(std::string_view name) { return !std::exchange(names_[name].is_made, true); }
+  std::size_t maker_of(std::string_view name) const;  // kNoMaker: it is not a node of this graph
+  // The facts of the innermost graph for which holds(facts), or nullptr.
+  template <class Holds>
+  const NameFacts* innermost(std::string_view name, Holds holds) const {
+    for (const GraphImporter* at = this; at; at = at->outer_)
+      if (const auto found = at->names_.find(name); found != at->names_.end() && holds(found->second))
+        return &found->second;
+    return nullptr;
+  }
   Result<std::vector<std::size_t>> ordered_nodes() const;
   // Calls visit(name) for each value that the node reads, those of its bodies included.
   template <class Visit>
@@ -110,11 +136,7 @@ class GraphImporter : public Bodies {
   std::int64_t opset_;
   const GraphImporter* outer_;
   const Bindings* bindings_;
-  std::set<std::string_view> made_;
-  std::set<std::string_view> absent_;              // inputs of a function that a call leaves out
-  std::map<std::string_view, std::size_t> maker_;  // value -> node
-  std::map<std::string_view, Value> values_;
-  std::map<std::string_view, const Node*> unmade_;  // outputs that an operator does not make
+  NameMap<NameFacts> names_;
 };
 
 }  // namespace imprint::onnx

@@ -79,7 +79,7 @@ class Importer {
                         &function)
                .second)
         return damaged("two functions are named " + quote(function.name));
-    for (const onnx::TensorData& tensor : graph_.initializers) initializers_.emplace(tensor.name, &tensor);
+    for (const onnx::TensorData& tensor : graph_.initializers) initializers_.insert(tensor.name);
     if (auto checked = importer_.check_names(); !checked) return prefixed(checked.error());
     IMPRINT_CHECK(check_given());
     IMPRINT_CHECK(add_initializers());
@@ -98,7 +98,7 @@ class Importer {
   }
 
   Result<> check_given() const {
-    std::set<std::string_view> inputs;
+    NameSet inputs;
     for (const onnx::ValueInfo& input : graph_.inputs) inputs.insert(input.name);
     const auto check = [&](const std::string& name, const char* what) -> Result<> {
       if (inputs.contains(name)) return {};
@@ -312,7 +312,7 @@ class Importer {
   }
 
   Result<> add_outputs() {
-    std::set<std::string_view> seen;
+    NameSet seen;
     for (const onnx::ValueInfo& output : graph_.outputs) {
       if (!seen.insert(output.name).second) return damaged("two outputs are named " + quote(output.name));
       const Value* value = importer_.need(output.name);
@@ -353,7 +353,7 @@ class Importer {
   const ImportOptions& options_;
   onnx::ImportState state_;
   onnx::GraphImporter importer_;
-  std::map<std::string_view, const onnx::TensorData*> initializers_;
+  NameSet initializers_;
   std::map<std::string, Shape> symbols_;  // of one axis
   ImportedModel result_;
 };
@@ -397,7 +397,7 @@ Result<ImportedModel> import_onnx(const onnx::Model& model, const std::map<std::
 }
 
 std::vector<onnx::ValueInfo> model_inputs(const onnx::Model& model) {
-  std::set<std::string_view> initializers;
+  NameSet initializers;
   for (const onnx::TensorData& tensor : model.graph.initializers) initializers.insert(tensor.name);
   std::vector<onnx::ValueInfo> inputs;
   for (const onnx::ValueInfo& input : model.graph.inputs)

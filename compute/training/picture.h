@@ -1,10 +1,12 @@
 #pragma once
 // Pictures from files: PNG, JPEG, and binary PGM and PPM. A damaged or hostile file gives an error.
 //
-// Bounds, while a file is decoded: memory is at most PictureOptions::memory_limit, and at most 24 bytes per
-// pixel of sides that are rounded up to 32, three times the file, and 1 MiB. The extents of the header are
-// checked before anything is decoded: against the limit, and against the most pixels that a file of its size
-// holds. Time is linear in the file and its pixels; a JPEG has at most 64 scans.
+// libpng and libjpeg-turbo decode. Bounds, meanwhile: memory is at most PictureOptions::memory_limit, and at
+// most 12 bytes per pixel of sides that are rounded up to 32, 256 bytes per column and 256 KiB. The extents
+// of the header are checked before anything is decoded: against the limit, and against the most pixels that a
+// file of its size holds. Time is linear in the file and its pixels; a JPEG has at most 64 scans.
+//
+// A build with IMPRINT_PICTURES=OFF has neither library: PNG and JPEG files give `unsupported`.
 
 #include <cstddef>
 #include <cstdint>

@@ -22,12 +22,20 @@ struct Pixels {
 Result<Pixels> decode_pixels(std::span<const std::byte> bytes, const std::string& name,
                              std::uint64_t memory_limit);
 
-// The extents that a header states. JPEG's tables are checked too: stb_image trusts them.
-struct PictureHeader {
+// The same of one format. A library without libpng and libjpeg-turbo (IMPRINT_PICTURES=OFF) gives
+// `unsupported`.
+Result<Pixels> png_pixels(std::span<const std::byte> bytes, const std::string& name,
+                          std::uint64_t memory_limit);
+Result<Pixels> jpeg_pixels(std::span<const std::byte> bytes, const std::string& name,
+                           std::uint64_t memory_limit);
+
+// The promises of a header, before memory is taken for them.
+struct PictureExtents {
   std::int64_t height = 0, width = 0;
   std::int64_t pixels_per_byte = 0;  // no file holds more
+  std::uint64_t memory = 0;          // bytes that decoding takes
 };
-Result<PictureHeader> png_header(std::span<const std::byte> bytes, const std::string& name);
-Result<PictureHeader> jpeg_header(std::span<const std::byte> bytes, const std::string& name);
+Result<> check_extents(const PictureExtents& extents, std::size_t bytes, const std::string& name,
+                       std::uint64_t memory_limit);
 
 }  // namespace imprint::training

@@ -13,11 +13,15 @@ namespace imprint::fuzz {
 
 using Bytes = std::span<const std::byte>;
 
-void onnx(Bytes bytes);            // parses, imports, compiles and runs on the CPU: twice with equal bits
-void safetensors(Bytes bytes);     // reads, writes and reads again
-void weights(Bytes bytes);         // files of PyTorch, GGUF and NumPy: reads, and writes as safetensors
-void picture(Bytes bytes);         // PNG, JPEG, PGM: decodes, and resizes
-void saved_brain(Bytes bytes);     // a whole file, and a body with a valid envelope
+void onnx(Bytes bytes);         // parses, imports, compiles and runs on the CPU: twice with equal bits
+void safetensors(Bytes bytes);  // reads, writes and reads again
+void weights(Bytes bytes);      // files of PyTorch, GGUF and NumPy: reads, and writes as safetensors
+void picture(Bytes bytes);      // PNG, JPEG, PGM: decodes, and resizes
+void saved_brain(Bytes bytes);  // a whole file, and a body with a valid envelope
+void experience(Bytes bytes);   // steps of an actor: DQN's and PPO's
+#ifdef IMPRINT_FUZZ_STUDIO
+void studio(Bytes bytes);  // messages between an actor and its learner, as they come over a network
+#endif
 void kernel_archive(Bytes bytes);  // a whole file, and content with a valid envelope
 void pipeline_cache(Bytes bytes);
 void tuning_table(Bytes bytes);
@@ -37,6 +41,10 @@ inline constexpr Harness kHarnesses[] = {
     {"weights", weights},
     {"picture", picture},
     {"saved_brain", saved_brain},
+    {"experience", experience},
+#ifdef IMPRINT_FUZZ_STUDIO
+    {"studio", studio},
+#endif
     {"kernel_archive", kernel_archive},
     {"pipeline_cache", pipeline_cache},
     {"tuning_table", tuning_table},

@@ -1,5 +1,6 @@
 // Writes the seeds of readers whose files the library writes itself. Argument: the corpus folder.
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -12,6 +13,7 @@
 #include "compute/vk/pipelines/pipeline_blob.h"
 #include "plugin/agent/brain_programs.h"
 #include "plugin/agent/keep/demonstrations.h"
+#include "plugin/agent/learn/sent_experience.h"
 #include "tests/fuzz/make_models.h"
 #include "tests/fuzz/seed_brain.h"
 #include "tools/imprint/profiles.h"
@@ -64,6 +66,20 @@ Result<> write_brain(const fs::path& folder) {
   return write(folder / "seed.brain", bytes);
 }
 
+// The steps of an actor: two of one agent, and one of the other brain's.
+Result<> write_experience(const fs::path& folder) {
+  for (const agent::LearnerKind learner : {agent::LearnerKind::dqn, agent::LearnerKind::ppo}) {
+    const agent::BrainSpec spec = fuzz::receiving_brain(learner);
+    agent::SampleQueue waiting = agent::ReplayState::empty(spec).waiting;
+    for (const std::uint32_t each : {0u, 0u, 3u})
+      std::ranges::fill(waiting.push(each / spec.agents_per_brain, {.agent = each}), 1.0f);
+    std::vector<std::byte> bytes(agent::waiting_bytes(spec, waiting));
+    agent::take_waiting(spec, waiting, bytes);
+    IMPRINT_CHECK(write(folder / agent::learner_name(learner), bytes));
+  }
+  return {};
+}
+
 Result<> write_vulkan_files(const fs::path& corpus) {
   vk::Capabilities device;
   device.device_name = "own";
@@ -95,6 +111,7 @@ Result<> write_all(const fs::path& corpus) {
     IMPRINT_CHECK(write(corpus / "onnx" / seed.name, seed.bytes));
   IMPRINT_CHECK(write_safetensors(corpus / "safetensors"));
   IMPRINT_CHECK(write_brain(corpus / "saved_brain"));
+  IMPRINT_CHECK(write_experience(corpus / "experience"));
   IMPRINT_CHECK(write_vulkan_files(corpus));
   for (const vk::CapabilityProfile& profile : vk::named_profiles())
     IMPRINT_CHECK(write(corpus / "profile" / (profile.name + ".json"), tools::profile_json(profile)));

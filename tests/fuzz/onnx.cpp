@@ -24,13 +24,17 @@ bool equal_bits(const std::vector<HostTensor>& a, const std::vector<HostTensor>&
   return true;
 }
 
-HostTensor fed(const Tensor& tensor) {
-  const auto count = static_cast<std::size_t>(tensor.shape().element_count());
-  if (tensor.dtype() != DType::float32)
-    return HostTensor::from_ints(std::vector<std::int32_t>(count, 1), tensor.shape());
+HostTensor fed(const Shape& shape, DType dtype) {
+  const auto count = static_cast<std::size_t>(shape.element_count());
+  if (dtype != DType::float32) return HostTensor::from_ints(std::vector<std::int32_t>(count, 1), shape);
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = 0.25f * static_cast<float>(i % 7) - 0.5f;
-  return HostTensor::from(std::move(values), tensor.shape());
+  return HostTensor::from(std::move(values), shape);
+}
+
+const Extent& free_extent() {
+  static const Extent extent("free", 3);
+  return extent;
 }
 
 void compile_and_run(const ImportedModel& model) {
@@ -44,9 +48,10 @@ void compile_and_run(const ImportedModel& model) {
   auto program = Program::compile(*runtime, description);
   check_error(program);
   if (!program || program->stats().flops + program->stats().bytes_moved > kMostWork) return;
+  (void)program->set_extent(0, free_extent().name(), 2);  // not every model has it
   std::vector<HostTensor> inputs;
   for (const ImportedValue& input : model.inputs) {
-    inputs.push_back(fed(input.tensor));
+    inputs.push_back(fed(program->used_shape(0, input.tensor.shape()), input.tensor.dtype()));
     inputs.back().dtype = input.tensor.dtype();
   }
   const auto first = session.run(*program, inputs), second = session.run(*program, inputs);
@@ -81,6 +86,24 @@ Result<ImportedModel> import_known(const imprint::onnx::Model& model) {
   return import_onnx(model, {}, options);
 }
 
+// An import for any extent of the free dimensions, up to a bound.
+void import_with_named_extents(const imprint::onnx::Model& model, std::map<std::string, Shape> shapes) {
+  bool is_named = false;
+  for (const imprint::onnx::ValueInfo& input : model_inputs(model)) {
+    Shape& shape = shapes[input.name];
+    if (input.shape->size() != static_cast<std::size_t>(shape.rank())) return;  // two inputs of one name
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      if ((*input.shape)[static_cast<std::size_t>(axis)].value) continue;
+      shape.set_name(axis, free_extent().axis_name());
+      is_named = true;
+    }
+  }
+  if (!is_named) return;
+  const auto imported = import_onnx(model, shapes);
+  check_error(imported);
+  if (imported) compile_and_run(*imported);
+}
+
 }  // namespace
 
 void onnx(Bytes bytes) {
@@ -92,6 +115,7 @@ void onnx(Bytes bytes) {
   const auto imported = import_onnx(*model, shapes ? *shapes : std::map<std::string, Shape>());
   check_error(imported);
   check_error(import_policy(*model, 2));
+  if (shapes) import_with_named_extents(*model, *shapes);
   if (imported) return compile_and_run(*imported);
   const auto known = import_known(*model);
   check_error(known);

@@ -17,6 +17,17 @@ inline agent::BrainSpec seed_brain() {
   return spec;
 }
 
+// A learner of what actors send.
+inline agent::BrainSpec receiving_brain(agent::LearnerKind learner) {
+  agent::BrainSpec spec = seed_brain();
+  spec.learner = learner;
+  spec.brain_count = 2;
+  spec.agents_per_brain = 2;
+  spec.goal_count = 2;
+  spec.rollout_steps = spec.batch_size = 2;
+  return spec;
+}
+
 // `body` in an envelope with the hashes that it should have.
 std::vector<std::byte> enveloped(std::span<const std::byte> body, const agent::BrainSpec& spec);
 

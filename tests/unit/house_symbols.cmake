@@ -42,4 +42,8 @@ string(REGEX MATCH "[^;]*(mpi|orte|opal|pmix|libcurl|libssl)[^;]*" network "${ne
 if(network)
   message(FATAL_ERROR "${LIBRARY} needs ${network}: the plugin has no network code")
 endif()
+string(REGEX MATCH "[^;]*lib(png|jpeg|z\\.)[^;]*" pictures "${needed};${missing}")
+if(pictures)
+  message(FATAL_ERROR "${LIBRARY} needs ${pictures}: a player's machine may not have it. Pictures are read by imprint::compute alone")
+endif()
 message(STATUS "${LIBRARY} exports only imp_get_api, links no Vulkan function, and requests none that waits for idle")

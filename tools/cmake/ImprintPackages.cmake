@@ -28,3 +28,12 @@ if(IMPRINT_RUNTIME_COMPILER)
     message(FATAL_ERROR "glslang not found: install glslang-dev (Debian), or run tools/test, which does")
   endif()
 endif()
+
+if(IMPRINT_PICTURES)
+  find_package(PNG QUIET)
+  find_package(JPEG QUIET)
+  if(NOT PNG_FOUND OR NOT JPEG_FOUND)
+    message(FATAL_ERROR "libpng or libjpeg-turbo not found: install libpng-dev and libjpeg62-turbo-dev (Debian), or run tools/test, which does. "
+      "A game that reads no pictures needs neither: IMPRINT_PICTURES=OFF")
+  endif()
+endif()

@@ -28,7 +28,7 @@ foreach(package VULKAN VOLK NLOHMANN PROTOZERO)
 endforeach()
 # Optimised a little: mingw's linker takes longer than the compiler where every inline function is a section of its own.
 run("configure the plugin" ${CMAKE_COMMAND} -S ${SOURCE} -B ${OUT}/plugin ${common} ${includes} -D CMAKE_CXX_FLAGS_DEBUG=-O1
-  -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=16 -D IMPRINT_RUNTIME_COMPILER=OFF -D IMPRINT_WERROR=ON -D IMPRINT_BUILD_SAMPLES=OFF -D IMPRINT_BUILD_TESTS=OFF -D IMPRINT_BUILD_TOOLS=OFF)
+  -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=16 -D IMPRINT_RUNTIME_COMPILER=OFF -D IMPRINT_PICTURES=OFF -D IMPRINT_WERROR=ON -D IMPRINT_BUILD_SAMPLES=OFF -D IMPRINT_BUILD_TESTS=OFF -D IMPRINT_BUILD_TOOLS=OFF)
 run("build the plugin" ${CMAKE_COMMAND} --build ${OUT}/plugin)
 run("install the plugin" ${CMAKE_COMMAND} --install ${OUT}/plugin --prefix ${OUT}/installed)
 run("configure the consumer" ${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/find_package_plugin -B ${OUT}/consumer ${common}

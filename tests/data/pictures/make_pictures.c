@@ -1,7 +1,8 @@
 /* Pictures for the tests of decoders, and what libjpeg and libpng decode from them: make FOLDER. */
+#include <stdio.h>
+/* jpeglib.h needs the one before. */
 #include <jpeglib.h>
 #include <png.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,14 +60,18 @@ static void jpeg(const char* folder, const char* name, int channels, int progres
   jpeg_create_decompress(&in);
   jpeg_stdio_src(&in, file);
   jpeg_read_header(&in, TRUE);
-  in.out_color_space = channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  in.out_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_start_decompress(&in);
-  unsigned char pixels[W * H * 3];
+  unsigned char pixels[W * H * 4];
   while (in.output_scanline < H) {
-    JSAMPROW row = pixels + in.output_scanline * W * (channels == 1 ? 1 : 3);
+    JSAMPROW row = pixels + in.output_scanline * W * channels;
     jpeg_read_scanlines(&in, &row, 1);
   }
   fclose(file);
+  /* Adobe's inks say how much light they leave, and so does black. */
+  for (int i = 0; channels == 4 && i < W * H; ++i)
+    for (int c = 0; c < 3; ++c)
+      pixels[3 * i + c] = (unsigned char)((pixels[4 * i + c] * pixels[4 * i + 3] + 127) / 255);
   write_pnm(folder, name, channels == 1 ? 1 : 3, pixels);
 }
 
@@ -127,6 +132,7 @@ int main(int count, char** arguments) {
   jpeg(folder, "halved_colour", 3, 0, 2, 2);
   jpeg(folder, "progressive", 3, 1, 2, 0);
   jpeg(folder, "grey", 1, 0, 1, 0);
+  jpeg(folder, "inks", 4, 0, 1, 0);
   picture(folder, "png_rgb", PNG_COLOR_TYPE_RGB, 8, 0);
   picture(folder, "png_interlaced", PNG_COLOR_TYPE_RGB, 8, 1);
   picture(folder, "png_rgba", PNG_COLOR_TYPE_RGBA, 8, 0);

@@ -1,0 +1,93 @@
+#pragma once
+// Tables of names that a file chooses. The hash is SipHash-1-3 (Aumasson and Bernstein, 2012) under a key
+// that each process draws, so no file can make its names collide. Look up only: the order of such a table
+// differs from process to process.
+
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <random>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace imprint {
+
+struct SipKey {
+  std::uint64_t low = 0, high = 0;
+};
+
+namespace detail {
+
+struct SipState {
+  std::uint64_t v0, v1, v2, v3;
+
+  void rounds(int count) {
+    for (int i = 0; i < count; ++i) {
+      v0 += v1;
+      v2 += v3;
+      v1 = std::rotl(v1, 13) ^ v0;
+      v3 = std::rotl(v3, 16) ^ v2;
+      v0 = std::rotl(v0, 32);
+      v2 += v1;
+      v0 += v3;
+      v1 = std::rotl(v1, 17) ^ v2;
+      v3 = std::rotl(v3, 21) ^ v0;
+      v2 = std::rotl(v2, 32);
+    }
+  }
+};
+
+// The lowest byte first.
+inline std::uint64_t word_of(const char* bytes, std::size_t count) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    word |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  return word;
+}
+
+inline SipKey drawn_key() {
+  try {
+    std::random_device device;
+    const auto word = [&] { return std::uint64_t{device()} << 32 | device(); };
+    return {word(), word()};
+  } catch (const std::exception&) {  // a system without randomness
+    static const char kPlace = 0;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    return {static_cast<std::uint64_t>(now), reinterpret_cast<std::uintptr_t>(&kPlace)};
+  }
+}
+
+}  // namespace detail
+
+inline std::uint64_t siphash(SipKey key, std::string_view text, int rounds_per_word, int rounds_at_end) {
+  detail::SipState state{key.low ^ 0x736f6d6570736575u, key.high ^ 0x646f72616e646f6du,
+                         key.low ^ 0x6c7967656e657261u, key.high ^ 0x7465646279746573u};
+  const auto take = [&](std::uint64_t word) {
+    state.v3 ^= word;
+    state.rounds(rounds_per_word);
+    state.v0 ^= word;
+  };
+  std::size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) take(detail::word_of(text.data() + at, 8));
+  take(detail::word_of(text.data() + at, text.size() - at) | std::uint64_t{text.size() & 255} << 56);
+  state.v2 ^= 0xff;
+  state.rounds(rounds_at_end);
+  return state.v0 ^ state.v1 ^ state.v2 ^ state.v3;
+}
+
+// Not noexcept, so that tables keep the hashes of their names.
+struct NameHash {
+  std::size_t operator()(std::string_view name) const {
+    static const SipKey key = detail::drawn_key();
+    return static_cast<std::size_t>(siphash(key, name, 1, 3));
+  }
+};
+
+template <class T>
+using NameMap = std::unordered_map<std::string_view, T, NameHash>;
+using NameSet = std::unordered_set<std::string_view, NameHash>;
+
+}  // namespace imprint
