@@ -48,10 +48,11 @@ SymbolicInt SymbolicInt::of(const Shape& shape, int axis) {
         const tensor::SumTerm& term = sum->terms[i];
         own.add({tensor::axis_name({{term.extent, term.bound, 1}})}, term.times);
       }
-      places = *product(places, own);
+      places = product(places, own).value();
     }
-    // No overflow: a tensor has fewer than 2^31 places.
-    extent = *product(extent, places);
+    // Throws beyond kMostFactors and kMostTerms, which ends the import. No overflow: a tensor has fewer than
+    // 2^31 places.
+    extent = product(extent, places).value();
   }
   return extent;
 }

@@ -154,7 +154,8 @@ Shape Model::shape_now(const ModelValue& value) const {
   for (int axis = 0; axis < used.rank(); ++axis) {
     const auto extent_of_run = [&](const std::string& name) {
       const auto shown = tensor::of_from_zero(name);
-      const std::int64_t own = std::ranges::find(extents_, shown.value_or(name), &ModelExtent::name)->value;
+      const auto found = std::ranges::find(extents_, shown.value_or(name), &ModelExtent::name);
+      const std::int64_t own = found == extents_.end() ? 1 : found->value;
       return shown ? own + 1 : own;
     };
     std::int64_t places = 1;
