@@ -67,15 +67,18 @@ void imp_page(int group) {
     barrier();
     [[unroll]] for (int r = 0; r < BATCH; ++r) {
       vec4 x[kVectors];
-      [[unroll]] for (int v = 0; v < kVectors; ++v)
+      [[unroll]] for (int v = 0; v < kVectors; ++v) {
         x[v] = slices[r * LANES * kVectors + spread(own * kVectors + v)];
-      [[unroll]] for (int c = 0; c < OWN; ++c)
+      }
+      [[unroll]] for (int c = 0; c < OWN; ++c) {
         [[unroll]] for (int s = 0; s < kScales; ++s) {
           vec4 sum = vec4(0.0);
-          [[unroll]] for (int v = s * kPerScale / 4; v < (s + 1) * kPerScale / 4; ++v)
+          [[unroll]] for (int v = s * kPerScale / 4; v < (s + 1) * kPerScale / 4; ++v) {
             sum += weights_of(words[c][v * 4 / kVectors], v % (kVectors / 4)) * x[v];
+          }
           found[r * OWN + c] += scales[c * kScales + s] * (sum.x + sum.y + sum.z + sum.w);
         }
+      }
     }
   }
 

@@ -34,6 +34,28 @@ constexpr std::size_t kNoRoom = std::size(kRooms);
 // Knows only shapes and lifetimes: no room of the device, although those come before.
 constexpr std::string_view kDeviceless[] = {"compute/tensor/", "compute/graph/", "compute/cpu/"};
 
+// A folder of a room, and the folders of that room that it may include besides itself and the room's own
+// files. `folder` without a name: the room's own files. Rooms that are not here have no folders, or these go
+// both ways.
+struct InnerFolder {
+  std::string_view room, folder;
+  std::array<std::string_view, 3> before;
+};
+constexpr InnerFolder kInnerFolders[] = {
+    {"compute/graph/", "", {"plan/"}},
+    {"compute/graph/", "plan/", {"passes/", "regions/"}},
+    {"compute/graph/", "passes/", {"plan/", "regions/"}},
+    {"compute/graph/", "regions/", {"plan/", "passes/"}},
+    {"compute/graph/", "gradients/", {"passes/"}},
+    {"compute/nn/", "", {}},
+    {"compute/nn/", "losses/", {}},
+    {"compute/nn/", "optimisers/", {}},
+    {"compute/nn/", "modules/", {}},
+    {"compute/nn/", "learners/", {"losses/", "optimisers/", "modules/"}},
+    {"compute/tensor/", "pages/", {}},
+    {"compute/vk/", "memory/", {}},
+};
+
 // Samples that show the C++ library; the others show the plugin.
 constexpr std::string_view kLibrarySamples[] = {"samples/01-train-network/", "samples/05-own-physics/",
                                                 "samples/11-networks/"};
@@ -90,6 +112,26 @@ std::string pet_fault(std::string_view file, std::string_view include) {
   return before ? "" : "a folder of the pet includes only folders before it";
 }
 
+// `plan/` of `compute/graph/plan/fusion.h` in `compute/graph/`; empty for a file of the room itself.
+std::string_view inner_folder(std::string_view path, std::string_view room) {
+  path.remove_prefix(room.size());
+  return path.substr(0, path.find('/') + 1);
+}
+
+// Why `file` may not include `include` of another folder of its room; empty if it may.
+std::string inner_fault(std::string_view file, std::string_view include) {
+  for (const InnerFolder& each : kInnerFolders) {
+    if (!file.starts_with(each.room) || inner_folder(file, each.room) != each.folder) continue;
+    if (!include.starts_with(each.room)) return "";
+    const std::string_view target = inner_folder(include, each.room);
+    if (target.empty() || target == each.folder ||
+        std::ranges::find(each.before, target) != each.before.end())
+      return "";
+    return "this folder of the room comes before that one";
+  }
+  return "";
+}
+
 // Why `file` may not include `include`; empty if it may.
 std::string include_fault(std::string_view file, std::string_view include) {
   constexpr std::string_view ours[] = {"compute/", "engine-bridge/", "plugin/",
@@ -120,7 +162,7 @@ std::string include_fault(std::string_view file, std::string_view include) {
     return "the C interface includes agent_system.h and specs only, not the folders behind them";
   if (kRooms[target].path == "compute/vk/" && starts_with_any(kRooms[room].path, kDeviceless))
     return "this room knows no device";
-  return "";
+  return inner_fault(file, include);
 }
 
 // Imprint's sources below the given folders, as (path relative to root, with slashes).

@@ -58,6 +58,21 @@ TEST_F(BadHouse, IncludesAgainstTheDirectionAreNamed) {
               ElementsAre(HasSubstr("compute/graph/a.cpp:2: includes compute/program/program.h")));
 }
 
+TEST_F(BadHouse, FoldersOfARoomGoOneWay) {
+  write("compute/nn/learners/a.h",
+        "#include \"compute/nn/module.h\"\n#include \"compute/nn/losses/a.h\"\n#include "
+        "\"compute/nn/learners/b.h\"\n#include \"compute/graph/gradients/a.h\"\n");
+  write("compute/graph/gradients/a.h",
+        "#include \"compute/graph/graph.h\"\n#include \"compute/graph/passes/a.h\"\n");
+  EXPECT_THAT(wrong_includes(root_), IsEmpty());
+  write("compute/nn/module.h", "#include \"compute/nn/modules/a.h\"\n");
+  write("compute/nn/losses/a.h", "#include \"compute/nn/learners/a.h\"\n");
+  write("compute/graph/plan/a.h", "#include \"compute/graph/gradients/a.h\"\n");
+  EXPECT_THAT(wrong_includes(root_),
+              ElementsAre(HasSubstr("compute/graph/plan/a.h:1: includes compute/graph/gradients/a.h"),
+                          HasSubstr("compute/nn/losses/a.h:1"), HasSubstr("compute/nn/module.h:1")));
+}
+
 TEST_F(BadHouse, TheCInterfaceSeesTheAgentsFaceAlone) {
   write("plugin/abi/a.cpp",
         "#include \"plugin/agent/agent_system.h\"\n#include \"plugin/agent/spec/brain_spec.h\"\n"

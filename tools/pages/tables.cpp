@@ -21,7 +21,8 @@ struct Column {
   const char *name, *title;
   const char* field;  // as a JSON pointer into a result of imprint bench
   double scale = 1;
-  bool whole = false;  // a count
+  bool whole = false;    // a count
+  bool written = false;  // a figure from elsewhere: with the digits that the file has
 };
 constexpr Column kColumns[] = {
     {"gpu", "GPU", "/gpu_us/median"},
@@ -48,6 +49,10 @@ constexpr Column kColumns[] = {
     {"score", "score", "/score"},
     {"loss", "loss", "/loss"},
     {"MiB", "MiB per process", "/memory_mib"},
+    // Figures that no command here measures.
+    {"target", "target", "/target", 1, false, true},
+    {"hand_written", "hand-written, limit", "/hand_written", 1, false, true},
+    {"pytorch", "PyTorch", "/pytorch", 1, false, true},
 };
 
 // The parts of a marker.
@@ -91,6 +96,7 @@ std::string number(double value, bool whole) {
 std::string cell(const Json& result, const Column& column) {
   const Json::json_pointer field(column.field);
   if (!result.contains(field) || !result[field].is_number()) return "";
+  if (column.written) return result[field].dump();
   const double value = result[field].get<double>() * column.scale;
   return value == 0 && !column.whole ? "" : number(value, column.whole);
 }

@@ -36,6 +36,12 @@ endif()
 string(APPEND library "#include <imprint/compute.h>\n")
 file(WRITE ${OUT}/library.cpp "${library}")
 
+set(adapters "")
+foreach(adapter enabled last_frame vulkan)
+  string(APPEND adapters "#include \"${SOURCE}/samples/adapters/${adapter}.h\"\n")
+endforeach()
+file(WRITE ${OUT}/adapters.cpp "${adapters}")
+
 # module: the coat inside a module's global fragment, which some compilers read differently.
 file(WRITE ${OUT}/module.cpp "module;\n#include <imprint/imprint.hpp>\nexport module game;\nimprint::game::Limits limits;\n")
 
@@ -68,9 +74,7 @@ foreach(set IN LISTS sets)
   if(NOT set MATCHES "all|real_")
     continue()  # in C++20 all at once, which takes a second
   endif()
-  foreach(adapter enabled last_frame vulkan)
-    one("the adapter ${adapter}.h after ${set}.h" ${CXX} -std=c++20 ${strict} -idirafter ${VULKAN} ${after} -x c++ ${SOURCE}/samples/adapters/${adapter}.h)
-  endforeach()
+  one("the adapters after ${set}.h" ${CXX} -std=c++20 ${strict} -idirafter ${VULKAN} ${after} ${OUT}/adapters.cpp)
   one("imprint.hpp after ${set}.h" ${CXX} -std=c++20 ${strict} ${after} ${here}/../header_macros.cpp)
   one("the library's headers after ${set}.h" ${CXX} -std=c++20 ${strict} -Wno-conversion -idirafter ${VULKAN} -I ${SOURCE} -I ${SOURCE}/compute/include ${after} ${OUT}/library.cpp)
 endforeach()
