@@ -13,7 +13,9 @@
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_write.h"
+#include "compute/program/run.h"
 #include "compute/tensor/node.h"
+#include "compute/tensor/walk.h"
 
 namespace imprint {
 
@@ -126,6 +128,15 @@ class Exporter {
         ErrorCode::invalid_argument,
         text("name: found ", quote(name), " twice, expected names of one input or output each"));
   }
+  // Reshapes and expansions are written with numbers, which would hold for the bound alone.
+  static Result<> check_fixed(const OnnxValue& input) {
+    const Shape& shape = input.tensor.shape();
+    if (!shape.is_named()) return {};
+    return make_error(ErrorCode::unsupported,
+                      text("input ", quote(input.name), ": found a named extent in ", shape.text(),
+                           ", expected fixed extents. Compute the outputs again from an input of the extents "
+                           "that the file is for."));
+  }
   static std::vector<GraphWriter::Axis> axes_of(const Shape& shape) {
     std::vector<GraphWriter::Axis> axes;
     for (const std::int64_t extent : shape.extents()) axes.push_back({extent});
@@ -139,6 +150,7 @@ class Exporter {
         return make_error(ErrorCode::invalid_argument,
                           text("input ", quote(input.name), ": found ", op_info(input.tensor.node()->op).name,
                                ", expected a tensor made by input()"));
+      IMPRINT_CHECK(check_fixed(input));
       if (!used_.insert(input.name).second) return twice(input.name);
       names_[input.tensor.node().get()] =
           graph_.input(input.name, axes_of(input.tensor.shape()), type_of(input.tensor.dtype()));
@@ -480,5 +492,32 @@ class Exporter {
 }  // namespace
 
 Result<std::vector<std::byte>> export_onnx(const OnnxExport& what) { return Exporter(what).run(); }
+
+Result<std::vector<std::byte>> export_onnx(Session& session, OnnxExport what) {
+  std::vector<Tensor> outputs, variables;
+  for (const OnnxValue& output : what.outputs) {
+    if (!output.tensor.ok()) return output.tensor.error();
+    outputs.push_back(output.tensor);
+  }
+  for (const NodeRef* node : nodes_in_order(outputs, [](const Node&) { return true; }))
+    if ((*node)->op == Op::variable) variables.emplace_back(*node);
+  std::unordered_map<const VariableState*, std::vector<std::byte>> content;
+  if (!variables.empty()) {
+    IMPRINT_ASSIGN(const std::vector<HostTensor> values, session.evaluate(variables));
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      const VariableState* state = variables[i].node()->variable.get();
+      const HostTensor& value = values[i];
+      std::vector<std::byte>& bytes = content[state];
+      bytes.resize(state->bytes());
+      const void* words = dtype_is_float(state->dtype) ? static_cast<const void*>(value.floats.data())
+                                                       : static_cast<const void*>(value.ints.data());
+      pack_elements(words, at(state->shape.element_count()), state->dtype, bytes.data());
+    }
+  }
+  what.read_variable = [&](const VariableState& state) -> Result<std::vector<std::byte>> {
+    return content.at(&state);
+  };
+  return Exporter(what).run();
+}
 
 }  // namespace imprint

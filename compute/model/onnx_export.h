@@ -13,9 +13,11 @@
 
 namespace imprint {
 
+class Session;
+
 struct OnnxValue {
   std::string name;
-  Tensor tensor;  // of an input: made by input()
+  Tensor tensor;  // of an input: made by input(), with fixed extents
 };
 
 struct OnnxExport {
@@ -26,9 +28,12 @@ struct OnnxExport {
 };
 
 // Operators of opset 18. float32 and int32 stay what they are.
-// Errors: unsupported (operations without a counterpart, all of them named: loops, pages, recurrences, random
-// numbers, GLSL, and a few functions), not_found (an input that is none of `inputs`), invalid_argument (a
-// name twice, a variable without content), those of read_variable.
+// Errors: unsupported (a named extent; operations without a counterpart, all of them named: loops, pages,
+// recurrences, random numbers, GLSL, and a few functions), not_found (an input that is none of `inputs`),
+// invalid_argument (a name twice, a variable without content), those of read_variable.
 Result<std::vector<std::byte>> export_onnx(const OnnxExport& what);
+// With the content that the variables have in the session: a network after its training. Replaces
+// read_variable. Errors: those of Session::evaluate too.
+Result<std::vector<std::byte>> export_onnx(Session& session, OnnxExport what);
 
 }  // namespace imprint

@@ -277,10 +277,12 @@ bool fold_cast(OpContext& context) {
   if (!to || !context.mover().may_fold(*to, from.shape.element_count())) return false;
   HostArray out = empty_like(*to, from.shape);
   const auto count = static_cast<std::size_t>(from.shape.element_count());
+  const bool makes_floats = is_float(*to), has_floats = is_float(from.type);
+  std::vector<F>& floats = out.floats.own();
   for (std::size_t i = 0; i < count; ++i) {
-    if (is_float(*to))
-      out.floats.own()[i] = rounded(*to, is_float(from.type) ? from.floats[i] : static_cast<F>(from.ints[i]));
-    else if (is_float(from.type))
+    if (makes_floats)
+      floats[i] = rounded(*to, has_floats ? from.floats[i] : static_cast<F>(from.ints[i]));
+    else if (has_floats)
       out.ints[i] = *to == ElementType::boolean ? from.floats[i] != 0 : wrap(*to, truncated(from.floats[i]));
     else
       out.ints[i] = wrap(*to, from.ints[i]);

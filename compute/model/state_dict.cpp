@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "compute/base/number_format.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx_import.h"
 
@@ -45,6 +46,21 @@ safetensors::Array array_of_ints(const HostTensor& value) {
   std::vector<std::byte> bytes;
   for (const std::int32_t each : value.ints) bytes.push_back(static_cast<std::byte>(each & 0xff));
   return {is_signed ? safetensors::Type::int8 : safetensors::Type::uint8, value.shape,
+          SharedBytes(std::move(bytes))};
+}
+
+// The values of a variable of this type; those of 16 bits round back to the bits that it has.
+safetensors::Array array_of_floats(const std::vector<float>& values, const Shape& shape, DType dtype) {
+  if (!dtype_is_narrow_float(dtype)) return safetensors::Array::of(std::span<const float>(values), shape);
+  const bool is_half = dtype == DType::float16;
+  std::vector<std::byte> bytes;
+  bytes.reserve(2 * values.size());
+  for (const float value : values) {
+    const std::uint16_t bits = is_half ? half_from_float(value) : bfloat16_from_float(value);
+    bytes.push_back(static_cast<std::byte>(bits & 0xff));
+    bytes.push_back(static_cast<std::byte>(bits >> 8));
+  }
+  return {is_half ? safetensors::Type::float16 : safetensors::Type::bfloat16, shape,
           SharedBytes(std::move(bytes))};
 }
 
@@ -128,12 +144,13 @@ Result<safetensors::File> save_state(Session& session, const Parameters& paramet
   for (std::size_t i = 0; i < values.size(); ++i) {
     const HostTensor& value = values[i];
     safetensors::Array& array = file.arrays[std::string(prefix) + parameters[i].name];
-    if (!dtype_is_float(value.dtype)) {
+    const DType dtype = parameters[i].variable.dtype();
+    if (!dtype_is_float(dtype)) {
       array = array_of_ints(value);
     } else if (parameters[i].transposed) {
-      array = safetensors::Array::of(turned(value.floats, value.shape), turned(value.shape));
+      array = array_of_floats(turned(value.floats, value.shape), turned(value.shape), dtype);
     } else {
-      array = safetensors::Array::of(std::span<const float>(value.floats), value.shape);
+      array = array_of_floats(value.floats, value.shape, dtype);
     }
   }
   return file;

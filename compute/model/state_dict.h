@@ -20,13 +20,13 @@ namespace imprint::nn {
 // names: to fine-tune it, all or some, or to adapt it (Lora).
 Parameters parameters_of(const ImportedModel& model);
 
-// The content of the variables under "<prefix><name>". int32 variables become int64, as PyTorch's counters;
-// int8 and uint8 stay.
+// The content of the variables under "<prefix><name>", in their types: float16 and bfloat16 take two bytes
+// each. But int32 variables become int64, as PyTorch's counters.
 Result<safetensors::File> save_state(Session& session, const Parameters& parameters,
                                      std::string_view prefix = {});
 
-// Writes "<prefix><name>" into each variable. Arrays of other names are ignored. Errors: not_found (a name
-// that the file lacks), shape_mismatch; nothing is written then.
+// Writes "<prefix><name>" into each variable, converted to its type. Arrays of other names are ignored.
+// Errors: not_found (a name that the file lacks), shape_mismatch; nothing is written then.
 Result<> load_state(Session& session, const Parameters& parameters, const safetensors::File& file,
                     std::string_view prefix = {});
 

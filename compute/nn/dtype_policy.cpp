@@ -125,13 +125,15 @@ DtypePolicy::DtypePolicy(const std::string& name, const Parameters& parameters,
     for (const Parameter& parameter : matched) types[parameter.variable.state().get()] = rule.types;
   }
   for (const Parameter& parameter : parameters) {
-    if (!parameter.variable.ok() || parameter.variable.dtype() != DType::float32) continue;
+    if (!parameter.variable.ok() || parameter.variable.dtype() != DType::float32) {
+      state_.add(parameter.name, parameter.variable, parameter.transposed);
+      continue;
+    }
     Entry entry{.parameter = parameter, .types = types[parameter.variable.state().get()], .stored = {}};
-    if (entry.types.storage != DType::float32 && !error_) {
+    if (entry.types.storage != DType::float32 && !error_)
       entry.stored =
           Variable::zeros(name + "." + parameter.name, parameter.variable.shape(), entry.types.storage);
-      state_.add(parameter.name, entry.stored, parameter.transposed);
-    }
+    state_.add(parameter.name, entry.stored.ok() ? entry.stored : parameter.variable, parameter.transposed);
     entry_of_.emplace(parameter.variable.state().get(), entries_.size());
     entries_.push_back(std::move(entry));
   }

@@ -11,8 +11,10 @@
 // Trainer takes the same rules (TrainerOptions::dtypes). Storage is for inference:
 //
 //   const DtypePolicy small("net.small", network.parameters(), {{"*.weight", {.storage = DType::bfloat16}}});
-//   ... run small.pack() once; small.state() is for files ...
+//   ... run small.pack() once ...
 //   const Tensor y = small(network(x));
+//   Parameters model = small.state();   // the whole model, its weights half as large:
+//   model.add("", network.buffers());   // save_state(session, model), and load_state later
 
 #include <cstdint>
 #include <optional>
@@ -58,8 +60,10 @@ class DtypePolicy {
 
   // The updates that copy weights to their storage of 16 bits, which is 0 before.
   std::vector<Update> pack() const;
-  const Parameters& state() const { return state_; }  // weights of 16 bits, under the parameters' names
-  std::uint64_t bytes() const;                        // of all parameters, as programs read them
+  // All parameters, under their names, as programs read them: those of 16 bits as stored, the others as they
+  // are. With the network's buffers it is a complete model for files.
+  const Parameters& state() const { return state_; }
+  std::uint64_t bytes() const;  // of all parameters, as programs read them
   bool computes_in(DType dtype) const;
   ParameterTypes types_of(const Variable& parameter) const;
   // A table: per parameter its name, shape, types and bytes.

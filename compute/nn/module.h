@@ -22,11 +22,23 @@ concept IsLayer =
     !std::same_as<Layer, Module> && (std::is_invocable_r_v<Tensor, const Layer&, const Tensor&, Pass&> ||
                                      std::is_invocable_r_v<Tensor, const Layer&, const Tensor&>);
 
+// An object that has the operator, but not for a constant object, or not of these operands.
+template <class Object>
+concept IsAlmostLayer = !IsLayer<Object> && std::is_class_v<Object> && requires {
+  &Object::operator();
+};
+
 class Module {
  public:
   Module() = default;  // identity
   template <IsLayer Layer>
   Module(Layer layer) : held_(std::make_shared<Held<Layer>>(std::move(layer))) {}
+  template <IsAlmostLayer Object>
+  Module(Object) {
+    static_assert(
+        IsLayer<Object>,
+        "a layer needs Tensor operator()(const Tensor&) const, or operator()(const Tensor&, Pass&) const");
+  }
   // A function with the parameters that it uses.
   template <class Function>
   Module(Function function, const Parameters& parameters) : Module(std::move(function)) {
@@ -79,14 +91,15 @@ class Module {
   Parameters parameters_;
 };
 
-// The parameters, or the buffers, of the parts of a module of your own, under names: "conv.weight".
+// The parameters, or the buffers, of the parts of a module of your own, under names: "conv.weight". Parts
+// that have none, such as a pool, are left out.
 //   Parameters parameters() const { return parameters_of("conv", conv, "norm", norm); }
 //   Parameters buffers() const { return buffers_of("conv", conv, "norm", norm); }
 inline Parameters parameters_of() { return {}; }
 template <class Part, class... Rest>
 Parameters parameters_of(std::string_view name, const Part& part, const Rest&... rest) {
   Parameters all;
-  all.add(name, part.parameters());
+  if constexpr (requires { part.parameters(); }) all.add(name, part.parameters());
   all.add("", parameters_of(rest...));
   return all;
 }

@@ -22,6 +22,11 @@ class Pass {
   Pass() = default;  // evaluates
   // Trains. The generator is the variable "<name>.generator".
   Pass(const std::string& name, std::uint64_t seed);
+  // Not copied: take it by reference. A copy would lose the updates of statistics.
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+  Pass(Pass&&) = default;
+  Pass& operator=(Pass&&) = default;
 
   bool trains() const { return generator_.ok(); }
   // Each call has a stream of its own. Only when it trains.

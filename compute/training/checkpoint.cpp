@@ -58,6 +58,7 @@ std::map<std::string, std::string> metadata_of(const Position& position) {
           {"samples", exact(position.sums.samples)},
           {"metrics", metrics},
           {"best_loss", exact(position.best_loss)},
+          {"best_step", text(position.best_step)},
           {"bad_validations", text(position.bad_validations)},
           {"kept", kept}};
 }
@@ -78,9 +79,12 @@ Result<Position> position_of(const std::map<std::string, std::string>& metadata)
   const std::pair<const char*, std::int64_t*> counts[] = {{"epoch", &position.epoch},
                                                           {"batch", &position.batch},
                                                           {"step", &position.step},
+                                                          {"best_step", &position.best_step},
                                                           {"bad_validations", &position.bad_validations}};
-  for (const auto& [name, target] : counts)
+  for (const auto& [name, target] : counts) {
+    if (target == &position.best_step && !metadata.contains(name)) continue;  // a file of an older version
     if (!read_number(value(name), *target) || *target < 0) return bad(name);
+  }
   const std::pair<const char*, double*> numbers[] = {
       {"loss", &position.sums.loss}, {"samples", &position.sums.samples}, {"best_loss", &position.best_loss}};
   for (const auto& [name, target] : numbers)

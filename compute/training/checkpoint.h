@@ -29,6 +29,7 @@ struct Position {
   std::int64_t step = 0;   // optimiser steps
   Sums sums = {};          // of the epoch under way
   double best_loss = 0;    // set by the trainer
+  std::int64_t best_step = 0;
   std::int64_t bad_validations = 0;
   std::vector<KeptCheckpoint> kept = {};  // best first
   bool operator==(const Position&) const = default;

@@ -168,4 +168,6 @@ Result<> cut_curves(const std::string& folder, std::int64_t step) {
   return write_file_atomic(events.string(), std::as_bytes(std::span(kept)));
 }
 
+bool is_curve_file(std::string_view name) { return name == kTable || name == kLines || name == kEvents; }
+
 }  // namespace imprint::training

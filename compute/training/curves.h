@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -32,5 +33,6 @@ Result<> add_curve(const std::string& folder, const std::vector<std::string>& me
 // Removes the rows after the step, of a run that went on after the checkpoint. Step -1: all
 // files. Missing ones are no error.
 Result<> cut_curves(const std::string& folder, std::int64_t step);
+bool is_curve_file(std::string_view name);  // in a folder
 
 }  // namespace imprint::training

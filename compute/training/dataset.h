@@ -36,8 +36,8 @@ struct NamedTensor {
   std::string name;
   HostTensor values;  // [samples, ...]
 };
-// Samples in memory. Errors: invalid_argument (no field, or a scalar), shape_mismatch (unequal numbers of
-// samples, or of values and shape).
+// Samples in memory. Errors: invalid_argument (no field, or a scalar), dtype_mismatch (int64 or float64),
+// shape_mismatch (unequal numbers of samples, or of values and shape).
 Result<DatasetRef> in_memory(std::vector<NamedTensor> fields);
 
 // The samples with these numbers, in this order. Error: invalid_argument (a number outside).

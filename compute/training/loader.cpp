@@ -154,4 +154,14 @@ Result<bool> Loader::next(Batch& batch) {
   return true;
 }
 
+std::vector<Tensor> batch_inputs(const Loader& loader) {
+  std::vector<Tensor> inputs;
+  for (const Field& field : loader.dataset().fields()) {
+    Shape shape{loader.options().batch};
+    for (const std::int64_t extent : field.shape.extents()) shape.append(extent);
+    inputs.push_back(input(field.name, shape, field.dtype));
+  }
+  return inputs;
+}
+
 }  // namespace imprint::training

@@ -58,4 +58,7 @@ class Loader {
   std::unique_ptr<Impl> impl_;
 };
 
+// An input per field of a batch, [batch, sample's shape].
+std::vector<Tensor> batch_inputs(const Loader& loader);
+
 }  // namespace imprint::training

@@ -12,7 +12,8 @@
 namespace imprint::training {
 
 Tensor accuracy(const Tensor& logits, const Tensor& target) {
-  return cast(equal(argmax(logits, -1), target), DType::float32);
+  const Tensor label = target.ok() && dtype_is_integer(target.dtype()) ? cast(target, DType::int32) : target;
+  return cast(equal(argmax(logits, -1), label), DType::float32);
 }
 
 Tensor top_k_accuracy(const Tensor& logits, const Tensor& target, std::int64_t k) {

@@ -12,7 +12,8 @@
 namespace imprint::training {
 
 // ---- one float32 per row ----
-// 1 where the largest logit is the target's. logits: [..., classes]; target: int32 [...].
+// 1 where the largest logit is the target's. logits: [..., classes]; target: int32 [...], or of 8 or 16
+// bits.
 Tensor accuracy(const Tensor& logits, const Tensor& target);
 // 1 where fewer than k logits are larger than the target's.
 Tensor top_k_accuracy(const Tensor& logits, const Tensor& target, std::int64_t k);

@@ -15,6 +15,7 @@
 #include "compute/program/program_sequence.h"
 #include "compute/training/checkpoint.h"
 #include "compute/training/curves.h"
+#include "compute/training/trainer_checks.h"
 
 namespace imprint::training {
 namespace {
@@ -25,18 +26,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// One tensor per field, and the weights of the samples.
-std::vector<Tensor> batch_inputs(const Loader& loader) {
-  std::vector<Tensor> inputs;
-  for (const Field& field : loader.dataset().fields()) {
-    Shape shape{loader.options().batch};
-    for (const std::int64_t extent : field.shape.extents()) shape.append(extent);
-    inputs.push_back(input(field.name, shape, field.dtype));
-  }
-  inputs.push_back(input("sample weights", {loader.options().batch}));
-  return inputs;
 }
 
 // The mean over the samples that count.
@@ -61,12 +50,13 @@ struct Recorded {
 Result<Recorded> record(const Model& model, const std::optional<nn::DtypePolicy>& policy,
                         const Loader& loader, nn::Pass& pass) {
   Recorded recorded{.inputs = batch_inputs(loader)};
-  const std::span<const Tensor> fields = std::span(recorded.inputs).first(recorded.inputs.size() - 1);
-  const Computed computed = model(fields, pass);
-  recorded.outputs.push_back(averaged(computed.loss, recorded.inputs.back()));
+  const Tensor weights = input("sample weights", {loader.options().batch});
+  const Computed computed = model(recorded.inputs, pass);
+  recorded.inputs.push_back(weights);
+  recorded.outputs.push_back(averaged(computed.loss, weights));
   for (const auto& [name, value] : computed.metrics) {
     recorded.metric_names.push_back(name);
-    recorded.outputs.push_back(averaged(value, recorded.inputs.back()));
+    recorded.outputs.push_back(averaged(value, weights));
   }
   if (policy) recorded.outputs = (*policy)(recorded.outputs, pass);
   for (const Tensor& output : recorded.outputs)
@@ -131,7 +121,8 @@ struct Trainer::Impl {
   std::optional<nn::PlateauRate> plateau;
   std::optional<nn::DtypePolicy> policy;
   std::optional<nn::LossScaler> scaler;  // of float16
-  nn::Parameters saved;                  // everything that a checkpoint holds
+  nn::Parameters model_state;
+  nn::Parameters saved;  // everything that a checkpoint holds
   Position position{.best_loss = kInfinity};
   bool was_loaded = false;
 
@@ -147,7 +138,8 @@ struct Trainer::Impl {
         optimiser(std::move(trains)),
         options(std::move(chosen)),
         pass("training", options.seed + (static_cast<std::uint64_t>(options.sharer) << 40)),
-        rate("training", options.rate) {
+        rate("training", options.rate),
+        model_state(state) {
     saved.add("model", state);
     saved.add("optimiser", optimiser->state());
     saved.add("pass", pass.state());
@@ -173,6 +165,8 @@ struct Trainer::Impl {
   Result<> run_group(Loader& training, std::int64_t first);
   Result<> curve(const std::string& split, const Scores& scores, double used_rate);
   Result<> keep(double loss);
+  Result<> open_folder();
+  Result<> restore_best();
   Result<double> current_rate();
   Result<bool> end_epoch(Loader* validation, Outcome& outcome, Report& report);
   Tensor rate_now() const { return plateau ? rate.value() * plateau->value() : rate.value(); }
@@ -231,12 +225,14 @@ Result<Program> Trainer::Impl::compile_shared(ProgramDescription gathering, cons
 // The step's program takes the batch and, with accumulation, its share of the step.
 Result<> Trainer::Impl::compile(const Loader& training) {
   if (step) return {};
-  if (policy && !policy->state().empty())
-    return make_error(ErrorCode::invalid_argument,
-                      text("trainer: found storage of 16 bits for ", policy->state()[0].name,
-                           ", expected compute alone. Parameters that are trained stay float32."));
-  nn::Pass recording = pass;
-  IMPRINT_ASSIGN(Recorded recorded, record(model, policy, training, recording));
+  for (const nn::Parameter& each : policy ? policy->state() : nn::Parameters())
+    if (each.variable.ok() && dtype_is_narrow_float(each.variable.dtype()))
+      return make_error(ErrorCode::invalid_argument,
+                        text("trainer: found storage of 16 bits for ", each.name,
+                             ", expected compute alone. Parameters that are trained stay float32."));
+  pass.updates().clear();  // of a call that failed
+  IMPRINT_ASSIGN(Recorded recorded, record(model, policy, training, pass));
+  IMPRINT_CHECK(check_training(recorded.outputs[0], pass, model_state, *optimiser, options.frozen));
   metric_names = recorded.metric_names;
   const nn::Parameters& parameters = optimiser->parameters();
   Tensor loss = scaler ? scaler->scaled(recorded.outputs[0]) : recorded.outputs[0];
@@ -259,13 +255,13 @@ Result<> Trainer::Impl::compile(const Loader& training) {
       gather_updates.push_back(Update::assign(sum, slopes[i]));
       step_updates.push_back(Update::assign(sum, zeros(slopes[i].shape())));
     }
-    recording.finish(gather_updates);
+    pass.finish(gather_updates);
   }
   if (!shares()) {
     IMPRINT_ASSIGN(const std::vector<Update> updates, step_by(slopes));
     step_updates.insert(step_updates.end(), updates.begin(), updates.end());
   }
-  recording.finish(step_updates);
+  pass.finish(step_updates);
   ProgramDescription description{.name = "training step",
                                  .inputs = recorded.inputs,
                                  .outputs = recorded.outputs,
@@ -341,8 +337,10 @@ Result<> Trainer::Impl::run_group(Loader& training, std::int64_t first) {
     if (!std::isfinite(outputs[0].floats[0]))
       return make_error(
           ErrorCode::invalid_argument,
-          text("trainer: found loss ", static_cast<double>(outputs[0].floats[0]), " in step ",
-               position.step + 1, ", expected a finite number. Lower the rate or clip gradients."));
+          text("trainer: found loss ", loss_text(static_cast<double>(outputs[0].floats[0])), " in step ",
+               position.step + 1,
+               ", expected a finite number. Lower the rate or clip gradients, or look for NaN in the data, "
+               "labels outside the classes, or the loaded weights."));
     add_batch(position.sums, outputs, batch.count);
     ++position.batch;
   }
@@ -384,6 +382,24 @@ Result<> Trainer::Impl::keep(double loss) {
   return save(in_folder(name));
 }
 
+Result<> Trainer::Impl::open_folder() {
+  if (options.restore_best && (options.folder.empty() || options.keep_best < 1))
+    return make_error(ErrorCode::invalid_argument,
+                      text("restore_best: found folder '", options.folder, "' and keep_best ",
+                           options.keep_best, ", expected a folder and 1 or more"));
+  if (options.folder.empty()) return {};
+  IMPRINT_CHECK(make_run_folder(options.folder));
+  if (!was_loaded && position.step == 0) IMPRINT_CHECK(set_aside_earlier_run(options.folder));
+  return cut_curves(options.folder, position.step);
+}
+
+// The model alone: what else training needs stays that of the last step.
+Result<> Trainer::Impl::restore_best() {
+  if (position.kept.empty()) return {};
+  IMPRINT_ASSIGN(const safetensors::File file, safetensors::load(in_folder(position.kept[0].file)));
+  return nn::load_state(session, model_state, file, "model.");
+}
+
 // The plateau's rate takes in a validation loss.
 Result<> Trainer::Impl::measure(double loss) {
   if (!plateau) return {};
@@ -406,16 +422,19 @@ Result<bool> Trainer::Impl::end_epoch(Loader* validation, Outcome& outcome, Repo
   report.ends_epoch = true;
   outcome.training = report.training;
   IMPRINT_CHECK(curve("training", report.training, report.rate));
-  bool is_validated = false;
+  bool is_number = false;
   if (validation != nullptr) {
     IMPRINT_ASSIGN(outcome.validation, evaluate(*validation));
     IMPRINT_CHECK(curve("validation", outcome.validation, report.rate));
     report.validation = &outcome.validation;
-    is_validated = true;
+    is_number = !std::isnan(outcome.validation.loss);
     const bool is_better = outcome.validation.loss < position.best_loss;
     position.bad_validations = is_better ? 0 : position.bad_validations + 1;
-    if (is_better) position.best_loss = outcome.validation.loss;
-    IMPRINT_CHECK(measure(outcome.validation.loss));
+    if (is_better) {
+      position.best_loss = outcome.validation.loss;
+      position.best_step = position.step;
+    }
+    if (is_number) IMPRINT_CHECK(measure(outcome.validation.loss));
   }
   if (options.report) options.report(report);
   report.validation = nullptr;
@@ -424,9 +443,14 @@ Result<bool> Trainer::Impl::end_epoch(Loader* validation, Outcome& outcome, Repo
     position.batch = 0;
     position.sums = {};
   }
-  if (is_validated) IMPRINT_CHECK(keep(outcome.validation.loss));
+  if (is_number) IMPRINT_CHECK(keep(outcome.validation.loss));
   if (!options.folder.empty() && options.checkpoint_every == 0)
     IMPRINT_CHECK(save(in_folder("last.safetensors")));
+  if (validation != nullptr && !is_number)
+    return make_error(ErrorCode::invalid_argument,
+                      text("trainer: found validation loss nan after step ", position.step,
+                           ", expected a number. Look for NaN in the validation data or labels outside the "
+                           "classes, or lower the rate."));
   return options.patience > 0 && position.bad_validations >= options.patience;
 }
 
@@ -439,14 +463,9 @@ Trainer::~Trainer() = default;
 Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
   Impl& it = *impl_;
   IMPRINT_CHECK(it.compile(training));
-  if (!it.options.folder.empty()) {
-    if (!std::filesystem::is_directory(it.options.folder))
-      return make_error(ErrorCode::io,
-                        text("trainer: found no folder ", it.options.folder, ", expected one"));
-    IMPRINT_CHECK(cut_curves(it.options.folder, it.was_loaded ? it.position.step : -1));
-  }
-  Outcome outcome;
   Position& position = it.position;
+  IMPRINT_CHECK(it.open_folder());
+  Outcome outcome;
   while (position.epoch < it.options.epochs && !outcome.stopped_early && !outcome.interrupted &&
          it.has_steps()) {
     const Clock::time_point start = Clock::now();
@@ -482,9 +501,16 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
   }
   if (!it.options.folder.empty() && it.options.checkpoint_every > 0)
     IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
+  // Nothing was left to train.
+  if (validation != nullptr && !outcome.interrupted && outcome.validation.samples == 0) {
+    IMPRINT_ASSIGN(outcome.validation, it.evaluate(*validation));
+  }
   outcome.epochs = position.epoch;
   outcome.steps = position.step;
   outcome.best_loss = position.best_loss;
+  outcome.best_step = position.best_step;
+  if (!position.kept.empty()) outcome.best_checkpoint = it.in_folder(position.kept[0].file);
+  if (it.options.restore_best && !outcome.interrupted) IMPRINT_CHECK(it.restore_best());
   return outcome;
 }
 
@@ -493,9 +519,15 @@ Result<> Trainer::save(const std::string& path) { return impl_->save(path); }
 
 Result<> Trainer::load(const std::string& path) {
   IMPRINT_ASSIGN(const safetensors::File file, safetensors::load(path));
-  IMPRINT_ASSIGN(Position position, position_of(file.metadata));
-  IMPRINT_CHECK(nn::load_state(impl_->session, impl_->saved, file));
-  impl_->position = std::move(position);
+  const auto of_file = [&](const Error& error) {
+    return make_error(error.code, text("'", path, "': ", error.message));
+  };
+  Result<Position> position = position_of(file.metadata);
+  if (!position) return of_file(position.error());
+  if (const Result<> fits = check_optimiser_of(file, impl_->saved); !fits) return of_file(fits.error());
+  const Result<> loaded = nn::load_state(impl_->session, impl_->saved, file);
+  if (!loaded) return of_file(loaded.error());
+  impl_->position = std::move(*position);
   impl_->was_loaded = true;
   return {};
 }

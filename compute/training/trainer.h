@@ -80,14 +80,21 @@ struct TrainerOptions {
   // Products of chosen parameters in 16 bits (dtype_policy.h), by the names of the trainer's state.
   // Parameters stay float32. float16 scales the loss.
   std::vector<nn::DtypeRule> dtypes = {};
+  // Variables that the loss reads beside the state and the optimiser's parameters: a teacher's, or those of
+  // the network under an adapter (lora.h). Checkpoints do not hold them.
+  nn::Parameters frozen = {};
   std::uint64_t seed = 0;         // of dropout and noise
   std::int64_t patience = 0;      // validations without a lower loss before training stops; 0: never
   std::int64_t report_every = 0;  // batches between reports within an epoch; 0: at its end only
   std::function<void(const Report&)> report = {};
-  // Where checkpoints and curves (curves.h) go, an existing folder; empty: nowhere.
+  // Where checkpoints and curves (curves.h) go; made if it is missing. Empty: nowhere. Those of an earlier
+  // run that this one does not continue are moved into "earlier-1" there, or the next number.
   std::string folder = {};
-  std::int64_t checkpoint_every = 0;        // optimiser steps between checkpoints; 0: after every epoch
-  std::int64_t keep_best = 1;               // checkpoints of the lowest validation losses that are kept
+  std::int64_t checkpoint_every = 0;  // optimiser steps between checkpoints; 0: after every epoch
+  std::int64_t keep_best = 1;         // checkpoints of the lowest validation losses that are kept
+  // After the last step the model is that of the lowest validation loss. Needs a folder and keep_best. As in
+  // PyTorch and Keras, it is otherwise that of the last step.
+  bool restore_best = false;
   const std::atomic<bool>* stop = nullptr;  // when true, fit() saves a checkpoint and returns
   std::atomic<bool>* save = nullptr;        // when true, fit() saves one, sets it to false and goes on
   // Processes that train one network together, each with its part of every batch (LoaderOptions::parts). Each
@@ -99,9 +106,12 @@ struct TrainerOptions {
 };
 
 struct Outcome {
-  std::int64_t epochs = 0, steps = 0;     // done in all, those before a resume too
-  Scores training = {}, validation = {};  // of the last epoch
-  double best_loss = 0;                   // lowest validation loss; infinite without validation
+  std::int64_t epochs = 0, steps = 0;  // done in all, those before a resume too
+  Scores training = {};                // of the last epoch; without samples if none was left
+  Scores validation = {};              // after the last epoch
+  double best_loss = 0;                // lowest validation loss; infinite without validation
+  std::int64_t best_step = 0;          // after which it was measured
+  std::string best_checkpoint = {};    // its file; empty without a folder or validation
   bool stopped_early = false, interrupted = false;
 };
 
@@ -120,12 +130,16 @@ class Trainer {
   Trainer& operator=(const Trainer&) = delete;
 
   // Trains the epochs that are left. Errors: those of the data, of Program::compile and of files;
-  // invalid_argument for a loss that is no number.
+  // invalid_argument for a loss that is no number, one that depends on none of the optimiser's parameters,
+  // and one that reads float variables which are in neither the state, nor the optimiser, nor `frozen`. A
+  // tensor under stop_gradient may read any. A validation loss that is NaN is an error too, after the
+  // checkpoint.
   Result<Outcome> fit(Loader& training, Loader* validation = nullptr);
   Result<Scores> evaluate(Loader& data);
 
   // The whole state: model, optimiser, random numbers, position in the data. "last.safetensors" in the folder
-  // is such a file. load() before fit() continues it. Errors: those of safetensors and load_state.
+  // is such a file. load() before fit() continues it. Errors: those of safetensors and load_state, and
+  // invalid_argument for another optimiser; they name the file.
   Result<> save(const std::string& path);
   Result<> load(const std::string& path);
 

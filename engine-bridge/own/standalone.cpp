@@ -49,9 +49,15 @@ Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& op
                                                              options.api_version, options.options.log}));
   const OwnInstance& instance = *standalone->instance_;
   IMPRINT_ASSIGN(const std::vector<Candidate> list, candidates(instance));
-  IMPRINT_ASSIGN(const std::size_t chosen, options.beside ? choose_beside(instance, list, *options.beside)
-                                                          : choose(list, options.device));
-  const Candidate& candidate = list[chosen];
+  const Result<std::size_t> chosen =
+      options.beside ? choose_beside(instance, list, *options.beside) : choose(list, options.device);
+  if (!chosen && options.device == "cpu")
+    return make_error(
+        ErrorCode::not_found,
+        "standalone: device: found 'cpu', expected a Vulkan device. Runtime::create_on_cpu computes "
+        "on the CPU without Vulkan, and Context::on_cpu with the bridge's schedule.");
+  if (!chosen) return chosen.error();
+  const Candidate& candidate = list[*chosen];
   IMPRINT_ASSIGN(const auto setup,
                  DeviceSetup::make(instance, candidate.physical_device, options.optional_features,
                                    options.beside ? link_extensions() : std::vector<const char*>()));

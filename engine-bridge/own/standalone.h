@@ -20,7 +20,8 @@ class DeviceLink;  // device_link.h
 bool names_cpu(std::string_view device);
 
 struct StandaloneOptions {
-  // Index ("0") or part of the name, any case. Empty: the first discrete GPU, else integrated, else any.
+  // Index ("0") or part of the name, any case. Empty: the first discrete GPU, else integrated, else any. The
+  // CPU alone is no Vulkan device: Runtime::create_on_cpu.
   std::string device;
   // Loads VK_LAYER_KHRONOS_validation with synchronisation checks. Messages are counted and logged as errors.
   bool validation = false;

@@ -19,7 +19,8 @@ enum class BombKind {
   profile,
   brain_file,
   model_file,
-  weights
+  picture,  // only where the library reads PNG and JPEG
+  weights   // the last
 };
 
 using FileBytes = std::vector<std::byte>;
@@ -48,5 +49,8 @@ FileBytes many_inputs();
 std::vector<Bomb> model_bombs();  // ONNX: input "x" of [N, 1], so that one row of numbers runs them
 std::vector<Bomb> operator_bombs();
 std::vector<Bomb> file_bombs();  // every other kind
+#ifdef IMPRINT_FUZZ_PICTURES
+std::vector<Bomb> picture_bombs();
+#endif
 
 }  // namespace imprint::fuzz

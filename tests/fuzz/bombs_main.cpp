@@ -21,6 +21,7 @@
 #include "compute/model/file.h"
 #include "compute/model/safetensors.h"
 #include "compute/model/weights.h"
+#include "compute/training/picture.h"
 #include "compute/tuning/tuning_table.h"
 #include "compute/vk/pipelines/kernel_archive.h"
 #include "compute/vk/pipelines/pipeline_blob.h"
@@ -161,7 +162,7 @@ int set_on_device(Bytes bytes, bool table) {
 const char* kind_name(BombKind kind) {
   constexpr const char* kNames[] = {"model",      "brain",       "table",          "archive",
                                     "cache",      "safetensors", "demonstrations", "profile",
-                                    "brain_file", "model_file",  "weights"};
+                                    "brain_file", "model_file",  "picture",        "weights"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -189,6 +190,9 @@ Result<> read_once(BombKind kind, Bytes bytes, const char* file) {
       return done(tools::parse_brains(file, bytes));
     case BombKind::model_file:
       return done(tools::load_models(file));
+    case BombKind::picture:
+      return done(
+          training::decode_picture(bytes, file, {.height = 64, .width = 64, .memory_limit = kCap / 4}));
     case BombKind::weights:
       return done(imprint::weights::parse(bytes));
     case BombKind::model:
@@ -277,6 +281,9 @@ std::vector<Bomb> all_bombs() {
   std::vector<Bomb> bombs = model_bombs(), operators = operator_bombs(), others = file_bombs();
   std::ranges::move(operators, std::back_inserter(bombs));
   std::ranges::move(others, std::back_inserter(bombs));
+#ifdef IMPRINT_FUZZ_PICTURES
+  std::ranges::move(picture_bombs(), std::back_inserter(bombs));
+#endif
   return bombs;
 }
 

@@ -40,6 +40,15 @@ TEST(Standalone, UnknownNamesAreAnsweredWithTheList) {
   }
 }
 
+TEST(Standalone, TheCpuIsNoVulkanDevice) {
+  StandaloneOptions options;
+  options.device = "cpu";
+  const auto opened = Standalone::open(options);
+  ASSERT_FALSE(opened);
+  EXPECT_THAT(opened.error().message,
+              HasSubstr("found 'cpu', expected a Vulkan device. Runtime::create_on_cpu"));
+}
+
 TEST(Standalone, RefusesAVersionBelowTheBaseline) {
   StandaloneOptions options;
   options.api_version = VK_API_VERSION_1_0;

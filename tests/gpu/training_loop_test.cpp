@@ -12,6 +12,7 @@
 #include "compute/nn/modules/sequential.h"
 #include "compute/training/curves.h"
 #include "compute/training/metrics.h"
+#include "compute/training/predict.h"
 #include "compute/training/trainer.h"
 #include "tests/gpu/session_test.h"
 
@@ -159,6 +160,7 @@ TEST_F(TrainingLoop, ResumesToTheSameBits) {
           "nadam", "radam", "lion",  "lamb",    "adan",    "adafactor", "lbfgs",    "muon_and_adam"};
   for (const char* kind : runtime().on_cpu() ? all : one) {
     SCOPED_TRACE(kind);
+    fs::remove_all(folder_);
     const LoaderOptions shuffled{.batch = 16, .shuffle = true, .seed = 4};
     TrainerOptions options{.epochs = 3, .rate = nn::Schedule::linear(0.01, 0.001, 12), .seed = 9};
     const Learner whole(kind), parts(kind);
@@ -269,9 +271,10 @@ TEST_F(TrainingLoop, StopsAfterSomeStepsAndGoesOn) {
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_EQ(first->steps, 6);
   EXPECT_EQ(first->epochs, 1);
-  const auto none = some.fit(data);  // no step is left
+  const auto none = some.fit(data, &data);  // no step is left
   ASSERT_TRUE(none);
   EXPECT_EQ(none->steps, 6);
+  EXPECT_EQ(none->validation.loss, some.evaluate(data)->loss);
   const Learner again("adam");
   Trainer rest(session(), again.model, state_of(again.network), again.optimiser, {.epochs = 2});
   ASSERT_TRUE(rest.load((folder_ / "last.safetensors").string()));
@@ -331,6 +334,39 @@ TEST_F(TrainingLoop, StopsEarlyAndKeepsTheBest) {
   }
   EXPECT_EQ(kept, 2);
   EXPECT_EQ(best, outcome->best_loss);
+  EXPECT_EQ(fs::path(outcome->best_checkpoint), folder_ / text("step-", outcome->best_step, ".safetensors"));
+  EXPECT_LT(outcome->best_step, outcome->steps);
+}
+
+TEST_F(TrainingLoop, ReturnsToTheBestAndSetsAnEarlierRunAside) {
+  if (!runtime().on_cpu()) return;  // no work of the device; it would compile for seconds
+  Loader data = batches_of(quadrants(32), {.batch = 32});
+  // The second step destroys what was learned.
+  TrainerOptions options{.epochs = 3,
+                         .rate = nn::Schedule::constant(0.05).then(1, nn::Schedule::constant(1e3)),
+                         .folder = (folder_ / "made" / "run").string()};
+  for (const bool restores : {false, true}) {
+    const Learner learner("sgd");
+    options.restore_best = restores;
+    Trainer trainer(session(), learner.model, state_of(learner.network), learner.optimiser, options);
+    const auto outcome = trainer.fit(data, &data);
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    EXPECT_EQ(outcome->best_step, 1);
+    EXPECT_GT(outcome->validation.loss, outcome->best_loss);
+    EXPECT_EQ(trainer.evaluate(data)->loss, restores ? outcome->best_loss : outcome->validation.loss);
+  }
+  const fs::path run = options.folder, earlier = run / "earlier-1";
+  for (const char* name : {"last.safetensors", "step-1.safetensors", "curves.csv"}) {
+    EXPECT_TRUE(fs::exists(run / name)) << name;
+    EXPECT_TRUE(fs::exists(earlier / name)) << name;
+  }
+  EXPECT_EQ(read_curves((run / "curves.csv").string())->rows.size(), 6u);
+  EXPECT_EQ(read_curves((earlier / "curves.csv").string())->rows.size(), 6u);
+  const Learner learner("sgd");
+  Trainer nowhere(session(), learner.model, state_of(learner.network), learner.optimiser,
+                  {.restore_best = true});
+  EXPECT_EQ(nowhere.fit(data).error().message,
+            "restore_best: found folder '' and keep_best 1, expected a folder and 1 or more");
 }
 
 TEST_F(TrainingLoop, ThePlateauLowersTheRate) {
@@ -350,6 +386,67 @@ TEST_F(TrainingLoop, ThePlateauLowersTheRate) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(rates[i], expected[i], 1e-6) << i;
 }
 
+TEST_F(TrainingLoop, PredictsAllSamplesInOrder) {
+  // The last batch of five has two samples.
+  Loader data = batches_of(quadrants(7), {.batch = 5});
+  const auto found = predict(session(), data, [](std::span<const Tensor> in) {
+    return std::vector<Tensor>{in[0] * 2.0f, sum(in[0], {1}), cast(in[1], DType::uint8)};
+  });
+  ASSERT_TRUE(found) << found.error().message;
+  const std::vector<float> x = test::wave(14, 1, 3);
+  EXPECT_EQ((*found)[0].shape, (Shape{7, 2}));
+  EXPECT_EQ((*found)[1].shape, Shape{7});
+  for (std::size_t i = 0; i < 14; ++i) EXPECT_EQ((*found)[0].floats[i], 2 * x[i]);
+  for (std::size_t i = 0; i < 7; ++i) {
+    EXPECT_FLOAT_EQ((*found)[1].floats[i], x[2 * i] + x[2 * i + 1]);
+    EXPECT_EQ((*found)[2].ints[i], (x[2 * i] > 0 ? 1 : 0) + (x[2 * i + 1] > 0 ? 2 : 0));
+  }
+  const auto scalar =
+      predict(session(), data, [](std::span<const Tensor> in) { return std::vector<Tensor>{sum(in[0])}; });
+  ASSERT_FALSE(scalar);
+  EXPECT_EQ(scalar.error().code, ErrorCode::shape_mismatch);
+}
+
+TEST_F(TrainingLoop, RefusesToTrainNothing) {
+  if (!runtime().on_cpu()) return;  // no work of the device; it would compile for seconds
+  const Learner learner("adam"), other("adam");
+  Loader data = batches_of(quadrants(32), {.batch = 16});
+  const nn::Parameters all = state_of(learner.network);
+  const auto refusal = [&](const Model& model, const nn::Parameters& state, const nn::Parameters& trained,
+                           const nn::Parameters& frozen = {}) {
+    Trainer trainer(session(), model, state, std::make_shared<nn::Adam>(trained), {.frozen = frozen});
+    const auto outcome = trainer.fit(data);
+    return outcome ? std::string() : outcome.error().message;
+  };
+  const auto expect = [](const std::string& found, const char* wanted) {
+    EXPECT_NE(found.find(wanted), std::string::npos) << found;
+  };
+  expect(refusal(learner.model, all, learner.network.parameters().matching("haed.*")),
+         "found an optimiser without parameters");
+  expect(refusal(learner.model, state_of(other.network), other.network.parameters()),
+         "depends on none of the optimiser's parameters ('net.0.weight', 'net.0.bias', 'net.1.weight', ...)");
+  const nn::Parameters last = learner.network.parameters().matching("4.*");
+  expect(refusal(learner.model, last, last), "the loss reads 'net.");
+  expect(refusal(learner.model, learner.network.parameters(), last), "a step changes 'net.1.running_mean'");
+  // A teacher under stop_gradient, the labels of one, a frozen part: all are usual.
+  const auto student = [&](const Tensor& y, const Tensor& wanted) {
+    return Computed{nn::cross_entropy(y, wanted, {.reduction = nn::Reduction::none})};
+  };
+  const Model by_labels = [&](std::span<const Tensor> in, nn::Pass& pass) {
+    return student(learner.network(in[0], pass), argmax(other.network(in[0]), -1));
+  };
+  const Model by_shares = [&](std::span<const Tensor> in, nn::Pass& pass) {
+    return student(learner.network(in[0], pass), stop_gradient(softmax(other.network(in[0]))));
+  };
+  EXPECT_EQ(refusal(by_labels, all, learner.network.parameters()), "");
+  EXPECT_EQ(refusal(by_shares, all, learner.network.parameters()), "");
+  EXPECT_EQ(refusal(learner.model, all, last), "");
+  EXPECT_EQ(refusal(learner.model, all.without("0.*"), last, learner.network.parameters()), "");
+  // The optimiser alone, too.
+  EXPECT_EQ(nn::Sgd(nn::Parameters()).step({}, 0.1f).error().message,
+            "optimiser: found no parameters, expected one or more. Does matching() fit no name?");
+}
+
 TEST_F(TrainingLoop, SaysWhatIsWrong) {
   const Learner learner("sgd");
   Loader data = batches_of(quadrants(32), {.batch = 16});
@@ -358,6 +455,23 @@ TEST_F(TrainingLoop, SaysWhatIsWrong) {
   const auto lost = wild.fit(data);
   ASSERT_FALSE(lost);
   EXPECT_NE(lost.error().message.find("expected a finite number"), std::string::npos);
+  EXPECT_EQ(lost.error().message.find("-nan"), std::string::npos) << lost.error().message;
+  // A label that is no class, in training and in validation.
+  HostTensor x{DType::float32, {2, 2}, {1, 2, 3, 4}, {}}, label{DType::uint8, {2}, {}, {3, 4}};
+  HostTensor right{DType::uint8, {2}, {}, {3, 0}};
+  Loader few = batches_of(in_memory({{"x", x}, {"label", right}}).value(), {.batch = 2});
+  Loader wrong_labels = batches_of(in_memory({{"x", x}, {"label", label}}).value(), {.batch = 2});
+  const Learner fresh("sgd");
+  Trainer marks(session(), fresh.model, state_of(fresh.network), fresh.optimiser, {.rate = 1e-3});
+  for (const bool in_training : {true, false}) {
+    if (!runtime().on_cpu()) break;
+    const auto end = in_training ? marks.fit(wrong_labels) : marks.fit(few, &wrong_labels);
+    ASSERT_FALSE(end);
+    EXPECT_NE(end.error().message.find("labels outside the classes"), std::string::npos);
+    EXPECT_NE(end.error().message.find(in_training ? "loss nan in step 1" : "validation loss nan after"),
+              std::string::npos)
+        << end.error().message;
+  }
   const Model wrong = [](std::span<const Tensor> in, nn::Pass&) {
     return Computed{concat({in[0], in[0]}, 0)};
   };
@@ -366,8 +480,9 @@ TEST_F(TrainingLoop, SaysWhatIsWrong) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("one per sample"), std::string::npos);
   Trainer nowhere(session(), learner.model, state_of(learner.network), learner.optimiser,
-                  {.folder = "/no/folder"});
-  EXPECT_FALSE(nowhere.fit(data));
+                  {.folder = (folder_ / "file" / "folder").string()});
+  std::ofstream(folder_ / "file") << "no folder";
+  EXPECT_EQ(nowhere.fit(data).error().code, ErrorCode::io);
   const Learner adam("adam");
   Trainer saved(session(), learner.model, state_of(learner.network), learner.optimiser),
       other(session(), adam.model, state_of(adam.network), adam.optimiser);
@@ -375,10 +490,15 @@ TEST_F(TrainingLoop, SaysWhatIsWrong) {
   ASSERT_TRUE(saved.save(path));
   const Result<> loaded = other.load(path);
   ASSERT_FALSE(loaded);
-  EXPECT_NE(loaded.error().message.find("optimiser."), std::string::npos) << loaded.error().message;
+  EXPECT_TRUE(
+      loaded.error().message.starts_with("'" + path + "': checkpoint: found that of another optimiser"))
+      << loaded.error().message;
+  EXPECT_NE(loaded.error().message.find("it has 'optimiser.velocity."), std::string::npos);
   safetensors::File weights;
   ASSERT_TRUE(safetensors::save(weights, path));
-  EXPECT_EQ(other.load(path).error().code, ErrorCode::corrupt_file);
+  const Result<> no_checkpoint = other.load(path);
+  EXPECT_EQ(no_checkpoint.error().code, ErrorCode::corrupt_file);
+  EXPECT_TRUE(no_checkpoint.error().message.starts_with("'" + path + "'"));
 }
 
 }  // namespace

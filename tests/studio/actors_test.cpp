@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <thread>
@@ -114,10 +115,13 @@ TEST_F(ActorsTest, DamageEndsAConnectionAndNotTheRun) {
     actor.first([] {});
     // Comes back by another connection, which brings weights again, perhaps within this call.
     if (!actor.exchange({0, 0, 100}, bytes_of("damaged"), [] {}).state) actor.first([] {});
+    if (!actor.exchange({NAN, 0, 100}, bytes_of("unscored"), [] {}).state) actor.first([] {});
     actor.exchange({0, 0, 100}, bytes_of("good"), [] {});
   });
+  EXPECT_THAT(told_, HasSubstr("is gone: sent a score or a count that is no number; the run goes on"));
+  EXPECT_EQ(learner_.take_scores().score_sum, 0);
   EXPECT_THAT(told_, HasSubstr("actor 4 (process 0 on ) is gone: sample 3 is damaged; the run goes on"));
-  EXPECT_THAT(taken_, ::testing::Contains("2:good"));
+  EXPECT_THAT(taken_, ::testing::ElementsAre("3:good"));
 }
 
 TEST_F(ActorsTest, AnotherBrainIsRefused) {

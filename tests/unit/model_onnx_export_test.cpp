@@ -97,6 +97,39 @@ TEST(OnnxExport, NamesOfCallersAreKept) {
                       {HostTensor::from(wave(2), {2})});
 }
 
+TEST(OnnxExport, HasTheContentThatTheSessionHas) {
+  const auto runtime = Runtime::create_on_cpu();
+  Session session(*runtime);
+  const Variable w = Variable::zeros("w", {2}), half = Variable::zeros("half", {2}, DType::float16);
+  auto program = Program::compile(
+      *runtime, {.name = "learn",
+                 .updates = {Update::assign(w, Tensor::from({3, 4}, {2})),
+                             Update::assign(half, cast(Tensor::from({1, 2}, {2}), DType::float16))}});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  ASSERT_TRUE(session.run(*program).ok());
+  const Tensor x = input("x", {2});
+  const auto file = export_onnx(
+      session,
+      {.inputs = {{"x", x}}, .outputs = {{"y", x * w.value() + cast(half.value(), DType::float32)}}});
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto model = onnx::parse(*file);
+  ASSERT_TRUE(model.ok());
+  const auto again = import_onnx(*model, {{"x", {2}}});
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  const auto found =
+      values_of(again->input_tensors(), again->output_tensors(), {HostTensor::from({1, 10}, {2})});
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ((*found)[0].floats, (std::vector<float>{4, 42}));
+}
+
+TEST(OnnxExport, RefusesNamedExtents) {
+  const Tensor x = input("x", {Extent("batch", 8), 3});
+  const auto file = export_onnx({.inputs = {{"x", x}}, .outputs = {{"y", x + 1.0f}}});
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(file.error().message, HasSubstr("input 'x': found a named extent in [batch <= 8, 3]"));
+}
+
 TEST(OnnxExport, SaysWhatIsMissing) {
   const Tensor x = input("x", {3});
   const auto file = export_onnx({.inputs = {{"x", x}}, .outputs = {{"y", lgamma(x) + digamma(lgamma(x))}}});

@@ -61,7 +61,7 @@ TEST_F(Policy, ProductsRoundTheirOperandsAndTheirGradients) {
       EXPECT_EQ(value((*slopes)[i]), value((*wanted)[i])) << p[i].name;
     }
     EXPECT_TRUE(policy.computes_in(dtype));
-    EXPECT_TRUE(policy.state().empty());
+    EXPECT_EQ(policy.state()[0].variable.state(), p[0].variable.state());
     EXPECT_EQ(policy.bytes(), 4u * static_cast<std::uint64_t>(p.element_count()));
   }
 }
@@ -130,6 +130,35 @@ TEST_F(Policy, StorageHalvesTheWeights) {
             "net.1  Activation  [4, 8]                                                0\n"
             "net.2  Linear      [4, 3]  float16, float32   float16, float32          27\n"
             "total                                                                   83\n");
+}
+
+TEST_F(Policy, AFileOfHalfTheSizeHoldsTheWholeModel) {
+  const auto make = [](const std::string& name) {
+    Sequential network(name);
+    network.linear(6, 8, {.seed = name.size()}).add<BatchNorm>(8);
+    return network;
+  };
+  const Sequential network = make("net"), later = make("later");
+  const std::vector<DtypeRule> rules{{"0.weight", {.storage = DType::float16}},
+                                     {"1.weight", {.storage = DType::bfloat16}}};
+  const DtypePolicy policy("small", network.parameters(), rules), other("other", later.parameters(), rules);
+  ASSERT_TRUE(session_.write(network.buffers()[0].variable, HostTensor::from(std::vector<float>(8, 2), {8})));
+  run(policy.pack());
+  const auto whole = [](const DtypePolicy& types, const Sequential& of) {
+    Parameters model = types.state();
+    model.add("", of.buffers());
+    return model;
+  };
+  const auto file = save_state(session_, whole(policy, network));
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->arrays.at("0.weight").type, safetensors::Type::float16);
+  EXPECT_EQ(file->arrays.at("0.weight").bytes.size(), 2u * 48);
+  EXPECT_EQ(file->arrays.at("1.weight").type, safetensors::Type::bfloat16);
+  EXPECT_EQ(file->arrays.at("0.bias").type, safetensors::Type::float32);
+  const auto loaded = load_state(session_, whole(other, later), *file);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const Tensor x = wavy({4, 6}, 1);
+  EXPECT_EQ(value(other(later(x))), value(policy(network(x))));
 }
 
 TEST_F(Policy, StatisticsFollowTheRoundedProducts) {

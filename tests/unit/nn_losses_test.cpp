@@ -42,7 +42,7 @@ TEST(Losses, Huber) {
 
 TEST(Losses, CrossEntropy) {
   const Tensor logits = input("logits", {3, 3});
-  const Tensor target = Tensor::from_ints(std::array{2, 0, -1}, {3});
+  const Tensor target = Tensor::from_ints(std::array{2, 0, -100}, {3});
   const reference::Bindings bindings{{"logits", {1, 2, 4, -1, 0, 300, 5, 5, 5}}};
   const std::vector<double> found = evaluate(cross_entropy(logits, target, Reduction::none), bindings);
   EXPECT_NEAR(found[0], std::log(std::exp(1.0) + std::exp(2.0) + std::exp(4.0)) - 4, 1e-12);
@@ -59,6 +59,36 @@ TEST(Losses, CrossEntropy) {
   EXPECT_NEAR(slope[0], std::exp(1.0) / total, 1e-12);
   EXPECT_NEAR(slope[2], std::exp(4.0) / total - 1, 1e-12);
   for (int k = 6; k < 9; ++k) EXPECT_NEAR(slope[static_cast<std::size_t>(k)], 0, 1e-12);
+}
+
+TEST(Losses, AWrongLabelHasLossNaN) {
+  const Tensor logits = input("logits", {3, 2});
+  const reference::Bindings bindings{{"logits", {1, 2, 3, 4, 5, 6}}};
+  for (const int wrong : {-1, 2, 255}) {
+    const Tensor target = Tensor::from_ints(std::array{0, wrong, -100}, {3});
+    for (const bool by_options : {false, true}) {
+      const Tensor loss = by_options ? cross_entropy(logits, target, {.reduction = Reduction::none})
+                                     : cross_entropy(logits, target, Reduction::none);
+      const std::vector<double> found = evaluate(loss, bindings);
+      EXPECT_TRUE(std::isfinite(found[0]));
+      EXPECT_TRUE(std::isnan(found[1])) << wrong;
+      EXPECT_EQ(found[2], 0);
+      const Result<std::vector<Tensor>> gradient = gradients(sum(loss), std::span<const Tensor>(&logits, 1));
+      ASSERT_TRUE(gradient);
+      EXPECT_EQ(evaluate((*gradient)[0], bindings)[2], 0);
+    }
+    EXPECT_TRUE(std::isnan(evaluate(cross_entropy(logits, target), bindings)[0]));
+  }
+}
+
+TEST(Losses, LabelsMayBeNarrow) {
+  const Tensor logits = input("logits", {2, 3}), target = Tensor::from_ints(std::array{2, 1}, {2});
+  const reference::Bindings bindings{{"logits", {1, 2, 3, 4, 5, 9}}};
+  const std::vector<double> wide = evaluate(cross_entropy(logits, target), bindings);
+  for (const DType dtype : {DType::uint8, DType::int8, DType::int16, DType::uint16}) {
+    EXPECT_EQ(evaluate(cross_entropy(logits, cast(target, dtype)), bindings), wide);
+    EXPECT_EQ(evaluate(cross_entropy(logits, cast(target, dtype), ClassLossOptions{}), bindings), wide);
+  }
 }
 
 TEST(Losses, MaskedLogitsStayFinite) {

@@ -350,6 +350,19 @@ TEST(Modules, SequentialTrainsAndEvaluates) {
   EXPECT_EQ(evaluate(Module()(x), bindings), bindings.at("x"));
 }
 
+TEST(Modules, SequentialNamesUsualLayers) {
+  Sequential brief("net"), full("net");
+  brief.conv2d(3, 4, 3, {.padding = 1, .seed = 5}).batch_norm(4);
+  full.add<Conv2d>(3, 4, 3, ConvOptions{.padding = 1, .seed = 5}).add<BatchNorm>(4);
+  EXPECT_EQ(names(brief.parameters()), names(full.parameters()));
+  EXPECT_EQ(names(brief.buffers()), names(full.buffers()));
+  EXPECT_EQ(content(brief.parameters(), "0.weight"), content(full.parameters(), "0.weight"));
+  // Parts without parameters are left out.
+  const MaxPool pool;
+  EXPECT_EQ(names(parameters_of("net", brief, "pool", pool)), names(parameters_of("net", brief)));
+  static_assert(!std::is_copy_constructible_v<Pass> && !std::is_copy_assignable_v<Pass>);
+}
+
 TEST(Modules, PReluAndActivations) {
   const PRelu layer("p", 2, 0.1);
   EXPECT_EQ(names(layer.parameters()), "weight[2] ");

@@ -15,5 +15,9 @@ set(imprint_arm64_libraries ${IMPRINT_ARM64_ROOT}/usr/lib/aarch64-linux-gnu)
 foreach(kind EXE SHARED)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT "-L${imprint_arm64_libraries} -Wl,-rpath-link,${imprint_arm64_libraries}")
 endforeach()
+# Headers of one architecture, such as libjpeg's configuration.
+foreach(language C CXX)
+  set(CMAKE_${language}_FLAGS_INIT "-isystem ${IMPRINT_ARM64_ROOT}/usr/include/aarch64-linux-gnu")
+endforeach()
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu
   -E LD_LIBRARY_PATH=${imprint_arm64_libraries})

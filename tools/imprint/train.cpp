@@ -108,11 +108,6 @@ Result<> train_example(const TrainOptions& options) {
                                                               .report = std::ref(dashboard),
                                                               .stop = stop.flag(),
                                                               .save = stop.save_flag()}));
-  if (options.resume && std::isnan(found.value))
-    return make_error(ErrorCode::wrong_state,
-                      text("--resume: found a complete run in '", options.folder,
-                           "', expected one that stopped before its end. Give --epochs N with a larger N to "
-                           "train further, or another --folder."));
   std::vector<std::string> notes = found.notes;
   char value[32];
   std::snprintf(value, sizeof value, "%.4f", found.value);

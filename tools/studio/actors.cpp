@@ -1,6 +1,7 @@
 #include "tools/studio/actors.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -27,6 +28,8 @@ bool read_head(const Message& message, T& head) {
   std::memcpy(&head, message.bytes.data(), sizeof head);
   return true;
 }
+
+bool is_count(double value) { return value >= 0 && value <= 0x1p53; }
 
 }  // namespace
 
@@ -139,6 +142,12 @@ bool LearnerEnd::offer(Actor& actor) {
   ExperienceHead head;
   if (!read_head(*actor.waiting, head)) {
     actor.wire.close("sent a short message");
+    actor.waiting.reset();
+    return true;
+  }
+  // Sums of these numbers go into the run's report.
+  if (!std::isfinite(head.score_sum) || !is_count(head.episodes) || !is_count(head.steps)) {
+    actor.wire.close("sent a score or a count that is no number");
     actor.waiting.reset();
     return true;
   }

@@ -69,6 +69,7 @@
 #include "compute/training/loader.h"
 #include "compute/training/metrics.h"
 #include "compute/training/picture.h"
+#include "compute/training/predict.h"
 #include "compute/training/report.h"
 #include "compute/training/stop_signal.h"
 #include "compute/training/trainer.h"

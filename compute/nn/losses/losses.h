@@ -67,16 +67,18 @@ Tensor gaussian_nll_loss(const Tensor& prediction, const Tensor& target, const T
 
 // ---- classes: one loss per row ----
 
-// -log softmax(logits)[target]. logits: [..., classes]; target: int32 [...]. A target outside [0, classes)
-// has loss 0 and gradient 0, and counts in the mean.
+// Targets are classes: int32 [...], or of 8 or 16 bits. A target outside [0, classes) that is not ignored has
+// loss NaN, so that it does not train in silence, and gradient 0. PyTorch raises an error.
+
+// -log softmax(logits)[target]. logits: [..., classes]. A target of -100 has loss 0 and gradient 0, but
+// counts in the mean: use the options below to leave it out.
 Tensor cross_entropy(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::mean,
                      const Tensor& weight = Tensor());
 
 struct ClassLossOptions {
-  Tensor class_weight = {};          // float32 [classes]: the loss of a class is multiplied by it
-  double label_smoothing = 0;        // this share of each target is spread evenly over all classes
-  std::int32_t ignore_index = -100;  // such a target, or one outside [0, classes), has loss and gradient 0,
-                                     // and does not count
+  Tensor class_weight = {};               // float32 [classes]: the loss of a class is multiplied by it
+  double label_smoothing = 0;             // this share of each target is spread evenly over all classes
+  std::int32_t ignore_index = -100;       // such a target has loss and gradient 0, and does not count
   Reduction reduction = Reduction::mean;  // means divide by the sum of the class weights of the targets that
                                           // count; 0 when none counts. Soft targets: by the count of rows
   Tensor weight = {};                     // per row; does not change the divisor

@@ -1,3 +1,4 @@
+#include <limits>
 #include <vector>
 
 #include "compute/base/text.h"
@@ -8,7 +9,25 @@ namespace imprint::nn {
 
 using namespace tensor;
 
-Tensor cross_entropy(const Tensor& logits, const Tensor& target, Reduction reduction, const Tensor& weight) {
+namespace {
+
+// The target as int32. Labels of 8 and 16 bits are usual in files.
+Tensor class_indices(const Tensor& target) {
+  return target.ok() && dtype_is_integer(target.dtype()) ? cast(target, DType::int32) : target;
+}
+
+// 0 for a class and for the number that is ignored, else NaN: a wrong label must not train in silence. It is
+// added to a loss, so gradients are as without it.
+Tensor nan_outside(const Tensor& target, std::int64_t classes, std::int32_t ignored) {
+  const Tensor is_class = logical_and(target >= 0, target < static_cast<std::int32_t>(classes));
+  return where(logical_or(is_class, equal(target, ignored)), 0.0f,
+               Tensor(std::numeric_limits<float>::quiet_NaN()));
+}
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, Reduction reduction, const Tensor& weight) {
+  const Tensor target = class_indices(labels);
   if (!logits.ok()) return logits;
   if (!target.ok()) return target;
   Shape rows = target.shape();
@@ -18,8 +37,10 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& target, Reduction reduc
     return failure(ErrorCode::shape_mismatch, "cross_entropy",
                    text("found logits ", describe(logits), " and ", dtype_name(target.dtype()), " target ",
                         describe(target), ", expected [..., classes] and int32 [...]"));
-  const Tensor chosen = where(one_hot(target, logits.extent(-1)) > 0.0f, log_softmax(logits), 0.0f);
-  return weighted_loss(-sum(chosen, {-1}), weight, reduction, "cross_entropy");
+  const std::int64_t classes = logits.extent(-1);
+  const Tensor chosen = where(one_hot(target, classes) > 0.0f, log_softmax(logits), 0.0f);
+  const Tensor loss = -sum(chosen, {-1}) + nan_outside(target, classes, ClassLossOptions().ignore_index);
+  return weighted_loss(loss, weight, reduction, "cross_entropy");
 }
 
 namespace {
@@ -50,7 +71,8 @@ ClassRows hard_rows(const Tensor& log_probabilities, const Tensor& target, const
                                     unsqueeze(not_equal(target, static_cast<int>(options.ignore_index)), -1));
   const Tensor weighted = class_weight.ok() ? log_probabilities * class_weight : log_probabilities;
   const Tensor share = sum(where(chosen, class_weight.ok() ? class_weight : Tensor(1.0f), 0.0f), {-1});
-  Tensor loss = -sum(where(chosen, weighted, 0.0f), {-1});
+  Tensor loss =
+      -sum(where(chosen, weighted, 0.0f), {-1}) + nan_outside(target, classes, options.ignore_index);
   if (options.label_smoothing != 0) {
     const Tensor even = where(any(chosen, {-1}), -sum(weighted, {-1}), 0.0f);
     loss = Tensor(1 - options.label_smoothing) * loss +
@@ -69,8 +91,9 @@ Tensor mean_by_share(const Tensor& losses, const Tensor& shares, Reduction reduc
   return sum(losses, axes) / where(equal(total, 0.0f), 1.0f, total);
 }
 
-Tensor class_loss(std::string_view name, const Tensor& log_probabilities, const Tensor& target,
+Tensor class_loss(std::string_view name, const Tensor& log_probabilities, const Tensor& labels,
                   const ClassLossOptions& options) {
+  const Tensor target = class_indices(labels);
   if (!log_probabilities.ok()) return log_probabilities;
   if (!target.ok()) return target;
   const Shape& full = log_probabilities.shape();

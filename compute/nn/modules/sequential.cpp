@@ -44,6 +44,15 @@ Sequential& Sequential::linear(std::int64_t in, std::int64_t out, const LinearOp
   return add(made);
 }
 
+Sequential& Sequential::conv2d(std::int64_t in, std::int64_t out, const PerAxis& kernel,
+                               const ConvOptions& options) {
+  return add<Conv2d>(in, out, kernel, options);
+}
+
+Sequential& Sequential::batch_norm(std::int64_t channels, const BatchNormOptions& options) {
+  return add<BatchNorm>(channels, options);
+}
+
 Sequential& Sequential::layer_norm(std::int64_t extent, const LayerNormOptions& options) {
   const LayerNorm made(next_name(), extent, options);
   return add(made);

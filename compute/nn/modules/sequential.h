@@ -9,8 +9,10 @@
 
 #include "compute/nn/module.h"
 #include "compute/nn/modules/activation.h"
+#include "compute/nn/modules/convolution.h"
 #include "compute/nn/modules/linear.h"
 #include "compute/nn/modules/normalisation.h"
+#include "compute/nn/modules/norms.h"
 
 namespace imprint::nn {
 
@@ -24,6 +26,9 @@ class Sequential {
 
   // The layers' variables are named "<name>.<position>.weight".
   Sequential& linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
+  Sequential& conv2d(std::int64_t in, std::int64_t out, const PerAxis& kernel,
+                     const ConvOptions& options = {});
+  Sequential& batch_norm(std::int64_t channels, const BatchNormOptions& options = {});
   Sequential& layer_norm(std::int64_t extent, const LayerNormOptions& options = {});
   Sequential& activation(Activation activation);
   // The caller's own layer and its parameters.
@@ -33,6 +38,9 @@ class Sequential {
   // A layer whose constructor takes its name first: add<Conv2d>(3, 16, 3, ConvOptions{.padding = 1}).
   template <class Layer, class... Arguments>
   Sequential& add(Arguments&&... arguments) {
+    static_assert(
+        IsLayer<Layer>,
+        "a layer needs Tensor operator()(const Tensor&) const, or operator()(const Tensor&, Pass&) const");
     return add(Module(Layer(next_name(), std::forward<Arguments>(arguments)...)));
   }
 

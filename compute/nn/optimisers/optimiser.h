@@ -49,8 +49,8 @@ class Optimiser {
   virtual ~Optimiser() = default;
 
   // The updates of parameters and state. gradients: one per parameter, in order and of its shape.
-  // Errors: invalid_argument for a wrong number of gradients, shape_mismatch, and the error of any tensor
-  // that carries one.
+  // Errors: invalid_argument for a wrong number of gradients or no parameter, shape_mismatch, and the error
+  // of any tensor that carries one.
   virtual Result<std::vector<Update>> step(std::span<const Tensor> gradients, const Tensor& learning_rate,
                                            const Tensor& active = Tensor()) const = 0;
 

@@ -31,6 +31,9 @@ Result<> check_per_group(const char* what, const Tensor& tensor, std::int64_t gr
 
 Result<> check_gradients(std::span<const Tensor> gradients, const Parameters& parameters,
                          std::int64_t groups) {
+  if (parameters.empty())
+    return make_error(ErrorCode::invalid_argument,
+                      "optimiser: found no parameters, expected one or more. Does matching() fit no name?");
   if (gradients.size() != parameters.size())
     return make_error(ErrorCode::invalid_argument,
                       text("optimiser: found ", amount(gradients.size(), "gradient"), ", expected ",

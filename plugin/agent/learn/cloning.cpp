@@ -1,6 +1,5 @@
 #include "plugin/agent/learn/cloning.h"
 
-#include "compute/nn/losses/losses.h"
 #include "plugin/agent/learn/replay_learner.h"
 
 namespace imprint::agent {
@@ -17,7 +16,10 @@ class CloningObjective final : public Objective {
     for (std::size_t b = 0; b < spec_.action.branch_sizes.size(); ++b) {
       const Tensor logits = narrow(outputs, 2, spec_.action.branch_offset(b), spec_.action.branch_sizes[b]);
       const Tensor shown = batch.whole_number(batch.layout.branches + static_cast<std::uint32_t>(b));
-      loss = loss + nn::cross_entropy(logits, shown, nn::Reduction::none);
+      // Cross-entropy. A choice outside the branch has loss 0, not NaN: nothing that a game shows may stop
+      // it.
+      const Tensor is_shown = one_hot(shown, spec_.action.branch_sizes[b]) > 0.0f;
+      loss = loss + -sum(where(is_shown, log_softmax(logits), 0.0f), {-1});
     }
     if (spec_.action.continuous_count > 0) {
       const Tensor predicted = narrow(outputs, 2, spec_.action.choice_count(), spec_.action.continuous_count);
