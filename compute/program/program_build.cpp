@@ -132,9 +132,11 @@ Result<> Program::Impl::build(const VariantTable* variants, const vk::Capability
   options.variants = variants;
   if (!apart.empty()) options.apart = &apart;
   // Regions and matrix units load whole arrays, and a longer value has several.
-  if (std::ranges::any_of(source.graph.nodes, [&](const GraphNode& node) {
-        return tensor_bytes(node.shape, node.dtype) > section_bytes();
-      }))
+  if (std::ranges::any_of(
+          source.graph.nodes,
+          [&](const GraphNode& node) { return tensor_bytes(node.shape, node.dtype) > section_bytes(); }) ||
+      std::ranges::any_of(source.request.variables,
+                          [&](const auto& variable) { return variable->bytes() > section_bytes(); }))
     options.regions = options.matrix_units = options.matrix_tiles = options.matrix_workgroups = false;
   IMPRINT_ASSIGN(schedule, graph::fuse(source.graph, source.request, options));
   schedule.extents = source.extents();

@@ -163,8 +163,16 @@ std::uint64_t Program::Impl::arena_offset(const Place& place) const {
 vk::Allocation Program::Impl::allocation_of(const Place& place) const {
   const auto index = static_cast<std::size_t>(place.index);
   switch (place.kind) {
-    case PlaceKind::variable:
-      return static_cast<const DeviceVariable*>(schedule.variables[index]->storage.get())->allocation();
+    case PlaceKind::variable: {
+      vk::Allocation found =
+          static_cast<const DeviceVariable*>(schedule.variables[index]->storage.get())->allocation();
+      if (part_count(place) == 1) return found;
+      found.offset = found.bound_offset + at(place.part) * section_bytes();  // a buffer of its own
+      found.size = std::min(section_bytes(), found.bound_offset + found.bound_size - found.offset);
+      found.bound_offset = found.offset;
+      found.bound_size = found.size;
+      return found;
+    }
     case PlaceKind::constant:
       return constants[static_cast<std::size_t>(constant_offset[index] / section_bytes()) + at(place.part)];
     default:
@@ -189,6 +197,9 @@ std::int32_t Program::Impl::part_count(const Place& place) const {
     case PlaceKind::temporary:
     case PlaceKind::constant:
       bytes = tensor_bytes(source.graph[place.index].shape, source.graph[place.index].dtype);
+      break;
+    case PlaceKind::variable:
+      bytes = schedule.variables[index]->bytes();
       break;
     default:
       break;

@@ -149,13 +149,19 @@ Result<> RuntimeImpl::place(VariableState& variable, bool yields) {
         ErrorCode::invalid_argument,
         "variable '" + variable.name + "': found an external one without a buffer. Call place_in first.");
   const std::uint64_t size = variable.bytes();
-  auto allocated =
-      device_.memory().allocate(size == 0 ? 4 : size, kTensorAlignment, vk::MemoryUse::device, yields);
+  auto allocated = device_memory(size == 0 ? 4 : size, yields);
   if (!allocated)
     return make_error(allocated.error().code, "variable '" + variable.name + "' " + variable.shape.text() +
                                                   ": " + allocated.error().message);
   const vk::Allocation allocation = *allocated;
   return settle(variable, std::make_shared<DeviceVariable>(link_, allocation));
+}
+
+Result<vk::Allocation> RuntimeImpl::device_memory(std::uint64_t size, bool yields) {
+  vk::MemoryPool& pool = device_.memory();
+  return size > device_.capabilities().max_storage_buffer_range / kTensorAlignment * kTensorAlignment
+             ? pool.allocate_long(size, yields)
+             : pool.allocate(size, kTensorAlignment, vk::MemoryUse::device, yields);
 }
 
 Result<> RuntimeImpl::place_together(std::span<const Variable> variables) {
@@ -300,8 +306,7 @@ Result<std::unique_ptr<StateCopy>> RuntimeImpl::copy(std::span<const Variable> v
     vk::Allocation source = static_cast<const DeviceVariable&>(*variable.state()->storage).allocation();
     source.size = size;
     sources.push_back(source);
-    IMPRINT_ASSIGN(const vk::Allocation allocation,
-                   device_.memory().allocate(size, kTensorAlignment, vk::MemoryUse::device, true));
+    IMPRINT_ASSIGN(const vk::Allocation allocation, device_memory(size, true));
     copy->allocations_.push_back(allocation);
   }
   const auto record_copies = [&](const std::vector<vk::Allocation>& from,

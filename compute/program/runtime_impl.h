@@ -102,6 +102,8 @@ class RuntimeImpl : public Runtime {
     std::atomic<bool> put_back{false};  // nothing to free here: the uploads are queued again
   };
 
+  // A variable's memory; longer than a descriptor binds if that is its size.
+  Result<vk::Allocation> device_memory(std::uint64_t size, bool yields);
   void queue(Upload upload);
   // at_once: copies the bytes to staging memory.
   Result<> upload(const vk::Allocation& target, const SharedBytes& bytes, bool at_once);

@@ -34,13 +34,21 @@ float unscaled(float x, int element) {
   return x * intBitsToFloat((127 - power) << 23);
 }
 
+// TOGETHER loads wait at the same time.
 void load_slices(int turn, int row, int lane) {
-  for (int i = lane; i < BATCH * LANES * kSlice; i += imp_group_size) {
-    int own_row = i / (LANES * kSlice), element = i % (LANES * kSlice);
-    int term = turn * LANES * kSlice + element;
-    float x = 0.0;
-    if (term < DEPTH && row + own_row < ROWS) x = imp_load_0((row + own_row) * DEPTH + term);
-    slices[own_row * LANES * kVectors + spread(element / 4)][element & 3] = unscaled(x, element);
+  for (int n = 0; n < BATCH * LANES * kSlice / imp_group_size; n += TOGETHER) {
+    float x[TOGETHER];
+    [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
+      int i = (n + j) * imp_group_size + lane, element = i % (LANES * kSlice);
+      int own_row = row + i / (LANES * kSlice), term = turn * LANES * kSlice + element;
+      x[j] = 0.0;
+      if (term < DEPTH && own_row < ROWS) x[j] = imp_load_0(own_row * DEPTH + term);
+    }
+    [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
+      int i = (n + j) * imp_group_size + lane, element = i % (LANES * kSlice);
+      int vector = i / (LANES * kSlice) * LANES * kVectors + spread(element / 4);
+      slices[vector][element & 3] = unscaled(x[j], element);
+    }
   }
 }
 

@@ -40,6 +40,27 @@ void combine_ends(int lane, int slice) {
   }
 }
 
+// TOGETHER loads wait at the same time.
+void load_tile(int first, int first_line, int lane) {
+  for (int n = 0; n < RUN; n += TOGETHER) {
+    State loaded[TOGETHER];
+    [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
+      int k = (n + j) * imp_group_size + lane;
+      int row = INNER == 1 ? k % kTileRows : k / COLUMNS;
+      int line = INNER == 1 ? k / kTileRows : k % COLUMNS;
+      loaded[j] = identity();
+      if (first + row < LENGTH && first_line + line < LINES)
+        loaded[j] = element(element_of(first_line + line, first + row));
+    }
+    [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
+      int k = (n + j) * imp_group_size + lane;
+      int row = INNER == 1 ? k % kTileRows : k / COLUMNS;
+      int line = INNER == 1 ? k / kTileRows : k % COLUMNS;
+      tile[padded(line * kTileRows + row)] = loaded[j];
+    }
+  }
+}
+
 void imp_page(int group) {
   int lane = int(gl_LocalInvocationID.x);
   int slice = lane % SLICES, column = lane / SLICES;
@@ -62,14 +83,7 @@ void imp_page(int group) {
 #endif
   for (int turn = 0; turn < TILES; ++turn) {
     int first = (chunk * TILES + turn) * kTileRows;
-    for (int k = lane; k < kTileRows * COLUMNS; k += imp_group_size) {
-      int row = INNER == 1 ? k % kTileRows : k / COLUMNS;
-      int line = INNER == 1 ? k / kTileRows : k % COLUMNS;
-      State own = identity();
-      if (first + row < LENGTH && first_line + line < LINES)
-        own = element(element_of(first_line + line, first + row));
-      tile[padded(line * kTileRows + row)] = own;
-    }
+    load_tile(first, first_line, lane);
     barrier();
     int run = column * kTileRows + slice * RUN;
     State sum = identity();

@@ -58,6 +58,42 @@ TEST_P(LongValues, EqualsAWholeRange) {
   }
 }
 
+// Read, changed in place and by rows, written, copied and read back.
+TEST_F(LongValues, VariablesAreStateAsOthers) {
+  const std::vector<float> start = test::wave(96 * 128, 2, 3);
+  const Variable state("state", {96, 128}, start), bytes = Variable::zeros("bytes", {201, 203}, DType::int8);
+  const Tensor rows = Tensor::from_ints(std::vector{95, 0, 40}, {3}), values = take(state.value(), 0, rows);
+  Session& session = short_range().session();
+  const auto run = [&](std::vector<Tensor> outputs, std::vector<Update> updates) {
+    Result<Program> program = Program::compile(
+        session.runtime(), {.name = "state", .outputs = std::move(outputs), .updates = std::move(updates)});
+    EXPECT_TRUE(program.ok()) << program.error().message;
+    return session.run(*program).value();
+  };
+  const auto found = run({matmul(values, transpose(state.value())), state.value() * 3.0f},
+                         {Update::assign(bytes, cast(iota({201, 203}, 1), DType::int8))});
+  const auto at = [](std::size_t row, std::size_t column) { return row * 128 + column; };
+  double dot = 0;
+  for (std::size_t k = 0; k < 128; ++k) dot += static_cast<double>(start[at(95, k)]) * start[at(41, k)];
+  EXPECT_NEAR(found[0].floats[41], dot, 1e-3);
+  EXPECT_EQ(found[1].floats[at(95, 127)], start[at(95, 127)] * 3);
+  run({}, {Update::assign(state, state.value() + 1.0f)});
+  run({}, {Update::scatter_rows(state, rows, values * 2.0f)});
+  std::vector<float> wanted = start;
+  for (float& one : wanted) one += 1;
+  for (const std::size_t row : {95u, 0u, 40u})
+    for (std::size_t k = 0; k < 128; ++k) wanted[at(row, k)] *= 2;
+  const Variable both[] = {state, bytes};
+  const std::unique_ptr<StateCopy> kept = session.runtime().copy(both).value();
+  const std::vector<HostTensor> read = session.read(both).value();
+  EXPECT_EQ(read[0].floats, wanted);
+  for (std::size_t i = 0; i < read[1].ints.size(); ++i)
+    ASSERT_EQ(read[1].ints[i], static_cast<std::int8_t>(i % 203)) << i;
+  ASSERT_TRUE(session.write(state, HostTensor::from(start, {96, 128})).ok());
+  EXPECT_EQ(session.read(both).value()[0].floats, start);
+  EXPECT_EQ(short_range().validation_messages(), 0u) << short_range().first_validation_message();
+}
+
 Tensor long_constant() { return Tensor::from(test::wave(96 * 128, 1, 1), {96, 128}); }
 
 const LongCase kCases[] = {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "compute/base/number_format.h"
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/tensor/ops/quantised.h"
 #include "tests/gpu/session_test.h"
@@ -191,6 +194,35 @@ TEST_F(TypesTest, HalvesMoveAndContractWithFloat32Gradients) {
       EXPECT_NEAR(found[0].floats[i], found[1].floats[i], 1e-5) << i;
     EXPECT_EQ(found[2].shape, w.shape());
   }
+}
+
+// Sums, differences and products are those of IEEE's float16, on every device.
+TEST_F(TypesTest, HalvesComputeWithEqualBits) {
+  constexpr std::size_t kCount = 4096;
+  std::vector<std::uint16_t> left(kCount), right(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    left[i] = static_cast<std::uint16_t>(i * 40503 % 65536);
+    right[i] = static_cast<std::uint16_t>(i * 30011 % 65536);
+  }
+  const auto half = [&](const char* name, const std::vector<std::uint16_t>& bits) {
+    return Variable(name, {kCount}, DType::float16, std::as_bytes(std::span(bits)));
+  };
+  const Variable a = half("a", left), b = half("b", right);
+  const auto found = run({.name = "halves",
+                          .outputs = {a.value() + b.value(), a.value() - b.value(), a.value() * b.value()},
+                          .updates = {Update::assign(a, a.value() * 0.25f)}});
+  const std::vector<float> quarters = session().read(std::span(&a, 1)).value()[0].floats;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const float x = float_from_half(left[i]), y = float_from_half(right[i]);
+    const float expected[] = {x + y, x - y, x * y, x * 0.25f};
+    for (std::size_t k = 0; k < 4; ++k) {
+      const float own = k == 3 ? quarters[i] : found[k].floats[i],
+                  rounded = float_from_half(half_from_float(expected[k]));
+      ASSERT_TRUE(own == rounded || (std::isnan(own) && std::isnan(rounded)))
+          << k << ": " << x << ", " << y << ": " << own << ", " << rounded;
+    }
+  }
+  EXPECT_EQ(found[0].dtype, DType::float16);
 }
 
 }  // namespace

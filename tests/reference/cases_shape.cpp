@@ -100,6 +100,31 @@ void add_indexing(std::vector<OpCase>& cases) {
   cases.back().differentiable = false;
 }
 
+// Arithmetic rounds each result as the oracle does; where that depends on the last bit of float32, results
+// are neighbours.
+void add_narrow_arithmetic(std::vector<OpCase>& cases, DType narrow) {
+  const double step = narrow == DType::float16 ? 1e-3 : 8e-3;
+  const auto computed = [&](const std::string& what, const Shape& shape, double error, Build f) {
+    cases.push_back({std::string(dtype_name(narrow)) + "/" + what,
+                     {{shape}},
+                     [=](Inputs in) {
+                       const Tensor x = cast(in[0], narrow);
+                       return cast(f(std::span(&x, 1)), DType::float32);
+                     },
+                     {error, error},
+                     {4 * step, 4 * step}});
+  };
+  computed("sums_and_products", {37, 5}, 1e-6,
+           [](Inputs in) { return (in[0] + in[0] * 0.3f - flip(in[0], 0)) * in[0]; });
+  computed("wide", {300, 260}, 1e-6, [](Inputs in) { return in[0] * 3 - in[0] * in[0]; });
+  computed("functions", {9, 33}, step, [](Inputs in) { return tanh(exp(in[0] * 0.5f) - 1.0f); });
+  computed("selects", {9, 33}, 1e-6,
+           [](Inputs in) { return where(in[0] > 0.5f, maximum(in[0], 0.7f), -in[0]); });
+  computed("rows", {9, 700}, step, [](Inputs in) { return sum(in[0], {1}) * mean(square(in[0]), {1}); });
+  computed("columns", {2100, 5}, step, [](Inputs in) { return sum(in[0], {0}) * 0.1f; });
+  computed("softmax", {5, 40}, step, [](Inputs in) { return softmax(in[0] * 4.0f); });
+}
+
 // Operations that move elements without computing also move narrow floats.
 void add_narrow(std::vector<OpCase>& cases) {
   for (const DType narrow : {DType::float16, DType::bfloat16}) {
@@ -120,6 +145,7 @@ void add_narrow(std::vector<OpCase>& cases) {
     });
     moved("concat", {3, 5}, [](const Tensor& x) { return concat({x, flip(x, 1)}, 1); });
     moved("nothing", {3, 0}, [](const Tensor& x) { return x; });
+    add_narrow_arithmetic(cases, narrow);
     for (const auto& [what, shape] :
          {std::pair("output", Shape{37, 3}), std::pair("output_wide", Shape{300, 261})}) {
       cases.push_back(

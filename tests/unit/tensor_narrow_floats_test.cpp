@@ -45,13 +45,25 @@ TEST(NarrowFloats, RoundToNearestEven) {
   EXPECT_EQ(bfloat16_from_float(std::numeric_limits<float>::max()), 0x7F80);
 }
 
-TEST(NarrowFloats, TensorsMoveAndContractButDoNotCompute) {
+TEST(NarrowFloats, ResultsHaveTheOperandsType) {
   const Tensor x = cast(input("x", {4, 8}), DType::float16), w = cast(input("w", {8, 3}), DType::float16);
-  EXPECT_EQ(transpose(x).dtype(), DType::float16);
+  for (const Tensor& one : {transpose(x), x + x, 0.1f * x, exp(x), where(x > 0.1f, x, 0.1f), sum(x),
+                            mean(x, {1}), variance(x), softmax(x), max(x, {0}), norm(x)})
+    EXPECT_EQ(one.dtype(), DType::float16) << (one.ok() ? "" : one.error().message);
+  EXPECT_EQ((x > 0.1f).dtype(), DType::boolean);
+  EXPECT_EQ(argmax(x, 1).dtype(), DType::int32);
   EXPECT_EQ(matmul(x, w).dtype(), DType::float32);
-  EXPECT_FALSE((x + x).ok());
-  EXPECT_FALSE(matmul(x, cast(w, DType::bfloat16)).ok());
-  EXPECT_NE((x + x).error().message.find("float16"), std::string::npos);
+  EXPECT_EQ((x + 0).node(), x.node());
+}
+
+TEST(NarrowFloats, RefuseOtherTypesAndOrders) {
+  const Tensor x = cast(input("x", {4, 8}), DType::float16), wide = input("wide", {4, 8});
+  for (const Tensor& one : {x + wide, wide * x, x + cast(wide, DType::bfloat16), where(x > 0.0f, x, wide),
+                            cumsum(x, 0), sort(x).values}) {
+    ASSERT_FALSE(one.ok());
+    EXPECT_NE(one.error().message.find("float16"), std::string::npos) << one.error().message;
+  }
+  EXPECT_FALSE(matmul(x, cast(input("w", {8, 3}), DType::bfloat16)).ok());
 }
 
 TEST(NarrowFloats, GradientsAreFloat32) {

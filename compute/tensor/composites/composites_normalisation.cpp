@@ -1,5 +1,6 @@
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/narrow_floats.h"
 
 namespace imprint {
 
@@ -25,6 +26,8 @@ std::optional<Tensor> refuse(std::string_view op, const Tensor& x, int axis) {
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
+  if (is_narrow_float(x))
+    return rounded_once(x, [&](const Tensor& wide) { return logsumexp(wide, axes, keep_dims); });
   if (x.dtype() != DType::float32) return bad_dtype("logsumexp", x, "float32");
   const Tensor shift = shift_of(x, axes);
   const Tensor kept = log(sum(exp(x - shift), axes, true)) + shift;
@@ -32,12 +35,14 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keep_dims) {
 }
 
 Tensor softmax(const Tensor& x, int axis) {
+  if (is_narrow_float(x)) return rounded_once(x, [&](const Tensor& wide) { return softmax(wide, axis); });
   if (std::optional<Tensor> refused = refuse("softmax", x, axis)) return *refused;
   const Tensor powers = exp(x - stop_gradient(max(x, {axis}, true)));
   return powers / sum(powers, {axis}, true);
 }
 
 Tensor log_softmax(const Tensor& x, int axis) {
+  if (is_narrow_float(x)) return rounded_once(x, [&](const Tensor& wide) { return log_softmax(wide, axis); });
   if (std::optional<Tensor> refused = refuse("log_softmax", x, axis)) return *refused;
   const Tensor shifted = x - stop_gradient(max(x, {axis}, true));
   return shifted - log(sum(exp(shifted), {axis}, true));
@@ -47,6 +52,8 @@ Tensor softmin(const Tensor& x, int axis) { return softmax(-x, axis); }
 
 // Scaled by the largest term, the 1 included.
 Tensor quiet_softmax(const Tensor& x, int axis) {
+  if (is_narrow_float(x))
+    return rounded_once(x, [&](const Tensor& wide) { return quiet_softmax(wide, axis); });
   if (std::optional<Tensor> refused = refuse("quiet_softmax", x, axis)) return *refused;
   const Tensor largest = stop_gradient(clamp_min(max(x, {axis}, true), 0));
   const Tensor powers = exp(x - largest);
@@ -55,6 +62,10 @@ Tensor quiet_softmax(const Tensor& x, int axis) {
 
 // Ba, Kiros, Hinton, Layer Normalization, 2016.
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double epsilon) {
+  if (is_narrow_float(x))
+    return rounded_once(x, [&](const Tensor& wide) {
+      return layer_norm(wide, cast(gain, DType::float32), cast(bias, DType::float32), epsilon);
+    });
   if (std::optional<Tensor> refused = refuse("layer_norm", x, -1)) return *refused;
   for (const auto& [name, operand] :
        {std::pair<std::string, const Tensor&>{"gain ", gain}, {"bias ", bias}}) {

@@ -7,6 +7,7 @@
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/composites.h"
+#include "compute/tensor/narrow_floats.h"
 
 namespace imprint {
 
@@ -258,6 +259,8 @@ Tensor cross(const Tensor& a, const Tensor& b, int axis) {
 
 Tensor norm(const Tensor& x, double p, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
+  if (is_narrow_float(x))
+    return rounded_once(x, [&](const Tensor& wide) { return norm(wide, p, axes, keep_dims); });
   if (std::isinf(p)) return p > 0 ? max(abs(x), axes, keep_dims) : min(abs(x), axes, keep_dims);
   if (p == 0) return sum(cast(not_equal(x, 0.0f), DType::float32), axes, keep_dims);
   if (p == 1) return sum(abs(x), axes, keep_dims);

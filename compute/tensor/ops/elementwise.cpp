@@ -3,6 +3,7 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/narrow_floats.h"
 
 namespace imprint {
 
@@ -39,6 +40,23 @@ void adopt_dtypes(Op op, std::vector<Tensor>& operands, std::size_t first) {
     if (is_number_literal(operands[i])) operands[i] = adopt(op, operands[i], chosen);
 }
 
+// The narrow float type that an operation computes in: that of all operands, numbers aside. Nothing where
+// operands have other types, or the operation takes no floats.
+std::optional<DType> narrow_type(Op op, std::span<const Tensor> operands) {
+  if (op != Op::where && !dtypes_of(op).floats) return std::nullopt;
+  std::optional<DType> found;
+  bool is_literal = true;
+  for (const Tensor& operand : op == Op::where ? operands.subspan(1) : operands) {
+    const bool own = is_number_literal(operand);
+    if (own && (!is_literal || !is_narrow_float(operand))) continue;
+    if (!is_narrow_float(operand)) return std::nullopt;
+    if (found && is_literal == own && *found != operand.dtype()) return std::nullopt;
+    found = operand.dtype();
+    is_literal = own;
+  }
+  return found;
+}
+
 std::string no_broadcast(std::span<const Tensor> operands) {
   std::string found = "found ";
   for (std::size_t i = 0; i < operands.size(); ++i)
@@ -65,6 +83,12 @@ Tensor tensor::broadcast_operand(const Tensor& tensor, const Shape& shape) {
 Tensor tensor::elementwise(Op op, std::span<const Tensor> given) {
   if (const Tensor* failed = first_error(given)) return *failed;
   std::vector<Tensor> operands(given.begin(), given.end());
+  if (const std::optional<DType> narrow = narrow_type(op, given)) {
+    for (Tensor& operand : operands)
+      if (is_narrow_float(operand)) operand = cast(operand, DType::float32);
+    const Tensor result = elementwise(op, operands);
+    return result.ok() && result.dtype() == DType::float32 ? cast(result, *narrow) : result;
+  }
   if (op == Op::where && is_number_literal(operands[0]))
     operands[0] = adopt(op, operands[0], full({}, 0, DType::boolean));
   if (operands.size() > 1) adopt_dtypes(op, operands, op == Op::where ? 1 : 0);
@@ -102,6 +126,10 @@ Tensor cast(const Tensor& x, DType dtype) {
   if (!x.ok() || x.dtype() == dtype) return x;
   if (const std::optional<double> value = full_value(x); value && dtype_has_tensors(dtype))
     return full(x.shape(), *value, dtype);
+  // Widened and narrowed again.
+  if (dtype_is_narrow_float(dtype) && is_op(x, Op::cast) && x.dtype() == DType::float32 &&
+      x.node()->inputs[0]->dtype == dtype)
+    return Tensor(x.node()->inputs[0]);
   return make(Op::cast, {x}, {.dtype = dtype});
 }
 

@@ -1,6 +1,7 @@
 #include "compute/tensor/ops/quantised.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -76,14 +77,16 @@ Tensor product_on_device(const ProductExtents& extents, Values in, const PageLim
   page.name = "few_bits_product_kernel";
   page.outputs = {{Shape{extents.rows, extents.columns}}};
   page.shader = "pages/few_bits_product";
-  page.constants = {{"BITS", extents.bits},
-                    {"ROWS", extents.rows},
-                    {"COLUMNS", extents.columns},
-                    {"DEPTH", extents.depth},
-                    {"BLOCK", extents.block},
-                    {"BATCH", batch},
-                    {"LANES", lanes},
-                    {"OWN", own}};
+  page.constants = {
+      {"BITS", extents.bits},
+      {"ROWS", extents.rows},
+      {"COLUMNS", extents.columns},
+      {"DEPTH", extents.depth},
+      {"BLOCK", extents.block},
+      {"BATCH", batch},
+      {"LANES", lanes},
+      {"OWN", own},
+      {"TOGETHER", limits.processor ? 1 : std::gcd(8, batch * lanes * extents.slice() / invocations)}};
   page.group_size = static_cast<int>(invocations);
   page.groups = up(extents.columns, sets * own) * up(extents.rows, batch);
   page.loads = static_cast<double>(up(extents.columns, sets * own));

@@ -5,6 +5,7 @@
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/named_axes.h"
+#include "compute/tensor/narrow_floats.h"
 
 namespace imprint {
 
@@ -56,6 +57,8 @@ std::optional<double> folded_value(Op op, double value, DType dtype, std::int64_
 
 Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
+  if (is_narrow_float(x))
+    return rounded_once(x, [&](const Tensor& wide) { return reduce(op, name, wide, axes, keep_dims); });
   const Result<std::vector<int>> folded = folded_axes(name, x, axes);
   if (!folded) return Tensor(folded.error());
   if (x.dtype() == DType::boolean) return bad_dtype(name, x, "float32 or int32 (any and all take bool)");
@@ -78,6 +81,7 @@ Tensor reduce(Op op, std::string_view name, const Tensor& x, const Axes& axes, b
 
 Tensor arg_reduce(Op op, const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
+  if (is_narrow_float(x)) return arg_reduce(op, cast(x, DType::float32), axes, keep_dims);
   const Result<std::vector<int>> folded = folded_axes(op_info(op).name, x, axes);
   if (!folded) return Tensor(folded.error());
   Shape kept = x.shape();
@@ -123,6 +127,8 @@ Tensor argmin(const Tensor& x, const Axes& axes, bool keep_dims) {
 
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
   if (!x.ok()) return x;
+  if (is_narrow_float(x))
+    return rounded_once(x, [&](const Tensor& wide) { return mean(wide, axes, keep_dims); });
   if (x.dtype() != DType::float32) return bad_dtype("mean", x, "float32");
   const Result<std::vector<int>> folded = folded_axes("mean", x, axes);
   if (!folded) return Tensor(folded.error());
@@ -133,6 +139,8 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keep_dims) {
 
 Tensor variance(const Tensor& x, const Axes& axes, bool keep_dims, double correction) {
   if (!x.ok()) return x;
+  if (is_narrow_float(x))
+    return rounded_once(x, [&](const Tensor& wide) { return variance(wide, axes, keep_dims, correction); });
   const Result<std::vector<int>> folded = folded_axes("variance", x, axes);
   if (!folded) return Tensor(folded.error());
   const double freedom = std::fmax(static_cast<double>(count_folded(x.shape(), *folded)) - correction, 0);

@@ -76,7 +76,7 @@ std::string prelude(ScanKind kind, DType dtype) {
 // How a scan is spread over workgroups (shaders/pages/scan.glsl).
 struct Layout {
   std::int64_t length = 1, inner = 1, lines = 1;
-  std::int64_t run = 8, slices = 1, columns = 1, chunks = 1, tiles = 1;
+  std::int64_t run = 8, together = 1, slices = 1, columns = 1, chunks = 1, tiles = 1;
 
   std::int64_t groups() const { return (lines + columns - 1) / columns * chunks; }
 };
@@ -89,6 +89,7 @@ Layout layout_of(const Shape& shape, int axis, bool has_two_values, const PageLi
   for (int k = axis + 1; k < shape.rank(); ++k) layout.inner *= shape[k];
   layout.lines = shape.element_count() / layout.length;
   layout.run = has_two_values ? 4 : 8;
+  layout.together = limits.processor ? 1 : layout.run;
   const auto power = [](std::int64_t count) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
   };
@@ -112,17 +113,11 @@ LibraryPage page_of(ScanKind kind, DType dtype, const ScanOptions& options, cons
                     bool totals) {
   LibraryPage page;
   page.name = totals ? "scan totals" : "scan";
-  page.constants = {{"TOTALS", totals},
-                    {"LENGTH", layout.length},
-                    {"INNER", layout.inner},
-                    {"LINES", layout.lines},
-                    {"RUN", layout.run},
-                    {"SLICES", layout.slices},
-                    {"COLUMNS", layout.columns},
-                    {"CHUNKS", layout.chunks},
-                    {"TILES", layout.tiles},
-                    {"REVERSE", options.reverse},
-                    {"EXCLUSIVE", options.exclusive}};
+  page.constants = {
+      {"TOTALS", totals},        {"LENGTH", layout.length},    {"INNER", layout.inner},
+      {"LINES", layout.lines},   {"RUN", layout.run},          {"TOGETHER", layout.together},
+      {"SLICES", layout.slices}, {"COLUMNS", layout.columns},  {"CHUNKS", layout.chunks},
+      {"TILES", layout.tiles},   {"REVERSE", options.reverse}, {"EXCLUSIVE", options.exclusive}};
   page.glsl = prelude(kind, dtype);
   page.includes = {"special_values"};
   page.shader = "pages/scan";

@@ -50,6 +50,7 @@ class BlockPool final : public MemoryPool {
                               bool yields) override;
   Result<std::vector<Allocation>> allocate_together(std::span<const std::uint64_t> sizes,
                                                     std::uint64_t alignment, MemoryUse use) override;
+  Result<Allocation> allocate_long(std::uint64_t size, bool yields) override;
   Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) override;
   BlockMemoryInfo memory_of(const Allocation& allocation) const override;
   void free(const Allocation& allocation) override;
@@ -64,6 +65,7 @@ class BlockPool final : public MemoryPool {
   // The caller holds the lock.
   Allocation adopt(std::unique_ptr<MemoryBlock> block, std::uint64_t size, std::uint64_t bytes,
                    std::uint64_t alignment);
+  Result<Allocation> allocate_alone(std::uint64_t size, bool yields, const DedicatedBuffer* dedicated);
   std::optional<Allocation> place(MemoryBlock& block, std::uint32_t index, std::uint64_t size,
                                   std::uint64_t bytes, std::uint64_t alignment);
   std::optional<Allocation> find(std::uint64_t size, std::uint64_t bytes, std::uint64_t alignment,
@@ -181,13 +183,22 @@ Allocation BlockPool::adopt(std::unique_ptr<MemoryBlock> block, std::uint64_t si
 }
 
 Result<Allocation> BlockPool::allocate_dedicated(const DedicatedBuffer& description) {
-  const std::uint64_t size = description.size;
-  IMPRINT_CHECK(check_size(size));
+  IMPRINT_CHECK(check_size(description.size));
+  return allocate_alone(description.size, false, &description);
+}
+
+Result<Allocation> BlockPool::allocate_long(std::uint64_t size, bool yields) {
+  IMPRINT_CHECK(check_size(std::min(size, longest_)));
+  return allocate_alone(size, yields, nullptr);
+}
+
+Result<Allocation> BlockPool::allocate_alone(std::uint64_t size, bool yields,
+                                             const DedicatedBuffer* dedicated) {
   const std::uint64_t bytes = round_up(size, granularity_);
-  const BlockKind kind{MemoryUse::device, false, true};
-  auto block = create_block(bytes, kind, &description);
+  const BlockKind kind{MemoryUse::device, yields, true};
+  auto block = create_block(bytes, kind, dedicated);
   if (!block.ok() && block.error().code == ErrorCode::out_of_device_memory && trim() > 0)
-    block = create_block(bytes, kind, &description);
+    block = create_block(bytes, kind, dedicated);
   if (!block.ok()) return std::move(block).error();
   const std::lock_guard lock(mutex_);
   return adopt(std::move(block).value(), size, bytes, granularity_);

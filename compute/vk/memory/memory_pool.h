@@ -102,6 +102,10 @@ class MemoryPool {
   virtual Result<std::vector<Allocation>> allocate_together(std::span<const std::uint64_t> sizes,
                                                             std::uint64_t alignment, MemoryUse use) = 0;
 
+  // MemoryUse::device of any length, in a block of its own that is freed with it. Descriptors bind at most
+  // maxStorageBufferRange of it at a time. Errors: as allocate.
+  virtual Result<Allocation> allocate_long(std::uint64_t size, bool yields) = 0;
+
   // MemoryUse::device. Errors: as allocate.
   virtual Result<Allocation> allocate_dedicated(const DedicatedBuffer& description) = 0;
   virtual BlockMemoryInfo memory_of(const Allocation& allocation) const = 0;  // of a live allocation
