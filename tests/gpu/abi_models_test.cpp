@@ -254,6 +254,83 @@ TEST_F(ModelsTest, StateStaysOnTheDeviceUntilItIsReset) {
   }
 }
 
+// One compilation for a past that grows in each run, from none.
+TEST_F(ModelsTest, APastGrowsFromRunToRun) {
+  const std::vector<std::byte> file =
+      OnnxBuilder()
+          .input("past", {"past", "2"})
+          .input("x", {"1", "2"})
+          .input("weights", {"all", "1"})
+          .longs("axes", {1}, {0})
+          .node("Concat", {"past", "x"}, {"present"}, {OnnxBuilder::number("axis", 0)})
+          .node("Mul", {"present", "weights"}, {"weighted"})
+          .node("ReduceSum", {"weighted", "axes"}, {"sum"}, {OnnxBuilder::number("keepdims", 0)})
+          .output("present", {"all", "2"})
+          .output("sum", {"2"})
+          .bytes();
+  const std::array bounds{imp_model_extent{"past=0..3", 0}, imp_model_extent{"all=past+1", 0}};
+  Model model = make({.file = file, .bounds = bounds});
+  ASSERT_WORKS(context.warmup());
+  std::vector<float> past, sum(2);
+  for (std::size_t step = 0; step < 4; ++step) {
+    std::vector<float> present(past.size() + 2), weights(step + 1, 2);
+    std::uint64_t began = 0;
+    pass([&] {
+      ASSERT_WORKS(model.set_extent("past", step));
+      const std::vector<float> x{static_cast<float>(step + 1), 10};
+      const Made<std::uint64_t> run = model.run({past, x, weights});
+      ASSERT_TRUE(run) << run.outcome.message();
+      began = *run;
+    });
+    read(model, began, {{"present", present}, {"sum", sum}});
+    past.insert(past.end(), {static_cast<float>(step + 1), 10});
+    EXPECT_EQ(present, past);
+    const auto steps = static_cast<float>(step + 1);
+    EXPECT_THAT(sum, ElementsAre(steps * (steps + 1), 20 * steps));
+  }
+  EXPECT_THAT(model.set_extent("past", 4).message(), HasSubstr("found 4 for 'past', expected 0 to 3"));
+  EXPECT_THAT(model.set_extent("all", 2).message(), HasSubstr("found 'all', expected a name"));
+  const std::array wrong{imp_model_extent{"past=0..3", 0}, imp_model_extent{"all=rest+1", 0}};
+  EXPECT_THAT(refused({.file = file, .bounds = wrong}), HasSubstr("found 'rest+1', expected a sum"));
+}
+
+// The past is a state: it stays on the device, and each run adds a place.
+TEST_F(ModelsTest, AStateGrowsByAPlaceInEachRun) {
+  const std::vector<std::byte> file =
+      OnnxBuilder()
+          .input("past", {"2", "past", "2"})
+          .input("x", {"2", "1", "2"})
+          .longs("axes", {1}, {1})
+          .node("Concat", {"past", "x"}, {"present"}, {OnnxBuilder::number("axis", 1)})
+          .node("ReduceSum", {"present", "axes"}, {"sum"}, {OnnxBuilder::number("keepdims", 0)})
+          .output("present", {"2", "all", "2"})
+          .output("sum", {"2", "2"})
+          .bytes();
+  const std::array bounds{imp_model_extent{"past=0..5", 0}};
+  const std::array states{imp_model_state{"past", "present"}};
+  Model model = make({.file = file, .bounds = bounds, .states = states});
+  ASSERT_WORKS(context.warmup());
+  for (int game = 0; game < 2; ++game) {
+    ASSERT_WORKS(model.reset_state());
+    float total = 0;
+    for (std::size_t step = 0; step < 6; ++step) {
+      std::uint64_t began = 0;
+      const auto own = static_cast<float>(step * step + 1);
+      pass([&] {
+        ASSERT_WORKS(model.set_extent("past", step));
+        const Made<std::uint64_t> run = model.run({std::array{own, 1.0f, 2 * own, 3.0f}});
+        ASSERT_TRUE(run) << run.outcome.message();
+        began = *run;
+      });
+      std::vector<float> sum(4);
+      read(model, began, {{"sum", sum}});
+      total += own;
+      const auto steps = static_cast<float>(step + 1);
+      EXPECT_THAT(sum, ElementsAre(total, steps, 2 * total, 3 * steps)) << "game " << game;
+    }
+  }
+}
+
 // One compilation for all lengths: each run uses the first places of the bounds' arrays.
 TEST_F(ModelsTest, RunsChooseExtentsUpToABound) {
   const std::vector<std::byte> file = lookup();

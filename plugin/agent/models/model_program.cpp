@@ -164,6 +164,31 @@ class Describer {
     return {};
   }
 
+  // A state that grows in a run, such as a decoder's keys, has more places after it.
+  static bool fits_state(const Shape& before, const Shape& after) {
+    if (before.rank() != after.rank()) return false;
+    for (int axis = 0; axis < before.rank(); ++axis) {
+      const bool grows = before.name(axis) != 0 && after.name(axis) != 0 && after[axis] > before[axis];
+      if (before[axis] != after[axis] && !grows) return false;
+    }
+    return true;
+  }
+
+  // The places that the next run reads.
+  static Tensor first_places(const Tensor& held, const Shape& before) {
+    Shape shape;
+    for (int axis = 0; axis < before.rank(); ++axis)
+      held.extent(axis) == before[axis] ? shape.append(before, axis) : shape.append(held.extent(axis));
+    Tensor places = reshape(held, shape);
+    for (int axis = 0; axis < before.rank(); ++axis) {
+      if (held.extent(axis) == before[axis]) continue;
+      Shape along;
+      along.append(before, axis);
+      places = take(places, axis, iota(along, 0));
+    }
+    return places;
+  }
+
   Result<> add_states() {
     for (std::size_t i = 0; i < spec_.states.size(); ++i) {
       const ModelState& state = spec_.states[i];
@@ -173,17 +198,18 @@ class Describer {
       IMPRINT_ASSIGN(const ImportedValue* const out,
                      named(model_.outputs, state.output, field + ".output", "output"));
       const Tensor &before = in->tensor, &after = out->tensor;
-      if (!(before.shape() == after.shape()))
+      if (!fits_state(before.shape(), after.shape()))
         return make_error(
             ErrorCode::shape_mismatch,
             text(kCall, ": ", field, ": found input '", state.input, "' ", before.shape().text(),
-                 " and output '", state.output, "' ", after.shape().text(), ", expected equal shapes"));
+                 " and output '", state.output, "' ", after.shape().text(),
+                 ", expected equal shapes, or an output that is longer along dimensions with bounds"));
       if (before.dtype() != after.dtype() || before.dtype() == DType::boolean)
         return make_error(ErrorCode::dtype_mismatch,
                           text(kCall, ": ", field, ": found input '", state.input, "' ",
                                dtype_name(before.dtype()), " and output '", state.output, "' ",
                                dtype_name(after.dtype()), ", expected both float or both whole numbers"));
-      Shape held = before.shape();
+      Shape held = after.shape();
       held.clear_names();  // all places of the bounds: a run changes those that it uses
       made_.state.push_back(Variable::zeros(state.input, held, before.dtype()));
       if (!reset_.ok()) reset_ = input("reset", {1}, DType::int32);
@@ -192,7 +218,7 @@ class Describer {
       const Tensor fresh = equal(reshape(reset_, ones), 1);
       IMPRINT_CHECK(replace(*in,
                             where(fresh, zeros(before.shape(), before.dtype()),
-                                  reshape(made_.state.back().value(), before.shape())),
+                                  first_places(made_.state.back().value(), before.shape())),
                             field));
       taken_.insert(state.output);
     }
