@@ -2,7 +2,7 @@
 # kills.sh IMPRINT GAME FOLDER [KILLS [GAMES [STEPS]]]: a run whose random ranks are killed ends with the same
 # brain, bit by bit, as one without kills, and leaves no process and no half-written file.
 set -euo pipefail
-imprint=$1 game=$2 folder=$3 kills=${4:-3} games=${5:-2} steps=${6:-60000}
+imprint=$1 game=$2 folder=$3 kills=${4:-3} games=${5:-2} steps=${6:-150000}
 rm -rf "$folder"
 mkdir -p "$folder"
 options=(--games "$games" --steps "$steps" --devices cpu --checkpoint 3 --report 0)
@@ -22,7 +22,7 @@ studio=$!
 trap 'kill $studio 2>/dev/null || true' EXIT
 killed=0
 while [ "$killed" -lt "$kills" ] && kill -0 "$studio" 2>/dev/null; do
-  sleep "0.$((RANDOM % 9))"
+  sleep "0.$((RANDOM % 4))"
   mapfile -t ranks < <(ranks_of)
   [ "${#ranks[@]}" -eq "$games" ] || continue
   [ -e "$folder/killed/checkpoint" ] || continue

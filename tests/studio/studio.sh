@@ -85,10 +85,14 @@ case "$which" in
     run parts "${options[@]}" --steps 20000 "$game"
     ends_well parts
     cmp "$folder/whole/final.brain" "$folder/parts/final.brain"
-    # A busy computer leaves an evaluator no time beside a run of a second.
-    run evaluated "${options[@]}" --seconds 3 "$game"
-    ends_well evaluated
-    awk -F, '{ evaluations += $10 } END { exit !(evaluations > 0) }' "$folder/evaluated/curve.csv" || fail "curve.csv has no evaluations"
+    # A busy computer may leave an evaluator no time beside a short run: the run goes on.
+    for _ in 1 2 3 4 5 6; do
+      run evaluated "${options[@]}" --seconds 2 "$game"
+      ends_well evaluated
+      evaluations=$(awk -F, '{ sum += $10 } END { print sum + 0 }' "$folder/evaluated/curve.csv")
+      [ "$evaluations" -eq 0 ] || break
+    done
+    [ "$evaluations" -gt 0 ] || fail "curve.csv has no evaluations"
     echo '{"parameters": {"lean": {"uniform": [1]}}}' >"$folder/wrong.json"
     run wrong --games 2 --steps 100 --curriculum "$folder/wrong.json" "$game"
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
