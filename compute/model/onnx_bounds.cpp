@@ -22,6 +22,11 @@ class Bounds {
   Result<> check() const {
     std::set<std::string> names;
     for (const DimensionBound& bound : bounds_) {
+      if (!tensor::is_extent_name(bound.name))
+        return make_error(ErrorCode::invalid_argument,
+                          text("extent ", quote(bound.name),
+                               ": found \"<=\" or \" from 0\" in its name, expected neither. Name the "
+                               "dimension by its place, as input:0."));
       const bool is_sum = !bound.sum.empty(), is_new = names.insert(bound.name).second;
       const bool fits = (bound.least == 0 || bound.least == 1) &&
                         (is_sum ? bound.most == 0 : bound.most >= 1 && bound.most < kMostBound + bound.least);
@@ -78,7 +83,9 @@ class Bounds {
   std::optional<tensor::ExtentSum> term_of(const std::string& name) const {
     tensor::ExtentSum term;
     const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), term.more);
-    if (error == std::errc() && stop == name.data() + name.size() && term.more <= kMostBound) return term;
+    if (error == std::errc() && stop == name.data() + name.size() && term.more <= kMostBound &&
+        term.more >= -kMostBound)
+      return term;
     const auto bound = std::ranges::find(bounds_, name, &DimensionBound::name);
     const auto extent = extents_.find(name);
     if (bound != bounds_.end()) return bound->sum.empty() ? std::optional(places_of(*bound)) : std::nullopt;

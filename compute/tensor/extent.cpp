@@ -85,7 +85,7 @@ namespace imprint {
 using namespace tensor;
 
 Extent::Extent(std::string_view name, std::int64_t bound)
-    : axis_name_(tensor::axis_name({{std::string(name), bound, 1}})) {}
+    : axis_name_(is_extent_name(name) ? tensor::axis_name({{std::string(name), bound, 1}}) : 0) {}
 
 const std::string& Extent::name() const {
   static const std::string kNone;

@@ -9,12 +9,15 @@
 namespace imprint::tensor {
 namespace {
 
+constexpr std::int64_t kMostNumber = std::int64_t{1} << 24;  // an extent's bound
 constexpr std::string_view kPlus = " + ", kTimes = " * ", kBound = "<=", kFromZero = " from 0";
 
 std::optional<std::int64_t> number_in(std::string_view text) {
   std::int64_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && stop == text.data() + text.size() ? std::optional(number) : std::nullopt;
+  const bool fits = error == std::errc() && stop == text.data() + text.size() && number <= kMostNumber &&
+                    number >= -kMostNumber;
+  return fits ? std::optional(number) : std::nullopt;
 }
 
 std::string name_of(const ExtentSum& sum) {
@@ -114,6 +117,10 @@ std::optional<ShapeAxis> axis_of(const ExtentSum& sum) {
   axis.name = axis_name(is_single ? std::vector<AxisPart>{{first.extent, first.bound, first.times}}
                                   : std::vector<AxisPart>{{name_of(sum), most, 1}});
   return axis.name == 0 ? std::nullopt : std::optional(axis);
+}
+
+bool is_extent_name(std::string_view name) {
+  return name.find(kBound) == std::string_view::npos && !name.ends_with(kFromZero);
 }
 
 std::string from_zero(std::string_view extent) { return text(extent, kFromZero); }

@@ -40,6 +40,9 @@ std::optional<ShapeAxis> axis_of(const ExtentSum& sum);
 // As a reader wants it: "past + 1".
 std::string extent_text(const std::string& extent);
 
+// Whether a user may give an extent this name: "<=" and " from 0" are in those that are made here.
+bool is_extent_name(std::string_view name);
+
 // Extents begin at 1. One that may be 0 is a sum: -1 and an extent of this name.
 std::string from_zero(std::string_view extent);
 // The extent that the name was made of; nothing: another name.

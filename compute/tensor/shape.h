@@ -46,7 +46,8 @@ const NamedAxis& named_axis(AxisName name);
 // extent.
 class Extent {
  public:
-  // bound: 2 to 2^24. An operation on a shape with a bad bound fails.
+  // bound: 2 to 2^24. name: without "<=" and not with " from 0" at its end. An operation on a shape with
+  // another one fails.
   Extent(std::string_view name, std::int64_t bound);
   const std::string& name() const;
   std::int64_t bound() const;

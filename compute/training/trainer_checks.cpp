@@ -97,13 +97,15 @@ Result<> make_run_folder(const std::string& folder) {
 Result<> set_aside_earlier_run(const std::string& folder) {
   std::error_code error;
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder, error))
-    if (const std::string name = entry.path().filename().string(); is_checkpoint(name) || is_curve_file(name))
-      found.push_back(entry.path());
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error))
+    if (const std::string name = entry->path().filename().string();
+        is_checkpoint(name) || is_curve_file(name))
+      found.push_back(entry->path());
   if (error) return folder_error(folder, error);
   if (found.empty()) return {};
   int number = 1;
-  while (fs::exists(fs::path(folder) / text("earlier-", number))) ++number;
+  while (fs::exists(fs::path(folder) / text("earlier-", number), error)) ++number;
   const fs::path to = fs::path(folder) / text("earlier-", number);
   fs::create_directory(to, error);
   for (const fs::path& file : found)

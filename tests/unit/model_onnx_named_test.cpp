@@ -293,6 +293,9 @@ TEST_F(NamedOnnx, SumsOfDimensionsFollowFromTheirTerms) {
           {shapes(2, 3), shapes(5, 6), shapes(1, 1), shapes(4, 1)});
   EXPECT_THAT(refused(b, shapes(2, 3), {{"n", 5}, {"m", 6}, {"total", 0, "n + k"}}),
               HasSubstr("extent 'total': found 'n + k', expected a sum of bounded dimensions"));
+  const std::string least = "n + -9223372036854775808 + -9223372036854775808";  // a file may say so too
+  EXPECT_THAT(refused(b, shapes(2, 3), {{"n", 5}, {"m", 6}, {"total", 0, least}}),
+              HasSubstr("expected a sum of bounded dimensions"));
   EXPECT_THAT(refused(b, shapes(2, 3), {{"n", 5}, {"m", 6}, {"total", 11}}),
               HasSubstr("named 'm + n <= 11' and 'total <= 11'"));
 }
@@ -335,6 +338,8 @@ TEST_F(NamedOnnx, NamesThatDoNotFitAreRefused) {
   const OnnxBuilder relu = net("Relu", {});
   fails(relu, {{"m", 4}}, "extent: found 'm', expected a free dimension: 'length', 'n'");
   fails(relu, {{"n", 0}}, "extent 'n': found 0, expected a bound of 1 to 16777216");
+  fails(relu, {{"n<=5 + 2", 4}}, "in its name, expected neither");
+  fails(relu, {{"n from 0", 4}}, "in its name, expected neither");
   fails(relu, {{"n", 4}, {"n", 5}}, "extent 'n': found it again, expected each once");
   fails(relu, {{"length", 5}}, "input 'x': axis 2: found 6, expected at most 5 for 'length'");
   fails(net("Reshape", {}, {"two"}), {{"n", 4}},
