@@ -57,7 +57,10 @@ std::optional<SymbolicInt> computed(std::string_view op, const SymbolicInt& a, c
   if (op == "Add") return added(a, b, 1);
   if (op == "Sub") return added(a, b, -1);
   if (op == "Mul") return product(a, b);
-  if (op == "Div") return quotient(a, b);
+  if (op == "Div") {
+    const auto exact = quotient(a, b);
+    return exact || !b.number() ? exact : a.over(*b.number());
+  }
   if (op == "Min" || op == "Max") return extreme(a, b, op == "Max");
   return std::nullopt;
 }

@@ -318,6 +318,44 @@ TEST_F(NamedOnnx, ConvolutionsAndRecurrencesTakeANamedBatch) {
   compare(lstm, {{"n", 5}, {"t", 7}}, {{{"x", {4, 2, 3}}}, {{"x", {7, 5, 3}}}, {{"x", {2, 1, 3}}}});
 }
 
+// A small picture network: each picture of up to 13 x 9 places is a run.
+TEST_F(NamedOnnx, ConvolutionsAndPoolsTakePicturesOfAnySize) {
+  OnnxBuilder b;
+  b.input("x", {"1", "2", "height", "width"});
+  b.floats("w", {4, 2, 3, 3}, wave(72, 0.5)).floats("deep", {4, 1, 3, 3}, wave(36, 0.7));
+  b.floats("up", {4, 2, 2, 2}, wave(32, 0.3));
+  const auto pads = OnnxBuilder::list("pads", {1, 1, 1, 1}), twos = OnnxBuilder::list("strides", {2, 2});
+  const auto threes = OnnxBuilder::list("kernel_shape", {3, 3});
+  b.node("Conv", {"x", "w"}, {"c"}, {pads, twos});
+  b.node("Conv", {"c", "deep"}, {"d"}, {pads, OnnxBuilder::number("group", 4)});
+  b.node("Add", {"c", "d"}, {"e"});
+  b.node("MaxPool", {"e"}, {"p"}, {threes, twos, pads, OnnxBuilder::number("ceil_mode", 1)});
+  b.node("MaxPool", {"x"}, {"largest", "places"}, {threes, twos, pads});
+  b.node("AveragePool", {"p"}, {"a"}, {threes, pads});
+  b.node("ConvTranspose", {"e", "up"}, {"t"}, {twos});
+  b.node("LpPool", {"p"}, {"l"}, {threes, pads});
+  b.node("GlobalAveragePool", {"a"}, {"g"});
+  for (const char* name : {"e", "a", "t", "l", "g", "largest"}) b.output(name);
+  b.output("places", {}, test::kInt64);
+  const auto size = [](std::int64_t height, std::int64_t width) {
+    return std::map<std::string, Shape>{{"x", {1, 2, height, width}}};
+  };
+  compare(b, {{"height", 13}, {"width", 9}}, {size(6, 7), size(13, 9), size(1, 1), size(8, 2), size(9, 9)});
+  // Shape arithmetic on quotients: half of the height, rounded up.
+  OnnxBuilder half;
+  half.input("x", {"1", "2", "height"}).floats("w", {3, 2, 3}, wave(18, 0.5)).longs("one", {}, {1});
+  half.longs("two", {}, {2}).longs("at", {}, {2}).longs("axis", {1}, {0}).longs("minus", {1}, {-1});
+  half.node("Conv", {"x", "w"}, {"c"},
+            {OnnxBuilder::list("pads", {1, 1}), OnnxBuilder::list("strides", {2})});
+  half.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "at"}, {"height"});
+  half.node("Add", {"height", "one"}, {"more"}).node("Div", {"more", "two"}, {"half"});
+  half.node("Unsqueeze", {"half", "axis"}, {"last"});
+  half.node("Concat", {"minus", "last"}, {"target"}, {OnnxBuilder::number("axis", 0)});
+  half.node("Reshape", {"c", "target"}, {"y"}).output("y");
+  const auto length = [](std::int64_t count) { return std::map<std::string, Shape>{{"x", {1, 2, count}}}; };
+  compare(half, {{"height", 9}}, {length(4), length(9), length(1), length(8)});
+}
+
 TEST_F(NamedOnnx, NamesThatDoNotFitAreRefused) {
   const auto net = [](const std::string& op, const std::vector<OnnxBuilder::Attribute>& attributes,
                       const std::vector<std::string>& more = {}) {
@@ -346,8 +384,11 @@ TEST_F(NamedOnnx, NamesThatDoNotFitAreRefused) {
         "found x [n <= 4, 4, 6] and target [2, 48], expected a target that keeps");
   fails(net("Slice", {}, {"zero", "five"}), {{"n", 9}},
         "axis 0: found n from 0 to 5, expected ends that lie inside");
-  fails(net("Conv", {}, {"w"}), {{"length", 9}},
-        "axis 2: found input [2, 4, length <= 9], expected a fixed extent");
+  fails(net("Conv", {OnnxBuilder::text("auto_pad", "SAME_UPPER"), OnnxBuilder::list("strides", {2})}, {"w"}),
+        {{"length", 9}}, "axis 2: found auto_pad for input [2, 4, length <= 9], expected pads that fit");
+  fails(net("MaxPool", {OnnxBuilder::list("kernel_shape", {2}), OnnxBuilder::list("strides", {3}),
+                        OnnxBuilder::number("ceil_mode", 1)}),
+        {{"length", 9}}, "axis 2: found ceil_mode for input [2, 4, length <= 9], expected pads that fit");
   fails(net("ReverseSequence", {}, {"two"}), {{"n", 9}},
         "input 0: found float32 [n <= 9, 4, 6], expected fixed extents");
 }
