@@ -39,8 +39,9 @@ constexpr std::string_view kTakeNamed[] = {
     // recurrent, attention and fused
     "RNN", "GRU", "LSTM", "Attention", "RotaryEmbedding", "com.microsoft.Attention", "com.microsoft.BiasGelu",
     "com.microsoft.FastGelu", "com.microsoft.FusedMatMul", "com.microsoft.Gelu",
-    "com.microsoft.MultiHeadAttention", "com.microsoft.QuickGelu", "com.microsoft.RotaryEmbedding",
-    "com.microsoft.SkipLayerNormalization", "com.microsoft.SkipSimplifiedLayerNormalization",
+    "com.microsoft.GroupQueryAttention", "com.microsoft.MultiHeadAttention", "com.microsoft.QuickGelu",
+    "com.microsoft.RotaryEmbedding", "com.microsoft.SkipLayerNormalization",
+    "com.microsoft.SkipSimplifiedLayerNormalization",
     // quantised
     "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger",
     "QLinearMatMul", "QLinearConv", "com.microsoft.DequantizeLinear", "com.microsoft.DynamicQuantizeMatMul",

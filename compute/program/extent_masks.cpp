@@ -163,8 +163,9 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std
   std::vector<ProgramExtent> found;
   Result<> sound;
   const auto add = [&](const std::string& name, std::int64_t bound) {
-    for (const ProgramExtent& known : found) {
+    for (ProgramExtent& known : found) {
       if (known.name != name) continue;
+      if (known.bound == 0) known.bound = bound;
       if (known.bound != bound && bound != 0 && sound.ok())
         sound = make_error(ErrorCode::invalid_argument, text("extent '", name, "': found bounds ",
                                                              known.bound, " and ", bound, ", expected one"));

@@ -243,6 +243,36 @@ TEST_F(NamedOnnx, AttentionSeesTheStepsOfItsPast) {
 }
 
 // A detection head: images in a named batch, grown by a number, and by sizes that follow from the shape.
+// Grouped queries with a cache that grows: the total is arithmetic on the extents, as exporters write it.
+TEST_F(NamedOnnx, GroupedQueriesGoOnWithTheirCache) {
+  OnnxBuilder b;
+  b.input("q", {"n", "steps", "8"}).input("k", {"n", "steps", "4"}).input("v", {"n", "steps", "4"});
+  b.input("pk", {"n", "2", "past", "2"}).input("pv", {"n", "2", "past", "2"});
+  b.longs("one", {}, {1}).longs("two", {}, {2}).longs("first", {}, {0});
+  b.floats("cos", {16, 1}, wave(16, 0.9)).floats("sin", {16, 1}, wave(16, 0.4));
+  b.node("Shape", {"q"}, {"of_q"}).node("Shape", {"pk"}, {"of_past"});
+  b.node("Gather", {"of_q", "one"}, {"steps"}).node("Gather", {"of_past", "two"}, {"past"});
+  b.node("Gather", {"of_q", "first"}, {"batch"}).node("Add", {"steps", "past"}, {"all"});
+  b.node("Cast", {"all"}, {"total"}, {OnnxBuilder::number("to", 6)});
+  b.node("Sub", {"total", "one32"}, {"last_one"});
+  b.raw("one32", {}, test::kInt32, std::string("\1\0\0\0", 4)).longs("axis", {1}, {0});
+  b.node("Unsqueeze", {"batch", "axis"}, {"batches"}).node("Expand", {"last_one", "batches"}, {"last"});
+  b.node("GroupQueryAttention", {"q", "k", "v", "pk", "pv", "last", "total", "cos", "sin"}, {"y", "nk", "nv"},
+         {OnnxBuilder::number("num_heads", 4), OnnxBuilder::number("kv_num_heads", 2),
+          OnnxBuilder::number("do_rotary", 1)},
+         "", "com.microsoft");
+  b.output("y").output("nk").output("nv");
+  const auto shapes = [](std::int64_t n, std::int64_t steps, std::int64_t past) {
+    return std::map<std::string, Shape>{{"q", {n, steps, 8}},
+                                        {"k", {n, steps, 4}},
+                                        {"v", {n, steps, 4}},
+                                        {"pk", {n, 2, past, 2}},
+                                        {"pv", {n, 2, past, 2}}};
+  };
+  compare(b, {{"n", 3}, {"steps", 4}, {.name = "past", .most = 9, .least = 0}},
+          {shapes(2, 3, 5), shapes(3, 4, 9), shapes(1, 1, 1), shapes(3, 1, 6), shapes(2, 4, 0)});
+}
+
 TEST_F(NamedOnnx, ResizeLeavesANamedBatchAndRepeatsNamedPlaces) {
   OnnxBuilder b;
   b.input("x", {"n", "2", "height", "3"}).floats("scales", {4}, {1, 1, 2, 2}).longs("two", {1}, {2});
