@@ -128,7 +128,7 @@ void program::each_used_run(const Program& program, std::uint32_t slot, const Sh
   }
 }
 
-Result<> program::take_extents(Program& program, const Shape& found, const Shape& port) {
+Result<> program::take_extents(Program& program, std::uint32_t slot, const Shape& found, const Shape& port) {
   if (found.rank() != port.rank()) return {};
   for (int axis = 0; axis < port.rank(); ++axis) {
     if (port.name(axis) == 0) continue;
@@ -136,7 +136,7 @@ Result<> program::take_extents(Program& program, const Shape& found, const Shape
     if (const auto sum = sum_of(part.extent)) {
       const auto shown = sum->terms.size() == 1 ? of_from_zero(sum->terms[0].extent) : std::nullopt;
       if (shown && sum->more == -1 && sum->terms[0].times == 1 && part.factor == 1)
-        IMPRINT_CHECK(program.set_extent(0, *shown, found[axis]));
+        IMPRINT_CHECK(program.set_extent(slot, *shown, found[axis]));
       continue;  // other axes say what other sums have
     }
     if (quotient_of(part.extent)) continue;
@@ -146,7 +146,7 @@ Result<> program::take_extents(Program& program, const Shape& found, const Shape
                         text("run '", program.name(), "': found shape ", found.text(), " for ", port.text(),
                              ", expected axis ", axis, " to have ", part.factor, " .. ", part.places(),
                              " places, in steps of ", part.factor));
-    IMPRINT_CHECK(program.set_extent(0, part.extent, extent));
+    IMPRINT_CHECK(program.set_extent(slot, part.extent, extent));
   }
   return {};
 }

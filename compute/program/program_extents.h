@@ -13,8 +13,8 @@ namespace imprint::program {
 void each_used_run(const Program& program, std::uint32_t slot, const Shape& full, std::size_t element_bytes,
                    const std::function<void(std::size_t, std::size_t, std::size_t)>& use);
 
-// Sets the extents of slot 0 that an array of shape `found` has along the named axes of `port`. Other axes
+// Sets the extents of the slot that an array of shape `found` has along the named axes of `port`. Other axes
 // are left to the caller. Errors: shape_mismatch (an extent outside 1 .. bound, or between two steps of it).
-Result<> take_extents(Program& program, const Shape& found, const Shape& port);
+Result<> take_extents(Program& program, std::uint32_t slot, const Shape& found, const Shape& port);
 
 }  // namespace imprint::program

@@ -15,24 +15,30 @@ namespace {
 
 constexpr std::uint64_t kTimeout = 120'000'000'000;  // nanoseconds; software devices are slow
 
+std::size_t count_of(const HostTensor& value, DType dtype) {
+  return dtype_is_float(dtype) ? value.floats.size() : value.ints.size();
+}
+
 // The elements in memory, as the dtype has them.
+void pack(const HostTensor& value, DType dtype, std::byte* to) {
+  pack_elements(dtype_is_float(dtype) ? static_cast<const void*>(value.floats.data()) : value.ints.data(),
+                count_of(value, dtype), dtype, to);
+}
 std::vector<std::byte> packed(const HostTensor& value, DType dtype) {
-  const bool is_float = dtype_is_float(dtype);
-  const std::size_t count = is_float ? value.floats.size() : value.ints.size();
-  std::vector<std::byte> bytes(count * dtype_size(dtype));
-  pack_elements(is_float ? static_cast<const void*>(value.floats.data()) : value.ints.data(), count, dtype,
-                bytes.data());
+  std::vector<std::byte> bytes(count_of(value, dtype) * dtype_size(dtype));
+  pack(value, dtype, bytes.data());
   return bytes;
 }
 
 bool is_same_kind(DType a, DType b) { return dtype_registers(a) == dtype_registers(b); }
 
-// Fills the elements of input `index` that runs of slot 0 use.
-Result<> copy_in(Program& of, const HostTensor& value, std::size_t index, const Port& port) {
+// Fills the elements of input `index` that runs of the slot use.
+Result<> copy_in(Program& of, std::uint32_t slot, const HostTensor& value, std::size_t index,
+                 const Port& port) {
   const std::string& program = of.name();
-  const Shape used = of.used_shape(0, port.shape);
-  const std::span<std::byte> target = of.input_bytes(0, index);
-  const std::size_t count = dtype_is_float(port.dtype) ? value.floats.size() : value.ints.size();
+  const Shape used = of.used_shape(slot, port.shape);
+  const std::span<std::byte> target = of.input_bytes(slot, index);
+  const std::size_t count = count_of(value, port.dtype);
   if (!is_same_kind(value.dtype, port.dtype))
     return make_error(ErrorCode::dtype_mismatch, "run '" + program + "': input " + std::to_string(index) +
                                                      " '" + port.name + "': found " +
@@ -45,8 +51,12 @@ Result<> copy_in(Program& of, const HostTensor& value, std::size_t index, const 
                           " elements, expected " + used.text() +
                           (port.shape.is_named() ? " of " + port.shape.text() : ""));
   if (count == 0) return {};
+  if (!port.shape.is_named()) {
+    pack(value, port.dtype, target.data());
+    return {};
+  }
   const std::vector<std::byte> bytes = packed(value, port.dtype);
-  each_used_run(of, 0, port.shape, dtype_size(port.dtype),
+  each_used_run(of, slot, port.shape, dtype_size(port.dtype),
                 [&](std::size_t from, std::size_t to, std::size_t size) {
                   std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(from), size,
                               target.begin() + static_cast<std::ptrdiff_t>(to));
@@ -82,29 +92,40 @@ Session::~Session() = default;
 
 Runtime& Session::runtime() { return impl_->runtime; }
 
-Result<> Session::Impl::submit_and_wait(VkCommandBuffer commands) {
+Result<vk::Ticket> Session::Impl::submit(VkCommandBuffer commands) {
   IMPRINT_ASSIGN(const Commands uploads, stream_uploads(runtime, *queue));
   const VkCommandBuffer buffers[] = {uploads.primary, commands};
   const auto first = uploads.primary ? 0u : 1u;
   const auto count = (commands ? 2u : 1u) - first;
-  if (count == 0) return {};
+  if (count == 0) return vk::Ticket{};
   const Result<vk::Ticket> ticket = queue->submit(std::span<const VkCommandBuffer>(buffers + first, count));
-  if (!ticket) {
-    runtime.put_back_uploads(uploads);
-    return ticket.error();
-  }
-  IMPRINT_CHECK(queue->wait(*ticket, kTimeout));
+  if (!ticket) runtime.put_back_uploads(uploads);
+  return ticket;
+}
+
+Result<> Session::Impl::wait(vk::Ticket ticket) {
+  if (ticket.value == 0) return {};
+  IMPRINT_CHECK(queue->wait(ticket, kTimeout));
   static_cast<RuntimeImpl&>(runtime).device().collect();
   return {};
 }
 
-Result<> Session::Impl::run_whole(Program& program) {
-  if (runtime.on_cpu()) return program.run_pieces(0, 0, program.piece_count());
+Result<> Session::Impl::submit_and_wait(VkCommandBuffer commands) {
+  IMPRINT_ASSIGN(const vk::Ticket ticket, submit(commands));
+  return wait(ticket);
+}
+
+Result<vk::Ticket> Session::Impl::start_whole(Program& program, std::uint32_t slot) {
+  if (runtime.on_cpu()) {
+    IMPRINT_CHECK(program.run_pieces(slot, 0, program.piece_count()));
+    return vk::Ticket{};
+  }
   if (program.adds_up()) {
     IMPRINT_CHECK(submit_and_wait(VK_NULL_HANDLE));
-    return run_adding_up(program, 0, *queue);
+    IMPRINT_CHECK(run_adding_up(program, slot, *queue));
+    return vk::Ticket{};
   }
-  return submit_and_wait(program.whole(0, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
+  return submit(program.whole(slot, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
 }
 
 Result<> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue) {
@@ -130,26 +151,51 @@ Result<> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue) {
   return finish();
 }
 
-Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<const HostTensor> inputs,
-                                                   const std::vector<Port>& input_ports,
-                                                   const std::vector<Port>& output_ports) {
+std::vector<Session::Impl::Started>::iterator Session::Impl::started_in(Program& program,
+                                                                        std::uint32_t slot) {
+  return std::ranges::find_if(
+      started, [&](const Started& each) { return each.program == &program.body() && each.slot == slot; });
+}
+
+Result<> Session::Impl::start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs,
+                              const std::vector<Port>& ports) {
   const std::size_t listed = program.body().source.listed_inputs();
   if (inputs.size() != listed)
     return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': found " +
                                                        std::to_string(inputs.size()) + " inputs, expected " +
                                                        std::to_string(listed));
+  if (slot >= program.slot_count() || started_in(program, slot) != started.end())
+    return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': found slot " +
+                                                       std::to_string(slot) + ", expected one of " +
+                                                       std::to_string(program.slot_count()) +
+                                                       " whose run is finished. Call finish() first.");
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    IMPRINT_CHECK(take_extents(program, inputs[i].shape, input_ports[i].shape));
+    IMPRINT_CHECK(take_extents(program, slot, inputs[i].shape, ports[i].shape));
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    IMPRINT_CHECK(copy_in(program, inputs[i], i, input_ports[i]));
-  IMPRINT_CHECK(run_whole(program));
+    IMPRINT_CHECK(copy_in(program, slot, inputs[i], i, ports[i]));
+  started.reserve(started.size() + 1);
+  IMPRINT_ASSIGN(const vk::Ticket ticket, start_whole(program, slot));
+  started.push_back({&program.body(), slot, ticket});
+  return {};
+}
+
+Result<std::vector<HostTensor>> Session::Impl::finish(Program& program, std::uint32_t slot,
+                                                      const std::vector<Port>& ports) {
+  const auto found = started_in(program, slot);
+  if (found == started.end())
+    return make_error(ErrorCode::invalid_argument, "finish '" + program.name() + "': found slot " +
+                                                       std::to_string(slot) +
+                                                       " without a run. Call start() first.");
+  const vk::Ticket ticket = found->ticket;
+  started.erase(found);
+  IMPRINT_CHECK(wait(ticket));
   std::vector<HostTensor> outputs;
-  for (std::size_t i = 0; i < output_ports.size(); ++i) {
-    const Port& port = output_ports[i];
-    const Shape used = program.used_shape(0, port.shape);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const Port& port = ports[i];
+    const Shape used = program.used_shape(slot, port.shape);
     std::vector<std::byte> bytes(static_cast<std::size_t>(tensor_bytes(used, port.dtype)));
-    const std::span<const std::byte> all = program.output_bytes(0, i);
-    each_used_run(program, 0, port.shape, dtype_size(port.dtype),
+    const std::span<const std::byte> all = program.output_bytes(slot, i);
+    each_used_run(program, slot, port.shape, dtype_size(port.dtype),
                   [&](std::size_t to, std::size_t from, std::size_t size) {
                     std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(from), size,
                                 bytes.begin() + static_cast<std::ptrdiff_t>(to));
@@ -159,14 +205,24 @@ Result<std::vector<HostTensor>> Session::Impl::run(Program& program, std::span<c
   return outputs;
 }
 
-Result<std::vector<HostTensor>> Session::run(Program& program, std::span<const HostTensor> inputs) {
+Result<> Session::start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs) {
   if (&program.body().owner() != &impl_->runtime)
     return make_error(ErrorCode::invalid_argument,
                       "run '" + program.name() +
                           "': found a program of another runtime. Compile it for this session's runtime.");
   return within_host_memory("run '" + program.name() + "'", [&] {
-    return impl_->run(program, inputs, program.body().source.inputs, program.body().source.outputs);
+    return impl_->start(program, slot, inputs, program.body().source.inputs);
   });
+}
+
+Result<std::vector<HostTensor>> Session::finish(Program& program, std::uint32_t slot) {
+  return within_host_memory("finish '" + program.name() + "'",
+                            [&] { return impl_->finish(program, slot, program.body().source.outputs); });
+}
+
+Result<std::vector<HostTensor>> Session::run(Program& program, std::span<const HostTensor> inputs) {
+  IMPRINT_CHECK(start(program, 0, inputs));
+  return finish(program, 0);
 }
 
 Result<std::vector<HostTensor>> Session::read(std::span<const Variable> variables) {

@@ -46,6 +46,16 @@ class Session {
   // Pending writes to variables survive a failed submit: the next one carries them.
   Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs = {});
 
+  // The same in two steps, so that the caller prepares the next run while the device computes this one. Up to
+  // slot_count() runs of a program may be started, each in a slot of its own (0 .. slot_count() - 1); they
+  // compute in the order in which they were started. finish() waits and returns the slot's outputs. Finish
+  // all runs of a program before it is destroyed. On the CPU, and where processes add up, start() computes.
+  // Errors of start(): those of run(), and invalid_argument (a slot that there is not, or whose run is not
+  // finished). Errors of finish(): invalid_argument (nothing was started in the slot), not_ready (two minutes
+  // are over), device_lost.
+  Result<> start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs = {});
+  Result<std::vector<HostTensor>> finish(Program& program, std::uint32_t slot);
+
   // Computes tensors that depend on no input. Caches programs by graph structure: evaluating the same
   // structure again compiles nothing.
   Result<std::vector<HostTensor>> evaluate(std::span<const Tensor> tensors);

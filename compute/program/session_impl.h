@@ -17,15 +17,30 @@ HostTensor host_tensor(DType dtype, const Shape& shape, std::span<const std::byt
 struct Session::Impl {
   Impl(Runtime& used_runtime, vk::Queue* used_queue) : runtime(used_runtime), queue(used_queue) {}
 
+  // A run that was started and not finished. `ticket`: 0 where it was computed at once.
+  struct Started {
+    const void* program = nullptr;  // its body
+    std::uint32_t slot = 0;
+    vk::Ticket ticket;
+  };
+
+  Result<vk::Ticket> submit(VkCommandBuffer commands);
+  Result<> wait(vk::Ticket ticket);
   Result<> submit_and_wait(VkCommandBuffer commands);
-  Result<> run_whole(Program& program);
+  Result<vk::Ticket> start_whole(Program& program, std::uint32_t slot);
+  std::vector<Started>::iterator started_in(Program& program, std::uint32_t slot);
+  Result<> start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs,
+                 const std::vector<program::Port>& ports);
+  Result<std::vector<HostTensor>> finish(Program& program, std::uint32_t slot,
+                                         const std::vector<program::Port>& ports);
   Result<std::vector<HostTensor>> evaluate(Session& session, std::span<const Tensor> tensors);
   Result<std::vector<HostTensor>> run(Program& program, std::span<const HostTensor> inputs,
                                       const std::vector<program::Port>& input_ports,
                                       const std::vector<program::Port>& output_ports);
 
   Runtime& runtime;
-  vk::Queue* queue;           // null on the CPU
+  vk::Queue* queue;  // null on the CPU
+  std::vector<Started> started;
   std::uint64_t written = 0;  // bytes, since writes were last uploaded without a run
   // By structure; constants are inputs of these programs.
   std::unordered_map<Hash128, Program, Hash128Hasher> evaluated;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -128,7 +129,16 @@ struct Trainer::Impl {
 
   std::vector<std::string> metric_names;
   std::optional<Program> step, gather_step;  // the optimiser's; of a batch before it
-  std::optional<Program> measuring;          // of the plateau
+
+  // Batches that the device may still compute, oldest first, while this thread prepares the next.
+  struct Started {
+    Program* program = nullptr;
+    std::uint32_t slot = 0;
+    std::int64_t samples = 0, step = 0;
+  };
+  std::deque<Started> started;
+  std::uint32_t next_slot = 0;
+  std::optional<Program> measuring;                                                  // of the plateau
   std::map<std::int64_t, std::pair<Program, std::vector<std::string>>> evaluations;  // by batch size
 
   Impl(Session& used, Model given, const nn::Parameters& state, std::shared_ptr<const nn::Optimiser> trains,
@@ -163,6 +173,8 @@ struct Trainer::Impl {
   Result<Scores> evaluate(Loader& data);
   Result<> save(const std::string& path);
   Result<> run_group(Loader& training, std::int64_t first);
+  Result<> finish_oldest();
+  Result<> finish_started();
   Result<> curve(const std::string& split, const Scores& scores, double used_rate);
   Result<> keep(double loss);
   Result<> open_folder();
@@ -321,7 +333,30 @@ std::uint64_t Trainer::Impl::memory() const {
   return bytes;
 }
 
-// The batches of one optimiser step.
+Result<> Trainer::Impl::finish_oldest() {
+  const Started oldest = started.front();
+  started.pop_front();
+  IMPRINT_ASSIGN(const std::vector<HostTensor> outputs, session.finish(*oldest.program, oldest.slot));
+  if (!std::isfinite(outputs[0].floats[0]))
+    return make_error(
+        ErrorCode::invalid_argument,
+        text("trainer: found loss ", loss_text(static_cast<double>(outputs[0].floats[0])), " in step ",
+             oldest.step,
+             ", expected a finite number. Lower the rate or clip gradients, or look for NaN in the data, "
+             "labels outside the classes, or the loaded weights."));
+  add_batch(position.sums, outputs, oldest.samples);
+  return {};
+}
+
+// Before anything that looks at the position or saves it. The first error counts; all runs are waited for.
+Result<> Trainer::Impl::finish_started() {
+  Result<> first;
+  while (!started.empty())
+    if (Result<> done = finish_oldest(); !done && first.ok()) first = std::move(done);
+  return first;
+}
+
+// Starts the batches of one optimiser step.
 Result<> Trainer::Impl::run_group(Loader& training, std::int64_t first) {
   const std::int64_t count =
       std::min(std::max<std::int64_t>(options.accumulate, 1), training.batches() - first);
@@ -333,15 +368,10 @@ Result<> Trainer::Impl::run_group(Loader& training, std::int64_t first) {
     inputs.push_back(std::move(batch.weights));
     if (options.accumulate > 1) inputs.push_back(HostTensor::from({1.0f / static_cast<float>(count)}, {}));
     Program& program = i + 1 < count ? *gather_step : *step;
-    IMPRINT_ASSIGN(const std::vector<HostTensor> outputs, session.run(program, inputs));
-    if (!std::isfinite(outputs[0].floats[0]))
-      return make_error(
-          ErrorCode::invalid_argument,
-          text("trainer: found loss ", loss_text(static_cast<double>(outputs[0].floats[0])), " in step ",
-               position.step + 1,
-               ", expected a finite number. Lower the rate or clip gradients, or look for NaN in the data, "
-               "labels outside the classes, or the loaded weights."));
-    add_batch(position.sums, outputs, batch.count);
+    while (started.size() + 1 >= program.slot_count()) IMPRINT_CHECK(finish_oldest());
+    next_slot = (next_slot + 1) % program.slot_count();
+    IMPRINT_CHECK(session.start(program, next_slot, inputs));
+    started.push_back({&program, next_slot, batch.count, position.step + 1});
     ++position.batch;
   }
   ++position.step;
@@ -480,10 +510,14 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
       return {};
     };
     while (position.batch < training.batches() && !outcome.interrupted && it.has_steps()) {
-      IMPRINT_CHECK(it.run_group(training, position.batch));
+      if (Result<> ran = it.run_group(training, position.batch); !ran) {
+        (void)it.finish_started();
+        return ran.error();
+      }
       const bool is_last = position.batch >= training.batches() || !it.has_steps();
       const std::int64_t every = it.options.report_every;
       if (every > 0 && position.batch % every == 0 && !is_last && it.options.report) {
+        IMPRINT_CHECK(it.finish_started());
         IMPRINT_CHECK(fill());
         it.options.report(report);
       }
@@ -491,8 +525,12 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
       const std::int64_t saves = it.options.checkpoint_every;
       const bool is_asked = it.options.save != nullptr && it.options.save->exchange(false);
       const bool must_save = outcome.interrupted || is_asked || (saves > 0 && position.step % saves == 0);
-      if (must_save && !it.options.folder.empty()) IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
+      if (must_save && !it.options.folder.empty()) {
+        IMPRINT_CHECK(it.finish_started());
+        IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
+      }
     }
+    IMPRINT_CHECK(it.finish_started());
     if (outcome.interrupted && position.batch < training.batches()) break;
     IMPRINT_CHECK(fill());
     IMPRINT_ASSIGN(outcome.stopped_early, it.end_epoch(validation, outcome, report));

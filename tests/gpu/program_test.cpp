@@ -392,4 +392,39 @@ TEST_F(ProgramTest, LargeFoldsAndProducts) {
 }
 
 }  // namespace
+TEST_F(ProgramTest, StartedRunsComputeInTheirOrder) {
+  const Variable sum = Variable::zeros("sum", {3});
+  const Tensor x = input("x", {3});
+  const Tensor next = sum.value() * 2.0f + x;
+  Program program =
+      compile({.name = "ahead", .inputs = {x}, .outputs = {next}, .updates = {Update::assign(sum, next)}});
+  ASSERT_GE(program.slot_count(), 2u);
+  float expected = 0, last = 0;
+  for (std::uint32_t i = 0; i < 10; ++i) {
+    const HostTensor value = HostTensor::from(std::vector<float>(3, static_cast<float>(i)), {3});
+    ASSERT_TRUE(session().start(program, i % 2, std::span(&value, 1)).ok());
+    last = expected;
+    expected = expected * 2 + static_cast<float>(i);
+    if (i == 0) continue;
+    EXPECT_EQ(session().finish(program, (i - 1) % 2).value()[0].floats, std::vector<float>(3, last));
+  }
+  EXPECT_EQ(session().finish(program, 1).value()[0].floats, std::vector<float>(3, expected));
+  EXPECT_EQ(floats(sum), std::vector<float>(3, expected));
+}
+
+TEST_F(ProgramTest, ASlotHasOneStartedRun) {
+  const Tensor x = input("x", {});
+  Program program = compile({.name = "ahead", .inputs = {x}, .outputs = {x + 1.0f}});
+  const HostTensor value = HostTensor::from({4}, {});
+  const auto code = [](const auto& result) { return result.ok() ? ErrorCode::io : result.error().code; };
+  EXPECT_EQ(code(session().finish(program, 0)), ErrorCode::invalid_argument);
+  EXPECT_EQ(code(session().start(program, program.slot_count(), std::span(&value, 1))),
+            ErrorCode::invalid_argument);
+  ASSERT_TRUE(session().start(program, 0, std::span(&value, 1)).ok());
+  EXPECT_EQ(code(session().start(program, 0, std::span(&value, 1))), ErrorCode::invalid_argument);
+  EXPECT_EQ(code(session().run(program, std::span(&value, 1))), ErrorCode::invalid_argument);
+  EXPECT_EQ(session().finish(program, 0).value()[0].floats[0], 5.0f);
+  EXPECT_EQ(code(session().finish(program, 0)), ErrorCode::invalid_argument);
+}
+
 }  // namespace imprint
