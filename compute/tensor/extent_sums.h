@@ -76,7 +76,8 @@ bool is_extent_name(std::string_view name);
 // step, is a sum of an extent of these names: -1 + past from 0, and 32 * height by 32.
 std::string from_zero(std::string_view extent);
 std::string in_steps(std::string_view extent, std::int64_t step);
-// What a name was made of; a user's value is step * the extent's - less. Another name: itself.
+// The name that such an extent was made of; a user's value is step * the extent's - less. Another name:
+// itself.
 struct GivenExtent {
   std::string name;
   std::int64_t less = 0, step = 1;

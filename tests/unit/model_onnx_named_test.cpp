@@ -371,7 +371,7 @@ TEST_F(NamedOnnx, ConvolutionsAndPoolsTakePicturesOfAnySize) {
     return std::map<std::string, Shape>{{"x", {1, 2, height, width}}};
   };
   compare(b, {{"height", 13}, {"width", 9}}, {size(6, 7), size(13, 9), size(1, 1), size(8, 2), size(9, 9)});
-  // What is halved twice, doubled and joined with what was halved once needs multiples of four.
+  // Halves of halves that are doubled again fit beside the first halves if the places are multiples of four.
   OnnxBuilder net;
   net.input("x", {"1", "2", "height"}).floats("w", {2, 2, 3}, wave(12, 0.5)).floats("scales", {3}, {1, 1, 2});
   const std::vector<OnnxBuilder::Attribute> halves{OnnxBuilder::list("pads", {1, 1}),
