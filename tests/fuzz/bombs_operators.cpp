@@ -238,9 +238,9 @@ FileBytes of_named(const char* op, int count, const Words& inputs, const Attribu
 // Lists of 64 sums of products of extents.
 FileBytes sums_of_extents() {
   OnnxBuilder builder(17);
-  builder.input("x", {"N", "1"}).input("z", {"N", "N", "N", "N"}).node("Shape", {"z"}, {"s"});
+  builder.input("x", {"N", "1"}).node("Shape", {"x"}, {"s"});
   std::string last = "s";
-  for (int i = 0; i < 4; ++i, last = numbered("s", i - 1))
+  for (int i = 0; i < 5; ++i, last = numbered("s", i - 1))
     builder.node("Concat", {last, last}, {numbered("s", i)}, {OnnxBuilder::number("axis", 0)});
   builder.longs("one", {}, {1}).node("Add", {last, "one"}, {"p"}).node("Mul", {"p", "p"}, {"q"});
   Words results;

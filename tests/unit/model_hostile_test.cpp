@@ -107,6 +107,20 @@ TEST(HostileTypes, StringsAreNotRepeated) {
   EXPECT_THAT(refusal_text(b), HasSubstr("found strings, expected numbers"));
 }
 
+TEST(HostileTypes, StringsAreNoNumbers) {
+  const auto word = OnnxBuilder::words("value_strings", {"7"});
+  OnnxBuilder b;
+  b.input("x", {"1"})
+      .node("Constant", {}, {"words"}, {word})
+      .node("SequenceConstruct", {"x", "x"}, {"parts"});
+  for (const char* op : {"SequenceAt", "SequenceErase", "SplitToSequence"}) {
+    OnnxBuilder one = b;
+    const bool splits = op == std::string("SplitToSequence");
+    one.node(op, {splits ? "x" : "parts", "words"}, {"y"}).output("y");
+    EXPECT_THAT(refusal_text(one), HasSubstr("found string")) << op;
+  }
+}
+
 TEST(HostileTypes, TurnsOfALoopMakeOneType) {
   const auto branch = [](OnnxBuilder b) { return b.node("Identity", {"c"}, {"b"}).output("b"); };
   // Shapes that grow, so that the turns are imported one after the other.
