@@ -144,16 +144,15 @@ Result<std::vector<Tensor>> masked_roots(std::span<const Tensor> roots, std::spa
 Result<std::vector<ProgramExtent>> extents_of(std::span<const NodeRef> nodes, std::span<const Tensor> ports) {
   std::vector<ProgramExtent> found;
   Result<> sound;
+  std::unordered_map<std::string, std::size_t> places;
   const auto add = [&](const std::string& name, std::int64_t bound) {
-    for (ProgramExtent& known : found) {
-      if (known.name != name) continue;
-      if (known.bound == 0) known.bound = bound;
-      if (known.bound != bound && bound != 0 && sound.ok())
-        sound = make_error(ErrorCode::invalid_argument, text("extent '", name, "': found bounds ",
-                                                             known.bound, " and ", bound, ", expected one"));
-      return;
-    }
-    found.push_back({name, bound});
+    const auto [place, fresh] = places.emplace(name, found.size());
+    if (fresh) return found.push_back({name, bound});
+    ProgramExtent& known = found[place->second];
+    if (known.bound == 0) known.bound = bound;
+    if (known.bound != bound && bound != 0 && sound.ok())
+      sound = make_error(ErrorCode::invalid_argument, text("extent '", name, "': found bounds ", known.bound,
+                                                           " and ", bound, ", expected one"));
   };
   const auto add_axes = [&](const Shape& shape) {
     if (!shape.is_named()) return;
