@@ -25,7 +25,7 @@ struct ProgramExtent {
 struct MaskedRoots {
   // With masks on the inputs of folds, products, scans in reverse, and indices. Without named axes: as given.
   std::vector<Tensor> roots;
-  // Of named axes of the nodes behind the roots, and of the ports.
+  // The extents of named axes of the nodes behind the roots, and of the ports.
   std::vector<ProgramExtent> extents;
 };
 // Errors: invalid_argument (two bounds for one name).

@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of a model that was read: imported, compiled and run twice on device cpu, with equal bits.
+// Imports a model that was read, compiles it and runs it twice on device cpu, with equal bits.
 
 #include "compute/model/onnx_import.h"
 
