@@ -25,8 +25,8 @@ class Bounds {
       if (!tensor::is_extent_name(bound.name))
         return make_error(ErrorCode::invalid_argument,
                           text("extent ", quote(bound.name),
-                               ": found \"<=\" or \" from 0\" in its name, expected neither. Name the "
-                               "dimension by its place, as input:0."));
+                               ": found \"<=\", \" from 0\" or a sign between blanks in its name, expected "
+                               "neither. Name the dimension by its place, as input:0."));
       const bool is_sum = !bound.sum.empty(), is_new = names.insert(bound.name).second;
       const bool fits = (bound.least == 0 || bound.least == 1) &&
                         (is_sum ? bound.most == 0 : bound.most >= 1 && bound.most < kMostBound + bound.least);

@@ -39,8 +39,9 @@ constexpr std::string_view kTakeNamed[] = {
     // recurrent, attention and fused
     "RNN", "GRU", "LSTM", "Attention", "RotaryEmbedding", "com.microsoft.Attention", "com.microsoft.BiasGelu",
     "com.microsoft.FastGelu", "com.microsoft.FusedMatMul", "com.microsoft.Gelu",
-    "com.microsoft.MultiHeadAttention", "com.microsoft.QuickGelu", "com.microsoft.RotaryEmbedding",
-    "com.microsoft.SkipLayerNormalization", "com.microsoft.SkipSimplifiedLayerNormalization",
+    "com.microsoft.GroupQueryAttention", "com.microsoft.MultiHeadAttention", "com.microsoft.QuickGelu",
+    "com.microsoft.RotaryEmbedding", "com.microsoft.SkipLayerNormalization",
+    "com.microsoft.SkipSimplifiedLayerNormalization",
     // quantised
     "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "ConvInteger",
     "QLinearMatMul", "QLinearConv", "com.microsoft.DequantizeLinear", "com.microsoft.DynamicQuantizeMatMul",
@@ -57,7 +58,10 @@ std::optional<SymbolicInt> computed(std::string_view op, const SymbolicInt& a, c
   if (op == "Add") return added(a, b, 1);
   if (op == "Sub") return added(a, b, -1);
   if (op == "Mul") return product(a, b);
-  if (op == "Div") return quotient(a, b);
+  if (op == "Div") {
+    const auto exact = quotient(a, b);
+    return exact || !b.number() ? exact : a.over(*b.number());
+  }
   if (op == "Min" || op == "Max") return extreme(a, b, op == "Max");
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include "compute/base/quote.h"
 #include "compute/model/onnx_whole_products.h"
 #include "compute/tensor/composites/composites.h"
+#include "compute/tensor/extent_sums.h"
 #include "compute/tensor/ops/images.h"
 
 namespace imprint::onnx {
@@ -14,7 +15,8 @@ namespace {
 
 // How a kernel slides along one axis.
 struct Slide {
-  std::int64_t extent = 0;  // of the input
+  std::int64_t extent = 0;  // of the input, or its bound
+  bool is_named = false;
   std::int64_t size = 1, stride = 1, dilation = 1;
   std::int64_t before = 0, after = 0;  // padding of the model
   std::int64_t overhang = 0;           // more after it, for ceil_mode's last window
@@ -31,13 +33,24 @@ Extents sized(OpContext& context, std::string_view name, std::size_t count, std:
   return values;
 }
 
-// The extent of spatial axis i, which must be fixed.
-std::int64_t slid_extent(OpContext& context, const Shape& input, std::size_t i) {
-  const int axis = static_cast<int>(i) + 2;
-  if (input.name(axis) != 0)
-    context.unsupported("axis " + std::to_string(axis) + ": found input " + input.text() +
-                        ", expected a fixed extent where a window slides. Give it a number.");
-  return input[axis];
+// Padding may follow from the extent, which a named axis has in each run alone.
+void refuse_named(OpContext& context, const Shape& input, int axis, const std::string& what) {
+  context.unsupported("axis " + std::to_string(axis) + ": found " + what + " for input " + input.text() +
+                      ", expected pads that fit all extents. Give the axis a number.");
+}
+
+// One more window where a part of one is left, unless it begins in the padding after the input.
+void round_up(OpContext& context, const Shape& input, int axis, Slide& slide) {
+  const std::int64_t room = slide.extent + slide.before + slide.after - slide.reach();
+  if (slide.is_named) {
+    if (slide.stride + slide.after > slide.reach()) return refuse_named(context, input, axis, "ceil_mode");
+    slide.overhang = slide.stride - 1;
+    slide.positions = (room + slide.overhang) / slide.stride + 1;
+  } else if (room >= 0 && room % slide.stride != 0) {
+    if (slide.positions * slide.stride < slide.extent + slide.before) ++slide.positions;
+    slide.overhang = std::max<std::int64_t>(0, (slide.positions - 1) * slide.stride + slide.reach() -
+                                                   (slide.extent + slide.before + slide.after));
+  }
 }
 
 // Reads strides, dilations, pads, auto_pad and ceil_mode. Empty after a failure.
@@ -57,7 +70,9 @@ std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents&
   std::vector<Slide> out(count);
   for (std::size_t i = 0; i < count; ++i) {
     Slide& slide = out[i];
-    slide.extent = slid_extent(context, input, i);
+    const int axis = static_cast<int>(i) + 2;
+    slide.extent = input[axis];
+    slide.is_named = input.name(axis) != 0;
     slide.size = kernel[i];
     slide.stride = strides[i];
     slide.dilation = dilations[i];
@@ -66,6 +81,7 @@ std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents&
                          "kernel, strides, dilations or pads are out of range"))
       return {};
     if (same) {
+      if (slide.is_named && slide.stride > 1) refuse_named(context, input, axis, "auto_pad");
       slide.positions = (slide.extent + slide.stride - 1) / slide.stride;
       const std::int64_t missing =
           std::max<std::int64_t>(0, (slide.positions - 1) * slide.stride + slide.reach() - slide.extent);
@@ -83,12 +99,7 @@ std::vector<Slide> slides(OpContext& context, const Shape& input, const Extents&
             "a kernel that reaches " + std::to_string(slide.reach()) + " does not fit input " + input.text()))
       return {};
     slide.positions = room / slide.stride + 1;
-    if (ceil_mode && room >= 0 && room % slide.stride != 0) {
-      // One more window, unless it begins in the padding after the input.
-      if (slide.positions * slide.stride < slide.extent + slide.before) ++slide.positions;
-      slide.overhang = std::max<std::int64_t>(0, (slide.positions - 1) * slide.stride + slide.reach() -
-                                                     (slide.extent + slide.before + slide.after));
-    }
+    if (ceil_mode && slide.stride > 1) round_up(context, input, axis, slide);
   }
   if (context.failure()) return {};
   Extents windows(input.extents().begin(), input.extents().begin() + 2);
@@ -124,6 +135,15 @@ PerAxis each_of(const std::vector<Slide>& along, std::int64_t Slide::*field) {
   return {of(0), of(1), of(2)};
 }
 
+// The extents of a weight's kernel. A kernel whose extent each run chooses would change the windows.
+Extents kernel_of(OpContext& context, const Tensor& weight) {
+  for (int axis = 2; axis < weight.rank(); ++axis)
+    if (weight.shape().name(axis) != 0)
+      context.unsupported("found weight " + weight.shape().text() +
+                          ", expected a kernel of fixed extents. Give them numbers.");
+  return Extents(weight.shape().extents().begin() + 2, weight.shape().extents().end());
+}
+
 }  // namespace
 
 Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, const Tensor& bias) {
@@ -137,7 +157,7 @@ Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, cons
                            weight.extent(1) * groups == x.extent(1),
                        shapes + " do not fit " + std::to_string(groups) + " groups"))
     return x;
-  Extents kernel(weight.shape().extents().begin() + 2, weight.shape().extents().end());
+  const Extents kernel = kernel_of(context, weight);
   if (!context.require(context.ints_attribute("kernel_shape", kernel) == kernel,
                        "kernel_shape differs from the weight's shape " + weight.shape().text()))
     return x;
@@ -185,7 +205,9 @@ std::vector<Cut> transposed_cuts(OpContext& context, const Shape& input, const E
                              sane(strides[i]) && sane(dilations[i]) && strides[i] > 0 && dilations[i] > 0,
                          "strides, dilations, pads or output_shape are out of range"))
       return {};
-    const std::int64_t extent = slid_extent(context, input, i),
+    const int axis = static_cast<int>(i) + 2;
+    if (input.name(axis) != 0 && asked[i] >= 0) refuse_named(context, input, axis, "output_shape");
+    const std::int64_t extent = input[axis],
                        full = (extent - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1;
     Cut cut{pads[i], pads[i + count], more[i]};
     if (automatic == "VALID") cut = {0, 0, more[i]};
@@ -214,7 +236,7 @@ void conv_transpose(OpContext& context) {
                            x.shape().element_count() > 0,
                        shapes + " do not fit " + std::to_string(groups) + " groups"))
     return;
-  const Extents kernel(weight.shape().extents().begin() + 2, weight.shape().extents().end());
+  const Extents kernel = kernel_of(context, weight);
   const Extents strides = sized(context, "strides", kernel.size(), 1),
                 dilations = sized(context, "dilations", kernel.size(), 1);
   if (!context.require(context.ints_attribute("kernel_shape", kernel) == kernel,
@@ -238,7 +260,7 @@ void conv_transpose(OpContext& context) {
     const int axis = static_cast<int>(i) + 2;
     const std::int64_t before = std::max<std::int64_t>(0, cuts[i].before),
                        after = std::max<std::int64_t>(0, cuts[i].after - cuts[i].more);
-    out = imprint::narrow(out, axis, before, out.extent(axis) - before - after);
+    out = tensor::trimmed(out, axis, before, after);
   }
   if (context.has(2)) {
     Shape beside{context.shape(2).element_count()};
@@ -266,7 +288,7 @@ Tensor places_of_maxima(OpContext& context, const Tensor& windows, const Shape& 
   const Tensor tap = imprint::argmax(windows, axes);
   const Shape& shape = tap.shape();
   const bool columns_first = context.int_attribute("storage_order", 0) != 0;
-  Tensor place = imprint::iota(shape, 0) * static_cast<int>(input[1]) + imprint::iota(shape, 1);
+  Tensor place = imprint::iota(shape, 0) * SymbolicInt::of(input, 1).tensor() + imprint::iota(shape, 1);
   std::int64_t inner = 1;
   std::vector<Tensor> at(along.size());
   for (std::size_t i = along.size(); i-- > 0;) {
@@ -279,7 +301,8 @@ Tensor places_of_maxima(OpContext& context, const Tensor& windows, const Shape& 
   }
   std::vector<std::size_t> order(along.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = columns_first ? order.size() - 1 - i : i;
-  for (const std::size_t i : order) place = place * static_cast<int>(along[i].extent) + at[i];
+  for (const std::size_t i : order)
+    place = place * SymbolicInt::of(input, static_cast<int>(i) + 2).tensor() + at[i];
   return place;
 }
 
@@ -403,6 +426,18 @@ std::vector<float> counted(const Slide& slide, bool include_pads) {
   return out;
 }
 
+// The same along a named axis, counted in each run: [positions].
+Tensor counted_in_runs(const Shape& input, int axis, const Slide& slide, bool include_pads) {
+  using Sides = std::pair<std::int64_t, std::int64_t>;
+  Shape places;
+  places.append(input, axis);
+  const Sides pads[] = {{slide.before, slide.after}}, overhang[] = {{0, slide.overhang}};
+  const Tensor counts = imprint::pad(imprint::ones(places), pads, include_pads ? 1 : 0);
+  const Tensor seen =
+      imprint::window(imprint::pad(counts, overhang), 0, slide.size, slide.stride, slide.dilation);
+  return imprint::maximum(imprint::sum(seen, {1}), Tensor(1.0f));
+}
+
 void average_pool(OpContext& context) {
   const Tensor x = context.tensor(0);
   const std::vector<Slide> along = pool_slides(context, x.shape());
@@ -415,6 +450,13 @@ void average_pool(OpContext& context) {
   Tensor result = imprint::sum(windows_of(x, along, 0), window_axes(along.size()));
   double whole = 1;
   for (std::size_t i = 0; i < along.size(); ++i) {
+    const bool is_whole = along[i].before == 0 && along[i].after == 0 && along[i].overhang == 0;
+    if (along[i].is_named && !is_whole) {
+      Tensor counts = counted_in_runs(x.shape(), static_cast<int>(i) + 2, along[i], include_pads);
+      for (std::size_t j = i + 1; j < along.size(); ++j) counts = imprint::unsqueeze(counts, counts.rank());
+      result = imprint::div(result, counts);
+      continue;
+    }
     const std::vector<float> counts = counted(along[i], include_pads);
     if (std::all_of(counts.begin(), counts.end(), [&](float count) { return count == counts.front(); }) &&
         !counts.empty()) {

@@ -26,18 +26,39 @@ Tensor in_heads(const Tensor& x, std::int64_t heads) {
 struct Grouped {
   Tensor query, key, value;  // [batch, heads, steps, extent]
   Tensor before;             // steps of each sequence in the cache, int32 [batch]
-  std::int64_t total = 0;    // steps of the cache afterwards
+  tensor::ShapeAxis total;   // steps of the cache afterwards
+
+  // The shape with the cache's steps along the last axis, or along the one before it.
+  Shape keys_of(Shape shape) const {
+    shape.append(total.extent);
+    shape.set_name(shape.rank() - 1, total.name);
+    return shape;
+  }
+  SymbolicInt steps() const { return SymbolicInt::of(query.shape(), 2); }
 };
+
+// [1, ..., 1, the axis of x].
+Shape alone(const Tensor& x, int axis, int rank) {
+  Shape shape;
+  while (shape.rank() + 1 < rank) shape.append(1);
+  shape.append(x.shape(), axis);
+  return shape;
+}
 
 // The cache with the new steps after those of before.
 Tensor extended(const Grouped& in, const Tensor& past, const Tensor& fresh) {
-  const Shape shape{fresh.extent(0), fresh.extent(1), in.total, fresh.extent(3)};
+  Shape shape;
+  for (const int axis : {0, 1}) shape.append(fresh.shape(), axis);
+  shape = in.keys_of(shape);
+  shape.append(fresh.shape(), 3);
   const Tensor from = imprint::iota(shape, 2) - imprint::reshape(in.before, {shape[0], 1, 1, 1});
-  const Tensor inside = imprint::logical_and(from >= 0, from < static_cast<int>(fresh.extent(2)));
+  const Tensor inside = imprint::logical_and(from >= 0, imprint::less(from, in.steps().tensor()));
   const Tensor added = imprint::gather(fresh, 2, from);
   if (!past.ok() || past.extent(2) == 0) return imprint::where(inside, added, 0.0f);
+  if (in.total.name != 0)  // steps beyond the past are 0
+    return imprint::where(inside, added, imprint::take(past, 2, imprint::iota(in.keys_of({}), 0)));
   const std::array<std::pair<std::int64_t, std::int64_t>, 4> pads{
-      {{0, 0}, {0, 0}, {0, in.total - past.extent(2)}, {0, 0}}};
+      {{0, 0}, {0, 0}, {0, in.total.extent - past.extent(2)}, {0, 0}}};
   return imprint::where(inside, added, imprint::pad(past, pads));
 }
 
@@ -45,7 +66,7 @@ Tensor extended(const Grouped& in, const Tensor& past, const Tensor& fresh) {
 Tensor rotated(const Grouped& in, const Tensor& x, const Tensor& cosines, const Tensor& sines,
                bool interleaved) {
   const std::int64_t steps = x.extent(2), half = cosines.extent(1), rest = x.extent(3) - 2 * half;
-  const Tensor at = imprint::reshape(in.before, {x.extent(0), 1}) + imprint::iota({1, steps}, 1);
+  const Tensor at = imprint::reshape(in.before, {x.extent(0), 1}) + imprint::iota(alone(x, 2, 2), 1);
   const Tensor cosine = imprint::unsqueeze(imprint::take(cosines, 0, at), 1),
                sine = imprint::unsqueeze(imprint::take(sines, 0, at), 1);
   const auto part = [&](std::int64_t which) {
@@ -86,29 +107,46 @@ std::optional<Grouped> grouped_inputs(OpContext& context, std::int64_t heads, st
   return Grouped{in_heads(query, heads), in_heads(key, key_heads), in_heads(value, key_heads), Tensor(), 0};
 }
 
+// The steps of the cache afterwards. Nothing after a failure.
+std::optional<SymbolicInt> total_steps(OpContext& context, const SymbolicInt& steps,
+                                       const SymbolicInt& room) {
+  const auto given = context.has(6) ? context.value(6).as_symbols() : std::nullopt;
+  const auto total = given && given->size() == 1 ? std::optional((*given)[0]) : added(room, steps, 1);
+  const auto more = total ? added(*total, steps, -1) : std::nullopt;
+  if (!context.require(more && more->least() >= 0 && total->most() <= (1 << 24),
+                       text("total_sequence_length: found ", total ? total->text() : "too many", " for ",
+                            steps.text(), " steps")))
+    return std::nullopt;
+  const auto over_room = added(*total, room, -1);
+  if (over_room && over_room->least() >= 0) return total;
+  if (over_room && over_room->most() <= 0) return room;
+  context.unsupported(text("total_sequence_length: found ", total->text(), " for a past of ", room.text(),
+                           ", expected one that is never the smaller. Give these extents numbers."));
+  return std::nullopt;
+}
+
 // How many steps the cache has before and after. seqlens_k: the last position of each sequence.
 bool cache_steps(OpContext& context, Grouped& in, const Tensor& past) {
-  const std::int64_t batch = in.query.extent(0), steps = in.query.extent(2);
-  const std::int64_t room = past.ok() ? past.extent(2) : 0;
+  const std::int64_t batch = in.query.extent(0);
+  const SymbolicInt steps = in.steps(), room = past.ok() ? SymbolicInt::of(past.shape(), 2) : SymbolicInt(0);
   const Tensor last = context.tensor(5);
   if (!context.require(last.shape().element_count() == batch && last.dtype() == DType::int32,
                        text("seqlens_k: found ", last.shape().text(), ", expected one per sequence")))
     return false;
-  const bool known = context.has(6) && context.value(6).foldable();
-  const std::int64_t total = known ? context.known_int(6, "total_sequence_length") : room + steps;
-  if (!context.require(total >= steps && total <= (1 << 24), text("total_sequence_length: found ", total)))
-    return false;
-  in.total = std::max(total, room);
-  const bool first = room == 0 || (known && total == steps);
-  in.before = first ? imprint::zeros({batch}, DType::int32)
-                    : imprint::maximum(imprint::reshape(last, {batch}) + (1 - static_cast<int>(steps)), 0);
+  const auto total = total_steps(context, steps, room);
+  const auto axis = total ? total->axis() : std::nullopt;
+  if (!axis) return context.require(context.failure().has_value(), "the cache has too many steps");
+  in.total = *axis;
+  // A first run may have fewer steps than it is given, at the end of which others follow.
+  const Tensor before = imprint::reshape(last, {batch}) + 1 - steps.tensor();
+  const bool is_first = room == SymbolicInt(0) || (context.has(6) && *total == steps);
+  in.before = is_first ? imprint::zeros(before.shape(), DType::int32) : imprint::maximum(before, 0);
   return true;
 }
 
 // 0 where a query sees a key, else a large negative number: [batch, 1, steps, keys].
 Tensor seen_bias(const Grouped& in, std::int64_t window) {
-  const std::int64_t steps = in.query.extent(2);
-  const Shape shape{1, 1, steps, in.total};
+  const Shape shape = in.keys_of(alone(in.query, 2, 3));
   const Tensor at = imprint::iota(shape, 2) + imprint::reshape(in.before, {in.query.extent(0), 1, 1, 1}),
                key = imprint::iota(shape, 3);
   Tensor seen = key <= at;

@@ -106,6 +106,16 @@ SymbolicInt::Maybe product(const SymbolicInt& a, const SymbolicInt& b) {
   return out;
 }
 
+SymbolicInt::Maybe SymbolicInt::over(std::int64_t by) const {
+  const auto sum = by > 0 && least() >= 0 ? extent_sum() : std::nullopt;
+  const auto whole = sum ? tensor::divided(*sum, by) : std::nullopt;
+  if (!whole) return std::nullopt;
+  SymbolicInt out(whole->more);
+  for (const tensor::SumTerm& term : whole->terms)
+    if (!out.add({tensor::axis_name({{term.extent, term.bound, 1}})}, term.times)) return std::nullopt;
+  return out;
+}
+
 SymbolicInt::Maybe quotient(const SymbolicInt& a, const SymbolicInt& b) {
   if (b.terms_.size() != 1) return std::nullopt;
   const auto& [divisor, by] = *b.terms_.begin();
@@ -132,7 +142,7 @@ std::optional<ShapeAxis> SymbolicInt::axis() const {
   return axis;
 }
 
-std::optional<ShapeAxis> SymbolicInt::sum_axis() const {
+std::optional<tensor::ExtentSum> SymbolicInt::extent_sum() const {
   tensor::ExtentSum sum;
   for (const auto& [factors, times] : terms_) {
     tensor::ExtentSum term;
@@ -141,7 +151,12 @@ std::optional<ShapeAxis> SymbolicInt::sum_axis() const {
                     : term.terms.push_back({part_of(factors[0]).extent, part_of(factors[0]).bound, 1});
     if (!sum.add(term, times)) return std::nullopt;
   }
-  return tensor::axis_of(sum);
+  return sum;
+}
+
+std::optional<ShapeAxis> SymbolicInt::sum_axis() const {
+  const auto sum = extent_sum();
+  return sum ? tensor::axis_of(*sum) : std::nullopt;
 }
 
 Tensor SymbolicInt::tensor() const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/tensor/extent_sums.h"
 #include "compute/tensor/shape.h"
 #include "compute/tensor/tensor.h"
 
@@ -29,6 +30,8 @@ class SymbolicInt {
   // a + times_b * b
   friend Maybe added(const SymbolicInt& a, const SymbolicInt& b, std::int64_t times_b);
   friend Maybe product(const SymbolicInt& a, const SymbolicInt& b);
+  // Rounded down. Nothing: it may be negative, or is no sum of extents.
+  Maybe over(std::int64_t by) const;
   // Only without a rest, for all extents.
   friend Maybe quotient(const SymbolicInt& a, const SymbolicInt& b);
   bool operator==(const SymbolicInt& other) const { return terms_ == other.terms_; }
@@ -41,6 +44,7 @@ class SymbolicInt {
 
  private:
   using Factors = std::vector<tensor::AxisName>;  // of single extents, sorted
+  std::optional<tensor::ExtentSum> extent_sum() const;
   std::optional<tensor::ShapeAxis> sum_axis() const;
   std::int64_t range(bool upper) const;
   bool add(const Factors& factors, std::int64_t times);

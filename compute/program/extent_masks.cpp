@@ -54,6 +54,14 @@ Tensor inside(const Tensor& positions, AxisName name) {
   return name == 0 ? positions : where(used_positions(positions, name), positions, -1);
 }
 
+// A run's padding begins where its own places end, before the bound's: those between must have the value.
+std::vector<int> axes_padded_after(const Node& pad) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < pad.shape.rank(); ++axis)
+    if (pad.ints[2 * static_cast<std::size_t>(axis) + 1] > 0) axes.push_back(axis);
+  return axes;
+}
+
 // The node's inputs, masked where it joins elements along a named axis.
 std::vector<Tensor> masked_inputs(const Node& node, std::vector<Tensor> inputs) {
   const auto& ints = node.ints;
@@ -82,6 +90,12 @@ std::vector<Tensor> masked_inputs(const Node& node, std::vector<Tensor> inputs) 
     case Op::gather:
     case Op::take:
       inputs[1] = inside(inputs[1], inputs[0].shape().name(static_cast<int>(ints[0])));
+      break;
+    case Op::pad:
+      inputs[0] = masked(inputs[0], axes_padded_after(node), node.floats[0]);
+      break;
+    case Op::unwindow:
+      inputs[0] = masked(inputs[0], static_cast<int>(ints[0]), 0);
       break;
     case Op::scatter_add: {
       inputs[1] = inside(inputs[1], inputs[0].shape().name(static_cast<int>(ints[0])));
@@ -149,8 +163,9 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std
   std::vector<ProgramExtent> found;
   Result<> sound;
   const auto add = [&](const std::string& name, std::int64_t bound) {
-    for (const ProgramExtent& known : found) {
+    for (ProgramExtent& known : found) {
       if (known.name != name) continue;
+      if (known.bound == 0) known.bound = bound;
       if (known.bound != bound && bound != 0 && sound.ok())
         sound = make_error(ErrorCode::invalid_argument, text("extent '", name, "': found bounds ",
                                                              known.bound, " and ", bound, ", expected one"));
@@ -168,12 +183,13 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std
   for (const NodeRef& node : nodes) add_axes(node->shape);
   for (const NodeRef& node : nodes)
     if (node->op == Op::input)
-      if (const std::string_view name = extent_of_input(node->label); !name.empty())
-        add(std::string(name), 0);
-  // A run sets the terms of a sum, so the program needs them too.
+      if (const std::string name(extent_of_input(node->label)); !name.empty()) {
+        const auto quotient = quotient_of(name);
+        add(name, quotient ? quotient->sum.most() / quotient->by : 0);
+      }
+  // A run sets the terms of a sum or quotient, so the program needs them too.
   for (std::size_t i = 0; i < found.size(); ++i)
-    if (const auto sum = sum_of(found[i].name))
-      for (const SumTerm& term : sum->terms) add(term.extent, term.bound);
+    for (const SumTerm& term : terms_of(found[i].name)) add(term.extent, term.bound);
   IMPRINT_CHECK(sound);
   for (const ProgramExtent& extent : found)
     if (extent.bound == 0)

@@ -22,6 +22,8 @@ const Port* extent_port(const std::vector<Port>& inputs, std::string_view name) 
   return nullptr;
 }
 
+bool is_derived(const std::string& extent) { return !terms_of(extent).empty(); }
+
 // The input of an extent that callers name, and what its value has more than the extent.
 struct NamedPort {
   const Port* port = nullptr;
@@ -49,7 +51,7 @@ void Program::Body::reset_extents() {
 
 Result<> Program::set_extent(std::uint32_t slot, std::string_view name, std::int64_t extent) {
   const auto [port, more] = named_port(body_->source.inputs, name);
-  if (!port || sum_of(std::string(name)))
+  if (!port || is_derived(std::string(name)))
     return make_error(ErrorCode::not_found, text("set_extent '", this->name(), "': found '", name,
                                                  "', expected the name of an axis of the program"));
   if (slot >= body_->source.slot_count || extent < 1 - more || extent > port->bound - more)
@@ -61,13 +63,13 @@ Result<> Program::set_extent(std::uint32_t slot, std::string_view name, std::int
   std::byte* at = body_->input_memory(slot) + port->offset;
   if (std::memcmp(at, &value, sizeof value) == 0) return {};
   std::memcpy(at, &value, sizeof value);
-  const std::string_view own = extent_of_input(port->name);
+  const auto of_run = [&](const std::string& term) { return this->extent(slot, term); };
   for (const Port& other : body_->source.inputs) {
-    const auto sum = other.bound > 0 ? sum_of(std::string(extent_of_input(other.name))) : std::nullopt;
-    if (!sum || !std::ranges::count(sum->terms, own, &SumTerm::extent)) continue;
-    const auto places = static_cast<std::int32_t>(
-        sum->value([&](const std::string& term) { return this->extent(slot, term); }));
-    std::memcpy(body_->input_memory(slot) + other.offset, &places, sizeof places);
+    if (other.bound == 0) continue;
+    const auto places = derived_value(std::string(extent_of_input(other.name)), of_run);
+    if (!places) continue;
+    const auto derived = static_cast<std::int32_t>(*places);
+    std::memcpy(body_->input_memory(slot) + other.offset, &derived, sizeof derived);
   }
   body_->extents_changed(slot);
   return {};
@@ -137,6 +139,7 @@ Result<> program::take_extents(Program& program, const Shape& found, const Shape
         IMPRINT_CHECK(program.set_extent(0, *shown, found[axis]));
       continue;  // other axes say what other sums have
     }
+    if (quotient_of(part.extent)) continue;
     const std::int64_t extent = found[axis] / part.factor;
     if (found[axis] % part.factor != 0 || extent < 1 || extent > part.bound)
       return make_error(ErrorCode::shape_mismatch,

@@ -119,7 +119,7 @@ class Namer {
         return concat(static_cast<int>(ints(0)));
       case Op::window:
       case Op::unwindow:
-        return fixed_along(static_cast<int>(ints(0)));
+        return windows(static_cast<int>(ints(0)));
       case Op::gather:
       case Op::scatter_add:
         return select(static_cast<int>(ints(0)));
@@ -145,23 +145,49 @@ class Namer {
       const std::size_t a = 2 * static_cast<std::size_t>(axis);
       if (out_[axis] == shape(0)[axis] && ints(a) == 0 && ints(a + 1) == (is_slice ? 1 : 0))
         out_.set_name(axis, name);
-      else if (!is_slice || out_[axis] > 1 || ints(a) != 0)
+      else if (is_slice && ints(a + 1) == 1 && out_[axis] < shape(0)[axis] &&
+               attributes_.shape.name(axis) != 0)  // cut where the places of a run end: trimmed
+        out_.set_name(axis, attributes_.shape.name(axis));
+      else if (!is_slice)
+        IMPRINT_CHECK(pad(axis, ints(a) + ints(a + 1)));
+      else if (out_[axis] > 1 || ints(a) != 0)
         return refuse(0, axis,
-                      is_slice
-                          ? "the whole axis or its first place. For others, use take with positions below "
-                            "actual(extent)."
-                          : "no padding there");
+                      "the whole axis or its first place. For others, use take with positions below "
+                      "actual(extent).");
     }
     return {};
   }
 
-  // All axes but one, which must not be named.
-  Result<> fixed_along(int fixed) {
-    for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      if (shape(i).name(fixed) != 0) return refuse_here(i, fixed);
-      IMPRINT_CHECK(join(i, [&](int axis) { return axis == fixed || axis >= out_.rank() ? -1 : axis; }));
+  Result<> pad(int axis, std::int64_t more) {
+    auto places = sum_of_axis(shape(0), axis);
+    if (places) places->more += more;
+    return put_made(axis, places ? axis_of(*places) : std::nullopt, "one extent or a sum, below 2^24.");
+  }
+
+  // A name that follows from that of the axis; nothing: it has none.
+  Result<> put_made(int axis, const std::optional<ShapeAxis>& made, std::string_view expected) {
+    if (!made || made->extent != out_[axis])
+      return refuse(0, axis, text(expected, " Give the axis a number instead of an Extent."));
+    return put(axis, made->name);
+  }
+
+  // Windows along a named axis have a quotient of its places; sums of such windows, what they were of.
+  Result<> windows(int along) {
+    IMPRINT_CHECK(join(0, [&](int axis) { return axis == along || axis >= out_.rank() ? -1 : axis; }));
+    const AxisName given = attributes_.shape.rank() == out_.rank() ? attributes_.shape.name(along) : 0;
+    if (op_ == Op::unwindow && given != 0) return put(along, given);
+    if (shape(0).name(along) == 0) return {};
+    auto places = sum_of_axis(shape(0), along);
+    const WindowSteps steps{ints(1), ints(2), ints(3)};
+    std::optional<ShapeAxis> made;
+    if (places && op_ == Op::window) made = windows_along(*places, steps);
+    if (places && op_ == Op::unwindow) {
+      ExtentSum reached;
+      const bool fits = reached.add(*places, steps.stride);
+      reached.more += steps.reach() - steps.stride;
+      if (fits) made = axis_of(reached);
     }
-    return {};
+    return put_made(along, made, "one extent, a sum or a quotient of one, in which a window fits.");
   }
 
   // Along the joined axis the last one alone may be named: what lies beyond its places lies beyond all.

@@ -186,31 +186,12 @@ void live(const Course& course, Lived& outcome) {
   EXPECT_EQ(host.messages(), 0u) << host.first_message();
 }
 
-TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
-  const HostProfile bare{"bare", VK_API_VERSION_1_1, false}, rich{"rich", VK_API_VERSION_1_3, true};
-  // The first asking frame, those around a snapshot, a restore and the save, and some between.
-  const std::set<std::uint64_t> refused = {3, 60, 61, 90, 117, 120, 134, 160, 199, 200, 201};
-  const Course courses[] = {{rich, Way::lock, 500, 1000},
-                            {rich, Way::record, 500, 0},
-                            {rich, Way::submit, 100, 100},
-                            {rich, Way::single_thread, 1000000, 0},
-                            {bare, Way::record, 1, 0},
-                            {bare, Way::lock, 10000, 100},
-                            {rich, Way::run_on_queue, 500, 1000},
-                            {bare, Way::run_on_queue, 100, 100},
-                            {rich, Way::internally_synchronized, 500, 0},
-                            {rich, Way::submit_without_fence, 500, 1000},
-                            {bare, Way::submit_without_fence, 500, 1000},
-                            {bare, Way::submit_without_fence, 100, 0, refused},
-                            {rich, Way::record, 1000000, 0},
-                            {rich, Way::submit, 500, 1000, refused},
-                            {bare, Way::submit, 1, 0, refused},
-                            {rich, Way::exclusive, 500, 1000},
-                            {bare, Way::exclusive, 500, 1000},
-                            {rich, Way::exclusive, 1000000, 100},
-                            {rich, Way::lock, 1000000, 1000, {}, 1},
-                            {bare, Way::record, 1000000, 0, {}, 1},
-                            {rich, Way::lock, 500, 1000, {}, UINT32_MAX}};
+const HostProfile kBare{"bare", VK_API_VERSION_1_1, false}, kRich{"rich", VK_API_VERSION_1_3, true};
+// The first asking frame, those around a snapshot, a restore and the save, and some between.
+const std::set<std::uint64_t> kRefused = {3, 60, 61, 90, 117, 120, 134, 160, 199, 200, 201};
+const Course kFirst{kRich, Way::lock, 500, 1000};
+
+void expect_one_file(std::span<const Course> courses) {
   std::string first;
   for (const Course& one : courses) {
     Lived outcome;
@@ -222,6 +203,36 @@ TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
         << " us, slices of " << one.slice_us << " us, " << one.refused.size() << " frames refused, "
         << one.cpu_us << " us of the thread";
   }
+}
+
+TEST(T6T13Modes, OneLifeIsOneFileHoweverItReachesTheQueue) {
+  const Course courses[] = {kFirst,
+                            {kRich, Way::submit, 100, 100},
+                            {kRich, Way::single_thread, 1000000, 0},
+                            {kBare, Way::record, 1, 0},
+                            {kRich, Way::run_on_queue, 500, 1000},
+                            {kRich, Way::internally_synchronized, 500, 0},
+                            {kBare, Way::submit_without_fence, 100, 0, kRefused},
+                            {kBare, Way::exclusive, 500, 1000},
+                            {kRich, Way::lock, 1000000, 1000, {}, 1}};
+  expect_one_file(courses);
+}
+
+TEST(T6T13Modes, OneLifeIsOneFileInFurtherWays) {
+  const Course courses[] = {kFirst,
+                            {kRich, Way::record, 500, 0},
+                            {kBare, Way::lock, 10000, 100},
+                            {kBare, Way::run_on_queue, 100, 100},
+                            {kRich, Way::submit_without_fence, 500, 1000},
+                            {kBare, Way::submit_without_fence, 500, 1000},
+                            {kRich, Way::record, 1000000, 0},
+                            {kRich, Way::submit, 500, 1000, kRefused},
+                            {kBare, Way::submit, 1, 0, kRefused},
+                            {kRich, Way::exclusive, 500, 1000},
+                            {kRich, Way::exclusive, 1000000, 100},
+                            {kBare, Way::record, 1000000, 0, {}, 1},
+                            {kRich, Way::lock, 500, 1000, {}, UINT32_MAX}};
+  expect_one_file(courses);
 }
 
 // At frame rates of real games. Work and answers depend on frame numbers, not on time.

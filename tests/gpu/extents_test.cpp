@@ -14,6 +14,7 @@
 #include "compute/nn/modules/sequential.h"
 #include "compute/nn/optimisers/optimiser.h"
 #include "compute/tensor/loop.h"
+#include "compute/tensor/ops/images.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {
@@ -194,6 +195,70 @@ TEST_F(ExtentsTest, JoinsAndPadsHaveSumsOfExtents) {
       shapes, kExtents);
 }
 
+// Windows that move by two places have quotients of extents, also behind each other; what they are joined
+// with must have the same.
+TEST_F(ExtentsTest, ConvolutionsAndPoolsAlongNamedAxes) {
+  compare(
+      [](std::span<const Tensor> in) {
+        const Tensor &x = in[0], &weight = in[1], &depthwise = in[2];
+        const Tensor halved = convolution(x, weight, {}, {.stride = 2, .padding = 1}),
+                     pooled = max_pool(x, {.size = 3, .stride = 2, .padding = 1}),
+                     quartered = convolution(halved, weight, {}, {.stride = 2, .padding = 1}),
+                     same = convolution(x, weight, {}, {.padding = 1, .dilation = 1});
+        const WithIndices peaks = max_pool_with_indices(x, {.size = 2, .stride = 1, .padding = 1});
+        return std::vector{
+            relu(same + x),
+            halved + pooled,
+            convolution(quartered, weight, {}, {.stride = 3, .padding = 1}),
+            convolution(x, depthwise, {}, {.stride = 2, .padding = 1, .groups = 3}),
+            avg_pool(halved, {.size = 3, .stride = 1, .padding = 1, .count_padding = false}),
+            avg_pool(x, {.size = 3, .stride = 2, .padding = 1, .ceil = true, .count_padding = false}),
+            avg_pool(x, {.size = 3, .stride = 2, .padding = 1, .ceil = true}),
+            max_pool(x, {.size = 2, .stride = 2, .padding = 1}),
+            peaks.values,
+            peaks.indices,
+            transposed_convolution(halved, weight, {}, {.stride = 2, .padding = 1}),
+            transposed_convolution(x, weight, {}, {.stride = 3, .output_padding = 1, .dilation = 2}),
+            mean(softmax(reshape(halved, {x.extent(0), 3, -1}), 2), {1}),
+            adaptive_max_pool(halved, 1),
+            unfold(x, {.size = 3, .stride = 2, .padding = 1})};
+      },
+      [](const auto& b, const auto& t) {
+        return std::vector<Shape>{{2, 3, t, b}, {3, 3, 3, 3}, {3, 1, 3, 3}};
+      },
+      kExtents);
+}
+
+TEST_F(ExtentsTest, GradientsOfWindowsStopAtTheExtent) {
+  compare(
+      [](std::span<const Tensor> in) {
+        const Tensor small = relu(convolution(in[0], in[1], {}, {.stride = 2, .padding = 1}));
+        const Tensor found = transposed_convolution(max_pool(small, {.size = 3, .stride = 1, .padding = 1}),
+                                                    in[1], {}, {.stride = 2, .padding = 1});
+        const Tensor by[] = {in[0], in[1]};
+        const Result<std::vector<Tensor>> slopes = gradients(sum(square(found)), by);
+        return slopes ? *slopes : std::vector{Tensor(slopes.error())};
+      },
+      [](const auto& b, const auto& t) {
+        return std::vector<Shape>{{b, 3, t}, {3, 3, 3}};
+      },
+      kExtents);
+}
+
+// A run whose extent is too short for a window has none.
+TEST_F(ExtentsTest, AWindowThatDoesNotFitHasNoPlaces) {
+  const Extent length("length", 9);
+  const Tensor x = input("x", {length});
+  Program program = compile({.name = "windows", .inputs = {x}, .outputs = {sum(window(x, 0, 4, 2), {1})}});
+  for (const auto& [count, windows] : {std::pair{9, 3}, {5, 1}, {4, 1}, {3, 0}, {1, 0}}) {
+    const auto found = session().run(
+        program,
+        std::vector{HostTensor::from(std::vector<float>(static_cast<std::size_t>(count), 0.5f), {count})});
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    EXPECT_EQ((*found)[0].floats, std::vector<float>(static_cast<std::size_t>(windows), 2.0f)) << count;
+  }
+}
+
 TEST_F(ExtentsTest, TablesTakeNamedIndicesAndTheirGradients) {
   const Variable table("table", {11, 4}, test::wave(44, 1.0f, 9));
   compare(
@@ -321,8 +386,8 @@ TEST_F(ExtentsTest, OperationsThatTakeNoNamedAxisSaySo) {
   const std::vector<std::pair<std::int64_t, std::int64_t>> sides{{1, 1}, {0, 0}};
   const Tensor merged = reshape(x, {24, 2});
   for (const Tensor& refused :
-       {narrow(x, 1, 1, 3), flip(x, 1), concat({merged, merged}, 0), window(x, 1, 3, 1, 1),
-        pad(merged, sides), reshape(x, {12, 4}), argsort(x, 1)}) {
+       {narrow(x, 1, 1, 3), flip(x, 1), concat({merged, merged}, 0), window(merged, 0, 3, 1, 1),
+        pad(merged, sides), reshape(x, {12, 4}), argsort(x, 1), adaptive_avg_pool(transpose(x, 1, 2), 2)}) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
     EXPECT_THAT(refused.error().message, HasSubstr("named "));
@@ -334,6 +399,17 @@ TEST_F(ExtentsTest, OperationsThatTakeNoNamedAxisSaySo) {
               HasSubstr("named 'batch <= 4' and 'time <= 4'"));
   EXPECT_FALSE(input("x", {Extent("", 4), 2}).ok());
   EXPECT_FALSE(input("x", {Extent("batch", 0), 2}).ok());
+  for (const char* made_here : {"a<=5", "a + 1", "2 * a", "(a", "a) / 2", "past from 0"})
+    EXPECT_FALSE(input("x", {Extent(made_here, 4), 2}).ok()) << made_here;
+  const Tensor image = input("image", {1, 1, batch, length}), kernel = input("kernel", {1, 1, 3, length});
+  EXPECT_THAT(convolution(image, kernel, {}).error().message, HasSubstr("a kernel of fixed extents"));
+  EXPECT_THAT(
+      convolution(image, input("kernel", {1, 1, 3, 3}), {}, {.stride = 2, .same = true}).error().message,
+      HasSubstr("stride 1 for same padding"));
+  EXPECT_THAT(max_pool(image, {.size = 2, .stride = 3, .ceil = true}).error().message,
+              HasSubstr("with ceil along a named axis"));
+  EXPECT_EQ(max_pool(image, {.size = 2}).shape().text(),
+            "[1, 1, (batch + 2) / 2 + -1 <= 2, (length + 2) / 2 + -1 <= 3]");
   EXPECT_EQ(x.shape().text(), "[batch <= 4, length <= 6, 2]");
 }
 

@@ -110,9 +110,8 @@ TEST(Schema, TellsStatesApart) {
       [](BrainSpec& s) { s.exploration = 0; },
       [](BrainSpec& s) { s.snapshot_count = 0; },
   };
-  for (const LearnerKind learner :
-       {LearnerKind::feedback, LearnerKind::cloning, LearnerKind::dqn, LearnerKind::coach, LearnerKind::ppo,
-        LearnerKind::sac, LearnerKind::bandit, LearnerKind::pqn}) {
+  for (int number = 1; number <= static_cast<int>(kLastLearner); ++number) {
+    const auto learner = static_cast<LearnerKind>(number);
     BrainSpec base = small_spec();
     base.learner = learner;
     base.rollout_steps = 16;

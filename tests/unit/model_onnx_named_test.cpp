@@ -243,6 +243,36 @@ TEST_F(NamedOnnx, AttentionSeesTheStepsOfItsPast) {
 }
 
 // A detection head: images in a named batch, grown by a number, and by sizes that follow from the shape.
+// Grouped queries with a cache that grows: the total is arithmetic on the extents, as exporters write it.
+TEST_F(NamedOnnx, GroupedQueriesGoOnWithTheirCache) {
+  OnnxBuilder b;
+  b.input("q", {"n", "steps", "8"}).input("k", {"n", "steps", "4"}).input("v", {"n", "steps", "4"});
+  b.input("pk", {"n", "2", "past", "2"}).input("pv", {"n", "2", "past", "2"});
+  b.longs("one", {}, {1}).longs("two", {}, {2}).longs("first", {}, {0});
+  b.floats("cos", {16, 1}, wave(16, 0.9)).floats("sin", {16, 1}, wave(16, 0.4));
+  b.node("Shape", {"q"}, {"of_q"}).node("Shape", {"pk"}, {"of_past"});
+  b.node("Gather", {"of_q", "one"}, {"steps"}).node("Gather", {"of_past", "two"}, {"past"});
+  b.node("Gather", {"of_q", "first"}, {"batch"}).node("Add", {"steps", "past"}, {"all"});
+  b.node("Cast", {"all"}, {"total"}, {OnnxBuilder::number("to", 6)});
+  b.node("Sub", {"total", "one32"}, {"last_one"});
+  b.raw("one32", {}, test::kInt32, std::string("\1\0\0\0", 4)).longs("axis", {1}, {0});
+  b.node("Unsqueeze", {"batch", "axis"}, {"batches"}).node("Expand", {"last_one", "batches"}, {"last"});
+  b.node("GroupQueryAttention", {"q", "k", "v", "pk", "pv", "last", "total", "cos", "sin"}, {"y", "nk", "nv"},
+         {OnnxBuilder::number("num_heads", 4), OnnxBuilder::number("kv_num_heads", 2),
+          OnnxBuilder::number("do_rotary", 1)},
+         "", "com.microsoft");
+  b.output("y").output("nk").output("nv");
+  const auto shapes = [](std::int64_t n, std::int64_t steps, std::int64_t past) {
+    return std::map<std::string, Shape>{{"q", {n, steps, 8}},
+                                        {"k", {n, steps, 4}},
+                                        {"v", {n, steps, 4}},
+                                        {"pk", {n, 2, past, 2}},
+                                        {"pv", {n, 2, past, 2}}};
+  };
+  compare(b, {{"n", 3}, {"steps", 4}, {.name = "past", .most = 9, .least = 0}},
+          {shapes(2, 3, 5), shapes(3, 4, 9), shapes(1, 1, 1), shapes(3, 1, 6), shapes(2, 4, 0)});
+}
+
 TEST_F(NamedOnnx, ResizeLeavesANamedBatchAndRepeatsNamedPlaces) {
   OnnxBuilder b;
   b.input("x", {"n", "2", "height", "3"}).floats("scales", {4}, {1, 1, 2, 2}).longs("two", {1}, {2});
@@ -318,6 +348,44 @@ TEST_F(NamedOnnx, ConvolutionsAndRecurrencesTakeANamedBatch) {
   compare(lstm, {{"n", 5}, {"t", 7}}, {{{"x", {4, 2, 3}}}, {{"x", {7, 5, 3}}}, {{"x", {2, 1, 3}}}});
 }
 
+// A small picture network: each picture of up to 13 x 9 places is a run.
+TEST_F(NamedOnnx, ConvolutionsAndPoolsTakePicturesOfAnySize) {
+  OnnxBuilder b;
+  b.input("x", {"1", "2", "height", "width"});
+  b.floats("w", {4, 2, 3, 3}, wave(72, 0.5)).floats("deep", {4, 1, 3, 3}, wave(36, 0.7));
+  b.floats("up", {4, 2, 2, 2}, wave(32, 0.3));
+  const auto pads = OnnxBuilder::list("pads", {1, 1, 1, 1}), twos = OnnxBuilder::list("strides", {2, 2});
+  const auto threes = OnnxBuilder::list("kernel_shape", {3, 3});
+  b.node("Conv", {"x", "w"}, {"c"}, {pads, twos});
+  b.node("Conv", {"c", "deep"}, {"d"}, {pads, OnnxBuilder::number("group", 4)});
+  b.node("Add", {"c", "d"}, {"e"});
+  b.node("MaxPool", {"e"}, {"p"}, {threes, twos, pads, OnnxBuilder::number("ceil_mode", 1)});
+  b.node("MaxPool", {"x"}, {"largest", "places"}, {threes, twos, pads});
+  b.node("AveragePool", {"p"}, {"a"}, {threes, pads});
+  b.node("ConvTranspose", {"e", "up"}, {"t"}, {twos});
+  b.node("LpPool", {"p"}, {"l"}, {threes, pads});
+  b.node("GlobalAveragePool", {"a"}, {"g"});
+  for (const char* name : {"e", "a", "t", "l", "g", "largest"}) b.output(name);
+  b.output("places", {}, test::kInt64);
+  const auto size = [](std::int64_t height, std::int64_t width) {
+    return std::map<std::string, Shape>{{"x", {1, 2, height, width}}};
+  };
+  compare(b, {{"height", 13}, {"width", 9}}, {size(6, 7), size(13, 9), size(1, 1), size(8, 2), size(9, 9)});
+  // Shape arithmetic on quotients: half of the height, rounded up.
+  OnnxBuilder half;
+  half.input("x", {"1", "2", "height"}).floats("w", {3, 2, 3}, wave(18, 0.5)).longs("one", {}, {1});
+  half.longs("two", {}, {2}).longs("at", {}, {2}).longs("axis", {1}, {0}).longs("minus", {1}, {-1});
+  half.node("Conv", {"x", "w"}, {"c"},
+            {OnnxBuilder::list("pads", {1, 1}), OnnxBuilder::list("strides", {2})});
+  half.node("Shape", {"x"}, {"shape"}).node("Gather", {"shape", "at"}, {"height"});
+  half.node("Add", {"height", "one"}, {"more"}).node("Div", {"more", "two"}, {"half"});
+  half.node("Unsqueeze", {"half", "axis"}, {"last"});
+  half.node("Concat", {"minus", "last"}, {"target"}, {OnnxBuilder::number("axis", 0)});
+  half.node("Reshape", {"c", "target"}, {"y"}).output("y");
+  const auto length = [](std::int64_t count) { return std::map<std::string, Shape>{{"x", {1, 2, count}}}; };
+  compare(half, {{"height", 9}}, {length(4), length(9), length(1), length(8)});
+}
+
 TEST_F(NamedOnnx, NamesThatDoNotFitAreRefused) {
   const auto net = [](const std::string& op, const std::vector<OnnxBuilder::Attribute>& attributes,
                       const std::vector<std::string>& more = {}) {
@@ -346,8 +414,11 @@ TEST_F(NamedOnnx, NamesThatDoNotFitAreRefused) {
         "found x [n <= 4, 4, 6] and target [2, 48], expected a target that keeps");
   fails(net("Slice", {}, {"zero", "five"}), {{"n", 9}},
         "axis 0: found n from 0 to 5, expected ends that lie inside");
-  fails(net("Conv", {}, {"w"}), {{"length", 9}},
-        "axis 2: found input [2, 4, length <= 9], expected a fixed extent");
+  fails(net("Conv", {OnnxBuilder::text("auto_pad", "SAME_UPPER"), OnnxBuilder::list("strides", {2})}, {"w"}),
+        {{"length", 9}}, "axis 2: found auto_pad for input [2, 4, length <= 9], expected pads that fit");
+  fails(net("MaxPool", {OnnxBuilder::list("kernel_shape", {2}), OnnxBuilder::list("strides", {3}),
+                        OnnxBuilder::number("ceil_mode", 1)}),
+        {{"length", 9}}, "axis 2: found ceil_mode for input [2, 4, length <= 9], expected pads that fit");
   fails(net("ReverseSequence", {}, {"two"}), {{"n", 9}},
         "input 0: found float32 [n <= 9, 4, 6], expected fixed extents");
 }

@@ -2,6 +2,7 @@
 
 #include "compute/graph/gradients/derivatives.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/extent_sums.h"
 
 namespace imprint::graph {
 
@@ -69,8 +70,10 @@ Tensor placed(const Tensor& gradient, const Node& node) {
 
 Tensor inside_of_pad(const Tensor& gradient, const Node& node) {
   Tensor g = gradient;
-  for (int axis = 0; axis < g.rank(); ++axis)
-    g = narrow(g, axis, node.ints[2 * static_cast<std::size_t>(axis)], node.inputs[0]->shape[axis]);
+  for (int axis = 0; axis < g.rank(); ++axis) {
+    const std::size_t sides = 2 * static_cast<std::size_t>(axis);
+    g = trimmed(g, axis, node.ints[sides], node.ints[sides + 1]);
+  }
   return g;
 }
 
@@ -122,7 +125,9 @@ void derivatives::unslice(Adjoint& adjoint) { adjoint.give(0, placed(adjoint.gra
 void derivatives::unview_windows(Adjoint& adjoint) {
   std::vector<std::int64_t> ints = adjoint.node().ints;
   ints.push_back(adjoint.input(0).extent(adjoint.axis()));
-  adjoint.give(0, make(Op::unwindow, {adjoint.gradient()}, {.ints = std::move(ints)}));
+  // The shape: several extents of an image have as many windows.
+  adjoint.give(0, make(Op::unwindow, {adjoint.gradient()},
+                       {.ints = std::move(ints), .shape = adjoint.input(0).shape()}));
 }
 
 void derivatives::rewindow(Adjoint& adjoint) {

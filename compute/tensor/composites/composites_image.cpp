@@ -6,6 +6,7 @@
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/image_parts.h"
+#include "compute/tensor/extent_sums.h"
 
 namespace imprint {
 
@@ -56,6 +57,10 @@ std::optional<Tensor> refuse_operands(std::string_view op, const Tensor& x, cons
     return failure(ErrorCode::shape_mismatch, op,
                    text("found image ", describe(x), " and weight ", describe(weight), " in ", groups,
                         " groups, expected [batch, in, places...] and ", form));
+  for (int axis = 2; axis < weight.rank(); ++axis)
+    if (weight.shape().name(axis) != 0)
+      return failure(ErrorCode::unsupported, op,
+                     text("found weight ", describe(weight), ", expected a kernel of fixed extents"));
   const std::int64_t out = transposed ? weight.extent(1) * groups : weight.extent(0);
   if (bias.ok() && bias.shape() != Shape{out})
     return failure(ErrorCode::shape_mismatch, op,
@@ -116,6 +121,10 @@ Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,
     before[i] = after[i] = options.padding[axis];
     if (!options.same || options.stride[axis] < 1) continue;
     const std::int64_t n = x.extent(2 + axis), stride = options.stride[axis];
+    if (stride > 1 && x.shape().name(2 + axis) != 0)
+      return failure(ErrorCode::unsupported, op,
+                     text("found image ", describe(x), " with stride ", stride,
+                          ", expected stride 1 for same padding along a named axis. Give padding instead."));
     const std::int64_t reach =
         ((n + stride - 1) / stride - 1) * stride + options.dilation[axis] * (size[i] - 1) + 1;
     before[i] = std::max<std::int64_t>(reach - n, 0) / 2;
@@ -189,8 +198,7 @@ Tensor transposed_convolution(const Tensor& x, const Tensor& weight, const Tenso
     if (!out.ok()) break;
     std::vector<std::pair<std::int64_t, std::int64_t>> more(static_cast<std::size_t>(out.rank()));
     more[static_cast<std::size_t>(1 + i)].second = options.output_padding[i];
-    out = narrow(pad(out, more), 1 + i, options.padding[i],
-                 reached + options.output_padding[i] - 2 * options.padding[i]);
+    out = trimmed(pad(out, more), 1 + i, options.padding[i], options.padding[i]);
   }
   if (!out.ok()) return failure(out.error().code, op, "image " + describe(x) + ": " + out.error().message);
   Shape shape{batch, groups * out_group};

@@ -6,6 +6,7 @@
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/image_parts.h"
+#include "compute/tensor/extent_sums.h"
 
 namespace imprint {
 
@@ -20,12 +21,22 @@ PerAxis stride_of(const PoolOptions& options) {
   return {stride(0), stride(1), stride(2)};
 }
 
-Tensor bad_padding(std::string_view op, const PoolOptions& options, int places) {
-  for (int i = 0; i < places; ++i)
+std::int64_t reach_of(const PoolOptions& options, int i) {
+  return options.dilation[i] * (options.size[i] - 1) + 1;
+}
+
+Tensor bad_padding(std::string_view op, const Tensor& x, const PoolOptions& options) {
+  for (int i = 0; i < places_of(x); ++i)
     if (options.padding[i] < 0 || 2 * options.padding[i] > options.size[i])
       return failure(ErrorCode::invalid_argument, op,
                      text("found padding ", options.padding[i], " and size ", options.size[i],
                           ", expected padding of 0 .. size / 2, so that every window overlaps the image"));
+  for (int i = 0; options.ceil && i < places_of(x); ++i)
+    if (x.shape().name(2 + i) != 0 && options.padding[i] + stride_of(options)[i] > reach_of(options, i))
+      return failure(ErrorCode::unsupported, op,
+                     text("found image ", describe(x), " and windows that may begin after axis ", 2 + i,
+                          ", expected padding + stride of at most ", reach_of(options, i),
+                          " with ceil along a named axis"));
   return Tensor();
 }
 
@@ -43,10 +54,13 @@ Sliding sliding_of(const Tensor& x, const PoolOptions& options) {
   const PerAxis stride = stride_of(options);
   std::array<std::int64_t, 3> after{};
   for (int i = 0; i < places_of(x); ++i) {
-    const std::int64_t reach = options.dilation[i] * (options.size[i] - 1) + 1;
     const std::int64_t n = x.extent(2 + i), before = options.padding[i];
-    after[static_cast<std::size_t>(i)] =
-        before + (options.ceil ? overhang(n + 2 * before, reach, stride[i], before, n) : 0);
+    // Along a named axis the last window ends at most this far outside: bad_padding.
+    const std::int64_t more = !options.ceil ? 0
+                              : x.shape().name(2 + i) != 0
+                                  ? stride[i] - 1
+                                  : overhang(n + 2 * before, reach_of(options, i), stride[i], before, n);
+    after[static_cast<std::size_t>(i)] = before + more;
   }
   return {.size = options.size,
           .stride = stride,
@@ -64,7 +78,7 @@ Axes window_axes(const Tensor& x) {
 // The error of a pool's operands, or its windows.
 Tensor pooled_windows(std::string_view op, const Tensor& x, const PoolOptions& options, double value) {
   if (std::optional<Tensor> refused = refuse_image(op, x)) return *refused;
-  if (const Tensor bad = bad_padding(op, options, places_of(x)); !is_empty(bad)) return bad;
+  if (const Tensor bad = bad_padding(op, x, options); !is_empty(bad)) return bad;
   return sliding_windows(op, x, sliding_of(x, options), value);
 }
 
@@ -74,16 +88,18 @@ Tensor shares(const Tensor& x, const PoolOptions& options) {
   Shape shape{1, 1};
   Sliding rest = sliding;
   std::array<std::int64_t, 3> before{}, after{};
+  std::vector<std::pair<std::int64_t, std::int64_t>> counts(2);
   for (int i = 0; i < places_of(x); ++i) {
     const auto k = static_cast<std::size_t>(i);
     const std::int64_t padding = options.count_padding ? options.padding[i] : 0;
-    shape.append(x.extent(2 + i) + 2 * padding);
+    shape.append(x.shape(), 2 + i);
+    counts.emplace_back(padding, padding);
     before[k] = sliding.before[i] - padding;
     after[k] = sliding.after[i] - padding;
   }
   rest.before = {before[0], before[1], before[2]};
   rest.after = {after[0], after[1], after[2]};
-  const Tensor counted = ones(shape);
+  const Tensor counted = pad(ones(shape), counts, 1);
   return recip(sum(sliding_windows("avg_pool", counted, rest, 0), window_axes(x)));
 }
 
@@ -110,14 +126,22 @@ WithIndices max_pool_with_indices(const Tensor& x, const PoolOptions& options) {
   const Tensor tap = argmax(seen, window_axes(x));  // row-major in the window
   const int places = places_of(x);
   Tensor rest = tap, index;
-  std::int64_t inner = 1;
+  std::array<Tensor, 3> at;
   for (int i = places; i-- > 0;) {
     const Tensor step = remainder(rest, Tensor(static_cast<int>(options.size[i])));
     rest = div(rest, Tensor(static_cast<int>(options.size[i])));
-    const Tensor at = iota(tap.shape(), 2 + i) * static_cast<int>(stride[i]) +
-                      step * static_cast<int>(options.dilation[i]) - static_cast<int>(options.padding[i]);
-    index = i == places - 1 ? at : at * static_cast<int>(inner) + index;
-    inner *= x.extent(2 + i);
+    at[static_cast<std::size_t>(i)] = iota(tap.shape(), 2 + i) * static_cast<int>(stride[i]) +
+                                      step * static_cast<int>(options.dilation[i]) -
+                                      static_cast<int>(options.padding[i]);
+  }
+  for (int i = 0; i < places; ++i) {
+    const auto extent = sum_of_axis(x.shape(), 2 + i);
+    if (!extent)
+      return {failure(ErrorCode::unsupported, "max_pool_with_indices",
+                      text("found image ", describe(x), ", expected one extent or a sum along axis ", 2 + i)),
+              tap};
+    const Tensor& own = at[static_cast<std::size_t>(i)];
+    index = i == 0 ? own : index * extent->tensor() + own;
   }
   return {max(seen, window_axes(x)), index};
 }
@@ -206,6 +230,10 @@ Tensor adaptive_pool(std::string_view op, const Tensor& x, const PerAxis& places
     if (places[i] < 1 || x.extent(2 + i) < 1)
       return failure(ErrorCode::shape_mismatch, op,
                      text("found ", describe(x), " and ", places[i], " places, expected 1 or more of both"));
+    if (places[i] > 1 && x.shape().name(2 + i) != 0)
+      return failure(ErrorCode::unsupported, op,
+                     text("found ", describe(x), " and ", places[i], " places along axis ", 2 + i,
+                          ", expected 1 place of a named axis"));
     out = adapt_axis(out, 2 + i, places[i], averages);
   }
   return out;

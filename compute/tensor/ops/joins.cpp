@@ -56,25 +56,6 @@ Tensor joined_in_runs(std::span<const Tensor> tensors, int axis) {
   return result;
 }
 
-// Pads one axis whose extent each run chooses, then the others.
-Tensor padded_in_runs(const Tensor& x, int axis,
-                      std::span<const std::pair<std::int64_t, std::int64_t>> before_after, double value) {
-  const auto [before, after] = before_after[static_cast<std::size_t>(axis)];
-  std::vector<std::pair<std::int64_t, std::int64_t>> others(before_after.begin(), before_after.end());
-  others[static_cast<std::size_t>(axis)] = {0, 0};
-  const auto places = sum_of_axis(x.shape(), axis);
-  ExtentSum total;
-  const bool fits = places && total.add(*places);
-  total.more += before + after;
-  const auto along = fits ? axis_of(total) : std::nullopt;
-  if (!along) return refused_along("pad", x, axis);
-  const Tensor positions = iota(Shape{*along}, 0) - static_cast<int>(before);
-  const Tensor inside = logical_and(positions >= 0, less(positions, places->tensor()));
-  const Tensor padded = where(placed_along(inside, axis, x.rank()), take(x, axis, positions),
-                              full({}, representable(value, x.dtype()), x.dtype()));
-  return pad(padded, others, value);
-}
-
 }  // namespace
 
 Tensor concat(std::span<const Tensor> tensors, int axis) {
@@ -140,13 +121,28 @@ Tensor pad(const Tensor& x, std::span<const std::pair<std::int64_t, std::int64_t
   for (int axis = 0; axis < x.rank(); ++axis) {
     const auto [before, after] = before_after[static_cast<std::size_t>(axis)];
     any = any || before != 0 || after != 0;
-    if (x.shape().name(axis) != 0 && (before != 0 || after != 0))
-      return padded_in_runs(x, axis, before_after, value);
     amounts.push_back(before);
     amounts.push_back(after);
   }
   if (!any) return x;
   return make(Op::pad, {x}, {.ints = std::move(amounts), .floats = {representable(value, x.dtype())}});
+}
+
+Tensor tensor::trimmed(const Tensor& x, int axis, std::int64_t before, std::int64_t after) {
+  if (!x.ok() || (before == 0 && after == 0)) return x;
+  if (x.shape().name(axis) == 0) return narrow(x, axis, before, x.extent(axis) - before - after);
+  auto places = sum_of_axis(x.shape(), axis);
+  if (places) places->more -= before + after;
+  const auto made = places ? axis_of(*places) : std::nullopt;
+  if (!made) return refused_along("trimmed", x, axis);
+  Attributes cut{.shape = x.shape()};
+  for (int k = 0; k < x.rank(); ++k) {
+    cut.ints.push_back(k == axis ? before : 0);
+    cut.ints.push_back(1);
+  }
+  cut.shape[axis] = made->extent;
+  cut.shape.set_name(axis, made->name);
+  return make(Op::slice, {x}, std::move(cut));
 }
 
 Tensor repeat(const Tensor& x, int axis, std::int64_t times) {

@@ -160,10 +160,9 @@ Shape Model::shape_now(const ModelValue& value) const {
     };
     std::int64_t places = 1;
     for (const tensor::AxisPart& part : value.shape.parts(axis)) {
-      const auto sum = tensor::sum_of(part.extent);
-      places *= part.extent.empty()
-                    ? part.places()
-                    : (sum ? sum->value(extent_of_run) : extent_of_run(part.extent)) * part.factor;
+      const auto derived = tensor::derived_value(part.extent, extent_of_run);
+      places *= part.extent.empty() ? part.places()
+                                    : (derived ? *derived : extent_of_run(part.extent)) * part.factor;
     }
     used[axis] = places;
   }
