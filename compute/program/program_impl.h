@@ -144,7 +144,7 @@ struct Program::Impl : Program::Body {
     std::span<float> numbers;
     std::vector<Copy> copies;     // from the variables: one for those that follow each other in memory
     std::vector<float*> padding;  // of the numbers: those between two variables
-    void add(const vk::Allocation& variable, std::uint64_t bytes, std::uint64_t step, std::uint64_t& offset);
+    void add(const Variable& added, std::uint64_t& offset);
   };
   std::vector<Part> parts;
   std::vector<program::PartRun> runs;

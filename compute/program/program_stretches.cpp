@@ -6,7 +6,6 @@
 #include <map>
 
 #include "compute/program/program_impl.h"
-#include "compute/vk/memory/allocation_step.h"
 
 namespace imprint {
 
@@ -63,16 +62,20 @@ std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
 
 }  // namespace
 
-// The variable of `bytes` bytes, and its place at `offset` of the host's memory. Places on the host have the
-// gaps of those on the device, so that variables that follow each other have one copy: on a GPU a small copy
-// takes as long as a kernel.
-void Program::Impl::Sum::add(const vk::Allocation& variable, std::uint64_t bytes, std::uint64_t step,
-                             std::uint64_t& offset) {
+// Places at `offset` of the host's memory have the gaps of those on the device, so that variables that follow
+// each other have one copy: a GPU takes as long for a small copy as for a kernel. Imprint's allocations begin
+// at multiples of kAlignment, so a shorter gap belongs to nothing else; one between external variables may be
+// the host's.
+void Program::Impl::Sum::add(const Variable& added, std::uint64_t& offset) {
+  const auto& storage = static_cast<const DeviceVariable&>(*added.state()->storage);
+  const vk::Allocation variable = storage.allocation();
+  const std::uint64_t bytes = added.bytes(), most = added.state()->external ? 0 : kAlignment;
+  if (bytes == 0) return;
   VkBufferCopy* last = copies.empty() ? nullptr : &copies.back().region;
   const std::uint64_t end = last ? last->srcOffset + last->size : 0;
   std::uint64_t gap = 0;
   if (last && copies.back().buffer == variable.buffer && variable.offset >= end &&
-      variable.offset - end < step) {
+      variable.offset - end < most) {
     gap = variable.offset - end;
     last->size += gap + bytes;
   } else {
@@ -86,12 +89,11 @@ void Program::Impl::Sum::add(const vk::Allocation& variable, std::uint64_t bytes
 
 Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
   sums.resize(parts.size());
-  const std::uint64_t step = vk::allocation_step(runtime.device().capabilities());
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Impl& part = *parts[p].impl;
     const std::vector<Variable>& summed = sequence.parts[p].summed;
     std::uint64_t bytes = 0;
-    for (const Variable& variable : summed) bytes += variable.bytes() + step;
+    for (const Variable& variable : summed) bytes += variable.bytes() + kAlignment;
     if (summed.empty()) continue;
     // Both directions: readback memory is cached, and the host reads and writes each number.
     IMPRINT_ASSIGN(const vk::Allocation memory,
@@ -113,8 +115,7 @@ Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
                 part.schedule.variables[static_cast<std::size_t>(store.place.index)] == variable.state())
               ready = std::max(ready, d);
       sum.dispatch = ready;
-      sum.add(static_cast<const DeviceVariable*>(variable.state()->storage.get())->allocation(),
-              variable.bytes(), step, offset);
+      sum.add(variable, offset);
     }
   }
   return {};

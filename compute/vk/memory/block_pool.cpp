@@ -11,7 +11,6 @@
 
 #include "compute/base/text.h"
 #include "compute/vk/device.h"
-#include "compute/vk/memory/allocation_step.h"
 #include "compute/vk/memory/memory_block.h"
 
 namespace imprint::vk {
@@ -30,7 +29,8 @@ class BlockPool final : public MemoryPool {
   BlockPool(Device& device, const MemoryPoolOptions& options)
       : device_(device), calls_(options.calls), cap_(options.cap_bytes) {
     const Capabilities& capabilities = device.capabilities();
-    granularity_ = allocation_step(capabilities);
+    granularity_ = std::max<std::uint64_t>({16, capabilities.min_storage_buffer_offset_alignment,
+                                            capabilities.min_uniform_buffer_offset_alignment});
     longest_ = capabilities.max_storage_buffer_range / granularity_ * granularity_;
     block_bytes_ = std::clamp(round_up(options.block_bytes, granularity_), granularity_, longest_);
     first_block_bytes_ =
