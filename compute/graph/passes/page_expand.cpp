@@ -149,19 +149,15 @@ class PageExpansion {
                : -1;
   }
 
-  // Products whose terms are those of several batches, one after the other, and their sum. A few invocations
-  // share an output's terms, so that many short products fill a device better than few long ones.
+  // Products whose terms are those of several batches, one after the other, and their sum: as many as
+  // workgroups fill the device.
   Tensor product_over_batches(NodeIndex index, NodeIndex product) const {
     const GraphNode& node = graph_[product];
     const int rank = node.shape.rank();
     const std::int64_t rows = node.shape[rank - 2], columns = node.shape[rank - 1],
                        terms = fold_length(graph_, product), batch = node.element_count() / (rows * columns);
-    constexpr std::int64_t kOutputsPerGroup = 16, kLeastTerms = 1024;
     std::int64_t parts = 1;
-    while (batch % (2 * parts) == 0 &&
-           2 * parts * rows * columns <= kOutputsPerGroup * options_.fill_groups &&
-           batch / (2 * parts) * terms >= kLeastTerms)
-      parts *= 2;
+    while (batch % (2 * parts) == 0 && 2 * parts * rows * columns <= 4 * options_.fill_groups) parts *= 2;
     const std::int64_t own = batch / parts;
     const Tensor left = permute(reshape(placeholder(node.inputs[0], 0), {parts, own, rows, terms}),
                                 {0, 2, 1, 3}),
