@@ -9,11 +9,13 @@
 #include "compute/base/text.h"
 #include "compute/model/onnx_import.h"
 #include "compute/tensor/extent_sums.h"
+#include "compute/tensor/made_nodes.h"
 
 namespace imprint {
 namespace {
 
 constexpr std::int64_t kMostBound = std::int64_t{1} << 24;
+constexpr std::uint64_t kMostNames = 1024;  // of axes of one model's inputs: all models share 65,535
 
 class Bounds {
  public:
@@ -146,6 +148,7 @@ Result<> bound_dimensions(const onnx::Model& model, std::span<const DimensionBou
                           std::map<std::string, Shape>& shapes) {
   Bounds bounds(given);
   IMPRINT_CHECK(bounds.check());
+  const std::uint64_t names_before = tensor::made_axis_names();
   std::set<std::string> free;
   const auto each_free = [&](const auto& visit) -> Result<> {
     for (const onnx::ValueInfo& input : model_inputs(model)) {
@@ -170,6 +173,10 @@ Result<> bound_dimensions(const onnx::Model& model, std::span<const DimensionBou
           return make_error(made.error().code,
                             text("input ", quote(input), ": axis ", axis, ": ", made.error().message));
         if (!*made) return {};
+        if (tensor::made_axis_names() - names_before > kMostNames)
+          return make_error(ErrorCode::unsupported,
+                            text("input ", quote(input), ": axis ", axis, ": found more than ", kMostNames,
+                                 " extents before it, expected at most these"));
         shape[axis] = (*made)->extent;
         shape.set_name(axis, (*made)->name);
         return {};
