@@ -1,5 +1,6 @@
 #include "compute/model/file.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -125,6 +126,22 @@ Result<Temporary> make_temporary(const std::string& path, const fs::path& target
 }
 
 }  // namespace
+
+// Iterators throw when they are incremented by ++.
+Result<std::vector<std::string>> list_folder(const std::string& path) {
+  std::vector<std::string> found;
+  std::error_code code;
+  for (auto entry = fs::directory_iterator(path_of(path), code); !code && entry != fs::directory_iterator();
+       entry.increment(code)) {
+    const std::u8string name = entry->path().u8string();
+    found.emplace_back(name.begin(), name.end());
+  }
+  if (code)
+    return make_error(code == std::errc::no_such_file_or_directory ? ErrorCode::not_found : ErrorCode::io,
+                      text("cannot list the folder '", path, "': ", code.message()));
+  std::sort(found.begin(), found.end());
+  return found;
+}
 
 Result<std::uint64_t> file_size(const std::string& path) {
   std::error_code code;

@@ -44,6 +44,10 @@ class FileReader {
   std::unique_ptr<std::FILE, Closer> file_;
 };
 
+// The paths of all that a folder holds, by name. Errors: not_found, io (no folder, or with the system's
+// reason).
+Result<std::vector<std::string>> list_folder(const std::string& path);
+
 // Size in bytes. Errors: not_found, io (a folder, for instance).
 Result<std::uint64_t> file_size(const std::string& path);
 

@@ -9,11 +9,13 @@
 #include "compute/base/text.h"
 #include "compute/model/onnx_import.h"
 #include "compute/tensor/extent_sums.h"
+#include "compute/tensor/made_nodes.h"
 
 namespace imprint {
 namespace {
 
 constexpr std::int64_t kMostBound = std::int64_t{1} << 24;
+constexpr std::uint64_t kMostNames = 1024;  // of axes of one model's inputs: all models share 65,535
 
 class Bounds {
  public:
@@ -30,6 +32,12 @@ class Bounds {
       const bool is_sum = !bound.sum.empty(), is_new = names.insert(bound.name).second;
       const bool fits = (bound.least == 0 || bound.least == 1) &&
                         (is_sum ? bound.most == 0 : bound.most >= 1 && bound.most < kMostBound + bound.least);
+      const bool in_steps = bound.step == 1 || (bound.step > 1 && bound.least == 1 && !is_sum &&
+                                                bound.step <= kMostBound && bound.most % bound.step == 0);
+      if (!in_steps)
+        return make_error(ErrorCode::invalid_argument,
+                          text("extent ", quote(bound.name), ": found steps of ", bound.step, " up to ",
+                               bound.most, ", expected a bound that is a multiple of them"));
       if (fits && is_new) continue;
       return make_error(ErrorCode::invalid_argument,
                         text("extent ", quote(bound.name), ": found ", fits ? "it again" : text(bound.most),
@@ -96,7 +104,9 @@ class Bounds {
 
   static tensor::ExtentSum places_of(const DimensionBound& bound) {
     if (bound.least == 0) return {{{tensor::from_zero(bound.name), bound.most + 1, 1}}, -1};
-    if (bound.most == 1) return {{}, 1};
+    if (bound.most == bound.step) return {{}, bound.step};
+    if (bound.step > 1)
+      return {{{tensor::in_steps(bound.name, bound.step), bound.most / bound.step, bound.step}}, 0};
     return {{{bound.name, bound.most, 1}}, 0};
   }
 
@@ -127,16 +137,22 @@ Result<DimensionBound> parse_bound(const std::string& given) {
     return make_error(
         ErrorCode::invalid_argument,
         text("found ", quote(given),
-             ", expected a name and a bound, such as batch=64 or past=0..128, or a sum, such as "
-             "total=past+1"));
+             ", expected a name and a bound, such as batch=64, past=0..128 or height=640/32, or a sum, such "
+             "as total=past+1"));
   DimensionBound bound{given.substr(0, split), 0};
   const std::string value = given.substr(split + 1);
   const std::size_t skipped = value.starts_with(kFromZero) ? kFromZero.size() : 0;
-  const char* const end = value.data() + value.size();
-  if (std::from_chars(value.data() + skipped, end, bound.most) == std::from_chars_result{end, std::errc()}) {
+  const std::size_t slash = skipped > 0 ? std::string::npos : value.find('/');
+  const auto read = [&](std::size_t from, std::size_t to, std::int64_t& number) {
+    const char* const end = value.data() + to;
+    return std::from_chars(value.data() + from, end, number) == std::from_chars_result{end, std::errc()};
+  };
+  if (read(skipped, std::min(slash, value.size()), bound.most) &&
+      (slash == std::string::npos || read(slash + 1, value.size(), bound.step))) {
     bound.least = skipped > 0 ? 0 : 1;
   } else {
     bound.most = 0;
+    bound.step = 1;
     bound.sum = value;
   }
   return bound;
@@ -146,6 +162,7 @@ Result<> bound_dimensions(const onnx::Model& model, std::span<const DimensionBou
                           std::map<std::string, Shape>& shapes) {
   Bounds bounds(given);
   IMPRINT_CHECK(bounds.check());
+  const std::uint64_t names_before = tensor::made_axis_names();
   std::set<std::string> free;
   const auto each_free = [&](const auto& visit) -> Result<> {
     for (const onnx::ValueInfo& input : model_inputs(model)) {
@@ -170,6 +187,10 @@ Result<> bound_dimensions(const onnx::Model& model, std::span<const DimensionBou
           return make_error(made.error().code,
                             text("input ", quote(input), ": axis ", axis, ": ", made.error().message));
         if (!*made) return {};
+        if (tensor::made_axis_names() - names_before > kMostNames)
+          return make_error(ErrorCode::unsupported,
+                            text("input ", quote(input), ": axis ", axis, ": found more than ", kMostNames,
+                                 " extents before it, expected at most these"));
         shape[axis] = (*made)->extent;
         shape.set_name(axis, (*made)->name);
         return {};

@@ -1,6 +1,7 @@
 #include "compute/model/onnx_graph.h"
 
 #include <algorithm>
+#include <numeric>
 #include <queue>
 
 #include "compute/base/amount.h"
@@ -13,7 +14,16 @@ namespace {
 
 constexpr std::size_t kMaxNodeNames = 1 << 14;  // inputs of one node, and outputs
 constexpr int kMaxNesting = 2 * kMaxDepth;      // of bodies and function calls
+constexpr std::uint64_t kMostAxisNames = 1024;  // of one model: all models share 65,535
+constexpr std::int64_t kFreeSymbolSize = 8;     // of a node's result: a shape
 constexpr std::int64_t kOperationsPerPart = 2;  // of a body that is imported again
+
+// Operations that compute such a list in each run.
+std::int64_t size_of(const std::vector<SymbolicInt>& symbols) {
+  std::int64_t size = 0;
+  for (const SymbolicInt& symbol : symbols) size += symbol.size();
+  return size;
+}
 
 Error bad_graph(const std::string& reason) { return make_error(ErrorCode::corrupt_file, reason); }
 
@@ -93,6 +103,8 @@ void ImportState::keep_quantised(const Node& node, const std::string& why_float)
 
 bool ImportState::may_grow() const { return tensor::made_nodes() - nodes_before <= most_nodes; }
 
+bool ImportState::may_name() const { return tensor::made_axis_names() - names_before <= kMostAxisNames; }
+
 const Function* ImportState::function_of(const Node& node) const {
   const auto found = functions.find({node.domain, node.op_type});
   return found == functions.end() ? nullptr : found->second;
@@ -164,9 +176,9 @@ Result<> GraphImporter::check_names() {
                amount(node.outputs.size(), "output"), ", expected at most ", kMaxNodeNames, " of each"));
     for (const std::string& output : node.outputs) {
       if (output.empty()) continue;
-      if (!make(output))
-        return bad_graph(text(quote(output), " is made twice, the second time by ", node.text()));
-      names_[output].maker = i;
+      NameFacts* const facts = make(output);
+      if (!facts) return bad_graph(text(quote(output), " is made twice, the second time by ", node.text()));
+      facts->maker = i;
     }
   }
   std::string missing;
@@ -188,39 +200,41 @@ Result<std::vector<std::size_t>> GraphImporter::ordered_nodes() const {
   const std::size_t count = graph_.nodes.size();
   std::vector<bool> needed(count, false);
   std::vector<std::size_t> stack;
-  const auto need = [&](std::string_view name) {
-    const std::size_t maker = maker_of(name);
-    if (maker == NameFacts::kNoMaker || needed[maker]) return;
+  std::vector<std::pair<std::size_t, std::size_t>> reads;  // maker, reader
+  const auto need = [&](std::size_t maker) {
+    if (needed[maker]) return;
     needed[maker] = true;
     stack.push_back(maker);
   };
-  for (const ValueInfo& output : graph_.outputs) need(output.name);
+  for (const ValueInfo& output : graph_.outputs)
+    if (const std::size_t maker = maker_of(output.name); maker != NameFacts::kNoMaker) need(maker);
   while (!stack.empty()) {
     const std::size_t index = stack.back();
     stack.pop_back();
-    for_each_read(graph_.nodes[index], need);
-  }
-
-  std::vector<std::size_t> waits(count, 0);
-  std::vector<std::vector<std::size_t>> readers(count);
-  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!needed[i]) continue;
-    for_each_read(graph_.nodes[i], [&](std::string_view name) {
+    for_each_read(graph_.nodes[index], [&](std::string_view name) {
       const std::size_t maker = maker_of(name);
       if (maker == NameFacts::kNoMaker) return;
-      ++waits[i];
-      readers[maker].push_back(i);
+      reads.emplace_back(maker, index);
+      need(maker);
     });
-    if (waits[i] == 0) ready.push(i);
   }
+
+  // The readers of a node lie beside each other.
+  std::vector<std::size_t> waits(count, 0), first(count + 1, 0), readers(reads.size());
+  for (const auto& [maker, reader] : reads) ++waits[reader], ++first[maker + 1];
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  std::vector<std::size_t> next(first.begin(), first.end() - 1);
+  for (const auto& [maker, reader] : reads) readers[next[maker]++] = reader;
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  for (std::size_t i = 0; i < count; ++i)
+    if (needed[i] && waits[i] == 0) ready.push(i);
   std::vector<std::size_t> order;
   while (!ready.empty()) {
     const std::size_t index = ready.top();
     ready.pop();
     order.push_back(index);
-    for (const std::size_t reader : readers[index])
-      if (--waits[reader] == 0) ready.push(reader);
+    for (std::size_t i = first[index]; i < first[index + 1]; ++i)
+      if (--waits[readers[i]] == 0) ready.push(readers[i]);
   }
   for (std::size_t i = 0; i < count; ++i)
     if (waits[i] != 0) return bad_graph("the graph has a cycle through " + graph_.nodes[i].text());
@@ -247,15 +261,22 @@ void GraphImporter::import_node(const Node& node) {
   if (!state_.may_grow())
     return state_.refusals.end(text(node.text(), ": more operations before it than the ", state_.most_nodes,
                                     " that a file of this size may have"));
+  if (!state_.may_name())
+    return state_.refusals.end(text(node.text(), ": more than ", kMostAxisNames,
+                                    " axes before it whose extents follow from others"));
   std::vector<Input> inputs;
   inputs.reserve(node.inputs.size());
   for (const std::string& name : node.inputs) {
-    if (name.empty() || innermost(name, [](const NameFacts& facts) { return facts.is_absent; })) {
+    const NameFacts* const facts = name.empty() ? nullptr : innermost(name, [](const NameFacts& known) {
+      return known.is_absent || known.value.has_value();
+    });
+    if (facts && facts->value) {
+      inputs.emplace_back(*facts->value);
+    } else if (name.empty() || facts) {
       inputs.emplace_back();
-    } else if (const Value* value = need(name)) {
-      inputs.emplace_back(*value);
     } else {
-      return list_missing(node);  // the input is refused already
+      need(name);  // refuses it
+      return list_missing(node);
     }
   }
   if (function) return import_call(node, *function, inputs);
@@ -306,6 +327,10 @@ void GraphImporter::keep_outputs(const Node& node, std::span<const Value> output
         return state_.refusals.keep(
             make_error(tensor.error().code, text(node.text(), ": ", tensor.error().message)));
     }
+    const std::int64_t symbols = value.symbols() ? size_of(*value.symbols()) : 0;
+    if (symbols > kFreeSymbolSize && !state_.mover.may_make(symbols - kFreeSymbolSize))
+      return state_.refusals.unsupported(
+          text(node.text(), ": more numbers that follow from extents than one model may have"));
     if (auto shape = checked_shape(value.shape().extents()); !shape)
       return state_.refusals.keep(
           make_error(shape.error().code,

@@ -58,11 +58,14 @@ struct ImportState {
   std::map<const Function*, AttributeMap> defaults;
   int depth = 0;                                   // of bodies and functions inside of each other
   std::uint64_t most_nodes = 0, nodes_before = 0;  // of the tensors' graph
+  std::uint64_t names_before = 0;                  // of axes
   QuantisedProducts quantised = {};
 
   void keep_quantised(const Node& node, const std::string& why_float);
   // Whether the graph is still small enough for the file.
   bool may_grow() const;
+  // Whether there are still few names of axes.
+  bool may_name() const;
   // nullptr when the model has no such function.
   const Function* function_of(const Node& node) const;
   BodyFacts& facts_of(const Graph& body);
@@ -109,8 +112,11 @@ class GraphImporter : public Bodies {
  private:
   using Input = std::optional<Value>;
 
-  // Whether this graph makes the name, and is the first to say so.
-  bool make(std::string_view name) { return !std::exchange(names_[name].is_made, true); }
+  // The facts of a name that is made here; nullptr when it is made already.
+  NameFacts* make(std::string_view name) {
+    NameFacts& facts = names_[name];
+    return std::exchange(facts.is_made, true) ? nullptr : &facts;
+  }
   std::size_t maker_of(std::string_view name) const;  // kNoMaker: it is not a node of this graph
   // The facts of the innermost graph for which holds(facts), or nullptr.
   template <class Holds>

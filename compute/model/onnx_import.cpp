@@ -65,7 +65,8 @@ class Importer {
                {},
                0,
                most_operations(model),
-               tensor::made_nodes()},
+               tensor::made_nodes(),
+               tensor::made_axis_names()},
         importer_(state_, model.graph, model.opset(), nullptr, nullptr) {}
 
   Result<ImportedModel> run() {

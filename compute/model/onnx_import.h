@@ -79,7 +79,8 @@ struct ImportOptions {
 // Bounds, held by counting, for a file of n bytes and tensors of t elements: time O((n + t) log n); memory
 // 160 n + 60 t + 64 MiB, and no more than constant_limit_bytes for constants. A constant of float32 shares
 // the model's bytes. The graph has at most 2^15 operations, one more for each node of the file, one for each
-// 32 bytes of initializers, and 256 loops. Compiling it is not part of the bounds. Errors: unsupported, with
+// 32 bytes of initializers, and 256 loops. Named extents: at most 1,024 axes that follow from others, and
+// 2^16 operations for lists of their sums. Compiling it is not part of the bounds. Errors: unsupported, with
 // the operators that Imprint lacks and the nodes that it cannot run, all at once up to 64; shape_mismatch (a
 // given shape against the declared one, or inside the graph); dtype_mismatch; not_found (a shape for an input
 // that does not exist); corrupt_file (a cycle, a value that no node makes or that is made twice, an attribute
@@ -100,8 +101,9 @@ struct DimensionBound {
   std::int64_t most = 0;
   std::string sum = {};    // instead: what it follows from, such as "past + 1"
   std::int64_t least = 1;  // or 0
+  std::int64_t step = 1;   // more: the extents are step, 2 * step and so on up to `most`
 };
-// From "batch=64", "past=0..128" or "total=past+1". Errors: invalid_argument.
+// From "batch=64", "past=0..128", "height=640/32" or "total=past+1". Errors: invalid_argument.
 Result<DimensionBound> parse_bound(const std::string& text);
 // Gives the axes of these free dimensions named extents, from `least` to `most`. An axis of at most 1 is a
 // number. A dimension whose name is a sum ("past + 1") follows from its terms, which are bounded dimensions

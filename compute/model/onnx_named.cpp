@@ -87,6 +87,12 @@ struct Pair {
   Symbols a, b;
   Shape shape;
   std::size_t size() const { return std::max(a.size(), b.size()); }
+  // Terms that are combined.
+  std::int64_t work() const {
+    std::int64_t count = 0;
+    for (std::size_t i = 0; i < size(); ++i) count += left(i).size() * right(i).size();
+    return count;
+  }
   const SymbolicInt& left(std::size_t i) const { return a[a.size() == 1 ? 0 : i]; }
   const SymbolicInt& right(std::size_t i) const { return b[b.size() == 1 ? 0 : i]; }
 };
@@ -104,6 +110,9 @@ bool fold_pair(OpContext& context) {
   if (context.input_count() != 2) return false;
   const auto pair = pair_of(context, 0, 1);
   if (!pair) return false;
+  constexpr std::int64_t kFreeWork = 128, kWorkPerOperation = 8;  // a shape's is free
+  if (const std::int64_t work = pair->work(); work > kFreeWork)
+    if (!context.may_make((work - kFreeWork) / kWorkPerOperation)) return true;
   const std::string_view op = context.node().op_type;
   Symbols numbers;
   HostArray flags{

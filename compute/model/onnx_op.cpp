@@ -71,7 +71,7 @@ std::vector<std::int64_t> OpContext::known_ints(int input, const char* what, std
     unsupported(text(what, ": found ", text_of(*from.symbols()), ", expected numbers. ", kGiveNumbers));
   else if (!from.host())
     unsupported(text(what, " is computed at run time: shapes must follow from the input shapes alone"));
-  else if (is_float(from.type()))
+  else if (is_float(from.type()) || from.type() == ElementType::string)
     fail(ErrorCode::dtype_mismatch,
          text(what, ": found ", element_type_name(from.type()), ", expected whole numbers"));
   else if (from.rank() > 1)
@@ -107,9 +107,8 @@ double OpContext::known_number(int input, const char* what) {
     unsupported(text(what, " is computed at run time: it must be a constant"));
     return 0;
   }
-  if (host->shape.element_count() != 1) {
-    fail(ErrorCode::shape_mismatch,
-         text(what, ": found shape ", from.shape().text(), ", expected one number"));
+  if (host->shape.element_count() != 1 || host->type == ElementType::string) {
+    fail(ErrorCode::shape_mismatch, text(what, ": found ", from.text(), ", expected one number"));
     return 0;
   }
   return is_float(host->type) ? static_cast<double>(host->floats[0]) : static_cast<double>(host->ints[0]);

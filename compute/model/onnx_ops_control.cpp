@@ -125,7 +125,7 @@ std::optional<Values> recorded(OpContext& context, const Turns& turns, bool by_c
     if (refused) return step;
     const Value& goes_on = outputs->front();
     ends_early = !by_condition && !(goes_on.foldable() && goes_on.type() == ElementType::boolean &&
-                                    goes_on.host()->ints.at(0) != 0);
+                                    goes_on.host()->ints.size() == 1 && goes_on.host()->ints[0] != 0);
     for (std::size_t i = 1; i < outputs->size(); ++i) {
       Tensor value = (*outputs)[i].tensor();
       if (i <= turns.carry.size()) {

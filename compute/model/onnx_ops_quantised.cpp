@@ -87,8 +87,9 @@ void quantize(OpContext& context) {
 void keep_numbers(OpContext& context, Value& made) {
   const Value x = context.value(0), scale = context.value(1);
   const bool one = scale.shape().element_count() == 1;
-  if (!one && (scale.rank() != 1 || context.int_attribute("block_size", 0) != 0)) return;
-  if (context.has(2) && context.shape(2) != scale.shape()) return;
+  if (!is_float(scale.type()) || (!one && (scale.rank() != 1 || context.int_attribute("block_size", 0) != 0)))
+    return;
+  if (context.has(2) && (context.shape(2) != scale.shape() || context.value(2).type() != x.type())) return;
   made.set_dequantized({x, scale, context.has(2) ? std::optional(context.value(2)) : std::nullopt,
                         one ? 0 : context.axis(context.int_attribute("axis", 1), x.rank())});
 }
@@ -97,8 +98,8 @@ void keep_numbers(OpContext& context, Value& made) {
 bool fold_dequantized(OpContext& context) {
   const Value x = context.value(0), scale = context.value(1);
   if (!x.foldable() || !scale.foldable() || context.int_attribute("block_size", 0) != 0) return false;
-  if (context.has(2) &&
-      (!context.value(2).foldable() || context.value(2).shape() != scale.shape() || is_float(x.type())))
+  if (context.has(2) && (!context.value(2).foldable() || context.value(2).shape() != scale.shape() ||
+                         is_float(context.value(2).type())))
     return false;
   const bool one = scale.shape().element_count() == 1;
   const int axis = one ? 0 : context.axis(context.int_attribute("axis", 1), x.rank());

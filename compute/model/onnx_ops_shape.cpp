@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 
 namespace imprint::onnx {
@@ -191,6 +192,10 @@ void split(OpContext& context) {
 std::vector<SymbolicInt> slice_ends(OpContext& context, int input, const char* name) {
   if (context.opset() >= 10) return symbolic_list(context, input, name).value_or(std::vector<SymbolicInt>());
   const Extents numbers = context.ints_attribute(name);
+  if (!context.require(
+          numbers.size() <= static_cast<std::size_t>(Shape::kMaxRank),
+          text(name, ": found ", numbers.size(), " numbers, expected at most ", Shape::kMaxRank)))
+    return {};
   return {numbers.begin(), numbers.end()};
 }
 

@@ -37,24 +37,37 @@ const AxisPart& part_of(AxisName factor) { return tensor::named_axis(factor).par
 SymbolicInt::SymbolicInt(std::int64_t number) { add({}, std::clamp(number, -kMostNumber, kMostNumber)); }
 
 SymbolicInt SymbolicInt::of(const Shape& shape, int axis) {
-  SymbolicInt extent(1);
+  Maybe extent(1);
   for (const AxisPart& part : shape.parts(axis)) {
     SymbolicInt places(part.extent.empty() ? part.places() : part.factor);
     if (!part.extent.empty()) {
       const auto sum = tensor::sum_of(part.extent);
       SymbolicInt own(sum ? sum->more : 0);
-      if (!sum) own.add({tensor::axis_name({{part.extent, part.bound, 1}})}, 1);
-      for (std::size_t i = 0; sum && i < sum->terms.size(); ++i) {
-        const tensor::SumTerm& term = sum->terms[i];
-        own.add({tensor::axis_name({{term.extent, term.bound, 1}})}, term.times);
-      }
-      places = product(places, own).value();
+      if (!sum) own.add_extent(part.extent, part.bound, 1);
+      for (std::size_t i = 0; sum && i < sum->terms.size(); ++i)
+        own.add_extent(sum->terms[i].extent, sum->terms[i].bound, sum->terms[i].times);
+      places = product(places, own).value_or(not_ok());
     }
-    // Throws beyond kMostFactors and kMostTerms, which ends the import. No overflow: a tensor has fewer than
-    // 2^31 places.
-    extent = product(extent, places).value();
+    if (extent) extent = product(*extent, places);
   }
-  return extent;
+  return extent.value_or(not_ok());
+}
+
+SymbolicInt SymbolicInt::not_ok() {
+  SymbolicInt out;
+  out.ok_ = false;
+  return out;
+}
+
+void SymbolicInt::add_extent(const std::string& extent, std::int64_t bound, std::int64_t times) {
+  const AxisName name = tensor::axis_name({{extent, bound, 1}});
+  ok_ = ok_ && name != 0 && add({name}, times);
+}
+
+std::int64_t SymbolicInt::size() const {
+  std::int64_t size = 1;
+  for (const auto& term : terms_) size += 1 + static_cast<std::int64_t>(term.first.size());
+  return size;
 }
 
 bool SymbolicInt::add(const Factors& factors, std::int64_t times) {
@@ -66,12 +79,14 @@ bool SymbolicInt::add(const Factors& factors, std::int64_t times) {
 }
 
 std::optional<std::int64_t> SymbolicInt::number() const {
+  if (!ok_) return std::nullopt;
   if (terms_.empty()) return 0;
   return terms_.size() == 1 && terms_.begin()->first.empty() ? std::optional(terms_.begin()->second)
                                                              : std::nullopt;
 }
 
 std::int64_t SymbolicInt::range(bool upper) const {
+  if (!ok_) return upper ? kMostNumber : -kMostNumber;
   std::int64_t sum = 0;
   for (const auto& [factors, times] : terms_) {
     std::int64_t value = times;
@@ -86,6 +101,7 @@ std::int64_t SymbolicInt::range(bool upper) const {
 }
 
 SymbolicInt::Maybe added(const SymbolicInt& a, const SymbolicInt& b, std::int64_t times_b) {
+  if (!a.ok_ || !b.ok_) return std::nullopt;
   SymbolicInt sum = a;
   for (const auto& [factors, times] : b.terms_) {
     const auto more = small_product(times, times_b);
@@ -95,6 +111,7 @@ SymbolicInt::Maybe added(const SymbolicInt& a, const SymbolicInt& b, std::int64_
 }
 
 SymbolicInt::Maybe product(const SymbolicInt& a, const SymbolicInt& b) {
+  if (!a.ok_ || !b.ok_) return std::nullopt;
   SymbolicInt out;
   for (const auto& [left, times_left] : a.terms_)
     for (const auto& [right, times_right] : b.terms_) {
@@ -107,17 +124,16 @@ SymbolicInt::Maybe product(const SymbolicInt& a, const SymbolicInt& b) {
 }
 
 SymbolicInt::Maybe SymbolicInt::over(std::int64_t by) const {
-  const auto sum = by > 0 && least() >= 0 ? extent_sum() : std::nullopt;
+  const auto sum = ok_ && by > 0 && least() >= 0 ? extent_sum() : std::nullopt;
   const auto whole = sum ? tensor::divided(*sum, by) : std::nullopt;
   if (!whole) return std::nullopt;
   SymbolicInt out(whole->more);
-  for (const tensor::SumTerm& term : whole->terms)
-    if (!out.add({tensor::axis_name({{term.extent, term.bound, 1}})}, term.times)) return std::nullopt;
-  return out;
+  for (const tensor::SumTerm& term : whole->terms) out.add_extent(term.extent, term.bound, term.times);
+  return out.ok() ? Maybe(out) : std::nullopt;
 }
 
 SymbolicInt::Maybe quotient(const SymbolicInt& a, const SymbolicInt& b) {
-  if (b.terms_.size() != 1) return std::nullopt;
+  if (!a.ok_ || b.terms_.size() != 1) return std::nullopt;
   const auto& [divisor, by] = *b.terms_.begin();
   SymbolicInt out;
   for (const auto& [factors, times] : a.terms_) {
@@ -131,6 +147,7 @@ SymbolicInt::Maybe quotient(const SymbolicInt& a, const SymbolicInt& b) {
 
 std::optional<ShapeAxis> SymbolicInt::axis() const {
   if (const auto fixed = number()) return *fixed >= 0 ? std::optional(ShapeAxis(*fixed)) : std::nullopt;
+  if (!ok_) return std::nullopt;
   if (terms_.size() != 1) return sum_axis();
   if (terms_.begin()->second < 0) return std::nullopt;
   std::vector<AxisPart> parts;
@@ -173,15 +190,19 @@ Tensor SymbolicInt::tensor() const {
 }
 
 std::string SymbolicInt::text() const {
+  if (!ok_) return "a sum of too many extents";
   std::string out;
   std::int64_t more = 0;  // extents from 0 are shown as such, without the 1 that they are stored with
   for (const auto& [factors, times] : terms_) {
-    const auto shown = factors.size() == 1 ? tensor::of_from_zero(part_of(factors[0]).extent) : std::nullopt;
-    if (factors.empty() || shown) more += times;
+    const auto shown = [](AxisName factor) {
+      const tensor::GivenExtent given = tensor::given_extent(part_of(factor).extent);
+      return given.less > 0 ? given.name : tensor::extent_text(part_of(factor).extent);
+    };
+    if (factors.empty()) more += times;
+    if (factors.size() == 1) more += times * tensor::given_extent(part_of(factors[0]).extent).less;
     if (factors.empty()) continue;
     std::string term = times != 1 ? imprint::text(times) : "";
-    for (const AxisName factor : factors)
-      term += (term.empty() ? "" : " * ") + shown.value_or(part_of(factor).extent);
+    for (const AxisName factor : factors) term += (term.empty() ? "" : " * ") + shown(factor);
     out += (out.empty() ? "" : " + ") + term;
   }
   return out.empty() ? imprint::text(more) : more == 0 ? out : imprint::text(out, " + ", more);

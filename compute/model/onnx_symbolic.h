@@ -19,12 +19,15 @@ namespace imprint::onnx {
 class SymbolicInt {
  public:
   SymbolicInt(std::int64_t number = 0);
-  // The extent that a run has along an axis.
+  // The extent that a run has along an axis. One of too many terms is !ok(): operations on it give nothing,
+  // and it equals no other.
   static SymbolicInt of(const Shape& shape, int axis);
 
+  bool ok() const { return ok_; }
   std::optional<std::int64_t> number() const;          // when it follows from no extent
   std::int64_t least() const { return range(false); }  // a lower bound over the extents of all runs
   std::int64_t most() const { return range(true); }
+  std::int64_t size() const;  // operations of tensor(), at most
 
   using Maybe = std::optional<SymbolicInt>;
   // a + times_b * b
@@ -34,7 +37,7 @@ class SymbolicInt {
   Maybe over(std::int64_t by) const;
   // Only without a rest, for all extents.
   friend Maybe quotient(const SymbolicInt& a, const SymbolicInt& b);
-  bool operator==(const SymbolicInt& other) const { return terms_ == other.terms_; }
+  bool operator==(const SymbolicInt& other) const { return ok_ && other.ok_ && terms_ == other.terms_; }
 
   // The axis that has this many places: of 0 or more, one product of extents, or a sum of extents. Nothing
   // for sums of products.
@@ -44,12 +47,15 @@ class SymbolicInt {
 
  private:
   using Factors = std::vector<tensor::AxisName>;  // of single extents, sorted
+  static SymbolicInt not_ok();
   std::optional<tensor::ExtentSum> extent_sum() const;
   std::optional<tensor::ShapeAxis> sum_axis() const;
   std::int64_t range(bool upper) const;
   bool add(const Factors& factors, std::int64_t times);
+  void add_extent(const std::string& extent, std::int64_t bound, std::int64_t times);
 
   std::map<Factors, std::int64_t> terms_;  // none is 0
+  bool ok_ = true;
 };
 
 // The places of the axes of a run, multiplied. Nothing: too large.

@@ -61,6 +61,16 @@ Tensor constant_of(const std::shared_ptr<const HostArray>& shared) {
   return Tensor::from_bools(std::span<const bool>(flags.get(), narrow.size()), array.shape);
 }
 
+// Known numbers: strings are not moved, since no operator that the importer has needs that.
+bool has_known_numbers(const Value& value) { return value.foldable() && value.type() != ElementType::string; }
+
+// Whether a value can be joined to another one: the turns of a loop may make different ones.
+bool joins(const Value& a, const Value& b, int axis) {
+  bool fits = is_float(a.type()) == is_float(b.type()) && a.rank() == b.rank();
+  for (int i = 0; fits && i < a.rank(); ++i) fits = i == axis || a.shape()[i] == b.shape()[i];
+  return fits;
+}
+
 // Computed in each run.
 Tensor list_of(const std::vector<SymbolicInt>& symbols, const Shape& shape) {
   std::vector<Tensor> scalars;
@@ -355,6 +365,10 @@ bool Mover::may_fold_weight(ElementType type, std::int64_t elements, std::uint64
   return true;
 }
 
+bool Mover::moves_now(const Value& value, std::int64_t elements) {
+  return value.symbols() || (has_known_numbers(value) && may_fold(value.type(), elements));
+}
+
 bool Mover::may_make(std::int64_t operations) {
   if (operations > budget_.operations) return false;
   budget_.operations -= operations;
@@ -461,7 +475,7 @@ Value Mover::repeat(const Value& value, int axis, std::int64_t times) {
   if (times == 1) return value;
   Shape shape = value.shape();
   shape[axis] *= times;
-  if (!value.foldable() || !may_fold(value.type(), shape.element_count()))
+  if (!has_known_numbers(value) || !may_fold(value.type(), shape.element_count()))
     return Value::run_time(imprint::repeat(value.tensor(), axis, times), value.type());
   const HostArray& source = *value.host();
   HostArray out;
@@ -492,7 +506,7 @@ Value Mover::concat(std::span<const Value> values, int axis) {
   std::vector<SymbolicInt> joined;
   for (const Value& value : values) {
     shape[axis] += value.shape()[axis];
-    foldable = foldable && value.foldable();
+    foldable = foldable && has_known_numbers(value) && joins(values.front(), value, axis);
     const auto part = symbolic ? value.as_symbols() : std::nullopt;
     symbolic = part && joined.size() + part->size() <= kMostSymbols;
     if (symbolic) joined.insert(joined.end(), part->begin(), part->end());
@@ -541,7 +555,7 @@ Value Mover::take(const Value& value, int axis, const Value& indices) {
       taken.push_back((*value.symbols())[static_cast<std::size_t>(index)]);
     return Value::symbolic(std::move(taken), shape, value.type());
   }
-  if (!value.foldable() || !indices.foldable() || !may_fold(value.type(), shape.element_count()))
+  if (!has_known_numbers(value) || !indices.foldable() || !may_fold(value.type(), shape.element_count()))
     return Value::run_time(imprint::take(value.tensor(), axis, indices.tensor()), value.type());
   std::int64_t outer = 1, inner = 1;
   for (int i = 0; i < axis; ++i) outer *= value.shape()[i];

@@ -187,9 +187,7 @@ class Mover {
 
  private:
   // Whether elements are moved now.
-  bool moves_now(const Value& value, std::int64_t elements) {
-    return value.symbols() || (value.foldable() && may_fold(value.type(), elements));
-  }
+  bool moves_now(const Value& value, std::int64_t elements);
   // Without what DequantizeLinear made the value of.
   Value reshaped(const Value& value, const Shape& shape);
   Value permuted(const Value& value, const std::vector<int>& axes, bool now) const;

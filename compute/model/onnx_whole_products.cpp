@@ -138,7 +138,13 @@ bool is_eight_bit(ElementType type) {
 }
 
 EightBit eight_bit_input(OpContext& context, int input, int zero) {
-  return {context.value(input), context.has(zero) ? std::optional(context.value(zero)) : std::nullopt};
+  EightBit out{context.value(input), context.has(zero) ? std::optional(context.value(zero)) : std::nullopt};
+  for (const Value* value : {&out.numbers, out.zero ? &*out.zero : nullptr})
+    if (value && !is_eight_bit(value->type()))
+      context.fail(ErrorCode::dtype_mismatch, text("input ", value == &out.numbers ? input : zero, ": found ",
+                                                   value->text(), ", expected numbers of 8 bits at most"));
+  if (context.failure()) out.zero.reset();
+  return out;
 }
 
 Tensor as_float(OpContext& context, const Value& value) {

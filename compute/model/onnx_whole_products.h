@@ -14,8 +14,8 @@ struct EightBit {
   Value numbers;
   std::optional<Value> zero;
 };
-bool is_eight_bit(ElementType type);  // or fewer
-EightBit eight_bit_input(OpContext& context, int input, int zero);
+bool is_eight_bit(ElementType type);                                // or fewer
+EightBit eight_bit_input(OpContext& context, int input, int zero);  // fails for other types
 
 // A known value is converted now.
 Tensor as_float(OpContext& context, const Value& value);

@@ -22,19 +22,20 @@ Result<std::map<std::string, Shape>> batch_shapes(const std::vector<onnx::ValueI
                                                   std::int64_t batch) {
   std::map<std::string, Shape> shapes;
   for (const onnx::ValueInfo& input : inputs) {
-    const std::string what = text("input ", quote(input.name), " ", input.shape_text());
+    const auto refuse = [&](const std::string& why) {
+      return no_policy(text("input ", quote(input.name), " ", input.shape_text(), why));
+    };
     if (!input.is_tensor || !input.shape || input.shape->empty())
-      return no_policy(what + " has no batch axis in front");
+      return refuse(" has no batch axis in front");
     Shape shape{batch};
-    if (input.shape->size() > static_cast<std::size_t>(Shape::kMaxRank))
-      return no_policy(what + " has too many axes");
+    if (input.shape->size() > static_cast<std::size_t>(Shape::kMaxRank)) return refuse(" has too many axes");
     const onnx::Dimension& first = input.shape->front();
     if (first.value && *first.value != batch)
-      return no_policy(text(what, " is fixed to a batch of ", *first.value, ", expected ", batch,
-                            ": export it with a free batch axis"));
+      return refuse(text(" is fixed to a batch of ", *first.value, ", expected ", batch,
+                         ": export it with a free batch axis"));
     for (std::size_t axis = 1; axis < input.shape->size(); ++axis) {
       const onnx::Dimension& dimension = (*input.shape)[axis];
-      if (!dimension.value) return no_policy(what + " has a free dimension beside the batch");
+      if (!dimension.value) return refuse(" has a free dimension beside the batch");
       shape.append(*dimension.value);
     }
     shapes.emplace(input.name, shape);
@@ -249,13 +250,21 @@ std::string PolicyDescription::text() const {
 
 Result<Policy> import_policy(const onnx::Model& model, std::int64_t batch, const ImportOptions& options,
                              const PolicyNames& names) {
+  IMPRINT_ASSIGN(const auto shapes, policy_shapes(model, batch));
+  IMPRINT_ASSIGN(ImportedModel imported, import_onnx(model, shapes, options));
+  return policy_of(std::move(imported), batch, names);
+}
+
+Result<std::map<std::string, Shape>> policy_shapes(const onnx::Model& model, std::int64_t batch) {
   if (batch < 1)
     return make_error(ErrorCode::invalid_argument,
                       text("onnx policy: batch: found ", batch, ", expected at least 1"));
   const std::vector<onnx::ValueInfo> inputs = model_inputs(model);
   if (inputs.empty()) return no_policy("the model has no input to observe with");
-  IMPRINT_ASSIGN(const auto shapes, batch_shapes(inputs, batch));
-  IMPRINT_ASSIGN(ImportedModel imported, import_onnx(model, shapes, options));
+  return batch_shapes(inputs, batch);
+}
+
+Result<Policy> policy_of(ImportedModel imported, std::int64_t batch, const PolicyNames& names) {
   if (imported.outputs.empty()) return no_policy("the model has no output of numbers");
   const bool named =
       !names.observations.empty() || !names.actions.empty() || !names.states.empty() || !names.zeros.empty();

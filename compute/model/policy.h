@@ -3,6 +3,7 @@
 // The first axis of each is the batch of agents.
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,5 +57,9 @@ struct PolicyNames {
 // import_onnx; unsupported, with what does not fit the form; not_found (a name of `names`).
 Result<Policy> import_policy(const onnx::Model& model, std::int64_t batch, const ImportOptions& options = {},
                              const PolicyNames& names = {});
+
+// The two halves of import_policy: the shapes that it imports the model with, and the policy.
+Result<std::map<std::string, Shape>> policy_shapes(const onnx::Model& model, std::int64_t batch);
+Result<Policy> policy_of(ImportedModel imported, std::int64_t batch, const PolicyNames& names = {});
 
 }  // namespace imprint

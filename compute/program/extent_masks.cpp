@@ -29,7 +29,10 @@ Tensor masked(const Tensor& value, std::span<const int> axes, std::span<const Ax
   Tensor used;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (names[i] == 0) continue;
-    const Tensor along = used_positions(iota(whole, axes[i]), names[i]);
+    // One row of positions, broadcast: the position of each element would take divisions.
+    Shape row;
+    for (int axis = axes[i]; axis < whole.rank(); ++axis) row.append(axis == axes[i] ? whole[axis] : 1);
+    const Tensor along = used_positions(iota(row, 0), names[i]);
     used = is_empty(used) ? along : logical_and(used, along);
   }
   if (is_empty(used)) return value;
@@ -116,12 +119,8 @@ bool joins_named(const Node& node) {
          std::ranges::any_of(node.inputs, [](const NodeRef& input) { return input->shape.is_named(); });
 }
 
-}  // namespace
-
-std::vector<Tensor> with_extent_masks(std::span<const Tensor> roots) {
+Result<std::vector<Tensor>> masked_roots(std::span<const Tensor> roots, std::span<const NodeRef> nodes) {
   std::vector<Tensor> result(roots.begin(), roots.end());
-  const std::vector<NodeRef> nodes = nodes_behind(roots);
-  if (std::ranges::none_of(nodes, [](const NodeRef& node) { return node->shape.is_named(); })) return result;
   std::unordered_map<const Node*, NodeRef> replaced;
   for (const NodeRef& node : nodes) {
     std::vector<Tensor> inputs;
@@ -133,7 +132,7 @@ std::vector<Tensor> with_extent_masks(std::span<const Tensor> roots) {
     bool changed = false;
     std::vector<NodeRef> refs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].ok()) return std::vector<Tensor>(roots.size(), inputs[i]);
+      if (!inputs[i].ok()) return inputs[i].error();
       refs.push_back(inputs[i].node());
       changed = changed || refs.back() != node->inputs[i];
     }
@@ -145,41 +144,26 @@ std::vector<Tensor> with_extent_masks(std::span<const Tensor> roots) {
   return result;
 }
 
-Tensor used_elements(const Tensor& tensor) {
-  Tensor used;
-  for (int axis = 0; axis < tensor.rank(); ++axis) {
-    if (tensor.shape().name(axis) == 0) continue;
-    const Tensor along = used_positions(iota(tensor.shape(), axis), tensor.shape().name(axis));
-    used = is_empty(used) ? along : logical_and(used, along);
-  }
-  return used;
-}
-
-Tensor used_rows(const Tensor& rows) {
-  return rows.ok() && rows.shape().is_named() ? masked(rows, 0, -1) : rows;
-}
-
-Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std::span<const Tensor> ports) {
+Result<std::vector<ProgramExtent>> extents_of(std::span<const NodeRef> nodes, std::span<const Tensor> ports) {
   std::vector<ProgramExtent> found;
   Result<> sound;
+  std::unordered_map<std::string, std::size_t> places;
   const auto add = [&](const std::string& name, std::int64_t bound) {
-    for (ProgramExtent& known : found) {
-      if (known.name != name) continue;
-      if (known.bound == 0) known.bound = bound;
-      if (known.bound != bound && bound != 0 && sound.ok())
-        sound = make_error(ErrorCode::invalid_argument, text("extent '", name, "': found bounds ",
-                                                             known.bound, " and ", bound, ", expected one"));
-      return;
-    }
-    found.push_back({name, bound});
+    const auto [place, fresh] = places.emplace(name, found.size());
+    if (fresh) return found.push_back({name, bound});
+    ProgramExtent& known = found[place->second];
+    if (known.bound == 0) known.bound = bound;
+    if (known.bound != bound && bound != 0 && sound.ok())
+      sound = make_error(ErrorCode::invalid_argument, text("extent '", name, "': found bounds ", known.bound,
+                                                           " and ", bound, ", expected one"));
   };
   const auto add_axes = [&](const Shape& shape) {
+    if (!shape.is_named()) return;
     for (int axis = 0; axis < shape.rank(); ++axis)
       for (const AxisPart& part : shape.parts(axis))
         if (!part.extent.empty()) add(part.extent, part.bound);
   };
   for (const Tensor& port : ports) add_axes(port.shape());
-  const std::vector<NodeRef> nodes = nodes_behind(roots);
   for (const NodeRef& node : nodes) add_axes(node->shape);
   for (const NodeRef& node : nodes)
     if (node->op == Op::input)
@@ -197,6 +181,33 @@ Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std
           ErrorCode::invalid_argument,
           text("extent '", extent.name, "': found its value alone, expected an input with such an axis"));
   return found;
+}
+
+}  // namespace
+
+Result<MaskedRoots> with_extent_masks(std::span<const Tensor> roots, std::span<const Tensor> ports) {
+  MaskedRoots out{{roots.begin(), roots.end()}, {}};
+  std::vector<NodeRef> nodes = nodes_behind(roots);
+  if (std::ranges::any_of(nodes, [](const NodeRef& node) { return node->shape.is_named(); })) {
+    IMPRINT_ASSIGN(out.roots, masked_roots(roots, nodes));
+    nodes = nodes_behind(out.roots);
+  }
+  IMPRINT_ASSIGN(out.extents, extents_of(nodes, ports));
+  return out;
+}
+
+Tensor used_elements(const Tensor& tensor) {
+  Tensor used;
+  for (int axis = 0; axis < tensor.rank(); ++axis) {
+    if (tensor.shape().name(axis) == 0) continue;
+    const Tensor along = used_positions(iota(tensor.shape(), axis), tensor.shape().name(axis));
+    used = is_empty(used) ? along : logical_and(used, along);
+  }
+  return used;
+}
+
+Tensor used_rows(const Tensor& rows) {
+  return rows.ok() && rows.shape().is_named() ? masked(rows, 0, -1) : rows;
 }
 
 }  // namespace imprint::program

@@ -10,10 +10,6 @@
 
 namespace imprint::program {
 
-// The roots with masks on the inputs of folds, products, scans in reverse, and indices. Without named axes:
-// the roots as they are.
-std::vector<Tensor> with_extent_masks(std::span<const Tensor> roots);
-
 // true where the element is used, of the tensor's shape; empty: it has no named axis.
 Tensor used_elements(const Tensor& tensor);
 
@@ -26,8 +22,13 @@ struct ProgramExtent {
   std::int64_t bound = 0;
 };
 
-// The extents of named axes of the nodes behind the roots, and of `ports`. Errors: invalid_argument (two
-// bounds for one name).
-Result<std::vector<ProgramExtent>> extents_of(std::span<const Tensor> roots, std::span<const Tensor> ports);
+struct MaskedRoots {
+  // With masks on the inputs of folds, products, scans in reverse, and indices. Without named axes: as given.
+  std::vector<Tensor> roots;
+  // The extents of named axes of the nodes behind the roots, and of the ports.
+  std::vector<ProgramExtent> extents;
+};
+// Errors: invalid_argument (two bounds for one name).
+Result<MaskedRoots> with_extent_masks(std::span<const Tensor> roots, std::span<const Tensor> ports);
 
 }  // namespace imprint::program

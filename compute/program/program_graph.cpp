@@ -163,9 +163,9 @@ Result<ProgramGraph> build_program_graph(const ProgramDescription& description) 
   }
   for (const Tensor& root : roots)
     if (!root.ok()) return root.error();
-  roots = with_extent_masks(roots);
-  IMPRINT_ASSIGN(const std::vector<ProgramExtent> extents, extents_of(roots, description.inputs));
-  IMPRINT_ASSIGN(result.graph, build_graph(roots));
+  IMPRINT_ASSIGN(const MaskedRoots masked, with_extent_masks(roots, description.inputs));
+  const std::vector<ProgramExtent>& extents = masked.extents;
+  IMPRINT_ASSIGN(result.graph, build_graph(masked.roots));
 
   std::unordered_map<const VariableState*, std::int32_t> variable_index;
   const auto add_variable = [&](const std::shared_ptr<VariableState>& state) {

@@ -5,13 +5,17 @@
 
 #include "compute/base/text.h"
 #include "compute/tensor/extent_sums.h"
+#include "compute/tensor/made_nodes.h"
 #include "compute/tensor/shape.h"
 
 namespace imprint::tensor {
 namespace {
 
 constexpr std::int64_t kMostBound = 1 << 24;
+constexpr std::int64_t kMostPlaces = std::int64_t{1} << 40;
 constexpr std::size_t kMostNames = 65'535;
+
+thread_local std::uint64_t named_here = 0;
 
 // References to entries stay valid: a deque grows at its end only.
 struct Names {
@@ -25,10 +29,16 @@ Names& names() {
   return *kept;
 }
 
-// A part without a name that follows a named one is a factor of it.
-std::vector<AxisPart> joined(const std::vector<AxisPart>& parts) {
+// A part without a name that follows a named one is a factor of it. Nothing: a number is out of range.
+std::optional<std::vector<AxisPart>> joined(const std::vector<AxisPart>& parts) {
   std::vector<AxisPart> out;
+  std::int64_t places = 1;
   for (const AxisPart& part : parts) {
+    const bool fits = part.extent.empty() || (part.bound >= 2 && part.bound <= kMostBound);
+    if (!fits || part.bound < 1 || part.factor < 1 || part.factor > kMostPlaces / part.bound ||
+        part.places() > kMostPlaces / places)
+      return std::nullopt;
+    places *= part.places();
     if (part.extent.empty() && part.places() == 1) continue;
     if (part.extent.empty() && !out.empty())
       out.back().factor *= part.places();
@@ -36,6 +46,12 @@ std::vector<AxisPart> joined(const std::vector<AxisPart>& parts) {
       out.push_back(part);
   }
   return out;
+}
+
+std::int64_t places_of(const std::vector<AxisPart>& parts) {
+  std::int64_t places = 1;
+  for (const AxisPart& part : parts) places *= part.places();
+  return places;
 }
 
 }  // namespace
@@ -52,25 +68,24 @@ std::string NamedAxis::text() const {
 }
 
 AxisName axis_name(std::vector<AxisPart> given) {
-  std::vector<AxisPart> parts = joined(given);
-  std::int64_t places = 1;
-  for (const AxisPart& part : parts) {
-    if (!part.extent.empty() && (part.bound < 2 || part.bound > kMostBound)) return 0;
-    places *= part.places();
-  }
-  if (std::ranges::all_of(parts, [](const AxisPart& part) { return part.extent.empty(); })) return 0;
+  std::optional<std::vector<AxisPart>> parts = joined(given);
+  if (!parts || std::ranges::all_of(*parts, [](const AxisPart& part) { return part.extent.empty(); }))
+    return 0;
   Names& all = names();
   const std::lock_guard lock(all.mutex);
-  const auto [found, fresh] = all.known.try_emplace(parts, AxisName{0});
+  const auto [found, fresh] = all.known.try_emplace(*parts, AxisName{0});
   if (!fresh) return found->second;
   if (all.entries.size() > kMostNames) {
     all.known.erase(found);
     return 0;
   }
+  ++named_here;
   found->second = static_cast<AxisName>(all.entries.size());
-  all.entries.push_back({std::move(parts), places});
+  all.entries.push_back({*parts, places_of(*parts)});
   return found->second;
 }
+
+std::uint64_t made_axis_names() { return named_here; }
 
 const NamedAxis& named_axis(AxisName name) {
   Names& all = names();

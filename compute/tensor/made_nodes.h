@@ -5,6 +5,13 @@
 
 namespace imprint::tensor {
 
-std::uint64_t made_nodes();  // by this thread so far
+// By this thread so far. A node with a table of elements that the library computes counts as several.
+std::uint64_t made_nodes();
+// Counts a table as one node for each kElementsPerNode elements.
+void count_table(std::int64_t elements);
+inline constexpr std::int64_t kElementsPerNode = 128;
+
+// New names of axes (axis_name), which stay in memory.
+std::uint64_t made_axis_names();
 
 }  // namespace imprint::tensor

@@ -7,6 +7,7 @@
 #include "compute/base/text.h"
 #include "compute/tensor/extent.h"
 #include "compute/tensor/extent_sums.h"
+#include "compute/tensor/made_nodes.h"
 
 namespace imprint::tensor {
 namespace {
@@ -265,7 +266,14 @@ class Namer {
         rest.push_back({{}, inner, 1});
         missing = 1;
       }
-      out_.set_name(axis, axis_name(own));
+      const bool is_named =
+          std::ranges::any_of(own, [](const AxisPart& part) { return !part.extent.empty(); });
+      const AxisName name = axis_name(std::move(own));
+      if (is_named && name == 0)
+        return make_error(ErrorCode::unsupported,
+                          text("reshape: found ", describe(*inputs_[0]),
+                               ", expected at most 65,535 names of axes in one process"));
+      out_.set_name(axis, name);
     }
     return {};
   }
@@ -332,6 +340,7 @@ Tensor inverse_count(const Shape& shape, std::span<const int> axes, double corre
     const Tensor freedom = places - Tensor(correction);
     return where(freedom > 0.0f, 1.0f / freedom, Tensor(std::numeric_limits<double>::quiet_NaN()));
   }
+  count_table(counts);
   std::vector<float> table;
   for (std::int64_t i = 0; i < counts; ++i) {
     double places = 1;

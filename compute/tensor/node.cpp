@@ -42,6 +42,10 @@ std::uint64_t next_id() {
 
 std::uint64_t made_nodes() { return made_here; }
 
+void count_table(std::int64_t elements) {
+  made_here += static_cast<std::uint64_t>(elements / kElementsPerNode);
+}
+
 NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs) {
   auto made = std::make_shared<Node>();
   made->op = node.op;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compute/base/amount.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/file.h"
 #include "compute/training/dataset.h"
@@ -106,15 +107,15 @@ Result<DatasetRef> csv_file(const std::string& path, const std::string& target) 
       while (wanted < names.size() && names[wanted] != target) ++wanted;
       if (wanted == names.size())
         return make_error(ErrorCode::not_found,
-                          text(path, ": found no column '", target, "' in '", line, "'"));
+                          text(path, ": found no column ", quote(target), " in ", quote(line)));
       continue;
     }
     for (std::size_t i = 0; i < cells.size() && cells.size() == names.size(); ++i) {
       float value = 0;
       const auto [stop, error] = std::from_chars(cells[i].data(), cells[i].data() + cells[i].size(), value);
       if (error != std::errc() || stop != cells[i].data() + cells[i].size())
-        return make_error(ErrorCode::corrupt_file,
-                          text(path, ": line ", line_number, ": found '", cells[i], "', expected a number"));
+        return make_error(ErrorCode::corrupt_file, text(path, ": line ", line_number, ": found ",
+                                                        quote(cells[i]), ", expected a number"));
       (i == wanted ? y : x).floats.push_back(value);
     }
     if (cells.size() != names.size())

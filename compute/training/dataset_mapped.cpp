@@ -81,12 +81,14 @@ class Pictures final : public Dataset {
   std::vector<Field> fields_;
 };
 
-std::vector<fs::path> sorted_entries(const fs::path& folder, bool folders) {
+// Folders, or files, by name.
+Result<std::vector<fs::path>> entries_of(const fs::path& folder, bool folders) {
+  IMPRINT_ASSIGN(const std::vector<std::string> all, list_folder(folder.string()));
   std::vector<fs::path> found;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-    if (folders ? entry.is_directory(error) : entry.is_regular_file(error)) found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
+  std::error_code ignored;  // what cannot be looked at is neither
+  for (const fs::path entry : all)
+    if (folders ? fs::is_directory(entry, ignored) : fs::is_regular_file(entry, ignored))
+      found.push_back(entry);
   return found;
 }
 
@@ -123,12 +125,12 @@ bool has_picture_name(const fs::path& path) {
 
 Result<DatasetRef> folder_of(const std::string& path, PictureReader read,
                              const std::function<bool(const fs::path&)>& counts, std::optional<Shape> shape) {
-  if (!fs::is_directory(path))
-    return make_error(ErrorCode::io, text(path, ": found no folder, expected one"));
+  IMPRINT_ASSIGN(const std::vector<fs::path> classes, entries_of(path, true));
   std::vector<std::pair<std::string, std::int32_t>> files;
   std::int32_t label = 0;
-  for (const fs::path& folder : sorted_entries(path, true)) {
-    for (const fs::path& file : sorted_entries(folder, false))
+  for (const fs::path& folder : classes) {
+    IMPRINT_ASSIGN(const std::vector<fs::path> members, entries_of(folder, false));
+    for (const fs::path& file : members)
       if (counts(file)) files.emplace_back(file.string(), label);
     ++label;
   }
@@ -158,10 +160,9 @@ Result<DatasetRef> picture_folder(const std::string& path, PictureReader read) {
 }
 
 Result<std::vector<std::string>> class_names(const std::string& path) {
-  if (!fs::is_directory(path))
-    return make_error(ErrorCode::io, text(path, ": found no folder, expected one"));
+  IMPRINT_ASSIGN(const std::vector<fs::path> classes, entries_of(path, true));
   std::vector<std::string> names;
-  for (const fs::path& folder : sorted_entries(path, true)) names.push_back(folder.filename().string());
+  for (const fs::path& folder : classes) names.push_back(folder.filename().string());
   return names;
 }
 

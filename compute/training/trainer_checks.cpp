@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compute/base/text.h"
+#include "compute/model/file.h"
 #include "compute/tensor/node.h"
 #include "compute/tensor/walk.h"
 #include "compute/training/curves.h"
@@ -95,14 +96,12 @@ Result<> make_run_folder(const std::string& folder) {
 }
 
 Result<> set_aside_earlier_run(const std::string& folder) {
+  IMPRINT_ASSIGN(const std::vector<std::string> all, list_folder(folder));
   std::error_code error;
   std::vector<fs::path> found;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error))
-    if (const std::string name = entry->path().filename().string();
-        is_checkpoint(name) || is_curve_file(name))
-      found.push_back(entry->path());
-  if (error) return folder_error(folder, error);
+  for (const fs::path path : all)
+    if (const std::string name = path.filename().string(); is_checkpoint(name) || is_curve_file(name))
+      found.push_back(path);
   if (found.empty()) return {};
   int number = 1;
   while (fs::exists(fs::path(folder) / text("earlier-", number), error)) ++number;

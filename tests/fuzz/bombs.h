@@ -10,6 +10,7 @@ namespace imprint::fuzz {
 
 enum class BombKind {
   model,
+  named,  // a model whose free dimension N has any extent up to a bound
   brain,
   table,
   archive,
@@ -48,6 +49,7 @@ FileBytes many_inputs();
 
 std::vector<Bomb> model_bombs();  // ONNX: input "x" of [N, 1], so that one row of numbers runs them
 std::vector<Bomb> operator_bombs();
+std::vector<Bomb> named_bombs();
 std::vector<Bomb> file_bombs();  // every other kind
 #ifdef IMPRINT_FUZZ_PICTURES
 std::vector<Bomb> picture_bombs();

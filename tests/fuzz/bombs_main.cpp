@@ -160,9 +160,9 @@ int set_on_device(Bytes bytes, bool table) {
 }
 
 const char* kind_name(BombKind kind) {
-  constexpr const char* kNames[] = {"model",      "brain",       "table",          "archive",
-                                    "cache",      "safetensors", "demonstrations", "profile",
-                                    "brain_file", "model_file",  "picture",        "weights"};
+  constexpr const char* kNames[] = {"model",      "named",       "brain",          "table",   "archive",
+                                    "cache",      "safetensors", "demonstrations", "profile", "brain_file",
+                                    "model_file", "picture",     "weights"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -196,6 +196,7 @@ Result<> read_once(BombKind kind, Bytes bytes, const char* file) {
     case BombKind::weights:
       return done(imprint::weights::parse(bytes));
     case BombKind::model:
+    case BombKind::named:
     case BombKind::brain:
       break;  // through the command line and the C interface
   }
@@ -266,6 +267,8 @@ std::vector<std::string> entries_of(BombKind kind) {
   switch (kind) {
     case BombKind::model:
       return {"inspect", "inspect --json", "run", "create", "warmup", "model_create"};
+    case BombKind::named:
+      return {"run --extent"};
     case BombKind::brain:
       return {"load", "load_weights"};
     case BombKind::table:
@@ -278,8 +281,10 @@ std::vector<std::string> entries_of(BombKind kind) {
 }
 
 std::vector<Bomb> all_bombs() {
-  std::vector<Bomb> bombs = model_bombs(), operators = operator_bombs(), others = file_bombs();
+  std::vector<Bomb> bombs = model_bombs(), operators = operator_bombs(), named = named_bombs(),
+                    others = file_bombs();
   std::ranges::move(operators, std::back_inserter(bombs));
+  std::ranges::move(named, std::back_inserter(bombs));
   std::ranges::move(others, std::back_inserter(bombs));
 #ifdef IMPRINT_FUZZ_PICTURES
   std::ranges::move(picture_bombs(), std::back_inserter(bombs));
@@ -288,7 +293,7 @@ std::vector<Bomb> all_bombs() {
 }
 
 std::string file_of(const std::string& folder, std::size_t index, BombKind kind) {
-  return folder + "/" + std::to_string(index) + (kind == BombKind::model ? ".onnx" : ".bin");
+  return folder + "/" + std::to_string(index) + (kind <= BombKind::named ? ".onnx" : ".bin");
 }
 
 // In a process of its own, so that the one that measures stays small.
@@ -350,20 +355,16 @@ class Report {
   std::vector<std::string> command(const std::string& entry, const std::string& file) const {
     if (entry == "inspect") return {command_line_, "inspect", file};
     if (entry == "inspect --json") return {command_line_, "inspect", "--json", file};
+    std::vector<std::string> run{command_line_, "run", file, "--device", "cpu"};
+    const auto with = [&](std::initializer_list<std::string> more) {
+      run.insert(run.end(), more);
+      return run;
+    };
     if (entry == "run")
-      return {command_line_,
-              "run",
-              file,
-              "--device",
-              "cpu",
-              "--input",
-              folder_ + "/in.safetensors",
-              "--output",
-              folder_ + "/out",
-              "--most-mib",
-              "64",
-              "--most-gop",
-              "1"};
+      return with({"--input", folder_ + "/in.safetensors", "--output", folder_ + "/out", "--most-mib", "64",
+                   "--most-gop", "1"});
+    if (entry == "run --extent")
+      return with({"--batch", "2", "--extent", "N=60000", "--most-mib", "64", "--most-gop", "1"});
     return {self_, "--one", entry, file};
   }
 

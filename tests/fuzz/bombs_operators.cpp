@@ -220,7 +220,63 @@ void add_operators(std::vector<Bomb>& bombs) {
   });
 }
 
+// x [N, 1], and `count` nodes of it, whose results are added up.
+FileBytes of_named(const char* op, int count, const Words& inputs, const Attributes& attributes = {},
+                   bool chained = false) {
+  OnnxBuilder builder(17);
+  builder.input("x", {"N", "1"}).floats("row", {1, 1}, {1});
+  Words results;
+  for (int i = 0; i < count; ++i) {
+    Words given = inputs;
+    if (chained && i > 0) given.back() = results.back();
+    builder.node(op, given, {results.emplace_back(numbered("n", i))}, attributes);
+  }
+  if (chained) return summed(builder, results.back());
+  return summed(builder.node("Sum", results, {"all"}), "all");
+}
+
+// Lists of 64 sums of products of extents.
+FileBytes sums_of_extents() {
+  OnnxBuilder builder(17);
+  builder.input("x", {"N", "1"}).node("Shape", {"x"}, {"s"});
+  std::string last = "s";
+  for (int i = 0; i < 5; ++i, last = numbered("s", i - 1))
+    builder.node("Concat", {last, last}, {numbered("s", i)}, {OnnxBuilder::number("axis", 0)});
+  builder.longs("one", {}, {1}).node("Add", {last, "one"}, {"p"}).node("Mul", {"p", "p"}, {"q"});
+  Words results;
+  for (int i = 0; i < 12'000; ++i) builder.node("Mul", {"q", "p"}, {results.emplace_back(numbered("z", i))});
+  builder.node("Sum", results, {"t"}).node("Cast", {"t"}, {"cast"}, {OnnxBuilder::number("to", 1)});
+  return summed(builder, "cast");
+}
+
 }  // namespace
+
+std::vector<Bomb> named_bombs() {
+  std::vector<Bomb> bombs;
+  const auto add = [&](const char* title, std::function<FileBytes()> make) {
+    bombs.push_back({title, BombKind::named, std::move(make)});
+  };
+  const Attributes first{OnnxBuilder::list("axes", {0})}, along{OnnxBuilder::number("axis", 0)};
+  add(kHarmless, [] { return of_named("Neg", 1, {"x"}); });
+  add("means over an extent", [=] { return of_named("ReduceMean", 12'000, {"x"}, first); });
+  add("extents that grow", [=] { return of_named("Concat", 15'000, {"row", "x"}, along, true); });
+  add("rows beside an extent", [=] { return of_named("Concat", 12'000, {"row", "x"}, along); });
+  add("a chain of Softmax over an extent", [=] { return of_named("Softmax", 12'000, {"x"}, along, true); });
+  add("sums of extents", sums_of_extents);
+  add("a name of many terms", [] {
+    std::string sum = "N";
+    for (int i = 0; i < 200'000; ++i) sum += "+N";
+    OnnxBuilder builder(17);
+    return summed(builder.input("x", {"N", "1"}).input("z", {sum}), "z");
+  });
+  add("inputs named by sums", [] {
+    OnnxBuilder builder(17);
+    builder.input("x", {"N", "1"});
+    for (int i = 0; i < 12'000; ++i) builder.input(numbered("z", i), {"N + " + std::to_string(i)});
+    return summed(builder, "x");
+  });
+  return bombs;
+}
 
 std::vector<Bomb> operator_bombs() {
   std::vector<Bomb> bombs;

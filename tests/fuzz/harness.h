@@ -14,6 +14,7 @@ namespace imprint::fuzz {
 using Bytes = std::span<const std::byte>;
 
 void onnx(Bytes bytes);         // parses, imports, compiles and runs on the CPU: twice with equal bits
+void operators(Bytes bytes);    // bytes as calls of ONNX's operators with values of all types
 void safetensors(Bytes bytes);  // reads, writes and reads again
 void weights(Bytes bytes);      // files of PyTorch, GGUF and NumPy: reads, and writes as safetensors
 void picture(Bytes bytes);      // PNG, JPEG, PGM: decodes, and resizes
@@ -37,6 +38,7 @@ struct Harness {
 
 inline constexpr Harness kHarnesses[] = {
     {"onnx", onnx, 8},
+    {"operators", operators, 8},
     {"safetensors", safetensors},
     {"weights", weights},
     {"picture", picture},

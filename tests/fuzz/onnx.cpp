@@ -5,6 +5,7 @@
 #include "compute/model/policy.h"
 #include "compute/program/run.h"
 #include "tests/fuzz/harness.h"
+#include "tests/fuzz/run_model.h"
 
 namespace imprint::fuzz {
 namespace {
@@ -35,28 +36,6 @@ HostTensor fed(const Shape& shape, DType dtype) {
 const Extent& free_extent() {
   static const Extent extent("free", 3);
   return extent;
-}
-
-void compile_and_run(const ImportedModel& model) {
-  std::int64_t elements = 0;
-  for (const ImportedValue& input : model.inputs) elements += input.tensor.shape().element_count();
-  if (elements > (1 << 20) || model.outputs.empty()) return;
-  const std::unique_ptr<Runtime> runtime = Runtime::create_on_cpu({}, kMemoryCap);
-  Session session(*runtime);
-  const ProgramDescription description{
-      .name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slot_count = 1};
-  auto program = Program::compile(*runtime, description);
-  check_error(program);
-  if (!program || program->stats().flops + program->stats().bytes_moved > kMostWork) return;
-  (void)program->set_extent(0, free_extent().name(), 2);  // not every model has it
-  std::vector<HostTensor> inputs;
-  for (const ImportedValue& input : model.inputs) {
-    inputs.push_back(fed(program->used_shape(0, input.tensor.shape()), input.tensor.dtype()));
-    inputs.back().dtype = input.tensor.dtype();
-  }
-  const auto first = session.run(*program, inputs), second = session.run(*program, inputs);
-  check_error(first);
-  require(first.ok() == second.ok() && (!first || equal_bits(*first, *second)), "two runs give equal bits");
 }
 
 // An import that knows every input: a first attempt is refused where shapes follow from values.
@@ -105,6 +84,38 @@ void import_with_named_extents(const imprint::onnx::Model& model, std::map<std::
 }
 
 }  // namespace
+
+void compile_and_run(const ImportedModel& model) {
+  std::int64_t elements = 0;
+  for (const ImportedValue& input : model.inputs) elements += input.tensor.shape().element_count();
+  if (elements > (1 << 20) || model.outputs.empty()) return;
+  const std::unique_ptr<Runtime> runtime = Runtime::create_on_cpu({}, kMemoryCap);
+  Session session(*runtime);
+  const ProgramDescription description{
+      .name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slot_count = 1};
+  auto program = Program::compile(*runtime, description);
+  check_error(program);
+  if (!program || program->stats().flops + program->stats().bytes_moved > kMostWork) return;
+  (void)program->set_extent(0, free_extent().name(), 2);  // not every model has it
+  std::vector<HostTensor> inputs;
+  for (const ImportedValue& input : model.inputs) {
+    inputs.push_back(fed(program->used_shape(0, input.tensor.shape()), input.tensor.dtype()));
+    inputs.back().dtype = input.tensor.dtype();
+  }
+  const auto first = session.run(*program, inputs), second = session.run(*program, inputs);
+  check_error(first);
+  require(first.ok() == second.ok() && (!first || equal_bits(*first, *second)), "two runs give equal bits");
+}
+
+void import_and_run(const imprint::onnx::Model& model, bool named) {
+  const auto shapes = shapes_with_free_dimensions(model, 3);
+  check_error(shapes);
+  if (!shapes) return;
+  if (named) return import_with_named_extents(model, *shapes);
+  const auto imported = import_onnx(model, *shapes);
+  check_error(imported);
+  if (imported) compile_and_run(*imported);
+}
 
 void onnx(Bytes bytes) {
   const auto model = imprint::onnx::parse(bytes);

@@ -87,6 +87,11 @@ TEST(CurriculumTest, RefusesByField) {
   EXPECT_THAT(refused(R"({"parameters": {"a": {"grid": []}}})"), HasSubstr("expected one number or more"));
   EXPECT_THAT(refused(R"({"parameters": {"a": "x"}})"), HasSubstr("parameters.a: found \"x\""));
   EXPECT_THAT(refused(R"({"lessons": [{}, {}]})"), HasSubstr("lessons[0].score: found none"));
+  EXPECT_THAT(refused(R"({"lessons": [{"name": 3}]})"),
+              HasSubstr("lessons[0].name: found 3, expected a text"));
+  const std::string deep = R"({"parameters":)" + std::string(200'000, '[') + std::string(200'000, ']') + "}";
+  EXPECT_THAT(refused(deep), HasSubstr("JSON nested deeper than 8 levels"));
+  EXPECT_LT(refused(R"({"parameters": {"a": ")" + std::string(100'000, 'x') + "\"}}").size(), 1000u);
 }
 
 }  // namespace

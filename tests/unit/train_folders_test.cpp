@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "compute/model/event_file.h"
+#include "compute/model/file.h"
 #include "compute/model/safetensors.h"
 #include "compute/training/augment.h"
 #include "compute/training/curves.h"
@@ -44,6 +45,16 @@ class Folder : public testing::Test {
   }
   fs::path folder_;
 };
+
+TEST_F(Folder, AreListedByNameAndDoNotThrow) {
+  for (const char* name : {"b", "a/inner", "c"}) write(name, "");
+  const auto found = list_folder(folder_.string());
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(*found, (std::vector<std::string>{(folder_ / "a").string(), (folder_ / "b").string(),
+                                              (folder_ / "c").string()}));
+  EXPECT_EQ(list_folder((folder_ / "none").string()).error().code, ErrorCode::not_found);
+  EXPECT_EQ(list_folder((folder_ / "b").string()).error().code, ErrorCode::io);
+}
 
 // The records of an event file: their lengths, by a reader of its own.
 std::size_t records_of(const std::string& file) {

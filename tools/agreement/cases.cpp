@@ -116,11 +116,11 @@ Result<std::vector<Case>> reference_cases(const fs::path& path) {
   std::vector<Case> out;
   std::vector<fs::path> files;
   const std::string stem = path.stem().string() + ".";
-  for (const fs::directory_entry& entry : fs::directory_iterator(path.parent_path())) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(stem) && name.ends_with("ref.safetensors")) files.push_back(entry.path());
+  IMPRINT_ASSIGN(const std::vector<std::string> beside, list_folder(path.parent_path().string()));
+  for (const fs::path file : beside) {
+    const std::string name = file.filename().string();
+    if (name.starts_with(stem) && name.ends_with("ref.safetensors")) files.push_back(file);
   }
-  std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     IMPRINT_ASSIGN(const safetensors::File found, safetensors::load(file.string()));
     const auto model = found.metadata.find("model");

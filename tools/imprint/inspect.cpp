@@ -1,6 +1,7 @@
 // imprint inspect: a model's inputs, outputs and operators, and the parts that Imprint cannot run.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -58,15 +59,15 @@ Parameters parameters_of(const onnx::Model& model) {
 }
 
 struct Compiled {
+  ImportedModel imported;
   ProgramStats stats;
   std::vector<std::pair<std::string, std::string>> outputs;  // names, and types with shapes
-  QuantisedProducts quantised;
 };
 
 // The model as a program of the device, for these shapes. Some faults show only then.
 Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options) {
   const SlowStep slow(text("compiling '", options.path, "'"));
-  IMPRINT_ASSIGN(const ImportedModel imported,
+  IMPRINT_ASSIGN(ImportedModel imported,
                  import_at(model, options.path, options.shapes, options.import_options()));
   IMPRINT_ASSIGN(Computer computer, Computer::open(options.device));
   const ProgramDescription description{.name = options.path,
@@ -74,10 +75,11 @@ Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options
                                        .outputs = imported.output_tensors(),
                                        .slot_count = 1};
   IMPRINT_ASSIGN(const Program program, Program::compile(computer.runtime(), description));
-  Compiled made{.stats = program.stats(), .outputs = {}, .quantised = imported.quantised};
+  Compiled made{.imported = {}, .stats = program.stats(), .outputs = {}};
   for (const ImportedValue& output : imported.outputs)
     made.outputs.emplace_back(output.name,
                               text(onnx::element_type_name(output.type), " ", output.tensor.shape().text()));
+  made.imported = std::move(imported);
   return made;
 }
 
@@ -124,9 +126,9 @@ nlohmann::ordered_json to_json(const Compiled& program) {
           {"bytes_moved", program.stats.bytes_moved},
           {"operations", program.stats.flops},
           {"quantised_products",
-           {{"whole", program.quantised.whole},
-            {"float", program.quantised.in_float},
-            {"reasons", program.quantised.reasons}}}};
+           {{"whole", program.imported.quantised.whole},
+            {"float", program.imported.quantised.in_float},
+            {"reasons", program.imported.quantised.reasons}}}};
 }
 
 void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operators,
@@ -185,7 +187,18 @@ void print_program(const Compiled& program, const std::string& device) {
       "  memory besides the weights: %.1f MiB of intermediates (%.1f MiB if none shared memory), %.1f MiB "
       "of inputs and outputs\n",
       mib(stats.arena_bytes), mib(stats.unplanned_bytes), mib(stats.io_bytes));
-  print_quantised(program.quantised);
+  print_quantised(program.imported.quantised);
+}
+
+// For one agent: the model is imported again only for other shapes than it was compiled with.
+Result<Policy> policy_in(const onnx::Model& model, const Result<Compiled>& program,
+                         const InspectOptions& options) {
+  IMPRINT_ASSIGN(const auto shapes, policy_shapes(model, 1));
+  const bool same = program && std::ranges::all_of(program->imported.inputs, [&](const ImportedValue& input) {
+                      const auto found = shapes.find(input.name);
+                      return found != shapes.end() && found->second == input.tensor.shape();
+                    });
+  return same ? policy_of(program->imported, 1) : import_policy(model, 1, options.import_options());
 }
 
 void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operators,
@@ -208,7 +221,7 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
                 use.supported ? "" : "   not supported");
   if (program) print_program(*program, options.device);
   if (program) std::printf("everything in it is supported\n");
-  if (const auto policy = import_policy(model, 1, options.import_options()); policy)
+  if (const auto policy = policy_in(model, program, options); policy)
     std::printf("as a policy, by %s\n", policy->description.text().c_str());
   if (!program) std::printf("cannot be run: %s\n", program.error().message.c_str());
 }

@@ -21,6 +21,8 @@
 #include <random>
 #include <sstream>
 
+#include "compute/base/json.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "tools/imprint/studio_run.h"
 
@@ -47,12 +49,15 @@ struct Trial {
 
 Result<std::vector<SearchedOption>> read_options(const std::string& path) {
   const auto refuse = [&](const std::string& field, const std::string& found, const char* expected) {
-    return make_error(ErrorCode::corrupt_file, text("--search: '", path, "': ", field, ": found ", found,
-                                                    ", expected ", expected, "."));
+    return make_error(ErrorCode::corrupt_file, text("--search: '", path, "': ", clipped(field), ": found ",
+                                                    clipped(found), ", expected ", expected, "."));
   };
   std::ifstream file(path, std::ios::binary);
   if (!file) return make_error(ErrorCode::io, text("--search: cannot read '", path, "'"));
-  const auto json = nlohmann::ordered_json::parse(file, nullptr, false);
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  if (const auto sound = parse_json(content); !sound)
+    return make_error(ErrorCode::corrupt_file, text("--search: '", path, "': ", sound.error().message, "."));
+  const auto json = nlohmann::ordered_json::parse(content, nullptr, false);  // options keep their order
   if (!json.is_object() || json.empty())
     return refuse("file", "no options", "{\"--option\": {\"log\": [low, high]}, ...}");
   std::vector<SearchedOption> options;

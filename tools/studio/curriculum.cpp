@@ -8,7 +8,9 @@
 #include <numbers>
 
 #include "compute/base/hash.h"
+#include "compute/base/json.h"
 #include "compute/base/philox.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 
 namespace imprint::studio {
@@ -17,8 +19,8 @@ using Json = nlohmann::json;
 
 struct Curriculum::Reader {
   static Error refuse(const std::string& field, const std::string& found, const std::string& expected) {
-    return make_error(ErrorCode::corrupt_file,
-                      text("curriculum: ", field, ": found ", found, ", expected ", expected, "."));
+    return make_error(ErrorCode::corrupt_file, text("curriculum: ", clipped(field), ": found ",
+                                                    clipped(found), ", expected ", expected, "."));
   }
 
   static Result<double> number(const Json& from, const std::string& field) {
@@ -86,8 +88,11 @@ struct Curriculum::Reader {
 };
 
 Result<Curriculum> Curriculum::parse(const std::string& json) {
-  const Json given = Json::parse(json, nullptr, false);
-  if (given.is_discarded()) return Reader::refuse("file", "no JSON", "an object");
+  const auto parsed = parse_json(json);
+  if (!parsed)
+    return make_error(ErrorCode::corrupt_file,
+                      text("curriculum: file: ", parsed.error().message, ", expected an object."));
+  const Json& given = *parsed;
   IMPRINT_CHECK(Reader::known(given, "", {"parameters", "lessons", "adapt"}));
   Curriculum made;
   IMPRINT_ASSIGN(made.parameters_, Reader::parameters(given, ""));
@@ -104,7 +109,11 @@ Result<Curriculum> Curriculum::parse(const std::string& json) {
     const std::string field = text("lessons[", made.lessons_.size(), "].");
     IMPRINT_CHECK(Reader::known(each, field, {"name", "parameters", "score", "episodes"}));
     Lesson lesson;
-    lesson.name = each.value("name", text("lesson ", made.lessons_.size() + 1));
+    lesson.name = text("lesson ", made.lessons_.size() + 1);
+    if (each.contains("name")) {
+      if (!each["name"].is_string()) return Reader::refuse(field + "name", each["name"].dump(), "a text");
+      lesson.name = each["name"].get<std::string>();
+    }
     lesson.score = std::nan("");
     IMPRINT_ASSIGN(lesson.parameters, Reader::parameters(each, field));
     IMPRINT_CHECK(Reader::into(each, "score", field, lesson.score));

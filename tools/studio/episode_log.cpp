@@ -124,6 +124,7 @@ Result<EpisodeLog> EpisodeLog::read(const std::string& path) {
   if (!cursor.get(magic) || magic != kEpisodeMagic || Hasher().bytes(body).digest() != hash ||
       !cursor.get(head))
     return damaged();
+  if (head.steps > body.size()) return damaged();  // so that no product below wraps
   EpisodeLog log{.seed = head.seed, .number = head.number, .rank = head.rank, .score = head.score};
   for (std::uint32_t i = 0; i < head.parameters; ++i) {
     std::uint32_t length = 0;

@@ -85,11 +85,13 @@ Result<> RunFolder::complete(const Checkpoint& checkpoint) const {
   IMPRINT_CHECK(replace_file(path_ + "/checkpoint",
                              text("checkpoint ", checkpoint.number, "\nexchanges ", checkpoint.exchanges,
                                   "\nsteps ", checkpoint.steps, "\nranks ", checkpoint.ranks, "\n")));
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path_ + "/checkpoints", ignored)) {
+  const auto earlier = list_folder(path_ + "/checkpoints");
+  if (!earlier) return {};  // they stay
+  for (const fs::path path : *earlier) {
     std::uint64_t number = 0;
-    std::istringstream name(entry.path().filename().string());
-    if (name >> number && number + 1 < checkpoint.number) fs::remove_all(entry.path(), ignored);
+    std::istringstream name(path.filename().string());
+    std::error_code ignored;
+    if (name >> number && number + 1 < checkpoint.number) fs::remove_all(path, ignored);
   }
   return {};
 }
