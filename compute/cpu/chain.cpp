@@ -229,10 +229,10 @@ void ReduceStep::run(const Memory& memory, Parts parts) const {
 
 void ReduceStep::fold_used(const Memory& memory, const Word* values, Parts of_line, Gathered& gathered,
                            Word* target) const {
-  const std::int64_t run = used_line_.run;
   for (std::int64_t at = of_line.begin; at < of_line.end;) {
-    const std::int64_t end = std::min((at / run + 1) * run, of_line.end);
-    if (!used_line_.uses(memory, at)) {
+    const UsedLine::Stretch stretch = used_line_.stretch(memory, at);
+    const std::int64_t end = std::min(stretch.end, of_line.end);
+    if (!stretch.is_used) {
       at = end;
       continue;
     }

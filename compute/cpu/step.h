@@ -50,13 +50,22 @@ struct UsedLine {
     std::int64_t inner = 1, places = 1;  // position = element / run / inner % places
     UsedPart part;
   };
-  std::vector<Digit> digits;
-  std::int64_t run = 1;  // neighbours that are all used or all not
+  std::vector<Digit> digits;  // the innermost first, whose inner is 1
+  std::int64_t run = 1;       // neighbours that are all used or all not
 
-  bool uses(const Memory& memory, std::int64_t element) const {
-    for (const Digit& digit : digits)
-      if (element / run / digit.inner % digit.places >= digit.part.of(memory, digit.places)) return false;
-    return true;
+  struct Stretch {
+    bool is_used = false;
+    std::int64_t end = 0;  // of the neighbours that are all used or all not
+  };
+  Stretch stretch(const Memory& memory, std::int64_t element) const {
+    const std::int64_t block = run * digits[0].places, begin = element / block * block,
+                       used = begin + run * digits[0].part.of(memory, digits[0].places);
+    bool is_used = element < used;
+    for (std::size_t i = 1; i < digits.size() && is_used; ++i) {
+      const Digit& digit = digits[i];
+      is_used = element / run / digit.inner % digit.places < digit.part.of(memory, digit.places);
+    }
+    return {is_used, is_used ? used : begin + block};
   }
 };
 

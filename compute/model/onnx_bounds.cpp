@@ -32,6 +32,12 @@ class Bounds {
       const bool is_sum = !bound.sum.empty(), is_new = names.insert(bound.name).second;
       const bool fits = (bound.least == 0 || bound.least == 1) &&
                         (is_sum ? bound.most == 0 : bound.most >= 1 && bound.most < kMostBound + bound.least);
+      const bool in_steps = bound.step == 1 || (bound.step > 1 && bound.least == 1 && !is_sum &&
+                                                bound.step <= kMostBound && bound.most % bound.step == 0);
+      if (!in_steps)
+        return make_error(ErrorCode::invalid_argument,
+                          text("extent ", quote(bound.name), ": found steps of ", bound.step, " up to ",
+                               bound.most, ", expected a bound that is a multiple of them"));
       if (fits && is_new) continue;
       return make_error(ErrorCode::invalid_argument,
                         text("extent ", quote(bound.name), ": found ", fits ? "it again" : text(bound.most),
@@ -98,7 +104,9 @@ class Bounds {
 
   static tensor::ExtentSum places_of(const DimensionBound& bound) {
     if (bound.least == 0) return {{{tensor::from_zero(bound.name), bound.most + 1, 1}}, -1};
-    if (bound.most == 1) return {{}, 1};
+    if (bound.most == bound.step) return {{}, bound.step};
+    if (bound.step > 1)
+      return {{{tensor::in_steps(bound.name, bound.step), bound.most / bound.step, bound.step}}, 0};
     return {{{bound.name, bound.most, 1}}, 0};
   }
 
@@ -129,16 +137,22 @@ Result<DimensionBound> parse_bound(const std::string& given) {
     return make_error(
         ErrorCode::invalid_argument,
         text("found ", quote(given),
-             ", expected a name and a bound, such as batch=64 or past=0..128, or a sum, such as "
-             "total=past+1"));
+             ", expected a name and a bound, such as batch=64, past=0..128 or height=640/32, or a sum, such "
+             "as total=past+1"));
   DimensionBound bound{given.substr(0, split), 0};
   const std::string value = given.substr(split + 1);
   const std::size_t skipped = value.starts_with(kFromZero) ? kFromZero.size() : 0;
-  const char* const end = value.data() + value.size();
-  if (std::from_chars(value.data() + skipped, end, bound.most) == std::from_chars_result{end, std::errc()}) {
+  const std::size_t slash = skipped > 0 ? std::string::npos : value.find('/');
+  const auto read = [&](std::size_t from, std::size_t to, std::int64_t& number) {
+    const char* const end = value.data() + to;
+    return std::from_chars(value.data() + from, end, number) == std::from_chars_result{end, std::errc()};
+  };
+  if (read(skipped, std::min(slash, value.size()), bound.most) &&
+      (slash == std::string::npos || read(slash + 1, value.size(), bound.step))) {
     bound.least = skipped > 0 ? 0 : 1;
   } else {
     bound.most = 0;
+    bound.step = 1;
     bound.sum = value;
   }
   return bound;

@@ -101,8 +101,9 @@ struct DimensionBound {
   std::int64_t most = 0;
   std::string sum = {};    // instead: what it follows from, such as "past + 1"
   std::int64_t least = 1;  // or 0
+  std::int64_t step = 1;   // more: the extents are step, 2 * step and so on up to `most`
 };
-// From "batch=64", "past=0..128" or "total=past+1". Errors: invalid_argument.
+// From "batch=64", "past=0..128", "height=640/32" or "total=past+1". Errors: invalid_argument.
 Result<DimensionBound> parse_bound(const std::string& text);
 // Gives the axes of these free dimensions named extents, from `least` to `most`. An axis of at most 1 is a
 // number. A dimension whose name is a sum ("past + 1") follows from its terms, which are bounded dimensions

@@ -194,12 +194,15 @@ std::string SymbolicInt::text() const {
   std::string out;
   std::int64_t more = 0;  // extents from 0 are shown as such, without the 1 that they are stored with
   for (const auto& [factors, times] : terms_) {
-    const auto shown = factors.size() == 1 ? tensor::of_from_zero(part_of(factors[0]).extent) : std::nullopt;
-    if (factors.empty() || shown) more += times;
+    const auto shown = [](AxisName factor) {
+      const tensor::GivenExtent given = tensor::given_extent(part_of(factor).extent);
+      return given.less > 0 ? given.name : tensor::extent_text(part_of(factor).extent);
+    };
+    if (factors.empty()) more += times;
+    if (factors.size() == 1) more += times * tensor::given_extent(part_of(factors[0]).extent).less;
     if (factors.empty()) continue;
     std::string term = times != 1 ? imprint::text(times) : "";
-    for (const AxisName factor : factors)
-      term += (term.empty() ? "" : " * ") + shown.value_or(part_of(factor).extent);
+    for (const AxisName factor : factors) term += (term.empty() ? "" : " * ") + shown(factor);
     out += (out.empty() ? "" : " + ") + term;
   }
   return out.empty() ? imprint::text(more) : more == 0 ? out : imprint::text(out, " + ", more);

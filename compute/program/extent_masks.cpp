@@ -29,7 +29,10 @@ Tensor masked(const Tensor& value, std::span<const int> axes, std::span<const Ax
   Tensor used;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (names[i] == 0) continue;
-    const Tensor along = used_positions(iota(whole, axes[i]), names[i]);
+    // One row of positions, broadcast: the position of each element would take divisions.
+    Shape row;
+    for (int axis = axes[i]; axis < whole.rank(); ++axis) row.append(axis == axes[i] ? whole[axis] : 1);
+    const Tensor along = used_positions(iota(row, 0), names[i]);
     used = is_empty(used) ? along : logical_and(used, along);
   }
   if (is_empty(used)) return value;

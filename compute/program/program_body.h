@@ -25,6 +25,8 @@ struct Stretch {
   VkCommandBuffer commands = VK_NULL_HANDLE;  // primary
   bool needs_sums = false;                    // starts from the sums of all stretches before it
   std::span<float> sums;                      // host memory that it fills, for add_up; may be empty
+  std::span<float* const> padding;            // of the sums: no variable's
+  std::uint32_t copies = 0;                   // of summed variables, to the host and back
 };
 
 class Program::Body {

@@ -16,6 +16,8 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   impl->source.slot_count = std::max(1u, sequence.slot_count);
   // In one block, as Baker expects.
   if (!sequence.own.empty()) IMPRINT_CHECK(runtime.place_together(sequence.own));
+  if (sequence.add_up)
+    for (const ProgramPart& part : sequence.parts) IMPRINT_CHECK(runtime.place_together(part.summed));
   impl->runs = runs_of(sequence);
   std::uint64_t dispatches = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {

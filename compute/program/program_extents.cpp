@@ -24,14 +24,18 @@ const Port* extent_port(const std::vector<Port>& inputs, std::string_view name) 
 
 bool is_derived(const std::string& extent) { return !terms_of(extent).empty(); }
 
-// The input of an extent that callers name, and what its value has more than the extent.
+// The input of an extent that callers name, and how its value follows from theirs.
 struct NamedPort {
   const Port* port = nullptr;
-  std::int64_t more = 0;
+  GivenExtent given;
 };
 NamedPort named_port(const std::vector<Port>& inputs, std::string_view name) {
-  if (const Port* port = extent_port(inputs, name)) return {port, 0};
-  return {extent_port(inputs, from_zero(name)), 1};
+  if (const Port* port = extent_port(inputs, name)) return {port, {std::string(name)}};
+  for (const Port& port : inputs)
+    if (port.bound > 0)
+      if (const GivenExtent given = given_extent(std::string(extent_of_input(port.name))); given.name == name)
+        return {&port, given};
+  return {};
 }
 
 }  // namespace
@@ -50,16 +54,19 @@ void Program::Body::reset_extents() {
 }
 
 Result<> Program::set_extent(std::uint32_t slot, std::string_view name, std::int64_t extent) {
-  const auto [port, more] = named_port(body_->source.inputs, name);
+  const auto [port, given] = named_port(body_->source.inputs, name);
   if (!port || is_derived(std::string(name)))
     return make_error(ErrorCode::not_found, text("set_extent '", this->name(), "': found '", name,
                                                  "', expected the name of an axis of the program"));
-  if (slot >= body_->source.slot_count || extent < 1 - more || extent > port->bound - more)
+  const std::int64_t least = given.shown(1), most = given.shown(port->bound);
+  if (slot >= body_->source.slot_count || extent < least || extent > most ||
+      (extent + given.less) % given.step != 0)
     return make_error(
         ErrorCode::invalid_argument,
         text("set_extent '", this->name(), "': found ", name, " = ", extent, " in slot ", slot, ", expected ",
-             1 - more, " .. ", port->bound - more, " in one of ", slot_count(), " slots"));
-  const auto value = static_cast<std::int32_t>(extent + more);
+             least, " .. ", most, given.step > 1 ? text(" in steps of ", given.step) : "", " in one of ",
+             slot_count(), " slots"));
+  const auto value = static_cast<std::int32_t>((extent + given.less) / given.step);
   std::byte* at = body_->input_memory(slot) + port->offset;
   if (std::memcmp(at, &value, sizeof value) == 0) return {};
   std::memcpy(at, &value, sizeof value);
@@ -76,11 +83,11 @@ Result<> Program::set_extent(std::uint32_t slot, std::string_view name, std::int
 }
 
 std::int64_t Program::extent(std::uint32_t slot, std::string_view name) const {
-  const auto [port, more] = named_port(body_->source.inputs, name);
+  const auto [port, given] = named_port(body_->source.inputs, name);
   if (!port || slot >= body_->source.slot_count) return 0;
   std::int32_t value = 0;
   std::memcpy(&value, body_->input_memory(slot) + port->offset, sizeof value);
-  return value - more;
+  return given.shown(value);
 }
 
 Shape Program::used_shape(std::uint32_t slot, const Shape& shape) const {
@@ -134,9 +141,9 @@ Result<> program::take_extents(Program& program, const Shape& found, const Shape
     if (port.name(axis) == 0) continue;
     const AxisPart& part = named_axis(port.name(axis)).parts[0];
     if (const auto sum = sum_of(part.extent)) {
-      const auto shown = sum->terms.size() == 1 ? of_from_zero(sum->terms[0].extent) : std::nullopt;
-      if (shown && sum->more == -1 && sum->terms[0].times == 1 && part.factor == 1)
-        IMPRINT_CHECK(program.set_extent(0, *shown, found[axis]));
+      const GivenExtent given = sum->terms.size() == 1 ? given_extent(sum->terms[0].extent) : GivenExtent();
+      if (given.less == 1 && sum->more == -1 && sum->terms[0].times == 1 && part.factor == 1)
+        IMPRINT_CHECK(program.set_extent(0, given.name, found[axis]));
       continue;  // other axes say what other sums have
     }
     if (quotient_of(part.extent)) continue;

@@ -142,7 +142,9 @@ struct Program::Impl : Program::Body {
   struct Sum {
     std::size_t dispatch = 0;  // of the part: the last that writes one of them
     std::span<float> numbers;
-    std::vector<Copy> copies;  // from the variables
+    std::vector<Copy> copies;     // from the variables: one for those that follow each other in memory
+    std::vector<float*> padding;  // of the numbers: those between two variables
+    void add(const Variable& added, std::uint64_t& offset);
   };
   std::vector<Part> parts;
   std::vector<program::PartRun> runs;

@@ -29,7 +29,7 @@ using Kind = Action::Kind;
 struct PlannedStretch {
   std::vector<Action> actions;
   bool needs_sums = false;
-  std::span<float> sums;
+  const Program::Impl::Sum* sum = nullptr;
 };
 
 std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
@@ -44,7 +44,7 @@ std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
         const std::size_t end = last ? count : program.sums[run.part][s].dispatch + 1;
         planned.back().actions.push_back({Kind::dispatches, run.part, first, end});
         planned.back().actions.push_back({Kind::sums_out, run.part, s, 0});
-        planned.back().sums = program.sums[run.part][s].numbers;
+        planned.back().sum = &program.sums[run.part][s];
         planned.emplace_back();
         first = end;
       }
@@ -62,27 +62,51 @@ std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
 
 }  // namespace
 
+// Places at `offset` of the host's memory have the gaps of those on the device, so that variables that follow
+// each other have one copy: a GPU takes as long for a small copy as for a kernel. Imprint's allocations begin
+// at multiples of kAlignment, so a shorter gap belongs to nothing else; one between external variables may be
+// the host's.
+void Program::Impl::Sum::add(const Variable& added, std::uint64_t& offset) {
+  const auto& storage = static_cast<const DeviceVariable&>(*added.state()->storage);
+  const vk::Allocation variable = storage.allocation();
+  const std::uint64_t bytes = added.bytes(), most = added.state()->external ? 0 : kAlignment;
+  if (bytes == 0) return;
+  VkBufferCopy* last = copies.empty() ? nullptr : &copies.back().region;
+  const std::uint64_t end = last ? last->srcOffset + last->size : 0;
+  std::uint64_t gap = 0;
+  if (last && copies.back().buffer == variable.buffer && variable.offset >= end &&
+      variable.offset - end < most) {
+    gap = variable.offset - end;
+    last->size += gap + bytes;
+  } else {
+    copies.push_back({variable.buffer, {variable.offset, offset, bytes}});
+  }
+  for (std::size_t i = 0; i < gap / sizeof(float); ++i)
+    padding.push_back(numbers.data() + numbers.size() + i);
+  numbers = {numbers.data(), numbers.size() + (gap + bytes) / sizeof(float)};
+  offset += gap + bytes;
+}
+
 Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
   sums.resize(parts.size());
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Impl& part = *parts[p].impl;
     const std::vector<Variable>& summed = sequence.parts[p].summed;
     std::uint64_t bytes = 0;
-    for (const Variable& variable : summed) {
-      IMPRINT_CHECK(runtime.place(variable, false));
-      bytes += variable.bytes();
-    }
-    if (bytes == 0) continue;
+    for (const Variable& variable : summed) bytes += variable.bytes() + kAlignment;
+    if (summed.empty()) continue;
     // Both directions: readback memory is cached, and the host reads and writes each number.
     IMPRINT_ASSIGN(const vk::Allocation memory,
                    runtime.device().memory().allocate(bytes, kAlignment, vk::MemoryUse::readback));
     sum_memory.push_back(memory);
-    auto* next = static_cast<float*>(memory.mapped);
     std::uint64_t offset = memory.offset;
     std::size_t ready = 0;
     for (const Variable& variable : summed) {
       if (sums[p].empty() || sums[p].back().numbers.size_bytes() >= kLeastSumBytes)
-        sums[p].push_back({ready, {next, 0}, {}});
+        sums[p].push_back({ready,
+                           {static_cast<float*>(memory.mapped) + (offset - memory.offset) / sizeof(float), 0},
+                           {},
+                           {}});
       Sum& sum = sums[p].back();
       for (std::size_t d = 0; d < part.dispatches.size(); ++d)
         for (const std::int32_t t : part.dispatches[d].tasks)
@@ -91,12 +115,7 @@ Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
                 part.schedule.variables[static_cast<std::size_t>(store.place.index)] == variable.state())
               ready = std::max(ready, d);
       sum.dispatch = ready;
-      const vk::Allocation from =
-          static_cast<const DeviceVariable*>(variable.state()->storage.get())->allocation();
-      sum.copies.push_back({from.buffer, {from.offset, offset, variable.bytes()}});
-      sum.numbers = {sum.numbers.data(), sum.numbers.size() + variable.bytes() / sizeof(float)};
-      next += variable.bytes() / sizeof(float);
-      offset += variable.bytes();
+      sum.add(variable, offset);
     }
   }
   return {};
@@ -137,6 +156,14 @@ Result<> Program::Impl::record_stretches() {
     }
   };
 
+  const auto copies_of = [&](const PlannedStretch& plan) {
+    std::size_t count = 0;
+    for (const Action& action : plan.actions)
+      for (std::size_t s = 0; s < sums[action.part].size(); ++s)
+        if (action.kind == Kind::sums_in || (action.kind == Kind::sums_out && action.first == s))
+          count += sums[action.part][s].copies.size();
+    return static_cast<std::uint32_t>(count);
+  };
   const std::vector<PlannedStretch> planned = plan_stretches(*this);
   // Turns of the same parts share their commands.
   std::map<std::pair<std::uint32_t, std::vector<Action>>, VkCommandBuffer> recorded;
@@ -155,7 +182,10 @@ Result<> Program::Impl::record_stretches() {
         stretch_commands.push_back(made);
         commands = made.primary;
       }
-      list.push_back({commands, plan.needs_sums, plan.sums});
+      list.push_back({commands, plan.needs_sums, {}, {}, copies_of(plan)});
+      if (!plan.sum) continue;
+      list.back().sums = plan.sum->numbers;
+      list.back().padding = plan.sum->padding;
     }
   }
   return {};

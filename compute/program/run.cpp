@@ -111,13 +111,14 @@ Result<> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue) {
   const Program::Body& body = program.body();
   struct Pending {
     vk::Ticket ticket;
-    std::span<float> sums;
+    const Stretch* stretch = nullptr;
   };
   std::vector<Pending> pending;
   const auto finish = [&]() -> Result<> {
     for (const Pending& each : pending) {
       IMPRINT_CHECK(queue.wait(each.ticket, kTimeout));
-      if (!each.sums.empty()) body.add_up(each.sums);
+      for (float* number : each.stretch->padding) *number = 0;
+      if (!each.stretch->sums.empty()) body.add_up(each.stretch->sums);
     }
     pending.clear();
     return {};
@@ -125,7 +126,7 @@ Result<> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue) {
   for (const Stretch& stretch : body.stretches(slot)) {
     if (stretch.needs_sums) IMPRINT_CHECK(finish());
     IMPRINT_ASSIGN(const vk::Ticket ticket, queue.submit(std::span(&stretch.commands, 1)));
-    pending.push_back({ticket, stretch.sums});
+    pending.push_back({ticket, &stretch});
   }
   return finish();
 }

@@ -12,7 +12,7 @@ namespace imprint::tensor {
 namespace {
 
 constexpr std::int64_t kMostNumber = std::int64_t{1} << 24;  // an extent's bound
-constexpr std::string_view kPlus = " + ", kTimes = " * ", kBound = "<=", kFromZero = " from 0",
+constexpr std::string_view kPlus = " + ", kTimes = " * ", kBound = "<=", kFromZero = " from 0", kBy = " by ",
                            kOver = ") / ";
 
 std::optional<std::int64_t> number_in(std::string_view text) {
@@ -229,16 +229,21 @@ std::optional<ShapeAxis> windows_along(const ExtentSum& places, const WindowStep
 
 bool is_extent_name(std::string_view name) {
   constexpr auto kNone = std::string_view::npos;
-  return !name.ends_with(kFromZero) && !name.starts_with('(') &&
+  return given_extent(std::string(name)).is_given() && !name.starts_with('(') &&
          std::ranges::all_of(std::array{kBound, kPlus, kTimes, kOver},
                              [&](std::string_view sign) { return name.find(sign) == kNone; });
 }
 
 std::string from_zero(std::string_view extent) { return text(extent, kFromZero); }
 
-std::optional<std::string> of_from_zero(const std::string& name) {
-  return name.ends_with(kFromZero) ? std::optional(name.substr(0, name.size() - kFromZero.size()))
-                                   : std::nullopt;
+std::string in_steps(std::string_view extent, std::int64_t step) { return text(extent, kBy, step); }
+
+GivenExtent given_extent(const std::string& name) {
+  if (name.ends_with(kFromZero)) return {name.substr(0, name.size() - kFromZero.size()), 1, 1};
+  const std::size_t by = name.rfind(kBy);
+  const auto step =
+      by == std::string::npos ? std::nullopt : number_in(std::string_view(name).substr(by + kBy.size()));
+  return step && *step > 1 ? GivenExtent{name.substr(0, by), 0, *step} : GivenExtent{name};
 }
 
 std::string extent_text(const std::string& extent) {
@@ -246,17 +251,18 @@ std::string extent_text(const std::string& extent) {
   if (quotient) return text("(", extent_text(name_of(quotient->sum)), kOver, quotient->by);
   const auto sum = sum_of(extent);
   if (!sum) {
-    const auto shown = of_from_zero(extent);
-    return shown ? text(*shown, kPlus, 1) : extent;
+    const GivenExtent given = given_extent(extent);
+    if (given.step > 1) return text("(", given.name, kOver, given.step);
+    return given.less > 0 ? text(given.name, kPlus, given.less) : extent;
   }
   std::string out;
   std::int64_t more = sum->more;
   for (const SumTerm& term : sum->terms) {
-    const auto shown = of_from_zero(term.extent);
-    if (shown) more += term.times;
+    const GivenExtent given = given_extent(term.extent);
+    more += given.less * term.times;
     out += out.empty() ? "" : kPlus;
     if (term.times != 1) out += text(term.times, kTimes);
-    out += shown ? *shown : extent_text(term.extent);
+    out += given.less > 0 ? given.name : extent_text(term.extent);
   }
   return more == 0 ? out : text(out, kPlus, more);
 }

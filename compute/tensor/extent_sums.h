@@ -72,9 +72,18 @@ std::string extent_text(const std::string& extent);
 // the start are of those that are made here.
 bool is_extent_name(std::string_view name);
 
-// Extents begin at 1. One that may be 0 is a sum: -1 and an extent of this name.
+// Extents begin at 1 and have every number up to their bound. One that may be 0, or that is a multiple of a
+// step, is a sum of an extent of these names: -1 + past from 0, and 32 * height by 32.
 std::string from_zero(std::string_view extent);
-// The extent that the name was made of; nothing: another name.
-std::optional<std::string> of_from_zero(const std::string& name);
+std::string in_steps(std::string_view extent, std::int64_t step);
+// The name that such an extent was made of; a user's value is step * the extent's - less. Another name:
+// itself.
+struct GivenExtent {
+  std::string name;
+  std::int64_t less = 0, step = 1;
+  std::int64_t shown(std::int64_t extent) const { return step * extent - less; }
+  bool is_given() const { return less == 0 && step == 1; }
+};
+GivenExtent given_extent(const std::string& name);
 
 }  // namespace imprint::tensor

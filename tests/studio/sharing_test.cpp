@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "compute/nn/learners/classic_environments.h"
+#include "compute/program/program_body.h"
 #include "compute/training/trainer.h"
 #include "engine-bridge/own/standalone.h"
 #include "imprint/studio_compute.h"
@@ -201,6 +204,43 @@ TEST_F(SharingTest, MeanPartAverages) {
   ASSERT_TRUE(computer.session().run(*program));
   const auto read = computer.session().read(std::span(&number, 1));
   EXPECT_EQ((*read)[0].floats, (std::vector<float>{2.5f, 3.5f}));
+}
+
+// Variables that are first placed for their sum follow each other in memory: one copy to the host and one
+// back, whatever lies between them there.
+TEST_F(SharingTest, VariablesOfOneSumHaveOneCopy) {
+  Computer computer = Computer::gpu();
+  ASSERT_TRUE(computer.standalone);
+  Session& session = computer.session();
+  std::vector<Variable> variables;
+  nn::Parameters all;
+  ProgramSequence sequence{.name = "averaged"};
+  sequence.parts.push_back({{.name = "moves"}});
+  for (const std::int64_t count : {3, 16, 5, 1, 70}) {
+    const std::string name = "number" + std::to_string(count);
+    const Variable& made = variables.emplace_back(Variable::zeros(name, {count}));
+    all.add(name, made);
+    sequence.parts[0].description.updates.push_back(
+        Update::assign(made, made.value() + static_cast<float>(count + rank())));
+  }
+  sequence.parts.push_back(mean_part(all));
+  std::size_t not_zero = 0;
+  sequence.add_up = [&](std::span<float> numbers) {
+    add_up()(numbers);
+    not_zero = static_cast<std::size_t>(std::ranges::count_if(numbers, [](float x) { return x != 0; }));
+  };
+  auto program = Program::compile(session.runtime(), sequence);
+  ASSERT_TRUE(program) << program.error().message;
+  std::vector<std::uint32_t> copies;
+  for (const Stretch& stretch : program->body().stretches(0)) copies.push_back(stretch.copies);
+  EXPECT_EQ(copies, (std::vector<std::uint32_t>{1, 1}));
+  ASSERT_TRUE(session.run(*program));
+  EXPECT_EQ(not_zero, 3u + 16 + 5 + 1 + 70);
+  const auto read = session.read(variables);
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    const auto count = static_cast<std::size_t>(variables[i].shape()[0]);
+    EXPECT_EQ((*read)[i].floats, std::vector<float>(count, static_cast<float>(count) + 0.5f));
+  }
 }
 
 class Ending : public ::testing::Environment {

@@ -371,6 +371,17 @@ TEST_F(NamedOnnx, ConvolutionsAndPoolsTakePicturesOfAnySize) {
     return std::map<std::string, Shape>{{"x", {1, 2, height, width}}};
   };
   compare(b, {{"height", 13}, {"width", 9}}, {size(6, 7), size(13, 9), size(1, 1), size(8, 2), size(9, 9)});
+  // Halves of halves that are doubled again fit beside the first halves if the places are multiples of four.
+  OnnxBuilder net;
+  net.input("x", {"1", "2", "height"}).floats("w", {2, 2, 3}, wave(12, 0.5)).floats("scales", {3}, {1, 1, 2});
+  const std::vector<OnnxBuilder::Attribute> halves{OnnxBuilder::list("pads", {1, 1}),
+                                                   OnnxBuilder::list("strides", {2})};
+  net.node("Conv", {"x", "w"}, {"half"}, halves).node("Conv", {"half", "w"}, {"quarter"}, halves);
+  net.node("Resize", {"quarter", "", "scales"}, {"up"}, {OnnxBuilder::text("mode", "nearest")});
+  net.node("Add", {"half", "up"}, {"y"}).output("y");
+  const auto length = [](std::int64_t count) { return std::map<std::string, Shape>{{"x", {1, 2, count}}}; };
+  compare(net, {found(parse_bound("height=16/4"))}, {length(8), length(16), length(4)});
+  EXPECT_THAT(refused(net, length(8), {{"height", 16}}), HasSubstr("expected one name"));
   // Shape arithmetic on quotients: half of the height, rounded up.
   OnnxBuilder half;
   half.input("x", {"1", "2", "height"}).floats("w", {3, 2, 3}, wave(18, 0.5)).longs("one", {}, {1});
@@ -382,7 +393,6 @@ TEST_F(NamedOnnx, ConvolutionsAndPoolsTakePicturesOfAnySize) {
   half.node("Unsqueeze", {"half", "axis"}, {"last"});
   half.node("Concat", {"minus", "last"}, {"target"}, {OnnxBuilder::number("axis", 0)});
   half.node("Reshape", {"c", "target"}, {"y"}).output("y");
-  const auto length = [](std::int64_t count) { return std::map<std::string, Shape>{{"x", {1, 2, count}}}; };
   compare(half, {{"height", 9}}, {length(4), length(9), length(1), length(8)});
 }
 
@@ -408,6 +418,9 @@ TEST_F(NamedOnnx, NamesThatDoNotFitAreRefused) {
   fails(relu, {{"n", 0}}, "extent 'n': found 0, expected a bound of 1 to 16777216");
   fails(relu, {{"n<=5 + 2", 4}}, "in its name, expected neither");
   fails(relu, {{"n from 0", 4}}, "in its name, expected neither");
+  fails(relu, {{"n by 2", 4}}, "in its name, expected neither");
+  fails(relu, {found(parse_bound("length=20/8"))},
+        "found steps of 8 up to 20, expected a bound that is a multiple");
   fails(relu, {{"n", 4}, {"n", 5}}, "extent 'n': found it again, expected each once");
   fails(relu, {{"length", 5}}, "input 'x': axis 2: found 6, expected at most 5 for 'length'");
   fails(net("Reshape", {}, {"two"}), {{"n", 4}},

@@ -48,7 +48,8 @@ void add_extent_option(CLI::App& command, ModelShapes& shapes) {
       .add_option(
           "--extent", shapes.most,
           "compile for any extent of a free dimension up to MOST; may be repeated. NAME: as the file has "
-          "it, or INPUT:AXIS. past=0..128 may be 0. A sum, such as total=past+1, follows from others")
+          "it, or INPUT:AXIS. past=0..128 may be 0, height=640/32 goes in steps of 32. A sum, such as "
+          "total=past+1, follows from others")
       ->type_name("NAME=MOST");
 }
 

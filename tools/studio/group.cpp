@@ -12,7 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
+#include "compute/base/thread_pool.h"
 #include "compute/tensor/dtype.h"
 
 namespace imprint::studio {
@@ -111,6 +113,19 @@ std::vector<std::uint64_t> Group::gather(std::span<const std::uint64_t> own) {
 
 // Shorter sums go by MPI's own messages, which take less time then.
 constexpr std::size_t kLeastInMemory = 2048;
+// A part of a thread: long enough to be worth a thread, short enough for the sums to stay in its cache.
+constexpr std::size_t kNumbersOfPart = std::size_t{1} << 15;
+constexpr std::uint32_t kMostThreads = 8;
+
+template <class Work>
+void in_parts(ThreadPool& threads, std::size_t begin, std::size_t end, const Work& work) {
+  const std::size_t parts = std::min<std::size_t>((end - begin + kNumbersOfPart - 1) / kNumbersOfPart,
+                                                  ThreadPool::kMostParts),
+                    count = end - begin;
+  threads.each(static_cast<std::uint32_t>(parts), [&](std::uint32_t part, std::uint32_t) {
+    work(begin + count * part / parts, begin + count * (part + 1) / parts);
+  });
+}
 
 struct Group::SharedMemory {
   MPI_Comm ranks = MPI_COMM_NULL;
@@ -120,10 +135,12 @@ struct Group::SharedMemory {
   float* own = nullptr;
   float* sums = nullptr;  // of rank 0's window
   bool unusable = false;  // ranks on several computers, or no such memory
+  std::shared_ptr<ThreadPool> threads;
 };
 
 // Each rank adds one share of all ranks' numbers, in the order of the ranks, so the bits are the same however
-// the messages run.
+// the messages run. Threads divide the copies and the share: one thread copies far less per second than the
+// memory can.
 bool Group::add_in_memory(std::span<float> numbers) {
   if (!memory_) {
     memory_ = std::make_shared<SharedMemory>();
@@ -133,6 +150,8 @@ bool Group::add_in_memory(std::span<float> numbers) {
     const int all = size == static_cast<int>(adders_) ? 1 : 0;
     MPI_Allreduce(&all, &together, 1, MPI_INT, MPI_MIN, handles_->adders);
     memory_->unusable = together == 0;
+    const std::uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
+    memory_->threads = ThreadPool::create({.threads = std::clamp(cores / adders_, 1u, kMostThreads)});
   }
   SharedMemory& memory = *memory_;
   if (memory.unusable) return false;
@@ -163,14 +182,20 @@ bool Group::add_in_memory(std::span<float> numbers) {
     MPI_Barrier(memory.ranks);
     MPI_Win_sync(memory.window);
   };
-  std::copy(numbers.begin(), numbers.end(), memory.own);
+  const auto copy = [&](const float* from, float* to) {
+    in_parts(*memory.threads, 0, numbers.size(),
+             [&](std::size_t begin, std::size_t end) { std::copy(from + begin, from + end, to + begin); });
+  };
+  copy(numbers.data(), memory.own);
   meet();
-  const std::size_t begin = numbers.size() * rank_ / adders_, end = numbers.size() * (rank_ + 1) / adders_;
-  std::copy(memory.parts[0] + begin, memory.parts[0] + end, memory.sums + begin);
-  for (std::uint32_t r = 1; r < adders_; ++r)
-    for (std::size_t i = begin; i < end; ++i) memory.sums[i] += memory.parts[r][i];
+  const std::size_t first = numbers.size() * rank_ / adders_, last = numbers.size() * (rank_ + 1) / adders_;
+  in_parts(*memory.threads, first, last, [&](std::size_t begin, std::size_t end) {
+    std::copy(memory.parts[0] + begin, memory.parts[0] + end, memory.sums + begin);
+    for (std::uint32_t r = 1; r < adders_; ++r)
+      for (std::size_t i = begin; i < end; ++i) memory.sums[i] += memory.parts[r][i];
+  });
   meet();
-  std::copy(memory.sums, memory.sums + numbers.size(), numbers.begin());
+  copy(memory.sums, numbers.data());
   return true;
 }
 

@@ -153,10 +153,9 @@ Shape Model::shape_now(const ModelValue& value) const {
   Shape used = value.shape;
   for (int axis = 0; axis < used.rank(); ++axis) {
     const auto extent_of_run = [&](const std::string& name) {
-      const auto shown = tensor::of_from_zero(name);
-      const auto found = std::ranges::find(extents_, shown.value_or(name), &ModelExtent::name);
-      const std::int64_t own = found == extents_.end() ? 1 : found->value;
-      return shown ? own + 1 : own;
+      const tensor::GivenExtent given = tensor::given_extent(name);
+      const auto found = std::ranges::find(extents_, given.name, &ModelExtent::name);
+      return found == extents_.end() ? 1 : (found->value + given.less) / given.step;
     };
     std::int64_t places = 1;
     for (const tensor::AxisPart& part : value.shape.parts(axis)) {
@@ -172,10 +171,11 @@ Shape Model::shape_now(const ModelValue& value) const {
 Result<> Model::set_extent(const std::string& extent, std::int64_t value) {
   for (const DimensionBound& bound : bounds_) {
     if (bound.name != extent || !bound.sum.empty()) continue;
-    if (value < bound.least || value > bound.most)
-      return bad_value(
-          "model_set_extent", name(),
-          text("value: found ", value, " for '", extent, "', expected ", bound.least, " to ", bound.most));
+    const std::int64_t least = bound.step > 1 ? bound.step : bound.least;
+    if (value < least || value > bound.most || value % bound.step != 0)
+      return bad_value("model_set_extent", name(),
+                       text("value: found ", value, " for '", extent, "', expected ", least, " to ",
+                            bound.most, bound.step > 1 ? text(" in steps of ", bound.step) : ""));
     const std::lock_guard lock(extents_mutex_);
     std::ranges::find(extents_, extent, &ModelExtent::name)->value = value;
     return {};

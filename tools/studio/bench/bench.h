@@ -56,7 +56,7 @@ double total_of(double own);
 Result<BenchOutcome> bench_cart_pole(Session& session, const BenchSettings& settings);
 Result<BenchOutcome> bench_pictures(Session& session, const BenchSettings& settings);
 Result<BenchOutcome> bench_sac(Session& session, const BenchSettings& settings);
-void bench_costs();  // prints its own line
+Result<> bench_costs(Session& session);  // prints its own line
 Result<BenchOutcome> bench_gpt(Session& session, const BenchSettings& settings);
 
 }  // namespace imprint::studio

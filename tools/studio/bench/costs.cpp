@@ -15,7 +15,7 @@
 namespace imprint::studio {
 namespace {
 
-constexpr int kRepeats = 200;
+constexpr int kRepeats = 100;
 constexpr std::size_t kMostNumbers = std::size_t{1} << 22;
 
 // Microseconds of rank 0; all begin together.
@@ -32,9 +32,32 @@ double least_us(const Work& work) {
   return least;
 }
 
+// Microseconds of a run on a device whose sums nothing adds to: submissions, waits, copies over the bus.
+// Bytes 0: a run of one submission, without sums.
+Result<double> device_us(Session& session, std::int64_t bytes) {
+  const Variable total = Variable::zeros("total", {std::max<std::int64_t>(bytes / 4, 1)});
+  ProgramSequence sequence{.name = "sum"};
+  sequence.parts = {{{.name = "own"}}, {{.name = "use"}}};
+  const Variable used = Variable::zeros("used", {1});
+  for (ProgramPart& part : sequence.parts)
+    part.description.updates = {Update::assign(used, used.value() + 1)};
+  if (bytes > 0) {
+    sequence.parts[0].description.updates.push_back(Update::assign(total, total.value() + 1));
+    sequence.parts[0].summed = {total};
+    sequence.add_up = [](std::span<float>) {};
+  }
+  IMPRINT_ASSIGN(Program program, Program::compile(session.runtime(), sequence));
+  Result<> done;
+  const double us = least_us([&] {
+    if (auto ran = session.run(program); !ran) done = ran.error();
+  });
+  IMPRINT_CHECK(done);
+  return us;
+}
+
 }  // namespace
 
-void bench_costs() {
+Result<> bench_costs(Session& session) {
   Group& group = Group::all();
   nlohmann::ordered_json sums, gathers;
   std::vector<float> numbers(kMostNumbers, 0.0f), copy(kMostNumbers);
@@ -43,14 +66,21 @@ void bench_costs() {
   const std::vector<double> own(12, 1.0);
   gathers["96"] = least_us([&] { (void)group.gather(own); });
   const double copied = least_us([&] { std::ranges::copy(numbers, copy.begin()); });
-  if (group.rank() > 0) return;
+  nlohmann::ordered_json runs;
+  if (!session.runtime().on_cpu())
+    for (const std::int64_t bytes : {0, 4, 109'932, 1'048'576, 6'744'868, 12'663'812}) {
+      IMPRINT_ASSIGN(runs[std::to_string(bytes)], device_us(session, bytes));
+    }
+  if (group.rank() > 0) return {};
   nlohmann::ordered_json row;
   row["name"] = "studio/costs";
   row["ranks"] = group.ranks();
   row["sum_us_by_bytes"] = sums;
   row["gather_us_by_bytes"] = gathers;
+  if (!runs.empty()) row["device_run_us_by_bytes"] = runs;
   row["copy_bytes_per_s"] = static_cast<double>(kMostNumbers * sizeof(float)) / (copied * 1e-6);
   std::printf("%s\n", row.dump().c_str());
+  return {};
 }
 
 }  // namespace imprint::studio

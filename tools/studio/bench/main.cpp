@@ -85,6 +85,7 @@ Result<> run(const std::string& name, const BenchSettings& settings) {
     IMPRINT_ASSIGN(standalone, bridge::Standalone::open({.device = chosen, .options = options}));
   }
   Session& session = own ? *own : standalone->session();
+  if (name == "costs") return bench_costs(session);
   IMPRINT_ASSIGN(const BenchOutcome outcome, workload->run(session, settings));
   double memory_mib = 0;
   if (standalone)
@@ -127,11 +128,6 @@ int main(int argc, char** argv) {
   app.add_option("--memory-mib", settings.cap_mib, "most that a device's memory may be; 0: any");
   app.add_option("--seed", settings.seed, "of weights and worlds");
   CLI11_PARSE(app, argc, argv);
-  if (name == "costs") {
-    bench_costs();
-    finish();
-    return 0;
-  }
   if (const imprint::Result<> done = run(name, settings); !done.ok()) fail(done.error().message);
   finish();
   return 0;
