@@ -100,9 +100,11 @@ struct Pair {
 std::optional<Pair> pair_of(OpContext& context, int first, int second) {
   const auto a = context.value(first).as_symbols(), b = context.value(second).as_symbols();
   const auto shape = broadcast(context.shape(first), context.shape(second));
-  if (!a || !b || !shape || shape->element_count() == 0 ||
-      shape->element_count() != static_cast<std::int64_t>(std::max(a->size(), b->size())))
-    return std::nullopt;
+  if (!a || !b || !shape || shape->element_count() == 0) return std::nullopt;
+  const auto fits = [&](const Symbols& list) {
+    return list.size() == 1 || static_cast<std::int64_t>(list.size()) == shape->element_count();
+  };
+  if (!fits(*a) || !fits(*b)) return std::nullopt;
   return Pair{*a, *b, *shape};
 }
 

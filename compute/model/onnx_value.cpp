@@ -506,8 +506,9 @@ Value Mover::concat(std::span<const Value> values, int axis) {
   std::vector<SymbolicInt> joined;
   for (const Value& value : values) {
     shape[axis] += value.shape()[axis];
-    foldable = foldable && has_known_numbers(value) && joins(values.front(), value, axis);
-    const auto part = symbolic ? value.as_symbols() : std::nullopt;
+    const bool fits = joins(values.front(), value, axis);
+    foldable = foldable && has_known_numbers(value) && fits;
+    const auto part = symbolic && fits ? value.as_symbols() : std::nullopt;
     symbolic = part && joined.size() + part->size() <= kMostSymbols;
     if (symbolic) joined.insert(joined.end(), part->begin(), part->end());
   }

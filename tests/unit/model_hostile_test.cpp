@@ -199,6 +199,20 @@ TEST(HostileExtents, ListsOfSumsAreCounted) {
   EXPECT_THAT(import_named(b, 8, {{"x", {2, 2, 2, 2}}}), HasSubstr("than one model may have"));
 }
 
+TEST(HostileExtents, RowsOfSumsMeetOneRow) {
+  OnnxBuilder b;
+  b.input("x", {"N", "N"}).node("Shape", {"x"}, {"s"}).longs("square", {2}, {2, 2});
+  b.node("Concat", {"s", "s"}, {"all"}, {OnnxBuilder::number("axis", 0)});
+  b.node("Reshape", {"all", "square"}, {"rows"});
+  for (const char* op : {"Add", "Mul", "Compress", "Equal"}) {
+    OnnxBuilder one = b;
+    one.node(op, {"rows", "s"}, {"y"})
+        .output("y", {}, op == std::string("Equal") ? test::kBool : test::kInt64);
+    const std::string refused = import_named(one, 8, {{"x", {2, 2}}});
+    EXPECT_EQ(refused.empty(), op != std::string("Compress")) << refused;  // computed in each run
+  }
+}
+
 TEST(HostileExtents, NamesOfAxesAreFewForOneModel) {
   OnnxBuilder b;
   b.input("x", {"N", "1"}).floats("one", {1, 1}, {1});
