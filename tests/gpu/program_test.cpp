@@ -391,7 +391,6 @@ TEST_F(ProgramTest, LargeFoldsAndProducts) {
   for (std::size_t i = 0; i < 130; ++i) EXPECT_EQ(found[3].ints[i], static_cast<int>(expected[3][i]));
 }
 
-}  // namespace
 TEST_F(ProgramTest, StartedRunsComputeInTheirOrder) {
   const Variable sum = Variable::zeros("sum", {3});
   const Tensor x = input("x", {3});
@@ -427,4 +426,5 @@ TEST_F(ProgramTest, ASlotHasOneStartedRun) {
   EXPECT_EQ(code(session().finish(program, 0)), ErrorCode::invalid_argument);
 }
 
+}  // namespace
 }  // namespace imprint
