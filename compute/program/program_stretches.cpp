@@ -62,10 +62,10 @@ std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
 
 }  // namespace
 
-// Places at `offset` of the host's memory have the gaps of those on the device, so that variables that follow
-// each other have one copy: a GPU takes as long for a small copy as for a kernel. Imprint's allocations begin
-// at multiples of kAlignment, so a shorter gap belongs to nothing else; one between external variables may be
-// the host's.
+// Host memory from `offset` on has the gaps of device memory, so that variables that follow each other have
+// one copy: a GPU takes as long for a small copy as for a kernel. Imprint's allocations begin at multiples of
+// kAlignment, so a shorter gap belongs to nothing else; one between external variables may belong to the
+// host.
 void Program::Impl::Sum::add(const Variable& added, std::uint64_t& offset) {
   const auto& storage = static_cast<const DeviceVariable&>(*added.state()->storage);
   const vk::Allocation variable = storage.allocation();
