@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {
