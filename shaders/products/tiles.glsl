@@ -60,10 +60,11 @@ void PRODUCT(int group) {
   int in_band = tile - band * BAND * COLUMN_TILES;
   int row_0 = (band * BAND + in_band % band_rows) * TILE_ROWS;
   int column_0 = in_band / band_rows * TILE_COLUMNS;
-  // A subgroup's 32 lanes form 4 x 8, so that they read few different elements of either tile at once.
+  // A subgroup's 32 lanes form 4 x 8, so that they read few different elements of either tile at once. Two
+  // neighbours share a column, and lanes two apart a row: shared memory serves half a subgroup at a time.
   int block = lane / 32;
-  int lane_row = block / (LANE_COLUMNS / 8) * 4 + lane % 32 / 8;
-  int lane_column = block % (LANE_COLUMNS / 8) * 8 + lane % 8;
+  int lane_row = block / (LANE_COLUMNS / 8) * 4 + lane % 32 / 16 * 2 + lane % 2;
+  int lane_column = block % (LANE_COLUMNS / 8) * 8 + lane % 16 / 2;
 
   vec4 sums[THREAD_ROWS][THREAD_COLUMNS / 4];
   [[unroll]] for (int r = 0; r < THREAD_ROWS; r++) [[unroll]] for (int c = 0; c < THREAD_COLUMNS / 4; c++)

@@ -54,16 +54,18 @@ Tensor unpacked_product(const ProductExtents& extents, Values in) {
 
 // By the kernel of shaders/pages/few_bits_product.glsl.
 Tensor product_on_device(const ProductExtents& extents, Values in, const PageLimits& limits) {
-  constexpr std::int64_t kMostBatch = 4, kMostLanes = 128, kLeastLanes = 16, kMostOwn = 8, kMostSums = 16;
+  constexpr std::int64_t kMostBatch = 4, kMostInvocations = 256, kLeastLanes = 16, kMostLanes = 32,
+                         kMostOwn = 8, kMostSums = 16;
   if (limits.invocations < kLeastLanes) return unpacked_product(extents, in);
   const auto up = [](std::int64_t count, std::int64_t by) { return (count + by - 1) / by; };
   const std::int64_t invocations =
-                         limits.processor ? 32 : std::min<std::int64_t>(kMostLanes, limits.invocations),
+                         limits.processor ? 32 : std::min<std::int64_t>(kMostInvocations, limits.invocations),
                      batch = std::min(kMostBatch, extents.rows), slices = extents.depth / extents.slice(),
                      staged_bytes = std::min(16384, limits.shared_bytes / 2);
-  // As few invocations without a slice as possible. All of x that a turn meets lies in shared memory.
+  // As few invocations without a slice as possible. All of x that a turn meets lies in shared memory: with
+  // few lanes it is small, and many columns use it.
   std::int64_t lanes = 0;
-  for (std::int64_t some = kLeastLanes; some <= invocations; some *= 2)
+  for (std::int64_t some = kLeastLanes; some <= std::min(kMostLanes, invocations); some *= 2)
     if (lanes == 0 || (up(slices, some) * some <= up(slices, lanes) * lanes &&
                        batch * some * extents.slice() * 4 <= staged_bytes))
       lanes = some;

@@ -12,13 +12,17 @@ constexpr float kFirstWrong = 0.1f, kLeastWrong = 0.02f, kMostWrong = 0.4f;
 constexpr float kShownWrong = 0.01f;    // share of demonstrations
 constexpr float kWordsRemembered = 50;  // by the estimate
 constexpr float kCareless = 0.2f;  // of the words are wrong: kShrink and kLeastShrink are for that person
+constexpr float kUntaught = 1;  // in weight of words: a goal's last layer is shrunk before its first sample
 constexpr float kShrink = 4, kShrinkSamples = 300, kLeastShrink = 0.0135f;
 
 // Weights of words and demonstrations, and of all samples so far.
 struct Taught {
   Taught(const std::string& suffix, const Shape& shape)
       : told(Variable::zeros("told" + suffix, shape)), taken(Variable::zeros("taken" + suffix, shape)) {}
-  Tensor share() const { return told.value() / maximum(taken.value(), 1e-6f); }
+  // With so much weight of words before the first sample.
+  Tensor share(float before) const {
+    return (told.value() + before) / maximum(taken.value() + before, 1e-6f);
+  }
   void add(const Tensor& words, const Tensor& samples, std::vector<Update>& updates) const {
     updates.push_back(Update::assign(told, told.value() + words));
     updates.push_back(Update::assign(taken, taken.value() + samples));
@@ -58,7 +62,7 @@ class FeedbackObjective final : public Objective {
     Tensor squares = zeros({spec_.brain_count});
     for (std::size_t i = 0; i < all.size(); ++i) {
       const bool is_last = i + 2 >= all.size();
-      const Tensor share = is_last ? of_outputs_.share() : in_all_.share();
+      const Tensor share = is_last ? of_outputs_.share(kUntaught) : in_all_.share(0);
       squares = squares + sum(share * square(all[i]), {1, 2});
     }
     const Tensor noise = wrong_.value() * (1.0f - wrong_.value()) / (kCareless * (1 - kCareless));

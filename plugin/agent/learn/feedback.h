@@ -24,7 +24,9 @@
 // + e (1 - e) / (kCareless (1 - kCareless)) * (kShrink / (samples + kShrinkSamples) + kLeastShrink) * the sum
 // of share * their squares. share is that of words and demonstrations in all samples so far, by weight: in
 // the goal's samples for the last layer's parameters of a goal, in the brain's for all others. So rewards are
-// not doubted, and what they taught stays while a person teaches other goals. The noise of a decision is
+// not doubted, and what they taught stays while a person teaches other goals. A goal counts a word before its
+// first sample: choices that nothing taught fall to 0. Else their values would change with the hidden layers
+// that other goals teach, and a choice that falls low by that is never tried. The noise of a decision is
 // smaller for choices that many words were about (decide/infer_graph.cpp).
 
 #include "plugin/agent/learn/learner.h"

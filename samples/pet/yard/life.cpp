@@ -12,7 +12,9 @@ constexpr std::size_t kMarkersKept = 8;
 constexpr double kCreditWidth =
     0.6;  // seconds; as the brain spreads credit, so that the ribbon shows the same
 constexpr float kUndecided = 0.08f;  // the two best are this close
-constexpr float kSurprise = 0.25f;   // a larger difference to the expectation is a surprise
+// A larger difference to the expectation is a surprise. Comfort is one where nothing is expected yet.
+constexpr float kSurprise = 0.2f;
+static_assert(kSurprise < kComfort);
 
 bool is_walk(Action action) {
   return action == Action::go_player || action == Action::go_ball || action == Action::go_bed ||
