@@ -39,7 +39,8 @@ struct Error {
   std::string message;  // lower case: what was asked, what was found, what to do
 };
 
-// Either a T or an Error. Test with operator bool (or ok()) before value().
+// Either a T or an Error. Test with operator bool (or ok()) before value(), *, -> and error(): a wrong one is
+// undefined, and asserts in a build without NDEBUG. IMPRINT_ASSIGN below tests and returns the error.
 template <class T = void>
 class [[nodiscard]] Result {
  public:
@@ -115,11 +116,19 @@ inline Error make_error(ErrorCode code, std::string message) { return Error{code
     if (auto imprint_status = (expression); !imprint_status.ok()) return std::move(imprint_status).error(); \
   } while (false)
 
-// Evaluates a Result<T>. Returns its error to the caller, or assigns the value to `target` (a declaration or
-// an lvalue).
-#define IMPRINT_ASSIGN(target, expression) \
-  IMPRINT_ASSIGN_INNER(IMPRINT_CONCAT(imprint_result_, __LINE__), target, expression)
-#define IMPRINT_ASSIGN_INNER(result, target, expression) \
-  auto result = (expression);                            \
-  if (!result.ok()) return std::move(result).error();    \
-  target = std::move(result).value()
+// Evaluates a Result<T>. Returns its error to the caller, or assigns the value to the target: a declaration,
+// an lvalue, or a structured binding of two to four names.
+//   IMPRINT_ASSIGN(const Shape shape, shape_of(file));
+//   IMPRINT_ASSIGN(const auto [inputs, labels], read_batch(file));
+#define IMPRINT_ASSIGN(...)                                                                                \
+  IMPRINT_ASSIGN_OF(__VA_ARGS__, IMPRINT_ASSIGN_4, IMPRINT_ASSIGN_3, IMPRINT_ASSIGN_2, IMPRINT_ASSIGN_1, ) \
+  (IMPRINT_CONCAT(imprint_result_, __LINE__), __VA_ARGS__)
+#define IMPRINT_ASSIGN_OF(a, b, c, d, expression, macro, ...) macro
+#define IMPRINT_ASSIGN_1(result, a, expression) IMPRINT_ASSIGN_INNER(result, expression, a)
+#define IMPRINT_ASSIGN_2(result, a, b, expression) IMPRINT_ASSIGN_INNER(result, expression, a, b)
+#define IMPRINT_ASSIGN_3(result, a, b, c, expression) IMPRINT_ASSIGN_INNER(result, expression, a, b, c)
+#define IMPRINT_ASSIGN_4(result, a, b, c, d, expression) IMPRINT_ASSIGN_INNER(result, expression, a, b, c, d)
+#define IMPRINT_ASSIGN_INNER(result, expression, ...) \
+  auto result = (expression);                         \
+  if (!result.ok()) return std::move(result).error(); \
+  __VA_ARGS__ = std::move(result).value()

@@ -16,7 +16,7 @@
 #include "compute/cpu/step.h"
 #include "compute/graph/graph.h"
 #include "compute/graph/plan/fusion.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::cpu {
 

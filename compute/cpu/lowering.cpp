@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "compute/base/text.h"
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 
 namespace imprint::cpu {
 

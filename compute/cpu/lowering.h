@@ -11,7 +11,7 @@
 
 #include "compute/cpu/executable.h"
 #include "compute/cpu/step.h"
-#include "compute/graph/plan/memory_plan.h"
+#include "compute/graph/schedule/memory_plan.h"
 
 namespace imprint::cpu {
 

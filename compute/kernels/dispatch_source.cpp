@@ -8,9 +8,9 @@
 #include <tuple>
 
 #include "compute/base/text.h"
-#include "compute/graph/plan/cost.h"
 #include "compute/graph/plan/fusion.h"
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/product.h"
 #include "compute/kernels/custom_emitter.h"
 #include "compute/kernels/embedded_shaders.h"
 #include "compute/kernels/emitter.h"

@@ -10,7 +10,7 @@
 
 #include "compute/base/result.h"
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::kernels {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "compute/graph/axis_map.h"
-#include "compute/graph/plan/cost.h"
 #include "compute/graph/plan/fusion.h"
+#include "compute/graph/schedule/cost.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/vk/pipelines/glsl_compiler.h"
 

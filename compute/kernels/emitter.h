@@ -15,7 +15,7 @@
 #include "compute/base/at.h"
 #include "compute/base/text.h"
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/schedule.h"
 #include "compute/kernels/index_expression.h"
 
 namespace imprint::kernels {

@@ -5,9 +5,9 @@
 #include <bit>
 #include <utility>
 
-#include "compute/graph/plan/cost.h"
 #include "compute/graph/plan/fusion.h"
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/product.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
 #include "compute/tensor/pages/library_page.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/emitter.h"
 

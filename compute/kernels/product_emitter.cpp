@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/product.h"
 #include "compute/graph/strides.h"
 #include "compute/kernels/elementwise_glsl.h"
 #include "compute/kernels/embedded_shaders.h"

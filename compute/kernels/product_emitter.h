@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/product.h"
 #include "compute/graph/strides.h"
 #include "compute/kernels/emitter.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "compute/graph/plan/cost.h"
 #include "compute/graph/plan/fusion.h"
-#include "compute/graph/plan/memory_plan.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/memory_plan.h"
 
 namespace imprint::kernels {
 

@@ -1,6 +1,6 @@
 // A region's products: each invocation takes a tile of the outputs.
 
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 #include "compute/kernels/region_emitter.h"
 
 #include <algorithm>

@@ -6,8 +6,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "compute/graph/plan/cost.h"
 #include "compute/graph/plan/fusion.h"
+#include "compute/graph/schedule/cost.h"
 #include "compute/kernels/elementwise_glsl.h"
 
 namespace imprint::kernels {

@@ -7,8 +7,8 @@
 #include "compute/base/quote.h"
 #include "compute/model/onnx_whole_products.h"
 #include "compute/tensor/composites/composites.h"
+#include "compute/tensor/composites/images.h"
 #include "compute/tensor/extent_sums.h"
-#include "compute/tensor/ops/images.h"
 
 namespace imprint::onnx {
 namespace {

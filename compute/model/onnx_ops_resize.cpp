@@ -9,7 +9,7 @@
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites/composites.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint::onnx {
 namespace {

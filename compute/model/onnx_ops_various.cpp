@@ -7,9 +7,9 @@
 #include "compute/base/text.h"
 #include "compute/model/onnx_op.h"
 #include "compute/tensor/composites/composites.h"
+#include "compute/tensor/composites/signals.h"
 #include "compute/tensor/composites/window_values.h"
 #include "compute/tensor/ops/linear_algebra.h"
-#include "compute/tensor/ops/signals.h"
 
 namespace imprint::onnx {
 namespace {

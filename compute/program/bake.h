@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/graph/passes/variants.h"
+#include "compute/graph/schedule/variants.h"
 #include "compute/program/program.h"
 #include "compute/program/program_sequence.h"
-#include "compute/vk/capabilities/capability_profile.h"
+#include "compute/vk/pipelines/capability_profile.h"
 
 namespace imprint {
 

@@ -6,8 +6,8 @@
 
 #include "compute/graph/plan/fusion.h"
 #include "compute/kernels/dispatch_source.h"
-#include "compute/vk/capabilities/capability_profile.h"
 #include "compute/vk/device.h"
+#include "compute/vk/pipelines/capability_profile.h"
 
 namespace imprint::program {
 

@@ -9,7 +9,7 @@
 #include "compute/kernels/dispatch_source.h"
 #include "compute/program/program_body.h"
 #include "compute/program/runtime_impl.h"
-#include "compute/vk/capabilities/capability_profile.h"
+#include "compute/vk/pipelines/capability_profile.h"
 
 namespace imprint::program {
 

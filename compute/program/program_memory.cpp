@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
-#include "compute/graph/plan/memory_plan.h"
+#include "compute/graph/schedule/memory_plan.h"
 #include "compute/program/program_impl.h"
 
 namespace imprint {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/schedule.h"
 #include "compute/program/runtime_impl.h"
 
 namespace imprint {

@@ -19,7 +19,7 @@
 #include "compute/base/log.h"
 #include "compute/base/result.h"
 #include "compute/base/shared_bytes.h"
-#include "compute/graph/passes/variants.h"
+#include "compute/graph/schedule/variants.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/graph/passes/variants.h"
+#include "compute/graph/schedule/variants.h"
 
 namespace imprint {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compute/base/text.h"
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 
 namespace imprint::program {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/schedule.h"
 #include "compute/program/program.h"
 
 namespace imprint::program {

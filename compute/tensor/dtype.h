@@ -13,8 +13,8 @@ namespace imprint {
 //              needs no 8-bit or 16-bit storage
 //   registers  the type of one element while a kernel computes: floats (float), ints (int) or bools
 //   use        computes: every operation accepts it
-//              stores: cast, views, gather, take, concat, pad and matmul (narrow floats) accept it; integers
-//                also as indices. Cast to float32 or int32 for everything else
+//              stores: cast, views, gather, take, concat and pad accept it; integers also as indices, narrow
+//                floats also in elementwise operations, reductions and matmul. Else cast to float32 or int32
 //              files: a name of types in files; there are no tensors of it
 // Integers convert as in C: a narrower type keeps the low bits, and a float is truncated and clamped to int32
 // (uint32: to uint32) first. Conversions to float16 and bfloat16 round to the nearest, halves to even.

@@ -24,6 +24,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -218,10 +219,17 @@ Tensor thresholded_relu(const Tensor&, double alpha = 1);
 Tensor glu(const Tensor&, int axis = -1);
 
 // ---- reductions ----
-// No axes means all axes. keep_dims keeps the reduced axes with extent 1.
+// No axes means all axes; one axis may be a plain number: sum(x, -1). keep_dims keeps the reduced axes with
+// extent 1.
 // Of no elements: sum 0, prod 1, max -inf, min +inf (int32: the smallest and largest number), mean and
 // variance NaN, any false, all true. argmax and argmin fail.
-using Axes = std::vector<int>;
+struct Axes : std::vector<int> {
+  using std::vector<int>::vector;
+  Axes() = default;
+  Axes(std::vector<int> axes) : std::vector<int>(std::move(axes)) {}
+  template <std::same_as<int> Axis>  // a bool or a size is not meant as an axis
+  Axes(Axis axis) : std::vector<int>{axis} {}
+};
 // The rows of op_rows.h: sum, prod, max, min.
 #define IMPRINT_DECLARE_FOLD(name, kind, inputs, rule, cost, derivative, function, ...) \
   Tensor(function)(const Tensor& x, const Axes& axes = {}, bool keep_dims = false);
@@ -234,14 +242,6 @@ Tensor logsumexp(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 // int32 index of the extreme element, the first of equals. Over several axes: its row-major index in them.
 Tensor argmax(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor argmin(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
-template <std::same_as<int> Axis>  // one axis; not {}, which means all
-Tensor argmax(const Tensor& x, Axis axis, bool keep_dims = false) {
-  return argmax(x, Axes{axis}, keep_dims);
-}
-template <std::same_as<int> Axis>
-Tensor argmin(const Tensor& x, Axis axis, bool keep_dims = false) {
-  return argmin(x, Axes{axis}, keep_dims);
-}
 Tensor any(const Tensor&, const Axes& axes = {}, bool keep_dims = false);  // bool
 Tensor all(const Tensor&, const Axes& axes = {}, bool keep_dims = false);
 Tensor softmax(const Tensor&, int axis = -1);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compute/nn/pass.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint::training {
 

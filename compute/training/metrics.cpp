@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "compute/base/text.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint::training {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "compute/program/runtime_impl.h"
-#include "compute/vk/capabilities/capability_profile.h"
+#include "compute/vk/pipelines/capability_profile.h"
 #include "compute/vk/pipelines/glsl_compiler.h"
 
 namespace imprint {

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "compute/base/result.h"
-#include "compute/graph/passes/variants.h"
+#include "compute/graph/schedule/variants.h"
 #include "compute/program/runtime.h"
 #include "compute/program/variant_tuner.h"
 

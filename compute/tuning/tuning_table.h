@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/graph/passes/variants.h"
+#include "compute/graph/schedule/variants.h"
 #include "compute/vk/capabilities/capabilities.h"
 
 namespace imprint {

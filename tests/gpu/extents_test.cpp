@@ -13,8 +13,8 @@
 #include "compute/nn/modules/norms.h"
 #include "compute/nn/modules/sequential.h"
 #include "compute/nn/optimisers/optimiser.h"
+#include "compute/tensor/composites/images.h"
 #include "compute/tensor/loop.h"
-#include "compute/tensor/ops/images.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {

@@ -10,7 +10,7 @@
 #include "compute/nn/modules/sequential.h"
 #include "compute/nn/optimisers/loss_scaler.h"
 #include "compute/nn/optimisers/optimiser.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {

@@ -20,9 +20,9 @@
 #include "compute/graph/gradients/checkpoint.h"
 #include "compute/nn/modules/attention.h"
 #include "compute/tensor/composites/composites.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
+#include "compute/tensor/composites/signals.h"
 #include "compute/tensor/ops/quantised.h"
-#include "compute/tensor/ops/signals.h"
 #include "tests/gpu/session_test.h"
 #include "tests/reference/interpreter.h"
 

@@ -9,7 +9,7 @@
 #include "compute/nn/modules/sequential.h"
 #include "compute/tuning/tuner.h"
 #include "compute/tuning/tuning_table.h"
-#include "compute/vk/capabilities/capability_profile.h"
+#include "compute/vk/pipelines/capability_profile.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
 #include "tests/gpu/trainer.h"

@@ -3,11 +3,11 @@
 #include <array>
 
 #include "compute/tensor/composites/composites.h"
+#include "compute/tensor/composites/images.h"
+#include "compute/tensor/composites/signals.h"
 #include "compute/tensor/functions.h"
 #include "compute/tensor/ops/detection.h"
-#include "compute/tensor/ops/images.h"
 #include "compute/tensor/ops/quantised.h"
-#include "compute/tensor/ops/signals.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {

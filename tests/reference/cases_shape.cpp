@@ -1,6 +1,6 @@
 #include <array>
 
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {

@@ -8,7 +8,7 @@
 
 #include "compute/cpu/step.h"
 #include "compute/program/run.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint::cpu {
 namespace {

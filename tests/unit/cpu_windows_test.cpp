@@ -10,7 +10,7 @@
 
 #include "compute/program/run.h"
 #include "compute/tensor/composites/composites.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint::cpu {

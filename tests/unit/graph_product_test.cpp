@@ -1,15 +1,15 @@
 // Memory of a product's operands, and the choice of its tile. Needs no GPU.
 
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/product.h"
 
 #include <gtest/gtest.h>
 
 #include "compute/graph/gradients/autodiff.h"
-#include "compute/graph/plan/cost.h"
 #include "compute/graph/plan/fusion.h"
+#include "compute/graph/schedule/cost.h"
 #include "compute/graph/strides.h"
 #include "compute/tensor/composites/composites.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 #include "compute/tensor/tensor.h"
 
 namespace imprint {

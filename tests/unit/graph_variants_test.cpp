@@ -1,6 +1,6 @@
 // A table of measured variants overrides the cost model. Needs no GPU.
 
-#include "compute/graph/passes/variants.h"
+#include "compute/graph/schedule/variants.h"
 
 #include <gmock/gmock.h>
 

@@ -35,17 +35,17 @@ constexpr std::size_t kNoRoom = std::size(kRooms);
 constexpr std::string_view kDeviceless[] = {"compute/tensor/", "compute/graph/", "compute/cpu/"};
 
 // A folder of a room, and the folders of that room that it may include besides itself and the room's own
-// files. `folder` without a name: the room's own files. Rooms that are not here have no folders, or these go
-// both ways.
+// files. `folder` without a name: the room's own files. A room's own files that are not here use its folders.
 struct InnerFolder {
   std::string_view room, folder;
   std::array<std::string_view, 3> before;
 };
 constexpr InnerFolder kInnerFolders[] = {
-    {"compute/graph/", "", {"plan/"}},
-    {"compute/graph/", "plan/", {"passes/", "regions/"}},
-    {"compute/graph/", "passes/", {"plan/", "regions/"}},
-    {"compute/graph/", "regions/", {"plan/", "passes/"}},
+    {"compute/graph/", "", {}},
+    {"compute/graph/", "schedule/", {}},
+    {"compute/graph/", "passes/", {"schedule/"}},
+    {"compute/graph/", "regions/", {"schedule/"}},
+    {"compute/graph/", "plan/", {"schedule/", "passes/", "regions/"}},
     {"compute/graph/", "gradients/", {"passes/"}},
     {"compute/nn/", "", {}},
     {"compute/nn/", "losses/", {}},
@@ -53,7 +53,11 @@ constexpr InnerFolder kInnerFolders[] = {
     {"compute/nn/", "modules/", {}},
     {"compute/nn/", "learners/", {"losses/", "optimisers/", "modules/"}},
     {"compute/tensor/", "pages/", {}},
+    {"compute/tensor/", "composites/", {"pages/"}},
+    {"compute/tensor/", "ops/", {"pages/", "composites/"}},
     {"compute/vk/", "memory/", {}},
+    {"compute/vk/", "capabilities/", {}},
+    {"compute/vk/", "pipelines/", {"capabilities/"}},
 };
 
 // Samples that show the C++ library; the others show the plugin.

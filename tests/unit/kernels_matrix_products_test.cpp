@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "compute/graph/plan/fusion.h"
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/product.h"
 #include "compute/kernels/dispatch_source.h"
 #include "compute/program/device_profile.h"
 #include "compute/tensor/tensor.h"

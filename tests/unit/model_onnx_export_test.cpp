@@ -11,7 +11,7 @@
 #include "compute/program/program.h"
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "compute/tensor/composites/composites.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {

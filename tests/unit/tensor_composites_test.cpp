@@ -7,7 +7,7 @@
 #include <limits>
 #include <numbers>
 
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {
@@ -187,6 +187,26 @@ TEST(Composites, Reductions) {
   const double lse = std::log(std::exp(1.0) + std::exp(2.0) + std::exp(3.0));
   EXPECT_NEAR(evaluate(logsumexp(x, {1}), bindings)[0], lse, 1e-12);
   EXPECT_NEAR(evaluate(logsumexp(x, {1}), bindings)[1], 60, 1e-9);
+}
+
+TEST(Composites, OneAxisMayBeANumber) {
+  const Tensor x = input("x", {2, 3});
+  const reference::Bindings bindings{{"x", {1, 5, 2, -3, 0, 4}}};
+  const auto same = [&](const Tensor& number, const Tensor& list) {
+    ASSERT_TRUE(number.ok() && list.ok());
+    EXPECT_EQ(number.shape(), list.shape());
+    EXPECT_EQ(evaluate(number, bindings), evaluate(list, bindings));
+  };
+  same(sum(x, 1), sum(x, {1}));
+  same(mean(x, -1, true), mean(x, {-1}, true));
+  same((max)(x, 0), (max)(x, {0}));
+  same((min)(x, 1), (min)(x, {1}));
+  same(prod(x, 0), prod(x, {0}));
+  same(variance(x, 1, false, 0), variance(x, {1}, false, 0));
+  same(logsumexp(x, 1), logsumexp(x, {1}));
+  same(any(x > 4.0f, 1), any(x > 4.0f, {1}));
+  same(all(x > 0.0f, 1), all(x > 0.0f, {1}));
+  EXPECT_EQ(sum(x, {}).rank(), 0);  // no number: all axes
 }
 
 TEST(Composites, ReductionsOfNothing) {

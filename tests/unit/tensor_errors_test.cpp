@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint {
 namespace {

@@ -6,7 +6,7 @@
 #include <complex>
 #include <numbers>
 
-#include "compute/tensor/ops/signals.h"
+#include "compute/tensor/composites/signals.h"
 #include "tests/reference/interpreter.h"
 
 namespace imprint {

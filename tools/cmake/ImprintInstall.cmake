@@ -38,7 +38,7 @@ install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FIL
 # indirectly.
 set(imprint_library_headers
   compute/base/hash.h compute/base/host_jobs.h compute/base/log.h compute/base/result.h compute/base/shared_bytes.h
-  compute/graph/gradients/autodiff.h compute/graph/gradients/checkpoint.h compute/graph/passes/variants.h
+  compute/graph/gradients/autodiff.h compute/graph/gradients/checkpoint.h compute/graph/schedule/variants.h
   compute/model/onnx_export.h compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/quantise.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
   compute/nn/optimisers/grouped_moments.h compute/nn/learners/reward_signals.h compute/nn/learners/action_distribution.h compute/nn/modules/activation.h compute/nn/learners/advantage.h compute/nn/initialise.h compute/nn/modules/linear.h compute/nn/optimisers/loss_scaler.h compute/nn/losses/losses.h
   compute/nn/modules/normalisation.h compute/nn/optimisers/optimiser.h compute/nn/parameter.h compute/nn/learners/ppo.h compute/nn/learners/ppo_loss.h compute/nn/learners/rollout_ppo.h compute/nn/learners/running_moments.h
@@ -47,9 +47,9 @@ set(imprint_library_headers
   compute/nn/learners/classic_environments.h compute/nn/modules/sequential.h compute/nn/learners/environment.h
   compute/program/bake.h compute/program/program.h compute/program/program_sequence.h compute/program/run.h compute/program/runtime.h
   compute/program/schedule_figures.h compute/program/variant_tuner.h compute/tuning/tuner.h compute/tuning/tuning_table.h
-  compute/tensor/ops/associative_scan.h compute/tensor/dtype.h compute/tensor/extent.h compute/tensor/loop.h compute/tensor/node.h compute/tensor/op.h compute/tensor/op_rows.h compute/tensor/pages/page.h compute/tensor/shape.h compute/tensor/composites/composites.h compute/tensor/ops/detection.h compute/tensor/functions.h compute/tensor/ops/images.h compute/tensor/ops/linear_algebra.h compute/tensor/ops/quantised.h compute/tensor/ops/signals.h compute/tensor/tensor.h
+  compute/tensor/ops/associative_scan.h compute/tensor/dtype.h compute/tensor/extent.h compute/tensor/loop.h compute/tensor/node.h compute/tensor/op.h compute/tensor/op_rows.h compute/tensor/pages/page.h compute/tensor/shape.h compute/tensor/composites/composites.h compute/tensor/ops/detection.h compute/tensor/functions.h compute/tensor/composites/images.h compute/tensor/ops/linear_algebra.h compute/tensor/ops/quantised.h compute/tensor/composites/signals.h compute/tensor/tensor.h
   compute/training/augment.h compute/training/curves.h compute/training/dashboard.h compute/training/dataset.h compute/training/loader.h compute/training/metrics.h compute/training/picture.h compute/training/predict.h compute/training/report.h compute/training/stop_signal.h compute/training/trainer.h
-  compute/vk/capabilities/capabilities.h compute/vk/capabilities/capability_profile.h compute/vk/completion.h compute/vk/counters.h compute/vk/debug_label.h
+  compute/vk/capabilities/capabilities.h compute/vk/pipelines/capability_profile.h compute/vk/completion.h compute/vk/counters.h compute/vk/debug_label.h
   compute/vk/device.h compute/vk/device_options.h compute/vk/functions.h compute/vk/pipelines/kernel_archive.h compute/vk/memory/memory_pool.h
   compute/vk/capabilities/missing_feature.h compute/vk/capabilities/newer_vulkan.h compute/vk/pipelines/pipeline_store.h compute/vk/queue.h compute/vk/vulkan_error.h
   engine-bridge/context.h engine-bridge/frame/frame.h engine-bridge/frame/governor.h engine-bridge/host/host_semaphore.h

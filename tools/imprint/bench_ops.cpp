@@ -7,7 +7,7 @@
 #include <string>
 
 #include "compute/graph/gradients/autodiff.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 

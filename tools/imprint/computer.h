@@ -6,7 +6,7 @@
 
 #include "compute/base/result.h"
 #include "compute/program/run.h"
-#include "compute/vk/capabilities/capability_profile.h"
+#include "compute/vk/pipelines/capability_profile.h"
 #include "engine-bridge/own/standalone.h"
 
 namespace imprint::tools {

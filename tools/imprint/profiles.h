@@ -6,7 +6,7 @@
 #include <string>
 
 #include "compute/base/result.h"
-#include "compute/vk/capabilities/capability_profile.h"
+#include "compute/vk/pipelines/capability_profile.h"
 
 namespace imprint::tools {
 

@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "compute/graph/plan/cost.h"
-#include "compute/graph/regions/region.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/region.h"
 
 namespace imprint::graph {
 namespace {

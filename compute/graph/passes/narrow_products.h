@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/plan/fusion_request.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/fusion_request.h"
 
 namespace imprint::graph {
 

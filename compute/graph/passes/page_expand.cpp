@@ -6,7 +6,7 @@
 
 #include "compute/base/text.h"
 #include "compute/graph/passes/window_products.h"
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/composites.h"
 #include "compute/tensor/pages/library_page.h"

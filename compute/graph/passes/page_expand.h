@@ -4,8 +4,8 @@
 // derivative and CPU function; only the schedule changes.
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/plan/fusion_request.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/fusion_request.h"
 
 namespace imprint::graph {
 

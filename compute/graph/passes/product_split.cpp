@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "compute/graph/passes/split_rewriter.h"
-#include "compute/graph/plan/cost.h"
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/product.h"
+#include "compute/graph/schedule/split_rewriter.h"
 
 namespace imprint::graph {
 namespace {

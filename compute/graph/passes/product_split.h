@@ -4,9 +4,9 @@
 // sums them. The order is always the same.
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/plan/fusion_request.h"
-#include "compute/graph/regions/region.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/fusion_request.h"
+#include "compute/graph/schedule/region.h"
 
 namespace imprint::graph {
 

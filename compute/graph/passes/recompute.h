@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_request.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/fusion_request.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 

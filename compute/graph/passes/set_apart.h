@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 

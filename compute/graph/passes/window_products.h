@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
+#include "compute/graph/schedule/fusion_options.h"
 
 namespace imprint::graph {
 

@@ -7,12 +7,12 @@
 #include <unordered_map>
 #include <utility>
 
-#include "compute/graph/element_reads.h"
-#include "compute/graph/plan/cost.h"
 #include "compute/graph/plan/task_order.h"
 #include "compute/graph/plan/workgroups.h"
-#include "compute/graph/product.h"
 #include "compute/graph/regions/row_reads.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/element_reads.h"
+#include "compute/graph/schedule/product.h"
 #include "compute/tensor/pages/library_page.h"
 
 namespace imprint::graph {

@@ -7,12 +7,12 @@
 
 #include "compute/base/result.h"
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/plan/fusion_request.h"
-#include "compute/graph/plan/schedule.h"
 #include "compute/graph/plan/task_links.h"
-#include "compute/graph/regions/region.h"
 #include "compute/graph/regions/row_folds.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/fusion_request.h"
+#include "compute/graph/schedule/region.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 

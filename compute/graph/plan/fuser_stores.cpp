@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "compute/graph/plan/fuser.h"
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/product.h"
 
 namespace imprint::graph {
 namespace {

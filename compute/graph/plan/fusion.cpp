@@ -12,8 +12,8 @@
 #include "compute/graph/passes/recompute.h"
 #include "compute/graph/plan/fuser.h"
 #include "compute/graph/regions/early_reads.h"
-#include "compute/graph/regions/region.h"
 #include "compute/graph/regions/row_folds.h"
+#include "compute/graph/schedule/region.h"
 
 namespace imprint::graph {
 namespace {

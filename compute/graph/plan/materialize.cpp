@@ -8,8 +8,8 @@
 
 #include "compute/graph/number_set.h"
 #include "compute/graph/passes/inlined_code.h"
-#include "compute/graph/plan/cost.h"
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/product.h"
 #include "compute/tensor/pages/library_page.h"
 
 namespace imprint::graph {

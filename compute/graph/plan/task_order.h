@@ -2,8 +2,8 @@
 // Orders a schedule's tasks. Tasks of one level do not wait for each other.
 
 #include "compute/base/result.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 
 namespace imprint::graph {
 namespace {

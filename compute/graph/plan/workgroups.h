@@ -3,8 +3,8 @@
 // the lanes of a row share, and in large maps.
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 

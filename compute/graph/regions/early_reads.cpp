@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "compute/graph/passes/split_rewriter.h"
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/split_rewriter.h"
 
 namespace imprint::graph {
 namespace {

@@ -3,8 +3,8 @@
 // Late readers of old content read copies that were taken early.
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_request.h"
-#include "compute/graph/regions/region.h"
+#include "compute/graph/schedule/fusion_request.h"
+#include "compute/graph/schedule/region.h"
 
 namespace imprint::graph {
 

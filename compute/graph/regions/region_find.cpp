@@ -10,8 +10,8 @@
 
 #include "compute/graph/axis_map.h"
 #include "compute/graph/number_set.h"
-#include "compute/graph/plan/cost.h"
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/product.h"
 
 namespace imprint::graph {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "compute/graph/regions/region.h"
+#include "compute/graph/schedule/region.h"
 
 namespace imprint::graph {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compute/graph/plan/cost.h"
-#include "compute/graph/regions/region.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/region.h"
 
 namespace imprint::graph {
 namespace {

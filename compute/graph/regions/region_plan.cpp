@@ -9,11 +9,11 @@
 #include <set>
 #include <unordered_map>
 
-#include "compute/graph/element_reads.h"
-#include "compute/graph/plan/cost.h"
-#include "compute/graph/plan/memory_plan.h"
-#include "compute/graph/regions/region.h"
 #include "compute/graph/regions/region_room.h"
+#include "compute/graph/schedule/cost.h"
+#include "compute/graph/schedule/element_reads.h"
+#include "compute/graph/schedule/memory_plan.h"
+#include "compute/graph/schedule/region.h"
 
 namespace imprint::graph {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "compute/graph/number_set.h"
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 
 namespace imprint::graph {
 

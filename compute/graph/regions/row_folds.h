@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/regions/region.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/region.h"
 
 namespace imprint::graph {
 

@@ -5,7 +5,7 @@
 
 #include "compute/graph/axis_map.h"
 #include "compute/graph/number_set.h"
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 
 namespace imprint::graph {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 

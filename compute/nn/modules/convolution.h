@@ -10,7 +10,7 @@
 #include "compute/nn/parameter.h"
 #include "compute/nn/weight_form.h"
 #include "compute/tensor/composites/composites.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint::nn {
 

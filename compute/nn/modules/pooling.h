@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compute/tensor/composites/composites.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint::nn {
 

@@ -8,9 +8,9 @@
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/composites.h"
+#include "compute/tensor/composites/images.h"
+#include "compute/tensor/composites/signals.h"
 #include "compute/tensor/composites/window_values.h"
-#include "compute/tensor/ops/images.h"
-#include "compute/tensor/ops/signals.h"
 
 namespace imprint {
 

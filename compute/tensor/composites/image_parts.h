@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint::tensor {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 
 namespace imprint {
 

@@ -26,7 +26,7 @@
 
 #include "compute/base/hash.h"
 #include "compute/base/result.h"
-#include "compute/vk/capabilities/capability_profile.h"
+#include "compute/vk/pipelines/capability_profile.h"
 
 namespace imprint::vk {
 

@@ -5,7 +5,7 @@
 
 #include "compute/base/text.h"
 #include "compute/nn/initialise.h"
-#include "compute/tensor/ops/images.h"
+#include "compute/tensor/composites/images.h"
 #include "plugin/agent/spec/recurrent_cell.h"
 
 namespace imprint::agent {

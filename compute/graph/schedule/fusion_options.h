@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <unordered_set>
 
-#include "compute/graph/passes/variants.h"
+#include "compute/graph/schedule/variants.h"
 #include "compute/tensor/node.h"
 #include "compute/tensor/pages/library_page.h"
 

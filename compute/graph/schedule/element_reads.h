@@ -7,7 +7,7 @@
 
 #include "compute/graph/graph.h"
 #include "compute/graph/number_set.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 

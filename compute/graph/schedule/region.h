@@ -13,9 +13,9 @@
 #include "compute/base/result.h"
 #include "compute/graph/axes.h"
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/plan/fusion_request.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/fusion_request.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 

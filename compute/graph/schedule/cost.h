@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/schedule.h"
 
 namespace imprint::graph {
 

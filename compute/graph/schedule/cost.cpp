@@ -1,4 +1,4 @@
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 
 #include <algorithm>
 #include <utility>

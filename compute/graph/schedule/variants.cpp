@@ -1,4 +1,4 @@
-#include "compute/graph/passes/variants.h"
+#include "compute/graph/schedule/variants.h"
 
 #include <algorithm>
 #include <numeric>

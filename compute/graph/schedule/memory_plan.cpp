@@ -1,4 +1,4 @@
-#include "compute/graph/plan/memory_plan.h"
+#include "compute/graph/schedule/memory_plan.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "compute/vk/capabilities/capability_profile.h"
+#include "compute/vk/pipelines/capability_profile.h"
 
 #include <algorithm>
 #include <array>

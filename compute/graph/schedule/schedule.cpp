@@ -1,4 +1,4 @@
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/schedule.h"
 
 #include <algorithm>
 

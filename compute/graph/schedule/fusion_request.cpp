@@ -1,4 +1,4 @@
-#include "compute/graph/plan/fusion_request.h"
+#include "compute/graph/schedule/fusion_request.h"
 
 namespace imprint::graph {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_options.h"
-#include "compute/graph/plan/schedule.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/schedule.h"
 #include "compute/graph/strides.h"
 
 namespace imprint::graph {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/passes/variants.h"
+#include "compute/graph/schedule/variants.h"
 
 namespace imprint::graph {
 

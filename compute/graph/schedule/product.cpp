@@ -1,4 +1,4 @@
-#include "compute/graph/product.h"
+#include "compute/graph/schedule/product.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "compute/graph/axis_map.h"
-#include "compute/graph/plan/cost.h"
+#include "compute/graph/schedule/cost.h"
 #include "compute/graph/strides.h"
 
 namespace imprint::graph {

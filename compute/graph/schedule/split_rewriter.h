@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "compute/graph/graph.h"
-#include "compute/graph/plan/fusion_request.h"
-#include "compute/graph/regions/region.h"
+#include "compute/graph/schedule/fusion_request.h"
+#include "compute/graph/schedule/region.h"
 
 namespace imprint::graph {
 
