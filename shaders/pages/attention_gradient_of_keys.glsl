@@ -3,8 +3,8 @@
 // result.
 
 void imp_page(int group) {
-  int thread = int(gl_LocalInvocationID.x), x = thread % 16, y = thread / 16;
-  int result_column = thread % COLUMNS, result_row = thread / COLUMNS;
+  int thread = int(gl_LocalInvocationID.x), x = column_of(thread), y = row_of(thread);
+  int result_column = result_column_of(thread), result_row = result_row_of(thread);
   int key_head = group % (HEADS / SHARED), first_key = group / (HEADS / SHARED) * TILE;  // the longest first
   int key_base = key_head * KEYS * EXTENT;
   vec4 of_keys[kRows], of_values[kRows];

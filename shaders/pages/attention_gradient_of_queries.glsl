@@ -2,8 +2,8 @@
 // of the queries' sums, and the sums of gradient times result.
 
 void imp_page(int group) {
-  int thread = int(gl_LocalInvocationID.x), x = thread % 16, y = thread / 16;
-  int result_column = thread % COLUMNS, result_row = thread / COLUMNS;
+  int thread = int(gl_LocalInvocationID.x), x = column_of(thread), y = row_of(thread);
+  int result_column = result_column_of(thread), result_row = result_row_of(thread);
   int head = group % HEADS, block = CAUSAL == 1 ? kQueryBlocks - 1 - group / HEADS : group / HEADS;
   int first_query = block * TILE, key_base = head / SHARED * KEYS * EXTENT, base = head * QUERIES * EXTENT;
   float log_sums[kScores], products[kScores];

@@ -18,6 +18,13 @@ shared vec4 tile_c[TILE * max(COLUMNS, TILE / 4)];
 int slot(int row, int column) { return row * COLUMNS + (column ^ (row & 7)); }
 int score_slot(int row, int column) { return row * (TILE / 4) + (column ^ (row & 7)); }
 
+// Of 16 x 16 invocations. A subgroup's 32 form 4 x 8: neighbours share a column, and others a row, so that it
+// reads few different elements of either tile at once.
+int column_of(int thread) { return (thread >> 1 & 7) | (thread >> 2 & 8); }
+int row_of(int thread) { return (thread & 1) | (thread >> 3 & 2) | (thread >> 6 << 2); }
+int result_column_of(int thread) { return COLUMNS == 16 ? column_of(thread) : thread % COLUMNS; }
+int result_row_of(int thread) { return COLUMNS == 16 ? row_of(thread) : thread / COLUMNS; }
+
 // Loads a tile's share of an invocation; rows outside are 0. Early, since other work hides the latency.
 #define FETCH(into, load, base, first, count)                              \
   [[unroll]] for (int n = 0; n < kFetched; ++n) {                          \
@@ -34,6 +41,7 @@ int score_slot(int row, int column) { return row * (TILE / 4) + (column ^ (row &
     tile[slot(row, column / 4)][column % 4] = from[n];                                       \
   }
 
+// Products add one term at a time, so that each is one multiply-add.
 // sums[i][j] += row (y + 16 i) of `left` times row (x + 16 j) of `right`. 16 rows on, columns lie alike.
 #define ROW_PRODUCTS(sums, left, right)                                                       \
   for (int k = 0; k < COLUMNS; ++k) {                                                         \
@@ -44,7 +52,7 @@ int score_slot(int row, int column) { return row * (TILE / 4) + (column ^ (row &
       b[i] = right[right_at + i * 16 * COLUMNS];                                              \
     }                                                                                         \
     [[unroll]] for (int i = 0; i < kScores; ++i) [[unroll]] for (int j = 0; j < kScores; ++j) \
-        sums[i * kScores + j] += dot(a[i], b[j]);                                             \
+        [[unroll]] for (int c = 0; c < 4; ++c) sums[i * kScores + j] += a[i][c] * b[j][c];    \
   }
 
 // sums[i] += row (result_row + i kGroups) of the scores in tile_c times column `result_column` of `right`.
@@ -56,7 +64,7 @@ int score_slot(int row, int column) { return row * (TILE / 4) + (column ^ (row &
     [[unroll]] for (int j = 0; j < 4; ++j) b[j] = right[(4 * k + j) * COLUMNS + (column ^ j)]; \
     [[unroll]] for (int i = 0; i < kRows; ++i) {                                               \
       vec4 a = tile_c[scores_at + i * kGroups * (TILE / 4)];                                   \
-      sums[i] += a.x * b[0] + a.y * b[1] + a.z * b[2] + a.w * b[3];                            \
+      [[unroll]] for (int j = 0; j < 4; ++j) sums[i] += a[j] * b[j];                           \
     }                                                                                          \
   }
 
