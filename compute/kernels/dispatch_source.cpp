@@ -280,6 +280,7 @@ class FunctionWriter {
         return Emitter::group_count(graph_, task, workgroup_size_);
       case TaskKind::page:
         functions += emitter<PageEmitter>(task).function(name) + "\n";
+        page_on_matrix_units = graph_[task.anchor].source->page->on_matrix_units;
         return Emitter::group_count(graph_, task, workgroup_size_);
       case TaskKind::product: {
         ProductEmitter product = emitter<ProductEmitter>(task);
@@ -301,7 +302,7 @@ class FunctionWriter {
   std::set<std::string> includes;
   std::string functions, shared_arrays;
   RegionArrays region_arrays;  // of all regions
-  bool region_on_matrix_units = false;
+  bool region_on_matrix_units = false, page_on_matrix_units = false;
   // The last task's: whether workgroups take its elements in order, and how many a run needs if not all.
   bool in_order = false;
   std::string used_groups;
@@ -401,7 +402,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
                                      : text("if (", group, " < ", writer.used_groups, ") ");
     calls += text("  if (group < ", groups, ") { ", used, name, "(", group, "); return; }\n");
   }
-  if (writer.region_on_matrix_units) units = MatrixUnits::subgroup;
+  if (writer.region_on_matrix_units || writer.page_on_matrix_units) units = MatrixUnits::subgroup;
   source.region_on_matrix_units = writer.region_on_matrix_units;
   source.groups_x = static_cast<std::uint32_t>(std::min<std::int64_t>(groups, limits.workgroup_count_x));
   source.groups_y = static_cast<std::uint32_t>((groups + source.groups_x - 1) / source.groups_x);

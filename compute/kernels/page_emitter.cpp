@@ -1,5 +1,6 @@
 #include "compute/kernels/page_emitter.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "compute/base/text.h"
@@ -13,7 +14,8 @@ using namespace graph;
 
 namespace {
 
-constexpr std::int64_t kQuad = 16;  // elements of one byte that are loaded together
+constexpr std::int64_t kQuad = 16;      // elements of one byte that are loaded together
+constexpr std::int64_t kPageEight = 8;  // of two bytes
 
 }  // namespace
 
@@ -24,6 +26,7 @@ std::string PageEmitter::function(const std::string& name) {
   for (const auto& [constant, value] : page.constants) out += text("#define ", constant, " ", value, "\n");
   for (std::size_t k = 0; k < anchor_.inputs.size(); ++k) out += load_function(k);
   for (const std::size_t k : page.quads) out += quad_function(k);
+  for (const std::size_t k : page.eights) out += eight_functions(k);
   for (std::size_t k = 0; k < page.outputs.size(); ++k) out += store_function(k);
   if (!page.prelude.empty()) out += text(embedded_shader(page.prelude), "\n");
   out += callers_text(text("page '", page.name, "'"), page.glsl);
@@ -65,6 +68,40 @@ std::string PageEmitter::quad_function(std::size_t input) {
                                    : ", ",
                   "imp_load_", input, "(i * ", kQuad, " + ", i, ")");
   return head + "  return uvec4(" + words + ")));\n}\n";
+}
+
+// Where eights are not contiguous in memory, places count all elements, and eights are packed one by one.
+std::string PageEmitter::eight_functions(std::size_t input) {
+  const NodeIndex index = anchor_.inputs[input];
+  const Shape& shape = graph_[index].shape;
+  const int last = shape.rank() - 1;
+  const std::optional<Strides> strides = strides_of(graph_, schedule_.materialized, index);
+  const auto is_whole = [](std::int64_t stride) { return stride % kPageEight == 0; };
+  const bool in_eights = strides && graph_[strides->memory].dtype == DType::float16 &&
+                         is_whole(strides->start) && strides->axis[at(last)] == 1 &&
+                         std::all_of(strides->axis.begin(), strides->axis.begin() + last, is_whole);
+  std::string row, eight;
+  if (in_eights) {
+    const Place& memory = schedule_.place[at(strides->memory)];
+    IndexExpression rest(std::string("r")),
+        place = (start_of(memory, DType::float16) + strides->start) / kPageEight;
+    for (int axis = last - 1; axis >= 0; --axis) {
+      place = place + (axis == 0 ? rest : rest % shape[axis]) * (strides->axis[at(axis)] / kPageEight);
+      rest = rest / shape[axis];
+    }
+    row = place.str();
+    eight = loaded(memory, DType::float16, LongAccess::load_quad, "i");
+  } else {
+    row = text("r * ", shape[last] / kPageEight);
+    for (std::int64_t i = 0; i < kPageEight; ++i)
+      eight += text(i == 0       ? "uvec4(packHalf2x16(vec2("
+                    : i % 2 == 0 ? ")), packHalf2x16(vec2("
+                                 : ", ",
+                    "imp_load_", input, "(i * ", kPageEight, " + ", i, ")");
+    eight += ")))";
+  }
+  return text("int imp_row_", input, "(int r) { return ", row, "; }\nuvec4 imp_eight_", input,
+              "(int i) { return ", eight, "; }\n");
 }
 
 // An output that nothing reads is not stored.

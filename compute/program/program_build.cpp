@@ -24,6 +24,7 @@ FusionOptions program::fusion_options(const ProgramGraph& source, const vk::Capa
   options.expand = source.is_expanded ? Expand::none : Expand::device;
   options.writes_late = source.writes_late;
   options.narrow_products = source.precision == Precision::mixed16 && profile.storage_16bit;
+  options.pages.matrix_units = options.narrow_products && options.matrix_units;
   return options;
 }
 

@@ -8,3 +8,5 @@
   coopMatLoadNV(matrix, array, place, stride, (by_columns) == 1)
 #define MATRIX_STORE(matrix, array, place, stride) coopMatStoreNV(matrix, array, place, stride, false)
 #define MATRIX_MULTIPLY_ADD(left, right, sums) coopMatMulAddNV(left, right, sums)
+// Rounded sums as the left operand of a further product.
+#define MATRIX_AS_LEFT(left, rounded, scratch, place) left = rounded;

@@ -7,10 +7,12 @@
 #include <limits>
 
 #include "compute/graph/gradients/autodiff.h"
+#include "compute/nn/modules/attention.h"
 #include "compute/nn/modules/sequential.h"
 #include "compute/nn/optimisers/loss_scaler.h"
 #include "compute/nn/optimisers/optimiser.h"
 #include "compute/tensor/composites/images.h"
+#include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {
@@ -133,6 +135,39 @@ TEST_F(MixedPrecision, RegionsOfManyRowsAreNearThoseOfFloat32) {
   const auto mixed = results(Precision::mixed16), whole = results(Precision::float32);
   for (std::size_t o = 0; o < mixed.size(); ++o)
     EXPECT_THAT(mixed[o], testing::Pointwise(testing::FloatNear(3e-3f), whole[o])) << "output " << o;
+}
+
+// On matrix units: several blocks, the last incomplete, grouped heads, and operands that are views.
+TEST_F(MixedPrecision, AttentionAndItsGradientsAreNearThoseOfFloat32) {
+  if (test::gpu()->context().device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU)
+    GTEST_SKIP() << "without matrix units it is composed of products";
+  const auto numbers = [](const std::string& name, const Shape& shape, int seed) {
+    return Variable(name, shape, wave(shape.element_count(), 1, seed)).value();
+  };
+  const auto results = [&](Precision precision, const Shape& query, const Shape& key, bool causal) {
+    const Tensor x = numbers("x", {key[0], key[2], 2 * key[1] * key[3]}, 2);
+    const Tensor heads = permute(reshape(x, {key[0], key[2], 2, key[1], key[3]}), {2, 0, 3, 1, 4});
+    const Tensor by[] = {numbers("q", query, 1), x};
+    const Tensor y = nn::attention(by[0] * 2.0f, reshape(narrow(heads, 0, 0, 1), key),
+                                   reshape(narrow(heads, 0, 1, 1), key), {.causal = causal});
+    const std::vector<Tensor> g = gradients(sum(y * numbers("g", query, 3)), by).value();
+    Program program =
+        compile(ProgramDescription{.name = "attention", .outputs = {y, g[0], g[1]}, .precision = precision});
+    const auto found = session().run(program);
+    EXPECT_TRUE(found) << found.error().message;
+    return found ? *found : std::vector<HostTensor>(3);
+  };
+  const std::pair<Shape, Shape> shapes[] = {{{1, 4, 184, 40}, {1, 2, 200, 40}},
+                                            {{1, 2, 280, 64}, {1, 2, 280, 64}}};
+  for (const auto& [query, key] : shapes) {
+    const bool causal = query[3] == 40;
+    const auto mixed = results(Precision::mixed16, query, key, causal),
+               whole = results(Precision::float32, query, key, causal);
+    EXPECT_NE(mixed[0].floats, whole[0].floats);
+    for (std::size_t o = 0; o < mixed.size(); ++o)
+      EXPECT_THAT(mixed[o].floats, testing::Pointwise(testing::FloatNear(2e-2f), whole[o].floats))
+          << "output " << o << " of " << query.text();
+  }
 }
 
 TEST_F(MixedPrecision, LearnsAsInFloat32) {

@@ -41,7 +41,7 @@ struct Layout {
 std::vector<Numbers> attention(const Page& page, std::span<const Operand> operands) {
   const Layout at(page);
   const Numbers &query = operands[0].values, &key = operands[1].values, &value = operands[2].values;
-  Numbers result(query.size()), logarithms(at.heads * at.queries);
+  Numbers result(query.size()), logarithms(at.heads * at.queries), weights(at.heads * at.queries * at.keys);
   for (std::size_t head = 0; head < at.heads; ++head)
     for (std::size_t q = 0; q < at.queries; ++q) {
       const std::size_t row = at.query_row(head, q);
@@ -51,12 +51,14 @@ std::vector<Numbers> attention(const Page& page, std::span<const Operand> operan
       const double most = *std::ranges::max_element(scores);
       double total = 0;
       for (double& score : scores) total += score = std::exp(score - most);
+      for (std::size_t k = 0; k < scores.size(); ++k) weights[row * at.keys + k] = scores[k] / total;
       for (std::size_t k = 0; k < scores.size(); ++k)
         for (std::size_t d = 0; d < at.extent; ++d)
           result[row * at.extent + d] += scores[k] / total * value[at.key_row(head, k) * at.extent + d];
       logarithms[row] = most + std::log(total);
     }
-  return {result, logarithms};
+  if (page.outputs.size() < 3) return {result, logarithms};
+  return {result, logarithms, weights};
 }
 
 std::vector<Numbers> attention_gradient(const Page& page, std::span<const Operand> operands) {

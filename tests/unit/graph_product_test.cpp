@@ -155,5 +155,55 @@ TEST(Product, LayersOfManyRowsAndWeightsAreFasterInTiles) {
   EXPECT_FALSE(faster(64, 256, 4));
 }
 
+Graph fused_mixed(const std::vector<Tensor>& outputs) {
+  Graph graph = build_graph(outputs).value();
+  FusionRequest request;
+  for (NodeIndex n = 0; n < graph.size(); ++n)
+    if (graph[n].op == Op::input) request.inputs.push_back(n);
+  for (NodeIndex root : graph.roots) request.outputs.push_back({root});
+  FusionOptions options;
+  options.narrow_products = options.matrix_units = true;
+  options.regions = false;
+  EXPECT_TRUE(fuse(graph, request, options).ok());
+  return graph;
+}
+
+// A bias's gradient adds up the rounded copy that products read, so that the float32
+// value needs no memory; a value that something else reads too is summed as it is.
+TEST(NarrowProducts, SumsOfRoundedValuesReadTheCopy) {
+  const auto rounded_sums = [](bool is_output) {
+    const Tensor x = input("x", {1024, 256}), w = input("w", {256, 512}), b = input("b", {512});
+    const Tensor h = matmul(x, w) + b, y = matmul(h, input("v", {512, 256}));
+    const Tensor by[] = {w, b, h};
+    const std::vector<Tensor> found = gradients(sum(square(y)), by).value();
+    std::vector<Tensor> outputs{found[0], found[1]};
+    if (is_output) outputs.push_back(found[2]);
+    const Graph graph = fused_mixed(outputs);
+    return std::ranges::count_if(graph.nodes, [&](const GraphNode& node) {
+      return node.op == Op::cast && node.dtype == DType::float32 &&
+             graph[node.inputs[0]].dtype == DType::float16;
+    });
+  };
+  EXPECT_EQ(rounded_sums(false), 1);
+  EXPECT_EQ(rounded_sums(true), 0);
+}
+
+// Query, key and value of one product are rounded together, as the product stores them.
+TEST(NarrowProducts, PartsThatAreAllOfAValueAreRoundedWithIt) {
+  const auto casts = [](int parts) {
+    const Tensor x = input("x", {1024, 3, 256}) * 2.0f;
+    std::vector<Tensor> outputs;
+    for (int part = 0; part < parts; ++part)
+      outputs.push_back(matmul(reshape(narrow(x, 1, part, 1), {1024, 256}), input("w", {256, 256})));
+    const Graph graph = fused_mixed(outputs);
+    std::vector<Shape> shapes;
+    for (const GraphNode& node : graph.nodes)
+      if (node.op == Op::cast && node.shape.rank() == 3) shapes.push_back(node.shape);
+    return shapes;
+  };
+  EXPECT_EQ(casts(3), (std::vector<Shape>{{1024, 3, 256}}));
+  EXPECT_EQ(casts(2), (std::vector<Shape>{{1024, 1, 256}, {1024, 1, 256}}));
+}
+
 }  // namespace
 }  // namespace imprint

@@ -1,27 +1,107 @@
 #include "compute/graph/passes/narrow_products.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "compute/graph/schedule/cost.h"
 #include "compute/graph/schedule/region.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint::graph {
 namespace {
+
+// The inputs that a page's kernel reads as float16.
+std::vector<std::size_t> eights_of(const GraphNode& node) {
+  return node.op == Op::page ? node.source->page->eights : std::vector<std::size_t>();
+}
+
+// Views with all elements of their source, and pads with zeros: rounding can happen before or after them.
+bool keeps_all(const Graph& graph, const GraphNode& node) {
+  const bool rearranges = node.kind() == OpKind::view || (node.op == Op::pad && node.floats[0] == 0);
+  return rearranges && graph[node.inputs[0]].element_count() <= node.element_count();
+}
+
+// Where values are rounded, by nodes of the graph before.
+class RoundedValues {
+ public:
+  RoundedValues(const Graph& graph, const FusionRequest& request, const std::vector<std::uint8_t>& chosen)
+      : graph_(graph), chosen_(chosen), wanted_(graph.nodes.size()), whole_(graph.nodes.size()) {
+    for (NodeIndex root : graph.roots) kept_.insert(root);
+    for (const GraphOutput& output : request.outputs) kept_.insert(output.node);
+    for (const GraphUpdate& update : request.updates)
+      kept_.insert({update.value, update.rows, update.own_rows});
+    std::vector<std::int64_t> parts(graph.nodes.size(), 0);
+    for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
+      const GraphNode& node = graph[i];
+      if (chosen[at(i)])
+        for (NodeIndex input : node.inputs) wanted_[at(input)] = 1;
+      for (const std::size_t slot : eights_of(node)) wanted_[at(node.inputs[slot])] = 1;
+      if (!wanted_[at(i)] || node.inputs.empty()) continue;
+      const NodeIndex source = node.inputs[0];
+      if (keeps_all(graph, node)) {
+        wanted_[at(source)] = 1;
+      } else if (node.kind() == OpKind::view) {
+        parts[at(source)] += node.element_count();
+        whole_[at(source)] = parts[at(source)] >= graph[source].element_count();
+        if (whole_[at(source)]) wanted_[at(source)] = 1;
+      }
+    }
+  }
+
+  // Whether parts of the value that are rounded, such as query, key and value of one product, are together no
+  // smaller than the value.
+  bool is_whole(NodeIndex index) const { return whole_[at(index)] != 0; }
+
+  // A sum takes the rounded copy of a value that else only rounded operands read, such as a bias's gradient:
+  // the value itself then needs no memory.
+  bool is_sum_of_rounded(NodeIndex index) {
+    if (graph_[index].op != Op::reduce_sum) return false;
+    NodeIndex value = graph_[index].inputs[0];
+    while (!wanted_[at(value)] && keeps_all(graph_, graph_[value])) value = graph_[value].inputs[0];
+    while (wanted_[at(value)] && keeps_all(graph_, graph_[value])) value = graph_[value].inputs[0];
+    if (!wanted_[at(value)] || graph_[value].kind() == OpKind::leaf || graph_[value].dtype != DType::float32)
+      return false;
+    if (consumers_.empty()) consumers_ = graph_.consumers();
+    return serves_rounded_only(value);
+  }
+
+ private:
+  bool serves_rounded_only(NodeIndex value) const {
+    return !kept_.contains(value) && std::ranges::all_of(consumers_[at(value)], [&](NodeIndex consumer) {
+      const GraphNode& node = graph_[consumer];
+      return chosen_[at(consumer)] || node.op == Op::reduce_sum ||
+             (keeps_all(graph_, node) && serves_rounded_only(consumer));
+    });
+  }
+
+  const Graph& graph_;
+  const std::vector<std::uint8_t>& chosen_;
+  std::vector<std::uint8_t> wanted_, whole_;
+  std::set<NodeIndex> kept_;
+  std::vector<std::vector<NodeIndex>> consumers_;
+};
 
 class Narrower {
  public:
   Narrower(Graph& graph, FusionRequest& request) : graph_(graph), request_(request) {}
 
   void run(const std::vector<std::uint8_t>& chosen) {
+    RoundedValues rounded(graph_, request_, chosen);
     std::vector<NodeIndex> new_index;
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       GraphNode node = graph_[i];
       for (NodeIndex& input : node.inputs) input = new_index[at(input)];
       if (chosen[at(i)])
         for (NodeIndex& input : node.inputs) input = narrowed(input);
+      for (const std::size_t slot : eights_of(node)) node.inputs[slot] = narrowed(node.inputs[slot]);
+      if (rounded.is_sum_of_rounded(i)) {
+        const NodeIndex copy = narrowed(node.inputs[0]);
+        node.inputs[0] = add({Op::cast, DType::float32, nodes_[at(copy)].shape, {copy}, {}, {}, node.source});
+      }
       new_index.push_back(add(std::move(node)));
+      if (rounded.is_whole(i)) whole_.insert(new_index.back());
     }
     graph_.nodes = std::move(nodes_);
     for (NodeIndex& root : graph_.roots) root = new_index[at(root)];
@@ -34,10 +114,11 @@ class Narrower {
     return static_cast<NodeIndex>(nodes_.size()) - 1;
   }
 
-  // A view with no fewer elements than its source, so rounding can happen before or after it.
+  // A view with no fewer elements than what is rounded, so rounding can happen before or after it.
   bool is_as_small_behind(const GraphNode& node) const {
     const bool rearranges = node.kind() == OpKind::view || (node.op == Op::pad && node.floats[0] == 0);
-    return rearranges && nodes_[at(node.inputs[0])].element_count() <= node.element_count();
+    return rearranges && (whole_.contains(node.inputs[0]) ||
+                          nodes_[at(node.inputs[0])].element_count() <= node.element_count());
   }
 
   // The value as float16, rounded where it has the fewest elements. Products that read it through different
@@ -63,6 +144,7 @@ class Narrower {
   FusionRequest& request_;
   std::vector<GraphNode> nodes_;
   std::unordered_map<NodeIndex, NodeIndex> narrowed_;  // by index of the new nodes
+  std::set<NodeIndex> whole_;                          // RoundedValues::is_whole, of the new nodes
 };
 
 }  // namespace
@@ -89,7 +171,9 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
                     });
   }
   const std::int64_t narrowed = std::ranges::count(chosen, 1);
-  if (narrowed > 0) Narrower(graph, request).run(chosen);
+  const bool has_pages =
+      std::ranges::any_of(graph.nodes, [](const GraphNode& node) { return !eights_of(node).empty(); });
+  if (narrowed > 0 || has_pages) Narrower(graph, request).run(chosen);
   return "mixed precision: " + std::to_string(narrowed) + " of " + std::to_string(products) +
          " products read float16";
 }

@@ -7,8 +7,11 @@
 // - outside row-local regions, if it is large enough for tiles (FusionOptions::product_operations);
 // - inside a region, if the region runs on matrix units (region.h, suits_matrix_units).
 //
+// Inputs that a page's kernel reads as float16 are narrowed too (LibraryPage::eights).
+//
 // Not narrowed:
-// - sums of products, elementwise operations, folds, softmax, norms and losses;
+// - sums of products, elementwise operations, folds, softmax, norms and losses; but the sum of a value that
+//   else only rounded operands read, such as a bias's gradient, adds up the rounded copy;
 // - variables: weights, gradients and optimiser state are float32. A product reads a copy of a weight,
 //   rounded in each run;
 // - products of other regions: rounding would cost more arithmetic and gain nothing.

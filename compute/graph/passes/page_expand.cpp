@@ -63,7 +63,10 @@ class PageExpansion {
         if (const NodeIndex ids = ids_of(graph_[i]); ids >= 0) node.inputs.push_back(new_index[at(ids)]);
       IMPRINT_ASSIGN(std::vector<NodeIndex> roots, splice(parts, node.inputs));
       new_index.push_back(roots[0]);
-      if (node.op == Op::page) outputs_.emplace(i, std::move(roots));
+      if (node.op == Op::page) {
+        leaves_dead_nodes_ = leaves_dead_nodes_ || roots.size() > 1;  // an output that nothing reads
+        outputs_.emplace(i, std::move(roots));
+      }
     }
     for (NodeIndex& root : graph_.roots) root = new_index[at(root)];
     graph_.nodes = std::move(nodes_);
@@ -119,8 +122,10 @@ class PageExpansion {
   // A page that a mixed program computes faster by products of float16; else empty.
   std::vector<Tensor> narrow_products_of(const GraphNode& node) const {
     constexpr std::ptrdiff_t kFew = 8;  // as many products as there are steps are no gain
-    if (!options_.narrow_products || !node.source->page->compose) return {};
-    std::vector<Tensor> parts = node.source->page->compose(placeholders(node));
+    const tensor::LibraryPage& page = *node.source->page;
+    if (!options_.narrow_products || !page.compose) return {};
+    if (page.on_matrix_units && options_.pages.matrix_units) return {};  // by its own kernel
+    std::vector<Tensor> parts = page.compose(placeholders(node));
     const Result<Graph> graph = build_graph(parts);
     if (!graph) return {};
     return std::ranges::count(graph->nodes, Op::matmul, &GraphNode::op) <= kFew ? parts

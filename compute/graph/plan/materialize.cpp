@@ -383,7 +383,9 @@ class MemoryChoice {
   void store_inputs(NodeIndex index) {
     const tensor::LibraryPage& page = *graph_[index].source->page;
     for (std::size_t slot = 0; slot < graph_[index].inputs.size(); ++slot) {
-      if (!page.stored_inputs && std::ranges::find(page.quads, slot) == page.quads.end()) continue;
+      if (!page.stored_inputs && std::ranges::find(page.quads, slot) == page.quads.end() &&
+          std::ranges::find(page.eights, slot) == page.eights.end())
+        continue;
       const NodeIndex input = graph_[index].inputs[slot];
       const NodeIndex source = without_views_[at(input)];
       if (memory_[at(source)] || is_literal(graph_[source])) continue;

@@ -39,7 +39,7 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
   const bool is_plain = tensor::is_empty(mask.bias) && tensor::is_empty(mask.forbidden) &&
                         tensor::is_empty(mask.padding) && (pass == nullptr || dropout == 0);
   if (is_plain && has_attention_page(query, key, value, mask.causal))
-    return attention_page(query, key, value, mask.causal);
+    return attention_page(query, key, value, mask.causal, stores_attention_scores(query, key));
   const std::int64_t shared = query.extent(1) / key.extent(1);
   const Tensor keys = shared == 1 ? key : repeat_interleave(key, 1, shared),
                values = shared == 1 ? value : repeat_interleave(value, 1, shared);

@@ -23,9 +23,10 @@ struct AttentionMask {
 
 // softmax(query key^T / sqrt(extent) + mask) value. query: [batch, heads, queries, extent]; key, value:
 // [batch, key heads, keys, extent], where key heads divide heads: each serves heads / key heads neighbouring
-// ones. Without other masks than `causal`, and without dropout, 32 M scores or more are not stored on a GPU
-// (attention_page.h); otherwise memory grows with queries times keys. Vaswani et al., Attention Is All You
-// Need, 2017. Grouped heads: Ainslie et al., GQA, 2023; PyTorch's enable_gqa.
+// ones. Without other masks than `causal`, and without dropout, a GPU does not store 32 M scores or more; on
+// matrix units, a program of Precision::mixed16 stores none (attention_page.h). Otherwise memory grows with
+// queries times keys. Vaswani et al., Attention Is All You Need, 2017. Grouped heads: Ainslie et al., GQA,
+// 2023; PyTorch's enable_gqa.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMask& mask = {},
                  double dropout = 0, Pass* pass = nullptr);
 

@@ -11,6 +11,8 @@ struct PageLimits {
   int shared_bytes = 16384;   // per workgroup
   std::int64_t groups = 256;  // workgroups that fill the device
   bool processor = false;     // a CPU: an invocation is no lane, and its registers are few
+  // A mixed program on a device with matrix units: pages may read float16 and use a subgroup's matrices.
+  bool matrix_units = false;
 };
 
 struct LibraryPage : Page {
@@ -24,6 +26,13 @@ struct LibraryPage : Page {
   // Inputs of one byte per element that have memory: imp_quad_k(i) is their 16 bytes from element 16 i, a
   // uvec4.
   std::vector<std::size_t> quads;
+  // The kernel, or that of an expansion, uses the matrices of a subgroup (shaders/include/matrices_*.glsl)
+  // where PageLimits::matrix_units is set.
+  bool on_matrix_units = false;
+  // Inputs that such a kernel reads as float16 (narrow_products.h), by rows along the last axis, of multiples
+  // of eight elements: imp_row_k(r) is the place of row r, and imp_eight_k(place + e) its elements from 8 e,
+  // packed. The rows of one matrix (the last two axes) are evenly spaced.
+  std::vector<std::size_t> eights;
   bool keeps_names = false;  // outputs have the names of axes that their shapes say (Extent)
   // The same outputs by other operations, for devices. Then the page has no kernel of its own.
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, const PageLimits& limits)> expand;

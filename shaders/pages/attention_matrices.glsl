@@ -1,0 +1,127 @@
+// Shared by the kernels of attention on matrix units. A subgroup has 16 rows of its own operands as matrices.
+// The workgroup goes through BLOCK rows of the other operands at a time, in shared memory. Products are
+// float16 with float32 sums; no kernel stores scores. Powers are of 2. Source: Dao, FlashAttention-2: Faster
+// Attention with Better Parallelism and Work Partitioning, 2023.
+
+const int kSubgroups = imp_group_size / 32;
+const int kRows = 16 * kSubgroups;      // of a workgroup
+const int kParts = (EXTENT + 15) / 16;  // matrices across a row
+const int kEights = 2 * kParts;         // of a row
+const int kStride = kEights + 1;        // one more, against bank conflicts
+const int kTurns = (BLOCK * kEights + imp_group_size - 1) / imp_group_size;
+const bool kWholeTurns = kTurns * imp_group_size == BLOCK * kEights;
+const int kSecond = BLOCK * kStride;  // where the second operand lies in `tiles`
+const int kScratch = 5;               // uvec4s of a row of a matrix of sums: one more, against bank conflicts
+const int kQueryBlocks = (QUERIES + kRows - 1) / kRows;
+const float kHidden = -3.0e38, kLog2E = 1.44269504, kLn2 = 0.693147181;
+
+shared uvec4 tiles[2 * kSecond];
+shared uvec4 scratch[kSubgroups * 16 * kScratch];
+shared float steps_apart[16 * 16];  // column - row of a matrix
+
+// Matrices of 16 numbers that all columns or all rows share.
+#define LOAD_COLUMN(matrix, array, place) MATRIX_LOAD(matrix, array, place, 0, 1)
+#define LOAD_ROW(matrix, array, place) MATRIX_LOAD(matrix, array, place, 0, 0)
+
+// An invocation's elements of a matrix of sums. Those of an element of an array are copied first: drivers
+// else keep the array in memory.
+#define EACH(i) [[unroll]] for (int i = 0; i < MATRIX_SUMS(0.0).length(); ++i)
+
+// Loads an invocation's share of BLOCK rows of input k, from row `first` of those that begin at row `base`.
+// Outside of `count` rows they are 0. Early, since other work hides the latency.
+#define FETCH(into, k, base, first, count)                                                     \
+  {                                                                                            \
+    int start = imp_row_##k(base), step = imp_row_##k((base) + 1) - start;                     \
+    [[unroll]] for (int n = 0; n < kTurns; ++n) {                                              \
+      int at = n * imp_group_size + thread, row = (first) + at / kEights, eight = at % kEights; \
+      into[n] = (kWholeTurns || at < BLOCK * kEights) && row < (count) &&                      \
+                        (8 * kEights == EXTENT || 8 * eight < EXTENT)                          \
+                    ? imp_eight_##k(start + row * step + eight)                                \
+                    : uvec4(0u);                                                               \
+    }                                                                                          \
+  }
+
+#define KEEP(place, from)                                                \
+  [[unroll]] for (int n = 0; n < kTurns; ++n) {                          \
+    int at = n * imp_group_size + thread;                                \
+    if (kWholeTurns || at < BLOCK * kEights)                             \
+        tiles[(place) + at / kEights * kStride + at % kEights] = from[n]; \
+  }
+
+// The subgroup's rows of an input, of the workgroup's from row `first`, through shared memory.
+#define LOAD_OWN(own_rows, k, base, first, count)                                                      \
+  [[unroll]] for (int from = 0; from < kRows; from += BLOCK) {                                         \
+    uvec4 fetched[kTurns];                                                                             \
+    FETCH(fetched, k, base, (first) + from, count)                                                     \
+    barrier();                                                                                         \
+    KEEP(0, fetched)                                                                                   \
+    barrier();                                                                                         \
+    if (16 * subgroup >= from && 16 * subgroup < from + BLOCK)                                         \
+      [[unroll]] for (int part = 0; part < kParts; ++part)                                             \
+          MATRIX_LOAD(own_rows[part], tiles, (16 * subgroup - from) * kStride + 2 * part, kStride, 0); \
+  }
+
+// Sums, rounded, as the left operand of a further product.
+#define AS_LEFT(left, sums) \
+  { MATRIX_AS_LEFT(left, MATRIX_ROUNDED(sums), scratch, mine) }
+
+void subgroup_fence() {
+  controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease);
+}
+
+// Stores the subgroup's rows of a result.
+#define STORE_OWN(store, sums, base, first, count)                                             \
+  [[unroll]] for (int part = 0; part < kParts; ++part) {                                       \
+    subgroup_fence();                                                                          \
+    MATRIX_STORE(sums[part], scratch, mine, kScratch);                                         \
+    subgroup_fence();                                                                          \
+    [[unroll]] for (int n = 0; n < 8; ++n) {                                                   \
+      int at = n * 32 + own, row = (first) + at / 16, column = at % 16;                        \
+      if (row < (count) && (16 * kParts == EXTENT || 16 * part + column < EXTENT))             \
+          store(((base) + row) * EXTENT + 16 * part + column,                                  \
+                uintBitsToFloat(scratch[mine + at / 16 * kScratch + column / 4][column % 4])); \
+    }                                                                                          \
+  }
+
+// Blocks of keys that some query of a workgroup sees.
+int blocks_seen(int query_block) {
+  if (CAUSAL == 0) return (KEYS + BLOCK - 1) / BLOCK;
+  return (min(KEYS, min(QUERIES, (query_block + 1) * kRows) + KEYS - QUERIES) + BLOCK - 1) / BLOCK;
+}
+// Whether query i of 16 from `query` sees key j of 16 from `key`: j - i is at most this.
+int most_apart(int query, int key) { return CAUSAL == 1 ? query + KEYS - QUERIES - key : 15; }
+
+void fill_steps_apart(int thread) {
+  for (int i = thread; i < 16 * 16; i += imp_group_size) steps_apart[i] = float(i % 16 - i / 16);
+}
+
+#define HIDE_ABOVE(scores, steps, most)                                            \
+  {                                                                                \
+    MATRIX_SUMS found = scores;                                                    \
+    EACH(i) found[i] = steps[i] > float(most) ? kHidden : found[i];                \
+    scores = found;                                                                \
+  }
+// Hides scores of 16 queries, the rows, and 16 keys: later keys, and those that do not exist.
+#define HIDE(scores, query, key)                                \
+  {                                                             \
+    int apart = most_apart(query, key), last = KEYS - 1 - (key); \
+    MATRIX_SUMS steps;                                          \
+    if (apart < 15) {                                           \
+      MATRIX_LOAD(steps, steps_apart, 0, 16, 0);                \
+      HIDE_ABOVE(scores, steps, apart)                          \
+    }                                                           \
+    if (KEYS % BLOCK != 0 && last < 15) {                       \
+      LOAD_ROW(steps, steps_apart, 0);                          \
+      HIDE_ABOVE(scores, steps, last)                           \
+    }                                                           \
+  }
+// The same of 16 keys, the rows, and 16 queries. Keys that do not exist are not stored.
+#define HIDE_TURNED(scores, query, key)          \
+  {                                              \
+    int apart = most_apart(query, key);          \
+    if (apart < 15) {                            \
+      MATRIX_SUMS steps;                         \
+      MATRIX_LOAD(steps, steps_apart, 0, 16, 1); \
+      HIDE_ABOVE(scores, steps, apart)           \
+    }                                            \
+  }

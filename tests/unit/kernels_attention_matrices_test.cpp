@@ -1,0 +1,118 @@
+// Attention on matrix units, as text, with and without a mask and with each width of heads. Needs no GPU.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compute/graph/gradients/autodiff.h"
+#include "compute/graph/plan/fusion.h"
+#include "compute/kernels/dispatch_source.h"
+#include "compute/nn/modules/attention.h"
+#include "compute/tensor/composites/composites.h"
+#include "compute/vk/pipelines/glsl_compiler.h"
+
+namespace imprint {
+
+using namespace graph;
+using namespace kernels;
+using namespace tensor;
+
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<DispatchSource> build_attention(const std::vector<Tensor>& outputs,
+                                            MatrixDialect dialect = MatrixDialect::nv, bool mixed = true) {
+  Graph graph = build_graph(outputs).value();
+  FusionRequest request;
+  for (NodeIndex n = 0; n < graph.size(); ++n)
+    if (graph[n].op == Op::input) request.inputs.push_back(n);
+  for (NodeIndex root : graph.roots) request.outputs.push_back({root});
+  FusionOptions options;
+  options.narrow_products = options.pages.matrix_units = mixed;
+  options.matrix_units = true;
+  options.most_invocations = options.pages.invocations = 1024;
+  options.region_shared_bytes = options.pages.shared_bytes = 49152;
+  DispatchLimits limits;
+  limits.matrix_dialect = dialect;
+  const Schedule schedule = fuse(graph, request, options).value();
+  return build_dispatches(graph, schedule, limits, [](const Place&) { return 0; }).value();
+}
+
+std::vector<std::string> attention_kernels(const std::vector<DispatchSource>& dispatches) {
+  std::vector<std::string> found;
+  for (const DispatchSource& dispatch : dispatches)
+    if (dispatch.glsl.find("void imp_page(int group)") != std::string::npos) found.push_back(dispatch.glsl);
+  return found;
+}
+
+std::string attention_errors(const std::string& glsl) {
+  const vk::GlslCompiler compiler;
+  const auto spirv = compiler.compile("attention", glsl);
+  return spirv ? std::string() : spirv.error().message + "\n" + glsl;
+}
+
+struct Attended {
+  Tensor query, key, value, result;
+
+  Attended(const Shape& queries, const Shape& keys, bool causal)
+      : query(input("query", queries)),
+        key(input("key", keys)),
+        value(input("value", keys)),
+        result(nn::attention(query, key, value, {.causal = causal})) {}
+
+  std::vector<Tensor> outputs() const {
+    std::vector<Tensor> all{result};
+    const Tensor by[] = {query, key, value};
+    const std::vector<Tensor> found = gradients(sum(square(result)), by).value();
+    all.insert(all.end(), found.begin(), found.end());
+    return all;
+  }
+};
+
+TEST(AttentionMatrices, EveryWidthIsThreeKernels) {
+  for (const std::int64_t extent : {24, 128}) {
+    const std::vector<DispatchSource> dispatches =
+        build_attention(Attended({2, 4, 130, extent}, {2, 2, 200, extent}, extent == 24).outputs());
+    const std::vector<std::string> kernels = attention_kernels(dispatches);
+    ASSERT_EQ(kernels.size(), 3u);
+    for (const std::string& kernel : kernels) {
+      EXPECT_THAT(kernel, HasSubstr("coopMatMulAddNV"));
+      EXPECT_EQ(attention_errors(kernel), "");
+    }
+    for (const DispatchSource& dispatch : dispatches)  // no weights are computed to be stored
+      EXPECT_THAT(dispatch.glsl, Not(HasSubstr("exp(")));
+  }
+}
+
+TEST(AttentionMatrices, AreWrittenInTheNewerDialectToo) {
+  const std::vector<DispatchSource> dispatches =
+      build_attention(Attended({2, 4, 130, 64}, {2, 4, 130, 64}, true).outputs(), MatrixDialect::khr);
+  for (const std::string& kernel : attention_kernels(dispatches)) {
+    EXPECT_THAT(kernel, HasSubstr("gl_MatrixUseAccumulator"));
+    if (vk::GlslCompiler::knows("GL_KHR_cooperative_matrix")) EXPECT_EQ(attention_errors(kernel), "");
+  }
+}
+
+// Query, key and value are views of one product: its one rounded copy is read as eights.
+TEST(AttentionMatrices, ReadsViewsInEights) {
+  const Tensor heads = permute(reshape(input("x", {2, 200, 192}), {2, 200, 3, 2, 32}), {2, 0, 3, 1, 4});
+  const auto part = [&](int i) { return reshape(narrow(heads, 0, i, 1), {2, 2, 200, 32}); };
+  const std::vector<DispatchSource> dispatches =
+      build_attention({nn::attention(part(0), part(1), part(2), {.causal = true})});
+  const std::vector<std::string> kernels = attention_kernels(dispatches);
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_THAT(kernels[0], Not(HasSubstr("packHalf2x16(vec2(imp_load_0")));
+  EXPECT_EQ(attention_errors(kernels[0]), "");
+}
+
+TEST(AttentionMatrices, AreForMixedProgramsAndEvenWidths) {
+  for (const auto& [extent, mixed] : {std::pair(64, false), {33, true}}) {
+    const Attended attended({2, 4, 130, extent}, {2, 4, 130, extent}, true);
+    EXPECT_THAT(attention_kernels(build_attention({attended.result}, MatrixDialect::nv, mixed)),
+                testing::IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace imprint
