@@ -29,36 +29,36 @@ shared float steps_apart[16 * 16];  // column - row of a matrix
 
 // Loads an invocation's share of BLOCK rows of input k, from row `first` of those that begin at row `base`.
 // Outside of `count` rows they are 0. Early, since other work hides the latency.
-#define FETCH(into, k, base, first, count)                                                     \
-  {                                                                                            \
-    int start = imp_row_##k(base), step = imp_row_##k((base) + 1) - start;                     \
-    [[unroll]] for (int n = 0; n < kTurns; ++n) {                                              \
+#define FETCH(into, k, base, first, count)                                                      \
+  {                                                                                             \
+    int start = imp_row_##k(base), step = imp_row_##k((base) + 1) - start;                      \
+    [[unroll]] for (int n = 0; n < kTurns; ++n) {                                               \
       int at = n * imp_group_size + thread, row = (first) + at / kEights, eight = at % kEights; \
-      into[n] = (kWholeTurns || at < BLOCK * kEights) && row < (count) &&                      \
-                        (8 * kEights == EXTENT || 8 * eight < EXTENT)                          \
-                    ? imp_eight_##k(start + row * step + eight)                                \
-                    : uvec4(0u);                                                               \
-    }                                                                                          \
+      into[n] = (kWholeTurns || at < BLOCK * kEights) && row < (count) &&                       \
+                        (8 * kEights == EXTENT || 8 * eight < EXTENT)                           \
+                    ? imp_eight_##k(start + row * step + eight)                                 \
+                    : uvec4(0u);                                                                \
+    }                                                                                           \
   }
 
-#define KEEP(place, from)                                                \
-  [[unroll]] for (int n = 0; n < kTurns; ++n) {                          \
-    int at = n * imp_group_size + thread;                                \
-    if (kWholeTurns || at < BLOCK * kEights)                             \
-        tiles[(place) + at / kEights * kStride + at % kEights] = from[n]; \
+#define KEEP(place, from)                                               \
+  [[unroll]] for (int n = 0; n < kTurns; ++n) {                         \
+    int at = n * imp_group_size + thread;                               \
+    if (kWholeTurns || at < BLOCK * kEights)                            \
+      tiles[(place) + at / kEights * kStride + at % kEights] = from[n]; \
   }
 
 // The subgroup's rows of an input, of the workgroup's from row `first`, through shared memory.
-#define LOAD_OWN(own_rows, k, base, first, count)                                                      \
-  [[unroll]] for (int from = 0; from < kRows; from += BLOCK) {                                         \
-    uvec4 fetched[kTurns];                                                                             \
-    FETCH(fetched, k, base, (first) + from, count)                                                     \
-    barrier();                                                                                         \
-    KEEP(0, fetched)                                                                                   \
-    barrier();                                                                                         \
-    if (16 * subgroup >= from && 16 * subgroup < from + BLOCK)                                         \
-      [[unroll]] for (int part = 0; part < kParts; ++part)                                             \
-          MATRIX_LOAD(own_rows[part], tiles, (16 * subgroup - from) * kStride + 2 * part, kStride, 0); \
+#define LOAD_OWN(own_rows, k, base, first, count)                                                    \
+  [[unroll]] for (int from = 0; from < kRows; from += BLOCK) {                                       \
+    uvec4 fetched[kTurns];                                                                           \
+    FETCH(fetched, k, base, (first) + from, count)                                                   \
+    barrier();                                                                                       \
+    KEEP(0, fetched)                                                                                 \
+    barrier();                                                                                       \
+    if (16 * subgroup >= from && 16 * subgroup < from + BLOCK) [[unroll]]                            \
+      for (int part = 0; part < kParts; ++part)                                                      \
+        MATRIX_LOAD(own_rows[part], tiles, (16 * subgroup - from) * kStride + 2 * part, kStride, 0); \
   }
 
 // Sums, rounded, as the left operand of a further product.
@@ -70,17 +70,17 @@ void subgroup_fence() {
 }
 
 // Stores the subgroup's rows of a result.
-#define STORE_OWN(store, sums, base, first, count)                                             \
-  [[unroll]] for (int part = 0; part < kParts; ++part) {                                       \
-    subgroup_fence();                                                                          \
-    MATRIX_STORE(sums[part], scratch, mine, kScratch);                                         \
-    subgroup_fence();                                                                          \
-    [[unroll]] for (int n = 0; n < 8; ++n) {                                                   \
-      int at = n * 32 + own, row = (first) + at / 16, column = at % 16;                        \
-      if (row < (count) && (16 * kParts == EXTENT || 16 * part + column < EXTENT))             \
-          store(((base) + row) * EXTENT + 16 * part + column,                                  \
-                uintBitsToFloat(scratch[mine + at / 16 * kScratch + column / 4][column % 4])); \
-    }                                                                                          \
+#define STORE_OWN(store, sums, base, first, count)                                           \
+  [[unroll]] for (int part = 0; part < kParts; ++part) {                                     \
+    subgroup_fence();                                                                        \
+    MATRIX_STORE(sums[part], scratch, mine, kScratch);                                       \
+    subgroup_fence();                                                                        \
+    [[unroll]] for (int n = 0; n < 8; ++n) {                                                 \
+      int at = n * 32 + own, row = (first) + at / 16, column = at % 16;                      \
+      if (row < (count) && (16 * kParts == EXTENT || 16 * part + column < EXTENT))           \
+        store(((base) + row) * EXTENT + 16 * part + column,                                  \
+              uintBitsToFloat(scratch[mine + at / 16 * kScratch + column / 4][column % 4])); \
+    }                                                                                        \
   }
 
 // Blocks of keys that some query of a workgroup sees.
@@ -95,25 +95,25 @@ void fill_steps_apart(int thread) {
   for (int i = thread; i < 16 * 16; i += imp_group_size) steps_apart[i] = float(i % 16 - i / 16);
 }
 
-#define HIDE_ABOVE(scores, steps, most)                                            \
-  {                                                                                \
-    MATRIX_SUMS found = scores;                                                    \
-    EACH(i) found[i] = steps[i] > float(most) ? kHidden : found[i];                \
-    scores = found;                                                                \
+#define HIDE_ABOVE(scores, steps, most)                             \
+  {                                                                 \
+    MATRIX_SUMS found = scores;                                     \
+    EACH(i) found[i] = steps[i] > float(most) ? kHidden : found[i]; \
+    scores = found;                                                 \
   }
 // Hides scores of 16 queries, the rows, and 16 keys: later keys, and those that do not exist.
-#define HIDE(scores, query, key)                                \
-  {                                                             \
+#define HIDE(scores, query, key)                                 \
+  {                                                              \
     int apart = most_apart(query, key), last = KEYS - 1 - (key); \
-    MATRIX_SUMS steps;                                          \
-    if (apart < 15) {                                           \
-      MATRIX_LOAD(steps, steps_apart, 0, 16, 0);                \
-      HIDE_ABOVE(scores, steps, apart)                          \
-    }                                                           \
-    if (KEYS % BLOCK != 0 && last < 15) {                       \
-      LOAD_ROW(steps, steps_apart, 0);                          \
-      HIDE_ABOVE(scores, steps, last)                           \
-    }                                                           \
+    MATRIX_SUMS steps;                                           \
+    if (apart < 15) {                                            \
+      MATRIX_LOAD(steps, steps_apart, 0, 16, 0);                 \
+      HIDE_ABOVE(scores, steps, apart)                           \
+    }                                                            \
+    if (KEYS % BLOCK != 0 && last < 15) {                        \
+      LOAD_ROW(steps, steps_apart, 0);                           \
+      HIDE_ABOVE(scores, steps, last)                            \
+    }                                                            \
   }
 // The same of 16 keys, the rows, and 16 queries. Keys that do not exist are not stored.
 #define HIDE_TURNED(scores, query, key)          \

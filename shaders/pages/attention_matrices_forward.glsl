@@ -87,8 +87,8 @@ void imp_page(int group) {
   MATRIX_STORE(total, scratch, mine, kScratch);
   subgroup_fence();
   if (own < 16 && own_query + own < QUERIES)
-      imp_store_1(base + own_query + own,
-                  (largest + log2(uintBitsToFloat(scratch[mine + own * kScratch].x))) * kLn2);
+    imp_store_1(base + own_query + own,
+                (largest + log2(uintBitsToFloat(scratch[mine + own * kScratch].x))) * kLn2);
   [[unroll]] for (int part = 0; part < kParts; ++part) {
     MATRIX_SUMS found = result[part];
     EACH(i) found[i] /= total[i];

@@ -63,8 +63,8 @@ void imp_page(int group) {
       }
     }
   }
-  [[unroll]] for (int part = 0; part < kParts; ++part)
-      of_keys[part] = of_keys[part] * intBitsToFloat(SCALE_BITS);
+  [[unroll]] for (int part = 0; part < kParts; ++part) of_keys[part] =
+      of_keys[part] * intBitsToFloat(SCALE_BITS);
   STORE_OWN(imp_store_0, of_keys, key_base, own_key, KEYS)
   STORE_OWN(imp_store_1, of_values, key_base, own_key, KEYS)
 }

@@ -56,7 +56,7 @@ void imp_page(int group) {
       }
     }
   }
-  [[unroll]] for (int part = 0; part < kParts; ++part)
-      result[part] = result[part] * intBitsToFloat(SCALE_BITS);
+  [[unroll]] for (int part = 0; part < kParts; ++part) result[part] =
+      result[part] * intBitsToFloat(SCALE_BITS);
   STORE_OWN(imp_store_0, result, base, own_query, QUERIES)
 }

@@ -18,8 +18,8 @@ shared vec4 tile_c[TILE * max(COLUMNS, TILE / 4)];
 int slot(int row, int column) { return row * COLUMNS + (column ^ (row & 7)); }
 int score_slot(int row, int column) { return row * (TILE / 4) + (column ^ (row & 7)); }
 
-// Of 16 x 16 invocations. A subgroup's 32 form 4 x 8: neighbours share a column, and others a row, so that it
-// reads few different elements of either tile at once.
+// Invocations form 16 x 16. A subgroup's 32 form 4 x 8: neighbours share a column, and others a row, so that
+// it reads few different elements of either tile at once.
 int column_of(int thread) { return (thread >> 1 & 7) | (thread >> 2 & 8); }
 int row_of(int thread) { return (thread & 1) | (thread >> 3 & 2) | (thread >> 6 << 2); }
 int result_column_of(int thread) { return COLUMNS == 16 ? column_of(thread) : thread % COLUMNS; }
