@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 #include "compute/tensor/made_nodes.h"
 #include "tests/fuzz/harness.h"
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 
 namespace imprint::fuzz {
 

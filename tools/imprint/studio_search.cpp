@@ -23,7 +23,7 @@
 #include "compute/base/json.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "tools/imprint/studio_run.h"
 
 namespace imprint::tools {

@@ -10,7 +10,7 @@
 #include "compute/base/philox.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 
 namespace imprint::studio {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "compute/base/philox.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "tools/studio/member_parts.h"
 
 namespace imprint::studio {
