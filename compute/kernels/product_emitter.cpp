@@ -1,9 +1,6 @@
 #include "compute/kernels/product_emitter.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "compute/graph/schedule/product.h"
@@ -17,15 +14,8 @@ using namespace graph;
 
 namespace {
 
-constexpr std::int32_t kEights = 8;                  // float16 in a vector of 16 bytes
-std::string LOCAL_shader(const std::string& name) {  // LOCAL
-  if (const char* folder = std::getenv("SHADERS")) {
-    std::ifstream file(std::string(folder) + "/" + name + ".glsl");
-    if (file) return std::string(std::istreambuf_iterator<char>(file), {});
-  }
-  return std::string(embedded_shader(name));
-}
-constexpr std::int64_t kBand = 8;  // rows of tiles that run at the same time
+constexpr std::int32_t kEights = 8;  // float16 in a vector of 16 bytes
+constexpr std::int64_t kBand = 8;    // rows of tiles that run at the same time
 
 std::string define(const std::string& name, const std::string& value) {
   return "#define " + name + " " + value + "\n";
@@ -101,8 +91,8 @@ std::string ProductEmitter::function(const std::string& name) {
     defines.emplace_back("STORE_MATRIX", "");
   }
   out += "// " + task_text(graph_, task_) + "\n" +
-         std::string(LOCAL_shader(task_.tile.units == MatrixUnits::subgroup ? "products/matrix_units"
-                                                                            : "products/tiles"));
+         std::string(embedded_shader(task_.tile.units == MatrixUnits::subgroup ? "products/matrix_units"
+                                                                               : "products/tiles"));
   for (const auto& [key, value] : defines) out += "#undef " + key + "\n";
   return out;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <span>
 #include <utility>
@@ -364,9 +363,6 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   const std::string kernel = "product " + std::to_string(shape.batch) + " x " + std::to_string(shape.rows) +
                              " x " + std::to_string(shape.columns) + " of " + std::to_string(shape.depth) +
                              " " + signature_down_to_memory(graph, materialized, std::span(&matmul, 1));
-  if (const char* wanted = std::getenv("M5_TILE"); wanted && graph[matmul].stays_tiled)  // LOCAL
-    for (const ProductTile& tile : tiles)
-      if (product_tile_text(tile).starts_with(wanted) && shape.columns % tile.columns == 0) return tile;
   return tiles[choose_variant(options.variants, kernel, variants, made)];
 }
 
@@ -428,9 +424,6 @@ std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& o
   std::int64_t best = 1;
   // For a small gain, keep one kernel.
   double least = 0.9 * cycles_in_stretches(shape, 1, options, kind);
-  if (const char* wanted = std::getenv("M5_SPLIT");
-      wanted && kind == Stretched::places && std::atoi(wanted) == 0)
-    return 1;  // LOCAL
   // Places: only stretches that leave no rest, if there can be such.
   const bool by_one = kind == Stretched::places && shape.depth % kStretchStep == 0;
   for (std::int64_t stretches = 2;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "compute/base/text.h"
 #include "compute/vk/capabilities/capabilities.h"
@@ -67,15 +66,7 @@ CapabilityProfile CapabilityProfile::of(const Capabilities& device, bool schedul
   profile.cooperative_matrix_khr = device.cooperative_matrix_khr;
   profile.cooperative_matrix2_nv = device.cooperative_matrix2_nv &&
                                    device.api_version >= VK_API_VERSION_1_3;  // its kernels are SPIR-V 1.6
-  profile.processor =
-      device.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !schedule_as_gpu && !std::getenv("AS_GPU");
-  if (std::getenv("AS_UNITS")) {
-    profile.subgroup_size = 32;
-    profile.storage_16bit = profile.shader_float16 = profile.vulkan_memory_model =
-        profile.cooperative_matrix_nv = true;
-    profile.max_shared_memory_bytes = 49152;
-    profile.max_workgroup_invocations = profile.max_workgroup_size_x = 1024;
-  }
+  profile.processor = device.device_type == VK_PHYSICAL_DEVICE_TYPE_CPU && !schedule_as_gpu;
   return profile;
 }
 
