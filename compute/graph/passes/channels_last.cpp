@@ -184,22 +184,31 @@ class Arranger {
     const bool has_half = as_half && values_[at(old)].half >= 0;
     const NodeIndex index = has_half ? values_[at(old)].half : full(old);
     const AxisOrder own = values_[at(old)].order;
-    if (!is_unchanged(wanted) && is_unchanged(own))
+    if (!is_unchanged(wanted) && is_unchanged(own) && own.size() > 1)
       if (const NodeIndex constant = arranged_constant(old, wanted); constant >= 0) return constant;
     AxisOrder order;
     for (int axis : wanted) order.push_back(static_cast<int>(position_of(own, axis)));
     return permuted(as_half && !has_half ? cast(index, DType::float16) : index, order);
   }
-  // Constants that are repeated along axes, such as the kernels of a depthwise convolution; else -1.
+  // Constants that are repeated along axes, such as the kernels of a depthwise convolution; else -1. Channels
+  // are neighbours in memory, wherever their axis is.
   NodeIndex arranged_constant(NodeIndex old, const AxisOrder& wanted) {
+    constexpr int kChannels = 1;
     const NodeIndex repeated = graph_[old].op == Op::expand ? graph_[old].inputs[0] : old;
     const Shape& shape = graph_[repeated].shape;
-    std::optional<std::vector<float>> elements = constant_elements(graph_, repeated, wanted);
+    AxisOrder stored;
+    for (int axis : wanted)
+      if (axis != kChannels) stored.push_back(axis);
+    stored.push_back(kChannels);
+    std::optional<std::vector<float>> elements = constant_elements(graph_, repeated, stored);
     if (!elements) return -1;
-    const NodeIndex constant = add(constant_node(*elements, in_order(shape, wanted), graph_[old].source));
+    const NodeRef& source = graph_[old].source;
+    AxisOrder order;
+    for (int axis : wanted) order.push_back(static_cast<int>(position_of(stored, axis)));
+    const NodeIndex constant =
+        permuted(add(constant_node(*elements, in_order(shape, stored), source)), order);
     if (repeated == old) return constant;
-    return made(Op::expand, DType::float32, in_order(graph_[old].shape, wanted), {constant}, {},
-                graph_[old].source);
+    return made(Op::expand, DType::float32, in_order(graph_[old].shape, wanted), {constant}, {}, source);
   }
   NodeIndex plain(NodeIndex old) {
     if (values_[at(old)].plain < 0)
