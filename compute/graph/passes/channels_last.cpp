@@ -23,7 +23,7 @@ bool is_unchanged(const AxisOrder& order) { return std::ranges::is_sorted(order)
 std::int64_t position_of(const AxisOrder& order, std::int64_t axis) {
   return std::ranges::find(order, axis) - order.begin();
 }
-Shape in_order(const Shape& shape, const AxisOrder& order) {
+Shape shape_in_order(const Shape& shape, const AxisOrder& order) {
   Shape result;
   for (int axis : order) result.append(shape[axis]);
   return result;
@@ -163,11 +163,11 @@ class Arranger {
     const GraphNode& node = nodes_[at(index)];
     if (node.op == Op::full) {
       GraphNode literal = node;
-      literal.shape = in_order(node.shape, order);
+      literal.shape = shape_in_order(node.shape, order);
       return add(std::move(literal));
     }
-    return made(Op::permute, node.dtype, in_order(node.shape, order), {index}, {order.begin(), order.end()},
-                node.source);
+    return made(Op::permute, node.dtype, shape_in_order(node.shape, order), {index},
+                {order.begin(), order.end()}, node.source);
   }
   NodeIndex cast(NodeIndex index, DType dtype) {
     const GraphNode& node = nodes_[at(index)];
@@ -206,9 +206,10 @@ class Arranger {
     AxisOrder order;
     for (int axis : wanted) order.push_back(static_cast<int>(position_of(stored, axis)));
     const NodeIndex constant =
-        permuted(add(constant_node(*elements, in_order(shape, stored), source)), order);
+        permuted(add(constant_node(*elements, shape_in_order(shape, stored), source)), order);
     if (repeated == old) return constant;
-    return made(Op::expand, DType::float32, in_order(graph_[old].shape, wanted), {constant}, {}, source);
+    return made(Op::expand, DType::float32, shape_in_order(graph_[old].shape, wanted), {constant}, {},
+                source);
   }
   NodeIndex plain(NodeIndex old) {
     if (values_[at(old)].plain < 0)
@@ -226,13 +227,13 @@ class Arranger {
     const AxisOrder order = usual_order(node);
     if (node.kind() == OpKind::elementwise) {
       GraphNode copy = node;
-      copy.shape = in_order(node.shape, order);
+      copy.shape = shape_in_order(node.shape, order);
       for (NodeIndex& input : copy.inputs) input = arranged(input, order);
       return keep(i, order, add(std::move(copy)));
     }
     if (tensor::is_plain_fold(node.op) && node.blocks == 0) {
       GraphNode copy = node;
-      copy.shape = in_order(node.shape, order);
+      copy.shape = shape_in_order(node.shape, order);
       copy.inputs[0] = arranged(node.inputs[0], order);
       for (std::int64_t& axis : copy.ints) axis = position_of(order, axis);
       std::ranges::sort(copy.ints);
@@ -296,7 +297,7 @@ class Arranger {
       for (std::size_t p = 0; p < order.size(); ++p)
         for (std::size_t part : {0u, 1u}) copy.ints[2 * p + part] = node.ints[2 * at(order[p]) + part];
     }
-    copy.shape = in_order(node.shape, order);
+    copy.shape = shape_in_order(node.shape, order);
     const bool exact = node.op != Op::pad || options_.half_values || is_half(node.floats[0]);
     keep_view(i, order, input, exact, [&](NodeIndex index) {
       copy.inputs = {index};
@@ -344,7 +345,8 @@ class Arranger {
       if (source[input.order[at(axis)]] != 1) real.push_back(axis);
     keep_view(i, order, input, true, [&](NodeIndex index) {
       const NodeIndex from = is_unchanged(real) ? index : permuted(index, moves);
-      return made(Op::reshape, nodes_[at(from)].dtype, in_order(node.shape, order), {from}, {}, node.source);
+      return made(Op::reshape, nodes_[at(from)].dtype, shape_in_order(node.shape, order), {from}, {},
+                  node.source);
     });
   }
 
@@ -355,7 +357,7 @@ class Arranger {
         std::ranges::all_of(node.inputs, [&](NodeIndex input) { return values_[at(input)].half >= 0; });
     const auto join = [&](bool as_half) {
       GraphNode copy = node;
-      copy.shape = in_order(node.shape, order);
+      copy.shape = shape_in_order(node.shape, order);
       copy.ints[0] = position_of(order, node.ints[0]);
       copy.dtype = as_half ? DType::float16 : node.dtype;
       for (NodeIndex& input : copy.inputs) input = arranged(input, order, as_half);
@@ -388,7 +390,8 @@ class Arranger {
     const NodeIndex sums =
         made(Op::matmul, DType::float32, {places, channels}, {windows, weights}, {}, node.source);
     nodes_[at(sums)].stays_tiled = true;
-    keep(i, order, made(Op::reshape, DType::float32, in_order(node.shape, order), {sums}, {}, node.source));
+    keep(i, order,
+         made(Op::reshape, DType::float32, shape_in_order(node.shape, order), {sums}, {}, node.source));
   }
 
   // ---- images of few channels ----

@@ -56,7 +56,8 @@ std::optional<std::vector<float>> constant_elements(const Graph& graph, NodeInde
 
 namespace {
 
-GraphNode node_of(std::vector<std::byte> bytes, DType dtype, const Shape& shape, const NodeRef& source) {
+GraphNode node_of_bytes(std::vector<std::byte> bytes, DType dtype, const Shape& shape,
+                        const NodeRef& source) {
   auto made = std::make_shared<Node>();
   made->op = Op::constant;
   made->dtype = dtype;
@@ -76,7 +77,7 @@ GraphNode node_of(std::vector<std::byte> bytes, DType dtype, const Shape& shape,
 
 GraphNode constant_node(const std::vector<float>& elements, const Shape& shape, const NodeRef& source) {
   const auto bytes = std::as_bytes(std::span(elements));
-  return node_of({bytes.begin(), bytes.end()}, DType::float32, shape, source);
+  return node_of_bytes({bytes.begin(), bytes.end()}, DType::float32, shape, source);
 }
 
 GraphNode narrow_constant(const std::vector<float>& elements, const Shape& shape, const NodeRef& source) {
@@ -85,7 +86,7 @@ GraphNode narrow_constant(const std::vector<float>& elements, const Shape& shape
     const std::uint16_t half = half_from_float(elements[i]);
     std::memcpy(bytes.data() + i * sizeof(half), &half, sizeof(half));
   }
-  return node_of(std::move(bytes), DType::float16, shape, source);
+  return node_of_bytes(std::move(bytes), DType::float16, shape, source);
 }
 
 }  // namespace imprint::graph

@@ -410,7 +410,7 @@ class MemoryChoice {
     memory_[at(i)] = is_memory_leaf(node) || forced_[at(i)] || node.kind() == OpKind::scan ||
                      node.kind() == OpKind::page || own_kernel || inlines_too_much(i);
     if (memory_[at(i)] || is_literal(node) || node.kind() == OpKind::view) return;
-    // What a float16 pad reads has memory (Fuser::forced_nodes).
+    // The source of a float16 pad has memory (Fuser::forced_nodes).
     const bool is_cheap = options_.channels_last && node.dtype == DType::float16 && !in_region;
     if (node.op == Op::pad && (is_cheap || feeds_products(i))) {
       stays_inside_[at(i)] = 1;

@@ -81,11 +81,9 @@ constexpr std::array kSubgroupTiles{OnUnits{{128, 256, 32, 8, 8, MatrixUnits::su
                                     OnUnits{{64, 64, 32, 4, 8, MatrixUnits::subgroup}, 2.5, 2.5}};
 // Tiles for products of places by channels (channels_last.h) besides: of few channels, and of few places,
 // where long turns wait less often.
-constexpr std::array kPlaceTiles{OnUnits{{128, 64, 32, 8, 8, MatrixUnits::subgroup}, 2.8, 2.8},
+constexpr std::array kPlaceTiles{OnUnits{{128, 64, 32, 8, 8, MatrixUnits::subgroup}, 3.0, 3.0},
                                  OnUnits{{64, 64, 64, 4, 8, MatrixUnits::subgroup}, 2.5, 2.5},
-                                 OnUnits{{64, 64, 128, 4, 8, MatrixUnits::subgroup}, 2.5, 2.5},
-                                 OnUnits{{32, 64, 64, 4, 4, MatrixUnits::subgroup}, 1.8, 1.8},
-                                 OnUnits{{32, 64, 128, 4, 4, MatrixUnits::subgroup}, 1.8, 1.8}};
+                                 OnUnits{{32, 64, 64, 4, 4, MatrixUnits::subgroup}, 1.8, 1.8}};
 constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::workgroup}, 4.2, 1.77},
                                      OnUnits{{128, 128, 32, 8, 16, MatrixUnits::workgroup}, 3.0, 2.7},
                                      OnUnits{{64, 128, 32, 8, 8, MatrixUnits::workgroup}, 2.8, 2.4},
@@ -122,25 +120,25 @@ bool suits_places(const ProductTile& tile, const FusionOptions& options) {
           tile.rows * tile.columns < kMatrixUnitTile.rows * kMatrixUnitTile.columns);
 }
 
-// Cycles of a product of places by channels. In each turn a workgroup waits for what it loads, the first time
-// for nothing else, and at its end for what its results are combined with. Workgroups on one unit hide that
-// from each other.
+// Cycles of a product of places by channels. In each turn a workgroup waits for what it loads and for its own
+// multiply-adds, the first time for loads alone, and at its end for what its results are combined with.
+// Workgroups on one unit hide that from each other, until the addresses of windows fill the unit.
 double cycles_of_places(const ProductShape& shape, const OnUnits& measured, const FusionOptions& options) {
-  constexpr double kLatency = 1200, kPerLoad = 60, kPerStore = 400;  // of an invocation, of 16 bytes
-  constexpr std::int64_t kUnitThreads = 512;                         // whose registers fit a unit
-  constexpr std::int64_t kSumsPerStore = 128;
+  constexpr double kLoads = 500, kPerMatrix = 95, kStart = 1200, kPerStore = 400, kWithWindows = 0.63;
+  constexpr std::int64_t kUnitThreads = 512;  // whose registers fit a unit
+  constexpr std::int64_t kMatrix = 16 * 16 * 16, kSumsPerStore = 128;
   const ProductTile& tile = measured.tile;
-  const std::int64_t threads = tile.invocations();
+  const std::int64_t subgroups = tile.invocations() / 32;
+  const double workgroups =
+      std::ceil(static_cast<double>(tile_count(shape, tile)) / static_cast<double>(options.region_groups));
   const double steps = std::ceil(static_cast<double>(shape.depth) / tile.depth),
-               units = static_cast<double>(options.region_groups),
-               workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) / units),
-               turns = std::ceil(workgroups * static_cast<double>(threads) / kUnitThreads);
-  const double loads = static_cast<double>((tile.rows + tile.columns) * tile.depth / 8 / threads),
-               stores = static_cast<double>(tile.rows * tile.columns * 32 / threads / kSumsPerStore),
-               latency = kLatency + kPerLoad * loads,
+               turns = std::ceil(workgroups * tile.invocations() / kUnitThreads);
+  const double matrices = static_cast<double>(tile.rows * tile.columns * tile.depth / subgroups / kMatrix),
+               stores = static_cast<double>(tile.rows * tile.columns / subgroups / kSumsPerStore),
                arithmetic = static_cast<double>(tile.rows * tile.columns * tile.depth) /
-                            (kLanes * measured.efficiency);
-  return turns * (kLatency + kPerStore * stores) + steps * std::max(turns * latency, workgroups * arithmetic);
+                            (kLanes * measured.efficiency * kWithWindows);
+  return turns * (kStart + kPerStore * stores) +
+         steps * std::max(turns * (kLoads + kPerMatrix * matrices), workgroups * arithmetic);
 }
 
 // With the tile that suits best.
