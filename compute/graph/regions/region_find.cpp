@@ -185,9 +185,8 @@ class RegionFinder {
 
   // Whether the product is left to tiled kernels.
   bool is_left_out(const Batch& batch, NodeIndex index, int row) {
-    if (graph_[index].stays_tiled) return true;
     const std::int64_t weights = weight_count(index, row);
-    if (weights > kMostWeights) return true;
+    if (weights > kMostWeights || graph_[index].stays_tiled) return true;
     if (row < 0 && wants_tiles(graph_, index, options_)) {
       // Each workgroup would leave a partial result of all weights.
       const std::int64_t groups = std::min(options_.region_groups, fold_length(graph_, index) / 2);
