@@ -63,6 +63,8 @@ struct Commands {
   }
 };
 
+class CopyQueue;  // copy_queue.h
+
 // A range of another owner's buffer, for a variable to live in.
 struct BufferRange {
   VkBuffer buffer = VK_NULL_HANDLE;
@@ -161,6 +163,10 @@ class Runtime {
   // Measures the variants of each program before it is compiled, and sets the table; null, the initial value:
   // none.
   virtual void set_tuner(std::shared_ptr<program::VariantTuner> tuner) = 0;
+
+  // For sums over processes: programs compiled from now on copy beside the main queue's work. It outlives
+  // them. Null, the initial value: on the main queue. No effect on the CPU.
+  virtual void set_copy_queue(CopyQueue*) {}
 
   // Changes the cap of create_on_cpu. No effect on a device, whose memory pool has its own cap.
   virtual void set_cpu_memory_cap(std::uint64_t) {}

@@ -78,6 +78,11 @@ Group::Group() {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
   MPI_Comm_rank(local, &number);
   local_rank_ = static_cast<std::uint32_t>(number);
+  MPI_Comm_size(local, &number);
+  const int here = static_cast<std::uint32_t>(number) == ranks_ ? 1 : 0;
+  int everywhere = 0;
+  MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  is_on_one_computer_ = everywhere != 0;
   MPI_Comm_free(&local);
   char name[MPI_MAX_PROCESSOR_NAME] = {};
   MPI_Get_processor_name(name, &number);
