@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <numeric>
 
 #include "compute/program/program_impl.h"
 
@@ -123,6 +124,37 @@ Result<> Program::Impl::make_sum_memory(const ProgramSequence& sequence, std::ui
   return {};
 }
 
+// The last dispatch of the part that writes the variable.
+std::size_t Program::Impl::last_write(const Variable& variable) const {
+  std::size_t last = 0;
+  for (std::size_t d = 0; d < dispatches.size(); ++d)
+    for (const std::int32_t t : dispatches[d].tasks)
+      for (const Store& store : schedule.tasks[static_cast<std::size_t>(t)].stores)
+        if (store.place.kind == PlaceKind::variable &&
+            schedule.variables[static_cast<std::size_t>(store.place.index)] == variable.state())
+          last = d;
+  return last;
+}
+
+// The summed variables of a part in the order in which they are computed: the mean over all processes, since
+// they must add up in one order, and schedules of other devices differ.
+std::vector<Variable> Program::Impl::in_order_of_writes(const Impl& part,
+                                                        std::vector<Variable> summed) const {
+  if (!shared_sums || summed.empty()) return summed;
+  auto* own = reinterpret_cast<float*>(shared_memory.own);
+  for (std::size_t i = 0; i < summed.size(); ++i) own[i] = static_cast<float>(part.last_write(summed[i]));
+  shared_sums->add(shared_memory, 0, summed.size());
+  const auto* total = reinterpret_cast<const float*>(shared_memory.sums);
+  const std::vector<float> writes(total, total + summed.size());
+  (void)shared_sums->all(true);  // all have read them
+  std::vector<std::size_t> order(summed.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return writes[i]; });
+  std::vector<Variable> sorted;
+  for (const std::size_t i : order) sorted.push_back(summed[i]);
+  return sorted;
+}
+
 Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
   copies = runtime.copy_queue();
   waits_by_polling = runtime.device().capabilities().device_type != VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -138,16 +170,11 @@ Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Impl& part = *parts[p].impl;
     std::size_t ready = 0;
-    for (const Variable& variable : sequence.parts[p].summed) {
+    for (const Variable& variable : in_order_of_writes(part, sequence.parts[p].summed)) {
       if (sums[p].empty() || sums[p].back().numbers.size_bytes() >= kLeastSumBytes)
         sums[p].push_back({ready, {host + (offset - start) / sizeof(float), 0}, {}, {}});
       Sum& sum = sums[p].back();
-      for (std::size_t d = 0; d < part.dispatches.size(); ++d)
-        for (const std::int32_t t : part.dispatches[d].tasks)
-          for (const Store& store : part.schedule.tasks[static_cast<std::size_t>(t)].stores)
-            if (store.place.kind == PlaceKind::variable &&
-                part.schedule.variables[static_cast<std::size_t>(store.place.index)] == variable.state())
-              ready = std::max(ready, d);
+      ready = std::max(ready, part.last_write(variable));
       sum.dispatch = ready;
       sum.add(variable, offset);
     }

@@ -51,9 +51,22 @@ bool MappedSums::all(bool own) {
   return std::ranges::count(group_.gather(std::span(&mine, 1)), 0) == 0;
 }
 
+// Pages begin at smaller multiples than kAlignment, so some more addresses are taken first.
+void MappedSums::Region::map([[maybe_unused]] int file, [[maybe_unused]] std::size_t bytes) {
+#if defined(__linux__)
+  void* taken = ::mmap(nullptr, bytes + kAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (taken == MAP_FAILED) return;
+  addresses = taken;
+  length = bytes + kAlignment;
+  void* aligned = reinterpret_cast<void*>(whole_steps(reinterpret_cast<std::uintptr_t>(taken), kAlignment));
+  void* mapped = ::mmap(aligned, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+  if (mapped != MAP_FAILED) start = static_cast<std::byte*>(mapped);
+#endif
+}
+
 MappedSums::Region::~Region() {
 #if defined(__linux__)
-  if (start) ::munmap(start, length);
+  if (addresses) ::munmap(addresses, length);
 #endif
 }
 
@@ -74,11 +87,7 @@ std::shared_ptr<MappedSums::Region> MappedSums::map(std::size_t bytes) {
     file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   }
   if (file >= 0) {
-    void* start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (start != MAP_FAILED) {
-      region->start = static_cast<std::byte*>(start);
-      region->length = bytes;
-    }
+    region->map(file, bytes);
   }
   const bool mapped = all(region->start != nullptr);  // rank 0's file stays open until here
   if (file >= 0) ::close(file);

@@ -34,11 +34,13 @@ class MappedSums final : public SharedSums {
   };
   // [progress of each rank][numbers of each rank][sums]
   struct Region {
-    std::byte* start = nullptr;
+    void* addresses = nullptr;
     std::size_t length = 0;
+    std::byte* start = nullptr;
     Progress* progress = nullptr;
     std::vector<const float*> numbers;  // by rank
     std::uint64_t rounds = 0;
+    void map(int file, std::size_t bytes);  // start stays null if it cannot
     ~Region();
   };
   std::shared_ptr<Region> map(std::size_t bytes);
