@@ -10,7 +10,7 @@
 #include "compute/base/result.h"
 #include "compute/vk/queue.h"
 
-namespace imprint {
+namespace imprint::program {
 
 class CopyQueue {
  public:
@@ -30,4 +30,4 @@ class CopyQueue {
   virtual Result<vk::Ticket> submit_after_copies(VkCommandBuffer commands) = 0;
 };
 
-}  // namespace imprint
+}  // namespace imprint::program

@@ -69,8 +69,8 @@ class Program::Body {
   std::function<void(std::span<float>)> add_up;
   std::shared_ptr<SharedSums> shared_sums;  // null: add_up
   SharedSums::Memory shared_memory;
-  CopyQueue* copies = nullptr;    // null: the main queue copies
-  bool waits_by_polling = false;  // a GPU, whose answers take less time than to wake a thread
+  program::CopyQueue* copies = nullptr;  // null: the main queue copies
+  bool waits_by_polling = false;         // a GPU, whose answers take less time than to wake a thread
 };
 
 }  // namespace imprint

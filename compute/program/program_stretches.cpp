@@ -141,8 +141,8 @@ std::size_t Program::Impl::last_write(const Variable& variable) const {
 std::vector<Variable> Program::Impl::in_order_of_writes(const Impl& part,
                                                         std::vector<Variable> summed) const {
   if (!shared_sums || summed.empty()) return summed;
-  auto* own = reinterpret_cast<float*>(shared_memory.own);
-  for (std::size_t i = 0; i < summed.size(); ++i) own[i] = static_cast<float>(part.last_write(summed[i]));
+  auto* written = reinterpret_cast<float*>(shared_memory.own);
+  for (std::size_t i = 0; i < summed.size(); ++i) written[i] = static_cast<float>(part.last_write(summed[i]));
   shared_sums->add(shared_memory, 0, summed.size());
   const auto* total = reinterpret_cast<const float*>(shared_memory.sums);
   const std::vector<float> writes(total, total + summed.size());

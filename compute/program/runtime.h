@@ -27,8 +27,9 @@ namespace imprint {
 class Program;
 
 namespace program {
+class CopyQueue;     // compute/program/copy_queue.h
 class VariantTuner;  // compute/tuning/tuner.h implements it
-}
+}  // namespace program
 namespace vk {
 class Device;
 class Queue;
@@ -62,8 +63,6 @@ struct Commands {
     return level == VK_COMMAND_BUFFER_LEVEL_PRIMARY ? primary : secondary;
   }
 };
-
-class CopyQueue;  // copy_queue.h
 
 // A range of another owner's buffer, for a variable to live in.
 struct BufferRange {
@@ -166,7 +165,7 @@ class Runtime {
 
   // For sums over processes: programs compiled from now on copy beside the main queue's work. It outlives
   // them. Null, the initial value: on the main queue. No effect on the CPU.
-  virtual void set_copy_queue(CopyQueue*) {}
+  virtual void set_copy_queue(program::CopyQueue*) {}
 
   // Changes the cap of create_on_cpu. No effect on a device, whose memory pool has its own cap.
   virtual void set_cpu_memory_cap(std::uint64_t) {}

@@ -14,7 +14,7 @@
 
 namespace imprint::bridge {
 
-class OwnCopyQueue final : public CopyQueue {
+class OwnCopyQueue final : public program::CopyQueue {
  public:
   // `main` signals `main_timeline` with its tickets. The queues belong to the calling thread, and outlive
   // this; the device goes first. Errors: the driver's.

@@ -31,8 +31,8 @@ constexpr std::string_view kFaceNames[] = {
     // programs
     "BufferRange", "Commands", "CpuThreads", "CpuWork", "DispatchFigures", "HostJobs", "HostTensor",
     "KernelFigures", "Precision", "Program", "ProgramDescription", "ProgramPart", "ProgramRounds",
-    "ProgramSequence", "ProgramStats", "Runtime", "ScheduleFigures", "Session", "StateReadback", "Update",
-    "kMaxSequenceDispatches", "kMostCpuThreads",
+    "ProgramSequence", "ProgramStats", "Runtime", "ScheduleFigures", "Session", "SharedSums", "StateReadback",
+    "Update", "kMaxSequenceDispatches", "kMostCpuThreads",
     // tuning and baking
     "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
     // models
