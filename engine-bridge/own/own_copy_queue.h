@@ -1,7 +1,7 @@
 #pragma once
-// The copy queue of an own device: two queues of a family for transfers, one for each direction, so that
-// copies to the device do not wait for copies that wait for kernels. Where the device has fewer queues, both
-// directions share one, or the main queue.
+// The copy queue of a device that Imprint opens: two queues of a family for transfers, one for each
+// direction, so that copies to the device do not wait for copies that wait for kernels. Where the device has
+// fewer queues, both directions share one, or the main queue.
 
 #include <vulkan/vulkan_core.h>
 
