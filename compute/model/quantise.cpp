@@ -15,8 +15,6 @@
 
 namespace imprint {
 
-using namespace onnx;
-
 namespace {
 
 // Fields of onnx.proto.
@@ -137,7 +135,7 @@ Numbers quantise_blocks(std::span<const float> x, std::int64_t depth, std::int64
 
 using Writer = protozero::pbf_writer;
 
-void write_tensor(Writer& graph, const std::string& name, ElementType type,
+void write_tensor(Writer& graph, const std::string& name, onnx::ElementType type,
                   std::span<const std::int64_t> extents, std::span<const std::byte> bytes) {
   std::string text;
   Writer tensor(text);
@@ -153,7 +151,7 @@ void write_int(Writer& node, const char* name, std::int64_t value) {
   Writer attribute(text);
   attribute.add_string(kAttributeName, name);
   attribute.add_int64(kInt, value);
-  attribute.add_int32(kKind, static_cast<std::int32_t>(AttributeKind::int_value));
+  attribute.add_int32(kKind, static_cast<std::int32_t>(onnx::AttributeKind::int_value));
   node.add_message(kAttribute, text);
 }
 
@@ -169,7 +167,7 @@ std::string node_text(const std::string& op, const std::vector<std::string>& inp
 
 class Quantiser {
  public:
-  Quantiser(const Model& model, const QuantiseOptions& options) : model_(model), options_(options) {
+  Quantiser(const onnx::Model& model, const QuantiseOptions& options) : model_(model), options_(options) {
     for (std::size_t n = 0; n < model.graph.nodes.size(); ++n) {
       const onnx::Node& node = model.graph.nodes[n];
       for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
@@ -177,15 +175,15 @@ class Quantiser {
         names_.insert(node.inputs[slot]);
       }
       names_.insert(node.outputs.begin(), node.outputs.end());
-      for (const Attribute& attribute : node.attributes)
-        for (const Graph& body : attribute.graphs) add_names(body);
+      for (const onnx::Attribute& attribute : node.attributes)
+        for (const onnx::Graph& body : attribute.graphs) add_names(body);
     }
-    for (const TensorData& tensor : model.graph.initializers) {
+    for (const onnx::TensorData& tensor : model.graph.initializers) {
       names_.insert(tensor.name);
       initializers_.insert(tensor.name);
     }
-    for (const ValueInfo& output : model.graph.outputs) outputs_.insert(output.name);
-    for (const TensorData& tensor : model.graph.initializers)
+    for (const onnx::ValueInfo& output : model.graph.outputs) outputs_.insert(output.name);
+    for (const onnx::TensorData& tensor : model.graph.initializers)
       if (const auto form = form_of(tensor)) forms_.emplace(tensor.name, *form);
   }
 
@@ -225,10 +223,10 @@ class Quantiser {
 
  private:
   // Nothing: the weight stays.
-  std::optional<Form> form_of(const TensorData& tensor) const {
+  std::optional<Form> form_of(const onnx::TensorData& tensor) const {
     const auto used = uses_.find(tensor.name);
     const auto rank = static_cast<int>(tensor.extents.size());
-    if (tensor.type != ElementType::float32 || rank < 2 || used == uses_.end() ||
+    if (tensor.type != onnx::ElementType::float32 || rank < 2 || used == uses_.end() ||
         outputs_.contains(tensor.name) || tensor.element_count() < options_.least_elements ||
         tensor.bytes.empty())
       return std::nullopt;
@@ -245,7 +243,7 @@ class Quantiser {
     const std::string& op = node.op_type;
     if (op == "MatMul" && use.slot == 1) return Form{8, rank - 1};
     if (op == "Gemm" && use.slot == 1) {
-      const Attribute* transposed = node.find_attribute("transB");
+      const onnx::Attribute* transposed = node.find_attribute("transB");
       return Form{8, transposed && !transposed->ints.empty() && transposed->ints[0] != 0 ? 0 : 1};
     }
     if (op == "Conv" && use.slot == 1) return Form{8, 0};
@@ -266,15 +264,15 @@ class Quantiser {
   }
 
   // Names that bodies use.
-  void add_names(const Graph& body) {
+  void add_names(const onnx::Graph& body) {
     for (const onnx::Node& node : body.nodes) {
       in_bodies_.insert(node.inputs.begin(), node.inputs.end());
       names_.insert(node.inputs.begin(), node.inputs.end());
       names_.insert(node.outputs.begin(), node.outputs.end());
-      for (const Attribute& attribute : node.attributes)
-        for (const Graph& inside : attribute.graphs) add_names(inside);
+      for (const onnx::Attribute& attribute : node.attributes)
+        for (const onnx::Graph& inside : attribute.graphs) add_names(inside);
     }
-    for (const ValueInfo& output : body.outputs) in_bodies_.insert(output.name);
+    for (const onnx::ValueInfo& output : body.outputs) in_bodies_.insert(output.name);
   }
 
   std::string new_name(std::string name) {
@@ -326,7 +324,7 @@ class Quantiser {
   }
 
   // field: the tensor as the file has it.
-  void write_initializer(const TensorData& tensor, protozero::data_view field, Writer& out) {
+  void write_initializer(const onnx::TensorData& tensor, protozero::data_view field, Writer& out) {
     const auto form = forms_.find(tensor.name);
     result_.bytes_before += tensor.bytes.size();
     if (form == forms_.end()) {
@@ -347,11 +345,11 @@ class Quantiser {
       makes_blocks_ = true;
       const std::int64_t of_column = (tensor.extents[0] + options_.block - 1) / options_.block;
       const std::int64_t extents[] = {tensor.extents[1], of_column, options_.block / 2};
-      write_tensor(out, whole, ElementType::uint8, extents, bytes);
-      write_tensor(out, scale, ElementType::float32, {&scale_count, 1}, scales);
+      write_tensor(out, whole, onnx::ElementType::uint8, extents, bytes);
+      write_tensor(out, scale, onnx::ElementType::float32, {&scale_count, 1}, scales);
       packed_.emplace(tensor.name, Packed{whole, scale, tensor.extents[0], tensor.extents[1]});
     } else {
-      write_tensor(out, whole, ElementType::int8, tensor.extents, bytes);
+      write_tensor(out, whole, onnx::ElementType::int8, tensor.extents, bytes);
       write_dequantised(tensor, whole, scale, form->second.axis, scales, out);
     }
     Shape shape;
@@ -363,23 +361,23 @@ class Quantiser {
   }
 
   // Nodes that make the weight under its old name. They stand before the others, in their order of use.
-  void write_dequantised(const TensorData& tensor, const std::string& whole, const std::string& scale,
+  void write_dequantised(const onnx::TensorData& tensor, const std::string& whole, const std::string& scale,
                          int axis, std::span<const std::byte> scales, Writer& out) {
     std::vector<std::int64_t> extents(tensor.extents.size(), 1);
     extents[at(axis)] = tensor.extents[at(axis)];
     constexpr std::int64_t kScalesPerAxis = 13;  // the opset from which DequantizeLinear has an axis
     if (model_.opset() >= kScalesPerAxis) {
-      write_tensor(out, scale, ElementType::float32, {&extents[at(axis)], 1}, scales);
+      write_tensor(out, scale, onnx::ElementType::float32, {&extents[at(axis)], 1}, scales);
       std::string node = node_text("DequantizeLinear", {whole, scale}, tensor.name);
       Writer writer(node);
       write_int(writer, "axis", axis);
       return out.add_message(kNode, node);
     }
-    write_tensor(out, scale, ElementType::float32, extents, scales);
+    write_tensor(out, scale, onnx::ElementType::float32, extents, scales);
     const std::string numbers = new_name(tensor.name + "_numbers");
     std::string cast = node_text("Cast", {whole}, numbers);
     Writer writer(cast);
-    write_int(writer, "to", static_cast<std::int64_t>(ElementType::float32));
+    write_int(writer, "to", static_cast<std::int64_t>(onnx::ElementType::float32));
     out.add_message(kNode, cast);
     out.add_message(kNode, node_text("Mul", {numbers, scale}, tensor.name));
   }
@@ -429,8 +427,8 @@ class Quantiser {
     const auto zero = static_cast<std::uint8_t>(std::clamp(std::nearbyint(-low / scale), 0.0f, 255.0f));
     const std::string scale_name = new_name(name + "_scale"), zero_name = new_name(name + "_zero"),
                       whole = new_name(name + "_quantised"), rounded = new_name(name + "_rounded");
-    write_tensor(out, scale_name, ElementType::float32, {}, std::as_bytes(std::span(&scale, 1)));
-    write_tensor(out, zero_name, ElementType::uint8, {}, std::as_bytes(std::span(&zero, 1)));
+    write_tensor(out, scale_name, onnx::ElementType::float32, {}, std::as_bytes(std::span(&scale, 1)));
+    write_tensor(out, zero_name, onnx::ElementType::uint8, {}, std::as_bytes(std::span(&zero, 1)));
     out.add_message(kNode, node_text("QuantizeLinear", {name, scale_name, zero_name}, whole));
     out.add_message(kNode, node_text("DequantizeLinear", {whole, scale_name, zero_name}, rounded));
     ++result_.activations;
@@ -442,7 +440,7 @@ class Quantiser {
     std::int64_t depth, columns;
   };
 
-  const Model& model_;
+  const onnx::Model& model_;
   const QuantiseOptions& options_;
   std::unordered_map<std::string, std::vector<Use>> uses_;
   std::set<std::string> names_, outputs_, in_bodies_, initializers_;
@@ -455,11 +453,11 @@ class Quantiser {
 
 }  // namespace
 
-std::vector<std::string> quantised_activations(const Model& model, const QuantiseOptions& options) {
+std::vector<std::string> quantised_activations(const onnx::Model& model, const QuantiseOptions& options) {
   return Quantiser(model, options).activations();
 }
 
-Result<QuantisedModel> quantise_onnx(std::span<const std::byte> file, const Model& model,
+Result<QuantisedModel> quantise_onnx(std::span<const std::byte> file, const onnx::Model& model,
                                      const QuantiseOptions& options) {
   if (options.bits != 8 && options.bits != 4)
     return make_error(ErrorCode::invalid_argument, text("bits: found ", options.bits, ", expected 8 or 4"));
