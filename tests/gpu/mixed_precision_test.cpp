@@ -11,6 +11,7 @@
 #include "compute/nn/optimisers/loss_scaler.h"
 #include "compute/nn/optimisers/optimiser.h"
 #include "compute/tensor/composites/images.h"
+#include "tests/gpu/gpu_device.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {
@@ -96,8 +97,12 @@ TEST_F(MixedPrecision, AConvolutionAndItsGradientsAreNearThoseOfFloat32) {
 }
 
 // Kernels of any size, strides, dilation, padding, few channels and many, depthwise and in groups, pools and
-// joined channels. On matrix units, if any.
+// joined channels.
 TEST_F(MixedPrecision, NetworksOfConvolutionsAreNearThoseOfFloat32) {
+  if (runtime().on_cpu()) GTEST_SKIP() << "the CPU computes in 32 bits";
+  const vk::Capabilities& device = test::gpu()->context().device().capabilities();
+  if (!device.cooperative_matrix_khr && !device.cooperative_matrix_nv)
+    GTEST_SKIP() << "images are rearranged for matrix units only";
   const auto weight = [](std::initializer_list<std::int64_t> extents, int seed) {
     const Shape shape(extents);
     const std::int64_t count = shape.element_count();
