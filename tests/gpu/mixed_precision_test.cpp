@@ -98,8 +98,12 @@ TEST_F(MixedPrecision, AConvolutionAndItsGradientsAreNearThoseOfFloat32) {
 }
 
 // Kernels of any size, strides, dilation, padding, few channels and many, depthwise and in groups, pools and
-// joined channels. On matrix units, if any.
+// joined channels.
 TEST_F(MixedPrecision, NetworksOfConvolutionsAreNearThoseOfFloat32) {
+  if (runtime().on_cpu()) GTEST_SKIP() << "the CPU computes in 32 bits";
+  const vk::Capabilities& device = test::gpu()->context().device().capabilities();
+  if (!device.cooperative_matrix_khr && !device.cooperative_matrix_nv)
+    GTEST_SKIP() << "images are rearranged for matrix units only";
   const auto weight = [](std::initializer_list<std::int64_t> extents, int seed) {
     const Shape shape(extents);
     const std::int64_t count = shape.element_count();
