@@ -1,5 +1,6 @@
 // Data sets from files.
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -48,6 +49,55 @@ std::vector<std::string_view> cells_of(std::string_view line) {
   }
 }
 
+// A byte of a picture as a number in [0, 1].
+const std::vector<float>& byte_values() {
+  static const std::vector<float> all = [] {
+    std::vector<float> values;
+    for (int byte = 0; byte < 256; ++byte) values.push_back(static_cast<float>(byte) / 255);
+    return values;
+  }();
+  return all;
+}
+
+// Pictures that stay bytes, in memory and on a device, until a batch is taken.
+class BytePictures final : public Dataset {
+ public:
+  // pixels: [labels, shape].
+  BytePictures(std::vector<std::byte> pixels, const Shape& shape, std::vector<std::int32_t> labels)
+      : pixels_(std::move(pixels)),
+        labels_(std::make_shared<const std::vector<std::int32_t>>(std::move(labels))),
+        fields_{{"x", shape, DType::float32}, {"label", {}, DType::int32}} {}
+  std::int64_t size() const override { return static_cast<std::int64_t>(labels_->size()); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  Result<> read(std::int64_t sample, std::span<HostTensor> batch, std::int64_t row) const override {
+    const std::int64_t count = fields_[0].shape.element_count();
+    std::transform(pixels_.begin() + sample * count, pixels_.begin() + (sample + 1) * count,
+                   batch[0].floats.begin() + row * count,
+                   [](std::byte pixel) { return byte_values()[std::to_integer<std::size_t>(pixel)]; });
+    batch[1].ints[static_cast<std::size_t>(row)] = (*labels_)[static_cast<std::size_t>(sample)];
+    return {};
+  }
+  std::optional<DatasetArrays> arrays() const override {
+    Shape shape{size()};
+    for (const std::int64_t extent : fields_[0].shape.extents()) shape.append(extent);
+    DatasetArrays all;
+    all.arrays = {{"x", shape, DType::uint8, pixels_},
+                  {"label", {size()}, DType::int32, {std::as_bytes(std::span(*labels_)), labels_}}};
+    // A table, since devices do not divide alike.
+    all.batch = [](std::span<const Tensor> arrays, const Tensor& rows) {
+      const Tensor table = Tensor::from(byte_values(), {256});
+      return std::vector{take(table, 0, cast(take(arrays[0], 0, rows), DType::int32)),
+                         take(arrays[1], 0, rows)};
+    };
+    return all;
+  }
+
+ private:
+  SharedBytes pixels_;
+  std::shared_ptr<const std::vector<std::int32_t>> labels_;
+  std::vector<Field> fields_;
+};
+
 }  // namespace
 
 Result<DatasetRef> idx_files(const std::string& pictures, const std::string& labels) {
@@ -58,35 +108,28 @@ Result<DatasetRef> idx_files(const std::string& pictures, const std::string& lab
   if (count[0] != shape[0])
     return make_error(ErrorCode::corrupt_file,
                       text(labels, ": found ", count[0], " labels, expected ", shape[0]));
-  HostTensor x{DType::float32, {shape[0], 1, shape[1], shape[2]}, {}, {}},
-      y{DType::int32, {shape[0]}, {}, {}};
-  for (std::size_t i = 16; i < pixels.size(); ++i)
-    x.floats.push_back(static_cast<float>(std::to_integer<int>(pixels[i])) / 255);
+  std::vector<std::int32_t> labels_of;
   for (std::size_t i = 8; i < classes.size(); ++i)
-    y.ints.push_back(std::to_integer<std::int32_t>(classes[i]));
-  return in_memory({{"x", std::move(x)}, {"label", std::move(y)}});
+    labels_of.push_back(std::to_integer<std::int32_t>(classes[i]));
+  return DatasetRef(std::make_shared<BytePictures>(std::vector<std::byte>(pixels.begin() + 16, pixels.end()),
+                                                   Shape{1, shape[1], shape[2]}, std::move(labels_of)));
 }
 
 Result<DatasetRef> cifar_files(const std::vector<std::string>& paths) {
   constexpr std::size_t kPixels = 3 * 32 * 32, kRecord = 1 + kPixels;
-  HostTensor x, y{DType::int32, {}, {}, {}};
+  std::vector<std::byte> pixels;
+  std::vector<std::int32_t> labels;
   for (const std::string& path : paths) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
     if (bytes.empty() || bytes.size() % kRecord != 0)
       return make_error(ErrorCode::corrupt_file,
                         text(path, ": found ", bytes.size(), " bytes, expected a multiple of ", kRecord));
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      const int value = std::to_integer<int>(bytes[i]);
-      if (i % kRecord == 0)
-        y.ints.push_back(value);
-      else
-        x.floats.push_back(static_cast<float>(value) / 255);
+    for (auto record = bytes.begin(); record != bytes.end(); record += kRecord) {
+      labels.push_back(std::to_integer<std::int32_t>(*record));
+      pixels.insert(pixels.end(), record + 1, record + kRecord);
     }
   }
-  const auto count = static_cast<std::int64_t>(y.ints.size());
-  x.shape = {count, 3, 32, 32};
-  y.shape = {count};
-  return in_memory({{"x", std::move(x)}, {"label", std::move(y)}});
+  return DatasetRef(std::make_shared<BytePictures>(std::move(pixels), Shape{3, 32, 32}, std::move(labels)));
 }
 
 Result<DatasetRef> csv_file(const std::string& path, const std::string& target) {

@@ -61,8 +61,7 @@ Result<BenchOutcome> bench_gpt(Session& session, const BenchSettings& settings) 
                                    .sharers = ranks(),
                                    .sharer = rank()};
   if (ranks() > 1) options.add_up = add_up(settings.compressed);
-  training::Trainer trainer(session, model, parameters, std::make_shared<nn::Adam>(nn::adam_w(parameters)),
-                            options);
+  training::Trainer trainer(session, model, parameters, nn::adam_w(parameters), options);
   IMPRINT_CHECK(trainer.fit(loader));
   BenchOutcome outcome = clock.outcome();
   IMPRINT_ASSIGN(const training::Scores scores, trainer.evaluate(validation));
