@@ -12,7 +12,7 @@ namespace imprint::agent {
 struct Minibatch {
   Tensor rows;
   SampleLayout layout;
-  Tensor rewards = {};  // float32 [P, n] where they are not those of the samples: learn/signals.h
+  Tensor rewards = {};  // float32 [P, n] where they are not those of the samples: learn/learners/signals.h
 
   Tensor columns(std::uint32_t first, std::uint32_t count) const { return narrow(rows, 2, first, count); }
   Tensor column(std::uint32_t index) const { return squeeze(columns(index, 1), 2); }
