@@ -502,7 +502,7 @@ Trainer::Trainer(Session& session, Model model, const nn::Parameters& state,
                                    std::move(options))) {}
 Trainer::~Trainer() = default;
 
-// What is left of the epoch, or until training is interrupted.
+// Runs the rest of the epoch, or until training is interrupted.
 Result<> Trainer::Impl::run_epoch(Loader& training, Outcome& outcome) {
   epoch_start = Clock::now();
   training.start(position.epoch, position.batch);

@@ -92,7 +92,7 @@ struct TrainerOptions {
   // A device may compute later steps meanwhile, of a few milliseconds or two: `stop` and `save`, set here,
   // take effect after those.
   std::function<void(const Report&)> report = {};
-  // On a device, data sets that have arrays (DatasetArrays) of at most so many bytes in all lie there whole,
+  // On a device, data sets that have arrays (DatasetArrays) lie there whole, up to this many bytes in all,
   // and a step takes its batch from them. 0, or more data: each batch is uploaded. The bits are the same.
   std::uint64_t resident_bytes = 256ull << 20;
   // Where checkpoints and curves (curves.h) go; made if it is missing. Empty: nowhere. Those of an earlier

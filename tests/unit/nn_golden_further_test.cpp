@@ -70,7 +70,8 @@ Made made_further_attention(const std::string& name) {
   return called(layer, [=](const Inputs& x) {
     AttentionMask mask;
     if (name == "attention_padding")
-      mask.padding = cast(Tensor::from_ints({0, 0, 0, 0, 1, 0, 0, 1, 1, 1}, {2, 5}), DType::boolean);
+      mask.padding =
+          cast(Tensor::from_ints(std::vector{0, 0, 0, 0, 1, 0, 0, 1, 1, 1}, {2, 5}), DType::boolean);
     if (x.size() > 1) mask.bias = x[1];
     return layer(x[0], mask);
   });
