@@ -26,6 +26,7 @@ namespace {
 using onnx::Attribute;
 using onnx::ElementType;
 using onnx::GraphWriter;
+using tensor::Node;  // onnx has one too
 using Names = std::vector<std::string>;
 using Extents = std::vector<std::int64_t>;
 
