@@ -501,7 +501,7 @@ Result<std::vector<std::byte>> export_onnx(Session& session, OnnxExport what) {
     if (!output.tensor.ok()) return output.tensor.error();
     outputs.push_back(output.tensor);
   }
-  for (const NodeRef* node : nodes_in_order(outputs, [](const Node&) { return true; }))
+  for (const NodeRef* node : nodes_in_order(outputs, [](const tensor::Node&) { return true; }))
     if ((*node)->op == Op::variable) variables.emplace_back(*node);
   std::unordered_map<const VariableState*, std::vector<std::byte>> content;
   if (!variables.empty()) {
