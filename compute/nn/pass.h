@@ -34,6 +34,12 @@ class Pass {
   Tensor normal(const Shape& shape) { return random_normal(generator_.value(), shape, stream_++); }
   void update(Update update) { updates_.push_back(std::move(update)); }
 
+  // Before the same pass is recorded again: the same random numbers, and no updates yet.
+  void restart() {
+    stream_ = 0;
+    updates_.clear();
+  }
+
   // Those so far, for a function that records a part of the pass.
   std::vector<Update>& updates() { return updates_; }
 

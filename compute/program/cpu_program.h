@@ -34,6 +34,7 @@ class CpuProgram : public Program::Body {
   VkCommandBuffer tail(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
   VkCommandBuffer whole(std::uint32_t, VkCommandBufferLevel) const override { return VK_NULL_HANDLE; }
   void encode(VkCommandBuffer, std::uint32_t) const override {}
+  Result<VkCommandBuffer> several_runs(std::uint32_t, std::uint32_t) override { return VkCommandBuffer{}; }
   Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
 
  private:

@@ -54,6 +54,9 @@ class Program::Body {
   virtual VkCommandBuffer tail(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const = 0;
   virtual void encode(VkCommandBuffer commands, std::uint32_t slot) const = 0;
+  // Runs of `count` slots from `first`, in their order and modulo the number of slots, as one primary command
+  // buffer: it costs a device less than one for each. Recorded when it is first asked for. Null on the CPU.
+  virtual Result<VkCommandBuffer> several_runs(std::uint32_t first, std::uint32_t count) = 0;
   // An extent in the slot's inputs has another value.
   virtual void extents_changed(std::uint32_t) {}
   void reset_extents();  // of all slots, to their bounds

@@ -160,7 +160,7 @@ Result<> Program::Impl::build(const VariantTable* variants, const vk::Capability
 Program::Impl::~Impl() {
   for (const std::vector<Commands>* list :
        {&upload_commands, &download_commands, &whole_commands, &head_commands, &tail_commands,
-        &dispatch_commands, &stretch_commands})
+        &dispatch_commands, &several_commands, &stretch_commands})
     for (const Commands& commands : *list) runtime.retire(commands);
   runtime.retire(tables);
   for (const std::vector<vk::Allocation>* list :

@@ -43,6 +43,7 @@ struct Program::Impl : Program::Body {
   VkCommandBuffer tail(std::uint32_t slot, VkCommandBufferLevel level) const override;
   VkCommandBuffer whole(std::uint32_t slot, VkCommandBufferLevel level) const override;
   void encode(VkCommandBuffer commands, std::uint32_t slot) const override;
+  Result<VkCommandBuffer> several_runs(std::uint32_t first, std::uint32_t count) override;
   Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) override;
 
   static Result<std::unique_ptr<Impl>> compile(program::RuntimeImpl& runtime, program::ProgramGraph source);
@@ -136,6 +137,8 @@ struct Program::Impl : Program::Body {
   std::vector<Commands> upload_commands, download_commands, whole_commands;  // per slot
   std::vector<Commands> head_commands, tail_commands;                        // per slot, or none
   std::vector<Commands> dispatch_commands;
+  std::vector<Commands> several_commands;                                      // of several runs
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> several_of;             // their first slot and number
   std::vector<std::vector<VkCommandBuffer>> primary_pieces, secondary_pieces;  // per slot
 
   // Only for a sequence, which has no dispatches of its own.

@@ -114,6 +114,24 @@ void Program::Impl::encode(VkCommandBuffer commands, std::uint32_t slot) const {
   record_download(commands, slot);
 }
 
+Result<VkCommandBuffer> Program::Impl::several_runs(std::uint32_t first, std::uint32_t count) {
+  const std::pair wanted(first, count);
+  const auto known = std::ranges::find(several_of, wanted);
+  if (known != several_of.end())
+    return several_commands[static_cast<std::size_t>(known - several_of.begin())].primary;
+  IMPRINT_ASSIGN(const Commands made, runtime.record([&](VkCommandBuffer buffer) {
+    const vk::Functions& functions = runtime.device().functions();
+    const vk::CommandLabel label(functions, buffer, source.name.c_str());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      global_barrier(functions, buffer, kWorkStages, kWorkStages);
+      encode(buffer, (first + i) % source.slot_count);
+    }
+  }));
+  several_commands.push_back(made);
+  several_of.push_back(wanted);
+  return made.primary;
+}
+
 Result<> Program::Impl::record() {
   const vk::Functions& functions = runtime.device().functions();
   for (std::size_t i = 0; i < dispatches.size(); ++i) {

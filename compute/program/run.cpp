@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "compute/base/host_memory.h"
 #include "compute/program/copy_queue.h"
@@ -95,14 +96,43 @@ Session::~Session() = default;
 
 Runtime& Session::runtime() { return impl_->runtime; }
 
+// Runs of one program in neighbouring slots are one command buffer.
+Result<> Session::Impl::add_waiting(std::vector<VkCommandBuffer>& buffers) {
+  auto next = std::ranges::find(started, true, &Started::is_waiting);
+  while (next != started.end()) {
+    Program::Body& program = *next->program;
+    const std::uint32_t first = next->slot, slots = program.source.slot_count;
+    std::uint32_t count = 0;
+    while (next != started.end() && next->program == &program && next->slot == (first + count) % slots)
+      ++next, ++count;
+    buffers.push_back(program.whole(first, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
+    if (count > 1) {
+      IMPRINT_ASSIGN(buffers.back(), program.several_runs(first, count));
+    }
+  }
+  return {};
+}
+
 Result<vk::Ticket> Session::Impl::submit(VkCommandBuffer commands) {
-  IMPRINT_ASSIGN(const Commands uploads, stream_uploads(runtime, *queue));
-  const VkCommandBuffer buffers[] = {uploads.primary, commands};
-  const auto first = uploads.primary ? 0u : 1u;
-  const auto count = (commands ? 2u : 1u) - first;
-  if (count == 0) return vk::Ticket{};
-  const Result<vk::Ticket> ticket = queue->submit(std::span<const VkCommandBuffer>(buffers + first, count));
-  if (!ticket) runtime.put_back_uploads(uploads);
+  const auto lose_waiting = [&](const Error& error) {
+    std::erase_if(started, [](const Started& each) { return each.is_waiting; });
+    return error;
+  };
+  std::vector<VkCommandBuffer> buffers(1);
+  if (const Result<> added = add_waiting(buffers); !added) return lose_waiting(added.error());
+  const Result<Commands> uploads = stream_uploads(runtime, *queue);
+  if (!uploads) return lose_waiting(uploads.error());
+  buffers[0] = uploads->primary;
+  buffers.push_back(commands);
+  std::erase(buffers, VkCommandBuffer{});
+  if (buffers.empty()) return vk::Ticket{};
+  const Result<vk::Ticket> ticket = queue->submit(buffers);
+  if (!ticket) {
+    runtime.put_back_uploads(*uploads);
+    return lose_waiting(ticket.error());
+  }
+  for (Started& each : started)
+    if (std::exchange(each.is_waiting, false)) each.ticket = *ticket;
   return ticket;
 }
 
@@ -118,16 +148,20 @@ Result<> Session::Impl::submit_and_wait(VkCommandBuffer commands) {
   return wait(ticket);
 }
 
-Result<vk::Ticket> Session::Impl::start_whole(Program& program, std::uint32_t slot) {
+// Adds it to `started`.
+Result<> Session::Impl::start_whole(Program& program, std::uint32_t slot, Submit when) {
+  Started run{.program = &program.body(), .slot = slot};
   if (runtime.on_cpu()) {
     IMPRINT_CHECK(program.run_pieces(slot, 0, program.piece_count()));
-    return vk::Ticket{};
-  }
-  if (program.adds_up()) {
+  } else if (program.adds_up()) {
     IMPRINT_CHECK(submit_and_wait(VK_NULL_HANDLE));
-    return run_adding_up(program, slot, *queue);
+    IMPRINT_ASSIGN(run.ticket, run_adding_up(program, slot, *queue));
+  } else {
+    run.is_waiting = true;
   }
-  return submit(program.whole(slot, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
+  started.push_back(run);
+  if (run.is_waiting && when == Submit::now) IMPRINT_CHECK(submit(VK_NULL_HANDLE));
+  return {};
 }
 
 namespace {
@@ -219,7 +253,7 @@ std::vector<Session::Impl::Started>::iterator Session::Impl::started_in(Program&
 }
 
 Result<> Session::Impl::start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs,
-                              const std::vector<Port>& ports) {
+                              const std::vector<Port>& ports, Submit when) {
   const std::size_t listed = program.body().source.listed_inputs();
   if (inputs.size() != listed)
     return make_error(ErrorCode::invalid_argument, "run '" + program.name() + "': found " +
@@ -234,10 +268,7 @@ Result<> Session::Impl::start(Program& program, std::uint32_t slot, std::span<co
     IMPRINT_CHECK(take_extents(program, slot, inputs[i].shape, ports[i].shape));
   for (std::size_t i = 0; i < inputs.size(); ++i)
     IMPRINT_CHECK(copy_in(program, slot, inputs[i], i, ports[i]));
-  started.reserve(started.size() + 1);
-  IMPRINT_ASSIGN(const vk::Ticket ticket, start_whole(program, slot));
-  started.push_back({&program.body(), slot, ticket});
-  return {};
+  return start_whole(program, slot, when);
 }
 
 Result<std::vector<HostTensor>> Session::Impl::finish(Program& program, std::uint32_t slot,
@@ -247,6 +278,7 @@ Result<std::vector<HostTensor>> Session::Impl::finish(Program& program, std::uin
     return make_error(ErrorCode::invalid_argument, "finish '" + program.name() + "': found slot " +
                                                        std::to_string(slot) +
                                                        " without a run. Call start() first.");
+  if (found->is_waiting) IMPRINT_CHECK(submit(VK_NULL_HANDLE));
   const vk::Ticket ticket = found->ticket;
   started.erase(found);
   IMPRINT_CHECK(wait(ticket));
@@ -266,13 +298,14 @@ Result<std::vector<HostTensor>> Session::Impl::finish(Program& program, std::uin
   return outputs;
 }
 
-Result<> Session::start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs) {
+Result<> Session::start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs,
+                        Submit when) {
   if (&program.body().owner() != &impl_->runtime)
     return make_error(ErrorCode::invalid_argument,
                       "run '" + program.name() +
                           "': found a program of another runtime. Compile it for this session's runtime.");
   return within_host_memory("run '" + program.name() + "'", [&] {
-    return impl_->start(program, slot, inputs, program.body().source.inputs);
+    return impl_->start(program, slot, inputs, program.body().source.inputs, when);
   });
 }
 
@@ -304,6 +337,8 @@ Result<> Session::write(const Variable& variable, const HostTensor& value) {
                       "write to variable '" + variable.name() + "' " + variable.shape().text() + ": found " +
                           std::string(dtype_name(value.dtype)) + value.shape.text() +
                           ", expected the variable's shape and dtype");
+  // A run that was started before sees the old content.
+  if (impl_->has_waiting()) IMPRINT_CHECK(impl_->submit(VK_NULL_HANDLE));
   IMPRINT_CHECK(impl_->runtime.write(variable, SharedBytes(packed(value, variable.dtype()))));
   impl_->written += variable.bytes();
   if (impl_->written <= kUploadRing) return {};

@@ -28,6 +28,10 @@ struct HostTensor {
 // first. The ticket is the run's end. An error leaves the other processes waiting: end the job.
 Result<vk::Ticket> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue);
 
+// later: the run is submitted together with the next one, or with whatever the session does next. Several
+// short runs in one submission cost the caller and the device less.
+enum class Submit : std::uint8_t { now, later };
+
 // A runtime with its queue; the CPU's needs none. One thread at a time.
 class Session {
  public:
@@ -51,7 +55,8 @@ class Session {
   // Errors of start(): those of run(), and invalid_argument (a slot that there is not, or whose run is not
   // finished). Errors of finish(): invalid_argument (nothing was started in the slot), not_ready (two minutes
   // are over), device_lost.
-  Result<> start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs = {});
+  Result<> start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs = {},
+                 Submit when = Submit::now);
   Result<std::vector<HostTensor>> finish(Program& program, std::uint32_t slot);
 
   // Computes tensors that depend on no input. Caches programs by graph structure: evaluating the same

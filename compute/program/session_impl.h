@@ -19,18 +19,22 @@ struct Session::Impl {
 
   // A run that was started and not finished. `ticket`: 0 where it was computed at once.
   struct Started {
-    const void* program = nullptr;  // its body
+    Program::Body* program = nullptr;
     std::uint32_t slot = 0;
-    vk::Ticket ticket;
+    vk::Ticket ticket = {};
+    bool is_waiting = false;  // for a submission
   };
 
+  // Uploads, the runs that wait, then the commands; null: none.
   Result<vk::Ticket> submit(VkCommandBuffer commands);
+  bool has_waiting() const { return !started.empty() && started.back().is_waiting; }
+  Result<> add_waiting(std::vector<VkCommandBuffer>& buffers);
+  Result<> start_whole(Program& program, std::uint32_t slot, Submit when);
   Result<> wait(vk::Ticket ticket);
   Result<> submit_and_wait(VkCommandBuffer commands);
-  Result<vk::Ticket> start_whole(Program& program, std::uint32_t slot);
   std::vector<Started>::iterator started_in(Program& program, std::uint32_t slot);
   Result<> start(Program& program, std::uint32_t slot, std::span<const HostTensor> inputs,
-                 const std::vector<program::Port>& ports);
+                 const std::vector<program::Port>& ports, Submit when);
   Result<std::vector<HostTensor>> finish(Program& program, std::uint32_t slot,
                                          const std::vector<program::Port>& ports);
   Result<std::vector<HostTensor>> evaluate(Session& session, std::span<const Tensor> tensors);
@@ -39,9 +43,9 @@ struct Session::Impl {
                                       const std::vector<program::Port>& output_ports);
 
   Runtime& runtime;
-  vk::Queue* queue;  // null on the CPU
-  std::vector<Started> started;
-  std::uint64_t written = 0;  // bytes, since writes were last uploaded without a run
+  vk::Queue* queue;              // null on the CPU
+  std::vector<Started> started;  // in their order: those that wait are the last
+  std::uint64_t written = 0;     // bytes, since writes were last uploaded without a run
   // By structure; constants are inputs of these programs.
   std::unordered_map<Hash128, Program, Hash128Hasher> evaluated;
 };

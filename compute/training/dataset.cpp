@@ -29,20 +29,44 @@ void copy_sample(const HostTensor& from, std::int64_t sample, HostTensor& to, st
 
 class InMemory final : public Dataset {
  public:
-  InMemory(std::vector<NamedTensor> data, std::int64_t size) : data_(std::move(data)), size_(size) {
-    for (const NamedTensor& field : data_)
+  InMemory(std::vector<NamedTensor> data, std::int64_t size)
+      : data_(std::make_shared<const std::vector<NamedTensor>>(std::move(data))), size_(size) {
+    for (const NamedTensor& field : *data_)
       fields_.push_back({field.name, Shape(field.values.shape.extents().subspan(1)), field.values.dtype});
   }
   std::int64_t size() const override { return size_; }
   const std::vector<Field>& fields() const override { return fields_; }
   Result<> read(std::int64_t sample, std::span<HostTensor> batch, std::int64_t row) const override {
-    for (std::size_t i = 0; i < data_.size(); ++i)
-      copy_sample(data_[i].values, sample, batch[i], row, fields_[i].shape.element_count());
+    for (std::size_t i = 0; i < data_->size(); ++i)
+      copy_sample((*data_)[i].values, sample, batch[i], row, fields_[i].shape.element_count());
     return {};
+  }
+  std::optional<DatasetArrays> arrays() const override {
+    DatasetArrays all;
+    for (const NamedTensor& field : *data_)
+      all.arrays.push_back({field.name, field.values.shape, field.values.dtype, packed(field.values)});
+    all.batch = [](std::span<const Tensor> arrays, const Tensor& rows) {
+      std::vector<Tensor> fields;
+      for (const Tensor& array : arrays) fields.push_back(take(array, 0, rows));
+      return fields;
+    };
+    return all;
   }
 
  private:
-  std::vector<NamedTensor> data_;
+  // Those of four bytes are the host's own.
+  SharedBytes packed(const HostTensor& values) const {
+    const bool is_float = dtype_is_float(values.dtype);
+    const std::span<const std::byte> words =
+        is_float ? std::as_bytes(std::span(values.floats)) : std::as_bytes(std::span(values.ints));
+    if (dtype_size(values.dtype) == 4) return {words, data_};
+    const std::size_t count = words.size() / 4;
+    std::vector<std::byte> bytes(count * dtype_size(values.dtype));
+    pack_elements(words.data(), count, values.dtype, bytes.data());
+    return SharedBytes(std::move(bytes));
+  }
+
+  std::shared_ptr<const std::vector<NamedTensor>> data_;
   std::int64_t size_;
   std::vector<Field> fields_;
 };
@@ -55,6 +79,15 @@ class Subset final : public Dataset {
   const std::vector<Field>& fields() const override { return whole_->fields(); }
   Result<> read(std::int64_t sample, std::span<HostTensor> batch, std::int64_t row) const override {
     return whole_->read(samples_[index_of(sample)], batch, row);
+  }
+  std::optional<DatasetArrays> arrays() const override {
+    std::optional<DatasetArrays> all = whole_->arrays();
+    if (!all) return all;
+    std::vector<std::int32_t> rows;
+    for (const std::int64_t sample : samples_)
+      rows.push_back(all->rows.empty() ? static_cast<std::int32_t>(sample) : all->rows[index_of(sample)]);
+    all->rows = std::move(rows);
+    return all;
   }
 
  private:
@@ -103,20 +136,30 @@ class Mapped final : public Dataset {
 class TokenWindows final : public Dataset {
  public:
   TokenWindows(std::vector<std::int32_t> tokens, std::int64_t length)
-      : tokens_(std::move(tokens)),
+      : tokens_(std::make_shared<const std::vector<std::int32_t>>(std::move(tokens))),
         length_(length),
         fields_{{"x", {length}, DType::int32}, {"y", {length}, DType::int32}} {}
-  std::int64_t size() const override { return static_cast<std::int64_t>(tokens_.size()) - length_; }
+  std::int64_t size() const override { return static_cast<std::int64_t>(tokens_->size()) - length_; }
   const std::vector<Field>& fields() const override { return fields_; }
   Result<> read(std::int64_t sample, std::span<HostTensor> batch, std::int64_t row) const override {
     for (std::int64_t later : {0, 1})
-      std::copy_n(tokens_.begin() + sample + later, length_,
+      std::copy_n(tokens_->begin() + sample + later, length_,
                   batch[index_of(later)].ints.begin() + row * length_);
     return {};
   }
+  std::optional<DatasetArrays> arrays() const override {
+    DatasetArrays all;
+    const Shape shape{static_cast<std::int64_t>(tokens_->size())};
+    all.arrays = {{"tokens", shape, DType::int32, {std::as_bytes(std::span(*tokens_)), tokens_}}};
+    all.batch = [length = length_](std::span<const Tensor> arrays, const Tensor& rows) {
+      const Tensor at = reshape(rows, {rows.extent(0), 1}) + arange(length);
+      return std::vector<Tensor>{take(arrays[0], 0, at), take(arrays[0], 0, at + 1)};
+    };
+    return all;
+  }
 
  private:
-  std::vector<std::int32_t> tokens_;
+  std::shared_ptr<const std::vector<std::int32_t>> tokens_;
   std::int64_t length_;
   std::vector<Field> fields_;
 };

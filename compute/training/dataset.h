@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "compute/base/result.h"
+#include "compute/base/shared_bytes.h"
 #include "compute/program/run.h"
 #include "compute/training/picture.h"
 
@@ -21,6 +23,20 @@ struct Field {
   DType dtype = DType::float32;
 };
 
+// A data set as arrays that a device can hold whole, and what a program computes to take a batch from them.
+struct DatasetArrays {
+  struct Array {
+    std::string name;
+    Shape shape;
+    DType dtype = DType::float32;
+    SharedBytes bytes;  // packed elements, row-major
+  };
+  std::vector<Array> arrays;
+  // arrays: as above; rows: int32 [batch]. The fields, [batch, sample's shape], with the bits of read().
+  std::function<std::vector<Tensor>(std::span<const Tensor> arrays, const Tensor& rows)> batch;
+  std::vector<std::int32_t> rows;  // of each sample; empty: the sample's number
+};
+
 // Threads: read() is called from several threads at once.
 class Dataset {
  public:
@@ -29,6 +45,8 @@ class Dataset {
   virtual const std::vector<Field>& fields() const = 0;
   // Writes the sample to row `row` of each field's batch [rows, sample's shape].
   virtual Result<> read(std::int64_t sample, std::span<HostTensor> batch, std::int64_t row) const = 0;
+  // None: samples are read one by one. Every call gives the same content.
+  virtual std::optional<DatasetArrays> arrays() const { return std::nullopt; }
 };
 using DatasetRef = std::shared_ptr<const Dataset>;
 

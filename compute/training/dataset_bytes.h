@@ -6,8 +6,10 @@
 // corrupt_file and not_found, with the file's name.
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "compute/training/dataset.h"
 
@@ -20,10 +22,12 @@ struct FileContent {
 
 Result<DatasetRef> parse_idx(const FileContent& pictures, const FileContent& labels);
 
+// One after the other.
 struct LabelledPictures {
-  HostTensor pictures{DType::float32, {}, {}, {}}, labels{DType::int32, {}, {}, {}};
+  std::vector<std::byte> pixels;
+  std::vector<std::int32_t> labels;
 };
-// Adds those of one file; their shapes stay as they are.
+// Adds those of one file.
 Result<> add_cifar(const FileContent& file, LabelledPictures& to);
 
 Result<DatasetRef> parse_csv(const FileContent& file, const std::string& target);

@@ -37,8 +37,6 @@ Result<Shape> idx_shape(const FileContent& file, int axes) {
   return shape;
 }
 
-float share_of(std::byte value) { return static_cast<float>(std::to_integer<int>(value)) / 255; }
-
 // Calls take(cell) for each cell of a line, without blanks and quotes around it.
 template <class Take>
 void each_cell(std::string_view line, Take take) {
@@ -52,6 +50,55 @@ void each_cell(std::string_view line, Take take) {
     line.remove_prefix(comma + 1);
   }
 }
+
+// A byte of a picture as a number in [0, 1].
+const std::vector<float>& byte_values() {
+  static const std::vector<float> all = [] {
+    std::vector<float> values;
+    for (int byte = 0; byte < 256; ++byte) values.push_back(static_cast<float>(byte) / 255);
+    return values;
+  }();
+  return all;
+}
+
+// Pictures that stay bytes, in memory and on a device, until a batch is taken.
+class BytePictures final : public Dataset {
+ public:
+  // pixels: [labels, shape].
+  BytePictures(std::vector<std::byte> pixels, const Shape& shape, std::vector<std::int32_t> labels)
+      : pixels_(std::move(pixels)),
+        labels_(std::make_shared<const std::vector<std::int32_t>>(std::move(labels))),
+        fields_{{"x", shape, DType::float32}, {"label", {}, DType::int32}} {}
+  std::int64_t size() const override { return static_cast<std::int64_t>(labels_->size()); }
+  const std::vector<Field>& fields() const override { return fields_; }
+  Result<> read(std::int64_t sample, std::span<HostTensor> batch, std::int64_t row) const override {
+    const std::int64_t count = fields_[0].shape.element_count();
+    std::transform(pixels_.begin() + sample * count, pixels_.begin() + (sample + 1) * count,
+                   batch[0].floats.begin() + row * count,
+                   [](std::byte pixel) { return byte_values()[std::to_integer<std::size_t>(pixel)]; });
+    batch[1].ints[static_cast<std::size_t>(row)] = (*labels_)[static_cast<std::size_t>(sample)];
+    return {};
+  }
+  std::optional<DatasetArrays> arrays() const override {
+    Shape shape{size()};
+    for (const std::int64_t extent : fields_[0].shape.extents()) shape.append(extent);
+    DatasetArrays all;
+    all.arrays = {{"x", shape, DType::uint8, pixels_},
+                  {"label", {size()}, DType::int32, {std::as_bytes(std::span(*labels_)), labels_}}};
+    // A table, since devices do not divide alike.
+    all.batch = [](std::span<const Tensor> arrays, const Tensor& rows) {
+      const Tensor table = Tensor::from(byte_values(), {256});
+      return std::vector{take(table, 0, cast(take(arrays[0], 0, rows), DType::int32)),
+                         take(arrays[1], 0, rows)};
+    };
+    return all;
+  }
+
+ private:
+  SharedBytes pixels_;
+  std::shared_ptr<const std::vector<std::int32_t>> labels_;
+  std::vector<Field> fields_;
+};
 
 std::optional<float> cell_value(std::string_view cell) {
   float value = 0;
@@ -93,14 +140,11 @@ Result<DatasetRef> parse_idx(const FileContent& pictures, const FileContent& lab
   if (count[0] != shape[0])
     return make_error(ErrorCode::corrupt_file,
                       text(labels.name, ": found ", count[0], " labels, expected ", shape[0]));
-  HostTensor x{DType::float32, {shape[0], 1, shape[1], shape[2]}, {}, {}},
-      y{DType::int32, {shape[0]}, {}, {}};
   const auto pixels = pictures.bytes.subspan(16), classes = labels.bytes.subspan(8);
-  x.floats.resize(pixels.size());
-  std::ranges::transform(pixels, x.floats.begin(), share_of);
-  y.ints.resize(classes.size());
-  std::ranges::transform(classes, y.ints.begin(), std::to_integer<std::int32_t>);
-  return in_memory({{"x", std::move(x)}, {"label", std::move(y)}});
+  std::vector<std::int32_t> each(classes.size());
+  std::ranges::transform(classes, each.begin(), std::to_integer<std::int32_t>);
+  return DatasetRef(std::make_shared<BytePictures>(std::vector<std::byte>(pixels.begin(), pixels.end()),
+                                                   Shape{1, shape[1], shape[2]}, std::move(each)));
 }
 
 Result<DatasetRef> idx_files(const std::string& pictures, const std::string& labels) {
@@ -115,14 +159,10 @@ Result<> add_cifar(const FileContent& file, LabelledPictures& to) {
   if (bytes.empty() || bytes.size() % kRecord != 0)
     return make_error(ErrorCode::corrupt_file,
                       text(file.name, ": found ", bytes.size(), " bytes, expected a multiple of ", kRecord));
-  std::vector<float>& pixels = to.pictures.floats;
-  std::size_t pixel = pixels.size();
-  pixels.resize(pixel + bytes.size() / kRecord * kPixels);
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i % kRecord == 0)
-      to.labels.ints.push_back(std::to_integer<std::int32_t>(bytes[i]));
-    else
-      pixels[pixel++] = share_of(bytes[i]);
+  for (std::size_t at = 0; at < bytes.size(); at += kRecord) {
+    const std::span<const std::byte> record = bytes.subspan(at, kRecord);
+    to.labels.push_back(std::to_integer<std::int32_t>(record[0]));
+    to.pixels.insert(to.pixels.end(), record.begin() + 1, record.end());
   }
   return {};
 }
@@ -133,10 +173,8 @@ Result<DatasetRef> cifar_files(const std::vector<std::string>& paths) {
     IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
     IMPRINT_CHECK(add_cifar({path, bytes}, all));
   }
-  const auto count = static_cast<std::int64_t>(all.labels.ints.size());
-  all.pictures.shape = {count, 3, 32, 32};
-  all.labels.shape = {count};
-  return in_memory({{"x", std::move(all.pictures)}, {"label", std::move(all.labels)}});
+  return DatasetRef(
+      std::make_shared<BytePictures>(std::move(all.pixels), Shape{3, 32, 32}, std::move(all.labels)));
 }
 
 Result<DatasetRef> parse_csv(const FileContent& file, const std::string& target) {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "compute/base/text.h"
 
@@ -17,6 +19,9 @@ struct Loader::Impl {
   std::int64_t batches = 0;
 
   std::vector<std::int64_t> order;  // of the epoch; set while no thread runs
+  // That of the epoch after it, if it was begun: shuffling a large data set takes milliseconds.
+  std::future<std::vector<std::int64_t>> next_order;
+  std::int64_t order_epoch = -1, next_epoch = -1;
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -40,8 +45,25 @@ struct Loader::Impl {
     stops = false;
   }
 
-  Result<Batch> read(std::int64_t number) const {
+  Batch numbers(std::int64_t number) const {
     Batch batch;
+    batch.weights =
+        HostTensor::from(std::vector<float>(static_cast<std::size_t>(options.batch), 1.0f), {options.batch});
+    const std::int64_t whole = number * options.batch * options.parts,
+                       first = whole + options.part * options.batch,
+                       left = static_cast<std::int64_t>(order.size()) - first,
+                       count = std::clamp<std::int64_t>(left, 0, options.batch);
+    batch.count = count;
+    for (std::int64_t row = 0; row < options.batch; ++row) {
+      const auto at = static_cast<std::size_t>(count > 0 ? first + row % count : whole);
+      batch.samples.push_back(order[at]);
+      if (row >= count) batch.weights.floats[static_cast<std::size_t>(row)] = 0;
+    }
+    return batch;
+  }
+
+  Result<Batch> read(std::int64_t number) const {
+    Batch batch = numbers(number);
     for (const Field& field : dataset->fields()) {
       Shape shape{options.batch};
       for (const std::int64_t extent : field.shape.extents()) shape.append(extent);
@@ -53,19 +75,21 @@ struct Loader::Impl {
         values.ints.resize(count);
       batch.fields.push_back(std::move(values));
     }
-    batch.weights =
-        HostTensor::from(std::vector<float>(static_cast<std::size_t>(options.batch), 1.0f), {options.batch});
-    const std::int64_t whole = number * options.batch * options.parts,
-                       first = whole + options.part * options.batch,
-                       left = static_cast<std::int64_t>(order.size()) - first,
-                       count = std::clamp<std::int64_t>(left, 0, options.batch);
-    batch.count = count;
-    for (std::int64_t row = 0; row < options.batch; ++row) {
-      const auto at = static_cast<std::size_t>(count > 0 ? first + row % count : whole);
-      IMPRINT_CHECK(dataset->read(order[at], batch.fields, row));
-      if (row >= count) batch.weights.floats[static_cast<std::size_t>(row)] = 0;
-    }
+    for (std::int64_t row = 0; row < options.batch; ++row)
+      IMPRINT_CHECK(dataset->read(batch.samples[static_cast<std::size_t>(row)], batch.fields, row));
     return batch;
+  }
+
+  void take_order(std::int64_t epoch) {
+    if (std::exchange(order_epoch, epoch) == epoch) return;
+    const auto shuffle = [size = dataset->size(), seed = options.seed](std::int64_t of) {
+      return shuffled(size, seed, static_cast<std::uint32_t>(of));
+    };
+    order = next_order.valid() && next_epoch == epoch ? next_order.get() : shuffle(epoch);
+    constexpr std::int64_t kLarge = 10'000;  // samples, of which the order costs more than a thread
+    if (dataset->size() < kLarge) return;
+    next_epoch = epoch + 1;
+    next_order = std::async(std::launch::async, shuffle, next_epoch);
   }
 
   void read_ahead() {
@@ -116,6 +140,7 @@ Result<Loader> Loader::create(DatasetRef dataset, const LoaderOptions& options) 
 }
 
 const Dataset& Loader::dataset() const { return *impl_->dataset; }
+DatasetRef Loader::shared_dataset() const { return impl_->dataset; }
 const LoaderOptions& Loader::options() const { return impl_->options; }
 std::int64_t Loader::batches() const { return impl_->batches; }
 
@@ -123,7 +148,7 @@ void Loader::start(std::int64_t epoch, std::int64_t first_batch) {
   impl_->stop();
   const std::int64_t size = impl_->dataset->size();
   if (impl_->options.shuffle) {
-    impl_->order = shuffled(size, impl_->options.seed, static_cast<std::uint32_t>(epoch));
+    impl_->take_order(epoch);
   } else if (impl_->order.empty()) {
     impl_->order.resize(static_cast<std::size_t>(size));
     for (std::int64_t i = 0; i < size; ++i) impl_->order[static_cast<std::size_t>(i)] = i;
@@ -151,6 +176,12 @@ Result<bool> Loader::next(Batch& batch) {
   impl.changed.notify_all();
   if (!made->ok()) return made->error();
   batch = std::move(*made).value();
+  return true;
+}
+
+bool Loader::next_numbers(Batch& batch) {
+  if (impl_->next_given >= impl_->batches) return false;
+  batch = impl_->numbers(impl_->next_given++);
   return true;
 }
 

@@ -28,9 +28,10 @@ struct LoaderOptions {
 };
 
 struct Batch {
-  std::vector<HostTensor> fields;  // [batch, sample's shape], as the data set's fields
-  HostTensor weights;              // float32 [batch]: 1, or 0 for samples that only fill
-  std::int64_t count = 0;          // samples that count
+  std::vector<HostTensor> fields;     // [batch, sample's shape], as the data set's fields
+  HostTensor weights;                 // float32 [batch]: 1, or 0 for samples that only fill
+  std::int64_t count = 0;             // samples that count
+  std::vector<std::int64_t> samples;  // their numbers in the data set, [batch]
 };
 
 // One thread at a time. Batches do not depend on read_ahead and threads.
@@ -44,6 +45,7 @@ class Loader {
   ~Loader();
 
   const Dataset& dataset() const;
+  DatasetRef shared_dataset() const;
   const LoaderOptions& options() const;
   std::int64_t batches() const;  // per epoch
 
@@ -51,6 +53,8 @@ class Loader {
   void start(std::int64_t epoch, std::int64_t first_batch = 0);
   // False after the epoch's last batch. Errors: those of the data set.
   Result<bool> next(Batch& batch);
+  // The same without fields: reads no sample and starts no thread. Until the next start(), call one of both.
+  bool next_numbers(Batch& batch);
 
  private:
   struct Impl;

@@ -6,7 +6,6 @@
 #include <deque>
 #include <filesystem>
 #include <limits>
-#include <map>
 #include <optional>
 
 #include "compute/base/text.h"
@@ -16,11 +15,15 @@
 #include "compute/program/program_sequence.h"
 #include "compute/training/checkpoint.h"
 #include "compute/training/curves.h"
+#include "compute/training/feed.h"
+#include "compute/training/pending_runs.h"
+#include "compute/training/scores.h"
 #include "compute/training/trainer_checks.h"
 
 namespace imprint::training {
 namespace {
 
+constexpr std::uint32_t kUploadSlots = 3;  // of programs whose inputs are whole batches
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Clock = std::chrono::steady_clock;
@@ -48,16 +51,14 @@ struct Recorded {
   std::vector<std::string> metric_names;
 };
 
-Result<Recorded> record(const Model& model, const std::optional<nn::DtypePolicy>& policy,
-                        const Loader& loader, nn::Pass& pass) {
-  Recorded recorded{.inputs = batch_inputs(loader)};
-  const Tensor weights = input("sample weights", {loader.options().batch});
-  const Computed computed = model(recorded.inputs, pass);
-  recorded.inputs.push_back(weights);
-  recorded.outputs.push_back(averaged(computed.loss, weights));
+Result<Recorded> record(const Model& model, const std::optional<nn::DtypePolicy>& policy, const Feed& feed,
+                        nn::Pass& pass) {
+  Recorded recorded{.inputs = feed.inputs()};
+  const Computed computed = model(feed.fields(), pass);
+  recorded.outputs.push_back(averaged(computed.loss, feed.weights()));
   for (const auto& [name, value] : computed.metrics) {
     recorded.metric_names.push_back(name);
-    recorded.outputs.push_back(averaged(value, weights));
+    recorded.outputs.push_back(averaged(value, feed.weights()));
   }
   if (policy) recorded.outputs = (*policy)(recorded.outputs, pass);
   for (const Tensor& output : recorded.outputs)
@@ -65,52 +66,17 @@ Result<Recorded> record(const Model& model, const std::optional<nn::DtypePolicy>
   return recorded;
 }
 
-void add_batch(Sums& sums, const std::vector<HostTensor>& outputs, std::int64_t count) {
-  const double samples = static_cast<double>(count);
-  sums.metrics.resize(outputs.size() - 1);
-  sums.loss += samples * static_cast<double>(outputs[0].floats[0]);
-  for (std::size_t i = 1; i < outputs.size(); ++i)
-    sums.metrics[i - 1] += samples * static_cast<double>(outputs[i].floats[0]);
-  sums.samples += samples;
-}
-
-Scores scores_of(const Sums& sums, const std::vector<std::string>& names, double seconds) {
-  const double samples = std::max(sums.samples, 1.0);
-  Scores scores{.loss = sums.loss / samples, .samples = std::llround(sums.samples), .seconds = seconds};
-  for (std::size_t i = 0; i < std::min(names.size(), sums.metrics.size()); ++i)
-    scores.metrics.emplace_back(names[i], sums.metrics[i] / samples);
-  return scores;
-}
-
-double speed(const Scores& scores) {
-  return scores.seconds > 0 ? static_cast<double>(scores.samples) / scores.seconds : 0;
+// compile(bytes of data that may lie on the device); again without any, if they do not fit.
+Result<> with_less_memory(std::uint64_t most, const std::function<Result<>(std::uint64_t most)>& compile) {
+  Result<> done = compile(most);
+  if (done.ok() || most == 0) return done;
+  const ErrorCode code = done.error().code;
+  const bool is_full = code == ErrorCode::out_of_device_memory || code == ErrorCode::out_of_host_memory ||
+                       code == ErrorCode::unsupported;
+  return is_full ? compile(0) : done;
 }
 
 }  // namespace
-
-double Scores::metric(std::string_view name) const {
-  for (const auto& [each, value] : metrics)
-    if (each == name) return value;
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
-namespace {
-
-std::string words(const char* split, const Scores& scores) {
-  std::string line = text("  ", split, " loss ", decimals(scores.loss, 4));
-  for (const auto& [name, value] : scores.metrics) line += " " + name + " " + decimals(value, 4);
-  return line;
-}
-
-}  // namespace
-
-std::string line_of(const Report& report) {
-  std::string line = text("epoch ", report.epoch, "/", report.epochs);
-  if (!report.ends_epoch) line += text(" batch ", report.batch, "/", report.batches);
-  line += words("training", report.training);
-  if (report.validation != nullptr) line += words("validation", *report.validation);
-  return line + "  " + decimals(speed(report.training), 0) + " samples/s";
-}
 
 struct Trainer::Impl {
   Session& session;
@@ -127,19 +93,21 @@ struct Trainer::Impl {
   Position position{.best_loss = kInfinity};
   bool was_loaded = false;
 
+  std::optional<Feed> feed;  // of the training's programs
   std::vector<std::string> metric_names;
   std::optional<Program> step, gather_step;  // the optimiser's; of a batch before it
+  PendingRuns pending;
+  std::optional<double> last_rate;
+  Report report;  // of the epoch under way
+  Clock::time_point epoch_start;
 
-  // Batches that the device may still compute, oldest first, while this thread prepares the next.
-  struct Started {
-    Program* program = nullptr;
-    std::uint32_t slot = 0;
-    std::int64_t samples = 0, step = 0;
+  std::optional<Program> measuring;  // of the plateau
+  struct Evaluation {
+    Feed feed;
+    Program program;
+    std::vector<std::string> metric_names;
   };
-  std::deque<Started> started;
-  std::uint32_t next_slot = 0;
-  std::optional<Program> measuring;                                                  // of the plateau
-  std::map<std::int64_t, std::pair<Program, std::vector<std::string>>> evaluations;  // by batch size
+  std::deque<Evaluation> evaluations;
 
   Impl(Session& used, Model given, const nn::Parameters& state, std::shared_ptr<const nn::Optimiser> trains,
        TrainerOptions chosen)
@@ -149,7 +117,10 @@ struct Trainer::Impl {
         options(std::move(chosen)),
         pass("training", options.seed + (static_cast<std::uint64_t>(options.sharer) << 40)),
         rate("training", options.rate),
-        model_state(state) {
+        model_state(state),
+        pending(session, [this](const PendingRuns::Run& run, const std::vector<HostTensor>& outputs) {
+          return end_run(run, outputs);
+        }) {
     saved.add("model", state);
     saved.add("optimiser", optimiser->state());
     saved.add("pass", pass.state());
@@ -167,20 +138,23 @@ struct Trainer::Impl {
 
   bool shares() const { return options.sharers > 1; }
   Result<> compile(const Loader& training);
+  Result<> compile_with(const Loader& training, std::uint64_t most_resident);
+  Result<Evaluation*> evaluation_of(const Loader& data);
+  std::uint64_t resident_left() const;
   Result<std::vector<Update>> step_by(std::vector<Tensor> slopes);
   Result<Program> compile_shared(ProgramDescription gathering, const std::vector<Tensor>& slopes,
                                  const Tensor& samples);
   Result<Scores> evaluate(Loader& data);
   Result<> save(const std::string& path);
   Result<> run_group(Loader& training, std::int64_t first);
-  Result<> finish_oldest();
-  Result<> finish_started();
+  Result<> end_run(const PendingRuns::Run& run, const std::vector<HostTensor>& outputs);
+  void fill_report(std::int64_t batch, std::int64_t step_number);
   Result<> curve(const std::string& split, const Scores& scores, double used_rate);
   Result<> keep(double loss);
   Result<> open_folder();
   Result<> restore_best();
-  Result<double> current_rate();
-  Result<bool> end_epoch(Loader* validation, Outcome& outcome, Report& report);
+  Result<> run_epoch(Loader& training, Outcome& outcome);
+  Result<bool> end_epoch(Loader* validation, Outcome& outcome);
   Tensor rate_now() const { return plateau ? rate.value() * plateau->value() : rate.value(); }
   Result<> measure(double loss);
   bool has_steps() const { return options.steps == 0 || position.step < options.steps; }
@@ -226,7 +200,7 @@ Result<Program> Trainer::Impl::compile_shared(ProgramDescription gathering, cons
   // The last layers' gradients are known first.
   std::ranges::reverse(gradient.summed);
   gradient.summed.insert(gradient.summed.begin(), count);
-  ProgramPart taken{{.name = "step", .precision = options.precision}};
+  ProgramPart taken{{.name = "step", .outputs = {rate_now()}, .precision = options.precision}};
   IMPRINT_ASSIGN(taken.description.updates, step_by(std::move(means)));
   ProgramSequence sequence{.name = "training step"};
   sequence.parts = {std::move(gradient), std::move(taken)};
@@ -235,21 +209,39 @@ Result<Program> Trainer::Impl::compile_shared(ProgramDescription gathering, cons
   return Program::compile(session.runtime(), sequence);
 }
 
-// The step's program takes the batch and, with accumulation, its share of the step.
+std::uint64_t Trainer::Impl::resident_left() const {
+  constexpr std::size_t kEvaluations = 8;  // data sets of evaluations that stay on the device
+  if (session.runtime().on_cpu() || evaluations.size() >= kEvaluations) return 0;
+  std::uint64_t used = feed ? feed->bytes() : 0;
+  for (const Evaluation& each : evaluations) used += each.feed.bytes();
+  return options.resident_bytes - std::min(used, options.resident_bytes);
+}
+
 Result<> Trainer::Impl::compile(const Loader& training) {
-  if (step) return {};
+  if (step && feed->serves(training)) return {};
+  step.reset();
+  gather_step.reset();
+  feed.reset();
+  return with_less_memory(resident_left(), [&](std::uint64_t most) { return compile_with(training, most); });
+}
+
+// The step's program takes the batch and, with accumulation, its share of the step.
+Result<> Trainer::Impl::compile_with(const Loader& training, std::uint64_t most_resident) {
   for (const nn::Parameter& each : policy ? policy->state() : nn::Parameters())
     if (each.variable.ok() && dtype_is_narrow_float(each.variable.dtype()))
       return make_error(ErrorCode::invalid_argument,
                         text("trainer: found storage of 16 bits for ", each.name,
                              ", expected compute alone. Parameters that are trained stay float32."));
-  pass.updates().clear();  // of a call that failed
-  IMPRINT_ASSIGN(Recorded recorded, record(model, policy, training, pass));
-  IMPRINT_CHECK(check_training(recorded.outputs[0], pass, model_state, *optimiser, options.frozen));
+  pass.restart();  // after a call that failed, or for other data
+  IMPRINT_ASSIGN(feed, Feed::create(training, most_resident));
+  IMPRINT_ASSIGN(Recorded recorded, record(model, policy, *feed, pass));
+  nn::Parameters frozen = options.frozen;
+  for (const Variable& array : feed->arrays()) frozen.add(array.name(), array);
+  IMPRINT_CHECK(check_training(recorded.outputs[0], pass, model_state, *optimiser, frozen));
   metric_names = recorded.metric_names;
   const nn::Parameters& parameters = optimiser->parameters();
   Tensor loss = scaler ? scaler->scaled(recorded.outputs[0]) : recorded.outputs[0];
-  Tensor samples = sum(recorded.inputs.back());
+  Tensor samples = sum(feed->weights());
   if (shares()) loss = loss * samples;
   IMPRINT_ASSIGN(std::vector<Tensor> slopes, gradients(loss, parameters.values()));
   std::vector<Update> step_updates, gather_updates;
@@ -279,43 +271,63 @@ Result<> Trainer::Impl::compile(const Loader& training) {
                                  .inputs = recorded.inputs,
                                  .outputs = recorded.outputs,
                                  .updates = std::move(step_updates),
+                                 .slot_count = feed->is_resident() ? PendingRuns::kSlots : kUploadSlots,
                                  .precision = options.precision};
+  ProgramDescription gathering = description;
+  if (!shares()) description.outputs.push_back(rate_now());
   IMPRINT_ASSIGN(Program made, shares() ? compile_shared(description, slopes, samples)
                                         : Program::compile(session.runtime(), description));
+  if (options.accumulate > 1) {
+    gathering.name = "accumulation";
+    gathering.updates = std::move(gather_updates);
+    IMPRINT_ASSIGN(Program gathers, Program::compile(session.runtime(), gathering));
+    gather_step = std::move(gathers);
+  }
   step = std::move(made);
-  if (options.accumulate <= 1) return {};
-  description.name = "accumulation";
-  description.updates = std::move(gather_updates);
-  IMPRINT_ASSIGN(Program gathering, Program::compile(session.runtime(), description));
-  gather_step = std::move(gathering);
   return {};
+}
+
+Result<Trainer::Impl::Evaluation*> Trainer::Impl::evaluation_of(const Loader& data) {
+  for (Evaluation& each : evaluations)
+    if (each.feed.serves(data)) return &each;
+  IMPRINT_CHECK(with_less_memory(resident_left(), [&](std::uint64_t most) -> Result<> {
+    nn::Pass evaluation;
+    IMPRINT_ASSIGN(Feed used, Feed::create(data, most));
+    IMPRINT_ASSIGN(Recorded recorded, record(model, policy, used, evaluation));
+    IMPRINT_ASSIGN(Program made,
+                   Program::compile(session.runtime(),
+                                    {.name = "evaluation",
+                                     .inputs = recorded.inputs,
+                                     .outputs = recorded.outputs,
+                                     .slot_count = used.is_resident() ? PendingRuns::kSlots : kUploadSlots,
+                                     .precision = options.precision}));
+    evaluations.push_back({std::move(used), std::move(made), std::move(recorded.metric_names)});
+    return {};
+  }));
+  return &evaluations.back();
 }
 
 Result<Scores> Trainer::Impl::evaluate(Loader& data) {
   const Clock::time_point start = Clock::now();
-  const std::int64_t size = data.options().batch;
-  if (!evaluations.contains(size)) {
-    nn::Pass evaluation;
-    IMPRINT_ASSIGN(Recorded recorded, record(model, policy, data, evaluation));
-    IMPRINT_ASSIGN(Program made, Program::compile(session.runtime(), {.name = "evaluation",
-                                                                      .inputs = recorded.inputs,
-                                                                      .outputs = recorded.outputs,
-                                                                      .precision = options.precision}));
-    evaluations.emplace(size, std::pair(std::move(made), recorded.metric_names));
-  }
-  auto& [program, names] = evaluations.at(size);
+  IMPRINT_ASSIGN(Evaluation* const used, evaluation_of(data));
   data.start(0);
   Sums sums;
-  Batch batch;
-  while (true) {
-    IMPRINT_ASSIGN(const bool has_batch, data.next(batch));
-    if (!has_batch) break;
-    std::vector<HostTensor> inputs = std::move(batch.fields);
-    inputs.push_back(std::move(batch.weights));
-    IMPRINT_ASSIGN(const std::vector<HostTensor> outputs, session.run(program, inputs));
-    add_batch(sums, outputs, batch.count);
+  PendingRuns runs(session, [&](const PendingRuns::Run& run, const std::vector<HostTensor>& outputs) {
+    add_batch(sums, outputs, used->metric_names.size(), run.samples);
+    return Result<>();
+  });
+  std::vector<HostTensor> inputs;
+  for (std::int64_t count = 0;;) {
+    const Result<bool> has_batch = used->feed.next(data, inputs, count);
+    Result<> started;
+    if (has_batch && *has_batch) started = runs.start({.program = &used->program, .samples = count}, inputs);
+    if (has_batch && *has_batch && started.ok()) continue;
+    const Result<> finished = runs.finish_all();
+    if (!has_batch) return has_batch.error();
+    if (!started) return started.error();
+    IMPRINT_CHECK(finished);
+    return scores_of(sums, used->metric_names, seconds_since(start));
   }
-  return scores_of(sums, names, seconds_since(start));
 }
 
 Result<> Trainer::Impl::save(const std::string& path) {
@@ -329,59 +341,59 @@ std::uint64_t Trainer::Impl::memory() const {
   for (const nn::Parameter& each : saved) bytes += each.variable.bytes();
   if (options.accumulate > 1)
     for (const nn::Parameter& each : optimiser->parameters()) bytes += each.variable.bytes();
+  if (feed) bytes += feed->bytes();
+  for (const Evaluation& each : evaluations) bytes += each.feed.bytes();
   for (const std::optional<Program>* program : {&step, &gather_step})
     if (*program) bytes += (*program)->stats().arena_bytes + (*program)->stats().io_bytes;
   return bytes;
 }
 
-Result<> Trainer::Impl::finish_oldest() {
-  const Started oldest = started.front();
-  started.pop_front();
-  IMPRINT_ASSIGN(const std::vector<HostTensor> outputs, session.finish(*oldest.program, oldest.slot));
-  if (!std::isfinite(outputs[0].floats[0]))
+Result<> Trainer::Impl::end_run(const PendingRuns::Run& run, const std::vector<HostTensor>& outputs) {
+  const double loss = static_cast<double>(outputs[0].floats[0]);
+  if (!std::isfinite(loss))
     return make_error(
         ErrorCode::invalid_argument,
-        text("trainer: found loss ", loss_text(static_cast<double>(outputs[0].floats[0])), " in step ",
-             oldest.step,
+        text("trainer: found loss ", loss_text(loss), " in step ", run.step,
              ", expected a finite number. Lower the rate or clip gradients, or look for NaN in the data, "
              "labels outside the classes, or the loaded weights."));
-  add_batch(position.sums, outputs, oldest.samples);
+  add_batch(position.sums, outputs, metric_names.size(), run.samples);
+  if (outputs.size() > metric_names.size() + 1) last_rate = static_cast<double>(outputs.back().floats[0]);
+  if (run.reports) {
+    fill_report(run.batch, run.step);
+    options.report(report);
+  }
   return {};
 }
 
-// Before anything that looks at the position or saves it. The first error counts; all runs are waited for.
-Result<> Trainer::Impl::finish_started() {
-  Result<> first;
-  while (!started.empty())
-    if (Result<> done = finish_oldest(); !done && first.ok()) first = std::move(done);
-  return first;
+// batch, step: those that are done.
+void Trainer::Impl::fill_report(std::int64_t batch, std::int64_t step_number) {
+  report.rate = last_rate.value_or(0);
+  report.batch = batch;
+  report.step = step_number;
+  report.memory = memory();
+  report.training = scores_of(position.sums, metric_names, seconds_since(epoch_start));
 }
 
 // Starts the batches of one optimiser step.
 Result<> Trainer::Impl::run_group(Loader& training, std::int64_t first) {
   const std::int64_t count =
       std::min(std::max<std::int64_t>(options.accumulate, 1), training.batches() - first);
+  std::vector<HostTensor> inputs;
   for (std::int64_t i = 0; i < count; ++i) {
-    Batch batch;
-    IMPRINT_ASSIGN(const bool has_batch, training.next(batch));
+    const bool is_step = i + 1 == count;
+    PendingRuns::Run run{
+        .program = is_step ? &*step : &*gather_step, .step = position.step + 1, .batch = position.batch + 1};
+    IMPRINT_ASSIGN(const bool has_batch, feed->next(training, inputs, run.samples));
     if (!has_batch) break;
-    std::vector<HostTensor> inputs = std::move(batch.fields);
-    inputs.push_back(std::move(batch.weights));
     if (options.accumulate > 1) inputs.push_back(HostTensor::from({1.0f / static_cast<float>(count)}, {}));
-    Program& program = i + 1 < count ? *gather_step : *step;
-    while (started.size() + 1 >= program.slot_count()) IMPRINT_CHECK(finish_oldest());
-    next_slot = (next_slot + 1) % program.slot_count();
-    IMPRINT_CHECK(session.start(program, next_slot, inputs));
-    started.push_back({&program, next_slot, batch.count, position.step + 1});
+    const bool is_last = run.batch >= training.batches() || (options.steps > 0 && run.step >= options.steps);
+    run.reports = is_step && options.report && options.report_every > 0 &&
+                  run.batch % options.report_every == 0 && !is_last;
+    IMPRINT_CHECK(pending.start(run, inputs));
     ++position.batch;
   }
   ++position.step;
   return {};
-}
-
-Result<double> Trainer::Impl::current_rate() {
-  IMPRINT_ASSIGN(const HostTensor value, session.evaluate(rate_now()));
-  return static_cast<double>(value.floats[0]);
 }
 
 Result<> Trainer::Impl::curve(const std::string& split, const Scores& scores, double used_rate) {
@@ -449,7 +461,7 @@ Result<> Trainer::Impl::measure(double loss) {
 }
 
 // Returns whether training stops early.
-Result<bool> Trainer::Impl::end_epoch(Loader* validation, Outcome& outcome, Report& report) {
+Result<bool> Trainer::Impl::end_epoch(Loader* validation, Outcome& outcome) {
   report.ends_epoch = true;
   outcome.training = report.training;
   IMPRINT_CHECK(curve("training", report.training, report.rate));
@@ -491,6 +503,35 @@ Trainer::Trainer(Session& session, Model model, const nn::Parameters& state,
                                    std::move(options))) {}
 Trainer::~Trainer() = default;
 
+// Runs the rest of the epoch, or until training is interrupted.
+Result<> Trainer::Impl::run_epoch(Loader& training, Outcome& outcome) {
+  epoch_start = Clock::now();
+  training.start(position.epoch, position.batch);
+  report = {.epoch = position.epoch + 1, .epochs = options.epochs, .batches = training.batches()};
+  while (position.batch < training.batches() && !outcome.interrupted && has_steps()) {
+    if (Result<> ran = run_group(training, position.batch); !ran) {
+      (void)pending.finish_all();
+      return ran;
+    }
+    outcome.interrupted = must_stop();
+    const std::int64_t saves = options.checkpoint_every;
+    const bool is_asked = options.save != nullptr && options.save->exchange(false);
+    const bool must_save = outcome.interrupted || is_asked || (saves > 0 && position.step % saves == 0);
+    if (!must_save || options.folder.empty()) continue;
+    IMPRINT_CHECK(pending.finish_all());
+    IMPRINT_CHECK(save(in_folder("last.safetensors")));
+  }
+  IMPRINT_CHECK(pending.finish_all());
+  // A report of those runs may say so.
+  if (position.batch >= training.batches()) outcome.interrupted = outcome.interrupted || must_stop();
+  if (!last_rate) {  // a checkpoint at the end of an epoch
+    IMPRINT_ASSIGN(const HostTensor value, session.evaluate(rate_now()));
+    last_rate = static_cast<double>(value.floats[0]);
+  }
+  fill_report(position.batch, position.step);
+  return {};
+}
+
 Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
   Impl& it = *impl_;
   IMPRINT_CHECK(it.compile(training));
@@ -499,42 +540,9 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
   Outcome outcome;
   while (position.epoch < it.options.epochs && !outcome.stopped_early && !outcome.interrupted &&
          it.has_steps()) {
-    const Clock::time_point start = Clock::now();
-    training.start(position.epoch, position.batch);
-    Report report{.epoch = position.epoch + 1, .epochs = it.options.epochs, .batches = training.batches()};
-    const auto fill = [&]() -> Result<> {
-      IMPRINT_ASSIGN(report.rate, it.current_rate());
-      report.batch = position.batch;
-      report.step = position.step;
-      report.memory = it.memory();
-      report.training = scores_of(position.sums, it.metric_names, seconds_since(start));
-      return {};
-    };
-    while (position.batch < training.batches() && !outcome.interrupted && it.has_steps()) {
-      if (Result<> ran = it.run_group(training, position.batch); !ran) {
-        (void)it.finish_started();
-        return ran.error();
-      }
-      const bool is_last = position.batch >= training.batches() || !it.has_steps();
-      const std::int64_t every = it.options.report_every;
-      if (every > 0 && position.batch % every == 0 && !is_last && it.options.report) {
-        IMPRINT_CHECK(it.finish_started());
-        IMPRINT_CHECK(fill());
-        it.options.report(report);
-      }
-      outcome.interrupted = it.must_stop();
-      const std::int64_t saves = it.options.checkpoint_every;
-      const bool is_asked = it.options.save != nullptr && it.options.save->exchange(false);
-      const bool must_save = outcome.interrupted || is_asked || (saves > 0 && position.step % saves == 0);
-      if (must_save && !it.options.folder.empty()) {
-        IMPRINT_CHECK(it.finish_started());
-        IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
-      }
-    }
-    IMPRINT_CHECK(it.finish_started());
+    IMPRINT_CHECK(it.run_epoch(training, outcome));
     if (outcome.interrupted && position.batch < training.batches()) break;
-    IMPRINT_CHECK(fill());
-    IMPRINT_ASSIGN(outcome.stopped_early, it.end_epoch(validation, outcome, report));
+    IMPRINT_ASSIGN(outcome.stopped_early, it.end_epoch(validation, outcome));
     if (outcome.interrupted && !it.options.folder.empty())
       IMPRINT_CHECK(it.save(it.in_folder("last.safetensors")));
   }
@@ -553,6 +561,7 @@ Result<Outcome> Trainer::fit(Loader& training, Loader* validation) {
   return outcome;
 }
 
+Program* Trainer::step() { return impl_->step ? &*impl_->step : nullptr; }
 Result<Scores> Trainer::evaluate(Loader& data) { return impl_->evaluate(data); }
 Result<> Trainer::save(const std::string& path) { return impl_->save(path); }
 

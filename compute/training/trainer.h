@@ -6,11 +6,11 @@
 //     return training::Computed{nn::cross_entropy(y, in[1], nn::Reduction::none),
 //                            {{"accuracy", training::accuracy(y, in[1])}}};
 //   };
-//   training::Trainer trainer(session, model, training::state_of(network),
-//                          std::make_shared<nn::Adam>(network.parameters()), {.epochs = 3});
+//   training::Trainer trainer(session, model, network, nn::Adam(network.parameters()), {.epochs = 3});
 //   const auto end = trainer.fit(training, &validation);
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,6 +48,8 @@ nn::Parameters state_of(const Network& network) {
   return all;
 }
 
+inline nn::Parameters state_of(const nn::Parameters& parameters) { return parameters; }
+
 struct Scores {
   double loss = 0;
   std::vector<std::pair<std::string, double>> metrics = {};
@@ -61,9 +63,10 @@ struct Report {
   std::int64_t epoch = 0, epochs = 0;   // epoch counts from 1
   std::int64_t batch = 0, batches = 0;  // of this epoch
   std::int64_t step = 0;                // of the optimiser, since the start
-  double rate = 0;                      // of the next step
+  double rate = 0;                      // of the last step
   bool ends_epoch = false;
-  // Bytes: the model's, the optimiser's and the other state of checkpoints, and what a step needs besides.
+  // Bytes: the model's, the optimiser's and the other state of checkpoints, resident data, and what a step
+  // needs besides.
   std::uint64_t memory = 0;
   Scores training = {};                // of this epoch so far
   const Scores* validation = nullptr;  // at the end of an epoch that validates
@@ -87,7 +90,12 @@ struct TrainerOptions {
   std::uint64_t seed = 0;         // of dropout and noise
   std::int64_t patience = 0;      // validations without a lower loss before training stops; 0: never
   std::int64_t report_every = 0;  // batches between reports within an epoch; 0: at its end only
+  // A device may compute later steps meanwhile, of a few milliseconds or two: `stop` and `save`, set here,
+  // take effect after those.
   std::function<void(const Report&)> report = {};
+  // On a device, data sets that have arrays (DatasetArrays) lie there whole, up to this many bytes in all,
+  // and a step takes its batch from them. 0, or more data: each batch is uploaded. The bits are the same.
+  std::uint64_t resident_bytes = 256ull << 20;
   // Where checkpoints and curves (curves.h) go; made if it is missing. Empty: nowhere. Those of an earlier
   // run that this one does not continue are moved into "earlier-1" there, or the next number.
   std::string folder = {};
@@ -127,6 +135,11 @@ class Trainer {
   // state: what checkpoints hold as the model. optimiser: of the parameters that are trained.
   Trainer(Session& session, Model model, const nn::Parameters& state,
           std::shared_ptr<const nn::Optimiser> optimiser, TrainerOptions options = {});
+  // The same for a network, or its parameters, and an optimiser as a value.
+  template <class Network, std::derived_from<nn::Optimiser> Rule>
+  Trainer(Session& session, Model model, const Network& network, Rule optimiser, TrainerOptions options = {})
+      : Trainer(session, std::move(model), state_of(network),
+                std::make_shared<const Rule>(std::move(optimiser)), std::move(options)) {}
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -144,6 +157,9 @@ class Trainer {
   // invalid_argument for another optimiser; they name the file.
   Result<> save(const std::string& path);
   Result<> load(const std::string& path);
+
+  // The recorded step, for explain() and measurements; null before the first fit().
+  Program* step();
 
  private:
   struct Impl;

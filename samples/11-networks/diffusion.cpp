@@ -91,7 +91,7 @@ Result<Finding> diffusion(const Settings& settings) {
     nn::Pass& random = pass.trains() ? pass : fixed;
     const Tensor t = random.uniform({batch, 1}), noise = random.normal(clean.shape());
     const Tensor mixed = sqrt(signal_at(t)) * clean + sqrt(1 - signal_at(t)) * noise;
-    const Tensor loss = mean(square(network(mixed, t) - clean), {1});
+    const Tensor loss = mean(square(network(mixed, t) - clean), 1);
     return training::Computed{loss, {{"share found", 1 - loss / variance(clean, {1})}}};
   };
   const std::int64_t epochs = settings.small ? 40 : 100;

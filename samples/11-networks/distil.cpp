@@ -34,8 +34,7 @@ Result<Finding> distil(const Settings& settings) {
                                {"as the teacher", training::accuracy(y, argmax(known, -1))}}};
   };
 
-  training::Trainer school(settings.session, lesson, teacher.parameters(),
-                           std::make_shared<nn::Adam>(teacher.parameters()),
+  training::Trainer school(settings.session, lesson, teacher, nn::Adam(teacher.parameters()),
                            {.epochs = 4, .rate = nn::Schedule::one_cycle(4e-3, 4 * training.batches())});
   IMPRINT_CHECK(school.fit(training));
   IMPRINT_ASSIGN(const training::Scores taught, school.evaluate(validation));

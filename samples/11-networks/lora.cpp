@@ -31,8 +31,7 @@ Result<Finding> lora(const Settings& settings) {
   };
 
   // The base network learns upright digits first, without a folder.
-  training::Trainer before(settings.session, base, network.parameters(),
-                           std::make_shared<nn::Adam>(network.parameters()),
+  training::Trainer before(settings.session, base, network, nn::Adam(network.parameters()),
                            {.epochs = 4, .rate = nn::Schedule::one_cycle(4e-3, 4 * upright.batches())});
   IMPRINT_CHECK(before.fit(upright));
   IMPRINT_ASSIGN(const training::Scores untuned, before.evaluate(new_turned));

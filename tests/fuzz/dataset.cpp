@@ -48,7 +48,7 @@ void dataset(Bytes bytes) {
     training::LabelledPictures all;
     const auto added = training::add_cifar({"records", file}, all);
     check_error(added);
-    require(!added || all.pictures.floats.size() + all.labels.ints.size() == file.size(),
+    require(!added || all.pixels.size() + all.labels.size() == file.size(),
             "each byte of a record is a value");
   } else {
     read_ends(training::parse_csv({"table", content}, std::string(1, static_cast<char>(choice))),

@@ -411,6 +411,43 @@ TEST_F(ProgramTest, StartedRunsComputeInTheirOrder) {
   EXPECT_EQ(floats(sum), std::vector<float>(3, expected));
 }
 
+TEST_F(ProgramTest, RunsThatWaitAreSubmittedInTheirOrder) {
+  const Variable sum = Variable::zeros("sum", {});
+  const Tensor x = input("x", {});
+  const Tensor next = sum.value() * 2.0f + x;
+  Program program = compile({.name = "later",
+                             .inputs = {x},
+                             .outputs = {next},
+                             .updates = {Update::assign(sum, next)},
+                             .slot_count = 4});
+  const auto start = [&](std::uint32_t slot, float number, Submit when) {
+    const HostTensor value = HostTensor::from({number}, {});
+    ASSERT_TRUE(session().start(program, slot, std::span(&value, 1), when).ok());
+  };
+  const auto finish = [&](std::uint32_t slot) {
+    return session().finish(program, slot).value()[0].floats[0];
+  };
+  start(0, 1, Submit::later);
+  start(1, 2, Submit::later);
+  start(2, 3, Submit::now);
+  EXPECT_EQ(finish(0), 1);
+  EXPECT_EQ(finish(1), 4);
+  start(0, 4, Submit::later);  // with a slot of the last submission unfinished
+  EXPECT_EQ(finish(2), 11);
+  start(1, 5, Submit::later);
+  EXPECT_EQ(finish(0), 26);  // submits both
+  EXPECT_EQ(finish(1), 57);
+  // Reading and writing state come after runs that wait.
+  start(3, 1, Submit::later);
+  EXPECT_EQ(floats(sum)[0], 115);
+  EXPECT_EQ(finish(3), 115);
+  start(2, 0, Submit::later);
+  ASSERT_TRUE(session().write(sum, HostTensor::from({7}, {})).ok());
+  start(3, 0, Submit::now);
+  EXPECT_EQ(finish(2), 230);
+  EXPECT_EQ(finish(3), 14);
+}
+
 TEST_F(ProgramTest, ASlotHasOneStartedRun) {
   const Tensor x = input("x", {});
   Program program = compile({.name = "ahead", .inputs = {x}, .outputs = {x + 1.0f}});

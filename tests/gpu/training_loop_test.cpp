@@ -165,9 +165,13 @@ TEST_F(TrainingLoop, ResumesToTheSameBits) {
     TrainerOptions options{.epochs = 3, .rate = nn::Schedule::linear(0.01, 0.001, 12), .seed = 9};
     const Learner whole(kind), parts(kind);
     Loader data = batches_of(quadrants(56), shuffled), validation = batches_of(quadrants(20), {.batch = 16});
+    // Its batches are uploaded; those of the others lie on the device.
+    options.resident_bytes = 0;
     Trainer without_stop(session(), whole.model, state_of(whole.network), whole.optimiser, options);
     const auto expected = without_stop.fit(data, &validation);
     ASSERT_TRUE(expected) << expected.error().message;
+    EXPECT_EQ(without_stop.step()->input_shape(0), (Shape{16, 2}));
+    options.resident_bytes = 1 << 20;
 
     // Stops after two batches, then in the second epoch, each time with a new trainer.
     options.folder = folder_.string();
@@ -189,6 +193,7 @@ TEST_F(TrainingLoop, ResumesToTheSameBits) {
       ASSERT_TRUE(outcome) << outcome.error().message;
       EXPECT_EQ(outcome->interrupted, last_step < 1000);
       if (last_step < 1000) continue;
+      EXPECT_EQ(trainer.step()->input_shape(0), runtime().on_cpu() ? Shape({16, 2}) : Shape({16}));
       EXPECT_EQ(outcome->training.loss, expected->training.loss);
       EXPECT_EQ(outcome->validation.loss, expected->validation.loss);
       EXPECT_EQ(outcome->best_loss, expected->best_loss);
@@ -253,7 +258,11 @@ TEST_F(TrainingLoop, SavesWhenItIsAsked) {
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_FALSE(outcome->interrupted);
   EXPECT_FALSE(save.load());
-  EXPECT_EQ(saved, (std::vector<bool>{false, true, true, true, true, true}));
+  ASSERT_EQ(saved.size(), 6u);
+  // A device may be some steps ahead of the report that asks.
+  if (runtime().on_cpu()) EXPECT_EQ(saved, (std::vector<bool>{false, true, true, true, true, true}));
+  EXPECT_FALSE(saved.front());
+  EXPECT_TRUE(saved.back());
   // Weights and two moments of each: 2 * 8 + 8 + 8 + 8 + 8 * 4 + 4 numbers.
   EXPECT_GT(memory, 3u * 4 * 76);
 }
@@ -293,7 +302,7 @@ TEST_F(TrainingLoop, AccumulatedBatchesEqualOneLarge) {
       return Computed{nn::cross_entropy(network(in[0]), in[1], nn::Reduction::none)};
     };
     Loader data = batches_of(quadrants(80), {.batch = batch, .shuffle = true});
-    Trainer trainer(session(), model, network.parameters(), std::make_shared<nn::Sgd>(network.parameters()),
+    Trainer trainer(session(), model, network, nn::Sgd(network.parameters()),
                     {.epochs = 2, .rate = 0.5, .accumulate = accumulate});
     const auto outcome = trainer.fit(data);
     EXPECT_TRUE(outcome) << outcome.error().message;

@@ -32,7 +32,7 @@ constexpr std::string_view kFaceNames[] = {
     "BufferRange", "Commands", "CpuThreads", "CpuWork", "DispatchFigures", "HostJobs", "HostTensor",
     "KernelFigures", "Precision", "Program", "ProgramDescription", "ProgramPart", "ProgramRounds",
     "ProgramSequence", "ProgramStats", "Runtime", "ScheduleFigures", "Session", "SharedSums", "StateCopy",
-    "StateReadback", "Update", "kMaxSequenceDispatches", "kMostCpuThreads",
+    "StateReadback", "Submit", "Update", "kMaxSequenceDispatches", "kMostCpuThreads",
     // tuning and baking
     "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
     // models

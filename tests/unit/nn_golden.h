@@ -62,7 +62,7 @@ inline safetensors::File state_of(const Json& state) {
   safetensors::File file;
   for (const auto& [name, array] : state.items()) {
     const std::vector<float> values = values_of(array);
-    if (name == "num_batches_tracked") {
+    if (name.ends_with("num_batches_tracked")) {
       const std::vector<std::int64_t> whole(values.begin(), values.end());
       file.arrays[name] = safetensors::Array::of(std::span<const std::int64_t>(whole), shape_of(array));
     } else {

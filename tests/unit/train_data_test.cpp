@@ -8,6 +8,7 @@
 #include <set>
 
 #include "compute/training/checkpoint.h"
+#include "compute/training/feed.h"
 #include "compute/training/loader.h"
 #include "compute/training/metrics.h"
 #include "tests/reference/interpreter.h"
@@ -114,6 +115,62 @@ TEST(Datasets, PartsAndTransforms) {
   EXPECT_FALSE(in_memory({{"a", HostTensor::from({1, 2}, {2})}, {"b", HostTensor::from({1}, {1})}}));
 }
 
+// Batches that a program takes from the arrays of a data set are those that a loader reads.
+void expect_equal_batches(const DatasetRef& data) {
+  const auto runtime = Runtime::create_on_cpu();
+  Session session(*runtime);
+  Loader numbers = Loader::create(data, {.batch = 2}).value(),
+         read = Loader::create(data, {.batch = 2}).value();
+  const Feed feed = Feed::create(numbers, 1 << 20).value();
+  ASSERT_TRUE(feed.is_resident());
+  EXPECT_FALSE(Feed::create(numbers, feed.bytes() - 1).value().is_resident());
+  Program taken =
+      Program::compile(*runtime, {.name = "taken", .inputs = feed.inputs(), .outputs = feed.fields()})
+          .value();
+  std::vector<HostTensor> inputs;
+  std::int64_t count = 0;
+  for (Batch batch; *read.next(batch);) {
+    ASSERT_TRUE(*feed.next(numbers, inputs, count));
+    EXPECT_EQ(count, batch.count);
+    EXPECT_EQ(inputs.back().floats, batch.weights.floats);
+    const std::vector<HostTensor> found = session.run(taken, inputs).value();
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i].floats, batch.fields[i].floats);
+      EXPECT_EQ(found[i].ints, batch.fields[i].ints);
+    }
+  }
+  EXPECT_FALSE(*feed.next(numbers, inputs, count));
+}
+
+TEST(Datasets, ArraysGiveWhatReadGives) {
+  const HostTensor x{DType::float16, {5, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9.5f}, {}},
+      label{DType::uint8, {5}, {}, {9, 8, 7, 6, 255}};
+  const DatasetRef all = in_memory({{"x", x}, {"label", label}}).value();
+  expect_equal_batches(all);
+  expect_equal_batches(subset(subset(all, {4, 1, 0}).value(), {2, 0}).value());
+  expect_equal_batches(token_windows({3, 1, 4, 1, 5, 9, 2, 6}, 3).value());
+  // A transform gives new values each time, or may.
+  EXPECT_FALSE(mapped(all, [](std::int64_t, std::span<HostTensor>) {})->arrays());
+}
+
+TEST(Datasets, ArraysThatGiveOtherFieldsAreRefused) {
+  struct Wrong final : Dataset {
+    std::vector<Field> all{{"x", {2}, DType::float32}};
+    std::int64_t size() const override { return 1; }
+    const std::vector<Field>& fields() const override { return all; }
+    Result<> read(std::int64_t, std::span<HostTensor>, std::int64_t) const override { return {}; }
+    std::optional<DatasetArrays> arrays() const override {
+      return DatasetArrays{
+          {{"x", {1, 2}, DType::float32, SharedBytes(std::vector<std::byte>(8))}},
+          [](std::span<const Tensor> arrays, const Tensor&) { return std::vector{arrays[0]}; },
+          {}};
+    }
+  };
+  const Loader loader = Loader::create(std::make_shared<Wrong>(), {.batch = 3}).value();
+  EXPECT_EQ(Feed::create(loader, 100).error().message,
+            "data set: its arrays give field 0 as float32[1, 2], expected float32[3, 2]");
+}
+
 TEST(Datasets, TokenWindows) {
   const DatasetRef windows = *token_windows({5, 6, 7, 8, 9}, 3);
   ASSERT_EQ(windows->size(), 2);
@@ -156,6 +213,7 @@ TEST_F(Files, IdxPicturesAndLabels) {
   EXPECT_EQ(batch[0].floats, (std::vector<float>{0, 1}));
   EXPECT_EQ(batch[1].ints, (Ids{7}));
   EXPECT_EQ((*data)->fields()[0].shape, (Shape{1, 1, 2}));
+  expect_equal_batches(*data);
   EXPECT_EQ(idx_files(labels, labels).error().code, ErrorCode::corrupt_file);
   EXPECT_EQ(idx_files(pictures, write("z", std::string("\0\0\x08\x01\0\0\0\1\7", 9))).error().code,
             ErrorCode::corrupt_file);
@@ -166,6 +224,7 @@ TEST_F(Files, IdxPicturesAndLabels) {
 
 TEST_F(Files, CifarRecords) {
   std::string record(3073, '\0');
+  for (std::size_t i = 1; i < record.size(); ++i) record[i] = static_cast<char>(i);
   record[0] = 6;
   record[3072] = '\xff';
   const std::string one = write("a.bin", record), two = write("b.bin", record + record);
@@ -176,7 +235,9 @@ TEST_F(Files, CifarRecords) {
                                 {DType::int32, {1}, {}, Ids(1)}};
   ASSERT_TRUE((*data)->read(2, batch, 0));
   EXPECT_EQ(batch[0].floats[3071], 1);
+  EXPECT_EQ(batch[0].floats[50], 51.0f / 255);
   EXPECT_EQ(batch[1].ints, (Ids{6}));
+  expect_equal_batches(*data);
   EXPECT_EQ(cifar_files({write("c.bin", "x")}).error().code, ErrorCode::corrupt_file);
 }
 

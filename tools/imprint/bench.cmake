@@ -17,6 +17,7 @@ target_sources(imprint_cli PRIVATE
   bench_plan.cpp
   bench_policy.cpp
   bench_timer.cpp
+  bench_train.cpp
   bench_worlds.cpp
   explain.cpp
   explain_floors.cpp

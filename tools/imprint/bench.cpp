@@ -63,12 +63,14 @@ Suite nets ends with the memory of intermediates (arena), the device memory in u
 parameters, optimiser and data (memory), and the time to compile. Rows with -16 are of mixed
 precision.
 
+Suite train: epochs of a Trainer. wall is an epoch's time per step, gpu the step's program alone.
+
 Suite plan: CPU time to plan graphs of about 50,000 nodes, from tensors to kernels. The device
 does not matter.
 
-On the CPU (--device cpu) suites policy, learn, learners, pet, kennel, nets, extents and frame run
-on the calling thread, or on --threads, except suite frame: wall and chained are its time, and so
-is gpu of suite frame.)";
+On the CPU (--device cpu) suites policy, learn, learners, pet, kennel, nets, extents, train and
+frame run on the calling thread, or on --threads, except suite frame: wall and chained are its
+time, and so is gpu of suite frame.)";
 
 struct Suite {
   const char* name;
@@ -81,7 +83,8 @@ constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", p
                              {"pet", pet_cases, true, true},        {"kennel", kennel_cases, true, true},
                              {"ops", ops_cases, false, true},       {"nets", nets_cases, true, true},
                              {"worlds", worlds_cases, false, true}, {"frame", frame_cases, true, false},
-                             {"plan", plan_cases, true, false},     {"extents", extents_cases, true, true}};
+                             {"plan", plan_cases, true, false},     {"extents", extents_cases, true, true},
+                             {"train", train_cases, true, true}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
   if (!options.models.empty()) return model_cases(options.models, options.shapes, options.precision);

@@ -42,7 +42,8 @@ struct BenchResult {
   Spread chained_us;    // several dependent runs encoded back to back, divided by their number (suite floor:
                         // by dispatches)
   Spread pieces_us;     // the run's dispatches as separately recorded pieces, without the copies
-  Spread wall_us;       // from submit until the host knows that it is complete
+  Spread wall_us;       // from submit until the host knows that it is complete (suite train: of an epoch,
+                        // per step)
   Spread frame_cpu_us;  // CPU time of the submitting thread inside the submit (suite frame: inside all of
                         // Imprint's calls of a frame)
   struct Calls {
@@ -97,6 +98,7 @@ std::vector<BenchCase> ops_cases();
 std::vector<BenchCase> order_cases();  // bench_order.cpp: part of suite ops
 std::vector<BenchCase> nets_cases();
 std::vector<BenchCase> extents_cases();
+std::vector<BenchCase> train_cases();
 std::vector<BenchCase> worlds_cases();
 std::vector<BenchCase> frame_cases();
 std::vector<BenchCase> plan_cases();

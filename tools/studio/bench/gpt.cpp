@@ -62,8 +62,7 @@ Result<BenchOutcome> bench_gpt(Session& session, const BenchSettings& settings) 
                                    .sharer = rank()};
   if (ranks() > 1) options.add_up = add_up(settings.compressed);
   if (ranks() > 1 && settings.maps()) options.shared_sums = shared_sums();
-  training::Trainer trainer(session, model, parameters, std::make_shared<nn::Adam>(nn::adam_w(parameters)),
-                            options);
+  training::Trainer trainer(session, model, parameters, nn::adam_w(parameters), options);
   IMPRINT_CHECK(trainer.fit(loader));
   BenchOutcome outcome = clock.outcome();
   IMPRINT_ASSIGN(const training::Scores scores, trainer.evaluate(validation));
