@@ -95,7 +95,7 @@ TEST_F(CommandLine, ExplainsAProgram) {
   EXPECT_EQ(unknown.status, 1);
   EXPECT_THAT(unknown.text,
               HasSubstr("program: found 'none', expected an ONNX file (MODEL.onnx) or a program of "
-                        "suites policy, learn, learners, pet, kennel, ops, nets, worlds, extents."));
+                        "suites policy, learn, learners, pet, kennel, ops, nets, worlds, extents, train."));
 }
 
 // Rows of bench --list that are no programs, or that the CPU cannot run.
@@ -108,7 +108,7 @@ TEST_F(CommandLine, RefusesProgramsThatItCannotExplain) {
                   HasSubstr("found '" + std::string(row) + "', a benchmark without a program of its own"))
           << command;
       EXPECT_THAT(finished.text, HasSubstr("expected a program of suites policy, learn, learners, pet, "
-                                           "kennel, ops, nets, worlds, extents."))
+                                           "kennel, ops, nets, worlds, extents, train."))
           << command;
       EXPECT_EQ(std::ranges::count(finished.text, '\n'), 1) << finished.text;
     }
@@ -120,7 +120,7 @@ TEST_F(CommandLine, RefusesProgramsThatItCannotExplain) {
         HasSubstr(
             "found '" + std::string(row) +
             "', which needs a Vulkan device, expected a program of suites policy, learn, learners, pet, "
-            "kennel, nets, extents."));
+            "kennel, nets, extents, train."));
   }
 }
 
