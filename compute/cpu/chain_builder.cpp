@@ -73,7 +73,7 @@ bool ChainBuilder::is_relu(NodeIndex node) const {
   if (entry.op != Op::where || entry.dtype != DType::float32) return false;
   const GraphNode& condition = graph[entry.inputs[0]];
   const auto is_zero = [&](NodeIndex value) {
-    while (graph[value].kind() == OpKind::view) value = graph[value].inputs[0];
+    value = graph.without_views(value);
     return graph[value].op == Op::full && graph[value].floats[0] == 0;
   };
   return condition.op == Op::less_equal && condition.inputs[0] == entry.inputs[2] &&

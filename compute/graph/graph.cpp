@@ -156,6 +156,22 @@ std::vector<std::vector<NodeIndex>> Graph::consumers() const {
   return result;
 }
 
+NodeIndex Graph::without_views(NodeIndex index) const {
+  while ((*this)[index].kind() == OpKind::view) index = (*this)[index].inputs[0];
+  return index;
+}
+
+std::vector<std::uint8_t> Graph::own_memory() const {
+  std::vector<std::uint8_t> result(nodes.size(), 0);
+  for (NodeIndex i = 0; i < size(); ++i) {
+    const GraphNode& node = (*this)[i];
+    result[at(i)] = node.kind() == OpKind::view || node.op == Op::cast
+                        ? result[at(node.inputs[0])]
+                        : node.op == Op::variable || node.op == Op::constant;
+  }
+  return result;
+}
+
 NodeIndex Graph::without_reshape(NodeIndex index) const {
   while ((*this)[index].op == Op::reshape) index = (*this)[index].inputs[0];
   return index;

@@ -58,6 +58,9 @@ struct Graph {
   std::vector<std::vector<NodeIndex>> consumers() const;
   // The node behind reshapes, which keep the order of elements, so both can share one store.
   NodeIndex without_reshape(NodeIndex index) const;
+  NodeIndex without_views(NodeIndex index) const;
+  // Per node: whether it shows the program's own memory (variables and constants), through views and casts.
+  std::vector<std::uint8_t> own_memory() const;
 
   // Hash of the structure: ops, shapes, attributes, edges, and which node each root is. Constants count by
   // content, inputs by name, variables by identity.

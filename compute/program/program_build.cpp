@@ -26,7 +26,9 @@ FusionOptions program::fusion_options(const ProgramGraph& source, const vk::Capa
   options.narrow_products = source.precision != Precision::float32 && profile.storage_16bit;
   options.channels_last = options.narrow_products && options.matrix_units;
   options.half_values = options.channels_last && source.precision == Precision::float16;
-  options.pages.matrix_units = options.narrow_products && options.matrix_units;
+  // Attention's kernels have run in the NV dialect alone.
+  options.pages.matrix_units =
+      options.narrow_products && options.matrix_units && !profile.cooperative_matrix_khr;
   return options;
 }
 

@@ -93,17 +93,6 @@ class Arranger {
  private:
   // ---- what to arrange ----
 
-  std::vector<std::uint8_t> weights() const {
-    std::vector<std::uint8_t> result(graph_.nodes.size(), 0);
-    for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      const GraphNode& node = graph_[i];
-      result[at(i)] = node.kind() == OpKind::view || node.op == Op::cast
-                          ? result[at(node.inputs[0])]
-                          : node.op == Op::variable || node.op == Op::constant;
-    }
-    return result;
-  }
-
   // The one matrix that all products of a batch have on the left; -1: they have several.
   NodeIndex left_matrix(const GraphNode& product) const {
     NodeIndex left = product.inputs[0];
@@ -115,7 +104,7 @@ class Arranger {
 
   // Weights on the left and computed columns on the right: a convolution.
   void find_products() {
-    const std::vector<std::uint8_t> is_weight = weights();
+    const std::vector<std::uint8_t> is_weight = graph_.own_memory();
     chosen_.assign(graph_.nodes.size(), 0);
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       const GraphNode& node = graph_[i];

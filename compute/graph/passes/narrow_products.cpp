@@ -19,10 +19,14 @@ std::vector<std::size_t> eights_of(const GraphNode& node) {
   return node.op == Op::page ? node.source->page->eights : std::vector<std::size_t>();
 }
 
-// Views with all elements of their source, and pads with zeros: rounding can happen before or after them.
+// Rounding can happen before or after such a node.
+bool rearranges(const GraphNode& node) {
+  return node.kind() == OpKind::view || (node.op == Op::pad && node.floats[0] == 0);
+}
+
+// One with all elements of its source.
 bool keeps_all(const Graph& graph, const GraphNode& node) {
-  const bool rearranges = node.kind() == OpKind::view || (node.op == Op::pad && node.floats[0] == 0);
-  return rearranges && graph[node.inputs[0]].element_count() <= node.element_count();
+  return rearranges(node) && graph[node.inputs[0]].element_count() <= node.element_count();
 }
 
 // Where values are rounded, by nodes of the graph before.
@@ -120,9 +124,8 @@ class Narrower {
 
   // A view with no fewer elements than what is rounded, so rounding can happen before or after it.
   bool is_as_small_behind(const GraphNode& node) const {
-    const bool rearranges = node.kind() == OpKind::view || (node.op == Op::pad && node.floats[0] == 0);
-    return rearranges && (whole_.contains(node.inputs[0]) ||
-                          nodes_[at(node.inputs[0])].element_count() <= node.element_count());
+    return rearranges(node) && (whole_.contains(node.inputs[0]) ||
+                                nodes_[at(node.inputs[0])].element_count() <= node.element_count());
   }
 
   // The value as float16, rounded where it has the fewest elements. Products that read it through different

@@ -98,8 +98,7 @@ std::vector<std::uint8_t> Fuser::forced_nodes() const {
       forced[at(i)] = 1;
       continue;
     }
-    NodeIndex source = node.inputs[0];
-    while (graph_[source].kind() == OpKind::view) source = graph_[source].inputs[0];
+    const NodeIndex source = graph_.without_views(node.inputs[0]);
     if (graph_[source].op == Op::cast) forced[at(source)] = 1;
   }
   const auto consumers = split_.regions.empty() ? std::vector<std::vector<NodeIndex>>{} : graph_.consumers();

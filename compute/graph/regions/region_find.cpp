@@ -80,25 +80,13 @@ class RegionFinder {
 
   // ---- batches ----
 
-  // Per node: whether it can be the weights of a contraction: the program's own memory, behind views.
-  std::vector<std::uint8_t> weights() const {
-    std::vector<std::uint8_t> result(graph_.nodes.size(), 0);
-    for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      const GraphNode& node = graph_[i];
-      result[at(i)] = node.kind() == OpKind::view || node.op == Op::cast
-                          ? result[at(node.inputs[0])]
-                          : node.op == Op::variable || node.op == Op::constant;
-    }
-    return result;
-  }
-
   // A batch runs through contractions with weights and is never an axis of the weights. Weights on the right
   // are found first, as in layers: this tells what a batch is. Then the program's own data (a data set) is
   // not mistaken for left-hand weights in a weight gradient.
   void find_batches() {
     std::unordered_set<AxisClass> features;
     std::unordered_map<AxisClass, std::size_t> batch_of;
-    const std::vector<std::uint8_t> is_weight = weights();
+    const std::vector<std::uint8_t> is_weight = graph_.own_memory();
     for (const bool right : {true, false})
       for (NodeIndex i = 0; i < graph_.size(); ++i) {
         const GraphNode& node = graph_[i];

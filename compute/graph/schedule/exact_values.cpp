@@ -13,12 +13,6 @@ bool compares(Op op) {
          op == Op::greater || op == Op::greater_equal;
 }
 
-// `node`, or the node that it is a view of.
-NodeIndex behind_views(const Graph& graph, NodeIndex node) {
-  while (graph[node].kind() == OpKind::view) node = graph[node].inputs[0];
-  return node;
-}
-
 // Whether `node` folds `source`, through views and in any number of steps.
 bool is_fold_of(const Graph& graph, NodeIndex node, NodeIndex source, const FusionOptions& options) {
   for (bool is_folded = false;; node = graph[node].inputs[0]) {
@@ -39,7 +33,7 @@ std::vector<std::uint8_t> exact_values(const Graph& graph, const std::vector<std
   for (NodeIndex i = 0; i < graph.size(); ++i) {
     if (!compares(graph[i].op)) continue;
     for (const int side : {0, 1}) {
-      const NodeIndex value = behind_views(graph, graph[i].inputs[at(side)]);
+      const NodeIndex value = graph.without_views(graph[i].inputs[at(side)]);
       if (!materialized[at(value)] && is_fold_of(graph, graph[i].inputs[at(1 - side)], value, options))
         stack.push_back(value);
     }
