@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <variant>
 
 #include "arcade.h"
 
@@ -68,6 +69,7 @@ class Eyes final : public Game {
       BrainDesc desc = BrainDesc::of(orchard.learner, kPicture, {3}, kTrees);
       desc.observations = picture().handle();
       desc.network.set_streams(eye);
+      desc.network.pictures_as_bytes = std::holds_alternative<DqnOptions>(orchard.learner) ? 1 : 0;
       desc.seed = seed_;
       desc.snapshot_count = 0;  // a copy of the replay each
       Made<Brain> brain = context.create_brain(desc);
