@@ -38,7 +38,7 @@ class StateReader {
   void list_commands();
 
   std::vector<StateVariable> state_;
-  // Of each state variable: whether it is of the replay memory, and its index there or among the others.
+  // Place of a state variable: its index in the replay memory, or among the others.
   struct Place {
     bool replay = false;
     std::size_t index = 0;

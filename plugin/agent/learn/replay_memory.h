@@ -29,7 +29,7 @@ struct ReplayColumns {
   std::uint64_t row_bytes() const { return 4 * (std::uint64_t{numbers} + words()); }
   std::uint32_t longest() const { return numbers > words() ? numbers : words(); }  // of one tensor's rows
 };
-// Of the spec's learner, which replays.
+// The learner must replay.
 ReplayColumns replay_columns(const BrainSpec& spec);
 
 class ReplayMemory {
