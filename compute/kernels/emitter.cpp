@@ -63,9 +63,13 @@ const std::string* Emitter::known(const std::string& key) const {
   return nullptr;
 }
 
+std::string Emitter::qualifier(DType dtype) const {
+  return is_exact_ && dtype_is_float(dtype) ? "precise " : "";
+}
+
 std::string Emitter::declare(DType dtype, const std::string& expression) {
   const std::string name = fresh('v');
-  line(std::string(glsl_type(dtype)) + " " + name + " = " + expression + ";");
+  line(qualifier(dtype) + std::string(glsl_type(dtype)) + " " + name + " = " + expression + ";");
   return name;
 }
 
@@ -195,6 +199,13 @@ std::string Emitter::load(NodeIndex node, const ElementIndex& index) {
 }
 
 std::string Emitter::compute(NodeIndex node, const ElementIndex& index) {
+  const bool before = std::exchange(is_exact_, schedule_.exact[at(node)] != 0);
+  std::string name = computed(node, index);
+  is_exact_ = before;
+  return name;
+}
+
+std::string Emitter::computed(NodeIndex node, const ElementIndex& index) {
   const GraphNode& entry = graph_[node];
   switch (entry.kind()) {
     case OpKind::elementwise: {

@@ -97,6 +97,7 @@ class Emitter {
   std::string fresh(char prefix) { return text(prefix, ++last_name_); }
   const std::string* known(const std::string& key) const;
   void remember(const std::string& key, const std::string& name) { scopes_.back()[key] = name; }
+  std::string qualifier(DType dtype) const;  // of a register of the value that is being computed
   std::string declare(DType dtype, const std::string& expression);
   IndexExpression bind(const IndexExpression& index);  // names a compound expression
 
@@ -121,6 +122,7 @@ class Emitter {
   std::string value(graph::NodeIndex node,
                     const ElementIndex& index);  // from a register, from memory, or computed
   std::string compute(graph::NodeIndex node, const ElementIndex& index);
+  std::string computed(graph::NodeIndex node, const ElementIndex& index);  // what compute() qualifies
   // The first element of a value's memory, counted in elements of the dtype.
   IndexExpression start_of(const graph::Place& place, DType dtype) {
     return IndexExpression(memory_.offset(place), kWide) * static_cast<std::int64_t>(4 / dtype_size(dtype));
@@ -223,7 +225,8 @@ class Emitter {
   std::set<std::string> wide_names_;                           // of registers with kWide elements
   std::int64_t group_count_ = 0;
   bool is_refused_ = false;
-  bool crosses_ = false;  // wide reads step along an axis other than the last
+  bool is_exact_ = false;  // the value that is being computed needs equal bits in every kernel
+  bool crosses_ = false;   // wide reads step along an axis other than the last
 };
 
 }  // namespace imprint::kernels

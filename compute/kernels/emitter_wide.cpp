@@ -28,7 +28,7 @@ constexpr std::int64_t kCrossingTile =
 
 std::string Emitter::declare_wide(DType dtype, const std::string& expression) {
   const std::string name = fresh('v');
-  line(std::string(wide_type(dtype)) + " " + name + " = " + expression + ";");
+  line(qualifier(dtype) + std::string(wide_type(dtype)) + " " + name + " = " + expression + ";");
   wide_names_.insert(name);
   return name;
 }

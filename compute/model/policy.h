@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 
 namespace imprint {
 

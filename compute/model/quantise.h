@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/model/onnx_proto.h"
+#include "compute/model/onnx/format/proto.h"
 #include "compute/tensor/shape.h"
 
 namespace imprint {

@@ -7,7 +7,7 @@
 
 #include "compute/base/number_format.h"
 #include "compute/base/text.h"
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 
 namespace imprint::nn {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
 #include "compute/nn/parameter.h"
 #include "compute/program/run.h"
 

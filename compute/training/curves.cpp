@@ -8,8 +8,8 @@
 #include <span>
 
 #include "compute/base/text.h"
-#include "compute/model/event_file.h"
-#include "compute/model/file.h"
+#include "compute/model/files/event_file.h"
+#include "compute/model/files/file.h"
 #include "compute/training/checkpoint.h"
 
 namespace imprint::training {

@@ -6,7 +6,7 @@
 #include "compute/base/amount.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/training/dataset.h"
 
 namespace imprint::training {

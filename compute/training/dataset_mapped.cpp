@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
 #include "compute/training/dataset.h"
 
 namespace imprint::training {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/training/picture_decode.h"
 
 namespace imprint::training {

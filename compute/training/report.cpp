@@ -6,7 +6,7 @@
 #include <span>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/training/checkpoint.h"
 
 namespace imprint::training {

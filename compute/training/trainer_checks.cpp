@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/tensor/node.h"
 #include "compute/tensor/walk.h"
 #include "compute/training/curves.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
 #include "compute/nn/optimisers/optimiser.h"
 #include "compute/nn/pass.h"
 

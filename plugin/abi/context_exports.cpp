@@ -10,7 +10,7 @@
 #include "compute/base/job_queue.h"
 #include "compute/base/quote.h"
 #include "compute/base/sha256.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/vk/pipelines/kernel_archive.h"
 #include "engine-bridge/host/queue_access.h"
 #include "plugin/abi/calls.h"

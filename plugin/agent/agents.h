@@ -12,7 +12,7 @@
 
 #include "compute/base/result.h"
 #include "plugin/agent/decide/decisions.h"
-#include "plugin/agent/learn/learning.h"
+#include "plugin/agent/learn/training/learning.h"
 #include "plugin/agent/spec/brain_counts.h"
 #include "plugin/agent/spec/brain_services.h"
 

@@ -6,7 +6,7 @@
 #include "plugin/agent/brain_programs.h"
 #include "plugin/agent/decide/policy.h"
 #include "plugin/agent/learn/registry.h"
-#include "plugin/agent/learn/replay_memory.h"
+#include "plugin/agent/learn/samples/replay_memory.h"
 #include "plugin/agent/validate.h"
 
 namespace imprint::agent {

@@ -4,7 +4,7 @@
 //
 //   agents()     what the game does with agents (agents.h)
 //   Decisions    answers all agents that asked in a frame with one run of one program (decide/decisions.h)
-//   Learning     gathers experience and runs learn steps (learn/learning.h)
+//   Learning     gathers experience and runs learn steps (learn/training/learning.h)
 //   state()      snapshots, files, host copies, memory eviction (keep/brain_state.h)
 //
 // Learn steps run one after the other. A step that begins in frame f takes in the samples given before it and
@@ -32,7 +32,7 @@
 #include "plugin/agent/decide/decisions.h"
 #include "plugin/agent/decide/shared_tensor.h"
 #include "plugin/agent/keep/brain_state.h"
-#include "plugin/agent/learn/learning.h"
+#include "plugin/agent/learn/training/learning.h"
 #include "plugin/agent/spec/brain_counts.h"
 #include "plugin/agent/spec/brain_services.h"
 #include "plugin/agent/spec/brain_spec.h"
@@ -58,9 +58,9 @@ struct BrainStats {
   LostExperience lost;
   std::uint64_t alarms = 0;               // Alarm bits
   std::uint64_t fall_backs = 0;           // BrainSpec::fall_back
-  float reliability = 0;                  // of a person's words: learn/feedback.h
-  float rating = 0;                       // learn/opponents.h, of the first brain
-  std::uint32_t kept_demonstrations = 0;  // learn/demonstration_memory.h, all brains
+  float reliability = 0;                  // of a person's words: learn/learners/feedback.h
+  float rating = 0;                       // learn/samples/opponents.h, of the first brain
+  std::uint32_t kept_demonstrations = 0;  // learn/samples/demonstration_memory.h, all brains
   std::uint64_t host_copy_frame = 0;      // of the newest copy in host memory; 0 = none
   std::uint64_t evicted_bytes = 0;        // device memory that learning has given up, about
 };

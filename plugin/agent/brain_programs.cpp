@@ -4,7 +4,7 @@
 
 #include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/keep/snapshots.h"
-#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/training/describe_learning.h"
 #include "plugin/agent/spec/network.h"
 #include "plugin/agent/validate.h"
 

@@ -2,8 +2,8 @@
 
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
-#include "plugin/agent/learn/demonstration_memory.h"
 #include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples/demonstration_memory.h"
 #include "plugin/agent/spec/field_check.h"
 
 namespace imprint::agent {

@@ -18,9 +18,9 @@
 #include <map>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
-#include "compute/model/safetensors.h"
-#include "compute/model/weights.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
+#include "compute/model/weights/weights.h"
 #include "compute/training/picture.h"
 #include "compute/tuning/tuning_table.h"
 #include "compute/vk/pipelines/kernel_archive.h"

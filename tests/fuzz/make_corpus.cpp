@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "compute/model/file.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
 #include "compute/tuning/tuning_table.h"
 #include "compute/vk/pipelines/kernel_archive.h"
 #include "compute/vk/pipelines/pipeline_blob.h"
 #include "plugin/agent/brain_programs.h"
 #include "plugin/agent/keep/demonstrations.h"
-#include "plugin/agent/learn/sent_experience.h"
+#include "plugin/agent/learn/training/sent_experience.h"
 #include "tests/fuzz/make_models.h"
 #include "tests/fuzz/seed_brain.h"
 #include "tools/imprint/profiles.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "plugin/agent/learn/sent_experience.h"
+#include "plugin/agent/learn/training/sent_experience.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/seed_brain.h"
 #ifdef IMPRINT_FUZZ_STUDIO

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 #include "compute/model/policy.h"
 #include "compute/program/run.h"
 #include "tests/fuzz/harness.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "compute/model/onnx_import.h"
-#include "compute/model/onnx_op.h"
+#include "compute/model/onnx/import.h"
+#include "compute/model/onnx/op.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/run_model.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // Imports a model that was read, compiles it and runs it twice on device cpu, with equal bits.
 
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 
 namespace imprint::fuzz {
 

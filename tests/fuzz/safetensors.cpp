@@ -1,4 +1,4 @@
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
 
 #include "plugin/agent/keep/demonstrations.h"
 #include "tests/fuzz/harness.h"

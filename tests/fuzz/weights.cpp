@@ -1,4 +1,4 @@
-#include "compute/model/weights.h"
+#include "compute/model/weights/weights.h"
 
 #include "tests/fuzz/harness.h"
 

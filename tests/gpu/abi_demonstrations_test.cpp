@@ -10,7 +10,7 @@
 
 #include <imprint/imprint.hpp>
 
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
 #include "tests/gpu/command_game.h"
 
 namespace {

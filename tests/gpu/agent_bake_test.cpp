@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/program/device_profile.h"
 #include "compute/vk/pipelines/kernel_archive.h"
 #include "plugin/agent/brain_programs.h"

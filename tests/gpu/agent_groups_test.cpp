@@ -10,7 +10,7 @@
 
 #include "compute/base/philox.h"
 #include "plugin/agent/learn/registry.h"
-#include "plugin/agent/learn/samples.h"
+#include "plugin/agent/learn/samples/samples.h"
 #include "tests/gpu/agent_system.h"
 
 namespace imprint::agent::test {

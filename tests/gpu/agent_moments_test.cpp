@@ -6,8 +6,8 @@
 #include <map>
 #include <span>
 
-#include "compute/model/file.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
 #include "tests/gpu/agent_system.h"
 
 namespace imprint::agent::test {

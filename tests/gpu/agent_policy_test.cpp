@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "compute/model/file.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
 #include "tests/gpu/agent_system.h"
 #include "tests/unit/model_onnx_builder.h"
 

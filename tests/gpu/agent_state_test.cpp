@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "compute/base/philox.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "plugin/agent/learn/registry.h"
 #include "tests/gpu/agent_system.h"
 

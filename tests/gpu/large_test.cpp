@@ -7,7 +7,7 @@
 #include <fstream>
 #include <memory>
 
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
 #include "compute/program/runtime_impl.h"
 #include "tests/gpu/session_test.h"
 

@@ -15,7 +15,7 @@
 #include <sstream>
 
 #include "compute/base/sha256.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "tests/unit/model_data.h"
 
 namespace imprint {

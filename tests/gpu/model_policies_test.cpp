@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 #include "compute/program/run.h"
 #include "tests/gpu/gpu_device.h"
 #include "tests/reference/interpreter.h"

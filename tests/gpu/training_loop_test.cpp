@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "compute/base/text.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
 #include "compute/nn/losses/losses.h"
 #include "compute/nn/modules/dropout.h"
 #include "compute/nn/modules/norms.h"

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "engine-bridge/own/standalone.h"
 #include "tools/trials/ppo_trial.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compute/base/sha256.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/vk/pipelines/kernel_archive.h"
 #include "imprint/imprint.h"
 #include "imprint/imprint_tools.h"

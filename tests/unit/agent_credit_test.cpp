@@ -7,7 +7,7 @@
 
 #include "plugin/agent/decide/agent_slot.h"
 #include "plugin/agent/decide/noise.h"
-#include "plugin/agent/learn/credit.h"
+#include "plugin/agent/learn/samples/credit.h"
 
 namespace imprint::agent {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
 #include "plugin/agent/keep/demonstrations.h"
 
 namespace imprint::agent {

@@ -9,7 +9,7 @@
 #include "compute/nn/optimisers/optimiser.h"
 #include "compute/program/device_profile.h"
 #include "compute/program/program_body.h"
-#include "plugin/agent/learn/describe_learning.h"
+#include "plugin/agent/learn/training/describe_learning.h"
 
 namespace imprint {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "plugin/agent/decide/infer_graph.h"
-#include "plugin/agent/learn/describe_learning.h"
-#include "plugin/agent/learn/opponents.h"
-#include "plugin/agent/learn/samples.h"
+#include "plugin/agent/learn/samples/opponents.h"
+#include "plugin/agent/learn/samples/samples.h"
+#include "plugin/agent/learn/training/describe_learning.h"
 #include "plugin/agent/validate.h"
 #include "tests/unit/agent_oracle.h"
 

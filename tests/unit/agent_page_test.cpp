@@ -6,10 +6,10 @@
 #include <limits>
 #include <vector>
 
-#include "plugin/agent/learn/echo.h"
-#include "plugin/agent/learn/habit.h"
 #include "plugin/agent/learn/learn_graph.h"
-#include "plugin/agent/learn/samples.h"
+#include "plugin/agent/learn/learners/echo.h"
+#include "plugin/agent/learn/learners/habit.h"
+#include "plugin/agent/learn/samples/samples.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/agent_oracle.h"
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "plugin/agent/learn/describe_learning.h"
 #include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/training/describe_learning.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/agent_oracle.h"
 

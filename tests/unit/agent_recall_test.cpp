@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compute/base/philox.h"
-#include "plugin/agent/learn/recall.h"
+#include "plugin/agent/learn/learners/recall.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::agent {

@@ -13,9 +13,9 @@
 #include "compute/base/hash.h"
 #include "plugin/agent/keep/saved_brain.h"
 #include "plugin/agent/keep/schema.h"
-#include "plugin/agent/learn/describe_learning.h"
 #include "plugin/agent/learn/registry.h"
-#include "plugin/agent/learn/samples.h"
+#include "plugin/agent/learn/samples/samples.h"
+#include "plugin/agent/learn/training/describe_learning.h"
 #include "plugin/agent/validate.h"
 
 namespace imprint::agent {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "compute/base/philox.h"
-#include "plugin/agent/learn/returns.h"
+#include "plugin/agent/learn/samples/returns.h"
 
 namespace imprint::agent {
 namespace {

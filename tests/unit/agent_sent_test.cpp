@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plugin/agent/learn/registry.h"
-#include "plugin/agent/learn/sent_experience.h"
+#include "plugin/agent/learn/training/sent_experience.h"
 #include "plugin/agent/validate.h"
 #include "tests/unit/agent_oracle.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "plugin/agent/learn/describe_learning.h"
 #include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/training/describe_learning.h"
 #include "tests/unit/agent_oracle.h"
 
 namespace imprint::agent {

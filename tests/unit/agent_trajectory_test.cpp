@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "plugin/agent/decide/noise.h"
-#include "plugin/agent/learn/news.h"
-#include "plugin/agent/learn/trajectory.h"
+#include "plugin/agent/learn/samples/news.h"
+#include "plugin/agent/learn/samples/trajectory.h"
 
 namespace imprint::agent {
 namespace {

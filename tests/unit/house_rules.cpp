@@ -35,7 +35,8 @@ constexpr std::size_t kNoRoom = std::size(kRooms);
 constexpr std::string_view kDeviceless[] = {"compute/tensor/", "compute/graph/", "compute/cpu/"};
 
 // A folder of a room, and the folders of that room that it may include besides itself and the room's own
-// files. `folder` without a name: the room's own files. A room's own files that are not here use its folders.
+// files. `folder` without a name: the room's own files; the folders that they include may not include them. A
+// room's own files that are not here use its folders.
 struct InnerFolder {
   std::string_view room, folder;
   std::array<std::string_view, 3> before;
@@ -47,6 +48,13 @@ constexpr InnerFolder kInnerFolders[] = {
     {"compute/graph/", "regions/", {"schedule/"}},
     {"compute/graph/", "plan/", {"schedule/", "passes/", "regions/"}},
     {"compute/graph/", "gradients/", {"passes/"}},
+    {"compute/model/", "", {"files/", "weights/", "onnx/"}},
+    {"compute/model/", "files/", {}},
+    {"compute/model/", "weights/", {"files/"}},
+    {"compute/model/", "onnx/", {"files/"}},
+    {"compute/model/onnx/", "", {"format/"}},
+    {"compute/model/onnx/", "format/", {}},
+    {"compute/model/onnx/", "ops/", {"format/"}},
     {"compute/nn/", "", {}},
     {"compute/nn/", "losses/", {}},
     {"compute/nn/", "optimisers/", {}},
@@ -58,6 +66,10 @@ constexpr InnerFolder kInnerFolders[] = {
     {"compute/vk/", "memory/", {}},
     {"compute/vk/", "capabilities/", {}},
     {"compute/vk/", "pipelines/", {"capabilities/"}},
+    {"plugin/agent/learn/", "", {}},
+    {"plugin/agent/learn/", "samples/", {}},
+    {"plugin/agent/learn/", "learners/", {"samples/"}},
+    {"plugin/agent/learn/", "training/", {"samples/"}},
 };
 
 // Samples that show the C++ library; the others show the plugin.
@@ -122,16 +134,24 @@ std::string_view inner_folder(std::string_view path, std::string_view room) {
   return path.substr(0, path.find('/') + 1);
 }
 
+// Whether the room's own files include the folder, so that it may not include them.
+bool comes_before_own_files(std::string_view room, std::string_view folder) {
+  return std::ranges::any_of(kInnerFolders, [&](const InnerFolder& each) {
+    return each.room == room && each.folder.empty() &&
+           std::ranges::find(each.before, folder) != each.before.end();
+  });
+}
+
 // Why `file` may not include `include` of another folder of its room; empty if it may.
 std::string inner_fault(std::string_view file, std::string_view include) {
   for (const InnerFolder& each : kInnerFolders) {
     if (!file.starts_with(each.room) || inner_folder(file, each.room) != each.folder) continue;
-    if (!include.starts_with(each.room)) return "";
+    if (!include.starts_with(each.room)) continue;
     const std::string_view target = inner_folder(include, each.room);
-    if (target.empty() || target == each.folder ||
-        std::ranges::find(each.before, target) != each.before.end())
-      return "";
-    return "this folder of the room comes before that one";
+    const bool allowed = target == each.folder ||
+                         (target.empty() && !comes_before_own_files(each.room, each.folder)) ||
+                         (!target.empty() && std::ranges::find(each.before, target) != each.before.end());
+    if (!allowed) return "this folder of the room comes before that one";
   }
   return "";
 }

@@ -73,12 +73,27 @@ TEST_F(BadHouse, FoldersOfARoomGoOneWay) {
                           HasSubstr("compute/nn/losses/a.h:1"), HasSubstr("compute/nn/module.h:1")));
 }
 
+TEST_F(BadHouse, FoldersInsideOfAFolderGoOneWayToo) {
+  write("compute/model/policy.h", "#include \"compute/model/onnx/import.h\"\n");
+  write("compute/model/onnx/import.h",
+        "#include \"compute/model/files/file.h\"\n#include \"compute/model/onnx/format/proto.h\"\n");
+  write("compute/model/onnx/ops/a.cpp",
+        "#include \"compute/model/onnx/op.h\"\n#include \"compute/model/onnx/format/proto.h\"\n");
+  EXPECT_THAT(wrong_includes(root_), IsEmpty());
+  write("compute/model/files/file.h", "#include \"compute/model/policy.h\"\n");
+  write("compute/model/onnx/format/proto.h", "#include \"compute/model/onnx/import.h\"\n");
+  write("compute/model/onnx/op.h", "#include \"compute/model/onnx/ops/a.h\"\n");
+  EXPECT_THAT(wrong_includes(root_),
+              ElementsAre(HasSubstr("files/file.h:1"), HasSubstr("onnx/format/proto.h:1"),
+                          HasSubstr("onnx/op.h:1: includes compute/model/onnx/ops/a.h")));
+}
+
 TEST_F(BadHouse, TheCInterfaceSeesTheAgentsFaceAlone) {
   write("plugin/abi/a.cpp",
         "#include \"plugin/agent/agent_system.h\"\n#include \"plugin/agent/spec/brain_spec.h\"\n"
-        "#include \"plugin/agent/learn/ppo.h\"\n");
+        "#include \"plugin/agent/learn/learners/ppo.h\"\n");
   EXPECT_THAT(wrong_includes(root_),
-              ElementsAre(HasSubstr("plugin/abi/a.cpp:3: includes plugin/agent/learn/ppo.h")));
+              ElementsAre(HasSubstr("plugin/abi/a.cpp:3: includes plugin/agent/learn/learners/ppo.h")));
 }
 
 TEST_F(BadHouse, PlanningKnowsNoVulkan) {

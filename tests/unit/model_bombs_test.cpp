@@ -10,9 +10,9 @@
 #include <random>
 
 #include "compute/base/json.h"
-#include "compute/model/file.h"
-#include "compute/model/onnx_import.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
+#include "compute/model/onnx/import.h"
 #include "compute/tensor/loop.h"
 #include "tests/unit/model_heap.h"
 #include "tests/unit/model_onnx_builder.h"

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 #include "compute/model/policy.h"
 #include "tests/unit/model_data.h"
 #include "tests/unit/model_onnx_builder.h"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "compute/model/file.h"
-#include "compute/model/onnx_proto.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
+#include "compute/model/onnx/format/proto.h"
 
 namespace imprint::test {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "compute/graph/gradients/autodiff.h"
-#include "compute/model/onnx_export.h"
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/export.h"
+#include "compute/model/onnx/import.h"
 #include "compute/program/program.h"
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"

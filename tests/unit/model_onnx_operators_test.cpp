@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "compute/model/onnx_op.h"
+#include "compute/model/onnx/op.h"
 #include "tests/unit/model_onnx_run.h"
 
 namespace imprint {

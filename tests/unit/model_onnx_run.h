@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/model_onnx_builder.h"
 

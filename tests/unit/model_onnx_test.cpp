@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <random>
 
-#include "compute/model/file.h"
-#include "compute/model/onnx_import.h"
+#include "compute/model/files/file.h"
+#include "compute/model/onnx/import.h"
 #include "tests/unit/model_onnx_run.h"
 
 namespace imprint {

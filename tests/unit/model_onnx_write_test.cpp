@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compute/model/onnx_import.h"
-#include "compute/model/onnx_write.h"
+#include "compute/model/onnx/format/write.h"
+#include "compute/model/onnx/import.h"
 
 namespace imprint::onnx {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 #include "compute/model/policy.h"
 #include "tests/reference/interpreter.h"
 #include "tests/unit/model_data.h"

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #endif
 
-#include "compute/model/file.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
 
 namespace imprint::safetensors {
 namespace {

@@ -8,9 +8,9 @@
 #include <limits>
 #include <random>
 
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/model/state_dict.h"
-#include "compute/model/weights.h"
+#include "compute/model/weights/weights.h"
 #include "compute/program/runtime.h"
 #include "tests/unit/model_data.h"
 #include "tests/unit/model_heap.h"

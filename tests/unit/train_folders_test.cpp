@@ -11,9 +11,9 @@
 #include <set>
 #include <sstream>
 
-#include "compute/model/event_file.h"
-#include "compute/model/file.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/event_file.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
 #include "compute/training/augment.h"
 #include "compute/training/curves.h"
 #include "compute/training/dashboard.h"

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
-#include "compute/model/onnx_import.h"
-#include "compute/model/onnx_tensor_data.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
+#include "compute/model/onnx/format/tensor_data.h"
+#include "compute/model/onnx/import.h"
 
 namespace imprint::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/model/onnx_proto.h"
+#include "compute/model/onnx/format/proto.h"
 
 namespace imprint::tools {
 

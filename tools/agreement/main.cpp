@@ -11,11 +11,11 @@
 
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
-#include "compute/model/onnx_export.h"
-#include "compute/model/onnx_import.h"
-#include "compute/model/onnx_value.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/file.h"
+#include "compute/model/files/safetensors.h"
+#include "compute/model/onnx/export.h"
+#include "compute/model/onnx/import.h"
+#include "compute/model/onnx/value.h"
 #include "tools/agreement/cases.h"
 #include "tools/imprint/computer.h"
 

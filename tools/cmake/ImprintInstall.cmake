@@ -39,7 +39,7 @@ install(DIRECTORY compute/include/imprint/ DESTINATION ${imprint_header_dir} FIL
 set(imprint_library_headers
   compute/base/hash.h compute/base/host_jobs.h compute/base/log.h compute/base/result.h compute/base/shared_bytes.h
   compute/graph/gradients/autodiff.h compute/graph/gradients/checkpoint.h compute/graph/schedule/variants.h
-  compute/model/onnx_export.h compute/model/onnx_import.h compute/model/onnx_proto.h compute/model/policy.h compute/model/quantise.h compute/model/safetensors.h compute/model/state_dict.h compute/model/weights.h
+  compute/model/onnx/export.h compute/model/onnx/import.h compute/model/onnx/format/proto.h compute/model/policy.h compute/model/quantise.h compute/model/files/safetensors.h compute/model/state_dict.h compute/model/weights/weights.h
   compute/nn/optimisers/grouped_moments.h compute/nn/learners/reward_signals.h compute/nn/learners/action_distribution.h compute/nn/modules/activation.h compute/nn/learners/advantage.h compute/nn/initialise.h compute/nn/modules/linear.h compute/nn/optimisers/loss_scaler.h compute/nn/losses/losses.h
   compute/nn/modules/normalisation.h compute/nn/optimisers/optimiser.h compute/nn/parameter.h compute/nn/learners/ppo.h compute/nn/learners/ppo_loss.h compute/nn/learners/rollout_ppo.h compute/nn/learners/running_moments.h
   compute/nn/modules/attention.h compute/nn/optimisers/averaging.h compute/nn/modules/convolution.h compute/nn/modules/deformable.h compute/nn/modules/dropout.h compute/nn/dtype_policy.h compute/nn/modules/embedding.h compute/nn/module.h compute/nn/modules/norms.h compute/nn/pass.h

@@ -9,7 +9,7 @@
 #include "compute/base/amount.h"
 #include "compute/base/sha256.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/program/bake.h"
 #include "compute/tuning/tuning_table.h"
 #include "plugin/agent/brain_programs.h"

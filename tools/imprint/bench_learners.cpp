@@ -6,9 +6,9 @@
 #include <numeric>
 #include <string>
 
-#include "plugin/agent/learn/describe_learning.h"
 #include "plugin/agent/learn/registry.h"
-#include "plugin/agent/learn/samples.h"
+#include "plugin/agent/learn/samples/samples.h"
+#include "plugin/agent/learn/training/describe_learning.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 #include "tools/imprint/bench_resident.h"

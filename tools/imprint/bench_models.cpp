@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "compute/model/onnx_proto.h"
+#include "compute/model/onnx/format/proto.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/bench_noise.h"
 #include "tools/imprint/workloads.h"

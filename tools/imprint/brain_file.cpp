@@ -9,7 +9,7 @@
 #include "compute/base/json.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "plugin/agent/spec/option_fields.h"
 #include "plugin/agent/validate.h"
 #include "plugin/include/imprint/imprint.h"

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "compute/cpu/kernels.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/vk/pipelines/kernel_archive.h"
 
 namespace imprint::tools {

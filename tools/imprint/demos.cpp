@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "plugin/agent/brain_programs.h"
 #include "plugin/agent/keep/demonstrations.h"
 #include "plugin/agent/keep/saved_brain.h"

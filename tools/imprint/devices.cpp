@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compute/cpu/kernels.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/program/device_profile.h"
 #include "compute/vk/capabilities/capabilities.h"
 #include "compute/vk/pipelines/glsl_compiler.h"

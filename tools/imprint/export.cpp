@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "compute/model/file.h"
-#include "compute/model/onnx_write.h"
+#include "compute/model/files/file.h"
+#include "compute/model/onnx/format/write.h"
 #include "compute/model/policy.h"
 #include "plugin/agent/keep/exported_policy.h"
 #include "plugin/agent/keep/saved_brain.h"

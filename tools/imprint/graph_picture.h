@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "compute/model/onnx_proto.h"
+#include "compute/model/onnx/format/proto.h"
 
 namespace imprint::tools {
 

@@ -9,9 +9,9 @@
 
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
-#include "compute/model/onnx_import.h"
-#include "compute/model/onnx_value.h"
+#include "compute/model/files/file.h"
+#include "compute/model/onnx/import.h"
+#include "compute/model/onnx/value.h"
 #include "compute/model/policy.h"
 #include "tools/imprint/commands.h"
 #include "tools/imprint/computer.h"

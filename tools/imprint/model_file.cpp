@@ -9,9 +9,9 @@
 #include "compute/base/json.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
-#include "compute/model/onnx_import.h"
-#include "compute/model/onnx_value.h"
+#include "compute/model/files/file.h"
+#include "compute/model/onnx/import.h"
+#include "compute/model/onnx/value.h"
 
 namespace imprint::tools {
 namespace {

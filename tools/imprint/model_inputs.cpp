@@ -5,8 +5,8 @@
 
 #include "compute/base/at.h"
 #include "compute/base/text.h"
-#include "compute/model/onnx_tensor_data.h"
-#include "compute/model/onnx_value.h"
+#include "compute/model/onnx/format/tensor_data.h"
+#include "compute/model/onnx/value.h"
 #include "tools/imprint/bench_noise.h"
 
 namespace imprint::tools {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/model/onnx_import.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
+#include "compute/model/onnx/import.h"
 #include "compute/program/run.h"
 #include "tools/imprint/model_shapes.h"
 

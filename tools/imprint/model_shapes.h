@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 
 namespace CLI {
 class App;

@@ -6,7 +6,7 @@
 #include "compute/base/json.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 
 namespace imprint::tools {
 namespace {

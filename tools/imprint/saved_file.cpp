@@ -5,7 +5,7 @@
 
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "plugin/agent/keep/saved_brain.h"
 #include "plugin/agent/keep/schema.h"
 #include "tools/imprint/brain_file.h"

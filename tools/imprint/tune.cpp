@@ -9,7 +9,7 @@
 
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/tuning/tuner.h"
 #include "compute/tuning/tuning_table.h"
 #include "tools/imprint/commands.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "compute/tuning/tuning_table.h"
 #include "tools/imprint/slow_step.h"
 

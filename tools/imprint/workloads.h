@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 #include "compute/program/program.h"
 #include "tools/imprint/bench.h"
 #include "tools/imprint/model_shapes.h"

@@ -8,7 +8,7 @@
 
 #include "compute/base/hash.h"
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 
 namespace imprint::studio {
 namespace {

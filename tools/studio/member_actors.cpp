@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "tools/studio/member_parts.h"
 
 namespace imprint::studio {

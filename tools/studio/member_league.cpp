@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "compute/base/philox.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "tools/studio/member_parts.h"
 
 namespace imprint::studio {

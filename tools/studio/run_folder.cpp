@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 
 namespace imprint::studio {
 namespace {

@@ -12,6 +12,7 @@
 #include "compute/graph/regions/row_reads.h"
 #include "compute/graph/schedule/cost.h"
 #include "compute/graph/schedule/element_reads.h"
+#include "compute/graph/schedule/exact_values.h"
 #include "compute/graph/schedule/product.h"
 #include "compute/tensor/pages/library_page.h"
 
@@ -41,6 +42,7 @@ Result<Schedule> Fuser::run() {
   IMPRINT_CHECK(order_tasks(schedule_, options_));
   share_tiles();
   choose_workgroups(graph_, options_, schedule_);
+  schedule_.exact = exact_values(graph_, schedule_.materialized, options_);
   return std::move(schedule_);
 }
 

@@ -172,6 +172,7 @@ struct RunExtent {
 struct Schedule {
   std::vector<std::uint8_t> materialized;  // per node: has memory (leaves, and what tasks store or keep)
   std::vector<Place> place;                // per node: where consumers read it
+  std::vector<std::uint8_t> exact;         // per node: equal bits in every kernel (exact_values.h)
   std::vector<Task> tasks;                 // in order of level
   std::vector<Region> regions;
   std::vector<std::string> notes;  // what could not be fused as requested, and why

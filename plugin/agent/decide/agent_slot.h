@@ -88,7 +88,7 @@ class AgentSlot {
     return last_.decision > 0 ? &last_.choice.observation : nullptr;
   }
   std::vector<float>& taken_group() { return requests_[open_ - 1].answer.choice.group; }  // after take()
-  // Self-play: an entry of the pool that it acts by, or one of learn/opponents.h's numbers.
+  // Self-play: an entry of the pool that it acts by, or one of learn/samples/opponents.h's numbers.
   std::uint32_t opponent() const { return opponent_; }
   bool learns_by_itself() const { return opponent_ == UINT32_MAX; }
   void set_opponent(std::uint32_t opponent) { opponent_ = opponent; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "compute/base/text.h"
-#include "compute/model/onnx_proto.h"
+#include "compute/model/onnx/format/proto.h"
 #include "compute/tensor/composites/composites.h"
 #include "plugin/agent/decide/shared_tensor.h"
 #include "plugin/agent/spec/field_check.h"

@@ -1,7 +1,7 @@
 // Demonstrations of a brain that runs, as files.
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "plugin/agent/keep/brain_state.h"
 
 namespace imprint::agent {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 #include "plugin/agent/spec/state_variable.h"
 
 namespace imprint::agent {

@@ -23,7 +23,7 @@
 #include "plugin/agent/keep/memory_eviction.h"
 #include "plugin/agent/keep/saving.h"
 #include "plugin/agent/keep/snapshots.h"
-#include "plugin/agent/learn/learning.h"
+#include "plugin/agent/learn/training/learning.h"
 #include "plugin/agent/spec/run_once.h"
 
 namespace imprint::agent {

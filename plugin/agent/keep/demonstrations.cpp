@@ -9,7 +9,7 @@
 #include "compute/base/amount.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
 #include "plugin/agent/learn/registry.h"
 
 namespace imprint::agent {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
-#include "compute/model/onnx_write.h"
+#include "compute/model/onnx/format/write.h"
 #include "plugin/agent/keep/schema.h"
 #include "plugin/agent/spec/encoder.h"
 

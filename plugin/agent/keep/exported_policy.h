@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/model/onnx_proto.h"
+#include "compute/model/onnx/format/proto.h"
 #include "plugin/agent/spec/brain_spec.h"
 #include "plugin/agent/spec/state_variable.h"
 

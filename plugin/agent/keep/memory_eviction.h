@@ -21,7 +21,7 @@
 #include "plugin/agent/keep/saving.h"
 #include "plugin/agent/keep/snapshots.h"
 #include "plugin/agent/keep/state_reader.h"
-#include "plugin/agent/learn/learning.h"
+#include "plugin/agent/learn/training/learning.h"
 #include "plugin/agent/spec/brain_services.h"
 
 namespace imprint::agent {

@@ -8,7 +8,7 @@
 #include "compute/base/hash.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/safetensors.h"
+#include "compute/model/files/safetensors.h"
 #include "compute/nn/learners/rollout_ppo.h"
 #include "plugin/agent/keep/schema.h"
 #include "plugin/agent/learn/registry.h"
@@ -274,7 +274,7 @@ Result<> read_shown(const safetensors::File& file, const BrainSpec& spec, Demons
   return {};
 }
 
-// Self-play: learn/opponents.h.
+// Self-play: learn/samples/opponents.h.
 constexpr const char *kPoolRatings = "opponents.ratings", *kPoolNumbers = "opponents.numbers";
 
 void write_opponents(safetensors::File& file, const BrainSpec& spec, const Opponents& opponents) {

@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "plugin/agent/learn/samples.h"
+#include "plugin/agent/learn/samples/samples.h"
 #include "plugin/agent/spec/brain_counts.h"
 #include "plugin/agent/spec/brain_spec.h"
 #include "plugin/agent/spec/state_variable.h"

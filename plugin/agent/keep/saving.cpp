@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "compute/base/text.h"
-#include "compute/model/file.h"
+#include "compute/model/files/file.h"
 
 namespace imprint::agent {
 namespace {

@@ -1,8 +1,9 @@
 #pragma once
 // The program that learns: takes in new samples, computes losses and gradients, steps each brain's weights.
-// learn/describe_learning.h makes one.
+// learn/training/describe_learning.h makes one.
 //
-// P = brain_count, K = rows_per_step (learn/samples.h), W = width of a sample (learn/sample_layout.h).
+// P = brain_count, K = rows_per_step (learn/samples/samples.h), W = width of a sample
+// (learn/sample_layout.h).
 
 #include <span>
 #include <utility>
@@ -36,8 +37,9 @@ struct LearnGraph {
 
   std::vector<Metric> metrics;
 
-  // Index of an input, 0: there is none. float32 [P * C, W]: what was shown (learn/demonstration_memory.h),
-  // and after it int32 [P]: how many rows of each brain count in this step.
+  // Index of an input, 0: there is none. float32 [P * C, W]: what was shown
+  // (learn/samples/demonstration_memory.h), and after it int32 [P]: how many rows of each brain count in this
+  // step.
   std::size_t shown = 0;
   std::size_t kept =
       0;  // the same: int32 [P], the row of the pool that gets the network's weights, -1 = none

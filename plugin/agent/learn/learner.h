@@ -17,7 +17,7 @@ namespace imprint::agent {
 // Contents of one sample.
 enum class SampleKind : std::uint8_t {
   labelled,    // a choice that a person judged or demonstrated
-  step,        // an action and its reward (learn/trajectory.h)
+  step,        // an action and its reward (learn/samples/trajectory.h)
   transition,  // a step, and what the agent observed next
 };
 
@@ -36,8 +36,8 @@ class Learner {
   // ---- signals ----
   virtual bool takes_feedback() const = 0;  // praise, scolding and rewards
   virtual bool takes_demonstrations() const = 0;
-  // Whether demonstrations (BrainSpec::shown_capacity) and signals (learn/signals.h) may stand beside its
-  // rewards.
+  // Whether demonstrations (BrainSpec::shown_capacity) and signals (learn/learners/signals.h) may stand
+  // beside its rewards.
   virtual bool learns_beside() const { return false; }
 
   // ---- fields of a brain that name this learner ----

@@ -14,7 +14,7 @@ namespace imprint::agent {
 struct Minibatch {
   Tensor rows;
   SampleLayout layout;
-  Tensor rewards = {};  // float32 [P, n] where they are not those of the samples: learn/signals.h
+  Tensor rewards = {};  // float32 [P, n] where they are not those of the samples: learn/learners/signals.h
   // Where samples lie in several tensors [P, n, count]: all columns, in order, instead of rows.
   struct Part {
     std::uint32_t first = 0, count = 0;

@@ -6,7 +6,7 @@
 
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 #include "compute/tensor/composites/composites.h"
 #include "plugin/agent/spec/field_check.h"
 

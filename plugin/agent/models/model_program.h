@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "compute/base/result.h"
-#include "compute/model/onnx_import.h"
+#include "compute/model/onnx/import.h"
 #include "compute/program/program.h"
 #include "plugin/agent/decide/shared_tensor.h"
 #include "plugin/agent/models/model_values.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "compute/base/result.h"
-#include "compute/model/onnx_proto.h"
+#include "compute/model/onnx/format/proto.h"
 #include "compute/tensor/dtype.h"
 #include "compute/tensor/shape.h"
 

@@ -85,7 +85,7 @@ struct BrainSpec {
   std::uint32_t learn_period_frames = 6;
   std::uint32_t batch_size = 32;
   std::uint32_t replay_capacity = 4096;
-  bool pictures_as_bytes = false;  // in the replay memory: learn/replay_memory.h
+  bool pictures_as_bytes = false;  // in the replay memory: learn/samples/replay_memory.h
   float learning_rate = 1e-3f;
   float max_gradient_norm = 1.0f;    // 0 = no clip
   std::uint32_t rate_half_life = 0;  // minibatches until half the learning rate; 0 = it does not fall
@@ -98,11 +98,11 @@ struct BrainSpec {
   std::uint32_t target_period = 50;  // minibatches between two updates of the target network
   float target_rate = 1;             // share of the way to the network that an update goes
   bool double_estimate = false;
-  bool squared_loss = false;            // else Huber's
-  bool dueling = false;                 // a network of the state's value beside that of the choices
-  std::uint32_t n_step = 1;             // rewards summed before the target network's estimate
-  bool follow_changes = true;           // steps from before a change are drawn seldom: learn/recall.h
-  float epsilon = 0;                    // share of random choices after epsilon_decisions
+  bool squared_loss = false;   // else Huber's
+  bool dueling = false;        // a network of the state's value beside that of the choices
+  std::uint32_t n_step = 1;    // rewards summed before the target network's estimate
+  bool follow_changes = true;  // steps from before a change are drawn seldom: learn/learners/recall.h
+  float epsilon = 0;           // share of random choices after epsilon_decisions
   std::uint32_t epsilon_decisions = 0;  // of a brain, all its agents
   float trace_decay = 0;                // lambda
   std::uint32_t rollout_steps = 128;    // per brain, all its agents together
@@ -126,14 +126,14 @@ struct BrainSpec {
   std::uint32_t shown_half_life = 0;  // minibatches until they count half; 0 = they count the same for ever
   float shown_strength = 1;           // of their loss
   float shown_margin = 0.8f;          // of the DQN learner: how much less another choice is worth
-  // Rewards of the learner's own beside the game's (learn/signals.h). Strength 0: without it.
+  // Rewards of the learner's own beside the game's (learn/learners/signals.h). Strength 0: without it.
   float reward_strength = 1, curiosity_strength = 0, imitation_strength = 0;
   float curiosity_discount = 0, imitation_discount = 0;  // 0: the learner's
   Curiosity curiosity = Curiosity::novelty;
   std::uint32_t signal_size = 64;  // of their hidden layers
   float signal_rate = 3e-4f;
   std::uint32_t group_size = 0;  // most agents of a group, whose critic sees them all; 0: no groups
-  // Self-play: weights of old that agents may act by (learn/opponents.h). 0: none.
+  // Self-play: weights of old that agents may act by (learn/samples/opponents.h). 0: none.
   std::uint32_t pool_size = 0;
   std::uint32_t pool_period = 20'000;  // decisions of a brain until it keeps its weights; 0: by call alone
   float newest_share = 0.5f;           // of drawn opponents that act by the newest weights
@@ -144,7 +144,7 @@ struct BrainSpec {
   std::uint32_t shards = 1;
   std::function<void(std::span<float>)> add_up;
   // Actors and learners in processes apart: an actor learns nothing, and its samples wait to be sent; PPO
-  // corrects received ones by V-trace (learn/sent_experience.h).
+  // corrects received ones by V-trace (learn/training/sent_experience.h).
   bool sends_experience = false, receives_experience = false;
 
   std::uint32_t agent_capacity() const { return brain_count * agents_per_brain; }

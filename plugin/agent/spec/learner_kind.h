@@ -6,7 +6,7 @@
 namespace imprint::agent {
 
 // One entry per learner, in the order of imp_learner, which saved brains depend on: append only.
-// ENTRY(feedback) stands for feedback_learner() in learn/feedback.h.
+// ENTRY(feedback) stands for feedback_learner() in learn/learners/feedback.h.
 #define IMPRINT_LEARNERS(ENTRY) \
   ENTRY(feedback)               \
   ENTRY(cloning)                \

@@ -381,7 +381,7 @@ typedef struct imp_es_options {
   imp_header header;
   uint32_t learn_period_frames; /* frames between two looks at the rewards. Default 4 */
   uint32_t rollout_steps;       /* steps after which a longer episode counts too. Default 1000 */
-  float learning_rate;          /* of Adam. Default 0.05 */
+  float learning_rate;          /* of Adam. Default 0.1 */
   float exploration;            /* standard deviation of the weights, above 0. Default 0.1 */
   float credit_delay_s;         /* Default 0.8 */
   float credit_width_s;         /* Default 0.6 */
@@ -390,7 +390,7 @@ static inline imp_es_options imp_es_options_init(void) {
   IMP_INIT(imp_es_options, s, IMP_STRUCT_ES_OPTIONS);
   s.learn_period_frames = 4;
   s.rollout_steps = 1000;
-  s.learning_rate = 0.05f;
+  s.learning_rate = 0.1f;
   s.exploration = 0.1f;
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;

@@ -1,0 +1,282 @@
+#include "compute/model/onnx/format/tensor_data.h"
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <map>
+#include <span>
+
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
+#include "compute/model/files/file.h"
+
+namespace imprint::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestLocation = 4096;  // bytes
+
+Error damaged(const TensorData& tensor, const std::string& reason) {
+  return make_error(ErrorCode::corrupt_file, text("tensor ", quote(tensor.name), ": ", reason));
+}
+
+// Stores each value in the low bytes of its little-endian form.
+template <class Stored, class Value>
+std::vector<std::byte> narrowed(const std::vector<Value>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(Stored));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto stored = static_cast<Stored>(values[i]);
+    std::memcpy(bytes.data() + i * sizeof(Stored), &stored, sizeof(Stored));
+  }
+  return bytes;
+}
+
+std::vector<std::byte> from_typed_field(ElementType type, const TypedFields& fields) {
+  switch (type) {
+    case ElementType::float32:
+      return narrowed<float>(fields.floats);
+    case ElementType::int32:
+      return narrowed<std::int32_t>(fields.ints32);
+    case ElementType::int16:
+    case ElementType::uint16:
+    case ElementType::float16:
+    case ElementType::bfloat16:
+      return narrowed<std::uint16_t>(fields.ints32);
+    case ElementType::int8:
+    case ElementType::uint8:
+    case ElementType::int4:
+    case ElementType::uint4:
+    case ElementType::boolean:
+      return narrowed<std::uint8_t>(fields.ints32);
+    case ElementType::int64:
+      return narrowed<std::int64_t>(fields.ints64);
+    case ElementType::float64:
+      return narrowed<double>(fields.doubles);
+    case ElementType::uint32:
+      return narrowed<std::uint32_t>(fields.uints64);
+    case ElementType::uint64:
+      return narrowed<std::uint64_t>(fields.uints64);
+    default:
+      return {};
+  }
+}
+
+bool is_packed(ElementType type) { return type == ElementType::uint4 || type == ElementType::int4; }
+
+// In a file.
+std::uint64_t stored_bytes(ElementType type, std::uint64_t elements) {
+  return is_packed(type) ? (elements + 1) / 2 : elements * element_type_size(type);
+}
+
+// A byte for each 4-bit number; the lower half of a byte is the first of two.
+SharedBytes unpacked(ElementType type, const SharedBytes& packed, std::size_t elements) {
+  std::vector<std::byte> bytes(elements);
+  for (std::size_t i = 0; i < elements; ++i) {
+    const auto pair = std::to_integer<unsigned>(packed[i / 2]);
+    const unsigned number = i % 2 == 0 ? pair & 15 : pair >> 4;
+    bytes[i] = static_cast<std::byte>(type == ElementType::int4 && number > 7 ? number | 0xF0 : number);
+  }
+  return SharedBytes(std::move(bytes));
+}
+
+ElementType element_type(safetensors::Type type) {
+  using safetensors::Type;
+  switch (type) {
+    case Type::boolean:
+      return ElementType::boolean;
+    case Type::uint8:
+      return ElementType::uint8;
+    case Type::int8:
+      return ElementType::int8;
+    case Type::uint16:
+      return ElementType::uint16;
+    case Type::int16:
+      return ElementType::int16;
+    case Type::float16:
+      return ElementType::float16;
+    case Type::bfloat16:
+      return ElementType::bfloat16;
+    case Type::uint32:
+      return ElementType::uint32;
+    case Type::int32:
+      return ElementType::int32;
+    case Type::float32:
+      return ElementType::float32;
+    case Type::uint64:
+      return ElementType::uint64;
+    case Type::int64:
+      return ElementType::int64;
+    case Type::float64:
+      return ElementType::float64;
+  }
+  return ElementType::undefined;
+}
+
+// The files that hold a model's external tensors. Each is mapped once.
+class ExternalFiles {
+ public:
+  ExternalFiles(const fs::path& folder, std::uint64_t most_bytes)
+      : most_bytes_(most_bytes), left_(most_bytes) {
+    std::error_code code;
+    base_ = fs::canonical(folder.empty() ? fs::path(".") : folder, code);
+  }
+
+  Result<> read_into(TensorData& tensor) {
+    if (!tensor.external) return {};
+    const ExternalData& external = *tensor.external;
+    IMPRINT_ASSIGN(const fs::path* path, find(tensor));
+    const auto [entry, fresh] = files_.try_emplace(*path);
+    auto& [bytes, read] = entry->second;
+    if (fresh) {
+      const std::u8string utf8 = path->u8string();
+      IMPRINT_ASSIGN(bytes, map_file({utf8.begin(), utf8.end()}));
+    }
+    const std::uint64_t wanted =
+        stored_bytes(tensor.type, static_cast<std::uint64_t>(tensor.element_count()));
+    if (external.length && *external.length != wanted)
+      return damaged(tensor, text("external part: found ", *external.length, " bytes, expected ", wanted));
+    // Tensors that share bytes are rare. Many that share all of a file are an attack.
+    if (external.offset > bytes.size() || wanted > bytes.size() - external.offset)
+      return damaged(tensor, text(quote(external.location), ": found ", bytes.size(), " bytes, expected ",
+                                  wanted, " from byte ", external.offset, " on"));
+    if (read + wanted > kExternalReads * bytes.size())
+      return damaged(tensor, text("found tensors of more than ", kExternalReads, " times the bytes of ",
+                                  quote(external.location), ", which has ", bytes.size()));
+    if (wanted > left_)
+      return make_error(ErrorCode::out_of_host_memory,
+                        text("tensor ", quote(tensor.name), ": found more than ", most_bytes_,
+                             " bytes of external tensors, the limit of the import"));
+    left_ -= wanted;
+    read += wanted;
+    tensor.bytes = bytes.part(external.offset, wanted);
+    if (is_packed(tensor.type))
+      tensor.bytes = unpacked(tensor.type, tensor.bytes, static_cast<std::size_t>(tensor.element_count()));
+    tensor.external.reset();
+    return {};
+  }
+
+ private:
+  // In the model's folder or below.
+  Result<const fs::path*> find(const TensorData& tensor) {
+    const std::string& location = tensor.external->location;
+    if (const auto known = paths_.find(location); known != paths_.end()) return &known->second;
+    const auto outside = [&] {
+      return damaged(tensor,
+                     text("external location ", quote(location), " does not lie in the model's folder"));
+    };
+    if (location.size() > kLongestLocation)
+      return damaged(tensor, text("external location: found ", location.size(), " bytes, expected at most ",
+                                  kLongestLocation));
+    const fs::path relative(std::u8string(location.begin(), location.end()));
+    if (base_.empty() || location.empty() || relative.is_absolute() || relative.has_root_name() ||
+        location.find('\0') != std::string::npos)
+      return outside();
+    std::error_code code;
+    // Canonical, so that neither ".." nor a symbolic link leads out of the folder.
+    const fs::path target = fs::weakly_canonical(base_ / relative, code);
+    if (code) return outside();
+    const auto inside = target.lexically_relative(base_);
+    if (inside.empty() || *inside.begin() == ".." || *inside.begin() == ".") return outside();
+    return &paths_.emplace(location, target).first->second;
+  }
+
+  std::uint64_t most_bytes_, left_;
+  fs::path base_;
+  std::map<std::string, fs::path, std::less<>> paths_;  // by location; never erased, so pointers stay
+  struct File {
+    SharedBytes bytes;
+    std::uint64_t read = 0;  // bytes of tensors
+  };
+  std::map<fs::path, File> files_;
+};
+
+Result<> load_external(ExternalFiles& files, std::vector<Attribute>& attributes);
+
+Result<> load_external(ExternalFiles& files, Graph& graph) {
+  for (TensorData& tensor : graph.initializers) IMPRINT_CHECK(files.read_into(tensor));
+  for (Node& node : graph.nodes) IMPRINT_CHECK(load_external(files, node.attributes));
+  return {};
+}
+
+Result<> load_external(ExternalFiles& files, std::vector<Attribute>& attributes) {
+  for (Attribute& attribute : attributes) {
+    for (TensorData& tensor : attribute.tensors) IMPRINT_CHECK(files.read_into(tensor));
+    for (Graph& subgraph : attribute.graphs) IMPRINT_CHECK(load_external(files, subgraph));
+  }
+  return {};
+}
+
+Result<> load_external(ExternalFiles& files, Model& model) {
+  IMPRINT_CHECK(load_external(files, model.graph));
+  for (Function& function : model.functions) {
+    IMPRINT_CHECK(load_external(files, function.graph));
+    IMPRINT_CHECK(load_external(files, function.defaults));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::size_t TypedFields::bytes(ElementType type) const {
+  switch (type) {
+    case ElementType::float32:
+      return 4 * floats.size();
+    case ElementType::float64:
+      return 8 * doubles.size();
+    case ElementType::int64:
+      return 8 * ints64.size();
+    case ElementType::uint32:
+    case ElementType::uint64:
+      return element_type_size(type) * uints64.size();
+    default:
+      return element_type_size(type) * ints32.size();
+  }
+}
+
+Result<> fill_bytes(TensorData& tensor, TypedFields fields) {
+  const std::size_t size = element_type_size(tensor.type);
+  std::uint64_t bytes = size == 0 ? 1 : size;
+  for (const std::int64_t extent : tensor.extents) {
+    if (extent < 0) return damaged(tensor, text("extent: found ", extent, ", expected at least 0"));
+    if (extent != 0 && bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() / extent))
+      return damaged(tensor, "found extents whose product is beyond 2^63");
+    bytes *= static_cast<std::uint64_t>(extent);
+  }
+  if (tensor.type == ElementType::string && tensor.strings.size() != bytes)
+    return damaged(tensor, text("found ", tensor.strings.size(), " strings, expected ", bytes));
+  if (tensor.type != ElementType::string) tensor.strings.clear();
+  if (tensor.external || size == 0) return {};
+  tensor.bytes = fields.raw ? std::move(*fields.raw) : SharedBytes(from_typed_field(tensor.type, fields));
+  const std::uint64_t expected = is_packed(tensor.type) ? stored_bytes(tensor.type, bytes) : bytes;
+  if (tensor.bytes.size() != expected)
+    return damaged(tensor, text("found ", tensor.bytes.size(), " bytes, expected ", expected, " of ",
+                                element_type_name(tensor.type), " for its shape"));
+  if (is_packed(tensor.type)) tensor.bytes = unpacked(tensor.type, tensor.bytes, bytes);
+  return {};
+}
+
+TensorData tensor_data(std::string name, const safetensors::Array& array) {
+  TensorData out;
+  out.name = std::move(name);
+  out.type = element_type(array.type);
+  out.extents.assign(array.shape.extents().begin(), array.shape.extents().end());
+  out.bytes = array.bytes;
+  return out;
+}
+
+Result<Model> load(const std::string& path, std::uint64_t most_external_bytes) {
+  IMPRINT_ASSIGN(std::vector<std::byte> bytes, read_file(path));
+  auto model = parse_in_place(std::move(bytes));
+  const auto in_file = [&](const Error& error) {
+    return make_error(error.code, text("'", path, "': ", error.message));
+  };
+  if (!model) return in_file(model.error());
+  const fs::path folder = fs::path(std::u8string(path.begin(), path.end())).parent_path();
+  ExternalFiles files(folder, most_external_bytes);
+  if (auto status = load_external(files, *model); !status) return in_file(status.error());
+  return model;
+}
+
+}  // namespace imprint::onnx

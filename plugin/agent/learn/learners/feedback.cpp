@@ -1,0 +1,182 @@
+#include "plugin/agent/learn/learners/feedback.h"
+
+#include "plugin/agent/learn/learners/replay_learner.h"
+#include "plugin/agent/spec/field_check.h"
+
+namespace imprint::agent {
+namespace {
+
+constexpr float kCertainty = 4;      // the model's, of expected feedback from -1 to 1
+constexpr float kToldWeight = 0.3f;  // of the model's loss
+constexpr float kFirstWrong = 0.1f, kLeastWrong = 0.02f, kMostWrong = 0.4f;
+constexpr float kShownWrong = 0.01f;    // share of demonstrations
+constexpr float kWordsRemembered = 50;  // by the estimate
+constexpr float kCareless = 0.2f;  // of the words are wrong: kShrink and kLeastShrink are for that person
+constexpr float kUntaught = 1;  // in weight of words: a goal's last layer is shrunk before its first sample
+constexpr float kShrink = 4, kShrinkSamples = 300, kLeastShrink = 0.0135f;
+
+// Weights of words and demonstrations, and of all samples so far.
+struct Taught {
+  Taught(const std::string& suffix, const Shape& shape)
+      : told(Variable::zeros("told" + suffix, shape)), taken(Variable::zeros("taken" + suffix, shape)) {}
+  // With so much weight of words before the first sample.
+  Tensor share(float before) const {
+    return (told.value() + before) / maximum(taken.value() + before, 1e-6f);
+  }
+  void add(const Tensor& words, const Tensor& samples, std::vector<Update>& updates) const {
+    updates.push_back(Update::assign(told, told.value() + words));
+    updates.push_back(Update::assign(taken, taken.value() + samples));
+  }
+  Variable told, taken;
+};
+
+class FeedbackObjective final : public Objective {
+ public:
+  explicit FeedbackObjective(const BrainSpec& spec)
+      : spec_(spec),
+        wrong_("wrong", {spec.brain_count}, std::vector<float>(spec.brain_count, kFirstWrong)),
+        in_all_("", {spec.brain_count, 1, 1}),
+        of_outputs_(".outputs", {spec.brain_count, 1, goals_of_outputs().extent(0)}) {}
+
+  Tensor losses(const Minibatch& batch, const Network& network) const override {
+    const Rated rated = rate(batch, network);
+    const Tensor target = batch.column(batch.layout.target), means = batch.column(batch.layout.means);
+    const Tensor error = square(sum(rated.outputs * rated.choice, {2}) - target);
+    const Tensor shown = equal(means, number(Meaning::demonstration));
+    const Tensor wrong = where(shown, kShownWrong, unsqueeze(wrong_.value(), 1));
+    const Tensor praised = wrong + (1.0f - 2.0f * wrong) * rated.chance;
+    const Tensor told = maximum(target, 0.0f) * log(praised) + maximum(-target, 0.0f) * log(1.0f - praised);
+    Tensor of_others = -kToldWeight * told;
+    if (spec_.margin_weight > 0) {
+      const Tensor rivals = sum((1.0f - rated.choice) * square(relu(rated.outputs + spec_.margin)), {2});
+      const Tensor sure = where(shown, 1.0f, stop_gradient(rated.chance));
+      of_others = of_others + spec_.margin_weight * where(greater(target, 0.0f), sure * rivals, 0.0f);
+    }
+    return batch.column(batch.layout.weight) * (error + where(tells_of_others(batch), of_others, 0.0f));
+  }
+
+  // Before much was heard, and where many words are wrong, single words say little. Rewards are not wrong:
+  // the heads of goals that they teach stay.
+  Tensor penalty(const Network& network, const Tensor& filled) const override {
+    const std::vector<Tensor> all = network.parameters().values();
+    Tensor squares = zeros({spec_.brain_count});
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool is_last = i + 2 >= all.size();
+      const Tensor share = is_last ? of_outputs_.share(kUntaught) : in_all_.share(0);
+      squares = squares + sum(share * square(all[i]), {1, 2});
+    }
+    const Tensor noise = wrong_.value() * (1.0f - wrong_.value()) / (kCareless * (1 - kCareless));
+    return squares * noise * (kShrink / (cast(filled, DType::float32) + kShrinkSamples) + kLeastShrink);
+  }
+
+  Scored score(const Minibatch& batch, const Network& network) const override {
+    return {losses(batch, network), {{Metric::reliability, 1.0f - wrong_.value()}}};
+  }
+  std::vector<StateVariable> state() const override {
+    return {{"wrong", wrong_},
+            {"told", in_all_.told},
+            {"taken", in_all_.taken},
+            {"told.outputs", of_outputs_.told},
+            {"taken.outputs", of_outputs_.taken}};
+  }
+
+  void take_in(const Minibatch& arriving, const Tensor& there, const Network& network,
+               std::vector<Update>& updates) const override {
+    const Rated rated = rate(arriving, network);
+    const Tensor target = arriving.column(arriving.layout.target);
+    const Tensor right = where(greater(target, 0.0f), rated.chance, 1.0f - rated.chance);
+    const Tensor wrong = unsqueeze(wrong_.value(), 1);
+    const Tensor doubted = wrong * (1.0f - right) / (wrong * (1.0f - right) + (1.0f - wrong) * right);
+    const Tensor known = logical_and(there, is_finite(doubted));
+    const Tensor weight = where(known, arriving.column(arriving.layout.weight), 0.0f);
+    const Tensor is_word = equal(arriving.column(arriving.layout.means), number(Meaning::word));
+    const Tensor of_words = where(is_word, weight, 0.0f);
+    const Tensor words = sum(of_words, {1});
+    const Tensor share = sum(of_words * where(known, doubted, 0.0f), {1}) / maximum(words, 1e-6f);
+    const Tensor way = minimum(words * (1 / kWordsRemembered), 1.0f);
+    updates.push_back(Update::assign(
+        wrong_, clamp(wrong_.value() + way * (share - wrong_.value()), kLeastWrong, kMostWrong)));
+    const Tensor told = where(tells_of_others(arriving), weight, 0.0f);
+    const Tensor of_goal = equal(unsqueeze(arriving.column(arriving.layout.goal), 2), goals_of_outputs());
+    const auto by_output = [&](const Tensor& weights) {
+      return sum(where(of_goal, unsqueeze(weights, 2), 0.0f), {1}, true);
+    };
+    in_all_.add(sum(unsqueeze(told, 2), {1}, true), sum(unsqueeze(weight, 2), {1}, true), updates);
+    of_outputs_.add(by_output(told), by_output(weight), updates);
+    const Tensor heard = sum(rated.goal * unsqueeze(rated.choice * unsqueeze(told, 2), 2), {1});
+    updates.push_back(Update::assign(network.heard(), network.heard().value() + unsqueeze(heard, 1)));
+  }
+
+ private:
+  static float number(Meaning meaning) { return static_cast<float>(meaning); }
+  // float32 [G * V]
+  Tensor goals_of_outputs() const {
+    std::vector<float> goals;
+    for (std::uint32_t goal = 0; goal < spec_.goal_count; ++goal)
+      goals.insert(goals.end(), spec_.action.branch_sizes[0], static_cast<float>(goal));
+    return Tensor::from(std::span<const float>(goals), {static_cast<std::int64_t>(goals.size())});
+  }
+  // One choice is right.
+  static Tensor tells_of_others(const Minibatch& batch) {
+    return greater(batch.column(batch.layout.means), number(Meaning::reward));
+  }
+
+  struct Rated {
+    Tensor goal, choice;  // [P, B, G, 1], [P, B, V], zeros and a one
+    Tensor outputs;       // [P, B, V] of the sample's goal
+    Tensor chance;        // [P, B] that the choice is the right one
+  };
+  // The goal's outputs are a masked sum rather than a gather: the derivative of a gather would have to search
+  // for the rows of each goal.
+  Rated rate(const Minibatch& batch, const Network& network) const {
+    Rated rated;
+    const Tensor heads = network.heads(batch.columns(batch.layout.observation, spec_.observation.width()));
+    rated.goal = unsqueeze(one_hot(batch.whole_number(batch.layout.goal), spec_.goal_count), 3);
+    rated.choice = one_hot(batch.whole_number(batch.layout.branches), spec_.action.branch_sizes[0]);
+    rated.outputs = sum(heads * rated.goal, {2});
+    rated.chance = sum(softmax(rated.outputs * kCertainty, 2) * rated.choice, {2});
+    return rated;
+  }
+
+  BrainSpec spec_;
+  Variable wrong_;              // float32 [P]
+  Taught in_all_, of_outputs_;  // [P, 1, 1]; [P, 1, G * V], that of the output's goal
+};
+
+class FeedbackLearner final : public ReplayLearner {
+ public:
+  bool takes_feedback() const override { return true; }
+  bool takes_demonstrations() const override { return true; }
+  Result<> check_actions(const BrainSpec& spec) const override { return check_one_branch(spec); }
+  Result<> check_settings(const BrainSpec& spec) const override {
+    IMPRINT_CHECK(check_number("brain_create", "margin", spec.margin, 0, 1e6f));
+    return check_number("brain_create", "margin_weight", spec.margin_weight, 0, 1e6f);
+  }
+  SampleKind sample_kind() const override { return SampleKind::labelled; }
+  SampleLayout layout(const BrainSpec& spec) const override {
+    return SampleLayout::begin(spec)
+        .add(&SampleLayout::target)
+        .add(&SampleLayout::weight)
+        .add(&SampleLayout::means);
+  }
+  void label(std::span<float> row, const SampleLayout& layout, float target, float weight,
+             Meaning means) const override {
+    row[layout.target] = target;
+    row[layout.weight] = weight;
+    row[layout.means] = static_cast<float>(means);
+  }
+
+ protected:
+  Result<std::unique_ptr<Objective>> objective(const BrainSpec& spec) const override {
+    return std::unique_ptr<Objective>(std::make_unique<FeedbackObjective>(spec));
+  }
+};
+
+}  // namespace
+
+const Learner& feedback_learner() {
+  static const FeedbackLearner learner;
+  return learner;
+}
+
+}  // namespace imprint::agent
