@@ -150,6 +150,7 @@ class EsLearner final : public Learner {
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec).add(&SampleLayout::reward).add(&SampleLayout::begins);
   }
+  bool improves_each_brain() const override { return false; }
   // A brain's weights differ from the mean: its body explores by them alone.
   void explore(const BrainSpec&, const DecisionDraw&, std::span<const std::int32_t>,
                std::span<float> noise) const override {
