@@ -29,14 +29,14 @@ namespace {
 
 // The block of each part of a program's memory. Order of parts: the constants (0), the groups, the other
 // variables, then each variable that lies alone.
-struct Parts {
+struct MemoryParts {
   std::vector<std::int32_t> of_variable;  // by position in FusionRequest::variables
   std::vector<std::int32_t> movable;      // existing parts that may share a block
   std::int32_t count = 0;
 };
 
-Parts parts_of(const ProgramGraph& source, Baker::Groups groups, std::span<const Variable> apart) {
-  Parts parts;
+MemoryParts parts_of(const ProgramGraph& source, Baker::Groups groups, std::span<const Variable> apart) {
+  MemoryParts parts;
   std::int32_t next = static_cast<std::int32_t>(groups.size()) + 2;
   for (const std::shared_ptr<VariableState>& variable : source.request.variables) {
     const auto has = [&](const std::vector<Variable>& group) {
@@ -128,8 +128,9 @@ class Writer {
 };
 
 // For every way to share memory. variants: null for the cost model's.
-Result<> each_kernel(const ProgramGraph& source, const Parts& parts, const vk::CapabilityProfile& profile,
-                     const VariantTable* variants, const std::function<void(vk::KernelSource&)>& use) {
+Result<> each_kernel(const ProgramGraph& source, const MemoryParts& parts,
+                     const vk::CapabilityProfile& profile, const VariantTable* variants,
+                     const std::function<void(vk::KernelSource&)>& use) {
   Writer writer(source, profile, variants);
   std::vector<std::int32_t> block;
   return each_partition(
@@ -201,7 +202,7 @@ Result<> Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Va
     return make_error(ErrorCode::invalid_argument,
                       text("bake '", source.name, "': groups: found ", groups.size(), ", expected at most ",
                            kMaxGroups, ". Every way to share memory is baked."));
-  const Parts parts = parts_of(source, groups, apart);
+  const MemoryParts parts = parts_of(source, groups, apart);
   for (const vk::CapabilityProfile& profile : profiles_) {
     const auto keep = [&](vk::KernelSource& kernel) {
       kernels_->by_key.try_emplace(vk::source_key(kernel.glsl), Kernels::Source{kernel.name, kernel.glsl});

@@ -1,7 +1,7 @@
 #pragma once
 // Axes with named extents (Extent): which axes of a result have which name, for every primitive. Elements of
 // an axis beyond the extent of a run have memory but no meaning, so each operation either keeps them apart
-// from the others, or reads them only under a mask (graph/extent_masks.h), or refuses.
+// from the others, or reads them only under a mask (program/extent_masks.h), or refuses.
 
 #include <span>
 

@@ -16,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kChain = 256;           // operations in sequence: a few microseconds
-constexpr std::uint32_t kTimes = 32;  // so that a submission takes longer than its launch
+constexpr int kChain = 256;             // operations in sequence: a few microseconds
+constexpr std::uint32_t kRepeats = 32;  // so that a submission takes longer than its launch
 // Times vary by a tenth between a GPU's multiprocessors, and by a half between the steps of a clock.
 constexpr double kRises = 0.85;   // relative to a step's first time: below this, the clock rose
 constexpr double kAsHigh = 1.25;  // relative to a step's least time: up to this, the clock is as high
@@ -74,7 +74,7 @@ Result<> ClockProbe::raise(const Run& run, std::chrono::duration<double> most) {
   const Clock::time_point start = Clock::now();
   watch_.resume(start);
   for (;;) {
-    IMPRINT_ASSIGN(const double us, run(commands_, kTimes));
+    IMPRINT_ASSIGN(const double us, run(commands_, kRepeats));
     const Clock::time_point now = Clock::now();
     if (watch_.is_up(us, now) || now - start >= most) return {};
   }

@@ -146,20 +146,6 @@ class LearnersTest : public imprint::game::test::LearningGame {
     }
     EXPECT_GE(made, decisions) << "the device is far too slow for this";
   }
-
-  // Returns an agent's choice for an observation, after as many frames as that takes.
-  imp_action decide(Agent& agent, std::span<const float> observation) {
-    pass([&] { EXPECT_TRUE(agent.observe(observation)); });
-    imp_action action = imp_action_init();
-    for (bool ready = false; !ready;)
-      pass([&] {
-        Made<Action> made = agent.act();
-        EXPECT_TRUE(made.outcome) << made.outcome.message();
-        ready = made || !made.outcome;
-        action = made.value;
-      });
-    return action;
-  }
 };
 
 constexpr std::uint32_t kThings = 3, kOptions = 4;  // what is seen, and what there is to choose

@@ -107,7 +107,7 @@ class ModelsTest : public imprint::game::test::StandaloneGame {
 
 TEST_F(ModelsTest, RunByNameOrByPositionAndAnswerAfterTheLatency) {
   const std::vector<std::byte> file = lookup();
-  const std::array extents{imp_model_extent{"words", 4}};
+  const std::array extents{ModelExtent{"words", 4}};
   Model model = make({.file = file, .extents = extents, .latency_frames = 3});
   ASSERT_WORKS(context.warmup());
 
@@ -192,7 +192,7 @@ TEST_F(ModelsTest, APolicyTakesItsPartsByName) {
   PolicyDesc desc{.file = file, .agent_capacity = 2};
   EXPECT_FALSE(context.create_brain_from_onnx(desc));
   const std::array<Text, 1> eyes{"eyes"}, hands{"hands"}, noise{"noise"};
-  const std::array states{imp_model_state{"memory", "later"}};
+  const std::array states{ModelState{"memory", "later"}};
   const auto refused_names = [&](const PolicyNames& names) {
     desc.names = names;
     const Made<Brain> made = context.create_brain_from_onnx(desc);
@@ -231,7 +231,7 @@ TEST_F(ModelsTest, APolicyTakesItsPartsByName) {
 
 TEST_F(ModelsTest, StateStaysOnTheDeviceUntilItIsReset) {
   const std::vector<std::byte> file = running_sum();
-  const std::array states{imp_model_state{"sum", "sum_out"}};
+  const std::array states{ModelState{"sum", "sum_out"}};
   Model model = make({.file = file, .states = states, .run_capacity = 8});
   ASSERT_WORKS(context.warmup());
   EXPECT_EQ(model.info()->input_count, 1u);
@@ -268,7 +268,7 @@ TEST_F(ModelsTest, APastGrowsFromRunToRun) {
           .output("present", {"all", "2"})
           .output("sum", {"2"})
           .bytes();
-  const std::array bounds{imp_model_extent{"past=0..3", 0}, imp_model_extent{"all=past+1", 0}};
+  const std::array bounds{ModelExtent{"past=0..3"}, ModelExtent{"all=past+1"}};
   Model model = make({.file = file, .bounds = bounds});
   ASSERT_WORKS(context.warmup());
   std::vector<float> past, sum(2);
@@ -290,7 +290,7 @@ TEST_F(ModelsTest, APastGrowsFromRunToRun) {
   }
   EXPECT_THAT(model.set_extent("past", 4).message(), HasSubstr("found 4 for 'past', expected 0 to 3"));
   EXPECT_THAT(model.set_extent("all", 2).message(), HasSubstr("found 'all', expected a name"));
-  const std::array wrong{imp_model_extent{"past=0..3", 0}, imp_model_extent{"all=rest+1", 0}};
+  const std::array wrong{ModelExtent{"past=0..3"}, ModelExtent{"all=rest+1"}};
   EXPECT_THAT(refused({.file = file, .bounds = wrong}), HasSubstr("found 'rest+1', expected a sum"));
 }
 
@@ -306,8 +306,8 @@ TEST_F(ModelsTest, AStateGrowsByAPlaceInEachRun) {
           .output("present", {"2", "all", "2"})
           .output("sum", {"2", "2"})
           .bytes();
-  const std::array bounds{imp_model_extent{"past=0..5", 0}};
-  const std::array states{imp_model_state{"past", "present"}};
+  const std::array bounds{ModelExtent{"past=0..5"}};
+  const std::array states{ModelState{"past", "present"}};
   Model model = make({.file = file, .bounds = bounds, .states = states});
   ASSERT_WORKS(context.warmup());
   for (int game = 0; game < 2; ++game) {
@@ -334,7 +334,7 @@ TEST_F(ModelsTest, AStateGrowsByAPlaceInEachRun) {
 // One compilation for all lengths: each run uses the first places of the bounds' arrays.
 TEST_F(ModelsTest, RunsChooseExtentsUpToABound) {
   const std::vector<std::byte> file = lookup();
-  const std::array bounds{imp_model_extent{"words", 5}};
+  const std::array bounds{ModelExtent{"words", 5}};
   Model model = make({.file = file, .bounds = bounds, .run_capacity = 4});
   EXPECT_EQ(model.input(0)->size, 40u) << "the bound";
   ASSERT_WORKS(context.warmup());
@@ -373,7 +373,7 @@ TEST_F(ModelsTest, RunsChooseExtentsUpToABound) {
     EXPECT_THAT(run.outcome.message(),
                 HasSubstr("found 40 bytes, expected 16, which is int64[2] of [words <= 5]"));
   });
-  const std::array twice{imp_model_extent{"words", 4}}, unknown{imp_model_extent{"letters", 4}};
+  const std::array twice{ModelExtent{"words", 4}}, unknown{ModelExtent{"letters", 4}};
   EXPECT_THAT(refused({.file = file, .extents = twice, .bounds = bounds}),
               HasSubstr("each name in one list"));
   EXPECT_THAT(refused({.file = file, .bounds = unknown}),
@@ -390,8 +390,8 @@ TEST_F(ModelsTest, AStateOfABoundKeepsUnusedRows) {
                                           .output("sum_out", {"n"})
                                           .output("y", {"n"})
                                           .bytes();
-  const std::array bounds{imp_model_extent{"n", 3}};
-  const std::array states{imp_model_state{"sum", "sum_out"}};
+  const std::array bounds{ModelExtent{"n", 3}};
+  const std::array states{ModelState{"sum", "sum_out"}};
   Model model = make({.file = file, .bounds = bounds, .states = states, .run_capacity = 4});
   ASSERT_WORKS(context.warmup());
   const std::vector<std::vector<float>> given{{1, 2, 3}, {10}, {100, 200, 300}},
@@ -493,18 +493,18 @@ TEST_F(ModelsTest, DescriptorsThatDoNotFitAreRefusedByName) {
   EXPECT_THAT(refused({.path = "a.onnx", .file = file}), HasSubstr("found both"));
   EXPECT_THAT(refused({.file = file, .run_capacity = 0}), HasSubstr("run_capacity: found 0"));
   EXPECT_THAT(refused({.file = file, .latency_frames = 65}), HasSubstr("latency_frames: found 65"));
-  const std::array unknown{imp_model_extent{"sentences", 4}};
+  const std::array unknown{ModelExtent{"sentences", 4}};
   EXPECT_THAT(refused({.file = file, .extents = unknown}),
               HasSubstr("found 'sentences', expected a free dimension of model 'model': 'words'"));
-  const std::array zero{imp_model_extent{"words", 0}};
+  const std::array zero{ModelExtent{"words", 0}};
   EXPECT_THAT(refused({.file = file, .extents = zero}), HasSubstr("desc.extents[0].value: found 0"));
-  const std::array misspelt{imp_model_state{"sum", "sum_oud"}};
+  const std::array misspelt{ModelState{"sum", "sum_oud"}};
   EXPECT_THAT(refused({.file = sums, .states = misspelt}),
               HasSubstr("desc.states[0].output: found 'sum_oud', expected an output of model 'model': "
                         "'sum_out', 'square'"));
-  const std::array twice{imp_model_state{"sum", "sum_out"}, imp_model_state{"sum", "square"}};
+  const std::array twice{ModelState{"sum", "sum_out"}, ModelState{"sum", "square"}};
   EXPECT_THAT(refused({.file = sums, .states = twice}), HasSubstr("input 'sum' again"));
-  const std::array bound{imp_model_binding{"x", {}}};
+  const std::array bound{ModelBinding{"x", {}}};
   EXPECT_THAT(refused({.file = sums, .bindings = bound}),
               HasSubstr("desc.bindings[0].tensor: found zero, expected a tensor"));
   const std::vector<std::byte> damaged(file.begin(), file.begin() + 40);
@@ -559,8 +559,7 @@ TEST_F(ModelsTest, TensorsTakeThePlaceOfHostMemory) {
     return;
   }
   const std::vector<std::byte> file = running_sum();
-  const std::array bindings{imp_model_binding{"sum", before->handle()},
-                            imp_model_binding{"sum_out", before->handle()}};
+  const std::array bindings{ModelBinding{"sum", before->handle()}, ModelBinding{"sum_out", before->handle()}};
   Model model = make({.file = file, .bindings = bindings});
   ASSERT_WORKS(context.warmup());
   EXPECT_EQ(model.info()->input_count, 1u);
@@ -574,7 +573,7 @@ TEST_F(ModelsTest, TensorsTakeThePlaceOfHostMemory) {
   const imp_tensor used = before->handle();
   EXPECT_EQ(context.api()->vulkan->tensor_destroy(used), IMP_ERROR_WRONG_STATE);
   EXPECT_THAT(context.api()->last_error(), HasSubstr("model 'model' uses 'sum'"));
-  const std::array wrong{imp_model_binding{"x", used}, imp_model_binding{"y", used}};
+  const std::array wrong{ModelBinding{"x", used}, ModelBinding{"y", used}};
   EXPECT_THAT(refused({.file = file, .bindings = wrong}), HasSubstr("'y', expected an input or output"));
 }
 

@@ -38,19 +38,6 @@ class SacTest : public imprint::game::test::LearningGame {
     desc.seed = 3;
     return desc;
   }
-
-  Action decide(Agent& agent, std::uint32_t index) {
-    pass([&] { EXPECT_TRUE(agent.observe(one_hot<kLights>(index))); });
-    Action action;
-    for (bool ready = false; !ready;)
-      pass([&] {
-        Made<Action> made = agent.act();
-        EXPECT_TRUE(made.outcome) << made.outcome.message();
-        ready = made || !made.outcome;
-        action = made.value;
-      });
-    return action;
-  }
 };
 
 // Each brain of the kennel is paid for other numbers.
@@ -87,7 +74,7 @@ TEST_F(SacTest, LearnsTheNumbersThatPay) {
     pass([&] { ASSERT_WORKS(agents[i].end_episode(EpisodeEnd::terminated)); });
     ASSERT_WORKS(agents[i].set_mode(Mode::inference));
     for (std::uint32_t index = 0; index < kLights; ++index) {
-      const Action action = decide(agents[i], index);
+      const Action action = decide(agents[i], one_hot<kLights>(index));
       ASSERT_EQ(action.numbers().size(), 2u);
       for (std::size_t k = 0; k < 2; ++k)
         EXPECT_NEAR(action.numbers()[k], wanted(i, index, k), 0.2f)
@@ -100,7 +87,7 @@ TEST_F(SacTest, DrawsWhereItLearnsAndTakesTheMiddleWhereItInfers) {
   add(steering(1));
   int beside = 0;
   for (int i = 0; i < 20; ++i) {
-    const Action action = decide(agents[0], 1);
+    const Action action = decide(agents[0], one_hot<kLights>(1));
     for (std::size_t k = 0; k < 2; ++k) {
       EXPECT_LE(std::abs(action.numbers()[k]), 1.0f);
       beside += std::abs(action.numbers()[k] - std::tanh(action.values[k])) > 1e-3f;
@@ -109,7 +96,7 @@ TEST_F(SacTest, DrawsWhereItLearnsAndTakesTheMiddleWhereItInfers) {
   EXPECT_GT(beside, 30);
   ASSERT_WORKS(agents[0].set_mode(Mode::inference));
   for (int i = 0; i < 5; ++i) {
-    const Action action = decide(agents[0], 1);
+    const Action action = decide(agents[0], one_hot<kLights>(1));
     for (std::size_t k = 0; k < 2; ++k) EXPECT_NEAR(action.numbers()[k], std::tanh(action.values[k]), 1e-5f);
   }
 }

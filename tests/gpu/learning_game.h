@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,20 @@ class LearningGame : public StandaloneGame {
     std::erase_if(
         log, [](const std::string& line) { return line.find("action_latency_frames") != std::string::npos; });
     EXPECT_TRUE(log.empty()) << log.front();
+  }
+
+  // Returns an agent's choice for an observation, after as many frames as that takes.
+  Action decide(Agent& agent, std::span<const float> observation) {
+    pass([&] { EXPECT_TRUE(agent.observe(observation)); });
+    Action action;
+    for (bool ready = false; !ready;)
+      pass([&] {
+        Made<Action> made = agent.act();
+        EXPECT_TRUE(made.outcome) << made.outcome.message();
+        ready = made || !made.outcome;
+        action = made.value;
+      });
+    return action;
   }
 };
 

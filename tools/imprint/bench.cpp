@@ -49,25 +49,26 @@ apply is empty.
   kB, kFLOP  per run, from its schedule; GB/s and TFLOP/s (suite ops) use gpu and count operands
              and results once
 
-Suite frame: frames that inferred (learning-off), ran a slice of learning (learning-on), or did both
-on a busy thread (tick); or every frame with work in a game that learns (every), with the 99th
-percentile, the longest frame, and the waits of the frame thread. There cpu is the frame thread's CPU
-time in all of Imprint's calls of a frame, wall is the same by the clock, and a second line lists the
-calls.
+Suite frame: frames that inferred (learning-off), ran a slice of learning (learning-on), or did
+both on a busy thread (tick); or every frame with work in a game that learns (every), with the
+99th percentile, the longest frame, and the waits of the frame thread. There cpu is the frame
+thread's CPU time in all of Imprint's calls of a frame, wall is the same by the clock, and a
+second line lists the calls.
 
-Suite worlds ends with million steps per second of all agents, by chained; by wall for a learner from
-its first step to its last (to-the-end; cpu: its world is on the CPU). On a software device the
-operands of suite ops are smaller; the names of its rows say so.
+Suite worlds ends with million steps per second of all agents, by chained; by wall for a learner
+from its first step to its last (to-the-end; cpu: its world is on the CPU). On a software device
+the operands of suite ops are smaller; the names of its rows say so.
 
-Suite nets ends with the memory of intermediates (arena), the device memory in use with parameters,
-optimiser and data (memory), and the time to compile. Rows with -16 are of mixed precision.
+Suite nets ends with the memory of intermediates (arena), the device memory in use with
+parameters, optimiser and data (memory), and the time to compile. Rows with -16 are of mixed
+precision.
 
-Suite plan: CPU time to plan graphs of about 50,000 nodes, from tensors to kernels. The device does
-not matter.
+Suite plan: CPU time to plan graphs of about 50,000 nodes, from tensors to kernels. The device
+does not matter.
 
-On the CPU (--device cpu) suites policy, learn, learners, pet, kennel, nets, extents and frame run on
-the calling thread, or on --threads, except suite frame: wall and chained are its time,
-and so is gpu of suite frame.)";
+On the CPU (--device cpu) suites policy, learn, learners, pet, kennel, nets, extents and frame run
+on the calling thread, or on --threads, except suite frame: wall and chained are its time, and so
+is gpu of suite frame.)";
 
 struct Suite {
   const char* name;

@@ -13,7 +13,7 @@ bool compares(Op op) {
          op == Op::greater || op == Op::greater_equal;
 }
 
-// What the node shows, if it is a view of it.
+// `node`, or the node that it is a view of.
 NodeIndex behind_views(const Graph& graph, NodeIndex node) {
   while (graph[node].kind() == OpKind::view) node = graph[node].inputs[0];
   return node;

@@ -494,8 +494,8 @@ class MergedDevice {
   }
   // The chain for DeviceDesc::features. DeviceDesc::enabled_features stay the host's.
   FeatureChain features() const { return FeatureChain(merged_.features); }
-  std::span<const char* const> device_extensions() const {
-    return {merged_.device_extensions, merged_.device_extension_count};
+  Names device_extensions() const {
+    return std::span(merged_.device_extensions, merged_.device_extension_count);
   }
   // Names of wishes that stay off: see imp_vk_merged::left_off.
   const char* left_off() const { return merged_.left_off ? merged_.left_off : ""; }

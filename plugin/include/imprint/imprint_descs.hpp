@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "imprint_models.hpp"
 #include "imprint_types.hpp"
 
 // From Vulkan's header, which need not be included.
@@ -272,8 +273,8 @@ struct DeviceDesc {
   VkPhysicalDevice physical_device = nullptr;
   VkDevice device = nullptr;
   std::uint32_t api_version = 0;
-  std::span<const char* const> instance_extensions{};
-  std::span<const char* const> device_extensions{};
+  Names instance_extensions{};
+  Names device_extensions{};
   FeatureChain features{};
   Borrowed<VkPhysicalDeviceFeatures> enabled_features{};
   QueueDesc queue{};
@@ -415,28 +416,6 @@ struct BrainDesc {
   }
 };
 
-// imp_policy_names: the parts of a policy by name. Give its C form to PolicyDesc::names; it
-// borrows the lists.
-struct PolicyNames {
-  std::span<const Text> observations{};
-  std::span<const Text> actions{};
-  std::span<const imp_model_state> states{};
-  std::span<const Text> zeros{};
-
-  operator imp_policy_names() const {
-    imp_policy_names names = imp_policy_names_init();
-    names.observations = detail::c_form(observations);
-    names.actions = detail::c_form(actions);
-    names.states = states.data();
-    names.zeros = detail::c_form(zeros);
-    names.observation_count = detail::count_of(observations.size());
-    names.action_count = detail::count_of(actions.size());
-    names.state_count = detail::count_of(states.size());
-    names.zero_count = detail::count_of(zeros.size());
-    return names;
-  }
-};
-
 // imp_policy_desc: a trained network from the bytes of an ONNX file. The C form points into this
 // object: keep it until the call has returned.
 struct PolicyDesc {
@@ -447,11 +426,15 @@ struct PolicyDesc {
   imp_tensor observations{};
   imp_tensor actions{};
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;
-  std::optional<imp_policy_names> names{};  // none: by a rule
+  std::optional<PolicyNames> names{};                          // none: by a rule
+  mutable imp_policy_names c_names = imp_policy_names_init();  // the C form of names
 
   operator imp_policy_desc() const {
     imp_policy_desc desc = imp_policy_desc_init();
-    if (names) desc.header.next = &*names;
+    if (names) {
+      c_names = *names;
+      desc.header.next = &c_names;
+    }
     desc.name = name.c_str();
     desc.data = file.data();
     desc.size = file.size();

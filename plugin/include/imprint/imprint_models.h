@@ -64,9 +64,10 @@ typedef struct imp_model_desc {
   const void* data; /* the bytes of a file without external tensors. Give one of both */
   size_t size;      /* of data, bytes */
   const imp_model_extent* extents;
-  const imp_model_extent*
-      bounds; /* dimensions that runs choose, from 1 to `value`: model_set_extent. With value 0 the
-               * name says more: "past=0..128" begins at 0, "total=past+1" follows from others */
+  /* Dimensions that runs choose, from 1 to `value`: model_set_extent. With value 0 the name says
+   * more: "past=0..128" begins at 0, "height=640/32" takes multiples of 32, and "total=past+1"
+   * follows from others. */
+  const imp_model_extent* bounds;
   const imp_model_state* states;
   const imp_model_binding* bindings;
   uint32_t extent_count, bound_count, state_count, binding_count; /* at most 256 of each */

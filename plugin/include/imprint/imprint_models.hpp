@@ -13,21 +13,65 @@
 
 namespace imprint::game {
 
+// The extent of a free dimension, or the bound of one. The name of a bound may say all:
+// "past=0..128".
+struct ModelExtent : imp_model_extent {
+  ModelExtent(Text dimension, std::uint64_t extent = 0)
+      : imp_model_extent{dimension.c_str(), extent} {}
+};
+// State from an output to an input of the next run.
+struct ModelState : imp_model_state {
+  ModelState(Text input_name, Text output_name)
+      : imp_model_state{input_name.c_str(), output_name.c_str()} {}
+};
+// An input or output in a tensor, which may be a Tensor.
+struct ModelBinding : imp_model_binding {
+  ModelBinding(Text value, imp_tensor with) : imp_model_binding{value.c_str(), with} {}
+  template <class Owner>
+  requires std::is_same_v<decltype(std::declval<const Owner&>().handle()), imp_tensor> ModelBinding(
+      Text value, const Owner& with)
+      : ModelBinding(value, with.handle()) {}
+};
+
+// imp_policy_names: the parts of a policy by name, for PolicyDesc::names.
+struct PolicyNames {
+  Names observations{};
+  Names actions{};
+  std::span<const ModelState> states{};
+  Names zeros{};
+
+  operator imp_policy_names() const {
+    imp_policy_names names = imp_policy_names_init();
+    names.observations = observations.data();
+    names.actions = actions.data();
+    names.states = states.data();
+    names.zeros = zeros.data();
+    names.observation_count = detail::count_of(observations.size());
+    names.action_count = detail::count_of(actions.size());
+    names.state_count = detail::count_of(states.size());
+    names.zero_count = detail::count_of(zeros.size());
+    return names;
+  }
+};
+
 // imp_model_desc. It borrows names and lists until create_model has returned.
 struct ModelDesc {
   Text name = "model";
   Text path{};  // or:
   std::span<const std::byte> file{};
-  std::span<const imp_model_extent> extents{};
-  std::span<const imp_model_extent> bounds{};
-  std::span<const imp_model_state> states{};
-  std::span<const imp_model_binding> bindings{};
+  std::span<const ModelExtent> extents{};
+  std::span<const ModelExtent> bounds{};
+  std::span<const ModelState> states{};
+  std::span<const ModelBinding> bindings{};
   std::uint32_t run_capacity = 3;
   std::uint32_t latency_frames = 2;
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;
   std::uint64_t operation_limit = std::uint64_t{1} << 36;
 
   operator imp_model_desc() const {
+    static_assert(sizeof(ModelExtent) == sizeof(imp_model_extent) &&
+                  sizeof(ModelState) == sizeof(imp_model_state) &&
+                  sizeof(ModelBinding) == sizeof(imp_model_binding));
     imp_model_desc desc = imp_model_desc_init();
     desc.name = name.c_str();
     desc.path = path.c_str();

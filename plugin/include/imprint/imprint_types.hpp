@@ -99,7 +99,7 @@ class [[nodiscard]] Outcome {
     if (api_) return api_->result_name(result_);
     return ready() ? "IMP_OK" : "no library";
   }
-  // Text of this thread's newest failure: read it before the next call that fails.
+  // A text for printf: of this thread's newest failure. Read it before the next call that fails.
   const char* message() const {
     if (ok()) return "";
     if (text_) return text_;
@@ -211,6 +211,32 @@ class List {
   std::size_t size_ = 0;
 };
 
+// Names that are borrowed: an array, a vector or a span of texts, or of C strings as Vulkan has
+// them.
+class Names {
+ public:
+  Names() = default;
+  template <class Values>
+  requires std::is_convertible_v<const Values&, std::span<const char* const>> Names(
+      const Values& names)
+      : names_(names) {}
+  template <class Values>
+  requires std::is_convertible_v<const Values&, std::span<const Text>> Names(const Values& names)
+      : names_(c_form(names)) {}
+
+  std::size_t size() const { return names_.size(); }
+  const char* const* data() const { return names_.data(); }
+
+ private:
+  // A Text is one pointer.
+  static std::span<const char* const> c_form(std::span<const Text> texts) {
+    static_assert(sizeof(Text) == sizeof(const char*) && std::is_standard_layout_v<Text>);
+    return {reinterpret_cast<const char* const*>(texts.data()), texts.size()};
+  }
+
+  std::span<const char* const> names_{};
+};
+
 namespace detail {
 
 // The user pointer of a callback that calls `object`, which may be const.
@@ -226,12 +252,6 @@ inline const char* kept_text(const char* message) {
   std::memcpy(kept, message, size);
   kept[size] = 0;
   return kept;
-}
-
-// As C arrays of texts: a Text is one pointer.
-inline const char* const* c_form(std::span<const Text> texts) {
-  static_assert(sizeof(Text) == sizeof(const char*) && std::is_standard_layout_v<Text>);
-  return reinterpret_cast<const char* const*>(texts.data());
 }
 
 inline std::uint32_t count_of(std::size_t size) {
