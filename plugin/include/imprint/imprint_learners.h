@@ -29,7 +29,7 @@ typedef enum imp_learner {
   IMP_LEARNER_SAC = 6,    /* returns from remembered steps, for one or a few bodies; continuous */
   IMP_LEARNER_BANDIT = 7, /* which choice earns most at once, with its doubt; one branch */
   IMP_LEARNER_PQN = 8,    /* predicts returns from rollouts of many agents; one branch */
-  IMP_LEARNER_ES = 9      /* keeps what does well of weights that differ; a kennel; branches, continuous */
+  IMP_LEARNER_ES = 9      /* weights at random, towards those that earn more; a kennel */
 } imp_learner;
 
 /* Every learner, for code that treats all alike. ENTRY(echo, ECHO, Echo, 64): IMP_LEARNER_ECHO, and
@@ -373,10 +373,10 @@ static inline imp_pqn_options imp_pqn_options_init(void) {
   return s;
 }
 
-/* Evolution strategies: a kennel whose brains have a body each. The first brain is what was learned;
- * the others' weights differ from its own at random, and it moves to those that earn more. No
- * gradients. An odd brain_count makes pairs; agents_per_brain is 1. Salimans et al., Evolution
- * Strategies as a Scalable Alternative to Reinforcement Learning, 2017. */
+/* Evolution strategies: a kennel whose brains have a body each. The first brain is what was
+ * learned. The others' weights differ from its own at random, and it moves to those that earn more.
+ * An odd brain_count makes pairs; agents_per_brain is 1. Salimans et al., Evolution Strategies as a
+ * Scalable Alternative to Reinforcement Learning, 2017. */
 typedef struct imp_es_options {
   imp_header header;
   uint32_t learn_period_frames; /* frames between two looks at the rewards. Default 4 */
