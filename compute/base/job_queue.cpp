@@ -114,7 +114,7 @@ void JobQueue::withdraw(const void* owner) {
   finished_.wait(lock, [&] { return std::ranges::find(running_, owner, &Running::owner) == running_.end(); });
 }
 
-void JobQueue::stand_still(std::chrono::milliseconds timeout) {
+void JobQueue::wait_for_running(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
   finished_.wait_for(lock, timeout, [&, last = begun_] {
     return std::ranges::none_of(running_, [&](const Running& job) { return job.number <= last; });

@@ -45,7 +45,7 @@ class JobQueue : public std::enable_shared_from_this<JobQueue> {
   bool wait(const std::function<bool()>& done, std::uint64_t timeout_ns = kForever);
   void withdraw(const void* owner);  // removes the owner's waiting jobs, then waits for its running ones
   // Waits for the jobs that run now, or until the time is over. Jobs that start meanwhile do not count.
-  void stand_still(std::chrono::milliseconds timeout);
+  void wait_for_running(std::chrono::milliseconds timeout);
   std::size_t waiting() const;
 
  private:

@@ -307,7 +307,7 @@ Result<> AgentSystem::frame_begin(const bridge::FrameInfo& info, double time_s) 
 void AgentSystem::stop_device_work() {
   constexpr std::chrono::milliseconds kTheirTime{200};
   context_->stop_submitting();
-  jobs_->stand_still(kTheirTime);
+  jobs_->wait_for_running(kTheirTime);
 }
 
 void AgentSystem::set_memory_cap(std::uint64_t bytes) {

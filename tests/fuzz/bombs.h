@@ -21,7 +21,12 @@ enum class BombKind {
   brain_file,
   model_file,
   picture,  // only where the library reads PNG and JPEG
-  weights   // the last
+  csv,
+  episode,
+  curriculum,
+  league,
+  bounds,  // of free dimensions, one a line
+  weights  // the last
 };
 
 using FileBytes = std::vector<std::byte>;
@@ -30,6 +35,17 @@ inline FileBytes bytes_of(const std::string& text) {
   const auto* begin = reinterpret_cast<const std::byte*>(text.data());
   return {begin, begin + text.size()};
 }
+
+inline constexpr std::size_t kMostBombBytes = 1'000'000;  // nearly
+
+// `first`, then `item(i)` with commas between until the file is full, then `last`.
+template <class Item>
+std::string filled(std::string first, Item item, const std::string& last) {
+  for (int i = 0; first.size() < kMostBombBytes - 1000; ++i) first += (i ? "," : std::string()) + item(i);
+  return first + last;
+}
+
+inline std::string quoted(int i) { return "\"" + std::to_string(i) + "\""; }
 
 struct Bomb {
   std::string name;
@@ -50,6 +66,7 @@ FileBytes many_inputs();
 std::vector<Bomb> model_bombs();  // ONNX: input "x" of [N, 1], so that one row of numbers runs them
 std::vector<Bomb> operator_bombs();
 std::vector<Bomb> named_bombs();
+std::vector<Bomb> data_bombs();  // tables, the studio's files, bounds
 std::vector<Bomb> file_bombs();  // every other kind
 #ifdef IMPRINT_FUZZ_PICTURES
 std::vector<Bomb> picture_bombs();

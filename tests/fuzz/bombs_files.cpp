@@ -14,25 +14,15 @@
 namespace imprint::fuzz {
 namespace {
 
-constexpr std::size_t kMost = 1'000'000;  // bytes of a bomb, nearly
-
-// `first`, then `item(i)` with commas between until the file is full, then `last`.
-template <class Item>
-std::string filled(std::string first, Item item, const std::string& last) {
-  for (int i = 0; first.size() < kMost - 1000; ++i) first += (i ? "," : std::string()) + item(i);
-  return first + last;
-}
-
-std::string quoted(int i) { return "\"" + std::to_string(i) + "\""; }
-
 // JSON that any reader of JSON is given.
 struct JsonBomb {
   const char* name;
   std::string (*make)();
 };
 constexpr JsonBomb kJsonBombs[] = {
-    {"nesting", [] { return std::string(kMost, '['); }},
-    {"closed nesting", [] { return std::string(kMost / 2, '[') + std::string(kMost / 2, ']'); }},
+    {"nesting", [] { return std::string(kMostBombBytes, '['); }},
+    {"closed nesting",
+     [] { return std::string(kMostBombBytes / 2, '[') + std::string(kMostBombBytes / 2, ']'); }},
     {"nested objects",
      [] {
        return filled(
@@ -73,11 +63,11 @@ constexpr JsonBomb kJsonBombs[] = {
        return filled(
            "[", [](int) { return "0." + std::string(500, '3') + "e-300"; }, "]");
      }},
-    {"one long number", [] { return std::string(kMost, '9'); }},
-    {"one long text", [] { return "\"" + std::string(kMost, 'x') + "\""; }},
-    {"one name that is long", [] { return "{\"" + std::string(kMost, 'x') + "\":0}"; }},
-    {"escapes", [] { return "\"" + std::string(kMost, '\\') + "\""; }},
-    {"white space", [] { return std::string(kMost, ' '); }}};
+    {"one long number", [] { return std::string(kMostBombBytes, '9'); }},
+    {"one long text", [] { return "\"" + std::string(kMostBombBytes, 'x') + "\""; }},
+    {"one name that is long", [] { return "{\"" + std::string(kMostBombBytes, 'x') + "\":0}"; }},
+    {"escapes", [] { return "\"" + std::string(kMostBombBytes, '\\') + "\""; }},
+    {"white space", [] { return std::string(kMostBombBytes, ' '); }}};
 
 FileBytes with_length(const std::string& header, std::uint64_t length, std::size_t data = 0) {
   FileBytes out(8 + header.size() + data);
@@ -156,7 +146,7 @@ void add_brains(std::vector<Bomb>& bombs) {
     bombs.push_back({std::move(body.name), BombKind::safetensors, std::move(body.make)});
   }
   bombs.push_back({"a brain with a long schema", BombKind::brain, [] {
-                     const std::string schema(kMost - 1000, 'x');
+                     const std::string schema(kMostBombBytes - 1000, 'x');
                      return enveloped(safetensors_of(R"({"__metadata__":{"schema":")" + schema + "\"}}"), [] {
                        agent::BrainSpec other = seed_brain();
                        other.observation.count = 7;
@@ -306,9 +296,10 @@ void add_archives(std::vector<Bomb>& bombs) {
                    }});
   bombs.push_back({"profiles", BombKind::archive,
                    [] { return vk::write_kernel_archive(std::vector<vk::CapabilityProfile>(800), "", {}); }});
-  bombs.push_back({"sizes of 2^64", BombKind::cache, [] { return FileBytes(kMost, std::byte{0xFF}); }});
+  bombs.push_back(
+      {"sizes of 2^64", BombKind::cache, [] { return FileBytes(kMostBombBytes, std::byte{0xFF}); }});
   bombs.push_back({"a wrapped cache of garbage", BombKind::cache,
-                   [] { return vk::wrap_pipeline_cache(FileBytes(kMost / 2, std::byte{0xFF})); }});
+                   [] { return vk::wrap_pipeline_cache(FileBytes(kMostBombBytes / 2, std::byte{0xFF})); }});
 }
 
 void add_weights(std::vector<Bomb>& bombs) {
@@ -336,7 +327,7 @@ void add_weights(std::vector<Bomb>& bombs) {
       test::put(file, std::uint32_t{3});
       test::put(file, count);
       test::put(file, std::uint64_t{0});
-      return file + std::string(kMost, '\0');
+      return file + std::string(kMostBombBytes, '\0');
     });
   // Tensors of one content: of 4 bits each, or floats.
   for (const std::uint32_t type : {0u, 2u})
@@ -375,7 +366,7 @@ void add_weights(std::vector<Bomb>& bombs) {
     test::put(file, std::uint32_t{3});
     test::put(file, std::uint64_t{0});
     test::put(file, UINT64_MAX);
-    return file + std::string(kMost, '\0');
+    return file + std::string(kMostBombBytes, '\0');
   });
 }
 

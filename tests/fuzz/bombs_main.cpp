@@ -21,6 +21,7 @@
 #include "compute/model/files/file.h"
 #include "compute/model/files/safetensors.h"
 #include "compute/model/weights/weights.h"
+#include "compute/training/dataset_bytes.h"
 #include "compute/training/picture.h"
 #include "compute/tuning/tuning_table.h"
 #include "compute/vk/pipelines/kernel_archive.h"
@@ -36,6 +37,9 @@
 #include "tools/imprint/brain_file.h"
 #include "tools/imprint/model_file.h"
 #include "tools/imprint/profiles.h"
+#include "tools/studio/curriculum.h"
+#include "tools/studio/episode_log.h"
+#include "tools/studio/league.h"
 
 namespace imprint::fuzz {
 namespace {
@@ -160,9 +164,10 @@ int set_on_device(Bytes bytes, bool table) {
 }
 
 const char* kind_name(BombKind kind) {
-  constexpr const char* kNames[] = {"model",      "named",       "brain",          "table",   "archive",
-                                    "cache",      "safetensors", "demonstrations", "profile", "brain_file",
-                                    "model_file", "picture",     "weights"};
+  constexpr const char* kNames[] = {
+      "model",       "named",          "brain",      "table",      "archive",    "cache",
+      "safetensors", "demonstrations", "profile",    "brain_file", "model_file", "picture",
+      "csv",         "episode",        "curriculum", "league",     "bounds",     "weights"};
   return kNames[static_cast<int>(kind)];
 }
 
@@ -193,6 +198,17 @@ Result<> read_once(BombKind kind, Bytes bytes, const char* file) {
     case BombKind::picture:
       return done(
           training::decode_picture(bytes, file, {.height = 64, .width = 64, .memory_limit = kCap / 4}));
+    case BombKind::csv:
+      return done(training::parse_csv({file, bytes}, "y"));
+    case BombKind::episode:
+      return done(studio::EpisodeLog::parse(bytes, file));
+    case BombKind::curriculum:
+      return done(studio::Curriculum::parse(std::string(text)));
+    case BombKind::league:
+      return done(studio::League::parse(std::string(text)));
+    case BombKind::bounds:
+      extents(bytes);
+      return {};
     case BombKind::weights:
       return done(imprint::weights::parse(bytes));
     case BombKind::model:
@@ -282,9 +298,10 @@ std::vector<std::string> entries_of(BombKind kind) {
 
 std::vector<Bomb> all_bombs() {
   std::vector<Bomb> bombs = model_bombs(), operators = operator_bombs(), named = named_bombs(),
-                    others = file_bombs();
+                    data = data_bombs(), others = file_bombs();
   std::ranges::move(operators, std::back_inserter(bombs));
   std::ranges::move(named, std::back_inserter(bombs));
+  std::ranges::move(data, std::back_inserter(bombs));
   std::ranges::move(others, std::back_inserter(bombs));
 #ifdef IMPRINT_FUZZ_PICTURES
   std::ranges::move(picture_bombs(), std::back_inserter(bombs));

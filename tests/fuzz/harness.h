@@ -13,13 +13,16 @@ namespace imprint::fuzz {
 
 using Bytes = std::span<const std::byte>;
 
-void onnx(Bytes bytes);         // parses, imports, compiles and runs on the CPU: twice with equal bits
-void operators(Bytes bytes);    // bytes as calls of ONNX's operators with values of all types
-void safetensors(Bytes bytes);  // reads, writes and reads again
-void weights(Bytes bytes);      // files of PyTorch, GGUF and NumPy: reads, and writes as safetensors
-void picture(Bytes bytes);      // PNG, JPEG, PGM: decodes, and resizes
-void saved_brain(Bytes bytes);  // a whole file, and a body with a valid envelope
-void experience(Bytes bytes);   // steps of an actor: DQN's and PPO's
+void onnx(Bytes bytes);          // parses, imports, compiles and runs on the CPU: twice with equal bits
+void operators(Bytes bytes);     // bytes as calls of ONNX's operators with values of all types
+void safetensors(Bytes bytes);   // reads, writes and reads again
+void weights(Bytes bytes);       // files of PyTorch, GGUF and NumPy: reads, and writes as safetensors
+void picture(Bytes bytes);       // PNG, JPEG, PGM: decodes, and resizes
+void saved_brain(Bytes bytes);   // a whole file, and a body with a valid envelope
+void dataset(Bytes bytes);       // IDX, CIFAR, CSV: reads the first and the last sample
+void extents(Bytes bytes);       // texts of bounds: gives a model's free dimensions names
+void experience(Bytes bytes);    // steps of an actor: DQN's and PPO's
+void studio_files(Bytes bytes);  // episodes (also with their hash), curricula and leagues
 #ifdef IMPRINT_FUZZ_STUDIO
 void studio(Bytes bytes);  // messages between an actor and its learner, as they come over a network
 #endif
@@ -43,7 +46,10 @@ inline constexpr Harness kHarnesses[] = {
     {"weights", weights},
     {"picture", picture},
     {"saved_brain", saved_brain},
+    {"dataset", dataset},
+    {"extents", extents},
     {"experience", experience},
+    {"studio_files", studio_files},
 #ifdef IMPRINT_FUZZ_STUDIO
     {"studio", studio},
 #endif

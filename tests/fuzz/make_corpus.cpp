@@ -17,6 +17,8 @@
 #include "tests/fuzz/make_models.h"
 #include "tests/fuzz/seed_brain.h"
 #include "tools/imprint/profiles.h"
+#include "tools/studio/episode_log.h"
+#include "tools/studio/league.h"
 
 namespace {
 
@@ -80,6 +82,48 @@ Result<> write_experience(const fs::path& folder) {
   return {};
 }
 
+// The harness's two bytes (dataset.cpp), and a file.
+Result<> write_dataset(const fs::path& folder) {
+  const std::string labels("\0\0\x08\x01\0\0\0\2\7\3", 10),
+      pixels("\0\0\x08\x03\0\0\0\2\0\0\0\1\0\0\0\2\0\xff\x33\0", 20);
+  IMPRINT_CHECK(write(folder / "idx", std::string{0, static_cast<char>(labels.size())} + labels + pixels));
+  IMPRINT_CHECK(write(folder / "cifar", std::string{1, 2} + "\6\xff\x33"));
+  return write(folder / "csv", std::string{2, 'y'} + "a,y,\"b\"\r\n1, 2.5,3\n\n-4,5,6e1\n");
+}
+
+Result<> write_extents(const fs::path& folder) {
+  IMPRINT_CHECK(write(folder / "steps", std::string("height=64/32\nwidth=6/2\nn=4")));
+  IMPRINT_CHECK(write(folder / "sums", std::string("past=0..8\ny:3=past+n+2\nn=2")));
+  return write(folder / "place", std::string("x:2=8\ny:3=3\nwidth=1"));
+}
+
+// The harness's byte (studio_files.cpp), and a file.
+Result<> write_studio_files(const fs::path& folder) {
+  studio::EpisodeLog log{.seed = 5, .number = 6, .rank = 7, .parameters = {{"lean", 0.25}}, .score = 12};
+  for (const float at : {0.5f, 1.0f}) {
+    const float seen[] = {at, -1}, numbers[] = {0.125f};
+    const std::uint32_t chosen[] = {3};
+    IMPRINT_CHECK(log.add(seen, chosen, numbers));
+  }
+  constexpr std::size_t kHash = 16;
+  const std::vector<std::byte> whole = log.bytes();
+  std::vector<std::byte> file{std::byte{0}};
+  file.insert(file.end(), whole.begin(), whole.end());
+  IMPRINT_CHECK(write(folder / "episode", file));
+  file[0] = std::byte{1};
+  file.resize(file.size() - kHash);
+  IMPRINT_CHECK(write(folder / "episode_body", file));
+  IMPRINT_CHECK(write(folder / "curriculum",
+                      "\2" + std::string(R"({"parameters": {"length": {"uniform": [0.3, 0.8]}, "gravity": 9.8,
+  "push": {"normal": [10, 0.5]}, "mass": {"grid": [0.1, 0.2]}, "wind": {"adaptive": [0, 5]}},
+ "lessons": [{"name": "short", "parameters": {"length": 0.3}, "score": 200, "episodes": 50}, {}],
+ "adapt": {"score": 200, "episodes": 50, "step": 0.1}})")));
+  studio::League league;
+  league.keep("1.brain");
+  league.keep("a b.brain");
+  return write(folder / "league", "\3" + league.text());
+}
+
 Result<> write_vulkan_files(const fs::path& corpus) {
   vk::Capabilities device;
   device.device_name = "own";
@@ -112,6 +156,9 @@ Result<> write_all(const fs::path& corpus) {
   IMPRINT_CHECK(write_safetensors(corpus / "safetensors"));
   IMPRINT_CHECK(write_brain(corpus / "saved_brain"));
   IMPRINT_CHECK(write_experience(corpus / "experience"));
+  IMPRINT_CHECK(write_dataset(corpus / "dataset"));
+  IMPRINT_CHECK(write_extents(corpus / "extents"));
+  IMPRINT_CHECK(write_studio_files(corpus / "studio_files"));
   IMPRINT_CHECK(write_vulkan_files(corpus));
   for (const vk::CapabilityProfile& profile : vk::named_profiles())
     IMPRINT_CHECK(write(corpus / "profile" / (profile.name + ".json"), tools::profile_json(profile)));

@@ -33,8 +33,9 @@ HostTensor fed(const Shape& shape, DType dtype) {
   return HostTensor::from(std::move(values), shape);
 }
 
+constexpr const char* kFree = "free";
 const Extent& free_extent() {
-  static const Extent extent("free", 3);
+  static const Extent extent(kFree, 3);
   return extent;
 }
 
@@ -89,14 +90,17 @@ void compile_and_run(const ImportedModel& model) {
   std::int64_t elements = 0;
   for (const ImportedValue& input : model.inputs) elements += input.tensor.shape().element_count();
   if (elements > (1 << 20) || model.outputs.empty()) return;
-  const std::unique_ptr<Runtime> runtime = Runtime::create_on_cpu({}, kMemoryCap);
+  // One for all executions: making it costs more than a small model.
+  static const std::unique_ptr<Runtime> runtime = Runtime::create_on_cpu({}, kMemoryCap);
   Session session(*runtime);
   const ProgramDescription description{
       .name = "fuzz", .inputs = model.input_tensors(), .outputs = model.output_tensors(), .slot_count = 1};
   auto program = Program::compile(*runtime, description);
   check_error(program);
   if (!program || program->stats().flops + program->stats().bytes_moved > kMostWork) return;
-  (void)program->set_extent(0, free_extent().name(), 2);  // not every model has it
+  // Extents of a run below their bounds; few models have one.
+  constexpr std::pair<const char*, std::int64_t> kUsed[] = {{kFree, 2}, {"N", 2}, {"H", 2}, {"W", 3}};
+  for (const auto& [name, extent] : kUsed) (void)program->set_extent(0, name, extent);
   std::vector<HostTensor> inputs;
   for (const ImportedValue& input : model.inputs) {
     inputs.push_back(fed(program->used_shape(0, input.tensor.shape()), input.tensor.dtype()));
@@ -107,11 +111,11 @@ void compile_and_run(const ImportedModel& model) {
   require(first.ok() == second.ok() && (!first || equal_bits(*first, *second)), "two runs give equal bits");
 }
 
-void import_and_run(const imprint::onnx::Model& model, bool named) {
-  const auto shapes = shapes_with_free_dimensions(model, 3);
+void import_and_run(const imprint::onnx::Model& model, std::span<const DimensionBound> bounds) {
+  auto shapes = shapes_with_free_dimensions(model, 2);
   check_error(shapes);
   if (!shapes) return;
-  if (named) return import_with_named_extents(model, *shapes);
+  if (!bounds.empty() && !shapes->empty()) check_error(bound_dimensions(model, bounds, *shapes));
   const auto imported = import_onnx(model, *shapes);
   check_error(imported);
   if (imported) compile_and_run(*imported);

@@ -1,15 +1,15 @@
 // Bytes as calls of ONNX's operators: which one, which inputs, which attributes. Known values of every type
 // meet every operator, which changed files seldom reach.
 
-#include <array>
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "compute/model/onnx/import.h"
 #include "compute/model/onnx/op.h"
+#include "tests/fuzz/choices.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/run_model.h"
 
@@ -25,26 +25,6 @@ using imprint::onnx::Node;
 using imprint::onnx::TensorData;
 
 constexpr std::size_t kMostNodes = 6, kMostInputs = 8, kMostAttributes = 6;
-
-// The bytes, and zeros behind them.
-class Choices {
- public:
-  explicit Choices(Bytes bytes) : left_(bytes) {}
-  bool empty() const { return left_.empty(); }
-  std::size_t below(std::size_t count) {
-    std::size_t value = 0;
-    for (std::size_t reach = 1; reach < count && !left_.empty(); reach <<= 8, left_ = left_.subspan(1))
-      value = value << 8 | std::to_integer<std::size_t>(left_[0]);
-    return value % count;
-  }
-  template <class List>
-  const auto& of(const List& list) {
-    return list[below(std::size(list))];
-  }
-
- private:
-  Bytes left_;
-};
 
 template <class T>
 TensorData known_tensor(const std::string& name, ElementType type, Extents extents, std::vector<T> values) {
@@ -73,7 +53,7 @@ std::vector<T> ramp_of(std::size_t count, T step) {
   return values;
 }
 
-std::vector<TensorData> known_values() {
+std::vector<TensorData> make_known_values() {
   using enum ElementType;
   using Longs = std::vector<std::int64_t>;
   constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min(), k40 = std::int64_t{1} << 40;
@@ -111,17 +91,43 @@ std::vector<TensorData> known_values() {
           words_of("w", {}, {"7"}),
           words_of("w2", {2}, {"ab", "1.5"})};
 }
+const std::vector<TensorData>& known_values() {
+  static const std::vector<TensorData> all = make_known_values();
+  return all;
+}
 
-void add_input(Graph& graph, const std::string& name, ElementType type, const Extents& extents) {
+imprint::onnx::ValueInfo input_of(const std::string& name, ElementType type, const Extents& extents) {
   imprint::onnx::ValueInfo info;
   info.name = name;
   info.is_tensor = true;
   info.type = type;
   info.shape.emplace();
-  for (const std::int64_t extent : extents)
-    info.shape->push_back(extent < 0 ? imprint::onnx::Dimension{{}, "N"}
-                                     : imprint::onnx::Dimension{extent, {}});
-  graph.inputs.push_back(std::move(info));
+  for (const std::int64_t extent : extents) info.shape->push_back({extent, {}});
+  return info;
+}
+
+// "x" is [N, 4, 4, 4], whose extents may have names: of rows, of one axis that windows move along, of both.
+const std::vector<std::vector<DimensionBound>>& bounds_known() {
+  static const DimensionBound rows{"N", 3}, height{"H", 4}, steps{"H", 4, {}, 1, 2}, width{"W", 4, {}, 0};
+  static const std::vector<std::vector<DimensionBound>> all{{}, {rows}, {height, width}, {rows, steps}};
+  return all;
+}
+void free_dimensions(imprint::onnx::ValueInfo& x, const std::vector<DimensionBound>& bounds) {
+  const auto is_bounded = [&](const char* name) {
+    return std::ranges::find(bounds, name, &DimensionBound::name) != bounds.end();
+  };
+  constexpr std::pair<std::size_t, const char*> kAxes[] = {{0, "N"}, {2, "H"}, {3, "W"}};
+  for (const auto& [axis, name] : kAxes)
+    if (axis == 0 || is_bounded(name)) (*x.shape)[axis] = {{}, name};
+}
+
+const std::vector<imprint::onnx::ValueInfo>& fed_values() {
+  using enum ElementType;
+  static const std::vector<imprint::onnx::ValueInfo> all{
+      input_of("x", float32, {3, 4, 4, 4}), input_of("v", float32, {4}),
+      input_of("m", float32, {4, 4}),       input_of("n", int64, {4}),
+      input_of("q", uint8, {1, 300}),       input_of("c", boolean, {})};
+  return all;
 }
 
 void add_output(Graph& graph, const std::string& name) {
@@ -268,14 +274,13 @@ Attribute attribute_of(Choices& choices) {
   const bool list = out.kind == AttributeKind::ints || out.kind == AttributeKind::floats ||
                     out.kind == AttributeKind::strings;
   const std::size_t count = list ? choices.below(7) : 1;
-  static const std::vector<TensorData> values = known_values();
   for (std::size_t i = 0; i < count; ++i) {
     if (out.kind == AttributeKind::int_value || out.kind == AttributeKind::ints)
       out.ints.push_back(choices.of(kNumbers));
     else if (out.kind == AttributeKind::float_value || out.kind == AttributeKind::floats)
       out.floats.push_back(choices.of(kReals));
     else if (out.kind == AttributeKind::tensor)
-      out.tensors.push_back(choices.of(values));
+      out.tensors.push_back(choices.of(known_values()));
     else
       out.strings.emplace_back(choices.of(kWords));
   }
@@ -322,40 +327,71 @@ Attribute body_of(Choices& choices, const char* name, int inputs, int outputs,
 
 void add_bodies(Choices& choices, Node& node, const std::vector<std::string>& names) {
   const int more = static_cast<int>(choices.below(4)), given = static_cast<int>(node.inputs.size());
-  if (node.op_type == "Loop") node.attributes.push_back(body_of(choices, "body", given, 1 + more, names));
-  if (node.op_type == "Scan" || node.op_type == "SequenceMap")
-    node.attributes.push_back(body_of(choices, "body", given, more, names));
-  if (node.op_type == "If")
-    for (const char* branch : {"then_branch", "else_branch"})
-      node.attributes.push_back(body_of(choices, branch, 0, static_cast<int>(node.outputs.size()), names));
+  const bool loop = node.op_type == "Loop", branch = node.op_type == "If",
+             scan = node.op_type == "Scan" || node.op_type == "SequenceMap";
+  if (!loop && !scan && !branch) return;
+  std::vector<std::string> outer(names);
+  std::erase(outer, std::string());
+  if (loop) node.attributes.push_back(body_of(choices, "body", given, 1 + more, outer));
+  if (scan) node.attributes.push_back(body_of(choices, "body", given, more, outer));
+  if (branch)
+    for (const char* name : {"then_branch", "else_branch"})
+      node.attributes.push_back(body_of(choices, name, 0, static_cast<int>(node.outputs.size()), outer));
 }
 
 // Values that only other operators make: sequences, shapes, pairs of quantised numbers.
-void add_made(Graph& graph, std::vector<std::string>& names) {
-  graph.nodes.push_back(simple("Shape", {"x"}, "shape"));
-  graph.nodes.push_back(simple("SequenceConstruct", {"v", "v"}, "parts"));
-  graph.nodes.push_back(simple("Optional", {"v"}, "held"));
-  graph.nodes.push_back(simple("DequantizeLinear", {"q", "f", "u8"}, "pair"));
-  graph.nodes.push_back(simple("DequantizeLinear", {"i8w", "f", "i8"}, "weights"));
-  for (const char* name : {"shape", "parts", "held", "pair", "weights"}) names.emplace_back(name);
+const std::vector<Node>& makers() {
+  static const std::vector<Node> all{
+      simple("Shape", {"x"}, "shape"), simple("SequenceConstruct", {"v", "v"}, "parts"),
+      simple("Optional", {"v"}, "held"), simple("DequantizeLinear", {"q", "f", "u8"}, "pair"),
+      simple("DequantizeLinear", {"i8w", "f", "i8"}, "weights")};
+  return all;
 }
 
-imprint::onnx::Model model_of(Choices& choices) {
+// All values that nodes may take; "" leaves an input out.
+std::vector<std::string> value_names() {
+  std::vector<std::string> names;
+  for (const imprint::onnx::ValueInfo& fed : fed_values()) names.push_back(fed.name);
+  names.emplace_back();
+  for (const TensorData& value : known_values()) names.push_back(value.name);
+  for (const Node& maker : makers()) names.push_back(maker.outputs[0]);
+  return names;
+}
+
+void note_used(const Graph& graph, std::set<std::string>& used) {
+  for (const Node& node : graph.nodes) {
+    used.insert(node.inputs.begin(), node.inputs.end());
+    for (const Attribute& attribute : node.attributes)
+      for (const Graph& body : attribute.graphs) note_used(body, used);
+  }
+}
+
+// Gives the graph what its nodes take, and no more: each value costs time in each execution.
+void add_used_values(Graph& graph, const std::vector<DimensionBound>& bounds) {
+  std::set<std::string> used;
+  note_used(graph, used);
+  std::vector<Node> made;
+  for (const Node& maker : makers()) {
+    if (!used.contains(maker.outputs[0])) continue;
+    used.insert(maker.inputs.begin(), maker.inputs.end());
+    made.push_back(maker);
+  }
+  graph.nodes.insert(graph.nodes.begin(), made.begin(), made.end());
+  for (const imprint::onnx::ValueInfo& fed : fed_values())
+    if (used.contains(fed.name)) graph.inputs.push_back(fed);
+  if (used.contains("x")) free_dimensions(graph.inputs[0], bounds);
+  for (const TensorData& value : known_values())
+    if (used.contains(value.name)) graph.initializers.push_back(value);
+}
+
+imprint::onnx::Model model_of(Choices& choices, const std::vector<DimensionBound>& bounds) {
   imprint::onnx::Model model;
   model.ir_version = 8;
   constexpr std::int64_t kVersions[] = {21, 18, 17, 13, 9, 8};
   model.opsets = {{"", choices.of(kVersions)}, {"com.microsoft", 1}, {"ai.onnx.preview.training", 1}};
   Graph& graph = model.graph;
-  graph.initializers = known_values();
-  add_input(graph, "x", ElementType::float32, {-1, 4, 4, 4});
-  add_input(graph, "v", ElementType::float32, {4});
-  add_input(graph, "m", ElementType::float32, {4, 4});
-  add_input(graph, "n", ElementType::int64, {4});
-  add_input(graph, "q", ElementType::uint8, {1, 300});
-  add_input(graph, "c", ElementType::boolean, {});
-  std::vector<std::string> names{"x", "v", "m", "n", "q", "c", ""};
-  for (const TensorData& value : graph.initializers) names.push_back(value.name);
-  add_made(graph, names);
+  static const std::vector<std::string> all_names = value_names();
+  std::vector<std::string> names = all_names;
   for (std::size_t i = 0; i < kMostNodes && (i == 0 || !choices.empty()); ++i) {
     Node node;
     const Operator& chosen = choices.of(operators_known());
@@ -365,9 +401,7 @@ imprint::onnx::Model model_of(Choices& choices) {
     for (std::size_t k = 0; k < inputs; ++k) node.inputs.push_back(choices.of(names));
     for (std::size_t k = 0; k < outputs; ++k)
       node.outputs.push_back("o" + std::to_string(i) + "_" + std::to_string(k));
-    std::vector<std::string> outer(names);
-    std::erase(outer, std::string());
-    add_bodies(choices, node, outer);
+    add_bodies(choices, node, names);
     for (std::size_t k = choices.below(kMostAttributes); k > 0; --k)
       if (Attribute one = attribute_of(choices); !node.find_attribute(one.name))
         node.attributes.push_back(std::move(one));
@@ -375,6 +409,7 @@ imprint::onnx::Model model_of(Choices& choices) {
     add_output(graph, node.outputs[0]);
     graph.nodes.push_back(std::move(node));
   }
+  add_used_values(graph, bounds);
   return model;
 }
 
@@ -382,8 +417,8 @@ imprint::onnx::Model model_of(Choices& choices) {
 
 void operators(Bytes bytes) {
   Choices choices(bytes);
-  const bool named = choices.below(2) != 0;
-  import_and_run(model_of(choices), named);
+  const std::vector<DimensionBound>& bounds = choices.of(bounds_known());
+  import_and_run(model_of(choices, bounds), bounds);
 }
 
 }  // namespace imprint::fuzz

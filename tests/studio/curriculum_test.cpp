@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "tools/studio/curriculum.h"
 
@@ -92,6 +93,24 @@ TEST(CurriculumTest, RefusesByField) {
   const std::string deep = R"({"parameters":)" + std::string(200'000, '[') + std::string(200'000, ']') + "}";
   EXPECT_THAT(refused(deep), HasSubstr("JSON nested deeper than 8 levels"));
   EXPECT_LT(refused(R"({"parameters": {"a": ")" + std::string(100'000, 'x') + "\"}}").size(), 1000u);
+  EXPECT_THAT(refused(R"({"parameters": {"a": {"uniform": [-1e308, 1e308]}}})"),
+              HasSubstr("parameters.a: found -1e+308, expected a number from -1e100 to 1e100"));
+  EXPECT_LT(parsed(R"({"lessons": [{"name": ")" + std::string(100'000, 'x') + "\"}]}").lesson_name().size(),
+            100u)
+      << "it stands in each row of curve.csv";
+  EXPECT_EQ(Curriculum::read("/dev/zero").error().code, ErrorCode::io);
+}
+
+// A checkpoint's numbers come from a file.
+TEST(CurriculumTest, TakesNumbersThatNoRunHas) {
+  Curriculum all = parsed(R"({"parameters": {"a": {"adaptive": [0, 1]}}, "lessons": [{"score": 1}, {}]})");
+  const double most = std::numeric_limits<double>::max();
+  for (const double number : {-1.0, -most, most, std::nan(""), HUGE_VAL}) {
+    all.set_state(std::vector<double>(Curriculum::kStateNumbers, number));
+    EXPECT_LT(all.lesson(), 2u) << number;
+    const double drawn = all.draw(1, 1).at("a");
+    EXPECT_TRUE(drawn >= 0 && drawn <= 1) << number;
+  }
 }
 
 }  // namespace

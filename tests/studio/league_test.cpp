@@ -5,11 +5,11 @@
 
 #include <cmath>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
+#include "compute/base/hash.h"
 #include "compute/base/philox.h"
 #include "tools/studio/episode_log.h"
 #include "tools/studio/league.h"
@@ -69,7 +69,10 @@ TEST(LeagueTest, ComesBackFromItsText) {
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->text(), league.text());
   EXPECT_EQ(found->entries()[1].brain, "b c.brain");
-  for (const char* damaged : {"", "league 3 1200\n1 2 3 a\n", "legue 0 1200\n", "league 99999999 1\n"})
+  // Numbers too, from which no chance follows: 0 / 0, an infinite sum.
+  for (const char* damaged :
+       {"", "league 3 1200\n1 2 3 a\n", "legue 0 1200\n", "league 99999999 1\n", "league 1 1200\n1 -2 -1 a\n",
+        "league 1 1200\n1 1e308 1e308 a\n", "league 1 1200\n-1e300 2 1 a\n", "league 0 1e300\n"})
     EXPECT_FALSE(League::parse(damaged)) << damaged;
 }
 
@@ -92,15 +95,52 @@ TEST(EpisodeLogTest, ComesBackAndTellsEachDamagedByte) {
   EXPECT_EQ(found->observation_of(2)[0], 1.0f);
   EXPECT_EQ(found->discrete_of(1)[2], 9u);
   EXPECT_EQ(found->continuous_of(0)[0], 0.125f);
-  std::ifstream file(path, std::ios::binary);
-  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  const std::vector<std::byte> whole = log.bytes();
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    std::string damaged = whole;
-    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
-    std::ofstream(path, std::ios::binary | std::ios::trunc) << damaged;
-    EXPECT_FALSE(EpisodeLog::read(path)) << "byte " << i;
+    std::vector<std::byte> damaged = whole;
+    damaged[i] ^= std::byte{0x10};
+    EXPECT_FALSE(EpisodeLog::parse(damaged, "log")) << "byte " << i;
   }
   std::remove(path.c_str());
+}
+
+// An agent may see nothing and have neither choices nor numbers of one kind.
+TEST(EpisodeLogTest, ComesBackWhateverAStepHolds) {
+  for (const std::size_t part : {0u, 1u, 2u}) {
+    EpisodeLog log;
+    const float number[] = {0.5f};
+    const std::uint32_t choice[] = {3};
+    for (int step = 0; step < 2; ++step)
+      ASSERT_TRUE(log.add(part == 0 ? std::span(number) : std::span<const float>(),
+                          part == 1 ? std::span(choice) : std::span<const std::uint32_t>(),
+                          part == 2 ? std::span(number) : std::span<const float>()));
+    EXPECT_EQ(log.steps(), 2u);
+    const Result<EpisodeLog> found = EpisodeLog::parse(log.bytes(), "log");
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->steps(), 2u);
+  }
+}
+
+// A whole file, with its hash, whose head asks for other steps than it holds.
+TEST(EpisodeLogTest, RefusesAHeadThatLies) {
+  constexpr std::size_t kSteps = 24, kParameters = 56, kHash = 16;  // bytes from the begin, and at the end
+  EpisodeLog log{.parameters = {{"a", 1}}};
+  const float seen[] = {1, 2};
+  ASSERT_TRUE(log.add(seen, {}, {}));
+  const std::vector<std::byte> whole = log.bytes();
+  ASSERT_TRUE(EpisodeLog::parse(whole, "log"));
+  const auto with = [&](std::size_t at, std::uint64_t value, std::size_t size) {
+    std::vector<std::byte> file = whole;
+    std::memcpy(file.data() + at, &value, size);
+    const Hash128 hash = Hasher().bytes(std::span(file).first(file.size() - kHash)).digest();
+    std::memcpy(file.data() + file.size() - kHash, &hash, sizeof hash);
+    return EpisodeLog::parse(file, "log");
+  };
+  EXPECT_TRUE(with(kSteps, 1, 8)) << "as it was";
+  for (const std::uint64_t steps : {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{1} << 61, UINT64_MAX})
+    EXPECT_FALSE(with(kSteps, steps, 8)) << steps;
+  for (const std::uint64_t parameters : {0u, 2u, UINT32_MAX})
+    EXPECT_FALSE(with(kParameters, parameters, 4)) << parameters;
 }
 
 }  // namespace

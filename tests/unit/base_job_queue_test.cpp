@@ -163,7 +163,7 @@ TEST(JobQueue, WithdrawnJobsNeverBegin) {
 TEST(JobQueue, IsIdleAfterTheRunningJob) {
   const auto none = make(0);
   none->add(nullptr, [] { ADD_FAILURE() << "a cancelled job ran"; });
-  none->stand_still(std::chrono::minutes(1));  // at once
+  none->wait_for_running(std::chrono::minutes(1));  // at once
   none->withdraw(nullptr);
 
   const auto queue = make(1);
@@ -177,14 +177,14 @@ TEST(JobQueue, IsIdleAfterTheRunningJob) {
   begun.get_future().wait();
   std::promise<void> end;
   queue->add(nullptr, [&, over = end.get_future().share()] { over.wait(); });  // starts when the other ends
-  queue->stand_still(std::chrono::milliseconds(1));
+  queue->wait_for_running(std::chrono::milliseconds(1));
   EXPECT_FALSE(finished) << "its time was used up";
   // A job that started before the call would count, so the first one ends during it.
   std::thread opens([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     go.set_value();
   });
-  queue->stand_still(std::chrono::seconds(10));
+  queue->wait_for_running(std::chrono::seconds(10));
   EXPECT_TRUE(finished);
   end.set_value();
   opens.join();

@@ -160,6 +160,8 @@ TEST_F(Files, IdxPicturesAndLabels) {
   EXPECT_EQ(idx_files(pictures, write("z", std::string("\0\0\x08\x01\0\0\0\1\7", 9))).error().code,
             ErrorCode::corrupt_file);
   EXPECT_FALSE(idx_files((folder_ / "none").string(), labels));
+  const std::string huge = std::string("\0\0\x08\x03", 4) + std::string(12, '\xff') + "x";  // 2^96 pixels
+  EXPECT_EQ(idx_files(write("h", huge), labels).error().code, ErrorCode::corrupt_file);
 }
 
 TEST_F(Files, CifarRecords) {
@@ -192,6 +194,9 @@ TEST_F(Files, CsvColumns) {
             std::string::npos);
   EXPECT_NE(csv_file(write("t.csv", "a,b\n1\n"), "b").error().message.find("found 1 cell, expected 2"),
             std::string::npos);
+  EXPECT_NE(csv_file(write("t.csv", "a,b\n1,\n"), "b").error().message.find("found '', expected a number"),
+            std::string::npos);
+  EXPECT_EQ(csv_file(write("t.csv", "\n\r\n"), "b").error().code, ErrorCode::not_found) << "no line of names";
 }
 
 TEST(Checkpoint, PositionsReadBackAsTheSameBits) {

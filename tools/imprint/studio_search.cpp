@@ -16,7 +16,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
@@ -24,6 +23,7 @@
 #include "compute/base/json.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
+#include "compute/model/files/file.h"
 #include "tools/imprint/studio_run.h"
 
 namespace imprint::tools {
@@ -37,6 +37,7 @@ struct SearchedOption {
   Kind kind = Kind::list;
   std::vector<double> numbers;  // low and high, or the list
 };
+constexpr std::uint64_t kMostSearchBytes = 32 << 10;
 
 struct Trial {
   std::uint32_t number = 0;
@@ -52,9 +53,10 @@ Result<std::vector<SearchedOption>> read_options(const std::string& path) {
     return make_error(ErrorCode::corrupt_file, text("--search: '", path, "': ", clipped(field), ": found ",
                                                     clipped(found), ", expected ", expected, "."));
   };
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return make_error(ErrorCode::io, text("--search: cannot read '", path, "'"));
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  // ordered_json compares each name with all of its object.
+  const auto bytes = read_file(path, kMostSearchBytes);
+  if (!bytes) return make_error(bytes.error().code, text("--search: ", bytes.error().message));
+  const std::string_view content(reinterpret_cast<const char*>(bytes->data()), bytes->size());
   if (const auto sound = parse_json(content); !sound)
     return make_error(ErrorCode::corrupt_file, text("--search: '", path, "': ", sound.error().message, "."));
   const auto json = nlohmann::ordered_json::parse(content, nullptr, false);  // options keep their order

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
@@ -12,6 +10,7 @@
 #include "compute/base/philox.h"
 #include "compute/base/quote.h"
 #include "compute/base/text.h"
+#include "compute/model/files/file.h"
 
 namespace imprint::studio {
 
@@ -24,14 +23,16 @@ struct Curriculum::Reader {
   }
 
   static Result<double> number(const Json& from, const std::string& field) {
-    if (from.is_number()) return from.get<double>();
-    return refuse(field, from.dump(), "a number");
+    constexpr double kMost = 1e100;  // so that what is drawn is finite
+    if (from.is_number() && std::abs(from.get<double>()) <= kMost) return from.get<double>();
+    return refuse(field, from.dump(), from.is_number() ? "a number from -1e100 to 1e100" : "a number");
   }
 
   static Result<Parameter> parameter(const Json& from, const std::string& field) {
     Parameter made;
     if (from.is_number()) {
-      made.numbers = {from.get<double>()};
+      IMPRINT_ASSIGN(const double value, number(from, field));
+      made.numbers = {value};
       return made;
     }
     static const std::pair<const char*, Parameter::Kind> kKinds[] = {{"uniform", Parameter::Kind::uniform},
@@ -112,7 +113,7 @@ Result<Curriculum> Curriculum::parse(const std::string& json) {
     lesson.name = text("lesson ", made.lessons_.size() + 1);
     if (each.contains("name")) {
       if (!each["name"].is_string()) return Reader::refuse(field + "name", each["name"].dump(), "a text");
-      lesson.name = each["name"].get<std::string>();
+      lesson.name = clipped(each["name"].get_ref<const std::string&>());  // stands in each row of curve.csv
     }
     lesson.score = std::nan("");
     IMPRINT_ASSIGN(lesson.parameters, Reader::parameters(each, field));
@@ -127,9 +128,9 @@ Result<Curriculum> Curriculum::parse(const std::string& json) {
 }
 
 Result<Curriculum> Curriculum::read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return make_error(ErrorCode::io, text("curriculum: cannot read '", path, "'"));
-  return parse(std::string{std::istreambuf_iterator<char>(file), {}});
+  const auto bytes = read_file(path);
+  if (!bytes) return make_error(bytes.error().code, text("curriculum: ", bytes.error().message));
+  return parse({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
 }
 
 const std::string& Curriculum::lesson_name() const {
@@ -199,12 +200,14 @@ bool Curriculum::take(double score_sum, double episodes) {
 }
 
 void Curriculum::set_state(const std::vector<double>& state) {
-  lesson_ = std::min(static_cast<std::size_t>(state[0]), lessons_.empty() ? 0 : lessons_.size() - 1);
-  reach_ = state[1];
-  sum_ = state[2];
-  count_ = state[3];
-  adapt_sum_ = state[4];
-  adapt_count_ = state[5];
+  const auto number = [&](std::size_t i) { return std::isfinite(state[i]) ? state[i] : 0.0; };
+  const double last = lessons_.empty() ? 0 : static_cast<double>(lessons_.size() - 1);
+  lesson_ = static_cast<std::size_t>(std::clamp(number(0), 0.0, last));
+  reach_ = std::clamp(number(1), 0.0, 1.0);
+  sum_ = number(2);
+  count_ = number(3);
+  adapt_sum_ = number(4);
+  adapt_count_ = number(5);
 }
 
 }  // namespace imprint::studio

@@ -3,10 +3,9 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "compute/base/hash.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/files/file.h"
 
@@ -48,12 +47,14 @@ class EpisodeCursor {
     left_ = left_.subspan(sizeof value);
     return true;
   }
+  // `rows` times `columns` values.
   template <class T>
-  bool get(std::vector<T>& values, std::uint64_t count) {
-    if (count > left_.size() / sizeof(T)) return false;
-    values.resize(count);
-    std::memcpy(values.data(), left_.data(), count * sizeof(T));
-    left_ = left_.subspan(count * sizeof(T));
+  bool get(std::vector<T>& values, std::uint64_t rows, std::uint64_t columns = 1) {
+    if (columns > 0 && rows > left_.size() / sizeof(T) / columns) return false;
+    const std::size_t size = rows * columns * sizeof(T);
+    values.resize(rows * columns);
+    if (size > 0) std::memcpy(values.data(), left_.data(), size);
+    left_ = left_.subspan(size);
     return true;
   }
   bool empty() const { return left_.empty(); }
@@ -82,7 +83,7 @@ Result<> EpisodeLog::add(std::span<const float> seen, std::span<const std::uint3
   return {};
 }
 
-Result<> EpisodeLog::write(const std::string& path) const {
+std::vector<std::byte> EpisodeLog::bytes() const {
   EpisodeBytes out;
   out.put(std::span<const char>(kEpisodeMagic));
   out.put(EpisodeHead{seed, number, steps(), score, rank, observations, branches, numbers,
@@ -98,18 +99,21 @@ Result<> EpisodeLog::write(const std::string& path) const {
   const Hash128 hash = Hasher().bytes(out.bytes).digest();
   out.put(hash.low);
   out.put(hash.high);
-  return write_file_atomic(path, out.bytes);
+  return std::move(out.bytes);
 }
 
+Result<> EpisodeLog::write(const std::string& path) const { return write_file_atomic(path, bytes()); }
+
 Result<EpisodeLog> EpisodeLog::read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return make_error(ErrorCode::io, text("cannot read the episode '", path, "'"));
-  const std::vector<char> content{std::istreambuf_iterator<char>(file), {}};
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(content));
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path));
+  return parse(bytes, path);
+}
+
+Result<EpisodeLog> EpisodeLog::parse(std::span<const std::byte> bytes, const std::string& name) {
   const auto damaged = [&] {
     return make_error(
         ErrorCode::corrupt_file,
-        text("'", path, "' is damaged, or no episode. Name a file of a run's folder episodes."));
+        text(quote(name), " is damaged, or no episode. Name a file of a run's folder episodes."));
   };
   constexpr std::size_t kHashBytes = 2 * sizeof(std::uint64_t);
   if (bytes.size() < kEpisodeMagic.size() + sizeof(EpisodeHead) + kHashBytes) return damaged();
@@ -124,21 +128,20 @@ Result<EpisodeLog> EpisodeLog::read(const std::string& path) {
   if (!cursor.get(magic) || magic != kEpisodeMagic || Hasher().bytes(body).digest() != hash ||
       !cursor.get(head))
     return damaged();
-  if (head.steps > body.size()) return damaged();  // so that no product below wraps
   EpisodeLog log{.seed = head.seed, .number = head.number, .rank = head.rank, .score = head.score};
   for (std::uint32_t i = 0; i < head.parameters; ++i) {
     std::uint32_t length = 0;
-    std::vector<char> name;
+    std::vector<char> letters;
     double value = 0;
-    if (!cursor.get(length) || !cursor.get(name, length) || !cursor.get(value)) return damaged();
-    log.parameters[std::string(name.begin(), name.end())] = value;
+    if (!cursor.get(length) || !cursor.get(letters, length) || !cursor.get(value)) return damaged();
+    if (!log.parameters.emplace(std::string(letters.begin(), letters.end()), value).second) return damaged();
   }
   log.observations = head.observations;
   log.branches = head.branches;
   log.numbers = head.numbers;
-  if (!cursor.get(log.observation, head.steps * head.observations) ||
-      !cursor.get(log.discrete, head.steps * head.branches) ||
-      !cursor.get(log.continuous, head.steps * head.numbers) || !cursor.empty())
+  if (!cursor.get(log.observation, head.steps, head.observations) ||
+      !cursor.get(log.discrete, head.steps, head.branches) ||
+      !cursor.get(log.continuous, head.steps, head.numbers) || !cursor.empty() || log.steps() != head.steps)
     return damaged();
   return log;
 }

@@ -55,18 +55,24 @@ std::string League::text() const {
 }
 
 Result<League> League::parse(const std::string& text) {
+  // Far beyond those of any run, and sums of them are finite.
+  constexpr double kMostRating = 1e6, kMostMatches = 1e15;
+  const auto is_rating = [](double rating) { return std::abs(rating) <= kMostRating; };
+  const auto is_count = [](double count) { return count >= 0 && count <= kMostMatches; };
   std::istringstream words(text);
   std::string title;
   std::size_t count = 0;
   League league;
   words >> title >> count >> league.rating_;
-  for (std::size_t i = 0; words && i < count && count <= kMostEntries; ++i) {
+  bool sound = title == "league" && count <= kMostEntries && is_rating(league.rating_);
+  for (std::size_t i = 0; words && sound && i < count; ++i) {
     Entry entry;
     words >> entry.rating >> entry.matches >> entry.score >> std::ws;
     std::getline(words, entry.brain);
-    league.entries_.push_back(entry);
+    sound = is_rating(entry.rating) && is_count(entry.matches) && is_count(entry.score);
+    league.entries_.push_back(std::move(entry));
   }
-  if (words && title == "league" && league.entries_.size() == count) return league;
+  if (words && sound) return league;
   return make_error(ErrorCode::corrupt_file,
                     "the checkpoint's file 'league' is damaged. Begin the run in another folder.");
 }

@@ -35,7 +35,7 @@ class League {
   // [entries()] of all ranks since the call before.
   void take(std::span<const float> scores, std::span<const float> matches);
 
-  // For checkpoints. Errors: corrupt_file.
+  // For checkpoints. Bounds for a text of n bytes: time O(n), memory 4 n + 16 KiB. Errors: corrupt_file.
   std::string text() const;
   static Result<League> parse(const std::string& text);
 

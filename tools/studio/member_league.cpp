@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "compute/base/philox.h"
 #include "compute/model/files/file.h"
@@ -20,10 +19,11 @@ void Member::Parts::read_league() {
         kRefused);
   std::vector<std::byte> words;
   if (group.rank() == 0 && checkpoint_number > 0) {
-    std::ifstream file(folder.league_of(checkpoint_number), std::ios::binary);
-    const std::string found{std::istreambuf_iterator<char>(file), {}};
-    const auto raw = std::as_bytes(std::span(found));
-    words.assign(raw.begin(), raw.end());
+    auto found = read_file(folder.league_of(checkpoint_number));
+    if (found)
+      words = std::move(*found);
+    else if (found.error().code != ErrorCode::not_found)  // a run may begin a league later
+      group.fail(found.error().message, kRefused);
   }
   std::uint64_t size = words.size();
   group.broadcast(std::as_writable_bytes(std::span(&size, 1)));
