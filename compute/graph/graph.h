@@ -42,6 +42,8 @@ struct GraphNode {
   std::int64_t blocks = 0;
   bool is_snapshot = false;  // an early copy of a variable's content from before the run
   bool has_tails = false;    // a sum whose workgroups also leave partial results of another sum
+  // A product that no region takes, such as of places by channels; a pad that has memory (channels_last.h).
+  bool stays_tiled = false;
 
   OpKind kind() const { return op_info(op).kind; }
   std::int64_t element_count() const { return shape.element_count(); }

@@ -66,7 +66,8 @@ std::optional<Strides> strides_of(const Graph& graph, const std::vector<std::uin
       if (!reshape_strides(source, node.shape, strides)) return std::nullopt;
       continue;
     }
-    if (node.shape.rank() > source.rank()) return std::nullopt;  // a window: two axes read one
+    // A window: two axes read one.
+    if (node.shape.rank() > source.rank() && node.shape[source.rank()] != 1) return std::nullopt;
     for (int axis = 0; axis < node.shape.rank(); ++axis) {
       const AxisSource from = axis_source(node, source, 0, axis);
       strides.start += before[at(from.axis)] * from.start;

@@ -230,6 +230,7 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
   const std::int64_t lines = slot == 0 ? shape.rows : shape.columns;
   const bool ragged_lines = lines % (slot == 0 ? task_.tile.rows : task_.tile.columns) != 0,
              ragged_terms = shape.depth % task_.tile.depth != 0;
+  const bool joins = slot == 1 && joins_columns(graph_, task_.anchor);
   // Turns advance along one axis; the position on the other axis is the same for all.
   const bool turns_ragged = loads.along_terms ? ragged_lines : ragged_terms,
              others_ragged = loads.along_terms ? ragged_terms : ragged_lines;
@@ -238,22 +239,23 @@ std::string ProductEmitter::load_macro(const std::string& name, std::size_t slot
     if (turns_ragged)
       open("if (" + (loads.along_terms ? line_at : term_at).str() + " < " +
            text(loads.along_terms ? lines : shape.depth) + ")");
-    const bool joined = slot == 1 && joins_columns(graph_, task_.anchor);
-    const IndexExpression batch = joined ? line_at / own_columns() : named("batch"),
-                          own_line = joined ? line_at % own_columns() : line_at;
+    const IndexExpression batch = joins ? line_at / own_columns() : named("batch"),
+                          own_line = joins ? line_at % own_columns() : line_at;
     ElementIndex index{std::nullopt, delinearize(batch, batch_shape(graph_[operand].shape))};
     index.axes.push_back(slot == 0 ? own_line : term_at);
     index.axes.push_back(slot == 0 ? term_at : own_line);
-    line("loaded[" + turn +
-         "] = " + (strides ? vector_at(*strides, index, loads.width) : value(operand, index)) + ";");
+    line("loaded[" + turn + "] = " +
+         (strides            ? vector_at(*strides, index, loads.width)
+          : loads.width == 8 ? eight_at(operand, index)
+                             : value(operand, index)) +
+         ";");
     if (turns_ragged) close();
   };
 
-  const std::string line_at = strides ? "(" + line_name + "_at)" : line_name,
+  // Positions on matrix units are unsigned, and names for what is computed of them are not.
+  const std::string line_at = !strides ? line_name : (joins ? "int(" : "(") + line_name + "_at)",
                     term_at = strides ? "(term_at)" : "term";
-  if (!strides)
-    line(std::string(task_.tile.units == MatrixUnits::subgroup ? "uint " : "int ") + line_name + " = " +
-         line_name + "_at, term = term_at;");
+  if (!strides) line("int " + line_name + " = int(" + line_name + "_at), term = int(term_at);");
   if (ragged_lines || ragged_terms) line(turns + " loaded[turn] = " + loads.type() + "(0);");
   open(others_ragged
            ? "if (" +
@@ -326,6 +328,35 @@ std::string ProductEmitter::packing_macro(const std::string& name, std::size_t s
     line("loaded[" + text(turn) + "] = uvec4(" + packed + ");");
   }
   return macro_of_body(name, slot);
+}
+
+// Eight float16 neighbours, of which the index names the first, where reads_in_eights() holds.
+std::string ProductEmitter::eight_at(NodeIndex node, const ElementIndex& index) {
+  const GraphNode& entry = graph_[node];
+  if (in_memory(node)) {
+    const Place& place = schedule_.place[at(node)];
+    const IndexExpression first = start_of(place, DType::float16) + linear_of(index, entry.shape);
+    return memory_.quads(place) + "[" + (first / kEights).str() + "]";
+  }
+  if (entry.op != Op::pad) return eight_at(entry.inputs[0], through_view(node, index));
+  const Shape& source = graph_[entry.inputs[0]].shape;
+  ElementIndex inner{std::nullopt, axes_of(index, entry.shape)};
+  std::string inside;
+  for (int axis = 0; axis < source.rank(); ++axis) {
+    const std::int64_t before = entry.ints[2 * at(axis)], after = entry.ints[2 * at(axis) + 1];
+    IndexExpression& position = inner.axes[at(axis)];
+    position = bind(position - before);
+    if (before == 0 && after == 0) continue;
+    // As unsigned, a negative position is beyond all others.
+    inside += text(inside.empty() ? "" : " && ", "uint(", position.str(), ") < ", source[axis], "u");
+  }
+  if (inside.empty()) return eight_at(entry.inputs[0], inner);
+  const std::string eight = fresh('e');
+  line("uvec4 " + eight + " = uvec4(0);");
+  open("if (" + inside + ")");
+  line(eight + " = " + eight_at(entry.inputs[0], inner) + ";");
+  close();
+  return eight;
 }
 
 // `width` neighbours, as one vector element of the value's buffer.

@@ -98,7 +98,7 @@ Result<> CpuProgram::plan_part(ProgramGraph given, Part& part) {
 }
 
 Result<> CpuProgram::add_part(ProgramGraph part_source, std::uint32_t repeat) {
-  if (part_source.precision == Precision::mixed16)
+  if (part_source.precision != Precision::float32)
     runtime_.log()(LogLevel::warning,
                    "program '" + part_source.name + "' stays in float32: the CPU computes in 32 bits");
   Part part;

@@ -37,7 +37,9 @@ struct Update {
 // including weights and gradients (compute/graph/passes/narrow_products.h). Products lose gradients below
 // 6e-8, float16's smallest, unless the loss is scaled (nn::LossScaler). The CPU and devices without 16-bit
 // storage compute in float32; the log says so.
-enum class Precision : std::uint8_t { float32, mixed16 };
+// float16: as mixed16. A program without updates also keeps images between convolutions and pools as float16,
+// for all their readers, so that memory moves half the bytes. Values beyond 65,504 become infinite.
+enum class Precision : std::uint8_t { float32, mixed16, float16 };
 
 struct ProgramDescription {
   std::string name = {};

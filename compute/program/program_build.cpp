@@ -23,7 +23,9 @@ FusionOptions program::fusion_options(const ProgramGraph& source, const vk::Capa
   options.fuse = source.fuse;
   options.expand = source.is_expanded ? Expand::none : Expand::device;
   options.writes_late = source.writes_late;
-  options.narrow_products = source.precision == Precision::mixed16 && profile.storage_16bit;
+  options.narrow_products = source.precision != Precision::float32 && profile.storage_16bit;
+  options.channels_last = options.narrow_products && options.matrix_units;
+  options.half_values = options.channels_last && source.precision == Precision::float16;
   return options;
 }
 
@@ -64,7 +66,7 @@ Result<> Program::Impl::build_split(RuntimeImpl& runtime, const ProgramGraph& so
 
 Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runtime, ProgramGraph source) {
   const std::vector<vk::CapabilityProfile> profiles = profiles_of(runtime.device());
-  if (!profiles.front().storage_16bit && source.precision == Precision::mixed16)
+  if (!profiles.front().storage_16bit && source.precision != Precision::float32)
     runtime.device().options().log(LogLevel::warning,
                                    "program '" + source.name +
                                        "' stays in float32: found a device without storageBuffer16BitAccess, "

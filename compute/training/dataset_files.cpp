@@ -53,7 +53,7 @@ void each_cell(std::string_view line, Take take) {
   }
 }
 
-std::optional<float> number_of(std::string_view cell) {
+std::optional<float> cell_value(std::string_view cell) {
   float value = 0;
   const auto [stop, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   return error == std::errc() && stop == cell.data() + cell.size() ? std::optional(value) : std::nullopt;
@@ -166,7 +166,7 @@ Result<DatasetRef> parse_csv(const FileContent& file, const std::string& target)
     std::optional<std::string_view> strange;
     column = 0;
     each_cell(*line, [&](std::string_view cell) {
-      const std::optional<float> value = number_of(cell);
+      const std::optional<float> value = cell_value(cell);
       if (!value && !strange) strange = cell;
       (column++ == *wanted ? y : x).floats.push_back(value.value_or(0));
     });

@@ -157,7 +157,7 @@ struct Trainer::Impl {
     if (options.plateau)
       saved.add("plateau", plateau.emplace("training.plateau", 1, *options.plateau).state());
     if (!options.dtypes.empty()) policy.emplace("training.types", state, options.dtypes);
-    if (options.precision == Precision::mixed16 || (policy && policy->computes_in(DType::float16)))
+    if (options.precision != Precision::float32 || (policy && policy->computes_in(DType::float16)))
       saved.add("scaler", scaler.emplace("training").state());
   }
 

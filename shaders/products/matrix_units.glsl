@@ -75,6 +75,19 @@ void PRODUCT(int group) {
     if (term_0 < DEPTH) {
       LOAD(term_0)
     }
+#if TILE_DEPTH > 32
+    // Matrices of a few terms at a time: all of them would need too many registers.
+    [[unroll]] for (int k = 0; k < TILE_DEPTH; k += 16) {
+      MATRIX_LEFT left[MATRIX_ROWS];
+      MATRIX_RIGHT right[MATRIX_COLUMNS];
+      [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) MATRIX_LOAD(
+          left[r], tile_left, LEFT_AT(subgroup_row + r * 16, k), LEFT_STRIDE, 1 - LEFT_ALONG_TERMS);
+      [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) MATRIX_LOAD(
+          right[c], tile_right, RIGHT_AT(k, subgroup_column + c * 16), RIGHT_STRIDE, RIGHT_ALONG_TERMS);
+      [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
+          sums[r][c] = MATRIX_MULTIPLY_ADD(left[r], right[c], sums[r][c]);
+    }
+#else
     MATRIX_LEFT left[TILE_DEPTH / 16][MATRIX_ROWS];
     MATRIX_RIGHT right[TILE_DEPTH / 16][MATRIX_COLUMNS];
     [[unroll]] for (int k = 0; k < TILE_DEPTH / 16; k++) {
@@ -87,6 +100,7 @@ void PRODUCT(int group) {
     [[unroll]] for (int k = 0; k < TILE_DEPTH / 16; k++) [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
         [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) sums[r][c] =
             MATRIX_MULTIPLY_ADD(left[k][r], right[k][c], sums[r][c]);
+#endif
     if (term_0 >= DEPTH) break;
     barrier();
   }

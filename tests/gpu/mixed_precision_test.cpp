@@ -95,6 +95,53 @@ TEST_F(MixedPrecision, AConvolutionAndItsGradientsAreNearThoseOfFloat32) {
         << "output " << o;
 }
 
+// Kernels of any size, strides, dilation, padding, few channels and many, depthwise and in groups, pools and
+// joined channels. On matrix units, if any.
+TEST_F(MixedPrecision, NetworksOfConvolutionsAreNearThoseOfFloat32) {
+  const auto weight = [](std::initializer_list<std::int64_t> extents, int seed) {
+    const Shape shape(extents);
+    const std::int64_t count = shape.element_count();
+    return Tensor::from(wave(count, 1.5f / std::sqrt(static_cast<float>(count / shape[0])), seed), shape);
+  };
+  const auto bias = [](std::int64_t channels) { return Tensor::from(wave(channels, 0.1f, 7), {channels}); };
+  const Tensor x = input("x", {2, 3, 40, 36});
+  const Tensor a = relu(convolution(x, weight({32, 3, 7, 7}, 1), bias(32), {.stride = 2, .padding = 3}));
+  const Tensor b = max_pool(a, {.size = 3, .stride = {2, 1}, .padding = 1});
+  const Tensor c = relu(convolution(b, weight({64, 32, 3, 3}, 2), bias(64), {.padding = 2, .dilation = 2}));
+  const Tensor d =
+      convolution(
+          clamp(convolution(c, weight({64, 1, 3, 3}, 3), bias(64), {.padding = 1, .groups = 64}), 0, 6),
+          weight({64, 64, 1, 1}, 4), bias(64), {}) +
+      c;
+  const Tensor e = convolution(d, weight({72, 32, 3, 3}, 5), bias(72), {.padding = 1, .groups = 2});
+  const Tensor f = concat({relu(convolution(e, weight({40, 72, 3, 3}, 6), bias(40), {.stride = 2})),
+                           convolution(d, weight({24, 64, 3, 3}, 8), Tensor(), {.stride = 2})},
+                          1);
+  const Tensor g = convolution(f, weight({36, 64, 1, 1}, 9), bias(36), {});
+  const std::vector<Tensor> outputs{g, mean(g, {2, 3}),
+                                    convolution(d, weight({512, 64, 5, 5}, 10), Tensor(), {})};
+  std::vector<float> image = wave(2 * 3 * 40 * 36, 1, 11);
+  const auto results = [&](Precision precision) {
+    Program program = compile(
+        ProgramDescription{.name = "images", .inputs = {x}, .outputs = outputs, .precision = precision});
+    return session().run(program, std::vector<HostTensor>{HostTensor::from(image, x.shape())}).value();
+  };
+  const std::vector<HostTensor> whole = results(Precision::float32);
+  for (const Precision precision : {Precision::mixed16, Precision::float16}) {
+    const std::vector<HostTensor> narrow = results(precision);
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      EXPECT_NE(narrow[o].floats, whole[o].floats) << "output " << o;
+      EXPECT_THAT(narrow[o].floats, testing::Pointwise(testing::FloatNear(3e-2f), whole[o].floats))
+          << "output " << o;
+    }
+  }
+  image[500] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> found = results(Precision::float16)[0].floats,
+                           expected = results(Precision::float32)[0].floats;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    ASSERT_EQ(std::isnan(found[i]), std::isnan(expected[i])) << i;
+}
+
 // Products of a region that cannot use matrix units stay float32: rounding would gain nothing.
 TEST_F(MixedPrecision, RegionsOfFewRowsAreNotTouched) {
   const nn::Sequential network =

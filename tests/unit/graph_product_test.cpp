@@ -93,13 +93,28 @@ TEST(Product, ATileFitsTheDevice) {
 TEST(Product, DeepOnesWithFewTilesAreCutIntoStretches) {
   FusionOptions options;
   const ProductShape gradient{1, 256, 256, 16384};
-  const std::int64_t stretches = product_stretches(gradient, options, false);
+  const std::int64_t stretches = product_stretches(gradient, options, Stretched::tiles);
   EXPECT_GE(stretches * 256 * 256, options.region_groups * 64 * 64);  // enough tiles to fill the device
-  EXPECT_GT(product_stretches(gradient, options, true), 1);
-  EXPECT_EQ(product_stretches({1, 4096, 4096, 4096}, options, false), 1);  // one already fills the device
-  EXPECT_EQ(product_stretches({1, 256, 256, 100}, options, false), 1);     // nothing to gain
+  EXPECT_GT(product_stretches(gradient, options, Stretched::on_matrix_units), 1);
+  EXPECT_EQ(product_stretches({1, 4096, 4096, 4096}, options, Stretched::tiles),
+            1);  // one already fills the device
+  EXPECT_EQ(product_stretches({1, 256, 256, 100}, options, Stretched::tiles), 1);  // nothing to gain
   options.fill_groups = 1;
-  EXPECT_EQ(product_stretches(gradient, options, false), 1);
+  EXPECT_EQ(product_stretches(gradient, options, Stretched::tiles), 1);
+}
+
+// Stretches of a convolution's terms leave no rest; many places need none.
+TEST(Product, FewPlacesByChannelsAreCutIntoWholeTurns) {
+  FusionOptions options;
+  options.region_shared_bytes = 49152;
+  options.most_invocations = 1024;
+  for (const std::int64_t terms : {576, 1152, 2304, 4608}) {
+    const ProductShape few{1, 49, 512, terms};
+    const std::int64_t stretches = product_stretches(few, options, Stretched::places);
+    EXPECT_GT(stretches, terms < 1000 ? 0 : 1) << terms;
+    EXPECT_EQ(terms % (32 * stretches), 0) << terms;
+    EXPECT_EQ(product_stretches({1, 100352, 512, terms}, options, Stretched::places), 1) << terms;
+  }
 }
 
 TEST(Product, StretchesAreWholeVectorsAndLeaveFewTerms) {

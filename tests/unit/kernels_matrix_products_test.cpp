@@ -8,6 +8,7 @@
 #include "compute/graph/schedule/product.h"
 #include "compute/kernels/dispatch_source.h"
 #include "compute/program/device_profile.h"
+#include "compute/tensor/composites/images.h"
 #include "compute/tensor/tensor.h"
 #include "compute/vk/pipelines/glsl_compiler.h"
 
@@ -32,8 +33,9 @@ struct BuiltProduct {
 };
 
 // The kernel with the product. tile: name of the variant to take; empty: as the cost model chooses.
+// images: of convolutions, as places by channels.
 BuiltProduct build_product(const Tensor& output, Units units, const std::string& tile = {},
-                           std::int64_t shared_bytes = 49152) {
+                           std::int64_t shared_bytes = 49152, bool images = false) {
   Graph graph = build_graph(std::span(&output, 1)).value();
   FusionRequest request;
   for (NodeIndex n = 0; n < graph.size(); ++n)
@@ -45,6 +47,7 @@ BuiltProduct build_product(const Tensor& output, Units units, const std::string&
   options.matrix_workgroups = units == Units::workgroups;
   options.region_shared_bytes = shared_bytes;
   options.most_invocations = 1024;
+  options.narrow_products = options.channels_last = options.half_values = images;
   DispatchLimits limits;
   limits.matrix_dialect = units == Units::nv ? MatrixDialect::nv : MatrixDialect::khr;
 
@@ -118,6 +121,27 @@ TEST(MatrixProducts, KeepToTheSharedMemoryThatThereIs) {
   const ProductTile tile = build_product(square(4096), Units::khr, {}, kLeast).task().tile;
   EXPECT_EQ(tile.units, MatrixUnits::subgroup);
   EXPECT_LE(16 * (unit_elements(tile, 0) + unit_elements(tile, 1)), kLeast);
+}
+
+// Padded windows, places that no tile divides, and the activation after them.
+TEST(MatrixProducts, OfConvolutionsCompileInEveryTile) {
+  const Tensor x = half("x", {4, 16, 30, 30});
+  const Tensor weights = Tensor::from(std::vector<float>(72 * 144, 0.5f), {72, 16, 3, 3});
+  const Tensor image = cast(x, DType::float32) * 2.0f;
+  const Tensor y = relu(convolution(image, weights, Tensor(), {.padding = 1}));
+  const BuiltProduct usual = build_product(y, Units::nv, {}, 49152, true);
+  std::size_t seen = 0;
+  for (const std::string& variant : usual.task().choices.front().variants) {
+    const BuiltProduct built = build_product(y, Units::nv, variant, 49152, true);
+    if (built.task().tile.units == MatrixUnits::none) continue;
+    ++seen;
+    EXPECT_THAT(built.dispatch.glsl, HasSubstr("uvec4 e"));  // eight at a time, or zeros
+    EXPECT_EQ(product_errors(built.dispatch, Units::nv), "") << variant << "\n" << built.dispatch.glsl;
+  }
+  EXPECT_GE(seen, 5u);
+  const Tensor wide = convolution(image, weights, Tensor(), {.stride = 2, .padding = {1, 2}, .dilation = 2});
+  for (const Units units : {Units::nv, Units::khr})
+    EXPECT_EQ(product_errors(build_product(wide, units, {}, 49152, true).dispatch, units), "");
 }
 
 TEST(MatrixProducts, CompileInEveryTileWholeAndRagged) {

@@ -30,7 +30,7 @@ struct BakeOptions {
   std::vector<std::string> models, game_models, brains, profiles, devices, tunings;
   std::vector<std::uint32_t> batches{1};
   std::string output;
-  bool mixed = false;
+  Precision precision = Precision::float32;
 };
 
 Result<std::vector<vk::CapabilityProfile>> profiles_of(const BakeOptions& options) {
@@ -78,8 +78,7 @@ Result<> add_models(Baker& baker, const BakeOptions& options) {
     const std::string name = std::filesystem::path(file).stem().string();
     for (const std::uint32_t batch : options.batches) {
       const std::size_t before = baker.kernel_count();
-      const Result<> added =
-          add_model(baker, *model, name, batch, options.mixed ? Precision::mixed16 : Precision::float32);
+      const Result<> added = add_model(baker, *model, name, batch, options.precision);
       if (!added) return in_file(added.error());
       const Result<> policy =
           agent::bake_policy(baker, {.name = name, .file = bytes, .agent_capacity = batch});
@@ -196,9 +195,9 @@ void add_bake(CLI::App& app) {
       ->option_text("N,...=1");
   command
       ->add_option_function<std::string>(
-          "--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
-          "of models, as in imprint run: float32, or mixed")
-      ->check(CLI::IsMember({"float32", "mixed"}))
+          "--precision", [options](const std::string& name) { options->precision = precision_named(name); },
+          "of models, as in imprint run: float32, mixed or float16")
+      ->check(CLI::IsMember({"float32", "mixed", "float16"}))
       ->option_text("TYPE=float32");
   command
       ->add_option(

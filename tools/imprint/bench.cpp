@@ -28,7 +28,7 @@ struct BenchOptions {
   bool list = false, profile = false;
   std::vector<std::string> models;
   ModelShapes shapes;
-  bool mixed = false;
+  Precision precision = Precision::float32;
   Repeats repeats;
   std::uint32_t in_a_row = kChainedRuns, threads = 1;
 };
@@ -84,9 +84,7 @@ constexpr Suite kSuites[] = {{"floor", floor_cases, false, false},  {"policy", p
                              {"plan", plan_cases, true, false},     {"extents", extents_cases, true, true}};
 
 std::vector<BenchCase> chosen_cases(const BenchOptions& options) {
-  if (!options.models.empty())
-    return model_cases(options.models, options.shapes,
-                       options.mixed ? Precision::mixed16 : Precision::float32);
+  if (!options.models.empty()) return model_cases(options.models, options.shapes, options.precision);
   std::vector<BenchCase> cases;
   for (const Suite& suite : kSuites) {
     if (options.suite != "all" && options.suite != suite.name) continue;
@@ -486,9 +484,10 @@ void add_bench(CLI::App& app) {
       ->option_text("N=1");
   command
       ->add_option_function<std::string>(
-          "--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
-          "of the models: float32, or mixed: large products read float16")
-      ->check(CLI::IsMember({"float32", "mixed"}))
+          "--precision", [options](const std::string& name) { options->precision = precision_named(name); },
+          "of the models: float32; mixed: large products read float16; float16: images are kept in float16 "
+          "too")
+      ->check(CLI::IsMember({"float32", "mixed", "float16"}))
       ->option_text("TYPE=float32");
   command->add_option("--suite", options->suite, list)->check(CLI::IsMember(names))->option_text("SUITE=all");
   command->add_option("--device", options->device, kDeviceHelp)->type_name("DEVICE");

@@ -21,6 +21,7 @@ namespace {
 struct ExplainOptions {
   std::string program, device, json, tuning;
   ModelShapes shapes;
+  Precision precision = Precision::float32;
   bool glsl = false;
   DeviceFigures figures;
 };
@@ -53,8 +54,9 @@ Result<Explained> built_in(BenchDevice& device, const BenchCase& chosen) {
   return explained;
 }
 
-Result<Explained> model(BenchDevice& device, const std::string& file, const ModelShapes& shapes) {
-  IMPRINT_ASSIGN(const Program program, compile_model(device.runtime(), file, shapes));
+Result<Explained> model(BenchDevice& device, const std::string& file, const ModelShapes& shapes,
+                        Precision precision) {
+  IMPRINT_ASSIGN(const Program program, compile_model(device.runtime(), file, shapes, 1, precision));
   return Explained{file, program.stats(), program.schedule()};
 }
 
@@ -205,7 +207,8 @@ Result<> write_json(const Explained& explained, const BenchDevice& device, const
 }
 
 Result<Explained> compile(BenchDevice& device, const ExplainOptions& options) {
-  if (options.program.ends_with(".onnx")) return model(device, options.program, options.shapes);
+  if (options.program.ends_with(".onnx"))
+    return model(device, options.program, options.shapes, options.precision);
   IMPRINT_ASSIGN(const BenchCase chosen, find_program(options.program, device.computer.on_cpu()));
   return built_in(device, chosen);
 }
@@ -238,6 +241,11 @@ void add_explain(CLI::App& app) {
   command->add_option("--batch", options->shapes.batch, "size of a model's open dimensions")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 31))
       ->option_text("N=1");
+  command
+      ->add_option_function<std::string>(
+          "--precision", [options](const std::string& name) { options->precision = precision_named(name); },
+          "of a model: float32, mixed or float16, as in imprint run")
+      ->check(CLI::IsMember({"float32", "mixed", "float16"}));
   command->add_option("--tuning", options->tuning, "a table of imprint tune")->type_name("FILE");
   command->add_flag("--glsl", options->glsl, "also print the GLSL of each dispatch");
   command->add_option("--json", options->json, "also write the figures to this file")->type_name("FILE");

@@ -19,6 +19,7 @@
 #include "tools/imprint/model_inputs.h"
 #include "tools/imprint/profile_table.h"
 #include "tools/imprint/slow_step.h"
+#include "tools/imprint/workloads.h"
 
 namespace imprint::tools {
 
@@ -29,7 +30,8 @@ using onnx::ElementType;
 struct RunOptions {
   std::string model, input, device, kernels;
   std::optional<std::string> output;
-  bool explain = false, mixed = false, profile = false;
+  bool explain = false, profile = false;
+  Precision precision = Precision::float32;
   std::uint32_t repeat = 1, threads = 1;
   ModelShapes shapes;  // without an input file
   // Against files that ask for all there is.
@@ -98,7 +100,7 @@ Result<> run(const RunOptions& options) {
   description.inputs = imported.input_tensors();
   description.outputs = imported.output_tensors();
   description.slot_count = 1;
-  if (options.mixed) description.precision = Precision::mixed16;
+  description.precision = options.precision;
   IMPRINT_ASSIGN(Program program, Program::compile(computer.runtime(), description));
   IMPRINT_CHECK(check_work(options, program.stats()));
   if (options.explain) std::printf("%s\n", program.explain().c_str());
@@ -138,9 +140,9 @@ void add_run(CLI::App& app) {
   add_threads_option(*command, options->threads);
   command
       ->add_option_function<std::string>(
-          "--precision", [options](const std::string& precision) { options->mixed = precision == "mixed"; },
-          "float32, or mixed: large products read float16")
-      ->check(CLI::IsMember({"float32", "mixed"}))
+          "--precision", [options](const std::string& name) { options->precision = precision_named(name); },
+          "float32; mixed: large products read float16; float16: images are kept in float16 too")
+      ->check(CLI::IsMember({"float32", "mixed", "float16"}))
       ->option_text("TYPE=float32");
   command
       ->add_option("--kernels", options->kernels,

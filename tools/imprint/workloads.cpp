@@ -81,6 +81,10 @@ Result<Program> compile_model(Runtime& runtime, const std::string& file, const M
   return Program::compile(runtime, description);
 }
 
+Precision precision_named(const std::string& name) {
+  return name == "mixed" ? Precision::mixed16 : name == "float16" ? Precision::float16 : Precision::float32;
+}
+
 Result<> use_tuning_file(Computer& computer, const std::string& file) {
   if (computer.on_cpu())
     return make_error(

@@ -31,6 +31,9 @@ Result<ImportedModel> import_at(const onnx::Model& model, const std::string& nam
 Result<Program> compile_model(Runtime& runtime, const std::string& file, const ModelShapes& shapes,
                               std::uint32_t slot_count = 1, Precision precision = Precision::float32);
 
+// name: float32, mixed or float16.
+Precision precision_named(const std::string& name);
+
 // Uses this device's table from a file for everything compiled from now on. Errors: not_found, those of
 // read_tuning_tables.
 Result<> use_tuning_file(Computer& computer, const std::string& file);

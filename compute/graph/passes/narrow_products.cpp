@@ -1,9 +1,11 @@
 #include "compute/graph/passes/narrow_products.h"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 #include <utility>
 
+#include "compute/graph/passes/narrow_constants.h"
 #include "compute/graph/schedule/cost.h"
 #include "compute/graph/schedule/region.h"
 
@@ -14,13 +16,15 @@ class Narrower {
  public:
   Narrower(Graph& graph, FusionRequest& request) : graph_(graph), request_(request) {}
 
-  void run(const std::vector<std::uint8_t>& chosen) {
+  // tiled: products that stay in kernels of their own.
+  void run(const std::vector<std::uint8_t>& chosen, const std::vector<std::uint8_t>& tiled) {
     std::vector<NodeIndex> new_index;
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       GraphNode node = graph_[i];
       for (NodeIndex& input : node.inputs) input = new_index[at(input)];
       if (chosen[at(i)])
         for (NodeIndex& input : node.inputs) input = narrowed(input);
+      node.stays_tiled = node.stays_tiled || tiled[at(i)];
       new_index.push_back(add(std::move(node)));
     }
     graph_.nodes = std::move(nodes_);
@@ -46,7 +50,13 @@ class Narrower {
     if (const auto known = narrowed_.find(index); known != narrowed_.end()) return known->second;
     GraphNode node = nodes_[at(index)];
     NodeIndex result = -1;
-    if (node.op == Op::cast && nodes_[at(node.inputs[0])].dtype == DType::float16) {
+    constexpr std::int64_t kMany = 1 << 14;  // more than a region keeps in its memory
+    if (node.op == Op::constant && node.element_count() >= kMany) {
+      const auto& bytes = node.source->constant->bytes;
+      std::vector<float> elements(bytes.size() / sizeof(float));
+      std::memcpy(elements.data(), bytes.data(), bytes.size());
+      result = add(narrow_constant(elements, node.shape, node.source));
+    } else if (node.op == Op::cast && nodes_[at(node.inputs[0])].dtype == DType::float16) {
       result = node.inputs[0];
     } else if (is_as_small_behind(node)) {
       node.inputs[0] = narrowed(node.inputs[0]);
@@ -76,7 +86,7 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
   std::vector<std::uint8_t> suits;  // per region
   for (std::size_t r = 0; r < nodes_of.size(); ++r)
     suits.push_back(suits_matrix_units(graph, found, static_cast<std::int32_t>(r), nodes_of[r], options));
-  std::vector<std::uint8_t> chosen(graph.nodes.size(), 0);
+  std::vector<std::uint8_t> chosen(graph.nodes.size(), 0), tiled(graph.nodes.size(), 0);
   std::int64_t products = 0;
   for (NodeIndex i = 0; i < graph.size(); ++i) {
     const GraphNode& node = graph[i];
@@ -88,8 +98,11 @@ std::string narrow_products(Graph& graph, FusionRequest& request, const FusionOp
                       return graph[input].dtype == DType::float32;
                     });
   }
+  // Programs that do not train have the tiles of convolutions (product.h).
+  for (NodeIndex i = 0; i < graph.size() && options.channels_last && request.updates.empty(); ++i)
+    tiled[at(i)] = chosen[at(i)] && (found.region_of.empty() || found.region_of[at(i)] < 0);
   const std::int64_t narrowed = std::ranges::count(chosen, 1);
-  if (narrowed > 0) Narrower(graph, request).run(chosen);
+  if (narrowed > 0) Narrower(graph, request).run(chosen, tiled);
   return "mixed precision: " + std::to_string(narrowed) + " of " + std::to_string(products) +
          " products read float16";
 }

@@ -29,7 +29,10 @@ class ProductSplitter {
         node.shape.rank() == Shape::kMaxRank)
       return 1;
     const bool halves = graph_[node.inputs[0]].dtype == DType::float16;
-    return product_stretches(product_shape(graph_, index), options_, options_.matrix_units && halves);
+    const Stretched kind = !options_.matrix_units || !halves ? Stretched::tiles
+                           : node.stays_tiled                ? Stretched::places
+                                                             : Stretched::on_matrix_units;
+    return product_stretches(product_shape(graph_, index), options_, kind);
   }
 
   // node: the product with renumbered inputs. Stretches become an outermost axis. A separate product handles

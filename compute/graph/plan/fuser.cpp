@@ -90,6 +90,18 @@ std::vector<std::uint8_t> Fuser::forced_nodes() const {
   }
   for (NodeIndex i = 0; i < graph_.size(); ++i)
     if (graph_[i].blocks > 0 || graph_[i].is_snapshot || stays_apart(graph_[i], options_)) forced[at(i)] = 1;
+  // Windows read a float16 value many times: it has memory, and what pads it does not.
+  for (NodeIndex i = 0; i < graph_.size() && options_.channels_last; ++i) {
+    const GraphNode& node = graph_[i];
+    if (node.dtype != DType::float16 || (node.op != Op::pad && node.op != Op::window)) continue;
+    if (node.op == Op::pad && node.stays_tiled) {  // has memory itself, which windows read in eights
+      forced[at(i)] = 1;
+      continue;
+    }
+    NodeIndex source = node.inputs[0];
+    while (graph_[source].kind() == OpKind::view) source = graph_[source].inputs[0];
+    if (graph_[source].op == Op::cast) forced[at(source)] = 1;
+  }
   const auto consumers = split_.regions.empty() ? std::vector<std::vector<NodeIndex>>{} : graph_.consumers();
   for (NodeIndex i = 0; i < graph_.size(); ++i) {
     const std::int32_t region = split_.region_of[at(i)];

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "compute/graph/passes/channels_last.h"
 #include "compute/graph/passes/fold_split.h"
 #include "compute/graph/passes/narrow_products.h"
 #include "compute/graph/passes/page_expand.h"
@@ -49,6 +50,9 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   options.steps = &steps;
   std::vector<std::string> notes;
   if (options.expand != Expand::none) IMPRINT_CHECK(expand_pages(graph, request, options));
+  if (options.channels_last)
+    if (std::string note = arrange_channels_last(graph, request, options); !note.empty())
+      notes.push_back(std::move(note));
   if (options.narrow_products) notes.push_back(narrow_products(graph, request, options));
   // Writes that come last would keep what they read, which recomputation is to free.
   if (recomputes(graph)) options.writes_late = false;

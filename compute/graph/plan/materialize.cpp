@@ -362,7 +362,7 @@ class MemoryChoice {
                          count = graph_[operand].element_count();
       if (operand == source || !memory_[at(source)] || memory_[at(operand)] || count > kMost ||
           count > graph_[source].element_count() || others < kLeastReads * kTileExtent ||
-          operand_layout(graph_, memory_, i, slot, 4).width > 1)
+          operand_layout(graph_, memory_, i, slot, graph_[operand].dtype == DType::float16 ? 8 : 4).width > 1)
         continue;
       memory_[at(operand)] = 1;
       cost_[at(operand)] = 1;
@@ -410,7 +410,9 @@ class MemoryChoice {
     memory_[at(i)] = is_memory_leaf(node) || forced_[at(i)] || node.kind() == OpKind::scan ||
                      node.kind() == OpKind::page || own_kernel || inlines_too_much(i);
     if (memory_[at(i)] || is_literal(node) || node.kind() == OpKind::view) return;
-    if (node.op == Op::pad && feeds_products(i)) {
+    // The source of a float16 pad has memory (Fuser::forced_nodes).
+    const bool is_cheap = options_.channels_last && node.dtype == DType::float16 && !in_region;
+    if (node.op == Op::pad && (is_cheap || feeds_products(i))) {
       stays_inside_[at(i)] = 1;
       return;
     }

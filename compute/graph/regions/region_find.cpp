@@ -186,7 +186,7 @@ class RegionFinder {
   // Whether the product is left to tiled kernels.
   bool is_left_out(const Batch& batch, NodeIndex index, int row) {
     const std::int64_t weights = weight_count(index, row);
-    if (weights > kMostWeights) return true;
+    if (weights > kMostWeights || graph_[index].stays_tiled) return true;
     if (row < 0 && wants_tiles(graph_, index, options_)) {
       // Each workgroup would leave a partial result of all weights.
       const std::int64_t groups = std::min(options_.region_groups, fold_length(graph_, index) / 2);
@@ -211,7 +211,9 @@ class RegionFinder {
     const std::int64_t in = row < 0 ? node.shape[rank - 2] : terms,
                        out = row < 0 ? node.shape[rank - 1] : node.element_count() / (groups * rows);
     RegionLayer layer{.rows = rows, .in = in, .out = out, .groups = groups};
-    layer.learns = learned_.contains(batch.rows);
+    // Attention folds the rows of a single sequence too, which is no learning.
+    const bool is_inference = options_.channels_last && request_.updates.empty();
+    layer.learns = learned_.contains(batch.rows) && !is_inference;
     layer.row_block = std::min(std::clamp(wanted_rows(rows, groups, layer.learns).first,
                                           layer.learns ? options_.region_fold_rows : 1, options_.region_rows),
                                power_of(rows));

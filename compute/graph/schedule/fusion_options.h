@@ -33,6 +33,8 @@ struct FusionOptions {
   bool matrix_tiles = false;                  // cost model uses GL_KHR_cooperative_matrix measurements
   bool matrix_workgroups = false;             // workgroup matrices are allowed
   bool narrow_products = false;               // mixed precision (narrow_products.h)
+  bool channels_last = false;                 // images are rearranged for narrow products (channels_last.h)
+  bool half_values = false;                   // values that narrow products read are float16 for all readers
   double product_turn_operations = 0;         // operations per invocation that one turn of a tile costs
   std::int32_t node_limit = 400;  // most nodes inlined into one value, which keeps shaders compilable
   // Most values that one value computes again at other indices, behind pad and concat (inlined_code.h).

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "compute/graph/axis_map.h"
@@ -78,6 +79,11 @@ constexpr std::array kSubgroupTiles{OnUnits{{128, 256, 32, 8, 8, MatrixUnits::su
                                     OnUnits{kMatrixUnitTile, 4.07, 4.07},
                                     OnUnits{{64, 128, 32, 8, 8, MatrixUnits::subgroup}, 3.2, 3.2},
                                     OnUnits{{64, 64, 32, 4, 8, MatrixUnits::subgroup}, 2.5, 2.5}};
+// Tiles for products of places by channels (channels_last.h) besides: of few channels, and of few places,
+// where long turns wait less often.
+constexpr std::array kPlaceTiles{OnUnits{{128, 64, 32, 8, 8, MatrixUnits::subgroup}, 3.0, 3.0},
+                                 OnUnits{{64, 64, 64, 4, 8, MatrixUnits::subgroup}, 2.5, 2.5},
+                                 OnUnits{{32, 64, 64, 4, 4, MatrixUnits::subgroup}, 1.8, 1.8}};
 constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::workgroup}, 4.2, 1.77},
                                      OnUnits{{128, 128, 32, 8, 16, MatrixUnits::workgroup}, 3.0, 2.7},
                                      OnUnits{{64, 128, 32, 8, 8, MatrixUnits::workgroup}, 2.8, 2.4},
@@ -100,6 +106,49 @@ double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const
 std::int64_t shared_bytes(const ProductTile& tile) {
   if (tile.units == MatrixUnits::subgroup) return 16 * (unit_elements(tile, 0) + unit_elements(tile, 1));
   return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
+}
+
+bool fits_device(const ProductTile& tile, const FusionOptions& options) {
+  return shared_bytes(tile) <= options.region_shared_bytes && tile.invocations() <= options.most_invocations;
+}
+
+// Whether a product of places by channels was measured with the tile. With the older extension no other one
+// of kMatrixUnitTile's size was.
+bool suits_places(const ProductTile& tile, const FusionOptions& options) {
+  return fits_device(tile, options) &&
+         (options.matrix_tiles || tile == kMatrixUnitTile ||
+          tile.rows * tile.columns < kMatrixUnitTile.rows * kMatrixUnitTile.columns);
+}
+
+// Cycles of a product of places by channels. In each turn a workgroup waits for what it loads and for its own
+// multiply-adds, the first time for loads alone, and at its end for what its results are combined with.
+// Workgroups on one unit hide that from each other, until the addresses of windows fill the unit.
+double cycles_of_places(const ProductShape& shape, const OnUnits& measured, const FusionOptions& options) {
+  constexpr double kLoads = 500, kPerMatrix = 95, kStart = 1200, kPerStore = 400, kWithWindows = 0.63;
+  constexpr std::int64_t kUnitThreads = 512;  // whose registers fit a unit
+  constexpr std::int64_t kMatrix = 16 * 16 * 16, kSumsPerStore = 128;
+  const ProductTile& tile = measured.tile;
+  const std::int64_t subgroups = tile.invocations() / 32;
+  const double workgroups =
+      std::ceil(static_cast<double>(tile_count(shape, tile)) / static_cast<double>(options.region_groups));
+  const double steps = std::ceil(static_cast<double>(shape.depth) / tile.depth),
+               turns = std::ceil(workgroups * tile.invocations() / kUnitThreads);
+  const double matrices = static_cast<double>(tile.rows * tile.columns * tile.depth / subgroups / kMatrix),
+               stores = static_cast<double>(tile.rows * tile.columns / subgroups / kSumsPerStore),
+               arithmetic = static_cast<double>(tile.rows * tile.columns * tile.depth) /
+                            (kLanes * measured.efficiency * kWithWindows);
+  return turns * (kStart + kPerStore * stores) +
+         steps * std::max(turns * (kLoads + kPerMatrix * matrices), workgroups * arithmetic);
+}
+
+// With the tile that suits best.
+double least_cycles_of_places(const ProductShape& shape, const FusionOptions& options) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::span<const OnUnits> tiles : {std::span<const OnUnits>(kSubgroupTiles), {kPlaceTiles}})
+    for (const OnUnits& measured : tiles)
+      if (suits_places(measured.tile, options))
+        least = std::min(least, cycles_of_places(shape, measured, options));
+  return least;
 }
 
 }  // namespace
@@ -160,6 +209,41 @@ bool is_contiguous(const Graph& graph, const std::vector<std::uint8_t>& material
   return source.step == 1 && along(node.inputs[0], source.axis);
 }
 
+// Whether the float16 elements at eight neighbouring positions along the axis, from a multiple of eight, are
+// neighbours in memory, or all outside: seen through views, windows and pads.
+bool reads_in_eights(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex index,
+                     int axis) {
+  constexpr std::int64_t kEight = 8;
+  const GraphNode& node = graph[index];
+  if (node.dtype != DType::float16 || node.shape[axis] % kEight != 0) return false;
+  const auto elements_behind = [](const Shape& shape, int of) {
+    std::int64_t count = 1;
+    for (int i = of + 1; i < shape.rank(); ++i) count *= shape[i];
+    return count;
+  };
+  if (materialized[at(index)]) return elements_behind(node.shape, axis) == 1;
+  if (node.inputs.empty()) return false;
+  const Shape& source = graph[node.inputs[0]].shape;
+  const auto along = [&](std::int64_t input_axis) {
+    return reads_in_eights(graph, materialized, node.inputs[0], static_cast<int>(input_axis));
+  };
+  if (node.op == Op::reshape) {
+    const std::int64_t behind = elements_behind(node.shape, axis);
+    if (materialized[at(node.inputs[0])]) return behind == 1;
+    for (int i = source.rank() - 1; i >= 0; --i)
+      if (source[i] > 1 && elements_behind(source, i) == behind) return along(i);
+    return false;
+  }
+  if (node.op == Op::pad) return node.ints[2 * at(axis)] % kEight == 0 && node.floats[0] == 0 && along(axis);
+  if (node.kind() != OpKind::view) return false;
+  const AxisSource from = axis_source(node, source, 0, axis);
+  if (node.op == Op::window && axis == node.shape.rank() - 1)
+    return node.ints[2] % kEight == 0 && node.ints[3] == 1 && along(node.ints[0]);
+  if (node.op == Op::window && axis == node.ints[0]) return false;
+  if (node.op == Op::expand && source[axis] != node.shape[axis]) return false;
+  return from.axis >= 0 && from.step == 1 && from.start % kEight == 0 && along(from.axis);
+}
+
 }  // namespace
 
 OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>& materialized,
@@ -172,6 +256,10 @@ OperandLayout operand_layout(const Graph& graph, const std::vector<std::uint8_t>
   // If neither axis is contiguous, the left operand's terms are closer together: weights of a convolution.
   OperandLayout layout{.along_terms = !contiguous(lines) && (slot == 0 || contiguous(terms))};
   const std::optional<Strides> strides = strides_of(graph, materialized, operand);
+  if (most_width == 8 && !strides)
+    for (const bool along_terms : {layout.along_terms, !layout.along_terms})
+      if (reads_in_eights(graph, materialized, operand, along_terms ? terms : lines))
+        return {.along_terms = along_terms, .width = 8};
   if (!strides || !dtype_is_float(graph[strides->memory].dtype)) return layout;
   const int vector_axis = layout.along_terms ? terms : lines;
   for (std::int32_t width = most_width; width >= 4; width /= 2) {
@@ -244,15 +332,18 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   const bool has_workgroups = options.matrix_workgroups && !joins_columns(graph, matmul) &&
                               matrix_operand(graph, materialized, matmul, 0) &&
                               matrix_operand(graph, materialized, matmul, 1);
+  const bool of_places = graph[matmul].stays_tiled;
   for (const OnUnits& measured : kSubgroupTiles) {
-    const bool fits = shared_bytes(measured.tile) <= options.region_shared_bytes &&
-                      measured.tile.invocations() <= options.most_invocations;
     // With the older extension only that tile was measured; it wastes half of itself on few rows.
     const bool known = options.matrix_tiles || measured.tile == kMatrixUnitTile ||
                        (shape.rows <= measured.tile.rows && measured.tile.rows < kMatrixUnitTile.rows);
-    if (has_units && fits && known)
+    if (has_units && !of_places && known && fits_device(measured.tile, options))
       add(measured.tile, (1 + *packed) * cycles_on_units(shape, measured, options));
   }
+  for (const std::span<const OnUnits> of : {std::span<const OnUnits>(kSubgroupTiles), {kPlaceTiles}})
+    for (const OnUnits& measured : of)
+      if (has_units && of_places && suits_places(measured.tile, options))
+        add(measured.tile, (1 + *packed) * cycles_of_places(shape, measured, options));
   if (has_workgroups)
     for (const OnUnits& measured : kWorkgroupTiles)
       add(measured.tile, cycles_on_units(shape, measured, options));
@@ -310,12 +401,13 @@ double least_cycles(const ProductShape& shape, const FusionOptions& options) {
 
 // Partial sums cost a round trip to memory and a launch.
 double cycles_in_stretches(const ProductShape& shape, std::int64_t stretches, const FusionOptions& options,
-                           bool on_matrix_units) {
+                           Stretched kind) {
   ProductShape part = shape;
   part.batch *= stretches;
   if (stretches > 1) part.depth = stretch_length(shape.depth, stretches);
-  const double products =
-      on_matrix_units ? cycles(part, kOnMatrixUnits, options) : least_cycles(part, options);
+  const double products = kind == Stretched::places            ? least_cycles_of_places(part, options)
+                          : kind == Stretched::on_matrix_units ? cycles(part, kOnMatrixUnits, options)
+                                                               : least_cycles(part, options);
   if (stretches == 1) return products;
   const double partial_bytes =
       2.0 * sizeof(float) * static_cast<double>(part.batch * shape.rows * shape.columns);
@@ -325,26 +417,32 @@ double cycles_in_stretches(const ProductShape& shape, std::int64_t stretches, co
 
 }  // namespace
 
-std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options,
-                               bool on_matrix_units) {
-  if (shape.depth < kLeastDepth) return 1;
+std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, Stretched kind) {
+  if (shape.depth < (kind == Stretched::places ? kLeastDepth / 4 : kLeastDepth)) return 1;
   std::int64_t best = 1;
   // For a small gain, keep one kernel.
-  double least = 0.9 * cycles_in_stretches(shape, 1, options, on_matrix_units);
+  double least = 0.9 * cycles_in_stretches(shape, 1, options, kind);
+  // Places: only stretches that leave no rest, if there can be such.
+  const bool by_one = kind == Stretched::places && shape.depth % kStretchStep == 0;
   for (std::int64_t stretches = 2;
-       stretches <= options.fill_groups && shape.depth / stretches >= kLeastStretch; stretches *= 2)
-    if (const double cost = cycles_in_stretches(shape, stretches, options, on_matrix_units); cost < least) {
+       stretches <= options.fill_groups && shape.depth / stretches >= kLeastStretch;
+       stretches = by_one ? stretches + 1 : 2 * stretches) {
+    if (by_one && shape.depth / kStretchStep % stretches != 0) continue;
+    if (const double cost = cycles_in_stretches(shape, stretches, options, kind); cost < least) {
       best = stretches;
       least = cost;
     }
+  }
   // As many as there are whole ones: the rest, which has a kernel of its own, is then shorter than they are.
   return best == 1 ? 1 : shape.depth / stretch_length(shape.depth, best);
 }
 
 namespace {
 
-double cycles_of_tiles(const ProductShape& shape, const FusionOptions& options) {
-  return kLaunchCycles + cycles_in_stretches(shape, product_stretches(shape, options, false), options, false);
+double cycles_of_tiles(const ProductShape& shape, const FusionOptions& options, bool on_units) {
+  if (on_units) return kLaunchCycles + cycles_on_units(shape, kSubgroupTiles.back(), options);
+  return kLaunchCycles + cycles_in_stretches(shape, product_stretches(shape, options, Stretched::tiles),
+                                             options, Stretched::tiles);
 }
 
 // folds: over the rows.
@@ -367,12 +465,14 @@ double cycles_in_region(const RegionLayer& layer, bool folds, const FusionOption
 
 bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options) {
   const auto& [rows, in, out, groups, row_block, learns] = layer;
-  double region = cycles_in_region(layer, false, options),
-         tiles = cycles_of_tiles({groups, rows, out, in}, options);
+  constexpr double kBesideUnits = 2;  // time of few rows in a region, beside its estimate: of 64 rows by 256
+  const bool on_units = !learns && options.narrow_products && options.matrix_units;
+  double region = cycles_in_region(layer, false, options) * (on_units ? kBesideUnits : 1),
+         tiles = cycles_of_tiles({groups, rows, out, in}, options, on_units);
   if (learns) {
     region += region + cycles_in_region(layer, true, options);
-    tiles +=
-        cycles_of_tiles({groups, rows, in, out}, options) + cycles_of_tiles({groups, in, out, rows}, options);
+    tiles += cycles_of_tiles({groups, rows, in, out}, options, false) +
+             cycles_of_tiles({groups, in, out, rows}, options, false);
   }
   return region > tiles;
 }

@@ -57,9 +57,11 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
                                               const std::vector<ProductTile>& tiles,
                                               const FusionOptions& options);
 
+// How the parts of a split product are computed: in tiles without matrix units, with kMatrixUnitTile, or as
+// places by channels (channels_last.h), with the tile on matrix units that suits best.
+enum class Stretched : std::uint8_t { tiles, on_matrix_units, places };
 // Number of equal stretches of the terms to multiply in parallel, for another kernel to sum; 1: no split.
-// on_matrix_units: with kMatrixUnitTile.
-std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, bool on_matrix_units);
+std::int64_t product_stretches(const ProductShape& shape, const FusionOptions& options, Stretched kind);
 // Terms per stretch: a multiple of 32, so that vector-aligned operands stay aligned, or less than 32 if a
 // stretch cannot have more. Fewer than 32 * stretches terms are left over.
 std::int64_t stretch_length(std::int64_t terms, std::int64_t stretches);

@@ -451,8 +451,9 @@ class Exporter {
     const char* type = node.op == Op::reduce_sum    ? "ReduceSum"
                        : node.op == Op::reduce_prod ? "ReduceProd"
                        : node.op == Op::reduce_max  ? "ReduceMax"
-                                                    : "ReduceMin";
-    return op(type, {x, graph_.longs(node.ints)});
+                       : node.op == Op::reduce_min  ? "ReduceMin"
+                                                    : "";
+    return *type == 0 ? "" : op(type, {x, graph_.longs(node.ints)});
   }
 
   std::string product(const Node& node) {

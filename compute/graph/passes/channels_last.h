@@ -1,0 +1,25 @@
+#pragma once
+// Convolutions as products that matrix units and memory like: places by channels.
+//
+// A convolution is made as a product of weights with windows, [channels, terms] x [terms, places]. Channels
+// are then far apart in memory, and neighbouring terms of a window are scattered. This pass turns such
+// products around, [places, terms] x [terms, channels], with float16 operands and float32 sums. Terms run
+// over channels last, so that eight of them lie next to each other wherever the window is. What follows -
+// elementwise operations, pools, pads, windows and the next convolution - stays in that order of axes: only
+// values that another operation reads are arranged back, as views.
+//
+// Constant weights are rounded and arranged here, once.
+
+#include <string>
+
+#include "compute/graph/graph.h"
+#include "compute/graph/schedule/fusion_options.h"
+#include "compute/graph/schedule/fusion_request.h"
+
+namespace imprint::graph {
+
+// For programs without updates and without named extents. Renumbers the nodes. Returns a line for the log;
+// empty if there is no such product.
+std::string arrange_channels_last(Graph& graph, FusionRequest& request, const FusionOptions& options);
+
+}  // namespace imprint::graph

@@ -1,0 +1,92 @@
+#include "compute/graph/passes/narrow_constants.h"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "compute/base/number_format.h"
+
+namespace imprint::graph {
+namespace {
+
+// order: the axis of the source at each position.
+std::vector<float> permuted_elements(const std::vector<float>& from, const Shape& source,
+                                     const std::vector<std::int64_t>& order) {
+  const auto strides = row_major_strides(source);
+  const int rank = source.rank();
+  std::vector<float> result;
+  result.reserve(from.size());
+  if (rank == 0 || from.empty()) return from;
+  std::vector<std::int64_t> at_axis(at(rank), 0);
+  const std::int64_t inner = source[static_cast<int>(order.back())], step = strides[at(order.back())];
+  for (std::int64_t start = 0; result.size() < from.size();) {
+    for (std::int64_t i = 0; i < inner; ++i) result.push_back(from[at(start + i * step)]);
+    for (int axis = rank - 2; axis >= 0; --axis) {
+      const std::int64_t own = strides[at(order[at(axis)])];
+      start += own;
+      if (++at_axis[at(axis)] < source[static_cast<int>(order[at(axis)])]) break;
+      start -= own * std::exchange(at_axis[at(axis)], 0);
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::optional<std::vector<float>> constant_elements(const Graph& graph, NodeIndex index,
+                                                    std::span<const int> order) {
+  const Shape& shape = graph[index].shape;
+  std::vector<NodeIndex> views;
+  while (graph[index].op == Op::reshape || graph[index].op == Op::permute) {
+    views.push_back(index);
+    index = graph[index].inputs[0];
+  }
+  const GraphNode& constant = graph[index];
+  if (constant.op != Op::constant || constant.dtype != DType::float32) return std::nullopt;
+  const SharedBytes& bytes = constant.source->constant->bytes;
+  std::vector<float> elements(at(constant.element_count()));
+  if (bytes.size() != elements.size() * sizeof(float)) return std::nullopt;
+  if (!elements.empty()) std::memcpy(elements.data(), bytes.data(), bytes.size());
+  for (auto view = views.rbegin(); view != views.rend(); ++view)
+    if (graph[*view].op == Op::permute)
+      elements = permuted_elements(elements, graph[graph[*view].inputs[0]].shape, graph[*view].ints);
+  if (!order.empty()) elements = permuted_elements(elements, shape, {order.begin(), order.end()});
+  return elements;
+}
+
+namespace {
+
+GraphNode node_of_bytes(std::vector<std::byte> bytes, DType dtype, const Shape& shape,
+                        const NodeRef& source) {
+  auto made = std::make_shared<Node>();
+  made->op = Op::constant;
+  made->dtype = dtype;
+  made->shape = shape;
+  made->constant =
+      std::make_shared<const tensor::ConstantData>(tensor::ConstantData{SharedBytes(std::move(bytes))});
+  if (source) made->label = source->label;
+  GraphNode node;
+  node.op = Op::constant;
+  node.dtype = dtype;
+  node.shape = shape;
+  node.source = std::move(made);
+  return node;
+}
+
+}  // namespace
+
+GraphNode constant_node(const std::vector<float>& elements, const Shape& shape, const NodeRef& source) {
+  const auto bytes = std::as_bytes(std::span(elements));
+  return node_of_bytes({bytes.begin(), bytes.end()}, DType::float32, shape, source);
+}
+
+GraphNode narrow_constant(const std::vector<float>& elements, const Shape& shape, const NodeRef& source) {
+  std::vector<std::byte> bytes(elements.size() * sizeof(std::uint16_t));
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const std::uint16_t half = half_from_float(elements[i]);
+    std::memcpy(bytes.data() + i * sizeof(half), &half, sizeof(half));
+  }
+  return node_of_bytes(std::move(bytes), DType::float16, shape, source);
+}
+
+}  // namespace imprint::graph

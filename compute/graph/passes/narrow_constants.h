@@ -1,0 +1,23 @@
+#pragma once
+// Constants that are rounded to float16, or arranged, when a program is planned instead of in each run.
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "compute/graph/graph.h"
+
+namespace imprint::graph {
+
+// The elements of a float32 constant behind reshapes and permutations. order: the axis at each position;
+// none: the node's own. Nothing for other nodes.
+std::optional<std::vector<float>> constant_elements(const Graph& graph, NodeIndex index,
+                                                    std::span<const int> order = {});
+
+// A constant of these elements. source: names it.
+GraphNode constant_node(const std::vector<float>& elements, const Shape& shape, const NodeRef& source);
+
+// The same, rounded to float16.
+GraphNode narrow_constant(const std::vector<float>& elements, const Shape& shape, const NodeRef& source);
+
+}  // namespace imprint::graph
