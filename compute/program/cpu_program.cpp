@@ -43,6 +43,9 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   program->own = sequence.own;
   program->runs_ = runs_of(sequence);
   program->add_up_ = sequence.add_up;
+  const bool adds =
+      std::ranges::any_of(sequence.parts, [](const auto& part) { return !part.summed.empty(); });
+  if (adds && sequence.shared_sums) (void)sequence.shared_sums->all(false);  // no process uses them then
   std::uint64_t input_end = 0, kernels = 0;
   for (std::size_t i = 0; i < sequence.parts.size(); ++i) {
     IMPRINT_ASSIGN(ProgramGraph source, build_part_graph(sequence, i));

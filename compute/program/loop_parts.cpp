@@ -313,7 +313,8 @@ Result<ProgramSequence> without_loops(const ProgramSequence& sequence) {
                       text("sequence '", sequence.name,
                            "': found loops and rounds, expected one of them. Repeat a "
                            "part instead."));
-  ProgramSequence result{sequence.name, {}, {}, sequence.own, sequence.slot_count, sequence.add_up};
+  ProgramSequence result{sequence.name,       {}, {}, sequence.own, sequence.slot_count, sequence.add_up,
+                         sequence.shared_sums};
   for (const ProgramPart& part : sequence.parts) {
     if (!has_loops(part.description)) {
       result.parts.push_back(part);

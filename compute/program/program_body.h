@@ -10,6 +10,8 @@
 
 #include "compute/program/program.h"
 #include "compute/program/program_graph.h"
+#include "compute/program/program_sequence.h"
+#include "compute/vk/queue.h"
 
 namespace imprint {
 
@@ -27,6 +29,9 @@ struct Stretch {
   std::span<float> sums;                      // host memory that it fills, for add_up; may be empty
   std::span<float* const> padding;            // of the sums: no variable's
   std::uint32_t copies = 0;                   // of summed variables, to the host and back
+  // On the copy queue: its numbers to the host after `commands`, its sums to the device. Null: `commands` of
+  // this stretch and of the next that needs sums copy them.
+  VkCommandBuffer to_host = VK_NULL_HANDLE, to_device = VK_NULL_HANDLE;
 };
 
 class Program::Body {
@@ -55,11 +60,17 @@ class Program::Body {
   virtual Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
   // A device's sequence with add_up has some; else empty.
   virtual std::span<const Stretch> stretches(std::uint32_t) const { return {}; }
+  virtual bool is_complete(vk::Ticket) const { return true; }
 
   program::ProgramGraph source;  // for a sequence: only its ports
   ProgramStats stats;
-  std::vector<Variable> own;                     // for a sequence
-  std::function<void(std::span<float>)> add_up;  // for a device's sequence
+  std::vector<Variable> own;  // for a sequence
+  // For a device's sequence.
+  std::function<void(std::span<float>)> add_up;
+  std::shared_ptr<SharedSums> shared_sums;  // null: add_up
+  SharedSums::Memory shared_memory;
+  program::CopyQueue* copies = nullptr;  // null: the main queue copies
+  bool waits_by_polling = false;         // a GPU, whose answers take less time than to wake a thread
 };
 
 }  // namespace imprint

@@ -165,6 +165,7 @@ Program::Impl::~Impl() {
   for (const std::vector<vk::Allocation>* list :
        {&arena, &constants, &upload_slots, &readback_slots, &sum_memory})
     for (const vk::Allocation& allocation : *list) runtime.retire(allocation);
+  retire_sums();
   if (descriptor_pool != VK_NULL_HANDLE) {
     vk::Device& device = runtime.device();
     device.retire(device.last_ticket(), [&device, pool = descriptor_pool] {

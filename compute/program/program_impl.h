@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "compute/kernels/dispatch_source.h"
+#include "compute/program/copy_queue.h"
+#include "compute/program/imported_memory.h"
 #include "compute/program/program_body.h"
 #include "compute/program/runtime_impl.h"
 #include "compute/vk/pipelines/capability_profile.h"
@@ -90,8 +92,15 @@ struct Program::Impl : Program::Body {
   void encode_sequence(VkCommandBuffer commands, std::uint32_t slot) const;
   // ---- sequences with sums over processes (program_stretches.cpp) ----
   Result<> make_sums(const ProgramSequence& sequence);
+  Result<> make_sum_memory(const ProgramSequence& sequence, std::uint64_t bytes);
+  Result<bool> import_sum_memory(SharedSums& shared, std::uint64_t bytes);
+  std::size_t last_write(const Variable& variable) const;
+  std::vector<Variable> in_order_of_writes(const Impl& part, std::vector<Variable> summed) const;
   Result<> record_stretches();
+  Result<> record_stretch_copies();
+  void retire_sums();
   std::span<const Stretch> stretches(std::uint32_t slot) const override;
+  bool is_complete(vk::Ticket ticket) const override { return runtime.device().is_complete(ticket); }
   void record_copies_in(VkCommandBuffer commands, std::uint32_t slot) const;
   void record_copies_out(VkCommandBuffer commands, std::uint32_t slot) const;
 
@@ -144,12 +153,17 @@ struct Program::Impl : Program::Body {
     std::span<float> numbers;
     std::vector<Copy> copies;     // from the variables: one for those that follow each other in memory
     std::vector<float*> padding;  // of the numbers: those between two variables
+    // On the copy queue, if there is one.
+    VkCommandBuffer to_host = VK_NULL_HANDLE, to_device = VK_NULL_HANDLE;
     void add(const Variable& added, std::uint64_t& offset);
   };
   std::vector<Part> parts;
   std::vector<program::PartRun> runs;
   std::vector<std::vector<Sum>> sums;  // per part
-  std::vector<vk::Allocation> sum_memory;
+  // Host memory of all sums: where numbers go, and where sums come from. The same without shared memory.
+  std::vector<vk::Allocation> sum_memory;                               // at most one
+  std::unique_ptr<program::ImportedMemory> own_numbers, shared_totals;  // of shared_memory
+  VkBuffer numbers_buffer = VK_NULL_HANDLE, totals_buffer = VK_NULL_HANDLE;
   std::vector<std::vector<Stretch>> stretches_;  // per slot
   std::vector<Commands> stretch_commands;
   std::vector<Copy> upload_copies, download_copies;

@@ -6,8 +6,10 @@
 // A sequence is a Program like any other: inputs are uploaded once, the pieces are the dispatches of all
 // turns, and a run may be cut between any two.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +37,29 @@ struct ProgramRounds {
   std::uint32_t repeat = 1;
 };
 
+// Sums in host memory that all processes of a computer map: devices copy their numbers into it and the sums
+// out of it, and nothing else moves them. Every function is called by all processes in the same order.
+class SharedSums {
+ public:
+  // Both have the same layout, and begin at a multiple of kAlignment.
+  struct Memory {
+    std::byte* own = nullptr;   // this process's numbers
+    std::byte* sums = nullptr;  // one copy for all processes
+    std::size_t bytes = 0;      // of each, at least what was asked for
+    std::shared_ptr<void> keep;
+  };
+  static constexpr std::size_t kAlignment = std::size_t{1} << 16;
+
+  virtual ~SharedSums() = default;
+  // Whether it is true in all processes.
+  virtual bool all(bool own) = 0;
+  // Without pointers in all processes if one of them has no such memory.
+  virtual Memory allocate(std::size_t bytes) = 0;
+  // Replaces sums [first, first + count) by the sums of all processes' own numbers. Blocks until they are
+  // there.
+  virtual void add(const Memory& memory, std::size_t first, std::size_t count) = 0;
+};
+
 struct ProgramSequence {
   std::string name;
   // Inputs of one name are one input for all parts and turns. Outputs are those of each part's last turn.
@@ -50,6 +75,8 @@ struct ProgramSequence {
   // order, several at a time. Null: there is one process. A device then runs the sequence by
   // run_adding_up() alone (run.h).
   std::function<void(std::span<float>)> add_up = {};
+  // With add_up, for devices that can map host memory: used instead of it, if all processes can.
+  std::shared_ptr<SharedSums> shared_sums = {};
 };
 
 }  // namespace imprint

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <compare>
 #include <map>
+#include <numeric>
 
 #include "compute/program/program_impl.h"
 
@@ -87,33 +88,93 @@ void Program::Impl::Sum::add(const Variable& added, std::uint64_t& offset) {
   offset += gap + bytes;
 }
 
+// False in all processes if one of them cannot use the memory.
+Result<bool> Program::Impl::import_sum_memory(SharedSums& shared, std::uint64_t bytes) {
+  if (!shared.all(ImportedMemory::is_usable(runtime.device()))) return false;
+  const SharedSums::Memory memory = shared.allocate(bytes);
+  if (!memory.own) return false;
+  auto numbers = ImportedMemory::import(runtime.device(), {memory.own, memory.bytes});
+  auto totals = ImportedMemory::import(runtime.device(), {memory.sums, memory.bytes});
+  for (const auto* imported : {&numbers, &totals})
+    if (!*imported)
+      runtime.device().options().log(
+          LogLevel::info, "program '" + source.name + "': shared sums: " + imported->error().message);
+  if (!shared.all(numbers && totals)) return false;
+  own_numbers = std::move(*numbers);
+  shared_totals = std::move(*totals);
+  shared_memory = memory;
+  return true;
+}
+
+Result<> Program::Impl::make_sum_memory(const ProgramSequence& sequence, std::uint64_t bytes) {
+  if (sequence.shared_sums) {
+    IMPRINT_ASSIGN(const bool shared, import_sum_memory(*sequence.shared_sums, bytes));
+    if (shared) {
+      shared_sums = sequence.shared_sums;
+      numbers_buffer = own_numbers->buffer();
+      totals_buffer = shared_totals->buffer();
+      return {};
+    }
+  }
+  // Both directions: readback memory is cached, and the host reads and writes each number.
+  IMPRINT_ASSIGN(const vk::Allocation memory,
+                 runtime.device().memory().allocate(bytes, kAlignment, vk::MemoryUse::readback));
+  sum_memory = {memory};
+  numbers_buffer = totals_buffer = memory.buffer;
+  return {};
+}
+
+// The last dispatch of the part that writes the variable.
+std::size_t Program::Impl::last_write(const Variable& variable) const {
+  std::size_t last = 0;
+  for (std::size_t d = 0; d < dispatches.size(); ++d)
+    for (const std::int32_t t : dispatches[d].tasks)
+      for (const Store& store : schedule.tasks[static_cast<std::size_t>(t)].stores)
+        if (store.place.kind == PlaceKind::variable &&
+            schedule.variables[static_cast<std::size_t>(store.place.index)] == variable.state())
+          last = d;
+  return last;
+}
+
+// The summed variables of a part in the order in which they are computed: the mean over all processes, since
+// they must add up in one order, and schedules of other devices differ.
+std::vector<Variable> Program::Impl::in_order_of_writes(const Impl& part,
+                                                        std::vector<Variable> summed) const {
+  if (!shared_sums || summed.empty()) return summed;
+  auto* written = reinterpret_cast<float*>(shared_memory.own);
+  for (std::size_t i = 0; i < summed.size(); ++i) written[i] = static_cast<float>(part.last_write(summed[i]));
+  shared_sums->add(shared_memory, 0, summed.size());
+  const auto* total = reinterpret_cast<const float*>(shared_memory.sums);
+  const std::vector<float> writes(total, total + summed.size());
+  (void)shared_sums->all(true);  // all have read them
+  std::vector<std::size_t> order(summed.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return writes[i]; });
+  std::vector<Variable> sorted;
+  for (const std::size_t i : order) sorted.push_back(summed[i]);
+  return sorted;
+}
+
 Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
+  copies = runtime.copy_queue();
+  waits_by_polling = runtime.device().capabilities().device_type != VK_PHYSICAL_DEVICE_TYPE_CPU;
   sums.resize(parts.size());
+  std::uint64_t bytes = 0;
+  for (const ProgramPart& part : sequence.parts)
+    for (const Variable& variable : part.summed) bytes += variable.bytes() + kAlignment;
+  if (bytes == 0) return {};
+  IMPRINT_CHECK(make_sum_memory(sequence, bytes));
+  const std::uint64_t start = sum_memory.empty() ? 0 : sum_memory[0].offset;
+  auto* host = reinterpret_cast<float*>(sum_memory.empty() ? shared_memory.own : sum_memory[0].mapped);
+  std::uint64_t offset = start;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const Impl& part = *parts[p].impl;
-    const std::vector<Variable>& summed = sequence.parts[p].summed;
-    std::uint64_t bytes = 0;
-    for (const Variable& variable : summed) bytes += variable.bytes() + kAlignment;
-    if (summed.empty()) continue;
-    // Both directions: readback memory is cached, and the host reads and writes each number.
-    IMPRINT_ASSIGN(const vk::Allocation memory,
-                   runtime.device().memory().allocate(bytes, kAlignment, vk::MemoryUse::readback));
-    sum_memory.push_back(memory);
-    std::uint64_t offset = memory.offset;
     std::size_t ready = 0;
-    for (const Variable& variable : summed) {
+    for (const Variable& variable : in_order_of_writes(part, sequence.parts[p].summed)) {
       if (sums[p].empty() || sums[p].back().numbers.size_bytes() >= kLeastSumBytes)
-        sums[p].push_back({ready,
-                           {static_cast<float*>(memory.mapped) + (offset - memory.offset) / sizeof(float), 0},
-                           {},
-                           {}});
+        sums[p].push_back({ready, {host + (offset - start) / sizeof(float), 0}, {}, {}});
       Sum& sum = sums[p].back();
-      for (std::size_t d = 0; d < part.dispatches.size(); ++d)
-        for (const std::int32_t t : part.dispatches[d].tasks)
-          for (const Store& store : part.schedule.tasks[static_cast<std::size_t>(t)].stores)
-            if (store.place.kind == PlaceKind::variable &&
-                part.schedule.variables[static_cast<std::size_t>(store.place.index)] == variable.state())
-              ready = std::max(ready, d);
+      ready = std::max(ready, part.last_write(variable));
       sum.dispatch = ready;
       sum.add(variable, offset);
     }
@@ -121,16 +182,28 @@ Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
   return {};
 }
 
+Result<> Program::Impl::record_stretch_copies() {
+  const vk::Functions& functions = runtime.device().functions();
+  for (std::vector<Sum>& list : sums)
+    for (Sum& sum : list) {
+      IMPRINT_ASSIGN(sum.to_host, copies->record([&](VkCommandBuffer commands) {
+        for (const Copy& copy : sum.copies)
+          functions.vkCmdCopyBuffer(commands, copy.buffer, numbers_buffer, 1, &copy.region);
+        global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT);
+      }));
+      IMPRINT_ASSIGN(sum.to_device, copies->record([&](VkCommandBuffer commands) {
+        for (const Copy& copy : sum.copies) {
+          const VkBufferCopy back{copy.region.dstOffset, copy.region.srcOffset, copy.region.size};
+          functions.vkCmdCopyBuffer(commands, totals_buffer, copy.buffer, 1, &back);
+        }
+      }));
+    }
+  return {};
+}
+
 Result<> Program::Impl::record_stretches() {
   const vk::Functions& functions = runtime.device().functions();
-  const VkBuffer none = VK_NULL_HANDLE;
-  const auto memory_of = [&](std::size_t p) {
-    std::size_t index = 0;
-    for (std::size_t i = 0; i < p; ++i) index += !sums[i].empty();
-    return sums[p].empty() ? none : sum_memory[index].buffer;
-  };
   const auto act = [&](VkCommandBuffer commands, const Action& action, std::uint32_t slot) {
-    const VkBuffer memory = memory_of(action.part);
     switch (action.kind) {
       case Kind::copy_in:
         return record_copies_in(commands, slot);
@@ -141,16 +214,18 @@ Result<> Program::Impl::record_stretches() {
           parts[action.part].impl->record_dispatch(commands, i);
         return;
       case Kind::sums_out:
+        if (copies) return;
         global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
         for (const Copy& copy : sums[action.part][action.first].copies)
-          functions.vkCmdCopyBuffer(commands, copy.buffer, memory, 1, &copy.region);
+          functions.vkCmdCopyBuffer(commands, copy.buffer, numbers_buffer, 1, &copy.region);
         return global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
                               VK_PIPELINE_STAGE_HOST_BIT);
       case Kind::sums_in:
+        if (copies) return;
         for (const Sum& sum : sums[action.part])
           for (const Copy& copy : sum.copies) {
             const VkBufferCopy back{copy.region.dstOffset, copy.region.srcOffset, copy.region.size};
-            functions.vkCmdCopyBuffer(commands, memory, copy.buffer, 1, &back);
+            functions.vkCmdCopyBuffer(commands, totals_buffer, copy.buffer, 1, &back);
           }
         return global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, kWorkStages);
     }
@@ -164,6 +239,7 @@ Result<> Program::Impl::record_stretches() {
           count += sums[action.part][s].copies.size();
     return static_cast<std::uint32_t>(count);
   };
+  if (copies) IMPRINT_CHECK(record_stretch_copies());
   const std::vector<PlannedStretch> planned = plan_stretches(*this);
   // Turns of the same parts share their commands.
   std::map<std::pair<std::uint32_t, std::vector<Action>>, VkCommandBuffer> recorded;
@@ -186,9 +262,29 @@ Result<> Program::Impl::record_stretches() {
       if (!plan.sum) continue;
       list.back().sums = plan.sum->numbers;
       list.back().padding = plan.sum->padding;
+      list.back().to_host = plan.sum->to_host;
+      list.back().to_device = plan.sum->to_device;
     }
   }
   return {};
+}
+
+// The main queue's newest ticket comes after all copies.
+void Program::Impl::retire_sums() {
+  vk::Device& device = runtime.device();
+  for (const std::vector<Sum>& list : sums)
+    for (const Sum& sum : list)
+      for (const VkCommandBuffer commands : {sum.to_host, sum.to_device})
+        if (commands)
+          device.retire(device.last_ticket(), [queue = copies, commands] { queue->free(commands); });
+  if (!own_numbers) return;
+  struct Kept {
+    std::unique_ptr<ImportedMemory> numbers, totals;
+    SharedSums::Memory memory;
+  };
+  device.retire(
+      device.last_ticket(),
+      [kept = std::make_shared<Kept>(std::move(own_numbers), std::move(shared_totals), shared_memory)] {});
 }
 
 std::span<const Stretch> Program::Impl::stretches(std::uint32_t slot) const {

@@ -1,9 +1,12 @@
 #include "compute/program/run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "compute/base/host_memory.h"
+#include "compute/program/copy_queue.h"
 #include "compute/program/program_extents.h"
 #include "compute/program/session_impl.h"
 
@@ -122,34 +125,91 @@ Result<vk::Ticket> Session::Impl::start_whole(Program& program, std::uint32_t sl
   }
   if (program.adds_up()) {
     IMPRINT_CHECK(submit_and_wait(VK_NULL_HANDLE));
-    IMPRINT_CHECK(run_adding_up(program, slot, *queue));
-    return vk::Ticket{};
+    return run_adding_up(program, slot, *queue);
   }
   return submit(program.whole(slot, VK_COMMAND_BUFFER_LEVEL_PRIMARY));
 }
 
-Result<> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue) {
-  const Program::Body& body = program.body();
+namespace {
+
+constexpr std::chrono::milliseconds kPolled(20);  // then the thread sleeps
+
+// A run with sums over processes, on its thread.
+class AddingRun {
+ public:
+  AddingRun(const Program::Body& body, vk::Queue& queue) : body_(body), queue_(queue) {}
+
+  Result<vk::Ticket> operator()(std::uint32_t slot) {
+    for (const Stretch& stretch : body_.stretches(slot)) {
+      if (stretch.needs_sums) IMPRINT_CHECK(add_up());
+      IMPRINT_ASSIGN(last_, stretch.needs_sums && body_.copies
+                                ? body_.copies->submit_after_copies(stretch.commands)
+                                : queue_.submit(std::span(&stretch.commands, 1)));
+      if (stretch.sums.empty()) continue;
+      std::uint64_t copied = 0;
+      if (body_.copies) {
+        IMPRINT_ASSIGN(copied, body_.copies->submit(CopyQueue::Direction::to_host, stretch.to_host, last_));
+      }
+      pending_.push_back({last_, copied, &stretch});
+    }
+    IMPRINT_CHECK(add_up());
+    return last_;
+  }
+
+ private:
   struct Pending {
     vk::Ticket ticket;
+    std::uint64_t copied = 0;  // of the copy queue
     const Stretch* stretch = nullptr;
   };
-  std::vector<Pending> pending;
-  const auto finish = [&]() -> Result<> {
-    for (const Pending& each : pending) {
-      IMPRINT_CHECK(queue.wait(each.ticket, kTimeout));
+
+  Result<> add_up() {
+    for (const Pending& each : pending_) {
+      IMPRINT_CHECK(wait(each));
+      const std::span<float> sums = each.stretch->sums;
       for (float* number : each.stretch->padding) *number = 0;
-      if (!each.stretch->sums.empty()) body.add_up(each.stretch->sums);
+      if (body_.shared_sums) {
+        const auto first = sums.data() - reinterpret_cast<const float*>(body_.shared_memory.own);
+        body_.shared_sums->add(body_.shared_memory, static_cast<std::size_t>(first), sums.size());
+      } else {
+        body_.add_up(sums);
+      }
+      if (body_.copies)
+        IMPRINT_CHECK(
+            body_.copies->submit(CopyQueue::Direction::to_device, each.stretch->to_device, vk::Ticket{}));
     }
-    pending.clear();
+    pending_.clear();
     return {};
-  };
-  for (const Stretch& stretch : body.stretches(slot)) {
-    if (stretch.needs_sums) IMPRINT_CHECK(finish());
-    IMPRINT_ASSIGN(const vk::Ticket ticket, queue.submit(std::span(&stretch.commands, 1)));
-    pending.push_back({ticket, &stretch});
   }
-  return finish();
+
+  Result<bool> is_there(const Pending& each) const {
+    if (body_.copies) return body_.copies->is_complete(CopyQueue::Direction::to_host, each.copied);
+    return body_.is_complete(each.ticket);
+  }
+
+  Result<> wait(const Pending& each) const {
+    if (body_.waits_by_polling) {
+      const auto end = std::chrono::steady_clock::now() + kPolled;
+      do {
+        IMPRINT_ASSIGN(const bool done, is_there(each));
+        if (done) return {};
+        std::this_thread::yield();
+      } while (std::chrono::steady_clock::now() < end);
+    }
+    if (body_.copies) return body_.copies->wait(CopyQueue::Direction::to_host, each.copied, kTimeout);
+    return queue_.wait(each.ticket, kTimeout);
+  }
+
+  const Program::Body& body_;
+  vk::Queue& queue_;
+  std::vector<Pending> pending_;
+  vk::Ticket last_;
+};
+
+}  // namespace
+
+Result<vk::Ticket> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue) {
+  return AddingRun(program.body(), queue)(slot);
 }
 
 std::vector<Session::Impl::Started>::iterator Session::Impl::started_in(Program& program,

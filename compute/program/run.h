@@ -7,12 +7,9 @@
 
 #include "compute/program/program.h"
 #include "compute/program/runtime.h"
+#include "compute/vk/queue.h"
 
 namespace imprint {
-
-namespace vk {
-class Queue;
-}
 
 // Elements on the host, row-major. Integers of any width and bool (0 or 1) are in `ints`, floats of any width
 // in `floats`. A program packs them as its inputs' types say: dtype.h.
@@ -26,10 +23,10 @@ struct HostTensor {
   static HostTensor from_ints(std::vector<std::int32_t> values, Shape shape);
 };
 
-// Runs a program for which Program::adds_up(), and waits. Sums of one part of a run are made while the device
-// computes the next, where that does not need them. The caller submits pending uploads first. An error
-// leaves the other processes waiting: end the job.
-Result<> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue);
+// Runs a program for which Program::adds_up(), and waits for its sums. Sums of one part of a run are made
+// while the device computes the next, where that does not need them. The caller submits pending uploads
+// first. The ticket is the run's end. An error leaves the other processes waiting: end the job.
+Result<vk::Ticket> run_adding_up(Program& program, std::uint32_t slot, vk::Queue& queue);
 
 // A runtime with its queue; the CPU's needs none. One thread at a time.
 class Session {
@@ -49,7 +46,8 @@ class Session {
   // The same in two steps, so that the caller prepares the next run while the device computes this one. Up to
   // slot_count() runs of a program may be started, each in a slot of its own (0 .. slot_count() - 1); they
   // compute in the order in which they were started. finish() waits and returns the slot's outputs. Finish
-  // all runs of a program before it is destroyed. On the CPU, and where processes add up, start() computes.
+  // all runs of a program before it is destroyed. On the CPU start() computes; where processes add up, it
+  // returns when the sums are there.
   // Errors of start(): those of run(), and invalid_argument (a slot that there is not, or whose run is not
   // finished). Errors of finish(): invalid_argument (nothing was started in the slot), not_ready (two minutes
   // are over), device_lost.

@@ -27,8 +27,9 @@ namespace imprint {
 class Program;
 
 namespace program {
+class CopyQueue;     // compute/program/copy_queue.h
 class VariantTuner;  // compute/tuning/tuner.h implements it
-}
+}  // namespace program
 namespace vk {
 class Device;
 class Queue;
@@ -161,6 +162,10 @@ class Runtime {
   // Measures the variants of each program before it is compiled, and sets the table; null, the initial value:
   // none.
   virtual void set_tuner(std::shared_ptr<program::VariantTuner> tuner) = 0;
+
+  // For sums over processes: programs compiled from now on copy beside the main queue's work. It outlives
+  // them. Null, the initial value: on the main queue. No effect on the CPU.
+  virtual void set_copy_queue(program::CopyQueue*) {}
 
   // Changes the cap of create_on_cpu. No effect on a device, whose memory pool has its own cap.
   virtual void set_cpu_memory_cap(std::uint64_t) {}

@@ -70,8 +70,10 @@ class RuntimeImpl : public Runtime {
   void set_variants(std::shared_ptr<const VariantTable> table) override;
   std::shared_ptr<const VariantTable> variants() const override;
   void set_tuner(std::shared_ptr<VariantTuner> tuner) override;
+  void set_copy_queue(CopyQueue* copies) override { copies_ = copies; }
 
   // ---- for programs ----
+  CopyQueue* copy_queue() const { return copies_; }
   std::shared_ptr<VariantTuner> tuner() const;
   Result<> place(tensor::VariableState& variable, bool yields = false);
   Result<> settle(tensor::VariableState& variable,
@@ -115,6 +117,7 @@ class RuntimeImpl : public Runtime {
   Result<vk::Allocation> write_target(const Variable& variable, std::size_t bytes);
 
   vk::Device& device_;
+  CopyQueue* copies_ = nullptr;
   std::shared_ptr<RuntimeLink> link_ = std::make_shared<RuntimeLink>();
   VkCommandPool command_pool_ = VK_NULL_HANDLE;
   mutable std::mutex pool_mutex_;

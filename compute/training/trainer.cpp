@@ -231,6 +231,7 @@ Result<Program> Trainer::Impl::compile_shared(ProgramDescription gathering, cons
   ProgramSequence sequence{.name = "training step"};
   sequence.parts = {std::move(gradient), std::move(taken)};
   sequence.add_up = options.add_up;
+  sequence.shared_sums = options.shared_sums;
   return Program::compile(session.runtime(), sequence);
 }
 

@@ -24,6 +24,7 @@
 #include "compute/nn/optimisers/optimiser.h"
 #include "compute/nn/optimisers/schedule.h"
 #include "compute/nn/pass.h"
+#include "compute/program/program_sequence.h"
 #include "compute/program/run.h"
 #include "compute/training/loader.h"
 
@@ -103,6 +104,7 @@ struct TrainerOptions {
   // Outcomes and reports are of the process's own part. add_up: ProgramSequence::add_up.
   std::int64_t sharers = 1, sharer = 0;
   std::function<void(std::span<float>)> add_up = {};
+  std::shared_ptr<SharedSums> shared_sums = {};  // ProgramSequence::shared_sums
 };
 
 struct Outcome {

@@ -82,8 +82,7 @@ Result<> SubmitIssuer::add_up(const FrameWork& work, FrameJobs& jobs, std::size_
     const LearnRun& learn = jobs.learn_run(step);
     if (!learn.program->adds_up() || step.end != jobs.learn_job(step).piece_count) continue;
     if (queue_.completes_by_frames()) return cannot_wait("sums over processes");
-    IMPRINT_CHECK(run_adding_up(*learn.program, learn.slot, queue_));
-    ticket = device_.last_ticket();
+    IMPRINT_ASSIGN(ticket, run_adding_up(*learn.program, learn.slot, queue_));
   }
   return {};
 }

@@ -76,6 +76,12 @@ Result<std::vector<Candidate>> candidates(const OwnInstance& instance) {
     instance.vkGetPhysicalDeviceQueueFamilyProperties(physical_device, &count, families.data());
     bool timed = false;
     for (std::uint32_t family = 0; family < count; ++family) {
+      constexpr VkQueueFlags kKinds = VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_TRANSFER_BIT;
+      if ((families[family].queueFlags & kKinds) == VK_QUEUE_TRANSFER_BIT &&
+          candidate.copy_queue_count == 0) {
+        candidate.copy_family = family;
+        candidate.copy_queue_count = families[family].queueCount;
+      }
       if (!(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT) || families[family].queueCount == 0) continue;
       const bool has_time = families[family].timestampValidBits > 0;
       if (candidate.compute_queue_count == 0 || (has_time && !timed)) candidate.queue_family = family;
@@ -147,6 +153,7 @@ Result<std::unique_ptr<DeviceSetup>> DeviceSetup::make(const OwnInstance& instan
     if (std::ranges::none_of(setup->extensions_, same)) setup->extensions_.push_back(name);
   };
   if (has("VK_EXT_memory_budget")) enable("VK_EXT_memory_budget");
+  if (has("VK_EXT_external_memory_host")) enable("VK_EXT_external_memory_host");
   const auto add = [&](auto& link, const char* extension, std::uint32_t core_since) {
     if (core_since == kNever || version < core_since) {
       if (!has(extension)) return;
@@ -197,17 +204,21 @@ vk::DeviceDescription DeviceSetup::describe(const OwnInstance& instance, const C
 }
 
 Result<std::unique_ptr<OwnDevice>> OwnDevice::create(const OwnInstance& instance, const Candidate& candidate,
-                                                     const DeviceSetup& setup) {
+                                                     const DeviceSetup& setup, bool copies) {
   std::unique_ptr<OwnDevice> own(new OwnDevice);
-  const float priority = 1.0f;
-  VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-  queue.queueFamilyIndex = candidate.queue_family;
-  queue.queueCount = 1;
-  queue.pQueuePriorities = &priority;
+  const float priorities[] = {1.0f, 1.0f};
+  const std::uint32_t copy_count = copies ? std::min(candidate.copy_queue_count, 2u) : 0;
+  VkDeviceQueueCreateInfo queues[2]{};
+  for (VkDeviceQueueCreateInfo& queue : queues) queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queues[0].queueFamilyIndex = candidate.queue_family;
+  queues[0].queueCount = 1;
+  queues[1].queueFamilyIndex = candidate.copy_family;
+  queues[1].queueCount = copy_count;
+  for (VkDeviceQueueCreateInfo& queue : queues) queue.pQueuePriorities = priorities;
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   info.pNext = setup.features();
-  info.queueCreateInfoCount = 1;
-  info.pQueueCreateInfos = &queue;
+  info.queueCreateInfoCount = copy_count > 0 ? 2 : 1;
+  info.pQueueCreateInfos = queues;
   info.enabledExtensionCount = static_cast<std::uint32_t>(setup.extensions().size());
   info.ppEnabledExtensionNames = setup.extensions().data();
   const VkResult result = instance.vkCreateDevice(candidate.physical_device, &info, nullptr, &own->device_);
@@ -220,6 +231,9 @@ Result<std::unique_ptr<OwnDevice>> OwnDevice::create(const OwnInstance& instance
   if (!own->destroy_ || !get_queue)
     return make_error(ErrorCode::internal, "vkGetDeviceProcAddr has no vkDestroyDevice or vkGetDeviceQueue");
   get_queue(own->device_, candidate.queue_family, 0, &own->queue_);
+  own->copy_queues_ = {own->queue_, own->queue_};
+  for (std::uint32_t i = 0; i < own->copy_queues_.size() && copy_count > 0; ++i)
+    get_queue(own->device_, candidate.copy_family, std::min(i, copy_count - 1), &own->copy_queues_[i]);
   return own;
 }
 

@@ -24,7 +24,8 @@ struct Candidate {
   VkPhysicalDevice physical_device = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties{};
   std::uint32_t queue_family = 0;
-  std::uint32_t compute_queue_count = 0;  // over all families; 0 = not usable
+  std::uint32_t compute_queue_count = 0;                // over all families; 0 = not usable
+  std::uint32_t copy_family = 0, copy_queue_count = 0;  // of a family for transfers alone; 0: there is none
   bool usable() const { return compute_queue_count > 0 && properties.apiVersion >= VK_API_VERSION_1_1; }
 };
 Result<std::vector<Candidate>> candidates(const OwnInstance& instance);
@@ -59,18 +60,22 @@ class DeviceSetup {
 
 class OwnDevice {
  public:
+  // copies: with queues of the candidate's copy_family.
   static Result<std::unique_ptr<OwnDevice>> create(const OwnInstance& instance, const Candidate& candidate,
-                                                   const DeviceSetup& setup);
+                                                   const DeviceSetup& setup, bool copies = false);
   ~OwnDevice();
   OwnDevice(const OwnDevice&) = delete;
   OwnDevice& operator=(const OwnDevice&) = delete;
   VkDevice handle() const { return device_; }
   VkQueue queue() const { return queue_; }
+  // For copies to the host and to the device. The main queue where there are no others.
+  const std::array<VkQueue, 2>& copy_queues() const { return copy_queues_; }
 
  private:
   OwnDevice() = default;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
+  std::array<VkQueue, 2> copy_queues_{};
   PFN_vkDestroyDevice destroy_ = nullptr;
 };
 

@@ -3,6 +3,7 @@
 #include "compute/base/text.h"
 #include "compute/vk/capabilities/read_capabilities.h"
 #include "engine-bridge/own/device_link.h"
+#include "engine-bridge/own/own_copy_queue.h"
 #include "engine-bridge/own/own_device.h"
 #include "engine-bridge/own/own_instance.h"
 
@@ -21,6 +22,7 @@ class StandaloneDevice final : public Standalone {
   // Destroyed from the last to the first.
   std::unique_ptr<OwnInstance> instance_;
   std::unique_ptr<OwnDevice> device_;
+  std::unique_ptr<OwnCopyQueue> copies_;
   std::unique_ptr<Context> context_;
   std::unique_ptr<DeviceLink> link_;
   std::string link_text_;
@@ -61,7 +63,7 @@ Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& op
   IMPRINT_ASSIGN(const auto setup,
                  DeviceSetup::make(instance, candidate.physical_device, options.optional_features,
                                    options.beside ? link_extensions() : std::vector<const char*>()));
-  IMPRINT_ASSIGN(standalone->device_, OwnDevice::create(instance, candidate, *setup));
+  IMPRINT_ASSIGN(standalone->device_, OwnDevice::create(instance, candidate, *setup, options.copy_queues));
 
   ContextDescription description;
   description.device = setup->describe(instance, candidate);
@@ -71,7 +73,21 @@ Result<std::unique_ptr<Standalone>> Standalone::open(const StandaloneOptions& op
   description.queue.family = candidate.queue_family;
   description.queue.single_thread = true;
   description.budget = options.budget;
+  const bool has_copy_family = options.copy_queues && candidate.copy_queue_count > 0;
+  if (has_copy_family) description.options.memory.families = {candidate.queue_family, candidate.copy_family};
   IMPRINT_ASSIGN(standalone->context_, Context::adopt(description));
+  if (Context& context = *standalone->context_;
+      options.copy_queues && context.completed_by() == CompletedBy::timeline) {
+    // The timeline has a value once something was submitted.
+    auto& queue = static_cast<HostQueue&>(*context.queue());
+    IMPRINT_CHECK(queue.submit(std::span(&context.runtime().barrier().primary, 1)));
+    IMPRINT_ASSIGN(const HostSemaphore timeline, context.semaphore());
+    IMPRINT_ASSIGN(standalone->copies_,
+                   OwnCopyQueue::create(context.device(), queue, timeline.semaphore,
+                                        has_copy_family ? candidate.copy_family : candidate.queue_family,
+                                        standalone->device_->copy_queues()));
+    context.runtime().set_copy_queue(standalone->copies_.get());
+  }
   if (options.beside) {
     Result<std::unique_ptr<DeviceLink>> link =
         DeviceLink::make(*options.beside, description.device, *standalone->context_);

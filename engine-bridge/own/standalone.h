@@ -30,6 +30,9 @@ struct StandaloneOptions {
   // Opens a second device beside this host's: on the same GPU if it is known, else on one of that name, else
   // on any; `device` is ignored. Links both where they can share memory. Read during open only.
   const vk::DeviceDescription* beside = nullptr;
+  // Sums over processes copy on queues of their own, beside the main queue's work. Needs timeline semaphores;
+  // without them the main queue copies.
+  bool copy_queues = false;
   vk::DeviceOptions options;
   Budget budget;
   CpuThreads cpu_threads;  // for the caller's Context::on_cpu

@@ -70,6 +70,30 @@ TEST_F(SharingTest, CompressedSumsKeepWhatIsNotFinite) {
   EXPECT_TRUE(std::isnan(numbers[1]));
 }
 
+// Any range of a region, several times, and regions beside each other.
+TEST_F(SharingTest, AddsInMappedMemory) {
+  const std::shared_ptr<SharedSums> sums = shared_sums();
+  ASSERT_TRUE(sums) << "the processes are on one computer";
+  EXPECT_TRUE(sums->all(true));
+  EXPECT_FALSE(sums->all(group.rank() == 0));
+  const std::size_t count = 100'003;
+  const SharedSums::Memory memory = sums->allocate(count * sizeof(float)), other = sums->allocate(1);
+  ASSERT_TRUE(memory.own && memory.sums && other.own);
+  EXPECT_GE(memory.bytes, count * sizeof(float));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.own) % SharedSums::kAlignment, 0u);
+  auto* own = reinterpret_cast<float*>(memory.own);
+  const auto* added = reinterpret_cast<const float*>(memory.sums);
+  const std::vector<float> first = drawn(0, count), second = drawn(1, count);
+  for (const auto& [begin, length] : {std::pair<std::size_t, std::size_t>{0, count}, {7, 1}, {1, 50'001}}) {
+    const float scale = static_cast<float>(length);
+    for (std::size_t i = 0; i < count; ++i) own[i] = scale * (group.rank() == 0 ? first : second)[i];
+    sums->add(memory, begin, length);
+    for (std::size_t i = begin; i < begin + length; ++i)
+      ASSERT_EQ(added[i], scale * first[i] + scale * second[i]) << i << " of " << length;
+    group.barrier();  // no process writes before all have looked
+  }
+}
+
 // A device that a test may use, and a session on it.
 struct Computer {
   std::unique_ptr<bridge::Standalone> standalone;
@@ -86,7 +110,8 @@ struct Computer {
   static Computer gpu() {
     Computer made;
     const char* name = std::getenv("IMPRINT_TEST_DEVICE");
-    auto opened = bridge::Standalone::open({.device = name ? name : "", .validation = true});
+    auto opened =
+        bridge::Standalone::open({.device = name ? name : "", .validation = true, .copy_queues = true});
     if (opened)
       made.standalone = std::move(*opened);
     else
@@ -120,6 +145,7 @@ std::vector<float> trained(Session& session, std::int64_t parts, std::int64_t ac
     options.sharers = parts;
     options.sharer = rank();
     options.add_up = add_up();
+    options.shared_sums = shared_sums();
   }
   training::Trainer trainer(session, model, training::state_of(network),
                             std::make_shared<nn::Sgd>(network.parameters()), options);

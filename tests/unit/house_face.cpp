@@ -31,8 +31,8 @@ constexpr std::string_view kFaceNames[] = {
     // programs
     "BufferRange", "Commands", "CpuThreads", "CpuWork", "DispatchFigures", "HostJobs", "HostTensor",
     "KernelFigures", "Precision", "Program", "ProgramDescription", "ProgramPart", "ProgramRounds",
-    "ProgramSequence", "ProgramStats", "Runtime", "ScheduleFigures", "Session", "StateReadback", "Update",
-    "kMaxSequenceDispatches", "kMostCpuThreads",
+    "ProgramSequence", "ProgramStats", "Runtime", "ScheduleFigures", "Session", "SharedSums", "StateCopy",
+    "StateReadback", "Update", "kMaxSequenceDispatches", "kMostCpuThreads",
     // tuning and baking
     "Baker", "Tuner", "TuningOptions", "TuningStats", "TuningStep", "VariantTable",
     // models
@@ -48,6 +48,7 @@ constexpr std::string_view kFaceFunctions[] = {"compute/base/result.h",
                                                "compute/model/onnx/import.h",
                                                "compute/model/policy.h",
                                                "compute/model/quantise.h",
+                                               "compute/program/run.h",
                                                "compute/program/runtime.h",
                                                "compute/tensor/dtype.h",
                                                "compute/tensor/ops/associative_scan.h",

@@ -25,6 +25,7 @@ class Group {
   std::uint32_t adders() const { return adders_; }          // ranks that take part in sums: the first ones
   std::uint32_t local_rank() const { return local_rank_; }  // among the ranks of this computer
   const std::string& computer() const { return computer_; }
+  bool is_on_one_computer() const { return is_on_one_computer_; }  // all ranks
 
   // ---- collective ----
   void barrier();
@@ -36,8 +37,9 @@ class Group {
   void broadcast(std::span<std::byte> bytes);               // rank 0's
   std::vector<double> gather(std::span<const double> own);  // [ranks * own.size()], in all ranks
   std::vector<std::uint64_t> gather(std::span<const std::uint64_t> own);
-  double seconds_in_add() const { return seconds_in_add_; }  // since the start
-  void add(std::span<float> numbers);                        // all ranks get the same bits
+  double seconds_in_add() const { return seconds_in_add_; }          // since the start
+  void count_adding(double seconds) { seconds_in_add_ += seconds; }  // made elsewhere
+  void add(std::span<float> numbers);                                // all ranks get the same bits
   // The same, sent as float16 with one scale per rank and share: half the bytes, 11 bits of each number.
   void add_compressed(std::span<float> numbers);
   void take_largest(std::span<std::int32_t> numbers);
@@ -52,6 +54,7 @@ class Group {
   Group();
   std::uint32_t rank_ = 0, ranks_ = 1, local_rank_ = 0;
   std::uint32_t adders_ = 1;
+  bool is_on_one_computer_ = false;
   std::string computer_;
   double seconds_in_add_ = 0;
 

@@ -6,6 +6,7 @@
 
 #include "imprint/studio_compute.h"
 #include "tools/studio/group.h"
+#include "tools/studio/shared_sums.h"
 
 namespace imprint::studio {
 namespace {
@@ -36,6 +37,11 @@ std::string device() {
 std::function<void(std::span<float>)> add_up(bool compressed) {
   if (compressed) return [](std::span<float> numbers) { Group::all().add_compressed(numbers); };
   return [](std::span<float> numbers) { Group::all().add(numbers); };
+}
+
+std::shared_ptr<SharedSums> shared_sums() {
+  static const std::shared_ptr<MappedSums> sums = MappedSums::create(Group::all());
+  return sums;
 }
 
 double seconds_in_sums() { return Group::all().seconds_in_add(); }

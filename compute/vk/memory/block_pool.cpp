@@ -27,7 +27,7 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
 class BlockPool final : public MemoryPool {
  public:
   BlockPool(Device& device, const MemoryPoolOptions& options)
-      : device_(device), calls_(options.calls), cap_(options.cap_bytes) {
+      : device_(device), calls_(options.calls), families_(options.families), cap_(options.cap_bytes) {
     const Capabilities& capabilities = device.capabilities();
     granularity_ = std::max<std::uint64_t>({16, capabilities.min_storage_buffer_offset_alignment,
                                             capabilities.min_uniform_buffer_offset_alignment});
@@ -87,6 +87,7 @@ class BlockPool final : public MemoryPool {
 
   Device& device_;
   const DeviceMemoryCalls calls_;
+  const std::vector<std::uint32_t> families_;
   std::uint64_t granularity_ = 16, longest_ = 0, block_bytes_ = 0, first_block_bytes_ = 0;
   VkPhysicalDeviceMemoryProperties properties_{};
 
@@ -341,7 +342,7 @@ MemoryPressure BlockPool::pressure(std::uint64_t more) const {
 Result<std::unique_ptr<MemoryBlock>> BlockPool::create_block(std::uint64_t size, const BlockKind& kind,
                                                              const DedicatedBuffer* dedicated) {
   auto block = std::make_unique<MemoryBlock>(kind, size);
-  IMPRINT_ASSIGN(block->buffer, create_block_buffer(device_, size, dedicated));
+  IMPRINT_ASSIGN(block->buffer, create_block_buffer(device_, size, families_, dedicated));
 
   VkMemoryRequirements requirements{};
   device_.functions().vkGetBufferMemoryRequirements(device_.handle(), block->buffer.get(), &requirements);

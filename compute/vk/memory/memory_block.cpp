@@ -51,6 +51,7 @@ std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& 
 }
 
 Result<Handle<VkBuffer>> create_block_buffer(Device& device, std::uint64_t size,
+                                             std::span<const std::uint32_t> families,
                                              const DedicatedBuffer* dedicated) {
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = size;
@@ -62,11 +63,12 @@ Result<Handle<VkBuffer>> create_block_buffer(Device& device, std::uint64_t size,
     external.handleTypes = dedicated->exported;
     if (external.handleTypes) info.pNext = &external;
     info.usage |= dedicated->usage;
-    if (dedicated->families.size() > 1) {
-      info.sharingMode = VK_SHARING_MODE_CONCURRENT;
-      info.queueFamilyIndexCount = static_cast<std::uint32_t>(dedicated->families.size());
-      info.pQueueFamilyIndices = dedicated->families.data();
-    }
+    families = dedicated->families;
+  }
+  if (families.size() > 1) {
+    info.sharingMode = VK_SHARING_MODE_CONCURRENT;
+    info.queueFamilyIndexCount = static_cast<std::uint32_t>(families.size());
+    info.pQueueFamilyIndices = families.data();
   }
   const Functions& f = device.functions();
   return make_handle<VkBuffer>(device, "vkCreateBuffer", f.vkCreateBuffer, f.vkDestroyBuffer, info);

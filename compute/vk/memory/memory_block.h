@@ -4,6 +4,7 @@
 #include <vulkan/vulkan_core.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,8 +73,9 @@ struct MemoryBlock {
 std::vector<std::uint32_t> memory_types(const VkPhysicalDeviceMemoryProperties& properties,
                                         std::uint32_t allowed, MemoryUse use);
 
-// A block's buffer. dedicated: null for the pool's own blocks.
+// A block's buffer, shared by `families` if there are two or more. dedicated: null for the pool's own blocks.
 Result<Handle<VkBuffer>> create_block_buffer(Device& device, std::uint64_t size,
+                                             std::span<const std::uint32_t> families,
                                              const DedicatedBuffer* dedicated);
 
 // Tries to allocate the block's memory from one type. Returns the VkResult of the allocation. On success the

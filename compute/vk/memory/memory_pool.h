@@ -36,6 +36,8 @@ struct MemoryPoolOptions {
   // so that at most about half of what is reserved is unused. Where the device allows few allocations, blocks
   // start long.
   std::uint64_t first_block_bytes = 256ull << 10;
+  // Queue families that use every block; fewer than two: the device's own.
+  std::vector<std::uint32_t> families;
 };
 
 // A range of a block's buffer. A value: the pool frees it only when asked.

@@ -12,13 +12,16 @@ namespace imprint::studio {
 struct BenchSettings {
   std::string share = "minibatches";  // or "updates"
   bool compressed = false;            // sums as float16
+  bool messages = false;              // sums by messages and copies, not in memory that GPUs map
   std::int64_t samples = 0;           // of all processes, when the run ends; 0: by seconds alone
   double seconds = 10;                // of rank 0, after the first runs: when the run ends at the latest
   std::int64_t count = 0;             // worlds, or rows of a batch, per process; 0: the workload's own
+  std::string shader_cache;           // folder; empty: none
   std::uint64_t cap_mib = 0;          // of each device's memory; 0: none
   std::uint64_t seed = 1;
 
   bool by_updates() const { return share == "updates"; }
+  bool maps() const { return !compressed && !messages; }
 };
 
 // Figures of all processes, from the end of the first runs on.
@@ -52,6 +55,8 @@ class BenchClock {
 };
 // Sum over all processes.
 double total_of(double own);
+// The functions that add up, as the settings say.
+void share(ProgramSequence& sequence, const BenchSettings& settings);
 
 Result<BenchOutcome> bench_cart_pole(Session& session, const BenchSettings& settings);
 Result<BenchOutcome> bench_pictures(Session& session, const BenchSettings& settings);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -59,10 +60,15 @@ Result<double> device_us(Session& session, std::int64_t bytes) {
 
 Result<> bench_costs(Session& session) {
   Group& group = Group::all();
-  nlohmann::ordered_json sums, gathers;
+  nlohmann::ordered_json sums, mapped, gathers;
   std::vector<float> numbers(kMostNumbers, 0.0f), copy(kMostNumbers);
   for (const std::size_t count : {1u, 256u, 2047u, 2048u, 27'483u, 262'144u, 4'194'304u})
     sums[std::to_string(4 * count)] = least_us([&] { group.add(std::span(numbers).first(count)); });
+  if (const std::shared_ptr<SharedSums> shared = shared_sums()) {
+    const SharedSums::Memory memory = shared->allocate(kMostNumbers * sizeof(float));
+    for (const std::size_t count : {256u, 27'483u, 262'144u, 4'194'304u})
+      if (memory.own) mapped[std::to_string(4 * count)] = least_us([&] { shared->add(memory, 0, count); });
+  }
   const std::vector<double> own(12, 1.0);
   gathers["96"] = least_us([&] { (void)group.gather(own); });
   const double copied = least_us([&] { std::ranges::copy(numbers, copy.begin()); });
@@ -76,6 +82,7 @@ Result<> bench_costs(Session& session) {
   row["name"] = "studio/costs";
   row["ranks"] = group.ranks();
   row["sum_us_by_bytes"] = sums;
+  if (!mapped.empty()) row["mapped_sum_us_by_bytes"] = mapped;
   row["gather_us_by_bytes"] = gathers;
   if (!runs.empty()) row["device_run_us_by_bytes"] = runs;
   row["copy_bytes_per_s"] = static_cast<double>(kMostNumbers * sizeof(float)) / (copied * 1e-6);

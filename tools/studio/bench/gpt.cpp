@@ -61,6 +61,7 @@ Result<BenchOutcome> bench_gpt(Session& session, const BenchSettings& settings) 
                                    .sharers = ranks(),
                                    .sharer = rank()};
   if (ranks() > 1) options.add_up = add_up(settings.compressed);
+  if (ranks() > 1 && settings.maps()) options.shared_sums = shared_sums();
   training::Trainer trainer(session, model, parameters, std::make_shared<nn::Adam>(nn::adam_w(parameters)),
                             options);
   IMPRINT_CHECK(trainer.fit(loader));

@@ -19,6 +19,11 @@ double total_of(double own) {
   return static_cast<double>(number);
 }
 
+void share(ProgramSequence& sequence, const BenchSettings& settings) {
+  sequence.add_up = add_up(settings.compressed);
+  if (settings.maps()) sequence.shared_sums = shared_sums();
+}
+
 namespace {
 constexpr std::int64_t kFirstRuns = 3;  // uploads, caches, clocks: not measured
 }
@@ -82,7 +87,10 @@ Result<> run(const std::string& name, const BenchSettings& settings) {
   } else {
     vk::DeviceOptions options;
     options.memory.cap_bytes = settings.cap_mib << 20;
-    IMPRINT_ASSIGN(standalone, bridge::Standalone::open({.device = chosen, .options = options}));
+    options.shader_cache_directory = settings.shader_cache;
+    IMPRINT_ASSIGN(standalone, bridge::Standalone::open({.device = chosen,
+                                                         .copy_queues = ranks() > 1 && !settings.messages,
+                                                         .options = options}));
   }
   Session& session = own ? *own : standalone->session();
   if (name == "costs") return bench_costs(session);
@@ -94,7 +102,10 @@ Result<> run(const std::string& name, const BenchSettings& settings) {
   const double total_memory = total_of(memory_mib);
   if (rank() > 0) return {};
   nlohmann::ordered_json row;
-  row["name"] = "studio/" + name + "/" + settings.share + (settings.compressed ? "/float16" : "");
+  row["name"] = "studio/" + name + "/" + settings.share +
+                (settings.compressed ? "/float16"
+                 : settings.messages ? "/messages"
+                                     : "");
   row["ranks"] = ranks();
   row["steps_per_s"] = outcome.per_second;
   row["sums_share"] = outcome.sums_share;
@@ -122,10 +133,12 @@ int main(int argc, char** argv) {
   app.add_option("--share", settings.share, "minibatches or updates")
       ->check(CLI::IsMember({"minibatches", "updates"}));
   app.add_flag("--float16", settings.compressed, "send float16");
+  app.add_flag("--messages", settings.messages, "no memory that GPUs map, no copies beside computing");
   app.add_option("--samples", settings.samples, "of all processes until the end; 0: by seconds");
   app.add_option("--seconds", settings.seconds, "until the end at the latest");
   app.add_option("--count", settings.count, "worlds, or rows of a batch, of each process");
   app.add_option("--memory-mib", settings.cap_mib, "most that a device's memory may be; 0: any");
+  app.add_option("--shader-cache", settings.shader_cache, "folder for compiled shaders");
   app.add_option("--seed", settings.seed, "of weights and worlds");
   CLI11_PARSE(app, argc, argv);
   if (const imprint::Result<> done = run(name, settings); !done.ok()) fail(done.error().message);

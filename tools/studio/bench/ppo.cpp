@@ -138,7 +138,7 @@ Result<BenchOutcome> run(Session& session, const BenchSettings& settings, nn::Pp
     // Before the actors take the new weights.
     sequence.parts.insert(sequence.parts.end() - 1, mean_part(averaged));
   }
-  if (ranks() > 1) sequence.add_up = add_up(settings.compressed);
+  if (ranks() > 1) share(sequence, settings);
   sequence.slot_count = 1;
   IMPRINT_ASSIGN(const ProgramDescription begin, ppo.start(worlds));
   IMPRINT_ASSIGN(Program start, Program::compile(session.runtime(), begin));

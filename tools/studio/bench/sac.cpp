@@ -137,7 +137,7 @@ Result<BenchOutcome> bench_sac(Session& session, const BenchSettings& settings) 
     averaged.add("target", networks.target_parameters);
     averaged.add("", sac.state());
     sequence.parts.push_back(mean_part(averaged));
-    sequence.add_up = add_up(settings.compressed);
+    share(sequence, settings);
   }
   ProgramDescription begin{.name = "begin"};
   const nn::Environments::Transition begun = worlds.start();

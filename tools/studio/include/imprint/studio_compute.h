@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -27,6 +28,10 @@ std::string device();
 // For ProgramSequence::add_up: replaces numbers by their sums over all processes, with the same bits in each.
 // compressed: sends float16, half the bytes, with 11 bits of each number.
 std::function<void(std::span<float>)> add_up(bool compressed = false);
+// For ProgramSequence::shared_sums, beside add_up(): on one computer GPUs copy straight into memory that all
+// processes map. Then all processes compile sequences that add up in the same order. Null where the processes
+// are on several computers, or there is one.
+std::shared_ptr<SharedSums> shared_sums();
 double seconds_in_sums();  // since the start, waiting for the others included
 
 // A part that replaces float32 variables by their mean over all processes, for the end of a sequence with
