@@ -174,6 +174,7 @@ TEST_F(LearnersTest, MissingOptionsAreTheLearnersDefaults) {
   for (const auto& [learner, name, defaults] : kLearners) {
     if (!kLearners[learner - 1].from_steps()) continue;
     desc.learner = learner;
+    desc.brain_count = learner == IMP_LEARNER_ES ? 3 : 1;  // a population
     desc.branch_count = learner != IMP_LEARNER_SAC;
     desc.continuous_count = learner == IMP_LEARNER_SAC;
     desc.header.next = nullptr;
