@@ -176,6 +176,8 @@ Result<> take_network(const void* network, agent::BrainSpec& spec) {
   spec.cell = static_cast<agent::Cell>(given.cell);
   spec.cell_size = given.cell_size;
   spec.sequence_steps = given.sequence_steps;
+  IMPRINT_CHECK(check_flag(kCall, "pictures_as_bytes", given.pictures_as_bytes));
+  spec.pictures_as_bytes = given.pictures_as_bytes != 0;
   IMPRINT_CHECK(check_array(kCall, "streams", given.streams, given.stream_count, IMP_MAX_STREAMS));
   for (std::uint32_t i = 0; i < given.stream_count; ++i) {
     const imp_stream& stream = given.streams[i];

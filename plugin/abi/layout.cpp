@@ -24,7 +24,7 @@ static_assert(first<imp_demonstration>(64));
 #define IMPRINT_OPTIONS(name, NAME, Name, bytes) static_assert(first<imp_##name##_options>(bytes));
 IMP_LEARNERS(IMPRINT_OPTIONS)
 #undef IMPRINT_OPTIONS
-static_assert(first<imp_network_options>(48));
+static_assert(first<imp_network_options>(56));
 static_assert(first<imp_demonstration_options>(40));
 static_assert(first<imp_signal_options>(48));
 static_assert(first<imp_self_play_options>(32));

@@ -6,6 +6,7 @@
 #include "plugin/agent/brain_programs.h"
 #include "plugin/agent/decide/policy.h"
 #include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples/replay_memory.h"
 #include "plugin/agent/validate.h"
 
 namespace imprint::agent {
@@ -102,7 +103,8 @@ Result<> Brain::check_sample_memory() const {
   if (!device || spec_.learner == LearnerKind::none) return {};
   const Learner& learner = learner_of(spec_);
   const std::uint32_t samples = learner.replays() ? spec_.replay_capacity : rows_per_step(spec_);
-  const std::uint32_t width = learner.layout(spec_).width;
+  const std::uint32_t width =
+      learner.replays() ? replay_columns(spec_).longest() : learner.layout(spec_).width;
   const std::uint64_t bytes = std::max(std::uint64_t{samples} * width,
                                        std::uint64_t{spec_.shown_capacity} * shown_layout(spec_).width) *
                               spec_.brain_count * sizeof(float);
@@ -125,8 +127,7 @@ Result<> Brain::check_memory_cap() const {
   const std::uint64_t weights = copies * spec_.parameter_count() * sizeof(float);
   std::uint64_t replay = 0;
   if (learns && learner_of(spec_).replays())
-    replay = std::uint64_t{spec_.brain_count} * spec_.replay_capacity *
-             learner_of(spec_).layout(spec_).width * sizeof(float);
+    replay = std::uint64_t{spec_.brain_count} * spec_.replay_capacity * replay_columns(spec_).row_bytes();
   if (weights <= most && replay <= most - weights) return {};
   return make_error(ErrorCode::out_of_device_memory,
                     text("brain_create: brain '", spec_.name, "': found ", weights,

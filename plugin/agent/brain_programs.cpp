@@ -40,7 +40,7 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
     programs.state.insert(programs.state.end(), programs.learn->state.begin(), programs.learn->state.end());
   }
   for (const StateVariable& entry : programs.state)
-    (entry.name == kReplayName ? programs.evictable : programs.together).push_back(entry.variable);
+    (is_replay(entry) ? programs.evictable : programs.together).push_back(entry.variable);
   if (programs.learn)
     programs.together.insert(programs.together.end(), programs.learn->work.begin(),
                              programs.learn->work.end());

@@ -230,6 +230,30 @@ Result<> check_experience(const BrainSpec& spec) {
   return {};
 }
 
+// Pictures that the replay memory keeps as bytes.
+Result<> check_bytes(const BrainSpec& spec) {
+  constexpr const char* kField = "pictures_as_bytes";
+  const Learner* learner = find_learner(spec.learner);
+  if (!spec.pictures_as_bytes || !learner) return {};
+  if (!learner->replays() || !learner->records_steps())
+    return bad_field(kWhat, kField, text("1 with the ", learner_name(spec.learner), " learner"),
+                     "0. Only dqn, sac and bandit remember steps");
+  std::uint32_t at = 0, pictures = 0;
+  for (const StreamSpec& stream : spec.observation.streams) {
+    const auto count = static_cast<std::uint32_t>(stream.numbers());
+    const bool picture = stream.kind == StreamKind::picture;
+    pictures += picture ? 1 : 0;
+    for (std::uint32_t i = at; picture && !spec.observation.scale.empty() && i < at + count; ++i)
+      if (spec.observation.scale[i] != 1)
+        return bad_field(kWhat, "observation_scale",
+                         text(spec.observation.scale[i], " for a picture's number"),
+                         "1 with pictures_as_bytes. Hand in numbers of 0 .. 1");
+    at += count;
+  }
+  if (pictures == 0) return bad_field(kWhat, kField, "1 without a picture among the streams", "0");
+  return {};
+}
+
 Result<> check_learning(const BrainSpec& spec) {
   IMPRINT_CHECK(check_experience(spec));
   IMPRINT_CHECK(check_groups(spec));
@@ -265,6 +289,7 @@ Result<> check_learning(const BrainSpec& spec) {
   if (const std::uint64_t samples = std::uint64_t{spec.replay_capacity} * spec.brain_count;
       samples >= kMaxElements)
     return bad_field(kWhat, "replay_capacity * brain_count", text(samples), text("less than ", kMaxElements));
+  IMPRINT_CHECK(check_bytes(spec));
   IMPRINT_CHECK(check_number(kWhat, "learning_rate", spec.learning_rate, 0, 1e6f));
   return check_number(kWhat, "max_gradient_norm", spec.max_gradient_norm, 0, 1e12f);
 }

@@ -80,6 +80,7 @@ class Cabinet {
   int run(const MakeGame& make) {
     if (!open_device()) return fail("device", error_);
     Limits limits;
+    limits.memory_cap_bytes = std::uint64_t{1} << 30;               // pictures of 84 x 84 are 28 KB each
     if (!options_.window) limits.gpu_us_per_frame = 1'000'000'000;  // no player waits for a picture
     StandaloneDesc cpu;
     cpu.device = "cpu";

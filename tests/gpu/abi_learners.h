@@ -91,6 +91,13 @@ inline PqnOptions small() {
   return options;
 }
 
+template <>
+inline EsOptions small() {
+  auto options = prompt<EsOptions>();
+  options.rollout_steps = 20;
+  return options;
+}
+
 template <class Options>
 BrainDesc describe(const Options& options, std::uint32_t observations, std::uint32_t choices) {
   BrainDesc desc;
@@ -99,6 +106,7 @@ BrainDesc describe(const Options& options, std::uint32_t observations, std::uint
     desc.continuous_count = 1;
   else
     desc.branch_sizes = {choices};
+  if constexpr (std::is_same_v<Options, EsOptions>) desc.brain_count = 3;  // the least with a pair
   desc.hidden_sizes = {24};
   desc.activation = Activation::tanh;
   desc.action_latency_frames = 1;

@@ -133,6 +133,38 @@ TEST_F(BanditTest, PqnSolvesItByRewardsOfAnySize) {
     EXPECT_NEAR(decide(agents[i], one_hot<kThings>(1)).values[right(i, 1)], 200, 30);
 }
 
+// One thing is right for the whole population, of which the first brain is the mean.
+TEST_F(BanditTest, EsMovesThePopulationToWhatEarnsMore) {
+  BrainDesc desc = describe(small<EsOptions>(), kThings, 2);
+  desc.hidden_sizes = {};
+  desc.brain_count = 9;
+  add(desc);
+  struct Body {
+    bool asked = false;
+  };
+  std::vector<Body> bodies(agents.size());
+  play_until(600, [&] {
+    int decisions = 0;
+    for (std::uint32_t i = 0; i < agents.size(); ++i) {
+      if (bodies[i].asked) {
+        const Made<Action> made = agents[i].act();
+        EXPECT_TRUE(made.outcome) << made.outcome.message();
+        if (!made.outcome.ready()) continue;
+        EXPECT_TRUE(agents[i].reward(made.value.branches[0] == 1 ? 3.0f : -2.0f));
+        EXPECT_TRUE(agents[i].end_episode(EpisodeEnd::terminated));
+        decisions = 1;
+      }
+      bodies[i].asked = true;
+      EXPECT_TRUE(agents[i].observe(one_hot<kThings>(static_cast<std::uint32_t>(frame + i) % kThings)));
+    }
+    return decisions;
+  });
+  pass([&] { ASSERT_WORKS(agents[0].end_episode(EpisodeEnd::terminated)); });
+  ASSERT_WORKS(agents[0].set_mode(Mode::inference));
+  for (std::uint32_t thing = 0; thing < kThings; ++thing)
+    EXPECT_EQ(decide(agents[0], one_hot<kThings>(thing)).branches[0], 1u) << "thing " << thing;
+}
+
 TEST_F(BanditTest, WithoutAWordNothingIsLearned) {
   add(describe(IMP_LEARNER_COACH, kThings, kOptions));
   const Made<BrainHash> before = brain.hash();

@@ -262,6 +262,8 @@ TEST_F(Misuse, OptionsThatAreNotTheLearners) {
                    n.streams = streams;
                    n.stream_count = 2;
                  });
+  expect_network(IMP_LEARNER_DQN, IMP_ERROR_INVALID_ARGUMENT, "pictures_as_bytes",
+                 [](Network& n) { n.pictures_as_bytes = 2; });
   imp_stream odd = streams[0];
   odd.kind = static_cast<imp_stream_kind>(9);
   expect_network(IMP_LEARNER_NONE, IMP_ERROR_INVALID_ARGUMENT, "streams[0].kind: found 9", [&](Network& n) {

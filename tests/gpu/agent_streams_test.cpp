@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cmath>
 #include <span>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "compute/base/philox.h"
@@ -130,6 +133,43 @@ TEST_P(StreamsLearnTest, ToEqualBitsWithAnyBudgetAndGoesOnFromAFile) {
   start(silent);
   EXPECT_EQ(brain->state().load_weights(path).error().code, ErrorCode::shape_mismatch);
 }
+
+class BytesLearnTest : public StreamsLearnTest {};
+
+// The replay memory is two variables then: both are saved, and both leave the device and come back.
+TEST_P(BytesLearnTest, PicturesLeaveTheDeviceWithTheNumbers) {
+  BrainSpec spec = seeing_spec();
+  spec.observation.streams.resize(2);  // numbers and a picture
+  spec.observation.count = 2 + 30;
+  spec.snapshot_count = 0;
+  spec.pictures_as_bytes = true;
+  start(spec);
+  live(20);
+  ASSERT_OK(brain->set_learning(false));
+  for (int i = 0; i < 6; ++i) pass();
+  const Hash128 learned = hash(*brain);
+  const std::string path = ::testing::TempDir() + "imprint-bytes.brain";
+  ASSERT_OK(brain->state().save(path));
+  ASSERT_OK(saved(*brain));
+  if (!system->context().vulkan()) return;  // the CPU has no memory cap
+  constexpr std::uint64_t kRoom = std::uint64_t{1} << 40;
+  for (const bool away : {true, false}) {
+    system->set_memory_cap(away ? 1 : kRoom);
+    for (int i = 0; i < 400 && (brain->state().evicted_bytes() > 0) != away; ++i) {
+      pass();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(brain->state().evicted_bytes() > 0, away);
+    system->set_memory_cap(kRoom);  // for the hash's readback
+    EXPECT_EQ(hash(*brain), learned);
+    EXPECT_OK(brain->state().load(path));  // while it is away: into host memory
+    EXPECT_EQ(hash(*brain), learned);
+  }
+  messages.texts.clear();  // learning pauses
+}
+
+INSTANTIATE_TEST_SUITE_P(Learners, BytesLearnTest, ::testing::Values(LearnerKind::dqn),
+                         [](const auto& one) { return std::string(learner_name(one.param)); });
 
 INSTANTIATE_TEST_SUITE_P(Learners, StreamsLearnTest,
                          ::testing::Values(LearnerKind::dqn, LearnerKind::ppo, LearnerKind::sac,

@@ -239,6 +239,11 @@ void add_defaults(std::vector<AbiRow>& rows) {
   AbiTrial few = trial("pqn", "cartpole", 100'000, 5'000), many = trial("pqn", "cartpole", 300'000, 15'000);
   few.agents = 8;
   many.agents = 64;
+  AbiTrial poles = trial("es", "cartpole", 1'000'000, 50'000),
+           pendulums = trial("es", "pendulum", 5'000'000, 250'000);
+  poles.agents = pendulums.agents = 65;
+  rows.push_back({"es-cartpole", "65 CartPoles, defaults", poles, {}});
+  rows.push_back({"es-pendulum", "65 pendulums, defaults", pendulums, {}});
   rows.push_back({"pqn-cartpole", "8 CartPoles, defaults", few, {reaches(475, 100'000)}});
   rows.push_back({"pqn-crowd-cartpole", "64 CartPoles, defaults", many, {reaches(475, 300'000)}});
   rows.push_back({"ppo-acrobot",

@@ -84,7 +84,7 @@ void describe(CLI::App& app, Choice& choice) {
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   app.add_option("--learner", choice.learner,
-                 "only rows of this learner: dqn, ppo, pqn, sac, bandit, feedback");
+                 "only rows of this learner: dqn, ppo, pqn, es, sac, bandit, feedback");
   app.add_option("--game", choice.game, "only rows of this game: " + std::string(kGameNames));
   app.add_option("--steps", choice.steps, "decisions of all agents instead of the row's");
   app.add_option("--check-every", choice.check_every, "decisions between checks instead of the row's");

@@ -90,7 +90,9 @@ class Stage {
       desc.branch_sizes = {static_cast<std::uint32_t>(choices)};
     else
       desc.continuous_count = 1;
-    desc.agents_per_brain = bodies;
+    const bool population = trial.learner == "es";
+    desc.agents_per_brain = population && learns ? 1 : bodies;
+    if (population) desc.brain_count = trial.agents;  // the first one's weights are judged
     desc.seed = trial.seed;
     desc.hidden_sizes = trial.hidden;
     if (trial.tanh) desc.activation = game::Activation::tanh;
@@ -109,19 +111,21 @@ class Stage {
       desc.learner = options_of<DqnOptions>(trial);
     } else if (trial.learner == "ppo") {
       desc.learner = options_of<PpoOptions>(trial);
+    } else if (population) {
+      desc.learner = options_of<EsOptions>(trial);
     } else if (trial.learner == "bandit") {
       desc.learner = options_of<BanditOptions>(trial);
     } else if (trial.learner == "feedback") {
       desc.learner = options_of<FeedbackOptions>(trial);
     } else {
       throw std::runtime_error("learner: found '" + trial.learner +
-                               "', expected dqn, ppo, pqn, sac, bandit or feedback");
+                               "', expected dqn, ppo, pqn, es, sac, bandit or feedback");
     }
     if (learns) take_beside(trial.shown, trial.shown_options, trial.signals, desc);
     brain_ = must(context_.create_brain(desc));
     for (std::uint32_t i = 0; i < bodies; ++i) {
       Body body{make_game(trial), std::make_unique<Draws>(trial.seed, (learns ? 0 : 1u << 20) + i), {}, {}};
-      body.agent = must(brain_.create_agent());
+      body.agent = must(brain_.create_agent(population && learns ? i : 0));
       if (!learns) must(body.agent.set_mode(game::Mode::inference));
       body.world->reset(*body.draws);
       body.seen.resize(desc.observation_count);

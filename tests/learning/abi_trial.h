@@ -10,10 +10,10 @@
 namespace imprint::trials {
 
 struct AbiTrial {
-  std::string learner = "dqn";    // dqn, ppo, pqn, sac, bandit, feedback
+  std::string learner = "dqn";    // dqn, ppo, pqn, es, sac, bandit, feedback
   std::string game = "cartpole";  // kGameNames
   std::uint64_t seed = 1;
-  std::uint32_t agents = 1;
+  std::uint32_t agents = 1;          // es: brains of the population
   std::int64_t steps = 100'000;      // decisions of all agents
   std::int64_t check_every = 2'500;  // decisions between greedy evaluations
   bool miss_is_zero = false;         // a reward below 0 is told as 0

@@ -1,9 +1,11 @@
-// Encoders of observation streams: their values, and descriptions that do not fit.
+// Encoders of observation streams: their values, pictures in the replay memory, and descriptions that do not
+// fit.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,10 @@
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"
 #include "plugin/agent/keep/schema.h"
+#include "plugin/agent/learn/registry.h"
+#include "plugin/agent/learn/samples/replay_memory.h"
+#include "plugin/agent/learn/samples/samples.h"
+#include "plugin/agent/learn/training/describe_learning.h"
 #include "plugin/agent/spec/encoder.h"
 #include "plugin/agent/spec/network.h"
 #include "plugin/agent/validate.h"
@@ -168,6 +174,125 @@ TEST_F(StreamsTest, AllParametersLearn) {
   for (std::size_t i = 0; i < found->size(); ++i)
     EXPECT_TRUE(std::ranges::any_of((*found)[i].floats, [](float slope) { return slope != 0; }))
         << network.parameters()[i].name;
+}
+
+BrainSpec remembering_bytes() {
+  BrainSpec spec =
+      seeing({kNumbers, {.kind = StreamKind::picture, .channels = 1, .height = 10, .width = 13}});
+  spec.observation.stack = 2;
+  spec.learner = LearnerKind::dqn;
+  spec.pictures_as_bytes = true;
+  spec.replay_capacity = 3;
+  return spec;
+}
+
+// Each k / 255 keeps its bits; other numbers become the nearest one. What is no picture stays as it is.
+TEST_F(StreamsTest, ReplayedPicturesAreBytes) {
+  const BrainSpec spec = remembering_bytes();
+  ASSERT_TRUE(validate(spec).ok());
+  const ReplayMemory memory(spec);
+  const ReplayColumns columns = replay_columns(spec);
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  ASSERT_EQ(columns.bytes, 4 * 130u);
+  EXPECT_EQ(columns.numbers, layout.width - 4 * 130);
+  EXPECT_EQ(columns.row_bytes(), 4 * std::uint64_t{columns.numbers} + 4 * 130);
+
+  const std::size_t width = layout.width, seen = spec.observation.width();
+  std::vector<float> samples = numbers(2 * width, 3);
+  const auto picture = [&](std::size_t column) {  // of both observations and both of a stack
+    if (column >= layout.next_observation) column -= layout.next_observation;
+    return column < seen && column % 133 >= 3;
+  };
+  std::size_t k = 0;
+  std::vector<float> expected = samples;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    if (picture(i % width)) expected[i] = samples[i] = static_cast<float>(k++ % 256) / 255;
+  ASSERT_GT(k, 256u);
+  const float rounded[][2] = {{0.5f, 128.0f / 255}, {-0.1f, 0}, {1.2f, 1}, {0.0019f, 0}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    samples[3 + i] = rounded[i][0];
+    expected[3 + i] = rounded[i][1];
+  }
+
+  const std::int32_t at[] = {2, 3}, drawn[] = {2, 0};  // rows of all; rows of each brain
+  std::vector<Update> updates;
+  memory.keep(Tensor::from_ints(std::span<const std::int32_t>(at), {2}),
+              Tensor::from(std::span<const float>(samples), {2, layout.width}), updates);
+  const Minibatch batch = memory.draw(Tensor::from_ints(std::span<const std::int32_t>(drawn), {2, 1}));
+  ProgramDescription keep, draw_all;
+  keep.updates = updates;
+  draw_all.outputs = {batch.columns(0, layout.width), batch.column(layout.reward)};
+  std::vector<HostTensor> found;
+  for (const ProgramDescription& description : {keep, draw_all}) {
+    Result<Program> program = Program::compile(*runtime, description);
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    auto outputs = session.run(*program);
+    ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+    found = std::move(*outputs);
+  }
+  EXPECT_EQ(found[0].floats, expected);
+  EXPECT_EQ(found[1].floats, (std::vector<float>{expected[layout.reward], expected[width + layout.reward]}));
+}
+
+// Steps of learning from pictures of k / 255 come to the same weights, whole or as bytes.
+TEST_F(StreamsTest, LearnsFromBytesToTheSameBits) {
+  std::vector<std::vector<HostTensor>> learned;
+  for (const bool bytes : {false, true}) {
+    BrainSpec spec = remembering_bytes();
+    spec.pictures_as_bytes = bytes;
+    spec.replay_capacity = 8;
+    spec.batch_size = 4;
+    const auto network = Network::create(spec);
+    ASSERT_TRUE(network.ok());
+    const auto graph = describe_learning(spec, *network, {});
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    Result<Program> program = graph->compile(*runtime);
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    const auto width = static_cast<std::int64_t>(learner_of(spec).layout(spec).width);
+    const auto rows = static_cast<std::int32_t>(2 * rows_per_step(spec));
+    for (std::int32_t step = 0; step < 3; ++step) {
+      std::vector<float> samples = numbers(static_cast<std::size_t>(rows * width), 10 + step);
+      for (float& number : samples) number = std::round(std::abs(number) * 255) / 255;
+      const SampleLayout layout = learner_of(spec).layout(spec);
+      for (std::int32_t row = 0; row < rows; ++row)
+        for (const std::uint32_t whole : {layout.goal, layout.branches, layout.next_goal})
+          samples[static_cast<std::size_t>(row * width) + whole] = 0;
+      std::vector<std::int32_t> at(static_cast<std::size_t>(rows));
+      for (std::int32_t row = 0; row < rows; ++row) at[static_cast<std::size_t>(row)] = row;
+      const auto found = session.run(
+          *program, std::vector{HostTensor::from_ints({step > 0 ? 8 : 0, step > 0 ? 8 : 0}, {2}),
+                                HostTensor::from_ints(at, {rows}), HostTensor::from(samples, {rows, width})});
+      ASSERT_TRUE(found.ok()) << found.error().message;
+    }
+    auto weights = session.read(network->parameters().variables());
+    ASSERT_TRUE(weights.ok()) << weights.error().message;
+    learned.push_back(std::move(*weights));
+  }
+  for (std::size_t i = 0; i < learned[0].size(); ++i) EXPECT_EQ(learned[1][i].floats, learned[0][i].floats);
+}
+
+TEST(Streams, PicturesAreBytesOnlyWhereTheyFit) {
+  const auto refusal = [](auto change) {
+    BrainSpec spec = remembering_bytes();
+    change(spec);
+    const Result<> status = validate(spec);
+    return status.ok() ? std::string("ok") : status.error().message;
+  };
+  EXPECT_EQ(refusal([](BrainSpec&) {}), "ok");
+  EXPECT_EQ(refusal([](BrainSpec& s) { s.learner = LearnerKind::none; }), "ok");
+  EXPECT_THAT(refusal([](BrainSpec& s) { s.learner = LearnerKind::feedback; }),
+              HasSubstr("pictures_as_bytes: found 1 with the feedback learner"));
+  EXPECT_THAT(refusal([](BrainSpec& s) { s.observation.streams = {{.count = s.observation.count}}; }),
+              HasSubstr("pictures_as_bytes: found 1 without a picture"));
+  EXPECT_THAT(refusal([](BrainSpec& s) {
+                s.observation.scale.assign(s.observation.count, 1);
+                s.observation.scale[5] = 0.5f;
+              }),
+              HasSubstr("observation_scale: found 0.5 for a picture's number"));
+  BrainSpec whole = remembering_bytes();
+  whole.pictures_as_bytes = false;
+  EXPECT_NE(schema_hash(whole), schema_hash(remembering_bytes()));
+  EXPECT_EQ(network_hash(whole), network_hash(remembering_bytes()));
 }
 
 TEST(Streams, RefuseWhatDoesNotFit) {

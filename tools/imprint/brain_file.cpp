@@ -170,6 +170,7 @@ Takers fields_of(BrainFile& brain) {
       {"agents_per_brain", number(s.agents_per_brain)},
       {"streams", streams(s.observation.streams)},
       {"stack", number(s.observation.stack)},
+      {"pictures_as_bytes", flag(s.pictures_as_bytes)},
       {"cell", word(s.cell, agent::Cell::lstm, agent::cell_name)},
       {"cell_size", number(s.cell_size)},
       {"sequence_steps", number(s.sequence_steps)},

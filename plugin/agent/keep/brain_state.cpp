@@ -43,13 +43,15 @@ Result<std::shared_ptr<BrainState>> BrainState::create(const BrainServices& serv
   if (state->learning_ && services.context.vulkan())
     state->eviction_ = std::make_shared<MemoryEviction>(
         MemoryEviction::Parts{services, spec, *state->learning_, *state->snapshots_, *state->saving_,
-                              *state->host_copy_, state->replay_variable()});
+                              *state->host_copy_, state->replay_variables()});
   return state;
 }
 
-const Variable* BrainState::replay_variable() const {
-  const auto found = std::ranges::find(variables_, kReplayName, &StateVariable::name);
-  return found == variables_.end() ? nullptr : &found->variable;
+std::vector<Variable> BrainState::replay_variables() const {
+  std::vector<Variable> replay;
+  for (const StateVariable& entry : variables_)
+    if (is_replay(entry)) replay.push_back(entry.variable);
+  return replay;
 }
 
 std::uint64_t BrainState::state_bytes() const {
@@ -110,7 +112,7 @@ Result<> BrainState::run_once(RunOnce& runs) {
 Result<> BrainState::run_learning_once(RunOnce& runs) {
   std::vector<Variable> changed;  // a step without samples leaves the replay memory as it is
   for (const StateVariable& entry : variables_)
-    if (entry.name != kReplayName) changed.push_back(entry.variable);
+    if (!is_replay(entry)) changed.push_back(entry.variable);
   Result<std::unique_ptr<StateCopy>> copy = services_.context.runtime().copy(changed);
   if (!copy && copy.error().code == ErrorCode::out_of_device_memory) {
     services_.log(LogLevel::info, text("brain '", spec_.name,
@@ -196,10 +198,12 @@ Result<> BrainState::replace(const char* call, std::vector<std::vector<std::byte
   give_up_host_copy();
   changed_ = true;
   if (learning_) learning_->drop_step();
+  std::size_t remembered = 0;  // variables of the replay memory so far
   for (std::size_t i = 0; i < variables_.size(); ++i) {
+    const std::size_t part = is_replay(variables_[i]) ? remembered++ : 0;
     if (contents[i].empty()) continue;
-    if (eviction_ && eviction_->replay() && variables_[i].name == kReplayName) {
-      eviction_->replace_replay(std::move(contents[i]));
+    if (eviction_ && eviction_->replay() && is_replay(variables_[i])) {
+      eviction_->replace_replay(part, std::move(contents[i]));
       continue;
     }
     if (Result<> written = services_.context.runtime().write(variables_[i].variable, contents[i]);

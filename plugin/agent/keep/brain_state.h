@@ -131,7 +131,7 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   Result<std::vector<std::byte>> read_save(const char* call, const std::string& path) const;
   Result<> check_between_steps(const char* call) const;
   std::uint64_t state_bytes() const;
-  const Variable* replay_variable() const;
+  std::vector<Variable> replay_variables() const;
   HostState host_state() const;
   bool copies_wait() const;
   Result<> enqueue_requests(bool& writes);

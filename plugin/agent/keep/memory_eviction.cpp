@@ -11,8 +11,9 @@ constexpr std::uint64_t kFramesBetweenTries = 120;  // to return, after memory r
 
 }  // namespace
 
-void MemoryEviction::replace_replay(std::vector<std::byte> content) {
-  replay_ = std::make_shared<std::vector<std::byte>>(std::move(content));
+void MemoryEviction::replace_replay(std::size_t index, std::vector<std::byte> content) {
+  replay_ = std::make_shared<StateReader::Contents>(*replay_);  // the writer may read the old one
+  (*replay_)[index] = std::move(content);
   parts_.saving.reader().replay_left(replay_);
   if (parts_.host_copy.prepared()) parts_.host_copy.reader().replay_left(replay_);
 }
@@ -36,7 +37,7 @@ Result<> MemoryEviction::begin_eviction() {
                      parts_.host_copy.idle() && !parts_.host_copy.begun();
   if (!quiet) return {};
   done_ = false;
-  if (!parts_.saving.prepared() || !parts_.replay) {
+  if (!parts_.saving.prepared() || parts_.replay.empty()) {
     done_ = true;
     phase_ = Phase::leaving;
     finish();
@@ -55,8 +56,12 @@ void MemoryEviction::replay_arrived() {
   phase_ = Phase::leaving;
   parts_.services.files.add([this] {
     try {
-      const std::span<const std::byte> bytes = parts_.saving.reader().replay_bytes();
-      replay_ = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+      auto contents = std::make_shared<StateReader::Contents>();
+      for (std::size_t i = 0; i < parts_.replay.size(); ++i) {
+        const std::span<const std::byte> bytes = parts_.saving.reader().replay_bytes(i);
+        contents->emplace_back(bytes.begin(), bytes.end());
+      }
+      replay_ = std::move(contents);
     } catch (const std::exception&) {  // no host memory either: it stays on the device
       replay_.reset();
     }
@@ -81,12 +86,13 @@ void MemoryEviction::begin_return() {
 Result<> MemoryEviction::make_returned() {
   Runtime& runtime = parts_.services.context.runtime();
   if (replay_) {
-    const Variable& replay = *parts_.replay;
-    IMPRINT_CHECK(runtime.place(replay, true));
-    IMPRINT_CHECK(runtime.write(replay, *replay_));
-    IMPRINT_ASSIGN(returned_.saving, runtime.read(std::span(&replay, 1), true));
+    for (std::size_t i = 0; i < parts_.replay.size(); ++i) {
+      IMPRINT_CHECK(runtime.place(parts_.replay[i], true));
+      IMPRINT_CHECK(runtime.write(parts_.replay[i], (*replay_)[i]));
+    }
+    IMPRINT_ASSIGN(returned_.saving, runtime.read(parts_.replay, true));
     if (parts_.host_copy.prepared()) {
-      IMPRINT_ASSIGN(returned_.host_copy, runtime.read(std::span(&replay, 1), true));
+      IMPRINT_ASSIGN(returned_.host_copy, runtime.read(parts_.replay, true));
     }
     IMPRINT_ASSIGN(returned_.snapshots, parts_.snapshots.compile(runtime, [] {}));
   }
@@ -116,8 +122,8 @@ void MemoryEviction::evict() {
     if (host_copy) context.cancel(host_copy->replay_commands());
     saving.replay_left(replay_);
     if (host_copy) host_copy->replay_left(replay_);
-    (void)context.runtime().displace(*parts_.replay);  // cannot fail: the variable is placed on a device
-    bytes += (host_copy ? 3 : 2) * parts_.replay->bytes();
+    displace_replay();
+    for (const Variable& part : parts_.replay) bytes += (host_copy ? 3 : 2) * part.bytes();
   }
   bytes_ = bytes;
   phase_ = Phase::evicted;
@@ -125,10 +131,15 @@ void MemoryEviction::evict() {
                                            replay_ ? "; its replay memory is in host memory" : ""));
 }
 
+// Cannot fail for a variable that is placed on a device; others stay as they are.
+void MemoryEviction::displace_replay() {
+  for (const Variable& part : parts_.replay) (void)parts_.services.context.runtime().displace(part);
+}
+
 void MemoryEviction::finish_return() {
   if (!outcome_) {
     returned_ = {};
-    if (replay_) (void)parts_.services.context.runtime().displace(*parts_.replay);
+    if (replay_) displace_replay();
     retry_frame_ = parts_.services.clock.frame + kFramesBetweenTries;
     phase_ = Phase::evicted;
     parts_.services.log(LogLevel::info, text("brain '", parts_.spec.name,

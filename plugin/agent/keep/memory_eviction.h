@@ -20,6 +20,7 @@
 #include "plugin/agent/keep/host_copy.h"
 #include "plugin/agent/keep/saving.h"
 #include "plugin/agent/keep/snapshots.h"
+#include "plugin/agent/keep/state_reader.h"
 #include "plugin/agent/learn/training/learning.h"
 #include "plugin/agent/spec/brain_services.h"
 
@@ -28,7 +29,7 @@ namespace imprint::agent {
 // Frame thread, or between frames, unless marked any-thread.
 class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
  public:
-  // Everything here outlives it; the program must be a device's. replay: the replay memory, null = none.
+  // Everything here outlives it; the program must be a device's. replay: the replay memory, empty = none.
   struct Parts {
     const BrainServices& services;
     const BrainSpec& spec;
@@ -36,7 +37,7 @@ class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
     Snapshots& snapshots;
     Saving& saving;
     HostCopy& host_copy;
-    const Variable* replay = nullptr;
+    std::vector<Variable> replay = {};
   };
   explicit MemoryEviction(const Parts& parts) : parts_(parts) {}
 
@@ -48,8 +49,8 @@ class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
   std::uint64_t bytes() const { return bytes_; }
 
   // Content of the replay memory while it is in host memory; else null.
-  const std::shared_ptr<std::vector<std::byte>>& replay() const { return replay_; }
-  void replace_replay(std::vector<std::byte> content);
+  const std::shared_ptr<StateReader::Contents>& replay() const { return replay_; }
+  void replace_replay(std::size_t index, std::vector<std::byte> content);
 
   // Finishes a move that is done. False while one is under way.
   bool poll();
@@ -80,14 +81,15 @@ class MemoryEviction : public std::enable_shared_from_this<MemoryEviction> {
   Result<> make_returned();
   void finish();
   void evict();
+  void displace_replay();
   void finish_return();
 
   Parts parts_;
   Phase phase_ = Phase::present;
   bool wanted_ = false;
-  std::shared_ptr<std::vector<std::byte>> replay_;  // null also when it stayed for lack of a readback
-  std::atomic<bool> done_{false};                   // the writer's work
-  Result<> outcome_;                                // of a return, once done
+  std::shared_ptr<StateReader::Contents> replay_;  // null also when it stayed for lack of a readback
+  std::atomic<bool> done_{false};                  // the writer's work
+  Result<> outcome_;                               // of a return, once done
   Returned returned_;
   std::uint64_t retry_frame_ = 0;  // a failed return is not tried again before
   std::atomic<std::uint64_t> bytes_{0};

@@ -125,6 +125,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
   add_networks(spec, hasher);
   hasher.number(spec.agents_per_brain).number(spec.learner);
   if (has_replay(spec)) hasher.number(spec.replay_capacity);
+  if (has_replay(spec) && spec.pictures_as_bytes) hasher.text("pictures as bytes");
   if (spec.learner == LearnerKind::dqn) hasher.number(spec.dueling).number(spec.follow_changes);
   if (spec.learner == LearnerKind::ppo && (spec.normalise_observations || spec.normalise_rewards))
     hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
@@ -154,6 +155,7 @@ std::string schema_text(const BrainSpec& spec) {
   words += text(" ", activation_name(spec.activation), ", ", amount(spec.brain_count, "brain"), " of ",
                 amount(spec.agents_per_brain, "agent"), ", learner ", learner_name(spec.learner));
   if (has_replay(spec)) words += text(", replay ", spec.replay_capacity);
+  if (has_replay(spec) && spec.pictures_as_bytes) words += " with pictures as bytes";
   if (spec.learner == LearnerKind::dqn && spec.dueling) words += ", dueling";
   if ((spec.learner == LearnerKind::dqn && !spec.follow_changes) || never_follows(spec))
     words += ", unchanging";
@@ -174,6 +176,7 @@ std::string schema_json(const BrainSpec& spec) {
   if (!seen.scale.empty()) json += ", \"observation_scale\": " + list_json(seen.scale);
   if (seen.stack > 1) json += text(", \"stack\": ", seen.stack);
   if (!seen.streams.empty()) json += ", \"streams\": " + streams_json(seen.streams);
+  if (spec.pictures_as_bytes) json += ", \"pictures_as_bytes\": 1";
   json +=
       text(", \"goal_count\": ", spec.goal_count, ", \"branch_sizes\": ", list_json(spec.action.branch_sizes),
            ", \"continuous_count\": ", spec.action.continuous_count,

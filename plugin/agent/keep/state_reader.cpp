@@ -1,25 +1,24 @@
 #include "plugin/agent/keep/state_reader.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace imprint::agent {
 
-StateReader::StateReader(std::span<const StateVariable> state)
-    : state_(state.begin(), state.end()),
-      replay_index_(static_cast<std::size_t>(std::ranges::find(state_, kReplayName, &StateVariable::name) -
-                                             state_.begin())) {}
+StateReader::StateReader(std::span<const StateVariable> state) : state_(state.begin(), state.end()) {
+  std::size_t counts[2] = {};
+  for (const StateVariable& entry : state_) places_.push_back({is_replay(entry), counts[is_replay(entry)]++});
+}
 
 Result<> StateReader::prepare(Runtime& runtime) {
+  std::vector<Variable> variables, remembered;
+  for (const StateVariable& entry : state_)
+    (is_replay(entry) ? remembered : variables).push_back(entry.variable);
   std::unique_ptr<StateReadback> kept, replay;
   if (!kept_) {
-    std::vector<Variable> variables;
-    for (std::size_t i = 0; i < state_.size(); ++i)
-      if (i != replay_index_) variables.push_back(state_[i].variable);
     IMPRINT_ASSIGN(kept, runtime.read(variables));
   }
-  if (!replay_ && !away_ && replay_index_ < state_.size()) {
-    IMPRINT_ASSIGN(replay, runtime.read(std::span(&state_[replay_index_].variable, 1), true));
+  if (!replay_ && !away_ && !remembered.empty()) {
+    IMPRINT_ASSIGN(replay, runtime.read(remembered, true));
   }
   if (kept) kept_ = std::move(kept);
   if (replay) replay_ = std::move(replay);
@@ -34,11 +33,12 @@ void StateReader::list_commands() {
 }
 
 std::span<const std::byte> StateReader::bytes(std::size_t index) const {
-  if (index == replay_index_) return away_ ? std::span<const std::byte>(*away_) : replay_->bytes(0);
-  return kept_->bytes(index < replay_index_ ? index : index - 1);
+  const Place& place = places_[index];
+  if (!place.replay) return kept_->bytes(place.index);
+  return away_ ? std::span<const std::byte>((*away_)[place.index]) : replay_->bytes(place.index);
 }
 
-void StateReader::replay_left(std::shared_ptr<const std::vector<std::byte>> content) {
+void StateReader::replay_left(std::shared_ptr<const Contents> content) {
   away_ = std::move(content);
   replay_.reset();
   list_commands();

@@ -27,18 +27,25 @@ class StateReader {
       std::size_t index) const;  // of a state variable, once the commands are complete
 
   // ---- the replay memory leaves the device and comes back ----
+  // The replay memory's variables, in the state's order.
+  using Contents = std::vector<std::vector<std::byte>>;
   const Commands& replay_commands() const { return replay_->commands(); }
-  std::span<const std::byte> replay_bytes() const { return replay_->bytes(0); }
-  void replay_left(std::shared_ptr<const std::vector<std::byte>> content);
+  std::span<const std::byte> replay_bytes(std::size_t index) const { return replay_->bytes(index); }
+  void replay_left(std::shared_ptr<const Contents> content);
   void replay_came_back(std::unique_ptr<StateReadback> readback);  // null where nothing is prepared
 
  private:
   void list_commands();
 
   std::vector<StateVariable> state_;
-  std::size_t replay_index_;  // state_.size(): there is none
+  // Place of a state variable: its index in the replay memory, or among the others.
+  struct Place {
+    bool replay = false;
+    std::size_t index = 0;
+  };
+  std::vector<Place> places_;
   std::unique_ptr<StateReadback> kept_, replay_;
-  std::shared_ptr<const std::vector<std::byte>> away_;  // the replay's content
+  std::shared_ptr<const Contents> away_;  // the replay's content
   std::vector<Commands> commands_;
 };
 

@@ -70,6 +70,8 @@ class Learner {
 
   // Whether the outputs are discounted sums of rewards, which then bound them.
   virtual bool predicts_returns() const { return false; }
+  // Whether all brains of a kennel try to earn more. Else the first one alone is judged by its returns.
+  virtual bool improves_each_brain() const { return true; }
   // Whether exploration becomes slow where hardly any step tells anything (News).
   virtual bool seeks_news() const { return collects_rollouts(); }
   // Whether it trains a network with a cell (BrainSpec::cell).

@@ -85,6 +85,7 @@ struct BrainSpec {
   std::uint32_t learn_period_frames = 6;
   std::uint32_t batch_size = 32;
   std::uint32_t replay_capacity = 4096;
+  bool pictures_as_bytes = false;  // in the replay memory: learn/samples/replay_memory.h
   float learning_rate = 1e-3f;
   float max_gradient_norm = 1.0f;    // 0 = no clip
   std::uint32_t rate_half_life = 0;  // minibatches until half the learning rate; 0 = it does not fall

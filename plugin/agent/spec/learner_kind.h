@@ -15,7 +15,8 @@ namespace imprint::agent {
   ENTRY(ppo)                    \
   ENTRY(sac)                    \
   ENTRY(bandit)                 \
-  ENTRY(pqn)
+  ENTRY(pqn)                    \
+  ENTRY(es)
 
 #define IMPRINT_KIND(name) , name
 enum class LearnerKind : std::uint8_t { none IMPRINT_LEARNERS(IMPRINT_KIND) };

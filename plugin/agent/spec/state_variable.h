@@ -11,7 +11,8 @@ namespace imprint::agent {
 inline constexpr const char* kLogDeviationName = "log_deviation";  // of continuous actions that are drawn
 inline constexpr const char* kUnrestName = "unrest";
 inline constexpr const char* kHeardName = "heard";
-inline constexpr const char* kReplayName = "replay";  // the replay memory's state variable
+// The replay memory: numbers, and where there are any pictures as bytes (learn/samples/replay_memory.h).
+inline constexpr const char *kReplayName = "replay", *kReplayPicturesName = "replay_pictures";
 
 // How tools that learn one brain in several processes make one of theirs (keep/shared_state.cpp). none: it
 // belongs to a brain's own experience. In the order of imp_merge.
@@ -23,5 +24,10 @@ struct StateVariable {
   std::int32_t low = INT32_MIN, high = INT32_MAX;  // int32 variables: valid range of an element in a file
   Merge merge = Merge::mean;                       // int32 variables: the largest, or none
 };
+
+// Part of the replay memory, which may leave the device (keep/memory_eviction.h).
+inline bool is_replay(const StateVariable& entry) {
+  return entry.name == kReplayName || entry.name == kReplayPicturesName;
+}
 
 }  // namespace imprint::agent

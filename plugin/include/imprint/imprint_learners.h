@@ -28,7 +28,8 @@ typedef enum imp_learner {
   IMP_LEARNER_PPO = 5,    /* policy gradient from rewards, for many agents; branches, continuous */
   IMP_LEARNER_SAC = 6,    /* returns from remembered steps, for one or a few bodies; continuous */
   IMP_LEARNER_BANDIT = 7, /* which choice earns most at once, with its doubt; one branch */
-  IMP_LEARNER_PQN = 8     /* predicts returns from rollouts of many agents; one branch */
+  IMP_LEARNER_PQN = 8,    /* predicts returns from rollouts of many agents; one branch */
+  IMP_LEARNER_ES = 9      /* weights at random, towards those that earn more; a kennel */
 } imp_learner;
 
 /* Every learner, for code that treats all alike. ENTRY(echo, ECHO, Echo, 64): IMP_LEARNER_ECHO, and
@@ -41,7 +42,8 @@ typedef enum imp_learner {
   ENTRY(ppo, PPO, Ppo, 88)                \
   ENTRY(sac, SAC, Sac, 64)                \
   ENTRY(bandit, BANDIT, Bandit, 64)       \
-  ENTRY(pqn, PQN, Pqn, 80)
+  ENTRY(pqn, PQN, Pqn, 80)                \
+  ENTRY(es, ES, Es, 40)
 
 /* imp_header::type of their options: 100 and the learner's number. */
 typedef enum imp_options_type {
@@ -52,7 +54,8 @@ typedef enum imp_options_type {
   IMP_STRUCT_PPO_OPTIONS = 105,
   IMP_STRUCT_SAC_OPTIONS = 106,
   IMP_STRUCT_BANDIT_OPTIONS = 107,
-  IMP_STRUCT_PQN_OPTIONS = 108
+  IMP_STRUCT_PQN_OPTIONS = 108,
+  IMP_STRUCT_ES_OPTIONS = 109
 } imp_options_type;
 
 /* How an agent takes part. */
@@ -365,6 +368,30 @@ static inline imp_pqn_options imp_pqn_options_init(void) {
   s.epsilon = 0.05f;
   s.normalise_rewards = 1;
   s.rate_half_life = 5000;
+  s.credit_delay_s = 0.8f;
+  s.credit_width_s = 0.6f;
+  return s;
+}
+
+/* Evolution strategies: a kennel whose brains have a body each. The first brain is what was
+ * learned. The others' weights differ from its own at random, and it moves to those that earn more.
+ * An odd brain_count makes pairs; agents_per_brain is 1. Salimans et al., Evolution Strategies as a
+ * Scalable Alternative to Reinforcement Learning, 2017. */
+typedef struct imp_es_options {
+  imp_header header;
+  uint32_t learn_period_frames; /* frames between two looks at the rewards. Default 4 */
+  uint32_t rollout_steps;       /* steps after which a longer episode counts too. Default 1000 */
+  float learning_rate;          /* of Adam. Default 0.1 */
+  float exploration;            /* standard deviation of the weights, above 0. Default 0.1 */
+  float credit_delay_s;         /* Default 0.8 */
+  float credit_width_s;         /* Default 0.6 */
+} imp_es_options;
+static inline imp_es_options imp_es_options_init(void) {
+  IMP_INIT(imp_es_options, s, IMP_STRUCT_ES_OPTIONS);
+  s.learn_period_frames = 4;
+  s.rollout_steps = 1000;
+  s.learning_rate = 0.1f;
+  s.exploration = 0.1f;
   s.credit_delay_s = 0.8f;
   s.credit_width_s = 0.6f;
   return s;

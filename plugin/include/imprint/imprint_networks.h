@@ -61,6 +61,10 @@ typedef struct imp_network_options {
                             * imp_ppo_options::batch_size. Default 32 */
   uint32_t stream_count;   /* 0: one vector. At most IMP_MAX_STREAMS. Default 0 */
   const imp_stream* streams;
+  uint32_t pictures_as_bytes; /* 1: DQN, SAC and bandit remember each number of a picture as a byte,
+                               * the nearest k / 255: a quarter of the memory. Numbers of that form
+                               * keep their bits; others are rounded, and cut to 0 .. 1. A picture's
+                               * observation_scale is 1. Default 0 */
 } imp_network_options;
 
 #endif /* IMPRINT_IMPRINT_NETWORKS_H_ */

@@ -17,6 +17,7 @@ using namespace imprint::game;
 #include "learners-continuous.inc"
 #include "learners-curves.inc"
 #include "learners-demonstrations.inc"
+#include "learners-es.inc"
 #include "learners-groups.inc"
 #include "learners-memory.inc"
 #include "learners-observation.inc"
@@ -79,7 +80,8 @@ extern "C" int run_learners_cpp(void) {
               scout = context->create_brain(describe_scout()),
               pupil = context->create_brain(describe_pupil()),
               explorer = context->create_brain(describe_explorer()),
-              duellist = context->create_brain(describe_duellist());
+              duellist = context->create_brain(describe_duellist()),
+              swarm = context->create_brain(describe_swarm());
   Made<Agent> agents[] = {cat->create_agent(),      car->create_agent(),     runner->create_agent(),
                           scout->create_agent(),    pupil->create_agent(),   explorer->create_agent(),
                           duellist->create_agent(), duellist->create_agent()};

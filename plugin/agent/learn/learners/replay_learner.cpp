@@ -7,6 +7,7 @@
 #include "compute/nn/losses/losses.h"
 #include "compute/nn/optimisers/optimiser.h"
 #include "plugin/agent/learn/learners/recall.h"
+#include "plugin/agent/learn/samples/replay_memory.h"
 
 namespace imprint::agent {
 namespace {
@@ -64,13 +65,13 @@ Tensor falling_rate(const BrainSpec& spec, const Tensor& active, const Tensor& c
 
 Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, const LearnInputs& intake,
                                  LearnGraph& graph) const {
-  const std::int64_t brains = spec.brain_count, capacity = spec.replay_capacity;
+  const std::int64_t brains = spec.brain_count;
   const SampleLayout columns = layout(spec);
-  const Variable replay = Variable::zeros(kReplayName, {brains * capacity, columns.width});
+  const ReplayMemory memory(spec);
   const std::int32_t seed[4] = {static_cast<std::int32_t>(spec.seed),
                                 static_cast<std::int32_t>(spec.seed >> 32), 0, 0};
   const Variable generator("generator", {4}, std::span<const std::int32_t>(seed));
-  graph.state.push_back({kReplayName, replay, INT32_MIN, INT32_MAX, Merge::none});
+  for (StateVariable& entry : memory.state()) graph.state.push_back(std::move(entry));
   graph.state.push_back({"generator", generator});
   const Shape wanted{brains, spec.batch_size};
   std::optional<Recall> recall;
@@ -78,14 +79,13 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
   const Tensor rows =
       recall ? recall->draw(generator.value(), intake.filled)
              : random_integers(generator.value(), wanted, reshape(intake.filled, {brains, 1}), 0);
-  const Tensor drawn = take(replay.value(), 0, rows + iota(wanted, 0) * static_cast<int>(capacity));
   const std::int64_t arriving = intake.rows.extent(0) / brains;
   Tensor changed;
   if (recall)
     changed = recall->take_in(
         Minibatch{reshape(intake.samples, {brains, arriving, columns.width}), columns}.column(columns.reward),
         reshape(greater_equal(intake.rows, 0), {brains, arriving}), graph.description.updates);
-  Draw draw{{drawn, columns}, generator.value(), changed, greater(intake.filled, 0), {}};
+  Draw draw{memory.draw(rows), generator.value(), changed, greater(intake.filled, 0), {}};
   draw.active = draw.there;
   if (spec.keeps_shown()) {
     draw.shown.emplace(spec, intake);
@@ -98,7 +98,7 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
   IMPRINT_CHECK(add_signals(spec, draw, graph));
   IMPRINT_CHECK(learn(spec, network, intake, draw, graph));
   graph.description.updates.push_back(Update::assign(generator, generator_next(generator.value())));
-  graph.description.updates.push_back(Update::scatter_rows(replay, intake.rows, intake.samples));
+  memory.keep(intake.rows, intake.samples, graph.description.updates);
   return {};
 }
 

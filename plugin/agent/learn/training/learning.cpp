@@ -244,6 +244,7 @@ void Learning::warn_of_flat_rewards() {
 void Learning::warn_of_fall() {
   const Returns& returns = experience_.returns();
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
+    if (p > 0 && !learner_.improves_each_brain()) break;
     if (!returns.fell(p) || !counts_.raise(Alarm::falling_returns)) continue;
     const Returns::Fall fall = returns.fall(p);
     warn(text("returns: found ", fall.now, " on average of the last ", Returns::kCount,
