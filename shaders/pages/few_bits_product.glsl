@@ -1,18 +1,16 @@
 // Rows x [ROWS, DEPTH] times weights of BITS bits: values [COLUMNS, DEPTH] and scales
-// [COLUMNS, DEPTH / BLOCK]. A set of LANES invocations takes OWN columns. In a turn each invocation has 16
-// bytes of weights of every column, a slice, and keeps the elements of x that they meet in registers. The
-// weights of AHEAD turns are on their way at the same time, and x of STAGED turns lies in shared memory. Sums
-// are added in one order.
+// [COLUMNS, DEPTH / BLOCK]. A set of LANES invocations takes OWN columns. Each invocation has 16 bytes of
+// weights of every column, a slice, and keeps the elements of x that they meet in registers. Sums are added
+// in one order.
 
 const int kSlice = BITS == 8 ? 16 : 32;  // weights
 const int kVectors = kSlice / 4;         // of x that a slice meets
 const int kSlices = DEPTH / kSlice, kTurns = (kSlices + LANES - 1) / LANES;
-const int kTerms = STAGED * LANES * kSlice, kStaged = STAGED * LANES * kVectors;  // of a row of x
 const int kPerScale = min(BLOCK, kSlice), kScales = kSlice / kPerScale;  // of a slice
 const int kSets = imp_group_size / LANES, kChunks = (ROWS + BATCH - 1) / BATCH;
 const int kPieces = LANES / OWN;  // invocations that add up one sum
 
-shared vec4 slices[BATCH * kStaged];  // of x, in these turns
+shared vec4 slices[BATCH * LANES * kVectors];  // of x, in this turn
 shared float sums[imp_group_size * OWN], pieces[imp_group_size];
 
 // Spreads the vectors that neighbouring invocations load together over the banks of shared memory.
@@ -38,34 +36,18 @@ float unscaled(float x, int element) {
 
 // TOGETHER loads wait at the same time.
 void load_slices(int turn, int row, int lane) {
-  for (int n = 0; n < BATCH * kTerms / imp_group_size; n += TOGETHER) {
+  for (int n = 0; n < BATCH * LANES * kSlice / imp_group_size; n += TOGETHER) {
     float x[TOGETHER];
     [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
-      int i = (n + j) * imp_group_size + lane;
-      int own_row = row + i / kTerms, term = turn * LANES * kSlice + i % kTerms;
+      int i = (n + j) * imp_group_size + lane, element = i % (LANES * kSlice);
+      int own_row = row + i / (LANES * kSlice), term = turn * LANES * kSlice + element;
       x[j] = 0.0;
       if (term < DEPTH && own_row < ROWS) x[j] = imp_load_0(own_row * DEPTH + term);
     }
     [[unroll]] for (int j = 0; j < TOGETHER; ++j) {
-      int i = (n + j) * imp_group_size + lane, element = i % kTerms;
-      slices[i / kTerms * kStaged + spread(element / 4)][element & 3] = unscaled(x[j], element);
-    }
-  }
-}
-
-uvec4 words[AHEAD * OWN];
-float scales[AHEAD * OWN * kScales];
-
-void load_weights(int turn, int column, int own) {
-  [[unroll]] for (int t = 0; t < AHEAD; ++t) {
-    int slice = min((turn + t) * LANES + own, kSlices - 1);  // those after the last meet zeros
-    [[unroll]] for (int c = 0; c < OWN; ++c) {
-      int own_column = min(column + c, COLUMNS - 1);
-      words[t * OWN + c] = imp_quad_1(own_column * kSlices + slice);
-      [[unroll]] for (int s = 0; s < kScales; ++s) {
-        int block = (slice * kSlice + s * kPerScale) / BLOCK;
-        scales[(t * OWN + c) * kScales + s] = imp_load_2(own_column * (DEPTH / BLOCK) + block);
-      }
+      int i = (n + j) * imp_group_size + lane, element = i % (LANES * kSlice);
+      int vector = i / (LANES * kSlice) * LANES * kVectors + spread(element / 4);
+      slices[vector][element & 3] = unscaled(x[j], element);
     }
   }
 }
@@ -76,28 +58,33 @@ void imp_page(int group) {
   float found[BATCH * OWN];
   [[unroll]] for (int i = 0; i < BATCH * OWN; ++i) found[i] = 0.0;
 
-  for (int turn = 0; turn < kTurns; turn += AHEAD) {
-    load_weights(turn, column, own);
-    int staged = turn % STAGED;
-    if (staged == 0) {
-      if (turn > 0) barrier();
-      load_slices(turn, row, lane);
-      barrier();
+  for (int turn = 0; turn < kTurns; ++turn) {
+    int slice = min(turn * LANES + own, kSlices - 1);  // those after the last meet zeros
+    uvec4 words[OWN];
+    float scales[OWN * kScales];
+    [[unroll]] for (int c = 0; c < OWN; ++c) {
+      int own_column = min(column + c, COLUMNS - 1);
+      words[c] = imp_quad_1(own_column * kSlices + slice);
+      [[unroll]] for (int s = 0; s < kScales; ++s) {
+        int block = (slice * kSlice + s * kPerScale) / BLOCK;
+        scales[c * kScales + s] = imp_load_2(own_column * (DEPTH / BLOCK) + block);
+      }
     }
-    [[unroll]] for (int t = 0; t < AHEAD; ++t) {
-      [[unroll]] for (int r = 0; r < BATCH; ++r) {
-        int first_vector = r * kStaged + ((staged + t) * LANES + own) * kVectors;
-        vec4 x[kVectors];
-        [[unroll]] for (int v = 0; v < kVectors; ++v) x[v] = slices[spread(first_vector + v)];
-        [[unroll]] for (int c = 0; c < OWN; ++c) {
-          [[unroll]] for (int s = 0; s < kScales; ++s) {
-            vec4 sum = vec4(0.0);
-            [[unroll]] for (int v = s * kPerScale / 4; v < (s + 1) * kPerScale / 4; ++v) {
-              uint word = words[t * OWN + c][v * 4 / kVectors];
-              sum += weights_of(word, v % (kVectors / 4)) * x[v];
-            }
-            found[r * OWN + c] += scales[(t * OWN + c) * kScales + s] * (sum.x + sum.y + sum.z + sum.w);
+    if (turn > 0) barrier();
+    load_slices(turn, row, lane);
+    barrier();
+    [[unroll]] for (int r = 0; r < BATCH; ++r) {
+      vec4 x[kVectors];
+      [[unroll]] for (int v = 0; v < kVectors; ++v) {
+        x[v] = slices[r * LANES * kVectors + spread(own * kVectors + v)];
+      }
+      [[unroll]] for (int c = 0; c < OWN; ++c) {
+        [[unroll]] for (int s = 0; s < kScales; ++s) {
+          vec4 sum = vec4(0.0);
+          [[unroll]] for (int v = s * kPerScale / 4; v < (s + 1) * kPerScale / 4; ++v) {
+            sum += weights_of(words[c][v * 4 / kVectors], v % (kVectors / 4)) * x[v];
           }
+          found[r * OWN + c] += scales[c * kScales + s] * (sum.x + sum.y + sum.z + sum.w);
         }
       }
     }

@@ -55,30 +55,25 @@ Tensor unpacked_product(const ProductExtents& extents, Values in) {
 // By the kernel of shaders/pages/few_bits_product.glsl.
 Tensor product_on_device(const ProductExtents& extents, Values in, const PageLimits& limits) {
   constexpr std::int64_t kMostBatch = 4, kMostInvocations = 256, kLeastLanes = 16, kMostLanes = 32,
-                         kMostOwn = 8, kMostSums = 16, kMostQuads = 16;
+                         kMostOwn = 8, kMostSums = 16;
   if (limits.invocations < kLeastLanes) return unpacked_product(extents, in);
   const auto up = [](std::int64_t count, std::int64_t by) { return (count + by - 1) / by; };
   const std::int64_t invocations =
                          limits.processor ? 32 : std::min<std::int64_t>(kMostInvocations, limits.invocations),
                      batch = std::min(kMostBatch, extents.rows), slices = extents.depth / extents.slice(),
-                     staged = std::min(16384, limits.shared_bytes / 2) / 4 / batch / extents.slice();
+                     staged_bytes = std::min(16384, limits.shared_bytes / 2);
   // As few invocations without a slice as possible. All of x that a turn meets lies in shared memory: with
   // few lanes it is small, and many columns use it.
   std::int64_t lanes = 0;
   for (std::int64_t some = kLeastLanes; some <= std::min(kMostLanes, invocations); some *= 2)
-    if (lanes == 0 || (up(slices, some) * some <= up(slices, lanes) * lanes && some <= staged)) lanes = some;
+    if (lanes == 0 || (up(slices, some) * some <= up(slices, lanes) * lanes &&
+                       batch * some * extents.slice() * 4 <= staged_bytes))
+      lanes = some;
   const std::int64_t sets = invocations / lanes;
   std::int64_t own = limits.processor ? 2 : kMostOwn;
   while (own > 1 && (own * batch > kMostSums ||
                      up(extents.columns, sets * own) * up(extents.rows, batch) < limits.groups))
     own /= 2;
-  // The loads of many turns wait at the same time, if their results find room in registers and x in shared
-  // memory.
-  const std::int64_t turns = up(slices, lanes), room = std::max<std::int64_t>(staged / lanes, 1),
-                     most_ahead = limits.processor ? 1 : std::min(kMostQuads / own, room),
-                     ahead = up(turns, up(turns, most_ahead)),
-                     staged_turns =
-                         ahead * std::min(up(turns, ahead), std::max<std::int64_t>(room / ahead, 1));
 
   LibraryPage page;
   page.name = "few_bits_product_kernel";
@@ -93,10 +88,7 @@ Tensor product_on_device(const ProductExtents& extents, Values in, const PageLim
       {"BATCH", batch},
       {"LANES", lanes},
       {"OWN", own},
-      {"AHEAD", ahead},
-      {"STAGED", staged_turns},
-      {"TOGETHER",
-       limits.processor ? 1 : std::gcd(16, batch * staged_turns * lanes * extents.slice() / invocations)}};
+      {"TOGETHER", limits.processor ? 1 : std::gcd(8, batch * lanes * extents.slice() / invocations)}};
   page.group_size = static_cast<int>(invocations);
   page.groups = up(extents.columns, sets * own) * up(extents.rows, batch);
   page.loads = static_cast<double>(up(extents.columns, sets * own));
