@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compute/base/text.h"
 #include "tools/studio/curriculum.h"
 
 namespace imprint::studio {
@@ -75,6 +76,16 @@ TEST(CurriculumTest, AdaptiveRangesGrowWithSuccess) {
   EXPECT_FALSE(all.take(20, 2));  // whole already
   EXPECT_TRUE(all.take(2, 2));
   EXPECT_EQ(all.reach(), 0.5);
+
+  // Scores below 0, as of a game that counts time.
+  Curriculum late = parsed(
+      R"({"parameters": {"wind": {"adaptive": [1, 5]}},
+          "adapt": {"score": -100, "episodes": 2, "step": 0.5}})");
+  EXPECT_TRUE(late.take(-180, 2));
+  EXPECT_EQ(late.reach(), 0.5);
+  EXPECT_FALSE(late.take(-240, 2));
+  EXPECT_TRUE(late.take(-400, 2));
+  EXPECT_EQ(late.reach(), 0);
 }
 
 TEST(CurriculumTest, RefusesByField) {
@@ -87,6 +98,9 @@ TEST(CurriculumTest, RefusesByField) {
               HasSubstr("parameters.a: found [1], expected two"));
   EXPECT_THAT(refused(R"({"parameters": {"a": {"grid": []}}})"), HasSubstr("expected one number or more"));
   EXPECT_THAT(refused(R"({"parameters": {"a": "x"}})"), HasSubstr("parameters.a: found \"x\""));
+  for (const char* step : {"-0.1", "0", "1.5"})
+    EXPECT_THAT(refused(text(R"({"adapt": {"step": )", step, "}}")),
+                HasSubstr(text("adapt.step: found ", step, ", expected a number above 0")));
   EXPECT_THAT(refused(R"({"lessons": [{}, {}]})"), HasSubstr("lessons[0].score: found none"));
   EXPECT_THAT(refused(R"({"lessons": [{"name": 3}]})"),
               HasSubstr("lessons[0].name: found 3, expected a text"));

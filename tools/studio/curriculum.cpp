@@ -103,6 +103,8 @@ Result<Curriculum> Curriculum::parse(const std::string& json) {
     IMPRINT_CHECK(Reader::into(adapt, "score", "adapt.", made.adapt_score_));
     IMPRINT_CHECK(Reader::into(adapt, "episodes", "adapt.", made.adapt_episodes_));
     IMPRINT_CHECK(Reader::into(adapt, "step", "adapt.", made.adapt_step_));
+    if (!(made.adapt_step_ > 0 && made.adapt_step_ <= 1))
+      return Reader::refuse("adapt.step", adapt["step"].dump(), "a number above 0, at most 1");
   }
   if (!given.contains("lessons")) return made;
   if (!given["lessons"].is_array()) return Reader::refuse("lessons", given["lessons"].dump(), "a list");
@@ -193,8 +195,10 @@ bool Curriculum::take(double score_sum, double episodes) {
   adapt_count_ += episodes;
   if (adapt_count_ < adapt_episodes_) return changed;
   const double mean = adapt_sum_ / adapt_count_, before = reach_;
-  if (mean >= adapt_score_) reach_ = std::min(1.0, reach_ + adapt_step_);
-  if (mean < 0.5 * adapt_score_) reach_ = std::max(0.0, reach_ - adapt_step_);
+  if (mean >= adapt_score_)
+    reach_ = std::min(1.0, reach_ + adapt_step_);
+  else if (mean < adapt_score_ - 0.5 * std::abs(adapt_score_))
+    reach_ = std::max(0.0, reach_ - adapt_step_);
   adapt_sum_ = adapt_count_ = 0;
   return changed || reach_ != before;
 }

@@ -14,8 +14,8 @@
 //
 // A lesson's parameters replace those above. It is over when the mean score of `episodes` episodes of all
 // games reaches `score`; the last one has no end. An adaptive range begins as its first number alone. Each
-// time that the mean of "adapt"'s episodes reaches its score, the range grows by `step` of its whole; below
-// half the score it shrinks.
+// time that the mean of "adapt"'s episodes reaches its score, the range grows by `step` of its whole, a
+// number above 0 and at most 1. It shrinks where the score is missed by more than half of its size.
 
 #include <cstdint>
 #include <map>
