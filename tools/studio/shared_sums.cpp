@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::uint32_t kMostMappedThreads = 8;
 // A part of a thread: long enough to be worth a thread, short enough for its sums to stay in its cache.
-constexpr std::size_t kMappedPart = std::size_t{1} << 14;
+constexpr std::size_t kMappedPart = std::size_t{1} << 13;
 constexpr std::size_t kMappedBlock = 1024;
+constexpr auto kAwake = std::chrono::milliseconds(2);
 constexpr int kTriesBeforeYield = 2000;
 
 std::size_t whole_steps(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
@@ -43,7 +44,9 @@ std::shared_ptr<MappedSums> MappedSums::create(Group& group) {
 
 MappedSums::MappedSums(Group& group) : group_(group) {
   const std::uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
-  threads_ = ThreadPool::create({.threads = std::clamp(cores / group.ranks(), 1u, kMostMappedThreads)});
+  // Half of the cores: the threads stay awake from one sum to the next, as long as a device learns.
+  threads_ = ThreadPool::create(
+      {.threads = std::clamp(cores / (2 * group.ranks()), 1u, kMostMappedThreads), .looks_for = kAwake});
 }
 
 bool MappedSums::all(bool own) {
