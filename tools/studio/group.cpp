@@ -19,6 +19,7 @@
 
 #include "compute/base/thread_pool.h"
 #include "compute/tensor/dtype.h"
+#include "tools/studio/add_numbers.h"
 
 namespace imprint::studio {
 namespace {
@@ -198,9 +199,7 @@ bool Group::add_in_memory(std::span<float> numbers) {
   meet();
   const std::size_t first = numbers.size() * rank_ / adders_, last = numbers.size() * (rank_ + 1) / adders_;
   in_parts(*memory.threads, first, last, [&](std::size_t begin, std::size_t end) {
-    std::copy(memory.parts[0] + begin, memory.parts[0] + end, memory.sums + begin);
-    for (std::uint32_t r = 1; r < adders_; ++r)
-      for (std::size_t i = begin; i < end; ++i) memory.sums[i] += memory.parts[r][i];
+    add_numbers(memory.parts, memory.sums, begin, end);
   });
   meet();
   copy(memory.sums, numbers.data());
