@@ -26,12 +26,29 @@ void must(const pet::Result<>& result) {
   if (!result) throw std::runtime_error(result.error().message);
 }
 
-imp_brain brain_of(const pet::PetBrain& pets) {
-  std::vector<imp_brain> found;
-  pets.each_brain(
-      [&](const std::string&, const imprint::game::Brain& brain) { found.push_back(brain.handle()); });
-  return found.front();
+const imprint::game::Brain& first_brain(const pet::PetBrain& pets) {
+  std::vector<const imprint::game::Brain*> found;
+  pets.each_brain([&](const std::string&, const imprint::game::Brain& brain) { found.push_back(&brain); });
+  return *found.front();
 }
+
+// The GPU's time in learning, by timestamps.
+class LearningTime {
+ public:
+  void add(const imp_context_stats& stats) {
+    if (stats.measured_frame != frame_) us_ += static_cast<double>(stats.learn_gpu_us);
+    frame_ = stats.measured_frame;
+  }
+  void print(std::uint64_t minibatches) const {
+    if (frame_ > 0 && minibatches > 0)
+      std::printf("learning of rank %u: %.1f us of the GPU per minibatch, %llu minibatches\n", studio::rank(),
+                  us_ / static_cast<double>(minibatches), static_cast<unsigned long long>(minibatches));
+  }
+
+ private:
+  std::uint64_t frame_ = 0;
+  double us_ = 0;
+};
 
 pet::Cue cue_of(const std::string& name) {
   for (const pet::Cue cue : pet::kTricks)
@@ -59,13 +76,17 @@ int play(pet::Options options, double simulated_s) {
     std::fprintf(stderr, "imprint: %s\n", message.c_str());
   }));
   pet::Game& game = run->game();
-  studio::Member member = studio::join(game.context().context().handle(), brain_of(game.brain()));
+  studio::Member member = studio::join(game.context().context().handle(), first_brain(game.brain()).handle());
   std::size_t told = 0;
+  LearningTime learning;
+  const imprint::game::Context& context = game.context().context();
   while (member.frame()) {
     must(run->frame());
+    if (const auto stats = context.stats()) learning.add(*stats);
     if (simulated_s > 0 && game.time_s() >= simulated_s) member.end();
     for (; told < game.checks().size(); ++told) member.episode_ended(100.0 * game.checks()[told].success);
   }
+  if (const auto stats = first_brain(game.brain()).stats()) learning.print(stats->minibatches);
   return 0;
 }
 
