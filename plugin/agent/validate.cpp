@@ -223,8 +223,9 @@ Result<> check_experience(const BrainSpec& spec) {
     return refuse(text(": found the ", learner_name(spec.learner),
                        " learner, expected dqn, sac, ppo, feedback or cloning. Average the brains instead: "
                        "brain_set_state."));
-  if (spec.has_cell())
-    return refuse(text(": found cell ", cell_name(spec.cell), ", expected none. Use stack instead."));
+  if (spec.has_cell() && !learner->collects_rollouts())
+    return refuse(text(": found cell ", cell_name(spec.cell), " with the ", learner_name(spec.learner),
+                       " learner, expected none. Use stack instead, or ppo."));
   if (spec.has_signals() || spec.keeps_shown() || spec.group_size > 0 || spec.pool_size > 0)
     return refuse(
         ": found imp_signal_options, imp_demonstration_options, imp_group_options or imp_self_play_options, "

@@ -141,10 +141,14 @@ TEST(SentExperience, IsForSamplesThatAnyProcessCanLearnFrom) {
   spec.sends_experience = true;
   EXPECT_THAT(validate(spec).error().message,
               HasSubstr("found the coach learner, expected dqn, sac, ppo, feedback or cloning"));
-  spec = sent_spec(LearnerKind::ppo);
-  spec.receives_experience = true;
-  spec.cell = Cell::gru;
-  EXPECT_THAT(validate(spec).error().message, HasSubstr("found cell gru, expected none"));
+  for (const LearnerKind learner : {LearnerKind::ppo, LearnerKind::cloning}) {
+    spec = sent_spec(learner);
+    spec.receives_experience = true;
+    spec.cell = Cell::gru;
+    spec.sequence_steps = 4;
+    EXPECT_EQ(validate(spec).ok(), learner == LearnerKind::ppo);
+  }
+  EXPECT_THAT(validate(spec).error().message, HasSubstr("found cell gru with the cloning learner"));
 }
 
 }  // namespace
