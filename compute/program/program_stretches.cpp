@@ -15,8 +15,9 @@ using namespace program;
 
 namespace {
 
-// Smaller sums are made together: a submission and a message cost more than their bytes.
-constexpr std::uint64_t kLeastSumBytes = 1 << 20;
+// Smaller sums are made together: a submission and a meeting of all processes cost more than their bytes. On
+// four H100 sums of 2 MiB took 6 % off the step of a GPT of 13 MB, against 1 MiB; sums of 3 MiB 4 %.
+constexpr std::uint64_t kLeastSumBytes = 2 << 20;
 
 // The part's last sum, which no kernel runs beside: the main queue copies it. On a queue of its own the copy
 // would wait for the kernels, and the next kernels for it, by semaphores that cost more than a short copy.
