@@ -75,7 +75,7 @@ class RolloutTest : public ::testing::Test {
     state["samples"].assign(rows * learner_of(spec).layout(spec).width, 0);
   }
 
-  // Of a network with a cell: without log-probabilities, in states that are not 0.
+  // A network with a cell gets no log-probabilities, and states that are not 0.
   void give(std::uint32_t brain, std::uint32_t first) {
     const SampleLayout layout = learner_of(spec).layout(spec);
     for (std::uint32_t k = 0; k < spec.rollout_steps; ++k) {

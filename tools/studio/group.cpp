@@ -198,9 +198,8 @@ bool Group::add_in_memory(std::span<float> numbers) {
   copy(numbers.data(), memory.own);
   meet();
   const std::size_t first = numbers.size() * rank_ / adders_, last = numbers.size() * (rank_ + 1) / adders_;
-  in_parts(*memory.threads, first, last, [&](std::size_t begin, std::size_t end) {
-    add_numbers(memory.parts, memory.sums, begin, end);
-  });
+  in_parts(*memory.threads, first, last,
+           [&](std::size_t begin, std::size_t end) { add_numbers(memory.parts, memory.sums, begin, end); });
   meet();
   copy(memory.sums, numbers.data());
   return true;
