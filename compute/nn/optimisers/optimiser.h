@@ -422,8 +422,8 @@ struct MuonOptions {
 // For matrices: the momentum, made nearly orthogonal by Newton and Schulz's iteration with the coefficients
 // 3.4445, -4.775, 2.0315. Kernels of convolutions count as [out, the rest]; vectors are refused: give them to
 // another optimiser (CombinedOptimiser). float32, where PyTorch iterates in bfloat16. Takes about three
-// dispatches per iteration, but two in all for up to 32 matrices of at most 1,024 numbers and 32 rows or
-// columns. Jordan et al., Muon: An Optimizer for Hidden Layers in Neural Networks, 2024.
+// dispatches per iteration, but two in all for up to 32 matrices of at most 16 rows and columns.
+// Jordan et al., Muon: An Optimizer for Hidden Layers in Neural Networks, 2024.
 class Muon final : public RuleOptimiser {
  public:
   explicit Muon(const Parameters& parameters, const MuonOptions& options = {});

@@ -253,17 +253,20 @@ double Muon::scale_of(const Parameter& parameter) const {
 }
 
 std::vector<Tensor> Muon::next_of_all(std::span<Rule> rules) const {
-  constexpr double kMostRows = 32;  // of which two squares are in shared memory
+  constexpr double kMostProducts = 4096;  // of a matrix; more are faster in several workgroups
   if (groups_ > 0 || !suits_step_kernel(parameters_)) return one_by_one(rules);
   std::vector<double> rows, columns, scales;
   double most_rows = 1;
+  bool is_small = true;
   for (const Rule& rule : rules) {
     rows.push_back(static_cast<double>(rule.value.extent(0)));
     columns.push_back(static_cast<double>(rule.value.shape().element_count()) / rows.back());
     scales.push_back(scale_of(rule.parameter));
-    most_rows = std::max(most_rows, std::min(rows.back(), columns.back()));
+    const double least = std::min(rows.back(), columns.back());
+    is_small = is_small && least * rows.back() * columns.back() <= kMostProducts;
+    most_rows = std::max(most_rows, least);
   }
-  if (most_rows > kMostRows) return one_by_one(rules);
+  if (!is_small) return one_by_one(rules);
   const StepKernel kernel{.name = "step_muon",
                           .moments = {"momentum"},
                           .numbers = {{"kMomentum", options_.momentum},

@@ -169,7 +169,7 @@ Lbfgs::Lbfgs(const Parameters& parameters, const LbfgsOptions& options)
 
 Result<std::vector<Update>> Lbfgs::step(std::span<const Tensor> gradients, const Tensor& learning_rate,
                                         const Tensor& active) const {
-  constexpr std::int64_t kMostHistory = 256;  // shares of a kernel
+  constexpr std::int64_t kMostNumbers = 1024, kMostHistory = 256;  // of a kernel
   IMPRINT_ASSIGN(OptimiserStep step, begin_optimiser_step(gradients, parameters_, 0, learning_rate, active));
   if (gradients.empty()) return std::vector<Update>();
   const Variable* const state[] = {&gradient_, &direction_, &moves_, &changes_,
@@ -179,8 +179,8 @@ Result<std::vector<Update>> Lbfgs::step(std::span<const Tensor> gradients, const
   for (std::size_t i = 0; i < gradients.size(); ++i)
     operands.insert(operands.end(), {parameters_[i].value(), gradients[i]});
   if (active.ok()) operands.push_back(active);
-  const bool is_small = suits_step_kernel(parameters_) && parameters_.element_count() <= kMostOfKernel &&
-                        moves_.shape()[0] <= kMostHistory;
+  const bool is_small = suits_step_kernel(parameters_, kMostNumbers) &&
+                        parameters_.element_count() <= kMostNumbers && moves_.shape()[0] <= kMostHistory;
   const std::vector<Tensor> next = is_small ? step_by_kernel(options_, active.ok(), operands)
                                             : step_by_operations(options_, active.ok(), operands);
   for (std::size_t k = 0; k < std::size(state); ++k) step.assign(*state[k], next[k], Tensor());

@@ -9,11 +9,12 @@
 
 namespace imprint::nn {
 
-bool suits_step_kernel(const Parameters& parameters) {
-  return parameters.size() <= kMostParametersOfKernel &&
-         std::ranges::all_of(parameters, [](const Parameter& parameter) {
+bool suits_step_kernel(const Parameters& parameters, std::int64_t most) {
+  constexpr std::size_t kMostParameters = 32;
+  return parameters.size() <= kMostParameters &&
+         std::ranges::all_of(parameters, [most](const Parameter& parameter) {
            const std::int64_t count = parameter.variable.shape().element_count();
-           return count > 0 && count <= kMostOfKernel;
+           return count > 0 && count <= most;
          });
 }
 

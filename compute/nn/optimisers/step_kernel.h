@@ -13,10 +13,9 @@
 
 namespace imprint::nn {
 
-// Numbers of a parameter. For larger ones several workgroups are faster.
-inline constexpr std::int64_t kMostOfKernel = 1024;
-inline constexpr std::size_t kMostParametersOfKernel = 32;
-bool suits_step_kernel(const Parameters& parameters);
+// Whether there are at most 32 parameters of at most so many numbers. For larger ones several workgroups are
+// faster.
+bool suits_step_kernel(const Parameters& parameters, std::int64_t most = 512);
 
 // shaders/pages/NAME.glsl sees, for parameter p: size_of(p), value(p, i), gradient(p, i), a function per
 // moment, and of the value and each moment store_value(p, i, x); rate(), decay() and, if the rule counts
