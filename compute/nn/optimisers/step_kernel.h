@@ -13,8 +13,8 @@
 
 namespace imprint::nn {
 
-// Whether there are at most 32 parameters of at most so many numbers. For larger ones several workgroups are
-// faster.
+// Whether there are at most 32 parameters, each of at most `most` numbers. For larger ones several workgroups
+// are faster.
 bool suits_step_kernel(const Parameters& parameters, std::int64_t most = 512);
 
 // shaders/pages/NAME.glsl sees, for parameter p: size_of(p), value(p, i), gradient(p, i), a function per
