@@ -5,6 +5,7 @@
 #include "compute/base/columns.h"
 #include "compute/base/text.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/pages/library_page.h"
 #include "compute/tensor/walk.h"
 
 namespace imprint::nn {
@@ -36,6 +37,7 @@ class DtypeRewriter {
 
   void visit(const NodeRef& ref) {
     const Node& node = *ref;
+    if (next_.contains(&node)) return;  // a page's tensors reach back to those of the whole
     if (node.op == Op::variable) {
       const auto found = policy_.entry_of_.find(node.variable.get());
       if (found == policy_.entry_of_.end()) return;
@@ -48,7 +50,14 @@ class DtypeRewriter {
     std::vector<NodeRef> inputs;
     for (const NodeRef& input : node.inputs) inputs.push_back(next(input).node());
     if (node.op == Op::matmul) narrow_operands(node, inputs);
+    if (node.page != nullptr && node.page->rewritten) return visit_page(node, std::move(inputs));
     if (inputs != node.inputs) next_.emplace(&node, Tensor(tensor::with_inputs(node, std::move(inputs))));
+  }
+
+  // A page that computes tensors again for its derivative: those have the same types.
+  void visit_page(const Node& node, std::vector<NodeRef> inputs) {
+    auto page = node.page->rewritten([this](std::span<const Tensor> again) { return run(again); });
+    next_.emplace(&node, Tensor(tensor::with_inputs(node, std::move(inputs), std::move(page))));
   }
 
   // The weight that this tensor is a form of, computed from parameters and constants alone: its transpose, or

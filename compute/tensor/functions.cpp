@@ -170,19 +170,19 @@ std::vector<NodeRef> recorded_since(std::uint64_t first, std::span<const Tensor>
 
 }  // namespace
 
-std::vector<Tensor> with_gradient(const TensorFunction& f, TensorBackward backward,
-                                  std::span<const Tensor> inputs) {
+std::vector<Tensor> tensor::held_outputs(const TensorFunction& f, std::span<const Tensor> inputs) {
   std::vector<Tensor> held;
   for (const Tensor& input : inputs)
     held.push_back(input.ok() && dtype_is_float(input.dtype()) ? stop_gradient(input) : input);
-  std::vector<Tensor> operands = f(held);
-  if (operands.empty() || first_error(operands) || first_error(inputs)) return operands;
-  const std::size_t count = operands.size();
-  // The outputs as they are: only the derivative sees the page.
+  return f(held);
+}
+
+LibraryPage tensor::gradient_page(std::span<const Tensor> outputs, TensorBackward backward) {
+  const std::size_t count = outputs.size();
   LibraryPage page;
   page.name = "with_gradient";
   page.keeps_names = true;
-  for (const Tensor& output : operands) page.outputs.push_back({output.shape(), output.dtype()});
+  for (const Tensor& output : outputs) page.outputs.push_back({output.shape(), output.dtype()});
   page.cpu = [count](std::span<const PageArray> in, std::span<const PageArray> out) {
     for (std::size_t k = 0; k < count; ++k)
       if (const auto elements = static_cast<std::size_t>(in[k].shape.element_count()); elements > 0)
@@ -201,6 +201,15 @@ std::vector<Tensor> with_gradient(const TensorFunction& f, TensorBackward backwa
     given.insert(given.begin(), count, Tensor());
     return given;
   };
+  return page;
+}
+
+std::vector<Tensor> with_gradient(const TensorFunction& f, TensorBackward backward,
+                                  std::span<const Tensor> inputs) {
+  std::vector<Tensor> operands = held_outputs(f, inputs);
+  if (operands.empty() || first_error(operands) || first_error(inputs)) return operands;
+  // The outputs as they are: only the derivative sees the page.
+  LibraryPage page = gradient_page(operands, std::move(backward));
   operands.insert(operands.end(), inputs.begin(), inputs.end());
   return run_page(std::move(page), operands);
 }

@@ -2,6 +2,7 @@
 
 #include "compute/tensor/build.h"
 #include "compute/tensor/made_nodes.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint::tensor {
 
@@ -47,6 +48,10 @@ void count_table(std::int64_t elements) {
 }
 
 NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs) {
+  return with_inputs(node, std::move(inputs), node.page);
+}
+
+NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs, std::shared_ptr<const LibraryPage> page) {
   auto made = std::make_shared<Node>();
   made->op = node.op;
   made->dtype = node.dtype;
@@ -56,7 +61,7 @@ NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs) {
   made->floats = node.floats;
   made->constant = node.constant;
   made->variable = node.variable;
-  made->page = node.page;
+  made->page = std::move(page);
   made->loop = node.loop;
   made->label = node.label;
   made->id = next_id();

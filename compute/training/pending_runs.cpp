@@ -28,7 +28,7 @@ Result<> PendingRuns::start(Run run, std::span<const HostTensor> inputs) {
 }
 
 void PendingRuns::count_finished() {
-  constexpr int kCounted = 16;
+  constexpr int kCounted = 2 * kSlots;  // runs of one submission are found complete together
   if (++counted_ < kCounted && seconds_ > 0) return;
   const Clock::time_point now = Clock::now();
   seconds_ = std::chrono::duration<double>(now - busy_since_).count() / counted_;

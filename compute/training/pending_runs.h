@@ -19,7 +19,7 @@ namespace imprint::training {
 class PendingRuns {
  public:
   static constexpr double kMostAhead = 4e-3;   // seconds
-  static constexpr std::uint32_t kSlots = 12;  // of programs whose inputs are small
+  static constexpr std::uint32_t kSlots = 24;  // at most, of a program
 
   struct Run {
     Program* program = nullptr;

@@ -23,13 +23,21 @@
 namespace imprint::training {
 namespace {
 
-constexpr std::uint32_t kUploadSlots = 3;  // of programs whose inputs are whole batches
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Runs of a program that may be under way. Whole batches take memory.
+std::uint32_t slots_for(const Feed& feed) {
+  constexpr std::uint64_t kBytes = 8ull << 20, kLeast = 3;
+  std::uint64_t bytes = 1;
+  for (const Tensor& input : feed.inputs())
+    bytes += static_cast<std::uint64_t>(input.shape().element_count()) * dtype_size(input.dtype());
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kBytes / bytes, kLeast, PendingRuns::kSlots));
 }
 
 // The mean over the samples that count.
@@ -271,7 +279,7 @@ Result<> Trainer::Impl::compile_with(const Loader& training, std::uint64_t most_
                                  .inputs = recorded.inputs,
                                  .outputs = recorded.outputs,
                                  .updates = std::move(step_updates),
-                                 .slot_count = feed->is_resident() ? PendingRuns::kSlots : kUploadSlots,
+                                 .slot_count = slots_for(*feed),
                                  .precision = options.precision};
   ProgramDescription gathering = description;
   if (!shares()) description.outputs.push_back(rate_now());
@@ -294,13 +302,11 @@ Result<Trainer::Impl::Evaluation*> Trainer::Impl::evaluation_of(const Loader& da
     nn::Pass evaluation;
     IMPRINT_ASSIGN(Feed used, Feed::create(data, most));
     IMPRINT_ASSIGN(Recorded recorded, record(model, policy, used, evaluation));
-    IMPRINT_ASSIGN(Program made,
-                   Program::compile(session.runtime(),
-                                    {.name = "evaluation",
-                                     .inputs = recorded.inputs,
-                                     .outputs = recorded.outputs,
-                                     .slot_count = used.is_resident() ? PendingRuns::kSlots : kUploadSlots,
-                                     .precision = options.precision}));
+    IMPRINT_ASSIGN(Program made, Program::compile(session.runtime(), {.name = "evaluation",
+                                                                      .inputs = recorded.inputs,
+                                                                      .outputs = recorded.outputs,
+                                                                      .slot_count = slots_for(used),
+                                                                      .precision = options.precision}));
     evaluations.push_back({std::move(used), std::move(made), std::move(recorded.metric_names)});
     return {};
   }));

@@ -304,12 +304,12 @@ Rule muon_rule(bool match) {
 }
 
 std::vector<Case> large_cases() {
-  return {{"lamb", maker<Lamb>(LambOptions{.weight_decay = 0.05}), lamb_rule, 0.05, 4},
+  return {{"lamb", maker<Lamb>(LambOptions{.weight_decay = 0.05}), lamb_rule},
           {"adan", maker<Adan>(AdanOptions{.weight_decay = 0.02}), adan_rule},
-          {"adafactor", maker<Adafactor>(AdafactorOptions{.weight_decay = 0.01}), adafactor_rule, 0.02, 6},
-          {"muon", maker<Muon>(MuonOptions{}), [] { return muon_rule(false); }, 0.02, 24, true},
+          {"adafactor", maker<Adafactor>(AdafactorOptions{.weight_decay = 0.01}), adafactor_rule, 0.02},
+          {"muon", maker<Muon>(MuonOptions{}), [] { return muon_rule(false); }, 0.02, 2, true},
           {"muon_match", maker<Muon>(MuonOptions{.rate = MuonRate::match_adam_rms}),
-           [] { return muon_rule(true); }, 0.02, 24, true}};
+           [] { return muon_rule(true); }, 0.02, 2, true}};
 }
 
 void PrintTo(const Case& c, std::ostream* stream) { *stream << c.name; }
@@ -412,6 +412,53 @@ TEST_P(OptimiserFormulas, ResumesToTheSameBits) {
   for (std::size_t i = 0; i < a->size(); ++i) {
     EXPECT_EQ((*a)[i].floats, (*b)[i].floats) << first.all[i].name;
     EXPECT_EQ((*a)[i].ints, (*b)[i].ints) << first.all[i].name;
+  }
+}
+
+class LbfgsSteps : public test::SessionTest {};
+
+// Against its operations in double precision. The fifth step is not active.
+TEST_F(LbfgsSteps, EqualTheOracle) {
+  Parameters parameters;
+  std::vector<Tensor> inputs;
+  for (const std::int64_t columns : {3, 5}) {
+    const std::string name = text("p", columns);
+    parameters.add(name, Variable(name, {2, columns}, test::wave(2 * columns, 0.5f, 3)));
+    inputs.push_back(input("g" + name, {2, columns}));
+  }
+  const Tensor active = input("active", {});
+  const Lbfgs optimiser(parameters, {.history = 3});
+  const auto updates = optimiser.step(inputs, 0.3f, active);
+  ASSERT_TRUE(updates) << updates.error().message;
+  // A program takes the initial content.
+  Parameters all = parameters;
+  all.add("state", optimiser.state());
+  reference::Bindings state;
+  for (const Parameter& item : all) state[item.variable.name()] = reference::initial_values(item.variable);
+  inputs.push_back(active);
+  Program program = compile({.name = "lbfgs", .inputs = inputs, .updates = *updates});
+  if (!runtime().on_cpu()) {
+    EXPECT_LE(program.stats().dispatches, 2u);
+  }
+  for (int t = 1; t <= 8; ++t) {
+    std::vector<HostTensor> hosts;
+    for (const Parameter& parameter : parameters) {  // of a bowl, so that the history grows
+      Numbers g = state[parameter.variable.name()];
+      for (std::size_t k = 0; k < g.size(); ++k) g[k] *= 1 + 0.25 * static_cast<double>(k);
+      state["g" + parameter.name] = g;
+      hosts.push_back(HostTensor::from({g.begin(), g.end()}, parameter.variable.shape()));
+    }
+    state["active"] = {t == 5 ? 0.0 : 1.0};
+    hosts.push_back(HostTensor::from({t == 5 ? 0.0f : 1.0f}, {}));
+    reference::run_updates(*updates, state);
+    ASSERT_TRUE(session().run(program, hosts));
+    const auto found = session().read(all.variables());
+    ASSERT_TRUE(found);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t k = 0; k < (*found)[i].floats.size(); ++k)
+        ASSERT_NEAR((*found)[i].floats[k], state[all[i].variable.name()][k],
+                    1e-4 * (1 + std::fabs(state[all[i].variable.name()][k])))
+            << "step " << t << " " << all[i].name << " " << k;
   }
 }
 

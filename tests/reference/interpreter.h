@@ -35,7 +35,7 @@ std::vector<double> generate(const tensor::Node& node, std::span<const Operand> 
 std::vector<double> arrange(const tensor::Node& node,
                             std::span<const Operand> operands);  // views and selects
 // Output node.ints[0] of a page, from the page's operands: by the oracle of its name, else by its CPU
-// function.
+// function or its composition.
 std::vector<double> page(const tensor::Node& node, std::span<const Operand> operands);
 std::vector<double> fold(const tensor::Node& node,
                          std::span<const Operand> operands);  // reductions, contraction, scans, scatters

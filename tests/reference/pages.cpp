@@ -3,6 +3,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "compute/base/text.h"
 #include "compute/tensor/pages/library_page.h"
 #include "tests/reference/interpreter.h"
 #include "tests/reference/layer_pages.h"
@@ -299,14 +300,26 @@ Values by_cpu_function(const Page& page, std::span<const Operand> operands) {
   return values;
 }
 
+Values by_composition(const LibraryPage& page, std::span<const Operand> operands) {
+  std::vector<Tensor> inputs;
+  Bindings bindings;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const std::string name = text("operand ", i);
+    inputs.push_back(input(name, operands[i].node.shape, operands[i].node.dtype));
+    bindings[name] = operands[i].values;
+  }
+  return evaluate_all(page.compose(inputs), bindings);
+}
+
 }  // namespace
 
 std::vector<double> page(const Node& node, std::span<const Operand> operands) {
   const bool is_first = node.op == Op::page;
-  const Page& page = is_first ? *node.page : *node.inputs[0]->page;
+  const LibraryPage& page = is_first ? *node.page : *node.inputs[0]->page;
   const auto oracle = oracles().find(page.name);
-  const Values values =
-      oracle == oracles().end() ? by_cpu_function(page, operands) : oracle->second(page, operands);
+  const Values values = oracle != oracles().end()   ? oracle->second(page, operands)
+                        : page.compose && !page.cpu ? by_composition(page, operands)
+                                                    : by_cpu_function(page, operands);
   return values[is_first ? 0 : static_cast<std::size_t>(node.ints[0])];
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "compute/graph/gradients/autodiff.h"
+#include "compute/graph/gradients/checkpoint.h"
 #include "compute/model/state_dict.h"
 #include "compute/nn/modules/convolution.h"
 #include "compute/nn/modules/norms.h"
@@ -63,6 +64,33 @@ TEST_F(Policy, ProductsRoundTheirOperandsAndTheirGradients) {
     EXPECT_TRUE(policy.computes_in(dtype));
     EXPECT_EQ(policy.state()[0].variable.state(), p[0].variable.state());
     EXPECT_EQ(policy.bytes(), 4u * static_cast<std::uint64_t>(p.element_count()));
+  }
+}
+
+// The backward pass computes layers again with the same types.
+TEST_F(Policy, RecomputedLayersHaveTheirTypes) {
+  const Sequential network = mlp("net", {6, 8, 8, 8, 3}, {.activation = Activation::tanh, .seed = 1});
+  Sequential pieces = network;
+  pieces.recompute_every(3);
+  const Linear inside("inside", 3, 3, {.seed = 5});
+  const Tensor x = wavy({4, 6}, 1);
+  Parameters p = network.parameters();
+  p.add("inside", inside.parameters());
+  const DtypePolicy policy("types", p, {{"*", {.compute = DType::float16}}, {"2.*", {}}});
+  // A piece may read a narrow product from outside.
+  const auto end_of = [&](const Tensor& y, bool recompute) {
+    const auto f = [&](const Tensor& h) { return tanh(inside(h)) * y; };
+    return sum(square(recompute ? checkpoint(f, y * 0.5f) : f(y * 0.5f)));
+  };
+  const Tensor kept = policy(end_of(network(x), false)), again = policy(end_of(pieces(x), true));
+  const std::vector<Tensor> targets = p.values();
+  const auto wanted = gradients(kept, targets), found = gradients(again, targets),
+             wide = gradients(end_of(network(x), false), targets);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(value(again), value(kept));
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    EXPECT_EQ(value((*found)[i]), value((*wanted)[i])) << p[i].name;
+    EXPECT_NE(value((*found)[i]), value((*wide)[i])) << p[i].name;
   }
 }
 

@@ -246,6 +246,23 @@ TEST(Modules, DropoutAndNoise) {
   EXPECT_FALSE(Dropout(2)(x, pass).ok());
 }
 
+TEST(Modules, RandomSlopes) {
+  Pass pass("net", 5);
+  const Tensor x = full({100, 100}, -2);
+  double mean = 0, lowest = 1, highest = 0;
+  for (const double value : evaluate(RRelu(0.1, 0.5)(x, pass))) {
+    mean += value / -2e4;
+    lowest = std::fmin(lowest, value / -2);
+    highest = std::fmax(highest, value / -2);
+  }
+  EXPECT_NEAR(mean, 0.3, 0.005);
+  EXPECT_NEAR(lowest, 0.1, 0.002);
+  EXPECT_NEAR(highest, 0.5, 0.002);
+  EXPECT_EQ(evaluate(RRelu()(-x, pass)), Numbers(10000, 2));
+  // An evaluation has the mean slope: 11 / 48 by default, as in PyTorch.
+  EXPECT_NEAR(evaluate(RRelu()(x))[0], -2 * 11.0 / 48, 1e-6);
+}
+
 TEST(Modules, Embeddings) {
   const Embedding layer("e", 5, 3, {.padding_index = 1, .seed = 2});
   const Numbers w = content(layer.parameters(), "weight");

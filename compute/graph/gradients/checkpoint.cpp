@@ -8,6 +8,7 @@
 #include "compute/graph/passes/recompute.h"
 #include "compute/tensor/build.h"
 #include "compute/tensor/composites/composites.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint {
 
@@ -74,6 +75,20 @@ std::vector<Tensor> slopes_of(const Recorded& recorded, std::span<const Tensor> 
   return given;
 }
 
+LibraryPage checkpoint_page(std::span<const Tensor> outputs, const Recorded& recorded) {
+  LibraryPage page = gradient_page(
+      outputs, [recorded](std::span<const Tensor> in, std::span<const Tensor>,
+                          std::span<const Tensor> gradients) { return slopes_of(recorded, in, gradients); });
+  page.rewritten =
+      [recorded, held = std::vector<Tensor>(outputs.begin(), outputs.end())](const TensorFunction& rewrite) {
+        Recorded next = recorded;
+        next.outputs = rewrite(recorded.outputs);
+        next.outside = rewrite(recorded.outside);
+        return std::make_shared<const LibraryPage>(checkpoint_page(held, next));
+      };
+  return page;
+}
+
 std::vector<Tensor> failed(std::size_t count, const Error& error) {
   return std::vector<Tensor>(std::max<std::size_t>(count, 1), Tensor(error));
 }
@@ -90,23 +105,23 @@ std::vector<Tensor> checkpoint(const TensorFunction& f, std::span<const Tensor> 
         input(text("checkpoint ", recorded.placeholders.size()), value.shape(), value.dtype()));
   recorded.outputs = f(recorded.placeholders);
   if (recorded.outputs.empty() || first_error(recorded.outputs)) return recorded.outputs;
-  const std::size_t count = recorded.outputs.size();
   auto outside = read_from_outside(recorded.outputs, recorded.placeholders[0].node()->id);
-  if (!outside) return failed(count, outside.error());
+  if (!outside) return failed(recorded.outputs.size(), outside.error());
   recorded.outside = std::move(*outside);
 
   std::vector<Tensor> operands(inputs.begin(), inputs.end());
   operands.insert(operands.end(), recorded.outside.begin(), recorded.outside.end());
-  const auto forward = [&](std::span<const Tensor> held) {
-    std::vector<Tensor> from = recorded.placeholders;
-    from.insert(from.end(), recorded.outside.begin(), recorded.outside.end());
-    return substitute(recorded.outputs, from, held);
-  };
-  const auto backward = [recorded](std::span<const Tensor> in, std::span<const Tensor>,
-                                   std::span<const Tensor> gradients) {
-    return slopes_of(recorded, in, gradients);
-  };
-  return with_gradient(forward, backward, operands);
+  std::vector<Tensor> results = held_outputs(
+      [&](std::span<const Tensor> held) {
+        std::vector<Tensor> from = recorded.placeholders;
+        from.insert(from.end(), recorded.outside.begin(), recorded.outside.end());
+        return substitute(recorded.outputs, from, held);
+      },
+      operands);
+  if (first_error(results)) return results;
+  LibraryPage page = checkpoint_page(results, recorded);
+  results.insert(results.end(), operands.begin(), operands.end());
+  return run_page(std::move(page), results);
 }
 
 Tensor checkpoint(const std::function<Tensor(const Tensor&)>& f, const Tensor& value) {

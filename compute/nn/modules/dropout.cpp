@@ -21,4 +21,12 @@ Tensor GaussianNoise::operator()(const Tensor& x, Pass& pass) const {
   return x + Tensor(deviation_) * pass.normal(x.shape());
 }
 
+Tensor RRelu::operator()(const Tensor& x, Pass& pass) const {
+  if (!x.ok() || !pass.trains()) return (*this)(x);
+  const Tensor slope = Tensor(lower_) + Tensor(upper_ - lower_) * pass.uniform(x.shape());
+  return where(x < 0.0f, slope * x, x);
+}
+
+Tensor RRelu::operator()(const Tensor& x) const { return leaky_relu(x, (lower_ + upper_) / 2); }
+
 }  // namespace imprint::nn

@@ -1,5 +1,5 @@
 #pragma once
-// Noise that acts in training passes only (pass.h), as layers (module.h).
+// Layers (module.h) that draw random numbers in training passes only (pass.h).
 
 #include <string_view>
 
@@ -32,6 +32,20 @@ class GaussianNoise {
 
  private:
   double deviation_;
+};
+
+// x where it is not negative, else x times a slope: of each element, between both, in training, and the mean
+// of both in evaluations. Xu, Wang, Chen, Li, Empirical Evaluation of Rectified Activations in Convolutional
+// Network, 2015.
+class RRelu {
+ public:
+  static constexpr std::string_view kKind = "RRelu";
+  explicit RRelu(double lower = 1.0 / 8, double upper = 1.0 / 3) : lower_(lower), upper_(upper) {}
+  Tensor operator()(const Tensor& x, Pass& pass) const;
+  Tensor operator()(const Tensor& x) const;
+
+ private:
+  double lower_, upper_;
 };
 
 }  // namespace imprint::nn

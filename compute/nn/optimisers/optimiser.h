@@ -17,6 +17,8 @@
 
 namespace imprint::nn {
 
+struct StepKernel;  // step_kernel.h
+
 struct ClippedGradients {
   std::vector<Tensor> gradients;
   Tensor norm;  // before clipping: a scalar, or [groups]
@@ -180,6 +182,8 @@ class RuleOptimiser : public Optimiser {
   struct Rule {
     const Parameter& parameter;
     Tensor value, gradient, rate;
+    Tensor decay = {};  // of the value, if it is decoupled: times the rate; empty: none
+    Tensor done = {};   // int32: steps before this one; empty unless Plan::counts
     std::vector<Tensor> factors = {};
     std::vector<Tensor> moments = {};  // replaced by their next content
     Axes axes = {};                    // of one network's parameter
@@ -190,6 +194,13 @@ class RuleOptimiser : public Optimiser {
   virtual Result<> validate() const { return {}; }
   virtual void share(Shared&) const {}
   virtual Tensor next(Rule& rule) const = 0;  // the parameter's next content, without decoupled decay
+  // The next content of all parameters, with the decay. Rules that fold over a parameter take one kernel for
+  // a small network (step_kernel.h).
+  virtual std::vector<Tensor> next_of_all(std::span<Rule> rules) const { return one_by_one(rules); }
+  std::vector<Tensor> one_by_one(std::span<Rule> rules) const;
+  // By the kernel. self: a copy of this.
+  std::vector<Tensor> in_one_kernel(const StepKernel& kernel, std::span<Rule> rules,
+                                    const std::shared_ptr<const RuleOptimiser>& self) const;
 
  private:
   Plan plan_;
@@ -348,6 +359,7 @@ class Lamb final : public RuleOptimiser {
  private:
   void share(Shared& shared) const override;
   Tensor next(Rule& rule) const override;
+  std::vector<Tensor> next_of_all(std::span<Rule> rules) const override;
   LambOptions options_;
 };
 
@@ -390,6 +402,7 @@ class Adafactor final : public RuleOptimiser {
  private:
   void share(Shared& shared) const override;
   Tensor next(Rule& rule) const override;
+  std::vector<Tensor> next_of_all(std::span<Rule> rules) const override;
   AdafactorOptions options_;
 };
 
@@ -409,7 +422,8 @@ struct MuonOptions {
 // For matrices: the momentum, made nearly orthogonal by Newton and Schulz's iteration with the coefficients
 // 3.4445, -4.775, 2.0315. Kernels of convolutions count as [out, the rest]; vectors are refused: give them to
 // another optimiser (CombinedOptimiser). float32, where PyTorch iterates in bfloat16. Takes about three
-// dispatches per iteration. Jordan et al., Muon: An Optimizer for Hidden Layers in Neural Networks, 2024.
+// dispatches per iteration, but two in all for up to 32 matrices of at most 16 rows and columns.
+// Jordan et al., Muon: An Optimizer for Hidden Layers in Neural Networks, 2024.
 class Muon final : public RuleOptimiser {
  public:
   explicit Muon(const Parameters& parameters, const MuonOptions& options = {});
@@ -417,6 +431,8 @@ class Muon final : public RuleOptimiser {
  private:
   Result<> validate() const override;
   Tensor next(Rule& rule) const override;
+  std::vector<Tensor> next_of_all(std::span<Rule> rules) const override;
+  double scale_of(const Parameter& parameter) const;
   MuonOptions options_;
 };
 
@@ -427,7 +443,8 @@ struct LbfgsOptions {
 };
 // One iteration of L-BFGS without a line search: p += learning_rate d, where d solves H d = -g for an
 // approximation H of the second derivatives from the last steps. Give it the gradients of the whole data set.
-// PyTorch's LBFGS with max_iter 1. Takes about two dispatches per step of history. No groups.
+// PyTorch's LBFGS with max_iter 1. Takes about two dispatches per step of history, but two in all for up to
+// 1,024 numbers. No groups.
 // Liu, Nocedal, On the Limited Memory BFGS Method for Large Scale Optimization, 1989.
 class Lbfgs final : public Optimiser {
  public:

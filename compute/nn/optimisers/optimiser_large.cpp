@@ -6,6 +6,7 @@
 #include "compute/base/amount.h"
 #include "compute/base/text.h"
 #include "compute/nn/optimisers/optimiser_step.h"
+#include "compute/nn/optimisers/step_kernel.h"
 
 namespace imprint::nn {
 namespace {
@@ -26,6 +27,13 @@ double elements_of(const Tensor& x, const Axes& axes) {
 
 Tensor root_mean_square(const Tensor& x, const Axes& axes) {
   return sqrt(square_sum(x, axes) * Tensor(1 / std::max(1.0, elements_of(x, axes))));
+}
+
+template <class Rules>
+std::int64_t most_numbers(const Rules& rules) {
+  std::int64_t most = 1;
+  for (const auto& rule : rules) most = std::max(most, rule.value.shape().element_count());
+  return most;
 }
 
 }  // namespace
@@ -65,6 +73,22 @@ Tensor Lamb::next(Rule& rule) const {
   const Tensor usable = logical_and(size > 0.0f, step > 0.0f);
   const Tensor trust = where(usable, sqrt(size / where(usable, step, 1.0f)), 1.0f);
   return rule.value - rule.rate * trust * direction;
+}
+
+std::vector<Tensor> Lamb::next_of_all(std::span<Rule> rules) const {
+  if (groups_ > 0 || !suits_step_kernel(parameters_)) return one_by_one(rules);
+  const StepKernel kernel{.name = "step_lamb",
+                          .moments = {"first_moment", "second_moment"},
+                          .includes = {"expm1"},
+                          .numbers = {{"kLog1", std::log(options_.beta1)},
+                                      {"kLog2", std::log(options_.beta2)},
+                                      {"kBeta1", options_.beta1},
+                                      {"kFresh1", 1 - options_.beta1},
+                                      {"kBeta2", options_.beta2},
+                                      {"kFresh2", 1 - options_.beta2},
+                                      {"kEpsilon", options_.epsilon},
+                                      {"kDecay", options_.weight_decay}}};
+  return in_one_kernel(kernel, rules, std::make_shared<Lamb>(*this));
 }
 
 Adan::Adan(const Parameters& parameters, const AdanOptions& options)
@@ -148,6 +172,39 @@ Tensor Adafactor::next(Rule& rule) const {
   return rule.value - scale / excess * change;
 }
 
+std::vector<Tensor> Adafactor::next_of_all(std::span<Rule> rules) const {
+  constexpr std::int64_t kMostShared = 3840;  // numbers in a workgroup's memory
+  if (groups_ > 0 || !suits_step_kernel(parameters_)) return one_by_one(rules);
+  std::vector<double> matrices, rows, columns;
+  std::int64_t most_rows = 1, most_columns = 1, most_matrices = 1;
+  for (const Rule& rule : rules) {
+    const bool factored = is_factored(rule.value.rank(), 0);
+    const std::int64_t own_rows = factored ? rule.value.extent(-2) : 0,
+                       own_columns = factored ? rule.value.extent(-1) : 0,
+                       count = rule.value.shape().element_count(),
+                       own_matrices = factored ? count / (own_rows * own_columns) : 0;
+    most_rows = std::max(most_rows, factored ? own_matrices * own_rows : count);
+    most_columns = std::max(most_columns, own_matrices * own_columns);
+    most_matrices = std::max(most_matrices, own_matrices);
+    matrices.push_back(static_cast<double>(own_matrices));
+    rows.push_back(static_cast<double>(own_rows));
+    columns.push_back(static_cast<double>(own_columns));
+  }
+  if (most_numbers(rules) + most_rows + most_columns + most_matrices > kMostShared) return one_by_one(rules);
+  const StepKernel kernel{.name = "step_adafactor",
+                          .moments = {"rows_moment", "columns_moment"},
+                          .numbers = {{"kPower", -options_.decay},
+                                      {"kEpsilon1", options_.epsilon1},
+                                      {"kEpsilon2", options_.epsilon2},
+                                      {"kClip", 1 / options_.clip}},
+                          .constants = {{"MOST", most_numbers(rules)},
+                                        {"MOST_ROWS", most_rows},
+                                        {"MOST_COLUMNS", most_columns},
+                                        {"MOST_MATRICES", most_matrices}},
+                          .tables = {{"matrices_of", matrices}, {"rows_of", rows}, {"columns_of", columns}}};
+  return in_one_kernel(kernel, rules, std::make_shared<Adafactor>(*this));
+}
+
 Muon::Muon(const Parameters& parameters, const MuonOptions& options)
     : RuleOptimiser(parameters, {.groups = options.groups,
                                  .weight_decay = options.weight_decay,
@@ -181,12 +238,46 @@ Tensor Muon::next(Rule& rule) const {
     const Tensor gram = matmul(x, transpose(x));
     x = Tensor(3.4445) * x + matmul(Tensor(-4.775) * gram + Tensor(2.0315) * matmul(gram, gram), x);
   }
-  const auto out = static_cast<double>(rule.parameter.transposed ? shape[shape.rank() - 1] : shape[first]);
-  const double in = static_cast<double>(rule.value.shape().element_count()) /
+  return rule.value - rule.rate * Tensor(scale_of(rule.parameter)) * reshape(tall ? transpose(x) : x, shape);
+}
+
+// The factor of the rate.
+double Muon::scale_of(const Parameter& parameter) const {
+  const Shape& shape = parameter.variable.shape();
+  const int first = groups_ > 0 ? 1 : 0;
+  const auto out = static_cast<double>(parameter.transposed ? shape[shape.rank() - 1] : shape[first]);
+  const double in = static_cast<double>(shape.element_count()) /
                     static_cast<double>(std::max<std::int64_t>(groups_, 1)) / out;
-  const double factor = options_.rate == MuonRate::original ? std::sqrt(std::max(1.0, out / in))
-                                                            : 0.2 * std::sqrt(std::max(out, in));
-  return rule.value - rule.rate * Tensor(factor) * reshape(tall ? transpose(x) : x, shape);
+  return options_.rate == MuonRate::original ? std::sqrt(std::max(1.0, out / in))
+                                             : 0.2 * std::sqrt(std::max(out, in));
+}
+
+std::vector<Tensor> Muon::next_of_all(std::span<Rule> rules) const {
+  constexpr double kMostProducts = 4096;  // of a matrix; more are faster in several workgroups
+  if (groups_ > 0 || !suits_step_kernel(parameters_)) return one_by_one(rules);
+  std::vector<double> rows, columns, scales;
+  double most_rows = 1;
+  bool is_small = true;
+  for (const Rule& rule : rules) {
+    rows.push_back(static_cast<double>(rule.value.extent(0)));
+    columns.push_back(static_cast<double>(rule.value.shape().element_count()) / rows.back());
+    scales.push_back(scale_of(rule.parameter));
+    const double least = std::min(rows.back(), columns.back());
+    is_small = is_small && least * rows.back() * columns.back() <= kMostProducts;
+    most_rows = std::max(most_rows, least);
+  }
+  if (!is_small) return one_by_one(rules);
+  const StepKernel kernel{.name = "step_muon",
+                          .moments = {"momentum"},
+                          .numbers = {{"kMomentum", options_.momentum},
+                                      {"kFresh", 1 - options_.momentum},
+                                      {"kEpsilon", options_.epsilon}},
+                          .constants = {{"MOST", most_numbers(rules)},
+                                        {"ROWS", static_cast<std::int64_t>(most_rows)},
+                                        {"ITERATIONS", options_.iterations},
+                                        {"NESTEROV", options_.nesterov ? 1 : 0}},
+                          .tables = {{"rows_of", rows}, {"columns_of", columns}, {"scale_of", scales}}};
+  return in_one_kernel(kernel, rules, std::make_shared<Muon>(*this));
 }
 
 namespace {

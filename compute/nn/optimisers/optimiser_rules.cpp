@@ -54,27 +54,47 @@ Result<std::vector<Update>> RuleOptimiser::step(std::span<const Tensor> gradient
   if (plan_.counts) shared.t = OptimiserStep::as_number(count);
   for (const Variable& scalar : scalars_) shared.scalars.push_back(scalar.value());
   share(shared);
+  std::vector<Rule> rules;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Parameter& parameter = parameters_[i];
-    const Tensor value = parameter.value(), alive = step.alive_beside(parameter);
+    const Tensor value = parameter.value();
     Rule rule{.parameter = parameter,
               .value = value,
               .gradient = gradients[i],
               .rate = beside(step.learning_rate, parameter, groups_),
+              .done = plan_.counts ? beside(step_.value(), parameter, groups_) : Tensor(),
               .axes = own_axes(value, groups_)};
-    const bool decays = plan_.weight_decay != 0;
-    if (decays && !plan_.decoupled) rule.gradient = rule.gradient + Tensor(plan_.weight_decay) * value;
+    const Tensor decay(plan_.weight_decay);
+    if (plan_.weight_decay != 0) {
+      if (plan_.decoupled)
+        rule.decay = rule.rate * decay;
+      else
+        rule.gradient = rule.gradient + decay * value;
+    }
     for (const Tensor& factor : shared.factors) rule.factors.push_back(beside(factor, parameter, groups_));
     for (const Variable& moment : moments_[i]) rule.moments.push_back(moment.value());
-    Tensor next_value = next(rule);
-    if (decays && plan_.decoupled) next_value = next_value - rule.rate * Tensor(plan_.weight_decay) * value;
-    for (std::size_t k = 0; k < rule.moments.size(); ++k) step.assign(moments_[i][k], rule.moments[k], alive);
-    step.assign(parameter.variable, next_value, alive);
+    rules.push_back(std::move(rule));
+  }
+  const std::vector<Tensor> values = next_of_all(rules);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Tensor alive = step.alive_beside(parameters_[i]);
+    for (std::size_t k = 0; k < moments_[i].size(); ++k)
+      step.assign(moments_[i][k], rules[i].moments[k], alive);
+    step.assign(parameters_[i].variable, values[i], alive);
   }
   for (std::size_t k = 0; k < scalars_.size(); ++k)
     step.assign(scalars_[k], shared.scalars[k], step.counting(scalars_[k]));
   if (plan_.counts) step.updates.push_back(Update::assign(step_, count));
   return step.finish();
+}
+
+std::vector<Tensor> RuleOptimiser::one_by_one(std::span<Rule> rules) const {
+  std::vector<Tensor> values;
+  for (Rule& rule : rules) {
+    const Tensor value = next(rule);
+    values.push_back(rule.decay.ok() ? value - rule.decay * rule.value : value);
+  }
+  return values;
 }
 
 RmsProp::RmsProp(const Parameters& parameters, const RmsPropOptions& options)

@@ -1,6 +1,9 @@
 #pragma once
 // Pages of the library itself: their GLSL lies in shaders/pages, and a device may run an expansion instead.
 
+#include <memory>
+
+#include "compute/tensor/functions.h"
 #include "compute/tensor/pages/page.h"
 
 namespace imprint::tensor {
@@ -40,9 +43,19 @@ struct LibraryPage : Page {
   // The same outputs by other operations, for device cpu; instead of Page::cpu.
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs)> compose;
 
+  // Pages whose derivative computes recorded tensors again: the page for those tensors, rewritten.
+  std::function<std::shared_ptr<const LibraryPage>(const TensorFunction& rewrite)> rewritten;
+
   bool has_kernel() const { return !glsl.empty() || !shader.empty(); }
 };
 
 std::vector<Tensor> run_page(LibraryPage page, std::span<const Tensor> inputs);
+// The node of a page with another page of the same outputs: build.h has the same without it.
+NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs, std::shared_ptr<const LibraryPage> page);
+
+// Inputs: the outputs, then the inputs of `backward`. Gives the outputs as they are, with that derivative.
+LibraryPage gradient_page(std::span<const Tensor> outputs, TensorBackward backward);
+// Outputs of f, without derivatives of its own: what gradient_page takes.
+std::vector<Tensor> held_outputs(const TensorFunction& f, std::span<const Tensor> inputs);
 
 }  // namespace imprint::tensor
