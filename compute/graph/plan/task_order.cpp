@@ -24,21 +24,31 @@ void drop_idle_tasks(std::vector<Task>& tasks) {
   tasks = std::move(kept);
 }
 
-// A region's dispatch has room only for small maps. Other tasks at its level move to a later level that has
+// A region's dispatch has room only for small tasks. Others at its level move to a later level that has
 // tasks and no region, if that is still before their consumers.
-void leave_regions_alone(std::vector<Task>& tasks) {
+void leave_regions_alone(Schedule& schedule, const FusionOptions& options) {
+  std::vector<Task>& tasks = schedule.tasks;
   std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
   for (const Task& task : tasks)
     for (std::int32_t before : task.after)
       latest[static_cast<std::size_t>(before)] =
           std::min(latest[static_cast<std::size_t>(before)], task.level - 1);
   std::vector<std::uint8_t> has_region, has_other;
+  std::vector<std::vector<std::int32_t>> regions;  // per level
   for (const Task& task : tasks) {
     const auto level = static_cast<std::size_t>(task.level);
     has_region.resize(std::max(has_region.size(), level + 1));
     has_other.resize(has_region.size());
     (task.kind == TaskKind::region ? has_region : has_other)[level] = 1;
+    regions.resize(has_region.size());
+    if (task.kind == TaskKind::region) regions[level].push_back(task.region);
   }
+  const auto goes_beside_all = [&](const Task& task) {
+    return std::ranges::all_of(regions[static_cast<std::size_t>(task.level)], [&](std::int32_t region) {
+      return goes_beside_region(schedule.regions[static_cast<std::size_t>(region)], task,
+                                options.fold_invocations, options.region_shared_bytes);
+    });
+  };
   // Per level: itself or the next one that has other tasks and no region; beyond the last: INT32_MAX.
   std::vector<std::int32_t> suitable(has_region.size() + 1, INT32_MAX);
   for (std::size_t level = has_region.size(); level-- > 0;)
@@ -47,7 +57,7 @@ void leave_regions_alone(std::vector<Task>& tasks) {
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     Task& task = tasks[t];
     if (task.kind == TaskKind::region || !has_region[static_cast<std::size_t>(task.level)] ||
-        latest[t] == INT32_MAX)
+        latest[t] == INT32_MAX || goes_beside_all(task))
       continue;
     const std::int32_t level = suitable[static_cast<std::size_t>(task.level) + 1];
     if (level <= latest[t]) task.level = level;
@@ -111,7 +121,7 @@ Result<> order_tasks(Schedule& schedule, const FusionOptions& options) {
     last = std::max(last, task.level);
     for (std::int32_t before : task.after) waited_for[static_cast<std::size_t>(before)] = 1;
   }
-  leave_regions_alone(tasks);
+  leave_regions_alone(schedule, options);
   for (std::size_t t = 0; options.writes_late && t < tasks.size(); ++t)
     if (!waited_for[t] && std::ranges::all_of(tasks[t].stores, [](const Store& store) {
           return store.place.kind == PlaceKind::variable;
