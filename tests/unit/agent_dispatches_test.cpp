@@ -124,7 +124,7 @@ TEST(Dispatches, OfLearnersThatReplayAreAHandful) {
   };
   using agent::LearnerKind;
   for (const Size size : {Size{LearnerKind::dqn, 64, 64, 1, 3}, Size{LearnerKind::dqn, 256, 256, 1, 5},
-                          Size{LearnerKind::sac, 256, 256, 1, 6}, Size{LearnerKind::sac, 64, 64, 64, 7}}) {
+                          Size{LearnerKind::sac, 256, 256, 1, 5}, Size{LearnerKind::sac, 64, 64, 64, 6}}) {
     agent::BrainSpec spec;
     spec.learner = size.learner;
     spec.hidden_sizes = {size.hidden, size.hidden};

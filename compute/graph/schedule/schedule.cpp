@@ -54,7 +54,7 @@ std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_mat
 bool goes_beside_region(const Region& region, const Task& task, std::int32_t fold_invocations,
                         std::int64_t shared_bytes) {
   constexpr std::int64_t kMostElements = 16384, kMostFolds = 64;
-  constexpr std::int64_t kFoldBytes = 12;  // per invocation: its number, whole number and position
+  constexpr std::int64_t kFoldBytes = 8;  // per invocation: a number and a whole number
   if (task.kind == TaskKind::map) return task.element_count <= kMostElements;
   return (task.kind == TaskKind::group_fold || task.kind == TaskKind::column_fold) &&
          task.element_count <= kMostFolds && region.matrix_groups == 0 &&
