@@ -98,7 +98,7 @@ void sort_by_level(Schedule& schedule) {
   std::vector<Task>& tasks = schedule.tasks;
   std::vector<std::int32_t> order(tasks.size()), position(tasks.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
-  // Of one level: what shares dispatches first, then regions, then pages, which would part it.
+  // Within a level, tasks that share dispatches come first, then regions, then pages, which would part them.
   std::ranges::stable_sort(order, {}, [&](std::int32_t t) {
     const Task& task = tasks[static_cast<std::size_t>(t)];
     return std::pair(task.level, task.kind == TaskKind::page ? 2 : task.kind == TaskKind::region ? 1 : 0);

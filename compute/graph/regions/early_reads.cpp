@@ -112,7 +112,7 @@ std::vector<std::uint8_t> nodes_that_wait(const Graph& graph) {
   return waits;
 }
 
-// What the choice of values to compute twice needs to know of a graph.
+// Facts about a graph for the choice of values to compute twice.
 struct Readers {
   Readers(const Graph& graph, const FusionRequest& request)
       : consumers(graph.consumers()), waits(nodes_that_wait(graph)), updates(graph.nodes.size(), 0) {

@@ -15,7 +15,7 @@ struct SharedRange {
   bool is_float;
 };
 
-// What a stage accesses in shared memory. summed: inputs of a product's sums, which it reads before it
+// Shared memory that a stage accesses. summed: inputs of a product's sums, which it reads before it
 // writes.
 struct StageAccess {
   std::vector<SharedRange> summed, reads, writes, scratch;

@@ -43,8 +43,8 @@ class ProductGrouping {
     }
   }
 
-  // Of the groups that are ready the first comes next. by_depth: those with the fewest products before them,
-  // products first, then what follows from them.
+  // The first group that is ready comes next. by_depth: groups with the fewest products before them come
+  // first, products first, then what follows from them.
   std::vector<MemberGroup> in_order(std::span<const std::pair<NodeIndex, std::int64_t>> keys,
                                     bool by_depth) const {
     std::vector<std::uint8_t> is_product(members_.size(), 0);
