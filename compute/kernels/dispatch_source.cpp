@@ -30,7 +30,6 @@ namespace {
 
 constexpr int kWorkgroupSize = 64;
 constexpr std::size_t kMaxTasks = 32;             // functions in one shader
-constexpr std::int64_t kBesideRegion = 16384;     // elements of a map that may join a region's dispatch
 constexpr std::int64_t kMaxPackedGroups = 16384;  // a task with more workgroups fills a device alone
 
 // Names buffers and offsets in order of first use. beside_others: the dispatch contains the caller's GLSL, so
@@ -338,11 +337,12 @@ class FunctionWriter {
 
 // Arrays in which workgroups fold together, where the functions use them.
 std::string fold_arrays(const std::string& functions, int workgroup_size) {
-  if (functions.find("fold_floats") == std::string::npos && functions.find("fold_ints") == std::string::npos)
-    return {};
-  const std::string size = text("[", workgroup_size, "];\n");
-  return text("shared float fold_floats", size, "shared int fold_ints", size, "shared int fold_positions",
-              size, "\n");
+  std::string arrays;
+  for (const auto& [type, name] :
+       {std::pair{"float", "fold_floats"}, {"int", "fold_ints"}, {"int", "fold_positions"}})
+    if (functions.find(name) != std::string::npos)
+      arrays += text("shared ", type, " ", name, "[", workgroup_size, "];\n");
+  return arrays.empty() ? arrays : arrays + "\n";
 }
 
 // Functions of shaders/include and shaders/both, those that others call first.
@@ -431,18 +431,22 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   glsl += text("void main() {\n  int group = int(gl_WorkGroupID.x", row_of_groups, ");\n", calls, "}\n");
 }
 
-// Whether two tasks may be functions of one shader. A region fixes the number of invocations, which suits
-// small maps and regions of as many. A page is alone, and the GLSL of two callers may use the same names. The
-// products of a dispatch share one tile, its shared folds one number of invocations.
-bool go_together(const Schedule& schedule, const Task& a, const Task& b) {
-  const auto is_small = [](const Task& task) {
-    return task.kind == TaskKind::map && task.element_count <= kBesideRegion;
+// Whether two tasks may be functions of one shader. A page is alone, and the GLSL of two callers may use the
+// same names. The products of a dispatch share one tile, its shared folds one number of invocations.
+bool go_together(const Graph& graph, const Schedule& schedule, const DispatchLimits& limits, const Task& a,
+                 const Task& b) {
+  const auto goes_beside = [&](const Task& region, const Task& other) {
+    // Positions need an array of their own.
+    if (other.kind != TaskKind::map && other.anchor >= 0 && finds_position(graph[other.anchor].op))
+      return false;
+    return goes_beside_region(schedule.regions[at(region.region)], other, other.invocations,
+                              limits.shared_bytes);
   };
   if (a.kind == TaskKind::page || b.kind == TaskKind::page) return false;
   if (a.kind == TaskKind::region && b.kind == TaskKind::region)
     return regions_go_together(schedule.regions[at(a.region)], schedule.regions[at(b.region)]);
-  if (a.kind == TaskKind::region) return is_small(b);
-  if (b.kind == TaskKind::region) return is_small(a);
+  if (a.kind == TaskKind::region) return goes_beside(a, b);
+  if (b.kind == TaskKind::region) return goes_beside(b, a);
   if (a.kind == TaskKind::product && b.kind == TaskKind::product) return a.tile == b.tile;
   if (shares_folds(a.kind) && shares_folds(b.kind) && a.invocations != b.invocations) return false;
   return a.kind != TaskKind::custom || b.kind != TaskKind::custom;
@@ -563,7 +567,7 @@ Result<std::vector<DispatchSource>> build_dispatches(const Graph& graph, const S
     merged.insert(own.begin(), own.end());
     const bool alone = groups > kMaxPackedGroups;
     const bool agrees = open && std::ranges::all_of(dispatches.back().tasks, [&](std::int32_t other) {
-                          return go_together(schedule, task, schedule.tasks[at(other)]);
+                          return go_together(graph, schedule, limits, task, schedule.tasks[at(other)]);
                         });
     const bool fits = agrees && task.level == level && !alone && merged.size() <= limits.storage_buffers &&
                       dispatches.back().tasks.size() < kMaxTasks &&

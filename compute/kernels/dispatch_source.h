@@ -20,7 +20,8 @@ enum class MatrixDialect : std::uint8_t { nv, khr };
 struct DispatchLimits {
   std::uint32_t storage_buffers = 4;  // per stage
   std::uint32_t workgroup_count_x = 65535;
-  std::uint32_t invocations = 128;  // per workgroup
+  std::uint32_t invocations = 128;    // per workgroup
+  std::int64_t shared_bytes = 16384;  // per workgroup
   std::uint32_t table_entries = 1024;
   // Tables of at most this many entries are push constants, so that a kernel's first instructions need not
   // wait for memory.

@@ -41,7 +41,7 @@ std::string RegionEmitter::function(const std::string& name) {
   } else {
     line("int row_0 = block * " + text(region_.row_block) + ";");
     write_rows_here();
-    for (const RegionStage& entry : region_.stages) stage(entry);
+    stages_from(0);
   }
   add_rows_beside();
   body_ = before + sums_ + body_;
@@ -63,7 +63,7 @@ void RegionEmitter::write_turns() {
   if (region_.rows % (region_.row_block * region_.turns) != 0)
     line("if (row_0 >= " + text(region_.rows) + ") break;");
   write_rows_here();
-  for (std::size_t s = 1; s < region_.stages.size(); ++s) stage(region_.stages[s]);
+  stages_from(1);
   barrier();  // the next turn writes where this one reads
   close();
   const std::string turns = std::exchange(body_, {});
@@ -80,6 +80,21 @@ std::string RegionEmitter::declare_lasting(DType dtype, const std::string& start
   const std::string name = fresh('s');
   sums_ += "  " + std::string(glsl_type(dtype)) + " " + name + " = " + start + ";\n";
   return name;
+}
+
+// Stages that join others wait at one barrier together with them.
+void RegionEmitter::stages_from(std::size_t first) {
+  const std::vector<RegionStage>& stages = region_.stages;
+  for (std::size_t s = first, end = first; s < stages.size(); s = end) {
+    for (end = s + 1; end < stages.size() && stages[end].joins_before;) ++end;
+    for (std::size_t own = s; own < end; ++own) stage(stages[own]);
+    if (stages[s].kind != RegionStage::Kind::product || stages[s].parts == 1) continue;
+    barrier();
+    for (std::size_t own = s; own < end; ++own) {
+      add_parts(stages[own]);
+      members_.clear();
+    }
+  }
 }
 
 void RegionEmitter::stage(const RegionStage& stage) {
@@ -325,7 +340,7 @@ void RegionEmitter::evaluate(const RegionStage& stage, const IndexExpression& fe
     }
     keep(member, index, row);
   }
-  std::erase_if(members_, [&](const auto& entry) { return entry.first != stage.anchor; });
+  std::erase_if(members_, [&](const auto& entry) { return !stage.is_anchor(entry.first); });
 }
 
 // ---- stages ----

@@ -50,10 +50,14 @@ class RegionEmitter : public Emitter {
 
   // The outputs of a product that one invocation computes, and the names of their sums.
   struct OwnTile {
-    graph::NodeIndex product;
+    std::vector<graph::NodeIndex> products;  // with the same weights
     std::vector<Row> rows;
     std::vector<IndexExpression> columns;
-    std::vector<std::string> sums;
+    std::vector<std::string> sums;  // product by product, row by row
+
+    const std::string& sum(std::size_t product, std::size_t row, std::size_t column) const {
+      return sums[(product * rows.size() + row) * columns.size() + column];
+    }
   };
 
   struct Tiling;
@@ -61,6 +65,7 @@ class RegionEmitter : public Emitter {
 
   void write_rows_here();
   void write_turns();
+  void stages_from(std::size_t first);
   void stage(const graph::RegionStage& stage);
   void barrier();
   void load_weights(const graph::RegionStage& stage);
@@ -77,7 +82,7 @@ class RegionEmitter : public Emitter {
   void open_terms_ahead(const OwnTile& tile, const std::string& k, std::int64_t terms, std::int64_t unroll);
   void evaluate_tile(const graph::RegionStage& stage, const Tiling& tiling, const OwnTile& tile,
                      const IndexExpression& lane);
-  void add_parts(const graph::RegionStage& stage, const Tiling& tiling);
+  void add_parts(const graph::RegionStage& stage);
   Tiling tiling_of(const graph::RegionStage& stage) const;
   // The operand that has the rows, or the other one; views are skipped.
   graph::NodeIndex side(graph::NodeIndex product, bool of_rows) const;

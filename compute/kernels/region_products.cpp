@@ -92,18 +92,19 @@ std::string RegionEmitter::operand(NodeIndex product, bool of_rows, const IndexE
 std::vector<std::string> RegionEmitter::column_operands(const OwnTile& tile, const IndexExpression& term) {
   std::vector<std::string> values;
   for (const IndexExpression& column : tile.columns)
-    values.push_back(operand(tile.product, false, column, term));
+    values.push_back(operand(tile.products[0], false, column, term));
   return values;
 }
 
 void RegionEmitter::multiply(const OwnTile& tile, const IndexExpression& term,
                              const std::vector<std::string>& column_values) {
-  std::vector<std::string> row_values;
-  for (const Row& row : tile.rows) row_values.push_back(operand(tile.product, true, row.global, term));
-  for (std::size_t i = 0; i < row_values.size(); ++i)
-    for (std::size_t j = 0; j < column_values.size(); ++j)
-      line(
-          text(tile.sums[i * column_values.size() + j], " += ", row_values[i], " * ", column_values[j], ";"));
+  for (std::size_t p = 0; p < tile.products.size(); ++p) {
+    std::vector<std::string> row_values;
+    for (const Row& row : tile.rows) row_values.push_back(operand(tile.products[p], true, row.global, term));
+    for (std::size_t i = 0; i < row_values.size(); ++i)
+      for (std::size_t j = 0; j < column_values.size(); ++j)
+        line(text(tile.sum(p, i, j), " += ", row_values[i], " * ", column_values[j], ";"));
+  }
 }
 
 // The loop over the terms, which loads the weights of its next half before it multiplies this one. The
@@ -140,7 +141,8 @@ void RegionEmitter::product(const RegionStage& stage) {
   invocations_take(tiling.count() * stage.parts, t);
   const IndexExpression number = stage.parts > 1 ? bind(named(t) % tiling.count()) : named(t);
   const IndexExpression row_lane = bind(tiling.row_lane(number)), lane = bind(tiling.lane(number));
-  OwnTile tile{.product = stage.anchor};
+  OwnTile tile{.products = {stage.anchor}};
+  tile.products.insert(tile.products.end(), stage.beside.begin(), stage.beside.end());
   for (int i = 0; i < stage.tile_rows; ++i) tile.rows.push_back(row(bind(tiling.row(row_lane, i))));
   for (int j = 0; j < stage.tile_columns; ++j) {
     IndexExpression column = bind(tiling.column(lane, j));
@@ -148,7 +150,7 @@ void RegionEmitter::product(const RegionStage& stage) {
       column = bind(named(text("min(", column.str(), ", ", tiling.columns - 1, ")")));
     tile.columns.push_back(column);
   }
-  for (int e = 0; e < stage.tile_rows * stage.tile_columns; ++e)
+  for (std::int64_t e = 0; e < stage.products() * stage.tile_rows * stage.tile_columns; ++e)
     tile.sums.push_back(declare(DType::float32, "0.0"));
 
   const std::int64_t unroll = unrolled_terms(stage, terms);
@@ -175,9 +177,7 @@ void RegionEmitter::product(const RegionStage& stage) {
       line(text(cell("rows_f", position), " = ", tile.sums[e], ";"));
     }
     close();
-    barrier();
-    add_parts(stage, tiling);
-    return;
+    return;  // stages_from() adds the parts
   }
   if (stage.barrier_within) barrier();  // every invocation gets here: each has one tile
   evaluate_tile(stage, tiling, tile, lane);
@@ -193,23 +193,27 @@ void RegionEmitter::evaluate_tile(const RegionStage& stage, const Tiling& tiling
       const bool cut =
           !tiling.columns_beside && end > tiling.columns;  // some invocations have no such column
       if (cut) open(text("if (", lane.str(), " < ", tiling.columns - end + tiling.lanes, ")"));
-      members_[stage.anchor] = tile.sums[i * tile.columns.size() + j];
+      for (std::size_t p = 0; p < tile.products.size(); ++p) members_[tile.products[p]] = tile.sum(p, i, j);
       evaluate(stage, tile.columns[j], tile.rows[i]);
       if (cut || j + 1 == tile.columns.size()) store_vectors();
       if (cut) close();
     }
 }
 
-void RegionEmitter::add_parts(const RegionStage& stage, const Tiling& tiling) {
+void RegionEmitter::add_parts(const RegionStage& stage) {
+  const Tiling tiling = tiling_of(stage);
   const std::int64_t outputs = tiling.count() * stage.tile_rows * stage.tile_columns;
   const std::string o = fresh('e');
   invocations_take(outputs, o);
   const IndexExpression tile = bind(named(o) % tiling.count()), e = bind(named(o) / tiling.count());
   const Row own = row(bind(tiling.row(tiling.row_lane(tile), e / stage.tile_columns)));
-  const std::string sum = declare(DType::float32, cell("rows_f", named(o) + stage.scratch));
-  for (int part = 1; part < stage.parts; ++part)
-    line(sum + " += " + cell("rows_f", named(o) + stage.scratch + part * outputs) + ";");
-  members_[stage.anchor] = sum;
+  for (std::int64_t p = 0; p < stage.products(); ++p) {
+    const IndexExpression first = named(o) + (stage.scratch + p * outputs);
+    const std::string sum = declare(DType::float32, cell("rows_f", first));
+    for (int part = 1; part < stage.parts; ++part)
+      line(sum + " += " + cell("rows_f", first + part * stage.products() * outputs) + ";");
+    members_[p == 0 ? stage.anchor : stage.beside[at(p - 1)]] = sum;
+  }
   evaluate(stage, bind(tiling.column(tiling.lane(tile), e % stage.tile_columns)), own);
   store_vectors();
   close();

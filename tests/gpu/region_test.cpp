@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "compute/base/text.h"
@@ -156,6 +157,65 @@ TEST_F(RegionTest, StateThatTheLastKernelsReadIsThatFromBeforeTheStep) {
   for (std::size_t i = 0; i < p->size(); ++i)
     EXPECT_THAT((*p)[i].floats, testing::Pointwise(testing::FloatNear(1e-4f), (*q)[i].floats)) << i;
   EXPECT_LE(a->stats().dispatches, 5u) << a->explain();  // 3 where a workgroup's folds are cheap
+}
+
+// An actor and two critics see two batches of the same rows, and a loss of each kind goes through the
+// critics: products with the same weights, and others beside them that wait for as many.
+ProgramDescription twin_step(const nn::Sequential (&networks)[3], std::int64_t rows, bool fuse) {
+  const Tensor x = Variable("x", {rows, 8}, wave(rows * 8, 1, 1)).value(),
+               y = Variable("y", {rows, 8}, wave(rows * 8, 1, 2)).value(),
+               taken = Variable("taken", {rows, 4}, wave(rows * 4, 1, 3)).value();
+  const auto& [actor, first, second] = networks;
+  const auto both = [](const Tensor& seen, const Tensor& done) { return concat({seen, done}, 1); };
+  const Tensor next = both(y, tanh(actor(y))), own = both(x, tanh(actor(x))), old = both(x, taken);
+  const Tensor target = stop_gradient(0.9f * minimum(first(next), second(next)) + sum(taken, {1}, true));
+  const Tensor error = mean(square(first(old) - target)) + mean(square(second(old) - target));
+  const Tensor worth = mean(minimum(first(own), second(own)));
+  ProgramDescription step{.name = "twins", .fuse = fuse};
+  step.outputs = {error, worth};
+  const auto learn = [&](const Tensor& loss, const nn::Sequential& network) {
+    const std::vector<Update> updates =
+        nn::Adam(network.parameters())
+            .step(gradients(loss, network.parameters().values()).value(), 1e-2)
+            .value();
+    step.updates.insert(step.updates.end(), updates.begin(), updates.end());
+  };
+  learn(-worth, actor);
+  learn(error, first);
+  learn(error, second);
+  return step;
+}
+
+TEST_F(RegionTest, ProductsThatShareWeightsAreTheSameFusedAndNot) {
+  const std::unique_ptr<Runtime> cpu = Runtime::create_on_cpu();
+  Session on_cpu(*cpu);
+  const auto make = [](std::int64_t hidden) {
+    const auto network = [&](const char* name, std::int64_t in, std::int64_t out, std::uint64_t seed) {
+      return nn::mlp(name, {in, hidden, hidden, out}, {.activation = nn::Activation::tanh, .seed = seed});
+    };
+    return std::array{network("actor", 8, 4, 1), network("first", 12, 1, 2), network("second", 12, 1, 3)};
+  };
+  constexpr std::int64_t kRows = 37, kHidden = 16;
+  const auto a = make(kHidden), b = make(kHidden);
+  const nn::Sequential fused[] = {a[0], a[1], a[2]}, plain[] = {b[0], b[1], b[2]};
+  auto x = Program::compile(session().runtime(), twin_step(fused, kRows, true)),
+       y = Program::compile(*cpu, twin_step(plain, kRows, false));
+  ASSERT_TRUE(x) << x.error().message;
+  ASSERT_TRUE(y) << y.error().message;
+  for (int i = 0; i < 3; ++i) {
+    const auto own = session().run(*x), other = on_cpu.run(*y);
+    ASSERT_TRUE(own && other);
+    for (std::size_t o = 0; o < own->size(); ++o)
+      EXPECT_NEAR((*own)[o].floats[0], (*other)[o].floats[0], 1e-4) << "output " << o << " of step " << i;
+  }
+  for (std::size_t n = 0; n < std::size(fused); ++n) {
+    const auto p = session().read(fused[n].parameters().variables()),
+               q = on_cpu.read(plain[n].parameters().variables());
+    ASSERT_TRUE(p && q);
+    for (std::size_t i = 0; i < p->size(); ++i)
+      EXPECT_THAT((*p)[i].floats, testing::Pointwise(testing::FloatNear(5e-4f), (*q)[i].floats))
+          << "network " << n << " parameter " << i;
+  }
 }
 
 // A kennel: several networks, each with its own rows, weights and gradient.

@@ -115,5 +115,36 @@ TEST(Dispatches, OfPetsMinibatchesAreAHandful) {
   }
 }
 
+// The sizes that imprint bench --suite learners measures.
+TEST(Dispatches, OfLearnersThatReplayAreAHandful) {
+  struct Size {
+    agent::LearnerKind learner;
+    std::uint32_t hidden, batch, brains;
+    std::size_t dispatches;
+  };
+  using agent::LearnerKind;
+  for (const Size size : {Size{LearnerKind::dqn, 64, 64, 1, 3}, Size{LearnerKind::dqn, 256, 256, 1, 5},
+                          Size{LearnerKind::sac, 256, 256, 1, 5}, Size{LearnerKind::sac, 64, 64, 64, 6}}) {
+    agent::BrainSpec spec;
+    spec.learner = size.learner;
+    spec.hidden_sizes = {size.hidden, size.hidden};
+    spec.batch_size = size.batch;
+    spec.brain_count = size.brains;
+    spec.replay_capacity = 1024;
+    spec.max_gradient_norm = 10;
+    spec.observation.count = 17;
+    if (size.learner == LearnerKind::sac)
+      spec.action.continuous_count = 6;
+    else
+      spec.action.branch_sizes = {8};
+    spec.target_rate = 0.005f;
+    spec.seed = 1;
+    const agent::Network network = agent::Network::create(spec).value();
+    const Counts counts = counts_of(agent::describe_learning(spec, network).value().description);
+    EXPECT_LE(counts.dispatches, size.dispatches) << size.hidden << " wide, " << size.brains << " brains";
+    EXPECT_LE(counts.barriers, counts.dispatches - 1);
+  }
+}
+
 }  // namespace
 }  // namespace imprint

@@ -57,12 +57,23 @@ std::vector<bool> needed_inputs(const Node& node, const Visits& visits) {
   return needed;
 }
 
+// Adds views at their source, where both may be in one kernel with what they show: rows of a batch again.
+Tensor added(const Tensor& a, const Tensor& b) {
+  if (is_op(a, Op::reshape) && is_op(b, Op::reshape)) {
+    const Tensor x(a.node()->inputs[0]), y(b.node()->inputs[0]);
+    if (x.shape() == y.shape() && x.dtype() == y.dtype())
+      if (const Tensor sum = reshape(added(x, y), a.shape()); sum.ok() && sum.shape() == a.shape())
+        return sum;
+  }
+  return a + b;
+}
+
 // Keeps the gradient of an output for the page or loop itself, which comes later in the walk.
 void give_to_owner(const Node& output, const Tensor& gradient, Visits& visits) {
   std::vector<Tensor>& list = visits.at(output.inputs[0].get()).of_outputs;
   const auto position = static_cast<std::size_t>(output.ints[0]);
   if (list.size() <= position) list.resize(position + 1);
-  list[position] = is_empty(list[position]) ? gradient : list[position] + gradient;
+  list[position] = is_empty(list[position]) ? gradient : added(list[position], gradient);
 }
 
 Result<> differentiate_page(Adjoint& adjoint, const std::vector<Tensor>& of_outputs) {
@@ -122,7 +133,7 @@ Result<> propagate(const NodeRef& node, Visits& visits) {
           "gradients: derivative of " + describe(*node) + " by " + describe(*node->inputs[i]) + ": found " +
               (given.ok() ? "shape " + given.shape().text() : "an error: " + given.error().message));
     Tensor& sum = visits.at(node->inputs[i].get()).gradient;
-    sum = is_empty(sum) ? given : sum + given;
+    sum = is_empty(sum) ? given : added(sum, given);
   }
   return {};
 }

@@ -19,9 +19,13 @@
 namespace imprint::graph {
 namespace {
 
-constexpr std::size_t kMaxMembers = 12;    // values per kernel
+constexpr std::size_t kMaxMembers = 12, kMaxScalars = 32;  // values per kernel, and of one element each
 constexpr double kMaxEpilogueCost = 400;   // operations that the single writing lane of a group fold may add
 constexpr std::int64_t kMaxRowWidth = 16;  // elements of a row that an invocation keeps in registers
+
+bool is_full(const Task& task) {
+  return task.members.size() >= (task.element_count == 1 ? kMaxScalars : kMaxMembers);
+}
 
 }  // namespace
 
@@ -421,8 +425,7 @@ std::int32_t Fuser::find_continued(NodeIndex index, const std::vector<Read>& rea
   const Task& task = schedule_.tasks[at(host)];
   const bool takes = task.element_count == graph_[index].element_count() && task.kind != TaskKind::scan &&
                      task.kind != TaskKind::region && task.kind != TaskKind::custom &&
-                     task.kind != TaskKind::row_fold && task.kind != TaskKind::page &&
-                     task.members.size() < kMaxMembers &&
+                     task.kind != TaskKind::row_fold && task.kind != TaskKind::page && !is_full(task) &&
                      !stays_apart(graph_[task.members.front()], options_);
   return takes && (task.kind == TaskKind::map || cheap_cost(index) <= kMaxEpilogueCost) ? host : -1;
 }
@@ -444,7 +447,7 @@ void Fuser::join(std::int32_t t, NodeIndex index, const std::vector<Read>& reads
   add_reads(t, reads);
   const Task& task = schedule_.tasks[at(t)];
   if (task.kind == TaskKind::map)
-    links_.update_host(t, task.members.size() < kMaxMembers && !stays_apart(graph_[index], options_));
+    links_.update_host(t, !is_full(task) && !stays_apart(graph_[index], options_));
 }
 
 void Fuser::add_reads(std::int32_t t, const std::vector<Read>& reads) {

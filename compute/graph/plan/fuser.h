@@ -92,7 +92,8 @@ class Fuser {
   bool can_write_in_place(std::int32_t writer, std::int32_t variable, bool by_rows) const;
   // Whether a store by the writer would delay the tasks that wait for its value: they would also wait for all
   // readers of the old content. A separate copy task can wait instead.
-  bool delays_others(std::int32_t writer, const GraphUpdate& update) const;
+  bool delays_others(std::int32_t writer, const GraphUpdate& update);
+  bool reads_other_updates(std::int32_t t, std::int32_t variable);
   void write_variable(std::int32_t writer, NodeIndex node, std::int32_t variable, NodeIndex rows = -1);
   // Creates the tasks of all updates first: all readers of a variable are then known before any writer is
   // placed.
@@ -115,6 +116,7 @@ class Fuser {
   const FusionOptions& options_;
   Schedule schedule_;
   std::vector<Outgrown> outgrown_;
+  std::vector<std::uint8_t> is_updated_;  // per variable, once asked for
   bool tails_fit_ = true, has_custom_ = false;
   TaskLinks links_;
   std::vector<std::int32_t> task_of_;  // per node, -1: none

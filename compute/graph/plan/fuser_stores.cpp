@@ -48,10 +48,25 @@ bool Fuser::can_write_in_place(std::int32_t writer, std::int32_t variable, bool 
   return !links_.any_waits_for(readers, writer);
 }
 
-bool Fuser::delays_others(std::int32_t writer, const GraphUpdate& update) const {
-  if (!links_.is_waited_for(writer) || graph_[update.value].element_count() > kCheapCopy) return false;
-  return std::ranges::any_of(links_.readers_of_variable(update.variable), [&](std::int32_t reader) {
-    return reader != writer && schedule_.tasks[at(reader)].level >= schedule_.tasks[at(writer)].level;
+// A small value that would wait for later readers of its variable is stored apart and copied, where others
+// wait for it, or for its reads of what they write.
+bool Fuser::delays_others(std::int32_t writer, const GraphUpdate& update) {
+  if (graph_[update.value].element_count() > kCheapCopy) return false;
+  const bool waits =
+      std::ranges::any_of(links_.readers_of_variable(update.variable), [&](std::int32_t reader) {
+        return reader != writer && schedule_.tasks[at(reader)].level >= schedule_.tasks[at(writer)].level;
+      });
+  return waits && (links_.is_waited_for(writer) || reads_other_updates(writer, update.variable));
+}
+
+bool Fuser::reads_other_updates(std::int32_t t, std::int32_t variable) {
+  if (is_updated_.empty()) {
+    is_updated_.resize(request_.variables.size(), 0);
+    for (const GraphUpdate& update : request_.updates) is_updated_[at(update.variable)] = 1;
+  }
+  return std::ranges::any_of(schedule_.tasks[at(t)].reads, [&](const Read& read) {
+    const Place& place = schedule_.place[at(read.node)];
+    return place.kind == PlaceKind::variable && place.index != variable && is_updated_[at(place.index)] != 0;
   });
 }
 

@@ -24,30 +24,46 @@ void drop_idle_tasks(std::vector<Task>& tasks) {
   tasks = std::move(kept);
 }
 
-// A region's dispatch has room only for small maps. Other tasks at its level move to a later level that has
-// tasks and no region, if that is still before their consumers.
-void leave_regions_alone(std::vector<Task>& tasks) {
+// A region's dispatch has room only for small tasks, and a page is alone. Others at such a level move to a
+// later level that has tasks and neither, if that is still before their consumers.
+void leave_large_kernels_alone(Schedule& schedule, const FusionOptions& options) {
+  std::vector<Task>& tasks = schedule.tasks;
+  const auto is_large = [](const Task& task) {
+    return task.kind == TaskKind::region || task.kind == TaskKind::page;
+  };
   std::vector<std::int32_t> latest(tasks.size(), INT32_MAX);
   for (const Task& task : tasks)
     for (std::int32_t before : task.after)
       latest[static_cast<std::size_t>(before)] =
           std::min(latest[static_cast<std::size_t>(before)], task.level - 1);
-  std::vector<std::uint8_t> has_region, has_other;
+  std::vector<std::uint8_t> has_large, has_page, has_other;
+  std::vector<std::vector<std::int32_t>> regions;  // per level
   for (const Task& task : tasks) {
     const auto level = static_cast<std::size_t>(task.level);
-    has_region.resize(std::max(has_region.size(), level + 1));
-    has_other.resize(has_region.size());
-    (task.kind == TaskKind::region ? has_region : has_other)[level] = 1;
+    has_large.resize(std::max(has_large.size(), level + 1));
+    has_other.resize(has_large.size());
+    (is_large(task) ? has_large : has_other)[level] = 1;
+    has_page.resize(has_large.size());
+    if (task.kind == TaskKind::page) has_page[level] = 1;
+    regions.resize(has_large.size());
+    if (task.kind == TaskKind::region) regions[level].push_back(task.region);
   }
-  // Per level: itself or the next one that has other tasks and no region; beyond the last: INT32_MAX.
-  std::vector<std::int32_t> suitable(has_region.size() + 1, INT32_MAX);
-  for (std::size_t level = has_region.size(); level-- > 0;)
+  const auto goes_beside_all = [&](const Task& task) {
+    return !has_page[static_cast<std::size_t>(task.level)] &&
+           std::ranges::all_of(regions[static_cast<std::size_t>(task.level)], [&](std::int32_t region) {
+             return goes_beside_region(schedule.regions[static_cast<std::size_t>(region)], task,
+                                       options.fold_invocations, options.region_shared_bytes);
+           });
+  };
+  // Per level: itself or the next one that has only other tasks; beyond the last: INT32_MAX.
+  std::vector<std::int32_t> suitable(has_large.size() + 1, INT32_MAX);
+  for (std::size_t level = has_large.size(); level-- > 0;)
     suitable[level] =
-        has_other[level] && !has_region[level] ? static_cast<std::int32_t>(level) : suitable[level + 1];
+        has_other[level] && !has_large[level] ? static_cast<std::int32_t>(level) : suitable[level + 1];
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     Task& task = tasks[t];
-    if (task.kind == TaskKind::region || !has_region[static_cast<std::size_t>(task.level)] ||
-        latest[t] == INT32_MAX)
+    if (is_large(task) || !has_large[static_cast<std::size_t>(task.level)] || latest[t] == INT32_MAX ||
+        goes_beside_all(task))
       continue;
     const std::int32_t level = suitable[static_cast<std::size_t>(task.level) + 1];
     if (level <= latest[t]) task.level = level;
@@ -82,8 +98,11 @@ void sort_by_level(Schedule& schedule) {
   std::vector<Task>& tasks = schedule.tasks;
   std::vector<std::int32_t> order(tasks.size()), position(tasks.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
-  std::ranges::stable_sort(order, {},
-                           [&](std::int32_t t) { return tasks[static_cast<std::size_t>(t)].level; });
+  // Within a level, tasks that share dispatches come first, then regions, then pages, which would part them.
+  std::ranges::stable_sort(order, {}, [&](std::int32_t t) {
+    const Task& task = tasks[static_cast<std::size_t>(t)];
+    return std::pair(task.level, task.kind == TaskKind::page ? 2 : task.kind == TaskKind::region ? 1 : 0);
+  });
   for (std::size_t i = 0; i < order.size(); ++i)
     position[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
   std::vector<Task> sorted;
@@ -111,7 +130,7 @@ Result<> order_tasks(Schedule& schedule, const FusionOptions& options) {
     last = std::max(last, task.level);
     for (std::int32_t before : task.after) waited_for[static_cast<std::size_t>(before)] = 1;
   }
-  leave_regions_alone(tasks);
+  leave_large_kernels_alone(schedule, options);
   for (std::size_t t = 0; options.writes_late && t < tasks.size(); ++t)
     if (!waited_for[t] && std::ranges::all_of(tasks[t].stores, [](const Store& store) {
           return store.place.kind == PlaceKind::variable;

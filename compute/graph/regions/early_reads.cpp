@@ -112,15 +112,46 @@ std::vector<std::uint8_t> nodes_that_wait(const Graph& graph) {
   return waits;
 }
 
+// Facts about a graph for the choice of values to compute twice.
+struct Readers {
+  Readers(const Graph& graph, const FusionRequest& request)
+      : consumers(graph.consumers()), waits(nodes_that_wait(graph)), updates(graph.nodes.size(), 0) {
+    for (const GraphUpdate& update : request.updates) updates[at(update.value)] = 1;
+  }
+
+  std::vector<std::vector<NodeIndex>> consumers;
+  std::vector<std::uint8_t> waits, updates;  // per node; updates: whether it is a variable's new value
+};
+
+// Whether a value of one element only becomes the new value of one other variable, such as a bias and its
+// slow copy. Both are then in one kernel.
+bool ends_in_one_update(const Graph& graph, NodeIndex index, const Readers& readers) {
+  constexpr std::size_t kMost = 8;  // values on the way
+  std::vector<NodeIndex> found{index};
+  int updates = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i > 0) updates += readers.updates[at(found[i])];
+    for (const NodeIndex consumer : readers.consumers[at(found[i])]) {
+      const GraphNode& node = graph[consumer];
+      if (node.element_count() != 1 || (node.kind() != OpKind::elementwise && node.op != Op::reshape))
+        return false;
+      if (std::ranges::find(found, consumer) == found.end()) found.push_back(consumer);
+    }
+    if (found.size() > kMost) return false;
+  }
+  return updates == 1;
+}
+
 // Whether other kernels would wait for the one that stores this small value: some read it at many elements,
 // and computing it needs more than its own elements of memory.
 bool holds_others_up(const Graph& graph, NodeIndex index, const std::vector<NodeIndex>& consumers,
-                     const std::vector<std::uint8_t>& waits) {
+                     const Readers& readers) {
   const GraphNode& node = graph[index];
-  if (node.kind() != OpKind::elementwise || node.element_count() > kSmall || !waits[at(index)]) return false;
+  if (node.kind() != OpKind::elementwise || node.element_count() > kSmall || !readers.waits[at(index)])
+    return false;
+  if (node.element_count() == 1) return !consumers.empty() && !ends_in_one_update(graph, index, readers);
   return std::ranges::any_of(consumers, [&](NodeIndex consumer) {
-    return graph[consumer].kind() == OpKind::view || node.element_count() == 1 ||
-           graph[consumer].element_count() > node.element_count();
+    return graph[consumer].kind() == OpKind::view || graph[consumer].element_count() > node.element_count();
   });
 }
 
@@ -128,8 +159,7 @@ bool holds_others_up(const Graph& graph, NodeIndex index, const std::vector<Node
 // update depends on values known only at the end. Readers of the updated value would wait for the kernel that
 // stores it. Instead they compute it from an early copy of the old content, so the store can run in parallel.
 void free_small_updates(Graph& graph, FusionRequest& request) {
-  const auto consumers = graph.consumers();
-  const std::vector<std::uint8_t> waits = nodes_that_wait(graph);
+  const Readers readers(graph, request);
   std::vector<std::uint8_t> snapshot(graph.nodes.size(), 0);
   std::unordered_multimap<const VariableState*, NodeIndex> nodes_of_variable;
   for (NodeIndex i = 0; i < graph.size(); ++i)
@@ -137,7 +167,8 @@ void free_small_updates(Graph& graph, FusionRequest& request) {
   std::vector<std::size_t> freed;
   for (std::size_t u = 0; u < request.updates.size(); ++u) {
     const GraphUpdate& update = request.updates[u];
-    if (update.rows >= 0 || !holds_others_up(graph, update.value, consumers[at(update.value)], waits))
+    if (update.rows >= 0 ||
+        !holds_others_up(graph, update.value, readers.consumers[at(update.value)], readers))
       continue;
     freed.push_back(u);
     const auto [first, last] =
@@ -157,8 +188,8 @@ void free_small_updates(Graph& graph, FusionRequest& request) {
 // Handles outputs such as a gradient's norm, which every step of an optimiser reads. Its readers compute it
 // again where that is cheap, and do not wait for the kernel that stores it.
 void free_small_outputs(Graph& graph, FusionRequest& request) {
-  const auto consumers = graph.consumers();
-  const std::vector<std::uint8_t> waits = nodes_that_wait(graph);
+  const Readers all(graph, request);
+  const std::vector<std::vector<NodeIndex>>& consumers = all.consumers;
   std::vector<std::uint8_t> doubled(graph.nodes.size(), 0);
   std::vector<NodeIndex> moved(request.outputs.size(), -1);
   for (std::size_t o = 0; o < request.outputs.size(); ++o) {
@@ -166,7 +197,7 @@ void free_small_outputs(Graph& graph, FusionRequest& request) {
     if (output != value && graph[output].inputs[0] != value) continue;
     std::vector<NodeIndex> readers = consumers[at(value)];
     if (output != value && consumers[at(output)].empty()) std::erase(readers, output);
-    if (!holds_others_up(graph, value, readers, waits)) continue;
+    if (!holds_others_up(graph, value, readers, all)) continue;
     doubled[at(value)] = doubled[at(output)] = 1;
     moved[o] = output;
   }
@@ -272,6 +303,11 @@ class LateReads {
     return parts;
   }
 
+  // Whether a new value that is there before regions would wait for a reader behind them.
+  bool holds_up(NodeIndex reader, NodeIndex value) const {
+    return behind_[at(reader)] && !behind_[at(value)] && !in_region(value);
+  }
+
   // value: what the variable becomes. It comes after its own parts in any case.
   void keep(NodeIndex variable, NodeIndex value) {
     const std::vector<NodeIndex> early = early_values(variable);
@@ -281,7 +317,7 @@ class LateReads {
       for (const NodeIndex reader : consumers_[at(node)])
         if (is_late(reader, without_views(node)) && !parts[at(reader)] &&
             std::ranges::find(early, reader) == early.end() &&
-            graph_[reader].element_count() > graph_[variable].element_count())
+            (graph_[reader].element_count() > graph_[variable].element_count() || holds_up(reader, value)))
           read_late.push_back(node);
     for (NodeIndex node : read_late) {
       const NodeIndex source = without_views(node);

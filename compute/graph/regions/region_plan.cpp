@@ -7,9 +7,13 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
+#include "compute/graph/regions/region_barriers.h"
+#include "compute/graph/regions/region_order.h"
 #include "compute/graph/regions/region_room.h"
+#include "compute/graph/regions/region_tiles.h"
 #include "compute/graph/schedule/cost.h"
 #include "compute/graph/schedule/element_reads.h"
 #include "compute/graph/schedule/memory_plan.h"
@@ -17,11 +21,6 @@
 
 namespace imprint::graph {
 namespace {
-
-struct Range {
-  std::int64_t begin, end;
-  bool is_float;
-};
 
 constexpr std::int32_t kAllStages = INT32_MAX;  // end of a lifetime that lasts through all stages
 
@@ -34,7 +33,8 @@ struct StageRead {
 class Planner {
  public:
   Planner(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
-          const FusionOptions& options, RegionScratch& scratch, Task& task, Region& region)
+          const FusionOptions& options, RegionScratch& scratch, Task& task, Region& region,
+          Arrangement arrangement)
       : graph_(graph),
         schedule_(schedule),
         split_(split),
@@ -43,7 +43,8 @@ class Planner {
         region_(region),
         scratch_(scratch),
         stage_of_(scratch.stage_of),
-        last_reader_(scratch.last_reader) {
+        last_reader_(scratch.last_reader),
+        arrangement_(region.vectors && region.matrix_groups == 0 ? arrangement : Arrangement::none) {
     stage_of_.resize(graph.nodes.size(), -1);
     last_reader_.resize(graph.nodes.size(), -1);
   }
@@ -63,11 +64,14 @@ class Planner {
     region_.row_block = rows;
     if (scratch_.is_too_large) return false;
     for (std::size_t s = 0; s < region_.stages.size(); ++s) choose_tiles(region_.stages[s]);
+    if (is_arranged_) join_stages();
     if (!plan_shared()) return false;
     load_weights();
     place_barriers();
     return true;
   }
+  // Whether products are beside each other, or together.
+  bool is_arranged() const { return is_arranged_; }
 
  private:
   // Elements, elements per row, whether it has networks of its own. -1: not one value per row.
@@ -126,8 +130,8 @@ class Planner {
         }
       if (missing[f] == 0) ready.insert(f);
     }
-    const auto place_one = [&](NodeIndex member) {
-      place(member);
+    const auto place_one = [&](NodeIndex member, NodeIndex lead) {
+      place(member, lead);
       if (const auto found = folds_of.find(member); found != folds_of.end())
         for (std::size_t f : found->second)
           if (--missing[f] == 0) ready.insert(f);
@@ -137,22 +141,51 @@ class Planner {
       for (auto f = ready.begin(); f != ready.end();) {
         const std::size_t position = *f;
         ready.erase(f);
-        place_one(folds[position]);
+        place_one(folds[position], folds[position]);
         f = ready.upper_bound(position);
       }
     };
-    for (NodeIndex member : task_.members) {
-      if (graph_[member].blocks > 0) continue;
-      if (kind_of(member) == RegionStage::Kind::product) place_ready_folds();
-      place_one(member);
+    for (const auto& [group, depth] : groups_of_members()) {
+      const bool is_product = kind_of(group[0]) == RegionStage::Kind::product;
+      if (is_product) place_ready_folds();
+      for (const NodeIndex member : group) place_one(member, group[0]);
+      if (!is_product) continue;
+      depth_of_.resize(region_.stages.size(), -1);
+      depth_of_.back() = depth;
+      region_.stages.back().beside.assign(group.begin() + 1, group.end());
     }
     place_ready_folds();
+    // In the order of the nodes, which makes_room_for() relies on.
+    for (RegionStage& stage : region_.stages)
+      if (!stage.beside.empty()) std::ranges::sort(stage.members);
   }
 
-  void place(NodeIndex index) {
+  // The members except folds over the rows. Products that need equally many others before them are beside
+  // each other, so that few barriers separate them, and those with the same weights together.
+  std::vector<MemberGroup> groups_of_members() {
+    std::vector<NodeIndex> members;
+    std::vector<std::pair<NodeIndex, std::int64_t>> weights;  // of each product
+    for (NodeIndex member : task_.members) {
+      if (graph_[member].blocks > 0) continue;
+      members.push_back(member);
+      if (kind_of(member) != RegionStage::Kind::product) continue;
+      const Weights own = weights_of(member);
+      const bool rows_left = split_.row_axis[at(member)] == graph_[member].shape.rank() - 2;
+      weights.emplace_back(member, 4 * std::int64_t{own.node} + (own.across ? 2 : 0) + (rows_left ? 1 : 0));
+    }
+    const auto reads = [&](NodeIndex member) { return reads_of(member); };
+    std::vector<MemberGroup> groups = arrange_members(arrangement_, members, weights, reads);
+    is_arranged_ = std::ranges::any_of(
+        groups, [](const MemberGroup& group) { return group.depth >= 0 || group.members.size() > 1; });
+    return groups;
+  }
+
+  // lead: the product whose stage the value joins, or itself.
+  void place(NodeIndex index, NodeIndex lead) {
     const std::vector<Read> reads = reads_of(index);
     const RegionStage::Kind kind = kind_of(index);
-    std::int32_t stage = kind == RegionStage::Kind::spread     ? stage_for(index, reads)
+    std::int32_t stage = lead != index                         ? stage_of_[at(lead)]
+                         : kind == RegionStage::Kind::spread   ? stage_for(index, reads)
                          : kind == RegionStage::Kind::row_fold ? product_beside(index)
                                                                : -1;
     if (stage < 0) {
@@ -162,7 +195,7 @@ class Planner {
         last_spread_[layout_of(index)] = stage;
       if (kind == RegionStage::Kind::outer_product) products_of_[graph_[index].inputs[1]].push_back(stage);
     }
-    region_.stages[static_cast<std::size_t>(stage)].members.push_back(index);
+    region_.stages[at(stage)].members.push_back(index);
     stage_of_[at(index)] = stage;
     touched_.push_back(index);
     RegionValue value;
@@ -181,7 +214,7 @@ class Planner {
     stage_reads_.resize(region_.stages.size());
     for (const Read& read : reads)
       if (stage_of_[at(read.node)] != stage)
-        stage_reads_[static_cast<std::size_t>(stage)].push_back({read.node, read.aligned, index});
+        stage_reads_[at(stage)].push_back({read.node, read.aligned, index});
   }
 
   // The weight gradient whose invocations already hold the columns that this sum over the rows adds; -1:
@@ -210,12 +243,31 @@ class Planner {
     if (const auto last = last_spread_.find(layout_of(index));
         last != last_spread_.end() && last->second > earliest)
       return last->second;
-    const RegionStage& stage = region_.stages[static_cast<std::size_t>(earliest)];
+    const RegionStage& stage = region_.stages[at(earliest)];
     if (stage.kind != RegionStage::Kind::spread && stage.kind != RegionStage::Kind::product) return -1;
-    if (!same_layout(stage.members[0], index)) return -1;
+    if (!same_layout(stage.members[0], index) || is_of_several(earliest, reads)) return -1;
     const bool possible = std::ranges::all_of(
         reads, [&](const Read& read) { return stage_of_[at(read.node)] < earliest || read.aligned; });
     return possible ? earliest : -1;
+  }
+
+  // Whether the value would keep products of one depth from waiting at one barrier.
+  bool is_of_several(std::int32_t stage, const std::vector<Read>& reads) const {
+    return depth_of(stage) >= 0 && std::ranges::any_of(reads, [&](const Read& read) {
+             const std::int32_t other = stage_of_[at(read.node)];
+             return other >= 0 && other != stage && depth_of(other) == depth_of(stage);
+           });
+  }
+  std::int32_t depth_of(std::int32_t stage) const {
+    return at(stage) < depth_of_.size() ? depth_of_[at(stage)] : -1;
+  }
+
+  // The first and the last stage of the products of one depth.
+  std::pair<std::int32_t, std::int32_t> stages_beside(std::int32_t stage) const {
+    std::int32_t first = stage, last = stage;
+    while (depth_of(stage) >= 0 && depth_of(first - 1) == depth_of(stage)) --first;
+    while (depth_of(stage) >= 0 && depth_of(last + 1) == depth_of(stage)) ++last;
+    return {first, last};
   }
 
   // The side of a product without rows, as it lies in memory, and whether its terms rather than its columns
@@ -224,9 +276,9 @@ class Planner {
     NodeIndex node;
     bool across;
   };
-  Weights weights_of(const RegionStage& stage) const {
-    const GraphNode& product = graph_[stage.anchor];
-    const bool rows_left = split_.row_axis[at(stage.anchor)] == product.shape.rank() - 2;
+  Weights weights_of(NodeIndex index) const {
+    const GraphNode& product = graph_[index];
+    const bool rows_left = split_.row_axis[at(index)] == product.shape.rank() - 2;
     Weights weights{product.inputs[rows_left ? 1 : 0], !rows_left};
     while (!schedule_.materialized[at(weights.node)] && graph_[weights.node].op == Op::permute)
       weights = {graph_[weights.node].inputs[0], !weights.across};
@@ -247,126 +299,83 @@ class Planner {
     } else {
       columns = node.shape[split_.row_axis[at(stage.anchor)] == rank - 2 ? rank - 1 : rank - 2];
     }
-    const std::int64_t outputs = rows * columns;
-    // Each invocation keeps one tile through all turns; region_find.cpp ensures that there are enough
-    // invocations.
-    if (outer && region_.turns > 1) {
-      if (columns % 4 == 0) stage.tile_columns = 4;
-      stage.columns_beside = stage.tile_columns == 4;
-      // Contiguous elements of both sides load as one vector, unless that leaves most invocations without a
-      // tile.
-      if (stage.columns_beside && rows % 4 == 0 && rows * columns >= 4 * region_.invocations)
-        stage.tile_rows = 4;
-      while ((rows + stage.tile_rows - 1) / stage.tile_rows * (columns / stage.tile_columns) >
-             region_.invocations)
-        stage.tile_rows *= 2;
-      return;
-    }
     if (!outer && region_.vectors) return choose_vector_tiles(stage, rows, columns);
-    if (!outer && 2 * outputs <= region_.invocations) {
-      const std::int64_t most = std::min<std::int64_t>(
-          region_.invocations / outputs, std::max<std::int64_t>(1, fold_length(graph_, stage.anchor) / 4));
-      stage.parts = static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint64_t>(most)));
-      return;
-    }
-    const auto full = [&] {
-      return outputs / (stage.tile_rows * stage.tile_columns) >= 2 * region_.invocations;
-    };
-    if (region_.vectors && outer) {  // contiguous elements load and store as one
-      if (columns % 4 == 0 && outputs / 4 >= region_.invocations) stage.tile_columns = 4;
-      stage.columns_beside = stage.tile_columns == 4;
-      if (rows % 4 == 0 && outputs / (4 * stage.tile_columns) >= region_.invocations / 2) stage.tile_rows = 4;
-      while (full() && stage.tile_rows < 8 && rows % (2 * stage.tile_rows) == 0) stage.tile_rows *= 2;
-      if (stage.columns_beside) return;
-    }
-    // Rows first: weights that an invocation loads then serve several rows.
-    while (full() && stage.tile_rows * stage.tile_columns < 16) {
-      if (stage.tile_rows <= stage.tile_columns && stage.tile_rows * 2 <= rows && stage.tile_rows < 4)
-        stage.tile_rows *= 2;
-      else if (stage.tile_columns * 2 <= columns && stage.tile_columns < 4)
-        stage.tile_columns *= 2;
-      else
-        break;
-    }
+    choose_other_tiles(stage, region_, rows, columns, fold_length(graph_, stage.anchor));
   }
 
-  // Chooses the cheapest tile and number of invocations that share its terms. The cost approximates the
-  // clocks of a multiprocessor with four schedulers:
-  // - a warp's vector load from shared memory takes three clocks;
-  // - a warp's float load, and a scheduler's multiply-add for a warp, take one;
-  // - weights outside shared memory stall every turn of eight terms.
-  // Operations that follow a product form a chain for each output of an invocation.
+  // Chooses the cheapest tile and number of invocations that share its terms.
   void choose_vector_tiles(RegionStage& stage, std::int64_t rows, std::int64_t columns) {
-    const std::int64_t terms = fold_length(graph_, stage.anchor), invocations = region_.invocations;
-    const bool is_far = terms * columns * 4 > options_.region_shared_bytes / 2;
-    // Floats. Small if workgroups wait for each other: shared memory decides how many of them run at a time.
+    VectorProduct product{.rows = rows,
+                          .columns = columns,
+                          .terms = fold_length(graph_, stage.anchor),
+                          .products = stage.products(),
+                          .invocations = region_.invocations};
+    product.is_far = product.terms * columns * 4 > options_.region_shared_bytes / 2;
+    // Small if workgroups wait for each other: shared memory decides how many of them run at a time.
     const bool wait = region_.blocks * region_.turns * region_.groups > 2 * options_.region_groups;
-    const std::int64_t most_scratch = options_.region_shared_bytes / (wait ? 80 : is_far ? 12 : 16);
-    constexpr std::int64_t kMostParts = 8;  // longer sums add more code to a cold start than they save
-    constexpr double kWarp = 32, kSchedulers = 4, kBarrier = 60, kSharedWait = 15, kFarWait = 300, kChain = 5;
-    double chain = 0;
+    product.most_scratch = options_.region_shared_bytes / (wait ? 80 : product.is_far ? 12 : 16);
     for (NodeIndex member : stage.members)
-      if (member != stage.anchor) chain += kChain * op_cost(graph_, member);
+      if (!stage.is_anchor(member)) product.operations_behind += op_cost(graph_, member);
+    const std::vector<VectorTile> tiles = vector_tiles(product);
     std::vector<Variant> variants;
-    std::vector<std::array<std::int32_t, 3>> tiles_of;  // height, width, parts
-    for (const auto& [height, width] : {std::pair{1, 1}, {2, 1}, {4, 1}, {1, 4}, {2, 4}, {4, 4}, {8, 4}}) {
-      if (rows % height != 0 || columns % width != 0) continue;
-      const std::int64_t tiles = rows / height * columns / width;
-      for (std::int64_t parts = 1; parts <= kMostParts && tiles * parts <= std::max(invocations, tiles);
-           parts *= 2) {
-        if (parts > 1 && (terms % (4 * parts) != 0 || parts * rows * columns > most_scratch)) break;
-        const double warps = std::ceil(static_cast<double>(tiles * parts) / kWarp),
-                     steps = static_cast<double>(terms) / static_cast<double>(4 * parts);
-        const double turns = std::ceil(warps * kWarp / static_cast<double>(invocations));
-        double cost = warps * steps * 3.0 * (height + (width == 4 ? 4 : 4.0 / 3));
-        cost += std::ceil(warps / kSchedulers) * steps * 4 * height * width +
-                turns * steps * (is_far ? kFarWait : kSharedWait);
-        cost += chain *
-                (parts > 1 ? std::ceil(static_cast<double>(rows * columns) / static_cast<double>(invocations))
-                           : turns * height * width);
-        if (parts > 1)
-          cost += kBarrier + warps * height * width + static_cast<double>(rows * columns * parts) / kWarp;
-        variants.push_back({std::to_string(height) + " x " + std::to_string(width) + " in " +
-                                std::to_string(parts) + " parts",
-                            cost});
-        tiles_of.push_back({height, width, static_cast<std::int32_t>(parts)});
-      }
-    }
+    for (const VectorTile& tile : tiles)
+      variants.push_back({std::to_string(tile.rows) + " x " + std::to_string(tile.columns) + " in " +
+                              std::to_string(tile.parts) + " parts",
+                          tile.cost});
     const std::string kernel = region_.kernel + " stage " + std::to_string(&stage - region_.stages.data()) +
                                " product " + std::to_string(rows) + " x " + std::to_string(columns) + " of " +
-                               std::to_string(terms) + " by " + std::to_string(invocations);
-    const auto& [height, width, parts] =
-        tiles_of[choose_variant(options_.variants, kernel, variants, task_.choices)];
-    stage.tile_rows = height;
-    stage.tile_columns = width;
-    stage.parts = parts;
-    stage.columns_beside = stage.tile_columns == 4 && !weights_of(stage).across;
+                               std::to_string(product.terms) + " by " + std::to_string(region_.invocations);
+    const VectorTile& chosen = tiles[choose_variant(options_.variants, kernel, variants, task_.choices)];
+    stage.tile_rows = chosen.rows;
+    stage.tile_columns = chosen.columns;
+    stage.parts = chosen.parts;
+    stage.columns_beside = stage.tile_columns == 4 && !weights_of(stage.anchor).across;
+  }
+
+  void join_stages() {
+    std::vector<std::int64_t> scratch;
+    std::vector<std::int32_t> latest_reads;
+    for (std::size_t s = 0; s < region_.stages.size(); ++s) {
+      scratch.push_back(region_.stages[s].parts > 1 ? scratch_of(region_.stages[s]) : 0);
+      latest_reads.push_back(-1);
+      for (const StageRead& read : stage_reads_[s])
+        latest_reads.back() = std::max(latest_reads.back(), stage_of_[at(read.node)]);
+    }
+    join_products(region_.stages, scratch, latest_reads, options_.region_shared_bytes / 12);
   }
 
   // ---- shared memory ----
 
   // Floats: one sum per part and output.
   std::int64_t scratch_of(const RegionStage& stage) const {
-    return stage.parts * region_.row_block * region_.find(stage.anchor)->width;
+    return stage.products() * stage.parts * region_.row_block * region_.find(stage.anchor)->width;
   }
 
   // Lifetimes count two moments per stage: its reads, and the late writes of a product that keeps all sums in
   // registers until every invocation has read.
   bool writes_late(std::int32_t stage) const {
-    const RegionStage& entry = region_.stages[static_cast<std::size_t>(stage)];
+    const RegionStage& entry = region_.stages[at(stage)];
     if (entry.kind != RegionStage::Kind::product || !region_.vectors) return false;
     const std::int64_t outputs = region_.row_block * region_.find(entry.anchor)->width;
     return entry.parts > 1 ||
            outputs == static_cast<std::int64_t>(region_.invocations) * entry.tile_rows * entry.tile_columns;
   }
 
+  // No value takes the place of one that a stage beside its own reads: no barrier would be between them.
+  std::int32_t first_write(NodeIndex node) const {
+    const std::int32_t stage = stage_of_[at(node)];
+    const auto [first, last] = stages_beside(stage);
+    return first < last ? 2 * first : 2 * stage + writes_late(stage);
+  }
+
   std::int32_t last_read(NodeIndex node) const {
     const std::int32_t stage = last_reader_[at(node)];
-    const NodeIndex anchor = region_.stages[static_cast<std::size_t>(stage)].anchor;
+    if (const auto [first, last] = stages_beside(stage); first < last) return 2 * last + 1;
+    const RegionStage& entry = region_.stages[at(stage)];
     const bool by_sums_alone =
-        writes_late(stage) &&
-        std::ranges::all_of(stage_reads_[static_cast<std::size_t>(stage)],
-                            [&](const StageRead& read) { return read.node != node || read.by == anchor; });
+        writes_late(stage) && std::ranges::all_of(stage_reads_[at(stage)], [&](const StageRead& read) {
+          return read.node != node || entry.is_anchor(read.by);
+        });
     return 2 * stage + !by_sums_alone;
   }
 
@@ -377,17 +386,16 @@ class Planner {
   // for: the new value can take its place.
   NodeIndex makes_room_for(const RegionValue& fresh) const {
     const std::int32_t s = stage_of_[at(fresh.node)];
-    const RegionStage& stage = region_.stages[static_cast<std::size_t>(s)];
+    const RegionStage& stage = region_.stages[at(s)];
     if (fresh.row_axis < 0 || stage.parts > 1 || !same_layout(fresh.node, stage.members[0])) return -1;
-    for (const StageRead& read : stage_reads_[static_cast<std::size_t>(s)]) {
+    for (const StageRead& read : stage_reads_[at(s)]) {
       const RegionValue* old = region_.find(read.node);
       if (!old || old->row_axis < 0 || last_reader_[at(read.node)] != s || old->width != fresh.width ||
           dtype_is_float(graph_[old->node].dtype) != dtype_is_float(graph_[fresh.node].dtype))
         continue;
-      const bool only_here =
-          std::ranges::all_of(stage_reads_[static_cast<std::size_t>(s)], [&](const StageRead& other) {
-            return other.node != read.node || (other.aligned && other.by <= fresh.node);
-          });
+      const bool only_here = std::ranges::all_of(stage_reads_[at(s)], [&](const StageRead& other) {
+        return other.node != read.node || (other.aligned && other.by <= fresh.node);
+      });
       if (only_here && !makes_room_.contains(read.node)) return read.node;
     }
     return -1;
@@ -410,7 +418,7 @@ class Planner {
         value.offset = -1;
         if (last_reader_[at(value.node)] < 0) continue;
         value.stride = stride_of(region_, value.width);
-        const std::int32_t first = 2 * stage_of_[at(value.node)] + writes_late(stage_of_[at(value.node)]),
+        const std::int32_t first = first_write(value.node),
                            last = lasts(value) ? kAllStages : last_read(value.node);
         if (const NodeIndex old = makes_room_for(value); old >= 0) {
           makes_room_.insert(old);
@@ -427,8 +435,12 @@ class Planner {
       if (floats)
         for (std::size_t s = 0; s < region_.stages.size(); ++s)
           if (region_.stages[s].parts > 1) {
+            std::size_t first = s, last = s;  // of those that wait at the same barrier
+            while (region_.stages[first].joins_before) --first;
+            while (last + 1 < region_.stages.size() && region_.stages[last + 1].joins_before) ++last;
             lifetimes.push_back({static_cast<std::uint64_t>(scratch_of(region_.stages[s])),
-                                 2 * static_cast<std::int32_t>(s), 2 * static_cast<std::int32_t>(s) + 1});
+                                 2 * static_cast<std::int32_t>(first),
+                                 2 * static_cast<std::int32_t>(last) + 1});
             targets.push_back(&region_.stages[s].scratch);
           }
       const std::uint64_t alignment = floats && region_.vectors ? 4 : 1;
@@ -465,7 +477,7 @@ class Planner {
     for (const bool transposed : {true, false})
       for (const RegionStage& stage : region_.stages) {
         if (stage.kind != RegionStage::Kind::product) continue;
-        const auto [weights, across] = weights_of(stage);
+        const auto [weights, across] = weights_of(stage.anchor);
         if (region_.groups > 1 && !reads_own_network(scratch_.consumers, weights)) continue;
         const bool is_matrix = graph_[weights].shape.rank() == (region_.groups > 1 ? 3 : 2) &&
                                schedule_.materialized[at(weights)] && stage_of_[at(weights)] < 0;
@@ -527,48 +539,26 @@ class Planner {
     if (!is_planned) plan_shared();
   }
 
-  Range range_of(const RegionValue& value) const {
+  SharedRange range_of(const RegionValue& value) const {
     return {value.offset, value.offset + value.stride * value.height,
             dtype_is_float(graph_[value.node].dtype)};
   }
 
-  // Adds a barrier if a stage reads what others wrote since the last barrier, or writes where others read or
-  // wrote.
   void place_barriers() {
-    std::vector<Range> read, written;
-    const auto meets = [](const std::vector<Range>& ranges, const Range& range) {
-      return std::ranges::any_of(ranges, [&](const Range& other) {
-        return other.is_float == range.is_float && other.begin < range.end && range.begin < other.end;
-      });
-    };
-    const auto meet = [&](const std::vector<Range>& ranges, const std::vector<Range>& others) {
-      return std::ranges::any_of(others, [&](const Range& range) { return meets(ranges, range); });
-    };
+    std::vector<StageAccess> accesses(region_.stages.size());
     for (std::size_t s = 0; s < region_.stages.size(); ++s) {
-      RegionStage& stage = region_.stages[s];
-      std::vector<Range> summed, reads, writes;  // summed: inputs of a product's sums
+      const RegionStage& stage = region_.stages[s];
+      StageAccess& own = accesses[s];
       for (const StageRead& entry : stage_reads_[s])
         if (const RegionValue* value = region_.find(entry.node); value && value->offset >= 0)
-          (entry.by == stage.anchor ? summed : reads).push_back(range_of(*value));
+          (stage.is_anchor(entry.by) ? own.summed : own.reads).push_back(range_of(*value));
       for (NodeIndex member : stage.members)
         if (const RegionValue* value = region_.find(member); value->offset >= 0)
-          writes.push_back(range_of(*value));
-      const bool late = writes_late(static_cast<std::int32_t>(s));
-      if (!late) reads.insert(reads.end(), summed.begin(), summed.end());
-      if (stage.scratch >= 0) summed.push_back({stage.scratch, stage.scratch + scratch_of(stage), true});
-      stage.barrier_before = meet(written, summed) || meet(written, reads) || meet(written, writes) ||
-                             meet(read, writes) || (stage.scratch >= 0 && meets(read, summed.back()));
-      stage.barrier_within = late && stage.parts == 1 && meet(summed, writes);
-      if (stage.barrier_before || stage.barrier_within || stage.parts > 1) {
-        read.clear();
-        written.clear();
-      }
-      if (late && stage.parts == 1 && !stage.barrier_within)
-        reads.insert(reads.end(), summed.begin(), summed.end());
-      if (stage.scratch >= 0) reads.push_back({stage.scratch, stage.scratch + scratch_of(stage), true});
-      read.insert(read.end(), reads.begin(), reads.end());
-      written.insert(written.end(), writes.begin(), writes.end());
+          own.writes.push_back(range_of(*value));
+      own.writes_late = writes_late(static_cast<std::int32_t>(s));
+      if (stage.scratch >= 0) own.scratch.push_back({stage.scratch, stage.scratch + scratch_of(stage), true});
     }
+    place_stage_barriers(region_.stages, accesses);
   }
 
   const Graph& graph_;
@@ -582,8 +572,11 @@ class Planner {
   std::vector<std::int32_t>& last_reader_;  // per node
   std::vector<NodeIndex> touched_;          // nodes of which these are set
   std::unordered_map<NodeIndex, std::vector<std::int32_t>>
-      products_of_;                                  // outer products by their right side
-  std::map<Layout, std::int32_t> last_spread_;       // stage
+      products_of_;                             // outer products by their right side
+  std::map<Layout, std::int32_t> last_spread_;  // stage
+  Arrangement arrangement_;
+  bool is_arranged_ = false;
+  std::vector<std::int32_t> depth_of_;               // per stage; -1: no product, or not arranged by depth
   std::set<NodeIndex> makes_room_;                   // values whose place a later value takes
   std::vector<std::vector<StageRead>> stage_reads_;  // per stage, of earlier stages
 };
@@ -592,8 +585,16 @@ class Planner {
 
 bool plan_region(const Graph& graph, const Schedule& schedule, const RegionSplit& split,
                  const FusionOptions& options, RegionScratch& scratch, Task& task, Region& region) {
-  scratch.is_too_large = false;
-  return Planner(graph, schedule, split, options, scratch, task, region).run();
+  const std::pair bare(task, region);
+  for (const Arrangement arrangement :
+       {Arrangement::by_depth, Arrangement::shared_weights, Arrangement::none}) {
+    scratch.is_too_large = false;
+    Planner planner(graph, schedule, split, options, scratch, task, region, arrangement);
+    if (planner.run()) return true;
+    if (!planner.is_arranged()) break;
+    std::tie(task, region) = bare;
+  }
+  return false;
 }
 
 }  // namespace imprint::graph

@@ -51,6 +51,17 @@ std::string stage_text(const Graph& graph, const RegionStage& stage, bool on_mat
   return (stage.barrier_before && !on_matrix_units ? "barrier, " : "") + text + values;
 }
 
+bool goes_beside_region(const Region& region, const Task& task, std::int32_t fold_invocations,
+                        std::int64_t shared_bytes) {
+  constexpr std::int64_t kMostElements = 16384, kMostFolds = 64;
+  constexpr std::int64_t kFoldBytes = 8;  // per invocation: a number and a whole number
+  if (task.kind == TaskKind::map) return task.element_count <= kMostElements;
+  return (task.kind == TaskKind::group_fold || task.kind == TaskKind::column_fold) &&
+         task.element_count <= kMostFolds && region.matrix_groups == 0 &&
+         fold_invocations == region.invocations &&
+         4 * (region.shared_floats + region.shared_ints) + kFoldBytes * fold_invocations <= shared_bytes;
+}
+
 const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, int axis) {
   const tensor::AxisName name = schedule.extents.empty() ? tensor::AxisName{0} : shape.name(axis);
   if (name == 0) return nullptr;

@@ -2,6 +2,7 @@
 // The result of fusion: which nodes get memory, which kernels compute them, and at which level each kernel
 // runs. Plain data.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -77,10 +78,12 @@ struct RegionStage {
   };
   Kind kind = Kind::spread;
   NodeIndex anchor = -1;
+  std::vector<NodeIndex> beside;  // of a product: others with the same weights, which are read once for all
   // with equal features per row, in the same order, computed at the same feature
   std::vector<NodeIndex> members;
   bool barrier_before = false;
   bool barrier_within = false;  // for a product that overwrites its own operands
+  bool joins_before = false;    // its sums meet at the same barrier as those of the stage before it
   // For products and outer products: the outputs that one invocation keeps in registers. If tiles are fewer
   // than invocations, `parts` invocations share a tile's terms. Their sums meet at `scratch` in the float
   // array.
@@ -89,6 +92,11 @@ struct RegionStage {
   // share them.
   bool columns_beside = false;
   std::int64_t scratch = -1;
+
+  std::int64_t products() const { return 1 + static_cast<std::int64_t>(beside.size()); }
+  bool is_anchor(NodeIndex node) const {
+    return node == anchor || std::ranges::find(beside, node) != beside.end();
+  }
 };
 
 // Where a value of a region lies while the workgroup runs.
@@ -187,6 +195,11 @@ struct Schedule {
 inline bool shares_folds(TaskKind kind) {
   return kind == TaskKind::group_fold || kind == TaskKind::column_fold || kind == TaskKind::row_fold;
 }
+
+// Whether the task may be in a region's dispatch, which fixes the number of invocations: a small map, or a
+// fold of few workgroups with as many invocations for whose arrays shared memory has room.
+bool goes_beside_region(const Region& region, const Task& task, std::int32_t fold_invocations,
+                        std::int64_t shared_bytes);
 
 // The extent of which the axis has a prefix of its places in use, or its outermost part has; null: none.
 const RunExtent* extent_of_axis(const Schedule& schedule, const Shape& shape, int axis);
