@@ -15,9 +15,6 @@ namespace imprint {
 
 namespace {
 
-// A thread looks for the next computation for this long before it sleeps or goes back to its host: longer
-// than the gaps between the steps of one program, and shorter than one between frames.
-constexpr auto kLooksFor = std::chrono::microseconds(100);
 constexpr int kLooksAtOnce = 64;  // before it asks for the time
 
 std::uint64_t next_part(std::uint64_t state) { return state & 0xffff; }
@@ -126,13 +123,13 @@ void ThreadPool::call_helpers() {
 }
 
 void ThreadPool::help_for_a_while(std::uint32_t thread) {
-  auto end = std::chrono::steady_clock::now() + kLooksFor;
+  auto end = std::chrono::steady_clock::now() + looks_for_;
   for (;;) {
     for (int looks = 0; looks < kLooksAtOnce; ++looks) {
       while (run_part(thread)) {
         looks = -1;
       }
-      if (looks < 0) end = std::chrono::steady_clock::now() + kLooksFor;
+      if (looks < 0) end = std::chrono::steady_clock::now() + looks_for_;
       pause();
     }
     if (std::chrono::steady_clock::now() >= end) return;

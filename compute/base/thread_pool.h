@@ -3,6 +3,7 @@
 // frames uses JobQueue (job_queue.h).
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -23,6 +24,9 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
     std::uint32_t threads = 1;  // of one computation, the calling one included; above 0
     HostJobs host;              // lends the others; null: threads of the pool's own
     LogSink log;                // used only by create()
+    // How long a thread looks for the next computation before it sleeps or goes back to its host: longer than
+    // the gaps between the steps of one program, and shorter than one between frames.
+    std::chrono::microseconds looks_for{100};
   };
   static std::shared_ptr<ThreadPool> create(const Options& options);
   ~ThreadPool();
@@ -48,7 +52,8 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
  private:
   using Function = void (*)(const void* data, std::uint32_t part, std::uint32_t thread);
 
-  explicit ThreadPool(const Options& options) : threads_(options.threads), host_(options.host) {}
+  explicit ThreadPool(const Options& options)
+      : threads_(options.threads), host_(options.host), looks_for_(options.looks_for) {}
   void start(const LogSink& log);
   void compute(std::uint32_t parts, Function function, const void* data);
   bool run_part(std::uint32_t thread);
@@ -59,6 +64,7 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
 
   const std::uint32_t threads_;
   const HostJobs host_;
+  const std::chrono::microseconds looks_for_;
   std::mutex computing_;  // one computation at a time
   Function function_ = nullptr;
   const void* data_ = nullptr;

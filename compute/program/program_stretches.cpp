@@ -15,8 +15,13 @@ using namespace program;
 
 namespace {
 
-// Smaller sums are made together: a submission and a message cost more than their bytes.
-constexpr std::uint64_t kLeastSumBytes = 1 << 20;
+// Smaller sums are made together: a submission and a meeting of all processes cost more than their bytes. On
+// four H100 sums of 2 MiB took 6 % off the step of a GPT of 13 MB, against 1 MiB; sums of 3 MiB 4 %.
+constexpr std::uint64_t kLeastSumBytes = 2 << 20;
+
+// The part's last sum, which no kernel runs beside: the main queue copies it. On a queue of its own the copy
+// would wait for the kernels, and the next kernels for it, by semaphores that cost more than a short copy.
+bool is_last(const std::vector<Program::Impl::Sum>& sums, std::size_t sum) { return sum + 1 == sums.size(); }
 
 // Commands of a stretch, in order.
 struct Action {
@@ -41,11 +46,11 @@ std::vector<PlannedStretch> plan_stretches(const Program::Impl& program) {
     for (std::uint32_t turn = 0; turn < run.turns; ++turn) {
       std::size_t first = 0;
       for (std::size_t s = 0; s < program.sums[run.part].size(); ++s) {
-        const bool last = s + 1 == program.sums[run.part].size();
-        const std::size_t end = last ? count : program.sums[run.part][s].dispatch + 1;
+        const std::vector<Program::Impl::Sum>& sums = program.sums[run.part];
+        const std::size_t end = is_last(sums, s) ? count : sums[s].dispatch + 1;
         planned.back().actions.push_back({Kind::dispatches, run.part, first, end});
         planned.back().actions.push_back({Kind::sums_out, run.part, s, 0});
-        planned.back().sum = &program.sums[run.part][s];
+        planned.back().sum = &sums[s];
         planned.emplace_back();
         first = end;
       }
@@ -185,7 +190,8 @@ Result<> Program::Impl::make_sums(const ProgramSequence& sequence) {
 Result<> Program::Impl::record_stretch_copies() {
   const vk::Functions& functions = runtime.device().functions();
   for (std::vector<Sum>& list : sums)
-    for (Sum& sum : list) {
+    for (std::size_t s = 0; s < list.size() && !is_last(list, s); ++s) {
+      Sum& sum = list[s];
       IMPRINT_ASSIGN(sum.to_host, copies->record([&](VkCommandBuffer commands) {
         for (const Copy& copy : sum.copies)
           functions.vkCmdCopyBuffer(commands, copy.buffer, numbers_buffer, 1, &copy.region);
@@ -214,19 +220,20 @@ Result<> Program::Impl::record_stretches() {
           parts[action.part].impl->record_dispatch(commands, i);
         return;
       case Kind::sums_out:
-        if (copies) return;
+        if (sums[action.part][action.first].to_host) return;
         global_barrier(functions, commands, kWorkStages, VK_PIPELINE_STAGE_TRANSFER_BIT);
         for (const Copy& copy : sums[action.part][action.first].copies)
           functions.vkCmdCopyBuffer(commands, copy.buffer, numbers_buffer, 1, &copy.region);
         return global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
                               VK_PIPELINE_STAGE_HOST_BIT);
       case Kind::sums_in:
-        if (copies) return;
-        for (const Sum& sum : sums[action.part])
+        for (const Sum& sum : sums[action.part]) {
+          if (sum.to_device) continue;
           for (const Copy& copy : sum.copies) {
             const VkBufferCopy back{copy.region.dstOffset, copy.region.srcOffset, copy.region.size};
             functions.vkCmdCopyBuffer(commands, totals_buffer, copy.buffer, 1, &back);
           }
+        }
         return global_barrier(functions, commands, VK_PIPELINE_STAGE_TRANSFER_BIT, kWorkStages);
     }
   };

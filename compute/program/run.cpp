@@ -181,7 +181,7 @@ class AddingRun {
                                 : queue_.submit(std::span(&stretch.commands, 1)));
       if (stretch.sums.empty()) continue;
       std::uint64_t copied = 0;
-      if (body_.copies) {
+      if (stretch.to_host) {
         IMPRINT_ASSIGN(copied, body_.copies->submit(CopyQueue::Direction::to_host, stretch.to_host, last_));
       }
       pending_.push_back({last_, copied, &stretch});
@@ -193,7 +193,7 @@ class AddingRun {
  private:
   struct Pending {
     vk::Ticket ticket;
-    std::uint64_t copied = 0;  // of the copy queue
+    std::uint64_t copied = 0;  // of the copy queue; 0: the main queue copies
     const Stretch* stretch = nullptr;
   };
 
@@ -208,7 +208,7 @@ class AddingRun {
       } else {
         body_.add_up(sums);
       }
-      if (body_.copies)
+      if (each.stretch->to_device)
         IMPRINT_CHECK(
             body_.copies->submit(CopyQueue::Direction::to_device, each.stretch->to_device, vk::Ticket{}));
     }
@@ -217,7 +217,7 @@ class AddingRun {
   }
 
   Result<bool> is_there(const Pending& each) const {
-    if (body_.copies) return body_.copies->is_complete(CopyQueue::Direction::to_host, each.copied);
+    if (each.copied > 0) return body_.copies->is_complete(CopyQueue::Direction::to_host, each.copied);
     return body_.is_complete(each.ticket);
   }
 
@@ -230,7 +230,7 @@ class AddingRun {
         std::this_thread::yield();
       } while (std::chrono::steady_clock::now() < end);
     }
-    if (body_.copies) return body_.copies->wait(CopyQueue::Direction::to_host, each.copied, kTimeout);
+    if (each.copied > 0) return body_.copies->wait(CopyQueue::Direction::to_host, each.copied, kTimeout);
     return queue_.wait(each.ticket, kTimeout);
   }
 

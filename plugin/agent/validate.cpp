@@ -211,18 +211,21 @@ Result<> check_groups(const BrainSpec& spec) {
   return check_range(kWhat, "group_size * observation_count", spec.group_width(), 1, kMaxSize);
 }
 
-// Actors and learners in processes apart: samples of steps, which any process can learn from.
+// Actors and learners in processes apart: samples that any process can learn from.
 Result<> check_experience(const BrainSpec& spec) {
   if (!spec.sends_experience && !spec.receives_experience) return {};
   const Learner* learner = find_learner(spec.learner);
   const auto refuse = [&](const std::string& why) {
     return make_error(ErrorCode::unsupported, text(kWhat, ": imp_shared_learning::experience", why));
   };
-  if (!learner || !learner->needs_next() || spec.learner == LearnerKind::pqn)
+  const bool labels = learner && !learner->records_steps() && learner->replays();
+  if (!learner || !(labels || learner->needs_next()) || spec.learner == LearnerKind::pqn)
     return refuse(text(": found the ", learner_name(spec.learner),
-                       " learner, expected dqn, sac or ppo. Average the brains instead: brain_set_state."));
-  if (spec.has_cell())
-    return refuse(text(": found cell ", cell_name(spec.cell), ", expected none. Use stack instead."));
+                       " learner, expected dqn, sac, ppo, feedback or cloning. Average the brains instead: "
+                       "brain_set_state."));
+  if (spec.has_cell() && !learner->collects_rollouts())
+    return refuse(text(": found cell ", cell_name(spec.cell), " with the ", learner_name(spec.learner),
+                       " learner, expected none. Use stack instead, or ppo."));
   if (spec.has_signals() || spec.keeps_shown() || spec.group_size > 0 || spec.pool_size > 0)
     return refuse(
         ": found imp_signal_options, imp_demonstration_options, imp_group_options or imp_self_play_options, "

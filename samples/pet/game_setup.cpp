@@ -40,8 +40,8 @@ std::vector<Learner> learners(const Options& options, const SessionLogReader* re
 
 PetBrain::Setup brain_setup(const Options& options, const char* what, double reaction_s,
                             std::vector<Learner> learners) {
-  return {what,       options.seed,       options.kennel, probes_per_pet(options.kennel),
-          reaction_s, std::move(learners)};
+  return {what,       options.seed,        options.kennel,  probes_per_pet(options.kennel),
+          reaction_s, std::move(learners), options.describe};
 }
 
 BrainContext::Setup context_setup(const Options& options,

@@ -2,6 +2,7 @@
 // The command line, with defaults filled in.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "samples/pet/brain/access.h"
 #include "samples/pet/yard/learner.h"
 #include "samples/pet/yard/teacher.h"
+
+struct imp_brain_desc;
 
 namespace pet {
 
@@ -32,9 +35,12 @@ struct Options {
   std::string report;
   std::string picture;
   std::string frames;
-  std::string log;       // write the events here
-  std::string replay;    // play the events of this log instead of a teacher
-  std::string memories;  // folder for the pet at each snapshot; empty = off. Not on the command line
+  std::string log;     // write the events here
+  std::string replay;  // play the events of this log instead of a teacher
+  // ---- not on the command line ----
+  std::string memories;  // folder for the pet at each snapshot; empty = off
+  // Changes each brain's description before it is made; empty = no change.
+  std::function<void(imp_brain_desc&)> describe;
 };
 
 // Nothing: the program should exit with *status. Help or the error is already printed.

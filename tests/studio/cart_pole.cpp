@@ -36,6 +36,7 @@ struct Flags {
   std::string learner = "ppo";  // dqn, or sac, whose number pushes left below 0
   PpoOptions ppo;
   bool evaluates = false;
+  bool remembers = false;  // PPO with a GRU, which sees no velocities
   // Faults, for tests.
   std::int64_t hang_rank = -1, hang_frame = 0;
   double slow_ms = 0;            // of each frame of rank 1
@@ -68,6 +69,7 @@ class Stage {
     BrainDesc desc;
     desc.name = "balance";
     desc.observation_count = 4;
+    hides_velocities_ = flags.remembers;
     pushes_by_number_ = flags.learner == "sac";
     if (pushes_by_number_)
       desc.continuous_count = 1;
@@ -85,6 +87,7 @@ class Stage {
       desc.learner = flags.ppo;
     if (!learns) desc.action_latency_frames = 1;
     if (flags.odd_width > 0 && studio::rank() == 1) desc.hidden_sizes = {flags.odd_width};
+    if (flags.remembers) desc.network.cell = IMP_CELL_GRU;
     imp_brain_desc shared = desc;
     if (learns) studio::share(shared);
     brain_ = must(context_.create_brain(shared));
@@ -127,8 +130,7 @@ class Stage {
       if (begins_) must(body.agent.end_episode(EpisodeEnd::truncated));
       if (body.asked && !act(body, ended)) continue;
       if (body.done) continue;
-      body.world->observe(body.seen);
-      must(body.agent.observe(body.seen));
+      observe(body);
       body.asked = true;
     }
     begins_ = false;
@@ -137,6 +139,12 @@ class Stage {
   }
 
  private:
+  void observe(Body& body) const {
+    body.world->observe(body.seen);
+    if (hides_velocities_) body.seen[1] = body.seen[3] = 0;
+    must(body.agent.observe(body.seen));
+  }
+
   // False: no answer yet.
   template <class Ended>
   bool act(Body& body, const Ended& ended) {
@@ -153,10 +161,7 @@ class Stage {
     body.returned += outcome.reward;
     on_step(body);
     if (!outcome.terminated && !outcome.truncated) return true;
-    if (outcome.truncated) {
-      body.world->observe(body.seen);
-      must(body.agent.observe(body.seen));
-    }
+    if (outcome.truncated) observe(body);
     must(body.agent.end_episode(outcome.truncated ? EpisodeEnd::truncated : EpisodeEnd::terminated));
     ended(body);
     on_begin(body);
@@ -168,7 +173,7 @@ class Stage {
   Brain brain_;
   std::vector<Body> bodies_;
   std::uint64_t frame_ = 0;
-  bool begins_ = false, pushes_by_number_ = false;
+  bool begins_ = false, pushes_by_number_ = false, hides_velocities_ = false;
 };
 
 // Greedy episodes of 20 bodies: the mean return.
@@ -267,6 +272,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", flags.ppo.batch_size, "steps per minibatch of this game");
   app.add_option("--epochs", flags.ppo.epochs, "of an update");
   app.add_option("--rate", flags.ppo.learning_rate, "learning rate");
+  app.add_flag("--remember", flags.remembers, "a PPO brain with a GRU, which sees no velocities");
   app.add_flag("--evaluate", flags.evaluates, "play greedy episodes by each checkpoint");
   app.add_option("--hang-rank", flags.hang_rank, "rank that hangs");
   app.add_option("--hang-frame", flags.hang_frame, "frame in which it hangs");

@@ -39,13 +39,13 @@ pet::Cue cue_of(const std::string& name) {
   throw std::runtime_error("--tricks: found '" + name + "', expected sit, spin, come, fetch or bed");
 }
 
-// simulated_s: of this yard, after which the run ends; 0: the studio ends it.
-int play(pet::Options options, double simulated_s) {
+int play(pet::Options options) {
   const std::string device = studio::device();
   options.headless = true;
   options.ghost = false;
   options.seconds = 1e9;  // the studio ends the run
   options.seed += studio::rank();
+  options.describe = [](imp_brain_desc& desc) { studio::share(desc); };
   std::unique_ptr<pet::VulkanHost> host;
   if (device == "cpu") {
     options.access = pet::Access::cpu;
@@ -63,7 +63,6 @@ int play(pet::Options options, double simulated_s) {
   std::size_t told = 0;
   while (member.frame()) {
     must(run->frame());
-    if (simulated_s > 0 && game.time_s() >= simulated_s) member.end();
     for (; told < game.checks().size(); ++told) member.episode_ended(100.0 * game.checks()[told].success);
   }
   return 0;
@@ -75,13 +74,11 @@ int main(int argc, char** argv) {
   pet::Options options;
   std::string teacher = "demo";
   std::vector<std::string> tricks;
-  double simulated_s = 0;
   CLI::App app{"Teaches a pet in a yard, as one of the games of imprint studio."};
   app.add_option("--seed", options.seed, "of the yards");
   app.add_option("--teacher", teacher, "demo, praise or careless")
       ->check(CLI::IsMember({"demo", "praise", "careless"}));
   app.add_option("--tricks", tricks, "that are taught; all of them without it")->delimiter(',');
-  app.add_option("--simulated", simulated_s, "seconds of a yard after which the run ends");
   CLI11_PARSE(app, argc, argv);
   options.teacher = teacher == "demo"     ? pet::TeacherKind::demo
                     : teacher == "praise" ? pet::TeacherKind::praise
@@ -89,7 +86,7 @@ int main(int argc, char** argv) {
   try {
     if (!tricks.empty()) options.plan.push_back({.until_s = 1e9});
     for (const std::string& trick : tricks) options.plan[0].tricks.push_back(cue_of(trick));
-    return play(options, simulated_s);
+    return play(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "studio_yard: %s\n", error.what());
     return 1;

@@ -75,6 +75,7 @@ class RolloutTest : public ::testing::Test {
     state["samples"].assign(rows * learner_of(spec).layout(spec).width, 0);
   }
 
+  // A network with a cell gets no log-probabilities, and states that are not 0.
   void give(std::uint32_t brain, std::uint32_t first) {
     const SampleLayout layout = learner_of(spec).layout(spec);
     for (std::uint32_t k = 0; k < spec.rollout_steps; ++k) {
@@ -85,7 +86,8 @@ class RolloutTest : public ::testing::Test {
       columns[layout.goal] = step.goal;
       columns[layout.branches] = step.choice;
       columns[layout.reward] = step.reward;
-      columns[layout.log_probability] = log_probability(brain, step);
+      columns[layout.log_probability] = spec.has_cell() ? 0 : log_probability(brain, step);
+      for (std::uint32_t i = 0; i < spec.state_count(); ++i) columns[layout.state + i] = draw(first + k, i);
       columns[layout.begins] = step.begins ? 1 : 0;
       std::copy(step.allowed.begin(), step.allowed.end(), columns + layout.allowed);
       columns[layout.continues] = step.terminated ? 0 : 1;
@@ -221,6 +223,39 @@ TEST_F(RolloutTest, AnActorsOldStepsAreCorrectedByVtrace) {
     standardise(expected);
     const Numbers found = advantages(brain);
     for (std::uint32_t k = 0; k < 8; ++k) EXPECT_NEAR(found[k], expected[k], 1e-6) << k;
+  }
+}
+
+// Without lag and decay V-trace is the sum of discounted rewards.
+TEST_F(RolloutTest, ACellLearnsFromAnActorsNewStepsAsFromItsOwn) {
+  using Other = RolloutTest_ACellLearnsFromAnActorsNewStepsAsFromItsOwn_Test;
+  BrainSpec wanted = ppo_spec(2);
+  wanted.cell = Cell::gru;
+  wanted.cell_size = 4;
+  wanted.sequence_steps = 4;
+  wanted.advantage_decay = 1;
+  const auto begin = [&](Other& test, bool receives, const Numbers& log_probabilities) {
+    wanted.receives_experience = receives;
+    test.build(wanted);
+    for (const std::uint32_t brain : {0u, 1u}) test.give(brain, 20 * brain);
+    const SampleLayout layout = learner_of(wanted).layout(wanted);
+    for (std::size_t row = 0; row < log_probabilities.size(); ++row)
+      test.state["samples"][row * layout.width + layout.log_probability] = log_probabilities[row];
+  };
+  Other first, received, own;
+  begin(first, true, {});
+  first.prepare();
+  const Numbers acting = first.state.at("acting_log_probability");
+  begin(received, true, acting);
+  begin(own, false, acting);
+  received.run_all();
+  own.run_all();
+  for (const nn::Parameter& parameter : own.network->parameters()) {
+    const Numbers &found = received.state.at("network." + parameter.name),
+                  &expected = own.state.at("network." + parameter.name);
+    EXPECT_NE(expected, reference::initial_values(parameter.variable)) << parameter.name;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      ASSERT_NEAR(found[i], expected[i], 1e-9) << parameter.name << " " << i;
   }
 }
 

@@ -111,16 +111,44 @@ TEST(SentExperience, ThatIsDamagedIsRefusedWhole) {
               HasSubstr("agent: found 5"));
 }
 
-TEST(SentExperience, IsForLearnersOfSteps) {
-  BrainSpec spec = sent_spec(LearnerKind::feedback);
+TEST(SentExperience, LabelsAreCheckedToo) {
+  const BrainSpec spec = sent_spec(LearnerKind::feedback);
+  const SampleLayout layout = learner_of(spec).layout(spec);
+  const auto taken = [&](std::uint32_t column, float value) {
+    SampleQueue actor = queue_of(spec), learner = queue_of(spec);
+    const std::span<float> row = actor.push(0);
+    std::ranges::fill(row, 0.0f);
+    row[column] = value;
+    const auto put = put_waiting(spec, learner, 0, sent(spec, actor));
+    EXPECT_EQ(learner.empty(), !put.ok());
+    return put.ok() ? std::string("taken") : put.error().message;
+  };
+  EXPECT_EQ(taken(layout.means, static_cast<float>(Meaning::demonstration)), "taken");
+  EXPECT_THAT(taken(layout.means, 3), HasSubstr("meaning: found 3, expected less than 3"));
+  EXPECT_EQ(taken(layout.target, -1), "taken");
+  EXPECT_THAT(taken(layout.target, 1.5f), HasSubstr("target: found 1.5, expected -1 to 1"));
+  EXPECT_EQ(taken(layout.weight, 2), "taken");
+  EXPECT_THAT(taken(layout.weight, -1), HasSubstr("weight: found -1, expected 0 or more"));
+}
+
+TEST(SentExperience, IsForSamplesThatAnyProcessCanLearnFrom) {
+  for (const LearnerKind learner : {LearnerKind::ppo, LearnerKind::feedback, LearnerKind::cloning}) {
+    BrainSpec spec = sent_spec(learner);
+    spec.receives_experience = true;
+    EXPECT_TRUE(validate(spec).ok()) << validate(spec).error().message;
+  }
+  BrainSpec spec = sent_spec(LearnerKind::coach);
   spec.sends_experience = true;
   EXPECT_THAT(validate(spec).error().message,
-              HasSubstr("found the feedback learner, expected dqn, sac or ppo"));
-  spec = sent_spec(LearnerKind::ppo);
-  spec.receives_experience = true;
-  EXPECT_TRUE(validate(spec).ok()) << validate(spec).error().message;
-  spec.cell = Cell::gru;
-  EXPECT_THAT(validate(spec).error().message, HasSubstr("found cell gru, expected none"));
+              HasSubstr("found the coach learner, expected dqn, sac, ppo, feedback or cloning"));
+  for (const LearnerKind learner : {LearnerKind::ppo, LearnerKind::cloning}) {
+    spec = sent_spec(learner);
+    spec.receives_experience = true;
+    spec.cell = Cell::gru;
+    spec.sequence_steps = 4;
+    EXPECT_EQ(validate(spec).ok(), learner == LearnerKind::ppo);
+  }
+  EXPECT_THAT(validate(spec).error().message, HasSubstr("found cell gru with the cloning learner"));
 }
 
 }  // namespace

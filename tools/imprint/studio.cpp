@@ -32,23 +32,44 @@ namespace {
 
 constexpr int kRefusedStatus = 3;  // tools/studio/group.h
 
-// Every GPU of this computer, by number; the CPU if there is none.
-std::string found_devices() {
-  std::string list;
+// Every GPU of this computer, by number.
+std::vector<std::string> found_gpus() {
+  std::vector<std::string> found;
   const auto devices = bridge::list_devices();
   if (devices)
     for (const bridge::PhysicalDeviceSummary& device : *devices) {
       const VkPhysicalDeviceType type = device.capabilities.device_type;
       if (type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU || type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU)
-        list += text(list.empty() ? "" : ",", device.index);
+        found.push_back(text(device.index));
     }
-  return list.empty() ? "cpu" : list;
+  return found;
 }
 
 // Actors of a run; with --join all its processes are actors.
 std::uint32_t actors_of(const StudioOptions& options) {
   if (options.share != "actors") return 0;
   return options.join.empty() ? options.games - options.learners : options.games;
+}
+
+// --devices auto: all GPUs, or the CPU if there is none. Processes that share a GPU compute in turns of about
+// a millisecond, so actors take a GPU of their own or the CPU.
+std::string found_devices(const StudioOptions& options) {
+  const std::vector<std::string> gpus = found_gpus();
+  if (gpus.empty()) return "cpu";
+  const bool apart = options.share == "actors";
+  const std::uint32_t learners = options.join.empty() ? options.learners : 0;
+  const std::size_t count = apart ? options.games : gpus.size();
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool on_cpu = i >= gpus.size() && i >= learners;
+    list += text(i > 0 ? "," : "", on_cpu ? "cpu" : gpus[i % gpus.size()]);
+  }
+  if (!apart && options.games > gpus.size())
+    std::printf(
+        "studio: %u games take turns on %s, about a millisecond each, and wait for each other. --share "
+        "actors lets games play on the CPU, --devices cpu lets them learn there too\n",
+        options.games, amount(gpus.size(), "GPU").c_str());
+  return list;
 }
 
 StudioActorsOptions actors_options(const StudioOptions& options) {
@@ -140,7 +161,7 @@ Result<> run_studio(const StudioOptions& given) {
     options.curriculum = std::filesystem::absolute(options.curriculum).string();
   if (error)
     return make_error(ErrorCode::io, text("--folder: cannot make '", options.folder, "': ", error.message()));
-  const std::string devices = options.devices == "auto" ? found_devices() : options.devices;
+  const std::string devices = options.devices == "auto" ? found_devices(options) : options.devices;
   const std::vector<std::string> variables = set_environment(options, devices);
   std::printf("studio: %s on %s; files in %s\n", amount(options.games, "game").c_str(), devices.c_str(),
               options.folder.c_str());
@@ -179,7 +200,8 @@ Result<> replay_episode(const StudioOptions& given) {
   StudioOptions options = given;
   options.folder.clear();
   options.share = "updates";
-  (void)set_environment(options, options.devices == "auto" ? found_devices() : options.devices);
+  options.games = 1;
+  (void)set_environment(options, options.devices == "auto" ? found_devices(options) : options.devices);
   std::vector<char*> arguments;
   for (std::string& word : options.game) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -194,7 +216,7 @@ Result<> join_studio(const StudioOptions& given) {
   options.share = "actors";
   options.folder.clear();
   options.patience_s = 0;
-  (void)set_environment(options, options.devices == "auto" ? found_devices() : options.devices);
+  (void)set_environment(options, options.devices == "auto" ? found_devices(options) : options.devices);
   StudioActors actors(actors_options(options));
   while (!actors.ended()) {
     actors.watch();
@@ -295,7 +317,8 @@ Result<> work(StudioOptions& options, const StudioSearch& search) {
 }
 
 void add_actors(CLI::App& command, StudioOptions& options) {
-  command.add_option("--learners", options.learners, "of the games, those that learn from the actors' steps")
+  command
+      .add_option("--learners", options.learners, "of the games, those that learn from the actors' samples")
       ->check(CLI::Range(1, 100000))
       ->option_text("N=1");
   command.add_option("--listen", options.listen, "where learners hear actors; 0.0.0.0 for other computers")
@@ -366,7 +389,7 @@ void add_studio(CLI::App& app) {
       ->add_option(
           "--devices", options->devices,
           "devices that the games of a computer take in turn: 0,1 or cpu; auto: all GPUs, or the CPU if "
-          "there is none")
+          "there is none; actors beyond the number of GPUs play on the CPU")
       ->option_text("LIST=auto");
   command
       ->add_option(

@@ -158,6 +158,7 @@ bool LearnerEnd::offer(Actor& actor) {
   if (offered == Offer::damaged) actor.wire.close(why);
   if (offered == Offer::taken) {
     actor.taken += head.steps;
+    steps_ += head.steps;
     (actor.hello.evaluates ? scores_.evaluated_sum : scores_.score_sum) += head.score_sum;
     (actor.hello.evaluates ? scores_.evaluations : scores_.episodes) += head.episodes;
   }

@@ -97,6 +97,7 @@ class LearnerEnd {
     double score_sum = 0, episodes = 0, evaluated_sum = 0, evaluations = 0;
   };
   Scores take_scores();
+  double steps() const { return steps_; }  // of all actors, since the start
   std::size_t actors() const { return actors_.size(); }
 
  private:
@@ -118,7 +119,7 @@ class LearnerEnd {
   const Hello schema_;
   Calls calls_;
   std::vector<std::unique_ptr<Actor>> actors_;
-  double window_ = 0;
+  double window_ = 0, steps_ = 0;
   std::uint32_t sources_ = 1;  // 0: the learner's own agents
   Scores scores_;
   WeightsHead head_;

@@ -19,6 +19,7 @@
 
 #include "compute/base/thread_pool.h"
 #include "compute/tensor/dtype.h"
+#include "tools/studio/add_numbers.h"
 
 namespace imprint::studio {
 namespace {
@@ -197,11 +198,8 @@ bool Group::add_in_memory(std::span<float> numbers) {
   copy(numbers.data(), memory.own);
   meet();
   const std::size_t first = numbers.size() * rank_ / adders_, last = numbers.size() * (rank_ + 1) / adders_;
-  in_parts(*memory.threads, first, last, [&](std::size_t begin, std::size_t end) {
-    std::copy(memory.parts[0] + begin, memory.parts[0] + end, memory.sums + begin);
-    for (std::uint32_t r = 1; r < adders_; ++r)
-      for (std::size_t i = begin; i < end; ++i) memory.sums[i] += memory.parts[r][i];
-  });
+  in_parts(*memory.threads, first, last,
+           [&](std::size_t begin, std::size_t end) { add_numbers(memory.parts, memory.sums, begin, end); });
   meet();
   copy(memory.sums, numbers.data());
   return true;

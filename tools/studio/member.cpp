@@ -162,7 +162,8 @@ void Member::Parts::start() {
   read_curriculum();
   read_league();
   print_devices();
-  minibatches = stats().minibatches;
+  minibatches = first_minibatches = stats().minibatches;
+  first_steps = steps;
   begin_worlds();
   if (group.rank() == 0) {
     report.emplace(group.adders(), plays_apart() ? settings.actors : group.adders(), settings.report_period_s,
@@ -208,6 +209,8 @@ Contribution Member::Parts::own_contribution(const imp_brain_stats& learned, Clo
     own.evaluations = scores.evaluations;
   }
   own.steps = is_evaluator ? 0 : static_cast<double>(learned.decisions);
+  // Samples of labels are fewer than decisions, so the actors tell how many those were.
+  if (learner) own.steps = (group.rank() == 0 ? static_cast<double>(first_steps) : 0) + learner->steps();
   own.evaluates = is_evaluator;
   own.loss = learned.stopped_brains > 0 ? 0 : static_cast<double>(learned.last_loss);
   own.stopped = learned.stopped_brains;
@@ -381,7 +384,15 @@ void Member::Parts::make_checkpoint() {
   begin_worlds();
 }
 
+void Member::Parts::print_learning_time() {
+  const std::uint64_t learned = stats().minibatches - first_minibatches;
+  if (measured_frame == 0 || learned == 0 || settings.report_period_s <= 0) return;
+  std::printf("learning of rank 0: %.1f us of the device per minibatch\n",
+              learned_us / static_cast<double>(learned));
+}
+
 void Member::Parts::finish() {
+  if (group.rank() == 0) print_learning_time();
   if (report) report->end(exchanges, steps);
   report.reset();
   Result<> saved;
@@ -428,6 +439,7 @@ bool Member::frame() {
     own.finish();
     return false;
   }
+  own.note_learning_time();
   if (own.stats().minibatches == own.minibatches) return true;
   if (++own.learn_steps < own.settings.exchange_period) {
     own.drain();  // the same number of steps between exchanges, however fast the device is

@@ -59,6 +59,15 @@ struct Member::Parts {
   }
   void write_state() { must(api->tools->brain_set_state(brain, state.data(), state.size())); }
 
+  // After each frame: the GPU's time of learning, by timestamps.
+  void note_learning_time() {
+    imp_context_stats found = imp_context_stats_init();
+    must(api->tools->context_get_stats(context, &found));
+    if (found.measured_frame != measured_frame) learned_us += static_cast<double>(found.learn_gpu_us);
+    measured_frame = found.measured_frame;
+  }
+  void print_learning_time();
+
   void note(bool waits) {
     if (alive) alive->set(exchanges, waits);
   }
@@ -115,6 +124,7 @@ struct Member::Parts {
   std::uint64_t minibatches = 0;  // of the newest frame
   std::uint32_t learn_steps = 0;  // since the newest exchange
   std::uint64_t exchanges = 0, steps = 0, checkpoint_number = 0;
+  std::uint64_t first_steps = 0;  // of all games, of the runs before
   std::string checkpoint_path;
   std::uint64_t world_seed = 0;
   bool worlds_restart = true, wants_end = false, over = false;
@@ -122,6 +132,8 @@ struct Member::Parts {
   Clock::time_point began = Clock::now(), played_from = began;
   std::optional<AliveNote> alive;
   bool is_evaluator = false;
+  std::uint64_t measured_frame = 0, first_minibatches = 0;
+  double learned_us = 0;
   Curriculum curriculum;
   std::uint64_t episodes_drawn = 0;  // since the worlds restarted
 

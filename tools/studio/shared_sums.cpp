@@ -8,6 +8,8 @@
 #include <string>
 #include <thread>
 
+#include "tools/studio/add_numbers.h"
+
 #if defined(__linux__)
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -19,8 +21,8 @@ namespace {
 
 constexpr std::uint32_t kMostMappedThreads = 8;
 // A part of a thread: long enough to be worth a thread, short enough for its sums to stay in its cache.
-constexpr std::size_t kMappedPart = std::size_t{1} << 14;
-constexpr std::size_t kMappedBlock = 1024;
+constexpr std::size_t kMappedPart = std::size_t{1} << 13;
+constexpr auto kAwake = std::chrono::milliseconds(2);
 constexpr int kTriesBeforeYield = 2000;
 
 std::size_t whole_steps(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
@@ -43,7 +45,9 @@ std::shared_ptr<MappedSums> MappedSums::create(Group& group) {
 
 MappedSums::MappedSums(Group& group) : group_(group) {
   const std::uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
-  threads_ = ThreadPool::create({.threads = std::clamp(cores / group.ranks(), 1u, kMostMappedThreads)});
+  // Half of the cores: the threads stay awake from one sum to the next, as long as a device learns.
+  threads_ = ThreadPool::create(
+      {.threads = std::clamp(cores / (2 * group.ranks()), 1u, kMostMappedThreads), .looks_for = kAwake});
 }
 
 bool MappedSums::all(bool own) {
@@ -130,18 +134,10 @@ void MappedSums::add(const Memory& memory, std::size_t first, std::size_t count)
   const std::size_t begin = first + count * group_.rank() / group_.ranks(),
                     length = first + count * (group_.rank() + 1) / group_.ranks() - begin;
   auto* sums = reinterpret_cast<float*>(memory.sums);
-  const auto add_range = [&](std::size_t from, std::size_t to) {
-    for (std::size_t block = from; block < to; block += kMappedBlock) {
-      const std::size_t end = std::min(to, block + kMappedBlock);
-      std::copy(region.numbers[0] + block, region.numbers[0] + end, sums + block);
-      for (std::size_t r = 1; r < region.numbers.size(); ++r)
-        for (std::size_t i = block; i < end; ++i) sums[i] += region.numbers[r][i];
-    }
-  };
   const std::size_t parts =
       std::min<std::size_t>((length + kMappedPart - 1) / kMappedPart, ThreadPool::kMostParts);
   threads_->each(static_cast<std::uint32_t>(parts), [&](std::uint32_t part, std::uint32_t) {
-    add_range(begin + length * part / parts, begin + length * (part + 1) / parts);
+    add_numbers(region.numbers, sums, begin + length * part / parts, begin + length * (part + 1) / parts);
   });
   own.added.store(region.rounds, std::memory_order_release);
   wait_for_all(region, &Progress::added);

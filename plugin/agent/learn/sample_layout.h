@@ -13,6 +13,7 @@ enum class Meaning : std::uint8_t {
   word,           // of a person, who may be wrong: one choice is right
   demonstration,  // one choice is right
 };
+inline constexpr std::uint32_t kMeanings = 3;
 
 // First column of each part; 0: the samples do not have it. A learner adds the parts that it reads
 // (Learner::layout).

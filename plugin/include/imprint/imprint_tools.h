@@ -220,8 +220,10 @@ static inline imp_estimate imp_estimate_init(void) {
 
 /* ---- One brain that several processes learn. Imprint itself talks to none of them. ---- */
 
-/* For DQN, SAC and PPO without a cell, with vectors of numbers: actors play, and learners in other
- * processes learn from their steps. PPO corrects steps of older weights by V-trace. */
+/* For PPO, and without a cell for DQN, SAC, feedback and cloning, with vectors of numbers: actors
+ * play, and learners in other processes learn from their samples: steps, or what a person told and
+ * showed. PPO corrects steps of older weights by V-trace; a cell begins each sequence in the state
+ * that the actor's was in. */
 typedef enum imp_experience {
   IMP_EXPERIENCE_OWN = 0,
   IMP_EXPERIENCE_SENT = 1,    /* an actor: learns nothing; brain_take_experience once per frame */

@@ -159,7 +159,10 @@ Result<Brain> make_brain(Context& context, const PetBrain::Setup& setup, Learner
   tune(desc, setup, learner);
   desc.snapshot_count = snapshots_of(setup.pets);
   // Defaults for the rest: two hidden layers of 64, answers after 2 frames.
-  return result_of(context.create_brain(desc), "create_brain");
+  if (!setup.describe) return result_of(context.create_brain(desc), "create_brain");
+  imp_brain_desc changed = desc;
+  setup.describe(changed);
+  return result_of(context.create_brain(changed), "create_brain");
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ class PetBrain {
     std::uint32_t probes = 20;  // per pet
     double reaction_s = 0.8;    // the player's, from the onset of an action: the centre of the credit
     std::vector<Learner> learners = {Learner::feedback};  // one brain each; the first is in use at first
+    std::function<void(imp_brain_desc&)> describe = {};   // changes each description; empty = no change
   };
   static Result<std::unique_ptr<PetBrain>> create(BrainContext& context, const Setup& setup);
   ~PetBrain();

@@ -91,11 +91,11 @@ std::uint64_t Learning::sent_bytes() const { return waiting_bytes(spec_, trainin
 
 void Learning::take_sent(std::span<std::byte> into) { take_waiting(spec_, training_.replay().waiting, into); }
 
-// The decisions of actors are this brain's: has_news() and rates count them.
+// The steps of actors are decisions of this brain: has_news() and rates count them. A label is none.
 Result<bool> Learning::receive(std::uint32_t source, std::span<const std::byte> from) {
   IMPRINT_ASSIGN(const std::optional<std::uint64_t> taken,
                  put_waiting(spec_, training_.replay().waiting, source, from));
-  if (taken) counts_.decisions += *taken;
+  if (taken && learner_.records_steps()) counts_.decisions += *taken;
   return taken.has_value();
 }
 

@@ -41,6 +41,12 @@ Result<> check_sample(const BrainSpec& spec, const SampleLayout& layout, std::ui
     return wrong("goal", text(row[layout.goal]), text("less than ", spec.goal_count));
   if (layout.next_goal > 0 && !is_index(row[layout.next_goal], spec.goal_count))
     return wrong("next goal", text(row[layout.next_goal]), text("less than ", spec.goal_count));
+  if (layout.means > 0 && !is_index(row[layout.means], kMeanings))
+    return wrong("meaning", text(row[layout.means]), text("less than ", kMeanings));
+  if (layout.target > 0 && std::abs(row[layout.target]) > 1)
+    return wrong("target", text(row[layout.target]), "-1 to 1");
+  if (layout.weight > 0 && row[layout.weight] < 0)
+    return wrong("weight", text(row[layout.weight]), "0 or more");
   for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b)
     if (!is_index(row[layout.branches + b], spec.action.branch_sizes[b]))
       return wrong(text("choice of branch ", b), text(row[layout.branches + b]),
