@@ -82,6 +82,7 @@ constexpr std::array kSubgroupTiles{OnUnits{{128, 256, 32, 8, 8, MatrixUnits::su
 // Tiles for products of places by channels (channels_last.h) besides: of few channels, and of few places,
 // where long turns wait less often.
 constexpr std::array kPlaceTiles{OnUnits{{128, 64, 32, 8, 8, MatrixUnits::subgroup}, 3.0, 3.0},
+                                 OnUnits{{128, 32, 32, 4, 8, MatrixUnits::subgroup}, 1.8, 1.8},
                                  OnUnits{{64, 64, 64, 4, 8, MatrixUnits::subgroup}, 2.5, 2.5},
                                  OnUnits{{32, 64, 64, 4, 4, MatrixUnits::subgroup}, 1.8, 1.8}};
 constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::workgroup}, 4.2, 1.77},
