@@ -466,9 +466,10 @@ double cycles_in_region(const RegionLayer& layer, bool folds, const FusionOption
 
 bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options) {
   const auto& [rows, in, out, groups, row_block, learns] = layer;
-  constexpr double kBesideUnits = 2;  // time of few rows in a region, beside its estimate: of 64 rows by 256
+  // Time of few rows in a region, beside its estimate: of 64 rows by 256.
+  constexpr double kBesideUnits = 2, kBesideTiles = 3;
   const bool on_units = !learns && options.narrow_products && options.matrix_units;
-  double region = cycles_in_region(layer, false, options) * (on_units ? kBesideUnits : 1),
+  double region = cycles_in_region(layer, false, options) * (on_units ? kBesideUnits : learns ? 1 : kBesideTiles),
          tiles = cycles_of_tiles({groups, rows, out, in}, options, on_units);
   if (learns) {
     region += region + cycles_in_region(layer, true, options);
