@@ -8,6 +8,7 @@
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/model/onnx/export.h"
 #include "compute/model/onnx/import.h"
+#include "compute/nn/modules/attention_page.h"
 #include "compute/program/program.h"
 #include "compute/program/run.h"
 #include "compute/program/runtime.h"
@@ -89,6 +90,13 @@ TEST(OnnxExport, GradientsComputeTheSame) {
   ASSERT_TRUE(gradient.ok());
   expect_same_numbers({{"x", x}, {"kernel", kernel}}, {{"dx", (*gradient)[0]}, {"dkernel", (*gradient)[1]}},
                       {HostTensor::from(wave(72), {2, 1, 6, 6}), HostTensor::from(wave(18), {2, 1, 3, 3})});
+}
+
+TEST(OnnxExport, PagesAreTheOperationsThatTheyAreComposedOf) {
+  const Tensor q = input("q", {1, 2, 3, 4}), k = input("k", {1, 2, 5, 4}), v = input("v", {1, 2, 5, 4});
+  expect_same_numbers({{"q", q}, {"k", k}, {"v", v}}, {{"y", nn::attention_page(q, k, v, true)}},
+                      {HostTensor::from(wave(24), {1, 2, 3, 4}), HostTensor::from(wave(40), {1, 2, 5, 4}),
+                       HostTensor::from(wave(40), {1, 2, 5, 4})});
 }
 
 TEST(OnnxExport, NamesOfCallersAreKept) {

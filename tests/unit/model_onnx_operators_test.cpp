@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <fstream>
 #include <regex>
@@ -11,6 +12,7 @@
 #include <sstream>
 
 #include "compute/model/onnx/op.h"
+#include "compute/tensor/pages/library_page.h"
 #include "tests/unit/model_onnx_run.h"
 
 namespace imprint {
@@ -326,6 +328,57 @@ TEST(OnnxRecurrent, RefusesWhatDoesNotFit) {
 }
 
 // ---- attention ----
+
+// softmax(scale query key^T) value, node by node: what weights of `axis`, times `bias` where it has numbers,
+// are multiplied with.
+OnnxBuilder spelled_attention(int axis, bool masked) {
+  OnnxBuilder builder;
+  builder.input("q", {"1", "2", "3", "4"}).input("k", {"1", "2", "3", "4"}).input("v", {"1", "2", "3", "4"});
+  builder.floats("scale", {}, {0.25f}).floats("bias", {3, 3}, {0, 1, 0, 0, 0, 2, 1, 0, 0});
+  builder.node("Transpose", {"k"}, {"kt"}, {OnnxBuilder::list("perm", {0, 1, 3, 2})})
+      .node("MatMul", {"q", "kt"}, {"product"})
+      .node("Mul", {"product", "scale"}, {"scores"});
+  if (masked) builder.node("Add", {"scores", "bias"}, {"masked"});
+  builder.node("Softmax", {masked ? "masked" : "scores"}, {"weights"}, {OnnxBuilder::number("axis", axis)})
+      .node("MatMul", {"weights", "v"}, {"y"})
+      .output("y");
+  return builder;
+}
+
+bool is_attention_page(const OnnxBuilder& builder) {
+  const ImportedModel model = must_import(builder);
+  const tensor::Node& node = *model.outputs.at(0).tensor.node();
+  return node.op == tensor::Op::page && node.page->name == "attention";
+}
+
+TEST(OnnxAttention, SpelledOutInNodesIsOnePage) {
+  EXPECT_TRUE(is_attention_page(spelled_attention(-1, false)));
+  EXPECT_FALSE(is_attention_page(spelled_attention(2, false)));
+  EXPECT_FALSE(is_attention_page(spelled_attention(-1, true)));
+  Doubles q, k, v;
+  for (int i = 0; i < 24; ++i) {
+    q.push_back(std::sin(i));
+    k.push_back(std::cos(2 * i));
+    v.push_back(std::sin(3 * i));
+  }
+  Doubles expected;
+  for (int row = 0; row < 6; ++row) {
+    const int head = row / 3;
+    std::array<double, 3> weights{};
+    double sum = 0;
+    for (int key = 0; key < 3; ++key) {
+      double score = 0;
+      for (int i = 0; i < 4; ++i) score += q[row * 4 + i] * k[(head * 3 + key) * 4 + i];
+      sum += weights[key] = std::exp(0.25 * score);
+    }
+    for (int i = 0; i < 4; ++i) {
+      double value = 0;
+      for (int key = 0; key < 3; ++key) value += weights[key] / sum * v[(head * 3 + key) * 4 + i];
+      expected.push_back(value);
+    }
+  }
+  EXPECT_THAT(run(spelled_attention(-1, false), {}, {{"q", q}, {"k", k}, {"v", v}}), near(expected));
+}
 
 TEST(OnnxAttention, CausalWithGroupedHeads) {
   OnnxBuilder builder(23);

@@ -22,6 +22,7 @@ struct TuneOptions {
   std::vector<std::string> models, workloads;
   std::string device, table;
   std::int64_t batch = 1;
+  Precision precision = Precision::float32;
   double seconds = 300;
   std::uint32_t runs = 5;
   bool again = false;
@@ -113,7 +114,8 @@ Result<> tune(const TuneOptions& options) {
     IMPRINT_CHECK(measure(one.name, [&] { return look_at(device, one, [](Program&) {}); }));
   for (const std::string& model : options.models)
     IMPRINT_CHECK(measure(model, [&] {
-      const auto program = compile_model(device.runtime(), model, {.batch = options.batch});
+      const auto program =
+          compile_model(device.runtime(), model, {.batch = options.batch}, 1, options.precision);
       return program ? Result<>() : Result<>(program.error());
     }));
   device.runtime().set_tuner(nullptr);
@@ -154,6 +156,12 @@ void add_tune(CLI::App& app) {
   command->add_option("--batch", options->batch, "size of a model's open dimensions")
       ->check(CLI::Range(1, 1 << 30))
       ->option_text("N=1");
+  command
+      ->add_option_function<std::string>(
+          "--precision", [options](const std::string& name) { options->precision = precision_named(name); },
+          "of the models: float32, mixed or float16, as in imprint bench")
+      ->check(CLI::IsMember({"float32", "mixed", "float16"}))
+      ->option_text("TYPE=float32");
   command
       ->add_option("--seconds", options->seconds,
                    "time for measuring and compiling; then the cost model decides the rest")

@@ -82,6 +82,7 @@ constexpr std::array kSubgroupTiles{OnUnits{{128, 256, 32, 8, 8, MatrixUnits::su
 // Tiles for products of places by channels (channels_last.h) besides: of few channels, and of few places,
 // where long turns wait less often.
 constexpr std::array kPlaceTiles{OnUnits{{128, 64, 32, 8, 8, MatrixUnits::subgroup}, 3.0, 3.0},
+                                 OnUnits{{128, 32, 32, 4, 8, MatrixUnits::subgroup}, 1.8, 1.8},
                                  OnUnits{{64, 64, 64, 4, 8, MatrixUnits::subgroup}, 2.5, 2.5},
                                  OnUnits{{32, 64, 64, 4, 4, MatrixUnits::subgroup}, 1.8, 1.8}};
 constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::workgroup}, 4.2, 1.77},
@@ -465,9 +466,10 @@ double cycles_in_region(const RegionLayer& layer, bool folds, const FusionOption
 
 bool tiles_are_faster_than_region(const RegionLayer& layer, const FusionOptions& options) {
   const auto& [rows, in, out, groups, row_block, learns] = layer;
-  constexpr double kBesideUnits = 2;  // time of few rows in a region, beside its estimate: of 64 rows by 256
+  // Time of few rows in a region, beside its estimate: of 64 rows by 256.
+  constexpr double kBesideUnits = 2, kBesideTiles = 3;
   const bool on_units = !learns && options.narrow_products && options.matrix_units;
-  double region = cycles_in_region(layer, false, options) * (on_units ? kBesideUnits : 1),
+  double region = cycles_in_region(layer, false, options) * (on_units ? kBesideUnits : learns ? 1 : kBesideTiles),
          tiles = cycles_of_tiles({groups, rows, out, in}, options, on_units);
   if (learns) {
     region += region + cycles_in_region(layer, true, options);

@@ -15,6 +15,7 @@
 #include "compute/model/onnx/format/write.h"
 #include "compute/program/run.h"
 #include "compute/tensor/node.h"
+#include "compute/tensor/pages/library_page.h"
 #include "compute/tensor/walk.h"
 
 namespace imprint {
@@ -98,9 +99,7 @@ class Exporter {
     for (const OnnxValue& input : what_.inputs) graph_.reserve(input.name);
     for (const OnnxValue& output : what_.outputs) graph_.reserve(output.name);
     IMPRINT_CHECK(take_inputs());
-    for (const Node* node : order()) {
-      IMPRINT_CHECK(write(*node));
-    }
+    for (const OnnxValue& output : what_.outputs) IMPRINT_CHECK(write_up_to(output.tensor));
     if (!missing_.empty()) {
       std::string list;
       for (const auto& [name, count] : missing_)
@@ -161,21 +160,34 @@ class Exporter {
     return {};
   }
 
-  // Nodes that the outputs need, each after its inputs, whose numbers are smaller.
-  std::vector<const Node*> order() const {
+  // The nodes that the value needs, each after its inputs, whose numbers are smaller.
+  Result<> write_up_to(const Tensor& value) {
     std::vector<const Node*> all, open;
-    std::unordered_set<const Node*> seen;
     const auto visit = [&](const NodeRef& node) {
-      if (seen.insert(node.get()).second) open.push_back(node.get());
+      if (visited_.insert(node.get()).second) open.push_back(node.get());
     };
-    for (const OnnxValue& output : what_.outputs) visit(output.tensor.node());
+    visit(value.node());
     while (!open.empty()) {
       all.push_back(open.back());
       open.pop_back();
       for (const NodeRef& input : all.back()->inputs) visit(input);
     }
     std::ranges::sort(all, {}, &Node::id);
-    return all;
+    for (const Node* node : all) IMPRINT_CHECK(write(*node));
+    return {};
+  }
+
+  // A page that is also a composition of other operations, as these. output: of the page.
+  Result<> write_composed(const Node& page, std::size_t output, const Node& as) {
+    std::vector<Tensor>& parts = composed_[&page];
+    if (parts.empty()) {
+      std::vector<Tensor> inputs;
+      for (const NodeRef& input : page.inputs) inputs.emplace_back(input);
+      parts = page.page->compose(inputs);
+    }
+    IMPRINT_CHECK(write_up_to(parts[output]));
+    names_[&as] = name_of(*parts[output].node());
+    return {};
   }
 
   const std::string& name_of(const Node& node) const { return names_.at(&node); }
@@ -219,6 +231,9 @@ class Exporter {
       IMPRINT_ASSIGN(names_[&node], variable(*node.variable));
       return {};
     }
+    const bool is_output = node.op == Op::page_output;
+    if (const Node& page = is_output ? *node.inputs[0] : node; page.op == Op::page && page.page->compose)
+      return write_composed(page, is_output ? at(node.ints[0]) : 0, node);
     names_[&node] = written(node);
     if (names_[&node].empty()) {
       ++missing_[std::string(op_info(node.op).name)];
@@ -487,7 +502,9 @@ class Exporter {
   const OnnxExport& what_;
   GraphWriter graph_;
   std::unordered_map<const Node*, std::string> names_;
-  std::set<std::string> used_;  // of inputs and outputs
+  std::unordered_set<const Node*> visited_;
+  std::unordered_map<const Node*, std::vector<Tensor>> composed_;  // by page
+  std::set<std::string> used_;                                     // of inputs and outputs
   std::map<std::string, int> missing_;
 };
 

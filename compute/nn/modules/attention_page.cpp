@@ -221,14 +221,18 @@ std::vector<Tensor> differentiate(const Extents& extents, Values in, Values outp
 
 }  // namespace
 
-bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal) {
+bool fits_attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal) {
   for (const Tensor* one : {&query, &key, &value})
     if (one->dtype() != DType::float32 || one->shape().is_named() || one->extent(0) != query.extent(0))
       return false;
   const std::int64_t queries = query.extent(2), keys = key.extent(2);
   return value.shape() == key.shape() && query.extent(3) == key.extent(3) && key.extent(3) >= 1 &&
-         key.extent(3) <= kMostExtent && (!causal || queries <= keys) &&
-         query.shape().element_count() / query.extent(3) * keys >= kLeastScores;
+         key.extent(3) <= kMostExtent && (!causal || queries <= keys);
+}
+
+bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal) {
+  return fits_attention_page(query, key, value, causal) &&
+         query.shape().element_count() / query.extent(3) * key.extent(2) >= kLeastScores;
 }
 
 bool stores_attention_scores(const Tensor& query, const Tensor& key) {

@@ -7,9 +7,11 @@
 
 namespace imprint::nn {
 
-// Whether a page is worth it for these operands: float32 [batch, heads, queries, extent] and [batch, key
-// heads, keys, extent] with 131,072 scores or more, an extent of at most 128, and no more queries than keys
-// if causal.
+// Whether the page takes these operands: float32 [batch, heads, queries, extent] and [batch, key heads, keys,
+// extent] with an extent of at most 128, and no more queries than keys if causal.
+bool fits_attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal);
+
+// Whether it is worth it for a program that may train: with 131,072 scores or more.
 bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal);
 
 // Whether scores are so few that storing them beats computing them again, without matrix units.

@@ -6,6 +6,7 @@
 
 #include "compute/base/text.h"
 #include "compute/model/onnx/op.h"
+#include "compute/model/onnx/ops/attention_products.h"
 #include "compute/tensor/composites/composites.h"
 
 namespace imprint::onnx {
@@ -51,7 +52,7 @@ Attended attended(const Heads& heads) {
   if (heads.bias.ok())
     scores = imprint::where(imprint::max(heads.bias, {-1}, true) > Tensor(kUnseen / 2), scores, 0.0f);
   if (heads.stage == 3) found.scores = scores;
-  found.out = imprint::matmul(scores, value);
+  found.out = product_with_weights(scores, value);
   return found;
 }
 

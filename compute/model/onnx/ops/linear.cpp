@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "compute/model/onnx/ops/attention_products.h"
 #include "compute/model/onnx/ops/whole_products.h"
 
 namespace imprint::onnx {
@@ -9,7 +10,7 @@ namespace {
 
 Tensor product_of(OpContext& context, const Value& a, const Value& b) {
   if (const auto product = dequantized_matmul(context, a, b)) return *product;
-  return imprint::matmul(a.tensor(), b.tensor());
+  return product_with_weights(a.tensor(), b.tensor());
 }
 
 // alpha * A' B' + beta * C
