@@ -100,22 +100,27 @@ constexpr std::array kOlderDialect{OfOlderDialect{kMatrixUnitTile, 6.0, 5},
                                    OfOlderDialect{{64, 64, 32, 4, 8, MatrixUnits::subgroup}, 6.0, 5},
                                    OfOlderDialect{{64, 64, 64, 4, 8, MatrixUnits::subgroup}, 4.35, 3}};
 
-// Cycles of such a product. Fitted to the products of two language models in all of these tiles: 11 % root
-// mean square, and the tile that it chooses takes 2 % more time than the fastest. Workgroups on a unit start
-// and wait for each turn's loads together; their arithmetic and their stores add up. is_part: sums go to
-// memory unchanged.
-double cycles_of_older_dialect(const ProductShape& shape, const OfOlderDialect& measured,
+// Cycles of such products in one dispatch. Fitted to the products of two language models in all of these
+// tiles: 11 % root mean square, and the tile that it chooses takes 2 % more time than the fastest. Workgroups
+// on a unit start and wait for each turn's loads together; their arithmetic and their stores add up. is_part:
+// sums go to memory unchanged.
+double cycles_of_older_dialect(std::span<const ProductShape> shapes, const OfOlderDialect& measured,
                                const FusionOptions& options, bool is_part) {
   constexpr double kStart = 1900, kTurn = 890, kPerSum = 0.25;
   const ProductTile& tile = measured.tile;
-  const double sums = tile.rows * tile.columns,
-               turns = std::ceil(static_cast<double>(shape.depth) / tile.depth),
-               workgroups = std::ceil(static_cast<double>(tile_count(shape, tile)) /
-                                      static_cast<double>(options.region_groups)),
+  const double sums = tile.rows * tile.columns;
+  double count = 0, work = 0, most_turns = 0;
+  for (const ProductShape& shape : shapes) {
+    const double own = static_cast<double>(tile_count(shape, tile)),
+                 turns = std::ceil(static_cast<double>(shape.depth) / tile.depth);
+    count += own;
+    most_turns = std::max(most_turns, turns);
+    work += own *
+            (turns * sums * tile.depth / (kLanes * measured.efficiency) + kPerSum * sums * (is_part ? 1 : 2));
+  }
+  const double workgroups = std::ceil(count / static_cast<double>(options.region_groups)),
                rounds = std::ceil(workgroups / measured.resident);
-  return rounds * (kStart + kTurn * turns) +
-         workgroups * (turns * sums * tile.depth / (kLanes * measured.efficiency) +
-                       kPerSum * sums * (is_part ? 1 : 2));
+  return rounds * (kStart + kTurn * most_turns) + workgroups * work / count;
 }
 
 // Cycles per turn of 32 terms, in addition to the arithmetic, for any number of workgroups.
@@ -176,7 +181,7 @@ double least_cycles_of_older_dialect(const ProductShape& shape, const FusionOpti
   double least = std::numeric_limits<double>::infinity();
   for (const OfOlderDialect& measured : kOlderDialect)
     if (fits_device(measured.tile, options))
-      least = std::min(least, cycles_of_older_dialect(shape, measured, options, is_part));
+      least = std::min(least, cycles_of_older_dialect({&shape, 1}, measured, options, is_part));
   return least;
 }
 
@@ -379,12 +384,12 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
                               matrix_operand(graph, materialized, matmul, 0) &&
                               matrix_operand(graph, materialized, matmul, 1);
   const bool of_places = graph[matmul].stays_tiled;
-  // With the older extension, products with packed operands were only measured in that tile; it wastes half
-  // of itself on few rows.
-  const bool of_older = has_units && !of_places && !options.matrix_tiles && *packed == 0;
+  // With the older extension, products with packed operands or joined columns were only measured in that
+  // tile; it wastes half of itself on few rows.
+  const bool of_older = has_units && suits_older_dialect(graph, materialized, matmul, options);
   for (const OfOlderDialect& measured : kOlderDialect)
     if (of_older && fits_device(measured.tile, options))
-      add(measured.tile, cycles_of_older_dialect(shape, measured, options, false));
+      add(measured.tile, cycles_of_older_dialect({&shape, 1}, measured, options, false));
   for (const OnUnits& measured : kSubgroupTiles) {
     const bool known = options.matrix_tiles || measured.tile == kMatrixUnitTile ||
                        (shape.rows <= measured.tile.rows && measured.tile.rows < kMatrixUnitTile.rows);
@@ -415,6 +420,36 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   return tiles[choose_variant(options.variants, kernel, variants, made)];
 }
 
+bool suits_older_dialect(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
+                         const FusionOptions& options) {
+  return !options.matrix_tiles && !graph[matmul].stays_tiled && !joins_columns(graph, matmul) &&
+         packed_operands(graph, materialized, matmul) == 0;
+}
+
+namespace {
+
+std::optional<ProductTile> shared_tile_of_older_dialect(const std::vector<ProductShape>& shapes,
+                                                        const std::vector<ProductTile>& tiles,
+                                                        const FusionOptions& options) {
+  double least = 0;  // of dispatches of their own
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const auto own = std::ranges::find(kOlderDialect, tiles[i], &OfOlderDialect::tile);
+    if (own == kOlderDialect.end()) return std::nullopt;
+    least += cycles_of_older_dialect({&shapes[i], 1}, *own, options, false) + kLaunchCycles;
+  }
+  std::optional<ProductTile> shared;
+  for (const OfOlderDialect& measured : kOlderDialect) {
+    if (!fits_device(measured.tile, options)) continue;
+    const double cost = cycles_of_older_dialect(shapes, measured, options, false) + kLaunchCycles;
+    if (cost >= least) continue;
+    least = cost;
+    shared = measured.tile;
+  }
+  return shared;
+}
+
+}  // namespace
+
 std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls,
                                               const std::vector<ProductTile>& tiles,
                                               const FusionOptions& options) {
@@ -422,10 +457,12 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
   double apart = 0;
   for (std::size_t i = 0; i < matmuls.size(); ++i) {
     shapes.push_back(product_shape(graph, matmuls[i]));
+    if (tiles[i].units != MatrixUnits::none) continue;
     const auto own = std::ranges::find(kTiles, tiles[i], &Measured::tile);
     if (own == kTiles.end()) return std::nullopt;
     apart += cycles(shapes.back(), *own, options) + kLaunchCycles;
   }
+  if (tiles.front().units != MatrixUnits::none) return shared_tile_of_older_dialect(shapes, tiles, options);
   // Takes the smallest of their tiles: it leaves the shortest tail of workgroups that run alone. Two
   // gradients of a layer of 256: 127 us, with the larger tile 147 us.
   const Measured* smallest = nullptr;

@@ -55,9 +55,13 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
 // "64 x 128 x 16 by 8 x 8"
 std::string product_tile_text(const ProductTile& tile);
 
+// Whether the product may have any of the tiles that were measured with GL_NV_cooperative_matrix.
+bool suits_older_dialect(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
+                         const FusionOptions& options);
+
 // Returns the tile with which all these products, in one dispatch, finish soonest. Returns nothing if
 // separate dispatches with their own tiles finish sooner. matmuls: their nodes, parallel to `tiles`; none on
-// matrix units.
+// matrix units, or all, and each suits the older dialect.
 std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls,
                                               const std::vector<ProductTile>& tiles,
                                               const FusionOptions& options);
