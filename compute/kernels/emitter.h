@@ -207,6 +207,8 @@ class Emitter {
   void column_fold_body(int workgroup_size);
   void scan_body(int workgroup_size);
   void evaluate_members(const ElementIndex& index);  // axes, if given, are the anchor's
+  void compute_members(const ElementIndex& index);   // the first half of it
+  void store_members(const IndexExpression& linear);
   virtual void write(const graph::Store& store, const IndexExpression& linear);
 
   const graph::Graph& graph_;

@@ -80,6 +80,11 @@ void Emitter::write(const Store& store, const IndexExpression& linear) {
 }
 
 void Emitter::evaluate_members(const ElementIndex& index) {
+  compute_members(index);
+  store_members(*index.linear);
+}
+
+void Emitter::compute_members(const ElementIndex& index) {
   for (NodeIndex member : task_.members) {
     if (members_.contains(member)) continue;
     const bool has_axes =
@@ -93,8 +98,11 @@ void Emitter::evaluate_members(const ElementIndex& index) {
     const std::string name = ready ? *ready : (elsewhere ? load(member, own) : compute(member, own));
     members_[member] = name;
   }
+}
+
+void Emitter::store_members(const IndexExpression& linear) {
   for (const Store& store : task_.stores)
-    if (std::ranges::find(task_.tails, store.node) == task_.tails.end()) write(store, *index.linear);
+    if (std::ranges::find(task_.tails, store.node) == task_.tails.end()) write(store, linear);
 }
 
 // Folds whose result every invocation needs.

@@ -106,11 +106,12 @@ std::string PageEmitter::eight_functions(std::size_t input) {
 
 // An output that nothing reads is not stored.
 std::string PageEmitter::store_function(std::size_t output) {
-  const DType dtype = anchor_.source->page->outputs[output].dtype;
+  DType dtype = anchor_.source->page->outputs[output].dtype;
   for (const Store& store : task_.stores) {
     const GraphNode& node = graph_[store.node];
     const std::size_t position = node.op == Op::page_output ? static_cast<std::size_t>(node.ints[0]) : 0;
     if (position != output) continue;
+    dtype = node.dtype;  // may be rounded (narrow_products.h)
     if (dtype_is_narrow_float(dtype)) includes_.insert("narrow_floats");
     members_ = {{store.node, dtype == DType::boolean    ? "bool(value)"
                              : dtype == DType::float16  ? "imp_to_half(value)"

@@ -15,10 +15,17 @@ using namespace graph;
 namespace {
 
 constexpr std::int32_t kEights = 8;  // float16 in a vector of 16 bytes
-constexpr std::int64_t kBand = 8;    // rows of tiles that run at the same time
+constexpr std::int64_t kSubgroupLanes = 32;
+constexpr std::int64_t kBand = 8;  // rows of tiles that run at the same time
 
 std::string define(const std::string& name, const std::string& value) {
   return "#define " + name + " " + value + "\n";
+}
+
+// Rows of which an invocation stores four neighbours at once.
+std::int64_t store_rows(const ProductTile& tile) {
+  const std::int64_t rows = unit_memory(tile).scratch_rows * 16 * tile.thread_columns / kSubgroupLanes;
+  return std::min<std::int64_t>(rows, 2);  // four need more registers: 152 instead of 139 us
 }
 
 Shape batch_shape(const Shape& shape) {
@@ -38,9 +45,10 @@ std::string ProductEmitter::declarations(const ProductTile& tile) {
   if (tile.units == MatrixUnits::subgroup) {
     out += define("SUBGROUP_ROWS", text(8 * tile.thread_rows)) +
            define("SUBGROUP_COLUMNS", text(4 * tile.thread_columns));
-    for (const auto& [side, slot] : {std::pair("left", 0u), std::pair("right", 1u)})
-      out += "shared uvec4 tile_" + std::string(side) + "[" + text(unit_elements(tile, slot)) + "];\n";
-    return out + "\n";
+    const UnitMemory memory = unit_memory(tile);
+    return out + define("LEFT_ELEMENTS", text(memory.left, "u")) +
+           define("SCRATCH_ROWS", text(memory.scratch_rows)) + define("STORE_ROWS", text(store_rows(tile))) +
+           "shared uvec4 tile_memory[" + text(memory.total) + "];\n\n";
   }
   for (const auto& [side, lines] : {std::pair("left", tile.rows), std::pair("right", tile.columns)})
     out += "shared vec4 tile_" + std::string(side) + "[" + text(tile.depth * (lines / 4 + 1)) + "];\n";
@@ -391,9 +399,19 @@ bool ProductEmitter::stores_matrices() const {
 }
 
 std::string ProductEmitter::store_function(const std::string& name) {
+  const bool on_units = task_.tile.units == MatrixUnits::subgroup;
   const ProductShape shape = product_shape(graph_, task_.anchor);
   const bool ragged_rows = shape.rows % task_.tile.rows != 0,
              ragged_columns = shape.columns % task_.tile.columns != 0;
+  const std::int64_t rows = on_units ? store_rows(task_.tile) : 1;
+  if (on_units && !ragged_rows && !ragged_columns && !joins_columns(graph_, task_.anchor) &&
+      own_columns() % kWide == 0) {
+    write_fours(rows, kSubgroupLanes / task_.tile.thread_columns);
+    if (!std::exchange(is_refused_, false))
+      return "void " + name + "(int batch, int row, int column, vec4 sums[" + text(rows) + "]) {\n" +
+             take_body() + "}\n";
+    take_body();
+  }
   std::string outside = ragged_rows ? "row >= " + text(shape.rows) : "";
   if (ragged_columns) outside += (outside.empty() ? "column >= " : " || column >= ") + text(shape.columns);
   if (!outside.empty()) line("if (" + outside + ") return;");
@@ -413,7 +431,15 @@ std::string ProductEmitter::store_function(const std::string& name) {
     else
       write_one_by_one(own_columns());
   }
-  return "void " + name + "(int batch, int row, int column, vec4 sums) {\n" + take_body() + "}\n";
+  const std::string one = on_units ? name + "_row" : name;
+  std::string function =
+      "void " + one + "(int batch, int row, int column, vec4 sums) {\n" + take_body() + "}\n";
+  if (!on_units) return function;
+  for (std::int64_t i = 0; i < rows; ++i)
+    line(text(one, "(batch, row + ", i * kSubgroupLanes / task_.tile.thread_columns, ", column, sums[", i,
+              "]);"));
+  return function + "void " + name + "(int batch, int row, int column, vec4 sums[" + text(rows) + "]) {\n" +
+         take_body() + "}\n";
 }
 
 void ProductEmitter::write_four() {
@@ -426,6 +452,36 @@ void ProductEmitter::write_four() {
   wide_names_.insert("sums");
   members_ = {{task_.anchor, "sums"}};
   evaluate_members(index);
+}
+
+// Four neighbours of each of several rows. All are computed before any is stored: memory may be the same, so
+// that drivers would not load what comes later before a store.
+void ProductEmitter::write_fours(std::int64_t rows, std::int64_t apart) {
+  const ProductShape shape = product_shape(graph_, task_.anchor);
+  const std::vector<IndexExpression> batch =
+      delinearize(named("batch"), batch_shape(graph_[task_.anchor].shape));
+  std::vector<std::unordered_map<NodeIndex, std::string>> members;
+  std::vector<IndexExpression> elements;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const std::string row = text("row_", i), element = text("element_", i), sums = text("sums_", i);
+    line(text("int ", row, " = row + ", i * apart, ", ", element, " = (batch * ", shape.rows, " + ", row,
+              ") * ", own_columns(), " + column;"));
+    line(text("vec4 ", sums, " = sums[", i, "];"));
+    ElementIndex index{IndexExpression(element, kWide), batch};
+    index.linear->lane = 1;
+    index.axes.emplace_back(row);
+    index.axes.emplace_back("column", kWide);
+    index.axes.back().lane = 1;
+    wide_names_.insert(sums);
+    members_ = {{task_.anchor, sums}};
+    compute_members(index);
+    members.push_back(std::exchange(members_, {}));
+    elements.push_back(*index.linear);
+  }
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    members_ = members[i];
+    store_members(elements[i]);
+  }
 }
 
 // The four may belong to two products of the batch.

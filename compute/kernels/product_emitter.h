@@ -48,6 +48,7 @@ class ProductEmitter : public Emitter {
   std::string store_function(const std::string& name);
   // Four neighbouring outputs of a row; refuses where the task's results are not neighbours.
   void write_four();
+  void write_fours(std::int64_t rows, std::int64_t apart);
   void write_one_by_one(std::int64_t columns);
   void write_one_by_one_of_joined(const graph::ProductShape& shape);
   std::string take_body();  // returns the text so far and starts another function

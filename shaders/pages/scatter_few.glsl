@@ -15,9 +15,13 @@ shared VALUE parts[HERE * LANES * kAtOnce];
 
 VALUE sums[kAtOnce];
 
+// Loads of one update's columns, and of several updates' rows, are issued before any result is used. Columns
+// outside load the last one, and are not stored.
+const int kRowsAtOnce = 8;
+
 // Combines the updates of words first .. end - 1 of a row.
 void combine_updates(int row, int first, int end, int column) {
-  for (int k = 0; k < kAtOnce; ++k) sums[k] = START;
+  [[unroll]] for (int k = 0; k < kAtOnce; ++k) sums[k] = START;
   for (int part = first / 32; part * 32 < end; ++part) {
     uint words = filled[row * kGroupsOfWords + part];
     while (words != 0u) {
@@ -26,10 +30,12 @@ void combine_updates(int row, int first, int end, int column) {
       if (word < first || word >= end) continue;
       uint bits = chosen[row * kWords + word];
       while (bits != 0u) {
-        int at = (word * 32 + findLSB(bits)) * WIDTH + column;
+        int at = (word * 32 + findLSB(bits)) * WIDTH;
         bits &= bits - 1u;
-        for (int k = 0; k < kAtOnce; ++k)
-          if (column + k * LANES < WIDTH) sums[k] = combine(sums[k], imp_load_1(at + k * LANES));
+        VALUE loaded[kAtOnce];
+        [[unroll]] for (int k = 0; k < kAtOnce; ++k) loaded[k] =
+            imp_load_1(at + min(column + k * LANES, WIDTH - 1));
+        [[unroll]] for (int k = 0; k < kAtOnce; ++k) sums[k] = combine(sums[k], loaded[k]);
       }
     }
   }
@@ -43,33 +49,39 @@ void imp_page(int group) {
   for (int k = thread; k < HERE * kGroupsOfWords; k += imp_group_size) filled[k] = 0u;
   if (thread < HERE) counts[thread] = 0u;
   barrier();
-  for (int i = thread; i < UPDATES; i += imp_group_size) {
-    int row = imp_load_2(i) - first_row;
-    if (row < 0 || row >= HERE) continue;
-    atomicOr(chosen[row * kWords + i / 32], 1u << (i & 31));
-    atomicOr(filled[row * kGroupsOfWords + i / 1024], 1u << ((i / 32) & 31));
-    atomicAdd(counts[row], 1u);
+  for (int first = thread; first < UPDATES; first += kRowsAtOnce * imp_group_size) {
+    int rows[kRowsAtOnce];
+    [[unroll]] for (int k = 0; k < kRowsAtOnce; ++k) rows[k] =
+        imp_load_2(min(first + k * imp_group_size, UPDATES - 1)) - first_row;
+    [[unroll]] for (int k = 0; k < kRowsAtOnce; ++k) {
+      int i = first + k * imp_group_size, row = rows[k];
+      if (i >= UPDATES || row < 0 || row >= HERE) continue;
+      atomicOr(chosen[row * kWords + i / 32], 1u << (i & 31));
+      atomicOr(filled[row * kGroupsOfWords + i / 1024], 1u << ((i / 32) & 31));
+      atomicAdd(counts[row], 1u);
+    }
   }
   barrier();
   VALUE own[kAtOnce];
-  for (int k = 0; k < kAtOnce; ++k) own[k] = START;
+  [[unroll]] for (int k = 0; k < kAtOnce; ++k) own[k] = START;
   if (counts[slice] > 0u && counts[slice] < uint(kMany)) {
     combine_updates(slice, 0, kWords, column);
-    for (int k = 0; k < kAtOnce; ++k) own[k] = sums[k];
+    [[unroll]] for (int k = 0; k < kAtOnce; ++k) own[k] = sums[k];
   }
   for (int turn = 0; turn < HERE; ++turn) {
     if (counts[turn] < uint(kMany)) continue;  // the same for the whole workgroup
     int share = (kWords + HERE - 1) / HERE;
     combine_updates(turn, min(kWords, slice * share), min(kWords, (slice + 1) * share), column);
-    for (int k = 0; k < kAtOnce; ++k) parts[(slice * kAtOnce + k) * LANES + lane] = sums[k];
+    [[unroll]] for (int k = 0; k < kAtOnce; ++k) parts[(slice * kAtOnce + k) * LANES + lane] = sums[k];
     barrier();
     if (slice == turn)
       for (int s = 0; s < HERE; ++s)
-        for (int k = 0; k < kAtOnce; ++k) own[k] = combine(own[k], parts[(s * kAtOnce + k) * LANES + lane]);
+        [[unroll]] for (int k = 0; k < kAtOnce; ++k) own[k] =
+            combine(own[k], parts[(s * kAtOnce + k) * LANES + lane]);
     barrier();
   }
   int row = first_row + slice;
-  for (int k = 0; k < kAtOnce; ++k) {
+  [[unroll]] for (int k = 0; k < kAtOnce; ++k) {
     int at = row * WIDTH + column + k * LANES;
     if (row < ROWS && column + k * LANES < WIDTH) imp_store_0(at, combine(imp_load_0(at), own[k]));
   }

@@ -103,13 +103,20 @@ void imp_page(int group) {
   }
   barrier();
 #if COUNT <= 128
-  if (lane < COUNT) {
-    uint own = keys[lane];
-    int position = positions[lane], place = 0;
-    for (int k = 0; k < COUNT; ++k)
-      place += keys[k] < own || (keys[k] == own && positions[k] < position) ? 1 : 0;
-    imp_store_0(group * COUNT + place, position);
+  // Several invocations count together what comes before each element.
+  const int kSharers = 256 / SIZE;
+  int element = lane % SIZE, share = (COUNT + kSharers - 1) / kSharers;
+  if (lane < COUNT) counts[lane] = 0u;
+  barrier();
+  if (element < COUNT) {
+    uint own = keys[element], place = 0u;
+    int position = positions[element], first = lane / SIZE * share;
+    for (int k = first; k < min(first + share, COUNT); ++k)
+      place += keys[k] < own || (keys[k] == own && positions[k] < position) ? 1u : 0u;
+    atomicAdd(counts[element], place);
   }
+  barrier();
+  if (lane < COUNT) imp_store_0(group * COUNT + int(counts[lane]), positions[lane]);
 #else
   for (int run = 2; run <= SIZE; run <<= 1)
     for (int distance = run / 2; distance > 0; distance >>= 1) {

@@ -4,13 +4,25 @@
 // SUBGROUP_ROWS x SUBGROUP_COLUMNS outputs in matrices of 16 x 16 (include/matrices_nv.glsl,
 // matrices_khr.glsl).
 //
-// The kernel around this page defines what products/tiles.glsl lists, and SUBGROUP_ROWS and SUBGROUP_COLUMNS.
-// Loads return eight neighbours as a uvec4; tile_left and tile_right are uvec4 arrays. Where sums go to
-// memory unchanged and tiles are whole, it defines STORE_MATRIX(sums, batch, row, column) for matrices.
+// The kernel around this page defines what products/tiles.glsl lists, and
+//   SUBGROUP_ROWS, SUBGROUP_COLUMNS
+//     outputs of a subgroup
+//   tile_memory
+//     a shared uvec4 array: LEFT_ELEMENTS of the left operand, and then those of the right
+//   SCRATCH_ROWS
+//     rows of matrices whose sums pass through shared memory together
+//   STORE_ROWS, STORE(batch, row, column, sums)
+//     stores sums[i], four neighbouring outputs, at row + i * ROWS_APART
+// Loads return eight neighbours as a uvec4. Where sums go to memory unchanged and tiles are whole, it defines
+// STORE_MATRIX(sums, batch, row, column) for matrices.
 // Indices are unsigned: 227 TFLOP/s instead of 210 with signed ones.
 
 #define MATRIX_ROWS (SUBGROUP_ROWS / 16)
 #define MATRIX_COLUMNS (SUBGROUP_COLUMNS / 16)
+// Fours of a subgroup's row, and two more against bank conflicts.
+#define SCRATCH_FOURS (SUBGROUP_COLUMNS / 4)
+#define SCRATCH_STRIDE (SCRATCH_FOURS + 2)
+#define ROWS_APART (32 / SCRATCH_FOURS)
 
 // A line of shared memory holds eights that are contiguous in memory, and one more against bank conflicts.
 #if LEFT_ALONG_TERMS
@@ -68,9 +80,9 @@ void PRODUCT(int group) {
   // No turn count, for the reason in products/tiles.glsl.
   for (uint term_0 = TILE_DEPTH;; term_0 += TILE_DEPTH) {
     [[unroll]] for (int turn = 0; turn < LEFT_TURNS; turn++)
-        tile_left[LEFT_AT(LEFT_ROW(turn), LEFT_TERM(turn))] = left_loaded[turn];
+        tile_memory[LEFT_AT(LEFT_ROW(turn), LEFT_TERM(turn))] = left_loaded[turn];
     [[unroll]] for (int turn = 0; turn < RIGHT_TURNS; turn++)
-        tile_right[RIGHT_AT(RIGHT_TERM(turn), RIGHT_COLUMN(turn))] = right_loaded[turn];
+        tile_memory[LEFT_ELEMENTS + RIGHT_AT(RIGHT_TERM(turn), RIGHT_COLUMN(turn))] = right_loaded[turn];
     barrier();
     if (term_0 < DEPTH) {
       LOAD(term_0)
@@ -81,9 +93,10 @@ void PRODUCT(int group) {
       MATRIX_LEFT left[MATRIX_ROWS];
       MATRIX_RIGHT right[MATRIX_COLUMNS];
       [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) MATRIX_LOAD(
-          left[r], tile_left, LEFT_AT(subgroup_row + r * 16, k), LEFT_STRIDE, 1 - LEFT_ALONG_TERMS);
-      [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) MATRIX_LOAD(
-          right[c], tile_right, RIGHT_AT(k, subgroup_column + c * 16), RIGHT_STRIDE, RIGHT_ALONG_TERMS);
+          left[r], tile_memory, LEFT_AT(subgroup_row + r * 16, k), LEFT_STRIDE, 1 - LEFT_ALONG_TERMS);
+      [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
+          MATRIX_LOAD(right[c], tile_memory, LEFT_ELEMENTS + RIGHT_AT(k, subgroup_column + c * 16),
+                      RIGHT_STRIDE, RIGHT_ALONG_TERMS);
       [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
           sums[r][c] = MATRIX_MULTIPLY_ADD(left[r], right[c], sums[r][c]);
     }
@@ -92,10 +105,10 @@ void PRODUCT(int group) {
     MATRIX_RIGHT right[TILE_DEPTH / 16][MATRIX_COLUMNS];
     [[unroll]] for (int k = 0; k < TILE_DEPTH / 16; k++) {
       [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) MATRIX_LOAD(
-          left[k][r], tile_left, LEFT_AT(subgroup_row + r * 16, k * 16), LEFT_STRIDE, 1 - LEFT_ALONG_TERMS);
+          left[k][r], tile_memory, LEFT_AT(subgroup_row + r * 16, k * 16), LEFT_STRIDE, 1 - LEFT_ALONG_TERMS);
       [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
-          MATRIX_LOAD(right[k][c], tile_right, RIGHT_AT(k * 16, subgroup_column + c * 16), RIGHT_STRIDE,
-                      RIGHT_ALONG_TERMS);
+          MATRIX_LOAD(right[k][c], tile_memory, LEFT_ELEMENTS + RIGHT_AT(k * 16, subgroup_column + c * 16),
+                      RIGHT_STRIDE, RIGHT_ALONG_TERMS);
     }
     [[unroll]] for (int k = 0; k < TILE_DEPTH / 16; k++) [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++)
         [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) sums[r][c] =
@@ -111,17 +124,23 @@ void PRODUCT(int group) {
       STORE_MATRIX(sums[r][c], batch, row_0 + subgroup_row + r * 16, column_0 + subgroup_column + c * 16);
 #else
   // The driver decides which invocation holds which element. The sums pass through shared memory, which is
-  // free by now, to get known positions.
+  // free by now, to get known positions. An invocation takes STORE_ROWS parts of rows at once, so that what
+  // they are combined with is loaded together.
   barrier();
   uint own = gl_SubgroupInvocationID;
-  [[unroll]] for (int r = 0; r < MATRIX_ROWS; r++) [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++) {
-    MATRIX_STORE(sums[r][c], tile_left, subgroup * 64, 4);
+  uint scratch = subgroup * (SCRATCH_ROWS * 16 * SCRATCH_STRIDE);
+  uint own_row = own / SCRATCH_FOURS, own_four = own % SCRATCH_FOURS;
+  [[unroll]] for (int r_0 = 0; r_0 < MATRIX_ROWS; r_0 += SCRATCH_ROWS) {
+    [[unroll]] for (int r = 0; r < SCRATCH_ROWS; r++) [[unroll]] for (int c = 0; c < MATRIX_COLUMNS; c++)
+        MATRIX_STORE(sums[r_0 + r][c], tile_memory, scratch + r * 16 * SCRATCH_STRIDE + c * 4,
+                     SCRATCH_STRIDE);
     subgroupBarrier();
-    [[unroll]] for (int part = 0; part < 2; part++) {
-      uint four = part * 32 + own;
-      STORE(batch, int(row_0 + subgroup_row + r * 16 + four / 4),
-            int(column_0 + subgroup_column + c * 16 + four % 4 * 4),
-            uintBitsToFloat(tile_left[subgroup * 64 + four]));
+    [[dont_unroll]] for (uint row = own_row; row < SCRATCH_ROWS * 16; row += STORE_ROWS * ROWS_APART) {
+      vec4 parts[STORE_ROWS];
+      [[unroll]] for (int part = 0; part < STORE_ROWS; part++) parts[part] =
+          uintBitsToFloat(tile_memory[scratch + (row + part * ROWS_APART) * SCRATCH_STRIDE + own_four]);
+      STORE(batch, int(row_0 + subgroup_row + r_0 * 16 + row), int(column_0 + subgroup_column + own_four * 4),
+            parts);
     }
     subgroupBarrier();
   }

@@ -221,6 +221,57 @@ TEST_F(MixedPrecision, AttentionAndItsGradientsAreNearThoseOfFloat32) {
   }
 }
 
+// On matrix units: a transformer's block, with norms, whose gradients of query, key and value are parts of
+// one value. Products in small tiles, split ones, and results that are finished in their kernels.
+TEST_F(MixedPrecision, ABlockAndItsGradientsAreNearThoseOfFloat32) {
+  if (test::gpu()->context().device().capabilities().device_type == VK_PHYSICAL_DEVICE_TYPE_CPU)
+    GTEST_SKIP() << "without matrix units the products are those of other tests";
+  const auto numbers = [](const std::string& name, const Shape& shape, float scale, int seed) {
+    return Variable(name, shape, wave(shape.element_count(), scale, seed)).value();
+  };
+  constexpr std::int64_t kWidth = 256, kHeads = 4, kSteps = 256, kBatch = 8;
+  const Shape values{kBatch, kSteps, kWidth};
+  const Tensor by[] = {numbers("x", values, 1, 1),
+                       numbers("qkv", {kWidth, 3 * kWidth}, 0.1f, 2),
+                       numbers("qkv bias", {3 * kWidth}, 0.1f, 3),
+                       numbers("up", {kWidth, 4 * kWidth}, 0.1f, 4),
+                       numbers("up bias", {4 * kWidth}, 0.1f, 5),
+                       numbers("down", {4 * kWidth, kWidth}, 0.05f, 6)};
+  const auto norm = [](const Tensor& x) {
+    const Tensor away = x - mean(x, {2}, true);
+    return away * (1.0f / sqrt(mean(square(away), {2}, true) + 1e-5f));
+  };
+  const Tensor all = matmul(norm(by[0]), by[1]) + by[2];
+  const auto heads = [&](std::int64_t k) {
+    return permute(reshape(narrow(all, 2, kWidth * k, kWidth), {kBatch, kSteps, kHeads, kWidth / kHeads}),
+                   {0, 2, 1, 3});
+  };
+  const Tensor attended = nn::attention(heads(0), heads(1), heads(2), {.causal = true});
+  const Tensor x = by[0] + reshape(permute(attended, {0, 2, 1, 3}), values);
+  const Tensor y = x + matmul(gelu(matmul(norm(x), by[3]) + by[4]), by[5]);
+  std::vector<Tensor> outputs = gradients(sum(y * numbers("g", values, 0.1f, 7)), by).value();
+  outputs.push_back(y);
+  const auto results = [&](Precision precision) {
+    Program program =
+        compile(ProgramDescription{.name = "block", .outputs = outputs, .precision = precision});
+    const auto found = session().run(program);
+    EXPECT_TRUE(found) << found.error().message;
+    const auto again = session().run(program);
+    for (std::size_t o = 0; o < outputs.size(); ++o) EXPECT_EQ((*again)[o].floats, (*found)[o].floats);
+    return *found;
+  };
+  const std::vector<HostTensor> mixed = results(Precision::mixed16), whole = results(Precision::float32);
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < whole[o].floats.size(); ++i) {
+      error += std::pow(mixed[o].floats[i] - whole[o].floats[i], 2.0);
+      size += std::pow(whole[o].floats[i], 2.0);
+    }
+    EXPECT_GT(error, 0) << "output " << o;
+    EXPECT_LT(std::sqrt(error / size), 0.01) << "output " << o;
+  }
+}
+
 TEST_F(MixedPrecision, LearnsAsInFloat32) {
   Lesson mixed(Precision::mixed16), whole(Precision::float32);
   Program a = compile(mixed.description), b = compile(whole.description);

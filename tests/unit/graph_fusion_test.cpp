@@ -100,6 +100,26 @@ TEST(Fusion, AReductionTakesItsPrologueAndEpilogue) {
   ASSERT_EQ(fused.schedule.tasks.size(), 1u);
 }
 
+// A layer norm between products keeps its output and the distance from the mean. Twice that distance and the
+// quotient, which the gradients read, are computed where they are read.
+TEST(Fusion, ALayerNormStoresNoCheapFunctionsOfWhatItStores) {
+  const Tensor x = input("x", {1024, 256}), w = input("w", {256, 256}), scale = input("scale", {256});
+  const Tensor h = matmul(x, w), away = h - mean(h, {1}, true);
+  const Tensor y = away * (1.0f / sqrt(mean(square(away), {1}, true) + 1e-5f)) * scale;
+  const std::vector<Tensor> found =
+      gradients(sum(square(matmul(y, input("v", {256, 256})))), std::array{w, scale}).value();
+  FusionOptions options;
+  options.regions = false;
+  const Fused fused = fuse_program(found, {}, options);
+  std::vector<std::size_t> stored;  // values of the rows' length, per row kernel
+  for (const Task& task : fused.schedule.tasks) {
+    if (task.kind != TaskKind::row_fold) continue;
+    stored.push_back(0);
+    for (const Store& store : task.stores) stored.back() += fused.graph[store.node].shape == Shape{1024, 256};
+  }
+  EXPECT_EQ(stored, (std::vector<std::size_t>{2, 1}));
+}
+
 TEST(Fusion, ProductsWithManyWeightsStayOutOfRegions) {
   const auto kind_of = [](std::int64_t width) {
     const Tensor x = input("x", {256, width});

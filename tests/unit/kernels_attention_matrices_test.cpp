@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/graph/plan/fusion.h"
 #include "compute/kernels/dispatch_source.h"
@@ -112,6 +114,29 @@ TEST(AttentionMatrices, AreForMixedProgramsAndEvenWidths) {
     EXPECT_THAT(attention_kernels(build_attention({attended.result}, MatrixDialect::nv, mixed)),
                 testing::IsEmpty());
   }
+}
+
+// Query, key and value are parts of one product, whose gradient only products and a bias's sum read, rounded.
+// Their own gradients are stored rounded then; gradients that are results are not.
+TEST(AttentionMatrices, GradientsThatAreOnlyReadRoundedAreStoredRounded) {
+  const Tensor x = input("x", {2, 128, 256}), w = input("w", {256, 768}), b = input("b", {768});
+  const Tensor all = matmul(x, w) + b;
+  const auto part = [&](std::int64_t k) {
+    return permute(reshape(narrow(all, 2, 256 * k, 256), {2, 128, 4, 64}), {0, 2, 1, 3});
+  };
+  const Tensor query = part(0), key = part(1), value = part(2);
+  const Tensor loss = sum(square(nn::attention(query, key, value, {.causal = true})));
+  const auto rounds = [](const std::vector<Tensor>& outputs) {
+    int rounded = 0;
+    for (const std::string& kernel : attention_kernels(build_attention(outputs))) {
+      EXPECT_EQ(attention_errors(kernel), "");
+      const bool is_gradient = kernel.find("arrived") != std::string::npos;
+      if (is_gradient && kernel.find("imp_to_half(value)") != std::string::npos) ++rounded;
+    }
+    return rounded;
+  };
+  EXPECT_EQ(rounds(gradients(loss, std::array{w, b}).value()), 2);
+  EXPECT_EQ(rounds(gradients(loss, std::array{query, key, value}).value()), 0);
 }
 
 }  // namespace

@@ -69,13 +69,43 @@ class RoundedValues {
     while (wanted_[at(value)] && keeps_all(graph_, graph_[value])) value = graph_[value].inputs[0];
     if (!wanted_[at(value)] || graph_[value].kind() == OpKind::leaf || graph_[value].dtype != DType::float32)
       return false;
-    if (consumers_.empty()) consumers_ = graph_.consumers();
     return serves_rounded_only(value);
   }
 
+  // An output of a kernel on matrix units whose readers all round it, such as the gradients of query, key and
+  // value, which are parts of one value: the kernel stores it rounded.
+  bool is_stored_rounded(NodeIndex index) {
+    const GraphNode& node = graph_[index];
+    const bool is_output = node.op == Op::page || node.op == Op::page_output;
+    const NodeIndex page = node.op == Op::page_output ? node.inputs[0] : index;
+    return is_output && node.dtype == DType::float32 && !eights_of(graph_[page]).empty() &&
+           is_part_of_rounded(index);
+  }
+
  private:
-  bool serves_rounded_only(NodeIndex value) const {
-    return !kept_.contains(value) && std::ranges::all_of(consumers_[at(value)], [&](NodeIndex consumer) {
+  bool is_part_of_rounded(NodeIndex value) {
+    std::size_t readers = 0;
+    for (const NodeIndex consumer : consumers_of(value)) {
+      const GraphNode& node = graph_[consumer];
+      if (node.op == Op::page_output) continue;  // another output
+      ++readers;
+      const bool joins_parts = node.op == Op::add && std::ranges::all_of(node.inputs, [&](NodeIndex input) {
+                                 return graph_[input].op == Op::pad || graph_[input].op == Op::add;
+                               });
+      if (keeps_all(graph_, node) || joins_parts ? !is_part_of_rounded(consumer)
+                                                 : !chosen_[at(consumer)] && !is_sum_of_rounded(consumer))
+        return false;
+    }
+    return readers > 0 && !kept_.contains(value);
+  }
+
+  const std::vector<NodeIndex>& consumers_of(NodeIndex value) {
+    if (consumers_.empty()) consumers_ = graph_.consumers();
+    return consumers_[at(value)];
+  }
+
+  bool serves_rounded_only(NodeIndex value) {
+    return !kept_.contains(value) && std::ranges::all_of(consumers_of(value), [&](NodeIndex consumer) {
       const GraphNode& node = graph_[consumer];
       return chosen_[at(consumer)] || node.op == Op::reduce_sum ||
              (keeps_all(graph_, node) && serves_rounded_only(consumer));
@@ -97,9 +127,12 @@ class Narrower {
   void run(const std::vector<std::uint8_t>& chosen, const std::vector<std::uint8_t>& tiled) {
     RoundedValues rounded(graph_, request_, chosen);
     std::vector<NodeIndex> new_index;
+    std::unordered_map<NodeIndex, NodeIndex>
+        pages;  // whose own output is rounded, by index of the graph before
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
       GraphNode node = graph_[i];
-      for (NodeIndex& input : node.inputs) input = new_index[at(input)];
+      const bool is_of_page = node.op == Op::page_output && pages.contains(node.inputs[0]);
+      for (NodeIndex& input : node.inputs) input = is_of_page ? pages.at(input) : new_index[at(input)];
       if (chosen[at(i)])
         for (NodeIndex& input : node.inputs) input = narrowed(input);
       for (const std::size_t slot : eights_of(node)) node.inputs[slot] = narrowed(node.inputs[slot]);
@@ -108,7 +141,14 @@ class Narrower {
         node.inputs[0] = add({Op::cast, DType::float32, nodes_[at(copy)].shape, {copy}, {}, {}, node.source});
       }
       node.stays_tiled = node.stays_tiled || tiled[at(i)];
+      const bool is_rounded = rounded.is_stored_rounded(i);
+      if (is_rounded) node.dtype = DType::float16;
       new_index.push_back(add(std::move(node)));
+      if (is_rounded) {
+        if (graph_[i].op == Op::page) pages.emplace(i, new_index.back());
+        new_index.back() =
+            add({Op::cast, DType::float32, graph_[i].shape, {new_index.back()}, {}, {}, graph_[i].source});
+      }
       if (rounded.is_whole(i)) whole_.insert(new_index.back());
     }
     graph_.nodes = std::move(nodes_);

@@ -7,7 +7,8 @@
 // - outside row-local regions, if it is large enough for tiles (FusionOptions::product_operations);
 // - inside a region, if the region runs on matrix units (region.h, suits_matrix_units).
 //
-// Inputs that a page's kernel reads as float16 are narrowed too (LibraryPage::eights).
+// Inputs that a page's kernel reads as float16 are narrowed too (LibraryPage::eights). Such a kernel stores a
+// float32 output as float16 if all its readers round it.
 //
 // Not narrowed:
 // - sums of products, elementwise operations, folds, softmax, norms and losses; but the sum of a value that

@@ -152,14 +152,23 @@ void Fuser::store_temporaries() {
 // Tasks are in order of level.
 void Fuser::share_tiles() {
   if (options_.product_turn_operations > 0) return;  // a few cores are full with either
-  std::vector<Task*> tasks;
+  std::vector<Task*> tasks, on_units;
   std::int32_t level = -1;
   for (Task& task : schedule_.tasks) {
-    if (task.level != level) share_tile(std::exchange(tasks, {}));
+    if (task.level != level) {
+      share_tile(std::exchange(tasks, {}));
+      share_tile(std::exchange(on_units, {}));
+    }
     level = task.level;
-    if (task.kind == TaskKind::product && task.tile.units == MatrixUnits::none) tasks.push_back(&task);
+    if (task.kind != TaskKind::product) continue;
+    if (task.tile.units == MatrixUnits::none)
+      tasks.push_back(&task);
+    else if (task.tile.units == MatrixUnits::subgroup &&
+             suits_older_dialect(graph_, schedule_.materialized, task.anchor, options_))
+      on_units.push_back(&task);
   }
   share_tile(tasks);
+  share_tile(on_units);
 }
 
 void Fuser::share_tile(const std::vector<Task*>& tasks) {

@@ -266,13 +266,45 @@ class MemoryChoice {
     std::vector<std::uint8_t> asked = forced_;
     for (NodeIndex i = graph_.size() - 1; i >= 0; --i) {
       if (row_group_of_[at(i)] < 0) continue;
-      if (std::ranges::any_of(uses_[i], [&](const Uses::Use& use) {
-            return row_group_of_[at(use.consumer)] != row_group_of_[at(i)];
-          }))
-        asked[at(i)] = 1;
+      const std::int64_t outside = std::ranges::count_if(uses_[i], [&](const Uses::Use& use) {
+        return row_group_of_[at(use.consumer)] != row_group_of_[at(i)];
+      });
+      if (!asked[at(i)] && outside == 1 && is_computed_by_reader(i)) {
+        for (NodeIndex input : graph_[i].inputs) asked[at(input)] = 1;
+        continue;
+      }
+      if (outside > 0) asked[at(i)] = 1;
       if (graph_[i].kind() == OpKind::view && asked[at(i)]) asked[at(graph_[i].inputs[0])] = 1;
       memory_[at(i)] = asked[at(i)] && graph_[i].kind() != OpKind::view;
     }
+  }
+
+  // Whether the value is a cheap function of one value of the group, and of numbers of the rows, that only
+  // one elementwise operation outside reads. To store it beside the other would be as much traffic again:
+  // such as twice the distance from the mean, in the gradient of a variance.
+  bool is_computed_by_reader(NodeIndex index) const {
+    constexpr double kCheap = 2;  // operations
+    const std::int32_t group = row_group_of_[at(index)];
+    const Shape& shape = graph_[index].shape;
+    if (graph_[index].kind() != OpKind::elementwise || op_cost(graph_, index) > kCheap) return false;
+    for (const Uses::Use& use : uses_[index])
+      if (const NodeIndex reader = use.consumer;
+          row_group_of_[at(reader)] != group &&
+          (graph_[reader].kind() != OpKind::elementwise || !(graph_[reader].shape == shape) ||
+           region_of_[at(reader)] >= 0))
+        return false;
+    NodeIndex value = -1;
+    for (NodeIndex input : graph_[index].inputs) {
+      if (row_group_of_[at(input)] != group) return false;
+      const bool is_of_row = graph_[input].op == Op::expand;
+      if (is_of_row && row_group_of_[at(graph_[input].inputs[0])] != group) return false;
+      if (!is_of_row && value >= 0 && value != input) return false;
+      if (!is_of_row) value = input;
+    }
+    return value >= 0 && graph_[value].shape == shape && graph_[value].kind() == OpKind::elementwise &&
+           std::ranges::any_of(uses_[value], [&](const Uses::Use& use) {
+             return use.consumer != index && row_group_of_[at(use.consumer)] == group;
+           });
   }
 
   // The lanes of a group share its fold.

@@ -89,6 +89,41 @@ constexpr std::array kWorkgroupTiles{OnUnits{{128, 256, 64, 8, 16, MatrixUnits::
                                      OnUnits{{128, 128, 32, 8, 16, MatrixUnits::workgroup}, 3.0, 2.7},
                                      OnUnits{{64, 128, 32, 8, 8, MatrixUnits::workgroup}, 2.8, 2.4},
                                      OnUnits{{64, 64, 64, 4, 8, MatrixUnits::workgroup}, 2.3, 1.8}};
+// Tiles of products that are no places by channels, with GL_NV_cooperative_matrix. `resident`: workgroups on
+// a unit.
+struct OfOlderDialect {
+  ProductTile tile;
+  double efficiency, resident;
+};
+constexpr std::array kOlderDialect{OfOlderDialect{kMatrixUnitTile, 6.0, 5},
+                                   OfOlderDialect{{128, 128, 64, 8, 8, MatrixUnits::subgroup}, 4.4, 3},
+                                   OfOlderDialect{{64, 128, 32, 8, 8, MatrixUnits::subgroup}, 6.0, 4},
+                                   OfOlderDialect{{64, 64, 32, 4, 8, MatrixUnits::subgroup}, 6.0, 5},
+                                   OfOlderDialect{{64, 64, 64, 4, 8, MatrixUnits::subgroup}, 4.35, 3}};
+
+// Cycles of such products in one dispatch. Fitted to the products of two language models in all of these
+// tiles: 11 % root mean square, and the tile that it chooses takes 2 % more time than the fastest. Workgroups
+// on a unit start and wait for each turn's loads together; their arithmetic and their stores add up. is_part:
+// sums go to memory unchanged.
+double cycles_of_older_dialect(std::span<const ProductShape> shapes, const OfOlderDialect& measured,
+                               const FusionOptions& options, bool is_part) {
+  constexpr double kStart = 1900, kTurn = 890, kPerSum = 0.25;
+  const ProductTile& tile = measured.tile;
+  const double sums = tile.rows * tile.columns;
+  double count = 0, work = 0, most_turns = 0;
+  for (const ProductShape& shape : shapes) {
+    const double own = static_cast<double>(tile_count(shape, tile)),
+                 turns = std::ceil(static_cast<double>(shape.depth) / tile.depth);
+    count += own;
+    most_turns = std::max(most_turns, turns);
+    work += own *
+            (turns * sums * tile.depth / (kLanes * measured.efficiency) + kPerSum * sums * (is_part ? 1 : 2));
+  }
+  const double workgroups = std::ceil(count / static_cast<double>(options.region_groups)),
+               rounds = std::ceil(workgroups / measured.resident);
+  return rounds * (kStart + kTurn * most_turns) + workgroups * work / count;
+}
+
 // Cycles per turn of 32 terms, in addition to the arithmetic, for any number of workgroups.
 constexpr double kUnitTurnCycles = 300;
 
@@ -105,7 +140,7 @@ double cycles_on_units(const ProductShape& shape, const OnUnits& measured, const
 
 // Four rows or columns per element, and one extra element between terms against bank conflicts.
 std::int64_t shared_bytes(const ProductTile& tile) {
-  if (tile.units == MatrixUnits::subgroup) return 16 * (unit_elements(tile, 0) + unit_elements(tile, 1));
+  if (tile.units == MatrixUnits::subgroup) return 16 * unit_memory(tile).total;
   return 16 * tile.depth * (tile.rows / 4 + 1 + tile.columns / 4 + 1);
 }
 
@@ -143,6 +178,15 @@ double cycles_of_places(const ProductShape& shape, const OnUnits& measured, cons
 }
 
 // With the tile that suits best.
+double least_cycles_of_older_dialect(const ProductShape& shape, const FusionOptions& options, bool is_part) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const OfOlderDialect& measured : kOlderDialect)
+    if (fits_device(measured.tile, options))
+      least = std::min(least, cycles_of_older_dialect({&shape, 1}, measured, options, is_part));
+  return least;
+}
+
+// With the tile that suits best.
 double least_cycles_of_places(const ProductShape& shape, const FusionOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const std::span<const OnUnits> tiles : {std::span<const OnUnits>(kSubgroupTiles), {kPlaceTiles}})
@@ -154,11 +198,18 @@ double least_cycles_of_places(const ProductShape& shape, const FusionOptions& op
 
 }  // namespace
 
-std::int64_t unit_elements(const ProductTile& tile, std::size_t slot) {
-  constexpr std::int64_t kMatrixElements = 64;  // of a subgroup's sums, four floats each
-  const std::int64_t lines = slot == 0 ? tile.rows : tile.columns;
-  const std::int64_t elements = std::max(lines * (tile.depth / 8 + 1), tile.depth * (lines / 8 + 1));
-  return slot == 0 ? std::max(elements, tile.invocations() / 32 * kMatrixElements) : elements;
+UnitMemory unit_memory(const ProductTile& tile) {
+  const auto elements = [&](std::int64_t lines) {
+    return std::max(lines * (tile.depth / 8 + 1), tile.depth * (lines / 8 + 1));
+  };
+  UnitMemory memory{.left = elements(tile.rows), .right = elements(tile.columns)};
+  const std::int64_t subgroup_rows = 8 * tile.thread_rows, fours = tile.thread_columns,
+                     matrix_row = tile.invocations() / 32 * 16 * (fours + 2),
+                     operands = memory.left + memory.right;
+  for (std::int32_t rows = 2; rows <= subgroup_rows / 16 && rows * matrix_row <= operands; rows *= 2)
+    memory.scratch_rows = rows;
+  memory.total = std::max(operands, memory.scratch_rows * matrix_row);
+  return memory;
 }
 
 ProductShape product_shape(const Graph& graph, NodeIndex matmul) {
@@ -334,11 +385,16 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
                               matrix_operand(graph, materialized, matmul, 0) &&
                               matrix_operand(graph, materialized, matmul, 1);
   const bool of_places = graph[matmul].stays_tiled;
+  // With the older extension, products with packed operands or joined columns were only measured in that
+  // tile; it wastes half of itself on few rows.
+  const bool of_older = has_units && suits_older_dialect(graph, materialized, matmul, options);
+  for (const OfOlderDialect& measured : kOlderDialect)
+    if (of_older && fits_device(measured.tile, options))
+      add(measured.tile, cycles_of_older_dialect({&shape, 1}, measured, options, false));
   for (const OnUnits& measured : kSubgroupTiles) {
-    // With the older extension only that tile was measured; it wastes half of itself on few rows.
     const bool known = options.matrix_tiles || measured.tile == kMatrixUnitTile ||
                        (shape.rows <= measured.tile.rows && measured.tile.rows < kMatrixUnitTile.rows);
-    if (has_units && !of_places && known && fits_device(measured.tile, options))
+    if (has_units && !of_places && !of_older && known && fits_device(measured.tile, options))
       add(measured.tile, (1 + *packed) * cycles_on_units(shape, measured, options));
   }
   for (const std::span<const OnUnits> of : {std::span<const OnUnits>(kSubgroupTiles), {kPlaceTiles}})
@@ -365,6 +421,36 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
   return tiles[choose_variant(options.variants, kernel, variants, made)];
 }
 
+bool suits_older_dialect(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
+                         const FusionOptions& options) {
+  return !options.matrix_tiles && !graph[matmul].stays_tiled && !joins_columns(graph, matmul) &&
+         packed_operands(graph, materialized, matmul) == 0;
+}
+
+namespace {
+
+std::optional<ProductTile> shared_tile_of_older_dialect(const std::vector<ProductShape>& shapes,
+                                                        const std::vector<ProductTile>& tiles,
+                                                        const FusionOptions& options) {
+  double least = 0;  // of dispatches of their own
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const auto own = std::ranges::find(kOlderDialect, tiles[i], &OfOlderDialect::tile);
+    if (own == kOlderDialect.end()) return std::nullopt;
+    least += cycles_of_older_dialect({&shapes[i], 1}, *own, options, false) + kLaunchCycles;
+  }
+  std::optional<ProductTile> shared;
+  for (const OfOlderDialect& measured : kOlderDialect) {
+    if (!fits_device(measured.tile, options)) continue;
+    const double cost = cycles_of_older_dialect(shapes, measured, options, false) + kLaunchCycles;
+    if (cost >= least) continue;
+    least = cost;
+    shared = measured.tile;
+  }
+  return shared;
+}
+
+}  // namespace
+
 std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls,
                                               const std::vector<ProductTile>& tiles,
                                               const FusionOptions& options) {
@@ -372,10 +458,12 @@ std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vec
   double apart = 0;
   for (std::size_t i = 0; i < matmuls.size(); ++i) {
     shapes.push_back(product_shape(graph, matmuls[i]));
+    if (tiles[i].units != MatrixUnits::none) continue;
     const auto own = std::ranges::find(kTiles, tiles[i], &Measured::tile);
     if (own == kTiles.end()) return std::nullopt;
     apart += cycles(shapes.back(), *own, options) + kLaunchCycles;
   }
+  if (tiles.front().units != MatrixUnits::none) return shared_tile_of_older_dialect(shapes, tiles, options);
   // Takes the smallest of their tiles: it leaves the shortest tail of workgroups that run alone. Two
   // gradients of a layer of 256: 127 us, with the larger tile 147 us.
   const Measured* smallest = nullptr;
@@ -406,9 +494,11 @@ double cycles_in_stretches(const ProductShape& shape, std::int64_t stretches, co
   ProductShape part = shape;
   part.batch *= stretches;
   if (stretches > 1) part.depth = stretch_length(shape.depth, stretches);
-  const double products = kind == Stretched::places            ? least_cycles_of_places(part, options)
-                          : kind == Stretched::on_matrix_units ? cycles(part, kOnMatrixUnits, options)
-                                                               : least_cycles(part, options);
+  const double products =
+      kind == Stretched::places                                    ? least_cycles_of_places(part, options)
+      : kind == Stretched::on_matrix_units && options.matrix_tiles ? cycles(part, kOnMatrixUnits, options)
+      : kind == Stretched::on_matrix_units ? least_cycles_of_older_dialect(part, options, stretches > 1)
+                                           : least_cycles(part, options);
   if (stretches == 1) return products;
   const double partial_bytes =
       2.0 * sizeof(float) * static_cast<double>(part.batch * shape.rows * shape.columns);

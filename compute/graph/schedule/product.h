@@ -18,10 +18,15 @@ namespace imprint::graph {
 // outputs: 64 x 32 here.
 inline constexpr ProductTile kMatrixUnitTile{128, 128, 32, 8, 8, MatrixUnits::subgroup};
 
-// Size of the shared memory for the left (slot 0) or right operand of such a tile, in elements of 16 bytes.
-// Lines run along the terms or across them. Each line has one extra element against bank conflicts. The left
-// operand's memory is reused for sums afterwards.
-std::int64_t unit_elements(const ProductTile& tile, std::size_t slot);
+// Shared memory of such a tile, in elements of 16 bytes. Lines run along the terms or across them. Each line
+// has one extra element against bank conflicts. Afterwards sums pass through the same memory: of each
+// subgroup `scratch_rows` rows of matrices at once.
+struct UnitMemory {
+  std::int64_t left = 0, right = 0;
+  std::int64_t total = 0;
+  std::int32_t scratch_rows = 1;
+};
+UnitMemory unit_memory(const ProductTile& tile);
 
 // `batch` products of rows x depth by depth x columns.
 struct ProductShape {
@@ -50,9 +55,13 @@ ProductTile choose_tile(const Graph& graph, const std::vector<std::uint8_t>& mat
 // "64 x 128 x 16 by 8 x 8"
 std::string product_tile_text(const ProductTile& tile);
 
+// Whether the product may have any of the tiles that were measured with GL_NV_cooperative_matrix.
+bool suits_older_dialect(const Graph& graph, const std::vector<std::uint8_t>& materialized, NodeIndex matmul,
+                         const FusionOptions& options);
+
 // Returns the tile with which all these products, in one dispatch, finish soonest. Returns nothing if
 // separate dispatches with their own tiles finish sooner. matmuls: their nodes, parallel to `tiles`; none on
-// matrix units.
+// matrix units, or all, and each suits the older dialect.
 std::optional<ProductTile> choose_shared_tile(const Graph& graph, const std::vector<NodeIndex>& matmuls,
                                               const std::vector<ProductTile>& tiles,
                                               const FusionOptions& options);
