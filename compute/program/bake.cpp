@@ -164,12 +164,30 @@ struct Baker::Kernels {
   struct Source {
     std::string name, glsl;
   };
-  std::map<Hash128, Source> by_key;  // by source_key
+  // A profile without features that a game may leave off. It counts while it has the same kernels.
+  struct Reduced {
+    vk::CapabilityProfile profile;
+    bool is_equal = true;
+  };
+  std::map<Hash128, Source> by_key;           // by source_key
+  std::vector<std::vector<Reduced>> reduced;  // per profile, the one without most features first
 };
 
 Baker::Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTable> tables)
     : profiles_(std::move(profiles)), tables_(std::move(tables)), kernels_(std::make_unique<Kernels>()) {
-  for (vk::CapabilityProfile& profile : profiles_) profile = profile.as_compiled_here();
+  for (vk::CapabilityProfile& profile : profiles_) {
+    profile = profile.as_compiled_here();
+    const auto all = [](const vk::ProfileField& field) {
+      return vk::CapabilityProfile::depends_on_game(field);
+    };
+    const auto all_but_storage = [&](const vk::ProfileField& field) {
+      return all(field) && field.flag != &vk::CapabilityProfile::storage_16bit;
+    };
+    std::vector<Kernels::Reduced>& reduced = kernels_->reduced.emplace_back();
+    if (const auto least = profile.without(all); least.unused_fields != 0) reduced.push_back({least});
+    if (const auto less = profile.without(all_but_storage); profile.storage_16bit && less.unused_fields != 0)
+      reduced.push_back({less});
+  }
 }
 
 Baker::Baker(Baker&&) noexcept = default;
@@ -203,15 +221,36 @@ Result<> Baker::add_graph(ProgramGraph source, Groups groups, std::span<const Va
                       text("bake '", source.name, "': groups: found ", groups.size(), ", expected at most ",
                            kMaxGroups, ". Every way to share memory is baked."));
   const MemoryParts parts = parts_of(source, groups, apart);
-  for (const vk::CapabilityProfile& profile : profiles_) {
-    const auto keep = [&](vk::KernelSource& kernel) {
-      kernels_->by_key.try_emplace(vk::source_key(kernel.glsl), Kernels::Source{kernel.name, kernel.glsl});
-    };
-    IMPRINT_CHECK(each_kernel(source, parts, profile, nullptr, keep));
-    for (const VariantTable& table : tables_)
-      IMPRINT_CHECK(each_kernel(source, parts, profile, &table, keep));
+  const auto each = [&](const vk::CapabilityProfile& profile,
+                        const std::function<void(vk::KernelSource&)>& use) -> Result<> {
+    IMPRINT_CHECK(each_kernel(source, parts, profile, nullptr, use));
+    for (const VariantTable& table : tables_) IMPRINT_CHECK(each_kernel(source, parts, profile, &table, use));
+    return {};
+  };
+  for (std::size_t i = 0; i < profiles_.size(); ++i) {
+    std::vector<Hash128> keys;
+    IMPRINT_CHECK(each(profiles_[i], [&](vk::KernelSource& kernel) {
+      keys.push_back(vk::source_key(kernel.glsl));
+      kernels_->by_key.try_emplace(keys.back(), Kernels::Source{kernel.name, kernel.glsl});
+    }));
+    for (Kernels::Reduced& reduced : kernels_->reduced[i]) {
+      std::vector<Hash128> others;
+      const auto keep = [&](vk::KernelSource& kernel) { others.push_back(vk::source_key(kernel.glsl)); };
+      reduced.is_equal = reduced.is_equal && each(reduced.profile, keep).ok() && others == keys;
+    }
   }
   return {};
+}
+
+// Each without the features that none of its kernels depends on.
+std::vector<vk::CapabilityProfile> Baker::archived_profiles() const {
+  std::vector<vk::CapabilityProfile> profiles = profiles_;
+  for (std::size_t i = 0; i < profiles.size(); ++i) {
+    const auto& reduced = kernels_->reduced[i];
+    const auto equal = std::ranges::find_if(reduced, &Kernels::Reduced::is_equal);
+    if (equal != reduced.end()) profiles[i] = equal->profile;
+  }
+  return profiles;
 }
 
 Result<std::vector<std::byte>> Baker::compile(const std::function<void(std::size_t done)>& progress) const {
@@ -253,7 +292,7 @@ Result<std::vector<std::byte>> Baker::compile(const std::function<void(std::size
   }
   threads.clear();
   if (error) return *error;
-  return vk::write_kernel_archive(profiles_, vk::GlslCompiler::identity(), std::move(kernels));
+  return vk::write_kernel_archive(archived_profiles(), vk::GlslCompiler::identity(), std::move(kernels));
 }
 
 }  // namespace imprint

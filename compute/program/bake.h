@@ -26,8 +26,10 @@ struct ProgramGraph;  // program_body.h
 class Baker {
  public:
   // profiles: a device that can run several uses the first (vk::KernelArchive::profile_for). Extensions that
-  // this library's compiler does not know are removed from them. tables: measured variants (tuning_table.h)
-  // whose kernels are baked too, for games that ship the tables (Runtime::set_variants).
+  // this library's compiler does not know are removed from them. So are features without which all kernels
+  // are the same: a game that enables fewer on the same device then finds its profile. tables: measured
+  // variants (tuning_table.h) whose kernels are baked too, for games that ship the tables
+  // (Runtime::set_variants).
   explicit Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTable> tables = {});
   Baker(Baker&&) noexcept;
   Baker& operator=(Baker&&) noexcept;
@@ -52,6 +54,7 @@ class Baker {
 
  private:
   struct Kernels;
+  std::vector<vk::CapabilityProfile> archived_profiles() const;
   Result<> add_graph(program::ProgramGraph source, Groups groups, std::span<const Variable> apart);
 
   std::vector<vk::CapabilityProfile> profiles_;

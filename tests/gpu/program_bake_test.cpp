@@ -179,8 +179,28 @@ TEST_F(BakeTest, AnArchiveOfOtherProfilesIsSaidOnce) {
                                     },
                                     &lines}});
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], HasSubstr("kernel archive: found profiles other, expected that of "));
+  EXPECT_THAT(lines[0], HasSubstr("kernel archive: profile 'other': max_workgroup_invocations: found "));
   EXPECT_THAT(lines[0], HasSubstr("--profile FILE.json"));
+}
+
+// `imprint devices --profile` writes a profile with every feature that the device has; a game may enable
+// none.
+TEST_F(BakeTest, OnlyFeaturesThatKernelsDependOnAreArchived) {
+  vk::CapabilityProfile has = vk::named_profiles().front(), lacks = has;
+  has.storage_16bit = has.shader_float16 = has.vulkan_memory_model = true;
+  const auto archived = [&](DType dtype) {
+    const Variable weight = Variable::zeros("weight", {64}, dtype);
+    Baker baker({has});
+    EXPECT_TRUE(
+        baker.add({.name = "doubled", .outputs = {cast(weight.value(), DType::float32) * 2.0f}}).ok());
+    return archive_of(baker)->profiles()[0];
+  };
+  const vk::CapabilityProfile wide = archived(DType::float32), narrow = archived(DType::float16);
+  EXPECT_EQ(wide.difference(lacks), "");
+  EXPECT_EQ(wide.difference(has), "");
+  EXPECT_EQ(narrow.difference(lacks), "storage_16bit: found 1, expected 0");
+  lacks.storage_16bit = true;
+  EXPECT_EQ(narrow.difference(lacks), "") << "no kernel uses arithmetic in float16 or the memory model";
 }
 
 TEST_F(BakeTest, MoreWaysToShareMemoryThanAreBakedAreRefused) {

@@ -159,6 +159,31 @@ TEST_F(KernelArchiveTest, ChoosesTheDevicesOwnProfileOrTheFirstThatItCanRun) {
   EXPECT_EQ(small_.lack(device), "needs max_workgroup_invocations 128, it has 64");
 }
 
+// The tool's device has features that a game on the same device did not enable. If no kernel depends on them,
+// the archive is the game's own.
+TEST_F(KernelArchiveTest, IsTheDevicesOwnWhateverFeaturesItsKernelsIgnore) {
+  CapabilityProfile tool = profile("device", 49152);
+  tool.storage_16bit = tool.shader_float16 = tool.vulkan_memory_model = true;
+  tool.subgroup_size = 32;
+  const CapabilityProfile baked = tool.without(CapabilityProfile::depends_on_game);
+  const auto archive = KernelArchive::parse(write_kernel_archive(std::vector{baked, small_}, "", {}));
+  ASSERT_TRUE(archive.ok()) << archive.error().message;
+  CapabilityProfile game = profile("device", 49152);
+  for (const bool has_storage : {false, true}) {
+    game.storage_16bit = has_storage;
+    const CapabilityProfile* found = (*archive)->profile_for(game);
+    ASSERT_NE(found, nullptr);
+    EXPECT_THAT(found->difference(game), IsEmpty());
+    EXPECT_THAT(found->lack(game), IsEmpty());
+  }
+  EXPECT_TRUE(baked.equals(tool));
+  game.cooperative_matrix_khr = true;
+  EXPECT_EQ(baked.difference(game), "cooperative_matrix_khr: found 0, expected 1")
+      << "it was not baked with that, so kernels may depend on it";
+  game = profile("device", 32768);
+  EXPECT_EQ(baked.difference(game), "max_shared_memory_bytes: found 49152, expected 32768");
+}
+
 TEST(CapabilityProfile, IsRunByDevicesThatHaveAsMuch) {
   CapabilityProfile wanted, device;
   EXPECT_THAT(wanted.lack(device), IsEmpty());

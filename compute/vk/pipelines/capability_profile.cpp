@@ -27,6 +27,8 @@ constexpr ProfileField kFields[] = {
     {"cooperative_matrix2_nv", nullptr, &P::cooperative_matrix2_nv},
     {"processor", nullptr, &P::processor}};
 
+std::uint32_t bit_of(const ProfileField& field) { return 1u << (&field - std::begin(kFields)); }
+
 bool suffices(const ProfileField& field, const CapabilityProfile& wanted, const CapabilityProfile& device) {
   if (field.flag == &P::processor) return true;
   if (field.number == &P::subgroup_size)
@@ -77,9 +79,30 @@ CapabilityProfile CapabilityProfile::as_compiled_here() const {
   return profile;
 }
 
-bool CapabilityProfile::equals(const CapabilityProfile& other) const {
-  return std::ranges::all_of(kFields,
-                             [&](const ProfileField& field) { return field.get(*this) == field.get(other); });
+bool CapabilityProfile::depends_on_game(const ProfileField& field) {
+  return field.number == &P::subgroup_size || (field.flag && field.flag != &P::processor);
+}
+
+CapabilityProfile CapabilityProfile::without(const std::function<bool(const ProfileField&)>& drop) const {
+  CapabilityProfile profile = *this;
+  const CapabilityProfile least;
+  for (const ProfileField& field : kFields) {
+    if (!drop(field) || field.get(*this) == field.get(least)) continue;
+    field.set(profile, field.get(least));
+    profile.unused_fields |= bit_of(field);
+  }
+  return profile;
+}
+
+bool CapabilityProfile::equals(const CapabilityProfile& other) const { return difference(other).empty(); }
+
+std::string CapabilityProfile::difference(const CapabilityProfile& device) const {
+  for (const ProfileField& field : kFields) {
+    if (((unused_fields | device.unused_fields) & bit_of(field)) != 0) continue;
+    if (field.get(*this) != field.get(device))
+      return text(field.name, ": found ", field.get(*this), ", expected ", field.get(device));
+  }
+  return {};
 }
 
 std::string CapabilityProfile::lack(const CapabilityProfile& device) const {

@@ -3,6 +3,7 @@
 // device.
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 namespace imprint::vk {
 
 struct Capabilities;
+struct ProfileField;
 
 // Members mean the same as in Capabilities. When kernels depend on more, add it here and to the table in the
 // .cpp.
@@ -30,6 +32,8 @@ struct CapabilityProfile {
   bool cooperative_matrix_khr = false;  // preferred to the one above
   bool cooperative_matrix2_nv = false;  // preferred to both
   bool processor = false;               // written for a CPU's few cores and caches; runs anywhere
+  // Of an archive's profile: bit i is set if profile_fields()[i] changes none of its kernels.
+  std::uint32_t unused_fields = 0;
 
   static CapabilityProfile of(const Capabilities& device, bool schedule_as_gpu);
 
@@ -37,7 +41,16 @@ struct CapabilityProfile {
   // translates nothing and uses what an archive has.
   CapabilityProfile as_compiled_here() const;
 
+  // An optional feature, or the subgroup size, which depends on one. A game may enable fewer of them on the
+  // same device. Limits are those of the device.
+  static bool depends_on_game(const ProfileField& field);
+  // Without the fields that are set and for which drop is true. They then count as unused.
+  CapabilityProfile without(const std::function<bool(const ProfileField&)>& drop) const;
+
+  // Both profiles have the same kernels: they differ at most in unused fields.
   bool equals(const CapabilityProfile& other) const;
+  // The first field in which a device differs: "storage_16bit: found 1, expected 0". Empty when equal.
+  std::string difference(const CapabilityProfile& device) const;
   // Why the device cannot run kernels written for this profile: "needs max_shared_memory_bytes 49152, it has
   // 32768". Empty when it can.
   std::string lack(const CapabilityProfile& device) const;

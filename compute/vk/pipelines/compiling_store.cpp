@@ -121,11 +121,15 @@ void CompilingStore::log_profile() const {
   const CapabilityProfile compiled = device.as_compiled_here();
   const bool compiles = GlslCompiler::present();
   if (compiles && (!profile || (!profile->equals(compiled) && profile->lack(compiled).empty()))) {
-    options.log(LogLevel::warning,
-                text("kernel archive: found profiles ", options.kernels->profile_names(),
-                     ", expected that of ", device.name,
-                     ". Its kernels are compiled instead. To ship them, run `imprint devices "
-                     "--profile FILE.json` there, and bake with --profile FILE.json."));
+    std::string differs;
+    for (const CapabilityProfile& baked : options.kernels->profiles())
+      differs +=
+          text(differs.empty() ? "" : "; ", "profile '", baked.name, "': ", baked.difference(compiled));
+    options.log(
+        LogLevel::warning,
+        text("kernel archive: ", differs, ", as the game declared ", device.name,
+             ". Kernels that differ are compiled. To ship them, run `imprint devices --profile FILE.json` "
+             "there, give its fields the values expected here, and bake with --profile FILE.json."));
     return;
   }
   if (profile) {
@@ -262,7 +266,9 @@ Result<Spirv> CompilingStore::spirv_of(const KernelSource& source) {
   if (!GlslCompiler::present()) return missing_kernel(source.name, name, options.kernels.get());
   if (options.kernels)
     options.log(LogLevel::info,
-                text("kernel ", source.name, " is not in the archive, so it is compiled. Bake again"));
+                text("kernel ", source.name,
+                     ": found it not in the archive, so it is compiled. Bake again with the description that "
+                     "the game creates it from."));
   const Hash128 key = spirv_key(source.glsl);
   if (auto spirv = cache_.load(key)) {
     const std::lock_guard lock(mutex_);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kArchiveMagic = "imp-kern";
 constexpr std::string_view kMaker = IMPRINT_VERSION;
-constexpr std::uint32_t kLayout = 1;
+constexpr std::uint32_t kLayout = 2;
 constexpr std::uint32_t kMostProfiles = 256;
 
 template <std::unsigned_integral T>
@@ -32,9 +32,11 @@ void put(std::vector<std::byte>& bytes, const Hash128& hash) {
 void put(std::vector<std::byte>& bytes, const CapabilityProfile& profile) {
   put(bytes, profile.name);
   put(bytes, static_cast<std::uint32_t>(profile_fields().size()));
-  for (const ProfileField& field : profile_fields()) {
+  for (std::size_t i = 0; i < profile_fields().size(); ++i) {
+    const ProfileField& field = profile_fields()[i];
     put(bytes, std::string_view(field.name));
     put(bytes, field.get(profile));
+    put(bytes, profile.unused_fields >> i & 1u);
   }
 }
 
@@ -84,12 +86,14 @@ Result<CapabilityProfile> read_profile(Reader& reader) {
   for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
     const std::string name = reader.text();
     const auto value = reader.number<std::uint32_t>();
+    const bool unused = reader.number<std::uint32_t>() != 0;
     const ProfileField* field = find_profile_field(name);
     if (!field)
       return refuse(ErrorCode::unsupported, "profile " + quote(profile.name) + ": found unknown field " +
                                                 quote(name) +
                                                 ", expected fields of this version. Bake it again.");
     field->set(profile, value);
+    if (unused) profile.unused_fields |= 1u << (field - profile_fields().data());
   }
   if (const std::string below = profile.below_vulkan(); reader.ok() && !below.empty())
     return damaged("profile " + quote(profile.name) + ": " + below);

@@ -6,8 +6,8 @@
 //   8   4   version of this layout
 //  12   4   bytes from here to the kernels' words, a multiple of 4
 //  16  16   hash of everything after it
-//  32  ..   the maker's version; its compiler; profiles, each with its name and its fields, by name;
-//           kernels in key order: key, name, words.
+//  32  ..   the maker's version; its compiler; profiles, each with its name and its fields, by name, with a
+//           value and a 1 if no kernel depends on it; kernels in key order: key, name, words.
 //           Then the words of all kernels in that order.
 //
 // Numbers are little-endian; strings carry their length. A profile member that a file lacks has its default.

@@ -265,7 +265,7 @@ typedef struct imp_api {
   /* [frame] UNSUPPORTED: not for this learner. WRONG_STATE: inference mode. Both functions. */
   imp_result(IMP_CALL* agent_feedback)(imp_agent agent, const imp_feedback* feedback);
   imp_result(IMP_CALL* agent_demonstrate)(imp_agent agent, const imp_demonstration* demonstration);
-  /* [frame] For the newest action, before agent_act returns the next. Unlike feedback bans none. */
+  /* [frame] For the newest action, before agent_act returns the next, once or more. Bans none. */
   imp_result(IMP_CALL* agent_reward)(imp_agent agent, float reward);
   /* [frame] Forgets requests, answers and open credit; resets an ONNX policy's state. */
   imp_result(IMP_CALL* agent_end_episode)(imp_agent agent, imp_episode_end end);
