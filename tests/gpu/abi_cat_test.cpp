@@ -170,6 +170,30 @@ TEST_F(CatTest, RewardsOfTheActionAloneAreNotWarnedOf) {
   EXPECT_TRUE(log.empty()) << log.front();
 }
 
+// A game that forgot agent_reward, one whose rewards are all 0, and one whose rewards may be rare.
+TEST_F(CatTest, NoRewardIsSaidOnce) {
+  const auto plays = [this](const BrainDesc& desc, bool calls) {
+    add(desc);
+    log.clear();
+    for (int i = 0; i < 4000; ++i)
+      pass([&] {
+        const Action action = agents[0].act().value;
+        if (action.is_new && calls) ASSERT_WORKS(agents[0].reward(0));
+        if (action.wants_observation) ASSERT_WORKS(agents[0].observe(std::array{1.0f, 0.0f, 0.0f}));
+      });
+    EXPECT_GT(brain.stats().value.decisions, 1010u);
+    return brain.stats().value.alarms;
+  };
+  EXPECT_EQ(plays(BrainDesc::of(FeedbackOptions(), kBowls, {kBowls}), true),
+            std::uint64_t{IMP_ALARM_NO_REWARD});
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr("agent_reward: found no reward in 5"));
+  EXPECT_EQ(plays(BrainDesc::of(DqnOptions(), kBowls, {kBowls}), false), std::uint64_t{IMP_ALARM_NO_REWARD});
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_THAT(log[0], HasSubstr("agent_reward: found no reward in 1"));
+  EXPECT_EQ(plays(BrainDesc::of(DqnOptions(), kBowls, {kBowls}), true), 0u);
+}
+
 TEST_F(CatTest, ARewardThatIsCutIsSaidOnce) {
   create();
   trials(12, [&](bool right) { ASSERT_WORKS(agents[0].reward(right ? 5 : -1)); });

@@ -1,8 +1,8 @@
 #ifndef IMPRINT_IMPRINT_HPP_
 #define IMPRINT_IMPRINT_HPP_
 // Imprint in C++20: owners for the handles, descriptors without pointers, enum classes, spans.
-// Header-only; no state, no exceptions, and no allocation except of lists that it returns. Contracts, threads
-// and units are those of the C function of the same name.
+// Header-only; no state, no exceptions, and no allocation except of lists that it returns.
+// Contracts, threads and units are those of the C function of the same name.
 //
 //   using namespace imprint::game;
 //   const Library library(imp_get_api);

@@ -84,7 +84,7 @@ typedef enum imp_alarm {
   IMP_ALARM_LATE_ANSWERS = 1 << 4,
   IMP_ALARM_NOT_FINITE = 1 << 5,       /* a loss; the brain stopped learning */
   IMP_ALARM_DIVERGING_VALUES = 1 << 6, /* DQN predicts more than rewards can add up to */
-  IMP_ALARM_NO_REWARD = 1 << 7,        /* none in the first 5000 steps */
+  IMP_ALARM_NO_REWARD = 1 << 7,        /* in 5000 steps; 1000 without a call; 500 of feedback */
   IMP_ALARM_UNUSED_REWARD = 1 << 8,    /* agent_reward for a learner that takes none */
   IMP_ALARM_ONE_CHOICE_LEFT = 1 << 9,  /* bans: 64 decisions in a row without a new command */
   IMP_ALARM_ONE_VALUE = 1 << 10,    /* 200 words and rewards of one value: none to compare with */

@@ -145,6 +145,7 @@ void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, doub
   if (earns(slot)) returns_.rewarded(agent, reward);
   if (!trajectories_.empty() && !records(slot)) return;
   if (learner_.needs_next()) {
+    signs_.calls_reward = true;
     if (enabled_ && reward != 0 && !trajectories_[agent].reward_newest(reward)) ++lost_.uncredited;
     return;
   }
@@ -173,6 +174,7 @@ void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, doub
 void Experience::settle_zero(std::uint32_t agent, const AgentSlot& slot) {
   if (!labels() || !std::exchange(told_[agent].zero, false) || !enabled_) return;
   const std::uint32_t brain = agent / spec_.agents_per_brain;
+  if (!rewarded_[brain] && !judged_[brain]) ++signs_.zeros;
   if (!rewarded_[brain] || judged_[brain]) return;
   for (std::size_t i = slot.onsets().size(); i-- > 0;) {
     if (slot.past(i).action != told_[agent].rewarded) continue;

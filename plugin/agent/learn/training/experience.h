@@ -87,7 +87,9 @@ class Experience {
     std::uint64_t reward_changes = 0;  // between rewards of one agent that follow each other
     double squared_changes = 0;        // their sum
     std::uint64_t steps = 0;           // that became samples
-    double largest_reward = 0;         // of one step
+    bool calls_reward = false;         // agent_reward was called, with 0 too
+    std::uint64_t zeros = 0;    // actions of a learner of labels that earned 0, before anything else was said
+    double largest_reward = 0;  // of one step
     double highest_value =
         0;  // predicted, of the newest decisions that were all beyond what rewards can add up to
     std::uint32_t beyond = 0;  // their number

@@ -267,6 +267,20 @@ void Learning::went_back() {
   returns.went_back(0);
 }
 
+// A game that reports 0 may have rare rewards. One that never calls agent_reward has more likely forgotten
+// it.
+void Learning::warn_of_no_reward() {
+  constexpr std::uint64_t kRareSteps = 5000, kForgottenSteps = 1000, kZeros = 500;
+  const Experience::Signs& signs = experience_.signs();
+  const bool no_step =
+      signs.steps >= (signs.calls_reward ? kRareSteps : kForgottenSteps) && signs.largest_reward == 0;
+  const bool no_label = signs.zeros >= kZeros && signs.words == 0 && signs.equals == 0 && !signs.compares;
+  if ((!no_step && !no_label) || spec_.has_signals() || !counts_.raise(Alarm::no_reward)) return;
+  warn(text("agent_reward: found no reward in ", std::max(signs.steps, signs.zeros),
+            " steps, expected some. Call agent_reward for what the agent did, before agent_act begins its "
+            "next action."));
+}
+
 void Learning::warn_of_signs() {
   warn_of_one_value();
   warn_of_flat_rewards();
@@ -274,14 +288,9 @@ void Learning::warn_of_signs() {
   if (words_spread() && counts_.raise(Alarm::spread_words))
     warn(text("agent_feedback: found ", experience_.signs().word_actions / experience_.signs().words,
               " actions that a word is for, expected one or two. ", kSpreadRemedy));
-  constexpr std::uint64_t kStepsWithoutReward = 5000;
+  warn_of_no_reward();
   constexpr std::uint32_t kDecisionsBeyond = 200;  // one after the other
   const Experience::Signs& signs = experience_.signs();
-  if (signs.steps >= kStepsWithoutReward && signs.largest_reward == 0 && !spec_.has_signals() &&
-      counts_.raise(Alarm::no_reward))
-    warn(text("agent_reward: found no reward in ", signs.steps,
-              " steps, expected some. Call agent_reward for what the agent did, before agent_act begins its "
-              "next action."));
   if (signs.beyond >= kDecisionsBeyond && counts_.raise(Alarm::diverging_values))
     warn(text("values: found ", signs.highest_value, ", expected at most ", experience_.highest_return(),
               ", the largest reward divided by 1 - discount. Set learning_rate to ", spec_.learning_rate / 3,
