@@ -141,11 +141,12 @@ TEST_F(MixedPrecision, NetworksOfConvolutionsAreNearThoseOfFloat32) {
           << "output " << o;
     }
   }
+  // A NaN in column 32 of the first image reaches columns 4 to 7 of its maps, and no others. Whether it
+  // survives a maximum is the driver's choice.
   image[500] = std::numeric_limits<float>::quiet_NaN();
-  const std::vector<float> found = results(Precision::float16)[0].floats,
-                           expected = results(Precision::float32)[0].floats;
+  const std::vector<float> found = results(Precision::float16)[0].floats;
   for (std::size_t i = 0; i < found.size(); ++i)
-    ASSERT_EQ(std::isnan(found[i]), std::isnan(expected[i])) << i;
+    if (i >= found.size() / 2 || i % 8 < 4) ASSERT_FALSE(std::isnan(found[i])) << i;
 }
 
 // Products of a region that cannot use matrix units stay float32: rounding would gain nothing.
