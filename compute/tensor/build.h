@@ -3,6 +3,7 @@
 // For the operations of this room and for passes that rewrite graphs, not for users of tensors.
 
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,6 +45,8 @@ Tensor make(Op op, std::initializer_list<Tensor> inputs, Attributes attributes =
 
 // The node with other inputs, of the same shapes and dtypes.
 NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs);
+// As before, a page's node with another page of the same outputs.
+NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs, std::shared_ptr<const LibraryPage> page);
 
 // The value that an elementwise op on equal shapes reduces to, where that is exact for NaN, infinities and,
 // except x + 0, signed zero.

@@ -2,7 +2,6 @@
 
 #include "compute/tensor/build.h"
 #include "compute/tensor/made_nodes.h"
-#include "compute/tensor/pages/library_page.h"
 
 namespace imprint::tensor {
 

@@ -1,7 +1,6 @@
 #include "compute/nn/optimisers/step_kernel.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
 #include "compute/base/text.h"
@@ -18,11 +17,7 @@ bool suits_step_kernel(const Parameters& parameters, std::int64_t most) {
          });
 }
 
-std::string number_text(double value) {
-  char number[40];
-  std::snprintf(number, sizeof number, "float(%.9g)", value);
-  return number;
-}
+std::string number_text(double value) { return text("float(", static_cast<float>(value), ")"); }
 
 std::string table_text(const std::string& name, std::span<const double> values) {
   std::string out = text("float ", name, "(int p) {\n");

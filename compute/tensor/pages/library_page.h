@@ -50,8 +50,6 @@ struct LibraryPage : Page {
 };
 
 std::vector<Tensor> run_page(LibraryPage page, std::span<const Tensor> inputs);
-// The node of a page with another page of the same outputs: build.h has the same without it.
-NodeRef with_inputs(const Node& node, std::vector<NodeRef> inputs, std::shared_ptr<const LibraryPage> page);
 
 // Inputs: the outputs, then the inputs of `backward`. Gives the outputs as they are, with that derivative.
 LibraryPage gradient_page(std::span<const Tensor> outputs, TensorBackward backward);
