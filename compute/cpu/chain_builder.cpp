@@ -30,9 +30,27 @@ Strided permuted(const Strided& from, const std::vector<int>& order) {
 
 Result<std::int32_t> ChainBuilder::value(NodeIndex node) {
   if (const auto known = register_of_.find(node); known != register_of_.end()) return known->second;
+  // Values of a long chain are found from its beginning, in steps: calls as deep as the chain would not fit a
+  // thread's stack.
+  constexpr std::size_t kStep = 256;
+  const std::vector<NodeIndex> chain = chain_before(node);
+  if (chain.size() > 2 * kStep)
+    for (std::size_t i = chain.size() - kStep; i >= kStep; i -= kStep) IMPRINT_CHECK(value(chain[i]));
   IMPRINT_ASSIGN(const std::int32_t result, compute(node));
   register_of_.emplace(node, result);
   return result;
+}
+
+// The node and those before it that have no register yet, each the latest operand of the one before.
+std::vector<NodeIndex> ChainBuilder::chain_before(NodeIndex node) const {
+  std::vector<NodeIndex> chain;
+  const auto is_computed_here = [&](NodeIndex index) {
+    return lowering_.graph_[index].kind() == OpKind::elementwise && !register_of_.contains(index) &&
+           !lowering_.in_memory(index) && !lowering_.computed_.contains(index);
+  };
+  for (; is_computed_here(node); node = std::ranges::max(lowering_.graph_[node].inputs))
+    chain.push_back(node);
+  return chain;
 }
 
 Result<std::int32_t> ChainBuilder::compute(NodeIndex node) {

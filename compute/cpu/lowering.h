@@ -119,6 +119,7 @@ class ChainBuilder {
     chain_.registers.emplace_back();
     return static_cast<std::int32_t>(chain_.registers.size()) - 1;
   }
+  std::vector<graph::NodeIndex> chain_before(graph::NodeIndex node) const;
   Result<std::int32_t> compute(graph::NodeIndex node);
   Result<std::int32_t> generate(graph::NodeIndex node);
   bool is_relu(graph::NodeIndex node) const;
