@@ -33,11 +33,15 @@ Result<std::int32_t> ChainBuilder::value(NodeIndex node) {
   // Values of a long chain are found from its beginning, in steps: calls as deep as the chain would not fit a
   // thread's stack.
   constexpr std::size_t kStep = 256;
-  const std::vector<NodeIndex> chain = chain_before(node);
-  if (chain.size() > 2 * kStep)
-    for (std::size_t i = chain.size() - kStep; i >= kStep; i -= kStep) IMPRINT_CHECK(value(chain[i]));
-  IMPRINT_ASSIGN(const std::int32_t result, compute(node));
-  register_of_.emplace(node, result);
+  if (depth_ % kStep == 0) {
+    const std::vector<NodeIndex> chain = chain_before(node);
+    if (chain.size() > 2 * kStep)
+      for (std::size_t i = chain.size() - kStep; i >= kStep; i -= kStep) IMPRINT_CHECK(value(chain[i]));
+  }
+  ++depth_;
+  const Result<std::int32_t> result = compute(node);
+  --depth_;
+  if (result.ok()) register_of_.emplace(node, *result);
   return result;
 }
 

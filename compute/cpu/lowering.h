@@ -133,6 +133,7 @@ class ChainBuilder {
   std::vector<int> order_;
   Chain chain_;
   std::unordered_map<graph::NodeIndex, std::int32_t> register_of_;
+  std::size_t depth_ = 0;  // of calls of value
 };
 
 }  // namespace imprint::cpu

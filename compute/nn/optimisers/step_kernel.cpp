@@ -17,14 +17,19 @@ bool suits_step_kernel(const Parameters& parameters, std::int64_t most) {
          });
 }
 
+namespace {
+
 std::string number_text(double value) { return text("float(", static_cast<float>(value), ")"); }
 
+// A function of GLSL that gives a number per parameter.
 std::string table_text(const std::string& name, std::span<const double> values) {
   std::string out = text("float ", name, "(int p) {\n");
   for (std::size_t p = 0; p < values.size(); ++p)
     out += text("  if (p == ", p, ") return ", number_text(values[p]), ";\n");
   return out + "  return 0.0;\n}\n";
 }
+
+}  // namespace
 
 tensor::LibraryPage page_of_kernel(const StepKernel& kernel) {
   tensor::LibraryPage page;

@@ -30,10 +30,6 @@ struct StepKernel {
   std::vector<std::pair<std::string, std::vector<double>>> tables = {};
 };
 
-// A function of GLSL that gives a number per parameter.
-std::string table_text(const std::string& name, std::span<const double> values);
-std::string number_text(double value);
-
 // The page without outputs and composition.
 tensor::LibraryPage page_of_kernel(const StepKernel& kernel);
 
