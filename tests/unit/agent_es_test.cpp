@@ -150,7 +150,7 @@ TEST(Es, NeedsAKennelOfBodies) {
     return status.ok() ? std::string("ok") : status.error().message;
   };
   EXPECT_EQ(refusal(2, 1), "ok");
-  EXPECT_THAT(refusal(1, 1), ::testing::HasSubstr("found 1 and 1, expected a kennel of bodies"));
+  EXPECT_THAT(refusal(1, 1), ::testing::HasSubstr("found 1 and 1, expected brain_count of 2 or more"));
   EXPECT_THAT(refusal(5, 2), ::testing::HasSubstr("found 5 and 2"));
 }
 

@@ -137,12 +137,13 @@ class EsLearner final : public Learner {
     IMPRINT_CHECK(check_range("brain_create", "rollout_steps", spec.rollout_steps, 1, kMaxSize));
     IMPRINT_CHECK(check_number("brain_create", "exploration", spec.exploration, 1e-6f, 1e6f));
     if (spec.brain_count >= 2 && spec.agents_per_brain == 1) return {};
-    return make_error(ErrorCode::unsupported,
-                      "brain_create: brain_count, agents_per_brain: found " +
-                          std::to_string(spec.brain_count) + " and " + std::to_string(spec.agents_per_brain) +
-                          ", expected a kennel of bodies, because the es learner is a population of brains "
-                          "with one body each. Set brain_count to the number of bodies, an odd one, and "
-                          "agents_per_brain to 1.");
+    return make_error(
+        ErrorCode::unsupported,
+        "brain_create: brain_count, agents_per_brain: found " + std::to_string(spec.brain_count) + " and " +
+            std::to_string(spec.agents_per_brain) +
+            ", expected brain_count of 2 or more and agents_per_brain 1, because the es learner "
+            "compares brains with one body each. Set brain_count to the number of bodies, an "
+            "odd one, and agents_per_brain to 1.");
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
   SampleUse sample_use() const override { return SampleUse::once; }
