@@ -84,7 +84,7 @@ static_assert(offsetof(imp_vulkan_api, frame_record) == 8);
 static_assert(offsetof(imp_vulkan_api, tensor_import_vk) == 40);
 static_assert(offsetof(imp_vulkan_api, merged_free) == 120);
 static_assert(offsetof(imp_tools_api, context_create_standalone) == 8);
-static_assert(offsetof(imp_tools_api, tuning_stop) == 120);
+static_assert(offsetof(imp_tools_api, tuning_stop) == 104);
 static_assert(offsetof(imp_tools_api, brain_set_state) == 144);
 static_assert(offsetof(imp_tools_api, brain_write_curves) == 160);
 static_assert(offsetof(imp_tools_api, brain_give_experience) == 200);
