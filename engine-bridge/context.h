@@ -7,10 +7,9 @@
 //   1. uploads of state (Runtime::take_uploads)
 //   2. immediate jobs, whole, in the order of enqueue (inference, snapshots, readbacks)
 //   3. learn jobs, in the order of enqueue: first all that are due (deadline_frame <= frame), whatever the
-//   budget,
-//      then pieces of the others as the budget allows, up to Program::commit_piece(). What a learn job writes
-//      becomes visible exactly at its deadline frame, after that frame's immediate jobs. So play is the same
-//      to the bit for any budget.
+//      budget; then pieces of the others as the budget allows, up to Program::commit_piece(). The writes of a
+//      learn job become visible exactly at its deadline frame, after that frame's immediate jobs. So play is
+//      the same to the bit for any budget.
 // Each slice starts with Runtime::barrier().
 //
 // A submission that the queue refuses loses nothing: the rest of its frame goes first in the next one that

@@ -91,8 +91,7 @@ constexpr Functions functions_of_two() {
 #define IMPRINT_ONE(In, expression) decltype([]([[maybe_unused]] In x) { return expression; })
 #define IMPRINT_TWO(In, expression) \
   decltype([]([[maybe_unused]] In x, [[maybe_unused]] In y) { return expression; })
-// The functions of two operands by name, for folds: add_of_floats, add_of_ints,
-// ...
+// The functions of two operands by name, for folds: add_of_floats, add_of_ints, ...
 #define IMPRINT_BINARY(name, kind, inputs, accepted, cost, glsl, floats, ints, ...) \
   using name##_of_floats = IMPRINT_TWO(float, floats);                              \
   using name##_of_ints = IMPRINT_TWO(Int, ints);

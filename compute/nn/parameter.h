@@ -38,8 +38,8 @@ class Parameters {
 
   const Parameter* find(std::string_view name) const;  // null when not found
   // The parameters whose names match, or do not match, the pattern, in order; '*' stands for any characters.
-  // What is not given to gradients() and to the optimiser is frozen. A pattern that fits no name gives none,
-  // which an optimiser refuses.
+  // A parameter that neither gradients() nor the optimiser gets is frozen. A pattern that fits no name gives
+  // none, which an optimiser refuses.
   Parameters matching(std::string_view pattern) const;
   Parameters without(std::string_view pattern) const;
   std::vector<Tensor> values() const;  // in order; for gradients()

@@ -71,11 +71,6 @@ constexpr std::size_t dtype_size(DType dtype) { return tensor::dtype_info(dtype)
 
 constexpr tensor::DTypeRegisters dtype_registers(DType dtype) { return tensor::dtype_info(dtype).registers; }
 
-// Whether every operation accepts the type.
-constexpr bool dtype_is_computable(DType dtype) {
-  return tensor::dtype_info(dtype).use == tensor::DTypeUse::computes;
-}
-
 // Whether tensors of the type exist.
 constexpr bool dtype_has_tensors(DType dtype) {
   return tensor::dtype_info(dtype).use != tensor::DTypeUse::files;
@@ -93,11 +88,6 @@ constexpr bool dtype_is_integer(DType dtype) {
 
 constexpr bool dtype_is_narrow_float(DType dtype) {
   return dtype == DType::float16 || dtype == DType::bfloat16;
-}
-
-// Bytes of `count` elements in memory that kernels use: whole words.
-constexpr std::size_t dtype_word_bytes(DType dtype, std::size_t count) {
-  return (count * dtype_size(dtype) + 3) / 4 * 4;
 }
 
 // The elements as a kernel has them while it computes, four bytes each: a float, an integer, or 0 or 1.

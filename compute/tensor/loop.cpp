@@ -25,9 +25,8 @@ struct BodyNodes {
   NodeSet changing;
 };
 
-// A node is younger than its inputs. What is older than every placeholder does not change, and lies outside
-// of the body: its inputs are left out, so that the cost of a loop is apart from the size of the graph around
-// it.
+// A node is younger than its inputs. A node that is older than every placeholder does not change, and lies
+// outside the body. Its inputs are left out, so that a loop's cost does not depend on the graph around it.
 BodyNodes nodes_of(const Loop& loop) {
   BodyNodes body;
   std::uint64_t first = std::numeric_limits<std::uint64_t>::max();

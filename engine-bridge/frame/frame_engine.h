@@ -91,8 +91,8 @@ class FrameEngine {
   std::uint64_t call_ticks_ = 0;  // inside the frame's calls so far
   std::uint64_t frame_start_ticks_ = 0;
   std::chrono::steady_clock::time_point frame_start_;
-  double piece_cpu_us_ =
-      2;  // frame thread's time per issued piece, smoothed; kept where that time is limited
+  // The frame thread's time per issued piece, smoothed; measured where that time is limited.
+  double piece_cpu_us_ = 2;
 
   ContextStats counted_;  // frame thread
   mutable std::mutex stats_mutex_;

@@ -15,6 +15,6 @@ enum class Engine : std::size_t { unity, unreal, godot, vulkan_scene_graph };
 inline constexpr std::size_t kEngineCount = 4;
 
 // Indexed by Engine. MissingFeature::remedy where the engine does not matter.
-std::array<std::string, kEngineCount> engine_remedies(const vk::MissingFeature& loss);
+std::array<std::string, kEngineCount> engine_remedies(const vk::MissingFeature& missing);
 
 }  // namespace imprint::bridge

@@ -32,11 +32,11 @@ imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agen
   return with_brain(brain, Tag::create, "agent_create",
                     [&](ContextEntry& entry, const std::shared_ptr<agent::Brain>& found) -> Result<> {
                       IMPRINT_CHECK(check_pointer("agent_create", "agent", agent));
-                      IMPRINT_ASSIGN(const std::uint32_t seat, found->agents().add(brain_index));
+                      IMPRINT_ASSIGN(const std::uint32_t index, found->agents().add(brain_index));
                       const std::lock_guard lock(registry_mutex());
-                      const auto [place, placed] = entry.agents.insert({found, seat});
+                      const auto [place, placed] = entry.agents.insert({found, index});
                       if (!placed) {
-                        found->agents().remove(seat);
+                        found->agents().remove(index);
                         return make_error(ErrorCode::unsupported,
                                           "agent_create: this context has " + std::to_string(kSlots) +
                                               " agents, the most possible. Destroy one first.");
@@ -50,7 +50,7 @@ imp_result IMP_CALL agent_create(imp_brain brain, uint32_t brain_index, imp_agen
 imp_result IMP_CALL agent_set_opponent(imp_agent agent, uint32_t opponent, uint32_t* chosen) {
   return with_place(
       agent, Tag::frame_or_create, "agent_set_opponent", [&](ContextEntry&, AgentPlace& place) -> Result<> {
-        IMPRINT_ASSIGN(const std::uint32_t drawn, place.brain->agents().set_opponent(place.seat, opponent));
+        IMPRINT_ASSIGN(const std::uint32_t drawn, place.brain->agents().set_opponent(place.index, opponent));
         if (chosen) *chosen = drawn;
         return {};
       });
@@ -71,8 +71,8 @@ imp_result IMP_CALL match_report(imp_agent first, imp_agent second, float score)
         if (!other)
           return make_error(ErrorCode::invalid_argument,
                             "match_report: second: found no agent of the first one's context, expected one.");
-        IMPRINT_ASSIGN(agent::Opponent * own, place.brain->agents().rated(place.seat));
-        IMPRINT_ASSIGN(agent::Opponent * against, other->brain->agents().rated(other->seat));
+        IMPRINT_ASSIGN(agent::Opponent * own, place.brain->agents().rated(place.index));
+        IMPRINT_ASSIGN(agent::Opponent * against, other->brain->agents().rated(other->index));
         agent::Opponents::rate(*own, *against, score);
         place.brain->agents().publish_rating();
         other->brain->agents().publish_rating();
@@ -84,7 +84,7 @@ imp_result IMP_CALL agent_destroy(imp_agent agent) {
   return with_place(
       agent, Tag::frame_or_create, "agent_destroy",
       [&](ContextEntry& entry, AgentPlace& place) -> Result<> {
-        place.brain->agents().remove(place.seat);
+        place.brain->agents().remove(place.index);
         const std::lock_guard lock(registry_mutex());
         entry.agents.erase(unpack_handle(agent.id).slot);
         return {};
@@ -94,85 +94,87 @@ imp_result IMP_CALL agent_destroy(imp_agent agent) {
 
 imp_result IMP_CALL agent_set_mode(imp_agent agent, imp_mode mode) {
   return with_agent(agent, Tag::frame_or_create, "agent_set_mode",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+                    [&](agent::Brain& brain, std::uint32_t index) -> Result<> {
                       IMPRINT_CHECK(check_enum("agent_set_mode", "mode", mode, IMP_MODE_RECORD));
-                      return brain.agents().set_mode(seat, static_cast<agent::Mode>(mode));
+                      return brain.agents().set_mode(index, static_cast<agent::Mode>(mode));
                     });
 }
 
 imp_result IMP_CALL agent_set_goal(imp_agent agent, uint32_t goal) {
   return with_agent(
       agent, Tag::frame_or_create, "agent_set_goal",
-      [&](agent::Brain& brain, std::uint32_t seat) { return brain.agents().set_goal(seat, goal); });
+      [&](agent::Brain& brain, std::uint32_t index) { return brain.agents().set_goal(index, goal); });
 }
 
 imp_result IMP_CALL agent_set_mask(imp_agent agent, const uint8_t* allowed, uint32_t count) {
   return with_agent(agent, Tag::frame_or_create, "agent_set_mask",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+                    [&](agent::Brain& brain, std::uint32_t index) -> Result<> {
                       if (allowed && count == 0)
                         return refuse("agent_set_mask",
                                       "count: found 0, expected one flag for each option of all branches. "
                                       "Pass null to allow all.");
-                      return brain.agents().set_mask(seat, span_of(allowed, count));
+                      return brain.agents().set_mask(index, span_of(allowed, count));
                     });
 }
 
 imp_result IMP_CALL agent_observe(imp_agent agent, const float* observation, uint32_t count) {
   return with_agent(agent, Tag::frame_before, "agent_observe",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+                    [&](agent::Brain& brain, std::uint32_t index) -> Result<> {
                       IMPRINT_CHECK(check_pointer("agent_observe", "observation", observation));
-                      return brain.agents().observe(seat, {observation, count});
+                      return brain.agents().observe(index, {observation, count});
                     });
 }
 
 imp_result IMP_CALL agent_observe_in_place(imp_agent agent, uint64_t first) {
-  return with_agent(
-      agent, Tag::frame_before, "agent_observe_in_place",
-      [&](agent::Brain& brain, std::uint32_t seat) { return brain.agents().observe_in_place(seat, first); });
+  return with_agent(agent, Tag::frame_before, "agent_observe_in_place",
+                    [&](agent::Brain& brain, std::uint32_t index) {
+                      return brain.agents().observe_in_place(index, first);
+                    });
 }
 
 imp_result IMP_CALL agent_act(imp_agent agent, imp_action* action) {
-  return with_agent(agent, Tag::frame, "agent_act", [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
-    IMPRINT_CHECK(check_filled_struct("agent_act", "action", action));
-    IMPRINT_ASSIGN(const agent::Answer* answer, brain.agents().act(seat));
-    fill_struct(action, [&](imp_action& filled) {
-      filled.decision = answer->decision;
-      filled.requested_frame = answer->requested_frame;
-      filled.goal = answer->choice.goal;
-      filled.branch_count = copy_some(answer->choice.branches, filled.branches);
-      filled.continuous_count = copy_some(answer->choice.continuous, filled.continuous);
-      filled.value_count = copy_some(answer->values, filled.values);
-      filled.is_new = answer->is_new ? 1 : 0;
-    });
-    return {};
-  });
+  return with_agent(agent, Tag::frame, "agent_act",
+                    [&](agent::Brain& brain, std::uint32_t index) -> Result<> {
+                      IMPRINT_CHECK(check_filled_struct("agent_act", "action", action));
+                      IMPRINT_ASSIGN(const agent::Answer* answer, brain.agents().act(index));
+                      fill_struct(action, [&](imp_action& filled) {
+                        filled.decision = answer->decision;
+                        filled.requested_frame = answer->requested_frame;
+                        filled.goal = answer->choice.goal;
+                        filled.branch_count = copy_some(answer->choice.branches, filled.branches);
+                        filled.continuous_count = copy_some(answer->choice.continuous, filled.continuous);
+                        filled.value_count = copy_some(answer->values, filled.values);
+                        filled.is_new = answer->is_new ? 1 : 0;
+                      });
+                      return {};
+                    });
 }
 
 imp_result IMP_CALL agent_heuristic(imp_agent agent, const uint32_t* branches, uint32_t branch_count,
                                     const float* continuous, uint32_t continuous_count) {
   return with_agent(
-      agent, Tag::frame, "agent_heuristic", [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+      agent, Tag::frame, "agent_heuristic", [&](agent::Brain& brain, std::uint32_t index) -> Result<> {
         const agent::BrainInfo info = brain.info();
         IMPRINT_CHECK(check_list("branches", branches, branch_count, info.branch_count));
         IMPRINT_CHECK(check_list("continuous", continuous, continuous_count, info.continuous_count));
-        return brain.agents().act_by_heuristic(seat, span_of(branches, branch_count),
+        return brain.agents().act_by_heuristic(index, span_of(branches, branch_count),
                                                span_of(continuous, continuous_count));
       });
 }
 
 imp_result IMP_CALL agent_feedback(imp_agent agent, const imp_feedback* feedback) {
   return with_agent(
-      agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+      agent, Tag::frame, "agent_feedback", [&](agent::Brain& brain, std::uint32_t index) -> Result<> {
         IMPRINT_ASSIGN(const imp_feedback given, read_struct("agent_feedback", "feedback", feedback));
         IMPRINT_CHECK(check_enum("agent_feedback", "credit", given.credit, IMP_CREDIT_CURRENT));
         return brain.agents().feedback(
-            seat, {given.value, given.weight, static_cast<agent::CreditKind>(given.credit), given.time_s});
+            index, {given.value, given.weight, static_cast<agent::CreditKind>(given.credit), given.time_s});
       });
 }
 
 imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* demonstration) {
   return with_agent(agent, Tag::frame, "agent_demonstrate",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+                    [&](agent::Brain& brain, std::uint32_t index) -> Result<> {
                       IMPRINT_ASSIGN(const imp_demonstration given,
                                      read_struct("agent_demonstrate", "demonstration", demonstration));
                       constexpr const char* call = "agent_demonstrate";
@@ -187,41 +189,41 @@ imp_result IMP_CALL agent_demonstrate(imp_agent agent, const imp_demonstration* 
                       shown.branches = span_of(given.branches, given.branch_count);
                       shown.continuous = span_of(given.continuous, given.continuous_count);
                       shown.weight = given.weight;
-                      return brain.agents().demonstrate(seat, shown);
+                      return brain.agents().demonstrate(index, shown);
                     });
 }
 
 imp_result IMP_CALL agent_reward(imp_agent agent, float reward) {
-  return with_agent(agent, Tag::frame, "agent_reward", [&](agent::Brain& brain, std::uint32_t seat) {
-    return brain.agents().reward(seat, reward);
+  return with_agent(agent, Tag::frame, "agent_reward", [&](agent::Brain& brain, std::uint32_t index) {
+    return brain.agents().reward(index, reward);
   });
 }
 
 imp_result IMP_CALL agent_end_episode(imp_agent agent, imp_episode_end end) {
   return with_agent(agent, Tag::frame, "agent_end_episode",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+                    [&](agent::Brain& brain, std::uint32_t index) -> Result<> {
                       IMPRINT_CHECK(check_enum("agent_end_episode", "end", end, IMP_EPISODE_TRUNCATED));
-                      return brain.agents().end_episode(seat, static_cast<agent::EpisodeEnd>(end));
+                      return brain.agents().end_episode(index, static_cast<agent::EpisodeEnd>(end));
                     });
 }
 
 imp_result IMP_CALL agent_set_group(imp_agent agent, uint32_t group) {
   return with_agent(
       agent, Tag::frame_or_create, "agent_set_group",
-      [&](agent::Brain& brain, std::uint32_t seat) { return brain.agents().set_group(seat, group); });
+      [&](agent::Brain& brain, std::uint32_t index) { return brain.agents().set_group(index, group); });
 }
 
 imp_result IMP_CALL agent_group_reward(imp_agent agent, float reward) {
-  return with_agent(agent, Tag::frame, "agent_group_reward", [&](agent::Brain& brain, std::uint32_t seat) {
-    return brain.agents().group_reward(seat, reward);
+  return with_agent(agent, Tag::frame, "agent_group_reward", [&](agent::Brain& brain, std::uint32_t index) {
+    return brain.agents().group_reward(index, reward);
   });
 }
 
 imp_result IMP_CALL agent_end_group_episode(imp_agent agent, imp_episode_end end) {
   return with_agent(agent, Tag::frame, "agent_end_group_episode",
-                    [&](agent::Brain& brain, std::uint32_t seat) -> Result<> {
+                    [&](agent::Brain& brain, std::uint32_t index) -> Result<> {
                       IMPRINT_CHECK(check_enum("agent_end_group_episode", "end", end, IMP_EPISODE_TRUNCATED));
-                      return brain.agents().end_group_episode(seat, static_cast<agent::EpisodeEnd>(end));
+                      return brain.agents().end_group_episode(index, static_cast<agent::EpisodeEnd>(end));
                     });
 }
 

@@ -10,6 +10,7 @@ constexpr imp_vulkan_api kVulkanApi = {
     .frame_record = frame_record,
     .frame_submit_with = frame_submit_with,
     .context_get_semaphore = context_get_semaphore,
+    .context_device_idle = context_device_idle,
     .tensor_import_vk = tensor_import_vk,
     .tensor_create_vk = tensor_create_vk,
     .tensor_export_vk = tensor_export_vk,
@@ -21,7 +22,6 @@ constexpr imp_vulkan_api kVulkanApi = {
     .plan_query_extra_queues = plan_query_extra_queues,
     .plan_merge_device_create_info = plan_merge_device_create_info,
     .merged_free = merged_free,
-    .context_device_idle = context_device_idle,
 };
 
 constexpr imp_tools_api kToolsApi = {
@@ -32,15 +32,15 @@ constexpr imp_tools_api kToolsApi = {
     .context_get_missing_feature = context_get_missing_feature,
     .missing_feature_remedy = missing_feature_remedy,
     .context_get_stats = context_get_stats,
-    .brain_get_stats = brain_get_stats,
-    .brain_hash = brain_hash,
-    .frame_estimate = frame_estimate,
     .context_run_jobs = context_run_jobs,
+    .frame_estimate = frame_estimate,
     .pipeline_cache_get = pipeline_cache_get,
     .pipeline_cache_set = pipeline_cache_set,
     .tuning_get = tuning_get,
     .tuning_set = tuning_set,
     .tuning_stop = tuning_stop,
+    .brain_get_stats = brain_get_stats,
+    .brain_hash = brain_hash,
     .brain_get_state_array = brain_get_state_array,
     .brain_get_state = brain_get_state,
     .brain_set_state = brain_set_state,
@@ -99,6 +99,8 @@ constexpr imp_api kApi = {
     .brain_load_weights = brain_load_weights,
     .brain_snapshot = brain_snapshot,
     .brain_restore = brain_restore,
+    .brain_keep_opponent = brain_keep_opponent,
+    .brain_get_opponent = brain_get_opponent,
     .agent_create = agent_create,
     .agent_destroy = agent_destroy,
     .agent_set_mode = agent_set_mode,
@@ -112,12 +114,10 @@ constexpr imp_api kApi = {
     .agent_reward = agent_reward,
     .agent_end_episode = agent_end_episode,
     .agent_set_opponent = agent_set_opponent,
-    .match_report = match_report,
-    .brain_keep_opponent = brain_keep_opponent,
-    .brain_get_opponent = brain_get_opponent,
     .agent_set_group = agent_set_group,
     .agent_group_reward = agent_group_reward,
     .agent_end_group_episode = agent_end_group_episode,
+    .match_report = match_report,
 };
 
 }  // namespace

@@ -40,11 +40,11 @@ class GatePass {
     if (frame_) frame_->leave_frame_call();
     HostDevice& device = entry_.device;
     const bool lost = entry_.world->context().lost();
-    if (lost && !device.stood_still) {  // before the host is told
+    if (lost && !device.work_ended) {  // before the host is told
       entry_.world->stop_device_work();
-      device.stood_still = true;
+      device.work_ended = true;
     }
-    if (lost && !device.told_lost.exchange(true) && device.lost)
+    if (lost && !device.loss_reported.exchange(true) && device.lost)
       device.lost(device.user, "the device was lost. Make a new context on a new device.");
   }
   GatePass(const GatePass&) = delete;
@@ -139,11 +139,11 @@ imp_result with_place(imp_agent agent, Tag tag, const char* call, Body&& body,
   return with_found(agent, "agent", tag, call, after, find_agent, body);
 }
 
-// body: Result<>(agent::Brain&, std::uint32_t seat)
+// body: Result<>(agent::Brain&, std::uint32_t index)
 template <class Body>
 imp_result with_agent(imp_agent agent, Tag tag, const char* call, Body&& body) noexcept {
   return with_place(agent, tag, call,
-                    [&](ContextEntry&, AgentPlace& place) { return body(*place.brain, place.seat); });
+                    [&](ContextEntry&, AgentPlace& place) { return body(*place.brain, place.index); });
 }
 
 // body: Result<>(ContextEntry&, agent::SharedTensor&)

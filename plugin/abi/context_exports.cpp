@@ -333,7 +333,7 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
 
 imp_result IMP_CALL context_notify_device_lost(imp_context context) {
   return with_context_any(context, "context_notify_device_lost", [&](ContextEntry& entry) -> Result<> {
-    entry.device.told_lost = true;  // by the host itself
+    entry.device.loss_reported = true;  // by the host itself
     if (vk::Device* device = entry.world->context().vulkan()) device->mark_lost();
     // This call holds the registry, so it does not wait for jobs. The next call that reports the loss does.
     entry.world->context().stop_submitting();

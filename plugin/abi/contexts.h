@@ -34,15 +34,15 @@ struct HostDevice {
   void (*free)(void* user, uint64_t memory) = nullptr;
   void* user = nullptr;         // of `lost`
   void* memory_user = nullptr;  // of `allocate` and `free`
-  std::atomic<bool> told_lost{false};
-  std::atomic<bool> stood_still{false};  // after a loss: all work on the device has ended
+  std::atomic<bool> loss_reported{false};
+  std::atomic<bool> work_ended{false};  // after a loss: all work on the device has ended
 
   vk::DeviceMemoryCalls memory();  // borrows this
 };
 
 struct AgentPlace {
   std::shared_ptr<agent::Brain> brain;
-  std::uint32_t seat = 0;
+  std::uint32_t index = 0;  // among the brain's agents
 };
 
 using EngineRemedies = std::array<std::string, bridge::kEngineCount>;

@@ -29,7 +29,7 @@ struct Mouse {
     return {place == 0 ? (cheese_is_right ? 1.0f : -1.0f) : 0.0f, place < kLength ? 1.0f : 0.0f,
             place == kLength ? 1.0f : 0.0f};
   }
-  // 1 for the cheese. What does not lead on costs a little.
+  // 1 for the cheese. A step that does not lead on costs a little.
   float step(std::uint32_t choice, bool& over) {
     ++steps;
     over = false;

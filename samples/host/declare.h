@@ -1,7 +1,7 @@
 #pragma once
 // The host's device as it was created, for context_create. To record, Imprint needs the queue's family, not
-// the queue. And the buffer of a picture, for tensor_import: how it was created, and the stage that writes
-// it.
+// the queue. Also the buffer of a picture, for tensor_import_vk: how it was created, and the stage that
+// writes it.
 
 #include <imprint/imprint_vulkan.h>
 

@@ -1,7 +1,6 @@
 #pragma once
 // Which pet a window starts with, and in which file it is saved. Only a person's own pet overwrites its file.
-// A pet of
-// --load, --teacher, --fresh or --replay is saved only where --save says.
+// A pet of --load, --teacher, --fresh or --replay is saved only where --save says.
 
 #include <optional>
 #include <string>

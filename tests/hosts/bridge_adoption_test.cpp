@@ -199,9 +199,9 @@ TEST_F(T1Table, AMergedDeviceHasTheWishes) {
   imp_report report = imp_report_init();
   ASSERT_EQ(table()->tools->context_get_report(context, &report), IMP_OK) << failure();
   for (std::uint32_t i = 0; i < report.missing_feature_count; ++i) {
-    imp_missing_feature loss = imp_missing_feature_init();
-    ASSERT_EQ(table()->tools->context_get_missing_feature(context, i, &loss), IMP_OK) << failure();
-    lost.insert(loss.item);
+    imp_missing_feature feature = imp_missing_feature_init();
+    ASSERT_EQ(table()->tools->context_get_missing_feature(context, i, &feature), IMP_OK) << failure();
+    lost.insert(feature.item);
   }
   std::uint32_t count = 0;
   ASSERT_EQ(table()->vulkan->plan_query_requirements(&plan_, &count, nullptr), IMP_OK);
@@ -226,7 +226,7 @@ imp_vk_device_info shared_info(const PlainHost& host, const vk::DeviceDescriptio
 }
 
 TEST(T2Report, TellsTheSameAsTextAndAsStructs) {
-  std::uint32_t losses_of_bare = 0;
+  std::uint32_t missing_from_bare = 0;
   bool different = false;  // remedies of engines
   for (const HostProfile& profile : {kBare, kFull}) {
     PlainHost host(profile);
@@ -248,16 +248,16 @@ TEST(T2Report, TellsTheSameAsTextAndAsStructs) {
               profile.everything ? IMP_COMPLETED_BY_TIMELINE : IMP_COMPLETED_BY_FENCES);
     EXPECT_LE(report.value.api_version, profile.api_version | 0xFFFu);
     for (std::uint32_t i = 0; i < report.value.missing_feature_count; ++i) {
-      const auto loss = context->missing_feature(i);
-      ASSERT_TRUE(loss.outcome) << loss.outcome.message();
-      EXPECT_THAT(text, HasSubstr(std::string("without ") + loss.value.item + " (" + loss.value.cause +
-                                  "): " + loss.value.cost));
+      const auto feature = context->missing_feature(i);
+      ASSERT_TRUE(feature.outcome) << feature.outcome.message();
+      EXPECT_THAT(text, HasSubstr(std::string("without ") + feature.value.item + " (" + feature.value.cause +
+                                  "): " + feature.value.cost));
       std::set<std::string> remedies;
       for (const game::Engine engine : {game::Engine::own, game::Engine::unity, game::Engine::unreal,
                                         game::Engine::godot, game::Engine::vulkan_scene_graph}) {
         const auto remedy = context->missing_feature_remedy(i, engine);
         ASSERT_TRUE(remedy.outcome) << remedy.outcome.message();
-        EXPECT_GT(std::strlen(remedy.value), 10u) << loss.value.item;
+        EXPECT_GT(std::strlen(remedy.value), 10u) << feature.value.item;
         EXPECT_THAT(text, engine == game::Engine::own ? HasSubstr(remedy.value) : HasSubstr(""));
         remedies.insert(remedy.value);
       }
@@ -265,12 +265,12 @@ TEST(T2Report, TellsTheSameAsTextAndAsStructs) {
     }
     EXPECT_EQ(context->missing_feature(report.value.missing_feature_count).outcome.code(),
               game::Code::not_found);
-    if (profile.everything) EXPECT_LT(report.value.missing_feature_count, losses_of_bare);
+    if (profile.everything) EXPECT_LT(report.value.missing_feature_count, missing_from_bare);
     const std::uint32_t end = report.value.missing_feature_count;
     EXPECT_EQ(context->missing_feature_remedy(end).outcome.code(), game::Code::not_found);
     EXPECT_EQ(context->missing_feature_remedy(0, static_cast<game::Engine>(5)).outcome.code(),
               game::Code::invalid_argument);
-    losses_of_bare = end;
+    missing_from_bare = end;
   }
   EXPECT_TRUE(different);
 }

@@ -25,8 +25,8 @@ std::unique_ptr<ShownGame> make_keys();
 std::unique_ptr<ShownGame> make_lock(std::uint32_t wheels);
 
 // A walker in the plane, with no reward. The player walks around the middle, at a distance of 0.6. Choices: 8
-// directions. Observation: place. What is returned, but not told, is the share of steps that go around it as
-// the player does: 1 for a step along the circle, 0 where it is left or gone around the other way.
+// directions. Observation: place. Returns, and does not tell the brain, the share of steps that go around it
+// as the player does: 1 for a step along the circle, 0 off it or the other way around.
 std::unique_ptr<ShownGame> make_circle();
 
 // Mountain car with a continuous action, and a player who always speeds up.

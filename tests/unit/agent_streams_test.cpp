@@ -186,7 +186,7 @@ BrainSpec remembering_bytes() {
   return spec;
 }
 
-// Each k / 255 keeps its bits; other numbers become the nearest one. What is no picture stays as it is.
+// Each k / 255 keeps its bits; other numbers become the nearest one. Other streams stay as they are.
 TEST_F(StreamsTest, ReplayedPicturesAreBytes) {
   const BrainSpec spec = remembering_bytes();
   ASSERT_TRUE(validate(spec).ok());

@@ -203,7 +203,7 @@ Takers fields_of(BrainFile& brain) {
          std::vector<std::uint32_t> extents;
          if (std::string expected = list(extents)(value); !expected.empty()) return expected;
          constexpr std::uint64_t kMostElements =
-             std::numeric_limits<std::int32_t>::max();  // as imp_api::tensor_create
+             std::numeric_limits<std::int32_t>::max();  // as tensor_create_vk
          std::uint64_t elements = 1;
          bool fits = !extents.empty() && extents.size() <= 8;
          for (const std::uint32_t extent : extents) {

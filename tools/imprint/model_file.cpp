@@ -107,7 +107,7 @@ class ModelTypes {
   std::map<std::string, Types> known_;
 };
 
-// A tensor as tensor_create makes it, of the type that the model has there.
+// A tensor as tensor_create_vk makes it, of the type that the model has there.
 Result<agent::SharedTensor> tensor_of(const Fields& fields, const Types& types, const std::string& name) {
   const auto type = types.find(name);
   agent::SharedTensor tensor;

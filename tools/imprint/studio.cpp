@@ -318,7 +318,8 @@ Result<> work(StudioOptions& options, const StudioSearch& search) {
 
 void add_actors(CLI::App& command, StudioOptions& options) {
   command
-      .add_option("--learners", options.learners, "of the games, those that learn from the actors' samples")
+      .add_option("--learners", options.learners,
+                  "games that learn from the samples of the others, the actors")
       ->check(CLI::Range(1, 100000))
       ->option_text("N=1");
   command.add_option("--listen", options.listen, "where learners hear actors; 0.0.0.0 for other computers")
@@ -348,7 +349,7 @@ void add_episodes(CLI::App& command, StudioOptions& options) {
                   "one game plays the episode of this file again, and learns nothing")
       ->check(CLI::ExistingFile)
       ->option_text("FILE");
-  command.add_option("--pictures", options.pictures, "of the replay, where the game draws any: PNG files")
+  command.add_option("--pictures", options.pictures, "PNG files of the replay, where the game draws any")
       ->option_text("DIR");
 }
 
@@ -356,13 +357,13 @@ void add_search(CLI::App& command, StudioSearch& search) {
   command.add_option("--search", search.file, "file of the game's options to search")
       ->check(CLI::ExistingFile)
       ->option_text("FILE");
-  command.add_option("--how", search.how, "of the search: random, grid, halving or population")
+  command.add_option("--how", search.how, "kind of search: random, grid, halving or population")
       ->check(CLI::IsMember({"random", "grid", "halving", "population"}))
       ->option_text("KIND=random");
-  command.add_option("--trials", search.trials, "of the search")
+  command.add_option("--trials", search.trials, "trials of the search")
       ->check(CLI::Range(1, 10'000))
       ->option_text("N=8");
-  command.add_option("--rounds", search.rounds, "of halving and population")
+  command.add_option("--rounds", search.rounds, "rounds of halving and population")
       ->check(CLI::Range(1, 100))
       ->option_text("N=3");
   command.add_option("--parallel", search.parallel, "trials at a time")
@@ -408,22 +409,20 @@ void add_studio(CLI::App& app) {
       ->option_text("N=1");
   command->add_option("--checkpoint", options->checkpoint, "exchanges between checkpoints; 0: none")
       ->option_text("N=50");
-  command
-      ->add_option("--evaluators", options->evaluators,
-                   "of the games, those that play only and learn nothing")
+  command->add_option("--evaluators", options->evaluators, "games that only play and learn nothing")
       ->option_text("N=0");
   command->add_option("--curriculum", options->curriculum, "file of lessons and parameters of worlds")
       ->check(CLI::ExistingFile)
       ->option_text("FILE");
   auto search = std::make_shared<StudioSearch>();
   add_search(*command, *search);
-  command->add_option("--seconds", options->seconds, "after which the run ends; 0: any")
+  command->add_option("--seconds", options->seconds, "length of the run; 0: no limit")
       ->check(CLI::NonNegativeNumber)
       ->option_text("S=0");
-  command->add_option("--seed", options->seed, "of the games' worlds")->option_text("N=1");
+  command->add_option("--seed", options->seed, "seed of the games' worlds")->option_text("N=1");
   command
       ->add_option("--patience", options->patience_s,
-                   "seconds without an exchange until the job is started again; 0: any")
+                   "seconds without an exchange until the job is started again; 0: no limit")
       ->check(CLI::NonNegativeNumber)
       ->option_text("S=60");
   command

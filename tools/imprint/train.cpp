@@ -143,7 +143,7 @@ void add_train(CLI::App& app) {
   command->add_flag("--small", options->small, "a smaller network and less data: seconds on a CPU");
   command->add_flag("--resume", options->resume,
                     "continue the run in --folder; a complete one needs a larger --epochs");
-  command->add_option("--seed", options->seed, "of weights, data and order")->option_text("N=1");
+  command->add_option("--seed", options->seed, "seed of weights, data and order")->option_text("N=1");
   command->add_option("--epochs", options->epochs, "passes over the data; 0: the example's own")
       ->check(CLI::Range(0, 100000))
       ->option_text("N=0");

@@ -4,9 +4,9 @@
 // A convolution is made as a product of weights with windows, [channels, terms] x [terms, places]. Channels
 // are then far apart in memory, and neighbouring terms of a window are scattered. This pass turns such
 // products around, [places, terms] x [terms, channels], with float16 operands and float32 sums. Terms run
-// over channels last, so that eight of them lie next to each other wherever the window is. What follows -
-// elementwise operations, pools, pads, windows and the next convolution - stays in that order of axes: only
-// values that another operation reads are arranged back, as views.
+// over channels last, so that eight of them lie next to each other wherever the window is. Later
+// elementwise operations, pools, pads, windows and convolutions stay in that order of axes. Only values that
+// another operation reads are arranged back, as views.
 //
 // Constant weights are rounded and arranged here, once.
 

@@ -19,9 +19,9 @@ Tensor wait_for(const Tensor& value, const Tensor& signal);
 bool recomputes(const Graph& graph);
 
 // graph, request: as fuse() takes them, pages expanded; planned, schedule: what fuse() made of a copy. Cuts
-// what comes before the level with the most memory into `pieces` of about equal bytes. What crosses a cut is
-// kept, and so is the last piece; other values that later levels read are computed again for them, when those
-// levels are near. Equal values. Returns the bytes that are no longer kept; 0: the graph is as before.
+// the levels before the one with the most memory into `pieces` of about equal bytes. Values that cross a cut
+// are kept, and so is the last piece; other values that later levels read are computed again for them, when
+// those levels are near. Equal values. Returns the bytes that are no longer kept; 0: the graph is as before.
 // Takes time in proportion to pieces times nodes.
 std::uint64_t recompute_pieces(Graph& graph, FusionRequest& request, const Graph& planned,
                                const Schedule& schedule, int pieces);

@@ -114,7 +114,7 @@ Tensor random_truncated_normal(const Tensor& generator, Shape shape, std::uint32
 
 // ---- graphs ----
 // The same outputs, computed with `to` instead of `from`: inputs, variables' values or any other tensors of
-// the graph. Shapes and dtypes are equal in pairs. What does not depend on them is shared, not copied.
+// the graph. Shapes and dtypes are equal in pairs. Nodes that do not depend on them are shared, not copied.
 std::vector<Tensor> substitute(std::span<const Tensor> outputs, std::span<const Tensor> from,
                                std::span<const Tensor> to);
 Tensor substitute(const Tensor& output, std::span<const Tensor> from, std::span<const Tensor> to);

@@ -28,8 +28,8 @@ class PerAxis {
 struct ConvolutionOptions {
   PerAxis stride = 1, padding = 0, dilation = 1;
   std::int64_t groups = 1;
-  bool same =
-      false;  // pads so that there are ceil(places / stride) outputs, one more after than before if odd
+  // Pads so that there are ceil(places / stride) outputs; if the padding is odd, one more after than before.
+  bool same = false;
 };
 // weight: [out, in / groups, kernel...]. bias: [out] or empty.
 Tensor convolution(const Tensor& x, const Tensor& weight, const Tensor& bias,

@@ -24,10 +24,11 @@ enum class Mode : std::uint8_t { learning, inference, heuristic, record };
 
 // An action and its situation.
 struct Choice {
-  std::vector<float>
-      observation;                // all that the network sees; empty when observed through the shared buffer:
+  // All that the network sees. Empty when observed through the shared buffer: copy_number and offset then say
+  // where.
+  std::vector<float> observation;
   std::uint64_t copy_number = 0;  // ObservationCopy::number
-  std::int32_t offset = -1;       // its first element in the shared buffer
+  std::int32_t offset = -1;       // of the first element in the shared buffer
   std::uint32_t goal = 0;
   std::uint64_t command = 0;  // which of the agent's commands it belonged to
   std::vector<std::uint32_t> branches;

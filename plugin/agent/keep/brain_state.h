@@ -57,8 +57,10 @@ class BrainState : public std::enable_shared_from_this<BrainState> {
   // Errors: unsupported, not_found (none), invalid_argument, those of writing.
   Result<> save_demonstrations(const std::string& path, std::uint32_t brain);
   Result<> clear_demonstrations();
+
   // ---- for tools that learn one brain in several processes (keep/shared_state.cpp) ----
-  // What learn steps change, except the replay memory and the places in it. As long as the brain lives.
+  // The state that learn steps change, except the replay memory and the places in it. As long as the brain
+  // lives.
   std::span<const StateVariable> shared_state() const { return shared_; }
   std::uint64_t shared_bytes() const;
   // The contents one after the other. Errors: wrong_state (a learn step is under way), unsupported (record

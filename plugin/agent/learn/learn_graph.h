@@ -41,8 +41,9 @@ struct LearnGraph {
   // (learn/samples/demonstration_memory.h), and after it int32 [P]: how many rows of each brain count in this
   // step.
   std::size_t shown = 0;
-  std::size_t kept =
-      0;  // the same: int32 [P], the row of the pool that gets the network's weights, -1 = none
+  // Index of an input, 0: there is none. int32 [P]: the row of the pool that gets the network's weights,
+  // -1 = none.
+  std::size_t kept = 0;
   bool has_observation_copies = false;  // false: there is no input kCopyRows
   bool has_next_copies = false;         // false: there is no input kNextCopyRows
   ProgramDescription description;       // one learn step, or

@@ -85,9 +85,9 @@ typedef struct imp_host {
   const void* kernel_archive;
   size_t kernel_archive_size;
   const char* kernel_archive_path;
+  const char* kernel_archive_sha256;  /* 64 hex digits; another archive: CORRUPT_FILE. null = any */
   const char* shader_cache_directory; /* compiled shaders, made if missing; null = no cache */
   const char* shader_dump_directory;  /* generated GLSL, for reading; null = none */
-  const char* kernel_archive_sha256;  /* 64 hex digits; another archive: CORRUPT_FILE. null = any */
 } imp_host;
 
 /* The priority when the host's frame takes longer than imp_limits::frame_gpu_us. */
@@ -123,7 +123,7 @@ typedef struct imp_frame_info {
 #define IMP_MAX_BRANCHES 8u
 #define IMP_MAX_CONTINUOUS 64u
 #define IMP_MAX_VALUES 64u
-/* A network. header.next: imprint_{learners,networks,signals}.h. Tensors: imprint_vulkan.h. */
+/* A network. Options on header.next: imprint_learners.h, imprint_networks.h, imprint_signals.h. */
 typedef struct imp_brain_desc {
   imp_header header;
   const char* name;                /* in logs and files; null = "brain" */
@@ -143,8 +143,8 @@ typedef struct imp_brain_desc {
   uint32_t action_latency_frames;  /* observe to answer, up to 64; 0: 2, or as safe_frame shows */
   uint32_t decision_period_frames; /* frames between decisions of an agent, >= 1. Default 1 */
   uint32_t snapshot_count;         /* kept for brain_restore, 0 .. 64. Default 4 */
-  imp_tensor observations, actions;
   uint32_t fall_back; /* 1: back to its best weights where returns fall or a loss is not finite */
+  imp_tensor observations, actions; /* imprint_vulkan.h; 0 = none */
 } imp_brain_desc;
 
 /* A trained network from an ONNX file. It does not learn. Further inputs are its state. */
@@ -245,6 +245,11 @@ typedef struct imp_api {
   imp_result(IMP_CALL* brain_snapshot)(imp_brain brain, uint64_t* snapshot);
   /* [either] Goes back to a snapshot, which stays. NOT_FOUND: dropped. */
   imp_result(IMP_CALL* brain_restore)(imp_brain brain, uint64_t snapshot);
+  /* [either] Self-play: the next learn step puts the weights into the brain's pool. */
+  imp_result(IMP_CALL* brain_keep_opponent)(imp_brain brain, uint32_t brain_index);
+  /* [either] IMP_OPPONENT_NONE: the newest weights. NOT_FOUND: no such entry yet. */
+  imp_result(IMP_CALL* brain_get_opponent)(imp_brain brain, uint32_t brain_index, uint32_t opponent,
+                                           imp_opponent* info);
 
   /* [create] brain_index: which brain of a kennel. UNSUPPORTED: agents_per_brain is reached. */
   imp_result(IMP_CALL* agent_create)(imp_brain brain, uint32_t brain_index, imp_agent* agent);
@@ -272,14 +277,6 @@ typedef struct imp_api {
   /* [either] Self-play, between episodes: whose weights the agent acts by, an entry of the pool or
    * IMP_OPPONENT_*. *chosen (may be null): the draw. NOT_FOUND: none yet. UNSUPPORTED: no pool. */
   imp_result(IMP_CALL* agent_set_opponent)(imp_agent agent, uint32_t opponent, uint32_t* chosen);
-  /* [either] How a match between two agents of brains with pools ended. score: of the first; 1 it
-   * won, 0.5 a draw, 0 it lost. Before agent_set_opponent changes who they are. */
-  imp_result(IMP_CALL* match_report)(imp_agent first, imp_agent second, float score);
-  /* [either] The next learn step puts the brain's weights into its pool. */
-  imp_result(IMP_CALL* brain_keep_opponent)(imp_brain brain, uint32_t brain_index);
-  /* [either] IMP_OPPONENT_NONE: the newest weights. NOT_FOUND: no such entry yet. */
-  imp_result(IMP_CALL* brain_get_opponent)(imp_brain brain, uint32_t brain_index, uint32_t opponent,
-                                           imp_opponent* info);
   /* [either] Agents of one brain with the same number are a group; 0: none. UNSUPPORTED: no
    * imp_group_options, or the group is full. All three functions. */
   imp_result(IMP_CALL* agent_set_group)(imp_agent agent, uint32_t group);
@@ -287,6 +284,9 @@ typedef struct imp_api {
   imp_result(IMP_CALL* agent_group_reward)(imp_agent agent, float reward);
   /* [frame] Ends the episode of the whole group; agent_end_episode ends that of one agent. */
   imp_result(IMP_CALL* agent_end_group_episode)(imp_agent agent, imp_episode_end end);
+  /* [either] How a match between two agents of brains with pools ended. score: of the first; 1 it
+   * won, 0.5 a draw, 0 it lost. Before agent_set_opponent changes who they are. */
+  imp_result(IMP_CALL* match_report)(imp_agent first, imp_agent second, float score);
 } imp_api;
 
 /* [any] The one exported function. *api lives as long as the library. Else UNSUPPORTED. */

@@ -24,7 +24,7 @@
 typedef struct imp_header {
   uint32_t size;    /* sizeof the whole struct */
   uint32_t type;    /* IMP_STRUCT_... */
-  const void* next; /* null; from imp_brain_desc on: options of network and learner */
+  const void* next; /* null; imp_brain_desc and imp_policy_desc take option structs here */
 } imp_header;
 
 /* Defines the struct `name`: all zero, with its size and type. */

@@ -268,7 +268,7 @@ class QueueDesc : public imp_vk_queue {
 
 // imp_vk_device_info: the host's device, as it was made.
 struct DeviceDesc {
-  imp_get_instance_proc_addr get_instance_proc_addr = nullptr;
+  Loader get_instance_proc_addr{};
   VkInstance instance = nullptr;
   VkPhysicalDevice physical_device = nullptr;
   VkDevice device = nullptr;
@@ -534,7 +534,7 @@ struct StandaloneDesc {
 
 // imp_vk_plan: a device that the host is about to make.
 struct PlanDesc {
-  imp_get_instance_proc_addr get_instance_proc_addr = nullptr;
+  Loader get_instance_proc_addr{};
   VkInstance instance = nullptr;
   VkPhysicalDevice physical_device = nullptr;
   std::uint32_t api_version = 0;

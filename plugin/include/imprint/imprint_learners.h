@@ -80,7 +80,7 @@ typedef struct imp_feedback {
   double time_s;     /* when the player reacted; not later than the current frame */
 } imp_feedback;
 
-/* How an episode ended. DQN, PPO and SAC estimate the future of a truncated end, and none of a
+/* How an episode ended. DQN, PPO, PQN and SAC estimate the future of a truncated end, and none of a
  * terminated one: call agent_observe with the last state before a truncated end. */
 typedef enum imp_episode_end {
   IMP_EPISODE_TERMINATED = 0, /* by what the agent did */
@@ -88,8 +88,8 @@ typedef enum imp_episode_end {
 } imp_episode_end;
 
 /* Fields that several learners have:
- *   learn_period_frames  frames per minibatch (PPO: per update); its result takes effect one period
- *                        after it began; >= 1
+ *   learn_period_frames  frames per minibatch (PPO, PQN: per update); its result takes effect one
+ *                        period after it began; >= 1
  *   batch_size           samples per minibatch and brain; >= 1
  *   replay_capacity      samples remembered per brain, the newest; >= 1
  *   learning_rate        of Adam (COACH: of plain gradient ascent); >= 0
@@ -100,8 +100,8 @@ typedef enum imp_episode_end {
  *   credit_width_s       half-width of the triangle of credit around it, seconds; >= 1e-6
  * The credit times are for words of a person, agent_feedback by onset. Rewards are for the newest
  * step, which is learned from as soon as the next observation is known. From an agent's first
- * feedback by onset on, DQN, COACH, PPO, SAC and BANDIT learn from its steps credit_delay_s +
- * credit_width_s after their onset. */
+ * feedback by onset on, its steps wait for words: all learners but FEEDBACK and CLONING learn from
+ * them credit_delay_s + credit_width_s after their onset. */
 
 /* Evaluative feedback: a regression from situation and action to praise or scolding. */
 typedef struct imp_feedback_options {

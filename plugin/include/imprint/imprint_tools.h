@@ -87,11 +87,10 @@ typedef enum imp_alarm {
   IMP_ALARM_NO_REWARD = 1 << 7,        /* in 5000 steps; 1000 without a call; 500 of feedback */
   IMP_ALARM_UNUSED_REWARD = 1 << 8,    /* agent_reward for a learner that takes none */
   IMP_ALARM_ONE_CHOICE_LEFT = 1 << 9,  /* bans: 64 decisions in a row without a new command */
-  IMP_ALARM_ONE_VALUE = 1 << 10,    /* 200 words and rewards of one value: none to compare with */
-  IMP_ALARM_UNSCALED = 1 << 11,     /* an observation beyond 10, times its scale */
-  IMP_ALARM_SPREAD_WORDS = 1 << 12, /* a word is for 8 actions or more, on average */
-  IMP_ALARM_FLAT_REWARDS =
-      1 << 13, /* feedback: they differ less from action to action than exploration */
+  IMP_ALARM_ONE_VALUE = 1 << 10,      /* 200 words and rewards of one value: none to compare with */
+  IMP_ALARM_UNSCALED = 1 << 11,       /* an observation beyond 10, times its scale */
+  IMP_ALARM_SPREAD_WORDS = 1 << 12,   /* a word is for 8 actions or more, on average */
+  IMP_ALARM_FLAT_REWARDS = 1 << 13,   /* feedback: rewards that differ less than exploration */
   IMP_ALARM_CUT_REWARD = 1 << 14,     /* feedback, COACH: a reward beyond -1 to 1 */
   IMP_ALARM_OVERDUE_ANSWER = 1 << 15, /* none came within 60 frames */
   IMP_ALARM_FALLING_RETURNS = 1 << 16 /* the last 20 episodes earned much less than the best 20 */
@@ -112,7 +111,7 @@ typedef struct imp_brain_stats {
   uint64_t bytes_away;         /* of learning that has left the device, for lack of memory */
   uint64_t used_samples;       /* steps and labelled samples that learning has taken in */
   uint64_t dropped_intake;     /* samples that came faster than learning takes them in */
-  uint64_t dropped_stale;      /* PPO: steps by weights that two updates have replaced */
+  uint64_t dropped_stale;      /* PPO, PQN: steps by weights that two updates have replaced */
   uint64_t dropped_unfollowed; /* steps without a next observation: mode changes, truncated ends */
   uint64_t uncredited;         /* feedback and rewards that reached no action */
   uint64_t alarms;             /* imp_alarm bits that were raised since creation */
@@ -273,18 +272,14 @@ typedef struct imp_tools_api {
                                                imp_engine engine, const char** text);
 
   imp_result(IMP_CALL* context_get_stats)(imp_context context,
-                                          imp_context_stats* stats);              /* [any] */
-  imp_result(IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats); /* [any] */
-  /* [create] Of weights, moments and counters; waits for the GPU. UNSUPPORTED: record only. The
-   * same whatever the budget, also while a learn step is under way. */
-  imp_result(IMP_CALL* brain_hash)(imp_brain brain, uint64_t* low, uint64_t* high);
-  /* [frame] After the agent calls: what submit or record would do now. */
-  imp_result(IMP_CALL* frame_estimate)(imp_context context, imp_estimate* estimate);
-
+                                          imp_context_stats* stats); /* [any] */
   /* [create] Lends this thread to waiting jobs, at least one, until none waits or budget_us is
    * over. waiting may be null: how many still wait. */
   imp_result(IMP_CALL* context_run_jobs)(imp_context context, uint32_t budget_us,
                                          uint32_t* waiting);
+
+  /* [frame] After the agent calls: what submit or record would do now. */
+  imp_result(IMP_CALL* frame_estimate)(imp_context context, imp_estimate* estimate);
 
   /* [create] Compiled pipelines and measurements, for the next start on this GPU and driver. Opaque
    * bytes. UNSUPPORTED: imp_vk_device_info::pipeline_cache is set, or the CPU. */
@@ -300,6 +295,11 @@ typedef struct imp_tools_api {
   imp_result(IMP_CALL* tuning_set)(imp_context context, const char* text, size_t size);
   /* [any] Ends the measuring of a context_warmup under way; also from its progress callback. */
   imp_result(IMP_CALL* tuning_stop)(imp_context context);
+
+  imp_result(IMP_CALL* brain_get_stats)(imp_brain brain, imp_brain_stats* stats); /* [any] */
+  /* [create] Of weights, moments and counters; waits for the GPU. UNSUPPORTED: record only. The
+   * same whatever the budget, also while a learn step is under way. */
+  imp_result(IMP_CALL* brain_hash)(imp_brain brain, uint64_t* low, uint64_t* high);
 
   /* [create] For tools that learn one brain in several processes: its state without experience.
    * NOT_FOUND: index >= the number of arrays. UNSUPPORTED: a policy from a file. */

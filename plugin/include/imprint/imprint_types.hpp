@@ -237,6 +237,37 @@ class Names {
   std::span<const char* const> names_{};
 };
 
+// vkGetInstanceProcAddr, as Vulkan's header, volk or an engine declares it.
+class Loader {
+ public:
+  Loader() = default;
+  template <class Function>
+  requires std::is_function_v<Function> Loader(Function* function)
+      : function_(reinterpret_cast<imp_get_instance_proc_addr>(function)) {}
+
+  operator imp_get_instance_proc_addr() const { return function_; }
+
+ private:
+  imp_get_instance_proc_addr function_ = nullptr;
+};
+
+// imp_vk_semaphore from a VkSemaphore of the host, for submit().
+template <class Semaphore>
+imp_vk_semaphore timeline_semaphore(Semaphore semaphore, std::uint64_t value) {
+  static_assert(sizeof semaphore == sizeof(std::uint64_t), "expected a VkSemaphore");
+  imp_vk_semaphore made{};
+  std::memcpy(&made.semaphore, &semaphore, sizeof semaphore);
+  made.value = value;
+  made.timeline = 1;
+  return made;
+}
+template <class Semaphore>
+imp_vk_semaphore binary_semaphore(Semaphore semaphore) {
+  imp_vk_semaphore made = timeline_semaphore(semaphore, 0);
+  made.timeline = 0;
+  return made;
+}
+
 namespace detail {
 
 // The user pointer of a callback that calls `object`, which may be const.

@@ -71,6 +71,7 @@ typedef struct imp_vk_device_info {
   uint32_t device_extension_count;
   const char* const* device_extensions;
   const void* features; /* VkDeviceCreateInfo::pNext: its whole chain, in any order; or null */
+  const void* enabled_features; /* VkDeviceCreateInfo::pEnabledFeatures; or null */
   imp_vk_queue queue;
 
   /* Rarely needed: */
@@ -84,7 +85,6 @@ typedef struct imp_vk_device_info {
   /* 1: if this device cannot serve, use a second one on the same GPU, or else the CPU. Then
    * frame_record is UNSUPPORTED. imp_report::own_device and tensor_sharing tell the result. */
   uint32_t allow_own_device;
-  const void* enabled_features; /* VkDeviceCreateInfo::pEnabledFeatures; or null */
 } imp_vk_device_info;
 
 static inline imp_vk_device_info imp_vk_device_info_init(void) {
@@ -223,11 +223,11 @@ typedef struct imp_vk_extra_queue {
 typedef struct imp_vk_merged {
   imp_header header;
   const void* create_info; /* const VkDeviceCreateInfo*, for vkCreateDevice */
-  const void* features;    /* these three, and enabled_features, for imp_vk_device_info */
+  const void* features;    /* these four are for imp_vk_device_info */
+  const void* enabled_features;
   uint32_t device_extension_count;
   const char* const* device_extensions;
-  void* owner; /* for merged_free */
-  const void* enabled_features;
+  void* owner;          /* for merged_free */
   const char* left_off; /* wishes that stay off, since a struct of unknown size precedes theirs;
                          * "" = none. Put such structs last. */
 } imp_vk_merged;
@@ -258,6 +258,9 @@ typedef struct imp_vulkan_api {
    * complete. Wait for it, never signal it. NOT_READY: nothing was submitted. UNSUPPORTED: no
    * timeline semaphores, record only, or Imprint's own device. */
   imp_result(IMP_CALL* context_get_semaphore)(imp_context context, imp_vk_semaphore* semaphore);
+  /* [create] After the host's own wait until its device is idle: every recorded frame counts as
+   * complete. Submit recorded buffers before this call, or never. */
+  imp_result(IMP_CALL* context_device_idle)(imp_context context);
 
   /* [create] The host's buffer as a tensor. The buffer must outlive it and the GPU's work on it.
    * UNSUPPORTED: Imprint's own device, or the CPU. */
@@ -292,10 +295,6 @@ typedef struct imp_vulkan_api {
                                                       const void* create_info,
                                                       imp_vk_merged* merged);
   void(IMP_CALL* merged_free)(imp_vk_merged* merged); /* [any] */
-
-  /* [create] After the host's own wait until its device is idle: every recorded frame counts as
-   * complete. What was recorded must be submitted before, or never. */
-  imp_result(IMP_CALL* context_device_idle)(imp_context context);
 } imp_vulkan_api;
 
 /* An exclusive queue: learning overlaps drawing. Imprint's thread "imprint-submit" submits all of

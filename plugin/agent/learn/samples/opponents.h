@@ -46,7 +46,7 @@ class Opponents {
   std::int32_t keep(std::uint32_t brain, std::uint64_t decisions_of_brain);
 
   // ---- matches ----
-  // Who: kNewestWeights, kNewestOpponent, or an entry.
+  // who: kNewestWeights, kNewestOpponent, or an entry.
   Opponent& of(std::uint32_t brain, std::uint32_t who);
   // score: of the first, 0 .. 1.
   static void rate(Opponent& first, Opponent& second, float score);

@@ -90,8 +90,8 @@ class Experience {
     bool calls_reward = false;         // agent_reward was called, with 0 too
     std::uint64_t zeros = 0;    // actions of a learner of labels that earned 0, before anything else was said
     double largest_reward = 0;  // of one step
-    double highest_value =
-        0;  // predicted, of the newest decisions that were all beyond what rewards can add up to
+    // The highest prediction of the newest decisions, while all were beyond the sum that rewards can reach.
+    double highest_value = 0;
     std::uint32_t beyond = 0;  // their number
   };
   const Signs& signs() const { return signs_; }

@@ -45,8 +45,8 @@ struct OverlayState {
   std::vector<CurvePoint> ghost_curve;  // the pet that does not learn
   std::vector<FeedbackTick> ticks;
   std::vector<SnapshotEntry> snapshots;  // oldest first
-  std::optional<std::size_t>
-      then;  // the ghost is the pet at this snapshot; nothing: the pet that never learned
+  // The ghost is the pet at this snapshot; nothing: the pet that never learned.
+  std::optional<std::size_t> then;
 
   // Cost of learning.
   float infer_gpu_us = 0.0f;  // per frame, smoothed
