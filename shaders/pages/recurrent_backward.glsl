@@ -31,8 +31,8 @@ float weight(int brain, int k, int unit) {
 
 int step_of(int turn) { return REVERSE == 1 ? STEPS - 1 - turn : turn; }
 
-// Values of one unit that a step reads. Loaded two steps ahead, since the products of one hide less than a
-// latency; whatever is computed from them would wait.
+// Values of one unit that a step reads. Loaded two steps ahead where registers are free (AHEAD), else one,
+// since the products of one hide less than a latency; whatever is computed from them would wait.
 struct Read {
   float gates[4];
   float gradient, hidden_before, first_hidden;         // the states before the step, and if it is a first
@@ -94,8 +94,10 @@ void imp_page(int group) {
       if (row >= ROWS || line >= LINES || unit >= HIDDEN) continue;
       int at = (brain * LINES + line) * STEPS + step;
       Read one = now[n];
+#if AHEAD == 1
       now[n] = next[n];
       next[n] = read_step(brain * LINES + line, turn - 2, unit);
+#endif
       is_first[n] = turn == 0 || one.begins > 0.5;
       float before = is_first[n] ? one.first_hidden : one.hidden_before;
       float gradient = one.gradient + carried[n];
@@ -126,6 +128,9 @@ void imp_page(int group) {
         gradients[to / 4][to % 4] = of_gates[g];
       }
       store_hidden_before(at * HIDDEN + unit, before);
+#if AHEAD == 0
+      now[n] = read_step(brain * LINES + line, turn - 1, unit);
+#endif
     }
     barrier();
 

@@ -27,8 +27,8 @@ float first_state(int sequence, int step, int at) {
   return imp_load_3((RESTARTS == 1 ? sequence * STEPS + step : sequence) * STATE + at);
 }
 
-// What a step reads from device memory. Loaded two steps ahead, since the products of one hide less than a
-// latency; whatever is computed from it would wait.
+// What a step reads from device memory. Loaded two steps ahead where registers are free (AHEAD), since the
+// products of one hide less than a latency; whatever is computed from it would wait.
 struct Read {
   float given[GATES];
   float begins;  // above 0.5
@@ -84,7 +84,12 @@ void imp_page(int group) {
     [[unroll]] for (int n = 0; n < kOwned; ++n) {
       int pair = thread + n * kThreads, row = pair / kUnits, unit = pair % kUnits, line = first_line + row;
       if (row >= ROWS || line >= LINES || unit >= HIDDEN) continue;
+#if AHEAD == 1
       then[n] = read_step(brain * LINES + line, turn + 2, unit);
+#else
+      now[n] = read_step(brain * LINES + line, turn, unit);
+      next[n].begins = read_step(brain * LINES + line, turn + 1, unit).begins;
+#endif
     }
 
     float sums[RUN * GATES * ROWS];
@@ -147,8 +152,10 @@ void imp_page(int group) {
       }
       int to = row * PADDED + unit;
       hidden[to / 4][to % 4] = own_hidden[n];
+#if AHEAD == 1
       now[n] = next[n];
       next[n] = then[n];
+#endif
     }
     barrier();
   }

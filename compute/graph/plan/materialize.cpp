@@ -247,7 +247,6 @@ class MemoryChoice {
         decide_by_cost(i);
     }
     count_evaluations();
-    for (NodeIndex i = 0; i < graph_.size(); ++i) keep_numbers(i);
     return std::move(memory_);
   }
 
@@ -510,52 +509,6 @@ class MemoryChoice {
             (evaluated[at(i)] - own) * cost_[at(i)] > recompute_limit(graph_, i, region_of_, options_);
       if (memory_[at(i)]) evaluated[at(i)] = own;
     }
-  }
-
-  // Moves memory from a value to the single numbers that make it dear, where it would be stored because its
-  // readers wait for another number: a clipped gradient is the gradient times a sum over all gradients, and
-  // the step that reads it waits to know whether others are finite. The numbers take no later dispatch.
-  void keep_numbers(NodeIndex i) {
-    if (!memory_[at(i)] || forced_[at(i)] || region_of_[at(i)] >= 0 || row_group_of_[at(i)] >= 0 ||
-        graph_[i].kind() != OpKind::elementwise || graph_[i].element_count() == 1 || !waits_for_number(i))
-      return;
-    std::vector<NodeIndex> numbers;
-    double cost = op_cost(graph_, i);
-    for (NodeIndex input : graph_[i].inputs) {
-      const NodeIndex source = without_views_[at(input)];
-      const bool is_number = graph_[source].element_count() == 1 && !is_literal(graph_[source]);
-      if (is_number && !memory_[at(source)]) numbers.push_back(source);
-      cost += is_number || memory_[at(source)] ? 1 : cost_[at(input)];
-    }
-    if (numbers.empty() || asked_.of(i, cost) * cost > recompute_limit(graph_, i, region_of_, options_))
-      return;
-    for (NodeIndex number : numbers) memory_[at(number)] = 1;
-    memory_[at(i)] = 0;
-  }
-
-  // Whether elements that the value's elementwise readers compute need a stored number that is computed.
-  bool waits_for_number(NodeIndex i) {
-    constexpr int kMost = 64;  // readers that are visited
-    seen_.clear();
-    stack_.assign(1, i);
-    for (int count = 0; !stack_.empty() && count < kMost; ++count) {
-      const NodeIndex node = stack_.back();
-      stack_.pop_back();
-      for (const Uses::Use& use : uses_[node]) {
-        const GraphNode& reader = graph_[use.consumer];
-        if ((reader.kind() != OpKind::elementwise && reader.kind() != OpKind::view) ||
-            reader.element_count() != graph_[i].element_count() || !seen_.insert(use.consumer))
-          continue;
-        for (NodeIndex input : reader.inputs) {
-          const NodeIndex source = without_views_[at(input)];
-          if (memory_[at(source)] && graph_[source].kind() == OpKind::elementwise &&
-              graph_[source].element_count() == 1)
-            return true;
-        }
-        stack_.push_back(use.consumer);
-      }
-    }
-    return false;
   }
 
   const Graph& graph_;
