@@ -8,7 +8,7 @@
 namespace imprint::graph {
 namespace {
 
-constexpr int kMostVisits = 64;  // nodes around one value
+constexpr int kMostAround = 64;  // nodes around one value
 
 class NumberKeeper {
  public:
@@ -41,7 +41,7 @@ class NumberKeeper {
   bool depends_on_fold(NodeIndex number) const {
     if (graph_[number].kind() != OpKind::elementwise || graph_[number].element_count() != 1) return false;
     std::vector<NodeIndex> stack{number};
-    for (int count = 0; !stack.empty() && count < kMostVisits; ++count) {
+    for (int count = 0; !stack.empty() && count < kMostAround; ++count) {
       const NodeIndex node = stack.back();
       stack.pop_back();
       if (graph_[node].kind() == OpKind::reduce) return true;
@@ -54,7 +54,7 @@ class NumberKeeper {
   bool waits_for_number(NodeIndex i) const {
     std::vector<NodeIndex> stack{i};
     NumberSet seen;
-    for (int count = 0; !stack.empty() && count < kMostVisits; ++count) {
+    for (int count = 0; !stack.empty() && count < kMostAround; ++count) {
       const NodeIndex node = stack.back();
       stack.pop_back();
       for (const NodeIndex reader : readers_[at(node)]) {
