@@ -191,13 +191,14 @@ bool is_large_map(const Task& task) { return task.kind == TaskKind::map && task.
 // Adds the task's function, wide where possible, and returns its workgroups.
 template <class E>
 std::int64_t write_wide_or_not(const E& emitter, const std::string& name, int workgroup_size,
-                               bool may_be_wide, std::string& functions, bool& in_order) {
+                               bool may_be_wide, std::string& functions, bool& in_order, int& fold_slots) {
   E wide = emitter, narrow = emitter;
   std::string function = may_be_wide ? wide.function(name, workgroup_size, true) : std::string();
   const bool is_wide = !function.empty();
   if (!is_wide) function = narrow.function(name, workgroup_size, false);
   functions += function + "\n";
   in_order = (is_wide ? wide : narrow).groups_in_order();
+  fold_slots = std::max(fold_slots, (is_wide ? wide : narrow).fold_slots());
   return (is_wide ? wide : narrow).group_count();
 }
 
@@ -289,11 +290,12 @@ class FunctionWriter {
         return Emitter::group_count(graph_, task, workgroup_size_);
       }
       case TaskKind::row_fold:
-        return write_wide_or_not(emitter<RowEmitter>(task), name, workgroup_size_, true, functions, in_order);
+        return write_wide_or_not(emitter<RowEmitter>(task), name, workgroup_size_, true, functions, in_order,
+                                 fold_slots);
       default: {
         const bool may_be_wide = is_large_map(task) || task.kind == TaskKind::group_fold;
         return write_wide_or_not(emitter<Emitter>(task), name, workgroup_size_, may_be_wide, functions,
-                                 in_order);
+                                 in_order, fold_slots);
       }
     }
   }
@@ -301,6 +303,7 @@ class FunctionWriter {
   std::set<std::string> includes;
   std::string functions, shared_arrays;
   RegionArrays region_arrays;  // of all regions
+  int fold_slots = 0;          // the most that a task's folds need
   bool region_on_matrix_units = false, page_on_matrix_units = false;
   // The last task's: whether workgroups take its elements in order, and how many a run needs if not all.
   bool in_order = false;
@@ -336,12 +339,12 @@ class FunctionWriter {
 };
 
 // Arrays in which workgroups fold together, where the functions use them.
-std::string fold_arrays(const std::string& functions, int workgroup_size) {
+std::string fold_arrays(const std::string& functions, int workgroup_size, int slots) {
   std::string arrays;
   for (const auto& [type, name] :
        {std::pair{"float", "fold_floats"}, {"int", "fold_ints"}, {"int", "fold_positions"}})
     if (functions.find(name) != std::string::npos)
-      arrays += text("shared ", type, " ", name, "[", workgroup_size, "];\n");
+      arrays += text("shared ", type, " ", name, "[", std::max(workgroup_size, slots), "];\n");
   return arrays.empty() ? arrays : arrays + "\n";
 }
 
@@ -421,9 +424,9 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   for (const std::string& extension : extensions(units, limits.matrix_dialect))
     glsl += text("#extension ", extension, " : require\n");
   if (names.has_narrow_floats()) glsl += "#extension GL_EXT_shader_16bit_storage : require\n";
-  glsl +=
-      text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
-           writer.shared_arrays, writer.region_arrays.declarations(), fold_arrays(functions, workgroup_size));
+  glsl += text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
+               writer.shared_arrays, writer.region_arrays.declarations(),
+               fold_arrays(functions, workgroup_size, writer.fold_slots));
   glsl += included_functions(writer.includes) + names.long_functions();
   glsl += functions;
   const std::string_view row_of_groups =

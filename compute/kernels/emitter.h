@@ -82,6 +82,7 @@ class Emitter {
 
   // Workgroups of the function that function() wrote.
   std::int64_t group_count() const { return group_count_; }
+  int fold_slots() const { return fold_slots_; }  // floats of the array in which folds meet
 
   // Whether workgroups take the elements in their order.
   bool groups_in_order() const { return !crosses_; }
@@ -199,8 +200,17 @@ class Emitter {
   void map_body(int workgroup_size);
   void first_of_map(const std::string& first, std::int64_t end, const ElementIndex& index,
                     int workgroup_size);
-  std::vector<graph::NodeIndex> uniform_folds() const;
+  std::vector<graph::NodeIndex> uniform_folds(bool others = false) const;
   void fold_uniforms(const std::vector<graph::NodeIndex>& folds, int workgroup_size);
+  struct SlotFold {
+    graph::NodeIndex node;
+    int slots, first = 0, left = 0;  // of the shared array; how many of them still have a part of the sum
+  };
+  void fold_together(std::vector<SlotFold> folds, int workgroup_size);
+  std::string sum_of_lane(graph::NodeIndex node, int workgroup_size);
+  void add_slots(std::span<SlotFold> folds);
+  std::string folded_ways(graph::NodeIndex node, const std::string& array, const std::string& first, int ways,
+                          int apart);
   void fold_lanes(graph::NodeIndex node, const std::string& array, int lanes, int stride,
                   const std::string& lane);
   void group_fold_body(int workgroup_size, bool wide);
@@ -226,6 +236,7 @@ class Emitter {
   std::unordered_map<graph::NodeIndex, std::string> members_;  // values of this task already in registers
   std::set<std::string> wide_names_;                           // of registers with kWide elements
   std::int64_t group_count_ = 0;
+  int fold_slots_ = 0;
   bool is_refused_ = false;
   bool is_exact_ = false;  // the value that is being computed needs equal bits in every kernel
   bool crosses_ = false;   // wide reads step along an axis other than the last

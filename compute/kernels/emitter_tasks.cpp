@@ -16,6 +16,19 @@ namespace imprint::kernels {
 
 using namespace graph;
 
+namespace {
+
+constexpr int kUniformSlots = 256;  // floats of the array in which folds meet, at least
+
+// Values that one lane combines between two barriers: as few barriers as with 16, as few values as that
+// leaves.
+int fold_ways(int values) {
+  const int doublings = std::bit_width(static_cast<unsigned>(values)) - 1, rounds = (doublings + 3) / 4;
+  return 1 << (doublings + rounds - 1) / rounds;
+}
+
+}  // namespace
+
 std::int64_t Emitter::group_count(const Graph& graph, const Task& task, int workgroup_size) {
   if (task.element_count == 0) return 0;
   if (task.kind == TaskKind::group_fold || task.kind == TaskKind::region || task.kind == TaskKind::row_fold)
@@ -105,34 +118,114 @@ void Emitter::store_members(const IndexExpression& linear) {
     if (std::ranges::find(task_.tails, store.node) == task_.tails.end()) write(store, linear);
 }
 
-// Folds whose result every invocation needs.
-std::vector<NodeIndex> Emitter::uniform_folds() const {
+// Folds whose result every invocation needs; others: those that each invocation computes by itself, of stored
+// numbers.
+std::vector<NodeIndex> Emitter::uniform_folds(bool others) const {
   std::vector<NodeIndex> stack(task_.members.begin(), task_.members.end()), seen, found;
+  const auto is_other = [&](NodeIndex node) {
+    const GraphNode& entry = graph_[node];
+    return entry.op == Op::reduce_sum && entry.element_count() == 1 &&
+           schedule_.materialized[at(entry.inputs[0])];
+  };
   while (!stack.empty()) {
     const NodeIndex node = stack.back();
     stack.pop_back();
     if (std::ranges::find(seen, node) != seen.end()) continue;
     seen.push_back(node);
-    if (wants_lanes(graph_, node) && !schedule_.materialized[at(node)])
+    if (wants_lanes(graph_, node) && !schedule_.materialized[at(node)]) {
+      if (!others) found.push_back(node);
+    } else if (others && is_other(node) && !schedule_.materialized[at(node)]) {
       found.push_back(node);
-    else if (!schedule_.materialized[at(node)] ||
-             std::ranges::find(task_.members, node) != task_.members.end())
+    } else if (!schedule_.materialized[at(node)] ||
+               std::ranges::find(task_.members, node) != task_.members.end()) {
       stack.insert(stack.end(), graph_[node].inputs.begin(), graph_[node].inputs.end());
+    }
   }
   std::ranges::sort(found);
   return found;
 }
 
-// Each workgroup folds them once.
+// Each workgroup folds them once. Those that the shared array has room for share their barriers.
 void Emitter::fold_uniforms(const std::vector<NodeIndex>& folds, int workgroup_size) {
-  for (NodeIndex node : folds) {
-    if (node != folds.front()) line("barrier();");
-    const Accumulator own = fold(node, {IndexExpression(0), {}}, "lane", text(workgroup_size));
-    line("fold_floats[lane] = " + own.value + ";");
-    line("barrier();");
-    fold_lanes(node, "fold_floats", workgroup_size, 1, "lane");
-    uniforms_[node] = declare(DType::float32, "fold_floats[0]");
+  std::vector<SlotFold> together;
+  int used = 0;
+  for (const NodeIndex node : folds) {
+    const auto terms = static_cast<std::uint64_t>(std::min<std::int64_t>(fold_length(graph_, node), 1024));
+    const int slots = std::clamp(static_cast<int>(std::bit_ceil(terms)), 4, workgroup_size);
+    if (used + slots > std::max(workgroup_size, kUniformSlots)) {
+      fold_together(std::exchange(together, {}), workgroup_size);
+      line("barrier();");
+      used = 0;
+    }
+    used += slots;
+    together.push_back({node, slots});
   }
+  fold_together(std::move(together), workgroup_size);
+}
+
+// Folds with equally many slots lie side by side, and neighbouring lanes add them.
+void Emitter::fold_together(std::vector<SlotFold> folds, int workgroup_size) {
+  std::ranges::stable_sort(folds, std::ranges::greater(), &SlotFold::slots);
+  std::vector<std::string> sums;
+  for (const SlotFold& own : folds) sums.push_back(sum_of_lane(own.node, workgroup_size));
+  int used = 0;
+  for (std::size_t f = 0; f < folds.size(); ++f) {
+    folds[f].first = used;
+    folds[f].left = folds[f].slots;
+    used += folds[f].slots;
+    line(text(folds[f].slots < workgroup_size ? text("if (lane < ", folds[f].slots, ") ") : std::string(),
+              "fold_floats[", folds[f].first, " + lane] = ", sums[f], ";"));
+  }
+  fold_slots_ = std::max(fold_slots_, used);
+  line("barrier();");
+  while (folds.front().left > 1) {
+    for (std::size_t f = 0; f < folds.size();) {
+      const std::size_t first = f;
+      while (f < folds.size() && folds[f].slots == folds[first].slots) ++f;
+      add_slots(std::span(folds).subspan(first, f - first));
+    }
+    line("barrier();");
+  }
+  for (const SlotFold& own : folds)
+    uniforms_[own.node] = declare(DType::float32, text("fold_floats[", own.first, "]"));
+}
+
+// A lane's terms of a fold that all lanes share. Of few terms each lane has one: its load waits for nothing.
+std::string Emitter::sum_of_lane(NodeIndex node, int workgroup_size) {
+  const ElementIndex only{IndexExpression(0), {}};
+  const std::int64_t length = fold_length(graph_, node);
+  if (length > workgroup_size) return fold(node, only, "lane", text(workgroup_size)).value;
+  const IndexExpression term = bind(IndexExpression(text("min(lane, ", length - 1, ")")));
+  const std::string value = reduced_term(node, axes_of(only, graph_[node].shape), term);
+  return text("(lane < ", length, " ? ", value, " : 0.0)");
+}
+
+// One round: the lanes that take part combine the values that are left.
+void Emitter::add_slots(std::span<SlotFold> folds) {
+  const auto [node, slots, first, left] = folds.front();
+  if (left == 1) return;
+  const int ways = fold_ways(left), apart = left / ways;
+  open(text("if (lane < ", static_cast<int>(folds.size()) * apart, ")"));
+  const std::string slot = declare(
+      DType::int32, folds.size() == 1 ? text(first, " + lane")
+                    : apart == 1      ? text(first, " + lane * ", slots)
+                                      : text(first, " + lane / ", apart, " * ", slots, " + lane % ", apart));
+  line(text("fold_floats[", slot, "] = ", folded_ways(node, "fold_floats", slot, ways, apart), ";"));
+  close();
+  for (SlotFold& own : folds) own.left = apart;
+}
+
+// The values at `first`, `first` + apart, ... in a tree of fixed order.
+std::string Emitter::folded_ways(NodeIndex node, const std::string& array, const std::string& first, int ways,
+                                 int apart) {
+  std::vector<std::string> values;
+  for (int way = 0; way < ways; ++way)
+    values.push_back(declare(array == "fold_floats" ? DType::float32 : DType::int32,
+                             text(array, "[", first, " + ", way * apart, "]")));
+  for (std::size_t half = values.size() / 2; half > 0; half /= 2)
+    for (std::size_t way = 0; way < half; ++way)
+      line(combine(node, {values[way], {}}, values[way + half], {}));
+  return values[0];
 }
 
 void Emitter::map_body(int workgroup_size) {
@@ -156,17 +249,18 @@ void Emitter::first_of_map(const std::string& first, std::int64_t end, const Ele
   }
   const std::int64_t step = index.linear->lane == 0 ? 1 : kWide;
   line(text("int i = min(", first, ", ", end - step, ");"));
+  const ElementIndex only{IndexExpression(0), {}};
   for (const Read& read : task_.reads) {
     const Shape& shape = graph_[read.node].shape;
     if (read.aligned && shape.element_count() == task_.element_count) value(read.node, index);
     if (shape.element_count() != 1) continue;
-    const ElementIndex only{IndexExpression(0), {}};
     const std::string name = value(read.node, only);  // under both forms of its index
     remember(
         key_of(read.node, {std::nullopt, std::vector<IndexExpression>(static_cast<std::size_t>(shape.rank()),
                                                                       IndexExpression(0))}),
         name);
   }
+  for (const NodeIndex node : uniform_folds(true)) uniforms_[node] = value(node, only);
   fold_uniforms(folds, workgroup_size);
   line("i = " + first + ";");
 }
@@ -254,17 +348,29 @@ void Emitter::column_fold_body(int workgroup_size) {
 }
 
 // A tree of fixed order over lanes that are `stride` apart: equal bits whatever the device's subgroups are.
-// lane: the position among them.
+// lane: the position among them. The first of them has the result; others see it after a barrier.
 void Emitter::fold_lanes(NodeIndex node, const std::string& array, int lanes, int stride,
                          const std::string& lane) {
-  open(text("for (int half_size = ", lanes / 2, "; half_size > 0; half_size >>= 1)"));
-  open("if (" + lane + " < half_size)");
-  const std::string partner = "[lane + half_size" + (stride > 1 ? text(" * ", stride) : std::string()) + "]";
-  line(
-      combine(node, {array + "[lane]", "fold_positions[lane]"}, array + partner, "fold_positions" + partner));
-  close();
-  line("barrier();");
-  close();
+  if (finds_position(graph_[node].op)) {
+    open(text("for (int half_size = ", lanes / 2, "; half_size > 0; half_size >>= 1)"));
+    open("if (" + lane + " < half_size)");
+    const std::string partner =
+        "[lane + half_size" + (stride > 1 ? text(" * ", stride) : std::string()) + "]";
+    line(combine(node, {array + "[lane]", "fold_positions[lane]"}, array + partner,
+                 "fold_positions" + partner));
+    close();
+    line("barrier();");
+    close();
+    return;
+  }
+  for (int left = lanes; left > 1;) {
+    if (left < lanes) line("barrier();");
+    const int ways = fold_ways(left), apart = left / ways;
+    open(text("if (", lane, " < ", apart, ")"));
+    line(array + "[lane] = " + folded_ways(node, array, "lane", ways, apart * stride) + ";");
+    close();
+    left = apart;
+  }
 }
 
 void Emitter::scan_body(int workgroup_size) {

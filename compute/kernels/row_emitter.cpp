@@ -179,6 +179,7 @@ void RowEmitter::fold_row(std::size_t pass) {
     line("fold_floats[lane] = " + sum + ";");
     line("barrier();");
     fold_lanes(node, "fold_floats", lanes_, 1, "part");
+    line("barrier();");
     uniforms_[node] = declare(DType::float32, "fold_floats[lane - part]");
   }
   compute_numbers(node);

@@ -31,38 +31,36 @@ float weight(int brain, int k, int unit) {
 
 int step_of(int turn) { return REVERSE == 1 ? STEPS - 1 - turn : turn; }
 
-// Values of one unit that a step reads.
+// Values of one unit that a step reads. Loaded two steps ahead where registers are free (AHEAD), else one,
+// since the products of one hide less than a latency; whatever is computed from them would wait.
 struct Read {
   float gates[4];
-  float gradient, before;                  // of the hidden state, and the state before the step
-  float cell_gradient, cell, cell_before;  // of an LSTM
-  bool begins;
+  float gradient, hidden_before, first_hidden;         // the states before the step, and if it is a first
+  float cell_gradient, cell, cell_before, first_cell;  // of an LSTM
+  float begins;                                        // above 0.5
 };
 
 Read read_step(int sequence, int turn, int unit) {
   Read one;
+  turn = max(turn, 0);
   int at = sequence * STEPS + step_of(turn);
   [[unroll]] for (int g = 0; g < 4; ++g) one.gates[g] = imp_load_2((at * 4 + g) * HIDDEN + unit);
   one.gradient = imp_load_0(at * STATE + unit);
 #if RESTARTS == 1
-  one.begins = turn == 0 || imp_load_5(at) > 0.5;
+  one.begins = imp_load_5(at);
   int first = at * STATE;
 #else
-  one.begins = turn == 0;
+  one.begins = 0.0;
   int first = sequence * STATE;
 #endif
   int before = (sequence * STEPS + step_of(max(turn - 1, 0))) * STATE;
-  if (one.begins)
-    one.before = imp_load_4(first + unit);
-  else
-    one.before = imp_load_3(before + unit);
+  one.first_hidden = imp_load_4(first + unit);
+  one.hidden_before = imp_load_3(before + unit);
 #if GATES == 4
   one.cell_gradient = imp_load_0(at * STATE + HIDDEN + unit);
   one.cell = imp_load_3(at * STATE + HIDDEN + unit);
-  if (one.begins)
-    one.cell_before = imp_load_4(first + HIDDEN + unit);
-  else
-    one.cell_before = imp_load_3(before + HIDDEN + unit);
+  one.first_cell = imp_load_4(first + HIDDEN + unit);
+  one.cell_before = imp_load_3(before + HIDDEN + unit);
 #endif
   return one;
 }
@@ -79,12 +77,13 @@ void imp_page(int group) {
   barrier();
 
   float carried[kOwned], carried_cell[kOwned];  // the gradient of the state after the step
-  Read reads[kOwned];
+  Read now[kOwned], next[kOwned];
   [[unroll]] for (int n = 0; n < kOwned; ++n) {
     int pair = thread + n * kThreads, row = pair / kUnits, unit = pair % kUnits, line = first_line + row;
     carried[n] = carried_cell[n] = 0.0;
     if (row >= ROWS || line >= LINES || unit >= HIDDEN) continue;
-    reads[n] = read_step(brain * LINES + line, STEPS - 1, unit);
+    now[n] = read_step(brain * LINES + line, STEPS - 1, unit);
+    next[n] = read_step(brain * LINES + line, STEPS - 2, unit);
   }
 
   for (int turn = STEPS - 1; turn >= 0; --turn) {
@@ -94,15 +93,20 @@ void imp_page(int group) {
       int pair = thread + n * kThreads, row = pair / kUnits, unit = pair % kUnits, line = first_line + row;
       if (row >= ROWS || line >= LINES || unit >= HIDDEN) continue;
       int at = (brain * LINES + line) * STEPS + step;
-      Read one = reads[n];
-      is_first[n] = one.begins;
+      Read one = now[n];
+#if AHEAD == 1
+      now[n] = next[n];
+      next[n] = read_step(brain * LINES + line, turn - 2, unit);
+#endif
+      is_first[n] = turn == 0 || one.begins > 0.5;
+      float before = is_first[n] ? one.first_hidden : one.hidden_before;
       float gradient = one.gradient + carried[n];
       float of_gates[GATES];
 #if GATES == 3
       float reset = one.gates[0], update = one.gates[1], fresh = one.gates[2], recurrent = one.gates[3];
       float of_fresh = gradient * (1.0 - update) * (1.0 - fresh * fresh);
       of_gates[0] = of_fresh * recurrent * reset * (1.0 - reset);
-      of_gates[1] = gradient * (one.before - fresh) * update * (1.0 - update);
+      of_gates[1] = gradient * (before - fresh) * update * (1.0 - update);
       of_gates[2] = of_fresh * reset;
       carried[n] = gradient * update;
       [[unroll]] for (int g = 0; g < GATES; ++g)
@@ -111,7 +115,8 @@ void imp_page(int group) {
       float out_cell = imp_tanh(one.cell), out_gate = one.gates[3];
       float of_cell = one.cell_gradient + carried_cell[n] + gradient * out_gate * (1.0 - out_cell * out_cell);
       of_gates[0] = of_cell * one.gates[2] * one.gates[0] * (1.0 - one.gates[0]);
-      of_gates[1] = of_cell * one.cell_before * one.gates[1] * (1.0 - one.gates[1]);
+      of_gates[1] =
+          of_cell * (is_first[n] ? one.first_cell : one.cell_before) * one.gates[1] * (1.0 - one.gates[1]);
       of_gates[2] = of_cell * one.gates[0] * (1.0 - one.gates[2] * one.gates[2]);
       of_gates[3] = gradient * out_cell * out_gate * (1.0 - out_gate);
       carried[n] = 0.0;
@@ -122,8 +127,10 @@ void imp_page(int group) {
         int to = row * PADDED + g * HIDDEN + unit;
         gradients[to / 4][to % 4] = of_gates[g];
       }
-      store_hidden_before(at * HIDDEN + unit, one.before);
-      if (turn > 0) reads[n] = read_step(brain * LINES + line, turn - 1, unit);  // early: products hide it
+      store_hidden_before(at * HIDDEN + unit, before);
+#if AHEAD == 0
+      now[n] = read_step(brain * LINES + line, turn - 1, unit);
+#endif
     }
     barrier();
 

@@ -27,12 +27,23 @@ float first_state(int sequence, int step, int at) {
   return imp_load_3((RESTARTS == 1 ? sequence * STEPS + step : sequence) * STATE + at);
 }
 
-bool begins(int sequence, int turn) {
+// What a step reads from device memory. Loaded two steps ahead where registers are free (AHEAD), since the
+// products of one hide less than a latency; whatever is computed from it would wait.
+struct Read {
+  float given[GATES];
+  float begins;  // above 0.5
+};
+
+Read read_step(int sequence, int turn, int unit) {
+  Read one;
+  int at = sequence * STEPS + step_of(min(turn, STEPS - 1));
+  [[unroll]] for (int g = 0; g < GATES; ++g) one.given[g] = imp_load_0((at * GATES + g) * HIDDEN + unit);
 #if RESTARTS == 1
-  return turn == 0 || imp_load_4(sequence * STEPS + step_of(turn)) > 0.5;
+  one.begins = imp_load_4(at);
 #else
-  return turn == 0;
+  one.begins = 0.0;
 #endif
+  return one;
 }
 
 void imp_page(int group) {
@@ -48,11 +59,14 @@ void imp_page(int group) {
   barrier();
 
   float own_hidden[kOwned], own_cell[kOwned], bias[kOwned * GATES];
+  Read now[kOwned], next[kOwned];
   [[unroll]] for (int n = 0; n < kOwned; ++n) {
     int pair = thread + n * kThreads, row = pair / kUnits, unit = pair % kUnits, line = first_line + row;
     own_hidden[n] = own_cell[n] = 0.0;
     if (row >= ROWS || line >= LINES || unit >= HIDDEN) continue;
     int sequence = brain * LINES + line;
+    now[n] = read_step(sequence, 0, unit);
+    next[n] = read_step(sequence, 1, unit);
     own_hidden[n] = first_state(sequence, step_of(0), unit);
 #if GATES == 4
     own_cell[n] = first_state(sequence, step_of(0), HIDDEN + unit);
@@ -66,15 +80,16 @@ void imp_page(int group) {
 
   for (int turn = 0; turn < STEPS; ++turn) {
     int step = step_of(turn);
-    float given[kOwned * GATES];  // loaded early, since products hide the latency
-    bool begins_next[kOwned];
+    Read then[kOwned];
     [[unroll]] for (int n = 0; n < kOwned; ++n) {
       int pair = thread + n * kThreads, row = pair / kUnits, unit = pair % kUnits, line = first_line + row;
       if (row >= ROWS || line >= LINES || unit >= HIDDEN) continue;
-      int sequence = brain * LINES + line;
-      [[unroll]] for (int g = 0; g < GATES; ++g) given[n * GATES + g] =
-          imp_load_0(((sequence * STEPS + step) * GATES + g) * HIDDEN + unit);
-      begins_next[n] = turn + 1 < STEPS && begins(sequence, turn + 1);
+#if AHEAD == 1
+      then[n] = read_step(brain * LINES + line, turn + 2, unit);
+#else
+      now[n] = read_step(brain * LINES + line, turn, unit);
+      next[n].begins = read_step(brain * LINES + line, turn + 1, unit).begins;
+#endif
     }
 
     float sums[RUN * GATES * ROWS];
@@ -116,20 +131,20 @@ void imp_page(int group) {
             parts[((s * ROWS + row) * GATES + g) * kUnits + unit];
       }
 #if GATES == 3
-      float reset = sigmoid(given[n * GATES] + a[0]), update = sigmoid(given[n * GATES + 1] + a[1]);
-      float fresh = imp_tanh(given[n * GATES + 2] + reset * a[2]);
+      float reset = sigmoid(now[n].given[0] + a[0]), update = sigmoid(now[n].given[1] + a[1]);
+      float fresh = imp_tanh(now[n].given[2] + reset * a[2]);
       own_hidden[n] = fresh + update * (own_hidden[n] - fresh);
       float saved[4] = float[4](reset, update, fresh, a[2]);
 #else
-      float saved[4] = float[4](sigmoid(given[n * GATES] + a[0]), sigmoid(given[n * GATES + 1] + a[1]),
-                                imp_tanh(given[n * GATES + 2] + a[2]), sigmoid(given[n * GATES + 3] + a[3]));
+      float saved[4] = float[4](sigmoid(now[n].given[0] + a[0]), sigmoid(now[n].given[1] + a[1]),
+                                imp_tanh(now[n].given[2] + a[2]), sigmoid(now[n].given[3] + a[3]));
       own_cell[n] = saved[1] * own_cell[n] + saved[0] * saved[2];
       own_hidden[n] = saved[3] * imp_tanh(own_cell[n]);
       imp_store_0(at * STATE + HIDDEN + unit, own_cell[n]);
 #endif
       imp_store_0(at * STATE + unit, own_hidden[n]);
       [[unroll]] for (int g = 0; g < 4; ++g) imp_store_1((at * 4 + g) * HIDDEN + unit, saved[g]);
-      if (begins_next[n]) {
+      if (next[n].begins > 0.5 && turn + 1 < STEPS) {
         own_hidden[n] = first_state(sequence, step_of(turn + 1), unit);
 #if GATES == 4
         own_cell[n] = first_state(sequence, step_of(turn + 1), HIDDEN + unit);
@@ -137,6 +152,10 @@ void imp_page(int group) {
       }
       int to = row * PADDED + unit;
       hidden[to / 4][to % 4] = own_hidden[n];
+#if AHEAD == 1
+      now[n] = next[n];
+      next[n] = then[n];
+#endif
     }
     barrier();
   }

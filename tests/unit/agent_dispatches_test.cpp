@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/kernels/dispatch_source.h"
 #include "compute/nn/learners/ppo_loss.h"
@@ -21,7 +24,32 @@ namespace {
 
 struct Counts {
   std::size_t dispatches = 0, barriers = 0;
+  std::int64_t kept = 0;  // elements of the largest value that a map stores for later kernels
+  std::size_t waits = 0;  // of a map's workgroup for its own lanes, at most
 };
+
+// Barriers of the function that a dispatch has for its task.
+std::size_t waits_of(const DispatchSource& dispatch, std::size_t task) {
+  const std::string& glsl = dispatch.glsl;
+  const std::size_t first = glsl.find("void task_" + std::to_string(task) + "("),
+                    end = glsl.find("\n}\n", first);
+  std::size_t count = 0;
+  for (std::size_t at = glsl.find("barrier();", first); at < end; at = glsl.find("barrier();", at + 1))
+    ++count;
+  return count;
+}
+
+void count_maps(const Graph& graph, const Schedule& schedule, const DispatchSource& dispatch,
+                Counts& counts) {
+  for (std::size_t i = 0; i < dispatch.tasks.size(); ++i) {
+    const Task& task = schedule.tasks[static_cast<std::size_t>(dispatch.tasks[i])];
+    if (task.kind != TaskKind::map) continue;
+    counts.waits = std::max(counts.waits, waits_of(dispatch, i));
+    for (const Store& store : task.stores)
+      if (store.place.kind == PlaceKind::temporary)
+        counts.kept = std::max(counts.kept, graph[store.node].element_count());
+  }
+}
 
 Counts counts_of(const ProgramDescription& description) {
   vk::CapabilityProfile gpu;
@@ -40,6 +68,7 @@ Counts counts_of(const ProgramDescription& description) {
   const auto level_of = [&](const DispatchSource& dispatch) {
     return schedule.tasks[static_cast<std::size_t>(dispatch.tasks[0])].level;
   };
+  for (const DispatchSource& dispatch : *dispatches) count_maps(source->graph, schedule, dispatch, counts);
   for (std::size_t i = 1; i < dispatches->size(); ++i)
     counts.barriers += level_of((*dispatches)[i]) != level_of((*dispatches)[i - 1]);
   return counts;
@@ -143,6 +172,10 @@ TEST(Dispatches, OfLearnersThatReplayAreAHandful) {
     const Counts counts = counts_of(agent::describe_learning(spec, network).value().description);
     EXPECT_LE(counts.dispatches, size.dispatches) << size.hidden << " wide, " << size.brains << " brains";
     EXPECT_LE(counts.barriers, counts.dispatches - 1);
+    // Sums that all lanes need, of which SAC has ten in one kernel, share their barriers.
+    EXPECT_LE(counts.waits, 4u) << size.hidden << " wide, " << size.brains << " brains";
+    // Clip factors are kept, not the clipped gradients.
+    if (size.brains == 1) EXPECT_LE(counts.kept, 16) << size.hidden << " wide";
   }
 }
 

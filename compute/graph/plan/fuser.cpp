@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "compute/graph/plan/kept_numbers.h"
 #include "compute/graph/plan/task_order.h"
 #include "compute/graph/plan/workgroups.h"
 #include "compute/graph/regions/row_reads.h"
@@ -35,8 +36,9 @@ Result<Schedule> Fuser::run() {
   task_of_.assign(graph_.nodes.size(), -1);
   IMPRINT_CHECK(place_leaves());
   list_members();
-  schedule_.materialized =
-      choose_materialized(graph_, forced_nodes(), split_.region_of, rows_.group_of, options_);
+  const std::vector<std::uint8_t> forced = forced_nodes();
+  schedule_.materialized = choose_materialized(graph_, forced, split_.region_of, rows_.group_of, options_);
+  keep_numbers(graph_, forced, split_.region_of, rows_.group_of, options_, schedule_.materialized);
   leave_weights_to_regions();
   add_tasks();
   store_outputs();
