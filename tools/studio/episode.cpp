@@ -64,9 +64,7 @@ void Episode::ended(double score) {
     own.log.score = score;
     const Result<> written = own.log.write(member.folder.episode(own.log.rank, own.log.number));
     // A full disk is no reason to end a run.
-    if (!written.ok())
-      std::fprintf(stderr, "studio: rank %u on %s: %s\n", member.group.rank(),
-                   member.group.computer().c_str(), written.error().message.c_str());
+    if (!written.ok()) member.tell(written.error().message);
   }
   if (!own.replays) return;
   if (own.step != own.log.steps() || score != own.log.score)

@@ -1,6 +1,9 @@
 #include "tools/studio/report.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include "compute/base/amount.h"
 
@@ -12,10 +15,14 @@ constexpr double kStraggles = 1.5;  // times the mean of all games
 }  // namespace
 
 Report::Report(std::uint32_t learners, std::uint32_t games, double period_s, const std::string& curve_path)
-    : learners_(learners), games_(games), period_s_(period_s) {
+    : learners_(learners), games_(games), period_s_(period_s), curve_path_(curve_path) {
   if (curve_path.empty()) return;
   curve_ = std::fopen(curve_path.c_str(), "a");
-  if (!curve_) return;
+  if (!curve_) {
+    std::fprintf(stderr, "studio: cannot write '%s': %s. The run goes on.\n", curve_path.c_str(),
+                 std::strerror(errno));
+    return;
+  }
   std::fseek(curve_, 0, SEEK_END);
   if (std::ftell(curve_) == 0)
     std::fputs("exchange,steps,seconds,score,episodes,loss,plays_s,waits_s,evaluated,evaluations,lesson\n",
@@ -93,7 +100,7 @@ void Report::print(std::uint64_t exchanges, std::uint64_t steps) {
     std::printf("; slowest: rank %u, %.3g s for a share of %.3g s", slowest_, slowest_s_, mean_s);
   std::printf("\n");
   std::fflush(stdout);
-  if (curve_) std::fflush(curve_);
+  flush_curve();
   printed_ = now;
   printed_steps_ = steps;
   score_sum_ = episodes_ = loss_sum_ = plays_s_ = waits_s_ = reduces_s_ = slowest_s_ = evaluated_sum_ =
@@ -109,7 +116,13 @@ void Report::end(std::uint64_t exchanges, std::uint64_t steps) {
                 amount(steps - first_steps_, "step").c_str(), amount(games_, "game").c_str(), seconds,
                 static_cast<double>(steps - first_steps_) / seconds, last_score_);
   std::fflush(stdout);
-  if (curve_) std::fflush(curve_);
+  flush_curve();
+}
+
+void Report::flush_curve() {
+  if (!curve_ || std::fflush(curve_) == 0 || std::exchange(told_problem_, true)) return;
+  std::fprintf(stderr, "studio: cannot write '%s': %s. Free some space on that disk; the run goes on.\n",
+               curve_path_.c_str(), std::strerror(errno));
 }
 
 }  // namespace imprint::studio

@@ -1,5 +1,6 @@
 #pragma once
-// The dashboard, as plain lines on stdout, and the curve. Rank 0.
+// The dashboard, as plain lines on stdout, and the curve. Rank 0. A full disk costs rows of the curve, and is
+// told once.
 
 #include <chrono>
 #include <cstdint>
@@ -36,10 +37,13 @@ class Report {
  private:
   using Clock = std::chrono::steady_clock;
   void print(std::uint64_t exchanges, std::uint64_t steps);
+  void flush_curve();
 
   const std::uint32_t learners_, games_;
   const double period_s_;
+  const std::string curve_path_;
   std::FILE* curve_ = nullptr;
+  bool told_problem_ = false;  // of the curve
   Clock::time_point began_ = Clock::now(), printed_ = began_;
   std::uint64_t first_steps_ = 0, printed_steps_ = 0;
   // Since the newest line.

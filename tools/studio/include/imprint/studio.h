@@ -123,11 +123,11 @@ class Member {
   // at once. With Share::actors no game waits for another; a learner's game plays nothing: there it returns
   // false when the run is over, and not before.
   bool frame();
-  // True once after join and after each checkpoint. Then begin all worlds again, from seed(), and call
-  // agent_end_episode for each agent in the next frame. A run that was resumed from this checkpoint goes on
-  // with the same bits.
+  // True once after join and, where this game learns, after each checkpoint. Then begin all worlds again,
+  // from seed(), and call agent_end_episode for each agent in the next frame. A run that was resumed from
+  // this checkpoint goes on with the same bits.
   bool restarts();
-  std::uint64_t seed() const;  // another one for each rank and each checkpoint
+  std::uint64_t seed() const;  // another one for each rank and each restart
   // The newest checkpoint's brain file of this rank; empty before the first.
   const std::string& checkpoint() const;
   void episode_ended(double score);
