@@ -162,7 +162,7 @@ case "$which" in
     [ -s "$folder/ppo/final.brain" ] || fail "there is no final.brain"
     run dqn --share actors --games 3 --evaluators 1 --replay-ratio 2 --steps 2500 --checkpoint 0 --report 0.2 "$game" --learner dqn
     ends_well dqn
-    says dqn "; evaluated"
+    says dqn "    evaluated"
     awk -F, 'NR > 1 && $9 > best {best = $9} END {print "best evaluation: " best; exit !(best >= 50)}' "$folder/dqn/curve.csv" || fail "no evaluation reaches 50"
     ;;
   pet-comes-home) # 16 yards with scripted teachers, then one player's pet that knows their tricks and learns another
