@@ -242,6 +242,10 @@ case "$which" in
       [ "$status" -eq 1 ]
     ) || fail "a second run took the folder"
     says odd "found another run in"
+    ! IMPRINT_STUDIO_SHARE=minibatch "$game" >"$folder/words.txt" 2>&1 || fail "a word that is no way to share was taken"
+    says words "IMPRINT_STUDIO_SHARE: found 'minibatch', expected updates, minibatches or actors"
+    ! IMPRINT_STUDIO_STEPS=12k "$game" >"$folder/number.txt" 2>&1 || fail "a number with a letter was taken"
+    says number "IMPRINT_STUDIO_STEPS: found '12k', expected a number"
     run wordless --games 2 --steps 5000 --mpirun-option=--no-such-option "$game" # mpirun refuses
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says wordless "before any game had joined the run"

@@ -393,7 +393,7 @@ void Member::Parts::make_checkpoint() {
   take_league(std::move(next_league_state), gone);
   checkpoint_number = next.number;
   checkpoint_path = path;
-  // What evaluators do changes no bit: their episodes go on, which may be longer than a checkpoint's period.
+  // Evaluators change no bit of the brain. Their episodes, perhaps longer than a checkpoint's period, go on.
   if (is_evaluator) return;
   must(api->brain_load(brain, path.c_str()));
   minibatches = stats().minibatches;

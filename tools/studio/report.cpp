@@ -92,7 +92,7 @@ void Report::print(std::uint64_t exchanges, std::uint64_t steps) {
       static_cast<double>(steps - printed_steps_) / seconds, last_score_, episodes_,
       loss_sum_ / std::max(exchanges_since_, 1u), 100 * waits_s_ / all_s, 100 * reduces_s_ / all_s);
   const double mean_s = plays_s_ / std::max(exchanges_since_, 1u);
-  // What not every run has, on a line of its own: the first one fits a terminal of 120 columns.
+  // Columns of some runs only are on a line of their own: the first one fits a terminal of 120 columns.
   std::string rest;
   const auto add_rest = [&](const std::string& words) { rest += (rest.empty() ? "" : "; ") + words; };
   char words[128];
