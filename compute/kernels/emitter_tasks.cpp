@@ -190,7 +190,8 @@ void Emitter::fold_together(std::vector<SlotFold> folds, int workgroup_size) {
     uniforms_[own.node] = declare(DType::float32, text("fold_floats[", own.first, "]"));
 }
 
-// A lane's terms of a fold that all lanes share. Of few terms each lane has one: its load waits for nothing.
+// A lane's terms of a fold that all lanes share. With few terms each lane has one, and its load waits for
+// nothing.
 std::string Emitter::sum_of_lane(NodeIndex node, int workgroup_size) {
   const ElementIndex only{IndexExpression(0), {}};
   const std::int64_t length = fold_length(graph_, node);

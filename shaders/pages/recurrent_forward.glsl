@@ -27,8 +27,8 @@ float first_state(int sequence, int step, int at) {
   return imp_load_3((RESTARTS == 1 ? sequence * STEPS + step : sequence) * STATE + at);
 }
 
-// What a step reads from device memory. Loaded two steps ahead where registers are free (AHEAD), since the
-// products of one hide less than a latency; whatever is computed from it would wait.
+// A step reads these from device memory. They are loaded two steps ahead where registers are free (AHEAD),
+// since the products of one hide less than a latency; whatever is computed from it would wait.
 struct Read {
   float given[GATES];
   float begins;  // above 0.5
