@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compute/graph/gradients/autodiff.h"
+#include "compute/tensor/build.h"
 
 namespace imprint::nn {
 namespace {
@@ -85,10 +86,10 @@ Sac::Losses Sac::losses(const SacRows& batch, const Tensor& generator, std::uint
 Result<Sac::Step> Sac::step(const SacRows& batch, const Tensor& active, const Tensor& generator,
                             std::uint32_t stream, const SacBeside& beside) const {
   Losses found = losses(batch, generator, stream);
-  if (!is_empty(beside.there))
+  if (!tensor::is_empty(beside.there))
     for (Tensor* loss : {&found.critic, &found.policy, &found.temperature})
       *loss = where(beside.there, *loss, zeros_like(*loss));
-  if (!is_empty(beside.policy_loss)) found.policy = found.policy + beside.policy_loss;
+  if (!tensor::is_empty(beside.policy_loss)) found.policy = found.policy + beside.policy_loss;
   Tensor alive = logical_and(active, logical_and(is_finite(found.critic), is_finite(found.policy)));
   Tensor norms = zeros({options_.brains});
   std::vector<Tensor> descent;
