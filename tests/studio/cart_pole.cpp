@@ -39,6 +39,7 @@ struct Flags {
   bool remembers = false;  // PPO with a GRU, which sees no velocities
   // Faults, for tests.
   std::int64_t hang_rank = -1, hang_frame = 0;
+  std::string hang_share;        // hangs from the start where games share so
   double slow_ms = 0;            // of each frame of rank 1
   double odd_lean = 0;           // of the pole at the start: a game that is not the one of a log
   std::int64_t nan_frame = -1;   // in which rank 1 observes NaN
@@ -217,6 +218,8 @@ void inject_faults(const Flags& flags, std::int64_t frame, Stage& stage) {
 
 int play(const Flags& flags) {
   const studio::Settings settings = studio::Settings::from_environment();
+  const char* share = std::getenv("IMPRINT_STUDIO_SHARE");
+  if (share && share == flags.hang_share) std::this_thread::sleep_for(std::chrono::hours(1));
   Stage stage(flags, flags.bodies, true, flags.seed);
   studio::Member member = studio::join(stage.context().handle(), stage.brain().handle(), settings);
   // The curriculum may lean the pole at the start: radians.
@@ -276,6 +279,7 @@ int main(int argc, char** argv) {
   app.add_flag("--evaluate", flags.evaluates, "play greedy episodes by each checkpoint");
   app.add_option("--hang-rank", flags.hang_rank, "rank that hangs");
   app.add_option("--hang-frame", flags.hang_frame, "frame in which it hangs");
+  app.add_option("--hang-share", flags.hang_share, "way to share with which it hangs from the start");
   app.add_option("--slow-ms", flags.slow_ms, "milliseconds that rank 1 sleeps in each frame");
   app.add_option("--odd-lean", flags.odd_lean, "radians that the pole leans at the start");
   app.add_option("--nan-frame", flags.nan_frame, "frame in which rank 1 observes NaN");

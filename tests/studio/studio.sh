@@ -88,6 +88,7 @@ case "$which" in
     cmp "$folder/whole/final.brain" "$folder/parts/final.brain"
     # A busy computer may leave an evaluator no time beside a short run: the run goes on.
     for _ in 1 2 3 4 5 6; do
+      rm -rf "$folder/evaluated"
       run evaluated "${options[@]}" --seconds 2 "$game"
       ends_well evaluated
       evaluations=$(awk -F, '{ sum += $10 } END { print sum + 0 }' "$folder/evaluated/curve.csv")
@@ -115,9 +116,22 @@ case "$which" in
     says people "goes on from trial"
     run auto --share auto --games 2 --steps 3000 "$game"
     ends_well auto
-    says auto "by minibatches,"
-    says auto "by actors"
-    ! grep --quiet "run failed" "$folder/auto.txt" || fail "a way to share failed"
+    for way in actors updates minibatches; do
+      grep --quiet "tries $way: [1-9][0-9]* steps per second" "$folder/auto.txt" || fail "a way to share failed"
+    done
+    run stuck --share auto --games 2 --steps 3000 "$game" --hang-share minibatches
+    ends_well stuck
+    says stuck "tries minibatches: given up after"
+    # The end of a search is that of its trials.
+    echo '{"--rate": {"grid": [0.001]}}' >"$folder/one.json"
+    "$imprint" studio --devices cpu --folder "$folder/ended" --search "$folder/one.json" --how grid --games 1 --steps 100000000 "$game" >"$folder/ended.txt" 2>&1 &
+    search=$!
+    for _ in $(seq 500); do [ ! -s "$folder/ended/trial-1/alive/0" ] || break; sleep 0.02; done
+    trial=$(od --address-radix=n --format=u4 --skip-bytes=12 --read-bytes=4 "$folder/ended/trial-1/alive/0" | tr -d ' ')
+    kill -0 "$trial" || fail "there is no trial to end"
+    kill -TERM "$search"
+    for _ in $(seq 500); do kill -0 "$trial" 2>/dev/null || break; sleep 0.02; done
+    ! kill -0 "$trial" 2>/dev/null || fail "a trial goes on without its search"
     ;;
   comes-home) # the studio's brain in a shipped game with baked kernels: it plays at once, and learns on
     run whole --games 2 --steps 30000 --checkpoint 0 "$game"
@@ -148,7 +162,7 @@ case "$which" in
     [ -s "$folder/ppo/final.brain" ] || fail "there is no final.brain"
     run dqn --share actors --games 3 --evaluators 1 --replay-ratio 2 --steps 2500 --checkpoint 0 --report 0.2 "$game" --learner dqn
     ends_well dqn
-    says dqn "; evaluated"
+    says dqn "    evaluated"
     awk -F, 'NR > 1 && $9 > best {best = $9} END {print "best evaluation: " best; exit !(best >= 50)}' "$folder/dqn/curve.csv" || fail "no evaluation reaches 50"
     ;;
   pet-comes-home) # 16 yards with scripted teachers, then one player's pet that knows their tricks and learns another
@@ -221,6 +235,17 @@ case "$which" in
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says apart "actor 0: found"
     says apart "same imp_brain_desc"
+    (
+      exec 9<"$folder/odd"
+      flock 9
+      run odd --games 2 --steps 5000 "$game"
+      [ "$status" -eq 1 ]
+    ) || fail "a second run took the folder"
+    says odd "found another run in"
+    ! IMPRINT_STUDIO_SHARE=minibatch "$game" >"$folder/words.txt" 2>&1 || fail "a word that is no way to share was taken"
+    says words "IMPRINT_STUDIO_SHARE: found 'minibatch', expected updates, minibatches or actors"
+    ! IMPRINT_STUDIO_STEPS=12k "$game" >"$folder/number.txt" 2>&1 || fail "a number with a letter was taken"
+    says number "IMPRINT_STUDIO_STEPS: found '12k', expected a number"
     run wordless --games 2 --steps 5000 --mpirun-option=--no-such-option "$game" # mpirun refuses
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says wordless "before any game had joined the run"

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 
 namespace imprint::tools {
 namespace {
@@ -38,6 +39,14 @@ class FoldingFormatter : public CLI::Formatter {
       if (c == '\n') row.append(get_column_width(), ' ');
     }
     return row + "\n";
+  }
+
+  // A command that starts another program.
+  std::string make_usage(const CLI::App* command, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(command, std::move(name));
+    if (!command->get_prefix_command()) return usage;
+    while (!usage.empty() && usage.back() == '\n') usage.pop_back();
+    return usage + " GAME [ARGS...]\n";
   }
 
   std::string make_description(const CLI::App* command) const override {

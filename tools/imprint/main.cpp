@@ -63,6 +63,9 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const bool in_command = before.empty() && !app.get_subcommands().empty();
   const std::string name = in_command ? "imprint " + app.get_subcommands().front()->get_name() : "imprint";
   const std::string help = text(". See ", name, " --help.");
+  // Its further arguments are those of the program that it starts.
+  if (in_command && app.get_subcommands().front()->get_prefix_command())
+    return text(name, ": ", error.what(), help);
   if (!all.empty() && all.front().starts_with("-"))
     return text(name, ": there is no option '", all.front(), "'", help);
   if (!before.empty())

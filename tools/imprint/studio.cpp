@@ -1,8 +1,11 @@
 // imprint studio: starts many copies of a headless game that learn one brain together, and starts them again
 // from the newest checkpoint when one dies or hangs.
 
-#include <sys/wait.h>
+#include <signal.h>
 #include <unistd.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -12,7 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -25,12 +27,11 @@
 #include "tools/imprint/commands.h"
 #include "tools/imprint/studio_job.h"
 #include "tools/imprint/studio_run.h"
+#include "tools/studio/exit_status.h"
 #include "tools/studio/run_folder.h"
 
 namespace imprint::tools {
 namespace {
-
-constexpr int kRefusedStatus = 3;  // tools/studio/group.h
 
 // Every GPU of this computer, by number.
 std::vector<std::string> found_gpus() {
@@ -133,13 +134,16 @@ StudioJob job_of(const StudioOptions& options, const std::vector<std::string>& v
 Result<> check_game(const StudioOptions& options) {
   if (!options.mpirun_options.empty()) return {};
   const std::string& game = options.game.front();
-  std::error_code error;
-  if (std::filesystem::is_regular_file(game, error)) return {};
+  const auto runs = [](const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+  };
+  if (runs(game)) return {};
   if (game.find('/') == std::string::npos) {
     const char* path = std::getenv("PATH");
     std::istringstream folders(path ? path : "");
     for (std::string folder; std::getline(folders, folder, ':');)
-      if (std::filesystem::is_regular_file(folder + '/' + game, error)) return {};
+      if (runs(folder + '/' + game)) return {};
   }
   return make_error(ErrorCode::not_found,
                     text("GAME: found '", game, "', expected a program: its path, or a name in PATH."));
@@ -152,15 +156,8 @@ std::uint64_t newest_checkpoint(const std::string& folder) {
 
 }  // namespace
 
-Result<> run_studio(const StudioOptions& given) {
-  StudioOptions options = given;
+Result<> run_studio(const StudioOptions& options) {
   std::error_code error;
-  options.folder = std::filesystem::absolute(options.folder, error).string();
-  std::filesystem::create_directories(options.folder, error);
-  if (!options.curriculum.empty())
-    options.curriculum = std::filesystem::absolute(options.curriculum).string();
-  if (error)
-    return make_error(ErrorCode::io, text("--folder: cannot make '", options.folder, "': ", error.message()));
   const std::string devices = options.devices == "auto" ? found_devices(options) : options.devices;
   const std::vector<std::string> variables = set_environment(options, devices);
   std::printf("studio: %s on %s; files in %s\n", amount(options.games, "game").c_str(), devices.c_str(),
@@ -174,7 +171,7 @@ Result<> run_studio(const StudioOptions& given) {
     std::filesystem::remove_all(options.folder + "/learners", error);  // addresses of the start before
     const StudioJobEnd end = run_studio_job(job);
     if (end.kind == StudioJobEnd::Kind::done) {
-      if (!std::filesystem::exists(options.folder + "/final.brain", error))
+      if (!end.began || !std::filesystem::exists(options.folder + "/final.brain", error))
         return make_error(ErrorCode::wrong_state,
                           "the game ended without a brain: found no studio::join in it, expected a game that "
                           "calls Member::frame until it returns false.");
@@ -184,7 +181,7 @@ Result<> run_studio(const StudioOptions& given) {
     if (end.kind == StudioJobEnd::Kind::stopped)
       return make_error(ErrorCode::wrong_state,
                         "stopped by a signal. The same command goes on from the newest checkpoint.");
-    if (end.status == kRefusedStatus)
+    if (end.status == studio::kRefused)
       return make_error(ErrorCode::wrong_state, "a game refused to go on; see its message above.");
     if (!end.began) return make_error(ErrorCode::wrong_state, end.reason);
     in_a_row = newest_checkpoint(options.folder) > before ? 0 : in_a_row + 1;
@@ -227,8 +224,15 @@ Result<> join_studio(const StudioOptions& given) {
 }
 
 int run_studio_apart(const StudioOptions& options, const std::string& output) {
+#if defined(__linux__)
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // the run ends with the search that it is of
+#endif
   if (!std::freopen(output.c_str(), "a", stdout) || !std::freopen(output.c_str(), "a", stderr)) return 1;
-  const Result<> done = run_studio(options);
+  const auto run = [&]() -> Result<> {
+    IMPRINT_ASSIGN(const studio::RunLock lock, studio::RunLock::take(options.folder));
+    return run_studio(options);
+  };
+  const Result<> done = run();
   if (!done.ok()) std::fprintf(stderr, "imprint studio: %s\n", done.error().message.c_str());
   std::fflush(nullptr);
   return done.ok() ? 0 : 1;
@@ -236,80 +240,42 @@ int run_studio_apart(const StudioOptions& options, const std::string& output) {
 
 namespace {
 
-constexpr double kTriedSeconds = 2.5;
-// Minibatches give the result of one process, whatever the number of games; that is worth this much speed.
-constexpr double kWorthSpeed = 0.8;
-// Steps of older weights teach less. So much faster they must be.
-constexpr double kWorthLag = 1.25;
-
-// Decisions per second, without the first quarter; 0: the run failed.
-double tried_speed(const StudioOptions& given, const char* share) {
-  StudioOptions options = given;
-  options.share = share;
-  options.seconds = kTriedSeconds;
-  options.steps = options.checkpoint = options.restarts = 0;
-  options.report_s = 0;
-  options.folder = given.folder + "/tried-" + share;
-  std::error_code ignored;
-  std::filesystem::remove_all(options.folder, ignored);
-  std::filesystem::create_directories(options.folder, ignored);
-  std::fflush(nullptr);
-  const pid_t process = ::fork();
-  if (process == 0) ::_exit(run_studio_apart(options, options.folder + "/log.txt"));
-  int status = 1;
-  ::waitpid(process, &status, 0);
-  std::vector<std::pair<double, double>> rows;  // seconds, steps
-  std::ifstream file(options.folder + "/curve.csv");
-  for (std::string line; std::getline(file, line);) {
-    double exchange = 0, steps = 0, seconds = 0;
-    if (std::sscanf(line.c_str(), "%lf,%lf,%lf", &exchange, &steps, &seconds) == 3)
-      rows.emplace_back(seconds, steps);
-  }
-  if (status != 0 || rows.size() < 2) return 0;
-  const auto& from = rows[rows.size() / 4];
-  return (rows.back().second - from.second) / std::max(rows.back().first - from.first, 1e-9);
-}
-
-}  // namespace
-
-Result<std::string> choose_share(const StudioOptions& given) {
-  StudioOptions options = given;
-  std::error_code error;
-  options.folder = std::filesystem::absolute(options.folder, error).string();
-  const double updates = tried_speed(options, "updates"), minibatches = tried_speed(options, "minibatches");
-  const double actors = options.games > options.learners ? tried_speed(options, "actors") : 0;
-  const double speeds[] = {updates, minibatches, actors};
-  const double fastest = *std::ranges::max_element(speeds);
-  if (fastest == 0)
-    return make_error(ErrorCode::wrong_state, text("--share auto: found no way that works: see ",
-                                                   options.folder, "/tried-updates/log.txt"));
-  const double together = std::max(updates, minibatches);
-  const std::string chosen = actors > kWorthLag * together          ? "actors"
-                             : minibatches >= kWorthSpeed * updates ? "minibatches"
-                                                                    : "updates";
-  std::printf("studio: shares %s: %.0f steps per second by updates, %.0f by minibatches, %.0f by actors",
-              chosen.c_str(), updates, minibatches, actors);
-  std::printf(
-      " (0: see tried-*/log.txt); actors are taken from %.0f %% of the others' speed on, since their "
-      "steps are of older weights, minibatches from %.0f %% of updates', since the number of games "
-      "changes nothing\n",
-      100 * kWorthLag, 100 * kWorthSpeed);
-  return chosen;
-}
-
-namespace {
-
-Result<> work(StudioOptions& options, const StudioSearch& search) {
-  if (options.game.empty())
-    return make_error(ErrorCode::invalid_argument,
-                      "GAME: found none, expected a headless game that joins the studio, and its arguments.");
-  IMPRINT_CHECK(check_game(options));
-  if (!options.replay.empty()) return replay_episode(options);
-  if (!options.join.empty()) return join_studio(options);
-  if (options.share == "actors" && options.games <= options.learners)
+// Options that would have no effect.
+Result<> check_options(const StudioOptions& options, const CLI::App& command) {
+  const bool apart = options.share == "actors" || options.share == "auto" || !options.join.empty();
+  for (const char* name : {"--learners", "--listen", "--replay-ratio"})
+    if (!apart && command.count(name) > 0)
+      return make_error(ErrorCode::invalid_argument,
+                        text(name, ": found it with --share ", options.share, ", expected --share actors."));
+  if (options.share != "actors" || !options.join.empty()) return {};
+  if (options.games <= options.learners)
     return make_error(ErrorCode::invalid_argument,
                       text("--games: found ", options.games, ", expected more than --learners ",
                            options.learners, ": the others are actors."));
+  if (options.games <= options.learners + options.evaluators)
+    return make_error(
+        ErrorCode::invalid_argument,
+        text("--games: found ", options.games, ", expected more than --learners ", options.learners,
+             " and --evaluators ", options.evaluators, ": an actor or more must send steps."));
+  return {};
+}
+
+Result<> work(StudioOptions& options, const StudioSearch& search, const CLI::App& command) {
+  if (options.game.empty())
+    return make_error(ErrorCode::invalid_argument,
+                      "GAME: found none, expected a headless game that joins the studio, and its arguments.");
+  IMPRINT_CHECK(check_options(options, command));
+  IMPRINT_CHECK(check_game(options));
+  if (!options.replay.empty()) return replay_episode(options);
+  if (!options.join.empty()) return join_studio(options);
+  std::error_code error;
+  options.folder = std::filesystem::absolute(options.folder, error).string();
+  std::filesystem::create_directories(options.folder, error);
+  if (error)
+    return make_error(ErrorCode::io, text("--folder: cannot make '", options.folder, "': ", error.message()));
+  IMPRINT_ASSIGN(const studio::RunLock lock, studio::RunLock::take(options.folder));
+  if (!options.curriculum.empty())
+    options.curriculum = std::filesystem::absolute(options.curriculum).string();
   if (options.share == "auto") {
     IMPRINT_ASSIGN(options.share, choose_share(options));
   }
@@ -343,29 +309,34 @@ void add_episodes(CLI::App& command, StudioOptions& options) {
       .add_option("--record", options.record,
                   "every N-th episode of each game becomes a file in DIR/episodes; 0: none")
       ->option_text("N=0");
-  command
-      .add_option("--replay", options.replay,
-                  "one game plays the episode of this file again, and learns nothing")
-      ->check(CLI::ExistingFile)
-      ->option_text("FILE");
+  CLI::Option* replay = command
+                            .add_option("--replay", options.replay,
+                                        "one game plays the episode of this file again, and learns nothing")
+                            ->check(CLI::ExistingFile)
+                            ->option_text("FILE");
   command.add_option("--pictures", options.pictures, "of the replay, where the game draws any: PNG files")
+      ->needs(replay)
       ->option_text("DIR");
 }
 
 void add_search(CLI::App& command, StudioSearch& search) {
-  command.add_option("--search", search.file, "file of the game's options to search")
-      ->check(CLI::ExistingFile)
-      ->option_text("FILE");
+  CLI::Option* file = command.add_option("--search", search.file, "file of the game's options to search")
+                          ->check(CLI::ExistingFile)
+                          ->option_text("FILE");
   command.add_option("--how", search.how, "of the search: random, grid, halving or population")
+      ->needs(file)
       ->check(CLI::IsMember({"random", "grid", "halving", "population"}))
       ->option_text("KIND=random");
   command.add_option("--trials", search.trials, "of the search")
+      ->needs(file)
       ->check(CLI::Range(1, 10'000))
       ->option_text("N=8");
   command.add_option("--rounds", search.rounds, "of halving and population")
+      ->needs(file)
       ->check(CLI::Range(1, 100))
       ->option_text("N=3");
   command.add_option("--parallel", search.parallel, "trials at a time")
+      ->needs(file)
       ->check(CLI::Range(1, 1000))
       ->option_text("N=1");
 }
@@ -373,8 +344,7 @@ void add_search(CLI::App& command, StudioSearch& search) {
 }  // namespace
 
 void add_studio(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "studio", "train a brain in many games at once: imprint studio [OPTIONS] GAME [ARGS...]");
+  CLI::App* command = app.add_subcommand("studio", "train a brain in many games at once");
   auto options = std::make_shared<StudioOptions>();
   command->add_option("--games", options->games, "processes that play and learn")
       ->check(CLI::Range(1, 100000))
@@ -443,7 +413,7 @@ void add_studio(CLI::App& app) {
   set_work(*command, [options, search, command]() -> Result<> {
     options->game = command->remaining();
     if (!options->game.empty() && options->game.front() == "--") options->game.erase(options->game.begin());
-    return work(*options, *search);
+    return work(*options, *search, *command);
   });
 }
 

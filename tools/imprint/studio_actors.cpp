@@ -16,14 +16,15 @@
 
 #include "compute/base/text.h"
 #include "tools/imprint/seconds.h"
+#include "tools/studio/exit_status.h"
 #include "tools/studio/run_folder.h"
 
 namespace imprint::tools {
 namespace {
 
-constexpr int kRefusedByActor = 3;  // tools/studio/group.h
-constexpr double kPauseS = 0.5;     // between an end and the next start
-constexpr double kLivesS = 5;       // an actor that played for so long counts as healthy
+constexpr double kPauseS = 0.5;       // between an end and the next start
+constexpr double kLivesS = 5;         // an actor that played for so long counts as healthy
+constexpr double kLookAtNoteS = 0.2;  // between looks at an actor's note
 
 pid_t start_game(const std::vector<std::string>& words, std::uint32_t number) {
   std::vector<char*> arguments;
@@ -77,13 +78,14 @@ void StudioActors::ended_with(Actor& actor, int status) {
   }
   const std::string how = WIFEXITED(status) ? text("ended with status ", WEXITSTATUS(status))
                                             : text("was ended by signal ", WTERMSIG(status));
-  if (WIFEXITED(status) && (WEXITSTATUS(status) == kRefusedByActor || WEXITSTATUS(status) == 127)) {
+  if (WIFEXITED(status) && (WEXITSTATUS(status) == studio::kRefused || WEXITSTATUS(status) == 127)) {
     actor.given_up = true;
     problem_ =
         text("actor ", actor.number, " (process ", process, ") refused to go on; see its message above.");
     return;
   }
-  if (seconds_since(actor.started) > kLivesS) actor.starts = 1;
+  const bool alone = WIFEXITED(status) && WEXITSTATUS(status) == studio::kAlone;
+  if (seconds_since(actor.started) > kLivesS && !alone) actor.starts = 1;
   actor.given_up = actor.starts > options_.restarts;
   actor.wants_start = !actor.given_up;
   std::fprintf(stderr, "studio: actor %u (process %d) %s. %s\n", actor.number, static_cast<int>(process),
@@ -101,7 +103,8 @@ void StudioActors::look_at(Actor& actor) {
   }
   int status = 0;
   if (::waitpid(actor.process, &status, WNOHANG) == actor.process) return ended_with(actor, status);
-  if (options_.patience_s <= 0) return;
+  if (options_.patience_s <= 0 || seconds_since(actor.looked) < kLookAtNoteS) return;
+  actor.looked = std::chrono::steady_clock::now();
   const auto alive = studio::read_alive(options_.folder, options_.first_rank + actor.number);
   const std::uint64_t frames = alive ? alive->exchanges : 0;
   if (frames != actor.frames) {

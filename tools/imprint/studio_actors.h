@@ -39,7 +39,7 @@ class StudioActors {
     pid_t process = 0;  // 0: ended
     std::uint32_t starts = 0;
     std::uint64_t frames = 0;  // as noted
-    std::chrono::steady_clock::time_point moved, started;
+    std::chrono::steady_clock::time_point moved, started, looked;
     bool given_up = false, wants_start = false;
   };
   void start(Actor& actor);

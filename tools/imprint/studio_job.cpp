@@ -17,6 +17,7 @@
 
 #include "compute/base/text.h"
 #include "tools/imprint/seconds.h"
+#include "tools/studio/exit_status.h"
 #include "tools/studio/run_folder.h"
 
 namespace imprint::tools {
@@ -24,8 +25,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kRefusedByGame = 3;  // tools/studio/group.h
-constexpr double kGraceS = 5;      // from SIGTERM to SIGKILL
+constexpr double kGraceS = 5;   // from SIGTERM to SIGKILL
+constexpr double kLookS = 0.2;  // between looks at the notes of all ranks
 
 volatile sig_atomic_t stop_signal = 0;
 
@@ -73,8 +74,11 @@ std::string hung_text(const StudioJob& job) {
     names += text(names.empty() ? "" : ", ", "rank ", rank, " (process ", alive->process, " on ",
                   alive->computer, ")");
   }
-  return text("no exchange in ", job.patience_s, " s. Not arrived: ", names.empty() ? "unknown" : names,
-              ". The job is ended.");
+  if (names.empty()) names = "unknown";
+  return text(
+      "no exchange in ", job.patience_s, " s. Not arrived: ", names,
+      ". The job is ended. Raise --patience if a game needs longer from one exchange to the next, or to "
+      "begin.");
 }
 
 std::string failed_text(int status, bool began) {
@@ -97,14 +101,14 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
   if (child < 0) return {StudioJobEnd::Kind::failed, 127, text("fork: ", std::strerror(errno))};
   StudioActors actors(job.actors);
   std::uint64_t progress = progress_of(job);
-  Clock::time_point moved = Clock::now();
+  Clock::time_point moved = Clock::now(), looked = moved;
   for (;;) {
     int status = 0;
     if (::waitpid(child, &status, WNOHANG) == child) {
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       if (code == 0) {
         actors.wait_for_end(kGraceS);
-        return {StudioJobEnd::Kind::done, 0, ""};
+        return {StudioJobEnd::Kind::done, 0, "", progress_of(job) > 0};
       }
       const bool began = progress_of(job) > 0 || code > 128;  // what ends by a signal may fare better
       return {StudioJobEnd::Kind::failed, code, failed_text(code, began), began};
@@ -113,13 +117,15 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
     if (!actors.problem().empty()) {
       end_job(child);
       std::fprintf(stderr, "studio: %s\n", actors.problem().c_str());
-      return {StudioJobEnd::Kind::failed, kRefusedByGame, actors.problem()};
+      return {StudioJobEnd::Kind::failed, studio::kRefused, actors.problem()};
     }
     if (stop_signal != 0) {
       end_job(child);
       return {StudioJobEnd::Kind::stopped, 128 + static_cast<int>(stop_signal), ""};
     }
-    if (const std::uint64_t now = progress_of(job); now != progress) {
+    const bool looks = seconds_since(looked) > kLookS;
+    if (looks) looked = Clock::now();
+    if (const std::uint64_t now = looks ? progress_of(job) : progress; now != progress) {
       progress = now;
       moved = Clock::now();
     } else if (job.patience_s > 0 && seconds_since(moved) > job.patience_s) {

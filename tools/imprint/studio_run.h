@@ -23,6 +23,8 @@ struct StudioOptions {
   std::vector<std::string> mpirun_options, game;
 };
 
+// options.folder and options.curriculum are absolute below, and the folder is there.
+//
 // Starts the games until the run is over. Once per process: it sets the environment.
 Result<> run_studio(const StudioOptions& options);
 // The same in a process of its own, whose output goes to a file. Returns its exit status.
@@ -31,7 +33,8 @@ int run_studio_apart(const StudioOptions& options, const std::string& output);
 Result<> replay_episode(const StudioOptions& options);
 // Only actors, for learners of another computer: options.join. Until the run is over.
 Result<> join_studio(const StudioOptions& options);
-// "updates", "minibatches" or "actors", by the speed of a short run of each; says why.
+// "updates", "minibatches" or "actors", by the speed of a short run of each; says why. A run that goes on
+// keeps the way that it began with. studio_auto.cpp
 Result<std::string> choose_share(const StudioOptions& options);
 
 struct StudioSearch {

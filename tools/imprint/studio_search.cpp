@@ -315,13 +315,7 @@ Result<> search_studio(const StudioOptions& options, const StudioSearch& search)
   if (options.steps == 0)
     return make_error(ErrorCode::invalid_argument, "--steps: found 0, expected the steps of a whole trial.");
   IMPRINT_ASSIGN(std::vector<SearchedOption> searched, read_options(search.file));
-  StudioOptions own = options;
-  std::error_code error;
-  own.folder = fs::absolute(own.folder, error).string();
-  fs::create_directories(own.folder, error);
-  if (error)
-    return make_error(ErrorCode::io, text("--folder: cannot make '", own.folder, "': ", error.message()));
-  return Search(std::move(own), search, std::move(searched)).run();
+  return Search(options, search, std::move(searched)).run();
 }
 
 }  // namespace imprint::tools

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -14,8 +15,9 @@ namespace {
 constexpr std::size_t kMostUnsent = std::size_t{1} << 20;  // bytes that an actor keeps before it waits
 constexpr double kLeastWindow = 64;
 constexpr int kPauseMs = 2;
-// An actor gives up after this long without a learner: `imprint studio` may be starting one again.
-constexpr std::chrono::seconds kMostAlone{60};
+// An actor gives up after this long without a learner: `imprint studio` may be starting one again. It tells
+// earlier that it waits.
+constexpr std::chrono::seconds kMostAlone{60}, kLongAlone{5};
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& head) {
@@ -48,14 +50,18 @@ bool ActorEnd::connect(News& news) {
       wire_ = std::move(*made);
       wire_.send(MessageKind::hello, bytes_of(hello_));
       lost_at_.reset();
+      told_alone_ = false;
       sent_ = 0;
       taken_ = {.window = kLeastWindow};
       return true;
     }
     problem_ = made.error().message;
   }
-  if (Clock::now() - *lost_at_ > kMostAlone)
-    news.failed = problem_.empty() ? "found no learner in the run's folder" : problem_;
+  const auto alone = Clock::now() - *lost_at_;
+  const std::string problem = problem_.empty() ? "there is no address in the run's folder" : problem_;
+  if (alone > kLongAlone && !std::exchange(told_alone_, true))
+    std::fprintf(stderr, "studio: actor %u waits for a learner: %s\n", hello_.actor, problem.c_str());
+  if (alone > kMostAlone) news.failed = problem;
   return false;
 }
 

@@ -69,6 +69,7 @@ class ActorEnd {
   double sent_ = 0;  // steps, by this connection
   TakenHead taken_;
   std::optional<Clock::time_point> lost_at_ = Clock::now();
+  bool told_alone_ = false;
 };
 
 class LearnerEnd {

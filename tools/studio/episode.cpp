@@ -64,17 +64,18 @@ void Episode::ended(double score) {
     own.log.score = score;
     const Result<> written = own.log.write(member.folder.episode(own.log.rank, own.log.number));
     // A full disk is no reason to end a run.
-    if (!written.ok())
-      std::fprintf(stderr, "studio: rank %u on %s: %s\n", member.group.rank(),
-                   member.group.computer().c_str(), written.error().message.c_str());
+    if (!written.ok()) member.tell(written.error().message);
   }
   if (!own.replays) return;
   if (own.step != own.log.steps() || score != own.log.score)
     member.group.fail(text("replay: found the end after ", own.step, " steps with score ", score,
                            ", expected ", own.log.steps(), " steps and ", own.log.score),
                       kRefused);
-  std::printf("replayed %zu steps of episode %llu of rank %u, score %g, as logged; %zu pictures\n", own.step,
-              static_cast<unsigned long long>(own.log.number), own.log.rank, score, own.pictures);
+  std::printf(
+      "replayed %zu steps of episode %llu after checkpoint %llu of rank %u, score %g, as logged; %zu "
+      "pictures\n",
+      own.step, static_cast<unsigned long long>(own.log.number & UINT32_MAX),
+      static_cast<unsigned long long>(own.log.number >> 32), own.log.rank, score, own.pictures);
   member.over = true;
 }
 

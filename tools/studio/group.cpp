@@ -58,16 +58,18 @@ Group& Group::all() {
 
 Group::Group() {
 #if defined(__linux__)
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // no game outlives the mpirun that started it
+  // No game outlives the program that started it, where that was mpirun or `imprint studio`.
+  if (std::getenv("IMPRINT_STUDIO_ACTOR") || std::getenv("OMPI_COMM_WORLD_RANK") || std::getenv("PMI_RANK"))
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
+  char here[256] = {};
+  ::gethostname(here, sizeof here - 1);
+  computer_ = here;
   if (const char* actor = std::getenv("IMPRINT_STUDIO_ACTOR"); actor && *actor) {
     const char* learners = std::getenv("IMPRINT_STUDIO_LEARNERS");
     rank_ = local_rank_ = static_cast<std::uint32_t>(std::strtoul(actor, nullptr, 10)) +
                           (learners ? static_cast<std::uint32_t>(std::strtoul(learners, nullptr, 10)) : 1);
     ranks_ = rank_ + 1;
-    char name[256] = {};
-    ::gethostname(name, sizeof name - 1);
-    computer_ = name;
     return;
   }
   if (const char* replay = std::getenv("IMPRINT_STUDIO_REPLAY"); replay && *replay) return;
@@ -83,14 +85,11 @@ Group::Group() {
   MPI_Comm_rank(local, &number);
   local_rank_ = static_cast<std::uint32_t>(number);
   MPI_Comm_size(local, &number);
-  const int here = static_cast<std::uint32_t>(number) == ranks_ ? 1 : 0;
+  const int all_here = static_cast<std::uint32_t>(number) == ranks_ ? 1 : 0;
   int everywhere = 0;
-  MPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Allreduce(&all_here, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   is_on_one_computer_ = everywhere != 0;
   MPI_Comm_free(&local);
-  char name[MPI_MAX_PROCESSOR_NAME] = {};
-  MPI_Get_processor_name(name, &number);
-  computer_ = name;
 }
 
 void Group::barrier() { MPI_Barrier(MPI_COMM_WORLD); }

@@ -11,10 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace imprint::studio {
+#include "tools/studio/exit_status.h"
 
-// Exit status of a rank that no restart can help: `imprint studio` then stops.
-inline constexpr int kRefused = 3;
+namespace imprint::studio {
 
 class Group {
  public:
@@ -48,6 +47,7 @@ class Group {
   void finish();
 
   // Prints the text with rank and computer, and ends the job.
+  // status: see exit_status.h.
   [[noreturn]] void fail(const std::string& text, int status = 1);
 
  private:

@@ -18,7 +18,7 @@ namespace imprint::studio {
 class League {
  public:
   struct Entry {
-    std::string brain;  // its file
+    std::string brain;  // its file's name
     double rating = 0;
     double matches = 0, score = 0;  // of the newest weights against it: 1 a win, 0.5 a draw
     double chance() const { return (score + 1) / (matches + 2); }  // of the newest weights, by Laplace's rule

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,13 +20,15 @@ namespace {
 // Once; in all ranks.
 void leave_evaluators_out(const Settings& settings) {
   static bool done = false;
-  if (std::exchange(done, true) || settings.share == Share::actors) return;
+  if (std::exchange(done, true) || !settings.replay.empty()) return;
   Group& group = Group::all();
-  if (settings.evaluators >= group.ranks() && settings.evaluators > 0)
-    group.fail(text("evaluators: found ", settings.evaluators, " of ", group.ranks(),
-                    " games, expected one game or more that learns"),
+  const bool apart = settings.share == Share::actors;
+  const std::uint32_t games = apart ? settings.actors : group.ranks();
+  if (settings.evaluators >= games && settings.evaluators > 0)
+    group.fail(text("--evaluators: found ", settings.evaluators, " of ", games, apart ? " actors" : " games",
+                    ", expected one or more that ", apart ? "sends steps." : "learns."),
                kRefused);
-  group.leave_out_of_sums(settings.evaluators);
+  if (!apart) group.leave_out_of_sums(settings.evaluators);
 }
 
 }  // namespace
@@ -108,7 +111,8 @@ void Member::Parts::check_alike(const std::vector<StateArray>& own) {
 void Member::Parts::resume_or_share() {
   std::array<std::uint64_t, 5> words{};
   if (!folder.none() && group.rank() == 0) {
-    if (Result<> made = folder.make_folders(); !made.ok()) group.fail(made.error().message, kRefused);
+    if (Result<> made = folder.make_folders(use_of_folder()); !made.ok())
+      group.fail(made.error().message, kRefused);
     const Result<std::optional<Checkpoint>> found = folder.newest();
     if (!found) group.fail(found.error().message, kRefused);
     if (*found) words = {1, (*found)->number, (*found)->exchanges, (*found)->steps, (*found)->ranks};
@@ -122,7 +126,7 @@ void Member::Parts::resume_or_share() {
     checkpoint_path = folder.brain_of(checkpoint_number, exact ? group.rank() : 0);
     must(api->brain_load(brain, checkpoint_path.c_str()));
     if (group.rank() == 0) {
-      (void)folder.cut_curve(exchanges);
+      if (const Result<> cut = folder.cut_curve(exchanges); !cut.ok()) tell(cut.error().message);
       std::printf("resumes from checkpoint %llu: exchange %llu, %llu steps%s\n",
                   static_cast<unsigned long long>(checkpoint_number),
                   static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(steps),
@@ -143,6 +147,14 @@ void Member::Parts::begin_worlds() {
   world_seed = std::uint64_t{drawn[0]} << 32 | drawn[1];
   worlds_restart = true;
   episodes_drawn = matches_drawn = 0;
+}
+
+void Member::Parts::open_note() {
+  if (folder.none()) return;
+  auto found = AliveNote::create(folder, group.rank(), group.computer());
+  if (!found) group.fail(found.error().message, kRefused);
+  alive = std::move(*found);
+  note(false);
 }
 
 void Member::Parts::start() {
@@ -170,8 +182,7 @@ void Member::Parts::start() {
                    folder.none() ? "" : folder.curve());
     report->begin(steps);
   }
-  if (!folder.none()) alive.emplace(folder, group.rank(), group.computer());
-  note(false);
+  open_note();
   if (is_evaluator) group.arrive();
   if (plays_apart()) open_door(own);
   played_from = Clock::now();
@@ -287,8 +298,7 @@ void Member::Parts::meet() {
   if (settings.evaluators == 0 || plays_apart()) return group.barrier();
   if (is_evaluator) return;  // frame() saw that all arrived
   group.arrive();
-  while (!group.all_arrived()) {
-  }
+  while (!group.all_arrived()) std::this_thread::yield();  // evaluators may share the core
 }
 
 // ---- lessons ----
@@ -323,7 +333,8 @@ void Member::Parts::print_devices() {
     list += text(list.empty() ? "" : ", ", r);
   }
   for (const auto& [which, list] : ranks_of)
-    std::printf("device %s: ranks %s\n", which.c_str(), list.c_str());
+    std::printf("device %s: %s %s\n", which.c_str(), list.find(',') == std::string::npos ? "rank" : "ranks",
+                list.c_str());
 }
 
 // ---- files ----
@@ -340,9 +351,7 @@ Result<> Member::Parts::save_to(const std::string& path) {
 
 // Collective. Tells each rank's failure.
 bool Member::Parts::all_agree(const Result<>& done) {
-  if (!done.ok())
-    std::fprintf(stderr, "studio: rank %u on %s: %s\n", group.rank(), group.computer().c_str(),
-                 done.error().message.c_str());
+  if (!done.ok()) tell(done.error().message);
   const std::vector<std::uint64_t> all = group.gather(std::array<std::uint64_t, 1>{done.ok() ? 1u : 0u});
   return std::ranges::all_of(all, [](std::uint64_t one) { return one == 1; });
 }
@@ -374,11 +383,18 @@ void Member::Parts::make_checkpoint() {
     saved = make_error(saved.error().code, text(saved.error().message, ". Checkpoint ", checkpoint_number,
                                                 " stays the newest. Free some space on that disk."));
   if (!all_agree(saved)) return;
-  if (!all_agree(group.rank() == 0 ? save_curriculum(next.number) : Result<>())) return;
-  if (!all_agree(keep_league(next.number))) return;
-  if (!all_agree(group.rank() == 0 ? folder.complete(next) : Result<>())) return;
+  auto [next_league_state, gone] = next_league(next.number);
+  const auto write_rest = [&]() -> Result<> {
+    IMPRINT_CHECK(save_curriculum(next.number));
+    IMPRINT_CHECK(write_league(next_league_state, next.number));
+    return folder.complete(next);
+  };
+  if (!all_agree(group.rank() == 0 ? write_rest() : Result<>())) return;
+  take_league(std::move(next_league_state), gone);
   checkpoint_number = next.number;
   checkpoint_path = path;
+  // Evaluators change no bit of the brain. Their episodes, perhaps longer than a checkpoint's period, go on.
+  if (is_evaluator) return;
   must(api->brain_load(brain, path.c_str()));
   minibatches = stats().minibatches;
   begin_worlds();
@@ -392,8 +408,8 @@ void Member::Parts::print_learning_time() {
 }
 
 void Member::Parts::finish() {
-  if (group.rank() == 0) print_learning_time();
   if (report) report->end(exchanges, steps);
+  if (group.rank() == 0) print_learning_time();
   report.reset();
   Result<> saved;
   if (!folder.none() && group.rank() == 0) saved = save_to(folder.final_brain());
@@ -433,6 +449,10 @@ bool Member::frame() {
     return false;
   }
   if (own.is_evaluator) {
+    // A look gives the core away where games share cores: once per frame, it would leave few frames.
+    constexpr auto kLook = std::chrono::milliseconds(2);
+    if (Clock::now() - own.looked_at < kLook) return true;
+    own.looked_at = Clock::now();
     if (!own.group.all_arrived()) return true;
     own.exchange();
     if (!own.over) return true;

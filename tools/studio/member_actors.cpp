@@ -56,10 +56,9 @@ void Member::Parts::start_actor(const std::vector<StateArray>& own) {
     if (!found) group.fail(found.error().message, kRefused);
     curriculum = std::move(*found);
   }
-  if (!folder.none()) {
-    (void)folder.make_folders();  // of other computers' learners there is none
-    alive.emplace(folder, group.rank(), group.computer());
-  }
+  if (!folder.none())
+    (void)folder.make_folders(use_of_folder());  // of other computers' learners there is none
+  open_note();
   read_state();
   actor.emplace(hello_of(own), [this] { return find_learner(); });
   ActorEnd::News news = actor->first([this] { note(true); });
@@ -71,7 +70,7 @@ void Member::Parts::start_actor(const std::vector<StateArray>& own) {
 // False: the run is over.
 bool Member::Parts::take_news(ActorEnd::News& news) {
   if (!news.refused.empty()) group.fail(news.refused, kRefused);
-  if (!news.failed.empty()) group.fail(text("the learner is gone: ", news.failed));
+  if (!news.failed.empty()) group.fail(text("found no learner: ", news.failed), kAlone);
   if (news.state) {
     std::span<const std::byte> from(*news.state);
     for (const std::span<std::byte> part : weights) {

@@ -25,6 +25,11 @@ void Member::Parts::read_league() {
     else if (found.error().code != ErrorCode::not_found)  // a run may begin a league later
       group.fail(found.error().message, kRefused);
   }
+  take_first_league(std::move(words));
+}
+
+// Collective: rank 0's, as text.
+void Member::Parts::take_first_league(std::vector<std::byte> words) {
   std::uint64_t size = words.size();
   group.broadcast(std::as_writable_bytes(std::span(&size, 1)));
   words.resize(size);
@@ -51,31 +56,44 @@ void Member::Parts::share_results() {
   clear_results();
 }
 
-// Collective. A checkpoint's brain becomes an entry, and the league becomes part of the checkpoint.
-Result<> Member::Parts::keep_league(std::uint64_t number) {
+// The league of a checkpoint, with its brain as an entry where one is due. Takes place once the checkpoint is
+// complete: a full disk leaves all ranks the league that they had.
+std::pair<League, std::string> Member::Parts::next_league(std::uint64_t number) const {
+  League next = league;
+  std::string gone;
+  if (settings.league_period > 0 && number % settings.league_period == 0)
+    gone = next.keep(text(number, ".brain"));
+  return {std::move(next), std::move(gone)};
+}
+
+// Rank 0's part of a checkpoint.
+Result<> Member::Parts::write_league(const League& next, std::uint64_t number) const {
   if (settings.league_period == 0) return {};
   if (number % settings.league_period == 0) {
-    const std::string entry = folder.league_entry(number);
-    if (group.rank() == 0) {
-      std::error_code problem;
-      std::filesystem::copy_file(folder.brain_of(number, 0), entry,
-                                 std::filesystem::copy_options::overwrite_existing, problem);
-      if (problem) return make_error(ErrorCode::io, text("cannot write '", entry, "': ", problem.message()));
-    }
-    const std::string gone = league.keep(entry);
-    std::error_code ignored;
-    if (group.rank() == 0 && !gone.empty()) std::filesystem::remove(gone, ignored);
-    clear_results();
+    const std::string entry = folder.league_brain(text(number, ".brain"));
+    IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(folder.brain_of(number, 0)));
+    IMPRINT_CHECK(write_file_atomic(entry, bytes));
   }
-  if (group.rank() > 0) return {};
-  const std::string written = league.text();
+  const std::string written = next.text();
   IMPRINT_CHECK(write_file_atomic(folder.league_of(number), std::as_bytes(std::span(written))));
   std::string table = "brain,rating,matches,score\n";
-  for (const League::Entry& entry : league.entries())
-    table += text(entry.brain.substr(entry.brain.rfind('/') + 1), ",", entry.rating, ",", entry.matches, ",",
-                  entry.score, "\n");
-  table += text("newest,", league.rating(), ",,\n");
+  for (const League::Entry& entry : next.entries())
+    table += text(entry.brain, ",", entry.rating, ",", entry.matches, ",", entry.score, "\n");
+  table += text("newest,", next.rating(), ",,\n");
   return write_file_atomic(folder.path() + "/league.csv", std::as_bytes(std::span(table)));
+}
+
+void Member::Parts::take_league(League next, const std::string& gone) {
+  if (settings.league_period == 0) return;
+  league = std::move(next);
+  clear_results();
+  if (settings.evaluators > 0) {  // they take no part in the sums of results, so their ratings lag
+    const std::string words = league.text();
+    const auto bytes = std::as_bytes(std::span(words));
+    take_first_league({bytes.begin(), bytes.end()});
+  }
+  std::error_code ignored;
+  if (group.rank() == 0 && !gone.empty()) std::filesystem::remove(folder.league_brain(gone), ignored);
 }
 
 // Another draw for each match of each rank, the same in a resumed run.
@@ -87,14 +105,16 @@ Opponent Member::draw_opponent() {
              {static_cast<std::uint32_t>(own.world_seed), static_cast<std::uint32_t>(own.world_seed >> 32)});
   const std::vector<League::Entry>& entries = own.league.entries();
   const std::size_t chosen = own.league.draw(uniform_of(drawn[0]), uniform_of(drawn[1]));
-  return {chosen < entries.size() ? entries[chosen].brain : "", chosen};
+  return {chosen < entries.size() ? own.folder.league_brain(entries[chosen].brain) : "", chosen};
 }
 
 void Member::match_ended(const Opponent& opponent, double score) {
   Parts& own = *parts_;
   const std::vector<League::Entry>& entries = own.league.entries();
   // The entry may have gone since.
-  if (opponent.entry >= entries.size() || entries[opponent.entry].brain != opponent.brain) return;
+  if (opponent.entry >= entries.size() ||
+      own.folder.league_brain(entries[opponent.entry].brain) != opponent.brain)
+    return;
   own.league_scores[opponent.entry] += static_cast<float>(std::clamp(score, 0.0, 1.0));
   own.league_matches[opponent.entry] += 1;
 }

@@ -4,8 +4,11 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/base/hash.h"
@@ -35,6 +38,11 @@ Hash128 schema_of(const std::vector<StateArray>& arrays);
 struct Member::Parts {
   Parts(imp_context own_context, imp_brain own_brain, const Settings& given, const imp_api* own_api)
       : settings(given), folder(given.folder), context(own_context), brain(own_brain), api(own_api) {}
+
+  // On stderr, with rank and computer; the run goes on.
+  void tell(const std::string& line) const {
+    std::fprintf(stderr, "studio: rank %u on %s: %s\n", group.rank(), group.computer().c_str(), line.c_str());
+  }
 
   // ---- calls of the plugin, which end the job when they fail ----
   void must(imp_result result) {
@@ -68,6 +76,10 @@ struct Member::Parts {
   }
   void print_learning_time();
 
+  void open_note();
+  RunFolder::Use use_of_folder() const {
+    return {settings.league_period > 0, settings.record_period > 0, plays_apart()};
+  }
   void note(bool waits) {
     if (alive) alive->set(exchanges, waits);
   }
@@ -93,9 +105,12 @@ struct Member::Parts {
 
   // ---- member_league.cpp ----
   void read_league();
+  void take_first_league(std::vector<std::byte> words);
   void clear_results();
   void share_results();
-  Result<> keep_league(std::uint64_t number);
+  std::pair<League, std::string> next_league(std::uint64_t number) const;
+  Result<> write_league(const League& next, std::uint64_t number) const;
+  void take_league(League next, const std::string& gone);
 
   // ---- Share::actors (member_actors.cpp) ----
   bool plays_apart() const { return settings.share == Share::actors; }
@@ -130,8 +145,9 @@ struct Member::Parts {
   bool worlds_restart = true, wants_end = false, over = false;
   double score_sum = 0, episodes = 0, reduced_s = 0, added_s = 0;
   Clock::time_point began = Clock::now(), played_from = began;
-  std::optional<AliveNote> alive;
+  std::shared_ptr<AliveNote> alive;
   bool is_evaluator = false;
+  Clock::time_point looked_at{};  // of an evaluator, for the others
   std::uint64_t measured_frame = 0, first_minibatches = 0;
   double learned_us = 0;
   Curriculum curriculum;

@@ -1,12 +1,13 @@
 #pragma once
-// The dashboard, as plain lines on stdout, and the curve. Rank 0.
+// The dashboard, as plain lines on stdout, and the curve. Rank 0. A full disk costs rows of the curve, and is
+// told once.
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <deque>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace imprint::studio {
 
@@ -36,16 +37,19 @@ class Report {
  private:
   using Clock = std::chrono::steady_clock;
   void print(std::uint64_t exchanges, std::uint64_t steps);
+  void flush_curve();
 
   const std::uint32_t learners_, games_;
   const double period_s_;
+  const std::string curve_path_;
   std::FILE* curve_ = nullptr;
+  bool told_problem_ = false;  // of the curve
   Clock::time_point began_ = Clock::now(), printed_ = began_;
   std::uint64_t first_steps_ = 0, printed_steps_ = 0;
   // Since the newest line.
   double score_sum_ = 0, episodes_ = 0, loss_sum_ = 0, plays_s_ = 0, waits_s_ = 0, reduces_s_ = 0;
-  double slowest_s_ = 0;
-  std::uint32_t slowest_ = 0, exchanges_since_ = 0;
+  std::vector<double> rank_plays_s_;
+  std::uint32_t exchanges_since_ = 0;
   double evaluated_sum_ = 0, evaluated_ = 0;  // scores of the ranks that evaluate
   double last_score_ = 0;
   std::string lesson_;

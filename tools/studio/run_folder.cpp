@@ -1,9 +1,11 @@
 #include "tools/studio/run_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -46,19 +48,17 @@ std::string RunFolder::episode(std::uint32_t rank, std::uint64_t number) const {
   return text(path_, "/episodes/", rank, "-", number >> 32, "-", number & UINT32_MAX, ".episode");
 }
 
-std::string RunFolder::league_entry(std::uint64_t checkpoint) const {
-  return text(path_, "/league/", checkpoint, ".brain");
-}
+std::string RunFolder::league_brain(const std::string& name) const { return text(path_, "/league/", name); }
 
 std::string RunFolder::league_of(std::uint64_t checkpoint) const {
   return text(path_, "/checkpoints/", checkpoint, "/league");
 }
 
-Result<> RunFolder::make_folders() const {
-  IMPRINT_CHECK(make_folder(path_ + "/league"));
-  IMPRINT_CHECK(make_folder(path_ + "/episodes"));
+Result<> RunFolder::make_folders(const Use& use) const {
+  if (use.league) IMPRINT_CHECK(make_folder(path_ + "/league"));
+  if (use.episodes) IMPRINT_CHECK(make_folder(path_ + "/episodes"));
+  if (use.learners) IMPRINT_CHECK(make_folder(path_ + "/learners"));
   IMPRINT_CHECK(make_folder(path_ + "/checkpoints"));
-  IMPRINT_CHECK(make_folder(path_ + "/learners"));
   return make_folder(path_ + "/alive");
 }
 
@@ -124,28 +124,48 @@ Result<> RunFolder::cut_curve(std::uint64_t exchanges) const {
   return replace_file(curve(), kept);
 }
 
+// ---- one run at a time ----
+
+Result<RunLock> RunLock::take(const std::string& folder) {
+  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(file);
+    return make_error(ErrorCode::wrong_state,
+                      text("--folder: found another run in '", folder,
+                           "', expected none. Wait for its end, or choose another folder."));
+  }
+  return RunLock(file);  // file systems without locks let it pass
+}
+
+RunLock::~RunLock() {
+  if (file_ >= 0) ::close(file_);
+}
+
 // ---- how far each rank is ----
 
-AliveNote::AliveNote(const RunFolder& folder, std::uint32_t rank, const std::string& computer) {
+Result<std::shared_ptr<AliveNote>> AliveNote::create(const RunFolder& folder, std::uint32_t rank,
+                                                     const std::string& computer) {
   const std::string path = text(folder.path(), "/alive/", rank);
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return;
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) return std::shared_ptr<AliveNote>();
+  // The file gets its block now: a write to a mapped hole on a full disk is SIGBUS.
+  const int problem = ::posix_fallocate(file, 0, sizeof(Alive));
   void* memory = MAP_FAILED;
-  if (::ftruncate(file, sizeof(Alive)) == 0)
-    memory = ::mmap(nullptr, sizeof(Alive), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (problem == 0) memory = ::mmap(nullptr, sizeof(Alive), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   ::close(file);
-  if (memory == MAP_FAILED) return;
-  alive_ = new (memory) Alive;
-  std::strncpy(alive_->computer, computer.c_str(), sizeof alive_->computer - 1);
-  alive_->process = static_cast<std::uint32_t>(::getpid());
+  if (problem != 0)
+    return make_error(ErrorCode::io, text("cannot write '", path, "': ", std::strerror(problem),
+                                          ". Free some space on that disk, or choose another --folder."));
+  if (memory == MAP_FAILED) return std::shared_ptr<AliveNote>();
+  Alive* alive = new (memory) Alive;
+  std::strncpy(alive->computer, computer.c_str(), sizeof alive->computer - 1);
+  alive->process = static_cast<std::uint32_t>(::getpid());
+  return std::shared_ptr<AliveNote>(new AliveNote(alive));
 }
 
-AliveNote::~AliveNote() {
-  if (alive_) ::munmap(alive_, sizeof(Alive));
-}
+AliveNote::~AliveNote() { ::munmap(alive_, sizeof(Alive)); }
 
 void AliveNote::set(std::uint64_t exchanges, bool waits) {
-  if (!alive_) return;
   alive_->exchanges = exchanges;
   alive_->waits = waits ? 1 : 0;
 }

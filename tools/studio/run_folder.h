@@ -5,12 +5,17 @@
 //   checkpoint                   the newest complete one, in words
 //   checkpoints/N/lesson         how far the curriculum is (curriculum.h)
 //   curve.csv                    one row per exchange
+//   league/N.brain, league.csv   opponents and their ratings (league.h)
+//   episodes/R-N-E.episode       recorded ones of rank R: E since checkpoint N (episode_log.h)
+//   learners/R                   where a learner hears its actors
 //   alive/R                      how far each rank is: for `imprint studio`, which looks for games that hang
 //   final.brain                  the outcome
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -33,11 +38,15 @@ class RunFolder {
   std::string learner(std::uint32_t rank) const;
   // Recorded ones. number: of the checkpoint before, then since it (32 bits).
   std::string episode(std::uint32_t rank, std::uint64_t number) const;
-  std::string league_entry(std::uint64_t checkpoint) const;  // its brain, as long as the league keeps it
-  std::string league_of(std::uint64_t checkpoint) const;     // the league's state
+  std::string league_brain(const std::string& name) const;  // an entry's
+  std::string league_of(std::uint64_t checkpoint) const;    // the league's state
   std::string curve() const { return path_ + "/curve.csv"; }
 
-  Result<> make_folders() const;
+  // Subfolders by what the run does.
+  struct Use {
+    bool league = false, episodes = false, learners = false;
+  };
+  Result<> make_folders(const Use& use) const;
   Result<> make_checkpoint_folder(std::uint64_t number) const;
   // The newest complete one; none in a new folder. Errors: corrupt_file.
   Result<std::optional<Checkpoint>> newest() const;
@@ -54,6 +63,20 @@ class RunFolder {
   std::string path_;
 };
 
+// A run's folder is for one run at a time. The lock ends with the process, however that ends.
+class RunLock {
+ public:
+  // Errors: wrong_state (another run).
+  static Result<RunLock> take(const std::string& folder);
+  RunLock(RunLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+  RunLock& operator=(RunLock&&) = delete;
+  ~RunLock();
+
+ private:
+  explicit RunLock(int file) : file_(file) {}
+  int file_;
+};
+
 // How far a rank is. Fixed size; written through memory that the file maps.
 struct Alive {
   std::uint64_t exchanges = 0;  // of an actor: frames
@@ -62,17 +85,20 @@ struct Alive {
   char computer[64] = {};
 };
 
-// A rank's own note. Does nothing where the file cannot be mapped.
+// A rank's own note. Without a value where there is no such folder, as on another computer. Errors: io (a
+// full disk).
 class AliveNote {
  public:
-  AliveNote(const RunFolder& folder, std::uint32_t rank, const std::string& computer);
+  static Result<std::shared_ptr<AliveNote>> create(const RunFolder& folder, std::uint32_t rank,
+                                                   const std::string& computer);
   ~AliveNote();
   AliveNote(const AliveNote&) = delete;
   AliveNote& operator=(const AliveNote&) = delete;
   void set(std::uint64_t exchanges, bool waits);
 
  private:
-  Alive* alive_ = nullptr;
+  explicit AliveNote(Alive* alive) : alive_(alive) {}
+  Alive* alive_;
 };
 std::optional<Alive> read_alive(const std::string& folder, std::uint32_t rank);
 

@@ -69,7 +69,8 @@ struct Settings {
 };
 
 // This game evaluates: it plays with the newest weights, learns nothing, and its scores are reported apart.
-// Set its agents to Mode::inference. No game waits for it, except for the end of its frame at an exchange.
+// Set its agents to Mode::inference. No game waits for it, except for 2 ms and the end of its frame at an
+// exchange.
 bool evaluates(const Settings& settings = Settings::from_environment());
 
 // Gives each game its own exploration (seed), and with Share::minibatches a link on header.next, which points
@@ -123,11 +124,11 @@ class Member {
   // at once. With Share::actors no game waits for another; a learner's game plays nothing: there it returns
   // false when the run is over, and not before.
   bool frame();
-  // True once after join and after each checkpoint. Then begin all worlds again, from seed(), and call
-  // agent_end_episode for each agent in the next frame. A run that was resumed from this checkpoint goes on
-  // with the same bits.
+  // True once after join and, where this game learns, after each checkpoint. Then begin all worlds again,
+  // from seed(), and call agent_end_episode for each agent in the next frame. A run that was resumed from
+  // this checkpoint goes on with the same bits.
   bool restarts();
-  std::uint64_t seed() const;  // another one for each rank and each checkpoint
+  std::uint64_t seed() const;  // another one for each rank and each restart
   // The newest checkpoint's brain file of this rank; empty before the first.
   const std::string& checkpoint() const;
   void episode_ended(double score);
