@@ -1,6 +1,8 @@
 #include "compute/nn/dtype_policy.h"
 
 #include <algorithm>
+#include <unordered_set>
+#include <utility>
 
 #include "compute/base/columns.h"
 #include "compute/base/text.h"
@@ -31,6 +33,7 @@ class DtypeRewriter {
   using Entry = DtypePolicy::Entry;
 
   Tensor next(const NodeRef& node) const {
+    if (in_page_ && node->op == Op::variable) return Tensor(node);
     const auto found = next_.find(node.get());
     return found != next_.end() ? found->second : Tensor(node);
   }
@@ -38,6 +41,10 @@ class DtypeRewriter {
   void visit(const NodeRef& ref) {
     const Node& node = *ref;
     if (next_.contains(&node)) return;  // a page's tensors reach back to those of the whole
+    if (node.op != Op::input && std::ranges::all_of(node.inputs, [&](const NodeRef& input) {
+          return of_parameters_.contains(input.get());
+        }))
+      of_parameters_.insert(&node);
     if (node.op == Op::variable) {
       const auto found = policy_.entry_of_.find(node.variable.get());
       if (found == policy_.entry_of_.end()) return;
@@ -54,24 +61,33 @@ class DtypeRewriter {
     if (inputs != node.inputs) next_.emplace(&node, Tensor(tensor::with_inputs(node, std::move(inputs))));
   }
 
-  // A page that computes tensors again for its derivative: those have the same types.
+  // A page that computes tensors again for its derivative: those have the same types. Its weights stay
+  // variables there, since the page puts its operands in their place.
   void visit_page(const Node& node, std::vector<NodeRef> inputs) {
+    const bool was_in_page = std::exchange(in_page_, true);
     auto page = node.page->rewritten([this](std::span<const Tensor> again) { return run(again); });
+    in_page_ = was_in_page;
     next_.emplace(&node, Tensor(tensor::with_inputs(node, std::move(inputs), std::move(page))));
   }
 
-  // The weight that this tensor is a form of, computed from parameters and constants alone: its transpose, or
-  // its direction times its magnitude.
+  // The weight that this tensor is a form of, computed from parameters and constants alone: its transpose,
+  // its direction times its magnitude, or its sum with a change (Lora).
   const Entry* weight_of(const Node& node) const {
     if (node.op == Op::matmul || node.inputs.empty()) return nullptr;
     const Entry* found = nullptr;
+    bool is_changed = false;
     for (const NodeRef& input : node.inputs) {
       const tensor::OpInfo& info = tensor::op_info(input->op);
       if (input->op == Op::constant || (info.kind == OpKind::generate && input->inputs.empty())) continue;
       const auto weight = weights_.find(input.get());
-      if (weight == weights_.end()) return nullptr;
-      if (found == nullptr) found = weight->second;
+      if (weight != weights_.end()) {
+        if (found == nullptr) found = weight->second;
+        continue;
+      }
+      if (node.op != Op::add || !of_parameters_.contains(input.get())) return nullptr;
+      is_changed = true;
     }
+    if (is_changed && found != nullptr && found->parameter.variable.shape() != node.shape) return nullptr;
     return found;
   }
 
@@ -115,6 +131,8 @@ class DtypeRewriter {
   const DtypePolicy& policy_;
   std::unordered_map<const Node*, Tensor> next_;           // nodes that change
   std::unordered_map<const Node*, const Entry*> weights_;  // forms of a weight
+  std::unordered_set<const Node*> of_parameters_;          // of variables and constants alone
+  bool in_page_ = false;
   std::unordered_map<std::pair<NodeRef, DType>, Tensor, KeyHash> narrowed_;
 };
 

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "compute/base/number_format.h"
 #include "compute/graph/gradients/autodiff.h"
 #include "compute/tensor/ops/quantised.h"
+#include "compute/tensor/ops/wide_integers.h"
 #include "tests/gpu/session_test.h"
 
 namespace imprint {
@@ -223,6 +226,61 @@ TEST_F(TypesTest, HalvesComputeWithEqualBits) {
     }
   }
   EXPECT_EQ(found[0].dtype, DType::float16);
+}
+
+// Every pair of numbers at the edges of words and of float32's digits, against the host's own integers.
+TEST_F(TypesTest, PairsOfWordsComputeAs64Bits) {
+  std::vector<std::int64_t> edges;
+  for (const int bit : {0, 1, 24, 25, 31, 32, 33, 49, 56, 62})
+    for (const std::int64_t near : {-1, 0, 1})
+      for (const std::int64_t sign : {1, -1}) edges.push_back(sign * ((std::int64_t{1} << bit) + near));
+  edges.insert(edges.end(), {INT64_MIN, INT64_MIN + 1, INT64_MAX, (std::int64_t{3} << 40) + (1 << 16),
+                             (std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1});
+  std::vector<std::int64_t> left, right;
+  for (const std::int64_t a : edges)
+    for (const std::int64_t b : edges) left.push_back(a), right.push_back(b);
+  const auto count = static_cast<std::int64_t>(left.size());
+  std::vector<std::int32_t> bytes(2 * left.size());
+  std::memcpy(bytes.data(), left.data(), bytes.size() * sizeof(std::int32_t));
+  const Tensor words = input("left", {count, 2}, DType::int32);
+  const Int64 a = int64_from_words(words), b(right, {count});
+  const HostTensor given[] = {HostTensor::from_ints(bytes, {count, 2})};
+  const auto bits = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const auto found =
+      run({.name = "pairs",
+           .inputs = {words},
+           .outputs = {words_of(a + b), words_of(a - b), words_of(-a), cast(a < b, DType::int32),
+                       cast(a <= b, DType::int32), cast(equal(a, b), DType::int32), index_of(a),
+                       cast(a, DType::float32), cast(a, DType::int16),
+                       words_of(int64_of(cast(a, DType::float32))),
+                       words_of(int64_of(cast(a.low, DType::uint32))), words_of(int64_of(a.low))}},
+          given);
+  const auto number = [&](std::size_t output, std::size_t i) {
+    std::int64_t value = 0;
+    std::memcpy(&value, &found[output].ints[2 * i], sizeof value);
+    return value;
+  };
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const std::int64_t x = left[i], y = right[i];
+    SCOPED_TRACE(text(x, " and ", y));
+    ASSERT_EQ(number(0, i), static_cast<std::int64_t>(bits(x) + bits(y)));
+    ASSERT_EQ(number(1, i), static_cast<std::int64_t>(bits(x) - bits(y)));
+    ASSERT_EQ(number(2, i), static_cast<std::int64_t>(-bits(x)));
+    ASSERT_EQ(found[3].ints[i], x < y);
+    ASSERT_EQ(found[4].ints[i], x <= y);
+    ASSERT_EQ(found[5].ints[i], x == y);
+    ASSERT_EQ(found[6].ints[i], std::clamp<std::int64_t>(x, INT32_MIN, INT32_MAX));
+    const auto nearest = static_cast<float>(x);
+    ASSERT_EQ(found[7].floats[i], nearest);
+    ASSERT_EQ(found[8].ints[i], static_cast<std::int16_t>(x));
+    ASSERT_EQ(number(9, i), nearest >= 0x1p63f ? INT64_MAX : static_cast<std::int64_t>(nearest));
+    ASSERT_EQ(number(10, i), static_cast<std::uint32_t>(x));
+    ASSERT_EQ(number(11, i), static_cast<std::int32_t>(x));
+  }
+  EXPECT_FALSE(int64_from_words(cast(words, DType::float32)).low.ok());
+  const Tensor rows = take(cast(iota({4}, 0), DType::float32) + 1.0f, 0,
+                           index_of(Int64(std::vector<std::int64_t>{3, std::int64_t{1} << 32, -1}, {3})));
+  EXPECT_EQ(run({.name = "rows", .outputs = {rows}})[0].floats, (std::vector<float>{4, 0, 0}));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "compute/nn/dtype_policy.h"
 #include "compute/nn/lora.h"
 #include "compute/nn/losses/losses.h"
 #include "compute/nn/modules/embedding.h"
@@ -54,6 +55,55 @@ TEST(Lora, TunesAndMerges) {
   for (std::size_t i = 0; i < 10; ++i) {
     EXPECT_NEAR(merged->floats[i], tuned_values->floats[i], 1e-6);
     EXPECT_EQ(both->floats[i], merged->floats[i]);
+  }
+}
+
+// A policy applies to adapted weights as to the plain ones, also where layers are computed again.
+TEST(Lora, AdaptedWeightsHaveTheirTypes) {
+  const Sequential network = mlp("net", {4, 6, 6, 2}, {.activation = Activation::tanh, .seed = 1});
+  Sequential pieces = network;
+  pieces.recompute_every(3);
+  const Parameters p = network.parameters();
+  const Lora lora("tuned", p.matching("*.weight").without("4.*"), {.rank = 2, .alpha = 4});
+  const std::vector<double> values = waves(20);
+  const Tensor x = Variable("x", {5, 4}, std::vector<float>(values.begin(), values.end())).value();
+  const auto runtime = Runtime::create_on_cpu();
+  Session session(*runtime);
+  const auto value = [&](const Tensor& t) { return session.evaluate(t)->floats; };
+  const auto run = [&](const std::vector<Update>& updates) {
+    auto program = Program::compile(*runtime, {.name = "once", .updates = updates});
+    ASSERT_TRUE(program && session.run(*program));
+  };
+  std::vector<Update> moved;
+  for (const Parameter& parameter : lora.parameters())
+    moved.push_back(Update::assign(parameter.variable, parameter.value() + 0.1f));
+  run(moved);
+  const std::vector<Tensor> targets = lora.parameters().values();
+  for (const DType storage : {DType::float32, DType::float16, DType::bfloat16}) {
+    SCOPED_TRACE(dtype_name(storage));
+    const DtypePolicy policy(text("types ", dtype_name(storage)), p,
+                             {{"*.weight", {.storage = storage, .compute = DType::float16}}, {"4.*", {}}});
+    run(policy.pack());
+    const auto narrow = [](const Tensor& t) { return cast(t, DType::float16); };
+    const auto adapted = [&](std::size_t layer) {
+      const Tensor stored = cast(cast(p[2 * layer].value(), storage), DType::float32);
+      return stored + 2.0f * matmul(targets[2 * layer], targets[2 * layer + 1]);
+    };
+    Tensor h = x;
+    for (std::size_t layer = 0; layer < 2; ++layer)
+      h = tanh(matmul(narrow(h), narrow(adapted(layer))) + p[2 * layer + 1].value());
+    const Tensor expected = matmul(h, p[4].value()) + p[5].value(), kept = policy(lora(network(x))),
+                 again = policy(lora(pieces(x)));
+    EXPECT_EQ(value(kept), value(expected));
+    EXPECT_EQ(value(again), value(expected));
+    const auto wanted = gradients(sum(square(expected)), targets),
+               found = gradients(sum(square(kept)), targets),
+               found_again = gradients(sum(square(again)), targets);
+    ASSERT_TRUE(wanted && found && found_again);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      EXPECT_EQ(value((*found)[i]), value((*wanted)[i])) << i;
+      EXPECT_EQ(value((*found_again)[i]), value((*wanted)[i])) << i;
+    }
   }
 }
 
