@@ -26,6 +26,7 @@ std::string PageEmitter::function(const std::string& name) {
   for (const auto& [constant, value] : page.constants) out += text("#define ", constant, " ", value, "\n");
   for (std::size_t k = 0; k < anchor_.inputs.size(); ++k) out += load_function(k);
   for (const std::size_t k : page.quads) out += quad_function(k);
+  for (const std::size_t k : page.fours) out += four_functions(k);
   for (const std::size_t k : page.eights) out += eight_functions(k);
   for (std::size_t k = 0; k < page.outputs.size(); ++k) out += store_function(k);
   if (!page.prelude.empty()) out += text(embedded_shader(page.prelude), "\n");
@@ -68,6 +69,37 @@ std::string PageEmitter::quad_function(std::size_t input) {
                                    : ", ",
                   "imp_load_", input, "(i * ", kQuad, " + ", i, ")");
   return head + "  return uvec4(" + words + ")));\n}\n";
+}
+
+// As eight_functions().
+std::string PageEmitter::four_functions(std::size_t input) {
+  const NodeIndex index = anchor_.inputs[input];
+  const Shape& shape = graph_[index].shape;
+  const int last = shape.rank() - 1;
+  const std::optional<Strides> strides = strides_of(graph_, schedule_.materialized, index);
+  const auto is_whole = [](std::int64_t stride) { return stride % kWide == 0; };
+  const bool in_fours = strides && dtype_is_float(graph_[strides->memory].dtype) &&
+                        is_whole(strides->start) && strides->axis[at(last)] == 1 &&
+                        std::all_of(strides->axis.begin(), strides->axis.begin() + last, is_whole);
+  std::string row, four;
+  if (in_fours) {
+    const Place& memory = schedule_.place[at(strides->memory)];
+    const DType dtype = graph_[strides->memory].dtype;
+    IndexExpression rest(std::string("r")), place = (start_of(memory, dtype) + strides->start) / kWide;
+    for (int axis = last - 1; axis >= 0; --axis) {
+      place = place + (axis == 0 ? rest : rest % shape[axis]) * (strides->axis[at(axis)] / kWide);
+      rest = rest / shape[axis];
+    }
+    row = place.str();
+    four = load_four(memory, dtype, named("i"));
+  } else {
+    row = text("r * ", shape[last] / kWide);
+    for (std::int64_t i = 0; i < kWide; ++i)
+      four += text(i == 0 ? "vec4(" : ", ", "imp_load_", input, "(i * ", kWide, " + ", i, ")");
+    four += ")";
+  }
+  return text("int imp_row_", input, "(int r) { return ", row, "; }\nvec4 imp_four_", input,
+              "(int i) { return ", four, "; }\n");
 }
 
 // Where eights are not contiguous in memory, places count all elements, and eights are packed one by one.

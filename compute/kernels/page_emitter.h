@@ -16,6 +16,7 @@ class PageEmitter : public Emitter {
  private:
   std::string load_function(std::size_t input);
   std::string quad_function(std::size_t input);
+  std::string four_functions(std::size_t input);
   std::string eight_functions(std::size_t input);
   std::string store_function(std::size_t output);
   std::string take_body();  // what was written since the last call

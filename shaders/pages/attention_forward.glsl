@@ -1,84 +1,78 @@
 // softmax(query key^T) value of TILE queries of one head, by blocks of keys: the largest score and the sum of
 // exponentials so far are corrected with each block. Outputs: the result; the logarithm of each query's sum.
 
-const int kParts = kInvocations / TILE;  // invocations that share a row's softmax
+// One number of each of the eight invocations that share a row, and all of them.
+#define SHARE(i, number) tile_c[2 * (4 * y + (i)) + x / 4][x % 4] = number;
+vec4 shared_half(int row, int half_of_row) { return tile_c[2 * row + half_of_row]; }
 
 void imp_page(int group) {
   int thread = int(gl_LocalInvocationID.x), x = column_of(thread), y = row_of(thread);
-  int result_column = result_column_of(thread), result_row = result_row_of(thread);
   // The longest rows first.
   int head = group % HEADS, block = CAUSAL == 1 ? kQueryBlocks - 1 - group / HEADS : group / HEADS;
-  int first_query = block * TILE, key_base = head / SHARED * KEYS * EXTENT;
-  int soft_row = thread / kParts, part = thread % kParts;
-  float fetched[kFetched];
-  FETCH(fetched, imp_load_0, head * QUERIES * EXTENT, first_query, QUERIES)
+  int first_query = block * TILE, base = head * QUERIES, key_base = head / SHARED * KEYS;
+  vec4 fetched[kFetched];
+  FETCH(fetched, 0, base, first_query, QUERIES)
   KEEP(tile_a, fetched)
-  FETCH(fetched, imp_load_1, key_base, 0, KEYS)
+  FETCH(fetched, 1, key_base, 0, KEYS)
 
-  vec4 result[kRows];
-  [[unroll]] for (int i = 0; i < kRows; ++i) result[i] = vec4(0.0);
-  float largest = -3.0e38, total = 0.0;  // of soft_row; the sum is of this invocation's part
+  vec4 result[4 * kParts];
+  [[unroll]] for (int i = 0; i < 4 * kParts; ++i) result[i] = vec4(0.0);
+  float largest[4], total[4];  // of rows 4 y + i; the sums are of this invocation's keys
+  [[unroll]] for (int i = 0; i < 4; ++i) {
+    largest[i] = kHidden;
+    total[i] = 0.0;
+  }
   int blocks = blocks_seen(block);
   for (int n_block = 0; n_block < blocks; ++n_block) {
     int first_key = n_block * TILE;
     KEEP(tile_b, fetched)
     barrier();
-    FETCH(fetched, imp_load_2, key_base, first_key, KEYS)
-    float scores[kScores * kScores];
-    [[unroll]] for (int i = 0; i < kScores * kScores; ++i) scores[i] = 0.0;
+    FETCH(fetched, 2, key_base, first_key, KEYS)
+    float scores[4 * kKeys];
+    [[unroll]] for (int i = 0; i < 4 * kKeys; ++i) scores[i] = 0.0;
     ROW_PRODUCTS(scores, tile_a, tile_b)
-    [[unroll]] for (int i = 0; i < kScores; ++i) [[unroll]] for (int j = 0; j < kScores; ++j) {
-      int row = y + 16 * i, key = x + 16 * j;
-      bool seen =
-          first_key + key < KEYS && (CAUSAL == 0 || first_key + key <= first_query + row + KEYS - QUERIES);
-      tile_c[score_slot(row, key / 4)][key % 4] =
-          seen ? scores[i * kScores + j] * intBitsToFloat(SCALE_BITS) : -3.0e38;
+    [[unroll]] for (int i = 0; i < 4 * kKeys; ++i) scores[i] *= intBitsToFloat(SCALE_BITS);
+    if (!sees_all(first_query, first_key)) {
+      [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j) {
+        int key = first_key + KEY(j);
+        if (key >= KEYS || (CAUSAL == 1 && key > first_query + 4 * y + i + KEYS - QUERIES))
+          scores[i * kKeys + j] = kHidden;
+      }
     }
-    barrier();
-
-    float most = largest;
-    for (int k = part; k < TILE / 4; k += kParts) {
-      vec4 s = tile_c[score_slot(soft_row, k)];
-      most = max(max(max(s.x, s.y), max(s.z, s.w)), most);
+    [[unroll]] for (int i = 0; i < 4; ++i) {
+      float most = scores[i * kKeys];
+      [[unroll]] for (int j = 1; j < kKeys; ++j) most = max(most, scores[i * kKeys + j]);
+      SHARE(i, most)
     }
-    tile_b[thread].x = most;  // the keys are done with
-    barrier();
-    for (int k = 0; k < kParts; ++k) most = max(most, tile_b[soft_row * kParts + k].x);
-    float correction = exp(largest - most);
-    largest = most;
-    total *= correction;
-    for (int k = part; k < TILE / 4; k += kParts) {
-      vec4 p = exp(tile_c[score_slot(soft_row, k)] - most);
-      total += (p.x + p.y) + (p.z + p.w);
-      tile_c[score_slot(soft_row, k)] = p;
-    }
-    if (part == 0) tile_b[kInvocations + soft_row].x = correction;
-    barrier();
-    [[unroll]] for (int i = 0; i < kRows; ++i) result[i] *= tile_b[kInvocations + result_row + i * kGroups].x;
     barrier();
     KEEP(tile_b, fetched)
+    [[unroll]] for (int i = 0; i < 4; ++i) {
+      vec4 most = max(shared_half(4 * y + i, 0), shared_half(4 * y + i, 1));
+      float now = max(largest[i], max(max(most.x, most.y), max(most.z, most.w)));
+      float correction = exp(largest[i] - now);
+      largest[i] = now;
+      total[i] *= correction;
+      [[unroll]] for (int p = 0; p < kParts; ++p) result[i * kParts + p] *= correction;
+      [[unroll]] for (int j = 0; j < kKeys; ++j) {
+        scores[i * kKeys + j] = exp(scores[i * kKeys + j] - now);
+        total[i] += scores[i * kKeys + j];
+      }
+    }
     barrier();
-    if (n_block + 1 < blocks) FETCH(fetched, imp_load_1, key_base, first_key + TILE, KEYS)
+    KEEP_SCORES(scores)
+    barrier();
+    if (n_block + 1 < blocks) FETCH(fetched, 1, key_base, first_key + TILE, KEYS)
     SCORE_PRODUCTS(result, tile_b)
     barrier();
   }
 
-  tile_b[thread].x = total;
-  barrier();
-  total = 0.0;
-  for (int k = 0; k < kParts; ++k) total += tile_b[soft_row * kParts + k].x;
-  if (part == 0) {
-    tile_b[kInvocations + soft_row].x = 1.0 / total;
-    if (first_query + soft_row < QUERIES)
-      imp_store_1(head * QUERIES + first_query + soft_row, largest + log(total));
+  [[unroll]] for (int i = 0; i < 4; ++i) SHARE(i, total[i]) barrier();
+  [[unroll]] for (int i = 0; i < 4; ++i) {
+    vec4 sums = shared_half(4 * y + i, 0) + shared_half(4 * y + i, 1);
+    total[i] = (sums.x + sums.y) + (sums.z + sums.w);
+    int query = first_query + 4 * y + i;
+    if (x == 0 && query < QUERIES) imp_store_1(base + query, largest[i] + log(total[i]));
+    total[i] = 1.0 / total[i];
   }
-  barrier();
-  [[unroll]] for (int i = 0; i < kRows; ++i) {
-    int row = result_row + i * kGroups;
-    int at = (head * QUERIES + first_query + row) * EXTENT + 4 * result_column;
-    if (first_query + row >= QUERIES) continue;
-    vec4 found = result[i] * tile_b[kInvocations + row].x;
-    [[unroll]] for (int c = 0; c < 4; ++c) if (kRowElements == EXTENT || 4 * result_column + c < EXTENT)
-        imp_store_0(at + c, found[c]);
-  }
+  STORE_ROWS(imp_store_0, base, first_query, QUERIES, total[i], result)
 }

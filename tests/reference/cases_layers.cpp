@@ -81,6 +81,7 @@ void add_layer_cases(std::vector<OpCase>& cases) {
   add_attention(cases, "causal", {2, 1, 6, 4}, {2, 1, 6, 4}, true, true);
   add_attention(cases, "shared_heads", {1, 4, 4, 5}, {1, 2, 6, 5}, true, true);
   add_attention(cases, "blocks", {1, 2, 70, 33}, {1, 1, 131, 33}, true, true);
+  add_attention(cases, "fours", {1, 2, 70, 32}, {1, 1, 131, 32}, true, true);
   add_attention(cases, "wide", {1, 1, 66, 100}, {1, 1, 70, 100}, false, true);
 }
 

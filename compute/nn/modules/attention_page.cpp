@@ -20,7 +20,7 @@ namespace {
 using Values = std::span<const Tensor>;
 
 constexpr std::int64_t kMostExtent = 128;
-constexpr int kInvocations = 256;  // of the kernels without matrix units
+constexpr std::int64_t kMostRows = 64;  // of a tile of the kernels without matrix units
 // Of those with them: an extent of a matrix, keys or queries per turn, and subgroups of 16 rows.
 constexpr std::int64_t kMatrix = 16, kMatrixBlock = 32, kSubgroups = 4;
 // Fewer scores are ordinary operations.
@@ -36,6 +36,7 @@ struct Extents {
 
   std::int64_t shared() const { return heads / key_heads; }  // heads per key head
   float scale() const { return 1 / std::sqrt(static_cast<float>(extent)); }
+  bool in_fours() const { return extent % 4 == 0; }
   bool in_eights() const { return extent % 8 == 0; }  // as kernels on matrix units load
   Shape of_queries() const { return {batch, heads, queries, extent}; }
   Shape of_keys() const { return {batch, key_heads, keys, extent}; }
@@ -110,9 +111,9 @@ Tiles tiles_of(const Extents& extents, const PageLimits& limits) {
   const auto fits = [&](std::int64_t rows) {
     return 16 * rows * (2 * tiles.columns + std::max(tiles.columns, rows / 4)) <= limits.shared_bytes;
   };
-  if (limits.processor || limits.invocations < kInvocations) return tiles;
-  for (const std::int64_t rows : {64, 32})
-    if (tiles.rows == 0 && fits(rows) && (rows == 32 || tiles.columns < 32)) tiles.rows = rows;
+  if (limits.processor || limits.invocations < 2 * kMostRows) return tiles;
+  for (const std::int64_t rows : {kMostRows, kMostRows / 2})
+    if (tiles.rows == 0 && fits(rows) && (rows < kMostRows || tiles.columns < 32)) tiles.rows = rows;
   return tiles;
 }
 
@@ -124,7 +125,7 @@ LibraryPage kernel_of(const Extents& extents, const char* name, const Tiles& til
   const std::int64_t steps = of_keys ? extents.keys : extents.queries;
   page.groups =
       extents.batch * (of_keys ? extents.key_heads : extents.heads) * ((steps + tiles.rows - 1) / tiles.rows);
-  page.group_size = kInvocations;
+  page.group_size = static_cast<int>(2 * tiles.rows);
   page.stored_inputs = true;
   return page;
 }
@@ -179,6 +180,7 @@ std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const Page
   if (tiles.rows == 0 || extents.stores_scores) return forward_operations(extents, in);
   LibraryPage page = kernel_of(extents, "attention_forward", tiles, false);
   page.outputs = {{extents.of_queries()}, {extents.per_query()}};
+  if (extents.in_fours()) page.fours = {0, 1, 2};
   return run_page(std::move(page), in);
 }
 
@@ -190,6 +192,7 @@ std::vector<Tensor> gradient_kernels(const Extents& extents, Values in, const Pa
   of_queries.outputs = {{extents.of_queries()}};
   LibraryPage of_keys = kernel_of(extents, "attention_gradient_of_keys", tiles, true);
   of_keys.outputs = {{extents.of_keys()}, {extents.of_keys()}};
+  if (extents.in_fours()) of_queries.fours = of_keys.fours = {0, 1, 2, 3};
   std::vector<Tensor> found = run_page(std::move(of_queries), in);
   for (Tensor& one : run_page(std::move(of_keys), in)) found.push_back(std::move(one));
   return found;

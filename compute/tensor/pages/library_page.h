@@ -29,6 +29,10 @@ struct LibraryPage : Page {
   // Inputs of one byte per element that have memory: imp_quad_k(i) is their 16 bytes from element 16 i, a
   // uvec4.
   std::vector<std::size_t> quads;
+  // Inputs whose rows along the last axis, of multiples of four elements, load four at a time: imp_row_k(r)
+  // is the place of row r, and imp_four_k(place + e) its elements from 4 e, a vec4. The rows of one matrix
+  // (the last two axes) are evenly spaced.
+  std::vector<std::size_t> fours;
   // The kernel, or that of an expansion, uses the matrices of a subgroup (shaders/include/matrices_*.glsl)
   // where PageLimits::matrix_units is set.
   bool on_matrix_units = false;
