@@ -420,8 +420,7 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   source.invocations = static_cast<std::uint32_t>(workgroup_size);
 
   const std::string functions = limits.keep_loops ? with_kept_loops(writer.functions) : writer.functions;
-  std::string& glsl = source.glsl;
-  glsl = "#version 450\n";
+  std::string& glsl = source.glsl = "#version 450\n";
   if (has_product || functions.find("unroll]]") != std::string::npos)
     glsl += "#extension GL_EXT_control_flow_attributes : require\n";
   if (units == MatrixUnits::subgroup) {
@@ -436,11 +435,9 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   glsl += text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
                writer.shared_arrays, writer.region_arrays.declarations(),
                fold_arrays(functions, workgroup_size, writer.fold_slots));
-  glsl += included_functions(writer.includes) + names.long_functions();
-  glsl += functions;
-  const std::string_view row_of_groups =
-      source.groups_y > 1 ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "";
-  glsl += text("void main() {\n  int group = int(gl_WorkGroupID.x", row_of_groups, ");\n", calls, "}\n");
+  glsl += included_functions(writer.includes) + names.long_functions() + functions;
+  const std::string_view rows = source.groups_y > 1 ? " + gl_WorkGroupID.y * gl_NumWorkGroups.x" : "";
+  glsl += text("void main() {\n  int group = int(gl_WorkGroupID.x", rows, ");\n", calls, "}\n");
 }
 
 // Whether two tasks may be functions of one shader. A page is alone, and the GLSL of two callers may use the
