@@ -51,6 +51,11 @@ case "$which" in
     run parts --games 3 --steps 35000 --checkpoint 5 "$game"
     ends_well parts
     says parts "another number of games"
+    run parts --games 1 --steps 38000 --checkpoint 5 "$game"
+    ends_well parts
+    # Each exchange counts what its games decided, 512 and at times some more, whoever played before.
+    awk -F, 'NR > 2 {d = $2 - before; if (d < 512 || d > 3 * 520) {print "exchange " $1 ": " d " steps"; bad = 1}} {before = $2}
+      END {exit bad || before < 38000 || before > 38600}' "$folder/parts/curve.csv" || fail "the steps are not counted on"
     ;;
   shares) # the same minibatches: two games learn, and a second run, in two parts, has the same bits
     run one --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --evaluate --rollout 256 --batch 32

@@ -174,6 +174,7 @@ void Member::Parts::start() {
   read_league();
   print_devices();
   minibatches = first_minibatches = stats().minibatches;
+  first_decisions = stats().decisions;
   first_steps = steps;
   begin_worlds();
   if (group.rank() == 0) {
@@ -218,9 +219,9 @@ Contribution Member::Parts::own_contribution(const imp_brain_stats& learned, Clo
     own.evaluated_sum = scores.evaluated_sum;
     own.evaluations = scores.evaluations;
   }
-  own.steps = is_evaluator ? 0 : static_cast<double>(learned.decisions);
+  own.steps = is_evaluator ? 0 : static_cast<double>(learned.decisions - first_decisions);
   // Samples of labels are fewer than decisions, so the actors tell how many those were.
-  if (learner) own.steps = (group.rank() == 0 ? static_cast<double>(first_steps) : 0) + learner->steps();
+  if (learner) own.steps = learner->steps();
   own.evaluates = is_evaluator;
   own.loss = learned.stopped_brains > 0 ? 0 : static_cast<double>(learned.last_loss);
   own.stopped = learned.stopped_brains;
@@ -277,7 +278,8 @@ void Member::Parts::exchange() {
   curriculum.take(scores, scored);
   share_results();
   ++exchanges;
-  steps = static_cast<std::uint64_t>(all_steps);
+  // Brains count too, but what games of an earlier start decided is in no brain of this one's, or in many.
+  steps = first_steps + static_cast<std::uint64_t>(all_steps);
   minibatches = stats().minibatches;
   reduced_s = seconds_between(met, Clock::now());
   added_s = group.seconds_in_add();

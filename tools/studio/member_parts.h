@@ -139,7 +139,8 @@ struct Member::Parts {
   std::uint64_t minibatches = 0;  // of the newest frame
   std::uint32_t learn_steps = 0;  // since the newest exchange
   std::uint64_t exchanges = 0, steps = 0, checkpoint_number = 0;
-  std::uint64_t first_steps = 0;  // of all games, of the runs before
+  std::uint64_t first_steps = 0;      // of all games, of the starts before
+  std::uint64_t first_decisions = 0;  // of this brain, as loaded
   std::string checkpoint_path;
   std::uint64_t world_seed = 0;
   bool worlds_restart = true, wants_end = false, over = false;

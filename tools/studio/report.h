@@ -15,7 +15,7 @@ namespace imprint::studio {
 struct Contribution {
   double plays_s = 0, waits_s = 0, reduces_s = 0;
   double score_sum = 0, episodes = 0;
-  double steps = 0;  // decisions since the brain was made
+  double steps = 0;  // decisions since this start
   double loss = 0, stopped = 0, ends = 0, evaluates = 0;
   double evaluated_sum = 0, evaluations = 0;  // scores of a learner's actors that evaluate
   static constexpr std::size_t kNumbers = 12;
