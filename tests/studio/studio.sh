@@ -167,7 +167,7 @@ case "$which" in
     [ -s "$folder/ppo/final.brain" ] || fail "there is no final.brain"
     run dqn --share actors --games 3 --evaluators 1 --replay-ratio 2 --steps 2500 --checkpoint 0 --report 0.2 "$game" --learner dqn
     ends_well dqn
-    says dqn "; evaluated"
+    says dqn "    evaluated"
     awk -F, 'NR > 1 && $9 > best {best = $9} END {print "best evaluation: " best; exit !(best >= 50)}' "$folder/dqn/curve.csv" || fail "no evaluation reaches 50"
     ;;
   pet-comes-home) # 16 yards with scripted teachers, then one player's pet that knows their tricks and learns another
@@ -247,6 +247,10 @@ case "$which" in
       [ "$status" -eq 1 ]
     ) || fail "a second run took the folder"
     says odd "found another run in"
+    ! IMPRINT_STUDIO_SHARE=minibatch "$game" >"$folder/words.txt" 2>&1 || fail "a word that is no way to share was taken"
+    says words "IMPRINT_STUDIO_SHARE: found 'minibatch', expected updates, minibatches or actors"
+    ! IMPRINT_STUDIO_STEPS=12k "$game" >"$folder/number.txt" 2>&1 || fail "a number with a letter was taken"
+    says number "IMPRINT_STUDIO_STEPS: found '12k', expected a number"
     run wordless --games 2 --steps 5000 --mpirun-option=--no-such-option "$game" # mpirun refuses
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     says wordless "before any game had joined the run"

@@ -71,8 +71,11 @@ void Episode::ended(double score) {
     member.group.fail(text("replay: found the end after ", own.step, " steps with score ", score,
                            ", expected ", own.log.steps(), " steps and ", own.log.score),
                       kRefused);
-  std::printf("replayed %zu steps of episode %llu of rank %u, score %g, as logged; %zu pictures\n", own.step,
-              static_cast<unsigned long long>(own.log.number), own.log.rank, score, own.pictures);
+  std::printf(
+      "replayed %zu steps of episode %llu after checkpoint %llu of rank %u, score %g, as logged; %zu "
+      "pictures\n",
+      own.step, static_cast<unsigned long long>(own.log.number & UINT32_MAX),
+      static_cast<unsigned long long>(own.log.number >> 32), own.log.rank, score, own.pictures);
   member.over = true;
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -299,8 +300,7 @@ void Member::Parts::meet() {
   if (settings.evaluators == 0 || plays_apart()) return group.barrier();
   if (is_evaluator) return;  // frame() saw that all arrived
   group.arrive();
-  while (!group.all_arrived()) {
-  }
+  while (!group.all_arrived()) std::this_thread::yield();  // evaluators may share the core
 }
 
 // ---- lessons ----
@@ -395,7 +395,7 @@ void Member::Parts::make_checkpoint() {
   take_league(std::move(next_league_state), gone);
   checkpoint_number = next.number;
   checkpoint_path = path;
-  // What evaluators do changes no bit: their episodes go on, which may be longer than a checkpoint's period.
+  // Evaluators change no bit of the brain. Their episodes, perhaps longer than a checkpoint's period, go on.
   if (is_evaluator) return;
   must(api->brain_load(brain, path.c_str()));
   minibatches = stats().minibatches;
@@ -451,6 +451,10 @@ bool Member::frame() {
     return false;
   }
   if (own.is_evaluator) {
+    // A look gives the core away where games share cores: once per frame, it would leave few frames.
+    constexpr auto kLook = std::chrono::milliseconds(2);
+    if (Clock::now() - own.looked_at < kLook) return true;
+    own.looked_at = Clock::now();
     if (!own.group.all_arrived()) return true;
     own.exchange();
     if (!own.over) return true;

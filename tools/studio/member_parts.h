@@ -148,6 +148,7 @@ struct Member::Parts {
   Clock::time_point began = Clock::now(), played_from = began;
   std::shared_ptr<AliveNote> alive;
   bool is_evaluator = false;
+  Clock::time_point looked_at{};  // of an evaluator, for the others
   std::uint64_t measured_frame = 0, first_minibatches = 0;
   double learned_us = 0;
   Curriculum curriculum;

@@ -58,10 +58,8 @@ void Report::add(std::uint64_t exchanges, std::uint64_t steps, std::span<const C
     plays_s += share.plays_s / learners_;
     waits_s += share.waits_s / learners_;
     reduces_s_ += share.reduces_s / learners_;
-    if (share.plays_s > slowest_s_) {
-      slowest_s_ = share.plays_s;
-      slowest_ = rank;
-    }
+    rank_plays_s_.resize(shares.size());
+    rank_plays_s_[rank] += share.plays_s;
   }
   score_sum_ += score_sum;
   episodes_ += episodes;
@@ -87,24 +85,37 @@ void Report::print(std::uint64_t exchanges, std::uint64_t steps) {
   if (episodes_ > 0) last_score_ = score_sum_ / episodes_;
   const double all_s = std::max(plays_s_ + waits_s_ + reduces_s_, 1e-9);
   std::printf(
-      "exchange %llu: %llu steps, %.0f per second; score %.4g of %.0f episodes; loss %.4g; waits %.0f %%, "
-      "reduces %.0f %%",
+      "exchange %6llu: %10llu steps, %7.0f per second; score %6.4g of %4.0f episodes; loss %9.3g; waits "
+      "%2.0f "
+      "%%, reduces %2.0f %%\n",
       static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(steps),
       static_cast<double>(steps - printed_steps_) / seconds, last_score_, episodes_,
       loss_sum_ / std::max(exchanges_since_, 1u), 100 * waits_s_ / all_s, 100 * reduces_s_ / all_s);
   const double mean_s = plays_s_ / std::max(exchanges_since_, 1u);
-  if (evaluated_ > 0)
-    std::printf("; evaluated %.4g of %.0f episodes", evaluated_sum_ / evaluated_, evaluated_);
-  if (!lesson_.empty()) std::printf("; lesson %s", lesson_.c_str());
-  if (learners_ > 1 && slowest_s_ > kStraggles * mean_s)
-    std::printf("; slowest: rank %u, %.3g s for a share of %.3g s", slowest_, slowest_s_, mean_s);
-  std::printf("\n");
+  // Columns of some runs only are on a line of their own: the first one fits a terminal of 120 columns.
+  std::string rest;
+  const auto add_rest = [&](const std::string& words) { rest += (rest.empty() ? "" : "; ") + words; };
+  char words[128];
+  if (evaluated_ > 0) {
+    std::snprintf(words, sizeof words, "evaluated %.4g of %.0f episodes", evaluated_sum_ / evaluated_,
+                  evaluated_);
+    add_rest(words);
+  }
+  if (!lesson_.empty()) add_rest("lesson " + lesson_);
+  const auto slowest = std::ranges::max_element(rank_plays_s_);
+  const double slowest_s = slowest == rank_plays_s_.end() ? 0 : *slowest / std::max(exchanges_since_, 1u);
+  if (learners_ > 1 && slowest_s > kStraggles * mean_s) {
+    std::snprintf(words, sizeof words, "slowest: rank %td, %.3g s for a share of %.3g s",
+                  slowest - rank_plays_s_.begin(), slowest_s, mean_s);
+    add_rest(words);
+  }
+  if (!rest.empty()) std::printf("    %s\n", rest.c_str());
   std::fflush(stdout);
   flush_curve();
   printed_ = now;
   printed_steps_ = steps;
-  score_sum_ = episodes_ = loss_sum_ = plays_s_ = waits_s_ = reduces_s_ = slowest_s_ = evaluated_sum_ =
-      evaluated_ = 0;
+  score_sum_ = episodes_ = loss_sum_ = plays_s_ = waits_s_ = reduces_s_ = evaluated_sum_ = evaluated_ = 0;
+  std::ranges::fill(rank_plays_s_, 0.0);
   exchanges_since_ = 0;
 }
 

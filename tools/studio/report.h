@@ -5,9 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
-#include <deque>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace imprint::studio {
 
@@ -48,8 +48,8 @@ class Report {
   std::uint64_t first_steps_ = 0, printed_steps_ = 0;
   // Since the newest line.
   double score_sum_ = 0, episodes_ = 0, loss_sum_ = 0, plays_s_ = 0, waits_s_ = 0, reduces_s_ = 0;
-  double slowest_s_ = 0;
-  std::uint32_t slowest_ = 0, exchanges_since_ = 0;
+  std::vector<double> rank_plays_s_;
+  std::uint32_t exchanges_since_ = 0;
   double evaluated_sum_ = 0, evaluated_ = 0;  // scores of the ranks that evaluate
   double last_score_ = 0;
   std::string lesson_;

@@ -69,7 +69,8 @@ struct Settings {
 };
 
 // This game evaluates: it plays with the newest weights, learns nothing, and its scores are reported apart.
-// Set its agents to Mode::inference. No game waits for it, except for the end of its frame at an exchange.
+// Set its agents to Mode::inference. No game waits for it, except for 2 ms and the end of its frame at an
+// exchange.
 bool evaluates(const Settings& settings = Settings::from_environment());
 
 // Gives each game its own exploration (seed), and with Share::minibatches a link on header.next, which points
