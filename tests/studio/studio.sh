@@ -44,6 +44,9 @@ case "$which" in
     run parts --games 2 --steps 30000 --checkpoint 5 "$game"
     ends_well parts
     says parts "resumes from checkpoint"
+    run parts --games 2 --steps 30000 --checkpoint 5 "$game"
+    ends_well parts
+    says parts "the run is done"
     cmp "$folder/one/final.brain" "$folder/parts/final.brain"
     cut -d, -f1,2,4-6 "$folder/one/curve.csv" >"$folder/one.curve"
     cut -d, -f1,2,4-6 "$folder/parts/curve.csv" | cmp - "$folder/one.curve"
@@ -56,12 +59,25 @@ case "$which" in
     # Each exchange counts what its games decided, 512 and at times some more, whoever played before.
     awk -F, 'NR > 2 {d = $2 - before; if (d < 512 || d > 3 * 520) {print "exchange " $1 ": " d " steps"; bad = 1}} {before = $2}
       END {exit bad || before < 38000 || before > 38600}' "$folder/parts/curve.csv" || fail "the steps are not counted on"
+    # A damaged checkpoint: the one before, in all games.
+    newest=$(sed -n 's/^checkpoint //p' "$folder/parts/checkpoint")
+    printf damaged | dd of="$folder/parts/checkpoints/$newest/rank-0.brain" bs=1 seek=1000 conv=notrunc 2>/dev/null
+    "$imprint" studio --devices cpu --folder "$folder/parts" --games 2 --steps 100000000 --checkpoint 1000 --report 0.1 "$game" >"$folder/parts.txt" 2>&1 &
+    runs=$!
+    for _ in $(seq 500); do ! grep --quiet "^exchange" "$folder/parts.txt" || break; sleep 0.02; done
+    says parts "takes checkpoint $((newest - 1)) instead of $newest"
+    # The first signal ends it with a checkpoint of its last exchange.
+    kill -TERM "$runs"
+    ! wait "$runs" || fail "a stopped run ended as if it were done"
+    says parts "The same command goes on from a checkpoint of its end"
+    tail -1 "$folder/parts/curve.csv" | cut -d, -f1,2 >"$folder/parts.last"
+    sed -n 's/^exchanges //p; s/^steps //p' "$folder/parts/checkpoint" | paste -sd, | cmp - "$folder/parts.last"
     ;;
   shares) # the same minibatches: two games learn, and a second run, in two parts, has the same bits
     run one --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --evaluate --rollout 256 --batch 32
     ends_well one
     awk '/^greedy/ && $2 >= 475 {found = 1} END {exit !found}' "$folder/one.txt" || fail "no checkpoint plays 475"
-    run parts --share minibatches --games 2 --steps 8000 --checkpoint 5 "$game" --rollout 256 --batch 32
+    run parts --share minibatches --games 2 --steps 7600 --checkpoint 5 "$game" --rollout 256 --batch 32
     ends_well parts
     run parts --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --rollout 256 --batch 32
     ends_well parts

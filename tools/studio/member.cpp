@@ -107,24 +107,58 @@ void Member::Parts::check_alike(const std::vector<StateArray>& own) {
   group.barrier();  // rank 0 ends the job
 }
 
-// The state of the newest checkpoint, or rank 0's.
-void Member::Parts::resume_or_share() {
+// Collective. False: a rank cannot load its brain.
+bool Member::Parts::load_checkpoint(const Checkpoint& from) {
+  checkpoint_path = folder.brain_of(from.number, from.ranks == group.ranks() ? group.rank() : 0);
+  Result<> loaded;
+  if (api->brain_load(brain, checkpoint_path.c_str()) < 0)
+    loaded = make_error(ErrorCode::corrupt_file, api->last_error());
+  return all_agree(loaded);
+}
+
+// Of rank 0, where the checkpoint cannot be loaded.
+Checkpoint Member::Parts::checkpoint_before(std::uint64_t number) {
+  const std::optional<Checkpoint> found = folder.before(number);
+  if (!found)
+    group.fail(
+        text("checkpoint ", number,
+             ": found a brain that cannot be loaded, see above, and no checkpoint before it. Begin again "
+             "in another --folder."),
+        kRefused);
+  tell(text("takes checkpoint ", found->number, " instead of ", number));
+  if (const Result<> named = folder.complete(*found); !named.ok()) tell(named.error().message);
+  return *found;
+}
+
+// Collective. The newest checkpoint that all ranks can load; none in a new folder.
+std::optional<Checkpoint> Member::Parts::load_newest() {
   std::array<std::uint64_t, 5> words{};
+  const auto put = [&](const Checkpoint& from) {
+    words = {1, from.number, from.exchanges, from.steps, from.ranks};
+  };
   if (!folder.none() && group.rank() == 0) {
     if (Result<> made = folder.make_folders(use_of_folder()); !made.ok())
       group.fail(made.error().message, kRefused);
     const Result<std::optional<Checkpoint>> found = folder.newest();
     if (!found) group.fail(found.error().message, kRefused);
-    if (*found) words = {1, (*found)->number, (*found)->exchanges, (*found)->steps, (*found)->ranks};
+    if (*found) put(**found);
   }
-  group.broadcast(std::as_writable_bytes(std::span(words)));
-  if (words[0] == 1) {
-    checkpoint_number = words[1];
-    exchanges = words[2];
-    steps = words[3];
-    const bool exact = words[4] == group.ranks();
-    checkpoint_path = folder.brain_of(checkpoint_number, exact ? group.rank() : 0);
-    must(api->brain_load(brain, checkpoint_path.c_str()));
+  for (;;) {
+    group.broadcast(std::as_writable_bytes(std::span(words)));
+    if (words[0] == 0) return std::nullopt;
+    const Checkpoint from{words[1], words[2], words[3], static_cast<std::uint32_t>(words[4])};
+    if (load_checkpoint(from)) return from;
+    if (group.rank() == 0) put(checkpoint_before(from.number));
+  }
+}
+
+// The state of the newest checkpoint, or rank 0's.
+void Member::Parts::resume_or_share() {
+  if (const std::optional<Checkpoint> from = load_newest()) {
+    checkpoint_number = from->number;
+    exchanges = from->exchanges;
+    steps = from->steps;
+    const bool exact = from->ranks == group.ranks();
     if (group.rank() == 0) {
       if (const Result<> cut = folder.cut_curve(exchanges); !cut.ok()) tell(cut.error().message);
       std::printf("resumes from checkpoint %llu: exchange %llu, %llu steps%s\n",
@@ -228,7 +262,7 @@ Contribution Member::Parts::own_contribution(const imp_brain_stats& learned, Clo
   own.stopped = learned.stopped_brains;
   const bool late =
       settings.seconds > 0 && group.rank() == 0 && seconds_between(began, Clock::now()) >= settings.seconds;
-  own.ends = wants_end || late;
+  own.ends = wants_end || late || (group.rank() == 0 && alive && alive->asked_to_end());
   return own;
 }
 
@@ -286,8 +320,8 @@ void Member::Parts::exchange() {
   added_s = group.seconds_in_add();
   if (report) report->add(exchanges, steps, shares, curriculum.lesson_name());
   over = ends || (settings.steps > 0 && steps >= settings.steps);
-  if (!over && settings.checkpoint_period > 0 && !folder.none() &&
-      exchanges % settings.checkpoint_period == 0)
+  if (settings.checkpoint_period > 0 && !folder.none() &&
+      (over || exchanges % settings.checkpoint_period == 0))
     make_checkpoint();
   if (!over && is_evaluator) group.arrive();
   if (!over && learner) send_weights();

@@ -87,6 +87,9 @@ struct Member::Parts {
   void start();
   std::vector<StateArray> arrays();
   void check_alike(const std::vector<StateArray>& own);
+  bool load_checkpoint(const Checkpoint& from);
+  Checkpoint checkpoint_before(std::uint64_t number);
+  std::optional<Checkpoint> load_newest();
   void resume_or_share();
   void begin_worlds();
   void exchange();
