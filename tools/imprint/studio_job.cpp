@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -50,12 +51,12 @@ pid_t start(const std::vector<std::string>& words) {
   ::_exit(127);
 }
 
-// Asks a run to end, once it is to stop.
+// Asks a run to end at the first signal.
 class Stop {
  public:
   explicit Stop(const StudioJob& job) : job_(job) {}
   bool wanted() const { return wanted_; }
-  // Whether the job is to be ended at once.
+  // Whether the job ends at once.
   bool now() {
     if (stop_signals == 0) return false;
     if (!wanted_) {
@@ -95,11 +96,25 @@ std::uint64_t progress_of(const StudioJob& job) {
   return sum;
 }
 
+// Stopped by a signal or a debugger; of another computer it is not known.
+bool is_stopped(const studio::Alive& alive) {
+  char here[sizeof alive.computer] = {};
+  ::gethostname(here, sizeof here - 1);
+  if (std::strcmp(here, alive.computer) != 0) return false;
+  std::ifstream file(text("/proc/", alive.process, "/stat"));
+  std::string line;
+  std::getline(file, line);
+  const std::size_t state = line.rfind(") ");
+  return state != std::string::npos && state + 2 < line.size() &&
+         std::strchr("Tt", line[state + 2]) != nullptr;
+}
+
 std::string hung_text(const StudioJob& job) {
   std::string names;
   for (std::uint32_t rank = 0; rank < job.games; ++rank) {
     const auto alive = studio::read_alive(job.folder, rank);
-    if (!alive || alive->waits) continue;
+    // A rank that stands still within an exchange has arrived at it.
+    if (!alive || (alive->waits && !is_stopped(*alive))) continue;
     names += text(names.empty() ? "" : ", ", "rank ", rank, " (process ", alive->process, " on ",
                   alive->computer, ")");
   }

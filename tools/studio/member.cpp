@@ -116,7 +116,7 @@ bool Member::Parts::load_checkpoint(const Checkpoint& from) {
   return all_agree(loaded);
 }
 
-// Of rank 0, where the checkpoint cannot be loaded.
+// Rank 0 calls it where a checkpoint cannot be loaded.
 Checkpoint Member::Parts::checkpoint_before(std::uint64_t number) {
   const std::optional<Checkpoint> found = folder.before(number);
   if (!found)
@@ -188,6 +188,7 @@ void Member::Parts::open_note() {
   auto found = AliveNote::create(folder, group.rank(), group.computer());
   if (!found) group.fail(found.error().message, kRefused);
   alive = std::move(*found);
+  if (alive) alive->set_replays(replays);
   note(false);
 }
 
@@ -321,8 +322,10 @@ void Member::Parts::exchange() {
   if (report) report->add(exchanges, steps, shares, curriculum.lesson_name());
   over = ends || (settings.steps > 0 && steps >= settings.steps);
   if (settings.checkpoint_period > 0 && !folder.none() &&
-      (over || exchanges % settings.checkpoint_period == 0))
+      (over || exchanges % settings.checkpoint_period == 0)) {
+    if (report) report->flush_curve();
     make_checkpoint();
+  }
   if (!over && is_evaluator) group.arrive();
   if (!over && learner) send_weights();
   played_from = Clock::now();
@@ -439,6 +442,8 @@ void Member::Parts::make_checkpoint() {
 void Member::Parts::print_learning_time() {
   const std::uint64_t learned = stats().minibatches - first_minibatches;
   if (measured_frame == 0 || learned == 0 || settings.report_period_s <= 0) return;
+  // Its learn steps end in other frames, and most of them are not measured.
+  if (replays) return;
   std::printf("learning of rank 0: %.1f us of the device per minibatch\n",
               learned_us / static_cast<double>(learned));
 }
@@ -465,50 +470,66 @@ Member::Member(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Member::Member(Member&&) noexcept = default;
 Member& Member::operator=(Member&&) noexcept = default;
 
+namespace {
+
+bool member_plays = false;  // from join() to the last frame
+
+// Destructors of the stack do not run then. The plugin's newest error is gone already.
+void tell_of_exit() {
+  if (!std::exchange(member_plays, false)) return;
+  Group& group = Group::all();
+  std::fprintf(stderr, "studio: rank %u on %s leaves before the run is over: it called exit()\n",
+               group.rank(), group.computer().c_str());
+}
+
+}  // namespace
+
 // The game's own end, or an error on its way out: mpirun then ends the job without naming the rank.
 Member::~Member() {
-  if (!parts_ || parts_->over) return;
+  if (!parts_) return;
+  member_plays = false;
+  if (parts_->over) return;
   const std::string error = parts_->api->last_error();
   std::fprintf(stderr, "studio: rank %u on %s leaves before the run is over. %s%s\n", parts_->group.rank(),
                parts_->group.computer().c_str(),
                error.empty() ? "" : "Imprint's newest error: ", error.c_str());
 }
 
-bool Member::frame() {
-  Parts& own = *parts_;
-  if (own.over) return false;
-  if (!own.settings.replay.empty()) return true;
-  if (own.is_actor()) return own.play_on();
-  if (own.learner) {
-    own.learn_on();
-    own.finish();
+bool Member::Parts::frame() {
+  if (over) return false;
+  if (!settings.replay.empty()) return true;
+  if (is_actor()) return play_on();
+  if (learner) {
+    learn_on();
+    finish();
     return false;
   }
-  if (own.is_evaluator) {
+  if (is_evaluator) {
     // A look gives the core away where games share cores: once per frame, it would leave few frames.
     constexpr auto kLook = std::chrono::milliseconds(2);
-    if (Clock::now() - own.looked_at < kLook) return true;
-    own.looked_at = Clock::now();
-    if (!own.group.all_arrived()) return true;
-    own.exchange();
-    if (!own.over) return true;
-    own.finish();
+    if (Clock::now() - looked_at < kLook) return true;
+    looked_at = Clock::now();
+    if (!group.all_arrived()) return true;
+    exchange();
+    if (!over) return true;
+    finish();
     return false;
   }
-  own.note_learning_time();
-  if (own.stats().minibatches == own.minibatches) return true;
-  if (++own.learn_steps < own.settings.exchange_period) {
-    own.drain();  // the same number of steps between exchanges, however fast the device is
-    own.minibatches = own.stats().minibatches;
+  note_learning_time();
+  if (stats().minibatches == minibatches) return true;
+  if (++learn_steps < settings.exchange_period) {
+    drain();  // the same number of steps between exchanges, however fast the device is
+    minibatches = stats().minibatches;
     return true;
   }
-  own.learn_steps = 0;
-  own.exchange();
-  if (!own.over) return true;
-  own.finish();
+  learn_steps = 0;
+  exchange();
+  if (!over) return true;
+  finish();
   return false;
 }
 
+bool Member::frame() { return member_plays = parts_->frame(); }
 bool Member::restarts() { return std::exchange(parts_->worlds_restart, false); }
 std::uint64_t Member::seed() const { return parts_->world_seed; }
 const std::string& Member::checkpoint() const { return parts_->checkpoint_path; }
@@ -532,6 +553,8 @@ Member join(imp_context context, imp_brain brain, const Settings& settings, cons
         "imp_brain_desc::brain_count.",
         kRefused);
   joined = true;
+  std::atexit(tell_of_exit);
+  member_plays = true;
   if (!api && imp_get_api(IMP_ABI_VERSION, &api) != IMP_OK)
     group.fail("imp_get_api: found another version of the library than the header's", kRefused);
   auto parts = std::make_unique<Member::Parts>(context, brain, settings, api);

@@ -85,6 +85,7 @@ struct Member::Parts {
   }
 
   void start();
+  bool frame();
   std::vector<StateArray> arrays();
   void check_alike(const std::vector<StateArray>& own);
   bool load_checkpoint(const Checkpoint& from);

@@ -33,11 +33,11 @@ class Report {
   void add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Contribution> shares,
            const std::string& lesson);
   void end(std::uint64_t exchanges, std::uint64_t steps);
+  void flush_curve();  // before a checkpoint: its row is there when a game dies behind it
 
  private:
   using Clock = std::chrono::steady_clock;
   void print(std::uint64_t exchanges, std::uint64_t steps);
-  void flush_curve();
 
   const std::uint32_t learners_, games_;
   const double period_s_;

@@ -87,6 +87,7 @@ struct Alive {
   std::uint32_t process = 0;    // 0: not begun
   char computer[64] = {};
   std::uint32_t asked_to_end = 0;  // of rank 0, by `imprint studio`
+  std::uint32_t replays = 0;       // its brain draws minibatches from a memory: DQN, SAC
 };
 
 // A rank's own note. Without a value where there is no such folder, as on another computer. Errors: io (a
@@ -100,6 +101,7 @@ class AliveNote {
   AliveNote& operator=(const AliveNote&) = delete;
   void set(std::uint64_t exchanges, bool waits);
   bool asked_to_end() const;
+  void set_replays(bool replays) { alive_->replays = replays ? 1 : 0; }
 
  private:
   explicit AliveNote(Alive* alive) : alive_(alive) {}
