@@ -3,6 +3,8 @@
 #include <cstring>
 #include <vector>
 
+#include "compute/tensor/known_zeros.h"
+
 namespace imprint {
 
 using namespace program;
@@ -75,7 +77,8 @@ Result<> CpuRuntime::place(VariableState& variable) const {
   IMPRINT_ASSIGN(CpuReservation reservation,
                  CpuReservation::make(memory_, size, "variable '" + variable.name + "'"));
   auto storage = std::make_shared<CpuVariable>(size == 0 ? 4 : size, std::move(reservation));
-  if (size > 0) std::memcpy(storage->bytes(), variable.initial.data(), size);
+  if (size > 0 && !are_known_zeros(variable.initial))
+    std::memcpy(storage->bytes(), variable.initial.data(), size);
   variable.storage = std::move(storage);
   variable.initial = {};
   return {};

@@ -42,12 +42,14 @@ class Splitter {
 
   Result<ProgramSequence> run() {
     find_stages();
+    IMPRINT_CHECK(check_variables());
     std::vector<ProgramPart> backwards;
     for (int stage = last_; stage >= 0; --stage) {
       for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop)
         if (stage_of(*loop->node) == stage) backwards.push_back(body_part(*loop));
       backwards.push_back(values_part(stage));
     }
+    IMPRINT_CHECK(check_variables());
     ProgramSequence sequence{description_.name, {}, {}, {}, description_.slot_count};
     sequence.parts.assign(backwards.rbegin(), backwards.rend());
     list_inputs(sequence);
@@ -68,6 +70,12 @@ class Splitter {
   Variable make_variable(const std::string& name, const Shape& shape, DType dtype) {
     own_.push_back(Variable::zeros(text(description_.name, ".", name, " ", own_.size()), shape, dtype));
     return own_.back();
+  }
+
+  Result<> check_variables() const {
+    for (const Variable& variable : own_)
+      if (const Tensor value = variable.value(); !value.ok()) return value.error();
+    return {};
   }
 
   void find_stages() {

@@ -1,10 +1,60 @@
 #include <cstring>
+#include <mutex>
 #include <new>
+#include <unordered_set>
 
 #include "compute/base/text.h"
+#include "compute/base/zeroed_bytes.h"
 #include "compute/tensor/build.h"
+#include "compute/tensor/known_zeros.h"
 
 namespace imprint {
+
+namespace tensor {
+namespace {
+
+struct LiveZeros {
+  std::mutex mutex;
+  std::unordered_set<const std::byte*> begins;
+};
+
+// Never destroyed: variables of static duration may end later.
+LiveZeros& live_zeros() {
+  static auto* const live = new LiveZeros;
+  return *live;
+}
+
+class ZeroBlock {
+ public:
+  explicit ZeroBlock(std::size_t size) : bytes_(make_zeroed_bytes(size)) {
+    const std::lock_guard lock(live_zeros().mutex);
+    live_zeros().begins.insert(bytes_.get());
+  }
+  ZeroBlock(const ZeroBlock&) = delete;
+  ZeroBlock& operator=(const ZeroBlock&) = delete;
+  ~ZeroBlock() {
+    const std::lock_guard lock(live_zeros().mutex);
+    live_zeros().begins.erase(bytes_.get());
+  }
+  const std::byte* begin() const { return bytes_.get(); }
+
+ private:
+  ZeroedBytes bytes_;
+};
+
+}  // namespace
+
+SharedBytes known_zeros(std::size_t size) {
+  const auto block = std::make_shared<const ZeroBlock>(size);
+  return {{block->begin(), size}, block};
+}
+
+bool are_known_zeros(const SharedBytes& bytes) {
+  const std::lock_guard lock(live_zeros().mutex);
+  return live_zeros().begins.contains(bytes.data());
+}
+
+}  // namespace tensor
 
 using namespace tensor;
 
@@ -88,7 +138,7 @@ Variable Variable::zeros(std::string name, Shape shape, DType dtype) {
   MadeVariable made = make_variable(std::move(name), shape, dtype);
   if (made.state) {
     try {
-      made.state->initial = SharedBytes(std::vector<std::byte>(made.state->bytes()));
+      made.state->initial = known_zeros(made.state->bytes());
     } catch (const std::bad_alloc&) {
       made = {
           {},

@@ -314,6 +314,7 @@ Result<agent::PolicySpec> to_policy_spec(const imp_policy_desc* desc) {
   spec.agent_capacity = given.agent_capacity;
   spec.action_latency_frames = given.action_latency_frames;
   spec.constant_limit_bytes = given.constant_limit_bytes;
+  spec.operation_limit = given.operation_limit;
   IMPRINT_ASSIGN(spec.names, to_policy_names(call, given.header.next));
   return spec;
 }

@@ -16,7 +16,7 @@ static_assert(first<imp_host>(96));
 static_assert(first<imp_limits>(64));
 static_assert(first<imp_frame_info>(48));
 static_assert(first<imp_brain_desc>(136));
-static_assert(first<imp_policy_desc>(72));
+static_assert(first<imp_policy_desc>(80));
 static_assert(first<imp_brain_info>(56));
 static_assert(first<imp_action>(600));
 static_assert(first<imp_feedback>(40));

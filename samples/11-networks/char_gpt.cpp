@@ -1,5 +1,6 @@
 // A GPT over characters: it learns a text, then writes one.
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -58,6 +59,14 @@ Result<std::string> write_text(const Settings& settings, const Gpt& gpt, const t
 
 Result<std::string> load_text(const Settings& settings) {
   if (settings.data.empty()) return write_sentences(settings.small ? 200 : 20'000, settings.seed);
+  constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 28;
+  std::error_code error;
+  const bool is_file =
+      std::filesystem::is_regular_file(settings.data, error);  // reading a pipe may never end
+  const std::uintmax_t bytes = is_file ? std::filesystem::file_size(settings.data, error) : 0;
+  if (!is_file || error || bytes > kMostBytes)
+    return make_error(ErrorCode::io, "data: found '" + settings.data + "', expected a file of at most " +
+                                         std::to_string(kMostBytes) + " bytes");
   std::ifstream file(settings.data, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (text.size() < 2000)

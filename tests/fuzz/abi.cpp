@@ -197,6 +197,7 @@ class Player {
     desc.data = source_.rest().data();
     desc.size = source_.rest().size();
     desc.agent_capacity = source_.count(4);
+    desc.operation_limit = 1u << 24;
     imp_brain made = {};
     const imp_result result = api().brain_create_from_onnx(context_, &desc, &made);
     if (result == IMP_OK) brains_[source_.below(kMost)] = made;

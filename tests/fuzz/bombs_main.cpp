@@ -110,6 +110,7 @@ int create_policy(Bytes bytes, bool warm) {
   desc.data = bytes.data();
   desc.size = bytes.size();
   desc.constant_limit_bytes = kCap;
+  desc.operation_limit = kMostOperations / desc.agent_capacity;
   imp_brain brain = {};
   imp_result result = api().brain_create_from_onnx(context, &desc, &brain);
   if (warm && result >= IMP_OK) result = api().context_warmup(context, nullptr, nullptr);

@@ -66,6 +66,16 @@ FileBytes loops(int count, bool chained, const OnnxBuilder& body) {
   return builder.node("Sum", results, {"y"}).output("y").bytes();
 }
 
+// Rows of 4 MiB from each turn: 2 GB.
+FileBytes stacked_rows() {
+  OnnxBuilder body = one_turn(OnnxBuilder().node("Neg", {"v"}, {"next"}).longs("wide", {2}, {1, 1 << 20}));
+  body.node("Expand", {"next", "wide"}, {"row"}).output("row");
+  OnnxBuilder builder(21);
+  builder.input("x", {"N", "1"}).longs("m", {}, {500});
+  builder.node("Loop", {"m", "", "x"}, {"last", "rows"}, {OnnxBuilder::body("body", body)});
+  return summed(builder, "rows");
+}
+
 FileBytes bodies_in_bodies() {
   const auto branch = [](const char* op) { return OnnxBuilder().node(op, {"v"}, {"b"}).output("b"); };
   OnnxBuilder chosen;
@@ -139,6 +149,7 @@ void add_bodies(std::vector<Bomb>& bombs) {
   add("loops, as many as may be", [=] { return loops(255, true, negated()); });
   add("If in Loop in Scan", bodies_in_bodies);
   add("calls of a long function", calls);
+  add("rows of a loop", stacked_rows);
 }
 
 void add_operators(std::vector<Bomb>& bombs) {
@@ -268,6 +279,11 @@ std::vector<Bomb> named_bombs() {
     for (int i = 0; i < 200'000; ++i) sum += "+N";
     OnnxBuilder builder(17);
     return summed(builder.input("x", {"N", "1"}).input("z", {sum}), "z");
+  });
+  add("an input of 1 GiB", [] {
+    OnnxBuilder builder(17);
+    builder.input("x", {"N", "1"}).input("z", {"268435456"});
+    return summed(builder, "z");
   });
   add("inputs named by sums", [] {
     OnnxBuilder builder(17);

@@ -127,11 +127,13 @@ class MemoryCap : public testing::Test {
     desc.data = file.data();
     desc.size = file.size();
     desc.agent_capacity = agents;
+    desc.operation_limit = operation_limit_;
     return api().brain_create_from_onnx(context_, &desc, brain);
   }
 
   imp_context context_{};
   imp_brain brain_{};
+  std::uint64_t operation_limit_ = imp_policy_desc_init().operation_limit;
 };
 
 TEST_F(MemoryCap, RefusesWeightsBeforeTheyAreMade) {
@@ -206,6 +208,24 @@ TEST_F(MemoryCap, WorkHasALimitToo) {
   EXPECT_EQ(api().context_warmup(context_, nullptr, nullptr), IMP_ERROR_UNSUPPORTED);
   EXPECT_THAT(api().last_error(), AllOf(HasSubstr("operations and bytes moved per run"),
                                         HasSubstr("expected at most 17179869184")));
+}
+
+TEST_F(MemoryCap, TheLimitOfWorkIsTheHosts) {
+  OnnxBuilder builder;
+  builder.input("x", {"N", "1"}).longs("wide", {2}, {1, 1000}).longs("axis", {1}, {1});
+  builder.node("Expand", {"x", "wide"}, {"w"}).node("ReduceSum", {"w", "axis"}, {"y"}).output("y");
+  const std::vector<std::byte> file = builder.bytes();
+  for (const bool enough : {false, true}) {
+    operation_limit_ = enough ? 3000 : 999;
+    ASSERT_EQ(create(file, 4, &brain_), IMP_OK) << api().last_error();
+    const imp_result warm = api().context_warmup(context_, nullptr, nullptr);
+    EXPECT_EQ(warm, enough ? IMP_OK : IMP_ERROR_UNSUPPORTED) << api().last_error();
+    if (!enough)
+      EXPECT_THAT(api().last_error(),
+                  AllOf(HasSubstr("expected at most 3996, which is operation_limit of each agent"),
+                        HasSubstr("raise the limit if you trust the file")));
+    EXPECT_EQ(api().brain_destroy(brain_), IMP_OK);
+  }
 }
 
 TEST_F(MemoryCap, RefusesStateBeforeItIsMade) {

@@ -115,6 +115,44 @@ TEST(TorchFiles, AViewThatLeavesItsStorage) {
   EXPECT_EQ(refusal(test::torch_of("}" + test::words("w") + test::view("0", 15, 1, kMost) + "s")), "");
 }
 
+TEST(TorchFiles, ANumberBeyond64BitsIsNoExtent) {
+  const std::string number = raw("\x8a\x09") + std::string(6, '\0') + "\1" + std::string(2, '\0');
+  const std::string tensor = "ctorch._utils\n_rebuild_tensor_v2\n(" + test::storage_id("0") + "Q" +
+                             test::whole(0) + number + "\x85" + test::whole(0) + "\x85\x89NtR";
+  EXPECT_THAT(refusal(test::torch_of("}" + test::words("w") + tensor + "s")),
+              AllOf(HasSubstr("pickle, byte 130: "), HasSubstr("no list of whole numbers of 64 bits")));
+}
+
+TEST(WeightFiles, ARefusalSaysWhere) {
+  EXPECT_THAT(refusal(test::torch_of("}0h\7")), HasSubstr("pickle, byte 4: a pickle that recalls"));
+  EXPECT_THAT(refusal(test::torch_of("}" + test::words("w") + test::view("0", 17, 1, 1) + "s")),
+              HasSubstr("tensor 'w': a tensor that begins outside"));
+  EXPECT_THAT(
+      refusal(zip_of({{"w.npy", npy("{'descr': '<f4', 'fortran_order': False, 'shape': (7,)}", "1234")}})),
+      AllOf(HasSubstr("entry 'w.npy': byte "), HasSubstr("found 4 bytes, expected 28")));
+  const auto gguf = [](std::uint64_t tensors, std::uint64_t values, const std::string& rest) {
+    std::string file = raw("GGUF\3\0\0\0");
+    test::put(file, tensors), test::put(file, values);
+    return file + rest;
+  };
+  const auto named = [](const std::string& name, std::uint32_t next) {
+    std::string out;
+    test::put(out, std::uint64_t{name.size()});
+    out += name;
+    test::put(out, next);
+    return out;
+  };
+  std::string list = named("list", 9), wide = named("wide", 1);
+  test::put(list, std::uint32_t{8}), test::put(list, std::uint64_t{1} << 60);
+  test::put(wide, std::uint64_t{1} << 60), test::put(wide, std::uint32_t{0}),
+      test::put(wide, std::uint64_t{0});
+  EXPECT_THAT(refusal(gguf(0, 1, list)),
+              AllOf(HasSubstr("metadata 'list': byte 52: a list of 1152921504606846976 values"),
+                    HasSubstr("expected at most 0")));
+  EXPECT_THAT(refusal(gguf(1, 0, wide)), HasSubstr("tensor 'wide': found a tensor of more than"));
+  EXPECT_THAT(refusal(gguf(0, 0, "").replace(4, 1, "\7")), HasSubstr("version 7, expected 2 or 3"));
+}
+
 class TorchBomb : public testing::TestWithParam<test::TorchBomb> {};
 
 TEST_P(TorchBomb, IsRefusedEarly) { EXPECT_THAT(refusal(GetParam().make()), HasSubstr(GetParam().refusal)); }

@@ -1,9 +1,11 @@
 #include "tools/imprint/model_inputs.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 
 #include "compute/base/at.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/onnx/format/tensor_data.h"
 #include "compute/model/onnx/value.h"
@@ -42,6 +44,29 @@ Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedVa
   return tensor;
 }
 
+// Before the first of them is made.
+Result<> check_noise(const std::string& path, const std::vector<onnx::ValueInfo>& inputs,
+                     const std::map<std::string, Shape>& shapes, std::uint64_t memory_limit) {
+  constexpr std::uint64_t kCopies = 3, kElement = 4, kLongElement = 8;
+  std::uint64_t left = memory_limit;
+  for (const onnx::ValueInfo& input : inputs) {
+    const Shape& shape = shapes.at(input.name);
+    const bool is_short = is_float(input.type) || input.type == ElementType::boolean;
+    const std::uint64_t each = kCopies * (is_short ? kElement : kLongElement);
+    const bool has_size =
+        std::ranges::all_of(shape.extents(), [](std::int64_t extent) { return extent >= 0; });
+    if (!has_size || static_cast<std::uint64_t>(shape.element_count()) > left / each)
+      return make_error(
+          ErrorCode::unsupported,
+          text(
+              "'", path, "': input ", quote(input.name), ": found shape ", shape.text(),
+              ", expected at most ", left / each, " elements, which a memory limit of ", memory_limit,
+              " bytes leaves. Give smaller shapes by --shape or --batch, or the input's numbers by --input"));
+    left -= static_cast<std::uint64_t>(shape.element_count()) * each;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<ImportedModel> import_for(const onnx::Model& model, const std::string& path,
@@ -74,11 +99,13 @@ Result<ImportedModel> import_for(const onnx::Model& model, const std::string& pa
 }
 
 Result<safetensors::File> noise_for(const onnx::Model& model, const std::string& path,
-                                    const ModelShapes& given) {
+                                    const ModelShapes& given, std::uint64_t memory_limit) {
   IMPRINT_ASSIGN(const auto shapes, shapes_of(model, path, given));
+  const std::vector<onnx::ValueInfo> inputs = model_inputs(model);
+  IMPRINT_CHECK(check_noise(path, inputs, shapes, memory_limit));
   safetensors::File file;
   Noise noise;
-  for (const onnx::ValueInfo& input : model_inputs(model)) {
+  for (const onnx::ValueInfo& input : inputs) {
     const Shape& shape = shapes.at(input.name);
     const std::size_t count = at(shape.element_count());
     if (input.type == ElementType::boolean) {

@@ -15,8 +15,11 @@
 namespace imprint::tools {
 
 // Numbers in [0, 1), and zero for whole numbers, which may be indices. path: of the model, for messages.
+// memory_limit: of the inputs here, as host tensors and on the device, bytes. Errors: those of shapes_of;
+// unsupported (memory_limit).
 Result<safetensors::File> noise_for(const onnx::Model& model, const std::string& path,
-                                    const ModelShapes& given);
+                                    const ModelShapes& given,
+                                    std::uint64_t memory_limit = std::uint64_t{4} << 30);
 
 // Imports the model for the shapes of these inputs, named as in the model or "in.NAME". Shapes may follow
 // from the values of inputs: a model that is refused for that is imported again, for these values. path: of

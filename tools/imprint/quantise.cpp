@@ -119,9 +119,6 @@ Result<> quantise(const QuantiseChoices& given) {
   IMPRINT_CHECK(check_replaceable(choices.out));
   IMPRINT_ASSIGN(const std::vector<std::byte> file, read_file(choices.model));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(choices.model));
-  IMPRINT_ASSIGN(const safetensors::File inputs, choices.input.empty()
-                                                     ? noise_for(model, choices.model, choices.shapes)
-                                                     : safetensors::load(choices.input));
   if (!choices.calibration.empty()) {
     IMPRINT_ASSIGN(choices.options.activations, calibrated(model, choices));
   }
@@ -145,6 +142,9 @@ Result<> quantise(const QuantiseChoices& given) {
               100.0 * static_cast<double>(made.bytes_after) / static_cast<double>(made.bytes_before));
   if (made.activations > 0) std::printf("%zu activations become 8-bit numbers\n", made.activations);
   const SlowStep slow("comparing");
+  IMPRINT_ASSIGN(const safetensors::File inputs, choices.input.empty()
+                                                     ? noise_for(model, choices.model, choices.shapes)
+                                                     : safetensors::load(choices.input));
   IMPRINT_ASSIGN(const std::vector<HostTensor> exact, outputs_of(model, choices.model, inputs, choices));
   IMPRINT_ASSIGN(const std::vector<HostTensor> rounded, outputs_of(after, choices.out, inputs, choices));
   IMPRINT_CHECK(write_file_atomic(choices.out, made.file));

@@ -79,9 +79,10 @@ Result<std::vector<HostTensor>> run_often(Computer& computer, Program& program,
 Result<> run(const RunOptions& options) {
   if (options.output) IMPRINT_CHECK(check_replaceable(*options.output));
   IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
-  IMPRINT_ASSIGN(const safetensors::File given, options.input.empty()
-                                                    ? noise_for(model, options.model, options.shapes)
-                                                    : safetensors::load(options.input));
+  IMPRINT_ASSIGN(const safetensors::File given,
+                 options.input.empty()
+                     ? noise_for(model, options.model, options.shapes, options.most_mib << 20)
+                     : safetensors::load(options.input));
   IMPRINT_ASSIGN(const std::vector<DimensionBound> bounds, bounds_of(options.shapes));
   IMPRINT_ASSIGN(const ImportedModel imported,
                  import_for(model, options.input, given, options.most_mib << 20, bounds));

@@ -25,6 +25,8 @@ class InlinedCode {
   // inside it and the result.
   std::int64_t repeats(NodeIndex node, std::int64_t most);
 
+  // The different nodes with inputs that the newest walk computed, with its root.
+  std::int64_t nodes() const { return static_cast<std::int64_t>(computed_.size()); }
   std::int64_t steps() const { return steps_; }  // values visited by all calls
 
  private:

@@ -230,7 +230,8 @@ class MemoryChoice {
         cost_(graph.nodes.size(), 0),
         above_folds_(graph, memory_),
         inlined_(graph, memory_),
-        code_(graph.nodes.size()),
+        code_(graph.nodes.size(), kOneNode),
+        inside_(graph.nodes.size(), 1),
         stays_inside_(graph.nodes.size(), 0),
         seen_(graph.nodes.size()) {
     for (NodeIndex i = 0; i < graph.size(); ++i)
@@ -241,6 +242,8 @@ class MemoryChoice {
     if (!options_.fuse) return of_every_operation();
     keep_values_of_row_groups();
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
+      for (NodeIndex input : graph_[i].inputs)
+        if (!memory_[at(input)]) inside_[at(i)] += inside_[at(input)];
       if (row_group_of_[at(i)] >= 0)
         cost_[at(i)] = 1;
       else
@@ -336,29 +339,48 @@ class MemoryChoice {
     cost_[at(i)] = cost_of(graph_, i, memory_, cost_) / lanes;
   }
 
+  // Counts the node's code from that of its inputs. Returns the inputs whose code is inside of it.
+  int count_code(NodeIndex i) {
+    const GraphNode& node = graph_[i];
+    Code& code = code_[at(i)];
+    code = node.inputs.empty() ? Code{} : kOneNode;
+    code.has_branches = node.op == Op::pad || node.op == Op::concat;
+    int open = 0;
+    double beyond_own = 0;  // of one input: its nodes that may also be inside of other inputs
+    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+      const NodeIndex input = node.inputs[slot];
+      if (memory_[at(input)] || (slot > 0 && input == node.inputs[slot - 1])) continue;
+      if (!graph_[input].inputs.empty()) ++open;
+      const Code& inner = code_[at(input)];
+      const double own = uses_[input].size() == 1 ? inner.own : 0;
+      code.has_branches = code.has_branches || inner.has_branches;
+      code.paths += inner.paths;
+      code.linear_paths += node.kind() == OpKind::elementwise ? inner.linear_paths : inner.paths;
+      code.own += own;
+      beyond_own = std::max(beyond_own, inner.nodes - own);
+    }
+    code.nodes = code.own + beyond_own;
+    return open;
+  }
+
   // Gives memory to inputs of a node that would compute too many values again. pad and concat evaluate few
   // elements of an input, which its cost counts, but write its code once per path to it.
   void limit_code(NodeIndex i) {
     constexpr std::int64_t kShort = 16;  // values that are not worth memory
     const GraphNode& node = graph_[i];
+    const int open = count_code(i);
     Code& code = code_[at(i)];
-    code.has_branches = node.op == Op::pad || node.op == Op::concat;
-    int open = 0;  // inputs whose code is inside of the node's
-    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
-      const NodeIndex input = node.inputs[slot];
-      if (memory_[at(input)] || (slot > 0 && input == node.inputs[slot - 1])) continue;
-      if (!graph_[input].inputs.empty()) ++open;
-      code.has_branches = code.has_branches || code_[at(input)].has_branches;
-      code.paths += code_[at(input)].paths;
-      code.depth = std::max(code.depth, 1 + code_[at(input)].depth);
-    }
     const std::int64_t most = options_.repeat_limit;
     // One index of its only input: no more repeats than the input has, which were limited.
     if (open <= 1 && (node.kind() == OpKind::view || node.kind() == OpKind::elementwise)) return;
-    if (!code.has_branches || code.paths - code.depth <= static_cast<double>(most)) return;
+    if (!code.has_branches || code.linear_paths - code.nodes <= static_cast<double>(most)) return;
     const std::int64_t before = inlined_.steps(), repeats = inlined_.repeats(i, most);
     count_steps(options_, inlined_.steps() - before);
-    if (repeats <= most) return;
+    if (repeats <= most) {
+      code.nodes = static_cast<double>(inlined_.nodes());
+      code.linear_paths = code.nodes + static_cast<double>(repeats);
+      return;
+    }
     const std::int64_t share = std::max(kShort, most / static_cast<std::int64_t>(node.inputs.size()));
     for (NodeIndex input : node.inputs) {
       const NodeIndex source = without_views_[at(input)];
@@ -367,14 +389,15 @@ class MemoryChoice {
       memory_[at(source)] = 1;
       for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) {
         cost_[at(view)] = 2;
-        code_[at(view)] = {};
+        code_[at(view)] = kOneNode;
       }
     }
-    code = {};
+    code = kOneNode;
     for (NodeIndex input : node.inputs)
       if (!memory_[at(input)]) {
         code.has_branches = true;
         code.paths += code_[at(input)].paths;
+        code.linear_paths += code_[at(input)].paths;
       }
   }
 
@@ -424,7 +447,7 @@ class MemoryChoice {
       memory_[at(source)] = 1;
       for (NodeIndex view = input; view != source; view = graph_[view].inputs[0]) {
         cost_[at(view)] = 2;
-        code_[at(view)] = {};
+        code_[at(view)] = kOneNode;
       }
     }
   }
@@ -467,8 +490,10 @@ class MemoryChoice {
     }
   }
 
-  // Whether more than node_limit distinct nodes would be computed inside this one.
+  // Whether more than node_limit distinct nodes would be computed inside this one. Counts them only where
+  // the paths to memory have more.
   bool inlines_too_much(NodeIndex index) {
+    if (inside_[at(index)] <= options_.node_limit) return false;
     seen_.clear();
     stack_.assign(1, index);
     std::int32_t count = 0;
@@ -481,6 +506,7 @@ class MemoryChoice {
         if (!memory_[at(input)]) stack_.push_back(input);
     }
     count_steps(options_, count);
+    inside_[at(index)] = count;
     return count > options_.node_limit;
   }
 
@@ -523,14 +549,17 @@ class MemoryChoice {
   // Per node: itself, or what it is a view of. Memory goes to the op that computes a value.
   std::vector<NodeIndex> without_views_;
   AboveFolds above_folds_;
-  // Bounds of the code of one value: the nodes on all paths to memory, and on the longest. Their difference
-  // is the most that is computed again.
+  // Bounds of the code of one value, in nodes with inputs down to memory: at most those on all paths, at
+  // least `nodes` different ones. Their difference is the most that is computed again.
   struct Code {
-    double paths = 1, depth = 1;
-    bool has_branches = false;  // whether pad or concat computes it
+    double paths = 0, linear_paths = 0;  // at any index; at one of all its elements, as of a root
+    double nodes = 0, own = 0;           // own: those that nothing else reads, except through this one
+    bool has_branches = false;           // whether pad or concat computes it
   };
+  static constexpr Code kOneNode{1, 1, 1, 1, false};
   InlinedCode inlined_;
   std::vector<Code> code_;                  // per node
+  std::vector<double> inside_;              // per node: most nodes computed inside of it, with itself
   std::vector<std::uint8_t> stays_inside_;  // per node: computed inside of its readers, whatever that costs
   Marks seen_;
   std::vector<NodeIndex> stack_;

@@ -70,7 +70,9 @@ class Importer {
         importer_(state_, model.graph, model.opset(), nullptr, nullptr) {}
 
   Result<ImportedModel> run() {
-    if (graph_.sparse_initializer_count > 0) state_.refusals.unsupported("sparse initializers");
+    if (graph_.sparse_initializer_count > 0)
+      state_.refusals.unsupported(
+          text(graph_.sparse_initializer_count, " sparse initializers. Write them as dense ones"));
     const bool own = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
                                  [](const onnx::Node& node) { return node.domain.empty(); });
     if (model_.opset() == 0 && own) return damaged("the model declares no version of ONNX's own operators");
@@ -81,7 +83,11 @@ class Importer {
                .second)
         return damaged("two functions are named " + quote(function.name));
     for (const onnx::TensorData& tensor : graph_.initializers) initializers_.insert(tensor.name);
-    if (auto checked = importer_.check_names(); !checked) return prefixed(checked.error());
+    if (auto checked = importer_.check_names(); !checked) {
+      if (auto refused = state_.refusals.error())
+        return *refused;  // they may have the names that nothing makes
+      return prefixed(checked.error());
+    }
     IMPRINT_CHECK(check_given());
     IMPRINT_CHECK(add_initializers());
     IMPRINT_CHECK(add_inputs());

@@ -160,9 +160,10 @@ safetensors::Array read_numpy(Bytes file, Allowance& allowance) {
   Cursor cursor(file, kNumpyMagic.size());
   const auto major = cursor.number<std::uint8_t>();
   cursor.take(1);
-  if (major < 1 || major > 3) lacking(text("arrays of version ", int{major}));
+  if (major < 1 || major > 3) lacking(text("arrays of version ", int{major}, ", expected 1 to 3"));
   const std::uint32_t length = major == 1 ? cursor.number<std::uint16_t>() : cursor.number<std::uint32_t>();
-  if (length > kLongestHeader) lacking(text("a header of ", length, " bytes"));
+  if (length > kLongestHeader)
+    lacking(text("a header of ", length, " bytes, expected at most ", kLongestHeader));
   NumpyHeader header(cursor.words(length));
   header.read();
   safetensors::Array out;
@@ -255,9 +256,12 @@ constexpr std::array kGgufTypes{GgufType{0, 1, 4, Type::float32},
 // Bytes of a metadata value of this type; 0 for strings and lists.
 std::size_t value_bytes(std::uint32_t type) {
   constexpr std::array<std::size_t, 13> kSizes{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-  if (type >= kSizes.size()) corrupt(text("metadata of type ", type));
+  if (type >= kSizes.size())
+    corrupt(text("a value of type ", type, ", expected at most ", kSizes.size() - 1));
   return kSizes[type];
 }
+
+constexpr int kDeepestList = 3;
 
 void skip_value(Cursor& cursor, std::uint32_t type, int depth) {
   if (type == 8) {
@@ -265,7 +269,10 @@ void skip_value(Cursor& cursor, std::uint32_t type, int depth) {
   } else if (type == 9) {
     const auto inner = cursor.number<std::uint32_t>();
     const auto count = cursor.number<std::uint64_t>();
-    if (depth > 3 || count > cursor.left()) corrupt("a list of metadata is too long or nested too deeply");
+    if (depth > kDeepestList) corrupt(text("lists nested deeper than ", kDeepestList));
+    if (count > cursor.left())
+      corrupt(text("byte ", cursor.at(), ": a list of ", count, " values, expected at most ", cursor.left(),
+                   ", the bytes that follow"));
     for (std::uint64_t i = 0; i < count; ++i) skip_value(cursor, inner, depth + 1);
   } else {
     cursor.take(value_bytes(type));
@@ -282,8 +289,10 @@ struct GgufTensor {
 safetensors::Array gguf_array(const GgufType& type, const GgufTensor& tensor, Bytes data,
                               Allowance& allowance) {
   const auto count = static_cast<std::uint64_t>(tensor.shape.element_count());
-  if (count % type.block != 0 || tensor.offset > data.size())
-    corrupt(text("tensor ", quote(tensor.name), " does not fit its blocks or the file"));
+  if (count % type.block != 0)
+    corrupt(text("found ", count, " elements, expected a multiple of a block's ", type.block));
+  if (tensor.offset > data.size())
+    corrupt(text("it begins at byte ", tensor.offset, " of ", data.size(), " bytes of tensors"));
   const std::uint64_t blocks = count / type.block;
   const Bytes bytes = Cursor(data, static_cast<std::size_t>(tensor.offset)).take(blocks * type.bytes);
   safetensors::Array out;
@@ -311,7 +320,7 @@ bool is_gguf(Bytes file) { return begins_with(file, kGgufMagic); }
 File read_gguf(Bytes file, Allowance& allowance) {
   Cursor cursor(file, kGgufMagic.size());
   const auto version = cursor.number<std::uint32_t>();
-  if (version != 2 && version != 3) lacking(text("GGUF of version ", version));
+  if (version != 2 && version != 3) lacking(text("GGUF of version ", version, ", expected 2 or 3"));
   const auto tensor_count = cursor.number<std::uint64_t>(), value_count = cursor.number<std::uint64_t>();
   std::uint64_t alignment = 32;
   for (std::uint64_t i = 0; i < value_count; ++i) {
@@ -320,20 +329,22 @@ File read_gguf(Bytes file, Allowance& allowance) {
     if (key == "general.alignment" && type == 4)
       alignment = cursor.number<std::uint32_t>();
     else
-      skip_value(cursor, type, 0);
+      reading([&] { return text("metadata ", quote(key)); }, [&] { skip_value(cursor, type, 0); });
   }
-  if (alignment == 0 || alignment > kMostAlignment) corrupt(text("an alignment of ", alignment));
+  if (alignment == 0 || alignment > kMostAlignment)
+    corrupt(text("an alignment of ", alignment, ", expected 1 to ", kMostAlignment));
   std::vector<GgufTensor> tensors;
   for (std::uint64_t i = 0; i < tensor_count; ++i) {
     GgufTensor& tensor = tensors.emplace_back();
     tensor.name = cursor.words(cursor.number<std::uint64_t>());
     allowance.take(3 * sizeof(GgufTensor) + 2 * tensor.name.size());
     const auto rank = cursor.number<std::uint32_t>();
-    if (rank > 16) corrupt(text("tensor ", quote(tensor.name), ": rank ", rank));
+    if (rank > 16) corrupt(text("tensor ", quote(tensor.name), ": rank ", rank, ", expected at most 16"));
     std::vector<std::int64_t> extents(rank);
     for (std::uint32_t k = 0; k < rank; ++k)  // the fastest axis comes first
       extents[rank - 1 - k] = static_cast<std::int64_t>(cursor.number<std::uint64_t>());
-    tensor.shape = checked_extents(extents);
+    tensor.shape = reading([&] { return text("tensor ", quote(tensor.name)); },
+                           [&] { return checked_extents(extents); });
     tensor.type = cursor.number<std::uint32_t>();
     tensor.offset = cursor.number<std::uint64_t>();
   }
@@ -347,7 +358,9 @@ File read_gguf(Bytes file, Allowance& allowance) {
     if (type == kGgufTypes.end())
       leave_out(out, tensor.name, text("blocks of type ", tensor.type));
     else
-      add_tensor(out, tensor.name, gguf_array(*type, tensor, data, allowance));
+      add_tensor(out, tensor.name,
+                 reading([&] { return text("tensor ", quote(tensor.name)); },
+                         [&] { return gguf_array(*type, tensor, data, allowance); }));
   }
   return out;
 }

@@ -22,9 +22,9 @@ std::int64_t integer_of(std::string_view digits) {
 std::vector<std::int64_t> wholes_of(const PickleValue& list) {
   std::vector<std::int64_t> out;
   if (list.kind != Kind::tuple && list.kind != Kind::list) corrupt("a tensor whose shape is no tuple");
-  if (list.parts.size() > 64) lacking(text("a tensor of rank ", list.parts.size()));
+  if (list.parts.size() > 64) lacking(text("a tensor of rank ", list.parts.size(), ", expected at most 64"));
   for (const PickleValue* part : list.parts) {
-    if (part->kind != Kind::whole) corrupt("a tensor whose shape is no list of numbers");
+    if (part->kind != Kind::whole) corrupt("a tensor whose shape is no list of whole numbers of 64 bits");
     out.push_back(part->whole);
   }
   return out;
@@ -41,7 +41,7 @@ PickleValue* PickleMachine::make(Kind kind) {
 
 PickleValue* PickleMachine::top() {
   if (stack_.empty() || (!marks_.empty() && stack_.size() <= marks_.back()))
-    corrupt("a pickle that takes too much");
+    corrupt("a pickle that takes more from its stack than it put there");
   return stack_.back();
 }
 
@@ -66,7 +66,8 @@ std::vector<PickleValue*> PickleMachine::since_mark() {
 }
 
 void PickleMachine::push_words(std::string_view words) {
-  if (words.size() > kLongestWords) lacking(text("a string of ", words.size(), " bytes in a pickle"));
+  if (words.size() > kLongestWords)
+    lacking(text("a string of ", words.size(), " bytes, expected at most ", kLongestWords));
   PickleValue* value = make(Kind::words);
   allowance_.take(words.size());
   value->words = words;
@@ -183,14 +184,17 @@ bool PickleMachine::simple(std::uint8_t code, Cursor& cursor) {
     case 'M':
       push_whole(cursor.number<std::uint16_t>());
       return true;
-    case 0x8a: {  // a whole number of n bytes; one that does not fit 64 bits is kept as 0
+    case 0x8a: {  // a whole number of n bytes; of one that may not fit 64 bits nothing can be made
       const Bytes bytes = cursor.take(cursor.number<std::uint8_t>());
       std::uint64_t value = 0;
       for (std::size_t i = 0; i < bytes.size() && i < 8; ++i)
         value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
       if (!bytes.empty() && bytes.size() < 8 && (std::to_integer<int>(bytes.back()) & 128) != 0)
         value |= ~std::uint64_t{0} << (8 * bytes.size());
-      push_whole(bytes.size() > 8 ? 0 : static_cast<std::int64_t>(value));
+      if (bytes.size() > 8)
+        push(make(Kind::real));
+      else
+        push_whole(static_cast<std::int64_t>(value));
       return true;
     }
     case 'I': {
@@ -331,7 +335,8 @@ void PickleMachine::step(std::uint8_t code, Cursor& cursor) {
   if (simple(code, cursor) || container(code) || memory(code, cursor)) return;
   switch (code) {
     case 0x80:
-      if (cursor.number<std::uint8_t>() > 5) lacking("a pickle of a newer protocol");
+      if (const int found = cursor.number<std::uint8_t>(); found > 5)
+        lacking(text("a pickle of protocol ", found, ", expected at most 5"));
       return;
     case 0x95:  // the length of a frame
       cursor.take(8);
@@ -370,7 +375,7 @@ void PickleMachine::step(std::uint8_t code, Cursor& cursor) {
       pop();
       return;
     default:
-      lacking(text("a pickle with opcode ", int{code}));
+      lacking(text("a pickle with opcode ", int{code}, ", which no tensor needs"));
   }
 }
 
@@ -379,9 +384,15 @@ const PickleValue* PickleMachine::run(Cursor& cursor) {
   marks_.clear();
   memo_.clear();
   for (;;) {
-    const auto code = cursor.number<std::uint8_t>();
-    if (code == '.') return pop();
-    step(code, cursor);
+    const std::size_t at = cursor.at();
+    const PickleValue* const root = reading([&] { return text("pickle, byte ", at); },
+                                            [&]() -> const PickleValue* {
+                                              const auto code = cursor.number<std::uint8_t>();
+                                              if (code == '.') return pop();
+                                              step(code, cursor);
+                                              return nullptr;
+                                            });
+    if (root) return root;
   }
 }
 

@@ -21,20 +21,33 @@ struct Refusal {
 }
 [[noreturn]] inline void lacking(const std::string& reason) { throw Refusal{ErrorCode::unsupported, reason}; }
 
+// Calls `read`. A refusal in it says where: place() is a text.
+template <class Place, class Read>
+auto reading(const Place& place, const Read& read) {
+  try {
+    return read();
+  } catch (Refusal& refusal) {
+    refusal.reason = text(place(), ": ", refusal.reason);
+    throw;
+  }
+}
+
 inline constexpr std::size_t kLongestName = 1024;  // of a tensor, a storage and an entry that has a pickle
 
 // Memory that the reader may still take. Work that makes nothing is counted too, so that it ends.
 class Allowance {
  public:
   explicit Allowance(std::uint64_t file_bytes)
-      : left_(kBytesPerByte * file_bytes + (std::uint64_t{16} << 20)) {}
+      : most_(kBytesPerByte * file_bytes + (std::uint64_t{16} << 20)), left_(most_) {}
   void take(std::uint64_t bytes) {
-    if (bytes > left_) lacking(text("more than ", kBytesPerByte, " bytes of memory per byte of the file"));
+    if (bytes > left_)
+      lacking(text("found contents of more than ", most_, " bytes, expected at most ", kBytesPerByte,
+                   " bytes of memory per byte of the file, and 16 MiB"));
     left_ -= bytes;
   }
 
  private:
-  std::uint64_t left_;
+  std::uint64_t most_, left_;
 };
 
 // Little-endian numbers, in order.
@@ -45,7 +58,9 @@ class Cursor {
   std::size_t at() const { return at_; }
   std::size_t left() const { return bytes_.size() - at_; }
   Bytes take(std::uint64_t count) {
-    if (count > left()) corrupt("the file ends too early");
+    if (count > left())
+      corrupt(
+          text("byte ", at_, ": found ", left(), " bytes, expected ", count, ": the file ends too early"));
     const Bytes out = bytes_.subspan(at_, static_cast<std::size_t>(count));
     at_ += static_cast<std::size_t>(count);
     return out;
@@ -64,7 +79,7 @@ class Cursor {
   std::string_view line() {
     const std::string_view rest{reinterpret_cast<const char*>(bytes_.data()) + at_, left()};
     const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) corrupt("a line does not end");
+    if (end == std::string_view::npos) corrupt(text("byte ", at_, ": a line does not end"));
     at_ += end + 1;
     return rest.substr(0, end);
   }

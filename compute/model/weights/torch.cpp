@@ -91,8 +91,9 @@ class Collector {
 
   void collect(const PickleValue& value, const std::string& name, int depth) {
     allowance_.take(32 + name.size());  // values that contain each other are visited as often
-    if (depth > kDeepest) lacking(text("containers nested deeper than ", kDeepest));
-    if (name.size() > kLongestName) lacking("a long name in a pickle");
+    if (depth > kDeepest) lacking(text("entry ", quote(name), ": containers nested deeper than ", kDeepest));
+    if (name.size() > kLongestName)
+      lacking(text("entry ", quote(name), ": a name of more than ", kLongestName, " bytes"));
     switch (value.kind) {
       case Kind::dictionary:
         for (std::size_t i = 0; i + 1 < value.parts.size(); i += 2) {
@@ -136,7 +137,9 @@ class Collector {
     if (!type) return leave_out(out_, name, text("elements of ", quote(tensor.element)));
     const auto storage = find_(tensor.key);
     if (!storage) corrupt(text("tensor ", quote(name), ": storage ", quote(tensor.key), " is missing"));
-    add_tensor(out_, name.empty() ? "tensor" : name, array_of(tensor, *type, *storage, allowance_));
+    add_tensor(out_, name.empty() ? "tensor" : name,
+               reading([&] { return text("tensor ", quote(name)); },
+                       [&] { return array_of(tensor, *type, *storage, allowance_); }));
   }
 
   File& out_;

@@ -115,7 +115,8 @@ std::vector<ZipEntry> zip_entries(Bytes file, Allowance& allowance) {
   Cursor cursor(file, static_cast<std::size_t>(directory.offset));
   std::vector<PlacedEntry> placed;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
-    placed.push_back(entry_at(file, cursor));
+    placed.push_back(reading([&] { return text("entry ", i + 1, " of ", directory.entries); },
+                             [&] { return entry_at(file, cursor); }));
     allowance.take(4 * sizeof(PlacedEntry) + placed.back().entry.name.size());
   }
   check_apart(placed, directory.offset);
@@ -160,7 +161,9 @@ File read_any(Bytes file) {
     out.format = "NumPy";
     for (const ZipEntry& entry : entries)
       if (entry.name.ends_with(".npy"))
-        add_tensor(out, entry.name.substr(0, entry.name.size() - 4), read_numpy(entry.content, allowance));
+        add_tensor(out, entry.name.substr(0, entry.name.size() - 4),
+                   reading([&] { return text("entry ", quote(entry.name)); },
+                           [&] { return read_numpy(entry.content, allowance); }));
       else
         leave_out(out, entry.name, "no array");
     if (out.tensors.arrays.empty()) corrupt("a zip file with neither data.pkl nor arrays");

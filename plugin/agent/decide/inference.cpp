@@ -28,10 +28,12 @@ Result<> Inference::compile(Runtime& runtime) {
   // Before anything runs it.
   if (const std::uint64_t found = program.stats().flops + program.stats().bytes_moved;
       found > graph_.most_operations)
-    return make_error(ErrorCode::unsupported,
-                      text("context_warmup: policy '", graph_.description.name, "': found ", found,
-                           " operations and bytes moved per run, expected at most ", graph_.most_operations,
-                           ". Use a smaller model"));
+    return make_error(
+        ErrorCode::unsupported,
+        text("context_warmup: policy '", graph_.description.name, "': found ", found,
+             " operations and bytes moved per run, expected at most ", graph_.most_operations,
+             ", which is operation_limit of each agent. Use a smaller model, or raise the limit "
+             "if you trust the file"));
   program_ = std::make_unique<Program>(std::move(program));
   for (std::uint32_t slot = 0; slot < program_->slot_count(); ++slot) {
     for (std::size_t i = 0; i < graph_.description.inputs.size(); ++i) {

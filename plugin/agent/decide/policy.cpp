@@ -117,7 +117,9 @@ Result<std::unique_ptr<PolicyModel>> make_policy(const PolicySpec& spec, const S
   }
   graph.continuous = 0;
   graph.values = 0;
-  graph.most_operations = kMostOperationsPerAgent * spec.agent_capacity;
+  // More is refused in warm-up, before it stops the game: a file of a hundred bytes can ask for 2^47.
+  graph.most_operations =
+      std::min(spec.operation_limit, UINT64_MAX / spec.agent_capacity) * spec.agent_capacity;
   return model;
 }
 

@@ -15,10 +15,6 @@
 
 namespace imprint::agent {
 
-// More per decision of one agent is refused in warm-up, before it stops the game: a file of a hundred bytes
-// can ask for 2^47.
-inline constexpr std::uint64_t kMostOperationsPerAgent = std::uint64_t{1} << 34;
-
 // The network over the whole batch, ready to compile. Recurrent state is in device variables, one row per
 // agent: it advances only for agents that asked, and reads as zero for an agent that begins an episode.
 struct PolicyModel {

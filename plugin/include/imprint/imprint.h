@@ -150,13 +150,13 @@ typedef struct imp_brain_desc {
 /* A trained network from an ONNX file. It does not learn. Further inputs are its state. */
 typedef struct imp_policy_desc {
   imp_header header;
-  const char* name;                 /* null = "policy" */
-  const void* data;                 /* the file's bytes */
-  size_t size;                      /* of data, bytes */
-  uint32_t agent_capacity;          /* most agents. Default 64 */
-  uint32_t action_latency_frames;   /* as in imp_brain_desc */
-  imp_tensor observations, actions; /* imprint_vulkan.h; 0 = none */
-  uint64_t constant_limit_bytes;    /* host memory for the file's constants. Default 1 GiB */
+  const char* name;                               /* null = "policy" */
+  const void* data;                               /* the file's bytes */
+  size_t size;                                    /* of data, bytes */
+  uint32_t agent_capacity, action_latency_frames; /* default 64; as in imp_brain_desc */
+  imp_tensor observations, actions;               /* imprint_vulkan.h; 0 = none */
+  uint64_t constant_limit_bytes; /* host memory for the file's constants. Default 1 GiB */
+  uint64_t operation_limit;      /* operations and bytes moved per agent. Default 2^34 */
 } imp_policy_desc;
 
 typedef struct imp_brain_info {

@@ -426,6 +426,7 @@ struct PolicyDesc {
   imp_tensor observations{};
   imp_tensor actions{};
   std::uint64_t constant_limit_bytes = std::uint64_t{1} << 30;
+  std::uint64_t operation_limit = std::uint64_t{1} << 34;
   std::optional<PolicyNames> names{};                          // none: by a rule
   mutable imp_policy_names c_names = imp_policy_names_init();  // the C form of names
 
@@ -443,6 +444,7 @@ struct PolicyDesc {
     desc.observations = observations;
     desc.actions = actions;
     desc.constant_limit_bytes = constant_limit_bytes;
+    desc.operation_limit = operation_limit;
     return desc;
   }
 };

@@ -34,6 +34,7 @@ static inline imp_policy_desc imp_policy_desc_init(void) {
   IMP_INIT(imp_policy_desc, s, IMP_STRUCT_POLICY_DESC);
   s.agent_capacity = 64;
   s.constant_limit_bytes = (uint64_t)1 << 30;
+  s.operation_limit = (uint64_t)1 << 34;
   return s;
 }
 static inline imp_brain_info imp_brain_info_init(void) {
