@@ -42,6 +42,7 @@ struct Flags {
   std::string hang_share;        // hangs from the start where games share so
   double slow_ms = 0;            // of each frame of rank 1
   double odd_lean = 0;           // of the pole at the start: a game that is not the one of a log
+  std::int64_t exit_frame = -1;  // in which rank 1 calls exit()
   std::int64_t nan_frame = -1;   // in which rank 1 observes NaN
   std::int64_t full_frame = -1;  // from which on rank 1 writes no file beyond some bytes: its disk is full
   std::uint32_t odd_width = 0;   // of rank 1's hidden layers
@@ -209,6 +210,7 @@ void draw(Body& body) {
 }
 
 void inject_faults(const Flags& flags, std::int64_t frame, Stage& stage) {
+  if (frame == flags.exit_frame) std::exit(1);
   if (frame == flags.nan_frame) stage.break_observation();
   if (frame != flags.full_frame) return;
   const rlimit small{256, 256};
@@ -282,6 +284,7 @@ int main(int argc, char** argv) {
   app.add_option("--hang-share", flags.hang_share, "way to share with which it hangs from the start");
   app.add_option("--slow-ms", flags.slow_ms, "milliseconds that rank 1 sleeps in each frame");
   app.add_option("--odd-lean", flags.odd_lean, "radians that the pole leans at the start");
+  app.add_option("--exit-frame", flags.exit_frame, "frame in which rank 1 calls exit()");
   app.add_option("--nan-frame", flags.nan_frame, "frame in which rank 1 observes NaN");
   app.add_option("--full-frame", flags.full_frame, "frame from which on rank 1's disk is full");
   app.add_option("--odd-width", flags.odd_width, "width of rank 1's only hidden layer");

@@ -44,6 +44,9 @@ case "$which" in
     run parts --games 2 --steps 30000 --checkpoint 5 "$game"
     ends_well parts
     says parts "resumes from checkpoint"
+    run parts --games 2 --steps 30000 --checkpoint 5 "$game"
+    ends_well parts
+    says parts "the run is done"
     cmp "$folder/one/final.brain" "$folder/parts/final.brain"
     cut -d, -f1,2,4-6 "$folder/one/curve.csv" >"$folder/one.curve"
     cut -d, -f1,2,4-6 "$folder/parts/curve.csv" | cmp - "$folder/one.curve"
@@ -51,12 +54,30 @@ case "$which" in
     run parts --games 3 --steps 35000 --checkpoint 5 "$game"
     ends_well parts
     says parts "another number of games"
+    run parts --games 1 --steps 38000 --checkpoint 5 "$game"
+    ends_well parts
+    # Each exchange counts what its games decided, 512 and at times some more, whoever played before.
+    awk -F, 'NR > 2 {d = $2 - before; if (d < 512 || d > 3 * 520) {print "exchange " $1 ": " d " steps"; bad = 1}} {before = $2}
+      END {exit bad || before < 38000 || before > 38600}' "$folder/parts/curve.csv" || fail "the steps are not counted on"
+    # A damaged checkpoint: the one before, in all games.
+    newest=$(sed -n 's/^checkpoint //p' "$folder/parts/checkpoint")
+    printf damaged | dd of="$folder/parts/checkpoints/$newest/rank-0.brain" bs=1 seek=1000 conv=notrunc 2>/dev/null
+    "$imprint" studio --devices cpu --folder "$folder/parts" --games 2 --steps 100000000 --checkpoint 1000 --report 0.1 "$game" >"$folder/parts.txt" 2>&1 &
+    runs=$!
+    for _ in $(seq 500); do ! grep --quiet "^exchange" "$folder/parts.txt" || break; sleep 0.02; done
+    says parts "takes checkpoint $((newest - 1)) instead of $newest"
+    # The first signal ends it with a checkpoint of its last exchange.
+    kill -TERM "$runs"
+    ! wait "$runs" || fail "a stopped run ended as if it were done"
+    says parts "The same command goes on from a checkpoint of its end"
+    tail -1 "$folder/parts/curve.csv" | cut -d, -f1,2 >"$folder/parts.last"
+    sed -n 's/^exchanges //p; s/^steps //p' "$folder/parts/checkpoint" | paste -sd, | cmp - "$folder/parts.last"
     ;;
   shares) # the same minibatches: two games learn, and a second run, in two parts, has the same bits
     run one --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --evaluate --rollout 256 --batch 32
     ends_well one
     awk '/^greedy/ && $2 >= 475 {found = 1} END {exit !found}' "$folder/one.txt" || fail "no checkpoint plays 475"
-    run parts --share minibatches --games 2 --steps 8000 --checkpoint 5 "$game" --rollout 256 --batch 32
+    run parts --share minibatches --games 2 --steps 7600 --checkpoint 5 "$game" --rollout 256 --batch 32
     ends_well parts
     run parts --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --rollout 256 --batch 32
     ends_well parts
@@ -119,6 +140,10 @@ case "$which" in
     for way in actors updates minibatches; do
       grep --quiet "tries $way: [1-9][0-9]* steps per second" "$folder/auto.txt" || fail "a way to share failed"
     done
+    run memory --share auto --games 2 --steps 1000 --every 20 "$game" --learner dqn
+    ends_well memory
+    says memory "actors are not tried"
+    says memory "shares updates"
     run stuck --share auto --games 2 --steps 3000 "$game" --hang-share minibatches
     ends_well stuck
     says stuck "tries minibatches: given up after"
@@ -183,7 +208,7 @@ case "$which" in
     awk -F, 'NR > 1 {row[NR] = $0; last = $2} END {for (i in row) {split(row[i], c, ","); if (c[2] < last / 4) {a += c[4] * c[5]; n += c[5]} if (c[2] > last * 0.75) {b += c[4] * c[5]; m += c[5]}}
       print "mean score " a / n ", at last " b / m; exit !(b / m > a / n + 0.1)}' "$folder/whole/curve.csv" || fail "it learned nothing in its league"
     [ -s "$folder/whole/league/2.brain" ] || fail "an entry has no brain"
-    run parts "${options[@]}" --steps 4000 "$game"
+    run parts "${options[@]}" --steps 4400 "$game"
     ends_well parts
     run parts "${options[@]}" --steps 8000 "$game"
     ends_well parts
@@ -215,6 +240,9 @@ case "$which" in
     run nan --games 2 --steps 5000 --restarts 0 --checkpoint 0 "$game" --nan-frame 600
     [ "$status" -eq 1 ] || fail "status $status, expected 1"
     grep --quiet "rank 1 on .* leaves before the run is over. Imprint's newest error: agent_observe.*found nan" "$folder/nan.txt" || fail "NaN is not told by rank"
+    run exits --games 2 --steps 5000 --restarts 0 --checkpoint 0 "$game" --exit-frame 600
+    [ "$status" -eq 1 ] || fail "status $status, expected 1"
+    grep --quiet "rank 1 on .* leaves before the run is over: it called exit()" "$folder/exits.txt" || fail "exit() is not told by rank"
     run full --games 2 --steps 8000 --checkpoint 2 "$game" --full-frame 3000
     ends_well full
     grep --quiet "rank 1 on .*File too large" "$folder/full.txt" || fail "the full disk is not told by rank"
@@ -256,6 +284,13 @@ case "$which" in
     ends_well hung
     says hung "Not arrived: rank 1 (process"
     says hung "resumes from checkpoint"
+    # A stopped process is named even within an exchange, where it has arrived.
+    "$imprint" studio --devices cpu --folder "$folder/stopped" --games 2 --steps 100000000 --patience 2 --restarts 0 --report 0.1 "$game" >"$folder/stopped.txt" 2>&1 &
+    runs=$!
+    for _ in $(seq 500); do ! grep --quiet "^exchange" "$folder/stopped.txt" || break; sleep 0.02; done
+    kill -STOP "$(od --address-radix=n --format=u4 --skip-bytes=12 --read-bytes=4 "$folder/stopped/alive/1" | tr -d ' ')"
+    ! wait "$runs" || fail "a stopped process ended well"
+    says stopped "rank 1 (process"
     run slow --games 2 --steps 4000 --report 0.1 "$game" --slow-ms 2
     ends_well slow
     says slow "slowest: rank 1"

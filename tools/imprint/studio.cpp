@@ -119,6 +119,7 @@ StudioJob job_of(const StudioOptions& options, const std::vector<std::string>& v
   StudioJob job;
   job.folder = options.folder;
   job.games = options.games - actors_of(options);
+  job.has_checkpoints = options.checkpoint > 0;
   job.patience_s = options.patience_s;
   job.actors = actors_options(options);
   job.command = {options.mpirun, "-q", "--oversubscribe", "--bind-to", "none", "-np", text(job.games)};
@@ -154,9 +155,26 @@ std::uint64_t newest_checkpoint(const std::string& folder) {
   return found && *found ? (*found)->number : 0;
 }
 
+// Whether the folder has the outcome of this many steps already.
+bool is_done(const StudioOptions& options) {
+  std::error_code error;
+  const auto newest = studio::RunFolder(options.folder).newest();
+  if (options.steps == 0 || !newest || !*newest || (*newest)->steps < options.steps) return false;
+  const auto brain = std::filesystem::last_write_time(options.folder + "/final.brain", error);
+  if (error) return false;
+  // An older brain is of a run of fewer steps.
+  if (brain < std::filesystem::last_write_time(options.folder + "/checkpoint", error) || error) return false;
+  std::printf(
+      "studio: the run is done: %llu steps of %llu. Raise --steps to go on; the brain is %s/final.brain\n",
+      static_cast<unsigned long long>((*newest)->steps), static_cast<unsigned long long>(options.steps),
+      options.folder.c_str());
+  return true;
+}
+
 }  // namespace
 
 Result<> run_studio(const StudioOptions& options) {
+  if (is_done(options)) return {};
   std::error_code error;
   const std::string devices = options.devices == "auto" ? found_devices(options) : options.devices;
   const std::vector<std::string> variables = set_environment(options, devices);
@@ -180,7 +198,7 @@ Result<> run_studio(const StudioOptions& options) {
     }
     if (end.kind == StudioJobEnd::Kind::stopped)
       return make_error(ErrorCode::wrong_state,
-                        "stopped by a signal. The same command goes on from the newest checkpoint.");
+                        text("stopped by a signal. The same command goes on from ", end.reason, "."));
     if (end.status == studio::kRefused)
       return make_error(ErrorCode::wrong_state, "a game refused to go on; see its message above.");
     if (!end.began) return make_error(ErrorCode::wrong_state, end.reason);
@@ -188,8 +206,9 @@ Result<> run_studio(const StudioOptions& options) {
     if (in_a_row > options.restarts || end.status == 127)
       return make_error(ErrorCode::wrong_state,
                         text(end.reason, " Ended ", in_a_row, " times without a new checkpoint."));
-    std::fprintf(stderr, "studio: %s Starts again from checkpoint %llu.\n", end.reason.c_str(),
-                 static_cast<unsigned long long>(newest_checkpoint(options.folder)));
+    const std::uint64_t from = newest_checkpoint(options.folder);
+    std::fprintf(stderr, "studio: %s Starts again from %s.\n", end.reason.c_str(),
+                 from > 0 ? text("checkpoint ", from).c_str() : "the beginning");
   }
 }
 

@@ -1,5 +1,6 @@
 #include "tools/imprint/studio_actors.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@ constexpr double kPauseS = 0.5;       // between an end and the next start
 constexpr double kLivesS = 5;         // an actor that played for so long counts as healthy
 constexpr double kLookAtNoteS = 0.2;  // between looks at an actor's note
 
-pid_t start_game(const std::vector<std::string>& words, std::uint32_t number) {
+pid_t start_actor_game(const std::vector<std::string>& words, std::uint32_t number) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -36,6 +37,7 @@ pid_t start_game(const std::vector<std::string>& words, std::uint32_t number) {
 #if defined(__linux__)
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
+  leave_terminal();
   ::setenv("IMPRINT_STUDIO_ACTOR", name.c_str(), 1);
   ::execvp(arguments[0], arguments.data());
   const std::string problem =
@@ -45,6 +47,13 @@ pid_t start_game(const std::vector<std::string>& words, std::uint32_t number) {
 }
 
 }  // namespace
+
+// Reading from the terminal would stop a process of another group.
+void leave_terminal() {
+  ::setpgid(0, 0);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+}
 
 StudioActors::StudioActors(StudioActorsOptions options) : options_(std::move(options)) {
   actors_.resize(options_.count);
@@ -63,7 +72,7 @@ StudioActors::~StudioActors() {
 }
 
 void StudioActors::start(Actor& actor) {
-  actor.process = start_game(options_.command, actor.number);
+  actor.process = start_actor_game(options_.command, actor.number);
   actor.wants_start = false;
   actor.frames = 0;
   actor.started = actor.moved = std::chrono::steady_clock::now();

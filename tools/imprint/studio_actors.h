@@ -20,6 +20,9 @@ struct StudioActorsOptions {
   double patience_s = 60;        // without a frame, until an actor counts as hung; 0: any
 };
 
+// In a child before exec: Ctrl-C in the terminal reaches `imprint studio` alone, which lets the run end well.
+void leave_terminal();
+
 class StudioActors {
  public:
   explicit StudioActors(StudioActorsOptions options);  // starts them

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -27,10 +28,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kGraceS = 5;   // from SIGTERM to SIGKILL
 constexpr double kLookS = 0.2;  // between looks at the notes of all ranks
+constexpr double kStopS = 30;   // from the first signal until the job is ended
+constexpr double kTwiceS = 1;   // signals this close are one: `timeout` sends each twice
 
-volatile sig_atomic_t stop_signal = 0;
+volatile sig_atomic_t stop_signals = 0;
 
-void note_stop(int signal) { stop_signal = signal; }
+void note_stop(int) { stop_signals = stop_signals + 1; }
 
 pid_t start(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
@@ -41,11 +44,38 @@ pid_t start(const std::vector<std::string>& words) {
 #if defined(__linux__)
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
+  leave_terminal();
   ::execvp(arguments[0], arguments.data());
   std::string problem = text("imprint studio: cannot run '", words[0], "': ", std::strerror(errno), "\n");
   (void)!::write(STDERR_FILENO, problem.data(), problem.size());
   ::_exit(127);
 }
+
+// Asks a run to end at the first signal.
+class Stop {
+ public:
+  explicit Stop(const StudioJob& job) : job_(job) {}
+  bool wanted() const { return wanted_; }
+  // Whether the job ends at once.
+  bool now() {
+    if (stop_signals == 0) return false;
+    if (!wanted_) {
+      wanted_ = true;
+      since_ = Clock::now();
+      if (!job_.has_checkpoints || !studio::ask_to_end(job_.folder)) return true;
+      std::printf(
+          "studio: stops after this exchange, with a checkpoint. Another signal ends the run at once\n");
+      std::fflush(stdout);
+    }
+    if (seconds_since(since_) < kTwiceS) stop_signals = 1;
+    return stop_signals > 1 || seconds_since(since_) > kStopS;
+  }
+
+ private:
+  const StudioJob& job_;
+  bool wanted_ = false;
+  Clock::time_point since_{};
+};
 
 // mpirun passes SIGTERM on to its games, and kills those that stay.
 void end_job(pid_t child) {
@@ -66,11 +96,25 @@ std::uint64_t progress_of(const StudioJob& job) {
   return sum;
 }
 
+// Stopped by a signal or a debugger; of another computer it is not known.
+bool is_stopped(const studio::Alive& alive) {
+  char here[sizeof alive.computer] = {};
+  ::gethostname(here, sizeof here - 1);
+  if (std::strcmp(here, alive.computer) != 0) return false;
+  std::ifstream file(text("/proc/", alive.process, "/stat"));
+  std::string line;
+  std::getline(file, line);
+  const std::size_t state = line.rfind(") ");
+  return state != std::string::npos && state + 2 < line.size() &&
+         std::strchr("Tt", line[state + 2]) != nullptr;
+}
+
 std::string hung_text(const StudioJob& job) {
   std::string names;
   for (std::uint32_t rank = 0; rank < job.games; ++rank) {
     const auto alive = studio::read_alive(job.folder, rank);
-    if (!alive || alive->waits) continue;
+    // A rank that stands still within an exchange has arrived at it.
+    if (!alive || (alive->waits && !is_stopped(*alive))) continue;
     names += text(names.empty() ? "" : ", ", "rank ", rank, " (process ", alive->process, " on ",
                   alive->computer, ")");
   }
@@ -100,6 +144,7 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
   const pid_t child = start(job.command);
   if (child < 0) return {StudioJobEnd::Kind::failed, 127, text("fork: ", std::strerror(errno))};
   StudioActors actors(job.actors);
+  Stop stop(job);
   std::uint64_t progress = progress_of(job);
   Clock::time_point moved = Clock::now(), looked = moved;
   for (;;) {
@@ -108,8 +153,10 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
       const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
       if (code == 0) {
         actors.wait_for_end(kGraceS);
+        if (stop.wanted()) return {StudioJobEnd::Kind::stopped, 0, "a checkpoint of its end"};
         return {StudioJobEnd::Kind::done, 0, "", progress_of(job) > 0};
       }
+      if (stop.wanted()) return {StudioJobEnd::Kind::stopped, code, "the newest checkpoint"};
       const bool began = progress_of(job) > 0 || code > 128;  // what ends by a signal may fare better
       return {StudioJobEnd::Kind::failed, code, failed_text(code, began), began};
     }
@@ -119,9 +166,9 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
       std::fprintf(stderr, "studio: %s\n", actors.problem().c_str());
       return {StudioJobEnd::Kind::failed, studio::kRefused, actors.problem()};
     }
-    if (stop_signal != 0) {
+    if (stop.now()) {
       end_job(child);
-      return {StudioJobEnd::Kind::stopped, 128 + static_cast<int>(stop_signal), ""};
+      return {StudioJobEnd::Kind::stopped, 1, "the newest checkpoint"};
     }
     const bool looks = seconds_since(looked) > kLookS;
     if (looks) looked = Clock::now();

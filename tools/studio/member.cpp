@@ -107,24 +107,58 @@ void Member::Parts::check_alike(const std::vector<StateArray>& own) {
   group.barrier();  // rank 0 ends the job
 }
 
-// The state of the newest checkpoint, or rank 0's.
-void Member::Parts::resume_or_share() {
+// Collective. False: a rank cannot load its brain.
+bool Member::Parts::load_checkpoint(const Checkpoint& from) {
+  checkpoint_path = folder.brain_of(from.number, from.ranks == group.ranks() ? group.rank() : 0);
+  Result<> loaded;
+  if (api->brain_load(brain, checkpoint_path.c_str()) < 0)
+    loaded = make_error(ErrorCode::corrupt_file, api->last_error());
+  return all_agree(loaded);
+}
+
+// Rank 0 calls it where a checkpoint cannot be loaded.
+Checkpoint Member::Parts::checkpoint_before(std::uint64_t number) {
+  const std::optional<Checkpoint> found = folder.before(number);
+  if (!found)
+    group.fail(
+        text("checkpoint ", number,
+             ": found a brain that cannot be loaded, see above, and no checkpoint before it. Begin again "
+             "in another --folder."),
+        kRefused);
+  tell(text("takes checkpoint ", found->number, " instead of ", number));
+  if (const Result<> named = folder.complete(*found); !named.ok()) tell(named.error().message);
+  return *found;
+}
+
+// Collective. The newest checkpoint that all ranks can load; none in a new folder.
+std::optional<Checkpoint> Member::Parts::load_newest() {
   std::array<std::uint64_t, 5> words{};
+  const auto put = [&](const Checkpoint& from) {
+    words = {1, from.number, from.exchanges, from.steps, from.ranks};
+  };
   if (!folder.none() && group.rank() == 0) {
     if (Result<> made = folder.make_folders(use_of_folder()); !made.ok())
       group.fail(made.error().message, kRefused);
     const Result<std::optional<Checkpoint>> found = folder.newest();
     if (!found) group.fail(found.error().message, kRefused);
-    if (*found) words = {1, (*found)->number, (*found)->exchanges, (*found)->steps, (*found)->ranks};
+    if (*found) put(**found);
   }
-  group.broadcast(std::as_writable_bytes(std::span(words)));
-  if (words[0] == 1) {
-    checkpoint_number = words[1];
-    exchanges = words[2];
-    steps = words[3];
-    const bool exact = words[4] == group.ranks();
-    checkpoint_path = folder.brain_of(checkpoint_number, exact ? group.rank() : 0);
-    must(api->brain_load(brain, checkpoint_path.c_str()));
+  for (;;) {
+    group.broadcast(std::as_writable_bytes(std::span(words)));
+    if (words[0] == 0) return std::nullopt;
+    const Checkpoint from{words[1], words[2], words[3], static_cast<std::uint32_t>(words[4])};
+    if (load_checkpoint(from)) return from;
+    if (group.rank() == 0) put(checkpoint_before(from.number));
+  }
+}
+
+// The state of the newest checkpoint, or rank 0's.
+void Member::Parts::resume_or_share() {
+  if (const std::optional<Checkpoint> from = load_newest()) {
+    checkpoint_number = from->number;
+    exchanges = from->exchanges;
+    steps = from->steps;
+    const bool exact = from->ranks == group.ranks();
     if (group.rank() == 0) {
       if (const Result<> cut = folder.cut_curve(exchanges); !cut.ok()) tell(cut.error().message);
       std::printf("resumes from checkpoint %llu: exchange %llu, %llu steps%s\n",
@@ -154,6 +188,7 @@ void Member::Parts::open_note() {
   auto found = AliveNote::create(folder, group.rank(), group.computer());
   if (!found) group.fail(found.error().message, kRefused);
   alive = std::move(*found);
+  if (alive) alive->set_replays(replays);
   note(false);
 }
 
@@ -175,6 +210,7 @@ void Member::Parts::start() {
   read_league();
   print_devices();
   minibatches = first_minibatches = stats().minibatches;
+  first_decisions = stats().decisions;
   first_steps = steps;
   begin_worlds();
   if (group.rank() == 0) {
@@ -219,15 +255,15 @@ Contribution Member::Parts::own_contribution(const imp_brain_stats& learned, Clo
     own.evaluated_sum = scores.evaluated_sum;
     own.evaluations = scores.evaluations;
   }
-  own.steps = is_evaluator ? 0 : static_cast<double>(learned.decisions);
+  own.steps = is_evaluator ? 0 : static_cast<double>(learned.decisions - first_decisions);
   // Samples of labels are fewer than decisions, so the actors tell how many those were.
-  if (learner) own.steps = (group.rank() == 0 ? static_cast<double>(first_steps) : 0) + learner->steps();
+  if (learner) own.steps = learner->steps();
   own.evaluates = is_evaluator;
   own.loss = learned.stopped_brains > 0 ? 0 : static_cast<double>(learned.last_loss);
   own.stopped = learned.stopped_brains;
   const bool late =
       settings.seconds > 0 && group.rank() == 0 && seconds_between(began, Clock::now()) >= settings.seconds;
-  own.ends = wants_end || late;
+  own.ends = wants_end || late || (group.rank() == 0 && alive && alive->asked_to_end());
   return own;
 }
 
@@ -278,15 +314,18 @@ void Member::Parts::exchange() {
   curriculum.take(scores, scored);
   share_results();
   ++exchanges;
-  steps = static_cast<std::uint64_t>(all_steps);
+  // Brains count too, but what games of an earlier start decided is in no brain of this one's, or in many.
+  steps = first_steps + static_cast<std::uint64_t>(all_steps);
   minibatches = stats().minibatches;
   reduced_s = seconds_between(met, Clock::now());
   added_s = group.seconds_in_add();
   if (report) report->add(exchanges, steps, shares, curriculum.lesson_name());
   over = ends || (settings.steps > 0 && steps >= settings.steps);
-  if (!over && settings.checkpoint_period > 0 && !folder.none() &&
-      exchanges % settings.checkpoint_period == 0)
+  if (settings.checkpoint_period > 0 && !folder.none() &&
+      (over || exchanges % settings.checkpoint_period == 0)) {
+    if (report) report->flush_curve();
     make_checkpoint();
+  }
   if (!over && is_evaluator) group.arrive();
   if (!over && learner) send_weights();
   played_from = Clock::now();
@@ -403,6 +442,8 @@ void Member::Parts::make_checkpoint() {
 void Member::Parts::print_learning_time() {
   const std::uint64_t learned = stats().minibatches - first_minibatches;
   if (measured_frame == 0 || learned == 0 || settings.report_period_s <= 0) return;
+  // Its learn steps end in other frames, and most of them are not measured.
+  if (replays) return;
   std::printf("learning of rank 0: %.1f us of the device per minibatch\n",
               learned_us / static_cast<double>(learned));
 }
@@ -429,50 +470,66 @@ Member::Member(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Member::Member(Member&&) noexcept = default;
 Member& Member::operator=(Member&&) noexcept = default;
 
+namespace {
+
+bool member_plays = false;  // from join() to the last frame
+
+// Destructors of the stack do not run then. The plugin's newest error is gone already.
+void tell_of_exit() {
+  if (!std::exchange(member_plays, false)) return;
+  Group& group = Group::all();
+  std::fprintf(stderr, "studio: rank %u on %s leaves before the run is over: it called exit()\n",
+               group.rank(), group.computer().c_str());
+}
+
+}  // namespace
+
 // The game's own end, or an error on its way out: mpirun then ends the job without naming the rank.
 Member::~Member() {
-  if (!parts_ || parts_->over) return;
+  if (!parts_) return;
+  member_plays = false;
+  if (parts_->over) return;
   const std::string error = parts_->api->last_error();
   std::fprintf(stderr, "studio: rank %u on %s leaves before the run is over. %s%s\n", parts_->group.rank(),
                parts_->group.computer().c_str(),
                error.empty() ? "" : "Imprint's newest error: ", error.c_str());
 }
 
-bool Member::frame() {
-  Parts& own = *parts_;
-  if (own.over) return false;
-  if (!own.settings.replay.empty()) return true;
-  if (own.is_actor()) return own.play_on();
-  if (own.learner) {
-    own.learn_on();
-    own.finish();
+bool Member::Parts::frame() {
+  if (over) return false;
+  if (!settings.replay.empty()) return true;
+  if (is_actor()) return play_on();
+  if (learner) {
+    learn_on();
+    finish();
     return false;
   }
-  if (own.is_evaluator) {
+  if (is_evaluator) {
     // A look gives the core away where games share cores: once per frame, it would leave few frames.
     constexpr auto kLook = std::chrono::milliseconds(2);
-    if (Clock::now() - own.looked_at < kLook) return true;
-    own.looked_at = Clock::now();
-    if (!own.group.all_arrived()) return true;
-    own.exchange();
-    if (!own.over) return true;
-    own.finish();
+    if (Clock::now() - looked_at < kLook) return true;
+    looked_at = Clock::now();
+    if (!group.all_arrived()) return true;
+    exchange();
+    if (!over) return true;
+    finish();
     return false;
   }
-  own.note_learning_time();
-  if (own.stats().minibatches == own.minibatches) return true;
-  if (++own.learn_steps < own.settings.exchange_period) {
-    own.drain();  // the same number of steps between exchanges, however fast the device is
-    own.minibatches = own.stats().minibatches;
+  note_learning_time();
+  if (stats().minibatches == minibatches) return true;
+  if (++learn_steps < settings.exchange_period) {
+    drain();  // the same number of steps between exchanges, however fast the device is
+    minibatches = stats().minibatches;
     return true;
   }
-  own.learn_steps = 0;
-  own.exchange();
-  if (!own.over) return true;
-  own.finish();
+  learn_steps = 0;
+  exchange();
+  if (!over) return true;
+  finish();
   return false;
 }
 
+bool Member::frame() { return member_plays = parts_->frame(); }
 bool Member::restarts() { return std::exchange(parts_->worlds_restart, false); }
 std::uint64_t Member::seed() const { return parts_->world_seed; }
 const std::string& Member::checkpoint() const { return parts_->checkpoint_path; }
@@ -496,6 +553,8 @@ Member join(imp_context context, imp_brain brain, const Settings& settings, cons
         "imp_brain_desc::brain_count.",
         kRefused);
   joined = true;
+  std::atexit(tell_of_exit);
+  member_plays = true;
   if (!api && imp_get_api(IMP_ABI_VERSION, &api) != IMP_OK)
     group.fail("imp_get_api: found another version of the library than the header's", kRefused);
   auto parts = std::make_unique<Member::Parts>(context, brain, settings, api);

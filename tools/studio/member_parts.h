@@ -85,8 +85,12 @@ struct Member::Parts {
   }
 
   void start();
+  bool frame();
   std::vector<StateArray> arrays();
   void check_alike(const std::vector<StateArray>& own);
+  bool load_checkpoint(const Checkpoint& from);
+  Checkpoint checkpoint_before(std::uint64_t number);
+  std::optional<Checkpoint> load_newest();
   void resume_or_share();
   void begin_worlds();
   void exchange();
@@ -139,7 +143,8 @@ struct Member::Parts {
   std::uint64_t minibatches = 0;  // of the newest frame
   std::uint32_t learn_steps = 0;  // since the newest exchange
   std::uint64_t exchanges = 0, steps = 0, checkpoint_number = 0;
-  std::uint64_t first_steps = 0;  // of all games, of the runs before
+  std::uint64_t first_steps = 0;      // of all games, of the starts before
+  std::uint64_t first_decisions = 0;  // of this brain, as loaded
   std::string checkpoint_path;
   std::uint64_t world_seed = 0;
   bool worlds_restart = true, wants_end = false, over = false;

@@ -15,7 +15,7 @@ namespace imprint::studio {
 struct Contribution {
   double plays_s = 0, waits_s = 0, reduces_s = 0;
   double score_sum = 0, episodes = 0;
-  double steps = 0;  // decisions since the brain was made
+  double steps = 0;  // decisions since this start
   double loss = 0, stopped = 0, ends = 0, evaluates = 0;
   double evaluated_sum = 0, evaluations = 0;  // scores of a learner's actors that evaluate
   static constexpr std::size_t kNumbers = 12;
@@ -33,11 +33,11 @@ class Report {
   void add(std::uint64_t exchanges, std::uint64_t steps, std::span<const Contribution> shares,
            const std::string& lesson);
   void end(std::uint64_t exchanges, std::uint64_t steps);
+  void flush_curve();  // before a checkpoint: its row is there when a game dies behind it
 
  private:
   using Clock = std::chrono::steady_clock;
   void print(std::uint64_t exchanges, std::uint64_t steps);
-  void flush_curve();
 
   const std::uint32_t learners_, games_;
   const double period_s_;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -34,6 +35,20 @@ Result<> make_folder(const std::string& path) {
   fs::create_directories(path, error);
   if (error) return make_error(ErrorCode::io, text("cannot make the folder '", path, "': ", error.message()));
   return {};
+}
+
+std::string words_of(const Checkpoint& checkpoint) {
+  return text("checkpoint ", checkpoint.number, "\nexchanges ", checkpoint.exchanges, "\nsteps ",
+              checkpoint.steps, "\nranks ", checkpoint.ranks, "\n");
+}
+
+std::optional<Checkpoint> read_words(std::istream& stream) {
+  Checkpoint found;
+  std::string words[4];
+  stream >> words[0] >> found.number >> words[1] >> found.exchanges >> words[2] >> found.steps >> words[3] >>
+      found.ranks;
+  if (!stream || words[0] != "checkpoint" || words[3] != "ranks" || found.ranks == 0) return std::nullopt;
+  return found;
 }
 
 }  // namespace
@@ -69,22 +84,22 @@ Result<> RunFolder::make_checkpoint_folder(std::uint64_t number) const {
 Result<std::optional<Checkpoint>> RunFolder::newest() const {
   std::ifstream stream(path_ + "/checkpoint");
   if (!stream) return std::optional<Checkpoint>();
-  Checkpoint found;
-  std::string words[4];
-  stream >> words[0] >> found.number >> words[1] >> found.exchanges >> words[2] >> found.steps >> words[3] >>
-      found.ranks;
-  if (stream && words[0] == "checkpoint" && words[3] == "ranks" && found.ranks > 0)
-    return std::optional(found);
+  if (const std::optional<Checkpoint> found = read_words(stream)) return found;
   return make_error(ErrorCode::corrupt_file,
                     text("'", path_,
                          "/checkpoint' is damaged. Remove it to begin again, or name another "
                          "--folder."));
 }
 
+std::optional<Checkpoint> RunFolder::before(std::uint64_t number) const {
+  std::ifstream stream(text(path_, "/checkpoints/", number - 1, "/checkpoint"));
+  return read_words(stream);
+}
+
 Result<> RunFolder::complete(const Checkpoint& checkpoint) const {
-  IMPRINT_CHECK(replace_file(path_ + "/checkpoint",
-                             text("checkpoint ", checkpoint.number, "\nexchanges ", checkpoint.exchanges,
-                                  "\nsteps ", checkpoint.steps, "\nranks ", checkpoint.ranks, "\n")));
+  const std::string words = words_of(checkpoint);
+  IMPRINT_CHECK(replace_file(text(path_, "/checkpoints/", checkpoint.number, "/checkpoint"), words));
+  IMPRINT_CHECK(replace_file(path_ + "/checkpoint", words));
   const auto earlier = list_folder(path_ + "/checkpoints");
   if (!earlier) return {};  // they stay
   for (const fs::path path : *earlier) {
@@ -168,6 +183,19 @@ AliveNote::~AliveNote() { ::munmap(alive_, sizeof(Alive)); }
 void AliveNote::set(std::uint64_t exchanges, bool waits) {
   alive_->exchanges = exchanges;
   alive_->waits = waits ? 1 : 0;
+}
+
+// The tool writes it while the rank maps it.
+bool AliveNote::asked_to_end() const { return static_cast<const volatile Alive*>(alive_)->asked_to_end != 0; }
+
+bool ask_to_end(const std::string& folder) {
+  if (!read_alive(folder, 0)) return false;
+  const int file = ::open((folder + "/alive/0").c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const std::uint32_t asked = 1;
+  const bool done = ::pwrite(file, &asked, sizeof asked, offsetof(Alive, asked_to_end)) == sizeof asked;
+  ::close(file);
+  return done;
 }
 
 std::optional<Alive> read_alive(const std::string& folder, std::uint32_t rank) {

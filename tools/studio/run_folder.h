@@ -3,6 +3,7 @@
 //
 //   checkpoints/N/rank-R.brain   each rank's brain, as brain_save writes it
 //   checkpoint                   the newest complete one, in words
+//   checkpoints/N/checkpoint     the same of each complete one
 //   checkpoints/N/lesson         how far the curriculum is (curriculum.h)
 //   curve.csv                    one row per exchange
 //   league/N.brain, league.csv   opponents and their ratings (league.h)
@@ -50,6 +51,8 @@ class RunFolder {
   Result<> make_checkpoint_folder(std::uint64_t number) const;
   // The newest complete one; none in a new folder. Errors: corrupt_file.
   Result<std::optional<Checkpoint>> newest() const;
+  // The one before `number`, if it is complete.
+  std::optional<Checkpoint> before(std::uint64_t number) const;
   // Once all ranks' brains of it are on disk. Removes checkpoints before the one before.
   Result<> complete(const Checkpoint& checkpoint) const;
   // Drops rows of exchanges after `exchanges`, which a resumed run makes again.
@@ -83,6 +86,8 @@ struct Alive {
   std::uint32_t waits = 0;      // 1: for the other ranks
   std::uint32_t process = 0;    // 0: not begun
   char computer[64] = {};
+  std::uint32_t asked_to_end = 0;  // of rank 0, by `imprint studio`
+  std::uint32_t replays = 0;       // its brain draws minibatches from a memory: DQN, SAC
 };
 
 // A rank's own note. Without a value where there is no such folder, as on another computer. Errors: io (a
@@ -95,11 +100,15 @@ class AliveNote {
   AliveNote(const AliveNote&) = delete;
   AliveNote& operator=(const AliveNote&) = delete;
   void set(std::uint64_t exchanges, bool waits);
+  bool asked_to_end() const;
+  void set_replays(bool replays) { alive_->replays = replays ? 1 : 0; }
 
  private:
   explicit AliveNote(Alive* alive) : alive_(alive) {}
   Alive* alive_;
 };
 std::optional<Alive> read_alive(const std::string& folder, std::uint32_t rank);
+// The run ends at its next exchange, with a checkpoint. False: no rank 0 has begun.
+bool ask_to_end(const std::string& folder);
 
 }  // namespace imprint::studio
