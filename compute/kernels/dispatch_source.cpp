@@ -348,13 +348,6 @@ std::string fold_arrays(const std::string& functions, int workgroup_size, int sl
   return arrays.empty() ? arrays : arrays + "\n";
 }
 
-// SPIR-V's capabilities and modes RoundingModeRTE and DenormPreserve, of conversions to 16 bits.
-constexpr const char* kRoundsHalves =
-    "#extension GL_EXT_spirv_intrinsics : require\n"
-    "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], capabilities = [4467], 4462, 16);\n"
-    "spirv_execution_mode(extensions = [\"SPV_KHR_float_controls\"], capabilities = [4464], 4459, 16);\n"
-    "#define ROUNDS_HALVES\n";
-
 // Functions of shaders/include and shaders/both, those that others call first.
 std::string included_functions(std::set<std::string> includes) {
   const std::string first = "special_values";
@@ -430,8 +423,6 @@ void write_glsl(const Graph& graph, const Schedule& schedule, const DispatchLimi
   for (const std::string& extension : extensions(units, limits.matrix_dialect))
     glsl += text("#extension ", extension, " : require\n");
   if (names.has_narrow_floats()) glsl += "#extension GL_EXT_shader_16bit_storage : require\n";
-  if (names.has_narrow_floats() && limits.float16_rounding && writer.includes.contains("narrow_floats"))
-    glsl += kRoundsHalves;
   glsl += text("layout(local_size_x = ", workgroup_size, ") in;\n\n", names.declarations(), "\n",
                writer.shared_arrays, writer.region_arrays.declarations(),
                fold_arrays(functions, workgroup_size, writer.fold_slots));

@@ -33,8 +33,6 @@ struct DispatchLimits {
   bool keep_loops = false;
   MatrixDialect matrix_dialect = MatrixDialect::nv;
   bool storage_16bit = false;  // float16 and bfloat16 have arrays of their own
-  // Conversions to float16 can be asked to round to the nearest. 18 instructions do the same.
-  bool float16_rounding = false;
   // A value that is longer than a descriptor binds has parts of `part_bytes`, each in a buffer of its own.
   // Null: no value has.
   std::function<std::int32_t(const graph::Place&)> part_count;

@@ -181,8 +181,7 @@ Baker::Baker(std::vector<vk::CapabilityProfile> profiles, std::vector<VariantTab
       return vk::CapabilityProfile::depends_on_game(field);
     };
     const auto all_but_storage = [&](const vk::ProfileField& field) {
-      return all(field) && field.flag != &vk::CapabilityProfile::storage_16bit &&
-             field.flag != &vk::CapabilityProfile::float16_rounding;
+      return all(field) && field.flag != &vk::CapabilityProfile::storage_16bit;
     };
     std::vector<Kernels::Reduced>& reduced = kernels_->reduced.emplace_back();
     if (const auto least = profile.without(all); least.unused_fields != 0) reduced.push_back({least});

@@ -71,7 +71,6 @@ DispatchLimits program::dispatch_limits(const vk::CapabilityProfile& capabilitie
   limits.workgroup_count_x = capabilities.max_workgroup_count_x;
   limits.invocations = capabilities.max_workgroup_invocations;
   limits.shared_bytes = std::min(49152u, capabilities.max_shared_memory_bytes);
-  limits.float16_rounding = capabilities.float16_rounding;
   limits.table_entries = vk::kTableBytes / 4;
   limits.push_entries = std::min(vk::kPushBytes, capabilities.max_push_constant_bytes) / 4;
   limits.storage_16bit = capabilities.storage_16bit;

@@ -35,8 +35,7 @@ struct BuiltProduct {
 // The kernel with the product. tile: name of the variant to take; empty: as the cost model chooses.
 // images: of convolutions, as places by channels.
 BuiltProduct build_product(const Tensor& output, Units units, const std::string& tile = {},
-                           std::int64_t shared_bytes = 49152, bool images = false,
-                           bool float16_rounding = false) {
+                           std::int64_t shared_bytes = 49152, bool images = false) {
   Graph graph = build_graph(std::span(&output, 1)).value();
   FusionRequest request;
   for (NodeIndex n = 0; n < graph.size(); ++n)
@@ -51,7 +50,6 @@ BuiltProduct build_product(const Tensor& output, Units units, const std::string&
   options.narrow_products = options.channels_last = options.half_values = images;
   DispatchLimits limits;
   limits.matrix_dialect = units == Units::nv ? MatrixDialect::nv : MatrixDialect::khr;
-  limits.storage_16bit = limits.float16_rounding = float16_rounding;
 
   BuiltProduct built;
   VariantTable table;
@@ -219,15 +217,6 @@ TEST(MatrixProducts, OfAWorkgroupFinishTheirSumsOneByOne) {
   EXPECT_THAT(built.dispatch.glsl, HasSubstr("if (column >= 520) return sum;"));
   EXPECT_THAT(built.dispatch.glsl, Not(HasSubstr("#define STORE_ARRAY")));
   EXPECT_EQ(product_errors(built.dispatch, Units::workgroups), "");
-}
-
-TEST(MatrixProducts, RoundByTheModeOfConversionsWhereThereIsOne) {
-  const Tensor product = cast(matmul(half("x", {256, 512}), half("y", {512, 256})) * 2.0f, DType::float16);
-  for (const bool has_mode : {false, true}) {
-    const BuiltProduct built = build_product(product, Units::nv, {}, 49152, false, has_mode);
-    EXPECT_EQ(built.dispatch.glsl.find("#define ROUNDS_HALVES") != std::string::npos, has_mode);
-    EXPECT_EQ(product_errors(built.dispatch, Units::nv), "");
-  }
 }
 
 // Workgroup matrices are matrices of GL_KHR_cooperative_matrix with a separate feature.

@@ -40,7 +40,6 @@ struct FakeDriver {
   std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
   std::uint32_t most_extent = 1024, most_invocations = 256;  // of a workgroup's matrices
   std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible;
-  VkBool32 rounds_halves = VK_FALSE, keeps_subnormals = VK_FALSE;
 
   VkPhysicalDevice handle() { return reinterpret_cast<VkPhysicalDevice>(this); }
   static FakeDriver& of(VkPhysicalDevice device) { return *reinterpret_cast<FakeDriver*>(device); }
@@ -100,11 +99,6 @@ Functions capability_functions() {
       }
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES) {
         reinterpret_cast<VkPhysicalDeviceSubgroupProperties*>(link)->subgroupSize = 32;
-      }
-      if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES) {
-        auto& floats = *reinterpret_cast<VkPhysicalDeviceFloatControlsProperties*>(link);
-        floats.shaderRoundingModeRTEFloat16 = FakeDriver::of(device).rounds_halves;
-        floats.shaderDenormPreserveFloat16 = FakeDriver::of(device).keeps_subnormals;
       }
       if (link->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV) {
         auto& most = *reinterpret_cast<VkPhysicalDeviceCooperativeMatrix2PropertiesNV*>(link);
@@ -352,17 +346,6 @@ TEST_F(CapabilitiesTest, TakesTheLowerOfBothVersions) {
   const auto report = read();
   ASSERT_TRUE(report.ok());
   EXPECT_EQ(report->capabilities.api_version, VK_API_VERSION_1_1);
-}
-
-TEST_F(CapabilitiesTest, RoundsToFloat16WithBothModesOfAVersionThatHasThem) {
-  const auto rounds = [&] { return read()->capabilities.float16_rounding; };
-  description_.api_version = VK_API_VERSION_1_2;
-  driver_.rounds_halves = VK_TRUE;
-  EXPECT_FALSE(rounds()) << "subnormal numbers may become zero";
-  driver_.keeps_subnormals = VK_TRUE;
-  EXPECT_TRUE(rounds());
-  description_.api_version = VK_API_VERSION_1_1;
-  EXPECT_FALSE(rounds());
 }
 
 // The feature only says that matrices exist; the physical device lists their shapes.

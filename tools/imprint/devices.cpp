@@ -46,7 +46,6 @@ constexpr Feature kFeatures[] = {
     {"synchronization2", &vk::Capabilities::synchronization2},
     {"shader_float16", &vk::Capabilities::shader_float16},
     {"storage_16bit", &vk::Capabilities::storage_16bit},
-    {"float16_rounding", &vk::Capabilities::float16_rounding},
     {"subgroup_size_control", &vk::Capabilities::subgroup_size_control},
     {"host_query_reset", &vk::Capabilities::host_query_reset},
     {"memory_budget", &vk::Capabilities::memory_budget},

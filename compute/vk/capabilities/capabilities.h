@@ -29,10 +29,6 @@ struct Capabilities {
   bool debug_utils = false;
   bool pipeline_creation_cache_control = false;
 
-  // Kernels may ask that conversions to float16 round to the nearest, halves to even, and keep subnormal
-  // numbers.
-  bool float16_rounding = false;
-
   // Properties of the physical device.
   std::string device_name;
   std::string driver_name;  // name and version: "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)"

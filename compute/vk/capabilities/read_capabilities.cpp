@@ -41,7 +41,7 @@ Result<std::unordered_set<std::string>> device_extensions(VkPhysicalDevice physi
 }
 
 void read_properties(VkPhysicalDevice physical_device, const Functions& functions,
-                     const FeatureSource& device, const FeatureSource& host, Capabilities& found) {
+                     const FeatureSource& device, Capabilities& found) {
   VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
   VkPhysicalDeviceDriverProperties driver{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
@@ -54,16 +54,7 @@ void read_properties(VkPhysicalDevice physical_device, const Functions& function
     sizes.pNext = properties.pNext;
     properties.pNext = &sizes;
   }
-  VkPhysicalDeviceFloatControlsProperties floats{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES};
-  if (host.has("VK_KHR_shader_float_controls", VK_API_VERSION_1_2)) {
-    floats.pNext = properties.pNext;
-    properties.pNext = &floats;
-  }
   functions.vkGetPhysicalDeviceProperties2(physical_device, &properties);
-  // Independent of float32, whose modes no kernel asks for.
-  found.float16_rounding = floats.shaderRoundingModeRTEFloat16 && floats.shaderDenormPreserveFloat16 &&
-                           floats.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE &&
-                           floats.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
 
   const VkPhysicalDeviceProperties& p = properties.properties;
   found.device_name = p.deviceName;
@@ -151,7 +142,7 @@ Result<CapabilityReport> read_capabilities(const DeviceDescription& description,
   CapabilityReport report;
   Capabilities& effective = report.capabilities;
   effective.api_version = host.version;
-  read_properties(description.physical_device, functions, device, host, effective);
+  read_properties(description.physical_device, functions, device, effective);
   IMPRINT_CHECK(read_queue_family(description, functions, effective));
   for (const OptionalFeature& feature : optional_features()) {
     const FeatureState state{declared.*feature.member, too_early.*feature.member, supported.*feature.member,

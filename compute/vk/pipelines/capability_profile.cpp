@@ -21,7 +21,6 @@ constexpr ProfileField kFields[] = {
     {"subgroup_size", &P::subgroup_size, nullptr},
     {"storage_16bit", nullptr, &P::storage_16bit},
     {"shader_float16", nullptr, &P::shader_float16},
-    {"float16_rounding", nullptr, &P::float16_rounding},
     {"vulkan_memory_model", nullptr, &P::vulkan_memory_model},
     {"cooperative_matrix_nv", nullptr, &P::cooperative_matrix_nv},
     {"cooperative_matrix_khr", nullptr, &P::cooperative_matrix_khr},
@@ -64,7 +63,6 @@ CapabilityProfile CapabilityProfile::of(const Capabilities& device, bool schedul
   profile.subgroup_size = device.runs_subgroups_of(32) ? 32 : device.subgroup_size;
   profile.storage_16bit = device.storage_16bit;
   profile.shader_float16 = device.shader_float16;
-  profile.float16_rounding = device.float16_rounding;
   profile.vulkan_memory_model = device.vulkan_memory_model;
   profile.cooperative_matrix_nv = device.cooperative_matrix_nv;
   profile.cooperative_matrix_khr = device.cooperative_matrix_khr;

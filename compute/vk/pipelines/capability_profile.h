@@ -27,7 +27,6 @@ struct CapabilityProfile {
   std::uint32_t subgroup_size = 0;  // 32 where kernels may ask for that; 0: any, and nothing depends on it
   bool storage_16bit = false;
   bool shader_float16 = false;
-  bool float16_rounding = false;
   bool vulkan_memory_model = false;
   bool cooperative_matrix_nv = false;
   bool cooperative_matrix_khr = false;  // preferred to the one above
