@@ -69,7 +69,7 @@ Int64 int64_from_words(const Tensor& words) {
     return {error, error};
   }
   const int last = words.rank() - 1;
-  const auto word = [&](std::int64_t place) { return squeeze(narrow(words, last, place, 1), {last}); };
+  const auto word = [&](std::int64_t place) { return squeeze(narrow(words, last, place, 1), last); };
   return {word(0), word(1)};
 }
 
