@@ -36,7 +36,7 @@ struct Position {
 };
 
 std::map<std::string, std::string> metadata_of(const Position& position);
-// Error: corrupt_file, with the missing or malformed name.
+// Time and memory in proportion to the text. Error: corrupt_file, with the missing or malformed name.
 Result<Position> position_of(const std::map<std::string, std::string>& metadata);
 
 // Numbers that read back as the same bits.

@@ -4,6 +4,9 @@
 // secret and no cipher: for networks that trust each other, as MPI.
 //
 // All functions return at once, except connect().
+//
+// A message has at most 2 GiB. What is received takes memory and time in proportion to the bytes that
+// arrived, whatever a head claims: at most four times a message, and a constant.
 
 #include <cstddef>
 #include <cstdint>
