@@ -56,7 +56,7 @@ case "$which" in
     says parts "another number of games"
     run parts --games 1 --steps 38000 --checkpoint 5 "$game"
     ends_well parts
-    # Each exchange counts what its games decided, 512 and at times some more, whoever played before.
+    # Each exchange counts what its own games decided, 512 and at times some more, and not those of before.
     awk -F, 'NR > 2 {d = $2 - before; if (d < 512 || d > 3 * 520) {print "exchange " $1 ": " d " steps"; bad = 1}} {before = $2}
       END {exit bad || before < 38000 || before > 38600}' "$folder/parts/curve.csv" || fail "the steps are not counted on"
     # A damaged checkpoint: the one before, in all games.
