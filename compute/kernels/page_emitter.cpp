@@ -17,6 +17,17 @@ namespace {
 constexpr std::int64_t kQuad = 16;      // elements of one byte that are loaded together
 constexpr std::int64_t kPageEight = 8;  // of two bytes
 
+// Where row `r` of all but the last axis begins, in vectors of `width` elements.
+std::string place_of_row(const Shape& shape, const Strides& strides, const IndexExpression& start,
+                         std::int64_t width) {
+  IndexExpression rest(std::string("r")), place = (start + strides.start) / width;
+  for (int axis = shape.rank() - 2; axis >= 0; --axis) {
+    place = place + (axis == 0 ? rest : rest % shape[axis]) * (strides.axis[at(axis)] / width);
+    rest = rest / shape[axis];
+  }
+  return place.str();
+}
+
 }  // namespace
 
 std::string PageEmitter::function(const std::string& name) {
@@ -85,12 +96,7 @@ std::string PageEmitter::four_functions(std::size_t input) {
   if (in_fours) {
     const Place& memory = schedule_.place[at(strides->memory)];
     const DType dtype = graph_[strides->memory].dtype;
-    IndexExpression rest(std::string("r")), place = (start_of(memory, dtype) + strides->start) / kWide;
-    for (int axis = last - 1; axis >= 0; --axis) {
-      place = place + (axis == 0 ? rest : rest % shape[axis]) * (strides->axis[at(axis)] / kWide);
-      rest = rest / shape[axis];
-    }
-    row = place.str();
+    row = place_of_row(shape, *strides, start_of(memory, dtype), kWide);
     four = load_four(memory, dtype, named("i"));
   } else {
     row = text("r * ", shape[last] / kWide);
@@ -115,13 +121,7 @@ std::string PageEmitter::eight_functions(std::size_t input) {
   std::string row, eight;
   if (in_eights) {
     const Place& memory = schedule_.place[at(strides->memory)];
-    IndexExpression rest(std::string("r")),
-        place = (start_of(memory, DType::float16) + strides->start) / kPageEight;
-    for (int axis = last - 1; axis >= 0; --axis) {
-      place = place + (axis == 0 ? rest : rest % shape[axis]) * (strides->axis[at(axis)] / kPageEight);
-      rest = rest / shape[axis];
-    }
-    row = place.str();
+    row = place_of_row(shape, *strides, start_of(memory, DType::float16), kPageEight);
     eight = loaded(memory, DType::float16, LongAccess::load_quad, "i");
   } else {
     row = text("r * ", shape[last] / kPageEight);
