@@ -284,7 +284,7 @@ case "$which" in
     ! grep --quiet "Starts again" "$folder/wordless.txt" || fail "it was started again"
     ;;
   hangs) # a game that hangs: the job starts again from the newest checkpoint
-    run hung --games 2 --steps 20000 --checkpoint 3 --patience 3 "$game" --hang-rank 1 --hang-frame 10000
+    run hung --games 2 --steps 12000 --checkpoint 3 --patience 2 "$game" --hang-rank 1 --hang-frame 4000
     ends_well hung
     says hung "Not arrived: rank 1 (process"
     says hung "resumes from checkpoint"

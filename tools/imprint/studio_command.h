@@ -9,9 +9,9 @@
 
 namespace imprint::tools {
 
-// What decides how the games learn, one word each: "--every=1", then GAME and its own words.
+// Words that decide how the games learn: "--every=1", then GAME and its own words.
 std::vector<std::string> words_of_run(const StudioOptions& options);
-// What differs, for a person to read; empty: nothing. GAME's words are compared from both ends, since their
+// The differences, for a person to read; empty: none. GAME's words are compared from both ends, since their
 // meaning is the game's.
 std::string changed_words(const std::vector<std::string>& before, const std::vector<std::string>& now);
 // Says on stdout what changed since the folder's newest start, where a run goes on, and keeps `options`.
