@@ -145,8 +145,8 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
       filled.late_actions = answer.late_actions;
       filled.stopped_brains = answer.stopped_brains;
       filled.dropped_samples = answer.lost.samples();
-      filled.shadow_frame = answer.host_copy_frame;
-      filled.bytes_away = answer.evicted_bytes;
+      filled.host_copy_frame = answer.host_copy_frame;
+      filled.evicted_bytes = answer.evicted_bytes;
       filled.used_samples = answer.used_samples;
       filled.dropped_intake = answer.lost.intake;
       filled.dropped_stale = answer.lost.stale;

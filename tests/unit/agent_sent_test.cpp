@@ -136,8 +136,8 @@ TEST(SentExperience, LabelsAreCheckedToo) {
     EXPECT_EQ(learner.empty(), !put.ok());
     return put.ok() ? std::string("taken") : put.error().message;
   };
-  EXPECT_EQ(taken(layout.means, static_cast<float>(Meaning::demonstration)), "taken");
-  EXPECT_THAT(taken(layout.means, 3), HasSubstr("meaning: found 3, expected less than 3"));
+  EXPECT_EQ(taken(layout.source, static_cast<float>(LabelSource::demonstration)), "taken");
+  EXPECT_THAT(taken(layout.source, 3), HasSubstr("source: found 3, expected less than 3"));
   EXPECT_EQ(taken(layout.target, -1), "taken");
   EXPECT_THAT(taken(layout.target, 1.5f), HasSubstr("target: found 1.5, expected -1 to 1"));
   EXPECT_EQ(taken(layout.weight, 2), "taken");

@@ -107,8 +107,8 @@ typedef struct imp_brain_stats {
   uint32_t snapshots;       /* kept now */
   uint32_t late_actions;    /* answers that the GPU delivered after their frame */
   uint32_t infer_dispatches, learn_dispatches, infer_barriers, learn_barriers; /* per program run */
-  uint64_t shadow_frame;       /* frame of the newest copy in host memory; 0 = none */
-  uint64_t bytes_away;         /* of learning that has left the device, for lack of memory */
+  uint64_t host_copy_frame;    /* frame of the newest copy in host memory; 0 = none */
+  uint64_t evicted_bytes;      /* of learning that has left the device, for lack of memory */
   uint64_t used_samples;       /* steps and labelled samples that learning has taken in */
   uint64_t dropped_intake;     /* samples that came faster than learning takes them in */
   uint64_t dropped_stale;      /* PPO, PQN: steps by weights that two updates have replaced */
@@ -152,7 +152,7 @@ typedef struct imp_context_stats {
   uint64_t frame_compiles, frame_allocations, frame_waits; /* in frame calls after warmup: 0 */
   uint64_t bytes_in_use, bytes_reserved; /* device memory now: used, taken from the device */
   uint64_t bytes_peak, largest_free;     /* most ever used; longest free range now */
-  uint64_t bytes_away;                   /* of learning that has left the device */
+  uint64_t evicted_bytes;                /* of learning that has left the device */
   uint32_t blocks;                       /* VkDeviceMemory objects now */
   uint32_t memory_pressure;         /* 1: learning has left the device until there is room again */
   uint64_t measured_frame;          /* newest frame whose timestamps arrived; 0 = none */

@@ -1,8 +1,8 @@
 #pragma once
-// Demonstrations of a brain that learns from rewards (BrainSpec::shown_capacity): on the host, and as an
-// input of its learn program. Saved, in snapshots. Frame thread.
+// Demonstrations of a brain that learns from rewards (BrainSpec::demonstration_capacity): on the host, and as
+// an input of its learn program. Saved, in snapshots. Frame thread.
 //
-// P = brain_count, C = shown_capacity, W = width of shown_layout.
+// P = brain_count, C = demonstration_capacity, W = width of demonstration_layout.
 
 #include <cstdint>
 #include <span>
@@ -13,12 +13,12 @@
 namespace imprint::agent {
 
 // observation | goal | choice per branch | continuous actions | weight
-SampleLayout shown_layout(const BrainSpec& spec);
+SampleLayout demonstration_layout(const BrainSpec& spec);
 
 class DemonstrationMemory {
  public:
   DemonstrationMemory() = default;
-  explicit DemonstrationMemory(const BrainSpec& spec);  // without shown_capacity it stays empty
+  explicit DemonstrationMemory(const BrainSpec& spec);  // without demonstration_capacity it stays empty
 
   // The row of one more. A full memory loses its oldest.
   std::span<float> add(std::uint32_t brain);

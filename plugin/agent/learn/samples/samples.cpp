@@ -106,8 +106,8 @@ ReplayState ReplayState::empty(const BrainSpec& spec) {
   ReplayState state;
   state.next.assign(spec.brain_count, 0);
   state.filled.assign(spec.brain_count, 0);
-  state.news.resize(spec.brain_count);
-  state.shown = DemonstrationMemory(spec);
+  state.sparsity.resize(spec.brain_count);
+  state.demonstrations = DemonstrationMemory(spec);
   state.opponents = Opponents(spec);
   state.waiting = SampleQueue(spec.brain_count, learner_of(spec).layout(spec).width, waiting_capacity(spec));
   return state;

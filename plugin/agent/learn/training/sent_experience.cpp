@@ -41,8 +41,8 @@ Result<> check_sample(const BrainSpec& spec, const SampleLayout& layout, std::ui
     return wrong("goal", text(row[layout.goal]), text("less than ", spec.goal_count));
   if (layout.next_goal > 0 && !is_index(row[layout.next_goal], spec.goal_count))
     return wrong("next goal", text(row[layout.next_goal]), text("less than ", spec.goal_count));
-  if (layout.means > 0 && !is_index(row[layout.means], kMeanings))
-    return wrong("meaning", text(row[layout.means]), text("less than ", kMeanings));
+  if (layout.source > 0 && !is_index(row[layout.source], kLabelSources))
+    return wrong("source", text(row[layout.source]), text("less than ", kLabelSources));
   if (layout.target > 0 && std::abs(row[layout.target]) > 1)
     return wrong("target", text(row[layout.target]), "-1 to 1");
   if (layout.weight > 0 && row[layout.weight] < 0)
