@@ -340,12 +340,17 @@ TEST_F(SteeringTest, PpoDrawsContinuousActionsBesideBranches) {
     });
   }
   EXPECT_TRUE(beyond) << "what is drawn is clamped";
+  const imp_brain_stats learned = brain.stats().value;
+  EXPECT_EQ(learned.inference_decisions, 0u);
   ASSERT_WORKS(agents[0].set_mode(Mode::inference));
   for (const float seen : {-0.7f, -0.3f, 0.3f, 0.7f}) {
     const Action action = decide(seen);
     EXPECT_NEAR(action.continuous[0], seen, 0.2f);
     EXPECT_EQ(action.branches[0], seen > 0 ? 1u : 0u);
   }
+  const imp_brain_stats all = brain.stats().value;
+  EXPECT_GE(all.inference_decisions, 4u);
+  EXPECT_EQ(all.decisions - all.inference_decisions, learned.decisions);
 }
 
 }  // namespace

@@ -70,8 +70,10 @@ class ActorsTest : public ::testing::Test {
 };
 
 TEST_F(ActorsTest, StepsArriveInOrderAndWeightsComeBack) {
+  Hello guest = hello(0);
+  guest.joined = 77;
   serve([&] {
-    ActorEnd one = actor_of(hello(0)), two = actor_of(hello(1));
+    ActorEnd one = actor_of(hello(0)), two = actor_of(guest);
     const ActorEnd::News first = one.first([] {});
     ASSERT_TRUE(first.state);
     EXPECT_EQ(words_of(*first.state), "weights 1");
@@ -87,6 +89,8 @@ TEST_F(ActorsTest, StepsArriveInOrderAndWeightsComeBack) {
     if (taken.starts_with("1:")) of_one.push_back(taken);
   EXPECT_THAT(of_one, ::testing::ElementsAre("1:a", "1:b", "1:c"));
   EXPECT_THAT(taken_, ::testing::Contains("2:d"));
+  EXPECT_THAT(told_, HasSubstr("actor 0 (process 0 on ) plays"));
+  EXPECT_THAT(told_, HasSubstr("actor 0 of --join 77 (process 0 on ) plays"));
   const LearnerEnd::Scores scores = learner_.take_scores();
   EXPECT_EQ(scores.score_sum, 11);
   EXPECT_EQ(scores.episodes, 4);
@@ -99,7 +103,9 @@ TEST_F(ActorsTest, AnActorWaitsForRoom) {
   serve([&] {
     ActorEnd actor = actor_of(hello(0));
     actor.first([] {});
+    EXPECT_EQ(actor.room(), 64);
     actor.exchange({0, 0, 100}, bytes_of("many"), [&] { ++waited; });
+    EXPECT_EQ(actor.room(), 64) << "all were taken";
   });
   EXPECT_GT(waited, 1);
   EXPECT_THAT(taken_, ::testing::ElementsAre("1:many"));

@@ -87,6 +87,11 @@ case "$which" in
     run parts --share minibatches --games 2 --steps 20000 --checkpoint 5 "$game" --rollout 256 --batch 32
     ends_well parts
     cmp "$folder/one/final.brain" "$folder/parts/final.brain"
+    # Gradients of half the bytes: other bits, equal learning.
+    run half --share minibatches --compress --games 2 --steps 7600 --checkpoint 0 "$game" --rollout 256 --batch 32
+    ends_well half
+    mean_of_half "$folder/half/curve.csv" 40
+    ! cut -d, -f1,2,4-6 "$folder/half/curve.csv" | tail -1 | grep --quiet --file=- "$folder/one/curve.csv" || fail "nothing was compressed"
     ;;
   shares-gpu) # the same minibatches on a Vulkan device, with the bits of a second run
     for name in one two; do

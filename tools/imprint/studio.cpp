@@ -102,6 +102,7 @@ std::vector<std::string> set_environment(const StudioOptions& options, const std
       {"IMPRINT_STUDIO_ACTORS", text(actors_of(options))},
       {"IMPRINT_STUDIO_LEARNER", options.join},
       {"IMPRINT_STUDIO_LISTEN", options.listen},
+      {"IMPRINT_STUDIO_COMPRESS", options.compress ? "1" : "0"},
       {"IMPRINT_STUDIO_LEAGUE", text(options.league)},
       {"IMPRINT_STUDIO_RECORD", text(options.record)},
       {"IMPRINT_STUDIO_REPLAY", options.replay},
@@ -272,6 +273,9 @@ Result<> check_options(const StudioOptions& options, const CLI::App& command) {
     if (!apart && command.count(name) > 0)
       return make_error(ErrorCode::invalid_argument,
                         text(name, ": found it with --share ", options.share, ", expected --share actors."));
+  if (options.compress && options.share != "minibatches")
+    return make_error(ErrorCode::invalid_argument, text("--compress: found it with --share ", options.share,
+                                                        ", expected --share minibatches."));
   if (options.share != "actors" || !options.join.empty()) return {};
   if (options.games <= options.learners)
     return make_error(ErrorCode::invalid_argument,
@@ -395,6 +399,8 @@ void add_studio(CLI::App& app) {
           "of a short run of each")
       ->check(CLI::IsMember({"updates", "minibatches", "actors", "auto"}))
       ->option_text("KIND=updates");
+  command->add_flag("--compress", options->compress,
+                    "with --share minibatches: gradients travel as float16, for games of several computers");
   add_actors(*command, *options);
   add_episodes(*command, *options);
   command

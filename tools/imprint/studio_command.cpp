@@ -41,7 +41,7 @@ std::vector<std::string> words_of_run(const StudioOptions& options) {
   Words words = {text("--share=", options.share),           text("--every=", options.every),
                  text("--checkpoint=", options.checkpoint), text("--seed=", options.seed),
                  text("--evaluators=", options.evaluators), text("--league=", options.league),
-                 text("--curriculum=", options.curriculum)};
+                 text("--curriculum=", options.curriculum), text("--compress=", options.compress ? 1 : 0)};
   if (options.share == "actors") {
     words.push_back(text("--learners=", options.learners));
     words.push_back(text("--replay-ratio=", options.replay_ratio));

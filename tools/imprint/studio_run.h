@@ -15,6 +15,7 @@ struct StudioOptions {
   std::string listen = "127.0.0.1", join;
   double replay_ratio = 1;
   std::uint32_t record = 0, league = 0;
+  bool compress = false;  // with share "minibatches"
   std::string replay, pictures;
   std::uint64_t steps = 0, seed = 1;
   double seconds = 0;  // 0: any

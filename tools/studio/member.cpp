@@ -44,6 +44,13 @@ namespace {
 
 bool replays = false;  // the brain that share() saw: DQN, SAC
 
+// Counts and sums of few numbers stay exact.
+void add_gradients_compressed(void*, float* numbers, size_t count) {
+  constexpr std::size_t kFew = 2048;
+  if (count < kFew) return Group::all().add({numbers, count});
+  Group::all().add_compressed({numbers, count});
+}
+
 }  // namespace
 
 bool shared_brain_replays() { return replays; }
@@ -64,6 +71,7 @@ void share(imp_brain_desc& desc, const Settings& settings) {
   sharing.index = group.rank();
   sharing.count = group.adders();
   sharing.add = [](void*, float* numbers, size_t count) { Group::all().add({numbers, count}); };
+  if (settings.compress) sharing.add = add_gradients_compressed;
   sharing.header.next = desc.header.next;
   desc.header.next = &sharing;
 }

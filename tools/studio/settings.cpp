@@ -61,6 +61,9 @@ Settings Settings::from_environment() {
     else if (kind != "updates")
       refuse("IMPRINT_STUDIO_SHARE", share, "updates, minibatches or actors");
   }
+  std::uint32_t compress = 0;
+  read("IMPRINT_STUDIO_COMPRESS", compress);
+  settings.compress = compress > 0;
   read("IMPRINT_STUDIO_ACTORS", settings.actors);
   read("IMPRINT_STUDIO_LEARNERS", settings.learners, 1u);
   read("IMPRINT_STUDIO_ACTOR", settings.actor, std::int64_t{0});

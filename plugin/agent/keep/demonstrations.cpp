@@ -284,7 +284,7 @@ Result<> show(const Demonstrations& shown, const BrainSpec& spec, std::uint32_t 
   for (std::uint32_t p = first; p < last; ++p) {
     const std::size_t room =
         keeps ? spec.demonstration_capacity - static_cast<std::uint32_t>(replay.demonstrations.filled()[p])
-              : waiting_capacity(spec) - replay.waiting.size(p);
+              : waiting_capacity(spec) - std::min(waiting_capacity(spec), replay.waiting.size(p));
     if (shown.count() > room)
       return make_error(
           ErrorCode::invalid_argument,

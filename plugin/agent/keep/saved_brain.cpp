@@ -167,14 +167,17 @@ Result<> read_waiting(const safetensors::File& file, const BrainSpec& spec, Repl
                  find_array(file, "waiting.rows", safetensors::Type::float32, Shape{total, width}));
   IMPRINT_CHECK(check_bytes_finite("waiting.rows", rows->bytes));
   const std::byte* next = rows->bytes.data();
-  const auto most = static_cast<std::int64_t>(waiting_capacity(spec));  // more waited under other settings
-  for (std::uint32_t p = 0; p < spec.brain_count; ++p)
+  // More waited under other settings, or came from actors.
+  const std::int64_t most = spec.receives_experience ? INT32_MAX : waiting_capacity(spec);
+  for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
+    if (spec.receives_experience) replay.waiting.make_room(static_cast<std::uint64_t>(counts[p]));
     for (std::int32_t k = 0; k < counts[p]; ++k, next += std::size_t{width} * sizeof(float)) {
       if (k < counts[p] - most) continue;
       const std::span<float> row = replay.waiting.push(p);
       std::memcpy(row.data(), next, std::size_t{width} * sizeof(float));
       if (apart) row[layout.begins] = 1;
     }
+  }
   return {};
 }
 

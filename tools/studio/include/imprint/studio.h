@@ -53,6 +53,7 @@ struct Settings {
   std::uint32_t evaluators = 0;          // the last ranks evaluate: see evaluates()
   std::string curriculum;                // a file of lessons and parameters of worlds; empty: none
   Share share = Share::updates;
+  bool compress = false;  // Share::minibatches: gradients travel as float16
   // ---- Share::actors ----
   std::uint32_t actors = 0, learners = 1;  // processes
   std::int64_t actor = -1;                 // number of this process among the actors; -1: it learns
