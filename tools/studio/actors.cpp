@@ -119,7 +119,8 @@ LearnerEnd::LearnerEnd(Door door, Hello schema, Calls calls)
     : door_(std::move(door)), schema_(schema), calls_(std::move(calls)), window_(kLeastWindow) {}
 
 std::string LearnerEnd::name(const Actor& actor) const {
-  return text(actor.hello.evaluates ? "evaluator " : "actor ", actor.hello.actor, " (process ",
+  const std::string of = actor.hello.joined > 0 ? text(" of --join ", actor.hello.joined) : "";
+  return text(actor.hello.evaluates ? "evaluator " : "actor ", actor.hello.actor, of, " (process ",
               actor.hello.process, " on ", actor.hello.computer, ")");
 }
 

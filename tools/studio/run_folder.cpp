@@ -13,9 +13,11 @@
 #include <new>
 #include <span>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
 #include "compute/base/text.h"
+#include "compute/model/files/event_file.h"
 #include "compute/model/files/file.h"
 
 namespace imprint::studio {
@@ -127,14 +129,19 @@ Result<> RunFolder::write_lesson(std::uint64_t checkpoint, const std::vector<dou
   return replace_file(text(path_, "/checkpoints/", checkpoint, "/lesson"), words.str());
 }
 
-Result<> RunFolder::cut_curve(std::uint64_t exchanges) const {
+Result<> RunFolder::cut_curve(const Checkpoint& from) const {
+  if (const auto written = read_file(events())) {
+    const std::string_view all(reinterpret_cast<const char*>(written->data()), written->size());
+    IMPRINT_CHECK(replace_file(events(), events_up_to(all, static_cast<std::int64_t>(from.steps))));
+  }
   std::ifstream stream(curve());
   if (!stream) return {};
   std::string kept, line;
   while (std::getline(stream, line)) {
     std::uint64_t number = 0;
     std::istringstream row(line);
-    if (!(row >> number) || number <= exchanges) kept += line + "\n";  // the first line names the columns
+    if (!(row >> number) || number <= from.exchanges)
+      kept += line + "\n";  // the first line names the columns
   }
   return replace_file(curve(), kept);
 }
