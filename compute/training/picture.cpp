@@ -10,7 +10,7 @@
 namespace imprint::training {
 namespace {
 
-// Of PictureOptions::memory_limit 0. A photograph takes 9 bytes per pixel at most to decode, and its file a
+// Without a PictureOptions::memory_limit. A photograph takes 9 bytes per pixel at most to decode, and its file a
 // seventh of a byte or more per pixel.
 constexpr std::uint64_t kMemoryPerByte = 64, kLeastMemory = std::uint64_t{48} << 20,
                         kMostMemory = std::uint64_t{256} << 20;
