@@ -243,7 +243,7 @@ case "$which" in
     printf x | dd of="$log" bs=1 seek=100 conv=notrunc 2>/dev/null
     run damaged --replay "$log" "$game"
     [ "$status" -ne 0 ] || fail "a damaged file was taken"
-    says damaged "is damaged, or no episode"
+    says damaged "Name a file of a run's folder episodes"
     ;;
   faults) # NaN and a full disk are told by rank; the run with the full disk goes on
     run nan --games 2 --steps 5000 --restarts 0 --checkpoint 0 "$game" --nan-frame 600

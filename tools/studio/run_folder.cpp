@@ -16,6 +16,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/files/event_file.h"
 #include "compute/model/files/file.h"
@@ -88,9 +89,9 @@ Result<std::optional<Checkpoint>> RunFolder::newest() const {
   if (!stream) return std::optional<Checkpoint>();
   if (const std::optional<Checkpoint> found = read_words(stream)) return found;
   return make_error(ErrorCode::corrupt_file,
-                    text("'", path_,
-                         "/checkpoint' is damaged. Remove it to begin again, or name another "
-                         "--folder."));
+                    text(quote(path_ + "/checkpoint"),
+                         ": found other words, expected checkpoint, exchanges, steps and ranks, each with "
+                         "its number. Remove the file to begin again, or name another --folder."));
 }
 
 std::optional<Checkpoint> RunFolder::before(std::uint64_t number) const {
