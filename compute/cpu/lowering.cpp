@@ -15,6 +15,9 @@ using namespace tensor;
 namespace {
 
 constexpr std::uint64_t kAlignment = 64;  // a cache line, and the widest vector
+// The least work of a program whose steps threads share. In a smaller one data takes longer from core to core
+// than a step on one of them; in a larger one small steps are shared too, where their data is.
+constexpr std::int64_t kLeastShared = std::int64_t{1} << 18;
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -39,6 +42,9 @@ Result<> Lowering::run(std::uint64_t memory_limit) {
     for (const Store& store : task.stores)
       if (store.row_indices < 0) written_[at(store.node)] = 1;
   }
+  std::int64_t work = 0;
+  for (const std::unique_ptr<Step>& step : executable_.steps_) work += step->work();
+  executable_.is_shared_ = executable_.pool_ && work >= kLeastShared;
   return plan_arena(memory_limit);
 }
 
@@ -535,12 +541,16 @@ MemoryPlan Lowering::plan_by_size() const {
 Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   std::vector<Lifetime> lifetimes;
   for (const ArenaValue& value : arena_) lifetimes.push_back(value.lifetime);
-  const MemoryPlan plan = executable_.pool_ ? plan_by_size() : plan_memory(lifetimes, kAlignment);
+  const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word)),
+                      workspaces = workspace * (executable_.is_shared_ ? executable_.pool_->threads() : 1),
+                      others = workspaces + kAlignment + executable_.constant_copy_bytes_;
+  MemoryPlan plan;
+  if (executable_.is_shared_) plan = plan_by_size();
+  if (!executable_.is_shared_ || plan.total_bytes + others > memory_limit)
+    plan = plan_memory(lifetimes, kAlignment);
   executable_.arena_bytes_ = plan.total_bytes;
   executable_.unplanned_bytes_ = plan.unplanned_bytes;
-  const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word));
-  const std::uint64_t workspaces = workspace * (executable_.pool_ ? executable_.pool_->threads() : 1);
-  executable_.memory_bytes_ = plan.total_bytes + workspaces + kAlignment + executable_.constant_copy_bytes_;
+  executable_.memory_bytes_ = plan.total_bytes + others;
   if (executable_.memory_bytes_ > memory_limit)
     return make_error(ErrorCode::out_of_device_memory,
                       text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",
