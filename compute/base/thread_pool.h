@@ -75,7 +75,7 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
   std::mutex computing_;  // one computation at a time
   Function function_ = nullptr;
   const void* data_ = nullptr;
-  // What is left of a thread's parts: the number of the computation, the end and the next part: 32, 16 and 16
+  // The rest of a thread's parts: the number of the computation, the end and the next part: 32, 16 and 16
   // bits. A thread that takes a part may read function_ and data_, which change only when all parts are done.
   struct alignas(64) Range {
     std::atomic<std::uint64_t> left{0};

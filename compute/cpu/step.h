@@ -194,7 +194,7 @@ std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kerne
 // ---- steps on whole values; operands are row-major unless passed as Strided ----
 
 std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to, UsedPart used = {});
-// Of a pad with this source: all that is not the source.
+// Fills all of a padded value that is not its source.
 std::unique_ptr<Step> border_step(const graph::GraphNode& pad, const Shape& source, const KernelSet& kernels,
                                   std::int32_t into);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
