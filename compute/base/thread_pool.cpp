@@ -17,9 +17,8 @@ namespace {
 
 constexpr int kLooksAtOnce = 64;  // before it asks for the time
 
-std::uint64_t next_part(std::uint64_t state) { return state & 0xffff; }
-std::uint64_t part_count(std::uint64_t state) { return state >> 16 & 0xffff; }
-bool has_parts(std::uint64_t state) { return next_part(state) < part_count(state); }
+std::uint64_t next_of(std::uint64_t range) { return range & 0xffff; }
+std::uint64_t end_of(std::uint64_t range) { return range >> 16 & 0xffff; }
 
 // The pool that calls its host on this thread.
 thread_local const ThreadPool* calling_host = nullptr;
@@ -77,8 +76,11 @@ void ThreadPool::compute(std::uint32_t parts, Function function, const void* dat
   function_ = function;
   data_ = data;
   done_.store(0, std::memory_order_relaxed);
-  const std::uint64_t number = (state_.load(std::memory_order_relaxed) >> 32) + 1;
-  state_.store(number << 32 | std::uint64_t{parts} << 16);
+  // The last range first: a thread that looks meanwhile finds its own parts before those of others.
+  ++number_;
+  for (std::uint64_t thread = threads_; thread-- > 0;)
+    ranges_[thread].left.store(number_ << 32 | parts * (thread + 1) / threads_ << 16 |
+                               parts * thread / threads_);
   call_helpers();
   while (run_part(0)) continue;
   for (int looks = 0; done_.load(std::memory_order_acquire) < parts; ++looks) {
@@ -87,12 +89,30 @@ void ThreadPool::compute(std::uint32_t parts, Function function, const void* dat
   }
 }
 
+// From the front of its own range, or from the back of another's.
+std::optional<std::uint32_t> ThreadPool::take_part(std::uint32_t thread) {
+  for (std::uint32_t i = 0; i < threads_; ++i) {
+    std::atomic<std::uint64_t>& left = ranges_[(thread + i) % threads_].left;
+    std::uint64_t range = left.load();
+    while (next_of(range) < end_of(range)) {
+      const std::uint64_t rest = i == 0 ? range + 1 : range - 0x10000;
+      if (left.compare_exchange_weak(range, rest))
+        return static_cast<std::uint32_t>(i == 0 ? next_of(range) : end_of(range) - 1);
+    }
+  }
+  return {};
+}
+
+bool ThreadPool::has_parts() const {
+  for (std::uint32_t i = 0; i < threads_; ++i)
+    if (const std::uint64_t range = ranges_[i].left.load(); next_of(range) < end_of(range)) return true;
+  return false;
+}
+
 bool ThreadPool::run_part(std::uint32_t thread) {
-  std::uint64_t state = state_.load();
-  do {
-    if (!has_parts(state)) return false;
-  } while (!state_.compare_exchange_weak(state, state + 1));
-  function_(data_, static_cast<std::uint32_t>(next_part(state)), thread);
+  const std::optional<std::uint32_t> part = take_part(thread);
+  if (!part) return false;
+  function_(data_, *part, thread);
   done_.fetch_add(1, std::memory_order_release);
   return true;
 }
@@ -105,8 +125,7 @@ void ThreadPool::call_helpers() {
     return;
   }
   const ThreadPool* const before = std::exchange(calling_host, this);
-  for (std::uint32_t missing = threads_ - 1 - lent_.load(); missing > 0 && has_parts(state_.load());
-       --missing) {
+  for (std::uint32_t missing = threads_ - 1 - lent_.load(); missing > 0 && has_parts(); --missing) {
     lent_.fetch_add(1);
     // Keeps the pool alive until the host calls run, which may be after every computation.
     auto* ticket = new std::shared_ptr<ThreadPool>(shared_from_this());
@@ -141,7 +160,7 @@ void ThreadPool::work(std::uint32_t thread) {
     help_for_a_while(thread);
     std::unique_lock lock(mutex_);
     waiting_.fetch_add(1);
-    called_.wait(lock, [&] { return stopping_ || has_parts(state_.load()); });
+    called_.wait(lock, [&] { return stopping_ || has_parts(); });
     waiting_.fetch_sub(1);
     if (stopping_) return;
   }

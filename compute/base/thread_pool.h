@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -37,7 +38,8 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
 
   // Calls run(part, thread) for each part below `parts`, in any order, then returns. thread < threads(): no
   // two calls at the same time have the same one. run throws nothing and calls no each(). parts <=
-  // kMostParts.
+  // kMostParts. Thread t begins with the t-th share of the parts, and takes another's when it is done: equal
+  // divisions leave data in the caches of the threads that read them next.
   static constexpr std::uint32_t kMostParts = 0xffff;
   template <class Run>
   void each(std::uint32_t parts, const Run& run) {
@@ -53,9 +55,14 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
   using Function = void (*)(const void* data, std::uint32_t part, std::uint32_t thread);
 
   explicit ThreadPool(const Options& options)
-      : threads_(options.threads), host_(options.host), looks_for_(options.looks_for) {}
+      : threads_(options.threads),
+        host_(options.host),
+        looks_for_(options.looks_for),
+        ranges_(std::make_unique<Range[]>(options.threads)) {}
   void start(const LogSink& log);
   void compute(std::uint32_t parts, Function function, const void* data);
+  std::optional<std::uint32_t> take_part(std::uint32_t thread);
+  bool has_parts() const;
   bool run_part(std::uint32_t thread);
   void call_helpers();
   void help_for_a_while(std::uint32_t thread);
@@ -68,10 +75,14 @@ class ThreadPool : public std::enable_shared_from_this<ThreadPool> {
   std::mutex computing_;  // one computation at a time
   Function function_ = nullptr;
   const void* data_ = nullptr;
-  // Number of the computation, its parts, and the next part: 32, 16 and 16 bits. A thread that takes a part
-  // may read function_ and data_, which change only when all parts are done.
-  std::atomic<std::uint64_t> state_{0};
-  std::atomic<std::uint32_t> done_{0};  // parts
+  // The rest of a thread's parts: the number of the computation, the end and the next part: 32, 16 and 16
+  // bits. A thread that takes a part may read function_ and data_, which change only when all parts are done.
+  struct alignas(64) Range {
+    std::atomic<std::uint64_t> left{0};
+  };
+  const std::unique_ptr<Range[]> ranges_;  // by thread
+  std::uint64_t number_ = 0;               // of the computation
+  std::atomic<std::uint32_t> done_{0};     // parts
   // Own threads that wait, under mutex_; host threads that are lent or asked for, and the numbers in use.
   std::atomic<std::uint32_t> waiting_{0}, lent_{0};
   std::mutex mutex_;

@@ -51,9 +51,11 @@ std::int64_t Executable::shares_of(const Step& step) const {
   // A share is worth the time of a thread that looks at it, and there are more than threads, since another
   // process may take a core.
   constexpr std::int64_t kLeastShare = 8192, kSharesPerThread = 4;
-  if (!pool_) return 1;
-  return std::min({step.part_count(), step.work() / kLeastShare, kSharesPerThread * pool_->threads(),
-                   std::int64_t{ThreadPool::kMostParts}});
+  if (!is_shared_) return 1;
+  const std::int64_t threads = pool_->threads(),
+                     most = std::min({step.part_count(), step.work() / kLeastShare,
+                                      kSharesPerThread * threads, std::int64_t{ThreadPool::kMostParts}});
+  return most < threads ? most : most / threads * threads;  // as many for each thread
 }
 
 void Executable::run(const Step& step) const {

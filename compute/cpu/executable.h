@@ -85,6 +85,7 @@ class Executable {
   }
 
   std::shared_ptr<ThreadPool> pool_;
+  bool is_shared_ = false;                    // steps, among the pool's threads
   std::vector<ZeroedBytes> constant_copies_;  // in other layouts
   std::uint64_t constant_copy_bytes_ = 0;
   ZeroedBytes arena_;  // the workspaces, then intermediates

@@ -1,6 +1,7 @@
 #include "compute/cpu/lowering.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "compute/base/text.h"
@@ -14,6 +15,9 @@ using namespace tensor;
 namespace {
 
 constexpr std::uint64_t kAlignment = 64;  // a cache line, and the widest vector
+// The least work of a program whose steps threads share. In a smaller one data takes longer from core to core
+// than a step on one of them; in a larger one small steps are shared too, where their data is.
+constexpr std::int64_t kLeastShared = std::int64_t{1} << 18;
 
 std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -38,6 +42,9 @@ Result<> Lowering::run(std::uint64_t memory_limit) {
     for (const Store& store : task.stores)
       if (store.row_indices < 0) written_[at(store.node)] = 1;
   }
+  std::int64_t work = 0;
+  for (const std::unique_ptr<Step>& step : executable_.steps_) work += step->work();
+  executable_.is_shared_ = executable_.pool_ && work >= kLeastShared;
   return plan_arena(memory_limit);
 }
 
@@ -163,7 +170,7 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
     IMPRINT_ASSIGN(const auto windows, find_windows(entry.inputs[1]));
     if (windows) {
       IMPRINT_ASSIGN(const Strided rows, find(entry.inputs[0]));
-      add(matmul_step(rows, *windows, into, kernels_, used_product(node), find_whole(rows, true)),
+      add(matmul_step(rows, *windows, into, kernels_, product_options(node, find_whole(rows, true))),
           {into, rows.buffer, windows->matrices.buffer});
       return {};
     }
@@ -182,7 +189,8 @@ Result<> Lowering::compute(NodeIndex node, std::int32_t into) {
   if (entry.op == Op::matmul) {
     auto whole = find_whole(operands[1], false);
     if (!whole) whole = find_whole(operands[0], true);
-    add(matmul_step(operands[0], operands[1], into, kernels_, used_product(node), std::move(whole)), buffers);
+    add(matmul_step(operands[0], operands[1], into, kernels_, product_options(node, std::move(whole))),
+        buffers);
   } else if (entry.kind() == OpKind::reduce)
     add(arg_reduce_step(entry, graph_[entry.inputs[0]].dtype, operands[0], into), buffers);
   else if (entry.kind() == OpKind::select)
@@ -296,25 +304,8 @@ Result<> Lowering::compute_pad(NodeIndex node, std::int32_t into) {
   inside.shape = graph_[entry.inputs[0]].shape;
   for (int axis = 0; axis < inside.shape.rank(); ++axis)
     inside.offset += inside.strides[at(axis)] * entry.ints[2 * static_cast<std::size_t>(axis)];
-  IMPRINT_CHECK(compute_into(entry.inputs[0], inside));
-  // Around it a box on either side of each axis: as wide as the source along the axes before.
-  Strided box = inside;
-  for (int axis = inside.shape.rank() - 1; axis >= 0; --axis) {
-    const std::int64_t before = entry.ints[2 * at(axis)], after = entry.ints[2 * at(axis) + 1];
-    const std::int64_t start = box.offset - box.strides[at(axis)] * before;
-    for (const bool behind : {false, true}) {
-      Strided side = box;
-      side.shape = Shape{};
-      for (int a = 0; a < box.shape.rank(); ++a)
-        side.shape.append(a == axis ? (behind ? after : before) : box.shape[a]);
-      side.offset = behind ? box.offset + box.strides[at(axis)] * box.shape[axis] : start;
-      if (side.shape.element_count() > 0) add(fill_step(side, word_of(entry.floats[0], entry.dtype)), {into});
-    }
-    box.offset = start;
-    Shape wider;
-    for (int a = 0; a < box.shape.rank(); ++a) wider.append(a == axis ? entry.shape[axis] : box.shape[a]);
-    box.shape = wider;
-  }
+  if (inside.shape.element_count() > 0) IMPRINT_CHECK(compute_into(entry.inputs[0], inside));
+  add(border_step(entry, inside.shape, kernels_, into), {into});
   return {};
 }
 
@@ -428,6 +419,10 @@ UsedProduct Lowering::used_product(NodeIndex node) const {
   return used;
 }
 
+ProductOptions Lowering::product_options(NodeIndex node, std::shared_ptr<const WholeOperand> whole) const {
+  return {used_product(node), std::move(whole), executable_.pool_ ? executable_.pool_->threads() : 1};
+}
+
 // The sums of a program with fixed extents: they have no terms beyond.
 void Lowering::use_parts(ReduceStep& step, const Shape& source, std::span<const int> order) const {
   if (order.empty() || order[0] == 0) step.use(used_elements(source));
@@ -525,15 +520,37 @@ void Lowering::add(std::unique_ptr<Step> step, std::span<const std::int32_t> buf
   executable_.steps_.push_back(std::move(step));
 }
 
+// Threads divide values of one size in the same way. If only these share memory, a thread writes to lines
+// that it has in its cache: those of other cores cost ten times as much.
+MemoryPlan Lowering::plan_by_size() const {
+  std::map<std::uint64_t, std::vector<std::size_t>> values;  // by bytes
+  for (std::size_t i = 0; i < arena_.size(); ++i) values[arena_[i].lifetime.bytes].push_back(i);
+  MemoryPlan all;
+  all.offsets.resize(arena_.size());
+  for (const auto& [bytes, equal] : values) {
+    std::vector<Lifetime> lifetimes;
+    for (const std::size_t i : equal) lifetimes.push_back(arena_[i].lifetime);
+    const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
+    for (std::size_t i = 0; i < equal.size(); ++i) all.offsets[equal[i]] = all.total_bytes + plan.offsets[i];
+    all.total_bytes += aligned(plan.total_bytes);
+    all.unplanned_bytes += plan.unplanned_bytes;
+  }
+  return all;
+}
+
 Result<> Lowering::plan_arena(std::uint64_t memory_limit) {
   std::vector<Lifetime> lifetimes;
   for (const ArenaValue& value : arena_) lifetimes.push_back(value.lifetime);
-  const MemoryPlan plan = plan_memory(lifetimes, kAlignment);
+  const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word)),
+                      workspaces = workspace * (executable_.is_shared_ ? executable_.pool_->threads() : 1),
+                      others = workspaces + kAlignment + executable_.constant_copy_bytes_;
+  MemoryPlan plan;
+  if (executable_.is_shared_) plan = plan_by_size();
+  if (!executable_.is_shared_ || plan.total_bytes + others > memory_limit)
+    plan = plan_memory(lifetimes, kAlignment);
   executable_.arena_bytes_ = plan.total_bytes;
   executable_.unplanned_bytes_ = plan.unplanned_bytes;
-  const std::uint64_t workspace = aligned(static_cast<std::uint64_t>(workspace_) * sizeof(Word));
-  const std::uint64_t workspaces = workspace * (executable_.pool_ ? executable_.pool_->threads() : 1);
-  executable_.memory_bytes_ = plan.total_bytes + workspaces + kAlignment + executable_.constant_copy_bytes_;
+  executable_.memory_bytes_ = plan.total_bytes + others;
   if (executable_.memory_bytes_ > memory_limit)
     return make_error(ErrorCode::out_of_device_memory,
                       text("intermediates: found ", executable_.memory_bytes_, " bytes, expected at most ",

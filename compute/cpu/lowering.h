@@ -48,6 +48,7 @@ class Lowering {
   std::optional<Strided> constant_copy(const Strided& from, const Shape& shape);
   // The operand of a product, if it is a constant of whole numbers.
   std::shared_ptr<const WholeOperand> find_whole(const Strided& operand, bool left);
+  ProductOptions product_options(graph::NodeIndex node, std::shared_ptr<const WholeOperand> whole) const;
   // Windows of an image that are the right operand of a product.
   Result<std::optional<WindowMatrix>> find_windows(graph::NodeIndex node);
 
@@ -72,6 +73,7 @@ class Lowering {
   void add(std::unique_ptr<Step> step, std::initializer_list<std::int32_t> buffers) {
     add(std::move(step), std::span(buffers.begin(), buffers.size()));
   }
+  graph::MemoryPlan plan_by_size() const;
   Result<> plan_arena(std::uint64_t memory_limit);
 
   const graph::Graph& graph_;

@@ -194,7 +194,9 @@ std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kerne
 // ---- steps on whole values; operands are row-major unless passed as Strided ----
 
 std::unique_ptr<Step> copy_step(const Strided& from, const Strided& to, UsedPart used = {});
-std::unique_ptr<Step> fill_step(const Strided& to, Word value);
+// Fills all of a padded value that is not its source.
+std::unique_ptr<Step> border_step(const graph::GraphNode& pad, const Shape& source, const KernelSet& kernels,
+                                  std::int32_t into);
 std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word value);
 // The right operand of a product in images: its rows and columns are windows, and no strides describe it.
 struct WindowMatrix {
@@ -224,13 +226,16 @@ std::shared_ptr<const WholeOperand> whole_operand(const float* buffer, const Str
 // undefined.
 bool whole_product(const WholeOperand& whole, const Matmul& m, std::int64_t first_row,
                    std::int64_t first_column, const WholeKernels& kernels);
-// One matrix at a time. whole: one of both operands, or null.
+struct ProductOptions {
+  UsedProduct used = {};
+  std::shared_ptr<const WholeOperand> whole = nullptr;  // one of both operands, or null
+  std::int64_t threads = 1;                             // that share the step
+};
+// One matrix at a time.
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels, UsedProduct used = {},
-                                  std::shared_ptr<const WholeOperand> whole = nullptr);
+                                  const KernelSet& kernels, const ProductOptions& options);
 std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
-                                  const KernelSet& kernels, UsedProduct used = {},
-                                  std::shared_ptr<const WholeOperand> whole = nullptr);
+                                  const KernelSet& kernels, const ProductOptions& options);
 std::unique_ptr<Step> arg_reduce_step(const graph::GraphNode& node, DType dtype, const Strided& source,
                                       std::int32_t into);
 std::unique_ptr<Step> gather_step(const graph::GraphNode& node, const Strided& data, const Strided& indices,

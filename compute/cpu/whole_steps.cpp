@@ -92,34 +92,19 @@ std::unique_ptr<Step> fill_step(std::int32_t buffer, std::int64_t count, Word va
   });
 }
 
-std::unique_ptr<Step> fill_step(const Strided& to, Word value) {
-  if (to.shape.element_count() == 0) return made([](const Memory&) {});
-  const std::int64_t elements = to.shape.element_count();
-  const Loops<1> loops = loops_over<1>(to.shape, {to.strides});
-  return divided(elements, elements, [=](const Memory& memory, Parts part) {
-    Word* first = memory.data<Word>(to.buffer, to.offset);
-    each_rows(loops, part,
-              [&](const auto& offsets, std::int64_t rows, const auto& row_strides, std::int64_t count,
-                  const auto& strides) {
-                Word* row = first + offsets[0];
-                for (std::int64_t r = 0; r < rows; ++r, row += row_strides[0])
-                  for (std::int64_t i = 0; i < count; ++i) row[i * strides[0]] = value;
-              });
-  });
-}
-
 namespace {
 
-// A product's parts: blocks of columns of each matrix. If these are few, then blocks of rows of each. Parts
-// of one block of columns are neighbours, since each call packs the right operand of its columns again.
+// A product's parts: rows of each matrix for each thread, which element by element steps before and after
+// divide in the same way, so that a thread finds them in its cache. Inside of them blocks of columns, which
+// are neighbours: each call packs the right operand of its columns again.
 class ProductParts {
  public:
-  ProductParts(std::int64_t matrices, const Matmul& one)
+  ProductParts(std::int64_t matrices, const Matmul& one, std::int64_t threads)
       : matrices_(matrices), columns_((one.columns + kColumns - 1) / kColumns) {
-    constexpr std::int64_t kEnough = 16;
-    const std::int64_t most = (one.rows + kRows - 1) / kRows;
-    rows_ = std::clamp(kEnough / (matrices_ * columns_), std::int64_t{1}, most);
-    rows_of_part_ = ((one.rows + rows_ - 1) / rows_ + kRows - 1) / kRows * kRows;
+    constexpr std::int64_t kLeastRows = 32;  // per packing of the right operand
+    const std::int64_t shared = std::max<std::int64_t>(threads / matrices, 1),
+                       rows = std::clamp<std::int64_t>(one.rows / kLeastRows, 1, shared);
+    rows_of_part_ = ((one.rows + rows - 1) / rows + kRows - 1) / kRows * kRows;
     rows_ = (one.rows + rows_of_part_ - 1) / rows_of_part_;
   }
   std::int64_t count() const { return matrices_ * rows_ * columns_; }
@@ -128,11 +113,11 @@ class ProductParts {
   template <class Use>
   void each(Parts parts, const Matmul& one, Use use) const {
     for (std::int64_t part = parts.begin; part < parts.end;) {
-      const std::int64_t row = part % rows_, column = part / rows_ % columns_,
-                         matrix = part / rows_ / columns_, left = parts.end - part;
-      const bool is_whole = row == 0 && left >= rows_;  // all rows of some columns
-      const std::int64_t rows = is_whole ? rows_ : std::min(rows_ - row, left),
-                         columns = is_whole ? std::min(columns_ - column, left / rows_) : 1;
+      const std::int64_t column = part % columns_, row = part / columns_ % rows_,
+                         matrix = part / columns_ / rows_, left = parts.end - part;
+      const bool is_whole = column == 0 && left >= columns_;  // all columns of some rows
+      const std::int64_t columns = is_whole ? columns_ : std::min(columns_ - column, left),
+                         rows = is_whole ? std::min(rows_ - row, left / columns_) : 1;
       use(matrix, Parts{row * rows_of_part_, std::min(one.rows, (row + rows) * rows_of_part_)},
           Parts{column * kColumns, std::min(one.columns, (column + columns) * kColumns)});
       part += rows * columns;
@@ -140,7 +125,7 @@ class ProductParts {
   }
 
  private:
-  static constexpr std::int64_t kColumns = 64, kRows = 16;  // multiples of the tiles of all kernel sets
+  static constexpr std::int64_t kColumns = 64, kRows = 8;  // multiples of the tiles of all kernel sets
   std::int64_t matrices_, columns_, rows_ = 1, rows_of_part_ = 1;
 };
 
@@ -151,41 +136,42 @@ namespace {
 // Products of `one` for all matrices; layouts of a and b over the batch.
 std::unique_ptr<Step> products(const Matmul& one, const Strided& a, const Strided& b,
                                const Loops<2>& matrices, std::shared_ptr<const WindowMatrix> windows,
-                               std::int32_t into, const KernelSet& kernels, UsedProduct used,
-                               std::shared_ptr<const WholeOperand> whole) {
-  const ProductParts cut(element_count(matrices), one);
+                               std::int32_t into, const KernelSet& kernels, const ProductOptions& options) {
+  const ProductParts cut(element_count(matrices), one, options.threads);
   const std::int64_t work = element_count(matrices) * one.rows * one.columns * (one.depth / 8 + 1);
-  return divided(cut.count(), work, [=, set = &kernels](const Memory& memory, Parts parts) {
-    Matmul next = one;
-    next.depth = used.depth.of(memory, one.depth);
-    const std::int64_t used_rows = used.elements.of(memory, element_count(matrices) * one.rows);
-    next.scratch = reinterpret_cast<float*>(memory.workspace);
-    if (windows) {
-      next.b_rows = windows->rows.data();
-      next.b_runs = windows->runs.data();
-      next.b_run = windows->run;
-    }
-    cut.each(parts, one, [&](std::int64_t matrix, Parts rows, Parts columns) {
-      rows.end = std::min(rows.end, used_rows - matrix * one.rows);
-      if (rows.begin >= rows.end) return;
-      Walk<2> walk(matrices);
-      walk.seek(matrix);
-      const std::int64_t inner = matrix % matrices.extents[walk.inner()];
-      const auto offset = [&](std::size_t n) {
-        return walk.offsets[n] + inner * matrices.strides[n][walk.inner()];
-      };
-      next.rows = rows.end - rows.begin;
-      next.columns = columns.end - columns.begin;
-      next.first_column = columns.begin;
-      next.a = memory.data<const float>(a.buffer, a.offset + offset(0) + rows.begin * one.a_row);
-      next.b = memory.data<const float>(b.buffer,
-                                        b.offset + offset(1) + (windows ? 0 : columns.begin * one.b_column));
-      next.c = memory.data<float>(into, (matrix * one.rows + rows.begin) * one.columns + columns.begin);
-      if (!whole || next.depth != one.depth ||
-          !whole_product(*whole, next, rows.begin, columns.begin, set->whole))
-        set->matmul(next);
-    });
-  });
+  return divided(
+      cut.count(), work,
+      [=, set = &kernels, used = options.used, whole = options.whole](const Memory& memory, Parts parts) {
+        Matmul next = one;
+        next.depth = used.depth.of(memory, one.depth);
+        const std::int64_t used_rows = used.elements.of(memory, element_count(matrices) * one.rows);
+        next.scratch = reinterpret_cast<float*>(memory.workspace);
+        if (windows) {
+          next.b_rows = windows->rows.data();
+          next.b_runs = windows->runs.data();
+          next.b_run = windows->run;
+        }
+        cut.each(parts, one, [&](std::int64_t matrix, Parts rows, Parts columns) {
+          rows.end = std::min(rows.end, used_rows - matrix * one.rows);
+          if (rows.begin >= rows.end) return;
+          Walk<2> walk(matrices);
+          walk.seek(matrix);
+          const std::int64_t inner = matrix % matrices.extents[walk.inner()];
+          const auto offset = [&](std::size_t n) {
+            return walk.offsets[n] + inner * matrices.strides[n][walk.inner()];
+          };
+          next.rows = rows.end - rows.begin;
+          next.columns = columns.end - columns.begin;
+          next.first_column = columns.begin;
+          next.a = memory.data<const float>(a.buffer, a.offset + offset(0) + rows.begin * one.a_row);
+          next.b = memory.data<const float>(
+              b.buffer, b.offset + offset(1) + (windows ? 0 : columns.begin * one.b_column));
+          next.c = memory.data<float>(into, (matrix * one.rows + rows.begin) * one.columns + columns.begin);
+          if (!whole || next.depth != one.depth ||
+              !whole_product(*whole, next, rows.begin, columns.begin, set->whole))
+            set->matmul(next);
+        });
+      });
 }
 
 // A product with this left operand; b is missing.
@@ -208,8 +194,7 @@ Shape batch_of(const Shape& shape) {
 }  // namespace
 
 std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32_t into,
-                                  const KernelSet& kernels, UsedProduct used,
-                                  std::shared_ptr<const WholeOperand> whole) {
+                                  const KernelSet& kernels, const ProductOptions& options) {
   const int rank = a.shape.rank();
   Matmul one = rows_of(a, b.shape[rank - 1]);
   one.b_depth = b.strides[at(rank - 2)];
@@ -221,19 +206,17 @@ std::unique_ptr<Step> matmul_step(const Strided& a, const Strided& b, std::int32
   const bool joins =
       loops.depth == 1 && loops.strides[1][0] == 0 && loops.strides[0][0] == one.rows * one.a_row;
   if (joins) one.rows *= loops.extents[0];
-  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels, used,
-                  std::move(whole));
+  return products(one, a, b, joins ? loops_over<2>({}, {}) : loops, nullptr, into, kernels, options);
 }
 
 std::unique_ptr<Step> matmul_step(const Strided& a, const WindowMatrix& b, std::int32_t into,
-                                  const KernelSet& kernels, UsedProduct used,
-                                  std::shared_ptr<const WholeOperand> whole) {
+                                  const KernelSet& kernels, const ProductOptions& options) {
   Matmul one = rows_of(a, b.columns);
   one.b_column = b.column;
   const Shape batch = batch_of(a.shape);
   if (batch.element_count() * one.rows * one.columns == 0) return made([](const Memory&) {});
   return products(one, a, b.matrices, loops_over<2>(batch, {a.strides, b.matrices.strides}),
-                  std::make_shared<WindowMatrix>(b), into, kernels, used, std::move(whole));
+                  std::make_shared<WindowMatrix>(b), into, kernels, options);
 }
 
 std::optional<WindowMatrix> window_matrix(const Strided& source, const Shape& shape) {

@@ -1,6 +1,7 @@
-// Depthwise convolutions and pools. An image is split into its phases by the strides, so that the elements of
-// one term lie in a row for all positions. Rows follow each other at one pitch: a fold runs over a whole
-// image at once, and computes a few elements between the rows that are not read.
+// Depthwise convolutions, pools and the borders of padded images. An image is split into its phases by the
+// strides, so that the elements of one term lie in a row for all positions. Rows follow each other at one
+// pitch: a fold runs over a whole image at once, and computes a few elements between the rows that are not
+// read.
 
 #include <algorithm>
 #include <numeric>
@@ -138,6 +139,63 @@ class WindowStep : public Step {
   std::vector<std::int64_t> offsets_, factor_offsets_;
 };
 
+// The axes before the first padded one are images, which lie one after the other. The border is all that is
+// between the rows of an image's inside.
+class BorderStep : public Step {
+ public:
+  BorderStep(const GraphNode& pad, const Shape& source, const KernelSet& kernels, std::int32_t into)
+      : kernels_(kernels), into_(into), value_(word_of(pad.floats[0], pad.dtype)) {
+    const Strides strides = row_major_strides(pad.shape);
+    int axis = 0;
+    for (; axis < pad.shape.rank() && source[axis] == pad.shape[axis]; ++axis) images_ *= source[axis];
+    Shape inside;
+    Strides inside_strides{};
+    for (; axis < pad.shape.rank(); ++axis) {
+      inside_strides[at(inside.rank())] = strides[at(axis)];
+      inside.append(source[axis]);
+      first_ += strides[at(axis)] * pad.ints[2 * at(axis)];
+      image_ *= pad.shape[axis];
+    }
+    is_empty_ = inside.element_count() == 0;
+    if (!is_empty_) inside_ = loops_over<1>(inside, {inside_strides});
+  }
+
+  std::int64_t part_count() const override { return images_; }
+  // As much as the steps that write and read the whole value, so that it is divided as they are: the border
+  // shares cache lines with the inside.
+  std::int64_t work() const override { return images_ * image_; }
+
+  void run(const Memory& memory, Parts parts) const override {
+    Word* image = memory.data<Word>(into_, parts.begin * image_);
+    for (std::int64_t i = parts.begin; i < parts.end; ++i, image += image_) {
+      std::int64_t filled = 0;  // or inside
+      if (!is_empty_)
+        each_run(inside_, [&](const auto& offsets, std::int64_t count, const auto& strides) {
+          const std::int64_t runs = strides[0] == 1 ? 1 : count, length = count / runs;
+          for (std::int64_t run = 0; run < runs; ++run) {
+            const std::int64_t begin = first_ + offsets[0] + run * strides[0];
+            fill(image + filled, begin - filled);
+            filled = begin + length;
+          }
+        });
+      fill(image + filled, image_ - filled);
+    }
+  }
+
+ private:
+  void fill(Word* to, std::int64_t count) const {
+    if (count > 0) kernels_.copy_run(&value_, 0, to, count);
+  }
+
+  const KernelSet& kernels_;
+  std::int32_t into_;
+  Word value_;
+  std::int64_t images_ = 1, image_ = 1;  // elements of one
+  std::int64_t first_ = 0;               // element of an image that is inside
+  bool is_empty_ = false;                // nothing is inside
+  Loops<1> inside_;
+};
+
 // An axis that is not 1 long.
 struct Axis {
   std::int64_t extent = 1, image = 0, factors = 0;
@@ -204,6 +262,11 @@ std::optional<WindowPlan> plan_windows(const GraphNode& fold, const Strided& ima
 
 std::unique_ptr<Step> window_step(const WindowPlan& plan, const KernelSet& kernels, std::int32_t into) {
   return std::make_unique<WindowStep>(plan, kernels, into);
+}
+
+std::unique_ptr<Step> border_step(const GraphNode& pad, const Shape& source, const KernelSet& kernels,
+                                  std::int32_t into) {
+  return std::make_unique<BorderStep>(pad, source, kernels, into);
 }
 
 }  // namespace imprint::cpu

@@ -44,7 +44,8 @@ TEST(ThreadPool, WakesThreadsThatSleep) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     // Ends only if two threads are in it at a time.
     std::atomic<int> inside = 0;
-    pool->each(2, [&](std::uint32_t, std::uint32_t) {
+    pool->each(2, [&](std::uint32_t part, std::uint32_t thread) {
+      EXPECT_EQ(part, thread);  // each begins with its own share
       inside.fetch_add(1);
       while (inside.load() < 2) std::this_thread::yield();
     });

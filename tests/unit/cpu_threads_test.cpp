@@ -82,5 +82,58 @@ TEST(CpuThreads, GiveTheSameBits) {
   }
 }
 
+using Sides = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+// relu(x * 2 + 1) of a matrix with a border, then a product, on two threads.
+std::string explained(std::int64_t rows) {
+  const auto runtime = Runtime::create_on_cpu({}, 0, {.count = 2});
+  const Tensor x = input("x", {rows, 64});
+  const Tensor padded = pad(relu(x * 2 + 1), Sides{{0, 0}, {1, 1}});
+  const Tensor product = matmul(padded, transpose(padded));
+  auto program = Program::compile(*runtime, {.name = "p", .inputs = {x}, .outputs = {sum(product, {1})}});
+  EXPECT_TRUE(program.ok()) << program.error().message;
+  return program ? program->explain() : std::string();
+}
+
+TEST(CpuThreads, ShareOnlyProgramsThatAreLargeEnough) {
+  EXPECT_THAT(explained(16), testing::HasSubstr(" 0 of them and 0.0 % of the work divided"));
+  EXPECT_THAT(explained(256),
+              testing::ContainsRegex("[1-9] of them and (9.\\..|100.0) % of the work divided"));
+}
+
+// A border on one side or several, of images, of lines, and of a value without elements.
+TEST(CpuThreads, FillBordersLikeOneThread) {
+  std::vector<std::vector<float>> found;
+  for (const std::uint32_t threads : {1u, 3u}) {
+    const auto runtime = Runtime::create_on_cpu({}, 0, {.count = threads});
+    Session session(*runtime);
+    const Tensor image = input("image", {70, 61, 1, 67}), none = input("none", {3, 0});
+    const Sides around{{0, 0}, {0, 2}, {3, 1}, {0, 5}};
+    auto program =
+        Program::compile(*runtime, {.name = "borders",
+                                    .inputs = {image, none},
+                                    .outputs = {pad(image, around, 0.25), pad(transpose(image), around, -1),
+                                                pad(none, Sides{{1, 1}, {2, 0}}, 7)}});
+    ASSERT_TRUE(program.ok()) << program.error().message;
+    auto results = session.run(*program, std::vector{some_values(image.shape()), some_values(none.shape())});
+    ASSERT_TRUE(results.ok()) << results.error().message;
+    for (const HostTensor& result : *results) found.push_back(result.floats);
+  }
+  ASSERT_EQ(found.size(), 6u);
+  EXPECT_EQ(found[2], std::vector<float>(10, 7.0f));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(found[i], found[i + 3]) << i;
+  // By hand: row 3 of an image is inside, before column 67.
+  const HostTensor source = some_values({70, 61, 1, 67});
+  std::vector<float> expected;
+  for (std::int64_t n = 0; n < 70; ++n)
+    for (std::int64_t c = 0; c < 63; ++c)
+      for (std::int64_t y = 0; y < 5; ++y)
+        for (std::int64_t x = 0; x < 72; ++x)
+          expected.push_back(c < 61 && y == 3 && x < 67
+                                 ? source.floats[static_cast<std::size_t>((n * 61 + c) * 67 + x)]
+                                 : 0.25f);
+  EXPECT_EQ(found[0], expected);
+}
+
 }  // namespace
 }  // namespace imprint
