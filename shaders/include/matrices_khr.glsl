@@ -11,8 +11,9 @@
   coopMatStore(matrix, array, place, stride, gl_CooperativeMatrixLayoutRowMajor)
 #define MATRIX_MULTIPLY_ADD(left, right, sums) coopMatMulAdd(left, right, sums)
 // An accumulator is no operand: it passes through 48 uvec4s of the subgroup in shared memory.
-#define MATRIX_AS_LEFT(left, rounded, scratch, place) \
-  subgroupBarrier();                                  \
-  MATRIX_STORE(rounded, scratch, place, 3);           \
-  subgroupBarrier();                                  \
+#define MATRIX_AS_LEFT(left, rounded, scratch, place)                     \
+  MATRIX_ROUNDED held = rounded; /* commas of its type end no argument */ \
+  subgroupBarrier();                                                      \
+  MATRIX_STORE(held, scratch, place, 3);                                  \
+  subgroupBarrier();                                                      \
   MATRIX_LOAD(left, scratch, place, 3, 0);

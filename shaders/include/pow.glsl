@@ -8,8 +8,10 @@ float imp_pow(float x, float y) {
   bool odd = integral && abs(y) < 16777216.0 && mod(abs(y), 2.0) == 1.0;
   float a = abs(x);
   float r;
-  if (a == 0.0)
-    r = y > 0.0 ? 0.0 : uintBitsToFloat(0x7f800000u);
+  if (a == 1.0)  // with an infinity or NaN too
+    r = 1.0;
+  else if (a == 0.0)
+    r = y > 0.0 ? 0.0 : y < 0.0 ? uintBitsToFloat(0x7f800000u) : y;
   else if (integral && abs(y) <= 16.0) {
     r = 1.0;
     int n = int(abs(y));

@@ -1,5 +1,6 @@
 // softmax(query key^T) value of TILE queries of one head, by blocks of keys: the largest score and the sum of
-// exponentials so far are corrected with each block. Outputs: the result; the logarithm of each query's sum.
+// exponentials so far are corrected with each block. Outputs: the result; the logarithm of each query's sum,
+// with masks without its largest score, which is the third.
 
 // One number of each of the eight invocations that share a row, and all of them.
 #define SHARE(i, number) tile_c[2 * (4 * y + (i)) + x / 4][x % 4] = number;
@@ -32,6 +33,10 @@ void imp_page(int group) {
     [[unroll]] for (int i = 0; i < 4 * kKeys; ++i) scores[i] = 0.0;
     ROW_PRODUCTS(scores, tile_a, tile_b)
     [[unroll]] for (int i = 0; i < 4 * kKeys; ++i) scores[i] *= intBitsToFloat(SCALE_BITS);
+#ifdef MASKED
+    [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j) scores[i * kKeys + j] =
+        with_masks(scores[i * kKeys + j], head, first_query + 4 * y + i, first_key + KEY(j));
+#endif
     if (!sees_all(first_query, first_key)) {
       [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j) {
         int key = first_key + KEY(j);
@@ -55,7 +60,13 @@ void imp_page(int group) {
       [[unroll]] for (int p = 0; p < kParts; ++p) result[i * kParts + p] *= correction;
       [[unroll]] for (int j = 0; j < kKeys; ++j) {
         scores[i * kKeys + j] = exp(scores[i * kKeys + j] - now);
+#ifdef MASKED  // all keys so far may be hidden
+        if (!sees(first_query + 4 * y + i, first_key + KEY(j))) scores[i * kKeys + j] = 0.0;
+#endif
         total[i] += scores[i * kKeys + j];
+#ifdef FACTORS
+        scores[i * kKeys + j] *= FACTOR(i, j);
+#endif
       }
     }
     barrier();
@@ -71,7 +82,14 @@ void imp_page(int group) {
     vec4 sums = shared_half(4 * y + i, 0) + shared_half(4 * y + i, 1);
     total[i] = (sums.x + sums.y) + (sums.z + sums.w);
     int query = first_query + 4 * y + i;
+#ifdef MASKED
+    if (x == 0 && query < QUERIES) {
+      imp_store_1(base + query, log(total[i]));
+      imp_store_2(base + query, largest[i]);
+    }
+#else
     if (x == 0 && query < QUERIES) imp_store_1(base + query, largest[i] + log(total[i]));
+#endif
     total[i] = 1.0 / total[i];
   }
   STORE_ROWS(imp_store_0, base, first_query, QUERIES, total[i], result)

@@ -1,6 +1,12 @@
 // The gradients of TILE keys and values of one head, by blocks of the queries that see them. Inputs: query,
-// key, value, the result's gradient, the logarithms of the queries' sums, and the sums of gradient times
-// result.
+// key, value, the result's gradient, the logarithms of the queries' sums, the sums of gradient times result,
+// and with masks the largest scores.
+
+#ifdef FACTORS
+#define SLOPE_OF_WEIGHT(i, j) slopes[i * kKeys + j] * factors[i * kKeys + j]
+#else
+#define SLOPE_OF_WEIGHT(i, j) slopes[i * kKeys + j]
+#endif
 
 void imp_page(int group) {
   int thread = int(gl_LocalInvocationID.x), x = column_of(thread), y = row_of(thread);
@@ -20,23 +26,35 @@ void imp_page(int group) {
       KEEP(tile_b, further)  // keys
       barrier();
       FETCH(fetched, 3, base, first_query, QUERIES)
-      float log_sums[4], products[4];
+      float log_sums[4], products[4], largest[4];
       [[unroll]] for (int i = 0; i < 4; ++i) {
         int at = base + min(first_query + 4 * y + i, QUERIES - 1);
         log_sums[i] = imp_load_4(at);
         products[i] = imp_load_5(at);
+#ifdef MASKED
+        largest[i] = imp_load_6(at);
+#endif
       }
       float scores[4 * kKeys], slopes[4 * kKeys];
       [[unroll]] for (int i = 0; i < 4 * kKeys; ++i) scores[i] = slopes[i] = 0.0;
       ROW_PRODUCTS(scores, tile_a, tile_b)
       [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j)
-          scores[i * kKeys + j] = exp(scores[i * kKeys + j] * intBitsToFloat(SCALE_BITS) - log_sums[i]);
+          scores[i * kKeys + j] = WEIGHT(scores[i * kKeys + j], i, j);
       if (!sees_all(first_query, first_key)) {
         [[unroll]] for (int i = 0; i < 4; ++i)
             [[unroll]] for (int j = 0; j < kKeys; ++j) if (!sees(first_query + 4 * y + i, first_key + KEY(j)))
                 scores[i * kKeys + j] = 0.0;
       }
+#ifdef FACTORS
+      float factors[4 * kKeys], used[4 * kKeys];
+      [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j) {
+        factors[i * kKeys + j] = FACTOR(i, j);
+        used[i * kKeys + j] = scores[i * kKeys + j] * factors[i * kKeys + j];
+      }
+      KEEP_TURNED(used)
+#else
       KEEP_TURNED(scores)
+#endif
       barrier();
       KEEP(tile_b, fetched)  // the result's gradient
       barrier();
@@ -48,7 +66,8 @@ void imp_page(int group) {
       if (block + 1 < kQueryBlocks) FETCH(fetched, 0, base, first_query + TILE, QUERIES)
       ROW_PRODUCTS(slopes, tile_b, tile_c)
       [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j)
-          slopes[i * kKeys + j] = scores[i * kKeys + j] * (slopes[i * kKeys + j] - products[i]);
+          slopes[i * kKeys + j] = scores[i * kKeys + j] * (SLOPE_OF_WEIGHT(i, j) - products[i]);
+      HIDE_SLOPES(slopes)
       barrier();
       KEEP_TURNED(slopes)
       barrier();

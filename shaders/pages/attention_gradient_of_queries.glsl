@@ -1,15 +1,24 @@
 // The gradient of TILE queries of one head. Inputs: query, key, value, the result's gradient, the logarithms
-// of the queries' sums, and the sums of gradient times result.
+// of the queries' sums, the sums of gradient times result, and with masks the largest scores.
+
+#ifdef FACTORS
+#define SLOPE_OF_WEIGHT(i, j) slopes[i * kKeys + j] * FACTOR(i, j)
+#else
+#define SLOPE_OF_WEIGHT(i, j) slopes[i * kKeys + j]
+#endif
 
 void imp_page(int group) {
   int thread = int(gl_LocalInvocationID.x), x = column_of(thread), y = row_of(thread);
   int head = group % HEADS, block = CAUSAL == 1 ? kQueryBlocks - 1 - group / HEADS : group / HEADS;
   int first_query = block * TILE, base = head * QUERIES, key_base = head / SHARED * KEYS;
-  float log_sums[4], products[4];
+  float log_sums[4], products[4], largest[4];
   [[unroll]] for (int i = 0; i < 4; ++i) {
     int at = base + min(first_query + 4 * y + i, QUERIES - 1);
     log_sums[i] = imp_load_4(at);
     products[i] = imp_load_5(at);
+#ifdef MASKED
+    largest[i] = imp_load_6(at);
+#endif
   }
   vec4 result[4 * kParts];
   [[unroll]] for (int i = 0; i < 4 * kParts; ++i) result[i] = vec4(0.0);
@@ -28,7 +37,7 @@ void imp_page(int group) {
     [[unroll]] for (int i = 0; i < 4 * kKeys; ++i) scores[i] = slopes[i] = 0.0;
     ROW_PRODUCTS(scores, tile_b, tile_a)
     [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j) scores[i * kKeys + j] =
-        exp(scores[i * kKeys + j] * intBitsToFloat(SCALE_BITS) - log_sums[i]);
+        WEIGHT(scores[i * kKeys + j], i, j);
     if (!sees_all(first_query, first_key)) {
       [[unroll]] for (int i = 0; i < 4; ++i)
           [[unroll]] for (int j = 0; j < kKeys; ++j) if (!sees(first_query + 4 * y + i, first_key + KEY(j)))
@@ -41,7 +50,8 @@ void imp_page(int group) {
     if (n_block + 1 < blocks) FETCH(fetched, 1, key_base, first_key + TILE, KEYS)
     ROW_PRODUCTS(slopes, tile_b, tile_c)
     [[unroll]] for (int i = 0; i < 4; ++i) [[unroll]] for (int j = 0; j < kKeys; ++j) slopes[i * kKeys + j] =
-        scores[i * kKeys + j] * (slopes[i * kKeys + j] - products[i]);
+        scores[i * kKeys + j] * (SLOPE_OF_WEIGHT(i, j) - products[i]);
+    HIDE_SLOPES(slopes)
     barrier();
     KEEP_SCORES(slopes)
     barrier();

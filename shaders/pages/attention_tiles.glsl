@@ -10,7 +10,7 @@ const int kParts = COLUMNS / 8;  // fours of a row of a result; COLUMNS: a row's
 const int kFetched = TILE * COLUMNS / kInvocations;
 const int kQueryBlocks = (QUERIES + TILE - 1) / TILE;
 const int kKeyBlocks = (KEYS + TILE - 1) / TILE;
-const float kHidden = -3.0e38;
+const float kHidden = -3.40282347e38, kUnseen = -1.0e30;
 
 shared vec4 tile_a[TILE * COLUMNS], tile_b[TILE * COLUMNS];
 shared vec4 tile_c[TILE * max(COLUMNS, TILE / 4)];
@@ -117,3 +117,48 @@ int blocks_seen(int query_block) {
   if (CAUSAL == 0) return kKeyBlocks;
   return min(kKeyBlocks, (min(QUERIES, (query_block + 1) * TILE) - 1 + KEYS - QUERIES) / TILE + 1);
 }
+
+// Masks are inputs of [batch, heads, queries, keys], or of 1 where they broadcast: BIAS is added to scores,
+// keys where HIDDEN is not 0 are not seen, and FACTORS multiply weights. Each is the number of its input.
+#if defined(BIAS) || defined(HIDDEN) || defined(FACTORS)
+#define MASKED
+#define LOAD_OF(k, place) imp_load_##k(place)
+#define LOAD(k, place) LOAD_OF(k, place)
+#define MASK(mask, head, query, key)                                                      \
+  LOAD(mask, (head) / HEADS_OF_ONE * mask##_BATCH + (head) % HEADS_OF_ONE * mask##_HEAD + \
+                 min(query, QUERIES - 1) * mask##_QUERY + min(key, KEYS - 1) * mask##_KEY)
+
+float with_masks(float score, int head, int query, int key) {
+#ifdef BIAS
+  score += MASK(BIAS, head, query, key);
+#endif
+#ifdef HIDDEN
+  if (MASK(HIDDEN, head, query, key) != 0) score = kUnseen;
+#endif
+  return score;
+}
+
+// The weight of an invocation's row i and key j, from a product.
+#define WEIGHT(product, i, j)                                                            \
+  exp((with_masks((product)*intBitsToFloat(SCALE_BITS), head, first_query + 4 * y + (i), \
+                  first_key + KEY(j)) -                                                  \
+       largest[i]) -                                                                     \
+      log_sums[i])
+#else
+#define WEIGHT(product, i, j) exp((product)*intBitsToFloat(SCALE_BITS) - log_sums[i])
+#endif
+
+#ifdef FACTORS
+#define FACTOR(i, j) MASK(FACTORS, head, first_query + 4 * y + (i), first_key + KEY(j))
+#endif
+
+// Nothing flows back through a score that a mask replaced.
+#ifdef HIDDEN
+#define HIDE_SLOPES(slopes)                                                                          \
+  [[unroll]] for (int i = 0; i < 4; ++i)                                                             \
+      [[unroll]] for (int j = 0; j < kKeys;                                                          \
+                      ++j) if (MASK(HIDDEN, head, first_query + 4 * y + i, first_key + KEY(j)) != 0) \
+          slopes[i * kKeys + j] = 0.0;
+#else
+#define HIDE_SLOPES(slopes)
+#endif

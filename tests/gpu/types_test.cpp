@@ -228,23 +228,43 @@ TEST_F(TypesTest, HalvesComputeWithEqualBits) {
   EXPECT_EQ(found[0].dtype, DType::float16);
 }
 
-// Every pair of numbers at the edges of words and of float32's digits, against the host's own integers.
-TEST_F(TypesTest, PairsOfWordsComputeAs64Bits) {
+// Every pair of numbers at the edges of words and of float32's digits.
+struct EdgePairs {
+  std::vector<std::int64_t> left, right;
+
+  EdgePairs();
+  std::vector<std::int32_t> words_of_left() const {
+    std::vector<std::int32_t> words(2 * left.size());
+    std::memcpy(words.data(), left.data(), words.size() * sizeof(std::int32_t));
+    return words;
+  }
+};
+
+EdgePairs::EdgePairs() {
   std::vector<std::int64_t> edges;
   for (const int bit : {0, 1, 24, 25, 31, 32, 33, 49, 56, 62})
     for (const std::int64_t near : {-1, 0, 1})
       for (const std::int64_t sign : {1, -1}) edges.push_back(sign * ((std::int64_t{1} << bit) + near));
   edges.insert(edges.end(), {INT64_MIN, INT64_MIN + 1, INT64_MAX, (std::int64_t{3} << 40) + (1 << 16),
                              (std::int64_t{1} << 60) + (std::int64_t{1} << 36) + 1});
-  std::vector<std::int64_t> left, right;
   for (const std::int64_t a : edges)
     for (const std::int64_t b : edges) left.push_back(a), right.push_back(b);
+}
+
+std::int64_t number_at(const HostTensor& words, std::size_t i) {
+  std::int64_t value = 0;
+  std::memcpy(&value, &words.ints[2 * i], sizeof value);
+  return value;
+}
+
+// Against the host's own integers.
+TEST_F(TypesTest, PairsOfWordsComputeAs64Bits) {
+  const EdgePairs pairs;
+  const auto& [left, right] = pairs;
   const auto count = static_cast<std::int64_t>(left.size());
-  std::vector<std::int32_t> bytes(2 * left.size());
-  std::memcpy(bytes.data(), left.data(), bytes.size() * sizeof(std::int32_t));
   const Tensor words = input("left", {count, 2}, DType::int32);
   const Int64 a = int64_from_words(words), b(right, {count});
-  const HostTensor given[] = {HostTensor::from_ints(bytes, {count, 2})};
+  const HostTensor given[] = {HostTensor::from_ints(pairs.words_of_left(), {count, 2})};
   const auto bits = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   const auto found =
       run({.name = "pairs",
@@ -255,11 +275,7 @@ TEST_F(TypesTest, PairsOfWordsComputeAs64Bits) {
                        words_of(int64_of(cast(a, DType::float32))),
                        words_of(int64_of(cast(a.low, DType::uint32))), words_of(int64_of(a.low))}},
           given);
-  const auto number = [&](std::size_t output, std::size_t i) {
-    std::int64_t value = 0;
-    std::memcpy(&value, &found[output].ints[2 * i], sizeof value);
-    return value;
-  };
+  const auto number = [&](std::size_t output, std::size_t i) { return number_at(found[output], i); };
   for (std::size_t i = 0; i < left.size(); ++i) {
     const std::int64_t x = left[i], y = right[i];
     SCOPED_TRACE(text(x, " and ", y));
@@ -281,6 +297,39 @@ TEST_F(TypesTest, PairsOfWordsComputeAs64Bits) {
   const Tensor rows = take(cast(iota({4}, 0), DType::float32) + 1.0f, 0,
                            index_of(Int64(std::vector<std::int64_t>{3, std::int64_t{1} << 32, -1}, {3})));
   EXPECT_EQ(run({.name = "rows", .outputs = {rows}})[0].floats, (std::vector<float>{4, 0, 0}));
+}
+
+TEST_F(TypesTest, PairsOfWordsMultiplyDivideAndShift) {
+  const EdgePairs pairs;
+  const auto& [left, right] = pairs;
+  const auto count = static_cast<std::int64_t>(left.size());
+  const Tensor words = input("left", {count, 2}, DType::int32), shifts = remainder(iota({count}, 0), 64);
+  const Int64 a = int64_from_words(words), b(right, {count});
+  const HostTensor given[] = {HostTensor::from_ints(pairs.words_of_left(), {count, 2})};
+  const auto found = run({.name = "divided",
+                          .inputs = {words},
+                          .outputs = {words_of(a * b), words_of(a / b), words_of(fmod(a, b)),
+                                      words_of(remainder(a, b)), words_of(shift_left(a, shifts)),
+                                      words_of(shift_right(a, shifts)), words_of(maximum(a, bit_not(b))),
+                                      words_of(bit_xor(bit_and(a, b), bit_or(a, minimum(abs(a), b))))}},
+                         given);
+  const auto number = [&](std::size_t output, std::size_t i) { return number_at(found[output], i); };
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    const std::int64_t x = left[i], y = right[i];
+    const auto ux = static_cast<std::uint64_t>(x), uy = static_cast<std::uint64_t>(y);
+    SCOPED_TRACE(text(x, " and ", y));
+    ASSERT_EQ(number(0, i), static_cast<std::int64_t>(ux * uy));
+    const bool wraps = x == INT64_MIN && y == -1;
+    const std::int64_t rest = y == 0 || wraps ? 0 : x % y;
+    ASSERT_EQ(number(1, i), wraps ? x : y == 0 ? 0 : x / y);
+    ASSERT_EQ(number(2, i), rest);
+    ASSERT_EQ(number(3, i), rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest);
+    ASSERT_EQ(number(4, i), static_cast<std::int64_t>(ux << i % 64));
+    ASSERT_EQ(number(5, i), x >> i % 64);
+    ASSERT_EQ(number(6, i), std::max(x, ~y));
+    const std::int64_t size = x < 0 ? static_cast<std::int64_t>(0 - ux) : x;
+    ASSERT_EQ(number(7, i), (x & y) ^ (x | std::min(size, y)));
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/reference/op_case.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace imprint::reference {
@@ -237,10 +238,12 @@ void add_binary_cases(std::vector<OpCase>& cases) {
   cases.push_back({"mul/empty", {{{0, 5}}, {{1, 5}}}, mul});
   cases.push_back({"mul/strided", {{{6, 5}}, {{3}}}, [](Inputs in) { return strided(in[0]) * in[1]; }});
   cases.push_back({"mul/itself", {{{3, 5}}}, [](Inputs in) { return in[0] * in[0]; }});
-  cases.push_back({"pow/negative_base",
+  cases.push_back({"pow/edges",
                    {},
                    [](Inputs) {
-                     return pow(Tensor::from({-2, -2, -2, 0, 0}, {5}), Tensor::from({3, -2, 0, 0, 2}, {5}));
+                     const float inf = std::numeric_limits<float>::infinity(), nan = inf - inf;
+                     return pow(Tensor::from({-2, -2, -2, 0, 0, 1, 1, 1, -1, 0, nan}, {11}),
+                                Tensor::from({3, -2, 0, 0, 2, nan, inf, -inf, inf, nan, 0}, {11}));
                    },
                    {1e-5, 1e-4},
                    {},

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "tests/reference/op_case.h"
 
 namespace imprint::reference {
@@ -86,6 +88,11 @@ void add_choices(std::vector<OpCase>& cases) {
   add_choice("argmin/rows", {{{2, 3, 5}}}, [](Inputs in) { return argmin(in[0], 1); });
   add_choice("argmax/axes", {{{3, 5, 7}}}, [](Inputs in) { return argmax(in[0], {0, 2}); });
   add_choice("argmax/all", {{{3, 43}}}, [](Inputs in) { return argmax(in[0]); });
+  for (const bool largest : {true, false})  // the first NaN, if there is one
+    add_choice(largest ? "argmax/nan" : "argmin/nan", {{{9, 65}}}, [largest](Inputs in) {
+      const Tensor x = where(in[0] * in[0] < 0.002f, std::numeric_limits<float>::quiet_NaN(), in[0]);
+      return largest ? argmax(x, 1) : argmin(x, 1);
+    });
   add_choice("argmin/axes", {{{2, 9, 4}, DType::int32, 0, 2}}, [](Inputs in) {
     return argmin(in[0], {-1, 1}, true);
   });

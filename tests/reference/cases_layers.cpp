@@ -67,10 +67,57 @@ void add_attention(std::vector<OpCase>& cases, const std::string& name, const Sh
                    bool causal, bool differentiable) {
   cases.push_back({"attention/" + name,
                    {{query}, {key}, {key}},
-                   [=](Inputs in) { return nn::attention_page(in[0], in[1], in[2], causal); },
+                   [=](Inputs in) { return nn::attention_page(in[0], in[1], in[2], {.causal = causal}); },
                    {2e-5, 2e-5},
                    {5e-4, 5e-4},
                    differentiable});
+}
+
+// Which masks a case has, and whether its page has the weights as an output.
+struct MaskedAttention {
+  Shape query, key;
+  Shape bias = {}, hidden = {}, factors = {};  // rank 0: none
+  bool causal = false, stores = false;
+};
+
+// The first query sees no key where queries have masks of their own.
+void add_masked_attention(std::vector<OpCase>& cases, const std::string& name, const MaskedAttention& one) {
+  std::vector<CaseInput> inputs{{one.query}, {one.key}, {one.key}};
+  if (one.bias.rank() > 0) inputs.push_back({one.bias});
+  if (one.hidden.rank() > 0) inputs.push_back({one.hidden, DType::int32, 0, 3});
+  if (one.factors.rank() > 0) inputs.push_back({one.factors, DType::int32, 0, 3});
+  const Build build = [=](Inputs in) {
+    nn::AttentionTerms terms{.causal = one.causal};
+    std::size_t next = 3;
+    if (one.bias.rank() > 0) terms.bias = in[next++];
+    if (one.hidden.rank() > 0) {
+      const Tensor& numbers = in[next++];
+      terms.hidden = equal(numbers, 0);
+      const int of_queries = numbers.rank() - 2;
+      if (numbers.extent(of_queries) > 1)
+        terms.hidden = logical_or(terms.hidden, equal(iota(numbers.shape(), of_queries), 0));
+    }
+    if (one.factors.rank() > 0) terms.factors = where(equal(in[next], 0), Tensor(0.0f), Tensor(1.5f));
+    return nn::attention_page(in[0], in[1], in[2], terms, one.stores);
+  };
+  cases.push_back({"attention/" + name, std::move(inputs), build, {2e-5, 2e-5}, {5e-4, 5e-4}, true});
+}
+
+void add_masked_attentions(std::vector<OpCase>& cases) {
+  add_masked_attention(cases, "bias", {.query = {2, 4, 5, 4}, .key = {2, 2, 7, 4}, .bias = {4, 5, 7}});
+  add_masked_attention(cases, "padding_causal",
+                       {.query = {2, 2, 6, 4}, .key = {2, 2, 9, 4}, .hidden = {2, 1, 1, 9}, .causal = true});
+  add_masked_attention(cases, "masked_blocks",
+                       {.query = {2, 2, 66, 100},
+                        .key = {2, 1, 99, 100},
+                        .bias = {2, 66, 99},
+                        .hidden = {66, 99},
+                        .factors = {2, 2, 66, 99},
+                        .causal = true,
+                        .stores = true});
+  add_masked_attention(
+      cases, "hidden",
+      {.query = {2, 1, 66, 33}, .key = {2, 1, 70, 33}, .bias = {70}, .hidden = {2, 1, 66, 70}});
 }
 
 }  // namespace
@@ -80,9 +127,10 @@ void add_layer_cases(std::vector<OpCase>& cases) {
   add_attention(cases, "all", {1, 2, 5, 3}, {1, 2, 7, 3}, false, true);
   add_attention(cases, "causal", {2, 1, 6, 4}, {2, 1, 6, 4}, true, true);
   add_attention(cases, "shared_heads", {1, 4, 4, 5}, {1, 2, 6, 5}, true, true);
-  add_attention(cases, "blocks", {1, 2, 70, 33}, {1, 1, 131, 33}, true, true);
+  add_attention(cases, "blocks", {1, 2, 70, 99}, {1, 1, 131, 99}, true, true);
   add_attention(cases, "fours", {1, 2, 70, 32}, {1, 1, 131, 32}, true, true);
   add_attention(cases, "wide", {1, 1, 66, 100}, {1, 1, 70, 100}, false, true);
+  add_masked_attentions(cases);
 }
 
 }  // namespace imprint::reference

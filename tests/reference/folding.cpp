@@ -68,7 +68,8 @@ std::vector<double> arg_reduce(const Node& node, const Operand& x) {
     double best = 0;
     for (index[axis] = 0; index[axis] < x.node.shape[static_cast<int>(axis)]; ++index[axis]) {
       const double value = x.values[position_of(index, x.node.shape)];
-      const bool better = index[axis] == 0 || (node.op == Op::argmax ? value > best : value < best);
+      const bool better = index[axis] == 0 || (node.op == Op::argmax ? value > best : value < best) ||
+                          (std::isnan(value) && !std::isnan(best));
       if (!better) continue;
       best = value;
       out[i] = static_cast<double>(index[axis]);

@@ -11,6 +11,7 @@
 #include "compute/nn/modules/attention.h"
 #include "compute/tensor/composites/composites.h"
 #include "compute/vk/pipelines/glsl_compiler.h"
+#include "tests/unit/matrix_dialect.h"
 
 namespace imprint {
 
@@ -92,7 +93,7 @@ TEST(AttentionMatrices, AreWrittenInTheNewerDialectToo) {
       build_attention(Attended({2, 4, 130, 64}, {2, 4, 130, 64}, true).outputs(), MatrixDialect::khr);
   for (const std::string& kernel : attention_kernels(dispatches)) {
     EXPECT_THAT(kernel, HasSubstr("gl_MatrixUseAccumulator"));
-    if (vk::GlslCompiler::knows("GL_KHR_cooperative_matrix")) EXPECT_EQ(attention_errors(kernel), "");
+    EXPECT_EQ(test::khr_kernel_errors(kernel), "");
   }
 }
 

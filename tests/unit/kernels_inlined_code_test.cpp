@@ -69,6 +69,9 @@ Tensor selected(const Tensor& x, int link) {
   return transpose(where(turned > 0.5f, turned, turned * 0.5f), 0, 1);
 }
 
+// A roll: both parts of the join are of one value.
+Tensor rolled(const Tensor& x, int link) { return narrow(concat({x, x}, 1), 1, 1 + link % 5, kElements); }
+
 class InlinedCodeTest : public testing::TestWithParam<Tensor (*)(const Tensor&, int)> {};
 
 TEST_P(InlinedCodeTest, GrowsWithTheChain) {
@@ -78,7 +81,8 @@ TEST_P(InlinedCodeTest, GrowsWithTheChain) {
   EXPECT_LT(many, 5 * some) << some;
 }
 
-INSTANTIATE_TEST_SUITE_P(Chains, InlinedCodeTest, testing::Values(scan_step, halves, padded, selected));
+INSTANTIATE_TEST_SUITE_P(Chains, InlinedCodeTest,
+                         testing::Values(scan_step, halves, padded, rolled, selected));
 
 // The count, of a graph by hand.
 TEST(InlinedCodeCount, CountsAValueOncePerIndexAndScope) {

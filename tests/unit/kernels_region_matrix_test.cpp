@@ -7,6 +7,7 @@
 #include "compute/kernels/dispatch_source.h"
 #include "compute/nn/modules/sequential.h"
 #include "compute/vk/pipelines/glsl_compiler.h"
+#include "tests/unit/matrix_dialect.h"
 
 namespace imprint {
 
@@ -22,7 +23,7 @@ struct BuiltRegion {
   std::vector<DispatchSource> dispatches;
 };
 
-BuiltRegion build_region(const std::vector<Tensor>& outputs) {
+BuiltRegion build_region(const std::vector<Tensor>& outputs, MatrixDialect dialect = MatrixDialect::nv) {
   BuiltRegion built;
   built.graph = build_graph(outputs).value();
   FusionRequest request;
@@ -36,7 +37,9 @@ BuiltRegion build_region(const std::vector<Tensor>& outputs) {
   options.region_invocations = 256;
   options.region_shared_bytes = 49152;
   built.schedule = fuse(built.graph, request, options).value();
-  built.dispatches = build_dispatches(built.graph, built.schedule, {}, [](const Place& place) {
+  DispatchLimits limits;
+  limits.matrix_dialect = dialect;
+  built.dispatches = build_dispatches(built.graph, built.schedule, limits, [](const Place& place) {
                        return place.kind == PlaceKind::variable ? 1 : 0;
                      }).value();
   return built;
@@ -59,6 +62,9 @@ TEST(RegionMatrix, APolicyIsOneKernelThatRoundsItsWeights) {
   EXPECT_EQ(region_errors(built.dispatches[0]), "");
   EXPECT_THAT(built.dispatches[0].glsl, testing::HasSubstr("coopMatMulAddNV"));
   EXPECT_THAT(built.dispatches[0].glsl, testing::HasSubstr("imp_tanh_half(v"));
+  const BuiltRegion khr = build_region({network(8192, {32, 64, 64, 8})}, MatrixDialect::khr);
+  EXPECT_THAT(khr.dispatches[0].glsl, testing::HasSubstr("gl_MatrixUseAccumulator"));
+  EXPECT_EQ(test::khr_kernel_errors(khr.dispatches[0].glsl), "");
 }
 
 TEST(RegionMatrix, ShapesThatAreNotMatricesOf16ArePadded) {

@@ -102,7 +102,7 @@ TEST(OnnxExport, GradientsComputeTheSame) {
 
 TEST(OnnxExport, PagesAreTheOperationsThatTheyAreComposedOf) {
   const Tensor q = input("q", {1, 2, 3, 4}), k = input("k", {1, 2, 5, 4}), v = input("v", {1, 2, 5, 4});
-  expect_same_numbers({{"q", q}, {"k", k}, {"v", v}}, {{"y", nn::attention_page(q, k, v, true)}},
+  expect_same_numbers({{"q", q}, {"k", k}, {"v", v}}, {{"y", nn::attention_page(q, k, v, {.causal = true})}},
                       {HostTensor::from(wave(24), {1, 2, 3, 4}), HostTensor::from(wave(40), {1, 2, 5, 4}),
                        HostTensor::from(wave(40), {1, 2, 5, 4})});
 }

@@ -6,6 +6,7 @@
 
 #include "compute/base/at.h"
 #include "compute/graph/axis_map.h"
+#include "compute/tensor/pages/library_page.h"
 
 namespace imprint::graph {
 namespace {
@@ -189,6 +190,23 @@ InlinedCode::Index InlinedCode::reshaped(const Index& index, const Shape& from, 
     }
   }
   return result;
+}
+
+std::vector<std::uint8_t> computed_inputs(const Graph& graph, const std::vector<std::uint8_t>& forced) {
+  std::vector<std::uint8_t> is_computed(graph.nodes.size(), 0), is_read(is_computed), is_stored(forced);
+  for (NodeIndex i = graph.size() - 1; i >= 0; --i) {
+    const GraphNode& node = graph[i];
+    const OpKind kind = node.kind();
+    is_computed[at(i)] = is_read[at(i)] && !is_stored[at(i)] &&
+                         (kind == OpKind::view || kind == OpKind::elementwise || kind == OpKind::generate);
+    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+      const bool computes = node.op == Op::page ? std::ranges::count(node.source->page->computed, slot) > 0
+                                                : is_computed[at(i)] != 0;
+      is_read[at(node.inputs[slot])] = 1;
+      if (!computes) is_stored[at(node.inputs[slot])] = 1;
+    }
+  }
+  return is_computed;
 }
 
 }  // namespace imprint::graph

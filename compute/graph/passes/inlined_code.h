@@ -55,4 +55,8 @@ class InlinedCode {
   std::vector<std::uint64_t> order_;         // the same, in the order of their evaluation
 };
 
+// Per node: whether it is elementwise, generated or a view, and only computed inputs of pages
+// (LibraryPage::computed) read it, through others of its kind. forced: per node, whether it needs memory.
+std::vector<std::uint8_t> computed_inputs(const Graph& graph, const std::vector<std::uint8_t>& forced);
+
 }  // namespace imprint::graph

@@ -64,8 +64,7 @@ class PageExpansion {
       IMPRINT_ASSIGN(std::vector<NodeIndex> roots, splice(parts, node.inputs));
       new_index.push_back(roots[0]);
       if (node.op == Op::page) {
-        // On matrix units nothing reads the weights that attention has for other devices.
-        leaves_dead_nodes_ = leaves_dead_nodes_ || graph_[i].source->page->on_matrix_units;
+        leaves_dead_nodes_ = leaves_dead_nodes_ || graph_[i].source->page->spares_outputs;
         outputs_.emplace(i, std::move(roots));
       }
     }

@@ -233,6 +233,7 @@ class MemoryChoice {
         code_(graph.nodes.size(), kOneNode),
         inside_(graph.nodes.size(), 1),
         stays_inside_(graph.nodes.size(), 0),
+        computed_(computed_inputs(graph, forced)),
         seen_(graph.nodes.size()) {
     for (NodeIndex i = 0; i < graph.size(); ++i)
       without_views_.push_back(graph[i].kind() == OpKind::view ? without_views_[at(graph[i].inputs[0])] : i);
@@ -329,8 +330,8 @@ class MemoryChoice {
         const double limit = in_region && region_of_[at(source)] == region_of_[at(i)]
                                  ? options_.region_serial_limit
                                  : options_.serial_limit;
-        if (!memory_[at(source)] && !is_literal(graph_[source]) && share > limit / 2 &&
-            cost_[at(source)] > 16) {
+        if (!memory_[at(source)] && !stays_inside_[at(source)] && !is_literal(graph_[source]) &&
+            share > limit / 2 && cost_[at(source)] > 16) {
           memory_[at(source)] = 1;
           for (NodeIndex view = node.inputs[slot]; view != source; view = graph_[view].inputs[0])
             cost_[at(view)] = 2;
@@ -349,7 +350,10 @@ class MemoryChoice {
     double beyond_own = 0;  // of one input: its nodes that may also be inside of other inputs
     for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
       const NodeIndex input = node.inputs[slot];
-      if (memory_[at(input)] || (slot > 0 && input == node.inputs[slot - 1])) continue;
+      // x * x has the code of x once; concat of x and x has it twice, at two places.
+      const bool is_repeated =
+          node.kind() == OpKind::elementwise && slot > 0 && input == node.inputs[slot - 1];
+      if (memory_[at(input)] || is_repeated) continue;
       if (!graph_[input].inputs.empty()) ++open;
       const Code& inner = code_[at(input)];
       const double own = uses_[input].size() == 1 ? inner.own : 0;
@@ -438,6 +442,7 @@ class MemoryChoice {
   void store_inputs(NodeIndex index) {
     const tensor::LibraryPage& page = *graph_[index].source->page;
     for (std::size_t slot = 0; slot < graph_[index].inputs.size(); ++slot) {
+      if (std::ranges::count(page.computed, slot) > 0) continue;
       if (!page.stored_inputs && std::ranges::find(page.quads, slot) == page.quads.end() &&
           std::ranges::find(page.eights, slot) == page.eights.end())
         continue;
@@ -467,6 +472,10 @@ class MemoryChoice {
     memory_[at(i)] = is_memory_leaf(node) || forced_[at(i)] || node.kind() == OpKind::scan ||
                      node.kind() == OpKind::page || own_kernel || inlines_too_much(i);
     if (memory_[at(i)] || is_literal(node) || node.kind() == OpKind::view) return;
+    if (computed_[at(i)] && cost_[at(i)] <= kDear) {
+      stays_inside_[at(i)] = 1;
+      return;
+    }
     // The source of a float16 pad has memory (Fuser::forced_nodes).
     const bool is_cheap = options_.channels_last && node.dtype == DType::float16 && !in_region;
     if (node.op == Op::pad && (is_cheap || feeds_products(i))) {
@@ -561,6 +570,7 @@ class MemoryChoice {
   std::vector<Code> code_;                  // per node
   std::vector<double> inside_;              // per node: most nodes computed inside of it, with itself
   std::vector<std::uint8_t> stays_inside_;  // per node: computed inside of its readers, whatever that costs
+  std::vector<std::uint8_t> computed_;      // per node: only computed inputs of pages read it
   Marks seen_;
   std::vector<NodeIndex> stack_;
 };

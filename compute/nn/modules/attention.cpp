@@ -14,14 +14,16 @@
 namespace imprint::nn {
 namespace {
 
-// Instead of minus infinity: a query without keys then stays finite.
-constexpr double kUnseen = -1e30;
-
-Tensor hide(const Tensor& scores, const Tensor& unseen) { return masked_fill(scores, unseen, kUnseen); }
-
 Tensor causal_mask(std::int64_t queries, std::int64_t keys) {
   const Tensor last = unsqueeze(arange(queries), 1) + static_cast<int>(keys - queries);
   return arange(keys) > last;
+}
+
+// Keys that a mask hides, broadcast to the scores; empty: none.
+Tensor hidden_keys(const AttentionMask& mask) {
+  if (tensor::is_empty(mask.padding)) return mask.forbidden;
+  const Tensor padding = unsqueeze(unsqueeze(mask.padding, 1), 1);
+  return tensor::is_empty(mask.forbidden) ? padding : logical_or(mask.forbidden, padding);
 }
 
 }  // namespace
@@ -36,19 +38,26 @@ Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, co
                    text("attention: found query ", query.shape().text(), ", key ", key.shape().text(),
                         " and value ", value.shape().text(),
                         ", expected [batch, heads, steps, extent] and key heads that divide heads")));
-  const bool is_plain = tensor::is_empty(mask.bias) && tensor::is_empty(mask.forbidden) &&
-                        tensor::is_empty(mask.padding) && (pass == nullptr || dropout == 0);
-  if (is_plain && has_attention_page(query, key, value, mask.causal))
-    return attention_page(query, key, value, mask.causal, stores_attention_scores(query, key));
+  AttentionTerms terms{.causal = mask.causal, .bias = mask.bias, .hidden = hidden_keys(mask)};
+  const bool drops = pass != nullptr && pass->trains() && dropout != 0;
+  if (drops) {
+    const Tensor whole = ones({query.extent(0), query.extent(1), query.extent(2), key.extent(2)});
+    AttentionTerms dropped = terms;
+    dropped.factors = whole;
+    if (has_attention_page(query, key, value, dropped)) terms.factors = Dropout(dropout)(whole, *pass);
+  }
+  if (drops == !tensor::is_empty(terms.factors) && has_attention_page(query, key, value, terms))
+    return attention_page(query, key, value, terms, stores_attention_scores(query, key, terms));
   const std::int64_t shared = query.extent(1) / key.extent(1);
   const Tensor keys = shared == 1 ? key : repeat_interleave(key, 1, shared),
                values = shared == 1 ? value : repeat_interleave(value, 1, shared);
   const double scale = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(query.extent(3), 1)));
   Tensor scores = matmul(query * Tensor(scale), transpose(keys));
   if (!tensor::is_empty(mask.bias)) scores = scores + mask.bias;
-  if (mask.causal) scores = hide(scores, causal_mask(query.extent(2), key.extent(2)));
-  if (!tensor::is_empty(mask.forbidden)) scores = hide(scores, mask.forbidden);
-  if (!tensor::is_empty(mask.padding)) scores = hide(scores, unsqueeze(unsqueeze(mask.padding, 1), 1));
+  if (!tensor::is_empty(mask.forbidden)) scores = masked_fill(scores, mask.forbidden, kUnseenScore);
+  if (!tensor::is_empty(mask.padding))
+    scores = masked_fill(scores, unsqueeze(unsqueeze(mask.padding, 1), 1), kUnseenScore);
+  if (mask.causal) scores = masked_fill(scores, causal_mask(query.extent(2), key.extent(2)), kNeverSeenScore);
   Tensor weights = softmax(scores);
   if (pass != nullptr) weights = Dropout(dropout)(weights, *pass);
   return matmul(weights, values);

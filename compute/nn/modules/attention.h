@@ -13,7 +13,7 @@
 namespace imprint::nn {
 
 // Which keys a query does not see, with PyTorch's meaning of true. All are optional and add up. A query that
-// sees no key gets the mean of all values.
+// sees no key gets the mean of all values, with `causal` of those up to its last.
 struct AttentionMask {
   bool causal = false;    // query i sees keys up to i + keys - queries
   Tensor forbidden = {};  // bool [queries, keys], or any shape that broadcasts to the scores: true is unseen
@@ -23,10 +23,11 @@ struct AttentionMask {
 
 // softmax(query key^T / sqrt(extent) + mask) value. query: [batch, heads, queries, extent]; key, value:
 // [batch, key heads, keys, extent], where key heads divide heads: each serves heads / key heads neighbouring
-// ones. Without other masks than `causal`, and without dropout, a GPU does not store 32 M scores or more; on
-// matrix units, a program of Precision::mixed16 stores none (attention_page.h). Otherwise memory grows with
-// queries times keys. Vaswani et al., Attention Is All You Need, 2017. Grouped heads: Ainslie et al., GQA,
-// 2023; PyTorch's enable_gqa.
+// ones. A GPU stores neither 32 M scores or more nor masks that are cheap functions of positions, lengths and
+// random numbers, except for the gradient of a bias. With no mask but `causal` and without dropout, a program
+// of Precision::mixed16 stores no scores on matrix units; with others it stores them (attention_page.h).
+// Otherwise memory grows with queries times keys. Vaswani et al., Attention Is All You Need, 2017. Grouped
+// heads: Ainslie et al., GQA, 2023; PyTorch's enable_gqa.
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const AttentionMask& mask = {},
                  double dropout = 0, Pass* pass = nullptr);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "compute/base/text.h"
@@ -28,11 +29,22 @@ constexpr std::int64_t kLeastScores = 1 << 17;
 // Fewer scores are stored without matrix units: with one more product to compute them again, kernels of tiles
 // are slower.
 constexpr std::int64_t kLeastTiledScores = 1 << 25;
+// More scores are never stored, even where masks make kernels of tiles the only ones.
+constexpr std::int64_t kMostStoredScores = 1 << 28;
+
+// Shapes of masks broadcast to the scores; those without a mask have no axes.
+struct MaskShapes {
+  Shape bias = {}, hidden = {}, factors = {};
+
+  bool any() const { return bias.rank() + hidden.rank() + factors.rank() > 0; }
+};
 
 struct Extents {
   std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, extent = 1;
   bool causal = false;
-  bool stores_scores = false;  // as weights, the page's third output, where no kernel on matrix units runs
+  // As weights, the page's last output, where no kernel runs. Without masks kernels of tiles do not run then.
+  bool stores_scores = false;
+  MaskShapes masks = {};
 
   std::int64_t shared() const { return heads / key_heads; }  // heads per key head
   float scale() const { return 1 / std::sqrt(static_cast<float>(extent)); }
@@ -46,48 +58,115 @@ struct Extents {
 
 // ---- as ordinary operations ----
 
-Tensor scores_of(const Extents& extents, const Tensor& query, const Tensor& key) {
-  const Tensor keys = extents.shared() == 1 ? key : repeat_interleave(key, 1, extents.shared());
-  const Tensor scores = matmul(query * Tensor(extents.scale()), transpose(keys));
+// The last inputs of each page, in this order.
+struct Masks {
+  Tensor bias = {}, hidden = {}, factors = {};  // empty: none
+
+  Masks(const Extents& extents, Values in) {
+    std::size_t next = in.size();
+    if (extents.masks.factors.rank() > 0) factors = in[--next];
+    if (extents.masks.hidden.rank() > 0) hidden = in[--next];
+    if (extents.masks.bias.rank() > 0) bias = in[--next];
+  }
+};
+
+Tensor scores_of(const Extents& extents, Values in) {
+  const Masks masks(extents, in);
+  const Tensor keys = extents.shared() == 1 ? in[1] : repeat_interleave(in[1], 1, extents.shared());
+  Tensor scores = matmul(in[0] * Tensor(extents.scale()), transpose(keys));
+  if (!is_empty(masks.bias)) scores = scores + masks.bias;
+  if (!is_empty(masks.hidden)) scores = masked_fill(scores, masks.hidden, kUnseenScore);
   if (!extents.causal) return scores;
   const Tensor last =
       unsqueeze(arange(extents.queries), 1) + static_cast<int>(extents.keys - extents.queries);
-  return masked_fill(scores, arange(extents.keys) > last, -1e30);
+  return masked_fill(scores, arange(extents.keys) > last, kNeverSeenScore);
 }
 
+Tensor times_factors(const Tensor& x, const Masks& masks) {
+  return is_empty(masks.factors) ? x : x * masks.factors;
+}
+
+// The result, the logarithms of the sums, and the weights if they are stored. With masks the logarithms are
+// without the largest scores, which follow: beside a score of -1e30 a logarithm would be lost.
 std::vector<Tensor> forward_operations(const Extents& extents, Values in) {
-  const Tensor scores = scores_of(extents, in[0], in[1]), weights = softmax(scores);
+  const Tensor scores = scores_of(extents, in), weights = softmax(scores);
   const Tensor values = extents.shared() == 1 ? in[2] : repeat_interleave(in[2], 1, extents.shared());
-  const Tensor most = stop_gradient(max(scores, {-1}, true));
-  std::vector<Tensor> found{matmul(weights, values), squeeze(most, 3) + log(sum(exp(scores - most), {-1}))};
+  const Tensor most = stop_gradient(max(scores, {-1}, true)), logarithms = log(sum(exp(scores - most), {-1}));
+  std::vector<Tensor> found{matmul(times_factors(weights, Masks(extents, in)), values)};
+  if (extents.masks.any())
+    found.insert(found.end(), {logarithms, squeeze(most, 3)});
+  else
+    found.push_back(squeeze(most, 3) + logarithms);
   if (extents.stores_scores) found.push_back(weights);
   return found;
 }
 
-// in: query, key, value, the result's gradient, the logarithms of the queries' sums, the sums of gradient
-// times result, and the weights if they are stored.
+// Inputs of a gradient: query, key, value, the result's gradient, the logarithms, the sums of gradient times
+// result, with masks the largest scores, the weights if they are stored, and the masks.
+constexpr std::size_t kMostSlot = 6;
+std::size_t weights_slot(const Extents& extents) { return kMostSlot + (extents.masks.any() ? 1 : 0); }
+
+struct Slopes {
+  Tensor weights, of_scores;
+};
+
+Slopes slopes_of(const Extents& extents, Values in) {
+  const Masks masks(extents, in);
+  const auto of_row = [](const Tensor& x) { return unsqueeze(x, 3); };
+  Tensor weights;
+  if (extents.stores_scores)
+    weights = in[weights_slot(extents)];
+  else if (extents.masks.any())
+    weights = exp(scores_of(extents, in) - of_row(in[kMostSlot]) - of_row(in[4]));
+  else
+    weights = exp(scores_of(extents, in) - of_row(in[4]));
+  const Tensor values = extents.shared() == 1 ? in[2] : repeat_interleave(in[2], 1, extents.shared());
+  const Tensor of_weights = times_factors(matmul(in[3], transpose(values)), masks);
+  const Tensor products = extents.stores_scores ? sum(weights * of_weights, {3}, true) : of_row(in[5]);
+  Tensor slopes = weights * (of_weights - products);
+  if (!is_empty(masks.hidden)) slopes = masked_fill(slopes, masks.hidden, 0);
+  return {times_factors(weights, masks), slopes};
+}
+
 std::vector<Tensor> gradient_operations(const Extents& extents, Values in) {
-  const auto repeated = [&](const Tensor& x) {
-    return extents.shared() == 1 ? x : repeat_interleave(x, 1, extents.shared());
-  };
   const auto of_key_heads = [&](const Tensor& x) {
     if (extents.shared() == 1) return x;
     return sum(reshape(x, {extents.batch, extents.key_heads, extents.shared(), extents.keys, extents.extent}),
                {2});
   };
-  const Tensor weights =
-      extents.stores_scores ? in[6] : exp(scores_of(extents, in[0], in[1]) - unsqueeze(in[4], 3));
-  const Tensor of_weights = matmul(in[3], transpose(repeated(in[2])));
-  const Tensor products = extents.stores_scores ? sum(weights * of_weights, {3}, true) : unsqueeze(in[5], 3);
-  const Tensor slopes = weights * (of_weights - products);
-  return {matmul(slopes, repeated(in[1])) * Tensor(extents.scale()),
+  const auto [weights, slopes] = slopes_of(extents, in);
+  const Tensor keys = extents.shared() == 1 ? in[1] : repeat_interleave(in[1], 1, extents.shared());
+  return {matmul(slopes, keys) * Tensor(extents.scale()),
           of_key_heads(matmul(transpose(slopes), in[0]) * Tensor(extents.scale())),
           of_key_heads(matmul(transpose(weights), in[3]))};
 }
 
+// Takes scores' memory, for a bias that is learned.
+Tensor gradient_of_bias(const Extents& extents, Values in) {
+  const Tensor slopes = slopes_of(extents, in).of_scores;
+  std::vector<int> axes;
+  for (int axis = 0; axis < 4; ++axis)
+    if (extents.masks.bias[axis] != slopes.extent(axis)) axes.push_back(axis);
+  return axes.empty() ? slopes : sum(slopes, axes, true);
+}
+
 // ---- kernels ----
 
-LibraryPage page_of(const Extents& extents, const char* name) {
+// Where a mask's elements lie, by its slot and a stride per axis: 0 where it broadcasts.
+void add_mask(LibraryPage& page, const std::string& name, const Shape& shape, std::size_t& slot) {
+  if (shape.rank() == 0) return;
+  page.constants.emplace_back(name, slot);
+  std::int64_t stride = 1;
+  constexpr const char* kAxes[] = {"_BATCH", "_HEAD", "_QUERY", "_KEY"};
+  for (int axis = 3; axis >= 0; --axis) {
+    page.constants.emplace_back(name + kAxes[axis], shape[axis] == 1 ? 0 : stride);
+    stride *= shape[axis];
+  }
+  page.computed.push_back(slot++);
+}
+
+// first_mask: the slot of the first mask.
+LibraryPage page_of(const Extents& extents, const char* name, std::size_t first_mask) {
   LibraryPage page;
   page.name = name;
   page.constants = {{"HEADS", extents.batch * extents.heads},
@@ -97,8 +176,15 @@ LibraryPage page_of(const Extents& extents, const char* name) {
                     {"EXTENT", extents.extent},
                     {"CAUSAL", extents.causal},
                     {"SCALE_BITS", std::bit_cast<std::int32_t>(extents.scale())}};
+  if (!extents.masks.any()) return page;
+  page.constants.emplace_back("HEADS_OF_ONE", extents.heads);
+  add_mask(page, "BIAS", extents.masks.bias, first_mask);
+  add_mask(page, "HIDDEN", extents.masks.hidden, first_mask);
+  add_mask(page, "FACTORS", extents.masks.factors, first_mask);
   return page;
 }
+
+constexpr std::size_t kForwardMasks = 3, kGradientMasks = 7;  // the first slot of kernels
 
 // Rows per tile (shaders/pages/attention_tiles.glsl); 0: the device's workgroups are too small.
 struct Tiles {
@@ -117,8 +203,9 @@ Tiles tiles_of(const Extents& extents, const PageLimits& limits) {
   return tiles;
 }
 
-LibraryPage kernel_of(const Extents& extents, const char* name, const Tiles& tiles, bool of_keys) {
-  LibraryPage page = page_of(extents, name);
+LibraryPage kernel_of(const Extents& extents, const char* name, const Tiles& tiles, bool is_gradient,
+                      bool of_keys) {
+  LibraryPage page = page_of(extents, name, is_gradient ? kGradientMasks : kForwardMasks);
   page.prelude = "pages/attention_tiles";
   page.shader = std::string("pages/") + name;
   page.constants.insert(page.constants.end(), {{"TILE", tiles.rows}, {"COLUMNS", tiles.columns}});
@@ -136,11 +223,11 @@ LibraryPage kernel_of(const Extents& extents, const char* name, const Tiles& til
 bool takes_matrices(const Extents& extents, const PageLimits& limits) {
   const std::int64_t eights = 2 * ((extents.extent + kMatrix - 1) / kMatrix),
                      bytes = 16 * (2 * kMatrixBlock * (eights + 1) + kMatrix * 5 * kSubgroups) + 2048;
-  return limits.matrix_units && extents.in_eights() && bytes <= limits.shared_bytes;
+  return limits.matrix_units && !extents.masks.any() && extents.in_eights() && bytes <= limits.shared_bytes;
 }
 
 LibraryPage matrix_kernel_of(const Extents& extents, const char* name, bool of_keys) {
-  LibraryPage page = page_of(extents, name);
+  LibraryPage page = page_of(extents, name, 0);
   page.prelude = "pages/attention_matrices";
   page.shader = std::string("pages/") + name;
   page.constants.emplace_back("BLOCK", kMatrixBlock);
@@ -157,7 +244,7 @@ std::vector<Tensor> forward_on_matrices(const Extents& extents, Values in) {
   page.eights = {0, 1, 2};
   std::vector<Tensor> found = run_page(std::move(page), in);
   found[0] = cast(found[0], DType::float32);
-  if (extents.stores_scores) found.push_back(softmax(scores_of(extents, in[0], in[1])));  // nothing reads it
+  if (extents.stores_scores) found.push_back(softmax(scores_of(extents, in)));  // nothing reads it
   return found;
 }
 
@@ -174,27 +261,37 @@ std::vector<Tensor> gradient_on_matrices(const Extents& extents, Values in) {
 
 // ---- the kernels of a device ----
 
+bool takes_tiles(const Extents& extents, const Tiles& tiles) {
+  return tiles.rows > 0 && (!extents.stores_scores || extents.masks.any());
+}
+
 std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const PageLimits& limits) {
   if (takes_matrices(extents, limits)) return forward_on_matrices(extents, in);
   const Tiles tiles = tiles_of(extents, limits);
-  if (tiles.rows == 0 || extents.stores_scores) return forward_operations(extents, in);
-  LibraryPage page = kernel_of(extents, "attention_forward", tiles, false);
+  if (!takes_tiles(extents, tiles)) return forward_operations(extents, in);
+  LibraryPage page = kernel_of(extents, "attention_forward", tiles, false, false);
   page.outputs = {{extents.of_queries()}, {extents.per_query()}};
+  if (extents.masks.any()) page.outputs.push_back({extents.per_query()});
   if (extents.in_fours()) page.fours = {0, 1, 2};
-  return run_page(std::move(page), in);
+  std::vector<Tensor> found = run_page(std::move(page), in);
+  if (extents.stores_scores) found.push_back(softmax(scores_of(extents, in)));  // nothing reads it
+  return found;
 }
 
 std::vector<Tensor> gradient_kernels(const Extents& extents, Values in, const PageLimits& limits) {
   if (takes_matrices(extents, limits)) return gradient_on_matrices(extents, in);
   const Tiles tiles = tiles_of(extents, limits);
-  if (tiles.rows == 0 || extents.stores_scores) return gradient_operations(extents, in);
-  LibraryPage of_queries = kernel_of(extents, "attention_gradient_of_queries", tiles, false);
+  if (!takes_tiles(extents, tiles)) return gradient_operations(extents, in);
+  std::vector<Tensor> inputs(in.begin(), in.end());
+  if (extents.stores_scores)
+    inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(weights_slot(extents)));
+  LibraryPage of_queries = kernel_of(extents, "attention_gradient_of_queries", tiles, true, false);
   of_queries.outputs = {{extents.of_queries()}};
-  LibraryPage of_keys = kernel_of(extents, "attention_gradient_of_keys", tiles, true);
+  LibraryPage of_keys = kernel_of(extents, "attention_gradient_of_keys", tiles, true, true);
   of_keys.outputs = {{extents.of_keys()}, {extents.of_keys()}};
   if (extents.in_fours()) of_queries.fours = of_keys.fours = {0, 1, 2, 3};
-  std::vector<Tensor> found = run_page(std::move(of_queries), in);
-  for (Tensor& one : run_page(std::move(of_keys), in)) found.push_back(std::move(one));
+  std::vector<Tensor> found = run_page(std::move(of_queries), inputs);
+  for (Tensor& one : run_page(std::move(of_keys), inputs)) found.push_back(std::move(one));
   return found;
 }
 
@@ -205,65 +302,111 @@ std::vector<Tensor> differentiate(const Extents& extents, Values in, Values outp
     // A further derivative: one by the sums or the weights.
     return composed_gradients([extents](Values given) { return forward_operations(extents, given); }, in,
                               gradients);
-  LibraryPage page = page_of(extents, "attention_gradient");
+  const bool is_masked = extents.masks.any();
+  LibraryPage page =
+      page_of(extents, "attention_gradient", weights_slot(extents) + (extents.stores_scores ? 1 : 0));
   page.outputs = {{extents.of_queries()}, {extents.of_keys()}, {extents.of_keys()}};
   page.compose = [extents](Values inputs) { return gradient_operations(extents, inputs); };
   page.expand = [extents](Values inputs, const PageLimits& limits) {
     return gradient_kernels(extents, inputs, limits);
   };
-  page.on_matrix_units = extents.in_eights();
+  page.on_matrix_units = !is_masked && extents.in_eights();
+  page.spares_outputs = extents.stores_scores;
   page.backward = [extents](Values inputs, Values, Values of_outputs) {
     return composed_gradients([extents](Values given) { return gradient_operations(extents, given); }, inputs,
                               of_outputs);
   };
   const Tensor products = sum(gradients[0] * outputs[0], {3});
   std::vector<Tensor> inputs{in[0], in[1], in[2], gradients[0], outputs[1], products};
-  if (extents.stores_scores) inputs.push_back(outputs[2]);
-  return run_page(std::move(page), inputs);
+  inputs.insert(inputs.end(), outputs.begin() + 2, outputs.end());  // the largest scores, the weights
+  inputs.insert(inputs.end(), in.begin() + 3, in.end());            // the masks
+  std::vector<Tensor> found = run_page(std::move(page), inputs);
+  if (!is_masked) return found;
+  if (extents.masks.bias.rank() > 0) found.push_back(gradient_of_bias(extents, inputs));
+  found.resize(in.size());  // no gradient by what is hidden, none by factors
+  return found;
+}
+
+// [batch, heads, queries, keys], with 1 where the mask broadcasts; without axes if there is no mask.
+Tensor with_axes(const Tensor& mask) {
+  if (is_empty(mask) || mask.rank() == 4) return mask;
+  Shape shape{1, 1, 1, 1};
+  for (int axis = 0; axis < mask.rank(); ++axis) shape[4 - mask.rank() + axis] = mask.extent(axis);
+  return reshape(mask, shape);
+}
+
+bool fits_mask(const Tensor& mask, DType dtype, const Shape& scores) {
+  if (is_empty(mask)) return true;
+  if (!mask.ok() || mask.dtype() != dtype || mask.rank() > 4 || mask.shape().is_named()) return false;
+  for (int axis = 0; axis < mask.rank(); ++axis) {
+    const std::int64_t extent = mask.extent(axis);
+    if (extent != 1 && extent != scores[4 - mask.rank() + axis]) return false;
+  }
+  return mask.shape().element_count() <= std::numeric_limits<std::int32_t>::max();
 }
 
 }  // namespace
 
-bool fits_attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal) {
+bool AttentionTerms::has_masks() const { return !is_empty(bias) || !is_empty(hidden) || !is_empty(factors); }
+
+bool fits_attention_page(const Tensor& query, const Tensor& key, const Tensor& value,
+                         const AttentionTerms& terms) {
   for (const Tensor* one : {&query, &key, &value})
     if (one->dtype() != DType::float32 || one->shape().is_named() || one->extent(0) != query.extent(0))
       return false;
   const std::int64_t queries = query.extent(2), keys = key.extent(2);
+  const Shape scores{query.extent(0), query.extent(1), queries, keys};
   return value.shape() == key.shape() && query.extent(3) == key.extent(3) && key.extent(3) >= 1 &&
-         key.extent(3) <= kMostExtent && (!causal || queries <= keys);
+         key.extent(3) <= kMostExtent && (!terms.causal || queries <= keys) &&
+         fits_mask(terms.bias, DType::float32, scores) && fits_mask(terms.hidden, DType::boolean, scores) &&
+         fits_mask(terms.factors, DType::float32, scores);
 }
 
-bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal) {
-  return fits_attention_page(query, key, value, causal) &&
-         query.shape().element_count() / query.extent(3) * key.extent(2) >= kLeastScores;
+bool has_attention_page(const Tensor& query, const Tensor& key, const Tensor& value,
+                        const AttentionTerms& terms) {
+  if (!fits_attention_page(query, key, value, terms)) return false;
+  const std::int64_t scores = query.shape().element_count() / query.extent(3) * key.extent(2);
+  return scores >= (terms.has_masks() ? kLeastTiledScores : kLeastScores);
 }
 
-bool stores_attention_scores(const Tensor& query, const Tensor& key) {
-  return query.shape().element_count() / query.extent(3) * key.extent(2) < kLeastTiledScores;
+bool stores_attention_scores(const Tensor& query, const Tensor& key, const AttentionTerms& terms) {
+  return query.shape().element_count() / query.extent(3) * key.extent(2) <
+         (terms.has_masks() ? kMostStoredScores : kLeastTiledScores);
 }
 
-Tensor attention_page(const Tensor& query, const Tensor& key, const Tensor& value, bool causal,
-                      bool stores_scores) {
-  const Extents extents{.batch = query.extent(0),
-                        .heads = query.extent(1),
-                        .key_heads = key.extent(1),
-                        .queries = query.extent(2),
-                        .keys = key.extent(2),
-                        .extent = query.extent(3),
-                        .causal = causal,
-                        .stores_scores = stores_scores};
-  LibraryPage page = page_of(extents, "attention");
+Tensor attention_page(const Tensor& query, const Tensor& key, const Tensor& value,
+                      const AttentionTerms& terms, bool stores_scores) {
+  std::vector<Tensor> inputs{query, key, value};
+  const auto shape_of = [&](const Tensor& mask) {
+    if (is_empty(mask)) return Shape();
+    inputs.push_back(with_axes(mask));
+    return inputs.back().shape();
+  };
+  Extents extents{.batch = query.extent(0),
+                  .heads = query.extent(1),
+                  .key_heads = key.extent(1),
+                  .queries = query.extent(2),
+                  .keys = key.extent(2),
+                  .extent = query.extent(3),
+                  .causal = terms.causal,
+                  .stores_scores = stores_scores};
+  extents.masks.bias = shape_of(terms.bias);
+  extents.masks.hidden = shape_of(terms.hidden);
+  extents.masks.factors = shape_of(terms.factors);
+  LibraryPage page = page_of(extents, "attention", kForwardMasks);
   page.outputs = {{extents.of_queries()}, {extents.per_query()}};
+  if (extents.masks.any()) page.outputs.push_back({extents.per_query()});
   if (extents.stores_scores) page.outputs.push_back({extents.of_scores()});
-  page.on_matrix_units = extents.in_eights();
-  page.compose = [extents](Values inputs) { return forward_operations(extents, inputs); };
-  page.expand = [extents](Values inputs, const PageLimits& limits) {
-    return forward_kernel(extents, inputs, limits);
+  page.on_matrix_units = !extents.masks.any() && extents.in_eights();
+  page.spares_outputs = extents.stores_scores;
+  page.compose = [extents](Values given) { return forward_operations(extents, given); };
+  page.expand = [extents](Values given, const PageLimits& limits) {
+    return forward_kernel(extents, given, limits);
   };
-  page.backward = [extents](Values inputs, Values outputs, Values gradients) {
-    return differentiate(extents, inputs, outputs, gradients);
+  page.backward = [extents](Values given, Values outputs, Values gradients) {
+    return differentiate(extents, given, outputs, gradients);
   };
-  return run_page(std::move(page), std::vector{query, key, value})[0];
+  return run_page(std::move(page), inputs)[0];
 }
 
 }  // namespace imprint::nn

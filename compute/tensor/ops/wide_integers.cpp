@@ -53,6 +53,51 @@ Tensor nearest_float(Tensor low, Tensor high) {
   return (upper + cast(bit_and(top, 0xffff), DType::float32)) * scale;
 }
 
+// The 64 bits of a product of two words without a sign, by its four products of 16 bits.
+Int64 product_of_words(const Tensor& a, const Tensor& b) {
+  const auto lower = [](const Tensor& x) { return bit_and(x, 0xffff); };
+  const auto upper = [](const Tensor& x) { return shifted_down(x, 16); };
+  const Tensor least = lower(a) * lower(b), left = upper(a) * lower(b), right = lower(a) * upper(b);
+  const Tensor middle = upper(least) + lower(left) + lower(right);
+  return {bit_or(lower(least), shift_left(middle, 16)),
+          upper(a) * upper(b) + upper(left) + upper(right) + upper(middle)};
+}
+
+struct Divided {
+  Int64 quotient, rest;
+};
+
+// Takes numbers without a sign, up to 2^63; b is not 0. Each turn subtracts what float32 knows of the
+// quotient, rounded down by more than its error: of a rest of r times b, about r / 2^20 + 1 times b remain.
+Divided divide_sizes(const Int64& a, const Int64& b) {
+  constexpr float kBelow = 1 - 0x1p-21f;
+  constexpr int kTurns = 4;  // of 20 bits each
+  Divided found{Int64(0), a};
+  const Tensor divisor = nearest_float(b.low, b.high);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const Tensor part = floor(nearest_float(found.rest.low, found.rest.high) / divisor * kBelow);
+    const Tensor upper = floor(part * static_cast<float>(1 / kWordValues));
+    const Tensor lower = part - upper * static_cast<float>(kWordValues);
+    const Int64 whole{cast(cast(lower, DType::uint32), DType::int32), cast(upper, DType::int32)};
+    found = {found.quotient + whole, found.rest - whole * b};
+  }
+  const auto is_less = [](const Int64& x, const Int64& y) {
+    return logical_or(is_below(x.high, y.high), logical_and(equal(x.high, y.high), is_below(x.low, y.low)));
+  };
+  const Tensor is_rest = is_less(found.rest, b);
+  return {where(is_rest, found.quotient, found.quotient + Int64(1)),
+          where(is_rest, found.rest, found.rest - b)};
+}
+
+// Truncated, with the rest's sign that of a. Of b 0 both are 0.
+Divided divide_wide(const Int64& a, const Int64& b) {
+  const Tensor is_zero = equal(b, Int64(0));
+  const Divided sizes = divide_sizes(abs(a), where(is_zero, Int64(1), abs(b)));
+  const Tensor turns = less(bit_xor(a.high, b.high), 0), is_negative = less(a.high, 0);
+  return {where(is_zero, Int64(0), where(turns, -sizes.quotient, sizes.quotient)),
+          where(is_zero, Int64(0), where(is_negative, -sizes.rest, sizes.rest))};
+}
+
 }  // namespace
 
 Int64::Int64(std::int64_t value) : Int64(std::span(&value, 1), {}) {}
@@ -117,6 +162,43 @@ Int64 operator-(const Int64& a, const Int64& b) {
 
 Int64 operator-(const Int64& x) { return Int64(0) - x; }
 
+Int64 operator*(const Int64& a, const Int64& b) {
+  const Int64 lower = product_of_words(a.low, b.low);
+  return {lower.low, lower.high + a.low * b.high + a.high * b.low};
+}
+
+Int64 abs(const Int64& x) { return where(less(x.high, 0), -x, x); }
+
+Int64 operator/(const Int64& a, const Int64& b) { return divide_wide(a, b).quotient; }
+
+Int64 fmod(const Int64& a, const Int64& b) { return divide_wide(a, b).rest; }
+
+Int64 remainder(const Int64& a, const Int64& b) {
+  const Int64 rest = divide_wide(a, b).rest;
+  const Tensor differs = logical_and(not_equal(rest, Int64(0)), less(bit_xor(rest.high, b.high), 0));
+  return where(differs, rest + b, rest);
+}
+
+Int64 bit_not(const Int64& x) { return {bit_not(x.low), bit_not(x.high)}; }
+Int64 bit_and(const Int64& a, const Int64& b) { return {bit_and(a.low, b.low), bit_and(a.high, b.high)}; }
+Int64 bit_or(const Int64& a, const Int64& b) { return {bit_or(a.low, b.low), bit_or(a.high, b.high)}; }
+Int64 bit_xor(const Int64& a, const Int64& b) { return {bit_xor(a.low, b.low), bit_xor(a.high, b.high)}; }
+
+Int64 shift_left(const Int64& x, const Tensor& bits) {
+  const Tensor few = bit_and(bits, 31), rest = bit_and(32 - few, 31);
+  const Tensor carried = bit_and(shift_right(x.low, rest), shift_left(1, few) - 1);
+  const Tensor low = shift_left(x.low, few), is_word = greater_equal(bits, 32);
+  return {where(is_word, 0, low), where(is_word, low, bit_or(shift_left(x.high, few), carried))};
+}
+
+Int64 shift_right(const Int64& x, const Tensor& bits) {
+  const Tensor few = bit_and(bits, 31), rest = bit_and(32 - few, 31), is_none = equal(few, 0);
+  const Tensor lower = bit_and(shift_right(x.low, few), shift_left(1, rest) - 1);
+  const Tensor low = where(is_none, x.low, bit_or(lower, shift_left(x.high, rest)));
+  const Tensor high = shift_right(x.high, few), is_word = greater_equal(bits, 32);
+  return {where(is_word, high, low), where(is_word, shift_right(x.high, 31), high)};
+}
+
 Int64 where(const Tensor& condition, const Int64& if_true, const Int64& if_false) {
   return {where(condition, if_true.low, if_false.low), where(condition, if_true.high, if_false.high)};
 }
@@ -132,5 +214,8 @@ Tensor less(const Int64& a, const Int64& b) {
 }
 
 Tensor less_equal(const Int64& a, const Int64& b) { return logical_not(less(b, a)); }
+
+Int64 minimum(const Int64& a, const Int64& b) { return where(less(b, a), b, a); }
+Int64 maximum(const Int64& a, const Int64& b) { return where(less(a, b), b, a); }
 
 }  // namespace imprint

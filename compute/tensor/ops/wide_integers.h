@@ -1,5 +1,5 @@
 #pragma once
-// Integers of 64 bits: sums, differences, comparisons and indices on every device, as pairs of int32.
+// Integers of 64 bits on every device, as pairs of int32: arithmetic, bits, comparisons and indices.
 //
 //   const Int64 ids = int64_from_words(table.value());    // int32 [n, 2], the bytes of int64 [n]
 //   const Tensor rows = take(data, 0, index_of(ids - Int64(first)));
@@ -20,7 +20,7 @@ struct Int64 {
   explicit Int64(std::int64_t value);  // a scalar
   Int64(std::span<const std::int64_t> values, const Shape& shape);
 
-  Tensor low, high;  // int32, of one shape
+  Tensor low, high;  // int32, of one shape. Views, gathers and joins move each of them
 };
 
 // Memory: int32 [..., 2], the low word first, has the bytes of int64 [...].
@@ -38,12 +38,29 @@ Tensor index_of(const Int64&);
 Int64 operator+(const Int64& a, const Int64& b);
 Int64 operator-(const Int64& a, const Int64& b);
 Int64 operator-(const Int64&);
+Int64 operator*(const Int64& a, const Int64& b);
+Int64 abs(const Int64&);
+// Truncates toward zero; x / 0 and its remainders are 0. About 300 operations for each element.
+Int64 operator/(const Int64& a, const Int64& b);
+Int64 fmod(const Int64& a, const Int64& b);       // the sign of the dividend, as C's %
+Int64 remainder(const Int64& a, const Int64& b);  // the sign of the divisor, as Python's %
+
+Int64 bit_not(const Int64&);
+Int64 bit_and(const Int64& a, const Int64& b);
+Int64 bit_or(const Int64& a, const Int64& b);
+Int64 bit_xor(const Int64& a, const Int64& b);
+// By 0 to 63 bits, int32; right copies the sign.
+Int64 shift_left(const Int64&, const Tensor& bits);
+Int64 shift_right(const Int64&, const Tensor& bits);
+
 Int64 where(const Tensor& condition, const Int64& if_true, const Int64& if_false);
 
 Tensor equal(const Int64& a, const Int64& b);
 Tensor not_equal(const Int64& a, const Int64& b);
 Tensor less(const Int64& a, const Int64& b);
 Tensor less_equal(const Int64& a, const Int64& b);
+Int64 minimum(const Int64& a, const Int64& b);
+Int64 maximum(const Int64& a, const Int64& b);
 inline Tensor operator<(const Int64& a, const Int64& b) { return less(a, b); }
 inline Tensor operator<=(const Int64& a, const Int64& b) { return less_equal(a, b); }
 inline Tensor operator>(const Int64& a, const Int64& b) { return less(b, a); }

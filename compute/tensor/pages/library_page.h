@@ -25,7 +25,9 @@ struct LibraryPage : Page {
   std::string prelude, shader;        // pages of shaders/, compiled before and after `glsl`
   std::vector<std::string> includes;  // of shaders/include
   double loads = 1;                   // how often the kernel loads each element of an input
-  bool stored_inputs = false;         // loads compute nothing: inputs have memory
+  bool stored_inputs = false;         // loads compute nothing: inputs have memory, except these:
+  // Inputs whose loads compute cheap elementwise functions, however many elements they have.
+  std::vector<std::size_t> computed;
   // Inputs of one byte per element that have memory: imp_quad_k(i) is their 16 bytes from element 16 i, a
   // uvec4.
   std::vector<std::size_t> quads;
@@ -40,6 +42,8 @@ struct LibraryPage : Page {
   // of eight elements: imp_row_k(r) is the place of row r, and imp_eight_k(place + e) its elements from 8 e,
   // packed. The rows of one matrix (the last two axes) are evenly spaced.
   std::vector<std::size_t> eights;
+  // Some expansions compute outputs that nothing reads: what only those read is dropped.
+  bool spares_outputs = false;
   bool keeps_names = false;  // outputs have the names of axes that their shapes say (Extent)
   // The same outputs by other operations, for devices. Then the page has no kernel of its own.
   std::function<std::vector<Tensor>(std::span<const Tensor> inputs, const PageLimits& limits)> expand;

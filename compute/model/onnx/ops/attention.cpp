@@ -7,6 +7,7 @@
 #include "compute/base/text.h"
 #include "compute/model/onnx/op.h"
 #include "compute/model/onnx/ops/attention_products.h"
+#include "compute/nn/modules/attention_page.h"
 #include "compute/tensor/composites/composites.h"
 
 namespace imprint::onnx {
@@ -30,6 +31,16 @@ struct Attended {
 
 Tensor with_bias(const Tensor& bias, const Tensor& more) { return bias.ok() ? bias + more : more; }
 
+// One operation that stores no scores, where they are many; else !ok().
+Tensor attended_with_bias(const Heads& heads, double scale) {
+  if (!heads.bias.ok()) return {};
+  const nn::AttentionTerms terms{.bias = imprint::maximum(heads.bias, Tensor(kUnseen))};
+  if (!nn::has_attention_page(heads.query, heads.key, heads.value, terms)) return {};
+  const double ratio = scale * std::sqrt(static_cast<double>(heads.query.extent(3)));
+  return nn::attention_page(heads.query * Tensor(ratio), heads.key, heads.value, terms,
+                            nn::stores_attention_scores(heads.query, heads.key, terms));
+}
+
 Attended attended(const Heads& heads) {
   Tensor key = heads.key, value = heads.value;
   const std::int64_t each = heads.query.extent(1) / std::max<std::int64_t>(1, key.extent(1));
@@ -49,10 +60,13 @@ Attended attended(const Heads& heads) {
   if (heads.stage == 2) found.scores = scores;
   scores = imprint::softmax(scores, -1);
   // A query that sees no key gives zeros.
-  if (heads.bias.ok())
-    scores = imprint::where(imprint::max(heads.bias, {-1}, true) > Tensor(kUnseen / 2), scores, 0.0f);
+  const Tensor sees = heads.bias.ok() ? imprint::max(heads.bias, {-1}, true) > Tensor(kUnseen / 2) : Tensor();
+  if (heads.bias.ok()) scores = imprint::where(sees, scores, 0.0f);
   if (heads.stage == 3) found.scores = scores;
-  found.out = product_with_weights(scores, value);
+  if (const Tensor masked = heads.softcap > 0 ? Tensor() : attended_with_bias(heads, scale); masked.ok())
+    found.out = imprint::where(sees, masked, 0.0f);
+  else
+    found.out = product_with_weights(scores, value);
   return found;
 }
 

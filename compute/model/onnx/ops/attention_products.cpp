@@ -82,12 +82,12 @@ Tensor product_with_weights(const Tensor& weights, const Tensor& values) {
   const Tensor query = with_heads(Tensor(scaled->product->inputs[0])),
                key = with_heads(imprint::transpose(Tensor(scaled->product->inputs[1]))),
                value = with_heads(values);
-  if (!nn::fits_attention_page(query, key, value, false)) return product;
+  if (!nn::fits_attention_page(query, key, value)) return product;
   const double ratio = scaled->scale * std::sqrt(static_cast<double>(query.extent(3)));
   constexpr double kRounding = 1e-6;  // of a scale that the file stores as float32
   const Tensor scaled_query = std::abs(ratio - 1) <= kRounding ? query : query * Tensor(ratio);
   const Tensor found =
-      nn::attention_page(scaled_query, key, value, false, nn::stores_attention_scores(query, key));
+      nn::attention_page(scaled_query, key, value, {}, nn::stores_attention_scores(query, key));
   return weights.rank() == 3 ? imprint::squeeze(found, 1) : found;
 }
 
