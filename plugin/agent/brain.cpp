@@ -208,6 +208,7 @@ BrainStats Brain::stats() const {
   stats.lost = counts_.lost();
   stats.alarms = counts_.alarms;
   stats.fall_backs = counts_.fall_backs;
+  stats.inference_decisions = counts_.inference_decisions;
   stats.rating = counts_.rating;
   stats.kept_demonstrations = counts_.kept_demonstrations;
   stats.reliability = counts_.reliability;

@@ -143,6 +143,8 @@ void Decisions::fill(std::uint32_t slot) {
     run.asked.push_back({i, taken.ticket, draw, explores(i)});
   }
   counts_.decisions += run.asked.size();
+  counts_.inference_decisions += static_cast<std::uint64_t>(
+      std::ranges::count_if(run.asked, [](const InferenceRun::Asked& one) { return !one.explores; }));
 }
 
 void Decisions::see_group(std::uint32_t agent, bool leaves, std::vector<float>& into) const {

@@ -119,6 +119,7 @@ typedef struct imp_brain_stats {
   float reliability;           /* feedback: share of a person's words that is right, 0.9 at first */
   uint32_t kept_demonstrations; /* in memory now, all brains: imp_demonstration_options */
   float rating;                 /* imp_self_play_options: of a kennel's first brain */
+  uint64_t inference_decisions; /* of decisions, since creation: by agents in inference mode */
 } imp_brain_stats;
 
 /* One row of a brain's curves: a stretch of at least 64 minibatches. Figures are means since the
@@ -340,6 +341,11 @@ typedef struct imp_tools_api {
    * learn step. INVALID_ARGUMENT names a damaged step; then none is taken. WRONG_STATE as above. */
   imp_result(IMP_CALL* brain_give_experience)(imp_brain brain, uint32_t source, const void* data,
                                               size_t size);
+
+  /* [create] For a game that becomes harder or easier on purpose, as by a new lesson: earlier
+   * returns no longer count for IMP_ALARM_FALLING_RETURNS and imp_brain_desc::fall_back.
+   * NOT_FOUND: no learner. */
+  imp_result(IMP_CALL* brain_forget_returns)(imp_brain brain);
 } imp_tools_api;
 
 #ifdef __cplusplus

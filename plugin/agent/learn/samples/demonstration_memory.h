@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "compute/base/zeroed_bytes.h"
 #include "plugin/agent/learn/sample_layout.h"
 
 namespace imprint::agent {
@@ -42,7 +43,7 @@ class DemonstrationMemory {
   void change();
 
   std::uint32_t capacity_ = 0, width_ = 0;
-  std::vector<float> rows_;
+  ZeroedVector<float> rows_;                 // those that hold nothing yet take no memory
   std::vector<std::int32_t> next_, filled_;  // [P]
   std::uint64_t version_ = 0;
 };

@@ -34,6 +34,8 @@ class SampleQueue {
   // Makes room for one more sample; drops the brain's oldest when full. With a copy, the row's observation is
   // not used.
   std::span<float> push(std::uint32_t brain, const ObservationCopy& copy = {});
+  // As many may wait from now on, per brain. Never fewer than before.
+  void make_room(std::uint64_t samples);
   std::uint32_t size(std::uint32_t brain) const { return queues_[brain].count; }
   std::span<const float> row(std::uint32_t brain, std::uint32_t index) const;  // index 0 is the oldest
   const ObservationCopy& copy(std::uint32_t brain, std::uint32_t index) const;

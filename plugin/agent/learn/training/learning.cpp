@@ -172,6 +172,7 @@ bool Learning::words_spread() const {
 // samples and not GPU time are what there is too much of.
 std::string Learning::intake_remedy(std::uint64_t samples) const {
   if (words_spread()) return kSpreadRemedy;
+  if (spec_.sends_experience) return "Call brain_take_experience in each frame.";
   const double frames = static_cast<double>(services_.clock.frame - first_frame_ + 1);
   const double per_frame = static_cast<double>(samples) / (frames * spec_.brain_count);
   const auto period = static_cast<std::uint32_t>(rows_per_step(spec_) / std::max(per_frame, 1e-3));

@@ -95,10 +95,15 @@ Result<std::optional<std::uint64_t>> put_waiting(const BrainSpec& spec, SampleQu
     std::memcpy(row.data(), at + sizeof address, row.size() * sizeof(float));
     return address;
   };
+  std::vector<std::uint64_t> arriving(spec.brain_count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const SampleAddress address = read(i);
     IMPRINT_CHECK(check_sample(spec, layout, i, address, row));
+    ++arriving[address[0]];
   }
+  // An actor's message may hold more than the queue of a game that learns by itself: none of it is dropped.
+  for (std::uint32_t brain = 0; brain < spec.brain_count; ++brain)
+    waiting.make_room(waiting.size(brain) + arriving[brain]);
   for (std::uint64_t i = 0; i < count; ++i) {
     const SampleAddress address = read(i);
     const std::uint32_t agent = source * spec.agent_capacity() + address[1];
