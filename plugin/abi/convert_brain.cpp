@@ -205,11 +205,6 @@ Result<> take_sharing(const void* sharing, agent::BrainSpec& spec) {
     return refuse(kCall, text("imp_shared_learning: found experience of other processes and count ",
                               given.count, ", expected one of both. Set count to 1"));
   if (!given.add) return refuse(kCall, "add: found null, expected a function");
-  if (spec.learner != agent::LearnerKind::ppo || spec.has_cell())
-    return make_error(
-        ErrorCode::unsupported,
-        "brain_create: imp_shared_learning: found a learner other than PPO, or a cell, expected "
-        "PPO without a cell. Average the processes' states instead: brain_set_state.");
   spec.process_index = given.index;
   spec.process_count = given.count;
   spec.all_reduce = [add = given.add, user = given.user](std::span<float> numbers) {
@@ -225,7 +220,7 @@ Result<> take_learner(const imp_brain_desc& desc, agent::BrainSpec& spec) {
   IMPRINT_CHECK(take_network(chain.network, spec));
   spec.learner = static_cast<agent::LearnerKind>(desc.learner);
   IMPRINT_CHECK(take_beside(chain, spec));
-  if (spec.learner == agent::LearnerKind::none) {
+  if (!spec.learns()) {
     spec.exploration = 0;
     return {};
   }

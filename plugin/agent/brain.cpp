@@ -100,7 +100,7 @@ Result<> Brain::check_shared() const {
 // Before anything of that size is made, which would take long.
 Result<> Brain::check_sample_memory() const {
   const vk::Device* device = services_.context.vulkan();
-  if (!device || spec_.learner == LearnerKind::none) return {};
+  if (!device || !spec_.learns()) return {};
   const Learner& learner = learner_of(spec_);
   const std::uint32_t samples = learner.replays() ? spec_.replay_capacity : rows_per_step(spec_);
   const std::uint32_t width =
@@ -123,7 +123,7 @@ Result<> Brain::check_sample_memory() const {
 Result<> Brain::check_memory_cap() const {
   const std::uint64_t most = services_.memory_cap_bytes;
   if (most == 0) return {};
-  const bool learns = spec_.learner != LearnerKind::none;
+  const bool learns = spec_.learns();
   const std::uint64_t copies = learns ? 3 : 1;  // learners keep two moments per weight
   const std::uint64_t weights = copies * spec_.parameter_count() * sizeof(float);
   std::uint64_t replay = 0;

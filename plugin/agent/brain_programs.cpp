@@ -34,7 +34,7 @@ Result<BrainPrograms> describe_brain(const BrainSpec& spec, const std::vector<Va
     add_state(programs.state, "pool", pool->parameters());
     if (pool->log_deviation().ok()) programs.state.push_back({"pool.log_deviation", pool->log_deviation()});
   }
-  if (spec.learner != LearnerKind::none) {
+  if (spec.learns()) {
     IMPRINT_ASSIGN(programs.learn,
                    describe_learning(spec, network, shared.observation_copies, pool ? &*pool : nullptr));
     programs.state.insert(programs.state.end(), programs.learn->state.begin(), programs.learn->state.end());

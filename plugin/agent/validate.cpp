@@ -201,7 +201,7 @@ Result<> check_groups(const BrainSpec& spec) {
   const auto refuse = [&](const std::string& why) {
     return make_error(ErrorCode::unsupported, text(kWhat, ": imp_group_options", why));
   };
-  if (spec.learner != LearnerKind::ppo)
+  if (const Learner* learner = find_learner(spec.learner); !learner || !learner->learns_in_groups())
     return refuse(text(": found the ", learner_name(spec.learner),
                        " learner, expected ppo. Remove the struct, or use the PPO learner."));
   if (spec.has_cell() || !spec.observation.streams.empty())
@@ -219,8 +219,7 @@ Result<> check_experience(const BrainSpec& spec) {
   const auto refuse = [&](const std::string& why) {
     return make_error(ErrorCode::unsupported, text(kWhat, ": imp_shared_learning::experience", why));
   };
-  const bool labels = learner && !learner->records_steps() && learner->replays();
-  if (!learner || !(labels || learner->needs_next()) || spec.learner == LearnerKind::pqn)
+  if (!learner || !learner->learns_from_others())
     return refuse(text(": found the ", learner_name(spec.learner),
                        " learner, expected dqn, sac, ppo, feedback or cloning. Average the brains instead: "
                        "brain_set_state."));
@@ -271,12 +270,11 @@ Result<> check_learning(const BrainSpec& spec) {
                      "0, or one brain with a learner");
   if (!learner) return {};
   IMPRINT_CHECK(learner->check_actions(spec));
-  if (!spec.observation.streams.empty() && spec.learner == LearnerKind::sac && spec.observation.stack > 1)
+  if (spec.process_count > 1 && (!learner->averages_gradients() || spec.has_cell()))
     return make_error(
         ErrorCode::unsupported,
-        text("brain_create: stack: found ", spec.observation.stack,
-             ", expected 1, because a critic of the sac learner encodes streams beside an action. "
-             "Use the PPO learner, or a picture of more channels."));
+        "brain_create: imp_shared_learning: found a learner other than PPO, or a cell, expected "
+        "PPO without a cell. Average the processes' states instead: brain_set_state.");
   if (spec.has_cell() && !learner->learns_sequences())
     return make_error(ErrorCode::unsupported,
                       text("brain_create: cell: found ", cell_name(spec.cell),

@@ -9,7 +9,7 @@ static uint32_t floats_seen;
 
 const char* guest_open(const imp_vk_device_info* device, uint32_t frames_in_flight, uint32_t floats,
                        uint32_t actions) {
-  const imp_brain_desc desc = imp_brain_desc_of(IMP_LEARNER_FEEDBACK, floats, &actions, 1);
+  const imp_brain_desc desc = imp_brain_desc_of(IMP_LEARNER_DQN, floats, &actions, 1);
   if (floats > GUEST_MAX_FLOATS) return "guest_open: floats: expected at most GUEST_MAX_FLOATS";
   floats_seen = floats;
   frames = imp_frames_init(frames_in_flight);

@@ -12,6 +12,7 @@
 #include "compute/program/runtime.h"
 #include "plugin/agent/decide/agent_slot.h"
 #include "plugin/agent/keep/schema.h"
+#include "plugin/agent/learn/registry.h"
 #include "plugin/agent/spec/network.h"
 #include "plugin/agent/validate.h"
 #include "tests/unit/agent_oracle.h"

@@ -7,6 +7,7 @@
 
 #include "compute/base/philox.h"
 #include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/learner_traits.h"
 #include "plugin/agent/spec/network.h"
 #include "tests/reference/updates.h"
 
@@ -68,7 +69,7 @@ inline Numbers forward(const BrainSpec& spec, const Weights& weights, const Numb
     for (std::size_t in = 0; in < x.size(); ++in)
       for (std::size_t out = 0; out < y.size(); ++out) y[out] += x[in] * weights[layer][in * y.size() + out];
     if (layer + 2 < weights.size()) {
-      if (spec.normalises_layers()) normalise(y);
+      if (network_traits(spec).normalised_layers) normalise(y);
       for (double& value : y) value = std::tanh(value);
     }
     x = y;

@@ -20,7 +20,7 @@ Decisions::Decisions(const BrainServices& services, const BrainSpec& spec, const
       latency_(spec.action_latency_frames > 0 ? spec.action_latency_frames : kFirstLatency),
       resets_(spec.agent_capacity(), 1),
       decided_(spec.brain_count, 0) {
-  if (shared.observations.buffer && spec.learner != LearnerKind::none) captured_ = CopyLedger(spec);
+  if (shared.observations.buffer && spec.learns()) captured_ = CopyLedger(spec);
   agents_.reserve(spec.agent_capacity());
   for (std::uint32_t i = 0; i < spec.agent_capacity(); ++i)
     agents_.emplace_back(spec.action, latency_, spec.decision_period_frames > 1, keeps);

@@ -3,6 +3,7 @@
 #include "compute/nn/learners/sac.h"
 #include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/decide/shared_tensor.h"
+#include "plugin/agent/spec/learner_traits.h"
 
 namespace imprint::agent {
 namespace {
@@ -82,7 +83,7 @@ Tensor rated(const BrainSpec& spec, const Network& network, const Tensor& seen, 
   const Tensor before = where(greater(reset, 0), 0.0f, states.value());
   const RecurrentCell::Output after = network.step(network.scaled(seen), before);
   program.updates.push_back(Update::assign(states, where(greater(active, 0), after.states, states.value())));
-  if (spec.learner != LearnerKind::none) {
+  if (spec.learns()) {
     graph.state = static_cast<int>(program.outputs.size());
     program.outputs.push_back(before);
   }
@@ -192,7 +193,7 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
   }
   if (const std::int64_t numbers = spec.action.continuous_count; numbers > 0) {
     Tensor drawn = narrow(values, 2, choices, numbers);
-    if (spec.learner == LearnerKind::sac)
+    if (network_traits(spec).squashed_actions)
       drawn = nn::squashed(concat({drawn, log_deviations}, 2),
                            feed(graph.drift, "drift", {brains, agents, numbers}, DType::float32))
                   .action;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/learner_traits.h"
 
 namespace imprint::agent {
 
@@ -26,8 +27,8 @@ inline constexpr std::uint32_t kObservationCopies = 256;
 // A brain that does not learn needs only the copy that the next observation is stacked on. One that collects
 // rollouts needs those of two: the next one grows while it learns from the last one.
 inline std::uint32_t kept_copies(const BrainSpec& spec) {
-  if (spec.learner == LearnerKind::none) return 2;
-  if (!spec.has_rollouts()) return kObservationCopies;
+  if (!spec.learns()) return 2;
+  if (!collects_rollouts(spec)) return kObservationCopies;
   const std::uint32_t of_agent = (spec.rollout_steps - 1) / spec.agents_per_brain + 1;
   return std::max(kObservationCopies, 2 * of_agent + kObservationCopies / 4);
 }
@@ -39,9 +40,7 @@ inline std::uint32_t copy_rows_per_agent(const BrainSpec& spec) {
 }
 
 // Whether a brain that observes through a shared buffer copies what it observes.
-inline bool copies_observations(const BrainSpec& spec) {
-  return spec.learner != LearnerKind::none || spec.observation.stack > 1;
-}
+inline bool copies_observations(const BrainSpec& spec) { return spec.learns() || spec.observation.stack > 1; }
 
 // Row in the ring of all agents, [agents * copy_rows_per_agent, ObservationSpec::width].
 inline std::int32_t copy_row(const BrainSpec& spec, const ObservationCopy& copy) {

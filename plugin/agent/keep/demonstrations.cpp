@@ -317,7 +317,8 @@ Result<Demonstrations> demonstrations_of(const BrainSpec& spec, const Demonstrat
 Result<Demonstrations> demonstrations_in(const BrainSpec& spec, std::span<const StateVariable> variables,
                                          const SavedBrain& saved, std::uint32_t brain) {
   if (spec.keeps_demonstrations()) return demonstrations_of(spec, saved.host.replay.demonstrations, brain);
-  if (spec.learner != LearnerKind::cloning)
+  const Learner* learner = find_learner(spec.learner);
+  if (!learner || !learner->takes_demonstrations() || learner->takes_feedback())
     return make_error(ErrorCode::unsupported,
                       text("demonstrations: learner: found ", learner_name(spec.learner),
                            ", expected cloning, because only its memory holds nothing else. Record with "

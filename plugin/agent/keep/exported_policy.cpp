@@ -10,6 +10,7 @@
 #include "compute/model/onnx/format/write.h"
 #include "plugin/agent/keep/schema.h"
 #include "plugin/agent/spec/encoder.h"
+#include "plugin/agent/spec/learner_traits.h"
 
 namespace imprint::agent {
 namespace {
@@ -264,7 +265,7 @@ void PolicyWriter::act(const std::string& values) {
   if (numbers > 0) {
     const std::string drawn = out_.slice(values, 1, choices, numbers);
     out_.output("continuous_actions",
-                spec_.learner == LearnerKind::sac
+                network_traits(spec_).squashed_actions
                     ? out_.node("Tanh", {drawn})
                     : out_.node("Clip", {drawn, out_.number(-1), out_.number(1)}),
                 onnx::ElementType::float32, {batch, {numbers}});
@@ -303,7 +304,7 @@ Result<onnx::Model> PolicyWriter::model() {
   std::size_t position = 0;
   for (const std::uint32_t size : spec_.hidden_sizes) {
     x = linear(x, text(position++, "."), last, size);
-    if (spec_.normalises_layers()) x = normalised(x, text(position++, "."), size);
+    if (network_traits(spec_).normalised_layers) x = normalised(x, text(position++, "."), size);
     x = activated(x);
     ++position;  // an activation has one of its own
     last = size;

@@ -329,7 +329,7 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
   const std::vector<std::int64_t> draws(host.draws.begin(), host.draws.end());
   file.arrays.emplace("host.draws", safetensors::Array::of(std::span<const std::int64_t>(draws),
                                                            Shape{spec.agent_capacity()}));
-  if (spec.learner != LearnerKind::none) {
+  if (spec.learns()) {
     file.arrays.emplace("replay.next", safetensors::Array::of(std::span<const std::int32_t>(host.replay.next),
                                                               Shape{spec.brain_count}));
     file.arrays.emplace(
@@ -373,7 +373,7 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
                         network == network_hash(spec).hex()
                             ? ". Its weights fit: take them by brain_load_weights."
                             : ". Use the descriptor that the save was made with.");
-  const bool learns = spec.learner != LearnerKind::none;
+  const bool learns = spec.learns();
   const bool has_sparsity = learns && learner_of(spec).slows_exploration() && file.arrays.contains(kSparsity);
   const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_sparsity ? 1 : 0) +
                                (spec.keeps_demonstrations() ? 4 : 0) + (spec.pool_size > 0 ? 2 : 0);

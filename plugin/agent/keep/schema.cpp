@@ -32,7 +32,7 @@ void add_networks(const BrainSpec& spec, Hasher& hasher) {
         .number(stream.outputs());
   if (spec.has_cell()) hasher.text("cell").number(spec.cell).number(spec.cell_size);
   if (spec.head_count() != spec.action.output_count()) hasher.number(spec.head_count());
-  if (spec.normalises_layers()) hasher.text("layer norm");
+  if (network_traits(spec).normalised_layers) hasher.text("layer norm");
 }
 
 std::string stream_text(const StreamSpec& stream) {
@@ -54,10 +54,9 @@ bool has_replay(const BrainSpec& spec) {
   return learner && learner->replays();
 }
 
-// The DQN learner's own number says it.
-bool never_follows(const BrainSpec& spec) {
-  const bool may = spec.learner == LearnerKind::sac || spec.learner == LearnerKind::bandit;
-  return may && !spec.follow_changes;
+std::vector<SchemaSetting> settings(const BrainSpec& spec) {
+  const Learner* learner = find_learner(spec.learner);
+  return learner ? learner->schema(spec) : std::vector<SchemaSetting>();
 }
 
 template <class T>
@@ -89,13 +88,11 @@ std::string options_json(const BrainSpec& spec) {
     json += text(json.empty() ? "" : ", ", "\"", name, "\": ", value);
   };
   if (has_replay(spec)) add("replay_capacity", spec.replay_capacity);
-  if (spec.learner == LearnerKind::dqn) add("dueling", spec.dueling);
-  if (spec.learner == LearnerKind::dqn || spec.learner == LearnerKind::sac ||
-      spec.learner == LearnerKind::bandit)
-    add("follow_changes", spec.follow_changes);
-  if (spec.learner == LearnerKind::ppo) add("normalise_observations", spec.normalise_observations);
-  if (spec.has_rollouts()) add("normalise_rewards", spec.normalise_rewards);
-  if (spec.learner == LearnerKind::ppo) add("rate_decisions", spec.rate_decisions);
+  for (const SchemaSetting& setting : settings(spec))
+    if (setting.is_flag)
+      add(setting.name, setting.value != 0);
+    else
+      add(setting.name, setting.value);
   return json.empty() ? "" : text(", \"", learner_name(spec.learner), "\": {", json, "}");
 }
 
@@ -127,12 +124,8 @@ Hash128 schema_hash(const BrainSpec& spec) {
   hasher.number(spec.agents_per_brain).number(spec.learner);
   if (has_replay(spec)) hasher.number(spec.replay_capacity);
   if (has_replay(spec) && spec.pictures_as_bytes) hasher.text("pictures as bytes");
-  if (spec.learner == LearnerKind::dqn) hasher.number(spec.dueling).number(spec.follow_changes);
-  if (spec.learner == LearnerKind::ppo && (spec.normalise_observations || spec.normalise_rewards))
-    hasher.number(spec.normalise_observations).number(spec.normalise_rewards);
-  if (never_follows(spec)) hasher.text("unchanging");
-  if (spec.learner == LearnerKind::pqn) hasher.number(spec.normalise_rewards);
-  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) hasher.text("falling rate");
+  for (const SchemaSetting& setting : settings(spec))
+    if (setting.words) hasher.text(setting.words);
   if (spec.group_size > 0) hasher.text("groups").number(spec.group_size);
   if (spec.pool_size > 0) hasher.text("pool").number(spec.pool_size);
   if (spec.keeps_demonstrations()) hasher.text("demonstrations").number(spec.demonstration_capacity);
@@ -157,12 +150,8 @@ std::string schema_text(const BrainSpec& spec) {
                 amount(spec.agents_per_brain, "agent"), ", learner ", learner_name(spec.learner));
   if (has_replay(spec)) words += text(", replay ", spec.replay_capacity);
   if (has_replay(spec) && spec.pictures_as_bytes) words += " with pictures as bytes";
-  if (spec.learner == LearnerKind::dqn && spec.dueling) words += ", dueling";
-  if ((spec.learner == LearnerKind::dqn && !spec.follow_changes) || never_follows(spec))
-    words += ", unchanging";
-  if (spec.learner == LearnerKind::ppo && spec.normalise_observations) words += ", normalised observations";
-  if (spec.has_rollouts() && spec.normalise_rewards) words += ", normalised rewards";
-  if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) words += ", falling rate";
+  for (const SchemaSetting& setting : settings(spec))
+    if (setting.words) words += text(", ", setting.words);
   if (spec.group_size > 0) words += text(", groups of ", spec.group_size);
   if (spec.pool_size > 0) words += text(", pool ", spec.pool_size);
   if (spec.keeps_demonstrations()) words += text(", demonstrations ", spec.demonstration_capacity);

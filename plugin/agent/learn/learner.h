@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "compute/base/result.h"
 #include "plugin/agent/decide/noise.h"
 #include "plugin/agent/learn/learn_graph.h"
 #include "plugin/agent/learn/sample_layout.h"
 #include "plugin/agent/spec/brain_spec.h"
+#include "plugin/agent/spec/learner_traits.h"
 #include "plugin/agent/spec/network.h"
 
 namespace imprint::agent {
@@ -26,6 +28,14 @@ enum class SampleUse : std::uint8_t {
   replay,   // kept in the replay memory; each learn step draws a minibatch
   once,     // learned from when it arrives, then forgotten
   rollout,  // learned from with rollout_steps others of the same weights, then forgotten
+};
+
+// A setting of a learner that a save must have been made with, beside its name in the schema's JSON.
+struct SchemaSetting {
+  const char* name = "";
+  std::uint32_t value = 0;
+  bool is_flag = true;
+  const char* words = nullptr;  // what the schema's text and hash say of it; null: nothing, it is as usual
 };
 
 // Immutable and shared by all brains. Any thread.
@@ -45,6 +55,12 @@ class Learner {
   virtual Result<> check_actions(const BrainSpec& spec) const = 0;
   // The fields that only this learner reads. Errors: invalid_argument.
   virtual Result<> check_settings(const BrainSpec& spec) const = 0;
+
+  // Fills in settings that are 0 and that it chooses by the brain's other fields.
+  virtual void complete(BrainSpec& /*spec*/) const {}
+  // The settings whose change makes a save unfit, such as one that adds weights.
+  virtual std::vector<SchemaSetting> schema(const BrainSpec& /*spec*/) const { return {}; }
+  virtual NetworkTraits network_traits(const BrainSpec& /*spec*/) const { return {}; }
 
   // ---- samples ----
   virtual SampleKind sample_kind() const = 0;
@@ -76,6 +92,12 @@ class Learner {
   virtual bool slows_exploration() const { return collects_rollouts(); }
   // Whether it trains a network with a cell (BrainSpec::cell).
   virtual bool learns_sequences() const { return false; }
+  // Whether its critic sees a group of agents (BrainSpec::group_size).
+  virtual bool learns_in_groups() const { return false; }
+  // Whether several processes can make one learn step (BrainSpec::process_count).
+  virtual bool averages_gradients() const { return false; }
+  // Whether a sample that another process made teaches it (BrainSpec::receives_experience).
+  virtual bool learns_from_others() const { return needs_next() || (!records_steps() && replays()); }
 
   // ---- learning ----
   // Adds state, work, outputs and updates to `graph`. intake.samples: float32 [P * K, W] as layout() says;

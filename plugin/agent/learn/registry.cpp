@@ -20,4 +20,21 @@ const Learner* find_learner(LearnerKind kind) {
   return nullptr;
 }
 
+BrainSpec completed(BrainSpec spec) {
+  if (const Learner* learner = find_learner(spec.learner)) learner->complete(spec);
+  return spec;
+}
+
+// ---- spec/learner_traits.h ----
+
+NetworkTraits network_traits(const BrainSpec& spec) {
+  const Learner* learner = find_learner(spec.learner);
+  return learner ? learner->network_traits(spec) : NetworkTraits{};
+}
+
+bool collects_rollouts(const BrainSpec& spec) {
+  const Learner* learner = find_learner(spec.learner);
+  return learner && learner->collects_rollouts();
+}
+
 }  // namespace imprint::agent

@@ -169,11 +169,8 @@ struct BrainSpec {
   std::uint32_t signal_count() const {
     return (curiosity_strength > 0 ? 1u : 0u) + (imitation_strength > 0 ? 1u : 0u);
   }
+  bool learns() const { return learner != LearnerKind::none; }
   bool has_cell() const { return cell != Cell::none; }
-  // Whether samples of a brain wait until there are rollout_steps of them.
-  bool has_rollouts() const { return learner == LearnerKind::ppo || learner == LearnerKind::pqn; }
-  // Whether a layer normalisation without gain and bias stands between a hidden layer and its activation.
-  bool normalises_layers() const { return learner == LearnerKind::pqn; }
   // Whether a learner's critic uses the policy's layers: encoders and cells are too dear to have twice.
   bool shares_trunk() const { return has_cell() || !observation.streams.empty(); }
   std::uint32_t gate_count() const { return cell == Cell::lstm ? 4 : 3; }
@@ -182,19 +179,10 @@ struct BrainSpec {
     return cell == Cell::none ? 0 : cell_size * (cell == Cell::lstm ? 2 : 1);
   }
   std::vector<std::uint32_t> layer_sizes() const;  // encoded numbers, hidden..., cell, goals * outputs
-  // Outputs of the network for one goal: one per output of the action, and the SAC learner's log deviations.
+  // Outputs of the network for one goal: one per output of the action, and NetworkTraits::squashed_actions.
   std::uint32_t head_count() const;
   std::uint64_t parameter_count() const;  // weights and biases, all brains
 };
-
-// Fills in the fields of the PPO and PQN learners that are 0, from the number of agents and how often they
-// decide, which are in their ranges (validate.h):
-//   rollout_steps        kRolloutPerAgent of each agent, kLeastRollout to kMostRollout in all
-//   batch_size           an eighth of the rollout or the next larger divisor, at least kLeastBatch
-//                        With a cell: whole sequences
-//   learn_period_frames  one minibatch per frame, but at most a quarter of the frames that a rollout takes
-//   epsilon_decisions    PQN: kRandomRollouts rollouts
-BrainSpec completed(BrainSpec spec);
 
 const char* activation_name(Activation activation);
 const char* cell_name(Cell cell);

@@ -6,6 +6,7 @@
 #include "compute/base/text.h"
 #include "compute/nn/initialise.h"
 #include "compute/tensor/composites/images.h"
+#include "plugin/agent/spec/learner_traits.h"
 #include "plugin/agent/spec/recurrent_cell.h"
 
 namespace imprint::agent {
@@ -75,7 +76,7 @@ Result<Encoder> Encoder::create(const BrainSpec& spec, const std::string& networ
   Encoder made(spec.observation);
   for (const EncoderPart& part : encoder_parts(spec.observation)) {
     nn::Initialisation values;
-    if (spec.has_rollouts())
+    if (collects_rollouts(spec))
       values = part.rows == 1 ? nn::Initialisation{nn::Scheme::zeros}
                               : nn::Initialisation{nn::Scheme::orthogonal, std::numbers::sqrt2};
     const Variable variable =

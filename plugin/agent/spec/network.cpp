@@ -28,7 +28,7 @@ constexpr float kFirstLogDeviation = -0.5f;  // actions of -1 to 1, seldom beyon
 Result<> Network::add_linear(nn::Sequential& into, std::size_t position, std::int64_t in, std::int64_t out,
                              double gain) {
   nn::Initialisation weights, biases;
-  if (spec_.has_rollouts() || spec_.learner == LearnerKind::bandit) {
+  if (traits_.orthogonal) {
     weights = {nn::Scheme::orthogonal, gain};
     biases = {nn::Scheme::zeros};
   }
@@ -53,7 +53,7 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
   for (const std::uint32_t size : spec.hidden_sizes) {
     nn::Sequential& trunk = network.trunk_;
     IMPRINT_CHECK(network.add_linear(trunk, trunk.size(), last, size, std::numbers::sqrt2));
-    if (spec.normalises_layers())
+    if (network.traits_.normalised_layers)
       trunk.layer([size](const Tensor& x) { return layer_norm(x, ones({size}), zeros({size})); });
     trunk.activation(activation_of(spec.activation));
     last = size;
@@ -63,23 +63,22 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
     network.parameters_.add("cell", network.cell_->parameters());
     last = spec.cell_size;
   }
-  // A bandit's mean begins at 0: nothing is known.
-  const double last_gain = spec.learner == LearnerKind::bandit ? 0 : head_gain;
+  const double last_gain = network.traits_.zero_head ? 0 : head_gain;
   IMPRINT_CHECK(network.add_linear(network.head_, network.trunk_.size(), last,
                                    std::int64_t{spec.goal_count} * spec.head_count(), last_gain));
-  if (spec.learner == LearnerKind::ppo && spec.action.continuous_count > 0) {
+  if (network.traits_.log_deviation && spec.action.continuous_count > 0) {
     const std::size_t count = std::size_t{spec.brain_count} * spec.action.continuous_count;
     network.log_deviation_ =
         Variable(name + "." + kLogDeviationName, {spec.brain_count, 1, spec.action.continuous_count},
                  std::vector<float>(count, kFirstLogDeviation));
     if (!network.log_deviation_.ok()) return network.log_deviation_.value().error();
   }
-  if (spec.learner == LearnerKind::dqn && spec.follow_changes)
+  if (network.traits_.change_epsilon)
     network.change_epsilon_ = Variable::zeros(name + "." + kChangeEpsilonName, {spec.brain_count});
-  if (spec.learner == LearnerKind::feedback)
+  if (network.traits_.heard)
     network.heard_ = Variable::zeros(name + "." + kHeardName,
                                      {spec.brain_count, 1, spec.goal_count, spec.action.choice_count()});
-  if (spec.learner == LearnerKind::bandit) IMPRINT_CHECK(network.make_belief(name));
+  if (network.traits_.belief) IMPRINT_CHECK(network.make_belief(name));
   return network;
 }
 

@@ -13,6 +13,7 @@
 #include "compute/tensor/tensor.h"
 #include "plugin/agent/spec/brain_spec.h"
 #include "plugin/agent/spec/encoder.h"
+#include "plugin/agent/spec/learner_traits.h"
 #include "plugin/agent/spec/recurrent_cell.h"
 #include "plugin/agent/spec/state_variable.h"
 
@@ -69,7 +70,8 @@ class Network {
   std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName, kChangeEpsilonName
 
  private:
-  Network(const BrainSpec& spec, const std::string& name) : spec_(spec), trunk_(name) {}
+  Network(const BrainSpec& spec, const std::string& name)
+      : spec_(spec), traits_(network_traits(spec)), trunk_(name) {}
   // Adds a linear layer to `into` and its parameters to the network's, both named by position.
   Result<> add_linear(nn::Sequential& into, std::size_t position, std::int64_t in, std::int64_t out,
                       double gain);
@@ -78,6 +80,7 @@ class Network {
   Tensor trunk(const Tensor& observations) const;  // scaled ones, up to the cell
 
   BrainSpec spec_;
+  NetworkTraits traits_;
   std::optional<Encoder> encoder_;
   nn::Sequential trunk_;  // hidden layers
   std::optional<RecurrentCell> cell_;

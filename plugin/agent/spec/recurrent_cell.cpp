@@ -4,6 +4,7 @@
 
 #include "compute/nn/initialise.h"
 #include "compute/nn/modules/recurrent_page.h"
+#include "plugin/agent/spec/learner_traits.h"
 
 namespace imprint::agent {
 
@@ -25,7 +26,7 @@ Result<RecurrentCell> RecurrentCell::create(const BrainSpec& spec, const std::st
   RecurrentCell made(spec.cell, spec.cell_size);
   const std::int64_t size = spec.cell_size, out = spec.gate_count() * size;
   nn::Initialisation weights, biases;
-  if (spec.learner == LearnerKind::ppo) {
+  if (network_traits(spec).orthogonal) {
     weights = {nn::Scheme::orthogonal, 1.0};
     biases = {nn::Scheme::zeros};
   }

@@ -36,6 +36,11 @@ class BanditLearner final : public MemoryLearner {
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
   bool learns_one_by_one() const override { return true; }
+  // Its mean begins at 0: nothing is known.
+  NetworkTraits network_traits(const BrainSpec&) const override {
+    return {.orthogonal = true, .zero_head = true, .belief = true};
+  }
+  std::vector<SchemaSetting> schema(const BrainSpec& spec) const override { return {follows_changes(spec)}; }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec).add(&SampleLayout::reward);
   }

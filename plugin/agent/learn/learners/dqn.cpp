@@ -160,6 +160,12 @@ class DqnLearner final : public ReplayLearner {
   bool predicts_returns() const override { return true; }
   bool learns_beside() const override { return true; }
   bool slows_exploration() const override { return true; }
+  NetworkTraits network_traits(const BrainSpec& spec) const override {
+    return {.change_epsilon = spec.follow_changes};
+  }
+  std::vector<SchemaSetting> schema(const BrainSpec& spec) const override {
+    return {{"dueling", spec.dueling, true, spec.dueling ? "dueling" : nullptr}, follows_changes(spec)};
+  }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)

@@ -153,6 +153,7 @@ class FeedbackLearner final : public ReplayLearner {
     return check_number("brain_create", "margin_weight", spec.margin_weight, 0, 1e6f);
   }
   SampleKind sample_kind() const override { return SampleKind::labelled; }
+  NetworkTraits network_traits(const BrainSpec&) const override { return {.heard = true}; }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::target)

@@ -248,6 +248,20 @@ class PpoLearner final : public Learner {
   bool off_policy() const override { return false; }
   bool learns_sequences() const override { return true; }
   bool learns_beside() const override { return true; }
+  bool learns_in_groups() const override { return true; }
+  bool averages_gradients() const override { return true; }
+  void complete(BrainSpec& spec) const override { complete_rollouts(spec); }
+  NetworkTraits network_traits(const BrainSpec&) const override {
+    return {.orthogonal = true, .log_deviation = true};
+  }
+  std::vector<SchemaSetting> schema(const BrainSpec& spec) const override {
+    return {
+        {"normalise_observations", spec.normalise_observations, true,
+         spec.normalise_observations ? "normalised observations" : nullptr},
+        {"normalise_rewards", spec.normalise_rewards, true,
+         spec.normalise_rewards ? "normalised rewards" : nullptr},
+        {"rate_decisions", spec.rate_decisions, false, spec.rate_decisions > 0 ? "falling rate" : nullptr}};
+  }
   SampleLayout layout(const BrainSpec& spec) const override {
     SampleLayout start = SampleLayout::begin(spec);
     if (spec.has_cell()) start.add(&SampleLayout::state, spec.state_count());

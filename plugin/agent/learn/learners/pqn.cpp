@@ -43,6 +43,20 @@ class PqnLearner final : public Learner {
   bool off_policy() const override { return false; }
   bool predicts_returns() const override { return true; }
   bool rates_next() const override { return true; }
+  bool learns_from_others() const override { return false; }
+  void complete(BrainSpec& spec) const override {
+    constexpr std::uint32_t kRandomRollouts = 8;
+    complete_rollouts(spec);
+    if (spec.epsilon_decisions == 0)
+      spec.epsilon_decisions = kRandomRollouts * std::min(spec.rollout_steps, kMaxSize);
+  }
+  NetworkTraits network_traits(const BrainSpec&) const override {
+    return {.orthogonal = true, .normalised_layers = true};
+  }
+  std::vector<SchemaSetting> schema(const BrainSpec& spec) const override {
+    return {{"normalise_rewards", spec.normalise_rewards, true,
+             spec.normalise_rewards ? "normalised rewards" : nullptr}};
+  }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)

@@ -151,4 +151,8 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
   return {};
 }
 
+SchemaSetting follows_changes(const BrainSpec& spec) {
+  return {"follow_changes", spec.follow_changes, true, spec.follow_changes ? nullptr : "unchanging"};
+}
+
 }  // namespace imprint::agent

@@ -89,4 +89,7 @@ class ReplayLearner : public MemoryLearner {
   virtual Result<std::unique_ptr<Objective>> objective(const BrainSpec& spec) const = 0;
 };
 
+// BrainSpec::follow_changes, for Learner::schema.
+SchemaSetting follows_changes(const BrainSpec& spec);
+
 }  // namespace imprint::agent

@@ -1,5 +1,7 @@
 #include "plugin/agent/learn/learners/rollouts.h"
 
+#include <algorithm>
+
 #include "compute/base/text.h"
 #include "plugin/agent/spec/field_check.h"
 
@@ -17,6 +19,44 @@ Result<> check_rollout_settings(const BrainSpec& spec) {
                      text(std::uint64_t{spec.rollout_steps} * spec.epochs * spec.brain_count),
                      text("less than ", kMaxElements));
   return check_range("brain_create", "rate_decisions", spec.rate_decisions, 0, 1u << 31);
+}
+
+void complete_rollouts(BrainSpec& spec) {
+  constexpr std::uint64_t kRolloutPerAgent = 32, kLeastRollout = 512, kMostRollout = 16384;
+  constexpr std::uint32_t kLeastBatch = 64, kLeastSequences = 4;
+  if (!spec.observation.streams.empty() || spec.group_size > 0) spec.normalise_observations = false;
+  const std::uint32_t unit = spec.has_cell() ? std::max(1u, spec.sequence_steps) : 1;
+  const auto wanted_batch = [&](std::uint32_t rollout) {
+    const std::uint32_t sequences = spec.has_cell() ? kLeastSequences * unit : 0;
+    return std::max({rollout / 8, kLeastBatch, sequences});
+  };
+  const auto rounded_up = [](std::uint64_t value, std::uint32_t to) {
+    return static_cast<std::uint32_t>((value + to - 1) / to * to);
+  };
+  const auto least = [](std::uint64_t value) {
+    return static_cast<std::uint32_t>(std::max<std::uint64_t>(value, 1));
+  };
+  if (spec.rollout_steps == 0) {
+    spec.rollout_steps = static_cast<std::uint32_t>(
+        std::clamp(kRolloutPerAgent * spec.agents_per_brain, kLeastRollout, kMostRollout));
+    if (spec.batch_size == 0 && spec.has_cell())
+      spec.batch_size = rounded_up(wanted_batch(spec.rollout_steps), unit);
+    // Whole minibatches.
+    if (spec.batch_size > 0) spec.rollout_steps = rounded_up(spec.rollout_steps, spec.batch_size);
+  }
+  if (spec.batch_size == 0) {
+    spec.batch_size = least(std::min(wanted_batch(spec.rollout_steps), spec.rollout_steps));
+    const auto fits = [&] {
+      return spec.rollout_steps % spec.batch_size == 0 && spec.batch_size % unit == 0;
+    };
+    if (spec.rollout_steps > kMaxSize) spec.batch_size = spec.rollout_steps;  // out of range
+    while (spec.batch_size < spec.rollout_steps && !fits()) ++spec.batch_size;
+  }
+  if (spec.learn_period_frames == 0) {
+    const std::uint64_t minibatches = std::uint64_t{spec.rollout_steps} / spec.batch_size * spec.epochs;
+    const std::uint64_t frames = spec.rollout_steps / spec.agents_per_turn();
+    spec.learn_period_frames = least(std::min(minibatches, frames / 4));
+  }
 }
 
 nn::RolloutRows rollout_rows(const BrainSpec& spec, const SampleLayout& layout, const Network& network,

@@ -13,6 +13,14 @@ namespace imprint::agent {
 // rollout_steps, batch_size, epochs, rate_decisions, discount. Errors: invalid_argument.
 Result<> check_rollout_settings(const BrainSpec& spec);
 
+// Fills in settings that are 0, from the number of agents and how often they decide, which are in their
+// ranges (validate.h):
+//   rollout_steps        kRolloutPerAgent of each agent, kLeastRollout to kMostRollout in all
+//   batch_size           an eighth of the rollout or the next larger divisor, at least kLeastBatch
+//                        With a cell: whole sequences
+//   learn_period_frames  one minibatch per frame, but at most a quarter of the frames that a rollout takes
+void complete_rollouts(BrainSpec& spec);
+
 // The columns of samples [P * n, W] that the layout has. Rows are sorted by trajectory.
 nn::RolloutRows rollout_rows(const BrainSpec& spec, const SampleLayout& layout, const Network& network,
                              const Tensor& samples);

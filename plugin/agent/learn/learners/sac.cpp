@@ -1,5 +1,6 @@
 #include "plugin/agent/learn/learners/sac.h"
 
+#include "compute/base/text.h"
 #include "compute/nn/learners/sac.h"
 #include "plugin/agent/learn/learners/replay_learner.h"
 #include "plugin/agent/spec/field_check.h"
@@ -10,7 +11,7 @@ namespace {
 // Takes a scaled observation and an action. number: other first weights for each.
 Result<Network> make_sac_critic(const BrainSpec& spec, const std::string& name, std::uint64_t number) {
   BrainSpec critic = spec;
-  critic.learner = LearnerKind::dqn;  // one output per goal, uniform first weights
+  critic.learner = LearnerKind::none;  // a plain network, one output per goal
   critic.observation = {.count = spec.observation.width() + spec.action.continuous_count};
   if (!spec.observation.streams.empty()) {  // an encoder for each of the critic's own
     critic.observation.streams = spec.observation.streams;
@@ -57,6 +58,12 @@ class SacLearner final : public MemoryLearner {
   bool takes_feedback() const override { return true; }
   bool takes_demonstrations() const override { return false; }
   Result<> check_actions(const BrainSpec& spec) const override {
+    if (!spec.observation.streams.empty() && spec.observation.stack > 1)
+      return make_error(
+          ErrorCode::unsupported,
+          text("brain_create: stack: found ", spec.observation.stack,
+               ", expected 1, because a critic of the sac learner encodes streams beside an action. "
+               "Use the PPO learner, or a picture of more channels."));
     if (spec.action.branch_sizes.empty()) return {};
     return make_error(ErrorCode::unsupported,
                       "brain_create: learner sac: found branches, expected continuous actions only. Use "
@@ -70,6 +77,8 @@ class SacLearner final : public MemoryLearner {
   }
   SampleKind sample_kind() const override { return SampleKind::transition; }
   bool learns_beside() const override { return true; }
+  NetworkTraits network_traits(const BrainSpec&) const override { return {.squashed_actions = true}; }
+  std::vector<SchemaSetting> schema(const BrainSpec& spec) const override { return {follows_changes(spec)}; }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)
