@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "compute/base/at.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 
 namespace imprint {
@@ -301,7 +302,7 @@ class Quantiser {
         all.skip();
       else if (const protozero::data_view bytes = all.get_view();
                initializer < model_.graph.initializers.size())
-        write_initializer(model_.graph.initializers[initializer++], bytes, out);
+        IMPRINT_CHECK(write_initializer(model_.graph.initializers[initializer++], bytes, out));
     protozero::pbf_reader in(view);
     while (in.next()) {
       if (in.tag() == kInitializer) {
@@ -324,16 +325,24 @@ class Quantiser {
   }
 
   // field: the tensor as the file has it.
-  void write_initializer(const onnx::TensorData& tensor, protozero::data_view field, Writer& out) {
+  Result<> write_initializer(const onnx::TensorData& tensor, protozero::data_view field, Writer& out) {
     const auto form = forms_.find(tensor.name);
     result_.bytes_before += tensor.bytes.size();
     if (form == forms_.end()) {
       result_.bytes_after += tensor.bytes.size();
-      if (!tensor.external) return out.add_message(kInitializer, field);
-      return write_tensor(out, tensor.name, tensor.type, tensor.extents, tensor.bytes);
+      if (tensor.external)
+        write_tensor(out, tensor.name, tensor.type, tensor.extents, tensor.bytes);
+      else
+        out.add_message(kInitializer, field);
+      return {};
     }
     std::vector<float> x(tensor.bytes.size() / sizeof(float));
     std::memcpy(x.data(), tensor.bytes.data(), tensor.bytes.size());
+    if (const auto odd = std::ranges::find_if(x, [](float value) { return !std::isfinite(value); });
+        odd != x.end())
+      return make_error(ErrorCode::corrupt_file,
+                        imprint::text("initializer ", quote(tensor.name), ": element ", odd - x.begin(),
+                                      ": found ", *odd, ", expected finite numbers. Train the model again."));
     const std::string whole = new_name(tensor.name + "_quantised"), scale = new_name(tensor.name + "_scale");
     const bool blocks = form->second.bits == 4;
     const Numbers numbers = blocks ? quantise_blocks(x, tensor.extents[0], tensor.extents[1], options_.block)
@@ -358,6 +367,7 @@ class Quantiser {
     result_.weights.push_back(
         {tensor.name, form->second.bits, shape,
          numbers.squared_sum > 0 ? std::sqrt(numbers.squared_error / numbers.squared_sum) : 0});
+    return {};
   }
 
   // Nodes that make the weight under its old name. They stand before the others, in their order of use.

@@ -52,7 +52,7 @@ std::vector<std::string> quantised_activations(const onnx::Model& model, const Q
 // become part of the result. Quantised are float32 initializers of MatMul, Gemm, Conv, ConvTranspose, Gather,
 // LSTM, GRU and RNN: each output channel has its scale, which makes the squared error least among eight.
 // Errors: invalid_argument (options), unsupported (activations before opset 10), corrupt_file (file and model
-// differ).
+// differ; a weight that is infinite or NaN, by name and element).
 Result<QuantisedModel> quantise_onnx(std::span<const std::byte> file, const onnx::Model& model,
                                      const QuantiseOptions& options = {});
 

@@ -42,7 +42,7 @@ Result<std::unique_ptr<Program::Body>> CpuProgram::compile(const Runtime& runtim
   program->source.slot_count = std::max(1u, sequence.slot_count);
   program->own = sequence.own;
   program->runs_ = runs_of(sequence);
-  program->add_up_ = sequence.add_up;
+  program->all_reduce_ = sequence.all_reduce;
   const bool adds =
       std::ranges::any_of(sequence.parts, [](const auto& part) { return !part.summed.empty(); });
   if (adds && sequence.shared_sums) (void)sequence.shared_sums->all(false);  // no process uses them then
@@ -156,13 +156,13 @@ void CpuProgram::bind(Part& part, std::uint32_t slot) {
 }
 
 // One call for all: a call costs a latency.
-void CpuProgram::add_up(const Part& part) {
+void CpuProgram::all_reduce(const Part& part) {
   if (part.summed.empty()) return;
-  if (part.summed.size() == 1) return add_up_(part.summed.front());
+  if (part.summed.size() == 1) return all_reduce_(part.summed.front());
   gathered_.clear();
   for (const std::span<float> summed : part.summed)
     gathered_.insert(gathered_.end(), summed.begin(), summed.end());
-  add_up_(gathered_);
+  all_reduce_(gathered_);
   std::span<const float> sums(gathered_);
   for (const std::span<float> summed : part.summed) {
     std::ranges::copy(sums.first(summed.size()), summed.begin());
@@ -183,7 +183,7 @@ Result<> CpuProgram::run_pieces(std::uint32_t slot, std::uint32_t first, std::ui
       for (std::uint32_t k = std::max(begin, before); k < std::min(end, before + total); ++k) {
         part.executable->run((k - before) % kernels);
         const bool ends_turn = (k - before + 1) % kernels == 0;
-        if (ends_turn && add_up_) add_up(part);
+        if (ends_turn && all_reduce_) all_reduce(part);
       }
     }
     before += total;

@@ -45,7 +45,7 @@ class CpuProgram : public Program::Body {
     std::unique_ptr<cpu::Executable> executable;
     CpuReservation intermediates;
     std::uint32_t repeat = 1;              // turns of all rounds
-    std::vector<std::span<float>> summed;  // of the variables that add_up_ changes
+    std::vector<std::span<float>> summed;  // of the variables that all_reduce_ changes
     std::vector<Port> inputs, outputs;     // offsets within the slot's inputs and outputs
     std::vector<std::byte*> input_memory, output_memory, variable_memory;
     std::optional<std::uint32_t> bound_slot;  // that the executable's pointers lead to
@@ -56,12 +56,12 @@ class CpuProgram : public Program::Body {
   Result<> add_part(ProgramGraph source, std::uint32_t repeat);
   Result<> make_slots();
   void bind(Part& part, std::uint32_t slot);
-  void add_up(const Part& part);
+  void all_reduce(const Part& part);
 
   const CpuRuntime& runtime_;
   std::vector<Part> parts_;
   std::vector<PartRun> runs_;
-  std::function<void(std::span<float>)> add_up_;
+  std::function<void(std::span<float>)> all_reduce_;
   std::vector<float> gathered_;  // summed variables, one after the other
   std::uint64_t input_bytes_ = 0, output_bytes_ = 0;
   std::vector<ZeroedBytes> slots_;  // inputs, then outputs

@@ -321,7 +321,7 @@ Result<ProgramSequence> without_loops(const ProgramSequence& sequence) {
                       text("sequence '", sequence.name,
                            "': found loops and rounds, expected one of them. Repeat a "
                            "part instead."));
-  ProgramSequence result{sequence.name,       {}, {}, sequence.own, sequence.slot_count, sequence.add_up,
+  ProgramSequence result{sequence.name,       {}, {}, sequence.own, sequence.slot_count, sequence.all_reduce,
                          sequence.shared_sums};
   for (const ProgramPart& part : sequence.parts) {
     if (!has_loops(part.description)) {

@@ -22,11 +22,11 @@ Result<Program> compile_graph(Runtime& runtime, ProgramGraph source);
 
 }  // namespace program
 
-// A part of a run between two sums over processes (ProgramSequence::add_up).
+// A part of a run between two sums over processes (ProgramSequence::all_reduce).
 struct Stretch {
   VkCommandBuffer commands = VK_NULL_HANDLE;  // primary
   bool needs_sums = false;                    // starts from the sums of all stretches before it
-  std::span<float> sums;                      // host memory that it fills, for add_up; may be empty
+  std::span<float> sums;                      // host memory that it fills, for all_reduce; may be empty
   std::span<float* const> padding;            // of the sums: no variable's
   std::uint32_t copies = 0;                   // of summed variables, to the host and back
   // On the copy queue: its numbers to the host after `commands`, its sums to the device. Null: `commands` of
@@ -61,7 +61,7 @@ class Program::Body {
   virtual void extents_changed(std::uint32_t) {}
   void reset_extents();  // of all slots, to their bounds
   virtual Result<> run_pieces(std::uint32_t slot, std::uint32_t first, std::uint32_t count) = 0;
-  // A device's sequence with add_up has some; else empty.
+  // A device's sequence with all_reduce has some; else empty.
   virtual std::span<const Stretch> stretches(std::uint32_t) const { return {}; }
   virtual bool is_complete(vk::Ticket) const { return true; }
 
@@ -69,8 +69,8 @@ class Program::Body {
   ProgramStats stats;
   std::vector<Variable> own;  // for a sequence
   // For a device's sequence.
-  std::function<void(std::span<float>)> add_up;
-  std::shared_ptr<SharedSums> shared_sums;  // null: add_up
+  std::function<void(std::span<float>)> all_reduce;
+  std::shared_ptr<SharedSums> shared_sums;  // null: all_reduce
   SharedSums::Memory shared_memory;
   program::CopyQueue* copies = nullptr;  // null: the main queue copies
   bool waits_by_polling = false;         // a GPU, whose answers take less time than to wake a thread

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
   impl->source.slot_count = std::max(1u, sequence.slot_count);
   // In one block, as Baker expects.
   if (!sequence.own.empty()) IMPRINT_CHECK(runtime.place_together(sequence.own));
-  if (sequence.add_up)
+  if (sequence.all_reduce)
     for (const ProgramPart& part : sequence.parts) IMPRINT_CHECK(runtime.place_together(part.summed));
   impl->runs = runs_of(sequence);
   std::uint64_t dispatches = 0;
@@ -36,11 +36,11 @@ Result<std::unique_ptr<Program::Impl>> Program::Impl::compile(RuntimeImpl& runti
     if (Result<> placed = impl->place_ports(*impl->parts[i].impl); !placed)
       return in_sequence(sequence, i, std::move(placed).error());
   list_extents_last(impl->source.inputs);
-  impl->add_up_parts();
+  impl->all_reduce_parts();
   IMPRINT_CHECK(impl->make_slots());
   IMPRINT_CHECK(impl->record_sequence());
-  if (!sequence.add_up) return impl;
-  impl->add_up = sequence.add_up;
+  if (!sequence.all_reduce) return impl;
+  impl->all_reduce = sequence.all_reduce;
   IMPRINT_CHECK(impl->make_sums(sequence));
   IMPRINT_CHECK(impl->record_stretches());
   return impl;
@@ -83,7 +83,7 @@ Result<> Program::Impl::place_ports(const Impl& part) {
   return {};
 }
 
-void Program::Impl::add_up_parts() {
+void Program::Impl::all_reduce_parts() {
   for (const Part& part : parts) {
     const ProgramStats& one = part.impl->stats;
     // A part makes no transfers of its own.

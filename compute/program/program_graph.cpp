@@ -258,7 +258,7 @@ Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size
   graph->name = sequence.name + "." + (description.name.empty() ? std::to_string(part) : description.name);
   graph->slot_count = 0;
   // Sums over processes begin while the rest is computed.
-  graph->writes_late = !sequence.add_up || sequence.parts[part].summed.empty();
+  graph->writes_late = !sequence.all_reduce || sequence.parts[part].summed.empty();
   return graph;
 }
 

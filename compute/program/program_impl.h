@@ -88,7 +88,7 @@ struct Program::Impl : Program::Body {
   // ---- sequences: parts run in turns; inputs, outputs and commands belong to the sequence ----
   Result<> open_with_barrier();  // for a part
   Result<> place_ports(const Impl& part);
-  void add_up_parts();
+  void all_reduce_parts();
   Result<> record_sequence();
   void encode_sequence(VkCommandBuffer commands, std::uint32_t slot) const;
   // ---- sequences with sums over processes (program_stretches.cpp) ----

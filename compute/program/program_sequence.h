@@ -25,8 +25,9 @@ inline constexpr std::uint32_t kMaxSequenceDispatches = 1u << 20;
 struct ProgramPart {
   ProgramDescription description;  // its name is for dumps; its slot_count is ignored
   std::uint32_t repeat = 1;        // 0: the part does not run
-  // float32: after each turn ProgramSequence::add_up replaces their content. Not with a loop. A device adds
-  // the first ones up while it still computes the others: list them in the order in which they are computed.
+  // float32: after each turn ProgramSequence::all_reduce replaces their content. Not with a loop. A device
+  // adds the first ones up while it still computes the others: list them in the order in which they are
+  // computed.
   std::vector<Variable> summed = {};
 };
 
@@ -74,8 +75,8 @@ struct ProgramSequence {
   // are here. Called on the thread that runs the program, with the variables of ProgramPart::summed in their
   // order, several at a time. Null: there is one process. A device then runs the sequence by
   // run_adding_up() alone (run.h).
-  std::function<void(std::span<float>)> add_up = {};
-  // With add_up, for devices that can map host memory: used instead of it, if all processes can.
+  std::function<void(std::span<float>)> all_reduce = {};
+  // With all_reduce, for devices that can map host memory: used instead of it, if all processes can.
   std::shared_ptr<SharedSums> shared_sums = {};
 };
 

@@ -175,7 +175,7 @@ class AddingRun {
 
   Result<vk::Ticket> operator()(std::uint32_t slot) {
     for (const Stretch& stretch : body_.stretches(slot)) {
-      if (stretch.needs_sums) IMPRINT_CHECK(add_up());
+      if (stretch.needs_sums) IMPRINT_CHECK(all_reduce());
       IMPRINT_ASSIGN(last_, stretch.needs_sums && body_.copies
                                 ? body_.copies->submit_after_copies(stretch.commands)
                                 : queue_.submit(std::span(&stretch.commands, 1)));
@@ -186,7 +186,7 @@ class AddingRun {
       }
       pending_.push_back({last_, copied, &stretch});
     }
-    IMPRINT_CHECK(add_up());
+    IMPRINT_CHECK(all_reduce());
     return last_;
   }
 
@@ -197,7 +197,7 @@ class AddingRun {
     const Stretch* stretch = nullptr;
   };
 
-  Result<> add_up() {
+  Result<> all_reduce() {
     for (const Pending& each : pending_) {
       IMPRINT_CHECK(wait(each));
       const std::span<float> sums = each.stretch->sums;
@@ -206,7 +206,7 @@ class AddingRun {
         const auto first = sums.data() - reinterpret_cast<const float*>(body_.shared_memory.own);
         body_.shared_sums->add(body_.shared_memory, static_cast<std::size_t>(first), sums.size());
       } else {
-        body_.add_up(sums);
+        body_.all_reduce(sums);
       }
       if (each.stretch->to_device)
         IMPRINT_CHECK(

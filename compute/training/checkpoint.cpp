@@ -96,10 +96,8 @@ Result<Position> position_of(const std::map<std::string, std::string>& metadata)
   for (std::size_t i = 0; i < kept.size(); i += 2) {
     KeptCheckpoint& each = position.kept.emplace_back();
     each.file = kept[i + 1];
-    // A name that leaves the folder would delete a file elsewhere; "D:x" does on Windows.
-    const bool stays =
-        each.file.find_first_of("/\\:") == std::string::npos && each.file != "." && each.file != "..";
-    if (!read_number(kept[i], each.loss) || !stays) return bad("kept");
+    // A name that leaves the folder would delete a file elsewhere.
+    if (!read_number(kept[i], each.loss) || !is_file_name(each.file)) return bad("kept");
   }
   return position;
 }

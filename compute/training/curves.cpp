@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "compute/base/json.h"
 #include "compute/base/text.h"
 #include "compute/model/files/event_file.h"
 #include "compute/model/files/file.h"
@@ -157,9 +158,9 @@ Result<> cut_curves(const std::string& folder, std::int64_t step) {
     return std::exchange(is_head, false) || (parts.size() > 1 && number_from(parts[1], at) && at <= step);
   }));
   IMPRINT_CHECK(filter_lines(path_in(folder, kLines), [&](const std::string& line) {
-    const nlohmann::json row = nlohmann::json::parse(line, nullptr, false);
-    return row.is_object() && row.contains("step") && row["step"].is_number_integer() &&
-           row["step"].get<std::int64_t>() <= step;
+    const Result<nlohmann::json> row = parse_json(line);
+    return row && row->is_object() && row->contains("step") && (*row)["step"].is_number_integer() &&
+           (*row)["step"].get<std::int64_t>() <= step;
   }));
   const std::filesystem::path events = path_in(folder, kEvents);
   if (!std::filesystem::exists(events)) return {};

@@ -23,7 +23,7 @@ struct LoaderOptions {
   int read_ahead = 2;  // batches that are prepared while others are used; 0: none, without threads
   int threads = 1;     // that prepare them
   // Of several processes that train one network together: this one reads the part-th `batch` samples of every
-  // batch of parts * batch. TrainerOptions::sharers.
+  // batch of parts * batch. TrainerOptions::process_count.
   std::int64_t parts = 1, part = 0;
 };
 

@@ -22,6 +22,14 @@ Tensor top_k_accuracy(const Tensor& logits, const Tensor& target, std::int64_t k
   return cast(larger < static_cast<int>(k), DType::float32);
 }
 
+Tensor masked_mean(const Tensor& values, const Tensor& counts) {
+  const Tensor counting = where(counts, values, 0.0f);
+  Axes axes;
+  for (int axis = 1; axis < counting.rank(); ++axis) axes.push_back(axis);
+  if (axes.empty()) return counting;
+  return sum(counting, axes) / clamp_min(sum(cast(counts, DType::float32), axes), 1);
+}
+
 Tensor peak_signal_to_noise(const Tensor& found, const Tensor& expected, double range) {
   const Tensor squares = square(found - expected);
   Axes axes;

@@ -17,6 +17,9 @@ namespace imprint::training {
 Tensor accuracy(const Tensor& logits, const Tensor& target);
 // 1 where fewer than k logits are larger than the target's.
 Tensor top_k_accuracy(const Tensor& logits, const Tensor& target, std::int64_t k);
+// The mean of the values that count: [batch, ...] -> [batch]; of a sample in which none counts, 0. For padded
+// sequences: masked_mean(accuracy(y, target), not_equal(target, padding)). counts: bool, of values' shape.
+Tensor masked_mean(const Tensor& values, const Tensor& counts);
 // 10 log10(range^2 / mean square error) per sample: [batch, ...] -> [batch], in decibels; 100 at most.
 Tensor peak_signal_to_noise(const Tensor& found, const Tensor& expected, double range = 1);
 

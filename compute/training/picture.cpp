@@ -10,6 +10,11 @@
 namespace imprint::training {
 namespace {
 
+// Without a PictureOptions::memory_limit. A photograph takes 9 bytes per pixel at most to decode, and its file a
+// seventh of a byte or more per pixel.
+constexpr std::uint64_t kMemoryPerByte = 64, kLeastMemory = std::uint64_t{48} << 20,
+                        kMostMemory = std::uint64_t{256} << 20;
+
 // A stretch of an axis of the source, and where it goes in the result.
 struct Span {
   double from = 0, length = 0;
@@ -130,13 +135,18 @@ Result<HostTensor> decode_picture(std::span<const std::byte> bytes, const std::s
         ErrorCode::invalid_argument,
         text("picture: found size ", options.height, " x ", options.width, " and ", options.channels,
              " channels, expected 1 .. ", kMostSide, " for both, or 0 for both, and 1 or 3 channels"));
-  IMPRINT_ASSIGN(const Pixels pixels, decode_pixels(bytes, name, options.memory_limit));
+  const std::uint64_t memory_limit =
+      options.memory_limit > 0
+          ? options.memory_limit
+          : std::min(kMemoryPerByte * std::uint64_t{bytes.size()} + kLeastMemory, kMostMemory);
+  IMPRINT_ASSIGN(const Pixels pixels, decode_pixels(bytes, name, memory_limit));
   return resampled(pixels, keeps ? pixels.height : options.height, keeps ? pixels.width : options.width,
                    options);
 }
 
 Result<HostTensor> read_picture(const std::string& path, const PictureOptions& options) {
-  IMPRINT_ASSIGN(const std::vector<std::byte> bytes, read_file(path, options.memory_limit));
+  IMPRINT_ASSIGN(const std::vector<std::byte> bytes,
+                 read_file(path, options.memory_limit > 0 ? options.memory_limit : kMostMemory));
   return decode_picture(bytes, path, options);
 }
 

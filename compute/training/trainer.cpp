@@ -123,7 +123,7 @@ struct Trainer::Impl {
         model(std::move(given)),
         optimiser(std::move(trains)),
         options(std::move(chosen)),
-        pass("training", options.seed + (static_cast<std::uint64_t>(options.sharer) << 40)),
+        pass("training", options.seed + (static_cast<std::uint64_t>(options.process_index) << 40)),
         rate("training", options.rate),
         model_state(state),
         pending(session, [this](const PendingRuns::Run& run, const std::vector<HostTensor>& outputs) {
@@ -144,7 +144,7 @@ struct Trainer::Impl {
     return (std::filesystem::path(options.folder) / name).string();
   }
 
-  bool shares() const { return options.sharers > 1; }
+  bool shares() const { return options.process_count > 1; }
   Result<> compile(const Loader& training);
   Result<> compile_with(const Loader& training, std::uint64_t most_resident);
   Result<Evaluation*> evaluation_of(const Loader& data);
@@ -212,7 +212,7 @@ Result<Program> Trainer::Impl::compile_shared(ProgramDescription gathering, cons
   IMPRINT_ASSIGN(taken.description.updates, step_by(std::move(means)));
   ProgramSequence sequence{.name = "training step"};
   sequence.parts = {std::move(gradient), std::move(taken)};
-  sequence.add_up = options.add_up;
+  sequence.all_reduce = options.all_reduce;
   sequence.shared_sums = options.shared_sums;
   return Program::compile(session.runtime(), sequence);
 }

@@ -109,9 +109,9 @@ struct TrainerOptions {
   // Processes that train one network together, each with its part of every batch (LoaderOptions::parts). Each
   // starts with equal weights and takes equal steps: those of one process with the whole batch, to rounding.
   // With accumulate, batches that are not full count by their samples.
-  // Outcomes and reports are of the process's own part. add_up: ProgramSequence::add_up.
-  std::int64_t sharers = 1, sharer = 0;
-  std::function<void(std::span<float>)> add_up = {};
+  // Outcomes and reports are of the process's own part. all_reduce: ProgramSequence::all_reduce.
+  std::int64_t process_count = 1, process_index = 0;
+  std::function<void(std::span<float>)> all_reduce = {};
   std::shared_ptr<SharedSums> shared_sums = {};  // ProgramSequence::shared_sums
 };
 

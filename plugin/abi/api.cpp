@@ -51,6 +51,7 @@ constexpr imp_tools_api kToolsApi = {
     .brain_clear_demonstrations = brain_clear_demonstrations,
     .brain_take_experience = brain_take_experience,
     .brain_give_experience = brain_give_experience,
+    .brain_forget_returns = brain_forget_returns,
 };
 
 constexpr imp_models_api kModelsApi = {

@@ -145,8 +145,8 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
       filled.late_actions = answer.late_actions;
       filled.stopped_brains = answer.stopped_brains;
       filled.dropped_samples = answer.lost.samples();
-      filled.shadow_frame = answer.host_copy_frame;
-      filled.bytes_away = answer.evicted_bytes;
+      filled.host_copy_frame = answer.host_copy_frame;
+      filled.evicted_bytes = answer.evicted_bytes;
       filled.used_samples = answer.used_samples;
       filled.dropped_intake = answer.lost.intake;
       filled.dropped_stale = answer.lost.stale;
@@ -157,6 +157,7 @@ imp_result IMP_CALL brain_get_stats(imp_brain brain, imp_brain_stats* stats) {
       filled.reliability = answer.reliability;
       filled.kept_demonstrations = answer.kept_demonstrations;
       filled.rating = answer.rating;
+      filled.inference_decisions = answer.inference_decisions;
     });
     return {};
   });
@@ -343,6 +344,15 @@ imp_result IMP_CALL brain_write_curves(imp_brain brain, const char* path) {
                       IMPRINT_CHECK(check_pointer("brain_write_curves", "path", path));
                       if (!found->curves()) return no_learner("brain_write_curves");
                       found->write_curves(path);
+                      return {};
+                    });
+}
+
+imp_result IMP_CALL brain_forget_returns(imp_brain brain) {
+  return with_brain(brain, Tag::create, "brain_forget_returns",
+                    [](ContextEntry&, const std::shared_ptr<agent::Brain>& found) -> Result<> {
+                      if (!found->curves()) return no_learner("brain_forget_returns");
+                      found->forget_returns();
                       return {};
                     });
 }

@@ -141,7 +141,7 @@ imp_result translate_of(const char* call, const Result<>& made) {
 Result<> finish_entry(std::unique_ptr<ContextEntry> entry, const Limits& limits,
                       Result<std::unique_ptr<agent::AgentSystem>> world, imp_context* context) {
   IMPRINT_ASSIGN(entry->world, std::move(world));
-  entry->world->set_host_copy_period(limits.shadow_period_frames);
+  entry->world->set_host_copy_period(limits.host_copy_period_frames);
   entry->world->tuning().set_deterministic(limits.deterministic);
   entry->world->tuning().set_measure_ms(limits.tuning_ms);
   IMPRINT_ASSIGN(*context, publish(std::move(entry)));
@@ -281,7 +281,7 @@ imp_result IMP_CALL context_set_limits(imp_context context, const imp_limits* li
     IMPRINT_CHECK(check_pointer("context_set_limits", "limits", limits));
     IMPRINT_ASSIGN(const Limits checked, to_limits("context_set_limits", limits));
     entry.world->set_budget(checked.budget);
-    entry.world->set_host_copy_period(checked.shadow_period_frames);
+    entry.world->set_host_copy_period(checked.host_copy_period_frames);
     entry.world->set_memory_cap(checked.memory_cap_bytes);
     entry.world->tuning().set_measure_ms(checked.tuning_ms);
     return {};
@@ -325,7 +325,7 @@ imp_result IMP_CALL context_get_stats(imp_context context, imp_context_stats* st
       add(filled.waiting_jobs, found.waiting_jobs);
       add(filled.cpu_deferred_frames, found.context.cpu_deferred_frames);
       add(filled.over_cpu_frames, found.context.over_cpu_frames);
-      add(filled.bytes_away, found.evicted_bytes);
+      add(filled.evicted_bytes, found.evicted_bytes);
     });
     return {};
   });
@@ -412,7 +412,7 @@ imp_result IMP_CALL context_run_jobs(imp_context context, uint32_t budget_us, ui
         if (waiting) *waiting = static_cast<uint32_t>(jobs.waiting());
         return {};
       },
-      AfterLoss::serves);  // a shadow's file may be among them
+      AfterLoss::serves);  // a host copy's file may be among them
 }
 
 imp_result IMP_CALL context_get_semaphore(imp_context context, imp_vk_semaphore* semaphore) {

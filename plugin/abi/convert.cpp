@@ -160,7 +160,7 @@ Result<Limits> to_limits(const char* call, const imp_limits* limits) {
   result.budget.preference = static_cast<bridge::Preference>(given.preference);
   result.budget.frame_gpu_us = given.frame_gpu_us;
   result.budget.cpu_us_per_frame = given.cpu_us_per_frame;
-  result.shadow_period_frames = given.shadow_period_frames;
+  result.host_copy_period_frames = given.host_copy_period_frames;
   result.tuning_ms = given.tuning_ms;
   result.deterministic = given.deterministic != 0;
   result.budget.gpu_us_per_frame = given.gpu_us_per_frame;

@@ -56,7 +56,7 @@ struct Limits {
   bridge::Budget budget;
   std::uint32_t worker_threads = 1;  // 0: Imprint starts no thread
   std::uint64_t memory_cap_bytes = 0;
-  std::uint32_t shadow_period_frames = 0;
+  std::uint32_t host_copy_period_frames = 0;
   std::uint32_t tuning_ms = 0;
   bool deterministic = false;
 };

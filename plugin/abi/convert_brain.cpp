@@ -138,12 +138,12 @@ Result<> take_beside(const Chain& chain, agent::BrainSpec& spec) {
       return refuse(kCall,
                     "imp_demonstration_options::capacity: found 0, expected 1 or more. Remove the "
                     "struct for a brain without demonstrations.");
-    spec.shown_capacity = given.capacity;
-    spec.shown_batch = given.batch_size;
+    spec.demonstration_capacity = given.capacity;
+    spec.demonstration_batch = given.batch_size;
     spec.pretraining = given.pretraining;
-    spec.shown_half_life = given.half_life;
-    spec.shown_strength = given.strength;
-    spec.shown_margin = given.margin;
+    spec.demonstration_half_life = given.half_life;
+    spec.demonstration_strength = given.strength;
+    spec.demonstration_margin = given.margin;
   }
   if (!chain.signals) return {};
   IMPRINT_ASSIGN(const imp_signal_options given,
@@ -210,9 +210,9 @@ Result<> take_sharing(const void* sharing, agent::BrainSpec& spec) {
         ErrorCode::unsupported,
         "brain_create: imp_shared_learning: found a learner other than PPO, or a cell, expected "
         "PPO without a cell. Average the processes' states instead: brain_set_state.");
-  spec.sharer = given.index;
-  spec.sharers = given.count;
-  spec.add_up = [add = given.add, user = given.user](std::span<float> numbers) {
+  spec.process_index = given.index;
+  spec.process_count = given.count;
+  spec.all_reduce = [add = given.add, user = given.user](std::span<float> numbers) {
     add(user, numbers.data(), numbers.size());
   };
   return {};

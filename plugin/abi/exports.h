@@ -51,6 +51,7 @@ imp_result IMP_CALL brain_take_experience(imp_brain brain, void* data, size_t* s
 imp_result IMP_CALL brain_give_experience(imp_brain brain, uint32_t source, const void* data, size_t size);
 imp_result IMP_CALL brain_get_curves(imp_brain brain, uint64_t row, imp_curves* curves);
 imp_result IMP_CALL brain_write_curves(imp_brain brain, const char* path);
+imp_result IMP_CALL brain_forget_returns(imp_brain brain);
 imp_result IMP_CALL agent_set_opponent(imp_agent agent, uint32_t opponent, uint32_t* chosen);
 imp_result IMP_CALL agent_set_group(imp_agent agent, uint32_t group);
 imp_result IMP_CALL agent_group_reward(imp_agent agent, float reward);

@@ -41,7 +41,7 @@ static_assert(first<imp_standalone_info>(32) && offsetof(imp_standalone_info, cp
 static_assert(first<imp_report>(64));
 static_assert(first<imp_missing_feature>(40));
 static_assert(first<imp_estimate>(24));
-static_assert(first<imp_brain_stats>(192));
+static_assert(first<imp_brain_stats>(200));
 static_assert(first<imp_context_stats>(192));
 static_assert(first<imp_state_array>(48));
 static_assert(first<imp_shared_learning>(48));
@@ -59,7 +59,7 @@ static_assert(sizeof(imp_model) == 8 && sizeof(imp_model_extent) == 16 && sizeof
               sizeof(imp_model_output) == 24);
 static_assert(sizeof(imp_stream) == 32);
 static_assert(sizeof(imp_vk_wish) == 256 && sizeof(imp_vk_extra_queue) == 12);
-static_assert(sizeof(imp_api) == 392 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 208 &&
+static_assert(sizeof(imp_api) == 392 && sizeof(imp_vulkan_api) == 128 && sizeof(imp_tools_api) == 216 &&
               sizeof(imp_models_api) == 88);
 static_assert(offsetof(imp_host, kernel_archive) == 48);
 static_assert(offsetof(imp_limits, worker_threads) == 44);
@@ -88,6 +88,7 @@ static_assert(offsetof(imp_tools_api, tuning_stop) == 104);
 static_assert(offsetof(imp_tools_api, brain_set_state) == 144);
 static_assert(offsetof(imp_tools_api, brain_write_curves) == 160);
 static_assert(offsetof(imp_tools_api, brain_give_experience) == 200);
+static_assert(offsetof(imp_tools_api, brain_forget_returns) == 208);
 static_assert(offsetof(imp_models_api, model_create) == 8);
 static_assert(offsetof(imp_models_api, model_reset) == 80);
 

@@ -88,7 +88,7 @@ class Agents {
                         std::span<const float> continuous) const;
   bool takes_feedback() const { return learning_ && learning_->learner().takes_feedback(); }
   bool takes_demonstrations() const {
-    return learning_ && (learning_->learner().takes_demonstrations() || spec_.keeps_shown());
+    return learning_ && (learning_->learner().takes_demonstrations() || spec_.keeps_demonstrations());
   }
   void check_scale(std::span<const float> observation);  // warns once
   void check_cut(float reward);                          // warns once

@@ -73,7 +73,7 @@ Result<> Brain::check_shared() const {
     return make_error(code, text("brain_create: brain '", spec_.name, "', tensor '", tensor.name, "': found ",
                                  dtype_name(tensor.dtype), tensor.shape.text(), ", expected ", expected));
   };
-  if (shared.observations.buffer && (spec_.keeps_shown() || spec_.has_signals()))
+  if (shared.observations.buffer && (spec_.keeps_demonstrations() || spec_.has_signals()))
     return make_error(ErrorCode::unsupported,
                       text("brain_create: brain '", spec_.name, "': found tensor '", shared.observations.name,
                            "' for observations, but demonstrations and signals need them as numbers. Use "
@@ -105,9 +105,10 @@ Result<> Brain::check_sample_memory() const {
   const std::uint32_t samples = learner.replays() ? spec_.replay_capacity : rows_per_step(spec_);
   const std::uint32_t width =
       learner.replays() ? replay_columns(spec_).longest() : learner.layout(spec_).width;
-  const std::uint64_t bytes = std::max(std::uint64_t{samples} * width,
-                                       std::uint64_t{spec_.shown_capacity} * shown_layout(spec_).width) *
-                              spec_.brain_count * sizeof(float);
+  const std::uint64_t bytes =
+      std::max(std::uint64_t{samples} * width,
+               std::uint64_t{spec_.demonstration_capacity} * demonstration_layout(spec_).width) *
+      spec_.brain_count * sizeof(float);
   const std::uint64_t reach = device->capabilities().max_storage_buffer_range;
   if (bytes <= reach) return {};
   const char* field = learner.replays() ? "replay_capacity" : "batch_size or rollout_steps";
@@ -207,6 +208,7 @@ BrainStats Brain::stats() const {
   stats.lost = counts_.lost();
   stats.alarms = counts_.alarms;
   stats.fall_backs = counts_.fall_backs;
+  stats.inference_decisions = counts_.inference_decisions;
   stats.rating = counts_.rating;
   stats.kept_demonstrations = counts_.kept_demonstrations;
   stats.reliability = counts_.reliability;

@@ -63,6 +63,7 @@ struct BrainStats {
   std::uint32_t kept_demonstrations = 0;  // learn/samples/demonstration_memory.h, all brains
   std::uint64_t host_copy_frame = 0;      // of the newest copy in host memory; 0 = none
   std::uint64_t evicted_bytes = 0;        // device memory that learning has given up, about
+  std::uint64_t inference_decisions = 0;  // of counters.decisions, since creation
 };
 
 struct PolicyModel;
@@ -89,6 +90,8 @@ class Brain {
   const Curves* curves() const { return learning_ ? &learning_->curves() : nullptr; }
   // The context's file writer writes them; a failure is logged. Between frames.
   void write_curves(const std::string& path);
+  // The game changed: earlier returns are no measure any more. Between frames; for a brain that learns.
+  void forget_returns() { learning_->experience().returns().forget(); }
   const BrainSpec& spec() const { return spec_; }
   bool uses(const bridge::SharedBuffer& buffer) const;
 

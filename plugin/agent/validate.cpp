@@ -124,7 +124,7 @@ Result<> check_sizes(const BrainSpec& spec) {
 // Options that stand beside a learner of rewards.
 Result<> check_beside(const BrainSpec& spec) {
   const Learner* learner = find_learner(spec.learner);
-  const bool shown = spec.keeps_shown(), signals = spec.has_signals();
+  const bool shown = spec.keeps_demonstrations(), signals = spec.has_signals();
   IMPRINT_CHECK(check_number(kWhat, "reward_strength", spec.reward_strength, 0, 1e6f));
   IMPRINT_CHECK(check_number(kWhat, "curiosity_strength", spec.curiosity_strength, 0, 1e6f));
   IMPRINT_CHECK(check_number(kWhat, "imitation_strength", spec.imitation_strength, 0, 1e6f));
@@ -140,18 +140,19 @@ Result<> check_beside(const BrainSpec& spec) {
                            : "Remove the struct, or use one of those."));
   if (spec.has_cell())
     return refuse(text(": found cell ", cell_name(spec.cell), ", expected none. Use stack instead."));
-  if (spec.sharers > 1) return refuse(": found imp_shared_learning too, expected one of both. Remove one.");
+  if (spec.process_count > 1)
+    return refuse(": found imp_shared_learning too, expected one of both. Remove one.");
   if (shown) {
-    IMPRINT_CHECK(check_range(kWhat, "capacity", spec.shown_capacity, 1, kMaxSize));
-    const std::uint64_t rows = std::uint64_t{spec.shown_capacity} * spec.brain_count;
-    if (const std::uint64_t width = shown_layout(spec).width; rows * width >= kMaxElements)
+    IMPRINT_CHECK(check_range(kWhat, "capacity", spec.demonstration_capacity, 1, kMaxSize));
+    const std::uint64_t rows = std::uint64_t{spec.demonstration_capacity} * spec.brain_count;
+    if (const std::uint64_t width = demonstration_layout(spec).width; rows * width >= kMaxElements)
       return bad_field(kWhat, "capacity * brain_count", text(rows),
                        text("less than ", kMaxElements / width, " demonstrations of ", width, " numbers"));
-    IMPRINT_CHECK(check_range(kWhat, "batch_size", spec.shown_batch, 1, kMaxSize));
+    IMPRINT_CHECK(check_range(kWhat, "batch_size", spec.demonstration_batch, 1, kMaxSize));
     IMPRINT_CHECK(check_range(kWhat, "pretraining", spec.pretraining, 0, kMaxSize));
-    IMPRINT_CHECK(check_range(kWhat, "half_life", spec.shown_half_life, 0, kMaxSize));
-    IMPRINT_CHECK(check_number(kWhat, "strength", spec.shown_strength, 0, 1e6f));
-    IMPRINT_CHECK(check_number(kWhat, "margin", spec.shown_margin, 0, 1e6f));
+    IMPRINT_CHECK(check_range(kWhat, "half_life", spec.demonstration_half_life, 0, kMaxSize));
+    IMPRINT_CHECK(check_number(kWhat, "strength", spec.demonstration_strength, 0, 1e6f));
+    IMPRINT_CHECK(check_number(kWhat, "margin", spec.demonstration_margin, 0, 1e6f));
   }
   if (!signals) return {};
   if (!spec.observation.streams.empty())
@@ -205,7 +206,7 @@ Result<> check_groups(const BrainSpec& spec) {
                        " learner, expected ppo. Remove the struct, or use the PPO learner."));
   if (spec.has_cell() || !spec.observation.streams.empty())
     return refuse(": found a cell or streams, expected neither. Use stack, and one vector.");
-  if (spec.has_signals() || spec.sharers > 1)
+  if (spec.has_signals() || spec.process_count > 1)
     return refuse(": found imp_signal_options or imp_shared_learning too, expected neither. Remove it.");
   IMPRINT_CHECK(check_range(kWhat, "group_size", spec.group_size, 2, kMostEntities));
   return check_range(kWhat, "group_size * observation_count", spec.group_width(), 1, kMaxSize);
@@ -226,7 +227,7 @@ Result<> check_experience(const BrainSpec& spec) {
   if (spec.has_cell() && !learner->collects_rollouts())
     return refuse(text(": found cell ", cell_name(spec.cell), " with the ", learner_name(spec.learner),
                        " learner, expected none. Use stack instead, or ppo."));
-  if (spec.has_signals() || spec.keeps_shown() || spec.group_size > 0 || spec.pool_size > 0)
+  if (spec.has_signals() || spec.keeps_demonstrations() || spec.group_size > 0 || spec.pool_size > 0)
     return refuse(
         ": found imp_signal_options, imp_demonstration_options, imp_group_options or imp_self_play_options, "
         "expected none of them. Average the brains instead: brain_set_state.");

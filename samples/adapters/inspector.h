@@ -90,7 +90,7 @@ class Inspector {
     ImGui::ProgressBar(taken > 0 ? static_cast<float>(used / taken) : 0.0f, ImVec2(-FLT_MIN, 0), text);
     if (stats.memory_pressure != 0)
       ImGui::TextColored(warning_colour(), "memory is short: %.1f MiB of learning are away",
-                         static_cast<double>(stats.bytes_away) / kMiB);
+                         static_cast<double>(stats.evicted_bytes) / kMiB);
   }
 
   static void draw_brain(Watched& one) {

@@ -197,8 +197,7 @@ Result<> read_once(BombKind kind, Bytes bytes, const char* file) {
     case BombKind::model_file:
       return done(tools::load_models(file));
     case BombKind::picture:
-      return done(
-          training::decode_picture(bytes, file, {.height = 64, .width = 64, .memory_limit = kCap / 4}));
+      return done(training::decode_picture(bytes, file, {.height = 64, .width = 64}));
     case BombKind::csv:
       return done(training::parse_csv({file, bytes}, "y"));
     case BombKind::episode:
@@ -206,7 +205,7 @@ Result<> read_once(BombKind kind, Bytes bytes, const char* file) {
     case BombKind::curriculum:
       return done(studio::Curriculum::parse(std::string(text)));
     case BombKind::league:
-      return done(studio::League::parse(std::string(text)));
+      return done(studio::League::parse(std::string(text), "league"));
     case BombKind::bounds:
       extents(bytes);
       return {};

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compute/base/hash.h"
+#include "compute/model/files/file.h"
 #include "tests/fuzz/harness.h"
 #include "tools/studio/curriculum.h"
 #include "tools/studio/episode_log.h"
@@ -67,10 +68,12 @@ void take_curriculum(std::string_view json) {
 }
 
 void take_league(std::string_view text) {
-  auto league = League::parse(std::string(text));
+  auto league = League::parse(std::string(text), "league");
   check_error(league);
   if (!league) return;
-  const auto again = League::parse(league->text());
+  for (const League::Entry& entry : league->entries())
+    require(is_file_name(entry.brain), "an entry is a file of the league's folder");
+  const auto again = League::parse(league->text(), "league");
   require(again.ok() && again->text() == league->text(), "a league that is read can be written and read");
   const std::vector<float> results(league->entries().size(), 1);
   league->take(results, results);

@@ -116,7 +116,7 @@ TEST(Coat, AnAgentMayEndInAFrame) {
   const float seen[] = {1, 0, -1};
   std::uint64_t number = 0;
   for (const bool before : {true, false}) {
-    for (int round = 0; round < 4; ++round) {  // the seat is free again, and no other agent gets the answer
+    for (int round = 0; round < 4; ++round) {  // the slot is free again, and no other agent gets the answer
       ++number;
       ASSERT_TRUE(context->frame_begin(number, static_cast<double>(number) / 60));
       for (Agent& agent : *crowd) ASSERT_TRUE(agent.observe(seen));
@@ -134,7 +134,7 @@ TEST(Coat, AnAgentMayEndInAFrame) {
       ASSERT_TRUE(context->frame_end());
     }
   }
-  EXPECT_EQ(brain->create_agent().outcome.code(), Code::unsupported) << "both seats are taken";
+  EXPECT_EQ(brain->create_agent().outcome.code(), Code::unsupported) << "both slots are taken";
 }
 
 TEST(Coat, OwnsAndMoves) {

@@ -236,7 +236,11 @@ TEST_F(CrowdTest, FallingReturnsAreSaidOnce) {
   ASSERT_NO_FATAL_FAILURE(add(four_bodies(false)));
   live_episodes(1500);
   EXPECT_EQ(brain.stats().value.alarms, 0u);
+  ASSERT_WORKS(brain.forget_returns());  // the game says that it changes
   reward_sign = -1;
+  live_episodes(600);
+  EXPECT_EQ(brain.stats().value.alarms, 0u);
+  reward_sign = 1;
   live_episodes(300);
   EXPECT_EQ(brain.stats().value.alarms, std::uint64_t{IMP_ALARM_FALLING_RETURNS});
   EXPECT_EQ(brain.stats().value.fall_backs, 0u);

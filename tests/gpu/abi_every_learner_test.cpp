@@ -185,7 +185,7 @@ TEST_F(LearnersTest, MissingOptionsAreTheLearnersDefaults) {
     TearDown();
     SetUp();
     desc.header.next = defaults;
-    EXPECT_EQ(hash_after(desc, frames), without) << name;
+    EXPECT_EQ(hash_after(desc, frames), without) << name << ", log: " << ::testing::PrintToString(log);
     TearDown();
     SetUp();
   }

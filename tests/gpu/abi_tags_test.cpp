@@ -93,6 +93,7 @@ class T7Tags : public ::testing::Test {
     };
     calls["brain_take_experience"] = [=] { return api->tools->brain_take_experience(b, nullptr, nullptr); };
     calls["brain_give_experience"] = [=] { return api->tools->brain_give_experience(b, 0, nullptr, 0); };
+    calls["brain_forget_returns"] = [=] { return api->tools->brain_forget_returns(b); };
     calls["match_report"] = [=] { return api->match_report(a, a, 0); };
     calls["brain_keep_opponent"] = [=] { return api->brain_keep_opponent(b, 0); };
     calls["brain_get_opponent"] = [=] { return api->brain_get_opponent(b, 0, 0, nullptr); };

@@ -28,9 +28,9 @@ class BesideState : public AgentSystemTest, public ::testing::WithParamInterface
     spec.rollout_steps = 16;
     spec.epochs = 1;
     spec.snapshot_count = 1;
-    spec.shown_capacity = 5;
-    spec.shown_batch = 4;
-    spec.shown_half_life = 10;
+    spec.demonstration_capacity = 5;
+    spec.demonstration_batch = 4;
+    spec.demonstration_half_life = 10;
     spec.pretraining = 6;
     spec.curiosity_strength = 0.5f;
     spec.imitation_strength = 0.5f;

@@ -29,7 +29,7 @@ class StandaloneGame : public ::testing::Test {
   // With GPU time for every learner. Warnings and errors go to `log`.
   void open(const imp_standalone_info& device) {
     imp_limits limits = imp_limits_init();
-    limits.gpu_us_per_frame = 1'000'000;
+    limits.gpu_us_per_frame = 100'000'000;  // also where a software device shares its processor
     imp_host host = imp_host_init();
     host.user = this;
     host.log = [](void* user, imp_log_level level, const char* text) {

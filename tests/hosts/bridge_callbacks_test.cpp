@@ -213,7 +213,7 @@ TEST_P(T7Callbacks, FindNoLockHeld) {
   const imp_vk_device_info info = lender.info(way);
   const imp_host lent = lender.lend(way);
   imp_limits limits = imp_limits_init();
-  limits.shadow_period_frames = 8;
+  limits.host_copy_period_frames = 8;
   imp_context context{};
   ASSERT_OK(api->context_create(&info, &lent, &limits, &context));
   lender.asker.know(context, {});

@@ -28,7 +28,7 @@ struct Game {
       : host({"losing", timeline ? VK_API_VERSION_1_3 : VK_API_VERSION_1_1, timeline, true}),
         pipelines(host.describe()),
         shim(host.describe(), pipelines),
-        shadow_period(period) {}
+        host_copy_period(period) {}
   ~Game() {
     if (context.id != 0) {
       EXPECT_EQ(api->context_destroy(context), IMP_OK) << api->last_error();
@@ -49,7 +49,7 @@ struct Game {
       static_cast<Game*>(user)->words.emplace_back(message);
     };
     imp_limits limits = imp_limits_init();
-    limits.shadow_period_frames = shadow_period;
+    limits.host_copy_period_frames = host_copy_period;
     limits.worker_threads = workers;
     ASSERT_WORKS(api->context_create(&info, &lent, &limits, &context));
     const game::BrainDesc desc = small_brain(3, 0, 5);
@@ -96,17 +96,17 @@ struct Game {
     return found;
   }
   // Plays until a copy of a frame later than `after` exists. Returns that frame.
-  std::uint64_t wait_for_shadow(std::uint64_t after) {
-    for (int i = 0; i < 2000 && stats().shadow_frame <= after; ++i)
+  std::uint64_t wait_for_host_copy(std::uint64_t after) {
+    for (int i = 0; i < 2000 && stats().host_copy_frame <= after; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    return stats().shadow_frame;
+    return stats().host_copy_frame;
   }
 
   const imp_api* api = table();
   PlainHost host;
   KeptPipelines pipelines;
   FaultShim shim;
-  std::uint32_t shadow_period, workers = 1;
+  std::uint32_t host_copy_period, workers = 1;
   imp_context context{};
   imp_brain brain{};
   imp_agent agent{};
@@ -126,7 +126,7 @@ TEST(T12DeviceLost, BeforeTheFirstCopyNothingIsAskedForThatIsSet) {
   EXPECT_LOST(api->brain_save(game.brain, (testing::TempDir() + "imprint-lost.brain").c_str()));
   const std::string error = api->last_error();
   EXPECT_NE(error.find("has no copy in host memory yet"), std::string::npos) << error;
-  EXPECT_EQ(error.find("shadow_period_frames"), std::string::npos) << error;
+  EXPECT_EQ(error.find("host_copy_period_frames"), std::string::npos) << error;
   ASSERT_WORKS(api->context_destroy(game.context));
   game.context = {};
 }
@@ -148,7 +148,7 @@ TEST(T12DeviceLost, IsToldOnceAndTheDeviceLeftAlone) {
   EXPECT_LOST(api->context_drain(game.context, 1000));
   EXPECT_LOST(api->context_quiesce(game.context, 1000));
   EXPECT_LOST(api->brain_save(game.brain, (testing::TempDir() + "imprint-lost.brain").c_str()));
-  EXPECT_NE(std::string(api->last_error()).find("shadow_period_frames"), std::string::npos)
+  EXPECT_NE(std::string(api->last_error()).find("host_copy_period_frames"), std::string::npos)
       << api->last_error();
   const auto start = std::chrono::steady_clock::now();
   ASSERT_WORKS(api->context_destroy(game.context));
@@ -175,14 +175,14 @@ TEST(T12DeviceLost, IsToldAtTheEndToo) {
 }
 
 // Without worker threads, context_run_jobs writes files, on a lost device too.
-TEST(T12DeviceLost, AShadowIsSavedWithoutThreads) {
+TEST(T12DeviceLost, AHostCopyIsSavedWithoutThreads) {
   const std::string path = testing::TempDir() + "imprint-threadless.brain";
   Game game(1);
   game.workers = 0;
   ASSERT_NO_FATAL_FAILURE(game.open());
   const imp_api* api = game.api;
-  for (std::uint64_t frame = 1; game.stats().shadow_frame == 0; ++frame) {
-    ASSERT_LT(frame, 100u) << "no shadow";
+  for (std::uint64_t frame = 1; game.stats().host_copy_frame == 0; ++frame) {
+    ASSERT_LT(frame, 100u) << "no host copy";
     ASSERT_NO_FATAL_FAILURE(game.live(frame));
     ASSERT_WORKS(api->tools->context_run_jobs(game.context, 100'000, nullptr));
   }
@@ -214,7 +214,7 @@ TEST(T12DeviceLost, TheHostMayTellItself) {
 // next steps on a new device.
 TEST(T12DeviceLost, LearningContinuesOnANewDevice) {
   constexpr std::uint64_t kFrames = 40;
-  const std::string path = testing::TempDir() + "imprint-shadow.brain";
+  const std::string path = testing::TempDir() + "imprint-host-copy.brain";
   Hash end;
   {
     Game game(0);
@@ -224,15 +224,15 @@ TEST(T12DeviceLost, LearningContinuesOnANewDevice) {
   }
   for (const std::uint64_t lost : {14u, 15u, 16u, 22u}) {
     SCOPED_TRACE("lost in frame " + std::to_string(lost));
-    std::uint64_t shadow = 0;
+    std::uint64_t host_copy = 0;
     {
       Game game(6);
       ASSERT_NO_FATAL_FAILURE(game.open());
       const imp_api* api = game.api;
       for (std::uint64_t frame = 1; frame < lost; ++frame) ASSERT_NO_FATAL_FAILURE(game.live(frame));
-      shadow = game.wait_for_shadow(lost - 12);
-      ASSERT_GT(shadow, 0u) << "no shadow in " << lost << " frames";
-      EXPECT_LT(shadow, lost);
+      host_copy = game.wait_for_host_copy(lost - 12);
+      ASSERT_GT(host_copy, 0u) << "no host copy in " << lost << " frames";
+      EXPECT_LT(host_copy, lost);
       game.shim.lose();
       if (game.begin(lost) == IMP_OK) {
         ASSERT_NO_FATAL_FAILURE(game.show(lost));
@@ -242,7 +242,7 @@ TEST(T12DeviceLost, LearningContinuesOnANewDevice) {
       game.shim.told();
       ASSERT_EQ(game.words.size(), 1u);
       ASSERT_WORKS(api->brain_save(game.brain, path.c_str()));
-      shadow = game.stats().shadow_frame;
+      host_copy = game.stats().host_copy_frame;
       imp_result saved = IMP_NOT_READY;
       while (saved == IMP_NOT_READY) saved = api->brain_save_status(game.brain);
       ASSERT_WORKS(saved);
@@ -253,21 +253,21 @@ TEST(T12DeviceLost, LearningContinuesOnANewDevice) {
     const imp_api* api = game.api;
     ASSERT_WORKS(api->brain_load(game.brain, path.c_str()));
     // The observation of the copy's own frame waits in it for the step that begins there.
-    for (std::uint64_t frame = shadow; frame <= kFrames; ++frame)
-      ASSERT_NO_FATAL_FAILURE(game.live(frame, frame > shadow));
-    EXPECT_TRUE(game.hash() == end) << "went another way from frame " << shadow;
+    for (std::uint64_t frame = host_copy; frame <= kFrames; ++frame)
+      ASSERT_NO_FATAL_FAILURE(game.live(frame, frame > host_copy));
+    EXPECT_TRUE(game.hash() == end) << "went another way from frame " << host_copy;
   }
 }
 
 // Taking host copies changes nothing.
-TEST(T12DeviceLost, AShadowLeavesNoTrace) {
+TEST(T12DeviceLost, AHostCopyLeavesNoTrace) {
   Hash hashes[2];
   for (const std::uint32_t period : {0u, 1u}) {
     Game game(period);
     ASSERT_NO_FATAL_FAILURE(game.open());
     for (std::uint64_t frame = 1; frame <= 40; ++frame) ASSERT_NO_FATAL_FAILURE(game.live(frame));
     hashes[period] = game.hash();
-    EXPECT_EQ(game.stats().shadow_frame > 0, period > 0);
+    EXPECT_EQ(game.stats().host_copy_frame > 0, period > 0);
     imp_context_stats all = imp_context_stats_init();
     ASSERT_EQ(game.api->tools->context_get_stats(game.context, &all), IMP_OK);
     EXPECT_EQ(all.frame_allocations, 0u);

@@ -58,7 +58,7 @@ class LongPlay : public testing::Test {
     const vk::DeviceDescription device = host_.describe();
     const imp_vk_device_info info = locked_info(host_, device);
     imp_limits limits = imp_limits_init();
-    limits.shadow_period_frames = 600;
+    limits.host_copy_period_frames = 600;
     imp_host lent = imp_host_init();
     lent.user = &log_;
     lent.log = [](void* user, imp_log_level level, const char* text) {

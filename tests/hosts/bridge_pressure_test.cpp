@@ -79,9 +79,9 @@ constexpr VkDeviceSize kAmple = 100u << 20, kTooMuch = Budgeted::kBudget + 1;
 
 // A game with one brain, on a device whose budget the test sets.
 struct Game {
-  explicit Game(std::uint32_t shadow_period = 0) : host({"squeezed", VK_API_VERSION_1_3, true}) {
+  explicit Game(std::uint32_t host_copy_period = 0) : host({"squeezed", VK_API_VERSION_1_3, true}) {
     budgeted.used = kAmple;
-    open(shadow_period);
+    open(host_copy_period);
   }
   ~Game() {
     if (context.id != 0) {
@@ -90,7 +90,7 @@ struct Game {
     EXPECT_EQ(host.messages(), 0u) << host.first_message();
   }
 
-  void open(std::uint32_t shadow_period) {
+  void open(std::uint32_t host_copy_period) {
     ASSERT_TRUE(host.ok());
     const vk::DeviceDescription device = host.describe();
     budgeted.real = device.get_instance_proc_addr;
@@ -114,7 +114,7 @@ struct Game {
       const std::lock_guard lock(self.mutex);
       self.log.emplace_back(text);
     };
-    limits.shadow_period_frames = shadow_period;
+    limits.host_copy_period_frames = host_copy_period;
     ASSERT_WORKS(api->context_create(&info, &lent, &limits, &context));
     game::BrainDesc desc;
     desc.observation_count = 4;
@@ -242,13 +242,13 @@ TEST(T11Pressure, LearningLeavesTheDeviceAndComesBackWithTheSameBits) {
     for (int i = 0; i < 20; ++i) ASSERT_NO_FATAL_FAILURE(game.live(true));
     const imp_context_stats before = game.stats();
     EXPECT_EQ(before.memory_pressure, 0u);
-    EXPECT_EQ(before.bytes_away, 0u);
+    EXPECT_EQ(before.evicted_bytes, 0u);
 
     budgeted.used = kTooMuch;
-    ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().bytes_away > 0; }));
+    ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().evicted_bytes > 0; }));
     EXPECT_EQ(game.said("learning pauses and gives its memory back"), 1u);
     EXPECT_EQ(game.said("learning has left the device; its replay memory is in host memory"), 1u);
-    EXPECT_GT(game.stats().bytes_away, kReplayBytes);
+    EXPECT_GT(game.stats().evicted_bytes, kReplayBytes);
     // The memory goes back to the driver, not only to the pool: the replay and its readbacks.
     ASSERT_NO_FATAL_FAILURE(game.live_until(
         [&] { return game.stats().bytes_reserved + 3 * kReplayBytes <= before.bytes_reserved; }));
@@ -267,7 +267,7 @@ TEST(T11Pressure, LearningLeavesTheDeviceAndComesBackWithTheSameBits) {
 
     ASSERT_WORKS(api->brain_set_learning(game.brain, 0));  // so that the hash comes before its next step
     budgeted.used = Budgeted::kBudget / 2;
-    ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().bytes_away == 0; }));
+    ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().evicted_bytes == 0; }));
     EXPECT_EQ(game.said("learning continues"), 1u);
     EXPECT_EQ(game.said("learning is back on the device"), 1u);
     EXPECT_TRUE(game.hash() == away) << "a different brain came back";
@@ -295,10 +295,10 @@ TEST(T11Pressure, TheCapIsTheGamesOwnWayToAsk) {
       game.live_until([&] { return game.stats().bytes_reserved <= less.memory_cap_bytes; }));
   EXPECT_EQ(game.stats().memory_pressure, 1u);
   for (int i = 0; i < 80; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
-  EXPECT_GT(game.stats().bytes_away, 0u) << "there is no room for it, and it does not come and go";
+  EXPECT_GT(game.stats().evicted_bytes, 0u) << "there is no room for it, and it does not come and go";
   ASSERT_WORKS(api->context_set_limits(game.context, &game.limits));
   ASSERT_NO_FATAL_FAILURE(
-      game.live_until([&] { return game.stats().memory_pressure == 0 && game.stats().bytes_away == 0; }));
+      game.live_until([&] { return game.stats().memory_pressure == 0 && game.stats().evicted_bytes == 0; }));
   ASSERT_NO_FATAL_FAILURE(game.learn_until(kMinibatches));
   EXPECT_TRUE(game.hash() == undisturbed());
   game.expect_quiet_frames();
@@ -317,13 +317,13 @@ TEST(T11Pressure, SnapshotsAndRestoresWait) {
   ASSERT_WORKS(api->brain_set_learning(game.brain, 1));
   ASSERT_NO_FATAL_FAILURE(game.learn_until(12));
   budgeted.used = kTooMuch;
-  ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().bytes_away > 0; }));
+  ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().evicted_bytes > 0; }));
   ASSERT_WORKS(api->brain_set_learning(game.brain, 0));
   ASSERT_WORKS(api->brain_restore(game.brain, snapshot));
   for (int i = 0; i < 4; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
   EXPECT_EQ(api->context_drain(game.context, 1000), IMP_NOT_READY) << "it waits for memory";
   budgeted.used = kAmple;
-  ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().bytes_away == 0; }));
+  ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().evicted_bytes == 0; }));
   ASSERT_NO_FATAL_FAILURE(game.live(false));
   EXPECT_TRUE(game.hash() == kept) << "the restore was forgotten";
 }
@@ -340,7 +340,7 @@ TEST(T11Pressure, DestroyedOnTheWay) {
     ASSERT_WORKS(api->context_set_limits(game.context, &less));
     for (int i = 0; i < frames % 6; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
     if (frames >= 6) {
-      ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().bytes_away > 0; }));
+      ASSERT_NO_FATAL_FAILURE(game.live_until([&] { return game.brain_stats().evicted_bytes > 0; }));
       ASSERT_WORKS(api->context_set_limits(game.context, &game.limits));
       for (int i = 0; i < frames % 6; ++i) ASSERT_NO_FATAL_FAILURE(game.live(false));
     }

@@ -59,7 +59,7 @@ class T10SharedObservations : public SharedBrain {
     return answers;
   }
 
-  std::vector<imp_agent> seat(imp_brain brain, std::size_t count) {
+  std::vector<imp_agent> create_agents(imp_brain brain, std::size_t count) {
     std::vector<imp_agent> agents(count);
     for (imp_agent& agent : agents) EXPECT_WORKS(api_->agent_create(brain, 0, &agent));
     EXPECT_WORKS(api_->context_warmup(context_, nullptr, nullptr));
@@ -101,7 +101,7 @@ TEST_F(T10SharedObservations, LieBeyondTheReachOfOneBinding) {
       put(commands, place, values);
     }
   };
-  const std::vector<imp_agent> agents = seat(brain, kAgents), others = seat(blind, kAgents);
+  const std::vector<imp_agent> agents = create_agents(brain, kAgents), others = create_agents(blind, kAgents);
   const auto seen = ask(agents, write, [&](std::size_t i) {
     EXPECT_WORKS(api_->vulkan->agent_observe_in_place(agents[i], places[i]));
   });
@@ -131,7 +131,7 @@ TEST_F(T10SharedObservations, AreStacked) {
   ASSERT_WORKS(api_->brain_create(context_, c_form(desc), &blind));
   desc.observations = import(rows_, {64});
   ASSERT_WORKS(api_->brain_create(context_, c_form(desc), &brain));
-  const std::vector<imp_agent> agents = seat(brain, 2), others = seat(blind, 2);
+  const std::vector<imp_agent> agents = create_agents(brain, 2), others = create_agents(blind, 2);
   std::vector<std::vector<float>> before;
   for (std::uint32_t step = 0; step < 6; ++step) {
     std::vector<float> values;
@@ -203,7 +203,7 @@ TEST_F(T10SharedObservations, AreThoseOfPoliciesFromFilesToo) {
   exported.offset = place.offset;
   exported.size = place.size;
 
-  const std::vector<imp_agent> agents = seat(brain, 2);
+  const std::vector<imp_agent> agents = create_agents(brain, 2);
   const float seen[] = {1, 2, 3, 10, 20, 30}, told[] = {100, 200, 300};
   using testing::ElementsAre;
   const auto in_place = [&](std::size_t i) {

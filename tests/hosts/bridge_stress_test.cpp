@@ -54,9 +54,9 @@ struct Visitor {
     auto made = context.create_brain(desc);
     ASSERT_TRUE(made) << made.outcome.message();
     brain = std::move(*made);
-    auto seat = brain.create_agent();
-    ASSERT_WORKS(seat.outcome);
-    agent = std::move(*seat);
+    auto created = brain.create_agent();
+    ASSERT_WORKS(created.outcome);
+    agent = std::move(*created);
     ASSERT_WORKS(context.warmup());
   }
   void live(std::uint64_t frame, std::span<const float> seen) {

@@ -22,8 +22,13 @@ std::vector<std::byte> bytes_of(const std::string& words) {
   const auto raw = std::as_bytes(std::span(words));
   return {raw.begin(), raw.end()};
 }
+// As bytes of 100 steps or more, of which none takes less than one.
+std::vector<std::byte> hundred_of(const std::string& words) {
+  return bytes_of(words + std::string(100, '.'));
+}
 std::string words_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return std::string(all.substr(0, all.find('.')));
 }
 
 class ActorsTest : public ::testing::Test {
@@ -80,7 +85,7 @@ TEST_F(ActorsTest, StepsArriveInOrderAndWeightsComeBack) {
     for (const char* steps : {"a", "b", "c"}) one.exchange({2, 1, 1}, bytes_of(steps), [] {});
     two.exchange({5, 1, 1}, bytes_of("d"), [] {});
     // Wait until all were taken: the window is smaller than this message.
-    two.exchange({0, 0, 100}, bytes_of("e"), [] {});
+    two.exchange({0, 0, 100}, hundred_of("e"), [] {});
   });
   std::vector<std::string> of_one;
   for (const std::string& taken : taken_)
@@ -99,7 +104,7 @@ TEST_F(ActorsTest, AnActorWaitsForRoom) {
   serve([&] {
     ActorEnd actor = actor_of(hello(0));
     actor.first([] {});
-    actor.exchange({0, 0, 100}, bytes_of("many"), [&] { ++waited; });
+    actor.exchange({0, 0, 100}, hundred_of("many"), [&] { ++waited; });
   });
   EXPECT_GT(waited, 1);
   EXPECT_THAT(taken_, ::testing::ElementsAre("1:many"));
@@ -110,17 +115,23 @@ TEST_F(ActorsTest, DamageEndsAConnectionAndNotTheRun) {
     Wire stranger = Wire::connect(learner_.address()).value();
     const std::string noise(100, 'x');
     ::send(stranger.socket(), noise.data(), noise.size(), MSG_NOSIGNAL);
+    Wire talker = Wire::connect(learner_.address()).value();  // would be kept whole as its hello
+    talker.send(MessageKind::hello, bytes_of(std::string(1 << 20, 'x')));
     ActorEnd actor = actor_of(hello(4));
     actor.first([] {});
     // Comes back by another connection, which brings weights again, perhaps within this call.
-    if (!actor.exchange({0, 0, 100}, bytes_of("damaged"), [] {}).state) actor.first([] {});
-    if (!actor.exchange({NAN, 0, 100}, bytes_of("unscored"), [] {}).state) actor.first([] {});
-    actor.exchange({0, 0, 100}, bytes_of("good"), [] {});
+    if (!actor.exchange({0, 0, 100}, hundred_of("damaged"), [] {}).state) actor.first([] {});
+    if (!actor.exchange({NAN, 0, 100}, hundred_of("unscored"), [] {}).state) actor.first([] {});
+    if (!actor.exchange({0, 0, 1e15}, hundred_of("few"), [] {}).state) actor.first([] {});
+    actor.exchange({0, 0, 100}, hundred_of("good"), [] {});
+    while (talker.open()) talker.flush(), talker.receive();
+    EXPECT_THAT(talker.why_closed(), ::testing::Not(HasSubstr("no message")));  // the learner hung up
   });
+  EXPECT_THAT(told_, HasSubstr("is gone: sent 103 bytes for 1e+15 steps; the run goes on"));
   EXPECT_THAT(told_, HasSubstr("is gone: sent a score or a count that is no number; the run goes on"));
   EXPECT_EQ(learner_.take_scores().score_sum, 0);
   EXPECT_THAT(told_, HasSubstr("actor 4 (process 0 on ) is gone: sample 3 is damaged; the run goes on"));
-  EXPECT_THAT(taken_, ::testing::ElementsAre("3:good"));
+  EXPECT_THAT(taken_, ::testing::ElementsAre("4:good"));
 }
 
 TEST_F(ActorsTest, AnotherBrainIsRefused) {

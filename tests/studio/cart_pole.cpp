@@ -277,6 +277,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch", flags.ppo.batch_size, "steps per minibatch of this game");
   app.add_option("--epochs", flags.ppo.epochs, "of an update");
   app.add_option("--rate", flags.ppo.learning_rate, "learning rate");
+  app.add_option("--rate-decisions", flags.ppo.rate_decisions, "of this game until the rate is 0");
   app.add_flag("--remember", flags.remembers, "a PPO brain with a GRU, which sees no velocities");
   app.add_flag("--evaluate", flags.evaluates, "play greedy episodes by each checkpoint");
   app.add_option("--hang-rank", flags.hang_rank, "rank that hangs");

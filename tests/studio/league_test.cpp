@@ -65,7 +65,7 @@ TEST(LeagueTest, LosesTheEasiestWhenItIsFull) {
 
 TEST(LeagueTest, ComesBackFromItsText) {
   const League league = three();
-  const Result<League> found = League::parse(league.text());
+  const Result<League> found = League::parse(league.text(), "league");
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->text(), league.text());
   EXPECT_EQ(found->entries()[1].brain, "b c.brain");
@@ -73,7 +73,15 @@ TEST(LeagueTest, ComesBackFromItsText) {
   for (const char* damaged :
        {"", "league 3 1200\n1 2 3 a\n", "legue 0 1200\n", "league 99999999 1\n", "league 1 1200\n1 -2 -1 a\n",
         "league 1 1200\n1 1e308 1e308 a\n", "league 1 1200\n-1e300 2 1 a\n", "league 0 1e300\n"})
-    EXPECT_FALSE(League::parse(damaged)) << damaged;
+    EXPECT_FALSE(League::parse(damaged, "league")) << damaged;
+  // An entry elsewhere would be read as a brain, and deleted.
+  for (const char* elsewhere : {"../a.brain", "/a.brain", "a/b.brain", "C:a.brain", ".."}) {
+    const Result<League> other =
+        League::parse(std::string("league 1 1200\n1 2 1 ") + elsewhere + "\n", "run/league");
+    ASSERT_FALSE(other) << elsewhere;
+    EXPECT_THAT(other.error().message,
+                HasSubstr("'run/league': line 2: found other words, expected the name of a file"));
+  }
 }
 
 TEST(EpisodeLogTest, ComesBackAndTellsEachDamagedByte) {

@@ -142,9 +142,9 @@ std::vector<float> trained(Session& session, std::int64_t parts, std::int64_t ac
   };
   training::TrainerOptions options{.epochs = 3, .rate = 0.1, .clip_norm = 1, .accumulate = accumulate};
   if (parts > 1) {
-    options.sharers = parts;
-    options.sharer = rank();
-    options.add_up = add_up();
+    options.process_count = parts;
+    options.process_index = rank();
+    options.all_reduce = all_reduce();
     options.shared_sums = shared_sums();
   }
   training::Trainer trainer(session, model, training::state_of(network),
@@ -183,14 +183,14 @@ TEST_F(SharingTest, TwoProcessesLearnTheSameMinibatchesInWorldsOnTheGpu) {
     nn::PpoOptions options{.agents = 8, .steps = 16, .minibatch = 64, .epochs = 2};
     options.observations = 4;
     options.action.branches = {2};
-    options.sharers = 2;
-    options.sharer = rank();
+    options.process_count = 2;
+    options.process_index = rank();
     const auto ppo = nn::Ppo::create(options);
     const nn::Environments worlds(nn::cart_pole(), 8, 5 + rank());
     auto sequence = ppo->update();
     sequence->parts.insert(sequence->parts.begin(), *ppo->rollout(worlds));
     for (ProgramRounds& rounds : sequence->rounds) ++rounds.first;
-    sequence->add_up = add_up();
+    sequence->all_reduce = all_reduce();
     auto start = Program::compile(session.runtime(), *ppo->start(worlds));
     auto program = Program::compile(session.runtime(), *sequence);
     EXPECT_TRUE(program) << program.error().message;
@@ -224,7 +224,7 @@ TEST_F(SharingTest, MeanPartAverages) {
   sequence.parts.back().description.updates = {
       Update::assign(number, number.value() + static_cast<float>(1 + rank()))};
   sequence.parts.push_back(mean_part(both));
-  sequence.add_up = add_up();
+  sequence.all_reduce = all_reduce();
   auto program = Program::compile(computer.session().runtime(), sequence);
   ASSERT_TRUE(program) << program.error().message;
   ASSERT_TRUE(computer.session().run(*program));
@@ -251,8 +251,8 @@ TEST_F(SharingTest, VariablesOfOneSumHaveOneCopy) {
   }
   sequence.parts.push_back(mean_part(all));
   std::size_t not_zero = 0;
-  sequence.add_up = [&](std::span<float> numbers) {
-    add_up()(numbers);
+  sequence.all_reduce = [&](std::span<float> numbers) {
+    all_reduce()(numbers);
     not_zero = static_cast<std::size_t>(std::ranges::count_if(numbers, [](float x) { return x != 0; }));
   };
   auto program = Program::compile(session.runtime(), sequence);
@@ -284,7 +284,7 @@ TEST_F(SharingTest, LargeSumsGoAheadOfTheLast) {
         Update::assign(made, made.value() + static_cast<float>(count % 5 + rank())));
   }
   sequence.parts[0].summed = variables;
-  sequence.add_up = add_up();
+  sequence.all_reduce = all_reduce();
   sequence.shared_sums = shared_sums();
   auto program = Program::compile(session.runtime(), sequence);
   ASSERT_TRUE(program) << program.error().message;

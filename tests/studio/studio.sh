@@ -34,6 +34,10 @@ case "$which" in
     awk '/^greedy/ && $2 >= 475 {found = 1} END {exit !found}' "$folder/whole.txt" || fail "no checkpoint plays 475"
     [ -s "$folder/whole/final.brain" ] || fail "there is no final.brain"
     [ "$(wc -l <"$folder/whole/curve.csv")" -gt 50 ] || fail "curve.csv is short"
+    for tag in score loss learner/entropy; do
+      grep --quiet --binary-files=text --fixed-strings "$tag" "$folder/whole/events.out.tfevents.studio" || fail "TensorBoard's file lacks $tag"
+    done
+    grep --quiet "([0-9]* %, [0-9:]* left)" "$folder/whole.txt" || fail "the report does not say how much is left"
     says whole "steps of 2 games in"
     ;;
   resumes) # a second run, in two parts, has the bits of a run in one
@@ -54,8 +58,9 @@ case "$which" in
     run parts --games 3 --steps 35000 --checkpoint 5 "$game"
     ends_well parts
     says parts "another number of games"
-    run parts --games 1 --steps 38000 --checkpoint 5 "$game"
+    run parts --games 1 --steps 38000 --checkpoint 5 "$game" --rate 0.0009
     ends_well parts
+    says parts "goes on with other options: --rate 0.0009 instead of nothing"
     # Each exchange counts what its own games decided, 512 and at times some more, and not those of before.
     awk -F, 'NR > 2 {d = $2 - before; if (d < 512 || d > 3 * 520) {print "exchange " $1 ": " d " steps"; bad = 1}} {before = $2}
       END {exit bad || before < 38000 || before > 38600}' "$folder/parts/curve.csv" || fail "the steps are not counted on"
@@ -142,8 +147,7 @@ case "$which" in
     done
     run memory --share auto --games 2 --steps 1000 --every 20 "$game" --learner dqn
     ends_well memory
-    says memory "actors are not tried"
-    says memory "shares updates"
+    grep --quiet "tries actors: [1-9][0-9]* steps per second" "$folder/memory.txt" || fail "actors of DQN failed"
     run stuck --share auto --games 2 --steps 3000 "$game" --hang-share minibatches
     ends_well stuck
     says stuck "tries minibatches: given up after"
@@ -200,7 +204,7 @@ case "$which" in
     ;;
   league) # checkpoints become opponents of all ranks; the newest weights rise above the first; resumed with the same bits
     options=(--games 2 --checkpoint 5 --league 2)
-    run whole "${options[@]}" --steps 8000 "$game"
+    run whole "${options[@]}" --steps 5300 "$game"
     ends_well whole
     # Half of the matches are against entries, and the score rises from the first quarter of the run to the last.
     awk -F, '/^newest/ {newest = $2} /brain,/ && NR > 1 {++entries; matches += $3} END {print entries " entries, " matches " matches, newest " newest
@@ -208,9 +212,9 @@ case "$which" in
     awk -F, 'NR > 1 {row[NR] = $0; last = $2} END {for (i in row) {split(row[i], c, ","); if (c[2] < last / 4) {a += c[4] * c[5]; n += c[5]} if (c[2] > last * 0.75) {b += c[4] * c[5]; m += c[5]}}
       print "mean score " a / n ", at last " b / m; exit !(b / m > a / n + 0.1)}' "$folder/whole/curve.csv" || fail "it learned nothing in its league"
     [ -s "$folder/whole/league/2.brain" ] || fail "an entry has no brain"
-    run parts "${options[@]}" --steps 4400 "$game"
+    run parts "${options[@]}" --steps 2500 "$game"  # to the end of exchange 20, a multiple of --checkpoint
     ends_well parts
-    run parts "${options[@]}" --steps 8000 "$game"
+    run parts "${options[@]}" --steps 5300 "$game"
     ends_well parts
     cmp "$folder/whole/final.brain" "$folder/parts/final.brain"
     cut -d, -f2- "$folder/whole/league.csv" >"$folder/whole.table"
@@ -234,7 +238,7 @@ case "$which" in
     printf x | dd of="$log" bs=1 seek=100 conv=notrunc 2>/dev/null
     run damaged --replay "$log" "$game"
     [ "$status" -ne 0 ] || fail "a damaged file was taken"
-    says damaged "is damaged, or no episode"
+    says damaged "Name a file of a run's folder episodes"
     ;;
   faults) # NaN and a full disk are told by rank; the run with the full disk goes on
     run nan --games 2 --steps 5000 --restarts 0 --checkpoint 0 "$game" --nan-frame 600

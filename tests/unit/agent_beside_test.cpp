@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 constexpr std::uint32_t kSteps = 8;
 
-BrainSpec shown_spec(LearnerKind learner) {
+BrainSpec demonstration_spec(LearnerKind learner) {
   BrainSpec spec = pet_spec(1);
   spec.learner = learner;
   spec.max_gradient_norm = 0;
@@ -50,20 +50,21 @@ class BesideTest : public ::testing::Test {
     state["rows"].assign(rows, -1);
     state["filled"].assign(1, 0);
     state["samples"].assign(std::size_t{rows} * layout.width, 0);
-    if (!spec.keeps_shown()) return;
-    state["shown"].assign(std::size_t{spec.shown_capacity} * shown_layout(spec).width, 0);
-    state["shown filled"].assign(1, 0);
+    if (!spec.keeps_demonstrations()) return;
+    state["demonstrations"].assign(
+        std::size_t{spec.demonstration_capacity} * demonstration_layout(spec).width, 0);
+    state["demonstrations filled"].assign(1, 0);
   }
 
   // One demonstration, so that every draw is it.
   void show(const Numbers& observation, int goal, int choice) {
-    const SampleLayout columns = shown_layout(spec);
-    Numbers& rows = state["shown"];
+    const SampleLayout columns = demonstration_layout(spec);
+    Numbers& rows = state["demonstrations"];
     std::ranges::copy(observation, rows.begin() + columns.observation);
     rows[columns.goal] = goal;
     rows[columns.branches] = choice;
     rows[columns.weight] = 2;
-    state["shown filled"][0] = 1;
+    state["demonstrations filled"][0] = 1;
   }
 
   // A step of a rollout. A trajectory begins at 0 and at 5.
@@ -120,10 +121,10 @@ class BesideTest : public ::testing::Test {
 const Numbers kSeen = {0.3, -0.8, 0.5};
 
 TEST_F(BesideTest, PpoClonesWhatWasShownWithoutARollout) {
-  BrainSpec wanted = shown_spec(LearnerKind::ppo);
-  wanted.shown_capacity = 4;
-  wanted.shown_batch = 8;
-  wanted.shown_strength = 0.5f;
+  BrainSpec wanted = demonstration_spec(LearnerKind::ppo);
+  wanted.demonstration_capacity = 4;
+  wanted.demonstration_batch = 8;
+  wanted.demonstration_strength = 0.5f;
   build(wanted);
   show(kSeen, 1, 2);
   const Numbers critic = content("critic.0.weight");
@@ -135,17 +136,17 @@ TEST_F(BesideTest, PpoClonesWhatWasShownWithoutARollout) {
     return 0.5 * (std::log(sum) - logits[4 + 2]);
   });
   EXPECT_EQ(content("critic.0.weight"), critic) << "there was no rollout";
-  EXPECT_EQ(content("shown_age"), Numbers{1});
+  EXPECT_EQ(content("demonstration_age"), Numbers{1});
 }
 
 // The half-life: after as many minibatches the loss counts half.
 TEST_F(BesideTest, WhatWasShownCountsLessAndLess) {
-  BrainSpec wanted = shown_spec(LearnerKind::ppo);
-  wanted.shown_capacity = 4;
-  wanted.shown_half_life = 3;
+  BrainSpec wanted = demonstration_spec(LearnerKind::ppo);
+  wanted.demonstration_capacity = 4;
+  wanted.demonstration_half_life = 3;
   build(wanted);
   show(kSeen, 0, 1);
-  state["published.shown_age"] = {6};
+  state["published.demonstration_age"] = {6};
   run_all();
   expect_gradient("adam.first_moment.actor.", [&](const Weights& weights) {
     const Numbers logits = forward(spec, weights, kSeen);
@@ -156,9 +157,9 @@ TEST_F(BesideTest, WhatWasShownCountsLessAndLess) {
 }
 
 TEST_F(BesideTest, DqnRatesWhatWasShownAboveOthersByAMargin) {
-  BrainSpec wanted = shown_spec(LearnerKind::dqn);
-  wanted.shown_capacity = 4;
-  wanted.shown_margin = 0.7f;
+  BrainSpec wanted = demonstration_spec(LearnerKind::dqn);
+  wanted.demonstration_capacity = 4;
+  wanted.demonstration_margin = 0.7f;
   build(wanted);
   show(kSeen, 1, 3);
   run_all();
@@ -166,14 +167,14 @@ TEST_F(BesideTest, DqnRatesWhatWasShownAboveOthersByAMargin) {
     const Numbers values = forward(spec, weights, kSeen);
     double best = -1e30;
     for (std::size_t i = 0; i < 4; ++i)
-      best = std::max(best, values[4 + i] + (i == 3 ? 0 : double{spec.shown_margin}));
+      best = std::max(best, values[4 + i] + (i == 3 ? 0 : double{spec.demonstration_margin}));
     return best - values[4 + 3];
   });
 }
 
 TEST_F(BesideTest, NothingShownChangesNothing) {
-  BrainSpec wanted = shown_spec(LearnerKind::dqn);
-  wanted.shown_capacity = 4;
+  BrainSpec wanted = demonstration_spec(LearnerKind::dqn);
+  wanted.demonstration_capacity = 4;
   build(wanted);
   run_all();
   for (const nn::Parameter& parameter : network->parameters())
@@ -196,7 +197,7 @@ Numbers layers(const std::vector<Numbers>& weights, const std::vector<Numbers>& 
 
 // Curiosity has a value and a discount of its own, goes on after an episode, and is added by its strength.
 TEST_F(BesideTest, CuriosityInARolloutIsThatOfPlainLoops) {
-  BrainSpec wanted = shown_spec(LearnerKind::ppo);
+  BrainSpec wanted = demonstration_spec(LearnerKind::ppo);
   wanted.observation.scale.clear();
   wanted.curiosity_strength = 0.6f;
   wanted.reward_strength = 1.5f;
@@ -272,7 +273,7 @@ TEST_F(BesideTest, CuriosityInARolloutIsThatOfPlainLoops) {
 
 // Advantages by the value of the set, whatever its order; an agent that left goes on with what is left.
 TEST_F(BesideTest, AGroupsValueIsThatOfItsSet) {
-  BrainSpec wanted = shown_spec(LearnerKind::ppo);
+  BrainSpec wanted = demonstration_spec(LearnerKind::ppo);
   wanted.goal_count = 1;
   wanted.group_size = 2;
   build(wanted);
@@ -322,7 +323,7 @@ TEST_F(BesideTest, AGroupsValueIsThatOfItsSet) {
 
 TEST(DemonstrationMemory, KeepsTheNewestAndTellsItsChanges) {
   BrainSpec spec = pet_spec(2);
-  spec.shown_capacity = 3;
+  spec.demonstration_capacity = 3;
   DemonstrationMemory memory(spec);
   EXPECT_TRUE(memory.empty());
   EXPECT_EQ(memory.version(), 0u);
@@ -341,8 +342,8 @@ TEST(DemonstrationMemory, KeepsTheNewestAndTellsItsChanges) {
 // ---- refusals ----
 
 std::string refusal(const std::function<void(BrainSpec&)>& change, LearnerKind learner = LearnerKind::ppo) {
-  BrainSpec spec = shown_spec(learner);
-  spec.shown_capacity = 4;
+  BrainSpec spec = demonstration_spec(learner);
+  spec.demonstration_capacity = 4;
   spec.imitation_strength = 1;
   change(spec);
   const Result<BrainSpec> made = checked(spec);
@@ -357,20 +358,21 @@ TEST(Beside, WhatDoesNotSuitIsRefusedWithTheRemedy) {
       HasSubstr("found the feedback learner, expected dqn, sac or ppo. Remove the struct: this learner "
                 "takes demonstrations without it."));
   EXPECT_THAT(refusal([](BrainSpec&) {}, LearnerKind::none), HasSubstr("found the none learner"));
-  EXPECT_THAT(refusal([](BrainSpec& spec) { spec.shown_capacity = 0; }),
+  EXPECT_THAT(refusal([](BrainSpec& spec) { spec.demonstration_capacity = 0; }),
               HasSubstr("imitation_strength: found 1, expected 0 without demonstrations. Add "
                         "imp_demonstration_options to the chain"));
   EXPECT_THAT(refusal([](BrainSpec& spec) { spec.cell = Cell::gru; }),
               HasSubstr("found cell gru, expected none. Use stack instead."));
   EXPECT_THAT(refusal([](BrainSpec& spec) { spec.curiosity_discount = 0.9f; }, LearnerKind::dqn),
               HasSubstr("curiosity_discount: found 0.9, expected 0, because the dqn learner has one value"));
-  EXPECT_THAT(refusal([](BrainSpec& spec) { spec.sharers = 2; }), HasSubstr("imp_shared_learning"));
+  EXPECT_THAT(refusal([](BrainSpec& spec) { spec.process_count = 2; }), HasSubstr("imp_shared_learning"));
   EXPECT_THAT(refusal([](BrainSpec& spec) {
                 spec.observation.streams = {{.kind = StreamKind::vector, .count = 3}};
                 spec.observation.scale.clear();
               }),
               HasSubstr("found streams, expected none"));
-  EXPECT_THAT(refusal([](BrainSpec& spec) { spec.shown_batch = 0; }), HasSubstr("batch_size: found 0"));
+  EXPECT_THAT(refusal([](BrainSpec& spec) { spec.demonstration_batch = 0; }),
+              HasSubstr("batch_size: found 0"));
   EXPECT_THAT(refusal([](BrainSpec& spec) { spec.imitation_strength = -1; }),
               HasSubstr("imitation_strength: found -1"));
 }

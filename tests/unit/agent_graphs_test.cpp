@@ -90,7 +90,7 @@ struct Sample {
   std::vector<int> choices;
   Numbers continuous;
   double target = 0, weight = 1;
-  Meaning means = Meaning::word;
+  LabelSource source = LabelSource::feedback;
   bool continues = true;  // dqn: the reward is the target, and the next observation is:
   Numbers next;
   int next_goal = 0;
@@ -118,8 +118,8 @@ auto feedback_loss(const Weights& first, double wrong = 0.1f) {
       else
         rivals += std::pow(std::max(0.0, value + spec.margin), 2);
     }
-    if (sample.means == Meaning::reward) return sample.weight * error;
-    const bool shown = sample.means == Meaning::demonstration;
+    if (sample.source == LabelSource::reward) return sample.weight * error;
+    const bool shown = sample.source == LabelSource::demonstration;
     const double errs = shown ? double{0.01f} : wrong, chance = chance_of(spec, weights, sample);
     const double praised = errs + (1 - 2 * errs) * chance;
     const double told = std::abs(sample.target) * std::log(sample.target > 0 ? praised : 1 - praised);
@@ -259,7 +259,7 @@ class LearnGraphTest : public ::testing::Test {
     }
     if (spec.learner == LearnerKind::feedback) {
       columns[layout.target] = sample.target;
-      columns[layout.means] = static_cast<double>(sample.means);
+      columns[layout.source] = static_cast<double>(sample.source);
     }
     stored[{brain, row}] = sample;
     bindings["filled"][brain] = std::max(bindings["filled"][brain], row + 1.0);
@@ -343,7 +343,7 @@ class LearnGraphTest : public ::testing::Test {
     sample.choices = {static_cast<int>(i % 4)};
     sample.target = i % 3 == 0 ? -1 : 1;
     sample.weight = 0.5 + 0.25 * i;
-    sample.means = static_cast<Meaning>(i % 5 % 3);
+    sample.source = static_cast<LabelSource>(i % 5 % 3);
     return sample;
   }
 
@@ -375,7 +375,7 @@ TEST_F(LearnGraphTest, OnlyAPersonsWordsAreCountedAndDoubted) {
     columns[layout.branches] = 3;
     columns[layout.target] = -1;
     columns[layout.weight] = 2;
-    columns[layout.means] = static_cast<double>(brain == 0 ? Meaning::reward : Meaning::word);
+    columns[layout.source] = static_cast<double>(brain == 0 ? LabelSource::reward : LabelSource::feedback);
   }
   const auto results = run();
   EXPECT_EQ(results.at("heard"), (Numbers{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2}));

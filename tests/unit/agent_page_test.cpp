@@ -24,9 +24,9 @@ TEST(PageLearner, LearnsFromPraiseAndNotFromScolding) {
   EXPECT_TRUE(echo.check_actions(spec).ok());
   const SampleLayout layout = echo.layout(spec);
   std::vector<float> row(layout.width, -1.0f);
-  echo.label(row, layout, 1.0f, 2.0f, Meaning::word);
+  echo.label(row, layout, 1.0f, 2.0f, LabelSource::feedback);
   EXPECT_EQ(row[layout.weight], 2.0f);
-  echo.label(row, layout, -1.0f, 2.0f, Meaning::word);
+  echo.label(row, layout, -1.0f, 2.0f, LabelSource::feedback);
   EXPECT_EQ(row[layout.weight], 0.0f);
   spec.action.branch_sizes = {3, 2};
   EXPECT_FALSE(echo.check_actions(spec).ok());

@@ -23,7 +23,7 @@ class RecallTest : public ::testing::Test {
     spec.brain_count = kBrains;
     spec.batch_size = kBatch;
     spec.replay_capacity = kCapacity;
-    recall.emplace(spec, unrest, graph);
+    recall.emplace(spec, change_epsilon, graph);
     recall->take_in(input("rewards", {kBrains, kArriving}),
                     input("there", {kBrains, kArriving}, DType::boolean), updates);
   }
@@ -54,7 +54,7 @@ class RecallTest : public ::testing::Test {
   }
 
   BrainSpec spec;
-  Variable unrest = Variable::zeros("unrest", {kBrains});
+  Variable change_epsilon = Variable::zeros("change_epsilon", {kBrains});
   LearnGraph graph;
   std::optional<Recall> recall;
   std::vector<Update> updates;
@@ -70,11 +70,11 @@ TEST_F(RecallTest, AFallForGoodLeavesTheNewestSteps) {
   EXPECT_GE(since(0), Recall::kNewest);
   EXPECT_EQ(since(1), kCapacity) << "the other brain's game is as before";
   const double kept = since(0);
-  EXPECT_GT(state.at("unrest")[0], 0.2);
-  EXPECT_EQ(state.at("unrest")[1], 0);
+  EXPECT_GT(state.at("change_epsilon")[0], 0.2);
+  EXPECT_EQ(state.at("change_epsilon")[1], 0);
   live(3000, [](int i) { return hit(0.2, i, 3); });
   EXPECT_EQ(since(0), kept + 3000) << "once";
-  EXPECT_EQ(state.at("unrest")[0], 0);
+  EXPECT_EQ(state.at("change_epsilon")[0], 0);
 }
 
 TEST_F(RecallTest, ABetterGameForgetsNothing) {

@@ -282,20 +282,20 @@ class SavedRolloutsTest : public SavedBrainTest {
 
 // Exploration follows from them, so a loaded brain would act otherwise.
 TEST_F(SavedRolloutsTest, NewsComeBack) {
-  host.replay.news[1] = {-0.5f, 700, 1};
+  host.replay.sparsity[1] = {-0.5f, 700, 1};
   const auto loaded = decode_brain(encode(), spec, variables);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-  const News& news = loaded->host.replay.news[1];
-  EXPECT_EQ(news.reward, -0.5f);
-  EXPECT_EQ(news.steps, 700u);
-  EXPECT_EQ(news.count, 1u);
-  EXPECT_TRUE(news.are_rare());
-  EXPECT_EQ(loaded->host.replay.news[0].steps, 0u);
+  const RewardSparsity& sparsity = loaded->host.replay.sparsity[1];
+  EXPECT_EQ(sparsity.reward, -0.5f);
+  EXPECT_EQ(sparsity.steps, 700u);
+  EXPECT_EQ(sparsity.count, 1u);
+  EXPECT_TRUE(sparsity.is_sparse());
+  EXPECT_EQ(loaded->host.replay.sparsity[0].steps, 0u);
 
-  host.replay.news[1].count = 701;
+  host.replay.sparsity[1].count = 701;
   const auto refused = decode_brain(encode(), spec, variables);
   ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().message, HasSubstr("waiting.news: found 701, expected 0 to 700"));
+  EXPECT_THAT(refused.error().message, HasSubstr("waiting.sparsity: found 701, expected 0 to 700"));
 }
 
 TEST_F(SavedBrainTest, UnloadableBrainsAreNotWritten) {

@@ -79,6 +79,19 @@ TEST(SentExperience, WaitsWhereALearnStepIsThere) {
   EXPECT_EQ(learner.dropped(), 0u);
 }
 
+// A fast actor's message holds more than the queue of a game that learns by itself.
+TEST(SentExperience, NoneOfALongMessageIsDropped) {
+  const BrainSpec spec = sent_spec(LearnerKind::dqn);
+  SampleQueue actor = queue_of(spec), learner = queue_of(spec);
+  add_row(spec, actor, 0, 0);
+  std::vector<std::byte> bytes = sent(spec, actor), message;
+  const std::uint32_t count = 3 * waiting_capacity(spec) + 1;
+  for (std::uint32_t i = 0; i < count; ++i) message.insert(message.end(), bytes.begin(), bytes.end());
+  EXPECT_EQ(**put_waiting(spec, learner, 0, message), count);
+  EXPECT_EQ(learner.size(0), count);
+  EXPECT_EQ(learner.dropped(), 0u);
+}
+
 TEST(SentExperience, ThatIsDamagedIsRefusedWhole) {
   const BrainSpec spec = sent_spec(LearnerKind::dqn);
   const SampleLayout layout = learner_of(spec).layout(spec);
@@ -123,8 +136,8 @@ TEST(SentExperience, LabelsAreCheckedToo) {
     EXPECT_EQ(learner.empty(), !put.ok());
     return put.ok() ? std::string("taken") : put.error().message;
   };
-  EXPECT_EQ(taken(layout.means, static_cast<float>(Meaning::demonstration)), "taken");
-  EXPECT_THAT(taken(layout.means, 3), HasSubstr("meaning: found 3, expected less than 3"));
+  EXPECT_EQ(taken(layout.source, static_cast<float>(LabelSource::demonstration)), "taken");
+  EXPECT_THAT(taken(layout.source, 3), HasSubstr("source: found 3, expected less than 3"));
   EXPECT_EQ(taken(layout.target, -1), "taken");
   EXPECT_THAT(taken(layout.target, 1.5f), HasSubstr("target: found 1.5, expected -1 to 1"));
   EXPECT_EQ(taken(layout.weight, 2), "taken");

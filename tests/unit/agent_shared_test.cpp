@@ -75,7 +75,7 @@ struct Process {
   }
 };
 
-// An update of all processes, part by part; add_up by hand.
+// An update of all processes, part by part; all_reduce by hand.
 void update(std::vector<Process*> processes) {
   const ProgramSequence& sequence = processes[0]->graph.sequence;
   const auto run = [&](std::size_t part) {
@@ -119,25 +119,25 @@ void expect_equal_state(const Process& found, const Process& expected) {
 }
 
 // Two updates: the first begins from fresh moments.
-void expect_as_one(std::uint32_t sharers, const BrainSpec& own) {
+void expect_as_one(std::uint32_t process_count, const BrainSpec& own) {
   BrainSpec all = own;
-  all.rollout_steps = sharers * own.rollout_steps;
-  all.batch_size = sharers * own.batch_size;
-  all.shards = sharers;
+  all.rollout_steps = process_count * own.rollout_steps;
+  all.batch_size = process_count * own.batch_size;
+  all.shards = process_count;
   Process one(all);
   std::vector<std::unique_ptr<Process>> many;
   std::vector<Process*> list;
-  for (std::uint32_t index = 0; index < sharers; ++index) {
+  for (std::uint32_t index = 0; index < process_count; ++index) {
     BrainSpec spec = own;
-    spec.sharers = sharers;
-    spec.sharer = index;
-    spec.add_up = [](std::span<float>) {};
+    spec.process_count = process_count;
+    spec.process_index = index;
+    spec.all_reduce = [](std::span<float>) {};
     many.push_back(std::make_unique<Process>(spec));
     list.push_back(many.back().get());
   }
   for (std::uint32_t turn = 0; turn < 2; ++turn) {
     one.give(50 * turn);
-    for (std::uint32_t index = 0; index < sharers; ++index)
+    for (std::uint32_t index = 0; index < process_count; ++index)
       many[index]->give(50 * turn + index * own.rollout_steps);
     update({&one});
     update(list);

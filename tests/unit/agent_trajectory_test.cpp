@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plugin/agent/decide/noise.h"
-#include "plugin/agent/learn/samples/news.h"
+#include "plugin/agent/learn/samples/reward_sparsity.h"
 #include "plugin/agent/learn/samples/trajectory.h"
 
 namespace imprint::agent {
@@ -223,14 +223,14 @@ TEST(Draws, SlowNoiseHasItsDeviationAndBelongsToItsAgent) {
   EXPECT_LT(steps / kDraws, 2) << "of independent numbers 8";
 }
 
-TEST(News, AreRareWhereRewardsAreEqualAndEpisodesDoNotTerminate) {
+TEST(RewardSparsity, IsSparseWhereRewardsAreEqualAndEpisodesDoNotTerminate) {
   const auto after = [](int steps, int every, bool by_end, float reward = -1) {
-    News news;
+    RewardSparsity sparsity;
     for (int i = 1; i <= steps; ++i) {
       const bool told = every > 0 && i % every == 0;
-      news.add(told && !by_end ? reward + 1 : reward, told && by_end);
+      sparsity.add(told && !by_end ? reward + 1 : reward, told && by_end);
     }
-    return news.are_rare();
+    return sparsity.is_sparse();
   };
   EXPECT_FALSE(after(500, 0, false)) << "too early to tell";
   EXPECT_TRUE(after(600, 0, false));

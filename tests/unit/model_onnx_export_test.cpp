@@ -84,6 +84,14 @@ TEST(OnnxExport, IndicesOutsideReadZero) {
                       {HostTensor::from(wave(12), {4, 3}), HostTensor::from_ints({3, -1, 0, 4, 2}, {5})});
 }
 
+// A list of them could be as long as a file asks for.
+TEST(OnnxExport, IndicesAreWrittenAsARange) {
+  const Tensor x = input("x", {2, 5000});
+  const Tensor y = x + cast(iota({2, 5000}, 1), DType::float32);
+  expect_same_numbers({{"x", x}}, {{"y", y}}, {HostTensor::from(wave(10000), {2, 5000})});
+  EXPECT_LT(export_onnx({.inputs = {{"x", x}}, .outputs = {{"y", y}}})->size(), 1000u);
+}
+
 TEST(OnnxExport, GradientsComputeTheSame) {
   const Tensor x = input("x", {2, 1, 6, 6}), kernel = input("kernel", {2, 1, 3, 3});
   const auto gradient = gradients(sum(square(convolution(x, kernel, {}))), std::vector<Tensor>{x, kernel});

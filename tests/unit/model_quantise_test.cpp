@@ -132,6 +132,22 @@ TEST(Quantise, LeavesWhatIsSmallOrAnOutputOrUsedElsewhere) {
   EXPECT_EQ(made.weights[0].bits, 8);  // another node reads it too
 }
 
+TEST(Quantise, RefusesNumbersThatAreNone) {
+  for (const int bits : {4, 8})
+    for (const float odd : {INFINITY, NAN}) {
+      std::vector<float> weights = some_numbers(1600, 1600);
+      weights[41] = odd;
+      OnnxBuilder builder(17);
+      builder.input("x", {"2", "40"}).output("y").floats("w", {40, 40}, weights);
+      builder.node("MatMul", {"x", "w"}, {"y"});
+      const std::vector<std::byte> file = builder.bytes();
+      const auto made = quantise_onnx(file, test::must_parse(builder), {.bits = bits});
+      ASSERT_FALSE(made.ok());
+      EXPECT_EQ(made.error().code, ErrorCode::corrupt_file);
+      EXPECT_THAT(made.error().message, testing::HasSubstr("initializer 'w': element 41: found "));
+    }
+}
+
 // Ranges of activations make their values 8-bit numbers, once per value; a narrow range clips.
 TEST(Quantise, ActivationsAreRoundedInTheirRange) {
   const Tensor x = Tensor::from(some_numbers(210, 3), {3, 70});

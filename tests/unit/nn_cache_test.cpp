@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compute/nn/modules/embedding.h"
 #include "compute/nn/modules/transformer.h"
 #include "compute/program/run.h"
 #include "compute/tensor/composites/composites.h"
@@ -104,6 +105,38 @@ TEST(AttentionCache, DecoderStepsEqualTheWholeSequence) {
     for (std::size_t i = 0; i < 8; ++i)
       ASSERT_NEAR((*found)[0].floats[i], whole->floats[static_cast<std::size_t>(at) * 8 + i], 2e-6);
   }
+}
+
+// Beam search with learned positions: after two steps both lines continue the second.
+TEST(AttentionCache, LinesContinueAnother) {
+  const TransformerEncoder network("net", 2, 8, 4, {.hidden = 16, .key_heads = 2});
+  const LearnedPositions positions("positions", 6, 8, {.values = {.scheme = Scheme::normal}});
+  const std::int64_t batch = 2, steps = 4;
+  const Tensor x = Tensor::from(narrowed(waves(batch * steps * 8)), {batch, steps, 8});
+  const auto runtime = Runtime::create_on_cpu();
+  Session session(*runtime);
+  const std::vector<AttentionCache> caches = network.caches("cache", batch, steps);
+  const auto advance = [&](const Tensor& piece) {
+    std::vector<Update> updates;
+    const Tensor y = network.cached(positions(piece, caches[0].length()), caches, updates);
+    auto program = Program::compile(*runtime, {.name = "next", .outputs = {y}, .updates = updates});
+    return session.run(*program).value()[0].floats;
+  };
+  advance(narrow(x, 1, 0, 2));
+  std::vector<Update> reordered;
+  const Tensor rows = Tensor::from_ints(std::vector<int>{1, 1}, {2});
+  for (const AttentionCache& cache : caches) cache.reorder(rows, reordered);
+  auto program = Program::compile(*runtime, {.name = "reorder", .updates = reordered});
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_TRUE(session.run(*program));
+  const std::vector<float> found = advance(narrow(x, 1, 2, 2));
+
+  const Tensor start = index_select(narrow(x, 1, 0, 2), 0, rows);
+  const Tensor whole = positions(concat({start, narrow(x, 1, 2, 2)}, 1));
+  const auto expected = session.evaluate(narrow(network(whole, {.causal = true}), 1, 2, 2));
+  ASSERT_TRUE(expected) << expected.error().message;
+  ASSERT_EQ(found.size(), expected->floats.size());
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected->floats[i], 2e-6) << i;
 }
 
 }  // namespace

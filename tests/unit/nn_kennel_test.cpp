@@ -270,5 +270,19 @@ TEST_F(Kennel, Embeddings) {
   EXPECT_FALSE(Embedding("e", 5, 4, {.groups = 2})(ids).ok());
 }
 
+TEST_F(Kennel, LearnedPositions) {
+  const LearnedPositions all("p", 5, 4, {.groups = 3, .seed = 1}), alone("a", 5, 4, {.seed = 1});
+  const Tensor x = Tensor::from(narrow_waves(48, 2), {3, 2, 2, 4});
+  const Tensor first = Tensor::from_ints(std::vector<int>{2}, {1});
+  const std::vector<float> from_start = value(all(x)), later = value(all(x, first));
+  for (std::int64_t network = 0; network < 3; ++network) {
+    copy_network(all.parameters(), alone.parameters(), network);
+    const Tensor own = squeeze(narrow(x, 0, network, 1), 0);
+    expect_part(from_start, network, value(alone(own)), "from the start");
+    expect_part(later, network, value(alone(own, first)), "later");
+  }
+  EXPECT_FALSE(all(squeeze(narrow(x, 0, 0, 1), 0)).ok());
+}
+
 }  // namespace
 }  // namespace imprint::nn

@@ -76,8 +76,7 @@ TEST_F(StateNames, OfTransformers) {
         return GatedFeedForward("m", 8, 16, {.activation = Activation::silu, .bias = false, .seed = seed});
       },
       "down_proj.weight[8, 16] gate_proj.weight[16, 8] up_proj.weight[16, 8] ");
-  expect_state([](Seed seed) { return LearnedPositions("m", 7, 8, {.scheme = Scheme::normal}, seed); },
-               "weight[7, 8] ");
+  expect_state([](Seed seed) { return LearnedPositions("m", 7, 8, {.seed = seed}); }, "weight[7, 8] ");
 }
 
 TEST_F(StateNames, OfConvolutions) {

@@ -296,6 +296,18 @@ TEST(Metrics, OfRows) {
   EXPECT_NEAR(noise[1], 100, 1e-5);
 }
 
+// Padded sequences: the padding changes nothing, and a sample of padding alone is 0.
+TEST(Metrics, MaskedMean) {
+  using reference::evaluate;
+  const Tensor values = Tensor::from({1, 0, 7, 1, NAN, NAN}, {3, 2}),
+               words = Tensor::from_ints(Ids{4, 5, 6, 0, 0, 0}, {3, 2}), counts = not_equal(words, 0);
+  EXPECT_EQ(evaluate(masked_mean(values, counts), {}), (std::vector<double>{0.5, 7, 0}));
+  EXPECT_EQ(
+      evaluate(masked_mean(squeeze(narrow(values, 1, 1, 1), 1), squeeze(narrow(counts, 1, 1, 1), 1)), {}),
+      (std::vector<double>{0, 0, 0}));
+  EXPECT_FALSE(masked_mean(values, zeros({4}, DType::boolean)).ok());
+}
+
 // One pixel of the definition: a window of normal weights.
 TEST(Metrics, StructuralSimilarity) {
   constexpr int kSide = 12;

@@ -217,6 +217,8 @@ Bytes zeros_compressed(std::size_t bytes) {
 TEST(Pictures, ThatAskForMuchAreRefused) {
   // By the header alone.
   EXPECT_EQ(refusal(png_of(60000, 60000, {})), ErrorCode::invalid_argument);
+  EXPECT_EQ(refusal(png_of(9000, 9000, {})), ErrorCode::invalid_argument);
+  EXPECT_EQ(refusal(png_of(9000, 9000, {}), {.memory_limit = 128 << 20}), ErrorCode::corrupt_file);
   EXPECT_EQ(refusal(png_of(0x7fffffff, 0x7fffffff, {})), ErrorCode::corrupt_file);
   EXPECT_EQ(refusal(png_of(4000, 4000, {})), ErrorCode::corrupt_file);  // 16 million pixels in no bytes
   // Pixels that the header does not mention.
@@ -237,7 +239,7 @@ TEST(Pictures, ThatAskForMuchAreRefused) {
   for (std::size_t i = 5; i < 9; ++i) large[frame + i] = std::byte{0xf0};
   EXPECT_EQ(refusal(large), ErrorCode::invalid_argument);
   large[frame + 5] = large[frame + 7] = std::byte{0x0f};
-  EXPECT_EQ(refusal(large), ErrorCode::corrupt_file);
+  EXPECT_EQ(refusal(large, {.memory_limit = 256 << 20}), ErrorCode::corrupt_file);
   // A table of more codes than a decoder has room for.
   Bytes wide = jpeg;
   for (std::size_t i = 0; i < 16; ++i) wide[table + 5 + i] = std::byte{0xff};

@@ -68,6 +68,17 @@ TEST_F(KernelArchiveTest, MayBeEmptyAndKeepsOneOfEqualKernels) {
   EXPECT_EQ((*twice)->kernels()[0].name, "first");
 }
 
+// Names of a file stand in logs: a few, short and on one line.
+TEST_F(KernelArchiveTest, NamesOfProfilesAreShort) {
+  std::vector<CapabilityProfile> many(20, profile("a\nb\x1b[31m" + std::string(1000, 'c')));
+  const auto archive = KernelArchive::parse(write_kernel_archive(many, "", {}));
+  ASSERT_TRUE(archive.ok()) << archive.error().message;
+  const std::string names = (*archive)->profile_names();
+  EXPECT_LT(names.size(), 1000u);
+  EXPECT_THAT(names, HasSubstr("a?b?[31mccc"));
+  EXPECT_THAT(names, HasSubstr(" and 12 more"));
+}
+
 TEST_F(KernelArchiveTest, RefusesEveryTruncation) {
   const std::vector<std::byte> whole = bytes();
   for (std::size_t length = 0; length < whole.size(); ++length) {

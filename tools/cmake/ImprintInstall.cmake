@@ -1,7 +1,8 @@
 # cmake --install: the plugin, the libraries with their headers, the command line, and a package for find_package(imprint).
 #   include/imprint/imprint.h, imprint.hpp      the plugin's faces
 #   include/imprint/compute.h                   the library's face; its rooms lie in include/imprint/compute and include/imprint/engine-bridge
-#   lib/cmake/imprint                           components plugin (shared, needs nothing) and compute (static)
+#   include/imprint/studio.h, studio_compute.h  for training builds, where MPI is
+#   lib/cmake/imprint                           components plugin (shared, needs nothing), compute (static) and studio (static, needs MPI)
 #   include/imprint/adapters                    how to declare the devices of engines
 #   share/doc/imprint                           the pages, the licence, and licences/: those of what the plugin contains
 include(GNUInstallDirs)
@@ -59,6 +60,15 @@ foreach(header IN LISTS imprint_library_headers)
   install(FILES ${header} DESTINATION ${imprint_header_dir}/${room})
 endforeach()
 
+# OPTIONAL: a build of some targets only has no studio, and the package then says so.
+set(imprint_components plugin compute)
+if(TARGET imprint_studio)
+  list(APPEND imprint_components studio)
+  install(TARGETS imprint_studio imprint_studio_compute imprint_studio_files sample_picture EXPORT imprint-studio OPTIONAL
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(DIRECTORY tools/studio/include/imprint/ DESTINATION ${imprint_header_dir} FILES_MATCHING PATTERN "*.h")
+endif()
+
 if(TARGET imprint_cli)
   file(RELATIVE_PATH lib_from_bin ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   # finds the plugin wherever the install folder is
@@ -77,11 +87,12 @@ foreach(package IN LISTS imprint_linked_packages)
   install(FILES /usr/share/doc/${package}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR}/licences RENAME ${package}.txt OPTIONAL)
 endforeach()
 
-foreach(component plugin compute)
+foreach(component IN LISTS imprint_components)
   install(EXPORT imprint-${component} NAMESPACE imprint:: FILE imprint-${component}.cmake DESTINATION ${imprint_package_dir})
 endforeach()
+set(imprint_studio_library ${CMAKE_INSTALL_LIBDIR}/${CMAKE_STATIC_LIBRARY_PREFIX}imprint_studio${CMAKE_STATIC_LIBRARY_SUFFIX})
 configure_package_config_file(tools/cmake/imprint-config.cmake.in ${PROJECT_BINARY_DIR}/imprint-config.cmake
-  INSTALL_DESTINATION ${imprint_package_dir} NO_SET_AND_CHECK_MACRO)
+  INSTALL_DESTINATION ${imprint_package_dir} PATH_VARS imprint_studio_library NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/imprint-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/imprint-config.cmake ${PROJECT_BINARY_DIR}/imprint-config-version.cmake
   DESTINATION ${imprint_package_dir})
@@ -111,5 +122,5 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)                # libc6 and libstdc++6, in the versions that the build used
 set(CPACK_DEBIAN_PACKAGE_DEPENDS libvulkan1)          # the command line and standalone contexts load it at run time
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libvulkan-dev, glslang-dev")  # to link the static library
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libvulkan-dev, glslang-dev, libopenmpi-dev, openmpi-bin")  # to link the static libraries
 include(CPack)

@@ -49,7 +49,7 @@ void take_new_samples(const agent::BrainSpec& spec, agent::ReplayState& replay, 
       row[layout.branches] = static_cast<float>(static_cast<int>(noise.next() * 10));
       row[layout.target] = i % 2 == 0 ? 1.0f : -1.0f;
       row[layout.weight] = 1.0f;
-      row[layout.means] = static_cast<float>(agent::Meaning::word);
+      row[layout.source] = static_cast<float>(agent::LabelSource::feedback);
     }
   }
   agent::take_samples(spec, replay, {values, rows, {}, {}});

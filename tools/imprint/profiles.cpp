@@ -20,7 +20,8 @@ Result<vk::CapabilityProfile> profile_of(const std::string& file, const nlohmann
   profile.name = file;
   for (const auto& [key, value] : json.items()) {
     if (key == "name") {
-      if (!value.is_string()) return refuse(text("name: found ", value.dump(), ", expected a string."));
+      if (!value.is_string())
+        return refuse(text("name: found ", clipped(value.dump()), ", expected a string."));
       profile.name = value.get<std::string>();
       continue;
     }

@@ -25,6 +25,7 @@
 #include "compute/base/text.h"
 #include "engine-bridge/own/standalone.h"
 #include "tools/imprint/commands.h"
+#include "tools/imprint/studio_command.h"
 #include "tools/imprint/studio_job.h"
 #include "tools/imprint/studio_run.h"
 #include "tools/studio/exit_status.h"
@@ -180,6 +181,8 @@ Result<> run_studio(const StudioOptions& options) {
   const std::vector<std::string> variables = set_environment(options, devices);
   std::printf("studio: %s on %s; files in %s\n", amount(options.games, "game").c_str(), devices.c_str(),
               options.folder.c_str());
+  if (const Result<> noted = note_command(options, newest_checkpoint(options.folder) > 0); !noted.ok())
+    std::fprintf(stderr, "studio: %s The run goes on.\n", noted.error().message.c_str());
   std::fflush(stdout);
   std::filesystem::remove_all(options.folder + "/alive", error);
   const StudioJob job = job_of(options, variables);
@@ -233,6 +236,9 @@ Result<> join_studio(const StudioOptions& given) {
   options.folder.clear();
   options.patience_s = 0;
   (void)set_environment(options, options.devices == "auto" ? found_devices(options) : options.devices);
+  std::printf("studio: %s; the learner calls them \"of --join %d\"\n", amount(options.games, "actor").c_str(),
+              static_cast<int>(::getpid()));
+  std::fflush(stdout);
   StudioActors actors(actors_options(options));
   while (!actors.ended()) {
     actors.watch();

@@ -33,9 +33,8 @@ constexpr double kTooSlow = 3, kLeastPatienceS = 10;
 
 struct TriedWay {
   const char* share = nullptr;
-  double speed = 0;      // decisions per second, without the first quarter of the run
-  double seconds = 0;    // of the run, with its start
-  bool replays = false;  // its brain draws from a memory: DQN, SAC
+  double speed = 0;    // decisions per second, without the first quarter of the run
+  double seconds = 0;  // of the run, with its start
 };
 
 std::string tried_folder(const StudioOptions& options, const char* share) {
@@ -78,7 +77,6 @@ TriedWay try_way(const StudioOptions& given, const char* share, double most_s) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   TriedWay tried{share, 0, seconds_since(began)};
-  if (const auto alive = studio::read_alive(options.folder, 0)) tried.replays = alive->replays != 0;
   if (status == 0) tried.speed = speed_of(options.folder + "/curve.csv");
   if (tried.speed > 0) {
     std::printf("%.0f steps per second\n", tried.speed);
@@ -111,12 +109,7 @@ Result<std::string> choose_share(const StudioOptions& options) {
     return tried;
   };
   updates = try_next("updates");
-  // Their learner makes --replay-ratio minibatches per step, whatever a game by itself makes: other learning,
-  // which no speed compares.
-  if (updates.replays)
-    std::printf("studio: actors are not tried: DQN and SAC learn otherwise there. See --share actors\n");
-  else if (options.games > options.learners + options.evaluators)
-    actors = try_next("actors");
+  if (options.games > options.learners + options.evaluators) actors = try_next("actors");
   minibatches = try_next("minibatches");
   const double together = std::max(updates.speed, minibatches.speed);
   if (std::max(actors.speed, together) == 0)

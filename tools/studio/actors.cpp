@@ -7,12 +7,14 @@
 #include <thread>
 #include <utility>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 
 namespace imprint::studio {
 namespace {
 
 constexpr std::size_t kMostUnsent = std::size_t{1} << 20;  // bytes that an actor keeps before it waits
+constexpr std::size_t kLongestRefusal = 1024;              // bytes that an actor prints
 constexpr double kLeastWindow = 64;
 constexpr int kPauseMs = 2;
 // An actor gives up after this long without a learner: `imprint studio` may be starting one again. It tells
@@ -73,7 +75,8 @@ void ActorEnd::take(News& news) {
     if (!message) break;
     if (message->kind == MessageKind::over) news.over = true;
     if (message->kind == MessageKind::refused)
-      news.refused.assign(reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size());
+      news.refused = clipped({reinterpret_cast<const char*>(message->bytes.data()), message->bytes.size()},
+                             kLongestRefusal);
     if (message->kind == MessageKind::taken) (void)read_head(*message, taken_);
     if (message->kind == MessageKind::weights && read_head(*message, news.head)) {
       message->bytes.erase(message->bytes.begin(), message->bytes.begin() + sizeof news.head);
@@ -119,14 +122,16 @@ LearnerEnd::LearnerEnd(Door door, Hello schema, Calls calls)
     : door_(std::move(door)), schema_(schema), calls_(std::move(calls)), window_(kLeastWindow) {}
 
 std::string LearnerEnd::name(const Actor& actor) const {
-  return text(actor.hello.evaluates ? "evaluator " : "actor ", actor.hello.actor, " (process ",
-              actor.hello.process, " on ", actor.hello.computer, ")");
+  const std::string of = actor.hello.joined > 0 ? text(" of --join ", actor.hello.joined) : "";
+  return text(actor.hello.evaluates ? "evaluator " : "actor ", actor.hello.actor, of, " (process ",
+              actor.hello.process, " on ", clipped(actor.hello.computer), ")");
 }
 
 void LearnerEnd::greet(Actor& actor, const Message& message) {
   if (message.kind != MessageKind::hello || !read_head(message, actor.hello))
     return actor.wire.close("sent no hello");
   actor.hello.computer[sizeof actor.hello.computer - 1] = 0;
+  actor.wire.take_long_messages();
   if (actor.hello.schema_low == schema_.schema_low && actor.hello.schema_high == schema_.schema_high) {
     actor.known = true;
     actor.source = sources_++;
@@ -158,6 +163,12 @@ bool LearnerEnd::offer(Actor& actor) {
     return true;
   }
   const std::span<const std::byte> steps = std::span(actor.waiting->bytes).subspan(sizeof head);
+  // They count towards the end of the run.
+  if (head.steps > static_cast<double>(steps.size())) {
+    actor.wire.close(text("sent ", steps.size(), " bytes for ", head.steps, " steps"));
+    actor.waiting.reset();
+    return true;
+  }
   std::string why;
   const Offer offered = steps.empty() ? Offer::taken : calls_.take(actor.source, steps, why);
   if (offered == Offer::full) return false;
@@ -204,9 +215,12 @@ bool LearnerEnd::serve(Actor& actor) {
 
 bool LearnerEnd::turn() {
   bool moved = false;
+  if (const std::string problem = door_.take_problem(); !problem.empty())
+    calls_.tell(text("no actor can come: ", problem, "; tried again each second"));
   while (std::optional<Wire> wire = door_.accept()) {
     actors_.push_back(std::make_unique<Actor>());
     actors_.back()->wire = std::move(*wire);
+    actors_.back()->wire.take_short_messages();
     moved = true;
   }
   for (const std::unique_ptr<Actor>& actor : actors_) moved = serve(*actor) || moved;

@@ -23,7 +23,8 @@ namespace imprint::studio {
 struct Hello {
   std::uint64_t schema_low = 0, schema_high = 0;  // of the brain's arrays: equal in all games
   std::uint64_t arrays = 0, numbers = 0;
-  std::uint32_t actor = 0, process = 0, evaluates = 0, reserved = 0;
+  std::uint32_t actor = 0, process = 0, evaluates = 0;
+  std::uint32_t joined = 0;  // by which process of `imprint studio --join`; 0: the run's own
   char computer[64] = {};
 };
 // Since the message before.
@@ -54,6 +55,8 @@ class ActorEnd {
   // Sends, and takes what has arrived. Waits while the learner is behind; on_wait is called now and then.
   News exchange(const ExperienceHead& head, std::span<const std::byte> steps,
                 const std::function<void()>& on_wait);
+  // Steps that the learner has room for now.
+  double room() const { return taken_.window - (sent_ - taken_.steps); }
   // Waits for weights.
   News first(const std::function<void()>& on_wait);
 

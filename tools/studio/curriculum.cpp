@@ -132,7 +132,9 @@ Result<Curriculum> Curriculum::parse(const std::string& json) {
 Result<Curriculum> Curriculum::read(const std::string& path) {
   const auto bytes = read_file(path);
   if (!bytes) return make_error(bytes.error().code, text("curriculum: ", bytes.error().message));
-  return parse({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  Result<Curriculum> made = parse({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
+  if (!made) return make_error(made.error().code, text(quote(path), ": ", made.error().message));
+  return made;
 }
 
 const std::string& Curriculum::lesson_name() const {

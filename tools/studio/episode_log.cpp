@@ -110,13 +110,13 @@ Result<EpisodeLog> EpisodeLog::read(const std::string& path) {
 }
 
 Result<EpisodeLog> EpisodeLog::parse(std::span<const std::byte> bytes, const std::string& name) {
-  const auto damaged = [&] {
-    return make_error(
-        ErrorCode::corrupt_file,
-        text(quote(name), " is damaged, or no episode. Name a file of a run's folder episodes."));
+  const auto refuse = [&](const std::string& found_and_expected) {
+    return make_error(ErrorCode::corrupt_file, text(quote(name), ": found ", found_and_expected,
+                                                    ". Name a file of a run's folder episodes."));
   };
   constexpr std::size_t kHashBytes = 2 * sizeof(std::uint64_t);
-  if (bytes.size() < kEpisodeMagic.size() + sizeof(EpisodeHead) + kHashBytes) return damaged();
+  constexpr std::size_t kFewest = kEpisodeMagic.size() + sizeof(EpisodeHead) + kHashBytes;
+  if (bytes.size() < kFewest) return refuse(text(bytes.size(), " bytes, expected at least ", kFewest));
   const std::span<const std::byte> body = bytes.first(bytes.size() - kHashBytes);
   Hash128 hash;
   EpisodeCursor end(bytes.last(kHashBytes));
@@ -125,16 +125,22 @@ Result<EpisodeLog> EpisodeLog::parse(std::span<const std::byte> bytes, const std
   std::array<char, kEpisodeMagic.size()> magic{};
   EpisodeHead head;
   EpisodeCursor cursor(body);
-  if (!cursor.get(magic) || magic != kEpisodeMagic || Hasher().bytes(body).digest() != hash ||
-      !cursor.get(head))
-    return damaged();
+  cursor.get(magic);
+  cursor.get(head);
+  if (magic != kEpisodeMagic)
+    return refuse("other first bytes, expected those of an episode of this version");
+  if (Hasher().bytes(body).digest() != hash)
+    return refuse("other bytes than those of which the last 16 are the hash, expected an undamaged file");
   EpisodeLog log{.seed = head.seed, .number = head.number, .rank = head.rank, .score = head.score};
   for (std::uint32_t i = 0; i < head.parameters; ++i) {
     std::uint32_t length = 0;
     std::vector<char> letters;
     double value = 0;
-    if (!cursor.get(length) || !cursor.get(letters, length) || !cursor.get(value)) return damaged();
-    if (!log.parameters.emplace(std::string(letters.begin(), letters.end()), value).second) return damaged();
+    if (!cursor.get(length) || !cursor.get(letters, length) || !cursor.get(value))
+      return refuse(text("an end in parameter ", i, ", expected ", head.parameters, " parameters"));
+    const std::string given(letters.begin(), letters.end());
+    if (!log.parameters.emplace(given, value).second)
+      return refuse(text("parameter ", quote(given), " twice, expected it once"));
   }
   log.observations = head.observations;
   log.branches = head.branches;
@@ -142,7 +148,9 @@ Result<EpisodeLog> EpisodeLog::parse(std::span<const std::byte> bytes, const std
   if (!cursor.get(log.observation, head.steps, head.observations) ||
       !cursor.get(log.discrete, head.steps, head.branches) ||
       !cursor.get(log.continuous, head.steps, head.numbers) || !cursor.empty() || log.steps() != head.steps)
-    return damaged();
+    return refuse(text("fewer or more numbers than ", head.steps, " steps of ", head.observations,
+                       " observations, ", head.branches, " choices and ", head.numbers,
+                       " numbers have, expected those"));
   return log;
 }
 

@@ -4,6 +4,10 @@
 #include <cmath>
 #include <sstream>
 
+#include "compute/base/quote.h"
+#include "compute/base/text.h"
+#include "compute/model/files/file.h"
+
 namespace imprint::studio {
 
 std::size_t League::draw(double whether, double which) const {
@@ -54,9 +58,14 @@ std::string League::text() const {
   return words.str();
 }
 
-Result<League> League::parse(const std::string& text) {
+Result<League> League::parse(const std::string& text, const std::string& file) {
   // Far beyond those of any run, and sums of them are finite.
   constexpr double kMostRating = 1e6, kMostMatches = 1e15;
+  const auto refuse = [&](std::size_t line, const char* expected) {
+    return make_error(ErrorCode::corrupt_file,
+                      imprint::text(quote(file), ": line ", line, ": found other words, expected ", expected,
+                                    ". Begin the run in another folder."));
+  };
   const auto is_rating = [](double rating) { return std::abs(rating) <= kMostRating; };
   const auto is_count = [](double count) { return count >= 0 && count <= kMostMatches; };
   std::istringstream words(text);
@@ -64,17 +73,19 @@ Result<League> League::parse(const std::string& text) {
   std::size_t count = 0;
   League league;
   words >> title >> count >> league.rating_;
-  bool sound = title == "league" && count <= kMostEntries && is_rating(league.rating_);
-  for (std::size_t i = 0; words && sound && i < count; ++i) {
+  if (!words || title != "league" || count > kMostEntries || !is_rating(league.rating_))
+    return refuse(1, "'league', at most 64 entries and a rating");
+  for (std::size_t i = 0; i < count; ++i) {
     Entry entry;
     words >> entry.rating >> entry.matches >> entry.score >> std::ws;
     std::getline(words, entry.brain);
-    sound = is_rating(entry.rating) && is_count(entry.matches) && is_count(entry.score);
+    if (!words || !is_rating(entry.rating) || !is_count(entry.matches) || !is_count(entry.score))
+      return refuse(i + 2, "a rating, a number of matches, a score and a file's name");
+    // Entries are read and, once they are the easiest, deleted.
+    if (!is_file_name(entry.brain)) return refuse(i + 2, "the name of a file in the folder 'league'");
     league.entries_.push_back(std::move(entry));
   }
-  if (words && sound) return league;
-  return make_error(ErrorCode::corrupt_file,
-                    "the checkpoint's file 'league' is damaged. Begin the run in another folder.");
+  return league;
 }
 
 }  // namespace imprint::studio

@@ -35,9 +35,10 @@ class League {
   // [entries()] of all ranks since the call before.
   void take(std::span<const float> scores, std::span<const float> matches);
 
-  // For checkpoints. Bounds for a text of n bytes: time O(n), memory 4 n + 16 KiB. Errors: corrupt_file.
+  // For checkpoints. Bounds for a text of n bytes: time O(n), memory 4 n + 16 KiB. An entry is a file of the
+  // league's folder, none elsewhere. file: for messages. Errors: corrupt_file.
   std::string text() const;
-  static Result<League> parse(const std::string& text);
+  static Result<League> parse(const std::string& text, const std::string& file);
 
  private:
   std::vector<Entry> entries_;

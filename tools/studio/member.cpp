@@ -160,7 +160,7 @@ void Member::Parts::resume_or_share() {
     steps = from->steps;
     const bool exact = from->ranks == group.ranks();
     if (group.rank() == 0) {
-      if (const Result<> cut = folder.cut_curve(exchanges); !cut.ok()) tell(cut.error().message);
+      if (const Result<> cut = folder.cut_curve(*from); !cut.ok()) tell(cut.error().message);
       std::printf("resumes from checkpoint %llu: exchange %llu, %llu steps%s\n",
                   static_cast<unsigned long long>(checkpoint_number),
                   static_cast<unsigned long long>(exchanges), static_cast<unsigned long long>(steps),
@@ -188,7 +188,6 @@ void Member::Parts::open_note() {
   auto found = AliveNote::create(folder, group.rank(), group.computer());
   if (!found) group.fail(found.error().message, kRefused);
   alive = std::move(*found);
-  if (alive) alive->set_replays(replays);
   note(false);
 }
 
@@ -210,12 +209,17 @@ void Member::Parts::start() {
   read_league();
   print_devices();
   minibatches = first_minibatches = stats().minibatches;
-  first_decisions = stats().decisions;
+  first_decisions = learned_decisions();
   first_steps = steps;
   begin_worlds();
   if (group.rank() == 0) {
-    report.emplace(group.adders(), plays_apart() ? settings.actors : group.adders(), settings.report_period_s,
-                   folder.none() ? "" : folder.curve());
+    ReportOptions options{.learners = group.adders(),
+                          .games = plays_apart() ? settings.actors : group.adders(),
+                          .period_s = settings.report_period_s,
+                          .wanted_steps = settings.steps};
+    if (!folder.none()) options.curve_path = folder.curve();
+    if (!folder.none()) options.events_path = folder.events();
+    report.emplace(std::move(options));
     report->begin(steps);
   }
   open_note();
@@ -255,7 +259,9 @@ Contribution Member::Parts::own_contribution(const imp_brain_stats& learned, Clo
     own.evaluated_sum = scores.evaluated_sum;
     own.evaluations = scores.evaluations;
   }
-  own.steps = is_evaluator ? 0 : static_cast<double>(learned.decisions - first_decisions);
+  own.steps = is_evaluator
+                  ? 0
+                  : static_cast<double>(learned.decisions - learned.inference_decisions - first_decisions);
   // Samples of labels are fewer than decisions, so the actors tell how many those were.
   if (learner) own.steps = learner->steps();
   own.evaluates = is_evaluator;
@@ -311,7 +317,7 @@ void Member::Parts::exchange() {
       scores += share.score_sum;
       scored += share.episodes;
     }
-  curriculum.take(scores, scored);
+  if (curriculum.take(scores, scored)) worlds_changed();
   share_results();
   ++exchanges;
   // Brains count too, but what games of an earlier start decided is in no brain of this one's, or in many.
@@ -319,7 +325,7 @@ void Member::Parts::exchange() {
   minibatches = stats().minibatches;
   reduced_s = seconds_between(met, Clock::now());
   added_s = group.seconds_in_add();
-  if (report) report->add(exchanges, steps, shares, curriculum.lesson_name());
+  if (report) report->add(exchanges, steps, shares, curriculum.lesson_name(), learned_figures());
   over = ends || (settings.steps > 0 && steps >= settings.steps);
   if (settings.checkpoint_period > 0 && !folder.none() &&
       (over || exchanges % settings.checkpoint_period == 0)) {
@@ -330,6 +336,23 @@ void Member::Parts::exchange() {
   if (!over && learner) send_weights();
   played_from = Clock::now();
   note(false);
+}
+
+// The newest row of the brain's own curves, once.
+Report::Figures Member::Parts::learned_figures() {
+  imp_curves row = imp_curves_init();
+  if (api->tools->brain_get_curves(brain, UINT64_MAX, &row) < 0 || row.rows == curve_rows) return {};
+  curve_rows = row.rows;
+  const auto of = [](float value) { return static_cast<double>(value); };
+  return {{"learner/policy_loss", of(row.policy_loss)},
+          {"learner/value_loss", of(row.value_loss)},
+          {"learner/entropy", of(row.entropy)},
+          {"learner/divergence", of(row.divergence)},
+          {"learner/clipped_share", of(row.clipped_share)},
+          {"learner/gradient_norm", of(row.gradient_norm)},
+          {"learner/explained_variance", of(row.explained_variance)},
+          {"learner/episode_return", of(row.mean_return)},
+          {"learner/episode_length", of(row.mean_length)}};
 }
 
 // Evaluators arrive after each exchange already, so that none waits for them here.

@@ -32,6 +32,8 @@ Hello Member::Parts::hello_of(const std::vector<StateArray>& own) {
   hello.actor = static_cast<std::uint32_t>(std::max<std::int64_t>(settings.actor, 0));
   hello.process = static_cast<std::uint32_t>(::getpid());
   hello.evaluates = is_evaluator ? 1 : 0;
+  // Actors of several starts have the same numbers.
+  if (!settings.learner.empty()) hello.joined = static_cast<std::uint32_t>(::getppid());
   std::strncpy(hello.computer, group.computer().c_str(), sizeof hello.computer - 1);
   for (const StateArray& array : own)
     if (actors_need(array))
@@ -80,8 +82,11 @@ bool Member::Parts::take_news(ActorEnd::News& news) {
     }
     write_state();
     steps = news.head.steps;
-    if (!settings.curriculum.empty())
+    if (!settings.curriculum.empty()) {
+      const std::pair<std::size_t, double> before{curriculum.lesson(), curriculum.reach()};
       curriculum.set_state({news.head.curriculum.begin(), news.head.curriculum.end()});
+      if (before != std::pair{curriculum.lesson(), curriculum.reach()}) worlds_changed();
+    }
   }
   return !news.over;
 }
@@ -95,8 +100,10 @@ bool Member::Parts::play_on() {
     sent.resize(sent.size() + size);
     must(api->tools->brain_take_experience(brain, sent.data() + sent.size() - size, &size));
   }
-  if (Clock::now() - sent_at < kBatch) return true;
-  const std::uint64_t decisions = stats().decisions;
+  const std::uint64_t decisions = learned_decisions();
+  // A fast game decides hundreds of times in a millisecond: it would be that far ahead.
+  const bool ahead = !is_evaluator && static_cast<double>(decisions - told_decisions) >= actor->room();
+  if (!ahead && Clock::now() - sent_at < kBatch) return true;
   ExperienceHead head{std::exchange(score_sum, 0), std::exchange(episodes, 0),
                       sent.empty() ? 0.0 : static_cast<double>(decisions - told_decisions)};
   if (!sent.empty()) told_decisions = decisions;

@@ -35,7 +35,8 @@ void Member::Parts::take_first_league(std::vector<std::byte> words) {
   words.resize(size);
   group.broadcast(words);
   if (!words.empty()) {
-    Result<League> found = League::parse({reinterpret_cast<const char*>(words.data()), words.size()});
+    Result<League> found = League::parse({reinterpret_cast<const char*>(words.data()), words.size()},
+                                         folder.league_of(checkpoint_number));
     if (!found) group.fail(found.error().message, kRefused);
     league = std::move(*found);
   }

@@ -53,6 +53,13 @@ struct Member::Parts {
     must(api->tools->brain_get_stats(brain, &found));
     return found;
   }
+  // Decisions that are learned from: not those of agents in inference mode, such as mirrors and opponents.
+  std::uint64_t learned_decisions() {
+    const imp_brain_stats now = stats();
+    return now.decisions - now.inference_decisions;
+  }
+  // Another lesson: what games earned before says nothing about learning.
+  void worlds_changed() { must(api->tools->brain_forget_returns(brain)); }
   void drain() {
     constexpr std::uint32_t kDrainMs = 600'000;
     const imp_result drained = api->context_drain(context, kDrainMs);
@@ -94,6 +101,7 @@ struct Member::Parts {
   void resume_or_share();
   void begin_worlds();
   void exchange();
+  Report::Figures learned_figures();
   void meet();
   Contribution own_contribution(const imp_brain_stats& learned, Clock::time_point arrived,
                                 Clock::time_point met);
@@ -154,6 +162,7 @@ struct Member::Parts {
   bool is_evaluator = false;
   Clock::time_point looked_at{};  // of an evaluator, for the others
   std::uint64_t measured_frame = 0, first_minibatches = 0;
+  std::uint64_t curve_rows = 0;  // of the brain, in the report
   double learned_us = 0;
   Curriculum curriculum;
   std::uint64_t episodes_drawn = 0;  // since the worlds restarted

@@ -13,9 +13,12 @@
 #include <new>
 #include <span>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
+#include "compute/model/files/event_file.h"
 #include "compute/model/files/file.h"
 
 namespace imprint::studio {
@@ -86,9 +89,9 @@ Result<std::optional<Checkpoint>> RunFolder::newest() const {
   if (!stream) return std::optional<Checkpoint>();
   if (const std::optional<Checkpoint> found = read_words(stream)) return found;
   return make_error(ErrorCode::corrupt_file,
-                    text("'", path_,
-                         "/checkpoint' is damaged. Remove it to begin again, or name another "
-                         "--folder."));
+                    text(quote(path_ + "/checkpoint"),
+                         ": found other words, expected checkpoint, exchanges, steps and ranks, each with "
+                         "its number. Remove the file to begin again, or name another --folder."));
 }
 
 std::optional<Checkpoint> RunFolder::before(std::uint64_t number) const {
@@ -127,14 +130,19 @@ Result<> RunFolder::write_lesson(std::uint64_t checkpoint, const std::vector<dou
   return replace_file(text(path_, "/checkpoints/", checkpoint, "/lesson"), words.str());
 }
 
-Result<> RunFolder::cut_curve(std::uint64_t exchanges) const {
+Result<> RunFolder::cut_curve(const Checkpoint& from) const {
+  if (const auto written = read_file(events())) {
+    const std::string_view all(reinterpret_cast<const char*>(written->data()), written->size());
+    IMPRINT_CHECK(replace_file(events(), events_up_to(all, static_cast<std::int64_t>(from.steps))));
+  }
   std::ifstream stream(curve());
   if (!stream) return {};
   std::string kept, line;
   while (std::getline(stream, line)) {
     std::uint64_t number = 0;
     std::istringstream row(line);
-    if (!(row >> number) || number <= exchanges) kept += line + "\n";  // the first line names the columns
+    if (!(row >> number) || number <= from.exchanges)
+      kept += line + "\n";  // the first line names the columns
   }
   return replace_file(curve(), kept);
 }

@@ -6,6 +6,8 @@
 //   checkpoints/N/checkpoint     the same of each complete one
 //   checkpoints/N/lesson         how far the curriculum is (curriculum.h)
 //   curve.csv                    one row per exchange
+//   events.out.tfevents.studio   the same, and the learner's figures, for TensorBoard
+//   command                      options and game of the newest start
 //   league/N.brain, league.csv   opponents and their ratings (league.h)
 //   episodes/R-N-E.episode       recorded ones of rank R: E since checkpoint N (episode_log.h)
 //   learners/R                   where a learner hears its actors
@@ -42,6 +44,9 @@ class RunFolder {
   std::string league_brain(const std::string& name) const;  // an entry's
   std::string league_of(std::uint64_t checkpoint) const;    // the league's state
   std::string curve() const { return path_ + "/curve.csv"; }
+  std::string events() const { return path_ + "/events.out.tfevents.studio"; }
+  // How the run was started last, one word per line.
+  std::string command() const { return path_ + "/command"; }
 
   // Subfolders by what the run does.
   struct Use {
@@ -55,8 +60,8 @@ class RunFolder {
   std::optional<Checkpoint> before(std::uint64_t number) const;
   // Once all ranks' brains of it are on disk. Removes checkpoints before the one before.
   Result<> complete(const Checkpoint& checkpoint) const;
-  // Drops rows of exchanges after `exchanges`, which a resumed run makes again.
-  Result<> cut_curve(std::uint64_t exchanges) const;
+  // Drops rows of what came after the checkpoint, which a resumed run makes again.
+  Result<> cut_curve(const Checkpoint& from) const;
   // Numbers of a checkpoint's curriculum; `otherwise` where there are none.
   std::vector<double> read_lesson(std::uint64_t checkpoint, const std::vector<double>& otherwise) const;
   Result<> write_lesson(std::uint64_t checkpoint, const std::vector<double>& numbers) const;
@@ -87,7 +92,6 @@ struct Alive {
   std::uint32_t process = 0;    // 0: not begun
   char computer[64] = {};
   std::uint32_t asked_to_end = 0;  // of rank 0, by `imprint studio`
-  std::uint32_t replays = 0;       // its brain draws minibatches from a memory: DQN, SAC
 };
 
 // A rank's own note. Without a value where there is no such folder, as on another computer. Errors: io (a
@@ -101,7 +105,6 @@ class AliveNote {
   AliveNote& operator=(const AliveNote&) = delete;
   void set(std::uint64_t exchanges, bool waits);
   bool asked_to_end() const;
-  void set_replays(bool replays) { alive_->replays = replays ? 1 : 0; }
 
  private:
   explicit AliveNote(Alive* alive) : alive_(alive) {}

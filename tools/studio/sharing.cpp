@@ -34,7 +34,7 @@ std::string device() {
   return devices.empty() ? "cpu" : devices[Group::all().local_rank() % devices.size()];
 }
 
-std::function<void(std::span<float>)> add_up(bool compressed) {
+std::function<void(std::span<float>)> all_reduce(bool compressed) {
   if (compressed) return [](std::span<float> numbers) { Group::all().add_compressed(numbers); };
   return [](std::span<float> numbers) { Group::all().add(numbers); };
 }

@@ -19,9 +19,9 @@
 namespace imprint::studio {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x53504D49;                  // "IMPS"
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 31;  // of a message: weights of 500 million numbers
-constexpr std::size_t kAtOnce = std::size_t{1} << 16;         // bytes of one read
+constexpr std::uint32_t kMagic = 0x53504D49;           // "IMPS"
+constexpr std::size_t kAtOnce = std::size_t{1} << 16;  // bytes of one read
+constexpr std::chrono::seconds kClosed{1};             // a door, after the system had no room
 
 struct WireHead {
   std::uint32_t magic = kMagic;
@@ -80,6 +80,7 @@ Wire& Wire::operator=(Wire&& other) noexcept {
   if (this == &other) return *this;
   close("");
   socket_ = std::exchange(other.socket_, -1);
+  most_bytes_ = other.most_bytes_;
   why_closed_ = std::move(other.why_closed_);
   out_ = std::move(other.out_);
   in_ = std::move(other.in_);
@@ -146,7 +147,7 @@ void Wire::receive() {
   while (open()) {
     if (in_.size() >= sizeof head) {
       std::memcpy(&head, in_.data(), sizeof head);
-      if (head.magic != kMagic || head.bytes > kMostBytes) return close("sent bytes that are no message");
+      if (head.magic != kMagic || head.bytes > most_bytes_) return close("sent bytes that are no message");
       if (in_.size() >= sizeof head + head.bytes) return;  // one is there
     }
     const std::size_t before = in_.size();
@@ -163,7 +164,7 @@ std::optional<Message> Wire::next() {
   WireHead head;
   if (in_.size() - read_ < sizeof head) return std::nullopt;
   std::memcpy(&head, in_.data() + read_, sizeof head);
-  if (head.magic != kMagic || head.bytes > kMostBytes) {
+  if (head.magic != kMagic || head.bytes > most_bytes_) {
     close("sent bytes that are no message");
     in_.clear();
     read_ = 0;
@@ -194,16 +195,26 @@ Result<Door> Door::open(const std::string& address) {
 }
 
 Door::Door(Door&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)), address_(std::move(other.address_)) {}
+    : socket_(std::exchange(other.socket_, -1)),
+      address_(std::move(other.address_)),
+      problem_(std::move(other.problem_)),
+      closed_until_(other.closed_until_) {}
 
 Door::~Door() {
   if (socket_ >= 0) ::close(socket_);
 }
 
+int Door::socket() const { return Clock::now() < closed_until_ ? -1 : socket_; }
+
 std::optional<Wire> Door::accept() {
   const int socket = ::accept(socket_, nullptr, nullptr);
-  if (socket < 0) return std::nullopt;
-  return Wire(socket);
+  if (socket >= 0) return Wire(socket);
+  // The connection stays in the queue. One that went before it was accepted is no problem.
+  if (!is_temporary(errno) && errno != ECONNABORTED && Clock::now() >= closed_until_) {
+    problem_ = std::strerror(errno);
+    closed_until_ = Clock::now() + kClosed;
+  }
+  return std::nullopt;
 }
 
 void wait_for_news(std::span<const int> sockets, int milliseconds) {

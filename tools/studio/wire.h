@@ -5,14 +5,17 @@
 //
 // All functions return at once, except connect().
 //
-// A message has at most 2 GiB. What is received takes memory and time in proportion to the bytes that
-// arrived, whatever a head claims: at most four times a message, and a constant.
+// A message has at most 2 GiB, and before the other end is known 4 KiB. What is received takes memory and
+// time in proportion to the bytes that arrived, whatever a head claims: at most four times a message, and a
+// constant.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -57,9 +60,16 @@ class Wire {
   // Reads what has arrived, up to some messages: the rest waits, in the end at the sender.
   void receive();
   std::optional<Message> next();
+  // Longer messages close the connection: from one that is not known yet, and from one that is.
+  void take_short_messages() { most_bytes_ = kShortMessage; }
+  void take_long_messages() { most_bytes_ = kLongMessage; }
 
  private:
+  static constexpr std::uint64_t kShortMessage = 4096;
+  static constexpr std::uint64_t kLongMessage = std::uint64_t{1} << 31;  // weights of 500 million numbers
+
   int socket_ = -1;
+  std::uint64_t most_bytes_ = kLongMessage;  // of a message
   std::string why_closed_;
   std::vector<std::byte> out_, in_;
   std::size_t sent_ = 0, read_ = 0;
@@ -75,13 +85,18 @@ class Door {
   ~Door();
 
   const std::string& address() const { return address_; }  // HOST:PORT
-  int socket() const { return socket_; }
+  // To wait at. -1 for a second after the system had no room for a connection: waiting would not wait.
+  int socket() const;
   std::optional<Wire> accept();
+  // Why connections cannot be accepted, once; or "".
+  std::string take_problem() { return std::exchange(problem_, {}); }
 
  private:
+  using Clock = std::chrono::steady_clock;
   Door(int socket, std::string address) : socket_(socket), address_(std::move(address)) {}
   int socket_ = -1;
-  std::string address_;
+  std::string address_, problem_;
+  Clock::time_point closed_until_{};
 };
 
 // Returns when one of them has news, or when the time is over.

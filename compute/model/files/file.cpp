@@ -128,6 +128,13 @@ Result<Temporary> make_temporary(const std::string& path, const fs::path& target
 }  // namespace
 
 // Iterators throw when they are incremented by ++.
+bool is_file_name(std::string_view name) {
+  constexpr std::size_t kLongest = 255;
+  const auto is_odd = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; };
+  return !name.empty() && name.size() <= kLongest && name.find_first_of("/\\:") == name.npos && name != "." &&
+         name != ".." && std::ranges::none_of(name, is_odd);
+}
+
 Result<std::vector<std::string>> list_folder(const std::string& path) {
   std::vector<std::string> found;
   std::error_code code;

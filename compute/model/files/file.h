@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compute/base/result.h"
@@ -23,6 +24,10 @@ Result<std::vector<std::byte>> read_file(const std::string& path,
 // The whole file, which the system reads where it is used. The file must not change while the bytes live.
 // Errors: not_found, io (with the system's reason).
 Result<SharedBytes> map_file(const std::string& path);
+
+// Whether `name`, out of a file, is that of a file inside a folder: not a path to elsewhere ("../a", "/a",
+// "D:a"), no control characters, 1 to 255 bytes.
+bool is_file_name(std::string_view name);
 
 // A file open for reading parts of it.
 class FileReader {

@@ -285,11 +285,18 @@ class Exporter {
   std::string generated(const Node& node) {
     if (node.op == Op::full) return expanded(scalar(node.floats[0], node.dtype), node.shape);
     if (node.op != Op::iota) return "";
+    constexpr std::int64_t kLongestList = 1024;  // a file may ask for billions of indices
     const auto axis = static_cast<int>(node.ints[0]);
-    std::vector<std::int32_t> indices(at(node.shape[axis]));
-    std::iota(indices.begin(), indices.end(), 0);
+    const std::int64_t count = node.shape[axis];
     Extents extents(at(node.shape.rank()), 1);
-    extents[at(axis)] = node.shape[axis];
+    extents[at(axis)] = count;
+    if (count > kLongestList) {
+      const auto whole = [&](std::int64_t value) { return scalar(static_cast<double>(value), DType::int32); };
+      const std::string range = op("Range", {whole(0), whole(count), whole(1)});
+      return expanded(op("Reshape", {range, graph_.longs(extents)}), node.shape);
+    }
+    std::vector<std::int32_t> indices(at(count));
+    std::iota(indices.begin(), indices.end(), 0);
     return expanded(int_constant(extents, indices), node.shape);
   }
 

@@ -39,11 +39,12 @@ Result<> sensible(const PpoOptions& options) {
                        " agents x ", options.steps, " steps = ", samples));
   if (options.trunk && options.features < 1)
     return refuse(text("found ", options.features, " features of the trunk, expected at least 1"));
-  if (options.sharers < 1 || options.sharer < 0 || options.sharer >= options.sharers)
-    return refuse(
-        text("found sharer ", options.sharer, " of ", options.sharers, ", expected less than sharers"));
-  if (options.sharers > 1 && (options.normalise_observations || options.normalise_rewards))
-    return refuse("found sharers and normalised numbers, expected one of them");
+  if (options.process_count < 1 || options.process_index < 0 ||
+      options.process_index >= options.process_count)
+    return refuse(text("found process_index ", options.process_index, " of ", options.process_count,
+                       ", expected less than process_count"));
+  if (options.process_count > 1 && (options.normalise_observations || options.normalise_rewards))
+    return refuse("found process_count and normalised numbers, expected one of them");
   if (options.epochs * samples > 0x7fffffff)
     return refuse("found an update of more than 2^31 - 1 samples. Use fewer epochs, agents or steps.");
   return {};
@@ -94,7 +95,7 @@ Ppo::Ppo(const PpoOptions& options)
   first_ = Variable::zeros(named("first"), {1}, DType::int32);
   clock_ = Variable(named("clock"), {1}, std::vector<std::int32_t>{-1});
   actor_generator_ = generator(named("actor_generator"),
-                               options.seed + (static_cast<std::uint64_t>(options.sharer) << 40), 1);
+                               options.seed + (static_cast<std::uint64_t>(options.process_index) << 40), 1);
   if (options.normalise_observations)
     observation_moments_ = RunningMoments(named("observations"), options.observations);
   if (options.normalise_rewards) {

@@ -62,10 +62,10 @@ struct PpoOptions {
   bool normalise_rewards = false;  // by the deviation of the discounted return
   std::uint64_t seed = 1;
   // Processes that learn the same minibatches, each with `agents` and `minibatch` of its own: RolloutPpo. The
-  // caller sets ProgramSequence::add_up of the update, or of the sequence that it becomes part of. Each
+  // caller sets ProgramSequence::all_reduce of the update, or of the sequence that it becomes part of. Each
   // process has the same parameters at the start, and other environments. Not with normalised observations or
   // rewards, which each process would normalise in its own way.
-  std::int64_t sharers = 1, sharer = 0;
+  std::int64_t process_count = 1, process_index = 0;
 };
 
 // The parts of one step program.

@@ -46,8 +46,8 @@ RolloutPpo Ppo::make_update() const {
   options.clip_values = options_.clip_values;
   options.standardise_advantages = options_.standardise_advantages;
   options.seed = options_.seed ^ (std::uint64_t{2} << 32);  // other numbers than the actors'
-  options.sharers = options_.sharers;
-  options.sharer = options_.sharer;
+  options.process_count = options_.process_count;
+  options.process_index = options_.process_index;
   return {options, both(actor_), both(learner_)};
 }
 
@@ -56,10 +56,10 @@ Result<ProgramSequence> Ppo::update() const {
                  update_.update({[this] { return whole_rollout(); },
                                  [this](const Tensor& chosen) { return rows(chosen); }}));
   sequence.name = options_.name + ".update";
-  // Inputs of the minibatch, or with sharers of its gradient and its step.
+  // Inputs of the minibatch, or with process_count of its gradient and its step.
   const std::size_t last_minibatch = sequence.parts.size() - 2;
-  for (std::size_t part = options_.sharers > 1 ? last_minibatch - 1 : last_minibatch; part <= last_minibatch;
-       ++part)
+  for (std::size_t part = options_.process_count > 1 ? last_minibatch - 1 : last_minibatch;
+       part <= last_minibatch; ++part)
     sequence.parts[part].description.inputs = {learning_rate_, clip_range_};
   ProgramDescription& last = sequence.parts.back().description;
   last.outputs = {reshape(last.outputs[0], {kPpoMetrics}).named("metrics")};

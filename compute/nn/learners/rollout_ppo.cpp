@@ -80,7 +80,7 @@ GroupedMoments::Fresh RolloutPpo::fresh(const Tensor& rows, std::int64_t column)
   if (!shares()) return GroupedMoments::of(rows);
   const auto part = [&](const Variable& total) { return narrow(total.value(), 2, column, rows.extent(2)); };
   return {part(total_mean_), part(total_variance_),
-          static_cast<double>(rows.extent(1)) * static_cast<double>(options_.sharers)};
+          static_cast<double>(rows.extent(1)) * static_cast<double>(options_.process_count)};
 }
 
 Tensor RolloutPpo::deviation() const {
@@ -229,7 +229,7 @@ Tensor RolloutPpo::drawn_order() const {
                      own = options_.steps / shards, sequence = options_.sequence;
   std::vector<Tensor> blocks;
   for (std::int64_t shard = 0; shard < shards; ++shard) {
-    const auto stream = static_cast<std::uint32_t>(options_.sharer + shard);
+    const auto stream = static_cast<std::uint32_t>(options_.process_index + shard);
     Tensor order = random_permutation(generator_.value(), {brains, epochs, own / sequence}, stream);
     if (sequence > 1) order = unsqueeze(order * static_cast<int>(sequence), 3) + arange(sequence);
     if (shards > 1)
@@ -287,7 +287,7 @@ ProgramDescription RolloutPpo::prepare(const RolloutRows& rollout, const Tensor&
   keep(advantage_, standardised_order);
   if (total_advantage_.ok())
     keep(total_advantage_, mean(reshape(ordered, {brains, minibatches(), options_.minibatch}), {2}, true) *
-                               Tensor(1.0 / static_cast<double>(options_.sharers)));
+                               Tensor(1.0 / static_cast<double>(options_.process_count)));
   keep(value_target_, reshape(target, {brains * steps}));
   if (options_.clip_values) keep(value_, reshape(value, {brains * steps}));
   if (options_.corrects_lag) keep(log_probability_, reshape(acting, {brains * steps}));

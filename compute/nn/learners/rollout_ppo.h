@@ -67,19 +67,20 @@ struct RolloutPpoOptions {
   // entropy alone would undo a policy that does. Not for processes that share a brain.
   bool wait_for_reward = false;
   // Rollouts hold steps of any older weights: V-trace corrects the advantages, and minibatches are clipped
-  // around the acting policy. Needs the actions of RolloutSource::all. Not with sharers, signals or memory.
-  // Hilton, Cobbe, Schulman, Batch size-invariance for policy optimization, 2022, has both policies apart.
+  // around the acting policy. Needs the actions of RolloutSource::all. Not with process_count, signals or
+  // memory. Hilton, Cobbe, Schulman, Batch size-invariance for policy optimization, 2022, has both policies
+  // apart.
   bool corrects_lag = false;
   bool normalise_observations = false;  // needs groups and `filled`
   bool normalise_rewards = false;       // the same, and one lane; by the deviation of the discounted return
   std::uint64_t seed = 0;
   // Processes that learn the same brains side by side: each has its own rollout, and its rows of a minibatch
-  // are `minibatch` of `sharers * minibatch`. Parts then name what is added up (ProgramPart::summed). The
-  // caller sets ProgramSequence::add_up and gives all of them the same state. Not with networks that have
-  // memory.
-  std::int64_t sharers = 1, sharer = 0;
-  // One process with `shards` blocks of rows draws each minibatch as that many sharers do, from each block
-  // alike: a divisor of steps and minibatch.
+  // are `minibatch` of `process_count * minibatch`. Parts then name what is added up (ProgramPart::summed).
+  // The caller sets ProgramSequence::all_reduce and gives all of them the same state. Not with networks that
+  // have memory.
+  std::int64_t process_count = 1, process_index = 0;
+  // One process with `shards` blocks of rows draws each minibatch as that many process_count do, from each
+  // block alike: a divisor of steps and minibatch.
   std::int64_t shards = 1;
 
   std::int64_t brains() const { return groups > 0 ? groups : 1; }
@@ -137,13 +138,14 @@ struct RolloutSource {
   std::function<RolloutRows(const Tensor& rows)> some;  // int32 [P * n], sorted by brain: row + brain * R
 };
 
-// Signals and demonstrations that an update learns from beside the game's rewards. Not with sharers.
+// Signals and demonstrations that an update learns from beside the game's rewards. Not with process_count.
 struct RolloutBeside {
   // Each term has a value of its own: the critic's outputs after the first, in the order of the terms. An
   // episode's end does not end curiosity. Their advantages are added up by their strengths.
   std::shared_ptr<const RewardSignals> reward_signals = {};
   // ---- demonstrations ----
-  Tensor shown = {};  // bool [P] 1 = there are some: the brain learns from them, without a rollout too
+  Tensor has_demonstrations =
+      {};  // bool [P] 1 = there are some: the brain learns from them, without a rollout too
   // By the learned policy, of actions that were shown: float32 [P, n]. actions: of P * n rows.
   using LogProbability =
       std::function<Tensor(const Tensor& observation, const Tensor& goal, const Actions& actions)>;
@@ -181,8 +183,8 @@ class RolloutPpo {
  private:
   using MomentValues = GroupedMoments::Values;
   GroupedMoments moments(const std::string& name, std::int64_t extent);
-  // New rows, of all sharers. rows: float32 [P, n, extent]; column: where their moments are in total_mean_
-  // and total_variance_.
+  // New rows, of all process_count. rows: float32 [P, n, extent]; column: where their moments are in
+  // total_mean_ and total_variance_.
   GroupedMoments::Fresh fresh(const Tensor& rows, std::int64_t column) const;
 
   std::string named(const std::string& name) const;
@@ -238,8 +240,8 @@ class RolloutPpo {
   void fold(const RolloutNetwork& from, const RolloutNetwork& to, const Tensor& active,
             std::vector<Update>& updates) const;
 
-  // ---- with sharers (rollout_ppo_shared.cpp) ----
-  bool shares() const { return options_.sharers > 1; }
+  // ---- with process_count (rollout_ppo_shared.cpp) ----
+  bool shares() const { return options_.process_count > 1; }
   void make_totals();
   Result<ProgramSequence> shared_update(const RolloutSource& source, const Tensor& active) const;
   ProgramDescription total_means(const RolloutRows& rollout) const;
@@ -266,7 +268,7 @@ class RolloutPpo {
   Variable turn_;                  // int32 [1]: number of the minibatch
   Variable sums_;                  // float32 [P, kPpoMetrics]
   Variable halted_;                // float32 [P]: 1 once max_divergence was exceeded
-  // Added up over the sharers, each of which contributes its share of the mean.
+  // Added up over the process_count, each of which contributes its share of the mean.
   Variable total_mean_, total_variance_;     // [P, 1, D + 1], without what is not normalised
   Variable total_advantage_, total_spread_;  // [P, minibatches, 1]
   std::vector<Variable> total_gradients_;    // of learned_.parameters

@@ -23,7 +23,7 @@ void RolloutPpo::make_beside() {
 }
 
 Tensor RolloutPpo::learns(const Tensor& active) const {
-  return beside_.loss && !is_empty(active) ? logical_or(active, beside_.shown) : active;
+  return beside_.loss && !is_empty(active) ? logical_or(active, beside_.has_demonstrations) : active;
 }
 
 Tensor RolloutPpo::normalised(const Tensor& observation) const {
@@ -82,7 +82,7 @@ RolloutPpo::MomentValues RolloutPpo::observed(const RolloutRows& rollout, const 
     const Tensor played = unsqueeze(unsqueeze(active, 1), 2);
     rows.mean = where(played, rows.mean, shown.mean);
     rows.variance = where(played, rows.variance, shown.variance);
-    grows = logical_or(active, logical_and(beside_.shown, greater(fresh_.value(), 0.5f)));
+    grows = logical_or(active, logical_and(beside_.has_demonstrations, greater(fresh_.value(), 0.5f)));
   }
   const MomentValues values = observation_moments_.grown(rows, grows);
   observation_moments_.assign(values, updates);
@@ -125,8 +125,8 @@ Result<> RolloutPpo::learn_beside(const RolloutRows& batch, const Tensor& active
   if (signals.imitates())
     shown = RewardSignals::scaled(beside_.rows(draws_.value(), options_.minibatch), seen);
   IMPRINT_ASSIGN(const std::vector<Update> learned,
-                 signals.learn(RewardSignals::scaled(signal_rows(batch), seen), shown, beside_.shown, active,
-                               draws_.value(), kMix));
+                 signals.learn(RewardSignals::scaled(signal_rows(batch), seen), shown,
+                               beside_.has_demonstrations, active, draws_.value(), kMix));
   updates.insert(updates.end(), learned.begin(), learned.end());
   return {};
 }

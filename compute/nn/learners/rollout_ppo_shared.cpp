@@ -1,5 +1,5 @@
 // RolloutPpo's update by several processes at once. In a turn of a part each process leaves its share of a
-// mean in a variable, and ProgramSequence::add_up makes it the mean of all:
+// mean in a variable, and ProgramSequence::all_reduce makes it the mean of all:
 //
 //   total means, total variances   of new observations and returns
 //   prepare                        as of one process, with those
@@ -7,7 +7,7 @@
 //   gradient, minibatch            epochs * steps / minibatch times, in turn
 //   publish                        as of one process
 //
-// All processes then have equal weights, bit by bit, as long as add_up gives all of them the same bits.
+// All processes then have equal weights, bit by bit, as long as all_reduce gives all of them the same bits.
 
 #include <algorithm>
 #include <utility>
@@ -81,14 +81,14 @@ Tensor RolloutPpo::moment_rows(const RolloutRows& rollout) const {
 
 ProgramDescription RolloutPpo::total_means(const RolloutRows& rollout) const {
   ProgramDescription program{.name = "total means"};
-  const Tensor share(1.0 / static_cast<double>(options_.sharers));
+  const Tensor share(1.0 / static_cast<double>(options_.process_count));
   program.updates = {Update::assign(total_mean_, mean(moment_rows(rollout), {1}, true) * share)};
   return program;
 }
 
 ProgramDescription RolloutPpo::total_variances(const RolloutRows& rollout) const {
   ProgramDescription program{.name = "total variances"};
-  const Tensor share(1.0 / static_cast<double>(options_.sharers));
+  const Tensor share(1.0 / static_cast<double>(options_.process_count));
   const Tensor apart = moment_rows(rollout) - total_mean_.value();
   program.updates = {Update::assign(total_variance_, mean(square(apart), {1}, true) * share)};
   return program;
@@ -96,7 +96,7 @@ ProgramDescription RolloutPpo::total_variances(const RolloutRows& rollout) const
 
 ProgramDescription RolloutPpo::total_spreads() const {
   ProgramDescription program{.name = "total spreads"};
-  const Tensor share(1.0 / static_cast<double>(options_.sharers));
+  const Tensor share(1.0 / static_cast<double>(options_.process_count));
   const Tensor advantage =
       reshape(advantage_.value(), {options_.brains(), minibatches(), options_.minibatch});
   program.updates = {
@@ -107,7 +107,7 @@ ProgramDescription RolloutPpo::total_spreads() const {
 // As standard() does for one process.
 ProgramDescription RolloutPpo::total_standard() const {
   ProgramDescription program{.name = "standard"};
-  const double rows = static_cast<double>(options_.minibatch * options_.sharers);
+  const double rows = static_cast<double>(options_.minibatch * options_.process_count);
   const Tensor advantage =
       reshape(advantage_.value(), {options_.brains(), minibatches(), options_.minibatch});
   const Tensor deviation = sqrt(total_spread_.value() * Tensor(rows / (rows - 1)));
@@ -123,7 +123,7 @@ Result<ProgramDescription> RolloutPpo::total_gradient(const RolloutSource& sourc
   const PpoLoss& loss = own.loss;
   const Tensor metrics = stack({loss.policy, loss.value, loss.entropy, loss.divergence, loss.clipped}, 1);
   ProgramDescription program{.name = "gradient"};
-  const Tensor share(1.0 / static_cast<double>(options_.sharers));
+  const Tensor share(1.0 / static_cast<double>(options_.process_count));
   for (std::size_t i = 0; i < own.gradients.size(); ++i)
     program.updates.push_back(Update::assign(total_gradients_[i], own.gradients[i] * share));
   program.updates.push_back(Update::assign(total_metrics_, metrics * share));

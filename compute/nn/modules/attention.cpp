@@ -68,6 +68,11 @@ void AttentionCache::clear(std::vector<Update>& updates) const {
   updates.push_back(Update::assign(length_, zeros({1}, DType::int32)));
 }
 
+void AttentionCache::reorder(const Tensor& rows, std::vector<Update>& updates) const {
+  for (const Variable* kept : {&keys_, &values_})
+    updates.push_back(Update::assign(*kept, index_select(kept->value(), 0, rows)));
+}
+
 MultiHeadAttention::MultiHeadAttention(const std::string& name, std::int64_t extent, std::int64_t heads,
                                        const AttentionOptions& options)
     : name_(name), extent_(extent), heads_(heads), options_(options) {

@@ -52,6 +52,9 @@ class AttentionCache {
   Tensor length() const { return length_.value(); }  // int32 [1]: steps held so far
   // Adds the update that forgets all steps.
   void clear(std::vector<Update>& updates) const;
+  // Adds the updates after which line b of the batch continues line rows[b], as beam search does. rows: int32
+  // [batch]. In a program of its own: a program updates a variable once.
+  void reorder(const Tensor& rows, std::vector<Update>& updates) const;
   const Parameters& state() const { return state_; }  // "keys", "values", "length"
 
  private:

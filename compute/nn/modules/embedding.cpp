@@ -5,6 +5,7 @@
 
 #include "compute/base/text.h"
 #include "compute/nn/layer_parameters.h"
+#include "compute/tensor/build.h"
 
 namespace imprint::nn {
 
@@ -67,20 +68,41 @@ Tensor Embedding::logits(const Tensor& x) const {
 }
 
 LearnedPositions::LearnedPositions(const std::string& name, std::int64_t most_steps, std::int64_t extent,
-                                   const Initialisation& values, std::uint64_t seed)
-    : name_(name),
-      weight_(add_parameter(
-          parameters_, name, "weight", {most_steps, extent}, values,
-          {.rows = most_steps, .columns = extent, .fan_in = most_steps, .fan_out = extent, .seed = seed})) {}
+                                   const LearnedPositionsOptions& options)
+    : name_(name), options_(options) {
+  const Shape shape =
+      options.groups > 0 ? Shape{options.groups, most_steps, extent} : Shape{most_steps, extent};
+  weight_ = add_parameter(parameters_, name, "weight", shape, options.values,
+                          {.rows = most_steps,
+                           .columns = extent,
+                           .fan_in = most_steps,
+                           .fan_out = extent,
+                           .groups = options.groups,
+                           .seed = options.seed});
+}
 
-Tensor LearnedPositions::operator()(const Tensor& x) const {
+Tensor LearnedPositions::refusal(const Tensor& x) const {
   const Tensor weight = weight_.value();
   if (!x.ok() || !weight.ok()) return x.ok() ? weight : x;
-  if (x.rank() < 2 || x.extent(-1) != weight.extent(1) || x.extent(-2) > weight.extent(0))
-    return unfit_input(
-        "positions", name_, x,
-        text("[..., steps, ", weight.extent(1), "] with at most ", weight.extent(0), " steps"));
-  return x + narrow(weight, 0, 0, x.extent(-2));
+  const bool grouped = options_.groups > 0;
+  if (x.rank() < (grouped ? 4 : 2) || (grouped && x.extent(0) != options_.groups) ||
+      x.extent(-1) != weight.extent(-1) || x.extent(-2) > weight.extent(-2))
+    return unfit_input("positions", name_, x,
+                       text(grouped ? text("[", options_.groups, ", batch") : "[...", ", steps, ",
+                            weight.extent(-1), "] with at most ", weight.extent(-2), " steps"));
+  return {};
+}
+
+Tensor LearnedPositions::operator()(const Tensor& x) const {
+  if (const Tensor refused = refusal(x); !tensor::is_empty(refused)) return refused;
+  const Tensor rows = narrow(weight_.value(), -2, 0, x.extent(-2));
+  return x + (options_.groups > 0 ? unsqueeze(rows, 1) : rows);
+}
+
+Tensor LearnedPositions::operator()(const Tensor& x, const Tensor& first) const {
+  if (const Tensor refused = refusal(x); !tensor::is_empty(refused)) return refused;
+  const Tensor weight = weight_.value(), rows = take(weight, weight.rank() - 2, arange(x.extent(-2)) + first);
+  return x + (options_.groups > 0 ? unsqueeze(rows, 1) : rows);
 }
 
 namespace {

@@ -41,18 +41,30 @@ class Embedding {
   Variable weight_;
 };
 
-// Learned positions: x [..., steps, extent] plus the first `steps` rows of "weight" [most_steps, extent].
+struct LearnedPositionsOptions {
+  Initialisation values = {.scheme = Scheme::normal, .gain = 0.02};
+  std::int64_t groups = 0;  // networks of a kennel (parameter.h)
+  std::uint64_t seed = 0;
+};
+
+// Learned positions: x [..., steps, extent] plus `steps` rows of "weight" [most_steps, extent]. With groups:
+// "weight" [groups, most_steps, extent], x [groups, batch, steps, extent].
 class LearnedPositions {
  public:
   static constexpr std::string_view kKind = "LearnedPositions";
   LearnedPositions(const std::string& name, std::int64_t most_steps, std::int64_t extent,
-                   const Initialisation& values = {.scheme = Scheme::normal, .gain = 0.02},
-                   std::uint64_t seed = 0);
+                   const LearnedPositionsOptions& options = {});
   Tensor operator()(const Tensor& x) const;
+  // The first step has this position: int32 [1], such as AttentionCache::length() before the step. Steps
+  // from most_steps on are unchanged.
+  Tensor operator()(const Tensor& x, const Tensor& first) const;
   const Parameters& parameters() const { return parameters_; }
 
  private:
+  Tensor refusal(const Tensor& x) const;  // empty: all fits
+
   std::string name_;
+  LearnedPositionsOptions options_;
   Parameters parameters_;
   Variable weight_;
 };

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <ranges>
 #include <unordered_map>
 #include <utility>
 
@@ -113,6 +114,7 @@ Result<> CompilingStore::start(VkPipelineCache host_cache) {
 // An archive serves the devices of its profiles. A library with a compiler compiles the kernels of others,
 // which run faster than those of a profile that asks for less.
 void CompilingStore::log_profile() const {
+  constexpr std::size_t kMostTold = 8;  // profiles in a message
   const DeviceOptions& options = device_.options();
   if (!options.kernels) return;
   const CapabilityProfile device = CapabilityProfile::of(device_.capabilities(), options.schedule_as_gpu);
@@ -122,7 +124,7 @@ void CompilingStore::log_profile() const {
   const bool compiles = GlslCompiler::present();
   if (compiles && (!profile || (!profile->equals(compiled) && profile->lack(compiled).empty()))) {
     std::string differs;
-    for (const CapabilityProfile& baked : options.kernels->profiles())
+    for (const CapabilityProfile& baked : options.kernels->profiles() | std::views::take(kMostTold))
       differs +=
           text(differs.empty() ? "" : "; ", "profile '", baked.name, "': ", baked.difference(compiled));
     options.log(
@@ -138,7 +140,7 @@ void CompilingStore::log_profile() const {
     return;
   }
   std::string lacks;
-  for (const CapabilityProfile& baked : options.kernels->profiles())
+  for (const CapabilityProfile& baked : options.kernels->profiles() | std::views::take(kMostTold))
     lacks += text("; '", baked.name, "' ", baked.lack(device));
   options.log(LogLevel::warning, text("kernel archive: found no profile that ", device.name, " can run",
                                       lacks, ". Bake for this device's profile."));

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <concepts>
 #include <cstring>
+#include <ranges>
 
 #include "compute/base/quote.h"
+#include "compute/base/text.h"
 
 namespace imprint::vk {
 namespace {
@@ -81,7 +83,7 @@ Error damaged(const std::string& why) { return refuse(ErrorCode::corrupt_file, w
 
 Result<CapabilityProfile> read_profile(Reader& reader) {
   CapabilityProfile profile;
-  profile.name = reader.text();
+  profile.name = clipped(reader.text());  // stands in logs
   const auto count = reader.number<std::uint32_t>();
   for (std::uint32_t i = 0; i < count && reader.ok(); ++i) {
     const std::string name = reader.text();
@@ -217,8 +219,11 @@ const CapabilityProfile* KernelArchive::profile_for(const CapabilityProfile& dev
 }
 
 std::string KernelArchive::profile_names() const {
+  constexpr std::size_t kMostNames = 8;
   std::string names;
-  for (const CapabilityProfile& profile : profiles_) names += (names.empty() ? "" : ", ") + profile.name;
+  for (const CapabilityProfile& profile : profiles() | std::views::take(kMostNames))
+    names += (names.empty() ? "" : ", ") + profile.name;
+  if (profiles_.size() > kMostNames) names += text(" and ", profiles_.size() - kMostNames, " more");
   return names;
 }
 

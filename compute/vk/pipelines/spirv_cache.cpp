@@ -22,6 +22,7 @@ struct FileHead {
   std::uint64_t checksum_low, checksum_high;
 };
 constexpr std::uint64_t kFileMagic = 0x3156'5053'504d'4901ull;
+constexpr std::uint64_t kMostWords = std::uint64_t{1} << 23;  // of a shader: thirty times a long fused kernel
 
 fs::path path_of(std::string_view utf8) { return fs::path(std::u8string(utf8.begin(), utf8.end())); }
 
@@ -89,7 +90,8 @@ std::optional<Spirv> SpirvCache::load(const Hash128& key) const {
   Spirv spirv;
   const bool whole = stream.read(reinterpret_cast<char*>(&head), sizeof head) && head.magic == kFileMagic &&
                      size >= sizeof head && head.word_count == (size - sizeof head) / sizeof(std::uint32_t) &&
-                     head.word_count > 0 && size == sizeof head + head.word_count * sizeof(std::uint32_t);
+                     head.word_count > 0 && head.word_count <= kMostWords &&
+                     size == sizeof head + head.word_count * sizeof(std::uint32_t);
   if (whole) {
     spirv.resize(head.word_count);
     stream.read(reinterpret_cast<char*>(spirv.data()),

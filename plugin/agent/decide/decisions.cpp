@@ -134,14 +134,17 @@ void Decisions::fill(std::uint32_t slot) {
     if (!mask.empty()) agent.write_mask(mask);
     const DecisionDraw draw = draw_of(i, taken.draw);
     explore(inference_->noise(slot, i), mask, explores(i), draw);
-    if (const std::span<float> whim = inference_->whim(slot, i); !whim.empty())
-      std::ranges::copy(explores(i) ? draw_whim(mask, draw) : draw_whim({}, {}), whim.begin());
+    if (const std::span<float> random_choice = inference_->random_choice(slot, i); !random_choice.empty())
+      std::ranges::copy(explores(i) ? draw_random_choice(mask, draw) : draw_random_choice({}, {}),
+                        random_choice.begin());
     fill_noise(inference_->drift(slot, i), explores(i) ? 1.0f : 0.0f, draw, kDriftWords);
     if (resets_[i]) inference_->set_reset(slot, i);
     resets_[i] = 0;
     run.asked.push_back({i, taken.ticket, draw, explores(i)});
   }
   counts_.decisions += run.asked.size();
+  counts_.inference_decisions += static_cast<std::uint64_t>(
+      std::ranges::count_if(run.asked, [](const InferenceRun::Asked& one) { return !one.explores; }));
 }
 
 void Decisions::see_group(std::uint32_t agent, bool leaves, std::vector<float>& into) const {

@@ -17,22 +17,24 @@ Tensor of_agents_goal(const Tensor& goal, const Tensor& all, std::int64_t output
   return gather(all, 2, unsqueeze(goal * static_cast<int>(outputs), 2) + iota(shape, 2));
 }
 
-// [P, A, goals * choices], times the noise: a choice that few words were about is tried sooner. Under a goal
-// that only rewards teach the noise stays, since a game may change.
+// [P, A, goals * choices], times the noise: a choice that few feedbacks were about is tried sooner. Under a
+// goal that only rewards teach the noise stays, since a game may change.
 Tensor doubt(const BrainSpec& spec, const Network& network, std::int64_t agents) {
-  constexpr float kMost = 1, kWords = 8;
+  constexpr float kMost = 1, kFeedbacks = 8;
   const std::int64_t brains = spec.brain_count,
                      all = std::int64_t{spec.goal_count} * spec.action.choice_count();
   const Tensor words = network.heard().value();
   const Tensor of_goal =
-      where(greater(sum(words, {3}, true), 0.0f), kMost / sqrt(words / kWords + 1.0f), 1.0f);
+      where(greater(sum(words, {3}, true), 0.0f), kMost / sqrt(words / kFeedbacks + 1.0f), 1.0f);
   return reshape(of_goal, {brains, 1, all}) + zeros({brains, agents, 1});
 }
 
-// The whim's choice where its number is below the unrest. wanted: [P, A, choices].
-Tensor with_whims(const Tensor& wanted, const Tensor& whim, const Variable& unrest) {
-  const Tensor due = less(narrow(whim, 2, 1, 1), reshape(unrest.value(), {wanted.extent(0), 1, 1}));
-  const Tensor choice = cast(squeeze(narrow(whim, 2, 0, 1), 2), DType::int32);
+// The random choice where its number is below the change_epsilon. wanted: [P, A, choices].
+Tensor with_random_choices(const Tensor& wanted, const Tensor& random_choice,
+                           const Variable& change_epsilon) {
+  const Tensor due =
+      less(narrow(random_choice, 2, 1, 1), reshape(change_epsilon.value(), {wanted.extent(0), 1, 1}));
+  const Tensor choice = cast(squeeze(narrow(random_choice, 2, 0, 1), 2), DType::int32);
   return where(due, one_hot(choice, wanted.extent(2)), wanted);
 }
 
@@ -179,9 +181,10 @@ InferGraph describe_inference(const BrainSpec& spec, const Network& network, con
           noise * of_agents_goal(goal, nn::value_widths(network.belief(), network.features(seen)), outputs);
     if (network.heard().ok()) noise = noise * of_agents_goal(goal, doubt(spec, network, agents), outputs);
     Tensor wanted = narrow(values, 2, 0, choices) + noise;
-    if (network.unrest().ok())
-      wanted =
-          with_whims(wanted, feed(graph.whim, "whim", {brains, agents, 2}, DType::float32), network.unrest());
+    if (network.change_epsilon().ok())
+      wanted = with_random_choices(
+          wanted, feed(graph.random_choice, "random_choice", {brains, agents, 2}, DType::float32),
+          network.change_epsilon());
     const Tensor rated = where(greater(mask, 0), wanted, kForbidden);
     for (std::size_t b = 0; b < spec.action.branch_sizes.size(); ++b)
       graph.branches.push_back(

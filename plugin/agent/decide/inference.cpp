@@ -107,8 +107,8 @@ std::span<float> Inference::noise(std::uint32_t slot, std::uint32_t agent) {
   return graph_.noise < 0 ? std::span<float>() : input<float>(slot, graph_.noise, agent, choice_count_);
 }
 
-std::span<float> Inference::whim(std::uint32_t slot, std::uint32_t agent) {
-  return graph_.whim < 0 ? std::span<float>() : input<float>(slot, graph_.whim, agent, 2);
+std::span<float> Inference::random_choice(std::uint32_t slot, std::uint32_t agent) {
+  return graph_.random_choice < 0 ? std::span<float>() : input<float>(slot, graph_.random_choice, agent, 2);
 }
 
 std::span<float> Inference::drift(std::uint32_t slot, std::uint32_t agent) {

@@ -24,8 +24,9 @@ struct InferGraph {
   int goal = -1;             // int32 [P, A]
   int mask = -1;             // int32 [P, A, choices]: 1 = allowed
   int noise = -1;            // float32 [P, A, choices], added to the values before the choice
-  int whim = -1;             // float32 [P, A, 2]: a random choice, taken where the second is below the unrest
-  int drift = -1;            // float32 [P, A, continuous actions]: normal numbers (policies that draw them)
+  int random_choice =
+      -1;          // float32 [P, A, 2]: a random choice, taken where the second is below the change_epsilon
+  int drift = -1;  // float32 [P, A, continuous actions]: normal numbers (policies that draw them)
   int opponent = -1;     // int32 [P, A]: entry of the pool that it acts by, -1 = the network's own weights
   int active = -1;       // int32 [P, A]: 1 = this agent asked (recurrent policies)
   int reset = -1;        // int32 [P, A]: 1 = its episode begins (recurrent policies)
@@ -76,7 +77,7 @@ class Inference {
   void put(std::uint32_t slot, std::uint32_t agent, const Choice& choice, std::int32_t entry = -1);
   std::span<std::int32_t> mask(std::uint32_t slot, std::uint32_t agent);
   std::span<float> noise(std::uint32_t slot, std::uint32_t agent);
-  std::span<float> whim(std::uint32_t slot, std::uint32_t agent);
+  std::span<float> random_choice(std::uint32_t slot, std::uint32_t agent);
   std::span<float> drift(std::uint32_t slot, std::uint32_t agent);
   void set_reset(std::uint32_t slot, std::uint32_t agent);
   // Copies the shared observation at `offset` to `row` of the observation copies, whether the agent asks or

@@ -14,7 +14,7 @@ constexpr float kAboveAll = 1e30f;
 // Element number of the draw that decides whether a choice is random. No noise has that many elements.
 constexpr std::uint32_t kRandomChoice = 0xFFFFFFFF;
 
-constexpr std::uint32_t kWhim = 0xFFFFFFFE;  // of draw_whim
+constexpr std::uint32_t kDrawnChoice = 0xFFFFFFFE;  // of draw_random_choice
 
 // allowed.size() where nothing is allowed.
 std::size_t random_choice(std::span<const std::int32_t> allowed, std::uint32_t word) {
@@ -111,9 +111,9 @@ void add_random_choice(std::span<float> noise, std::span<const std::int32_t> all
     noise[found] = kAboveAll;
 }
 
-std::array<float, 2> draw_whim(std::span<const std::int32_t> allowed, const DecisionDraw& draw) {
+std::array<float, 2> draw_random_choice(std::span<const std::int32_t> allowed, const DecisionDraw& draw) {
   if (allowed.empty()) return {0, 1};
-  const PhiloxCounter words = words_of(kWhim, draw);
+  const PhiloxCounter words = words_of(kDrawnChoice, draw);
   return {static_cast<float>(random_choice(allowed, words[1])), static_cast<float>(uniform_of(words[0]))};
 }
 

@@ -40,6 +40,6 @@ void add_random_choice(std::span<float> noise, std::span<const std::int32_t> all
                        const DecisionDraw& draw);
 
 // {one of the allowed choices, a number in [0, 1)}, independent of the numbers above; allowed empty: {0, 1}.
-std::array<float, 2> draw_whim(std::span<const std::int32_t> allowed, const DecisionDraw& draw);
+std::array<float, 2> draw_random_choice(std::span<const std::int32_t> allowed, const DecisionDraw& draw);
 
 }  // namespace imprint::agent

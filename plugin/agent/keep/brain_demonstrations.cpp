@@ -18,7 +18,8 @@ Result<T> of_call(const char* call, Result<T> result) {
 
 Result<> BrainState::check_shows(const char* call, std::uint32_t brain) const {
   IMPRINT_CHECK(check_changes(call));
-  const bool takes = learning_ && (learning_->learner().takes_demonstrations() || spec_.keeps_shown());
+  const bool takes =
+      learning_ && (learning_->learner().takes_demonstrations() || spec_.keeps_demonstrations());
   if (!takes)
     return make_error(ErrorCode::unsupported,
                       text(call, ": brain '", spec_.name, "': found learner ", learner_name(spec_.learner),
@@ -45,7 +46,8 @@ Result<std::uint32_t> BrainState::load_demonstrations(const std::string& path, s
 }
 
 Result<Demonstrations> BrainState::kept_demonstrations(std::uint32_t brain) {
-  if (spec_.keeps_shown()) return shown_to(spec_, learning_->training().replay().shown, brain);
+  if (spec_.keeps_demonstrations())
+    return demonstrations_of(spec_, learning_->training().replay().demonstrations, brain);
   settle_eviction();
   StateReader reader(variables_);
   if (eviction_ && eviction_->replay()) reader.replay_left(eviction_->replay());
@@ -71,7 +73,7 @@ Result<> BrainState::clear_demonstrations() {
   constexpr const char* call = "brain_clear_demonstrations";
   IMPRINT_CHECK(check_shows(call, UINT32_MAX));
   ReplayState& replay = learning_->training().replay();
-  if (!spec_.keeps_shown()) {
+  if (!spec_.keeps_demonstrations()) {
     if (learning_->learner().takes_feedback())
       return make_error(ErrorCode::unsupported,
                         text(call, ": brain '", spec_.name,
@@ -82,7 +84,7 @@ Result<> BrainState::clear_demonstrations() {
     replay.filled.assign(spec_.brain_count, 0);
     replay.waiting.clear();
   }
-  replay.shown.clear();
+  replay.demonstrations.clear();
   changed_ = true;
   publish();
   return {};

@@ -361,7 +361,7 @@ Result<> BrainState::save_host_copy(const std::string& path) {
         text("brain_save: the device was lost, and brain '", spec_.name, "' has no copy in host memory",
              services_.host_copy_period_frames > 0 && learning_
                  ? " yet. The first is made when it has begun to learn."
-                 : ". Set imp_limits::shadow_period_frames before context_warmup."));
+                 : ". Set imp_limits::host_copy_period_frames before context_warmup."));
   (void)save_status();  // fails a save that was under way
   return saving_->write(path, {copy, &copy->file});
 }

@@ -155,7 +155,7 @@ void write_row(const Demonstrations& from, std::size_t i, const Learner& learner
   copy(from.branches, from.branch_sizes.size(), layout.branches);
   copy(from.continuous, from.continuous_count, layout.continuous);
   if (learner.takes_demonstrations())
-    learner.label(row, layout, 1.0f, from.weights[i], Meaning::demonstration);
+    learner.label(row, layout, 1.0f, from.weights[i], LabelSource::demonstration);
   else
     row[layout.weight] = from.weights[i];
 }
@@ -277,14 +277,14 @@ Result<> show(const Demonstrations& shown, const BrainSpec& spec, std::uint32_t 
   if (brain != UINT32_MAX) IMPRINT_CHECK(check_brain(spec, brain));
   IMPRINT_CHECK(check_form(shown, form_for(spec)));
   const Learner& learner = learner_of(spec);
-  const bool keeps = spec.keeps_shown();
-  const SampleLayout layout = keeps ? shown_layout(spec) : learner.layout(spec);
+  const bool keeps = spec.keeps_demonstrations();
+  const SampleLayout layout = keeps ? demonstration_layout(spec) : learner.layout(spec);
   const std::uint32_t first = brain == UINT32_MAX ? 0 : brain,
                       last = brain == UINT32_MAX ? spec.brain_count : brain + 1;
   for (std::uint32_t p = first; p < last; ++p) {
-    const std::size_t room = keeps
-                                 ? spec.shown_capacity - static_cast<std::uint32_t>(replay.shown.filled()[p])
-                                 : waiting_capacity(spec) - replay.waiting.size(p);
+    const std::size_t room =
+        keeps ? spec.demonstration_capacity - static_cast<std::uint32_t>(replay.demonstrations.filled()[p])
+              : waiting_capacity(spec) - replay.waiting.size(p);
     if (shown.count() > room)
       return make_error(
           ErrorCode::invalid_argument,
@@ -294,18 +294,18 @@ Result<> show(const Demonstrations& shown, const BrainSpec& spec, std::uint32_t 
   }
   for (std::uint32_t p = first; p < last; ++p)
     for (std::size_t i = 0; i < shown.count(); ++i) {
-      const std::span<float> row = keeps ? replay.shown.add(p) : replay.waiting.push(p);
+      const std::span<float> row = keeps ? replay.demonstrations.add(p) : replay.waiting.push(p);
       std::ranges::fill(row, 0.0f);
       write_row(shown, i, learner, layout, row);
     }
   return {};
 }
 
-Result<Demonstrations> shown_to(const BrainSpec& spec, const DemonstrationMemory& memory,
-                                std::uint32_t brain) {
+Result<Demonstrations> demonstrations_of(const BrainSpec& spec, const DemonstrationMemory& memory,
+                                         std::uint32_t brain) {
   IMPRINT_CHECK(check_brain(spec, brain));
   Demonstrations shown = form_for(spec);
-  const SampleLayout layout = shown_layout(spec);
+  const SampleLayout layout = demonstration_layout(spec);
   for (std::int32_t i = 0; i < memory.filled()[brain]; ++i)
     append_row(layout, memory.row(brain, static_cast<std::uint32_t>(i)), shown);
   if (shown.count() == 0) return none_kept(brain);
@@ -316,7 +316,7 @@ Result<Demonstrations> shown_to(const BrainSpec& spec, const DemonstrationMemory
 
 Result<Demonstrations> demonstrations_in(const BrainSpec& spec, std::span<const StateVariable> variables,
                                          const SavedBrain& saved, std::uint32_t brain) {
-  if (spec.keeps_shown()) return shown_to(spec, saved.host.replay.shown, brain);
+  if (spec.keeps_demonstrations()) return demonstrations_of(spec, saved.host.replay.demonstrations, brain);
   if (spec.learner != LearnerKind::cloning)
     return make_error(ErrorCode::unsupported,
                       text("demonstrations: learner: found ", learner_name(spec.learner),
@@ -346,7 +346,7 @@ Result<Demonstrations> demonstrations_in(const BrainSpec& spec, std::span<const 
 Result<> add_demonstrations(const Demonstrations& shown, const BrainSpec& spec,
                             std::span<const StateVariable> variables, SavedBrain& saved) {
   const Learner* learner = find_learner(spec.learner);
-  if (spec.keeps_shown()) {
+  if (spec.keeps_demonstrations()) {
     IMPRINT_CHECK(show(shown, spec, UINT32_MAX, saved.host.replay));
     saved.host.counters.demonstrations += shown.count() * spec.brain_count;
     return {};

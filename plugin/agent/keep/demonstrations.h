@@ -55,8 +55,8 @@ Result<Demonstrations> demonstrations_in(const BrainSpec& spec, std::span<const 
 Result<> show(const Demonstrations& demonstrations, const BrainSpec& spec, std::uint32_t brain,
               ReplayState& replay);
 // The demonstrations that the memory keeps.
-Result<Demonstrations> shown_to(const BrainSpec& spec, const DemonstrationMemory& memory,
-                                std::uint32_t brain);
+Result<Demonstrations> demonstrations_of(const BrainSpec& spec, const DemonstrationMemory& memory,
+                                         std::uint32_t brain);
 
 // Adds them to the memory of each brain, as if agent_demonstrate had taken them. Errors: unsupported (the
 // learner takes none); shape_mismatch; invalid_argument (the memory has no room for all).

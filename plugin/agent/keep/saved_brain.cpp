@@ -197,74 +197,77 @@ void write_waiting(safetensors::File& file, const BrainSpec& spec, const ReplayS
 }
 
 // int64 [P, 3]: steps, news, the bits of the newest reward.
-constexpr const char* kNews = "waiting.news";
+constexpr const char* kSparsity = "waiting.sparsity";
 
-void write_news(safetensors::File& file, const BrainSpec& spec, const ReplayState& replay) {
+void write_sparsity(safetensors::File& file, const BrainSpec& spec, const ReplayState& replay) {
   std::vector<std::int64_t> numbers;
-  for (const News& news : replay.news) {
-    numbers.push_back(static_cast<std::int64_t>(news.steps));
-    numbers.push_back(static_cast<std::int64_t>(news.count));
-    numbers.push_back(std::bit_cast<std::int32_t>(news.reward));
+  for (const RewardSparsity& sparsity : replay.sparsity) {
+    numbers.push_back(static_cast<std::int64_t>(sparsity.steps));
+    numbers.push_back(static_cast<std::int64_t>(sparsity.count));
+    numbers.push_back(std::bit_cast<std::int32_t>(sparsity.reward));
   }
   file.arrays.emplace(
-      kNews, safetensors::Array::of(std::span<const std::int64_t>(numbers), Shape{spec.brain_count, 3}));
+      kSparsity, safetensors::Array::of(std::span<const std::int64_t>(numbers), Shape{spec.brain_count, 3}));
 }
 
-Result<> read_news(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
+Result<> read_sparsity(const safetensors::File& file, const BrainSpec& spec, ReplayState& replay) {
   IMPRINT_ASSIGN(const safetensors::Array* array,
-                 find_array(file, kNews, safetensors::Type::int64, Shape{spec.brain_count, 3}));
+                 find_array(file, kSparsity, safetensors::Type::int64, Shape{spec.brain_count, 3}));
   IMPRINT_ASSIGN(const std::vector<std::int64_t> numbers, array->long_ints());
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
     const std::int64_t steps = numbers[3 * p], count = numbers[3 * p + 1];
     const auto reward = std::bit_cast<float>(static_cast<std::int32_t>(numbers[3 * p + 2]));
-    if (count < 0 || count > steps) return corrupt(kNews, text(count), text("0 to ", steps));
-    if (!std::isfinite(reward)) return corrupt(kNews, text(reward), "a finite number");
-    replay.news[p] = {reward, static_cast<std::uint64_t>(steps), static_cast<std::uint64_t>(count)};
+    if (count < 0 || count > steps) return corrupt(kSparsity, text(count), text("0 to ", steps));
+    if (!std::isfinite(reward)) return corrupt(kSparsity, text(reward), "a finite number");
+    replay.sparsity[p] = {reward, static_cast<std::uint64_t>(steps), static_cast<std::uint64_t>(count)};
   }
   return {};
 }
 
 // Demonstrations: how many of each brain, its next row, the rows, and the minibatches made by them alone.
-constexpr const char *kShownCounts = "shown.counts", *kShownNext = "shown.next", *kShownRows = "shown.rows",
-                     *kShownMinibatches = "shown.minibatches";
+constexpr const char *kDemonstrationCounts = "demonstrations.counts",
+                     *kDemonstrationNext = "demonstrations.next", *kDemonstrationRows = "demonstrations.rows",
+                     *kDemonstrationMinibatches = "demonstrations.minibatches";
 
-void write_shown(safetensors::File& file, const BrainSpec& spec, const DemonstrationMemory& shown) {
-  const std::uint32_t width = shown_layout(spec).width;
+void write_demonstration_memory(safetensors::File& file, const BrainSpec& spec,
+                                const DemonstrationMemory& shown) {
+  const std::uint32_t width = demonstration_layout(spec).width;
   std::vector<float> rows;
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
-    const auto own = shown.rows().subspan(std::size_t{p} * spec.shown_capacity * width,
+    const auto own = shown.rows().subspan(std::size_t{p} * spec.demonstration_capacity * width,
                                           static_cast<std::size_t>(shown.filled()[p]) * width);
     rows.insert(rows.end(), own.begin(), own.end());
   }
   const Shape brains{spec.brain_count};
-  file.arrays.emplace(kShownCounts, safetensors::Array::of(shown.filled(), brains));
-  file.arrays.emplace(kShownNext, safetensors::Array::of(shown.next(), brains));
-  file.arrays.emplace(kShownMinibatches,
+  file.arrays.emplace(kDemonstrationCounts, safetensors::Array::of(shown.filled(), brains));
+  file.arrays.emplace(kDemonstrationNext, safetensors::Array::of(shown.next(), brains));
+  file.arrays.emplace(kDemonstrationMinibatches,
                       safetensors::Array::of(std::span<const std::int32_t>(shown.pretrained), brains));
-  file.arrays.emplace(kShownRows,
+  file.arrays.emplace(kDemonstrationRows,
                       safetensors::Array::of(std::span<const float>(rows),
                                              Shape{static_cast<std::int64_t>(shown.count()), width}));
 }
 
-Result<> read_shown(const safetensors::File& file, const BrainSpec& spec, DemonstrationMemory& shown) {
-  const std::uint32_t width = shown_layout(spec).width;
-  IMPRINT_ASSIGN(
-      const std::vector<std::int32_t> counts,
-      read_ints(file, kShownCounts, spec.brain_count, 0, static_cast<std::int32_t>(spec.shown_capacity)));
+Result<> read_demonstration_memory(const safetensors::File& file, const BrainSpec& spec,
+                                   DemonstrationMemory& shown) {
+  const std::uint32_t width = demonstration_layout(spec).width;
+  IMPRINT_ASSIGN(const std::vector<std::int32_t> counts,
+                 read_ints(file, kDemonstrationCounts, spec.brain_count, 0,
+                           static_cast<std::int32_t>(spec.demonstration_capacity)));
   IMPRINT_ASSIGN(const std::vector<std::int32_t> minibatches,
-                 read_ints(file, kShownMinibatches, spec.brain_count, 0, INT32_MAX / 2));
-  const auto capacity = static_cast<std::int32_t>(spec.shown_capacity);
+                 read_ints(file, kDemonstrationMinibatches, spec.brain_count, 0, INT32_MAX / 2));
+  const auto capacity = static_cast<std::int32_t>(spec.demonstration_capacity);
   IMPRINT_ASSIGN(const std::vector<std::int32_t> next,
-                 read_ints(file, kShownNext, spec.brain_count, 0, capacity - 1));
+                 read_ints(file, kDemonstrationNext, spec.brain_count, 0, capacity - 1));
   std::int64_t total = 0;
   for (std::uint32_t p = 0; p < spec.brain_count; ++p) {
     total += counts[p];
     if (counts[p] < capacity && next[p] != counts[p])
-      return corrupt(kShownNext, text(next[p]), text(counts[p]));
+      return corrupt(kDemonstrationNext, text(next[p]), text(counts[p]));
   }
   IMPRINT_ASSIGN(const safetensors::Array* rows,
-                 find_array(file, kShownRows, safetensors::Type::float32, Shape{total, width}));
-  IMPRINT_CHECK(check_bytes_finite(kShownRows, rows->bytes));
+                 find_array(file, kDemonstrationRows, safetensors::Type::float32, Shape{total, width}));
+  IMPRINT_CHECK(check_bytes_finite(kDemonstrationRows, rows->bytes));
   const std::byte* from = rows->bytes.data();
   for (std::uint32_t p = 0; p < spec.brain_count; ++p)
     for (std::int32_t k = 0; k < counts[p]; ++k, from += std::size_t{width} * sizeof(float))
@@ -330,9 +333,9 @@ Result<std::vector<std::byte>> encode_brain(const BrainSpec& spec, std::span<con
         "replay.filled",
         safetensors::Array::of(std::span<const std::int32_t>(host.replay.filled), Shape{spec.brain_count}));
     write_waiting(file, spec, host.replay);
-    if (spec.keeps_shown()) write_shown(file, spec, host.replay.shown);
+    if (spec.keeps_demonstrations()) write_demonstration_memory(file, spec, host.replay.demonstrations);
     if (spec.pool_size > 0) write_opponents(file, spec, host.replay.opponents);
-    if (learner_of(spec).seeks_news()) write_news(file, spec, host.replay);
+    if (learner_of(spec).slows_exploration()) write_sparsity(file, spec, host.replay);
   }
   file.metadata = {{"format", "imprint brain"},
                    {"name", spec.name},
@@ -368,9 +371,9 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
                             ? ". Its weights fit: take them by brain_load_weights."
                             : ". Use the descriptor that the save was made with.");
   const bool learns = spec.learner != LearnerKind::none;
-  const bool has_news = learns && learner_of(spec).seeks_news() && file.arrays.contains(kNews);
-  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_news ? 1 : 0) +
-                               (spec.keeps_shown() ? 4 : 0) + (spec.pool_size > 0 ? 2 : 0);
+  const bool has_sparsity = learns && learner_of(spec).slows_exploration() && file.arrays.contains(kSparsity);
+  const std::size_t expected = variables.size() + 2 + (learns ? 4 : 0) + (has_sparsity ? 1 : 0) +
+                               (spec.keeps_demonstrations() ? 4 : 0) + (spec.pool_size > 0 ? 2 : 0);
   if (file.arrays.size() != expected)
     return corrupt("body", text(file.arrays.size(), " arrays"), text(expected));
 
@@ -396,8 +399,9 @@ Result<SavedBrain> decode_brain(std::span<const std::byte> bytes, const BrainSpe
     IMPRINT_ASSIGN(brain.host.replay.next, read_ints(file, "replay.next", spec.brain_count, 0, capacity - 1));
     IMPRINT_ASSIGN(brain.host.replay.filled, read_ints(file, "replay.filled", spec.brain_count, 0, capacity));
     IMPRINT_CHECK(read_waiting(file, spec, brain.host.replay));
-    if (has_news) IMPRINT_CHECK(read_news(file, spec, brain.host.replay));
-    if (spec.keeps_shown()) IMPRINT_CHECK(read_shown(file, spec, brain.host.replay.shown));
+    if (has_sparsity) IMPRINT_CHECK(read_sparsity(file, spec, brain.host.replay));
+    if (spec.keeps_demonstrations())
+      IMPRINT_CHECK(read_demonstration_memory(file, spec, brain.host.replay.demonstrations));
     if (spec.pool_size > 0) IMPRINT_CHECK(read_opponents(file, spec, brain.host.replay.opponents));
   }
   return brain;

@@ -13,11 +13,12 @@
 //
 // Arrays of the body: the state on the device, under its variables' names (weights, moments, step counters,
 // replay memory, generator), and the host's part: "host.counters", "host.draws", "replay.next",
-// "replay.filled", "waiting.counts", "waiting.rows"; of a learner that seeks news also "waiting.news",
-// which older files lack; of one that keeps demonstrations "shown.counts", "shown.next", "shown.rows" and
-// "shown.minibatches"; of one with a pool of opponents "opponents.ratings" and "opponents.numbers". Metadata:
-// the schema in words; "brain": the schema as JSON, which older files lack; and "network": network_hash in 32
-// hexadecimal digits, which says what brains the weights fit.
+// "replay.filled", "waiting.counts", "waiting.rows"; of a learner whose exploration may slow also
+// "waiting.sparsity", which older files lack; of one that keeps demonstrations "demonstrations.counts",
+// "demonstrations.next", "demonstrations.rows" and "demonstrations.minibatches"; of one with a pool of
+// opponents "opponents.ratings" and "opponents.numbers". Metadata: the schema in words; "brain": the schema
+// as JSON, which older files lack; and "network": network_hash in 32 hexadecimal digits, which says what
+// brains the weights fit.
 
 #include <array>
 #include <cstddef>

@@ -104,7 +104,8 @@ std::string beside_json(const BrainSpec& spec) {
   std::string json;
   if (spec.group_size > 0) json += text(", \"groups\": {\"group_size\": ", spec.group_size, "}");
   if (spec.pool_size > 0) json += text(", \"self_play\": {\"pool_size\": ", spec.pool_size, "}");
-  if (spec.keeps_shown()) json += text(", \"demonstrations\": {\"capacity\": ", spec.shown_capacity, "}");
+  if (spec.keeps_demonstrations())
+    json += text(", \"demonstrations\": {\"capacity\": ", spec.demonstration_capacity, "}");
   if (!spec.has_signals()) return json;
   return json + text(", \"signals\": {\"curiosity\": \"", curiosity_name(spec.curiosity),
                      "\", \"curiosity_strength\": ", spec.curiosity_strength,
@@ -134,7 +135,7 @@ Hash128 schema_hash(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) hasher.text("falling rate");
   if (spec.group_size > 0) hasher.text("groups").number(spec.group_size);
   if (spec.pool_size > 0) hasher.text("pool").number(spec.pool_size);
-  if (spec.keeps_shown()) hasher.text("shown").number(spec.shown_capacity);
+  if (spec.keeps_demonstrations()) hasher.text("demonstrations").number(spec.demonstration_capacity);
   if (spec.curiosity_strength > 0) hasher.text("curiosity").number(spec.curiosity).number(spec.signal_size);
   if (spec.imitation_strength > 0) hasher.text("imitation").number(spec.signal_size);
   return hasher.digest();
@@ -164,7 +165,7 @@ std::string schema_text(const BrainSpec& spec) {
   if (spec.learner == LearnerKind::ppo && spec.rate_decisions > 0) words += ", falling rate";
   if (spec.group_size > 0) words += text(", groups of ", spec.group_size);
   if (spec.pool_size > 0) words += text(", pool ", spec.pool_size);
-  if (spec.keeps_shown()) words += text(", demonstrations ", spec.shown_capacity);
+  if (spec.keeps_demonstrations()) words += text(", demonstrations ", spec.demonstration_capacity);
   if (spec.curiosity_strength > 0) words += text(", ", curiosity_name(spec.curiosity), " ", spec.signal_size);
   if (spec.imitation_strength > 0) words += text(", imitation ", spec.signal_size);
   return words;

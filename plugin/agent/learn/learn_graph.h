@@ -40,7 +40,7 @@ struct LearnGraph {
   // Index of an input, 0: there is none. float32 [P * C, W]: what was shown
   // (learn/samples/demonstration_memory.h), and after it int32 [P]: how many rows of each brain count in this
   // step.
-  std::size_t shown = 0;
+  std::size_t demonstrations = 0;
   // Index of an input, 0: there is none. int32 [P]: the row of the pool that gets the network's weights,
   // -1 = none.
   std::size_t kept = 0;
@@ -62,7 +62,7 @@ struct LearnGraph {
 // The tensors of the inputs. Rows of copies are not ok() where there is no such input.
 struct LearnInputs {
   Tensor filled, rows, samples, copy_rows, next_copy_rows;
-  Tensor shown = {}, shown_filled = {};  // LearnGraph::shown
+  Tensor demonstrations = {}, demonstration_filled = {};  // LearnGraph::demonstrations
 };
 
 // Makes `working` state of the graph that changes in the last part of the sequence only. The parts before

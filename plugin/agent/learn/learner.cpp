@@ -15,7 +15,8 @@ Error bad_actions(const BrainSpec& spec, const char* expected) {
 
 }  // namespace
 
-void Learner::label(std::span<float> row, const SampleLayout& layout, float, float weight, Meaning) const {
+void Learner::label(std::span<float> row, const SampleLayout& layout, float, float weight,
+                    LabelSource) const {
   row[layout.weight] = weight;
 }
 

@@ -36,8 +36,8 @@ class Learner {
   // ---- signals ----
   virtual bool takes_feedback() const = 0;  // praise, scolding and rewards
   virtual bool takes_demonstrations() const = 0;
-  // Whether demonstrations (BrainSpec::shown_capacity) and signals (learn/learners/signals.h) may stand
-  // beside its rewards.
+  // Whether demonstrations (BrainSpec::demonstration_capacity) and signals (learn/learners/signals.h) may
+  // stand beside its rewards.
   virtual bool learns_beside() const { return false; }
 
   // ---- fields of a brain that name this learner ----
@@ -54,7 +54,7 @@ class Learner {
   virtual SampleLayout layout(const BrainSpec& spec) const = 0;
   // Labelled samples: writes the label into a sample's row. target: -1 to 1.
   virtual void label(std::span<float> row, const SampleLayout& layout, float target, float weight,
-                     Meaning means) const;
+                     LabelSource source) const;
 
   // ---- acting ----
   // Writes what is added to the choices' values before the highest one is taken. allowed: 1 = may be chosen.
@@ -72,8 +72,8 @@ class Learner {
   virtual bool predicts_returns() const { return false; }
   // Whether all brains of a kennel try to earn more. Else the first one alone is judged by its returns.
   virtual bool improves_each_brain() const { return true; }
-  // Whether exploration becomes slow where hardly any step tells anything (News).
-  virtual bool seeks_news() const { return collects_rollouts(); }
+  // Whether exploration becomes slow where hardly any step tells anything (RewardSparsity).
+  virtual bool slows_exploration() const { return collects_rollouts(); }
   // Whether it trains a network with a cell (BrainSpec::cell).
   virtual bool learns_sequences() const { return false; }
 

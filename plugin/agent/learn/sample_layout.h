@@ -8,19 +8,19 @@
 namespace imprint::agent {
 
 // The signal that a label comes from.
-enum class Meaning : std::uint8_t {
+enum class LabelSource : std::uint8_t {
   reward,         // of the game, or a person's silence: says nothing about other choices
-  word,           // of a person, who may be wrong: one choice is right
+  feedback,       // of a person, who may be wrong: one choice is right
   demonstration,  // one choice is right
 };
-inline constexpr std::uint32_t kMeanings = 3;
+inline constexpr std::uint32_t kLabelSources = 3;
 
 // First column of each part; 0: the samples do not have it. A learner adds the parts that it reads
 // (Learner::layout).
 struct SampleLayout {
   std::uint32_t observation = 0, goal = 0, branches = 0, continuous = 0;  // every sample has these
   std::uint32_t target = 0, weight = 0;
-  std::uint32_t means = 0;  // a Meaning
+  std::uint32_t source = 0;  // a LabelSource
   std::uint32_t reward = 0;
   std::uint32_t log_probability = 0;  // of the action, by the weights that chose it
   std::uint32_t state = 0;            // [BrainSpec::state_count] of the cell before the step

@@ -47,6 +47,7 @@ struct BrainCounts {
   std::atomic<std::uint64_t> samples{0}, used{0};
   std::atomic<std::uint64_t> lost_intake{0}, lost_stale{0}, lost_unfollowed{0}, uncredited{0};
   std::atomic<std::uint64_t> alarms{0}, fall_backs{0};
+  std::atomic<std::uint64_t> inference_decisions{0};  // of `decisions`, since creation
   std::atomic<float> last_loss{0}, reliability{0}, rating{0};
   std::atomic<std::uint32_t> snapshots{0}, late_actions{0}, stopped{0}, kept_demonstrations{0};
   std::atomic<std::uint32_t> infer_dispatches{0}, learn_dispatches{0}, infer_barriers{0}, learn_barriers{0};

@@ -121,11 +121,12 @@ struct BrainSpec {
   bool thompson = true;              // the bandit learner draws from its belief, else LinUCB
   float drift = 0;                   // of the bandit learner's weights, per sample
   // Demonstrations beside a learner of rewards. 0: none.
-  std::uint32_t shown_capacity = 0, shown_batch = 32;
-  std::uint32_t pretraining = 0;      // minibatches by them alone, where there are no steps yet
-  std::uint32_t shown_half_life = 0;  // minibatches until they count half; 0 = they count the same for ever
-  float shown_strength = 1;           // of their loss
-  float shown_margin = 0.8f;          // of the DQN learner: how much less another choice is worth
+  std::uint32_t demonstration_capacity = 0, demonstration_batch = 32;
+  std::uint32_t pretraining = 0;  // minibatches by them alone, where there are no steps yet
+  std::uint32_t demonstration_half_life =
+      0;                              // minibatches until they count half; 0 = they count the same for ever
+  float demonstration_strength = 1;   // of their loss
+  float demonstration_margin = 0.8f;  // of the DQN learner: how much less another choice is worth
   // Rewards of the learner's own beside the game's (learn/learners/signals.h). Strength 0: without it.
   float reward_strength = 1, curiosity_strength = 0, imitation_strength = 0;
   float curiosity_discount = 0, imitation_discount = 0;  // 0: the learner's
@@ -139,10 +140,11 @@ struct BrainSpec {
   float newest_share = 0.5f;           // of drawn opponents that act by the newest weights
   std::uint32_t snapshot_count = 4;
   bool fall_back = false;  // to the best weights so far, where returns fall or a loss is not finite
-  // Processes that learn this brain by the same minibatches: nn::RolloutPpoOptions, ProgramSequence::add_up.
-  std::uint32_t sharers = 1, sharer = 0;
+  // Processes that learn this brain by the same minibatches: nn::RolloutPpoOptions,
+  // ProgramSequence::all_reduce.
+  std::uint32_t process_count = 1, process_index = 0;
   std::uint32_t shards = 1;
-  std::function<void(std::span<float>)> add_up;
+  std::function<void(std::span<float>)> all_reduce;
   // Actors and learners in processes apart: an actor learns nothing, and its samples wait to be sent; PPO
   // corrects received ones by V-trace (learn/training/sent_experience.h).
   bool sends_experience = false, receives_experience = false;
@@ -160,7 +162,7 @@ struct BrainSpec {
   std::uint32_t agents_per_turn() const {
     return (agents_per_brain - 1) / decision_period_frames + 1;
   }  // per brain, at most
-  bool keeps_shown() const { return shown_capacity > 0; }
+  bool keeps_demonstrations() const { return demonstration_capacity > 0; }
   bool has_signals() const { return curiosity_strength > 0 || imitation_strength > 0; }
   // Numbers of a group: how many are there, then the observations of group_size agents.
   std::uint32_t group_width() const { return group_size > 0 ? 1 + group_size * observation.width() : 0; }

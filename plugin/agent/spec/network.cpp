@@ -75,7 +75,7 @@ Result<Network> Network::create(const BrainSpec& spec, const std::string& name, 
     if (!network.log_deviation_.ok()) return network.log_deviation_.value().error();
   }
   if (spec.learner == LearnerKind::dqn && spec.follow_changes)
-    network.unrest_ = Variable::zeros(name + "." + kUnrestName, {spec.brain_count});
+    network.change_epsilon_ = Variable::zeros(name + "." + kChangeEpsilonName, {spec.brain_count});
   if (spec.learner == LearnerKind::feedback)
     network.heard_ = Variable::zeros(name + "." + kHeardName,
                                      {spec.brain_count, 1, spec.goal_count, spec.action.choice_count()});
@@ -168,7 +168,7 @@ std::vector<StateVariable> Network::state() const {
   std::vector<StateVariable> state;
   add_state(state, "network", parameters());
   if (log_deviation_.ok()) state.push_back({kLogDeviationName, log_deviation_});
-  if (unrest_.ok()) state.push_back({kUnrestName, unrest_});
+  if (change_epsilon_.ok()) state.push_back({kChangeEpsilonName, change_epsilon_});
   if (heard_.ok()) state.push_back({kHeardName, heard_});
   if (has_belief())
     for (const Variable& variable : {covariance_, squares_, count_})

@@ -59,14 +59,14 @@ class Network {
   // deviation.
   const Variable& log_deviation() const { return log_deviation_; }
   // [P] of a DQN brain that follows changes, else not ok(): share of random choices since the game changed.
-  const Variable& unrest() const { return unrest_; }
+  const Variable& change_epsilon() const { return change_epsilon_; }
   // [P, 1, G, V] of a feedback brain, else not ok(): words heard of each choice, by weight.
   const Variable& heard() const { return heard_; }
   // A bandit brain has a belief: its last layer is the mean, with one arm per goal and choice.
   bool has_belief() const { return covariance_.ok(); }
   nn::LinearBelief belief() const;
   void assign_belief(const nn::LinearBelief& belief, std::vector<Update>& updates) const;
-  std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName, kUnrestName
+  std::vector<StateVariable> state() const;  // "network.0.weight", ..., kLogDeviationName, kChangeEpsilonName
 
  private:
   Network(const BrainSpec& spec, const std::string& name) : spec_(spec), trunk_(name) {}
@@ -83,7 +83,7 @@ class Network {
   std::optional<RecurrentCell> cell_;
   nn::Sequential head_{"head"};
   nn::Parameters parameters_;
-  Variable log_deviation_, unrest_, heard_;
+  Variable log_deviation_, change_epsilon_, heard_;
   Variable covariance_, squares_, count_;  // nn::LinearBelief
 };
 

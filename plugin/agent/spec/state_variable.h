@@ -9,7 +9,7 @@
 namespace imprint::agent {
 
 inline constexpr const char* kLogDeviationName = "log_deviation";  // of continuous actions that are drawn
-inline constexpr const char* kUnrestName = "unrest";
+inline constexpr const char* kChangeEpsilonName = "change_epsilon";
 inline constexpr const char* kHeardName = "heard";
 // The replay memory: numbers, and where there are any pictures as bytes (learn/samples/replay_memory.h).
 inline constexpr const char *kReplayName = "replay", *kReplayPicturesName = "replay_pictures";

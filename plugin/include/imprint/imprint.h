@@ -75,7 +75,7 @@ typedef struct imp_host {
   void* user; /* passed to each callback */
   void (*log)(void* user, imp_log_level level, const char* message);
   /* Once, at the end of the call that met the loss, on its thread. Call no function of this context
-   * in it. Afterwards brain_save writes the last shadow copy; destroy functions work as before. */
+   * in it. Afterwards brain_save writes the newest host copy; destroy functions work as before. */
   void (*device_lost)(void* user, const char* message);
   /* The game's job system, instead of Imprint's threads. Call run(data) exactly once, on any
    * thread, now or later, before the library is unloaded. */
@@ -100,16 +100,16 @@ typedef enum imp_preference {
 /* Defaults that are not named are 0. */
 typedef struct imp_limits {
   imp_header header;
-  uint64_t memory_cap_bytes;     /* of the device, GPU or CPU; 0 = no cap. Default 256 MiB */
-  uint32_t gpu_us_per_frame;     /* GPU time per frame, us; 0 = no learning. Default 500 */
-  uint32_t max_slice_us;         /* longest submission of learning, us; 0 = any. Default 1000 */
-  uint32_t cpu_us_per_frame;     /* CPU time of a frame's calls, us; 0 = any */
-  uint32_t frame_gpu_us;         /* GPU time of the host's whole frame, us; 0 = ignore */
-  imp_preference preference;     /* when the host's frame is longer */
-  uint32_t worker_threads;       /* Imprint's own, 0 .. 64; unused with job_submit. Default 1 */
-  uint32_t shadow_period_frames; /* copies to host memory, for a device loss; 0 = none */
-  uint32_t tuning_ms;            /* measuring of kernel variants in warmup, ms; 0 = none */
-  uint32_t deterministic;        /* 1: measurements are ignored, for equal bits */
+  uint64_t memory_cap_bytes;        /* of the device, GPU or CPU; 0 = no cap. Default 256 MiB */
+  uint32_t gpu_us_per_frame;        /* GPU time per frame, us; 0 = no learning. Default 500 */
+  uint32_t max_slice_us;            /* longest submission of learning, us; 0 = any. Default 1000 */
+  uint32_t cpu_us_per_frame;        /* CPU time of a frame's calls, us; 0 = any */
+  uint32_t frame_gpu_us;            /* GPU time of the host's whole frame, us; 0 = ignore */
+  imp_preference preference;        /* when the host's frame is longer */
+  uint32_t worker_threads;          /* Imprint's own, 0 .. 64; unused with job_submit. Default 1 */
+  uint32_t host_copy_period_frames; /* copies to host memory, for a device loss; 0 = none */
+  uint32_t tuning_ms;               /* measuring of kernel variants in warmup, ms; 0 = none */
+  uint32_t deterministic;           /* 1: measurements are ignored, for equal bits */
 } imp_limits;
 
 typedef struct imp_frame_info {

@@ -200,6 +200,7 @@ class Brain : public detail::Owner<imp_brain, &imp_api::brain_destroy> {
   Outcome give_experience(std::uint32_t source, std::span<const std::byte> data) {
     return call(&imp_tools_api::brain_give_experience, source, data.data(), data.size());
   }
+  Outcome forget_returns() { return call(&imp_tools_api::brain_forget_returns); }
 };
 
 // Must outlive the brains that use it.

@@ -107,8 +107,8 @@ typedef struct imp_brain_stats {
   uint32_t snapshots;       /* kept now */
   uint32_t late_actions;    /* answers that the GPU delivered after their frame */
   uint32_t infer_dispatches, learn_dispatches, infer_barriers, learn_barriers; /* per program run */
-  uint64_t shadow_frame;       /* frame of the newest copy in host memory; 0 = none */
-  uint64_t bytes_away;         /* of learning that has left the device, for lack of memory */
+  uint64_t host_copy_frame;    /* frame of the newest copy in host memory; 0 = none */
+  uint64_t evicted_bytes;      /* of learning that has left the device, for lack of memory */
   uint64_t used_samples;       /* steps and labelled samples that learning has taken in */
   uint64_t dropped_intake;     /* samples that came faster than learning takes them in */
   uint64_t dropped_stale;      /* PPO, PQN: steps by weights that two updates have replaced */
@@ -119,6 +119,7 @@ typedef struct imp_brain_stats {
   float reliability;           /* feedback: share of a person's words that is right, 0.9 at first */
   uint32_t kept_demonstrations; /* in memory now, all brains: imp_demonstration_options */
   float rating;                 /* imp_self_play_options: of a kennel's first brain */
+  uint64_t inference_decisions; /* of decisions, since creation: by agents in inference mode */
 } imp_brain_stats;
 
 /* One row of a brain's curves: a stretch of at least 64 minibatches. Figures are means since the
@@ -151,7 +152,7 @@ typedef struct imp_context_stats {
   uint64_t frame_compiles, frame_allocations, frame_waits; /* in frame calls after warmup: 0 */
   uint64_t bytes_in_use, bytes_reserved; /* device memory now: used, taken from the device */
   uint64_t bytes_peak, largest_free;     /* most ever used; longest free range now */
-  uint64_t bytes_away;                   /* of learning that has left the device */
+  uint64_t evicted_bytes;                /* of learning that has left the device */
   uint32_t blocks;                       /* VkDeviceMemory objects now */
   uint32_t memory_pressure;         /* 1: learning has left the device until there is room again */
   uint64_t measured_frame;          /* newest frame whose timestamps arrived; 0 = none */
@@ -340,6 +341,11 @@ typedef struct imp_tools_api {
    * learn step. INVALID_ARGUMENT names a damaged step; then none is taken. WRONG_STATE as above. */
   imp_result(IMP_CALL* brain_give_experience)(imp_brain brain, uint32_t source, const void* data,
                                               size_t size);
+
+  /* [create] For a game that becomes harder or easier on purpose, as by a new lesson: earlier
+   * returns no longer count for IMP_ALARM_FALLING_RETURNS and imp_brain_desc::fall_back.
+   * NOT_FOUND: no learner. */
+  imp_result(IMP_CALL* brain_forget_returns)(imp_brain brain);
 } imp_tools_api;
 
 #ifdef __cplusplus

@@ -9,7 +9,7 @@ namespace pet {
 
 Checkup::Checkup(std::vector<std::vector<Mind*>> probes) {
   for (std::size_t pet = 0; pet < probes.size(); ++pet) {
-    for (Mind* mind : probes[pet]) seats_.push_back({mind, pet, 0, World(), Trial(), std::nullopt});
+    for (Mind* mind : probes[pet]) probes_.push_back({mind, pet, 0, World(), Trial(), std::nullopt});
   }
   next_trial_.resize(probes.size());
   marks_.resize(probes.size());
@@ -21,53 +21,53 @@ void Checkup::begin(std::uint64_t seed) {
   next_trial_.assign(next_trial_.size(), 0);
   marks_.assign(marks_.size(), Marks{});
   decisions_.assign(left_, {});
-  for (Seat& seat : seats_) next_trial(seat);
+  for (Probe& probe : probes_) next_trial(probe);
 }
 
-bool Checkup::next_trial(Seat& seat) {
-  std::uint32_t& next = next_trial_[seat.pet];
-  seat.asked_frame.reset();
-  seat.trial = Trial();
+bool Checkup::next_trial(Probe& probe) {
+  std::uint32_t& next = next_trial_[probe.pet];
+  probe.asked_frame.reset();
+  probe.trial = Trial();
   if (next == kTrialsPerPet) return false;
-  seat.trial_number = next++;
+  probe.trial_number = next++;
   // Every pet and every brain is examined in the same yards.
-  Random random(seed_, seat.trial_number);
-  const Cue cue = kTricks[seat.trial_number % kTrickCount];
-  seat.world = World();
-  seat.world.redraw(random);
-  seat.world.set_cue(cue);
-  seat.trial.begin(cue);
-  seat.mind->set_goal(cue);
+  Random random(seed_, probe.trial_number);
+  const Cue cue = kTricks[probe.trial_number % kTrickCount];
+  probe.world = World();
+  probe.world.redraw(random);
+  probe.world.set_cue(cue);
+  probe.trial.begin(cue);
+  probe.mind->set_goal(cue);
   return true;
 }
 
-void Checkup::decide(Seat& seat, const Answer& answer) {
-  decisions_[seat.pet * kTrialsPerPet + seat.trial_number].push_back(answer.action);
-  bool over = !seat.trial.decide(seat.world, answer.action);  // one wrong decision and the trial is lost
+void Checkup::decide(Probe& probe, const Answer& answer) {
+  decisions_[probe.pet * kTrialsPerPet + probe.trial_number].push_back(answer.action);
+  bool over = !probe.trial.decide(probe.world, answer.action);  // one wrong decision and the trial is lost
   if (!over) {
-    seat.world.begin_action(answer.action);
-    while (!seat.world.ready()) seat.world.step();
-    seat.trial.after(seat.world);
-    over = seat.trial.over();
-    if (seat.trial.state() == Trial::State::success) ++marks_[seat.pet][seat.trial_number % kTrickCount];
+    probe.world.begin_action(answer.action);
+    while (!probe.world.ready()) probe.world.step();
+    probe.trial.after(probe.world);
+    over = probe.trial.over();
+    if (probe.trial.state() == Trial::State::success) ++marks_[probe.pet][probe.trial_number % kTrickCount];
   }
   if (!over) return;
   --left_;
-  next_trial(seat);
+  next_trial(probe);
 }
 
 bool Checkup::step(std::uint64_t frame) {
   if (left_ == 0) return false;
-  for (Seat& seat : seats_) {
-    if (seat.asked_frame && frame >= *seat.asked_frame + kAnswerFrames) {
-      if (const std::optional<Answer> answer = seat.mind->answer()) {
-        seat.asked_frame.reset();
-        decide(seat, *answer);
+  for (Probe& probe : probes_) {
+    if (probe.asked_frame && frame >= *probe.asked_frame + kAnswerFrames) {
+      if (const std::optional<Answer> answer = probe.mind->answer()) {
+        probe.asked_frame.reset();
+        decide(probe, *answer);
       }
     }
-    if (!seat.trial.over() && !seat.asked_frame) {
-      seat.mind->ask(seat.world.observe(), seat.world.mask());
-      seat.asked_frame = frame;
+    if (!probe.trial.over() && !probe.asked_frame) {
+      probe.mind->ask(probe.world.observe(), probe.world.mask());
+      probe.asked_frame = frame;
     }
   }
   return left_ == 0;

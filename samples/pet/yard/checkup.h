@@ -38,7 +38,7 @@ class Checkup {
   const std::vector<std::vector<Action>>& decisions() const { return decisions_; }
 
  private:
-  struct Seat {
+  struct Probe {
     Mind* mind;
     std::size_t pet;
     std::uint32_t trial_number = 0;
@@ -47,10 +47,10 @@ class Checkup {
     std::optional<std::uint64_t> asked_frame;
   };
 
-  bool next_trial(Seat& seat);
-  void decide(Seat& seat, const Answer& answer);
+  bool next_trial(Probe& probe);
+  void decide(Probe& probe, const Answer& answer);
 
-  std::vector<Seat> seats_;
+  std::vector<Probe> probes_;
   std::uint64_t seed_ = 0;
   std::uint32_t left_ = 0;                 // trials that are not over
   std::vector<std::uint32_t> next_trial_;  // of each pet

@@ -34,7 +34,7 @@ int lose_a_device(const game::BrainDesc& desc) {
   game::Made<game::Agent> agent = brain->create_agent();
   if (!agent || !context->warmup()) return fail("agent", agent.outcome.message());
   game::Frames clock(Host::kFramesInFlight);
-  for (std::uint64_t number = 1; number <= 400 && brain->stats()->shadow_frame == 0; ++number) {
+  for (std::uint64_t number = 1; number <= 400 && brain->stats()->host_copy_frame == 0; ++number) {
     const VkCommandBuffer commands = host.begin_frame(number);
     game::Frame frame(*context, clock.next(1.0 / 60));
     (void)live(frame, *agent);
@@ -43,7 +43,7 @@ int lose_a_device(const game::BrainDesc& desc) {
     if (!host.end_frame()) return fail("end_frame", host.error().c_str());
   }
   host.wait_for_all();
-  if (brain->stats()->shadow_frame == 0) return fail("shadow", "there is none");
+  if (brain->stats()->host_copy_frame == 0) return fail("host copy", "there is none");
   (void)context->notify_device_lost();
   services.lost = true;  // the host told itself, so Imprint does not
   const game::Outcome recovered =

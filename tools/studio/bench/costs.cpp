@@ -45,7 +45,7 @@ Result<double> device_us(Session& session, std::int64_t bytes) {
   if (bytes > 0) {
     sequence.parts[0].description.updates.push_back(Update::assign(total, total.value() + 1));
     sequence.parts[0].summed = {total};
-    sequence.add_up = [](std::span<float>) {};
+    sequence.all_reduce = [](std::span<float>) {};
   }
   IMPRINT_ASSIGN(Program program, Program::compile(session.runtime(), sequence));
   Result<> done;

@@ -58,9 +58,9 @@ Result<BenchOutcome> bench_gpt(Session& session, const BenchSettings& settings) 
                                    .report_every = kReported,
                                    .report = [&](const training::Report&) { stop = clock.is_over(); },
                                    .stop = &stop,
-                                   .sharers = ranks(),
-                                   .sharer = rank()};
-  if (ranks() > 1) options.add_up = add_up(settings.compressed);
+                                   .process_count = ranks(),
+                                   .process_index = rank()};
+  if (ranks() > 1) options.all_reduce = all_reduce(settings.compressed);
   if (ranks() > 1 && settings.maps()) options.shared_sums = shared_sums();
   training::Trainer trainer(session, model, parameters, nn::adam_w(parameters), options);
   IMPRINT_CHECK(trainer.fit(loader));

@@ -15,12 +15,12 @@ namespace imprint::studio {
 
 double total_of(double own) {
   float number = static_cast<float>(own);
-  add_up()(std::span(&number, 1));
+  all_reduce()(std::span(&number, 1));
   return static_cast<double>(number);
 }
 
 void share(ProgramSequence& sequence, const BenchSettings& settings) {
-  sequence.add_up = add_up(settings.compressed);
+  sequence.all_reduce = all_reduce(settings.compressed);
   if (settings.maps()) sequence.shared_sums = shared_sums();
 }
 

@@ -121,8 +121,8 @@ Result<BenchOutcome> run(Session& session, const BenchSettings& settings, nn::Pp
   options.action = world.action;
   options.seed = settings.seed;
   if (!settings.by_updates()) {
-    options.sharers = ranks();
-    options.sharer = rank();
+    options.process_count = ranks();
+    options.process_index = rank();
   }
   IMPRINT_ASSIGN(const nn::Ppo ppo, nn::Ppo::create(options));
   const nn::Environments worlds(world, options.agents,

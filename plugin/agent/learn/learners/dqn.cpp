@@ -78,13 +78,13 @@ class DqnObjective final : public Objective {
 
   // A choice that was shown is worth more than others by a margin. Hester et al., Deep Q-learning from
   // Demonstrations, 2018.
-  Tensor shown_losses(const Minibatch& shown, const Network& network) const override {
+  Tensor demonstration_losses(const Minibatch& shown, const Network& network) const override {
     const Estimates own{network, value_};
     const std::uint32_t choices = spec_.action.branch_sizes[0];
     const Tensor outputs = own(shown.columns(shown.layout.observation, spec_.observation.width()),
                                shown.whole_number(shown.layout.goal));
     const Tensor taken = one_hot(shown.whole_number(shown.layout.branches), choices);
-    return max(outputs + (1.0f - taken) * spec_.shown_margin, {2}) - sum(outputs * taken, {2});
+    return max(outputs + (1.0f - taken) * spec_.demonstration_margin, {2}) - sum(outputs * taken, {2});
   }
 
   nn::Parameters parameters() const override {
@@ -159,7 +159,7 @@ class DqnLearner final : public ReplayLearner {
   SampleKind sample_kind() const override { return SampleKind::transition; }
   bool predicts_returns() const override { return true; }
   bool learns_beside() const override { return true; }
-  bool seeks_news() const override { return true; }
+  bool slows_exploration() const override { return true; }
   SampleLayout layout(const BrainSpec& spec) const override {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::reward)

@@ -9,8 +9,8 @@ namespace {
 constexpr float kCertainty = 4;      // the model's, of expected feedback from -1 to 1
 constexpr float kToldWeight = 0.3f;  // of the model's loss
 constexpr float kFirstWrong = 0.1f, kLeastWrong = 0.02f, kMostWrong = 0.4f;
-constexpr float kShownWrong = 0.01f;    // share of demonstrations
-constexpr float kWordsRemembered = 50;  // by the estimate
+constexpr float kDemonstrationWrong = 0.01f;  // share of demonstrations
+constexpr float kWordsRemembered = 50;        // by the estimate
 constexpr float kCareless = 0.2f;  // of the words are wrong: kShrink and kLeastShrink are for that person
 constexpr float kUntaught = 1;  // in weight of words: a goal's last layer is shrunk before its first sample
 constexpr float kShrink = 4, kShrinkSamples = 300, kLeastShrink = 0.0135f;
@@ -40,10 +40,10 @@ class FeedbackObjective final : public Objective {
 
   Tensor losses(const Minibatch& batch, const Network& network) const override {
     const Rated rated = rate(batch, network);
-    const Tensor target = batch.column(batch.layout.target), means = batch.column(batch.layout.means);
+    const Tensor target = batch.column(batch.layout.target), source = batch.column(batch.layout.source);
     const Tensor error = square(sum(rated.outputs * rated.choice, {2}) - target);
-    const Tensor shown = equal(means, number(Meaning::demonstration));
-    const Tensor wrong = where(shown, kShownWrong, unsqueeze(wrong_.value(), 1));
+    const Tensor shown = equal(source, number(LabelSource::demonstration));
+    const Tensor wrong = where(shown, kDemonstrationWrong, unsqueeze(wrong_.value(), 1));
     const Tensor praised = wrong + (1.0f - 2.0f * wrong) * rated.chance;
     const Tensor told = maximum(target, 0.0f) * log(praised) + maximum(-target, 0.0f) * log(1.0f - praised);
     Tensor of_others = -kToldWeight * told;
@@ -89,7 +89,7 @@ class FeedbackObjective final : public Objective {
     const Tensor doubted = wrong * (1.0f - right) / (wrong * (1.0f - right) + (1.0f - wrong) * right);
     const Tensor known = logical_and(there, is_finite(doubted));
     const Tensor weight = where(known, arriving.column(arriving.layout.weight), 0.0f);
-    const Tensor is_word = equal(arriving.column(arriving.layout.means), number(Meaning::word));
+    const Tensor is_word = equal(arriving.column(arriving.layout.source), number(LabelSource::feedback));
     const Tensor of_words = where(is_word, weight, 0.0f);
     const Tensor words = sum(of_words, {1});
     const Tensor share = sum(of_words * where(known, doubted, 0.0f), {1}) / maximum(words, 1e-6f);
@@ -108,7 +108,7 @@ class FeedbackObjective final : public Objective {
   }
 
  private:
-  static float number(Meaning meaning) { return static_cast<float>(meaning); }
+  static float number(LabelSource meaning) { return static_cast<float>(meaning); }
   // float32 [G * V]
   Tensor goals_of_outputs() const {
     std::vector<float> goals;
@@ -118,7 +118,7 @@ class FeedbackObjective final : public Objective {
   }
   // One choice is right.
   static Tensor tells_of_others(const Minibatch& batch) {
-    return greater(batch.column(batch.layout.means), number(Meaning::reward));
+    return greater(batch.column(batch.layout.source), number(LabelSource::reward));
   }
 
   struct Rated {
@@ -157,13 +157,13 @@ class FeedbackLearner final : public ReplayLearner {
     return SampleLayout::begin(spec)
         .add(&SampleLayout::target)
         .add(&SampleLayout::weight)
-        .add(&SampleLayout::means);
+        .add(&SampleLayout::source);
   }
   void label(std::span<float> row, const SampleLayout& layout, float target, float weight,
-             Meaning means) const override {
+             LabelSource source) const override {
     row[layout.target] = target;
     row[layout.weight] = weight;
-    row[layout.means] = static_cast<float>(means);
+    row[layout.source] = static_cast<float>(source);
   }
 
  protected:

@@ -65,12 +65,12 @@ nn::RolloutPpoOptions options_of(const BrainSpec& spec) {
   options.clip_values = spec.clip_values;
   options.normalise_observations = spec.normalise_observations;
   options.normalise_rewards = spec.normalise_rewards;
-  options.wait_for_reward = spec.sharers == 1 && spec.shards == 1 && !spec.has_signals();
+  options.wait_for_reward = spec.process_count == 1 && spec.shards == 1 && !spec.has_signals();
   options.rate_updates = rate_updates(spec);
   options.seed = spec.seed;
   options.corrects_lag = spec.receives_experience;
-  options.sharers = spec.sharers;
-  options.sharer = spec.sharer;
+  options.process_count = spec.process_count;
+  options.process_index = spec.process_index;
   options.shards = spec.shards;
   return options;
 }
@@ -173,16 +173,16 @@ Result<Actors> make_actors(const BrainSpec& spec, const Network& network) {
 nn::RolloutBeside beside_of(const BrainSpec& spec, const Network& network, const LearnInputs& intake) {
   nn::RolloutBeside beside;
   beside.reward_signals = make_signals(spec);
-  if (!spec.keeps_shown()) return beside;
+  if (!spec.keeps_demonstrations()) return beside;
   constexpr std::uint32_t kCloned = 16, kSeen = 17, kModel = 18;  // streams
-  const Shown shown(spec, intake);
+  const DemonstrationDraws demonstrations(spec, intake);
   const auto seen = [spec, network](const Minibatch& batch) {
     return network.scaled(batch.columns(batch.layout.observation, spec.observation.width()));
   };
-  beside.shown = shown.there();
+  beside.has_demonstrations = demonstrations.there();
   beside.loss = [=](const nn::RolloutBeside::LogProbability& log_probability, const Tensor& generator) {
-    const Minibatch batch = shown.draw(generator, spec.shown_batch, kCloned);
-    const std::int64_t rows = std::int64_t{spec.brain_count} * spec.shown_batch,
+    const Minibatch batch = demonstrations.draw(generator, spec.demonstration_batch, kCloned);
+    const std::int64_t rows = std::int64_t{spec.brain_count} * spec.demonstration_batch,
                        numbers = spec.action.continuous_count;
     nn::Actions taken;
     if (const std::size_t branches = spec.action.branch_sizes.size(); branches > 0)
@@ -192,19 +192,20 @@ nn::RolloutBeside beside_of(const BrainSpec& spec, const Network& network, const
     if (numbers > 0)
       taken.continuous =
           reshape(batch.columns(batch.layout.continuous, spec.action.continuous_count), {rows, numbers});
-    return shown.loss(batch, neg(log_probability(seen(batch), batch.whole_number(batch.layout.goal), taken)));
+    return demonstrations.loss(
+        batch, neg(log_probability(seen(batch), batch.whole_number(batch.layout.goal), taken)));
   };
   beside.observations = [=](const Tensor& generator) {
-    return seen(shown.draw(generator, spec.batch_size, kSeen));
+    return seen(demonstrations.draw(generator, spec.batch_size, kSeen));
   };
   beside.rows = [=](const Tensor& generator, std::int64_t n) {
-    const Minibatch batch = shown.draw(generator, n, kModel);
-    nn::SignalRows rows = shown_signal_rows(spec, batch);
+    const Minibatch batch = demonstrations.draw(generator, n, kModel);
+    nn::SignalRows rows = demonstration_signal_rows(spec, batch);
     rows.observation = seen(batch);
     return rows;
   };
-  beside.count = [=](const Tensor& learns) { return shown.count(learns); };
-  beside.state.add("shown_age", shown.age());
+  beside.count = [=](const Tensor& learns) { return demonstrations.count(learns); };
+  beside.state.add("demonstration_age", demonstrations.age());
   return beside;
 }
 
@@ -214,7 +215,7 @@ Result<> describe_update(const BrainSpec& spec, const SampleLayout& layout, cons
   const nn::RolloutPpo ppo(options_of(spec), actors.acting, actors.learned, beside_of(spec, network, intake));
   IMPRINT_ASSIGN(graph.sequence,
                  ppo.update(rollout_source(spec, layout, network, intake.samples), intake.filled));
-  graph.sequence.add_up = spec.add_up;
+  graph.sequence.all_reduce = spec.all_reduce;
   std::vector<Tensor>& outputs = graph.sequence.parts.back().description.outputs;
   outputs = {loss_of(outputs[0]), outputs[0]};
   graph.metrics = {Metric::policy_loss,       Metric::value_loss,    Metric::entropy,

@@ -2,11 +2,11 @@
 
 namespace imprint::agent {
 
-Recall::Recall(const BrainSpec& spec, const Variable& unrest, LearnGraph& graph)
+Recall::Recall(const BrainSpec& spec, const Variable& change_epsilon, LearnGraph& graph)
     : brains_(spec.brain_count),
       batch_(spec.batch_size),
       capacity_(static_cast<std::int32_t>(spec.replay_capacity)),
-      unrest_(unrest) {
+      change_epsilon_(change_epsilon) {
   const auto whole = [&](const char* name, std::int32_t most) {
     const Variable made = Variable::zeros(name, {brains_}, DType::int32);
     graph.state.push_back({name, made, 0, most, Merge::none});
@@ -65,9 +65,9 @@ Tensor Recall::take_in(const Tensor& rewards, const Tensor& there, std::vector<U
   put(newest_, newest);
   put(past_, past);
   put(distance_, where(changed, zeros_like(distance), distance));
-  if (unrest_.ok()) {
-    const Tensor settled = maximum(unrest_.value() - count * (kUnrest / kUnsettled), 0.0f);
-    put(unrest_, where(changed, zeros_like(settled) + kUnrest, settled));
+  if (change_epsilon_.ok()) {
+    const Tensor settled = maximum(change_epsilon_.value() - count * (kChangeEpsilon / kUnsettled), 0.0f);
+    put(change_epsilon_, where(changed, zeros_like(settled) + kChangeEpsilon, settled));
   }
   put(lowest_, lowest);
   put(highest_, highest);

@@ -7,7 +7,8 @@
 // by kLeastDrop of the range of rewards. A player's new habit does that; a drop that belongs to each episode
 // does not. Then minibatches come from the newest kNewest samples and those that follow: an earlier step
 // tells the opposite, and a brain that avoids an action now has no newer one of it. Rewards that rise forget
-// nothing. For kUnsettled steps agents choose at random too, at first kUnrest of their decisions, then fewer.
+// nothing. For kUnsettled steps agents choose at random too, at first kChangeEpsilon of their decisions, then
+// fewer.
 //
 // P = brain_count, B = batch_size, K = samples that arrive.
 
@@ -22,10 +23,10 @@ class Recall {
  public:
   static constexpr std::int32_t kNewest = 100, kPast = 2000;
   static constexpr float kDeviations = 6, kLeastDrop = 0.1f;
-  static constexpr float kUnrest = 0.5f, kUnsettled = 500;
+  static constexpr float kChangeEpsilon = 0.5f, kUnsettled = 500;
 
-  // Adds its state. unrest: Network::unrest, or not ok().
-  Recall(const BrainSpec& spec, const Variable& unrest, LearnGraph& graph);
+  // Adds its state. change_epsilon: Network::change_epsilon, or not ok().
+  Recall(const BrainSpec& spec, const Variable& change_epsilon, LearnGraph& graph);
 
   // int32 [P, B]: rows of each brain's memory. Uses the generator's stream 0.
   Tensor draw(const Tensor& generator, const Tensor& filled) const;
@@ -36,7 +37,7 @@ class Recall {
  private:
   std::int64_t brains_, batch_;
   std::int32_t capacity_;
-  Variable unrest_;
+  Variable change_epsilon_;
   Variable next_row_;          // int32 [P], that the next sample overwrites
   Variable since_;             // int32 [P] samples since the last change, or all
   Variable steps_;             // float32 [P] since the last change, at most kPast

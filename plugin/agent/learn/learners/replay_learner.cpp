@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kLeastRate = 1.0f / 32;  // share of the first learning rate
 
-constexpr std::uint32_t kShownStream = 16, kModelStream = 17, kMixStream = 18;
+constexpr std::uint32_t kDemonstrationStream = 16, kModelStream = 17, kMixStream = 18;
 
 // Signals see the minibatch, and their rewards replace those of its samples.
 Result<> add_signals(const BrainSpec& spec, auto& draw, LearnGraph& graph) {
@@ -27,12 +27,12 @@ Result<> add_signals(const BrainSpec& spec, auto& draw, LearnGraph& graph) {
   draw.batch.rewards = signals->total(draw.batch.column(draw.batch.layout.reward), rows, draw.there, updates);
   nn::SignalRows model;
   if (signals->imitates()) {
-    const Minibatch shown = draw.shown->draw(draw.generator, spec.batch_size, kModelStream);
-    model = nn::RewardSignals::scaled(shown_signal_rows(spec, shown), signals->seen());
+    const Minibatch shown = draw.demonstrations->draw(draw.generator, spec.batch_size, kModelStream);
+    model = nn::RewardSignals::scaled(demonstration_signal_rows(spec, shown), signals->seen());
   }
   IMPRINT_ASSIGN(const std::vector<Update> learned,
-                 signals->learn(rows, model, draw.shown ? draw.shown->there() : Tensor(), draw.there,
-                                draw.generator, kMixStream));
+                 signals->learn(rows, model, draw.demonstrations ? draw.demonstrations->there() : Tensor(),
+                                draw.there, draw.generator, kMixStream));
   updates.insert(updates.end(), learned.begin(), learned.end());
   add_state(graph.state, "signals", signals->state());
   return {};
@@ -75,7 +75,7 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
   graph.state.push_back({"generator", generator});
   const Shape wanted{brains, spec.batch_size};
   std::optional<Recall> recall;
-  if (records_steps() && spec.follow_changes) recall.emplace(spec, network.unrest(), graph);
+  if (records_steps() && spec.follow_changes) recall.emplace(spec, network.change_epsilon(), graph);
   const Tensor rows =
       recall ? recall->draw(generator.value(), intake.filled)
              : random_integers(generator.value(), wanted, reshape(intake.filled, {brains, 1}), 0);
@@ -87,12 +87,13 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
         reshape(greater_equal(intake.rows, 0), {brains, arriving}), graph.description.updates);
   Draw draw{memory.draw(rows), generator.value(), changed, greater(intake.filled, 0), {}};
   draw.active = draw.there;
-  if (spec.keeps_shown()) {
-    draw.shown.emplace(spec, intake);
-    draw.shown_batch = draw.shown->draw(generator.value(), spec.shown_batch, kShownStream);
-    draw.active = logical_or(draw.there, draw.shown->there());
-    graph.state.push_back({draw.shown->age().name(), draw.shown->age()});
-    for (Update& update : draw.shown->count(draw.active))
+  if (spec.keeps_demonstrations()) {
+    draw.demonstrations.emplace(spec, intake);
+    draw.demonstration_batch =
+        draw.demonstrations->draw(generator.value(), spec.demonstration_batch, kDemonstrationStream);
+    draw.active = logical_or(draw.there, draw.demonstrations->there());
+    graph.state.push_back({draw.demonstrations->age().name(), draw.demonstrations->age()});
+    for (Update& update : draw.demonstrations->count(draw.active))
       graph.description.updates.push_back(std::move(update));
   }
   IMPRINT_CHECK(add_signals(spec, draw, graph));
@@ -114,9 +115,10 @@ Result<> ReplayLearner::learn(const BrainSpec& spec, const Network& network, con
   for (StateVariable& entry : objective->state()) graph.state.push_back(std::move(entry));
   const Objective::Scored scored = objective->score(draw.batch, network);
   Tensor losses = nn::reduce_loss(scored.losses, nn::Reduction::group_mean);
-  if (draw.shown) {
-    const Tensor shown = objective->shown_losses(draw.shown_batch, network);
-    losses = where(draw.there, losses, zeros_like(losses)) + draw.shown->loss(draw.shown_batch, shown);
+  if (draw.demonstrations) {
+    const Tensor shown = objective->demonstration_losses(draw.demonstration_batch, network);
+    losses = where(draw.there, losses, zeros_like(losses)) +
+             draw.demonstrations->loss(draw.demonstration_batch, shown);
   }
   ProgramDescription& program = graph.description;
   program.outputs = {losses};

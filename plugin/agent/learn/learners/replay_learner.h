@@ -45,7 +45,7 @@ class Objective {
   // remembered.
   virtual Tensor penalty(const Network&, const Tensor& /*filled*/) const { return {}; }
   // float32 [P, n] of demonstrations (learn/learners/signals.h); or not ok(): it learns from none.
-  virtual Tensor shown_losses(const Minibatch& /*shown*/, const Network&) const { return {}; }
+  virtual Tensor demonstration_losses(const Minibatch& /*shown*/, const Network&) const { return {}; }
   // Parameters that learn beside the network's. They are part of the state.
   virtual nn::Parameters parameters() const { return {}; }
   // State beside the networks and the optimiser, and its updates after an optimiser step.
@@ -73,8 +73,8 @@ class MemoryLearner : public Learner {
     Tensor changed;  // bool [P] 1 = the game has changed; not ok(): it does not look
     Tensor there;    // bool [P] 1 = the memory holds samples
     Tensor active;   // bool [P] 1 = learns from them, or from what was shown
-    std::optional<Shown> shown = {};
-    Minibatch shown_batch = {};
+    std::optional<DemonstrationDraws> demonstrations = {};
+    Minibatch demonstration_batch = {};
   };
   // One step from a minibatch: adds state, updates and the output kLoss.
   virtual Result<> learn(const BrainSpec& spec, const Network& network, const LearnInputs& intake,

@@ -43,7 +43,7 @@ nn::SacRows sac_rows(const BrainSpec& spec, const Minibatch& batch) {
 
 // Squared distance of the policy's most likely action from the one that was shown, as in Fujimoto, Gu, A
 // Minimalist Approach to Offline Reinforcement Learning, 2021.
-Tensor shown_losses(const BrainSpec& spec, const Minibatch& shown, const Network& network) {
+Tensor demonstration_losses(const BrainSpec& spec, const Minibatch& shown, const Network& network) {
   const std::uint32_t numbers = spec.action.continuous_count;
   const Tensor outputs =
       Network::of_goal(network.heads(shown.columns(shown.layout.observation, spec.observation.width())),
@@ -109,9 +109,10 @@ class SacLearner final : public MemoryLearner {
     const nn::Sac sac(options, networks);
     for (const nn::Parameter& entry : sac.state()) graph.state.push_back({entry.name, entry.variable});
     nn::SacBeside beside;
-    if (draw.shown)
+    if (draw.demonstrations)
       beside = {draw.there,
-                draw.shown->loss(draw.shown_batch, shown_losses(spec, draw.shown_batch, network))};
+                draw.demonstrations->loss(draw.demonstration_batch,
+                                          demonstration_losses(spec, draw.demonstration_batch, network))};
     IMPRINT_ASSIGN(const nn::Sac::Step step,
                    sac.step(sac_rows(spec, draw.batch), draw.active, draw.generator, kFreeStream, beside));
     graph.description.outputs = {step.loss};

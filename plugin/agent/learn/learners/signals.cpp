@@ -13,33 +13,33 @@ nn::ActionSpace action_space(const BrainSpec& spec) {
   return space;
 }
 
-Shown::Shown(const BrainSpec& spec, const LearnInputs& inputs)
+DemonstrationDraws::DemonstrationDraws(const BrainSpec& spec, const LearnInputs& inputs)
     : spec_(spec),
-      rows_(inputs.shown),
-      filled_(inputs.shown_filled),
-      age_(Variable::zeros("shown_age", {spec.brain_count})) {}
+      rows_(inputs.demonstrations),
+      filled_(inputs.demonstration_filled),
+      age_(Variable::zeros("demonstration_age", {spec.brain_count})) {}
 
-Tensor Shown::there() const { return greater(filled_, 0); }
+Tensor DemonstrationDraws::there() const { return greater(filled_, 0); }
 
-Minibatch Shown::draw(const Tensor& generator, std::int64_t n, std::uint32_t stream) const {
+Minibatch DemonstrationDraws::draw(const Tensor& generator, std::int64_t n, std::uint32_t stream) const {
   const std::int64_t brains = spec_.brain_count;
   const Shape wanted{brains, n};
   const Tensor own = random_integers(generator, wanted, reshape(filled_, {brains, 1}), stream);
-  return {take(rows_, 0, own + iota(wanted, 0) * static_cast<int>(spec_.shown_capacity)),
-          shown_layout(spec_)};
+  return {take(rows_, 0, own + iota(wanted, 0) * static_cast<int>(spec_.demonstration_capacity)),
+          demonstration_layout(spec_)};
 }
 
-Tensor Shown::loss(const Minibatch& batch, const Tensor& losses) const {
+Tensor DemonstrationDraws::loss(const Minibatch& batch, const Tensor& losses) const {
   const Tensor weight = batch.column(batch.layout.weight);
   const Tensor mean = sum(losses * weight, {1}) / maximum(sum(weight, {1}), 1e-6f);
-  Tensor strength = zeros_like(mean) + spec_.shown_strength;
-  if (spec_.shown_half_life > 0)
-    strength =
-        exp(age_.value() * (-0.6931472f / static_cast<float>(spec_.shown_half_life))) * spec_.shown_strength;
+  Tensor strength = zeros_like(mean) + spec_.demonstration_strength;
+  if (spec_.demonstration_half_life > 0)
+    strength = exp(age_.value() * (-0.6931472f / static_cast<float>(spec_.demonstration_half_life))) *
+               spec_.demonstration_strength;
   return where(there(), mean * strength, zeros_like(mean));
 }
 
-std::vector<Update> Shown::count(const Tensor& learns) const {
+std::vector<Update> DemonstrationDraws::count(const Tensor& learns) const {
   const Tensor counted = cast(logical_and(learns, there()), DType::float32);
   return {Update::assign(age_, age_.value() + counted)};
 }
@@ -93,7 +93,7 @@ nn::SignalRows signal_rows(const BrainSpec& spec, const Minibatch& batch) {
           greater(batch.column(batch.layout.continues), 0.0f), action_of(spec, batch)};
 }
 
-nn::SignalRows shown_signal_rows(const BrainSpec& spec, const Minibatch& shown) {
+nn::SignalRows demonstration_signal_rows(const BrainSpec& spec, const Minibatch& shown) {
   return {shown.columns(shown.layout.observation, spec.observation.width()), {}, {}, action_of(spec, shown)};
 }
 

@@ -15,18 +15,18 @@ namespace imprint::agent {
 
 nn::ActionSpace action_space(const BrainSpec& spec);
 
-// Draws of what was shown, and how much they count: shown_strength at first, half of it after
-// shown_half_life minibatches.
-class Shown {
+// Draws of what was shown, and how much they count: demonstration_strength at first, half of it after
+// demonstration_half_life minibatches.
+class DemonstrationDraws {
  public:
-  Shown(const BrainSpec& spec, const LearnInputs& inputs);
+  DemonstrationDraws(const BrainSpec& spec, const LearnInputs& inputs);
 
   Tensor there() const;  // bool [P]: the brain learns from some in this step
   Minibatch draw(const Tensor& generator, std::int64_t n, std::uint32_t stream) const;
   // Weighted mean of [P, n], times the strength; 0 where none is there. [P].
   Tensor loss(const Minibatch& batch, const Tensor& losses) const;
   std::vector<Update> count(const Tensor& learns) const;  // a minibatch. learns: bool [P]
-  const Variable& age() const { return age_; }            // "shown_age", state
+  const Variable& age() const { return age_; }            // "demonstration_age", state
 
  private:
   BrainSpec spec_;
@@ -37,6 +37,6 @@ class Shown {
 // Null: the brain has none.
 std::shared_ptr<const nn::RewardSignals> make_signals(const BrainSpec& spec);
 nn::SignalRows signal_rows(const BrainSpec& spec, const Minibatch& batch);
-nn::SignalRows shown_signal_rows(const BrainSpec& spec, const Minibatch& shown);
+nn::SignalRows demonstration_signal_rows(const BrainSpec& spec, const Minibatch& shown);
 
 }  // namespace imprint::agent

@@ -6,14 +6,14 @@
 
 namespace imprint::agent {
 
-SampleLayout shown_layout(const BrainSpec& spec) {
+SampleLayout demonstration_layout(const BrainSpec& spec) {
   return SampleLayout::begin(spec).add(&SampleLayout::weight);
 }
 
 DemonstrationMemory::DemonstrationMemory(const BrainSpec& spec)
     : pretrained(spec.brain_count, 0),
-      capacity_(spec.shown_capacity),
-      width_(shown_layout(spec).width),
+      capacity_(spec.demonstration_capacity),
+      width_(demonstration_layout(spec).width),
       rows_(std::size_t{spec.brain_count} * capacity_ * width_),
       next_(spec.brain_count, 0),
       filled_(spec.brain_count, 0) {}

@@ -1,24 +1,25 @@
 #pragma once
-// Demonstrations of a brain that learns from rewards (BrainSpec::shown_capacity): on the host, and as an
-// input of its learn program. Saved, in snapshots. Frame thread.
+// Demonstrations of a brain that learns from rewards (BrainSpec::demonstration_capacity): on the host, and as
+// an input of its learn program. Saved, in snapshots. Frame thread.
 //
-// P = brain_count, C = shown_capacity, W = width of shown_layout.
+// P = brain_count, C = demonstration_capacity, W = width of demonstration_layout.
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "compute/base/zeroed_bytes.h"
 #include "plugin/agent/learn/sample_layout.h"
 
 namespace imprint::agent {
 
 // observation | goal | choice per branch | continuous actions | weight
-SampleLayout shown_layout(const BrainSpec& spec);
+SampleLayout demonstration_layout(const BrainSpec& spec);
 
 class DemonstrationMemory {
  public:
   DemonstrationMemory() = default;
-  explicit DemonstrationMemory(const BrainSpec& spec);  // without shown_capacity it stays empty
+  explicit DemonstrationMemory(const BrainSpec& spec);  // without demonstration_capacity it stays empty
 
   // The row of one more. A full memory loses its oldest.
   std::span<float> add(std::uint32_t brain);
@@ -42,7 +43,7 @@ class DemonstrationMemory {
   void change();
 
   std::uint32_t capacity_ = 0, width_ = 0;
-  std::vector<float> rows_;
+  ZeroedVector<float> rows_;                 // those that hold nothing yet take no memory
   std::vector<std::int32_t> next_, filled_;  // [P]
   std::uint64_t version_ = 0;
 };

@@ -21,6 +21,11 @@ std::span<float> SampleQueue::push(std::uint32_t brain, const ObservationCopy& c
   return std::span(ring.rows).subspan(std::size_t{slot} * width_, width_);
 }
 
+void SampleQueue::make_room(std::uint64_t samples) {
+  constexpr std::uint64_t kMost = UINT32_MAX / 2;
+  capacity_ = std::max(capacity_, static_cast<std::uint32_t>(std::min(samples, kMost)));
+}
+
 void SampleQueue::grow(Ring& ring) const {
   const std::uint32_t before = row_count(ring);
   const std::size_t count = std::min(std::max(2 * before, kRowsPerStep), capacity_);
@@ -101,8 +106,8 @@ ReplayState ReplayState::empty(const BrainSpec& spec) {
   ReplayState state;
   state.next.assign(spec.brain_count, 0);
   state.filled.assign(spec.brain_count, 0);
-  state.news.resize(spec.brain_count);
-  state.shown = DemonstrationMemory(spec);
+  state.sparsity.resize(spec.brain_count);
+  state.demonstrations = DemonstrationMemory(spec);
   state.opponents = Opponents(spec);
   state.waiting = SampleQueue(spec.brain_count, learner_of(spec).layout(spec).width, waiting_capacity(spec));
   return state;

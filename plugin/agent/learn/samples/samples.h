@@ -10,8 +10,8 @@
 #include "plugin/agent/decide/observation_copy.h"
 #include "plugin/agent/learn/sample_layout.h"
 #include "plugin/agent/learn/samples/demonstration_memory.h"
-#include "plugin/agent/learn/samples/news.h"
 #include "plugin/agent/learn/samples/opponents.h"
+#include "plugin/agent/learn/samples/reward_sparsity.h"
 #include "plugin/agent/spec/brain_spec.h"
 
 namespace imprint::agent {
@@ -34,6 +34,8 @@ class SampleQueue {
   // Makes room for one more sample; drops the brain's oldest when full. With a copy, the row's observation is
   // not used.
   std::span<float> push(std::uint32_t brain, const ObservationCopy& copy = {});
+  // As many may wait from now on, per brain. Never fewer than before.
+  void make_room(std::uint64_t samples);
   std::uint32_t size(std::uint32_t brain) const { return queues_[brain].count; }
   std::span<const float> row(std::uint32_t brain, std::uint32_t index) const;  // index 0 is the oldest
   const ObservationCopy& copy(std::uint32_t brain, std::uint32_t index) const;
@@ -69,9 +71,9 @@ struct ReplayState {
   std::vector<std::int32_t> next;    // [P] row of the memory that the next sample overwrites
   std::vector<std::int32_t> filled;  // [P] samples in the memory, <= capacity
   SampleQueue waiting;
-  DemonstrationMemory shown;
+  DemonstrationMemory demonstrations;
   Opponents opponents;
-  std::vector<News> news;  // [P] of a learner that seeks news: what its steps told
+  std::vector<RewardSparsity> sparsity;  // [P] of a learner that slows_exploration
 
   static ReplayState empty(const BrainSpec& spec);
   std::uint64_t sample_count() const;

@@ -60,19 +60,20 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
   if (copies.ok()) inputs.copy_rows = input("copy rows", {rows}, DType::int32);
   if (copies.ok() && learner_of(spec).needs_next())
     inputs.next_copy_rows = input("next copy rows", {rows}, DType::int32);
-  if (spec.keeps_shown()) {
-    inputs.shown =
-        input("shown", {std::int64_t{spec.brain_count} * spec.shown_capacity, shown_layout(spec).width});
-    inputs.shown_filled = input("shown filled", {spec.brain_count}, DType::int32);
+  if (spec.keeps_demonstrations()) {
+    inputs.demonstrations = input(
+        "demonstrations",
+        {std::int64_t{spec.brain_count} * spec.demonstration_capacity, demonstration_layout(spec).width});
+    inputs.demonstration_filled = input("demonstrations filled", {spec.brain_count}, DType::int32);
   }
   IMPRINT_ASSIGN(LearnGraph graph, describe_learning_from(spec, network, inputs, copies));
   graph.description.inputs = {inputs.filled, inputs.rows, inputs.samples};
   for (const Tensor& copied : {inputs.copy_rows, inputs.next_copy_rows})
     if (copied.ok()) graph.description.inputs.push_back(copied);
-  if (spec.keeps_shown()) {
-    graph.shown = graph.description.inputs.size();
-    graph.description.inputs.push_back(inputs.shown);
-    graph.description.inputs.push_back(inputs.shown_filled);
+  if (spec.keeps_demonstrations()) {
+    graph.demonstrations = graph.description.inputs.size();
+    graph.description.inputs.push_back(inputs.demonstrations);
+    graph.description.inputs.push_back(inputs.demonstration_filled);
   }
   if (pool) {
     graph.kept = graph.description.inputs.size();

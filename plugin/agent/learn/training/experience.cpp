@@ -15,7 +15,7 @@ Experience::Experience(const BrainSpec& spec, Training& training)
       training_(training),
       returns_(spec) {
   if (!learner_.records_steps()) {
-    told_.resize(spec_.agent_capacity());
+    histories_.resize(spec_.agent_capacity());
     rewarded_.assign(spec_.brain_count, 0);
     judged_.assign(spec_.brain_count, 0);
     praised_.assign(std::size_t{spec_.agent_capacity()} * spec_.goal_count, 0);
@@ -24,7 +24,7 @@ Experience::Experience(const BrainSpec& spec, Training& training)
   trajectories_.resize(spec.agent_capacity());
   newest_step_.assign(spec.brain_count, UINT32_MAX);
   broken_.assign(spec.agent_capacity(), 0);
-  hears_.assign(spec.agent_capacity(), 0);
+  has_feedback_.assign(spec.agent_capacity(), 0);
 }
 
 void Experience::set_enabled(bool enabled) {
@@ -50,14 +50,16 @@ void Experience::acted(std::uint32_t agent, const AgentSlot& slot, double time_s
   if (learner_.predicts_returns() && spec_.discount < 1) note_values(slot.last_answer());
 }
 
-double Experience::highest_return() const { return signs_.largest_reward / (1 - double{spec_.discount}); }
+double Experience::highest_return() const {
+  return diagnostics_.largest_reward / (1 - double{spec_.discount});
+}
 
 void Experience::note_values(const Answer& answer) {
   double highest = 0;
   for (const float value : answer.values) highest = std::max(highest, std::abs(double{value}));
-  const bool beyond = signs_.largest_reward > 0 && highest > 2 * highest_return();
-  signs_.beyond = beyond ? signs_.beyond + 1 : 0;
-  signs_.highest_value = beyond ? std::max(signs_.highest_value, highest) : 0;
+  const bool beyond = diagnostics_.largest_reward > 0 && highest > 2 * highest_return();
+  diagnostics_.beyond = beyond ? diagnostics_.beyond + 1 : 0;
+  diagnostics_.highest_value = beyond ? std::max(diagnostics_.highest_value, highest) : 0;
 }
 
 void Experience::mode_changes(std::uint32_t agent) {
@@ -72,13 +74,13 @@ void Experience::mode_changes(std::uint32_t agent) {
 void Experience::left(std::uint32_t agent) {
   returns_.left(agent);
   if (labels()) {
-    told_[agent] = {};
+    histories_[agent] = {};
     std::ranges::fill_n(&praised_[std::size_t{agent} * spec_.goal_count], spec_.goal_count, std::uint8_t{0});
   }
   if (trajectories_.empty()) return;
   lost_.unfollowed += trajectories_[agent].size();
   trajectories_[agent].forget();
-  hears_[agent] = 0;
+  has_feedback_[agent] = 0;
 }
 
 void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& slot, double time_s,
@@ -103,15 +105,15 @@ void Experience::episode_ends(std::uint32_t agent, EpisodeEnd end, AgentSlot& sl
 }
 
 void Experience::feedback(std::uint32_t agent, AgentSlot& slot, const Feedback& feedback) {
-  if (!hears_.empty() && feedback.credit == CreditKind::by_onset) hears_[agent] = 1;
+  if (!has_feedback_.empty() && feedback.credit == CreditKind::by_onset) has_feedback_[agent] = 1;
   credit(agent, slot, feedback);
   const std::ptrdiff_t most = most_credited(credits_, slot.onsets());
   if (labels() && most >= 0) {
     judged_[agent / spec_.agents_per_brain] = 1;
-    Told& told = told_[agent];
-    told.praises += feedback.value > 0 ? 1 : 0;
-    told.scolded |= feedback.value < 0;
-    told.word_s = feedback.time_s;
+    FeedbackHistory& history = histories_[agent];
+    history.praises += feedback.value > 0 ? 1 : 0;
+    history.scolded |= feedback.value < 0;
+    history.word_s = feedback.time_s;
     if (feedback.value > 0) praised(agent, slot.past(static_cast<std::size_t>(most))) = 1;
   }
   if (feedback.value >= 0 || most < 0) return;
@@ -124,16 +126,16 @@ void Experience::credit(std::uint32_t agent, const AgentSlot& slot, const Feedba
   else
     credit_current(slot.onsets(), feedback.time_s, credits_);
   if (feedback.credit == CreditKind::by_onset && !credits_.empty()) {
-    ++signs_.words;
-    signs_.word_actions += credits_.size();
+    ++diagnostics_.feedbacks;
+    diagnostics_.credited_actions += credits_.size();
   }
   bool reached = false;
   if (labels() && !credits_.empty()) note_value(feedback.value);
   for (const Credit& credit : credits_) {
     const Choice& meant = slot.past(credit.index);
     const float weight = credit.weight * feedback.weight;
-    if (labels()) told_[agent].judged.set(meant.action % AgentSlot::kHistory);
-    if (labels()) add_labelled(agent, meant, feedback.value, weight, feedback.means);
+    if (labels()) histories_[agent].judged.set(meant.action % AgentSlot::kHistory);
+    if (labels()) add_labelled(agent, meant, feedback.value, weight, feedback.source);
     reached |= trajectories_.empty() || trajectories_[agent].reward(meant.action, feedback.value * weight);
   }
   if (enabled_ && !reached) ++lost_.uncredited;
@@ -145,42 +147,43 @@ void Experience::reward(std::uint32_t agent, AgentSlot& slot, float reward, doub
   if (earns(slot)) returns_.rewarded(agent, reward);
   if (!trajectories_.empty() && !records(slot)) return;
   if (learner_.needs_next()) {
-    signs_.calls_reward = true;
+    diagnostics_.calls_reward = true;
     if (enabled_ && reward != 0 && !trajectories_[agent].reward_newest(reward)) ++lost_.uncredited;
     return;
   }
   if (!labels()) {
     if (reward != 0)
       credit(agent, slot,
-             {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, Meaning::reward});
+             {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, LabelSource::reward});
     return;
   }
   if (slot.onsets().empty()) {
     if (enabled_ && reward != 0) ++lost_.uncredited;
     return;
   }
-  Told& told = told_[agent];
+  FeedbackHistory& history = histories_[agent];
   const std::uint64_t newest = slot.past(slot.onsets().size() - 1).action;
-  const bool first = std::exchange(told.rewarded, newest) != newest;
-  told.zero = reward == 0 && (first || told.zero);
+  const bool first = std::exchange(history.rewarded, newest) != newest;
+  history.zero = reward == 0 && (first || history.zero);
   if (reward == 0) return;
   rewarded_[agent / spec_.agents_per_brain] = 1;
   note_reward(agent, reward);
-  credit(agent, slot, {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, Meaning::reward});
+  credit(agent, slot,
+         {std::clamp(reward, -1.0f, 1.0f), 1.0f, CreditKind::current, time_s, LabelSource::reward});
 }
 
 // An action that earned nothing is worse than one that earned something. Its 0 counts once, when it is over,
 // and only where the game rewards at all: a person's pet may be told 0 in each frame.
 void Experience::settle_zero(std::uint32_t agent, const AgentSlot& slot) {
-  if (!labels() || !std::exchange(told_[agent].zero, false) || !enabled_) return;
+  if (!labels() || !std::exchange(histories_[agent].zero, false) || !enabled_) return;
   const std::uint32_t brain = agent / spec_.agents_per_brain;
-  if (!rewarded_[brain] && !judged_[brain]) ++signs_.zeros;
+  if (!rewarded_[brain] && !judged_[brain]) ++diagnostics_.zeros;
   if (!rewarded_[brain] || judged_[brain]) return;
   for (std::size_t i = slot.onsets().size(); i-- > 0;) {
-    if (slot.past(i).action != told_[agent].rewarded) continue;
+    if (slot.past(i).action != histories_[agent].rewarded) continue;
     note_value(0);
     note_reward(agent, 0);
-    return add_labelled(agent, slot.past(i), 0, 1, Meaning::reward);
+    return add_labelled(agent, slot.past(i), 0, 1, LabelSource::reward);
   }
 }
 
@@ -196,43 +199,44 @@ void Experience::settle_silence(std::uint32_t agent, const AgentSlot& slot, doub
   constexpr double kAttention = 60;  // seconds
   constexpr float kWrong = -1, kWeight = 0.5f;
   if (!labels() || slot.onsets().empty()) return;
-  Told& told = told_[agent];
+  FeedbackHistory& history = histories_[agent];
   const std::size_t count = slot.onsets().size();
   const std::uint64_t newest = slot.past(count - 1).action;
-  told.judged.reset(newest % AgentSlot::kHistory);
-  told.settled = std::max(told.settled, newest - count);
+  history.judged.reset(newest % AgentSlot::kHistory);
+  history.settled = std::max(history.settled, newest - count);
   const double reach_s = double{spec_.credit_delay_s} + spec_.credit_width_s;
-  for (; told.settled < newest; ++told.settled) {
-    const std::size_t index = count - (newest - told.settled);
+  for (; history.settled < newest; ++history.settled) {
+    const std::size_t index = count - (newest - history.settled);
     const double onset_s = slot.onsets()[index];
     if (onset_s + reach_s >= time_s) return;
-    const bool attends = told.praises >= kPraises && !told.scolded && onset_s <= told.word_s + kAttention;
-    const bool silent = !told.judged.test((told.settled + 1) % AgentSlot::kHistory);
+    const bool attends =
+        history.praises >= kPraises && !history.scolded && onset_s <= history.word_s + kAttention;
+    const bool silent = !history.judged.test((history.settled + 1) % AgentSlot::kHistory);
     if (!attends || !silent || !praised(agent, slot.past(index))) continue;
     if (!enabled_ || slot.mode() != Mode::learning) continue;
-    signs_.compares = true;
-    add_labelled(agent, slot.past(index), kWrong, kWeight, Meaning::reward);
+    diagnostics_.compares = true;
+    add_labelled(agent, slot.past(index), kWrong, kWeight, LabelSource::reward);
   }
 }
 
 void Experience::note_value(float value) {
-  signs_.compares |= signs_.equals > 0 && value != signs_.value;
-  signs_.value = value;
-  ++signs_.equals;
+  diagnostics_.compares |= diagnostics_.equals > 0 && value != diagnostics_.value;
+  diagnostics_.value = value;
+  ++diagnostics_.equals;
 }
 
 void Experience::note_reward(std::uint32_t agent, float reward) {
   if (judged_[agent / spec_.agents_per_brain]) return;
-  if (signs_.rewards == 0 || reward > signs_.best_reward) {
-    signs_.best_reward = reward;
-    signs_.best_rewards = 0;
+  if (diagnostics_.rewards == 0 || reward > diagnostics_.best_reward) {
+    diagnostics_.best_reward = reward;
+    diagnostics_.best_rewards = 0;
   }
-  ++signs_.rewards;
-  signs_.best_rewards += reward == signs_.best_reward ? 1 : 0;
-  const std::optional<float> before = std::exchange(told_[agent].reward, reward);
+  ++diagnostics_.rewards;
+  diagnostics_.best_rewards += reward == diagnostics_.best_reward ? 1 : 0;
+  const std::optional<float> before = std::exchange(histories_[agent].reward, reward);
   if (!before) return;
-  ++signs_.reward_changes;
-  signs_.squared_changes += (double{reward} - *before) * (double{reward} - *before);
+  ++diagnostics_.reward_changes;
+  diagnostics_.squared_changes += (double{reward} - *before) * (double{reward} - *before);
 }
 
 void Experience::settle(double time_s) {
@@ -240,7 +244,7 @@ void Experience::settle(double time_s) {
 }
 
 void Experience::settle_agent(std::uint32_t agent, double time_s) {
-  const double reach_s = hears_[agent] ? double{spec_.credit_delay_s} + spec_.credit_width_s : 0.0;
+  const double reach_s = has_feedback_[agent] ? double{spec_.credit_delay_s} + spec_.credit_width_s : 0.0;
   Trajectory& trajectory = trajectories_[agent];
   const std::uint32_t most = learner_.replays() ? spec_.n_step : 1;
   for (;; trajectory.pop()) {
@@ -283,17 +287,17 @@ std::span<float> Experience::new_sample(std::uint32_t agent, const Choice& choic
 }
 
 void Experience::add_labelled(std::uint32_t agent, const Choice& choice, float target, float weight,
-                              Meaning means) {
+                              LabelSource source) {
   if (!enabled_) return;
-  learner_.label(new_sample(agent, choice), layout_, target, weight, means);
+  learner_.label(new_sample(agent, choice), layout_, target, weight, source);
 }
 
 void Experience::demonstrate(std::uint32_t agent, const Choice& choice, float weight) {
-  signs_.compares = true;
+  diagnostics_.compares = true;
   if (learner_.takes_demonstrations()) return add_labelled(agent, choice, 1.0f, weight);
   if (!enabled_) return;
-  const SampleLayout layout = shown_layout(spec_);
-  const std::span<float> row = training_.replay().shown.add(agent / spec_.agents_per_brain);
+  const SampleLayout layout = demonstration_layout(spec_);
+  const std::span<float> row = training_.replay().demonstrations.add(agent / spec_.agents_per_brain);
   std::ranges::copy(choice.observation, row.begin() + layout.observation);
   write_action(row, layout, choice);
   row[layout.weight] = weight;
@@ -308,9 +312,9 @@ void Experience::add_step(std::uint32_t agent, const Trajectory::Return& found) 
     ++lost_.stale;
     return;
   }
-  training_.replay().news[brain].add(step.reward, step.terminated);
-  ++signs_.steps;
-  signs_.largest_reward = std::max(signs_.largest_reward, std::abs(double{step.reward}));
+  training_.replay().sparsity[brain].add(step.reward, step.terminated);
+  ++diagnostics_.steps;
+  diagnostics_.largest_reward = std::max(diagnostics_.largest_reward, std::abs(double{step.reward}));
   const std::span<float> row = new_sample(agent, step.choice, next_copy(found));
   if (layout_.reward) row[layout_.reward] = found.reward;
   if (layout_.log_probability) row[layout_.log_probability] = step.choice.log_probability;

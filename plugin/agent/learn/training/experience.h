@@ -29,7 +29,7 @@ struct Feedback {
   float value = 0, weight = 1;
   CreditKind credit = CreditKind::by_onset;
   double time_s = 0;
-  Meaning means = Meaning::word;
+  LabelSource source = LabelSource::feedback;
 };
 
 class Experience {
@@ -54,14 +54,14 @@ class Experience {
   void reward(std::uint32_t agent, AgentSlot& slot, float reward, double time_s);
   // A labelled sample. No effect while learning is off.
   void add_labelled(std::uint32_t agent, const Choice& choice, float target, float weight,
-                    Meaning means = Meaning::demonstration);
+                    LabelSource source = LabelSource::demonstration);
 
-  void compares() { signs_.compares = true; }  // values that it was told differ
+  void compares() { diagnostics_.compares = true; }  // values that it was told differ
   // Of a learner of demonstrations a sample; else it goes to what was shown.
   void demonstrate(std::uint32_t agent, const Choice& choice, float weight);
   // A brain that was loaded may act well from the start: what it earns is then of one value.
   void loaded() {
-    signs_.compares = signs_.loaded = true;
+    diagnostics_.compares = diagnostics_.loaded = true;
     returns_.forget();
   }
 
@@ -75,8 +75,8 @@ class Experience {
   // LostExperience::intake is the queue's own count.
   const LostExperience& lost() const { return lost_; }
   // Counts that alarms follow from.
-  struct Signs {
-    std::uint64_t words = 0, word_actions = 0;  // by onset that reached an action; those actions
+  struct Diagnostics {
+    std::uint64_t feedbacks = 0, credited_actions = 0;  // by onset that reached an action; those actions
     std::uint64_t equals = 0;  // words and rewards of a learner of labels, as long as all had `value`
     float value = 0;
     bool compares = false;  // another value or a demonstration was given, or the brain was loaded
@@ -94,13 +94,13 @@ class Experience {
     double highest_value = 0;
     std::uint32_t beyond = 0;  // their number
   };
-  const Signs& signs() const { return signs_; }
+  const Diagnostics& diagnostics() const { return diagnostics_; }
   Returns& returns() { return returns_; }
   const Returns& returns() const { return returns_; }
   double highest_return() const;  // largest_reward / (1 - discount)
-  // Whether a brain explores slowly (News::are_rare).
+  // Whether a brain explores slowly (RewardSparsity::is_sparse).
   bool explores_slowly(std::uint32_t brain) const {
-    return learner_.seeks_news() && training_.replay().news[brain].are_rare();
+    return learner_.slows_exploration() && training_.replay().sparsity[brain].is_sparse();
   }
 
  private:
@@ -133,9 +133,9 @@ class Experience {
   std::vector<Trajectory> trajectories_;    // [agents] of a learner that records steps, else empty
   std::vector<std::uint32_t> newest_step_;  // [P] the agent whose step became a sample last
   std::vector<std::uint8_t> broken_;        // [agents] 1 = its last step did not become a sample
-  std::vector<std::uint8_t> hears_;         // [agents] 1 = a person gave it feedback by onset
-  // A learner of labels: what an agent was told.
-  struct Told {
+  std::vector<std::uint8_t> has_feedback_;  // [agents] 1 = a person gave it feedback by onset
+  // A learner of labels: the feedback that an agent got.
+  struct FeedbackHistory {
     std::optional<float> reward;              // the newest
     std::uint64_t rewarded = 0;               // the action that was rewarded last, and
     bool zero = false;                        // so far only by 0
@@ -145,14 +145,14 @@ class Experience {
     bool scolded = false;
     double word_s = 0;  // the newest
   };
-  std::vector<Told> told_;              // [agents]
-  std::vector<std::uint8_t> rewarded_;  // [P] 1 = by another number than 0
-  std::vector<std::uint8_t> judged_;    // [P] 1 = by a person
-  std::vector<std::uint8_t> praised_;   // [agents, goals] 1 = praise was for an action under that goal
-  Choice after_;                        // of an agent that left its group; a member to keep its memory
-  std::vector<Credit> credits_;         // of one feedback; a member to keep its memory
+  std::vector<FeedbackHistory> histories_;  // [agents]
+  std::vector<std::uint8_t> rewarded_;      // [P] 1 = by another number than 0
+  std::vector<std::uint8_t> judged_;        // [P] 1 = by a person
+  std::vector<std::uint8_t> praised_;       // [agents, goals] 1 = praise was for an action under that goal
+  Choice after_;                            // of an agent that left its group; a member to keep its memory
+  std::vector<Credit> credits_;             // of one feedback; a member to keep its memory
   LostExperience lost_;
-  Signs signs_;
+  Diagnostics diagnostics_;
   Returns returns_;
   bool enabled_ = true;
 };

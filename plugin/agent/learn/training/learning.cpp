@@ -140,7 +140,7 @@ void Learning::finish_step(std::uint32_t slot) {
 void Learning::publish() {
   counts_.samples = training_.replay().sample_count();
   if (spec_.pool_size > 0) counts_.rating = training_.replay().opponents.rating(0);
-  counts_.kept_demonstrations = static_cast<std::uint32_t>(training_.replay().shown.count());
+  counts_.kept_demonstrations = static_cast<std::uint32_t>(training_.replay().demonstrations.count());
   counts_.stopped = training_.stopped_brains();
 }
 
@@ -157,20 +157,22 @@ void Learning::watch() {
   if (first_frame_ == 0 && (used > 0 || !training_.replay().waiting.empty()))
     first_frame_ = services_.clock.frame;
   warn_of_losses(lost, used);
-  warn_of_signs();
+  warn_of_diagnostics();
 }
 
 // A person's word is meant for one or two actions.
 bool Learning::words_spread() const {
-  constexpr std::uint64_t kWords = 16, kActionsPerWord = 8;
-  const Experience::Signs& signs = experience_.signs();
-  return signs.words >= kWords && signs.word_actions >= kActionsPerWord * signs.words;
+  constexpr std::uint64_t kFeedbacks = 16, kActionsPerFeedback = 8;
+  const Experience::Diagnostics& diagnostics = experience_.diagnostics();
+  return diagnostics.feedbacks >= kFeedbacks &&
+         diagnostics.credited_actions >= kActionsPerFeedback * diagnostics.feedbacks;
 }
 
 // A learn step takes in rows_per_step samples of each brain. A shorter period takes in more, as long as
 // samples and not GPU time are what there is too much of.
 std::string Learning::intake_remedy(std::uint64_t samples) const {
   if (words_spread()) return kSpreadRemedy;
+  if (spec_.sends_experience) return "Call brain_take_experience in each frame.";
   const double frames = static_cast<double>(services_.clock.frame - first_frame_ + 1);
   const double per_frame = static_cast<double>(samples) / (frames * spec_.brain_count);
   const auto period = static_cast<std::uint32_t>(rows_per_step(spec_) / std::max(per_frame, 1e-3));
@@ -214,11 +216,12 @@ void Learning::warn_of_losses(const LostExperience& lost, std::uint64_t used) {
 // Only feedback is learned by comparing actions: what COACH is told moves the policy as it is.
 void Learning::warn_of_one_value() {
   constexpr std::uint64_t kMany = 200;
-  const Experience::Signs& signs = experience_.signs();
-  if (signs.equals < kMany || signs.compares || !counts_.raise(Alarm::one_value)) return;
-  warn(text("agent_feedback, agent_reward: found the value ", signs.value, " in all of ", signs.equals,
+  const Experience::Diagnostics& diagnostics = experience_.diagnostics();
+  if (diagnostics.equals < kMany || diagnostics.compares || !counts_.raise(Alarm::one_value)) return;
+  warn(text("agent_feedback, agent_reward: found the value ", diagnostics.value, " in all of ",
+            diagnostics.equals,
             " words and rewards, expected others too, because the learner compares actions by them. ",
-            signs.value > 0
+            diagnostics.value > 0
                 ? "Scold what is wrong, or call agent_reward with 0 for an action that earned nothing."
                 : "Praise what is right."));
 }
@@ -227,13 +230,15 @@ void Learning::warn_of_one_value() {
 // little. Asked once, of the first rewards: a creature that acts well earns the best reward again and again.
 void Learning::warn_of_flat_rewards() {
   constexpr std::uint64_t kMany = 300;
-  const Experience::Signs& signs = experience_.signs();
-  if (signs.loaded || flat_asked_ || signs.rewards < kMany || signs.reward_changes == 0) return;
+  const Experience::Diagnostics& diagnostics = experience_.diagnostics();
+  if (diagnostics.loaded || flat_asked_ || diagnostics.rewards < kMany || diagnostics.reward_changes == 0)
+    return;
   flat_asked_ = true;
   // Half the mean square of differences is the variance of independent numbers: von Neumann, 1941.
-  const double spread = std::sqrt(signs.squared_changes / static_cast<double>(2 * signs.reward_changes));
-  if (spread >= double{spec_.exploration} || 2 * signs.best_rewards >= signs.rewards) return;
-  if (signs.squared_changes == 0 || !counts_.raise(Alarm::flat_rewards)) return;
+  const double spread =
+      std::sqrt(diagnostics.squared_changes / static_cast<double>(2 * diagnostics.reward_changes));
+  if (spread >= double{spec_.exploration} || 2 * diagnostics.best_rewards >= diagnostics.rewards) return;
+  if (diagnostics.squared_changes == 0 || !counts_.raise(Alarm::flat_rewards)) return;
   warn(text("agent_reward: found rewards that differ by about ", spread,
             " from action to action, expected more than exploration, ", spec_.exploration,
             ", because the feedback learner looks no further than one action. Use the DQN learner, "
@@ -271,28 +276,31 @@ void Learning::went_back() {
 // it.
 void Learning::warn_of_no_reward() {
   constexpr std::uint64_t kRareSteps = 5000, kForgottenSteps = 1000, kZeros = 500;
-  const Experience::Signs& signs = experience_.signs();
-  const bool no_step =
-      signs.steps >= (signs.calls_reward ? kRareSteps : kForgottenSteps) && signs.largest_reward == 0;
-  const bool no_label = signs.zeros >= kZeros && signs.words == 0 && signs.equals == 0 && !signs.compares;
+  const Experience::Diagnostics& diagnostics = experience_.diagnostics();
+  const bool no_step = diagnostics.steps >= (diagnostics.calls_reward ? kRareSteps : kForgottenSteps) &&
+                       diagnostics.largest_reward == 0;
+  const bool no_label = diagnostics.zeros >= kZeros && diagnostics.feedbacks == 0 &&
+                        diagnostics.equals == 0 && !diagnostics.compares;
   if ((!no_step && !no_label) || spec_.has_signals() || !counts_.raise(Alarm::no_reward)) return;
-  warn(text("agent_reward: found no reward in ", std::max(signs.steps, signs.zeros),
+  warn(text("agent_reward: found no reward in ", std::max(diagnostics.steps, diagnostics.zeros),
             " steps, expected some. Call agent_reward for what the agent did, before agent_act begins its "
             "next action."));
 }
 
-void Learning::warn_of_signs() {
+void Learning::warn_of_diagnostics() {
   warn_of_one_value();
   warn_of_flat_rewards();
   warn_of_fall();
   if (words_spread() && counts_.raise(Alarm::spread_words))
-    warn(text("agent_feedback: found ", experience_.signs().word_actions / experience_.signs().words,
+    warn(text("agent_feedback: found ",
+              experience_.diagnostics().credited_actions / experience_.diagnostics().feedbacks,
               " actions that a word is for, expected one or two. ", kSpreadRemedy));
   warn_of_no_reward();
   constexpr std::uint32_t kDecisionsBeyond = 200;  // one after the other
-  const Experience::Signs& signs = experience_.signs();
-  if (signs.beyond >= kDecisionsBeyond && counts_.raise(Alarm::diverging_values))
-    warn(text("values: found ", signs.highest_value, ", expected at most ", experience_.highest_return(),
+  const Experience::Diagnostics& diagnostics = experience_.diagnostics();
+  if (diagnostics.beyond >= kDecisionsBeyond && counts_.raise(Alarm::diverging_values))
+    warn(text("values: found ", diagnostics.highest_value, ", expected at most ",
+              experience_.highest_return(),
               ", the largest reward divided by 1 - discount. Set learning_rate to ", spec_.learning_rate / 3,
               " or less, or target_rate to ", spec_.target_rate / 3, " or less."));
 }

@@ -41,8 +41,8 @@ Result<> check_sample(const BrainSpec& spec, const SampleLayout& layout, std::ui
     return wrong("goal", text(row[layout.goal]), text("less than ", spec.goal_count));
   if (layout.next_goal > 0 && !is_index(row[layout.next_goal], spec.goal_count))
     return wrong("next goal", text(row[layout.next_goal]), text("less than ", spec.goal_count));
-  if (layout.means > 0 && !is_index(row[layout.means], kMeanings))
-    return wrong("meaning", text(row[layout.means]), text("less than ", kMeanings));
+  if (layout.source > 0 && !is_index(row[layout.source], kLabelSources))
+    return wrong("source", text(row[layout.source]), text("less than ", kLabelSources));
   if (layout.target > 0 && std::abs(row[layout.target]) > 1)
     return wrong("target", text(row[layout.target]), "-1 to 1");
   if (layout.weight > 0 && row[layout.weight] < 0)
@@ -95,10 +95,15 @@ Result<std::optional<std::uint64_t>> put_waiting(const BrainSpec& spec, SampleQu
     std::memcpy(row.data(), at + sizeof address, row.size() * sizeof(float));
     return address;
   };
+  std::vector<std::uint64_t> arriving(spec.brain_count);
   for (std::uint64_t i = 0; i < count; ++i) {
     const SampleAddress address = read(i);
     IMPRINT_CHECK(check_sample(spec, layout, i, address, row));
+    ++arriving[address[0]];
   }
+  // An actor's message may hold more than the queue of a game that learns by itself: none of it is dropped.
+  for (std::uint32_t brain = 0; brain < spec.brain_count; ++brain)
+    waiting.make_room(waiting.size(brain) + arriving[brain]);
   for (std::uint64_t i = 0; i < count; ++i) {
     const SampleAddress address = read(i);
     const std::uint32_t agent = source * spec.agent_capacity() + address[1];

@@ -25,7 +25,7 @@ Training::Training(const BrainSpec& spec, LearnGraph graph)
       replay_(ReplayState::empty(spec)),
       begun_{replay_.next,
              replay_.filled,
-             replay_.shown.pretrained,
+             replay_.demonstrations.pretrained,
              replay_.opponents,
              SampleQueue(spec.brain_count, learner_.layout(spec).width, rows_per_step(spec)),
              0},
@@ -36,7 +36,7 @@ Training::Training(const BrainSpec& spec, LearnGraph graph)
       updating_(spec.brain_count, 0) {
   for (Run& run : runs_) {
     run.filled.resize(spec.brain_count);
-    run.shown.resize(spec.brain_count);
+    run.demonstrations.resize(spec.brain_count);
   }
 }
 
@@ -47,8 +47,8 @@ Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kFilled), std::byte{0});
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kValues), std::byte{0});
     if (graph_.kept > 0) std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, graph_.kept)), -1);
-    if (graph_.shown > 0)
-      for (const std::size_t of_shown : {graph_.shown, graph_.shown + 1})
+    if (graph_.demonstrations > 0)
+      for (const std::size_t of_shown : {graph_.demonstrations, graph_.demonstrations + 1})
         std::ranges::fill(program->input_bytes(slot, of_shown), std::byte{0});
     std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, LearnGraph::kRows)), -1);
     if (graph_.has_observation_copies)
@@ -60,8 +60,8 @@ Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
 }
 
 bool Training::pretrains(std::uint32_t brain) const {
-  const DemonstrationMemory& shown = replay_.shown;
-  return graph_.shown > 0 && shown.filled()[brain] > 0 && !stopped_[brain] &&
+  const DemonstrationMemory& shown = replay_.demonstrations;
+  return graph_.demonstrations > 0 && shown.filled()[brain] > 0 && !stopped_[brain] &&
          shown.pretrained[brain] < static_cast<std::int32_t>(spec_.pretraining);
 }
 
@@ -75,18 +75,19 @@ bool Training::pretrains() const {
 // the weights, and steps that agents take grow stale.
 void Training::feed_shown(std::uint32_t slot) {
   Run& run = runs_[slot];
-  std::ranges::fill(run.shown, 0);
-  if (graph_.shown == 0) return;
-  DemonstrationMemory& shown = replay_.shown;
+  std::ranges::fill(run.demonstrations, 0);
+  if (graph_.demonstrations == 0) return;
+  DemonstrationMemory& shown = replay_.demonstrations;
   begun_.pretrained = shown.pretrained;
   for (std::uint32_t p = 0; p < spec_.brain_count; ++p) {
     if (stopped_[p] || (run.filled[p] == 0 && !pretrains(p))) continue;
-    run.shown[p] = shown.filled()[p];
+    run.demonstrations[p] = shown.filled()[p];
     if (pretrains(p)) shown.pretrained[p] += static_cast<std::int32_t>(minibatches_per_step());
   }
-  std::ranges::copy(run.shown, as<std::int32_t>(program_->input_bytes(slot, graph_.shown + 1)).begin());
-  if (std::exchange(run.shown_version, shown.version()) == shown.version()) return;
-  std::ranges::copy(shown.rows(), as<float>(program_->input_bytes(slot, graph_.shown)).begin());
+  std::ranges::copy(run.demonstrations,
+                    as<std::int32_t>(program_->input_bytes(slot, graph_.demonstrations + 1)).begin());
+  if (std::exchange(run.demonstration_version, shown.version()) == shown.version()) return;
+  std::ranges::copy(shown.rows(), as<float>(program_->input_bytes(slot, graph_.demonstrations)).begin());
 }
 
 void Training::feed_kept(std::uint32_t slot, std::uint64_t decisions) {
@@ -161,7 +162,7 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedge
 
 bool Training::take_back() {
   if (!std::exchange(stepping_, false)) return false;
-  if (graph_.shown > 0) replay_.shown.pretrained = begun_.pretrained;
+  if (graph_.demonstrations > 0) replay_.demonstrations.pretrained = begun_.pretrained;
   if (graph_.kept > 0) replay_.opponents = begun_.opponents;
   if (!learner_.collects_rollouts()) {
     replay_.next = begun_.next;

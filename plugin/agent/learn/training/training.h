@@ -25,7 +25,7 @@ class Training {
   void install(std::unique_ptr<Program> program) {
     program_ = std::move(program);
     used_ = false;
-    for (Run& run : runs_) run.shown_version = 0;
+    for (Run& run : runs_) run.demonstration_version = 0;
   }
   bool used() const { return used_; }  // a run began since install()
   Program& program() { return *program_; }
@@ -84,9 +84,9 @@ class Training {
 
  private:
   struct Run {
-    std::vector<std::int32_t> filled;  // [P] as fed: 0 = the brain learns from no samples
-    std::vector<std::int32_t> shown;   // [P] the same for what was shown
-    std::uint64_t shown_version = 0;   // DemonstrationMemory::version of the input
+    std::vector<std::int32_t> filled;          // [P] as fed: 0 = the brain learns from no samples
+    std::vector<std::int32_t> demonstrations;  // [P] the same for demonstrations
+    std::uint64_t demonstration_version = 0;   // DemonstrationMemory::version of the input
     std::uint64_t epoch = 0;
     bool in_flight = false;
   };
@@ -104,7 +104,7 @@ class Training {
   void feed_shown(std::uint32_t slot);
   void feed_kept(std::uint32_t slot, std::uint64_t decisions);
   static bool learns(const Run& run, std::uint32_t brain) {
-    return run.filled[brain] > 0 || run.shown[brain] > 0;
+    return run.filled[brain] > 0 || run.demonstrations[brain] > 0;
   }
 
   const BrainSpec& spec_;

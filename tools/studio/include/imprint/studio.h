@@ -43,10 +43,10 @@ enum class Share : std::uint8_t {
 
 // `imprint studio` sets them in the environment; the defaults are its defaults.
 struct Settings {
-  std::uint64_t steps = 0;            // decisions of all games, when the run ends; 0: Member::end() ends it
-  double seconds = 0;                 // of rank 0, after which the run ends; 0: any
-  std::string folder;                 // for checkpoints, the curve and the brain; empty: nothing is written
-  std::uint32_t exchange_period = 1;  // learn steps between exchanges
+  std::uint64_t steps = 0;  // decisions of all games that learning counts; 0: Member::end() ends the run
+  double seconds = 0;       // of rank 0, after which the run ends; 0: any
+  std::string folder;       // for checkpoints, the curve and the brain; empty: nothing is written
+  std::uint32_t exchange_period = 1;     // learn steps between exchanges
   std::uint32_t checkpoint_period = 50;  // exchanges; 0: no checkpoints
   std::uint64_t seed = 1;                // of Member::seed()
   double report_period_s = 1;            // 0: no report
@@ -144,7 +144,8 @@ class Member {
   void match_ended(const Opponent& opponent, double score);  // of the learner: 1 a win, 0.5 a draw, 0
   // Ends the run at the next exchange; one rank is enough.
   void end();
-  std::uint64_t steps() const;  // decisions of all games, as of the newest exchange
+  // Decisions of all games, as of the newest exchange. Those of agents in Mode::inference do not count.
+  std::uint64_t steps() const;
 
  private:
   struct Parts;

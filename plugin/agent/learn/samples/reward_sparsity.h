@@ -7,7 +7,7 @@
 
 namespace imprint::agent {
 
-struct News {
+struct RewardSparsity {
   float reward = 0;  // of the newest step
   std::uint64_t steps = 0, count = 0;
 
@@ -17,10 +17,10 @@ struct News {
     ++steps;
   }
   // Hardly any step did: exploration is then slow (DecisionDraw::slow), so that it goes further. Hollenstein,
-  // Martius, Piater, Colored Noise in PPO, 2024. Steps that each earn the same reward above 0 want no news: a
-  // body that balances would only fall.
-  bool are_rare() const {
-    constexpr std::uint64_t kFew = 512;  // steps, and steps per piece of news
+  // Martius, Piater, Colored Noise in PPO, 2024. Steps that each earn the same reward above 0 are not sparse:
+  // a body that balances would only fall.
+  bool is_sparse() const {
+    constexpr std::uint64_t kFew = 512;  // steps, and steps per one that tells something
     return steps >= kFew && count * kFew < steps && reward <= 0;
   }
 };
