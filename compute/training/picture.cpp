@@ -10,8 +10,8 @@
 namespace imprint::training {
 namespace {
 
-// Without a PictureOptions::memory_limit. A photograph takes 9 bytes per pixel at most to decode, and its file a
-// seventh of a byte or more per pixel.
+// Without a PictureOptions::memory_limit. A photograph takes 9 bytes per pixel at most to decode, and its
+// file a seventh of a byte or more per pixel.
 constexpr std::uint64_t kMemoryPerByte = 64, kLeastMemory = std::uint64_t{48} << 20,
                         kMostMemory = std::uint64_t{256} << 20;
 
