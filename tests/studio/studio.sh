@@ -88,7 +88,7 @@ case "$which" in
     ends_well parts
     cmp "$folder/one/final.brain" "$folder/parts/final.brain"
     # Gradients of half the bytes: other bits, equal learning.
-    run half --share minibatches --compress --games 2 --steps 7600 --checkpoint 0 "$game" --rollout 256 --batch 32
+    run half --share minibatches --compress --games 2 --steps 4100 --checkpoint 0 "$game" --rollout 256 --batch 32
     ends_well half
     mean_of_half "$folder/half/curve.csv" 40
     ! cut -d, -f1,2,4-6 "$folder/half/curve.csv" | tail -1 | grep --quiet --file=- "$folder/one/curve.csv" || fail "nothing was compressed"
