@@ -184,7 +184,9 @@ class BorderStep : public Step {
 
  private:
   void fill(Word* to, std::int64_t count) const {
-    if (count > 0) kernels_.copy_run(&value_, 0, to, count);
+    constexpr std::int64_t kFew = 8;  // elements, as between two rows: less than the call
+    if (count > kFew) return kernels_.copy_run(&value_, 0, to, count);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = value_;
   }
 
   const KernelSet& kernels_;
