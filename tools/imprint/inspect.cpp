@@ -83,6 +83,16 @@ Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options
   return made;
 }
 
+// An object whose members are moved. (One that grows copies all of its members.)
+using Member = std::pair<const char*, nlohmann::ordered_json>;
+template <class... Members>
+nlohmann::ordered_json object_of(Members... members) {
+  nlohmann::ordered_json::object_t out;
+  out.reserve(sizeof...(members));
+  (out.emplace_back(members.first, std::move(members.second)), ...);
+  return nlohmann::ordered_json(std::move(out));
+}
+
 nlohmann::ordered_json to_json(const onnx::ValueInfo& value) {
   nlohmann::ordered_json shape = nullptr;
   if (value.shape) {
@@ -94,27 +104,30 @@ nlohmann::ordered_json to_json(const onnx::ValueInfo& value) {
         shape.push_back(dimension.symbol);
     }
   }
-  return {{"name", value.name},
-          {"type", value.is_tensor ? onnx::element_type_name(value.type) : "not a tensor"},
-          {"shape", std::move(shape)}};
+  return object_of(Member{"name", value.name},
+                   Member{"type", value.is_tensor ? onnx::element_type_name(value.type) : "not a tensor"},
+                   Member{"shape", std::move(shape)});
 }
 
 nlohmann::ordered_json to_json(const std::vector<onnx::ValueInfo>& values) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  nlohmann::ordered_json::array_t out;
+  out.reserve(values.size());
   for (const onnx::ValueInfo& value : values) out.push_back(to_json(value));
-  return out;
+  return nlohmann::ordered_json(std::move(out));
 }
 
 // Members are appended, since looking each one up takes quadratic time. Keys differ already.
 template <class T>
 nlohmann::ordered_json to_json(const std::map<std::string, T>& members, const char* without_key) {
   nlohmann::ordered_json::object_t out;
+  out.reserve(members.size());
   for (const auto& [key, value] : members) out.push_back({key.empty() ? without_key : key, value});
   return out;
 }
 
 nlohmann::ordered_json to_json(const Compiled& program) {
   nlohmann::ordered_json::object_t outputs;
+  outputs.reserve(program.outputs.size());
   std::set<std::string_view> names;
   for (const auto& [name, shape] : program.outputs)
     if (names.insert(name).second) outputs.push_back({name, shape});
@@ -138,22 +151,16 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
   nlohmann::ordered_json uses = nlohmann::ordered_json::array();
   for (const OperatorUse& use : operators)
     uses.push_back({{"name", use.name}, {"count", use.count}, {"supported", use.supported}});
-  const nlohmann::ordered_json out{
-      {"producer", model.producer},
-      {"ir_version", model.ir_version},
-      {"opsets", to_json(model.opsets, "ai.onnx")},
-      {"graph", model.graph.name},
-      {"inputs", to_json(model_inputs(model))},
-      {"outputs", to_json(model.graph.outputs)},
-      {"nodes", model.graph.nodes.size()},
-      {"operators", std::move(uses)},
-      {"initializers", parameters.tensors},
-      {"parameters", parameters.count},
-      {"initializer_bytes", parameters.bytes},
-      {"metadata", to_json(model.metadata, "")},
-      {"program", program ? to_json(*program) : nlohmann::ordered_json(nullptr)},
-      {"supported", problem.empty()},
-      {"problem", problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(problem)}};
+  const nlohmann::ordered_json out = object_of(
+      Member{"producer", model.producer}, Member{"ir_version", model.ir_version},
+      Member{"opsets", to_json(model.opsets, "ai.onnx")}, Member{"graph", model.graph.name},
+      Member{"inputs", to_json(model_inputs(model))}, Member{"outputs", to_json(model.graph.outputs)},
+      Member{"nodes", model.graph.nodes.size()}, Member{"operators", std::move(uses)},
+      Member{"initializers", parameters.tensors}, Member{"parameters", parameters.count},
+      Member{"initializer_bytes", parameters.bytes}, Member{"metadata", to_json(model.metadata, "")},
+      Member{"program", program ? to_json(*program) : nlohmann::ordered_json(nullptr)},
+      Member{"supported", problem.empty()},
+      Member{"problem", problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(problem)});
   // Names in a file need not be UTF-8.
   std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
