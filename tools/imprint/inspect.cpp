@@ -8,6 +8,7 @@
 #include <set>
 
 #include "compute/base/amount.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/files/file.h"
 #include "compute/model/onnx/import.h"
@@ -168,10 +169,12 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
 void print_values(const char* title, const std::vector<onnx::ValueInfo>& values) {
   std::printf("%s\n", title);
   for (const onnx::ValueInfo& value : values)
-    std::printf("  %-24s %-8s %s\n", value.name.c_str(),
+    std::printf("  %-24s %-8s %s\n", clipped(value.name).c_str(),
                 value.is_tensor ? onnx::element_type_name(value.type).c_str() : "not a tensor",
-                value.is_tensor ? value.shape_text().c_str() : "");
+                value.is_tensor ? clipped(value.shape_text()).c_str() : "");
 }
+
+constexpr std::size_t kLongestPolicy = 4096;  // bytes of its text
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
@@ -186,7 +189,8 @@ void print_quantised(const QuantisedProducts& products) {
 void print_program(const Compiled& program, const std::string& device) {
   const ProgramStats& stats = program.stats;
   std::printf("as a program of %s\n", device.c_str());
-  for (const auto& [name, shape] : program.outputs) std::printf("  %-24s %s\n", name.c_str(), shape.c_str());
+  for (const auto& [name, shape] : program.outputs)
+    std::printf("  %-24s %s\n", clipped(name).c_str(), shape.c_str());
   std::printf("  %s of %s, %.3f billion operations, %.1f MiB read and written\n",
               amount(stats.dispatches, "dispatch").c_str(), amount(stats.kernels, "kernel").c_str(),
               static_cast<double>(stats.flops) * 1e-9, mib(stats.bytes_moved));
@@ -213,10 +217,10 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
   const Parameters parameters = parameters_of(model);
   std::string opsets;
   for (const auto& [domain, version] : model.opsets)
-    opsets += (opsets.empty() ? "" : ", ") + (domain.empty() ? std::string("ai.onnx") : domain) + " " +
-              std::to_string(version);
-  std::printf("graph '%s' by %s, ir version %lld, operators of %s\n", model.graph.name.c_str(),
-              model.producer.empty() ? "an unnamed producer" : model.producer.c_str(),
+    opsets += (opsets.empty() ? "" : ", ") + (domain.empty() ? std::string("ai.onnx") : clipped(domain)) +
+              " " + std::to_string(version);
+  std::printf("graph '%s' by %s, ir version %lld, operators of %s\n", clipped(model.graph.name).c_str(),
+              model.producer.empty() ? "an unnamed producer" : clipped(model.producer).c_str(),
               static_cast<long long>(model.ir_version), opsets.c_str());
   print_values("inputs", model_inputs(model));
   print_values("outputs", model.graph.outputs);
@@ -224,18 +228,18 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
               amount(parameters.tensors, "tensor").c_str(), static_cast<double>(parameters.bytes) / 1024);
   std::printf("operators\n");
   for (const OperatorUse& use : operators)
-    std::printf("  %-24s %6llu%s\n", use.name.c_str(), static_cast<unsigned long long>(use.count),
+    std::printf("  %-24s %6llu%s\n", clipped(use.name).c_str(), static_cast<unsigned long long>(use.count),
                 use.supported ? "" : "   not supported");
   if (program) print_program(*program, options.device);
   if (program) std::printf("everything in it is supported\n");
   if (const auto policy = policy_in(model, program, options); policy)
-    std::printf("as a policy, by %s\n", policy->description.text().c_str());
+    std::printf("as a policy, by %s\n", clipped(policy->description.text(), kLongestPolicy).c_str());
   if (!program) std::printf("cannot be run: %s\n", program.error().message.c_str());
 }
 
 Result<> inspect(const InspectOptions& options) {
   if (!options.picture.empty()) IMPRINT_CHECK(check_replaceable(options.picture));
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.path));
+  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.path, options.most_mib << 20));
   const std::vector<OperatorUse> operators = operators_of(model);
   const Result<Compiled> program = compile(model, options);
   if (options.as_json)
