@@ -305,6 +305,17 @@ std::unique_ptr<Step> arg_reduce_step(const GraphNode& node, DType dtype, const 
 
 namespace {
 
+// A slice of one loop is the usual one, and may be a single element.
+void copy_slice(const Loops<2>& loops, std::int64_t size, const Word* from, Word* to) {
+  const std::int64_t stride = loops.strides[0][0];
+  if (loops.depth > 1) return copy(loops, {0, size}, from, to);
+  if (stride == 1) {
+    std::copy_n(from, size, to);
+    return;
+  }
+  for (std::int64_t i = 0; i < size; ++i) to[i] = from[i * stride];
+}
+
 // Whole slices of data by index: [outer][index][inner].
 std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, const Strided& indices,
                                 std::int32_t into) {
@@ -322,7 +333,6 @@ std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, cons
   const Loops<2> slice = loops_over<2>(inner, {inner_strides, row_major_strides(inner)});
   const std::int64_t count = indices.shape.element_count(), size = inner.element_count(),
                      extent = data.shape[axis], step = data.strides[at(axis)];
-  const Parts whole_slice{0, size};
   return divided(element_count(blocks), node.element_count(), [=](const Memory& memory, Parts part) {
     const auto* chosen = memory.data<const std::int32_t>(indices.buffer, indices.offset);
     Word* to = memory.data<Word>(into, part.begin * count * size);
@@ -332,10 +342,10 @@ std::unique_ptr<Step> take_step(const GraphNode& node, const Strided& data, cons
           if (chosen[i] < 0 || chosen[i] >= extent)
             std::fill_n(to, size, Word{0});
           else
-            copy(slice, whole_slice,
-                 memory.data<const Word>(data.buffer,
-                                         data.offset + offsets[0] + block * strides[0] + chosen[i] * step),
-                 to);
+            copy_slice(slice, size,
+                       memory.data<const Word>(
+                           data.buffer, data.offset + offsets[0] + block * strides[0] + chosen[i] * step),
+                       to);
         }
     });
   });
@@ -386,6 +396,14 @@ std::int32_t sum_of(std::int32_t a, std::int32_t b) {
 
 template <class T>
 void cumsum(const Lines& lines, Parts part, bool exclusive, bool reverse, const T* terms, T* sums) {
+  if (lines.extent == 1) {  // no sum of two terms
+    const std::int64_t first = part.begin * lines.inner, count = (part.end - part.begin) * lines.inner;
+    if (exclusive)
+      std::fill_n(sums + first, count, T{0});
+    else
+      std::copy_n(terms + first, count, sums + first);
+    return;
+  }
   scan_lines<T>(lines, part, reverse, [&](std::int64_t row, std::int64_t before) {
     for (std::int64_t i = 0; i < lines.inner; ++i) {
       if (exclusive)

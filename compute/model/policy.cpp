@@ -71,9 +71,9 @@ std::optional<Parts> ml_agents(const ImportedModel& model) {
   };
   first_of({"deterministic_continuous_actions", "continuous_actions", "action"});
   first_of({"deterministic_discrete_actions", "discrete_actions"});
+  const auto next = find(model.outputs, "recurrent_out");
   for (std::size_t i = 0; i < model.inputs.size(); ++i) {
     const std::string& name = model.inputs[i].name;
-    const auto next = find(model.outputs, "recurrent_out");
     if (name.starts_with("obs_") || name == "vector_observation")
       parts.observations.push_back(i);
     else if (name == "action_masks" || name == "epsilon")

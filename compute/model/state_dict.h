@@ -26,7 +26,9 @@ Result<safetensors::File> save_state(Session& session, const Parameters& paramet
                                      std::string_view prefix = {});
 
 // Writes "<prefix><name>" into each variable, converted to its type. Arrays of other names are ignored.
-// Errors: not_found (a name that the file lacks), shape_mismatch; nothing is written then.
+// Bounds for p parameters and a file of n bytes with t arrays: time O(n + p log t); memory, beside the file,
+// of one array at a time in the variable's type and twice in float32. Errors: not_found (a name that the file
+// lacks), shape_mismatch; nothing is written then.
 Result<> load_state(Session& session, const Parameters& parameters, const safetensors::File& file,
                     std::string_view prefix = {});
 
@@ -51,7 +53,9 @@ struct LoadReport {
   std::string text() const;  // a line per kind, with up to 16 names each
 };
 
-// As load_state, for the files of others. Errors: not_found (parameters are missing or do not fit, and not
+// As load_state, for the files of others. Bounds, besides: a name is compared with each rule, in time of
+// their lengths' product at most; the names of the file once more in memory, and once in the report. Errors:
+// not_found (parameters are missing or do not fit, and not
 // partial; nothing is written then), invalid_argument (two tensors get one name).
 Result<LoadReport> load_tensors(Session& session, const Parameters& parameters, const safetensors::File& file,
                                 const LoadOptions& options = {});

@@ -248,7 +248,7 @@ Result<> add_turns(std::uint32_t turns, std::uint32_t dispatches_per_turn, std::
                     "repeat: found " + std::to_string(dispatches) + " dispatches with " +
                         std::to_string(turns) + " turns of " + std::to_string(dispatches_per_turn) +
                         ", expected at most " + std::to_string(kMaxSequenceDispatches) +
-                        ". Repeat less and run the sequence more often.");
+                        ". Repeat less and run the sequence more often; of a loop take fewer turns.");
 }
 
 Result<ProgramGraph> build_part_graph(const ProgramSequence& sequence, std::size_t part) {

@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <ctime>
 #include <filesystem>
-#include <optional>
 #include <random>
 
 #include "compute/base/json.h"
@@ -14,42 +12,21 @@
 #include "compute/model/files/safetensors.h"
 #include "compute/model/onnx/import.h"
 #include "compute/tensor/loop.h"
-#include "tests/unit/model_heap.h"
+#include "tests/unit/model_cost.h"
 #include "tests/unit/model_onnx_builder.h"
 
 namespace imprint {
 namespace {
 
+using test::Cost;
 using test::OnnxBuilder;
+using test::taken;
 using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr std::size_t kMebibyte = 1 << 20;
 
-// CPU time, which does not grow on a busy machine: 25 times a bomb's limit, for emulated processors too.
-class Cost {
- public:
-  ~Cost() {
-    EXPECT_LT(std::clock() - start_, 5 * CLOCKS_PER_SEC);
-    EXPECT_LE(heap_.peak_bytes(), 64 * kMebibyte);
-  }
-
- private:
-  test::HeapWatch heap_;
-  std::clock_t start_ = std::clock();
-};
-
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
-
-// Parses and imports, with free dimensions of 1. The error, or nothing.
-std::optional<Error> taken(std::span<const std::byte> bytes) {
-  const auto model = onnx::parse(bytes);
-  if (!model) return model.error();
-  const auto shapes = shapes_with_free_dimensions(*model, 1);
-  const auto imported = import_onnx(*model, shapes ? *shapes : std::map<std::string, Shape>());
-  if (imported) return std::nullopt;
-  return imported.error();
-}
 
 std::string name(int i) { return "v" + std::to_string(i); }
 

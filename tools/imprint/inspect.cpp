@@ -8,6 +8,7 @@
 #include <set>
 
 #include "compute/base/amount.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/model/files/file.h"
 #include "compute/model/onnx/import.h"
@@ -83,6 +84,16 @@ Result<Compiled> compile(const onnx::Model& model, const InspectOptions& options
   return made;
 }
 
+// An object whose members are moved. (One that grows copies all of its members.)
+using Member = std::pair<const char*, nlohmann::ordered_json>;
+template <class... Members>
+nlohmann::ordered_json object_of(Members... members) {
+  nlohmann::ordered_json::object_t out;
+  out.reserve(sizeof...(members));
+  (out.emplace_back(members.first, std::move(members.second)), ...);
+  return nlohmann::ordered_json(std::move(out));
+}
+
 nlohmann::ordered_json to_json(const onnx::ValueInfo& value) {
   nlohmann::ordered_json shape = nullptr;
   if (value.shape) {
@@ -94,27 +105,30 @@ nlohmann::ordered_json to_json(const onnx::ValueInfo& value) {
         shape.push_back(dimension.symbol);
     }
   }
-  return {{"name", value.name},
-          {"type", value.is_tensor ? onnx::element_type_name(value.type) : "not a tensor"},
-          {"shape", std::move(shape)}};
+  return object_of(Member{"name", value.name},
+                   Member{"type", value.is_tensor ? onnx::element_type_name(value.type) : "not a tensor"},
+                   Member{"shape", std::move(shape)});
 }
 
 nlohmann::ordered_json to_json(const std::vector<onnx::ValueInfo>& values) {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  nlohmann::ordered_json::array_t out;
+  out.reserve(values.size());
   for (const onnx::ValueInfo& value : values) out.push_back(to_json(value));
-  return out;
+  return nlohmann::ordered_json(std::move(out));
 }
 
 // Members are appended, since looking each one up takes quadratic time. Keys differ already.
 template <class T>
 nlohmann::ordered_json to_json(const std::map<std::string, T>& members, const char* without_key) {
   nlohmann::ordered_json::object_t out;
+  out.reserve(members.size());
   for (const auto& [key, value] : members) out.push_back({key.empty() ? without_key : key, value});
   return out;
 }
 
 nlohmann::ordered_json to_json(const Compiled& program) {
   nlohmann::ordered_json::object_t outputs;
+  outputs.reserve(program.outputs.size());
   std::set<std::string_view> names;
   for (const auto& [name, shape] : program.outputs)
     if (names.insert(name).second) outputs.push_back({name, shape});
@@ -138,22 +152,16 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
   nlohmann::ordered_json uses = nlohmann::ordered_json::array();
   for (const OperatorUse& use : operators)
     uses.push_back({{"name", use.name}, {"count", use.count}, {"supported", use.supported}});
-  const nlohmann::ordered_json out{
-      {"producer", model.producer},
-      {"ir_version", model.ir_version},
-      {"opsets", to_json(model.opsets, "ai.onnx")},
-      {"graph", model.graph.name},
-      {"inputs", to_json(model_inputs(model))},
-      {"outputs", to_json(model.graph.outputs)},
-      {"nodes", model.graph.nodes.size()},
-      {"operators", std::move(uses)},
-      {"initializers", parameters.tensors},
-      {"parameters", parameters.count},
-      {"initializer_bytes", parameters.bytes},
-      {"metadata", to_json(model.metadata, "")},
-      {"program", program ? to_json(*program) : nlohmann::ordered_json(nullptr)},
-      {"supported", problem.empty()},
-      {"problem", problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(problem)}};
+  const nlohmann::ordered_json out = object_of(
+      Member{"producer", model.producer}, Member{"ir_version", model.ir_version},
+      Member{"opsets", to_json(model.opsets, "ai.onnx")}, Member{"graph", model.graph.name},
+      Member{"inputs", to_json(model_inputs(model))}, Member{"outputs", to_json(model.graph.outputs)},
+      Member{"nodes", model.graph.nodes.size()}, Member{"operators", std::move(uses)},
+      Member{"initializers", parameters.tensors}, Member{"parameters", parameters.count},
+      Member{"initializer_bytes", parameters.bytes}, Member{"metadata", to_json(model.metadata, "")},
+      Member{"program", program ? to_json(*program) : nlohmann::ordered_json(nullptr)},
+      Member{"supported", problem.empty()},
+      Member{"problem", problem.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(problem)});
   // Names in a file need not be UTF-8.
   std::printf("%s\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
@@ -161,10 +169,12 @@ void print_json(const onnx::Model& model, const std::vector<OperatorUse>& operat
 void print_values(const char* title, const std::vector<onnx::ValueInfo>& values) {
   std::printf("%s\n", title);
   for (const onnx::ValueInfo& value : values)
-    std::printf("  %-24s %-8s %s\n", value.name.c_str(),
+    std::printf("  %-24s %-8s %s\n", clipped(value.name).c_str(),
                 value.is_tensor ? onnx::element_type_name(value.type).c_str() : "not a tensor",
-                value.is_tensor ? value.shape_text().c_str() : "");
+                value.is_tensor ? clipped(value.shape_text()).c_str() : "");
 }
+
+constexpr std::size_t kLongestPolicy = 4096;  // bytes of its text
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
@@ -179,7 +189,8 @@ void print_quantised(const QuantisedProducts& products) {
 void print_program(const Compiled& program, const std::string& device) {
   const ProgramStats& stats = program.stats;
   std::printf("as a program of %s\n", device.c_str());
-  for (const auto& [name, shape] : program.outputs) std::printf("  %-24s %s\n", name.c_str(), shape.c_str());
+  for (const auto& [name, shape] : program.outputs)
+    std::printf("  %-24s %s\n", clipped(name).c_str(), shape.c_str());
   std::printf("  %s of %s, %.3f billion operations, %.1f MiB read and written\n",
               amount(stats.dispatches, "dispatch").c_str(), amount(stats.kernels, "kernel").c_str(),
               static_cast<double>(stats.flops) * 1e-9, mib(stats.bytes_moved));
@@ -206,10 +217,10 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
   const Parameters parameters = parameters_of(model);
   std::string opsets;
   for (const auto& [domain, version] : model.opsets)
-    opsets += (opsets.empty() ? "" : ", ") + (domain.empty() ? std::string("ai.onnx") : domain) + " " +
-              std::to_string(version);
-  std::printf("graph '%s' by %s, ir version %lld, operators of %s\n", model.graph.name.c_str(),
-              model.producer.empty() ? "an unnamed producer" : model.producer.c_str(),
+    opsets += (opsets.empty() ? "" : ", ") + (domain.empty() ? std::string("ai.onnx") : clipped(domain)) +
+              " " + std::to_string(version);
+  std::printf("graph '%s' by %s, ir version %lld, operators of %s\n", clipped(model.graph.name).c_str(),
+              model.producer.empty() ? "an unnamed producer" : clipped(model.producer).c_str(),
               static_cast<long long>(model.ir_version), opsets.c_str());
   print_values("inputs", model_inputs(model));
   print_values("outputs", model.graph.outputs);
@@ -217,18 +228,18 @@ void print_text(const onnx::Model& model, const std::vector<OperatorUse>& operat
               amount(parameters.tensors, "tensor").c_str(), static_cast<double>(parameters.bytes) / 1024);
   std::printf("operators\n");
   for (const OperatorUse& use : operators)
-    std::printf("  %-24s %6llu%s\n", use.name.c_str(), static_cast<unsigned long long>(use.count),
+    std::printf("  %-24s %6llu%s\n", clipped(use.name).c_str(), static_cast<unsigned long long>(use.count),
                 use.supported ? "" : "   not supported");
   if (program) print_program(*program, options.device);
   if (program) std::printf("everything in it is supported\n");
   if (const auto policy = policy_in(model, program, options); policy)
-    std::printf("as a policy, by %s\n", policy->description.text().c_str());
+    std::printf("as a policy, by %s\n", clipped(policy->description.text(), kLongestPolicy).c_str());
   if (!program) std::printf("cannot be run: %s\n", program.error().message.c_str());
 }
 
 Result<> inspect(const InspectOptions& options) {
   if (!options.picture.empty()) IMPRINT_CHECK(check_replaceable(options.picture));
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.path));
+  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.path, options.most_mib << 20));
   const std::vector<OperatorUse> operators = operators_of(model);
   const Result<Compiled> program = compile(model, options);
   if (options.as_json)

@@ -78,7 +78,7 @@ Result<std::vector<HostTensor>> run_often(Computer& computer, Program& program,
 
 Result<> run(const RunOptions& options) {
   if (options.output) IMPRINT_CHECK(check_replaceable(*options.output));
-  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model));
+  IMPRINT_ASSIGN(const onnx::Model model, onnx::load(options.model, options.most_mib << 20));
   IMPRINT_ASSIGN(const safetensors::File given,
                  options.input.empty()
                      ? noise_for(model, options.model, options.shapes, options.most_mib << 20)

@@ -59,15 +59,17 @@ Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions&
   if (options.fuse) read_state_early(graph, request);
   RegionLimits limits;
   bool tails = options.tails;
+  // Only regions outgrow a workgroup, and only they leave tails.
+  const bool is_only_attempt = !options.regions;
   for (;;) {
-    Graph split_graph = graph;
-    FusionRequest split_request = request;
+    Graph split_graph = is_only_attempt ? std::move(graph) : graph;
+    FusionRequest split_request = is_only_attempt ? std::move(request) : request;
     RegionSplit split;
     if (options.fuse && options.regions) {
       split = split_regions(split_graph, split_request, options, limits);
     } else {
-      split.region_of.assign(graph.nodes.size(), -1);
-      split.phase.assign(graph.nodes.size(), 0);
+      split.region_of.assign(split_graph.nodes.size(), -1);
+      split.phase.assign(split_graph.nodes.size(), 0);
     }
     RowGroups rows;
     if (options.fuse) {

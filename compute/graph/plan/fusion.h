@@ -18,8 +18,8 @@
 
 namespace imprint::graph {
 
-// Renumbers the nodes of graph and request when it splits folds. Errors: invalid_argument for an input node
-// that is not in the request.
+// Renumbers the nodes of graph and request when it splits folds. After an error do not use either. Errors:
+// invalid_argument for an input node that is not in the request.
 Result<Schedule> fuse(Graph& graph, FusionRequest& request, const FusionOptions& options);
 
 }  // namespace imprint::graph

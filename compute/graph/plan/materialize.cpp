@@ -243,8 +243,10 @@ class MemoryChoice {
     if (!options_.fuse) return of_every_operation();
     keep_values_of_row_groups();
     for (NodeIndex i = 0; i < graph_.size(); ++i) {
-      for (NodeIndex input : graph_[i].inputs)
-        if (!memory_[at(input)]) inside_[at(i)] += inside_[at(input)];
+      const auto& inputs = graph_[i].inputs;
+      for (std::size_t slot = 0; slot < inputs.size(); ++slot)  // x + x holds x once
+        if (!memory_[at(inputs[slot])] && (slot == 0 || inputs[slot] != inputs[slot - 1]))
+          inside_[at(i)] += inside_[at(inputs[slot])];
       if (row_group_of_[at(i)] >= 0)
         cost_[at(i)] = 1;
       else
@@ -504,16 +506,13 @@ class MemoryChoice {
   bool inlines_too_much(NodeIndex index) {
     if (inside_[at(index)] <= options_.node_limit) return false;
     seen_.clear();
-    stack_.assign(1, index);
-    std::int32_t count = 0;
-    while (!stack_.empty() && count <= options_.node_limit) {
-      const NodeIndex node = stack_.back();
-      stack_.pop_back();
-      if (!seen_.insert(node)) continue;
-      ++count;
-      for (NodeIndex input : graph_[node].inputs)
-        if (!memory_[at(input)]) stack_.push_back(input);
-    }
+    seen_.insert(index);
+    found_.assign(1, index);
+    const auto most = static_cast<std::size_t>(options_.node_limit) + 1;
+    for (std::size_t next = 0; next < found_.size() && found_.size() < most; ++next)
+      for (NodeIndex input : graph_[found_[next]].inputs)
+        if (!memory_[at(input)] && seen_.insert(input)) found_.push_back(input);
+    const auto count = static_cast<std::int32_t>(std::min(found_.size(), most));
     count_steps(options_, count);
     inside_[at(index)] = count;
     return count > options_.node_limit;
@@ -572,7 +571,7 @@ class MemoryChoice {
   std::vector<std::uint8_t> stays_inside_;  // per node: computed inside of its readers, whatever that costs
   std::vector<std::uint8_t> computed_;      // per node: only computed inputs of pages read it
   Marks seen_;
-  std::vector<NodeIndex> stack_;
+  std::vector<NodeIndex> found_;  // by the walk of inlines_too_much
 };
 
 }  // namespace

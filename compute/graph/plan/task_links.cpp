@@ -41,6 +41,11 @@ void TaskLinks::add_order(std::int32_t before, std::int32_t t) {
 // Tasks that wait for it rise too. There are none while tasks are added in order. A rank beyond the number of
 // tasks means that they wait in a circle, which order_tasks() reports.
 void TaskLinks::raise(std::int32_t t, std::int32_t rank) {
+  if (states_[at(t)].rank < rank && dependents_[at(t)].empty()) {
+    step();
+    if (rank <= static_cast<std::int32_t>(states_.size())) states_[at(t)].rank = rank;
+    return;
+  }
   std::vector<std::pair<std::int32_t, std::int32_t>> stack{{t, rank}};
   while (!stack.empty()) {
     const auto [raised, least] = stack.back();

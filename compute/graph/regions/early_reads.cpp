@@ -159,6 +159,7 @@ bool holds_others_up(const Graph& graph, NodeIndex index, const std::vector<Node
 // update depends on values known only at the end. Readers of the updated value would wait for the kernel that
 // stores it. Instead they compute it from an early copy of the old content, so the store can run in parallel.
 void free_small_updates(Graph& graph, FusionRequest& request) {
+  if (request.updates.empty()) return;
   const Readers readers(graph, request);
   std::vector<std::uint8_t> snapshot(graph.nodes.size(), 0);
   std::unordered_multimap<const VariableState*, NodeIndex> nodes_of_variable;
@@ -188,6 +189,11 @@ void free_small_updates(Graph& graph, FusionRequest& request) {
 // Handles outputs such as a gradient's norm, which every step of an optimiser reads. Its readers compute it
 // again where that is cheap, and do not wait for the kernel that stores it.
 void free_small_outputs(Graph& graph, FusionRequest& request) {
+  const auto is_small = [&](const GraphOutput& output) {
+    const GraphNode& value = graph[graph.without_reshape(output.node)];
+    return value.kind() == OpKind::elementwise && value.element_count() <= kSmall;
+  };
+  if (std::ranges::none_of(request.outputs, is_small)) return;
   const Readers all(graph, request);
   const std::vector<std::vector<NodeIndex>>& consumers = all.consumers;
   std::vector<std::uint8_t> doubled(graph.nodes.size(), 0);

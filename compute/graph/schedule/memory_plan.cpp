@@ -6,37 +6,53 @@
 namespace imprint::graph {
 namespace {
 
-// Occupied bytes as disjoint ranges, ascending. Ranges that touch become one.
+// Occupied bytes as disjoint ranges, ascending. Ranges that touch become one. Most sets are one range, which
+// needs no allocation.
 class Ranges {
  public:
   void add(std::uint64_t begin, std::uint64_t end) {
-    const auto first = std::ranges::lower_bound(ranges_, begin, {}, &Range::end);
+    if (!more_.empty()) return add_to_more(begin, end);
+    if (empty()) {
+      only_ = {begin, end};
+    } else if (only_.begin <= end && begin <= only_.end) {
+      only_ = {std::min(begin, only_.begin), std::max(end, only_.end)};
+    } else {
+      more_ = {only_, {begin, end}};
+      if (begin < only_.begin) std::swap(more_.front(), more_.back());
+    }
+  }
+
+  // The end of the first range that meets begin .. begin + bytes; `begin` if none does.
+  std::uint64_t end_of_obstacle(std::uint64_t begin, std::uint64_t bytes) const {
+    const std::span<const Range> ranges = more_.empty() ? std::span(&only_, 1) : std::span(more_);
+    const auto found = std::ranges::upper_bound(ranges, begin, {}, &Range::end);
+    return found != ranges.end() && found->begin < begin + bytes ? found->end : begin;
+  }
+  bool empty() const { return more_.empty() && only_.begin == only_.end; }
+
+ private:
+  struct Range {
+    std::uint64_t begin = 0, end = 0;
+  };
+
+  void add_to_more(std::uint64_t begin, std::uint64_t end) {
+    const auto first = std::ranges::lower_bound(more_, begin, {}, &Range::end);
     auto last = first;
-    while (last != ranges_.end() && last->begin <= end) {
+    while (last != more_.end() && last->begin <= end) {
       begin = std::min(begin, last->begin);
       end = std::max(end, last->end);
       ++last;
     }
     if (first == last) {
-      ranges_.insert(first, {begin, end});
+      more_.insert(first, {begin, end});
       return;
     }
     *first = {begin, end};
-    ranges_.erase(first + 1, last);
+    more_.erase(first + 1, last);
   }
 
-  // The end of the first range that meets begin .. begin + bytes; `begin` if none does.
-  std::uint64_t end_of_obstacle(std::uint64_t begin, std::uint64_t bytes) const {
-    const auto found = std::ranges::upper_bound(ranges_, begin, {}, &Range::end);
-    return found != ranges_.end() && found->begin < begin + bytes ? found->end : begin;
-  }
-  bool empty() const { return ranges_.empty(); }
-
- private:
-  struct Range {
-    std::uint64_t begin, end;
-  };
-  std::vector<Range> ranges_;
+  Range only_;               // while more_ is empty; empty: none
+  std::vector<Range> more_;  // all of them, once there were two
 };
 
 // Which bytes are occupied at which time: a segment tree over the times. Each of its nodes keeps the bytes

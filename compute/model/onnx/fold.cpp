@@ -127,14 +127,16 @@ auto find(const Table& table, std::string_view name) -> const typename Table::va
 template <std::size_t Operands>
 class BroadcastWalk {
  public:
-  BroadcastWalk(const Shape& out, const std::array<const Shape*, Operands>& operands) : out_(out) {
-    for (std::size_t k = 0; k < Operands; ++k) {
-      const Shape& from = *operands[k];
-      const auto strides = row_major_strides(from);
-      const int added = out.rank() - from.rank();
-      for (int axis = 0; axis < from.rank(); ++axis)
-        if (from[axis] != 1)
-          strides_[k][static_cast<std::size_t>(axis + added)] = strides[static_cast<std::size_t>(axis)];
+  BroadcastWalk(const Shape& out, const std::array<const Shape*, Operands>& operands) {
+    for (int axis = 0; axis < out.rank(); ++axis) {
+      if (out[axis] == 1) continue;
+      const auto a = static_cast<std::size_t>(out_.rank());
+      out_.append(out[axis]);
+      for (std::size_t k = 0; k < Operands; ++k) {
+        const int own = axis - (out.rank() - operands[k]->rank());
+        if (own >= 0 && (*operands[k])[own] != 1)
+          strides_[k][a] = row_major_strides(*operands[k])[static_cast<std::size_t>(own)];
+      }
     }
   }
   std::size_t operator[](std::size_t operand) const { return static_cast<std::size_t>(at_[operand]); }
@@ -151,7 +153,7 @@ class BroadcastWalk {
 
  private:
   using PerAxis = std::array<std::int64_t, Shape::kMaxRank>;
-  Shape out_;
+  Shape out_;  // without axes of one element
   std::array<PerAxis, Operands> strides_{};
   PerAxis index_{};
   std::array<std::int64_t, Operands> at_{};

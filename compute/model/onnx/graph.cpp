@@ -48,7 +48,10 @@ void add_facts(const Graph& graph, NameSet& captured, std::int64_t& parts) {
     for (const Attribute& attribute : node.attributes)
       for (const Graph& body : attribute.graphs) add_facts(body, used, parts);
   }
-  for (const ValueInfo& output : graph.outputs) used.insert(output.name);
+  for (const ValueInfo& output : graph.outputs) {
+    parts += parts_of(output.name);  // each is a value of its own, also of one name
+    used.insert(output.name);
+  }
   for (const std::string_view name : used)
     if (!name.empty() && !made.contains(name)) captured.insert(name);
 }
@@ -258,9 +261,7 @@ void GraphImporter::import_node(const Node& node) {
   const OpHandler* handler = find_handler(node.domain, node.op_type);
   const Function* function = state_.function_of(node);
   if ((!handler && !function) || !state_.refusals.goes_on()) return list_missing(node);
-  if (!state_.may_grow())
-    return state_.refusals.end(text(node.text(), ": more operations before it than the ", state_.most_nodes,
-                                    " that a file of this size may have"));
+  if (!may_grow(node)) return;
   if (!state_.may_name())
     return state_.refusals.end(text(node.text(), ": more than ", kMostAxisNames,
                                     " axes before it whose extents follow from others"));
@@ -339,9 +340,23 @@ void GraphImporter::keep_outputs(const Node& node, std::span<const Value> output
   }
 }
 
+// A body without nodes asks this too, since what is made of its outputs counts as well.
+bool GraphImporter::may_grow(const Node& node) {
+  if (state_.may_grow()) return true;
+  state_.refusals.end(text(node.text(), ": more operations before it than the ", state_.most_nodes,
+                           " that a file of this size may have"));
+  return false;
+}
+
 // A graph is imported once for free. What is imported again is counted, nested bodies included.
 bool GraphImporter::may_repeat(const Node& node, const Graph& body) {
   BodyFacts& facts = state_.facts_of(body);
+  if (!may_grow(node)) return false;
+  if (body.outputs.size() > kMaxNodeNames) {
+    state_.refusals.unsupported(text(node.text(), ": found a body of ", amount(body.outputs.size(), "output"),
+                                     ", expected at most ", kMaxNodeNames));
+    return false;
+  }
   if (state_.depth >= kMaxNesting) {
     state_.refusals.unsupported(
         text(node.text(), ": found more than ", kMaxNesting, " bodies and calls inside of each other"));
@@ -355,7 +370,8 @@ bool GraphImporter::may_repeat(const Node& node, const Graph& body) {
   return true;
 }
 
-std::optional<std::vector<Value>> GraphImporter::run(const Node& node, std::span<const Input> inputs) {
+std::optional<std::vector<Value>> GraphImporter::run(const Node& node, std::span<const Input> inputs,
+                                                     std::size_t most_outputs) {
   const auto refused = [&](const Error& error) {
     state_.refusals.keep(make_error(error.code, text(node.text(), ": ", error.message)));
     return std::nullopt;
@@ -376,7 +392,7 @@ std::optional<std::vector<Value>> GraphImporter::run(const Node& node, std::span
   }
   if (auto imported = import_nodes(); !imported) return refused(imported.error());
   std::vector<Value> outputs;
-  for (const ValueInfo& output : graph_.outputs) {
+  for (const ValueInfo& output : std::span(graph_.outputs).first(most_outputs)) {
     const Value* value = need(output.name);
     if (!value) return std::nullopt;  // refused already
     outputs.push_back(*value);
@@ -395,7 +411,7 @@ std::optional<std::vector<Value>> GraphImporter::import_body(const Node& node, c
   GraphImporter inner(state_, body, opset_, this, bindings_);
   ++state_.depth;
   const std::vector<Input> given(inputs.begin(), inputs.end());
-  auto outputs = inner.run(node, given);
+  auto outputs = inner.run(node, given, body.outputs.size());
   --state_.depth;
   return outputs;
 }
@@ -415,7 +431,7 @@ void GraphImporter::import_call(const Node& node, const Function& function, std:
   GraphImporter inner(state_, function.graph, function.opset > 0 ? function.opset : opset_, nullptr,
                       &bindings);
   ++state_.depth;
-  const auto outputs = inner.run(node, inputs);
+  const auto outputs = inner.run(node, inputs, node.outputs.size());
   --state_.depth;
   if (outputs) keep_outputs(node, *outputs);
 }

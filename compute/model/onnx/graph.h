@@ -130,7 +130,10 @@ class GraphImporter : public Bodies {
   // Calls visit(name) for each value that the node reads, those of its bodies included.
   template <class Visit>
   void for_each_read(const Node& node, Visit visit) const;
-  std::optional<std::vector<Value>> run(const Node& node, std::span<const Input> inputs);
+  // The first outputs of a body or a function.
+  std::optional<std::vector<Value>> run(const Node& node, std::span<const Input> inputs,
+                                        std::size_t most_outputs);
+  bool may_grow(const Node& node);  // else refuses the node
   void import_node(const Node& node);
   void import_call(const Node& node, const Function& function, std::span<const Input> inputs);
   void keep_outputs(const Node& node, std::span<const Value> outputs);

@@ -18,9 +18,11 @@ namespace {
 using onnx::ElementType;
 using onnx::Value;
 
-// Constants that one import may compute: kFoldBytes, and each weight rearranged kFoldsPerWeight times.
+// Constants that one import may compute: kFoldBytes, and each weight rearranged kFoldsPerWeight times. A
+// number of 4 or 8 bits takes many times its bytes, so that these weights are rearranged less often.
 constexpr std::uint64_t kFoldBytes = 40 << 20;
 constexpr std::uint64_t kFoldsPerWeight = 4;
+constexpr std::uint64_t kMostHeldPerByte = 8;
 constexpr std::int64_t kOperations = 1 << 16;  // of the graph, beyond a few per node
 constexpr std::uint64_t kFreeOperations = 1 << 15;
 constexpr std::uint64_t kBytesPerOperation = 32;
@@ -28,8 +30,13 @@ constexpr std::size_t kMaxInputParts = 1 << 12;  // tensors of a sequence
 
 onnx::ImportBudget budget_of(const onnx::Graph& graph, const ImportOptions& options) {
   onnx::ImportBudget budget{kFoldBytes, options.constant_limit_bytes, kOperations};
-  for (const onnx::TensorData& tensor : graph.initializers)
-    budget.folded_bytes += kFoldsPerWeight * onnx::held_bytes(tensor.type, onnx::stored_elements(tensor));
+  for (const onnx::TensorData& tensor : graph.initializers) {
+    const std::int64_t elements = onnx::stored_elements(tensor);
+    const bool is_packed = tensor.type == ElementType::int4 || tensor.type == ElementType::uint4;
+    const std::uint64_t stored = is_packed ? (tensor.bytes.size() + 1) / 2 : tensor.bytes.size();
+    budget.folded_bytes +=
+        kFoldsPerWeight * std::min(onnx::held_bytes(tensor.type, elements), kMostHeldPerByte * stored);
+  }
   return budget;
 }
 

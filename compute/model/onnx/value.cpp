@@ -24,9 +24,15 @@ void widen(const TensorData& tensor, std::vector<std::int64_t>& out) {
 
 // Calls visit(source offset) for each element of a strided view, in row-major order.
 template <class Visit>
-void for_each_offset(const Shape& shape, std::span<const std::int64_t> strides, std::int64_t offset,
+void for_each_offset(const Shape& given, std::span<const std::int64_t> given_strides, std::int64_t offset,
                      Visit visit) {
-  std::array<std::int64_t, Shape::kMaxRank> index{};
+  std::array<std::int64_t, Shape::kMaxRank> index{}, strides{};
+  Shape shape;  // without axes of one element
+  for (int axis = 0; axis < given.rank(); ++axis) {
+    if (given[axis] == 1) continue;
+    strides[static_cast<std::size_t>(shape.rank())] = given_strides[static_cast<std::size_t>(axis)];
+    shape.append(given[axis]);
+  }
   const std::int64_t count = shape.element_count();
   for (std::int64_t i = 0; i < count; ++i) {
     visit(static_cast<std::size_t>(offset));

@@ -27,6 +27,8 @@ inline constexpr std::size_t kMostLeftOut = 64;
 // Blocks of GGUF's Q4_0, Q4_1, Q5_0, Q5_1 and Q8_0 become float32. A .npy file has one tensor, named "array".
 // Bounds for a file of n bytes: time O(n log n); memory beside the file kBytesPerByte * n + 16 MiB, held by
 // counting.
+// Checksums of zip entries are not compared, since PyTorch can write files without them: compare a digest of
+// the file to tell damage. Tensors of GGUF may share bytes; each is read by itself, and counted.
 // Errors: corrupt_file (also a name that occurs twice, bytes that two entries share, bytes behind an array);
 // unsupported (compressed entries, a tensor type that Imprint lacks, more memory than
 // the bounds).

@@ -172,7 +172,8 @@ Result<Model> parse_in_place(std::vector<std::byte> bytes);
 // reads a tensor's bytes where they are used; a float32 tensor is never copied on the host if its offset is a
 // multiple of four. The files must not change while the model, or what is made of it, lives.
 // Bounds: those of parse; tensors of each external file at most kExternalReads times its bytes, of all
-// together most_external_bytes, and no memory for them before they are used. Errors: those of parse;
+// together most_external_bytes, and no memory for them before they are used, except a byte for each number of
+// 4 bits. Errors: those of parse;
 // not_found, io; corrupt_file (an external path that is absolute, too long or leads out of the folder, a part
 // that is not there, tensors that overlap too much); out_of_host_memory (most_external_bytes). They name the
 // file.

@@ -144,15 +144,23 @@ class ExternalFiles {
     if (read + wanted > kExternalReads * bytes.size())
       return damaged(tensor, text("found tensors of more than ", kExternalReads, " times the bytes of ",
                                   quote(external.location), ", which has ", bytes.size()));
-    if (wanted > left_)
+    // A 4-bit number is read into a byte; the others lie in the mapped file.
+    const std::uint64_t taken =
+        is_packed(tensor.type) ? static_cast<std::uint64_t>(tensor.element_count()) : wanted;
+    if (taken > left_)
       return make_error(ErrorCode::out_of_host_memory,
                         text("tensor ", quote(tensor.name), ": found more than ", most_bytes_,
                              " bytes of external tensors, the limit of the import"));
-    left_ -= wanted;
+    left_ -= taken;
     read += wanted;
     tensor.bytes = bytes.part(external.offset, wanted);
-    if (is_packed(tensor.type))
-      tensor.bytes = unpacked(tensor.type, tensor.bytes, static_cast<std::size_t>(tensor.element_count()));
+    if (is_packed(tensor.type)) try {
+        tensor.bytes = unpacked(tensor.type, tensor.bytes, static_cast<std::size_t>(tensor.element_count()));
+      } catch (const std::bad_alloc&) {
+        return make_error(ErrorCode::out_of_host_memory,
+                          text("tensor ", quote(tensor.name), ": found ", taken,
+                               " bytes of 4-bit numbers, expected at most what the host has"));
+      }
     tensor.external.reset();
     return {};
   }

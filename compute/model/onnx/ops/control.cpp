@@ -15,7 +15,7 @@ namespace {
 
 using Values = std::vector<Value>;
 
-constexpr std::int64_t kMostTurns = 1 << 24;
+constexpr std::int64_t kMostTurns = 1 << 19;  // of a loop of the graph: each is a dispatch or more
 
 Value known_bool(bool flag) {
   HostArray array;
@@ -161,6 +161,7 @@ std::optional<Values> unrolled(OpContext& context, const Turns& turns, bool& unk
   std::vector<Values> results(turns.results);
   bool goes_on = *turns.begins;
   for (std::int64_t turn = 0; goes_on && (!turns.count || turn < *turns.count); ++turn) {
+    if (!context.may_make(static_cast<std::int64_t>(turns.results))) return std::nullopt;
     Values inputs{known_number(turn), known_bool(true)};
     inputs.insert(inputs.end(), carry.begin(), carry.end());
     const auto outputs = context.bodies().import_body(context.node(), *turns.body, inputs);
@@ -225,6 +226,9 @@ void run_turns(OpContext& context, const Turns& turns) {
   bool unknown = !turns.begins;
   if (!unknown && done(unrolled(context, turns, unknown))) return;
   if (context.failure()) return;
+  if (!unknown && turns.count && *turns.count > kMostTurns && bodies.forget_since(mark))
+    return context.unsupported(text("a loop of ", *turns.count, " turns, expected at most ", kMostTurns,
+                                    ". Compute what does not depend on the turn before at once"));
   if (!unknown || !bodies.forget_since(mark)) return context.stop();
   if (!tensors) return context.unsupported("a loop that carries sequences: its condition must be known");
   if (turns.results > 0)
@@ -335,6 +339,7 @@ std::optional<Values> scanned_by_turns(OpContext& context, const Graph& body, Va
   const std::size_t results = body.outputs.size() - carry.size();
   std::vector<Values> rows(results);
   for (std::int64_t turn = 0; turn < stacks[0].shape()[0]; ++turn) {
+    if (!context.may_make(static_cast<std::int64_t>(stacks.size() + results))) return std::nullopt;
     Values inputs = carry;
     for (const Value& stack : stacks) {
       Shape row;

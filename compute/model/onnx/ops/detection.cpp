@@ -109,15 +109,20 @@ bool count_samples(OpContext& context, RegionOptions& form) {
     return false;
   }
   const FloatList& numbers = corners.host()->floats;
+  if (!context.mover().may_fold(ElementType::float32, static_cast<std::int64_t>(numbers.size()))) {
+    context.unsupported("as many known regions in one model");
+    return false;
+  }
   for (std::size_t i = 0; i + 3 < numbers.size(); i += 4)
     for (std::size_t axis = 0; axis < 2; ++axis) {
       const double length = static_cast<double>(numbers[i + 3 - axis] - numbers[i + 1 - axis]) * form.scale;
       const double need =
           std::ceil(std::max(length, 1.0) / static_cast<double>(form.bins[static_cast<int>(axis)]));
-      if (!context.require(need <= static_cast<double>(kMostGrid),
-                           text("a region of ", length, " elements: found more than ", kMostGrid,
-                                " samples per bin, expected at most that")))
+      if (!(need <= static_cast<double>(kMostGrid))) {
+        context.require(false, text("a region of ", length, " elements: found more than ", kMostGrid,
+                                    " samples per bin, expected at most that"));
         return false;
+      }
       form.samples = std::max(form.samples, static_cast<std::int64_t>(need));
     }
   return true;
@@ -141,7 +146,7 @@ void roi_align_op(OpContext& context) {
                            batches.shape() == Shape{corners.extent(0)},
                        text("x ", x.shape().text(), ", regions ", corners.shape().text(), " and batches ",
                             batches.shape().text(), " do not fit")) ||
-      !count_samples(context, form) || !context.may_make(128))
+      !context.may_make(128) || !count_samples(context, form))
     return;
   context.checked(Extents{corners.extent(0), x.extent(1), rows, form.samples, columns, form.samples});
   if (!context.failure()) context.set(0, imprint::roi_align(x, corners, batches, form));

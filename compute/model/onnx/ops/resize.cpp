@@ -167,6 +167,7 @@ bool fits_named(const ResizeForm& form, const ResizeAxis& axis) {
 void resize_by(OpContext& context, const ResizeForm& form, const std::vector<ResizeAxis>& axes) {
   const Value from = context.value(0);
   std::vector<std::int64_t> extents = extents_of(from.shape());
+  if (!context.require(std::isfinite(form.cubic_a), "cubic_coeff_a: expected a finite number")) return;
   for (const ResizeAxis& axis : axes) {
     if (!context.require(axis.extent > 0 && axis.places > 0 && axis.scale > 0 && std::isfinite(axis.scale),
                          text("axis ", axis.axis, " of ", from.shape().text(), ": found ", axis.places,
@@ -269,6 +270,10 @@ void resize(OpContext& context) {
   else
     scales = context.known_floats(scale_input, "scales");
   if (form.coordinates == "tf_crop_and_resize") roi = context.known_floats(1, "roi", 2 * Shape::kMaxRank);
+  const auto finite = [](float number) { return std::isfinite(number); };
+  if (!context.require(std::ranges::all_of(roi, finite) && std::ranges::all_of(scales, finite),
+                       "scales or roi: expected finite numbers"))
+    return;
   const std::size_t count = axes.size();
   if (!context.require(
           (by_sizes ? sizes.size() : scales.size()) == count && (roi.empty() || roi.size() == 2 * count),

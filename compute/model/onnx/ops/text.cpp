@@ -189,7 +189,10 @@ void tf_idf(OpContext& context) {
   std::vector<std::int32_t> from(static_cast<std::size_t>(width), -1);
   for (std::size_t i = 0; i < grams.columns.size(); ++i) {
     std::int32_t& column = from[static_cast<std::size_t>(grams.columns[i])];
-    if (!context.require(column < 0, text("ngram_indexes: found ", grams.columns[i], " twice"))) return;
+    if (column >= 0) {
+      context.require(false, text("ngram_indexes: found ", grams.columns[i], " twice"));
+      return;
+    }
     column = static_cast<std::int32_t>(i);
   }
   const Tensor out = imprint::take(found, 1, Tensor::from_ints(from, {width}));
@@ -211,7 +214,10 @@ bool cast_text(OpContext& context, ElementType to) {
   const Value from = context.value(0);
   if (from.type() != ElementType::string && to != ElementType::string) return false;
   const HostArray* host = from.host();
-  if (!from.foldable() || !context.mover().may_fold(ElementType::string, from.shape().element_count())) {
+  constexpr std::int64_t kStringsPerNumber = 3;  // in memory: the digits of many lie beside the string
+  const std::int64_t most =
+      (to == ElementType::string ? kStringsPerNumber : 1) * from.shape().element_count();
+  if (!from.foldable() || !context.mover().may_fold(ElementType::string, most)) {
     context.unsupported("a cast of numbers of run time to strings");
     return true;
   }
@@ -221,6 +227,7 @@ bool cast_text(OpContext& context, ElementType to) {
   if (from.type() == to) {
     context.set(0, from);
   } else if (to == ElementType::string) {
+    out.strings.reserve(static_cast<std::size_t>(host->shape.element_count()));
     for (const float value : host->floats) out.strings.push_back(text(value));
     for (const std::int64_t value : host->ints) out.strings.push_back(text(value));
     context.set(0, Value::known(std::move(out)));
