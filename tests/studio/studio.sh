@@ -257,10 +257,10 @@ case "$which" in
     grep --quiet "rank 1 on .*File too large" "$folder/full.txt" || fail "the full disk is not told by rank"
     says full "stays the newest. Free some space"
     [ -s "$folder/full/final.brain" ] || fail "there is no final.brain"
-    run hung --share actors --games 3 --steps 30000 --patience 1 "$game" --hang-rank 1 --hang-frame 2000
+    run hung --share actors --games 3 --steps 30000 --patience 3 "$game" --hang-rank 1 --hang-frame 2000
     ends_well hung
     says hung "actor 0 (process"
-    says hung "hangs: no frame in 1 s. It is ended."
+    says hung "hangs: no frame in 3 s. It is ended."
     ;;
   refuses) # another network in one game: no restart helps
     run odd --games 2 --steps 5000 "$game" --odd-width 8
@@ -289,7 +289,7 @@ case "$which" in
     ! grep --quiet "Starts again" "$folder/wordless.txt" || fail "it was started again"
     ;;
   hangs) # a game that hangs: the job starts again from the newest checkpoint
-    run hung --games 2 --steps 12000 --checkpoint 3 --patience 2 "$game" --hang-rank 1 --hang-frame 4000
+    run hung --games 2 --steps 12000 --checkpoint 3 --patience 3 "$game" --hang-rank 1 --hang-frame 4000
     ends_well hung
     says hung "Not arrived: rank 1 (process"
     says hung "resumes from checkpoint"
