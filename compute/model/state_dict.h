@@ -54,9 +54,9 @@ struct LoadReport {
 };
 
 // As load_state, for the files of others. Bounds, besides: a name is compared with each rule, in time of
-// their lengths' product at most; the names of the file once more in memory, and once in the report. Errors:
-// not_found (parameters are missing or do not fit, and not
-// partial; nothing is written then), invalid_argument (two tensors get one name).
+// their lengths' product at most; the file's names take memory twice, in a table and in the report. Errors:
+// not_found (parameters are missing or do not fit, and not partial; nothing is written then),
+// invalid_argument (two tensors get one name).
 Result<LoadReport> load_tensors(Session& session, const Parameters& parameters, const safetensors::File& file,
                                 const LoadOptions& options = {});
 

@@ -1,4 +1,4 @@
-// What an import makes without a node of the file for it is counted: values of bodies, texts, narrow weights.
+// An import counts the values that it makes without a node of the file: of bodies, texts, narrow weights.
 
 #include <gmock/gmock.h>
 
