@@ -2,9 +2,9 @@
 // Answers of a learner that a brain's shape depends on. spec/ and decide/ know no learners: the functions are
 // in learn/registry.cpp, which asks Learner.
 
-#include "plugin/agent/spec/brain_spec.h"
-
 namespace imprint::agent {
+
+struct BrainSpec;
 
 // Parts that a learner's network has beside its layers, and how it differs from a plain one.
 struct NetworkTraits {
