@@ -257,10 +257,16 @@ case "$which" in
     grep --quiet "rank 1 on .*File too large" "$folder/full.txt" || fail "the full disk is not told by rank"
     says full "stays the newest. Free some space"
     [ -s "$folder/full/final.brain" ] || fail "there is no final.brain"
-    run hung --share actors --games 3 --steps 30000 --patience 3 "$game" --hang-rank 1 --hang-frame 2000
-    ends_well hung
+    # However fast the games are: the run lasts until the hang is told, and some exchanges longer.
+    "$imprint" studio --devices cpu --folder "$folder/hung" --share actors --games 3 --steps 100000000 --patience 3 --report 0.1 "$game" --hang-rank 1 --hang-frame 2000 >"$folder/hung.txt" 2>&1 &
+    runs=$!
+    for _ in $(seq 1000); do ! grep --quiet "hangs: no frame" "$folder/hung.txt" || break; sleep 0.02; done
     says hung "actor 0 (process"
     says hung "hangs: no frame in 3 s. It is ended."
+    for _ in $(seq 500); do ! sed '1,/hangs: no frame/d' "$folder/hung.txt" | grep --quiet "^exchange" || break; sleep 0.02; done
+    sed '1,/hangs: no frame/d' "$folder/hung.txt" | grep --quiet "^exchange" || fail "the run does not go on without the hung game"
+    kill -TERM "$runs"
+    ! wait "$runs" || fail "a stopped run ended as if it were done"
     ;;
   refuses) # another network in one game: no restart helps
     run odd --games 2 --steps 5000 "$game" --odd-width 8
