@@ -26,6 +26,7 @@ std::uint64_t bits(std::int64_t number) { return static_cast<std::uint64_t>(numb
 
 std::int64_t InlinedCode::values(NodeIndex node, std::int64_t most) {
   values_left_ = repeats_left_ = most + 1;
+  counts_loads_ = true;
   start(node);
   return most + 1 - values_left_;
 }
@@ -33,6 +34,7 @@ std::int64_t InlinedCode::values(NodeIndex node, std::int64_t most) {
 std::int64_t InlinedCode::repeats(NodeIndex node, std::int64_t most) {
   values_left_ = std::numeric_limits<std::int64_t>::max();
   repeats_left_ = most + 1;
+  counts_loads_ = false;
   start(node);
   return most + 1 - repeats_left_;
 }
@@ -48,6 +50,7 @@ void InlinedCode::start(NodeIndex node) {
 
 void InlinedCode::visit(NodeIndex node, const Index& index) {
   if (values_left_ <= 0 || repeats_left_ <= 0) return;
+  if (!counts_loads_ && !order_.empty() && is_loaded(node)) return;
   std::uint64_t key = name_of({bits(node), index.linear ? 1u : 0u});
   if (index.linear)
     key = name_of({key, index.linear->name, bits(index.linear->constant)});
@@ -61,6 +64,7 @@ void InlinedCode::visit(NodeIndex node, const Index& index) {
   const GraphNode& entry = graph_[node];
   if (entry.inputs.empty() || (memory_[at(node)] && !is_root)) return;
   if (!computed_.insert(node)) --repeats_left_;
+  if (!counts_loads_ && joins_of_loads_.contains(node)) return;
   switch (entry.kind()) {
     case OpKind::elementwise:
       for (NodeIndex input : entry.inputs) visit(input, index);
@@ -84,6 +88,9 @@ void InlinedCode::visit(NodeIndex node, const Index& index) {
       inner.axes[axis].constant -= entry.ints[2 * axis];
     return visit_within_scope(entry.inputs[0], inner);
   }
+  // A join of thousands may stand in a kernel hundreds of times.
+  if (std::ranges::all_of(entry.inputs, [this](NodeIndex input) { return is_loaded(input); }))
+    joins_of_loads_.insert(node);
   for (NodeIndex input : entry.inputs) {
     visit_within_scope(input, inner);
     inner.axes[at(entry.ints[0])].constant -= graph_[input].shape[static_cast<int>(entry.ints[0])];

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "compute/base/at.h"
 #include "compute/graph/graph.h"
 #include "compute/graph/number_set.h"
 
@@ -40,6 +41,7 @@ class InlinedCode {
   };
 
   static Position position_named(std::uint64_t name) { return {name, 0}; }
+  bool is_loaded(NodeIndex node) const { return memory_[at(node)] || graph_[node].inputs.empty(); }
   void start(NodeIndex node);
   void visit(NodeIndex node, const Index& index);
   void visit_within_scope(NodeIndex node, const Index& index);
@@ -49,8 +51,10 @@ class InlinedCode {
 
   const Graph& graph_;
   const std::vector<std::uint8_t>& memory_;
+  bool counts_loads_ = true;  // for values(); what is loaded repeats nothing
   std::int64_t values_left_ = 0, repeats_left_ = 0, steps_ = 0;
   NumberSet computed_;                       // nodes, at any index
+  NumberSet joins_of_loads_;                 // of which each input is loaded: it stays so
   std::unordered_set<std::uint64_t> known_;  // values at an index, of the open scopes
   std::vector<std::uint64_t> order_;         // the same, in the order of their evaluation
 };
