@@ -2,6 +2,7 @@
 // Exit status: 0 done; 1 the work failed; 2 the command line is wrong.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <new>
@@ -22,7 +23,12 @@ void set_work(CLI::App& command, std::function<Result<>()> work) {
     const Result<> status = work();
     if (status.ok()) return;
     std::fflush(stdout);
-    std::fprintf(stderr, "imprint %s: %s\n", name.c_str(), status.error().message.c_str());
+    // Names of files and of what they hold may stand in it: no control character reaches the terminal.
+    std::string message = status.error().message;
+    std::ranges::replace_if(
+        message, [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n') || c == 0x7F; },
+        '?');
+    std::fprintf(stderr, "imprint %s: %s\n", name.c_str(), message.c_str());
     throw CLI::RuntimeError(1);
   });
 }

@@ -31,11 +31,12 @@ Result<HostTensor> host_tensor(const safetensors::Array& array, const ImportedVa
   const DType dtype = input.tensor.dtype();
   if (given_float != (dtype == DType::float32))
     return make_error(ErrorCode::dtype_mismatch,
-                      text("input '", input.name, "': found ", safetensors::type_name(array.type),
+                      text("input ", quote(input.name), ": found ", safetensors::type_name(array.type),
                            ", expected ", onnx::element_type_name(input.type)));
   if (dtype == DType::float32) return HostTensor::from(array.floats(), array.shape);
   auto ints = array.ints();
-  if (!ints) return make_error(ints.error().code, text("input '", input.name, "': ", ints.error().message));
+  if (!ints)
+    return make_error(ints.error().code, text("input ", quote(input.name), ": ", ints.error().message));
   HostTensor tensor = HostTensor::from_ints(std::move(*ints), array.shape);
   if (dtype == DType::boolean) {
     tensor.dtype = DType::boolean;
@@ -79,7 +80,7 @@ Result<ImportedModel> import_for(const onnx::Model& model, const std::string& pa
   for (const onnx::ValueInfo& input : model_inputs(model)) {
     if (shapes.contains(input.name)) continue;
     return make_error(ErrorCode::not_found,
-                      text("'", path, "' lacks input '", input.name, "' ", input.shape_text(), ": ",
+                      text("'", path, "' lacks input ", quote(input.name), " ", input.shape_text(), ": ",
                            given.find(input.name).error().message));
   }
   ImportOptions options{.constant_limit_bytes = constant_limit_bytes};

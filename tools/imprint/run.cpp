@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "compute/base/amount.h"
+#include "compute/base/quote.h"
 #include "compute/base/text.h"
 #include "compute/base/utf8.h"
 #include "compute/model/files/file.h"
@@ -88,8 +89,8 @@ Result<> run(const RunOptions& options) {
                  import_for(model, options.input, given, options.most_mib << 20, bounds));
   for (const ImportedValue& output : imported.outputs)
     if (!is_utf8(output.name))
-      return make_error(ErrorCode::unsupported, text("output '", output.name,
-                                                     "': found a name that is not UTF-8, expected UTF-8, "
+      return make_error(ErrorCode::unsupported, text("output ", quote(output.name),
+                                                     ": found a name that is not UTF-8, expected UTF-8, "
                                                      "which a safetensors file needs"));
   for (const std::string& note : imported.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   IMPRINT_ASSIGN(const std::vector<HostTensor> inputs, host_tensors(imported, given));
@@ -115,8 +116,8 @@ Result<> run(const RunOptions& options) {
   std::printf("%s: %s\n", computer.name().c_str(), amount(program.stats().dispatches, "dispatch").c_str());
   if (options.profile) IMPRINT_CHECK(print_profile(computer, program, std::max(options.repeat, 5u)));
   for (const auto& [name, array] : out.arrays)
-    std::printf("  %s %s %s\n", name.c_str(), std::string(safetensors::type_name(array.type)).c_str(),
-                array.shape.text().c_str());
+    std::printf("  %s %s %s\n", clipped(name).c_str(),
+                std::string(safetensors::type_name(array.type)).c_str(), array.shape.text().c_str());
   return {};
 }
 

@@ -49,7 +49,7 @@ struct SummaryField {
 std::int64_t step_in(std::string_view data) {
   try {
     protozero::pbf_reader event(data.data(), data.size());
-    while (event.next(EventField::step)) return event.get_int64();
+    while (event.next(EventField::step, protozero::pbf_wire_type::varint)) return event.get_int64();
   } catch (const protozero::exception&) {
   }
   return 0;

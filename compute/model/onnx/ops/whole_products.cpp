@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t kExactTerms = 256;  // 256 * 255 * 255 < 2^24
 constexpr std::int64_t kExactSum = std::int64_t{1} << 24;
-constexpr std::int64_t kLargest = 255;    // of an 8-bit number minus its zero point
+constexpr std::int64_t kLargest = 255;  // of an 8-bit number minus its zero point
+const std::vector<std::int64_t> kNoZeroPoint{0};
 constexpr std::int64_t kLeastTerms = 16;  // of a pair: below, float32 is as fast
 
 // Weights of the file minus their zero points, one or one per index of an axis, as a constant: the CPU's
@@ -23,8 +24,7 @@ std::optional<Tensor> known_centred(OpContext& context, const EightBit& weights,
   if (!value.foldable() || is_float(value.type()) || axis < 0 || axis >= value.rank() ||
       (weights.zero && !weights.zero->foldable()))
     return std::nullopt;
-  const std::vector<std::int64_t> zeros =
-      weights.zero ? weights.zero->host()->ints : std::vector<std::int64_t>{0};
+  const std::vector<std::int64_t>& zeros = weights.zero ? weights.zero->host()->ints : kNoZeroPoint;
   const std::int64_t lines = value.shape()[axis], count = value.shape().element_count();
   if ((zeros.size() != 1 && static_cast<std::int64_t>(zeros.size()) != lines) ||
       !context.mover().may_fold_weight(ElementType::float32, count))
@@ -61,8 +61,7 @@ std::int64_t exact_terms(OpContext& context, const EightBit& weights, const Term
       !context.mover().may_fold_weight(ElementType::float32, value.shape().element_count()))
     return kExactTerms;
   const std::vector<std::int64_t>& numbers = value.host()->ints;
-  const std::vector<std::int64_t> zeros =
-      weights.zero ? weights.zero->host()->ints : std::vector<std::int64_t>{0};
+  const std::vector<std::int64_t>& zeros = weights.zero ? weights.zero->host()->ints : kNoZeroPoint;
   const bool by_outer = w.inner == 1;
   if (zeros.size() > 1 && static_cast<std::int64_t>(zeros.size()) != (by_outer ? w.outer : w.inner))
     return kExactTerms;
