@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -106,18 +107,22 @@ Result<> run(const RunOptions& options) {
   IMPRINT_ASSIGN(Program program, Program::compile(computer.runtime(), description));
   IMPRINT_CHECK(check_work(options, program.stats()));
   if (options.explain) std::printf("%s\n", program.explain().c_str());
-  IMPRINT_ASSIGN(const std::vector<HostTensor> results, run_often(computer, program, inputs, options.repeat));
+  IMPRINT_ASSIGN(std::vector<HostTensor> results, run_often(computer, program, inputs, options.repeat));
 
   safetensors::File out;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    out.arrays[imported.outputs[i].name] = stored(results[i], imported.outputs[i].type);
+  std::map<std::string, std::string> forms;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::string& name = imported.outputs[i].name;
+    const HostTensor result = std::move(results[i]);
+    safetensors::Array array = stored(result, imported.outputs[i].type);
+    forms[name] = text(safetensors::type_name(array.type), " ", array.shape.text());
+    if (options.output) out.arrays[name] = std::move(array);
+  }
   out.metadata = {{"device", computer.name()}, {"driver", computer.driver()}};
   if (options.output) IMPRINT_CHECK(safetensors::save(out, *options.output));
   std::printf("%s: %s\n", computer.name().c_str(), amount(program.stats().dispatches, "dispatch").c_str());
   if (options.profile) IMPRINT_CHECK(print_profile(computer, program, std::max(options.repeat, 5u)));
-  for (const auto& [name, array] : out.arrays)
-    std::printf("  %s %s %s\n", clipped(name).c_str(),
-                std::string(safetensors::type_name(array.type)).c_str(), array.shape.text().c_str());
+  for (const auto& [name, form] : forms) std::printf("  %s %s\n", clipped(name).c_str(), form.c_str());
   return {};
 }
 
