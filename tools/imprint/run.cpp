@@ -113,10 +113,10 @@ Result<> run(const RunOptions& options) {
   std::map<std::string, std::string> forms;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string& name = imported.outputs[i].name;
-    const HostTensor result = std::move(results[i]);
-    safetensors::Array array = stored(result, imported.outputs[i].type);
-    forms[name] = text(safetensors::type_name(array.type), " ", array.shape.text());
-    if (options.output) out.arrays[name] = std::move(array);
+    const ElementType type = imported.outputs[i].type;
+    const HostTensor result = std::move(results[i]), empty{result.dtype, Shape{0}, {}, {}};
+    forms[name] = text(safetensors::type_name(stored(empty, type).type), " ", result.shape.text());
+    if (options.output) out.arrays[name] = stored(result, type);
   }
   out.metadata = {{"device", computer.name()}, {"driver", computer.driver()}};
   if (options.output) IMPRINT_CHECK(safetensors::save(out, *options.output));
