@@ -101,8 +101,10 @@ bool Member::Parts::play_on() {
     must(api->tools->brain_take_experience(brain, sent.data() + sent.size() - size, &size));
   }
   const std::uint64_t decisions = learned_decisions();
-  // A fast game decides hundreds of times in a millisecond: it would be that far ahead.
-  const bool ahead = !is_evaluator && static_cast<double>(decisions - told_decisions) >= actor->room();
+  // A fast game decides hundreds of times in a millisecond: it would be that far ahead. Where labels teach,
+  // few decisions become samples, and such a game plays on.
+  const bool ahead = shared_brain_replays() && !is_evaluator &&
+                     static_cast<double>(decisions - told_decisions) >= actor->room();
   if (!ahead && Clock::now() - sent_at < kBatch) return true;
   ExperienceHead head{std::exchange(score_sum, 0), std::exchange(episodes, 0),
                       sent.empty() ? 0.0 : static_cast<double>(decisions - told_decisions)};

@@ -101,8 +101,9 @@ Result<std::optional<std::uint64_t>> put_waiting(const BrainSpec& spec, SampleQu
     IMPRINT_CHECK(check_sample(spec, layout, i, address, row));
     ++arriving[address[0]];
   }
-  // An actor's message may hold more than the queue of a game that learns by itself: none of it is dropped.
-  for (std::uint32_t brain = 0; brain < spec.brain_count; ++brain)
+  // An actor's message may hold more steps than the queue of a game that learns by itself: none is dropped.
+  // Of labels the newest stay, so that games that play fast need not wait for the learner.
+  for (std::uint32_t brain = 0; brain < spec.brain_count && learner_of(spec).records_steps(); ++brain)
     waiting.make_room(waiting.size(brain) + arriving[brain]);
   for (std::uint64_t i = 0; i < count; ++i) {
     const SampleAddress address = read(i);
