@@ -32,8 +32,8 @@ typedef enum imp_learner {
   IMP_LEARNER_ES = 9      /* weights at random, towards those that earn more; a kennel */
 } imp_learner;
 
-/* Every learner, for code that treats all alike. ENTRY(echo, ECHO, Echo, 64): IMP_LEARNER_ECHO, and
- * imp_echo_options with 64 bytes in version 1 where pointers have 8. */
+/* Every learner, for code that treats all alike. ENTRY(echo, ECHO, Echo, 48): IMP_LEARNER_ECHO, and
+ * imp_echo_options with 48 bytes in version 1 where pointers have 8. */
 #define IMP_LEARNERS(ENTRY)               \
   ENTRY(feedback, FEEDBACK, Feedback, 56) \
   ENTRY(cloning, CLONING, Cloning, 40)    \
