@@ -26,15 +26,7 @@ void imp_page(int group) {
       KEEP(tile_b, further)  // keys
       barrier();
       FETCH(fetched, 3, base, first_query, QUERIES)
-      float log_sums[4], products[4], largest[4];
-      [[unroll]] for (int i = 0; i < 4; ++i) {
-        int at = base + min(first_query + 4 * y + i, QUERIES - 1);
-        log_sums[i] = imp_load_4(at);
-        products[i] = imp_load_5(at);
-#ifdef MASKED
-        largest[i] = imp_load_6(at);
-#endif
-      }
+      LOAD_ROWS(base, first_query)
       float scores[4 * kKeys], slopes[4 * kKeys];
       [[unroll]] for (int i = 0; i < 4 * kKeys; ++i) scores[i] = slopes[i] = 0.0;
       ROW_PRODUCTS(scores, tile_a, tile_b)

@@ -11,15 +11,7 @@ void imp_page(int group) {
   int thread = int(gl_LocalInvocationID.x), x = column_of(thread), y = row_of(thread);
   int head = group % HEADS, block = CAUSAL == 1 ? kQueryBlocks - 1 - group / HEADS : group / HEADS;
   int first_query = block * TILE, base = head * QUERIES, key_base = head / SHARED * KEYS;
-  float log_sums[4], products[4], largest[4];
-  [[unroll]] for (int i = 0; i < 4; ++i) {
-    int at = base + min(first_query + 4 * y + i, QUERIES - 1);
-    log_sums[i] = imp_load_4(at);
-    products[i] = imp_load_5(at);
-#ifdef MASKED
-    largest[i] = imp_load_6(at);
-#endif
-  }
+  LOAD_ROWS(base, first_query)
   vec4 result[4 * kParts];
   [[unroll]] for (int i = 0; i < 4 * kParts; ++i) result[i] = vec4(0.0);
   vec4 fetched[kFetched], further[kFetched];

@@ -148,6 +148,21 @@ float with_masks(float score, int head, int query, int key) {
 #define WEIGHT(product, i, j) exp((product)*intBitsToFloat(SCALE_BITS) - log_sums[i])
 #endif
 
+// For gradients, of rows 4 y + i of a block of queries: logarithms, products and, with masks, largest scores.
+#ifdef MASKED
+#define LOAD_LARGEST(i, at) largest[i] = imp_load_6(at);
+#else
+#define LOAD_LARGEST(i, at)
+#endif
+#define LOAD_ROWS(base, first)                               \
+  float log_sums[4], products[4], largest[4];                \
+  [[unroll]] for (int i = 0; i < 4; ++i) {                   \
+    int at = (base) + min((first) + 4 * y + i, QUERIES - 1); \
+    log_sums[i] = imp_load_4(at);                            \
+    products[i] = imp_load_5(at);                            \
+    LOAD_LARGEST(i, at)                                      \
+  }
+
 #ifdef FACTORS
 #define FACTOR(i, j) MASK(FACTORS, head, first_query + 4 * y + (i), first_key + KEY(j))
 #endif
