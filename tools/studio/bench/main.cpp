@@ -1,6 +1,6 @@
 // imprint_studio_bench: one workload in all processes of a run; rank 0 prints one line of JSON.
 //
-//   IMPRINT_STUDIO_DEVICES=0,1 mpirun -np 2 imprint_studio_bench pictures --seconds 10
+//   IMPRINT_STUDIO_DEVICES=0,1 mpirun --bind-to none -np 2 imprint_studio_bench pictures --seconds 10
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
