@@ -199,11 +199,12 @@ case "$which" in
     says dqn "    evaluated"
     awk -F, 'NR > 1 && $9 > best {best = $9} END {print "best evaluation: " best; exit !(best >= 50)}' "$folder/dqn/curve.csv" || fail "no evaluation reaches 50"
     ;;
-  pet-comes-home) # 16 yards with scripted teachers, then one player's pet that knows their tricks and learns another
-    run yards --games 16 --share actors --steps 5000 --checkpoint 0 "$game" --tricks sit,spin,come,fetch
+  pet-comes-home) # 16 yards with scripted teachers, then players' pets that know their tricks and learn another
+    # 8,000 steps fill the memory: a new word is one sample of 4,096.
+    run yards --games 16 --share actors --steps 8000 --checkpoint 0 "$game" --tricks sit,spin,come,fetch
     ends_well yards
-    grep --quiet "done: 5[0-9]* steps of 15 games" "$folder/yards.txt" || fail "the yards' steps are not counted"
-    "$home" "$folder/yards/final.brain" >"$folder/home.txt" 2>&1 || fail "it is not at home"
+    grep --quiet "done: 8[0-9]* steps of 15 games" "$folder/yards.txt" || fail "the yards' steps are not counted"
+    "$home" "$folder/yards/final.brain" --homes 4 >"$folder/home.txt" 2>&1 || fail "it is not at home"
     cat "$folder/home.txt"
     ! ldd "$home" | grep --ignore-case mpi || fail "the shipped pet needs MPI"
     ;;
@@ -295,6 +296,11 @@ case "$which" in
     ! grep --quiet "Starts again" "$folder/wordless.txt" || fail "it was started again"
     ;;
   hangs) # a game that hangs: the job starts again from the newest checkpoint
+    # A start that takes longer than --patience is not a game that hangs.
+    printf '#!/bin/sh\nsleep 1.5\nexec mpirun "$@"\n' >"$folder/slow-mpirun"
+    chmod +x "$folder/slow-mpirun"
+    run late --games 1 --steps 1000 --patience 1 --restarts 2 --mpirun "$folder/slow-mpirun" "$game"
+    ends_well late
     run hung --games 2 --steps 12000 --checkpoint 3 --patience 3 "$game" --hang-rank 1 --hang-frame 4000
     ends_well hung
     says hung "Not arrived: rank 1 (process"

@@ -234,7 +234,7 @@ class LearnGraphTest : public ::testing::Test {
     replay.assign(std::size_t{spec.brain_count} * spec.replay_capacity * layout.width, 0);
     bindings["rows"].assign(std::size_t{spec.brain_count} * rows_per_step(spec), -1);
     bindings["samples"].assign(bindings["rows"].size() * layout.width, 0);
-    bindings["filled"].assign(spec.brain_count, 0);
+    for (const char* number : {"filled", "next row"}) bindings[number].assign(spec.brain_count, 0);
     // Three of four samples were words, and half of those of each goal, which began with one word more.
     bindings["told"].assign(spec.brain_count, 6);
     bindings["taken"].assign(spec.brain_count, 8);

@@ -1,4 +1,5 @@
-// Which remembered steps minibatches are drawn from, before and after a change of the game.
+// Which remembered samples minibatches are drawn from: steps before and after a change of the game, and
+// words.
 
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 
 #include "compute/base/philox.h"
 #include "plugin/agent/learn/learners/recall.h"
+#include "plugin/agent/learn/samples/replay_memory.h"
 #include "tests/reference/updates.h"
 
 namespace imprint::agent {
@@ -119,6 +121,62 @@ TEST_F(RecallTest, ThenDrawsFromTheNewestStepsAlone) {
     EXPECT_LT(rows[i], 1140);
   }
   EXPECT_GT(*std::max_element(rows.begin() + kBatch, rows.end()), 4000) << "the other brain forgets nothing";
+}
+
+// ---- learners of words and demonstrations ----
+
+// Rows that brains with `filled` samples each draw, whose next samples go to `next`.
+std::vector<double> drawn_of_words(const BrainSpec& spec, std::vector<double> filled,
+                                   std::vector<double> next) {
+  const std::int64_t brains = spec.brain_count;
+  const ReplayMemory memory(spec);
+  reference::Bindings inputs{
+      {"generator", {5, 0, 0, 0}}, {"filled", std::move(filled)}, {"next", std::move(next)}};
+  return reference::evaluate(
+      memory.draw_rows(input("generator", {4}, DType::int32), input("filled", {brains}, DType::int32),
+                       input("next", {brains}, DType::int32)),
+      inputs);
+}
+
+BrainSpec spec_of_words(std::uint32_t brains) {
+  BrainSpec spec;
+  spec.observation.count = 2;
+  spec.action.branch_sizes = {3};
+  spec.learner = LearnerKind::feedback;
+  spec.brain_count = brains;
+  spec.batch_size = 32;
+  spec.replay_capacity = 4096;
+  return spec;
+}
+
+// Twenty words after thousands of others: of rows drawn from all, one minibatch in six would hold one of
+// them.
+TEST(WordsTest, AnEighthOfTheRowsIsFromTheNewestSamples) {
+  const BrainSpec spec = spec_of_words(3);
+  // The ring of brain 0 has begun again, that of brain 1 has not, and brain 2 remembers less.
+  const std::vector<double> rows = drawn_of_words(spec, {4096, 1000, 512}, {20, 1000, 512});
+  const auto in_newest = [&](std::size_t brain, int next) {
+    int count = 0;
+    for (std::size_t i = 0; i < spec.batch_size; ++i) {
+      const int row = static_cast<int>(rows[brain * spec.batch_size + i]);
+      EXPECT_GE(row, 0);
+      EXPECT_LT(row, 4096);
+      const bool is_newest = (next - 1 - row + 4096) % 4096 < ReplayMemory::kNewest;
+      if (i < spec.batch_size / ReplayMemory::kNewestPart) EXPECT_TRUE(is_newest) << brain << ": " << row;
+      count += is_newest ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_LT(in_newest(0, 20), 8) << "most rows are from all";
+  EXPECT_LT(in_newest(1, 1000), 12);
+  for (std::size_t i = 0; i < spec.batch_size; ++i) EXPECT_LT(rows[2 * spec.batch_size + i], 512);
+}
+
+// The newest of few samples are drawn that often anyway.
+TEST(WordsTest, AShortMemoryIsDrawnFromAlike) {
+  const BrainSpec spec = spec_of_words(1);
+  EXPECT_EQ(drawn_of_words(spec, {512}, {512}), drawn_of_words(spec, {512}, {7}));
+  EXPECT_NE(drawn_of_words(spec, {513}, {513}), drawn_of_words(spec, {513}, {7}));
 }
 
 }  // namespace

@@ -66,9 +66,13 @@ Result<BenchResult> run_copied(BenchDevice& device, const std::string& name, con
   for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
     take_new_samples(spec, replay, noise, as<float>(program.input_bytes(slot, agent::LearnGraph::kValues)),
                      as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kRows)));
-  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot)
-    std::ranges::copy(replay.filled,
-                      as<std::int32_t>(program.input_bytes(slot, agent::LearnGraph::kFilled)).begin());
+  for (std::uint32_t slot = 0; slot < program.slot_count(); ++slot) {
+    const auto feed = [&](const std::vector<std::int32_t>& numbers, std::size_t input) {
+      std::ranges::copy(numbers, as<std::int32_t>(program.input_bytes(slot, input)).begin());
+    };
+    feed(replay.filled, agent::LearnGraph::kFilled);
+    feed(replay.next, graph.next_row);
+  }
   return measure_program(device, program, name);
 }
 
@@ -101,10 +105,15 @@ Result<BenchResult> run_resident(BenchDevice& device, const std::string& name, c
   const std::int64_t width = agent::learner_of(spec).layout(spec).width, brains = spec.brain_count;
   const Variable sample_values("samples", {new_rows, width}, given.values),
       sample_rows("rows", {new_rows}, given.rows), filled("filled", {brains}, given.filled),
+      next_row = Variable::zeros("next row", {brains}, DType::int32),
       loss = Variable::zeros("loss", {brains});
-  IMPRINT_ASSIGN(agent::LearnGraph graph,
-                 agent::describe_learning_from(
-                     spec, network, {filled.value(), sample_rows.value(), sample_values.value(), {}}));
+  IMPRINT_ASSIGN(agent::LearnGraph graph, agent::describe_learning_from(spec, network,
+                                                                        {.filled = filled.value(),
+                                                                         .rows = sample_rows.value(),
+                                                                         .samples = sample_values.value(),
+                                                                         .copy_rows = {},
+                                                                         .next_copy_rows = {},
+                                                                         .next_row = next_row.value()}));
   graph.description.slot_count = kChainedRuns;
   graph.description.updates.push_back(
       Update::assign(loss, graph.description.outputs[agent::LearnGraph::kLoss]));

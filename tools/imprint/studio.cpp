@@ -185,12 +185,12 @@ Result<> run_studio(const StudioOptions& options) {
   if (const Result<> noted = note_command(options, newest_checkpoint(options.folder) > 0); !noted.ok())
     std::fprintf(stderr, "studio: %s The run goes on.\n", noted.error().message.c_str());
   std::fflush(stdout);
-  std::filesystem::remove_all(options.folder + "/alive", error);
   const StudioJob job = job_of(options, variables);
   std::uint32_t in_a_row = 0;
   for (;;) {
     const std::uint64_t before = newest_checkpoint(options.folder);
-    std::filesystem::remove_all(options.folder + "/learners", error);  // addresses of the start before
+    for (const char* of_start_before : {"/alive", "/learners"})
+      std::filesystem::remove_all(options.folder + of_start_before, error);
     const StudioJobEnd end = run_studio_job(job);
     if (end.kind == StudioJobEnd::Kind::done) {
       if (!end.began || !std::filesystem::exists(options.folder + "/final.brain", error))

@@ -29,6 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kGraceS = 5;   // from SIGTERM to SIGKILL
 constexpr double kLookS = 0.2;  // between looks at the notes of all ranks
 constexpr double kStopS = 30;   // from the first signal until the job is ended
+constexpr double kBeginS = 60;  // of patience at least, until a game has joined
 constexpr double kTwiceS = 1;   // signals this close are one: `timeout` sends each twice
 
 volatile sig_atomic_t stop_signals = 0;
@@ -109,7 +110,10 @@ bool is_stopped(const studio::Alive& alive) {
          std::strchr("Tt", line[state + 2]) != nullptr;
 }
 
-std::string hung_text(const StudioJob& job) {
+std::string hung_text(const StudioJob& job, std::uint64_t progress, double patience_s) {
+  if (progress == 0)
+    return text("no game has joined the run in ", patience_s,
+                " s. The job is ended. Raise --patience if a game needs longer to begin.");
   std::string names;
   for (std::uint32_t rank = 0; rank < job.games; ++rank) {
     const auto alive = studio::read_alive(job.folder, rank);
@@ -119,10 +123,8 @@ std::string hung_text(const StudioJob& job) {
                   alive->computer, ")");
   }
   if (names.empty()) names = "unknown";
-  return text(
-      "no exchange in ", job.patience_s, " s. Not arrived: ", names,
-      ". The job is ended. Raise --patience if a game needs longer from one exchange to the next, or to "
-      "begin.");
+  return text("no exchange in ", patience_s, " s. Not arrived: ", names,
+              ". The job is ended. Raise --patience if a game needs longer from one exchange to the next.");
 }
 
 std::string failed_text(int status, bool began) {
@@ -170,13 +172,15 @@ StudioJobEnd run_studio_job(const StudioJob& job) {
       end_job(child);
       return {StudioJobEnd::Kind::stopped, 1, "the newest checkpoint"};
     }
+    // mpirun and the games' own beginning take their time.
+    const double patience_s = progress > 0 ? job.patience_s : std::max(job.patience_s, kBeginS);
     const bool looks = seconds_since(looked) > kLookS;
     if (looks) looked = Clock::now();
     if (const std::uint64_t now = looks ? progress_of(job) : progress; now != progress) {
       progress = now;
       moved = Clock::now();
-    } else if (job.patience_s > 0 && seconds_since(moved) > job.patience_s) {
-      const std::string reason = hung_text(job);
+    } else if (job.patience_s > 0 && seconds_since(moved) > patience_s) {
+      const std::string reason = hung_text(job, progress, patience_s);
       end_job(child);
       return {StudioJobEnd::Kind::hung, 1, reason};
     }

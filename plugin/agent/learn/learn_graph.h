@@ -41,6 +41,9 @@ struct LearnGraph {
   // (learn/samples/demonstration_memory.h), and after it int32 [P]: how many rows of each brain count in this
   // step.
   std::size_t demonstrations = 0;
+  // Index of an input, 0: there is none. int32 [P]: the row of each brain's memory that its next sample goes
+  // to.
+  std::size_t next_row = 0;
   // Index of an input, 0: there is none. int32 [P]: the row of the pool that gets the network's weights,
   // -1 = none.
   std::size_t kept = 0;
@@ -63,6 +66,7 @@ struct LearnGraph {
 struct LearnInputs {
   Tensor filled, rows, samples, copy_rows, next_copy_rows;
   Tensor demonstrations = {}, demonstration_filled = {};  // LearnGraph::demonstrations
+  Tensor next_row = {};                                   // LearnGraph::next_row
 };
 
 // Makes `working` state of the graph that changes in the last part of the sequence only. The parts before

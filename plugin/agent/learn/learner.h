@@ -108,6 +108,7 @@ class Learner {
 
   // ---- from the answers above ----
   bool records_steps() const { return sample_kind() != SampleKind::labelled; }
+  bool draws_newest() const { return replays() && !records_steps(); }  // ReplayMemory::draw_rows
   bool needs_next() const { return sample_kind() == SampleKind::transition; }
   bool replays() const { return sample_use() == SampleUse::replay; }
   bool collects_rollouts() const { return sample_use() == SampleUse::rollout; }

@@ -73,12 +73,10 @@ Result<> MemoryLearner::describe(const BrainSpec& spec, const Network& network, 
   const Variable generator("generator", {4}, std::span<const std::int32_t>(seed));
   for (StateVariable& entry : memory.state()) graph.state.push_back(std::move(entry));
   graph.state.push_back({"generator", generator});
-  const Shape wanted{brains, spec.batch_size};
   std::optional<Recall> recall;
   if (records_steps() && spec.follow_changes) recall.emplace(spec, network.change_epsilon(), graph);
-  const Tensor rows =
-      recall ? recall->draw(generator.value(), intake.filled)
-             : random_integers(generator.value(), wanted, reshape(intake.filled, {brains, 1}), 0);
+  const Tensor rows = recall ? recall->draw(generator.value(), intake.filled)
+                             : memory.draw_rows(generator.value(), intake.filled, intake.next_row);
   const std::int64_t arriving = intake.rows.extent(0) / brains;
   Tensor changed;
   if (recall)

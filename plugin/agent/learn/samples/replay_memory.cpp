@@ -73,13 +73,26 @@ ReplayColumns replay_columns(const BrainSpec& spec) {
 }
 
 ReplayMemory::ReplayMemory(const BrainSpec& spec)
-    : capacity_(spec.replay_capacity),
+    : brains_(spec.brain_count),
+      batch_(spec.batch_size),
+      capacity_(spec.replay_capacity),
       layout_(learner_of(spec).layout(spec)),
       columns_(replay_columns(spec)),
       numbers_(Variable::zeros(kReplayName, {spec.brain_count * capacity_, columns_.numbers})) {
   if (columns_.bytes > 0)
     pictures_ =
         Variable::zeros(kReplayPicturesName, {spec.brain_count * capacity_, columns_.words()}, DType::int32);
+}
+
+Tensor ReplayMemory::draw_rows(const Tensor& generator, const Tensor& filled, const Tensor& next_row) const {
+  const Shape wanted{brains_, batch_};
+  const auto capacity = static_cast<std::int32_t>(capacity_);
+  const Tensor all = reshape(filled, {brains_, 1});
+  const Tensor is_newest = logical_and(less(iota(wanted, 1), static_cast<std::int32_t>(batch_ / kNewestPart)),
+                                       greater(all, kNewest * kNewestPart));
+  const Tensor place = random_integers(generator, wanted, where(is_newest, kNewest, all), 0);
+  const Tensor newest = remainder(reshape(next_row, {brains_, 1}) + (capacity - kNewest) + place, capacity);
+  return where(is_newest, newest, place);
 }
 
 Minibatch ReplayMemory::draw(const Tensor& rows) const {

@@ -2,7 +2,7 @@
 // The replay memory of a learner: numbers, and pictures as bytes where BrainSpec::pictures_as_bytes says so.
 // A picture's number is then the nearest k / 255, which for numbers of that form has the same bits.
 //
-// P = brain_count, C = replay_capacity, W = width of a sample.
+// P = brain_count, B = batch_size, C = replay_capacity, W = width of a sample.
 
 #include <cstdint>
 #include <vector>
@@ -36,6 +36,13 @@ class ReplayMemory {
  public:
   explicit ReplayMemory(const BrainSpec& spec);
 
+  // Rows of a minibatch, int32 [P, B], each drawn from all that is remembered. Of a memory of more than
+  // kNewest
+  // * kNewestPart samples one part in kNewestPart is drawn from the newest kNewest. Else a brain that
+  // remembers thousands of words would hardly see the few that a new person says, and learn a new trick by
+  // them late or never. filled, next_row: int32 [P]. Uses the generator's stream 0.
+  static constexpr std::int32_t kNewest = 64, kNewestPart = 8;
+  Tensor draw_rows(const Tensor& generator, const Tensor& filled, const Tensor& next_row) const;
   // rows: int32 [P, n] of each brain's memory.
   Minibatch draw(const Tensor& rows) const;
   // samples: float32 [P * K, W]; rows: int32 [P * K] of all brains' memories, -1 = none.
@@ -43,7 +50,7 @@ class ReplayMemory {
   std::vector<StateVariable> state() const;  // kReplayName, kReplayPicturesName
 
  private:
-  std::int64_t capacity_;
+  std::int64_t brains_, batch_, capacity_;
   SampleLayout layout_;
   ReplayColumns columns_;
   Variable numbers_;   // float32 [P * C, numbers]

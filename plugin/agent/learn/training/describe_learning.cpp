@@ -57,6 +57,8 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
                      {},
                      {},
                      {}};
+  const bool draws_newest = learner_of(spec).draws_newest();
+  if (draws_newest) inputs.next_row = input("next row", {spec.brain_count}, DType::int32);
   if (copies.ok()) inputs.copy_rows = input("copy rows", {rows}, DType::int32);
   if (copies.ok() && learner_of(spec).needs_next())
     inputs.next_copy_rows = input("next copy rows", {rows}, DType::int32);
@@ -74,6 +76,10 @@ Result<LearnGraph> describe_learning(const BrainSpec& spec, const Network& netwo
     graph.demonstrations = graph.description.inputs.size();
     graph.description.inputs.push_back(inputs.demonstrations);
     graph.description.inputs.push_back(inputs.demonstration_filled);
+  }
+  if (draws_newest) {
+    graph.next_row = graph.description.inputs.size();
+    graph.description.inputs.push_back(inputs.next_row);
   }
   if (pool) {
     graph.kept = graph.description.inputs.size();

@@ -46,6 +46,7 @@ Result<std::unique_ptr<Program>> Training::compile(Runtime& runtime) const {
   for (std::uint32_t slot = 0; slot < program->slot_count(); ++slot) {
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kFilled), std::byte{0});
     std::ranges::fill(program->input_bytes(slot, LearnGraph::kValues), std::byte{0});
+    if (graph_.next_row > 0) std::ranges::fill(program->input_bytes(slot, graph_.next_row), std::byte{0});
     if (graph_.kept > 0) std::ranges::fill(as<std::int32_t>(program->input_bytes(slot, graph_.kept)), -1);
     if (graph_.demonstrations > 0)
       for (const std::size_t of_shown : {graph_.demonstrations, graph_.demonstrations + 1})
@@ -131,6 +132,8 @@ bool Training::begin(std::uint32_t slot, std::uint64_t deadline, const CopyLedge
   if (graph_.has_next_copies)
     into.next_copy_rows = as<std::int32_t>(program_->input_bytes(slot, LearnGraph::kNextCopyRows));
   into.captured = &captured;
+  if (graph_.next_row > 0)
+    std::ranges::copy(replay_.next, as<std::int32_t>(program_->input_bytes(slot, graph_.next_row)).begin());
   begun_.next = replay_.next;
   begun_.filled = replay_.filled;
   begun_.taken.clear();
