@@ -23,6 +23,7 @@ using namespace imprint::game;
 #include "learners-demonstrations.inc"
 #include "learners-es.inc"
 #include "learners-groups.inc"
+#include "learners-mask.inc"
 #include "learners-memory.inc"
 #include "learners-observation.inc"
 #include "learners-policy.inc"
@@ -170,7 +171,7 @@ extern "C" int run_learners_cpp(void) {
   if (const Made<Brain> policy = load_policy(*context, file); !policy)
     return std::fprintf(stderr, "learners: %s\n", policy.outcome.message()), 1;
   if (!context->warmup()) return std::fputs("learners: warmup of the policy\n", stderr), 1;
-  Action driven;
+  Action driven, turned;
   for (std::uint64_t number = 1; number <= 3; ++number) {
     Frame frame(*context, [&] {
       imp_frame_info now = imp_frame_info_init();
@@ -181,11 +182,13 @@ extern "C" int run_learners_cpp(void) {
     driven = frame.act(*agents[1]);
     frame.keep(agents[0]->observe(look(23.5f, 40)));
     frame.keep(agents[1]->observe(std::array<float, 6>{}));
-    frame.keep(agents[2]->observe(std::array<float, 3>{}));
+    turned = frame.act(*agents[2]);
+    look_around(frame, *agents[2], {}, {0, 1, 0});
     frame.keep(agents[3]->observe(std::array<float, 50>{}));
     frame.submit();
     if (const Outcome outcome = frame.end(); !outcome)
       return std::fprintf(stderr, "learners: %s\n", outcome.message()), 1;
   }
+  if (!turned.is_new || turned.choices()[0] != 1) return std::fputs("learners: mask\n", stderr), 1;
   return driven.is_new && std::abs(throttle(driven)) <= 1 ? 0 : 1;
 }
