@@ -261,17 +261,19 @@ void add_defaults(std::vector<AbiRow>& rows) {
                   "MountainCarContinuous, defaults",
                   trial("sac", "mountain-car-continuous", 50'000, 5'000),
                   {ends(90, 0.8)}});
-  for (const char* learner : {"dqn", "bandit", "ppo", "feedback"})
+  for (const char* learner : {"dqn", "bandit", "ppo", "pqn", "feedback"})
     rows.push_back(
         {text(learner, "-fight"), "fight, defaults", trial(learner, "fight", 14'500, 250), fights});
   rows.push_back({"feedback-fight-01", "fight, a miss earns 0", zeros, {fights[0]}});
   // Each choice is paid at once, and habits change.
-  AbiTrial at_once = trial("ppo", "fight", 14'500, 250);
-  at_once.options = {{"discount", 0},         {"rollout_steps", 32},         {"batch_size", 32},
-                     {"epochs", 10},          {"learning_rate", 2e-3},       {"clip_range", 0.3},
-                     {"max_divergence", 0},   {"entropy_coefficient", 0.08}, {"value_coefficient", 2},
-                     {"normalise_rewards", 0}};
-  rows.push_back({"ppo-fight-at-once", "fight, discount 0, short rollouts, more entropy", at_once, fights});
+  AbiTrial policy = trial("ppo", "fight", 14'500, 250), values = trial("pqn", "fight", 14'500, 250);
+  policy.options = {{"discount", 0},         {"rollout_steps", 32},         {"batch_size", 32},
+                    {"epochs", 10},          {"learning_rate", 2e-3},       {"clip_range", 0.3},
+                    {"max_divergence", 0},   {"entropy_coefficient", 0.08}, {"value_coefficient", 2},
+                    {"normalise_rewards", 0}};
+  values.options = {{"discount", 0}, {"rollout_steps", 32}, {"batch_size", 32}, {"epochs", 16}};
+  rows.push_back({"ppo-fight-at-once", "fight, discount 0, short rollouts, more entropy", policy, fights});
+  rows.push_back({"pqn-fight-at-once", "fight, discount 0, short rollouts", values, fights});
 }
 
 }  // namespace

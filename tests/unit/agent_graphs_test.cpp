@@ -249,17 +249,15 @@ class LearnGraphTest : public ::testing::Test {
     columns[layout.goal] = sample.goal;
     for (std::size_t b = 0; b < sample.choices.size(); ++b) columns[layout.branches + b] = sample.choices[b];
     std::copy(sample.continuous.begin(), sample.continuous.end(), columns + layout.continuous);
-    if (spec.learner != LearnerKind::dqn) columns[layout.weight] = sample.weight;
-    if (spec.learner == LearnerKind::dqn) {
-      columns[layout.reward] = sample.target;
+    if (layout.weight) columns[layout.weight] = sample.weight;
+    if (layout.target) columns[layout.target] = sample.target;
+    if (layout.source) columns[layout.source] = static_cast<double>(sample.source);
+    if (layout.reward) columns[layout.reward] = sample.target;
+    if (layout.next_observation) {
       columns[layout.continues] = sample.continues ? std::pow(double{spec.discount}, spec.n_step - 1.0) : 0;
       std::copy(sample.next.begin(), sample.next.end(), columns + layout.next_observation);
       columns[layout.next_goal] = sample.next_goal;
-      std::copy(sample.allowed.begin(), sample.allowed.end(), columns + layout.allowed);
-    }
-    if (spec.learner == LearnerKind::feedback) {
-      columns[layout.target] = sample.target;
-      columns[layout.source] = static_cast<double>(sample.source);
+      if (layout.allowed) std::copy(sample.allowed.begin(), sample.allowed.end(), columns + layout.allowed);
     }
     stored[{brain, row}] = sample;
     bindings["filled"][brain] = std::max(bindings["filled"][brain], row + 1.0);

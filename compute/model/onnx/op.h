@@ -231,7 +231,7 @@ Tensor stored_as(OpContext& context, ElementType type, const Tensor& x);
 // empty. May fail.
 Tensor convolved(OpContext& context, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
-// A cast between numbers and strings that are known. False when neither side has strings (ops/text.cpp).
+// A cast between numbers and strings that are known. False when neither side has strings (ops/strings.cpp).
 bool cast_text(OpContext& context, ElementType to);
 
 // Dropout's two outputs in training (ops/random.cpp).

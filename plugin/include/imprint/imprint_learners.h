@@ -173,7 +173,7 @@ typedef struct imp_dqn_options {
   uint32_t n_step;       /* rewards summed before the estimate of the rest, 1 .. 64. Default 1 */
   uint32_t squared_loss; /* 1: squared error; 0: Huber's. Default 0 */
   uint32_t dueling; /* 1: a network for values, one for choices (Wang et al., 2016). Default 0 */
-  uint32_t follow_changes; /* 1: forgets what was, where rewards fall for good. Default 1 */
+  uint32_t follow_changes; /* 1: forgets old steps when rewards fall and stay low. Default 1 */
   uint32_t rate_half_life; /* minibatches after which learning_rate is half, after twice as many a
                             * third, ..., at least 1/32; 0: it stays. Default 5000 */
 } imp_dqn_options;
@@ -233,7 +233,7 @@ typedef struct imp_ppo_options {
   uint32_t epochs;           /* passes over a rollout, 1 .. 64. Default 4 */
   float learning_rate;       /* Default 1e-3 */
   float max_gradient_norm;   /* Default 0.5 */
-  float discount;            /* Default 0.99 */
+  float discount;            /* 0 with short rollouts: rewards come at once. Default 0.99 */
   float advantage_decay;     /* lambda of its estimation (GAE), 0 .. 1. Default 0.95 */
   float clip_range;          /* change of probability per update, 1e-6 .. 1. Default 0.2 */
   float entropy_coefficient; /* weight of the policy's entropy; >= 0. Default 0.02 */
@@ -279,7 +279,7 @@ typedef struct imp_sac_options {
   float entropy_per_action; /* target of the policy's entropy, times continuous_count. Default -1 */
   float credit_delay_s;     /* Default 0.8 */
   float credit_width_s;     /* Default 0.6 */
-  uint32_t follow_changes;  /* 1: forgets what was, where rewards fall for good. Default 1 */
+  uint32_t follow_changes;  /* 1: forgets old steps when rewards fall and stay low. Default 1 */
   uint32_t slow_noise; /* 1: draws change slowly from one decision to the next, so that a body that
                         * must gather speed gets somewhere. Default 1 */
 } imp_sac_options;
@@ -314,7 +314,7 @@ typedef struct imp_bandit_options {
   float exploration;            /* factor of the doubt about a choice. Default 0.3 */
   uint32_t thompson;            /* 1: draws from its belief; 0: LinUCB. Default 1 */
   float drift; /* share of what is known that each sample puts in doubt, 0 .. 1. Default 5e-4 */
-  uint32_t follow_changes; /* 1: begins again, where rewards fall for good. Default 1 */
+  uint32_t follow_changes; /* 1: begins again when rewards fall and stay low. Default 1 */
   float credit_delay_s;    /* Default 0.8 */
   float credit_width_s;    /* Default 0.6 */
 } imp_bandit_options;

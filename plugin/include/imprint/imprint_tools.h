@@ -156,7 +156,7 @@ typedef struct imp_context_stats {
   uint32_t blocks;                       /* VkDeviceMemory objects now */
   uint32_t memory_pressure;         /* 1: learning has left the device until there is room again */
   uint64_t measured_frame;          /* newest frame whose timestamps arrived; 0 = none */
-  float infer_gpu_us, learn_gpu_us; /* of measured_frame; 0 without timestamps */
+  float infer_gpu_us, learn_gpu_us; /* of that one frame, no mean; 0 without timestamps */
   float frame_cpu_us;               /* of the last frame: all calls from frame_begin to frame_end */
   uint32_t waiting_jobs;        /* compiles and files that no thread has begun: context_run_jobs */
   double learn_share;           /* of the budget, 0 .. 1, that imp_limits::frame_gpu_us leaves */

@@ -1,13 +1,19 @@
-// The C++ of plugin/docs/integration.md: a creature on the GPU survives the loss of its device, and one on
-// device cpu needs no Vulkan.
+// The C++ of plugin/docs/integration.md: a creature on the GPU survives the loss of its device, a wrong
+// archive is refused, and a creature on device cpu needs no Vulkan.
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <span>
+#include <string>
 
 #include "declare.h"
 #include "host.h"
 #include "integration-limits.inc"
+// After the limits: they use its Services.
+#include "integration-archive.inc"
+#include "integration-cost.inc"
 #include "integration-loss.inc"
 
 namespace {
@@ -53,6 +59,17 @@ int lose_a_device(const game::BrainDesc& desc) {
   return 0;
 }
 
+// The archive is refused by its digest, before it is read.
+int refuse_another_archive() {
+  Host host;
+  if (!host.open("")) return fail("no device", host.error().c_str());
+  Services services;
+  const std::array<std::byte, 4> kernels{};
+  const std::string sha256(64, '0');
+  const game::Made<game::Context> context = with_archive(declare(host), services, kernels, sha256);
+  return context.outcome.code() == game::Code::corrupt_file ? 0 : fail("archive", context.outcome.message());
+}
+
 int play_on_the_cpu(const game::BrainDesc& desc) {
   Services services;
   game::Made<game::Context> context = on_the_cpu(services);
@@ -61,13 +78,17 @@ int play_on_the_cpu(const game::BrainDesc& desc) {
   game::Made<game::Agent> agent = brain->create_agent();
   if (!agent || !context->warmup()) return fail("agent", agent.outcome.message());
   game::Frames clock(0);
+  GpuCost cost;
   for (int i = 0; i < 60; ++i) {
     game::Frame frame(*context, clock.next(1.0 / 60));
     (void)live(frame, *agent);
     frame.submit();
     if (const game::Outcome done = frame.end(); !done) return fail("frame", done.message());
+    cost.note(*context);
   }
   if (brain->stats()->decisions < 20) return fail("cpu", "it rarely decided");
+  if (cost.frames != 60 || cost.mean_us() <= 0 || cost.mean_us() > cost.longest_us)
+    return fail("cpu", "a cost that cannot be");
   game::Frame frame(*context, clock.next(1.0 / 60));
   frame.record(VkCommandBuffer{});
   return frame.end() ? fail("cpu", "found record accepted, expected a refusal") : 0;
@@ -78,5 +99,6 @@ int play_on_the_cpu(const game::BrainDesc& desc) {
 int main() {
   const game::BrainDesc desc = game::BrainDesc::of(game::DqnOptions(), 2, {3});
   if (const int status = lose_a_device(desc)) return status;
+  if (const int status = refuse_another_archive()) return status;
   return play_on_the_cpu(desc);
 }
