@@ -130,6 +130,8 @@ void add_layer_cases(std::vector<OpCase>& cases) {
   add_attention(cases, "blocks", {1, 2, 70, 99}, {1, 1, 131, 99}, true, true);
   add_attention(cases, "fours", {1, 2, 70, 32}, {1, 1, 131, 32}, true, true);
   add_attention(cases, "wide", {1, 1, 66, 100}, {1, 1, 70, 100}, false, true);
+  add_masked_attention(cases, "narrow_stored",
+                       {.query = {1, 2, 70, 24}, .key = {1, 1, 131, 24}, .causal = true, .stores = true});
   add_masked_attentions(cases);
 }
 

@@ -1,8 +1,10 @@
-// Attention on matrix units, as text, with and without a mask and with each width of heads. Needs no GPU.
+// Attention's kernels as text, with and without matrix units, with and without a mask, and with each width of
+// heads. Needs no GPU.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 
 #include "compute/graph/gradients/autodiff.h"
@@ -114,6 +116,23 @@ TEST(AttentionMatrices, AreForMixedProgramsAndEvenWidths) {
     const Attended attended({2, 4, 130, extent}, {2, 4, 130, extent}, true);
     EXPECT_THAT(attention_kernels(build_attention({attended.result}, MatrixDialect::nv, mixed)),
                 testing::IsEmpty());
+  }
+}
+
+// In float32 few scores of narrow heads are never stored either; those of wider heads are.
+TEST(AttentionTiles, NarrowHeadsStoreNoScores) {
+  for (const auto& [extent, kernel_count] : {std::pair(24, 3u), {64, 0u}}) {
+    const Attended attended({2, 8, 128, extent}, {2, 4, 128, extent}, true);
+    const std::vector<DispatchSource> dispatches =
+        build_attention(attended.outputs(), MatrixDialect::nv, false);
+    const std::vector<std::string> kernels = attention_kernels(dispatches);
+    EXPECT_EQ(kernels.size(), kernel_count) << extent;
+    for (const std::string& kernel : kernels) EXPECT_EQ(attention_errors(kernel), "");
+    const bool computes_weights = std::ranges::any_of(dispatches, [](const DispatchSource& dispatch) {
+      return dispatch.glsl.find("imp_page(") == std::string::npos &&
+             dispatch.glsl.find("exp(") != std::string::npos;
+    });
+    EXPECT_EQ(computes_weights, kernel_count == 0) << extent;
   }
 }
 

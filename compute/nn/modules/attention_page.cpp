@@ -26,9 +26,9 @@ constexpr std::int64_t kMostRows = 64;  // of a tile of the kernels without matr
 constexpr std::int64_t kMatrix = 16, kMatrixBlock = 32, kSubgroups = 4;
 // Fewer scores are ordinary operations.
 constexpr std::int64_t kLeastScores = 1 << 17;
-// Fewer scores are stored without matrix units: with one more product to compute them again, kernels of tiles
-// are slower.
-constexpr std::int64_t kLeastTiledScores = 1 << 25;
+// Fewer scores of heads that are not narrow are stored without matrix units: with one more product to compute
+// them again, kernels of tiles are slower. Those of narrow heads take more time in memory than in products.
+constexpr std::int64_t kLeastTiledScores = 1 << 25, kNarrowExtent = 32;
 // More scores are never stored, even where masks make kernels of tiles the only ones.
 constexpr std::int64_t kMostStoredScores = 1 << 28;
 
@@ -42,7 +42,8 @@ struct MaskShapes {
 struct Extents {
   std::int64_t batch = 1, heads = 1, key_heads = 1, queries = 1, keys = 1, extent = 1;
   bool causal = false;
-  // As weights, the page's last output, where no kernel runs. Without masks kernels of tiles do not run then.
+  // As weights, the page's last output, where no kernel runs. Kernels of tiles do not run then without masks,
+  // except for narrow heads.
   bool stores_scores = false;
   MaskShapes masks = {};
 
@@ -262,7 +263,7 @@ std::vector<Tensor> gradient_on_matrices(const Extents& extents, Values in) {
 // ---- the kernels of a device ----
 
 bool takes_tiles(const Extents& extents, const Tiles& tiles) {
-  return tiles.rows > 0 && (!extents.stores_scores || extents.masks.any());
+  return tiles.rows > 0 && (!extents.stores_scores || extents.masks.any() || extents.extent <= kNarrowExtent);
 }
 
 std::vector<Tensor> forward_kernel(const Extents& extents, Values in, const PageLimits& limits) {
