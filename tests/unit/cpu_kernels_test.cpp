@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "compute/base/at.h"
 #include "compute/base/philox.h"
 
 namespace imprint::cpu {
@@ -175,6 +176,40 @@ TEST(CpuKernels, ProductsOfEveryShapeAreTheSameBitsAndRight) {
               ASSERT_NEAR(found[0][static_cast<std::size_t>(row * columns + column)], sum, 1e-4);
             }
         }
+}
+
+// Panels of far rows are copied many at a time, those of a transposed matrix in squares; what is left of the
+// columns is a panel of one vector or half of one.
+TEST(CpuKernels, ProductsOfEveryLayoutAreTheSameBits) {
+  constexpr std::int64_t kRows = 67, kDepth = 603, kFar = 1024;
+  std::vector<float> scratch(kMatmulScratch), a(at(kRows * kDepth));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    a[i] = static_cast<float>(static_cast<int>(i * 7919 % 2003) - 1001) / 1001.0f;
+  for (const std::int64_t columns : {200, 209, 217, 230}) {
+    std::vector<std::vector<float>> found;
+    for (const KernelSet* set : sets_of_this_cpu())
+      for (const auto& [row, column] :
+           {std::pair{columns, std::int64_t{1}}, {kFar, std::int64_t{1}}, {std::int64_t{1}, kDepth}}) {
+        std::vector<float> b(at(kDepth * kFar)), c(at(kRows * columns), kNaN);
+        for (std::int64_t k = 0; k < kDepth; ++k)
+          for (std::int64_t n = 0; n < columns; ++n)
+            b[at(k * row + n * column)] = static_cast<float>((n * 7907 + k * 1009) % 1999 - 999) / 999.0f;
+        set->matmul({.a = a.data(),
+                     .b = b.data(),
+                     .c = c.data(),
+                     .rows = kRows,
+                     .depth = kDepth,
+                     .columns = columns,
+                     .a_row = kDepth,
+                     .a_depth = 1,
+                     .b_depth = row,
+                     .b_column = column,
+                     .c_row = columns,
+                     .scratch = scratch.data()});
+        found.push_back(std::move(c));
+      }
+    for (const std::vector<float>& c : found) EXPECT_EQ(c, found[0]) << columns;
+  }
 }
 
 struct Function {
