@@ -215,6 +215,26 @@ TEST(OnnxStrings, CastBothWays) {
   EXPECT_THAT(refusal(wrong).message, HasSubstr("a string is no number"));
 }
 
+TEST(OnnxStrings, CastAsNumbersAre) {
+  constexpr int kUint16 = 4;
+  const auto cast = [](const std::string& word, int to) {
+    OnnxBuilder builder;
+    add_strings(builder, "w", {1}, {word});
+    builder.node("Cast", {"w"}, {"y"}, {OnnxBuilder::number("to", to)}).output("y", {}, to);
+    return test::run(builder);
+  };
+  EXPECT_THAT(cast("300", kUint8), ElementsAre(44));
+  EXPECT_THAT(cast("-1", kUint16), ElementsAre(65535));
+  EXPECT_THAT(cast("1.0001", test::kFloat16), ElementsAre(1));
+  OnnxBuilder digits;
+  add_strings(digits, "w", {1}, {"9007199254740993"});
+  digits.longs("even", {1}, {9007199254740992})
+      .node("Cast", {"w"}, {"odd"}, {OnnxBuilder::number("to", kInt64)})
+      .node("Sub", {"odd", "even"}, {"y"})
+      .output("y", {}, kInt64);
+  EXPECT_THAT(test::run(digits), ElementsAre(1));
+}
+
 // ---- random numbers ----
 
 TEST(OnnxRandom, DrawsAsTheAttributesSay) {

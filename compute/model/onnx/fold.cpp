@@ -42,10 +42,15 @@ std::int64_t wrap(ElementType type, std::int64_t value) {
 std::int64_t from_bits(std::uint64_t bits) { return static_cast<std::int64_t>(bits); }
 std::uint64_t to_bits(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
-std::int64_t truncated(float value) {
+// As a cast at run time: to the nearest number of the type, or of int32 where the type is narrower.
+std::int64_t truncated(ElementType type, float value) {
   if (std::isnan(value)) return 0;
-  if (value >= 0x1p63f) return std::numeric_limits<std::int64_t>::max();
-  if (value < -0x1p63f) return std::numeric_limits<std::int64_t>::min();
+  using Narrow = std::numeric_limits<std::int32_t>;
+  using Wide = std::numeric_limits<std::int64_t>;
+  const bool is_wide =
+      type == ElementType::int64 || type == ElementType::uint64 || type == ElementType::uint32;
+  if (value >= (is_wide ? 0x1p63f : 0x1p31f)) return is_wide ? Wide::max() : Narrow::max();
+  if (value < (is_wide ? -0x1p63f : -0x1p31f)) return is_wide ? Wide::min() : Narrow::min();
   return static_cast<std::int64_t>(value);
 }
 
@@ -65,9 +70,7 @@ const std::array kUnary{
     Unary{"Abs", [](float a) { return std::fabs(a); },
           [](std::int64_t a) { return a < 0 ? from_bits(0 - to_bits(a)) : a; }},
     Unary{"Neg", [](float a) { return -a; }, [](std::int64_t a) { return from_bits(0 - to_bits(a)); }},
-    Unary{"Sign", [](float a) { return a > 0   ? 1.0f
-                                       : a < 0 ? -1.0f
-                                               : a; },
+    Unary{"Sign", [](float a) { return static_cast<float>((a > 0) - (a < 0)); },  // as sign(): 0 of NaN
           [](std::int64_t a) -> std::int64_t { return (a > 0) - (a < 0); }},
     Unary{"Floor", [](float a) { return std::floor(a); }, nullptr},
     Unary{"Ceil", [](float a) { return std::ceil(a); }, nullptr},
@@ -269,6 +272,23 @@ std::optional<ElementType> cast_target(OpContext& context, std::int64_t number) 
   return std::nullopt;
 }
 
+HostArray cast_known(const HostArray& from, ElementType to) {
+  HostArray out = empty_like(to, from.shape);
+  const auto count = static_cast<std::size_t>(from.shape.element_count());
+  const bool makes_floats = is_float(to), has_floats = is_float(from.type);
+  std::vector<F>& floats = out.floats.own();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (makes_floats)
+      floats[i] = rounded(to, has_floats ? from.floats[i] : static_cast<F>(from.ints[i]));
+    else if (has_floats)
+      out.ints[i] =
+          to == ElementType::boolean ? from.floats[i] != 0 : wrap(to, truncated(to, from.floats[i]));
+    else
+      out.ints[i] = wrap(to, from.ints[i]);
+  }
+  return out;
+}
+
 bool fold_cast(OpContext& context) {
   const std::int64_t number = context.int_attribute("to", 0);
   if (number == static_cast<std::int32_t>(ElementType::string) ||
@@ -277,19 +297,7 @@ bool fold_cast(OpContext& context) {
   const auto to = cast_target(context, number);
   const HostArray& from = *context.value(0).host();
   if (!to || !context.mover().may_fold(*to, from.shape.element_count())) return false;
-  HostArray out = empty_like(*to, from.shape);
-  const auto count = static_cast<std::size_t>(from.shape.element_count());
-  const bool makes_floats = is_float(*to), has_floats = is_float(from.type);
-  std::vector<F>& floats = out.floats.own();
-  for (std::size_t i = 0; i < count; ++i) {
-    if (makes_floats)
-      floats[i] = rounded(*to, has_floats ? from.floats[i] : static_cast<F>(from.ints[i]));
-    else if (has_floats)
-      out.ints[i] = *to == ElementType::boolean ? from.floats[i] != 0 : wrap(*to, truncated(from.floats[i]));
-    else
-      out.ints[i] = wrap(*to, from.ints[i]);
-  }
-  context.set(0, Value::known(std::move(out)));
+  context.set(0, Value::known(cast_known(from, *to)));
   return true;
 }
 

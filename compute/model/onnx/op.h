@@ -187,6 +187,8 @@ std::span<const OpHandler> microsoft_ops();
 bool fold_elementwise(OpContext& context);
 bool fold_where(OpContext& context);
 bool fold_cast(OpContext& context);
+// Numbers as numbers of another type, wrapped and rounded as by a cast at run time.
+HostArray cast_known(const HostArray& from, ElementType to);
 bool fold_reduce(OpContext& context);
 
 // The type that Cast and its like produce. Fails with unsupported for types that Imprint lacks.

@@ -206,6 +206,11 @@ Result<HostArray> host_array(const TensorData& tensor) {
     default:
       widen<std::int64_t>(tensor, array.ints);
   }
+  if (tensor.type == ElementType::uint64)
+    if (const auto large = std::ranges::find_if(array.ints, [](std::int64_t x) { return x < 0; });
+        large != array.ints.end())
+      return fail(text("found the number ", static_cast<std::uint64_t>(*large),
+                       ", expected at most 2^63 - 1. Store it as int64 or float32"));
   return array;
 }
 

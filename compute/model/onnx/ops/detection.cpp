@@ -39,7 +39,8 @@ std::vector<std::int64_t> kept_by_score(std::span<const float> boxes, std::span<
   if (form.by_score)
     std::erase_if(order, [&](std::int64_t i) { return !(scores[static_cast<std::size_t>(i)] > form.score); });
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return scores[static_cast<std::size_t>(a)] > scores[static_cast<std::size_t>(b)];
+    const float x = scores[static_cast<std::size_t>(a)], y = scores[static_cast<std::size_t>(b)];
+    return x > y || (std::isnan(y) && !std::isnan(x));  // NaN last: a sort needs one order
   });
   std::vector<float> sorted;
   for (const std::int64_t i : order)
@@ -203,15 +204,18 @@ struct Rows {
   const HostArray& array;
   std::int64_t outer = 1, count = 1, inner = 1;
 
-  double at(std::int64_t row, std::int64_t i) const {
-    const auto place = static_cast<std::size_t>((i / inner * count + row) * inner + i % inner);
-    return is_float(array.type) ? static_cast<double>(array.floats[place])
-                                : static_cast<double>(array.ints[place]);
+  std::size_t at(std::int64_t row, std::int64_t i) const {
+    return static_cast<std::size_t>((i / inner * count + row) * inner + i % inner);
   }
   bool less(std::int64_t a, std::int64_t b) const {
     for (std::int64_t i = 0; i < outer * inner; ++i) {
-      const double x = at(a, i), y = at(b, i);
-      if (x != y) return x < y || (std::isnan(y) && !std::isnan(x));
+      const std::size_t x = at(a, i), y = at(b, i);
+      if (!is_float(array.type)) {
+        if (array.ints[x] != array.ints[y]) return array.ints[x] < array.ints[y];
+      } else if (const float p = array.floats[x], q = array.floats[y]; p != q) {
+        if (std::isnan(p) && std::isnan(q)) continue;
+        return p < q || std::isnan(q);
+      }
     }
     return false;
   }

@@ -20,13 +20,15 @@ Tensor rounded_to(const Tensor& x, int digits, int least, int largest, double mo
   const Tensor size = abs(x);
   Tensor power = full(x.shape(), std::ldexp(1.0, least)),
          to_whole = full(x.shape(), std::ldexp(1.0, digits - least));
-  int steps = 1;
-  while (2 * steps <= largest - least) steps *= 2;
-  for (; steps > 0; steps /= 2) {
-    const Tensor larger = size >= power * std::ldexp(1.0, steps);
-    power = imprint::where(larger, power * std::ldexp(1.0, steps), power);
-    to_whole = imprint::where(larger, to_whole * std::ldexp(1.0, -steps), to_whole);
-  }
+  // Binary search of the exponent. A step of 128 would multiply by 2^128, which is no float32.
+  int left = largest - least;
+  for (int step = 64; step > 0; step /= 2)
+    for (int times = std::max(1, left / step); times > 0 && step <= largest - least; --times) {
+      const Tensor larger = size >= power * std::ldexp(1.0, step);
+      power = imprint::where(larger, power * std::ldexp(1.0, step), power);
+      to_whole = imprint::where(larger, to_whole * std::ldexp(1.0, -step), to_whole);
+      left = std::max(0, left - step);
+    }
   const Tensor out = round(x * to_whole) * (power * std::ldexp(1.0, -digits));
   const double infinite = std::numeric_limits<double>::infinity();
   return imprint::where(abs(out) > Tensor(most),
@@ -162,11 +164,20 @@ void power(OpContext& context) {
               base.type());
 }
 
+// The operator is for types without a sign. Bits beyond the 32 of a number are lost.
 void bit_shift(OpContext& context) {
   const std::string direction = context.string_attribute("direction", "");
-  if (direction == "LEFT") return set_wrapped(context, shift_left(context.tensor(0), context.tensor(1)));
-  if (direction == "RIGHT") return context.set(0, shift_right(context.tensor(0), context.tensor(1)));
-  context.fail(ErrorCode::corrupt_file, "direction " + quote(direction) + " is neither LEFT nor RIGHT");
+  if (!context.require(direction == "LEFT" || direction == "RIGHT",
+                       "direction " + quote(direction) + " is neither LEFT nor RIGHT"))
+    return;
+  const Tensor x = context.tensor(0), bits = context.tensor(1), places = minimum(maximum(bits, 0), 31),
+               all_but_sign = full(bits.shape(), std::numeric_limits<std::int32_t>::max(), DType::int32);
+  const auto without_sign = [&] {
+    const Tensor rest = maximum(places - 1, 0);
+    return imprint::where(places > 0, bit_and(shift_right(x, places), shift_right(all_but_sign, rest)), x);
+  };
+  const Tensor shifted = direction == "LEFT" ? shift_left(x, places) : without_sign();
+  set_wrapped(context, imprint::where(equal(bits, places), shifted, 0));
 }
 
 void infinite(OpContext& context) {

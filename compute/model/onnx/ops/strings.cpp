@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -205,6 +206,15 @@ constexpr std::array kTextOps{
     OpHandler{"TfIdfVectorizer", tf_idf, nullptr, Takes::text},
 };
 
+template <class Number>
+std::optional<Number> number_in(const std::string& word) {
+  const char* begin = word.data() + (word.starts_with("+") ? 1 : 0);
+  Number value{};
+  const auto [end, error] = std::from_chars(begin, word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
 }  // namespace
 
 std::span<const OpHandler> text_ops() { return kTextOps; }
@@ -232,19 +242,20 @@ bool cast_text(OpContext& context, ElementType to) {
     for (const std::int64_t value : host->ints) out.strings.push_back(text(value));
     context.set(0, Value::known(std::move(out)));
   } else {
+    out.type = is_float(to) ? ElementType::float32 : ElementType::int64;
     for (const std::string& word : host->strings) {
-      const char* begin = word.data() + (word.starts_with("+") ? 1 : 0);
-      double value = 0;
-      const auto [end, error] = std::from_chars(begin, word.data() + word.size(), value);
-      if (!context.require(error == std::errc() && end == word.data() + word.size(), "a string is no number"))
-        return true;
-      if (is_float(to))
-        out.floats.own().push_back(static_cast<float>(value));
-      else if (context.require(value > -0x1p62 && value < 0x1p62, "a number is out of range"))
-        out.ints.push_back(to == ElementType::boolean ? value != 0 : static_cast<std::int64_t>(value));
-      else
-        return true;
+      const std::optional<double> value = number_in<double>(word);
+      if (!context.require(value.has_value(), "a string is no number")) return true;
+      if (is_float(to)) {
+        out.floats.own().push_back(static_cast<float>(*value));
+        continue;
+      }
+      if (!context.require(*value > -0x1p62 && *value < 0x1p62, "a number is out of range")) return true;
+      // A whole number keeps all of its digits.
+      const std::int64_t whole = number_in<std::int64_t>(word).value_or(static_cast<std::int64_t>(*value));
+      out.ints.push_back(to == ElementType::boolean ? *value != 0 : whole);
     }
+    out = cast_known(out, to);
     context.set(0, Value::known(std::move(out)));
   }
   return true;
